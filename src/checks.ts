@@ -1,0 +1,39 @@
+/** The checks that options go through at the door. */
+import { invalidOption } from './errors.ts'
+
+/** @throws JobchartError INVALID_OPTION unless `value` is an integer from `min` to `max` */
+export function whole(option: string, value: number, min: number, max: number): number {
+  if (!Number.isInteger(value) || value < min || value > max) {
+    throw invalidOption(option, `a whole number from ${min} to ${max}`, value)
+  }
+  return value
+}
+
+/** @throws JobchartError INVALID_OPTION unless `value` is a function */
+export function checkFunction(option: string, value: unknown): void {
+  if (typeof value !== 'function') throw invalidOption(option, 'a function', value)
+}
+
+/** @throws JobchartError INVALID_OPTION unless `value` is one of `choices` */
+export function oneOf<T extends string>(option: string, value: T, choices: readonly T[]): T {
+  if (!choices.includes(value)) {
+    throw invalidOption(option, choices.map((choice) => `'${choice}'`).join(' or '), value)
+  }
+  return value
+}
+
+/** @throws JobchartError INVALID_OPTION unless `value` is text of 1…`max` characters that JSON can carry */
+export function textOption(option: string, value: string, max: number): string {
+  if (typeof value !== 'string' || value === '' || value.length > max || !value.isWellFormed()) {
+    throw invalidOption(option, `text of 1…${max} characters`, value)
+  }
+  return value
+}
+
+/** @throws JobchartError INVALID_OPTION, naming the unknown key, if `value` is no object or has keys beside `known` */
+export function knownKeys(option: string, value: object, known: readonly string[]): void {
+  if (typeof value !== 'object' || value === null) throw invalidOption(option, 'an object', value)
+  for (const key of Object.keys(value)) {
+    if (!known.includes(key)) throw invalidOption(option, `one of ${known.join(', ')}`, key)
+  }
+}

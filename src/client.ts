@@ -1,0 +1,317 @@
+/** A client: enqueues, waits for results, lists and administers. It runs nothing; a runtime is a client with a worker. */
+import { whole } from './checks.ts'
+import type { JobDefinition } from './define-job.ts'
+import { invalidOption, JobchartError } from './errors.ts'
+import { Connection, notFound, waitOf } from './flow/connection.ts'
+import { followFigure, followTransitions } from './flow/follow.ts'
+import type { Stream } from './flow/stream.ts'
+import type { JobHandle } from './handle.ts'
+import type { JobEvent, Transition } from './job/job.ts'
+import { statesTagged } from './job/lifecycle.ts'
+import {
+  cancelRequest,
+  checkFilter,
+  clientSettings,
+  limits,
+  selectionOf,
+  type CancelOptions,
+  type CancelReport,
+  type ClientOptions,
+  type ClientSettings,
+  type EnqueueArguments,
+  type EnqueueOptions,
+  type JobChoice,
+} from './options.ts'
+import { QueueHandle, type QueueStats } from './queue.ts'
+import type { CancelAnswer, CancelRequest, Counts, Hint, InsertAnswer, JobPage, ListQuery, Store, WorkerRecord } from './store.ts'
+import { memoryStore } from './stores/memory/index.ts'
+
+/** Retries and discards: what became of each job, by id. */
+export interface RetryReport {
+  readonly retried: readonly string[]
+  /** Neither dead nor cancelled, or its unique key has another holder now. */
+  readonly refused: readonly string[]
+  readonly notFound: readonly string[]
+}
+
+export interface DiscardReport {
+  readonly discarded: readonly string[]
+  /** Not ended: cancel it first. */
+  readonly refused: readonly string[]
+  readonly notFound: readonly string[]
+}
+
+/** How full the backlog is. */
+export interface Pressure {
+  /** Jobs that are scheduled, queued or retrying. */
+  readonly waiting: number
+  /** null = no bound. */
+  readonly capacity: number | null
+  readonly full: boolean
+}
+
+const cancelGraceMs = 5_000
+
+export class Client {
+  protected readonly connection: Connection
+
+  /** Made by `createClient`. */
+  constructor(store: Store | undefined, settings: ClientSettings) {
+    this.connection = new Connection(store ?? memoryStore({ clock: settings.clock }), settings, {
+      refusing: () => this.refusing(),
+      hint: (hint) => this.hint(hint),
+      cancel: (id, options) => this.cancel(id, options),
+      retry: (id) => this.retryOne(id),
+    })
+  }
+
+  /** The store everything rests in. */
+  get store(): Store {
+    return this.connection.store
+  }
+
+  // ── enqueue ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Stores a job; it is there when this resolves. With a `capacity` it waits for room, first come, first served.
+   * @param job one of the client's `jobs`
+   * @param args the input, and options
+   * @throws JobchartError UNKNOWN_TYPE, INVALID_INPUT, INVALID_OPTION, ID_TAKEN, STOPPED, STORE_UNAVAILABLE; TIMEOUT and
+   *   ABORTED while it waits for room
+   * @example const job = await runtime.enqueue(sendEmail, { to: 'ada@example.com' }, { delay: '5m' })
+   */
+  enqueue<Input, Output>(
+    job: JobDefinition<Input, Output>,
+    ...args: EnqueueArguments<NoInfer<Input>>
+  ): Promise<JobHandle<Output>> {
+    return this.connection.enqueue<Output>(job, args[0], args[1])
+  }
+
+  /**
+   * Stores a job if there is room now, else answers null, and nothing was stored.
+   * @throws as `enqueue`, but never waits
+   */
+  async tryEnqueue<Input, Output>(
+    job: JobDefinition<Input, Output>,
+    ...args: EnqueueArguments<NoInfer<Input>>
+  ): Promise<JobHandle<Output> | null> {
+    const made = await this.connection.prepare(job, args[0], args[1])
+    const answers = await this.connection.inserter.tryInsert([made])
+    return answers === null ? null : this.connection.handle<Output>(made, answers[0] as InsertAnswer)
+  }
+
+  /**
+   * Stores many jobs of a type in one round trip: all or none.
+   * @param inputs 10,000 at most
+   * @param options for each of them; an `id` makes no sense here
+   * @throws as `enqueue`; CAPACITY if they never fit
+   */
+  async enqueueMany<Input, Output>(
+    job: JobDefinition<Input, Output>,
+    inputs: readonly NoInfer<Input>[],
+    options?: Omit<EnqueueOptions, 'id'>,
+  ): Promise<JobHandle<Output>[]> {
+    if (!Array.isArray(inputs)) throw invalidOption('inputs', 'a list', inputs)
+    whole('number of inputs', inputs.length, 0, limits.enqueueManyMax)
+    if (options !== undefined && 'id' in options) throw invalidOption('options of enqueueMany', 'no id', options.id)
+    const made = await Promise.all(inputs.map((input) => this.connection.prepare(job, input, options)))
+    if (made.length === 0) return []
+    const answers = await this.connection.inserter.insert(made, waitOf(options))
+    return made.map((each, i) => this.connection.handle<Output>(each, answers[i] as InsertAnswer))
+  }
+
+  /**
+   * Enqueues and waits for the result. `signal` and `timeout` bound each of the two waits; they do not cancel the job.
+   * @throws as `enqueue`, and as `JobHandle.result`
+   */
+  async run<Input, Output>(job: JobDefinition<Input, Output>, ...args: EnqueueArguments<NoInfer<Input>>): Promise<Output> {
+    const handle = await this.enqueue(job, ...args)
+    const { signal, timeout } = args[1] ?? {}
+    return handle.result({ ...(signal && { signal }), ...(timeout !== undefined && { timeout }) })
+  }
+
+  // ── what is there ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** A handle on a job that is there, or null. Its output's type is not known. */
+  async job(id: string): Promise<JobHandle | null> {
+    const record = await this.connection.get(id)
+    return record === null ? null : this.connection.handleOf(record)
+  }
+
+  /**
+   * A page of jobs, oldest first; `next` of the page is the `after` of the following one.
+   * @throws JobchartError INVALID_OPTION
+   */
+  async list(query: ListQuery = {}): Promise<JobPage> {
+    checkFilter(query, ['after', 'limit'])
+    if (query.limit !== undefined) whole('limit', query.limit, 1, 1_000)
+    await this.connection.ready()
+    return this.connection.store.list(query)
+  }
+
+  /** Jobs in each state, over all types and, under `types`, for each. */
+  async counts(): Promise<Counts> {
+    await this.connection.ready()
+    return this.connection.store.counts()
+  }
+
+  /** The runtimes that work on the store, and what each runs now. */
+  async workers(): Promise<WorkerRecord[]> {
+    await this.connection.ready()
+    return this.connection.store.workers()
+  }
+
+  /** The queue of a type. @throws JobchartError UNKNOWN_TYPE */
+  queue(type: string): QueueHandle {
+    if (!this.connection.settings.jobs.has(type)) {
+      throw new JobchartError('UNKNOWN_TYPE', `job type ${type} is not among this runtime's jobs`, {
+        hint: 'A queue has the name of its job type.',
+      })
+    }
+    return new QueueHandle(
+      {
+        pause: async (paused) => {
+          await this.connection.ready()
+          await this.connection.store.queue(type, { paused })
+        },
+        stats: () => this.queueStats(type),
+        stats$: () => followFigure(this.connection.follow, () => this.queueStats(type)),
+      },
+      type,
+    )
+  }
+
+  // ── administration ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Cancels jobs: those that do not run end at once; those that run are asked to end, wherever they run. After this has
+   * resolved none of them starts.
+   * @param choice an id, ids, or a filter
+   * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
+   * @example await runtime.cancel({ tag: 'tenant-7' }, { reason: 'account closed', priority: 10 })
+   */
+  async cancel(choice: JobChoice, options: CancelOptions = {}): Promise<CancelReport> {
+    const request = cancelRequest(choice, options, this.cancelGraceMs)
+    await this.connection.ready()
+    const { cancelled, cancelling, notFound, finished } = await this.submitCancel(request, options.priority ?? 0)
+    return { cancelled, cancelling, notFound, finished }
+  }
+
+  /** Sends dead or cancelled jobs through again: back to their queue, attempts from 0, a new generation. */
+  async retry(choice: JobChoice): Promise<RetryReport> {
+    const selection = selectionOf(choice)
+    await this.connection.ready()
+    const { moves, retried, refused, notFound } = await this.connection.store.retry(selection)
+    this.connection.hub.tellAll(moves)
+    return { retried, refused, notFound }
+  }
+
+  /** Removes ended jobs. */
+  async discard(choice: JobChoice): Promise<DiscardReport> {
+    const selection = selectionOf(choice)
+    await this.connection.ready()
+    return this.connection.store.discard(selection)
+  }
+
+  // ── streams ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** What happens to jobs through this process, after it was written. Hot. */
+  get events$(): Stream<JobEvent> {
+    return this.connection.hub.events$
+  }
+
+  /**
+   * The store's transition log: every move of every process, in order.
+   * @param options `from`: the `seq` to go on after; default 0, the oldest entry kept. The stream fails with SLOW_READER
+   *   if entries after `from` have been dropped.
+   */
+  transitions$(options: { readonly from?: number } = {}): Stream<Transition> {
+    return followTransitions(this.connection.follow, whole('from', options.from ?? 0, 0, Number.MAX_SAFE_INTEGER))
+  }
+
+  /** How full the backlog is: now, then whenever it has changed, ten times a second at most. */
+  get pressure$(): Stream<Pressure> {
+    const { capacity } = this.connection.settings
+    return followFigure(this.connection.follow, async () => {
+      const counts = await this.counts()
+      let waiting = 0
+      for (const state of statesTagged('backlog')) waiting += counts[state]
+      return { waiting, capacity, full: capacity !== null && waiting >= capacity }
+    })
+  }
+
+  /** Ends every stream and wait and lets go of the store. Jobs stay where they are. */
+  async close(): Promise<void> {
+    await this.connection.close(closed())
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  // ── what a runtime does otherwise ─────────────────────────────────────────────────────────────────────────────────
+
+  /** How long a cancelled handler may take if the caller does not say. */
+  protected get cancelGraceMs(): number {
+    return cancelGraceMs
+  }
+
+  /** Why no new jobs are taken, if so. */
+  protected refusing(): JobchartError | null {
+    return null
+  }
+
+  protected async submitCancel(request: CancelRequest, _priority: number): Promise<CancelAnswer> {
+    const answer = (await this.connection.store.cancel([request]))[0] as CancelAnswer
+    this.connection.hub.tellAll(answer.moves)
+    return answer
+  }
+
+  /** Picks given so far, per type. */
+  protected given(): ReadonlyMap<string, number> {
+    return new Map()
+  }
+
+  protected hint(_hint: Hint): void {
+    // A client runs nothing that a hint could wake.
+  }
+
+  private async queueStats(type: string): Promise<QueueStats> {
+    await this.connection.ready()
+    const { paused, counts } = await this.connection.store.queue(type)
+    const { jobs } = this.connection.settings
+    const given = this.given()
+    const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, each) => total + each, 0)
+    const priority = jobs.get(type)?.priority ?? 0
+    return {
+      type,
+      paused,
+      priority,
+      counts,
+      given: given.get(type) ?? 0,
+      share: (given.get(type) ?? 0) / Math.max(1, sum(given.values())),
+      weight: priority / sum([...jobs.values()].map((job) => job.priority)),
+    }
+  }
+
+  private async retryOne(id: string): Promise<void> {
+    const { notFound: missing, refused } = await this.retry(id)
+    if (missing.length > 0) throw notFound(id)
+    if (refused.length > 0) {
+      throw new JobchartError('NOT_ACCEPTED', `job ${id} is neither dead nor cancelled, or its unique key is taken`, {
+        hint: 'Only dead and cancelled jobs are retried; wait for its end, or free the key.',
+      })
+    }
+  }
+}
+
+const closed = (): JobchartError => new JobchartError('STOPPED', 'the client was closed', { hint: 'Create a new one.' })
+
+/**
+ * Creates a client: what a runtime is, without start, slots and runs. For processes that only enqueue, look and administer.
+ * @throws JobchartError INVALID_OPTION
+ * @example const client = createClient({ store, jobs: [sendEmail] })
+ */
+export function createClient(options: ClientOptions): Client {
+  return new Client(options.store, clientSettings(options))
+}

@@ -1,0 +1,51 @@
+/**
+ * Time and chance, as parameters: the one place that reads the machine's clock, sets its timers or rolls its dice.
+ * A runtime takes all three from here, so that tests can run it in virtual time.
+ */
+
+export interface Timer {
+  cancel(): void
+}
+
+export interface TimerOptions {
+  /** Does this timer keep the process alive? */
+  readonly keepAlive: boolean
+}
+
+export interface Clock {
+  /** Wall time, in ms since the epoch. It may jump. */
+  now(): number
+  /** Monotonic time, in ms since some fixed point. It never goes back. */
+  monotonic(): number
+  /** Calls `run` once, after `delayMs` (0…2³¹−1) at the earliest. */
+  timer(run: () => void, delayMs: number, options: TimerOptions): Timer
+}
+
+/** A number in [0, 1), as Math.random gives. */
+export type Random = () => number
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  timer(run, delayMs, { keepAlive }) {
+    const handle = setTimeout(run, delayMs)
+    if (!keepAlive) handle.unref()
+    return { cancel: () => clearTimeout(handle) }
+  },
+}
+
+export const systemRandom: Random = () => Math.random()
+
+/**
+ * A small seedable generator (mulberry32, Tommy Ettinger, public domain): good enough for jitter and sampling, not for
+ * secrets. The same seed gives the same numbers on every machine.
+ */
+export function seededRandom(seed: number): Random {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
+  }
+}

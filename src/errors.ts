@@ -1,0 +1,107 @@
+/** Every error a user can meet: a code to branch on, a hint that says what to do, the cause underneath. */
+
+export type ErrorCode =
+  | 'ABORTED'
+  | 'CANCELLED'
+  | 'CAPACITY'
+  | 'DEAD'
+  | 'ID_TAKEN'
+  | 'INVALID_INPUT'
+  | 'INVALID_OPTION'
+  | 'INVALID_OUTPUT'
+  | 'LEASE_LOST'
+  | 'NOT_ACCEPTED'
+  | 'NOT_FOUND'
+  | 'SLOW_READER'
+  | 'STOPPED'
+  | 'STORE_UNAVAILABLE'
+  | 'TIMEOUT'
+  | 'UNKNOWN_TYPE'
+  | 'UNSUPPORTED'
+
+export interface ErrorDetails {
+  /** What to do about it, in a sentence. */
+  readonly hint?: string
+  /** What was thrown underneath. */
+  readonly cause?: unknown
+}
+
+/**
+ * The base of every error jobchart throws.
+ *
+ * @example
+ * try { await runtime.enqueue(job, input) } catch (error) {
+ *   if (error instanceof JobchartError && error.code === 'STOPPED') return reply.code(503)
+ *   throw error
+ * }
+ */
+export class JobchartError extends Error {
+  override readonly name: string = 'JobchartError'
+  readonly code: ErrorCode
+  readonly hint: string | undefined
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, 'cause' in details ? { cause: details.cause } : undefined)
+    this.code = code
+    this.hint = details.hint
+  }
+}
+
+/** The job spent its attempts or failed fatally; `cause` is its last error as it was recorded. */
+export class JobDeadError extends JobchartError {
+  override readonly name = 'JobDeadError'
+  readonly jobId: string
+
+  constructor(jobId: string, message: string, details?: ErrorDetails) {
+    super('DEAD', message, { hint: 'Look at record().errors; runtime.retry(id) sends it through again.', ...details })
+    this.jobId = jobId
+  }
+}
+
+/** The job was cancelled; `reason` is what the canceller said. */
+export class JobCancelledError extends JobchartError {
+  override readonly name = 'JobCancelledError'
+  readonly jobId: string
+  readonly reason: string | undefined
+
+  constructor(jobId: string, reason?: string) {
+    super('CANCELLED', `job ${jobId} was cancelled${reason === undefined ? '' : `: ${reason}`}`)
+    this.jobId = jobId
+    this.reason = reason
+  }
+}
+
+/** Something took longer than it was allowed to. */
+export class TimeoutError extends JobchartError {
+  override readonly name = 'TimeoutError'
+
+  constructor(message: string, details?: ErrorDetails) {
+    super('TIMEOUT', message, details)
+  }
+}
+
+/** The caller's own signal aborted a wait; `cause` is the signal's reason. Named as the platform names it. */
+export class AbortError extends JobchartError {
+  override readonly name = 'AbortError'
+
+  constructor(message: string, cause: unknown) {
+    super('ABORTED', message, { cause })
+  }
+}
+
+export const invalidOption = (option: string, expected: string, got: unknown): JobchartError =>
+  new JobchartError('INVALID_OPTION', `${option}: expected ${expected}, got ${describe(got)}`, {
+    hint: `Pass ${expected} as ${option}.`,
+  })
+
+/** A short, safe picture of any value for a message. */
+export function describe(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
+  if (typeof value === 'bigint') return `${value}n`
+  if (value === null || typeof value !== 'object') {
+    return typeof value === 'function' ? `a function ${value.name}`.trim() : String(value)
+  }
+  if (Array.isArray(value)) return 'an array'
+  const name: unknown = Object.getPrototypeOf(value)?.constructor?.name
+  return typeof name === 'string' && name !== 'Object' ? `a ${name}` : 'an object'
+}

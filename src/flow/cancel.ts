@@ -1,0 +1,86 @@
+/**
+ * Cancel: every cancel of this runtime goes through the dispatcher's lane, higher priority first, and has reached the
+ * store before anything else is picked. While one is under way nothing starts that was handed out meanwhile.
+ */
+import { JobCancelledError } from '../errors.ts'
+import type { BeatAnswer, CancelAnswer, Store } from '../store.ts'
+import type { Hub } from './events.ts'
+import type { CancelCommand } from './lanes.ts'
+import type { Run } from './run.ts'
+
+export interface CancellerOptions {
+  readonly store: Store
+  readonly hub: Hub
+  readonly runs: ReadonlyMap<string, Run>
+  /** Grace of cancels that come from elsewhere without one. */
+  readonly graceMs: number
+  /** A batch of cancels was answered: what was held back may start. */
+  readonly answered: () => void
+}
+
+export class Canceller {
+  private inFlightCount = 0
+  private readonly options: CancellerOptions
+  /** Cancelled between their claim and their start. Emptied when no claim is under way. */
+  private readonly early = new Map<string, JobCancelledError>()
+
+  constructor(options: CancellerOptions) {
+    this.options = options
+  }
+
+  get inFlight(): boolean {
+    return this.inFlightCount > 0
+  }
+
+  cancel(commands: readonly CancelCommand[]): void {
+    const byUrgency = commands.toSorted((a, b) => b.priority - a.priority)
+    this.inFlightCount++
+    this.options.store.cancel(byUrgency.map(({ request }) => request)).then(
+      (answers) => this.take(byUrgency, answers),
+      (error: unknown) => {
+        this.inFlightCount--
+        for (const command of commands) command.reject(error)
+        this.options.answered()
+      },
+    )
+  }
+
+  /** The store says that a run is to be cancelled. */
+  cancelRun(run: Run, { reason, graceMs }: Pick<BeatAnswer, 'reason' | 'graceMs'>): void {
+    if (run.abortReason?.code === 'CANCELLED') return
+    run.abort(new JobCancelledError(run.claimed.id, reason))
+    run.abandonAfter(graceMs ?? this.options.graceMs)
+  }
+
+  /** A job that is not running here was cancelled; if it is on its way here, it must not start. */
+  cancelledElsewhere(id: string): void {
+    this.early.set(id, new JobCancelledError(id))
+  }
+
+  /** Was it cancelled after its claim? */
+  beforeStart(id: string): JobCancelledError | undefined {
+    return this.early.size === 0 ? undefined : this.early.get(id)
+  }
+
+  /** No claim is under way any more. */
+  forget(): void {
+    if (this.early.size > 0) this.early.clear()
+  }
+
+  private take(commands: readonly CancelCommand[], answers: readonly CancelAnswer[]): void {
+    const { runs, hub } = this.options
+    this.inFlightCount--
+    commands.forEach((command, i) => {
+      const answer = answers[i] as CancelAnswer
+      const { reason, graceMs } = command.request
+      for (const id of answer.cancelling) {
+        const run = runs.get(id)
+        if (run !== undefined) this.cancelRun(run, { graceMs, ...(reason !== null && { reason }) })
+        else this.early.set(id, new JobCancelledError(id, reason ?? undefined))
+      }
+      hub.tellAll(answer.moves)
+      command.resolve(answer)
+    })
+    this.options.answered()
+  }
+}

@@ -1,0 +1,77 @@
+/** How a run ended → the settlement the chart calls for. Pure but for the jitter; nothing is written here. */
+import type { Random } from '../clock.ts'
+import { backoffMs, exponential } from '../job/backoff.ts'
+import { recordError } from '../job/failure.ts'
+import { FatalError, Snooze } from '../job/intent.ts'
+import { toPayload, type Json } from '../job/payload.ts'
+import { completed, dead, mayRetry, released, retryAfter, snoozedFor, type Settlement } from '../job/settlement.ts'
+import type { Logger } from '../log.ts'
+import { payloadLimits } from '../options.ts'
+import type { Run } from './run.ts'
+
+const defaultBackoff = exponential()
+
+export interface DecideOptions {
+  readonly random: Random
+  readonly logger: Logger
+}
+
+/** The settlement of an ended run, with its unwritten signs of life; null if its lease is lost: nothing may be written. */
+export function decide(run: Run, options: DecideOptions): Settlement | null {
+  if (run.abortReason?.code === 'LEASE_LOST') return null
+  const settlement = ending(run, options)
+  if (run.checkin === null && run.logs === null) return settlement
+  return { ...settlement, ...(run.checkin && { checkin: run.checkin }), ...(run.logs && { logs: run.logs }) }
+}
+
+function ending(run: Run, options: DecideOptions): Settlement {
+  const held = run.claimed
+  const reason = run.abortReason
+  if (run.ending === 'unstarted') return released(held, reason?.message ?? 'not started')
+  // A timeout has been told to everybody who listened: no late success takes it back.
+  if (reason?.code === 'TIMEOUT') return failed(run, reason, options)
+  if (run.ending === 'returned') {
+    let output: Json | undefined
+    try {
+      output = run.result === undefined ? undefined : toPayload(run.result, 'INVALID_OUTPUT', payloadLimits)
+    } catch (error) {
+      // Running it again would do its work again and fail again.
+      return dead(held, recordError(error))
+    }
+    return completed(held, output)
+  }
+  // Abandoned, or it threw after it was asked to stop: not the job's fault, the attempt is not spent.
+  if (run.ending === 'abandoned' || reason?.code === 'STOPPED') return released(held, reason?.message ?? 'abandoned')
+  return failed(run, run.result, options)
+}
+
+function failed(run: Run, error: unknown, options: DecideOptions): Settlement {
+  const held = run.claimed
+  if (error instanceof Snooze) return snoozedFor(held, error.delayMs)
+  if (error instanceof FatalError) return dead(held, recordError(error.cause ?? error))
+  const record = recordError(error)
+  if (!mayRetry(held) || !worthRetrying(run, error, options)) return dead(held, record)
+  return retryAfter(held, record, delayMs(run, error, options))
+}
+
+function worthRetrying(run: Run, error: unknown, { logger }: DecideOptions): boolean {
+  try {
+    return run.job.retryIf === null || run.job.retryIf(error)
+  } catch (thrown) {
+    logger.error('retryIf threw; the job is retried', { error: thrown, id: run.claimed.id, type: run.claimed.type })
+    return true
+  }
+}
+
+function delayMs(run: Run, error: unknown, { random, logger }: DecideOptions): number {
+  try {
+    return backoffMs(run.job.backoff, run.claimed.attempt, error, random)
+  } catch (thrown) {
+    logger.error('the backoff function threw; the default backoff is used', {
+      error: thrown,
+      id: run.claimed.id,
+      type: run.claimed.type,
+    })
+    return backoffMs(defaultBackoff, run.claimed.attempt, error, random)
+  }
+}

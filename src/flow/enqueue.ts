@@ -1,0 +1,74 @@
+/**
+ * Enqueue: checks a call at the door and makes the job that is to be inserted. Nothing is stored of a call that is refused.
+ */
+import { nanoid } from 'nanoid'
+import { invalidOption, JobchartError } from '../errors.ts'
+import type { JobDefinition } from '../define-job.ts'
+import { durationMs } from '../job/duration.ts'
+import { toPayload, type Json } from '../job/payload.ts'
+import { inputKey } from '../job/unique.ts'
+import { checkEnqueueOptions, payloadLimits, type EnqueueOptions, type UniqueOption } from '../options.ts'
+import type { NewJob } from '../store.ts'
+import { parseInput } from './validate.ts'
+
+const noOptions: EnqueueOptions = {}
+const noTags: readonly string[] = []
+
+/**
+ * The job to insert; a promise of it if its type has a schema, whose validation may take time.
+ * @throws JobchartError UNKNOWN_TYPE, INVALID_INPUT, INVALID_OPTION
+ */
+export function prepare(
+  jobs: ReadonlyMap<string, JobDefinition>,
+  job: JobDefinition,
+  input: unknown,
+  options: EnqueueOptions = noOptions,
+): NewJob | Promise<NewJob> {
+  if (jobs.get(job?.type) !== job) throw unknownType(job)
+  if (options !== noOptions) checkEnqueueOptions(options)
+  const made = newJob(job, input, options)
+  return job.schema === null ? made : parseInput(job, made.input).then(() => made)
+}
+
+function newJob(job: JobDefinition, input: unknown, options: EnqueueOptions): NewJob {
+  const payload = input === undefined ? undefined : toPayload(input, 'INVALID_INPUT', payloadLimits)
+  const unique = options.unique ?? job.unique
+  return {
+    id: options.id ?? nanoid(),
+    type: job.type,
+    input: payload,
+    priority: options.priority ?? 0,
+    maxAttempts: job.maxAttempts,
+    tags: options.tags === undefined ? noTags : [...options.tags],
+    concurrencyKey: job.keyOf === null ? null : keyOf(job, payload),
+    runAt: options.runAt === undefined ? null : timeOf(options.runAt),
+    delayMs: options.delay === undefined ? 0 : durationMs(options.delay, 'delay'),
+    key: unique === false ? null : uniqueKey(unique, payload),
+    onConflict: typeof unique === 'object' ? (unique.onConflict ?? 'keep') : 'keep',
+  }
+}
+
+function uniqueKey(unique: Exclude<UniqueOption, false>, payload: Json | undefined): string {
+  return (typeof unique === 'object' ? unique.key : undefined) ?? inputKey(payload ?? null)
+}
+
+function keyOf(job: JobDefinition, payload: Json | undefined): string | null {
+  try {
+    return job.keyOf?.(payload) ?? null
+  } catch (error) {
+    if (error instanceof JobchartError) throw error
+    throw new JobchartError('INVALID_INPUT', `concurrencyKey of job ${job.type} threw for this input`, { cause: error })
+  }
+}
+
+function timeOf(runAt: Date | number): number {
+  const at = runAt instanceof Date ? runAt.getTime() : runAt
+  if (!Number.isFinite(at) || at < 0 || at > 8.64e15) throw invalidOption('runAt', 'a Date or ms since the epoch', runAt)
+  return Math.round(at)
+}
+
+function unknownType(job: JobDefinition): JobchartError {
+  return new JobchartError('UNKNOWN_TYPE', `job type ${String(job?.type)} is not among this runtime's jobs`, {
+    hint: 'List the very definition in `jobs` of createRuntime or createClient.',
+  })
+}

@@ -1,0 +1,69 @@
+/** One job, followed: as it is, then every move, then its end; whichever process moves it. */
+import type { HistoryEntry, JobEvent, JobRecord } from '../job/job.ts'
+import type { Hub } from './events.ts'
+import type { Results } from './results.ts'
+
+export interface JobFollower {
+  /** First, once. null: there is no such job, and nothing follows. */
+  readonly record: (record: JobRecord | null) => void
+  /** Then what happens, in order, none twice. Moves of other processes are told when the job has ended. */
+  readonly event: (event: JobEvent) => void
+  /** Last, once. */
+  readonly end: () => void
+  readonly failed: (error: unknown) => void
+}
+
+export interface FollowJobOptions {
+  readonly hub: Hub
+  readonly results: Results
+  readonly get: (id: string) => Promise<JobRecord | null>
+}
+
+/** Follows until the job ends or the returned function is called. */
+export function followJob({ hub, results, get }: FollowJobOptions, id: string, follower: JobFollower): () => void {
+  let lastSeq = -1
+  let early: JobEvent[] | null = []
+  let over = false
+  const take = (event: JobEvent): void => {
+    // A sign of life carries the seq of its claim; a move has one of its own.
+    const sign = event.event === 'CHECKIN' || event.event === 'LOG'
+    if (over || (sign ? event.seq < lastSeq : event.seq <= lastSeq)) return
+    lastSeq = Math.max(lastSeq, event.seq)
+    follower.event(event)
+  }
+  const offEvents = hub.onJob(id, (event) => (early === null ? take(event) : early.push(event)))
+  let offEnd = (): void => {}
+  const stop = (): void => {
+    over = true
+    offEvents()
+    offEnd()
+  }
+  get(id).then(
+    (record) => {
+      if (over) return
+      follower.record(record)
+      if (record === null) {
+        stop()
+        follower.end()
+        return
+      }
+      lastSeq = record.history.at(-1)?.seq ?? 0
+      const caught = early ?? []
+      early = null
+      for (const event of caught) take(event)
+      offEnd = results.whenEnded(id, (ended) => {
+        if (over) return
+        for (const entry of ended?.history ?? []) take(asEvent(id, record.type, entry))
+        stop()
+        follower.end()
+      })
+    },
+    (error: unknown) => {
+      stop()
+      follower.failed(error)
+    },
+  )
+  return stop
+}
+
+export const asEvent = (id: string, type: string, entry: HistoryEntry): JobEvent => ({ id, type, ...entry })

@@ -1,0 +1,158 @@
+/**
+ * Heartbeat: extends the leases of all runs, carries their signs of life and step results to the store, and brings back
+ * who was cancelled or lost. A run whose lease may have run out is fenced: its signal aborts before anybody else may start it.
+ */
+import type { Timer } from '../clock.ts'
+import { JobchartError } from '../errors.ts'
+import type { CheckIn, LogLine } from '../job/job.ts'
+import type { Json } from '../job/payload.ts'
+import type { Logger } from '../log.ts'
+import type { Beat, BeatAnswer, Store } from '../store.ts'
+import { fenceAt, type OwnTime } from './own-time.ts'
+import type { Run } from './run.ts'
+import type { Timers } from './timers.ts'
+
+/** Check-ins and logs are written this often at most, and at the end of the run. */
+const tracesEveryMs = 250
+/** Runs in one call at most. */
+const beatsMax = 1_000
+
+export interface HeartbeatOptions {
+  readonly store: Store
+  readonly worker: string
+  readonly leaseMs: number
+  readonly runs: ReadonlyMap<string, Run>
+  readonly timers: Timers
+  readonly time: OwnTime
+  readonly logger: Logger
+  /** A run is to be cancelled. */
+  readonly cancelling: (run: Run, answer: BeatAnswer) => void
+  /** A run's lease is lost. */
+  readonly lost: (run: Run) => void
+}
+
+export class Heartbeat {
+  private timer: Timer | null = null
+  private soonTimer: Timer | null = null
+  private readonly soon = new Set<Run>()
+  private readonly options: HeartbeatOptions
+
+  constructor(options: HeartbeatOptions) {
+    this.options = options
+  }
+
+  start(): void {
+    this.arm(this.options.leaseMs / 3)
+  }
+
+  stop(): void {
+    this.timer?.cancel()
+    this.soonTimer?.cancel()
+    this.timer = null
+    this.soonTimer = null
+    this.soon.clear()
+  }
+
+  /** This run has something to write. */
+  traces(run: Run): void {
+    this.soon.add(run)
+    this.soonTimer ??= this.options.timers.after(tracesEveryMs, () => void this.flushSoon(), false)
+  }
+
+  /** Asks the store now how these runs stand. */
+  async ask(runs: readonly Run[]): Promise<void> {
+    try {
+      await this.beat(runs)
+    } catch (error) {
+      this.options.logger.warn('a heartbeat failed; the next one follows', { error })
+    }
+  }
+
+  /** @throws JobchartError LEASE_LOST if the job is no longer the run's; STORE_UNAVAILABLE */
+  async saveStep(run: Run, name: string, value: Json): Promise<void> {
+    const { store, worker, leaseMs } = this.options
+    const [answer] = await store.extend({ worker, leaseMs, beats: [{ ...beatOf(run), steps: { [name]: value } }] })
+    if (answer !== undefined) this.take(run, answer)
+    if (answer?.outcome === 'lost') throw leaseLost(run)
+  }
+
+  private arm(delayMs: number): void {
+    // A store that others share keeps the process alive to serve it; the memory store has nobody else to serve.
+    this.timer = this.options.timers.after(delayMs, () => void this.tick(), this.options.store.capabilities.shared)
+  }
+
+  private async tick(): Promise<void> {
+    const { runs, leaseMs, logger } = this.options
+    this.timer = null
+    this.fence()
+    let nextMs = leaseMs / 3
+    try {
+      // The empty beat is the worker's own sign of life.
+      const all = [...runs.values()]
+      for (let i = 0; i === 0 || i < all.length; i += beatsMax) await this.beat(all.slice(i, i + beatsMax))
+    } catch (error) {
+      logger.warn('a heartbeat failed; trying again before the leases run out', { error, running: runs.size })
+      nextMs = leaseMs / 20
+    }
+    this.fence()
+    if (this.timer === null) this.arm(nextMs)
+  }
+
+  private async flushSoon(): Promise<void> {
+    this.soonTimer = null
+    const runs = [...this.soon].filter((run) => run.ending === null)
+    this.soon.clear()
+    if (runs.length > 0) await this.ask(runs)
+  }
+
+  private async beat(runs: readonly Run[]): Promise<void> {
+    const { store, worker, leaseMs, time } = this.options
+    const sentAt = time.read()
+    const sent = runs.map((run) => takeTraces(run))
+    let answers: BeatAnswer[]
+    try {
+      answers = await store.extend({ worker, leaseMs, beats: sent })
+    } catch (error) {
+      runs.forEach((run, i) => putTracesBack(run, sent[i] as Beat))
+      throw error
+    }
+    runs.forEach((run, i) => {
+      const answer = answers[i] as BeatAnswer
+      if (answer.outcome !== 'lost') run.fenceAt = fenceAt(sentAt, leaseMs)
+      this.take(run, answer)
+    })
+  }
+
+  private take(run: Run, answer: BeatAnswer): void {
+    if (run.ending !== null) return
+    if (answer.outcome === 'lost') this.options.lost(run)
+    else if (answer.outcome === 'cancelling') this.options.cancelling(run, answer)
+  }
+
+  private fence(): void {
+    const now = this.options.time.read()
+    for (const run of this.options.runs.values()) if (now >= run.fenceAt) this.options.lost(run)
+  }
+}
+
+export function leaseLost(run: Run): JobchartError {
+  return new JobchartError('LEASE_LOST', `the lease of job ${run.claimed.id} ran out; it may be running elsewhere`, {
+    hint: 'The process was blocked or cut off from its store for longer than the lease. Do not block the event loop; lengthen `lease`.',
+  })
+}
+
+const beatOf = ({ claimed: { id, attempt, token } }: Run): Beat => ({ id, attempt, token })
+
+function takeTraces(run: Run): Beat {
+  const beat: { id: string; attempt: number; token: string; checkin?: CheckIn; logs?: readonly LogLine[] } = beatOf(run)
+  if (run.checkin !== null) beat.checkin = run.checkin
+  if (run.logs !== null) beat.logs = run.logs
+  run.checkin = null
+  run.logs = null
+  return beat
+}
+
+function putTracesBack(run: Run, { checkin, logs }: Beat): void {
+  run.checkin ??= checkin ?? null
+  if (logs !== undefined) run.logs = [...logs, ...(run.logs ?? [])]
+}

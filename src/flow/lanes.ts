@@ -1,0 +1,39 @@
+/** The dispatcher's lanes, most urgent first, and what travels in them. */
+import type { CancelAnswer, CancelRequest, ClaimAnswer } from '../store.ts'
+import type { Run } from './run.ts'
+
+export const Lane = { control: 0, cancel: 1, settle: 2, start: 3, wake: 4 } as const
+export const laneCount = 5
+
+/** A change of the runtime's own state: pause, stop, slots. It applies itself. */
+export interface ControlCommand {
+  readonly lane: typeof Lane.control
+  readonly apply: () => void
+}
+
+export interface CancelCommand {
+  readonly lane: typeof Lane.cancel
+  readonly request: CancelRequest
+  /** Higher first among those that wait. */
+  readonly priority: number
+  readonly resolve: (answer: CancelAnswer) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Jobs the store has handed out. */
+export interface StartCommand {
+  readonly lane: typeof Lane.start
+  readonly answer: ClaimAnswer
+  /** Own time (monotonic ms) from which these leases must be taken as lost. */
+  readonly fenceAt: number
+}
+
+/** Queues may have work. */
+export interface WakeCommand {
+  readonly lane: typeof Lane.wake
+  readonly type: string
+  readonly atMost: number
+}
+
+/** A run that has ended is its own command. */
+export type FlowCommand = ControlCommand | CancelCommand | Run | StartCommand | WakeCommand

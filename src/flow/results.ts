@@ -1,0 +1,125 @@
+/**
+ * Results: who waits for the end of a job is told, wherever it ends. Events of this process tell at once; for the rest
+ * the store is asked, when it hints that something has ended and now and then, for all that are awaited in one call.
+ */
+import type { Timer } from '../clock.ts'
+import type { JobchartError } from '../errors.ts'
+import type { JobRecord } from '../job/job.ts'
+import { isEnded } from '../job/lifecycle.ts'
+import type { Logger } from '../log.ts'
+import type { Hint, Store } from '../store.ts'
+import type { Hub } from './events.ts'
+import type { Timers } from './timers.ts'
+
+/** After a hint: time for this process's own events to arrive first. */
+const soonMs = 2
+const pollMs = 1_000
+const askMax = 500
+
+/** Called once, with the ended job, or null if it is not there (any more). */
+export type WhenEnded = (record: JobRecord | null) => void
+
+interface Waiter {
+  readonly told: WhenEnded
+  readonly closed: (reason: JobchartError) => void
+}
+
+export interface ResultsOptions {
+  readonly store: Store
+  readonly hub: Hub
+  readonly timers: Timers
+  readonly logger: Logger
+}
+
+export class Results {
+  private readonly waiting = new Map<string, Set<Waiter>>()
+  private timer: Timer | null = null
+  private timerAt = Infinity
+  private readonly options: ResultsOptions
+
+  constructor(options: ResultsOptions) {
+    this.options = options
+  }
+
+  /**
+   * Calls `told` when the job has ended, also if it has already, or `closed` when nobody will know any more; until the
+   * returned function is called.
+   */
+  whenEnded(id: string, told: WhenEnded, closed: Waiter['closed'] = () => {}): () => void {
+    const waiter: Waiter = { told, closed }
+    const waiters = this.waiting.get(id) ?? new Set()
+    waiters.add(waiter)
+    if (waiters.size === 1) this.waiting.set(id, waiters)
+    // An event of this process is the quickest word; the record follows from the store, which has it already.
+    const off = this.options.hub.onJob(id, ({ to }) => {
+      if (isEnded(to)) void this.ask([id])
+    })
+    void this.ask([id])
+    this.pollLater()
+    return () => {
+      off()
+      waiters.delete(waiter)
+      if (waiters.size === 0 && this.waiting.get(id) === waiters) this.waiting.delete(id)
+      if (this.waiting.size === 0) this.rest()
+    }
+  }
+
+  hint(hint: Hint): void {
+    if (this.waiting.size === 0 || hint.kind !== 'ended') return
+    if (hint.ids === undefined || hint.ids.some((id) => this.waiting.has(id))) this.askIn(soonMs)
+  }
+
+  /** Looks a last time, then tells those who still wait that it was the last. */
+  async close(reason: JobchartError): Promise<void> {
+    this.rest()
+    if (this.waiting.size > 0) await this.ask([...this.waiting.keys()])
+    this.rest()
+    for (const waiters of this.waiting.values()) for (const { closed } of waiters) closed(reason)
+    this.waiting.clear()
+  }
+
+  private rest(): void {
+    this.timer?.cancel()
+    this.timer = null
+    this.timerAt = Infinity
+  }
+
+  private pollLater(): void {
+    // Within one process every end is hinted at; across processes a hint may be missed.
+    if (this.options.store.capabilities.shared) this.askIn(pollMs)
+  }
+
+  private askIn(delayMs: number): void {
+    const at = this.options.timers.clock.monotonic() + delayMs
+    if (at >= this.timerAt) return
+    this.timer?.cancel()
+    this.timerAt = at
+    this.timer = this.options.timers.after(delayMs, () => {
+      this.rest()
+      void this.ask([...this.waiting.keys()]).then(() => {
+        if (this.waiting.size > 0) this.pollLater()
+      })
+    })
+  }
+
+  private async ask(ids: readonly string[]): Promise<void> {
+    try {
+      for (let i = 0; i < ids.length; i += askMax) {
+        const some = ids.slice(i, i + askMax)
+        const records = await this.options.store.get(some)
+        some.forEach((id, at) => this.tell(id, records[at] ?? null))
+      }
+    } catch (error) {
+      this.options.logger.warn('could not ask for the end of jobs; asking again', { error, jobs: ids.length })
+      this.askIn(pollMs)
+    }
+  }
+
+  private tell(id: string, record: JobRecord | null): void {
+    if (record !== null && !isEnded(record.state)) return
+    const waiters = this.waiting.get(id)
+    if (waiters === undefined) return
+    this.waiting.delete(id)
+    for (const { told } of waiters) told(record)
+  }
+}

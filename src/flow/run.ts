@@ -1,0 +1,218 @@
+/**
+ * One attempt: validate, go through the middleware into the handler, wait for its end.
+ *
+ * A run only ever reports how it ended; what becomes of the job is decided by the chart (`decide.ts`) and written by
+ * `settle.ts`. A run ends once: what a handler says after it was abandoned is refused.
+ */
+import type { Observable, Subscription } from 'rxjs'
+import type { Timer } from '../clock.ts'
+import type { JobDefinition, Middleware, RunContext } from '../define-job.ts'
+import { JobchartError, TimeoutError } from '../errors.ts'
+import type { CheckIn, LogLine } from '../job/job.ts'
+import { fatal } from '../job/intent.ts'
+import type { Json } from '../job/payload.ts'
+import { parseInput } from './validate.ts'
+import type { Logger } from '../log.ts'
+import type { ClaimedJob } from '../store.ts'
+import { Lane } from './lanes.ts'
+import { contextOf, type ContextHost } from './run-context.ts'
+import type { Timers } from './timers.ts'
+
+/** What a run asks of the runtime. */
+export interface RunHost extends ContextHost {
+  readonly middleware: readonly Middleware[]
+  readonly timers: Timers
+  readonly logger: Logger
+  /** The run is over; its slot is free and its end waits to be settled. */
+  readonly ended: (run: Run) => void
+  /** So many more (or, −1, fewer) handlers go on that nobody waits for. */
+  readonly abandoned: (change: 1 | -1) => void
+}
+
+/**
+ * `returned` and `threw`: the handler's own end · `abandoned`: it did not end in time · `unstarted`: a cancel or stop came
+ * before its start.
+ */
+export type Ending = 'returned' | 'threw' | 'abandoned' | 'unstarted'
+
+/** How long a handler may go on after its timeout before it is called stuck. */
+const stuckAfterMs = 1_000
+
+export class Run {
+  readonly lane = Lane.settle
+  readonly claimed: ClaimedJob
+  readonly job: JobDefinition
+  readonly host: RunHost
+  /** Own time (monotonic ms) from which the lease must be taken as lost. */
+  fenceAt: number
+  ending: Ending | null = null
+  /** What it returned or threw. */
+  result: unknown = undefined
+  /** Why it was asked to end early. */
+  abortReason: JobchartError | null = null
+  /** Signs of life not written yet. */
+  checkin: CheckIn | null = null
+  logs: LogLine[] | null = null
+  steps: Map<string, Promise<Json | undefined>> | null = null
+  /** Times its settlement failed to reach the store. */
+  settleTries = 0
+  private controller: AbortController | null = null
+  private timer: Timer | null = null
+  private stream: Subscription | null = null
+
+  constructor(claimed: ClaimedJob, job: JobDefinition, host: RunHost, fenceAt: number) {
+    this.claimed = claimed
+    this.job = job
+    this.host = host
+    this.fenceAt = fenceAt
+  }
+
+  /** Made on demand: most handlers never look at it. */
+  get signal(): AbortSignal {
+    if (this.controller === null) {
+      this.controller = new AbortController()
+      if (this.abortReason !== null) this.controller.abort(this.abortReason)
+    }
+    return this.controller.signal
+  }
+
+  start(): void {
+    const { job, host } = this
+    if (job.timeoutMs !== null) this.timer = host.timers.after(job.timeoutMs, () => this.timeOut())
+    try {
+      const context = contextOf(this)
+      if (job.schema === null && host.middleware.length === 0) {
+        this.follow(job.run(this.claimed.input, context))
+      } else {
+        this.follow(this.throughMiddleware(context))
+      }
+    } catch (error) {
+      this.end('threw', error)
+    }
+  }
+
+  /** Asks the handler to end; the first reason stays. */
+  abort(reason: JobchartError): void {
+    if (this.ending !== null || this.abortReason !== null) return
+    this.abortReason = reason
+    this.controller?.abort(reason)
+    if (this.stream !== null) {
+      // An Observable is cancelled by unsubscribing, and then it is over.
+      this.stream.unsubscribe()
+      this.end('threw', reason)
+    }
+  }
+
+  /** Abandons the handler if it has not ended `graceMs` from now. */
+  abandonAfter(graceMs: number): void {
+    if (this.ending !== null) return
+    this.timer?.cancel()
+    this.timer = this.host.timers.after(graceMs, () => this.abandon())
+  }
+
+  /** Stops waiting for the handler. Its slot is free, whatever it still says is refused. */
+  abandon(): void {
+    if (this.ending !== null) return
+    this.host.logger.warn('a handler did not end in time and is stuck; its slot is free, its result will be refused', {
+      id: this.claimed.id,
+      type: this.claimed.type,
+      attempt: this.claimed.attempt,
+      reason: this.abortReason?.code,
+    })
+    this.host.abandoned(1)
+    this.end('abandoned', undefined)
+  }
+
+  /** Ends a run that must not start. */
+  skip(reason: JobchartError): void {
+    this.abortReason = reason
+    this.end('unstarted', undefined)
+  }
+
+  private timeOut(): void {
+    const { attempt } = this.claimed
+    this.abort(new TimeoutError(`attempt ${attempt} took longer than ${this.job.timeoutMs} ms`))
+    this.abandonAfter(stuckAfterMs)
+  }
+
+  private async throughMiddleware(context: RunContext): Promise<unknown> {
+    const { job, host, claimed } = this
+    // An input that the schema refuses now will be refused every time.
+    const input = await parseInput(job, claimed.input).catch((error: unknown) => Promise.reject(fatal(error)))
+    if (this.ending !== null) return undefined
+    const go = async (depth: number): Promise<unknown> => {
+      const middleware = host.middleware[depth]
+      if (middleware === undefined) return this.collect(await job.run(input, context))
+      let called = false
+      return middleware(context, () => {
+        if (called) return Promise.reject(new Error('next() was called twice by a middleware'))
+        called = true
+        return go(depth + 1)
+      })
+    }
+    return go(0)
+  }
+
+  private follow(result: unknown): void {
+    if (isThenable(result)) {
+      result.then(
+        (value) => (isObservable(value) ? this.follow(value) : this.end('returned', value)),
+        (error: unknown) => this.end('threw', error),
+      )
+    } else if (isObservable(result)) this.follow(this.collect(result))
+    else this.end('returned', result)
+  }
+
+  /** An Observable's values become check-ins; it resolves with the last one. Anything else is itself. */
+  private collect(result: unknown): unknown {
+    if (!isObservable(result)) return result
+    return new Promise((resolve, reject) => {
+      let last: unknown
+      const stream = result.subscribe({
+        next: (value: unknown) => {
+          last = value
+          try {
+            this.host.checkin(this, value)
+          } catch (error) {
+            reject(error as Error)
+            this.stream?.unsubscribe()
+          }
+        },
+        error: reject,
+        complete: () => resolve(last),
+      })
+      this.stream = stream
+      if (this.abortReason !== null) {
+        stream.unsubscribe()
+        reject(this.abortReason)
+      }
+    })
+  }
+
+  private end(ending: Ending, result: unknown): void {
+    if (this.ending !== null) {
+      if (this.ending === 'abandoned') {
+        this.host.abandoned(-1)
+        this.host.logger.warn('refused the late result of a stuck handler', { id: this.claimed.id, ending })
+      }
+      return
+    }
+    this.ending = ending
+    this.result = result
+    if (this.timer !== null) this.timer.cancel()
+    this.host.ended(this)
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+}
+
+function isObservable(value: unknown): value is Observable<unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as { subscribe?: unknown }).subscribe === 'function' &&
+    typeof (value as { pipe?: unknown }).pipe === 'function'
+  )
+}

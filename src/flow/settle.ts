@@ -1,0 +1,125 @@
+/**
+ * Settle: writes how runs ended, all of a turn in one call, and tells what was written. A write that fails is repeated,
+ * which is safe because a settlement carries its token, until the lease has run out and the rescue is sure to come.
+ */
+import type { JobEvent } from '../job/job.ts'
+import { copyPayload } from '../job/payload.ts'
+import type { Settlement } from '../job/settlement.ts'
+import { JobchartError } from '../errors.ts'
+import type { SettleAnswer, Store } from '../store.ts'
+import { decide, type DecideOptions } from './decide.ts'
+import type { Hub } from './events.ts'
+import type { OwnTime } from './own-time.ts'
+import type { Run } from './run.ts'
+import type { Timers } from './timers.ts'
+
+const retryMs = { first: 25, max: 2_000 }
+
+export interface SettlerOptions extends DecideOptions {
+  readonly store: Store
+  readonly worker: string
+  readonly hub: Hub
+  readonly timers: Timers
+  readonly time: OwnTime
+  /** Called after each answer, with how many jobs have ended by it. */
+  readonly settled: (endedCount: number) => void
+}
+
+export class Settler {
+  private inFlightCount = 0
+  private readonly options: SettlerOptions
+
+  constructor(options: SettlerOptions) {
+    this.options = options
+  }
+
+  /** Runs whose end is not written yet. */
+  get inFlight(): number {
+    return this.inFlightCount
+  }
+
+  settle(ended: readonly Run[]): void {
+    const runs: Run[] = []
+    const settlements: Settlement[] = []
+    for (const run of ended) {
+      const settlement = decide(run, this.options)
+      if (settlement === null) continue
+      runs.push(run)
+      settlements.push(settlement)
+    }
+    if (runs.length === 0) {
+      // Nothing to write, but whoever waits for quiet wants to know that these runs are over.
+      queueMicrotask(() => this.options.settled(0))
+      return
+    }
+    this.inFlightCount += runs.length
+    void this.write(runs, settlements)
+  }
+
+  private async write(runs: readonly Run[], settlements: readonly Settlement[]): Promise<void> {
+    for (let tries = 0; ; tries++) {
+      try {
+        const answers = await this.options.store.settle(settlements)
+        this.inFlightCount -= runs.length
+        this.tell(runs, settlements, answers)
+        return
+      } catch (error) {
+        const given = !(error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE')
+        if (given || this.allFenced(runs)) {
+          this.inFlightCount -= runs.length
+          this.options.logger.error('the ends of jobs could not be written; they run again when their leases have run out', {
+            error,
+            ids: runs.slice(0, 20).map((run) => run.claimed.id),
+            jobs: runs.length,
+          })
+          this.options.settled(0)
+          return
+        }
+        if (tries === 0) this.options.logger.warn('the store does not answer; settling again', { error, jobs: runs.length })
+        const delayMs = Math.min(retryMs.first * 2 ** tries, retryMs.max)
+        await new Promise<void>((resolve) => void this.options.timers.after(delayMs, resolve))
+      }
+    }
+  }
+
+  private allFenced(runs: readonly Run[]): boolean {
+    const now = this.options.time.read()
+    return runs.every((run) => now >= run.fenceAt)
+  }
+
+  private tell(runs: readonly Run[], settlements: readonly Settlement[], answers: readonly SettleAnswer[]): void {
+    const { hub, logger } = this.options
+    const observed = hub.observed
+    let endedCount = 0
+    for (let i = 0; i < runs.length; i++) {
+      const run = runs[i] as Run
+      const answer = answers[i] as SettleAnswer
+      if (answer.outcome === 'lost') {
+        logger.warn('the result of a run was refused: its lease is lost', { id: run.claimed.id, attempt: run.claimed.attempt })
+        continue
+      }
+      if (answer.to === 'done' || answer.to === 'dead' || answer.to === 'cancelled') endedCount++
+      if (observed && hub.wants(run.claimed.id)) hub.tell(this.eventOf(run, settlements[i] as Settlement, answer))
+    }
+    this.options.settled(endedCount)
+  }
+
+  private eventOf(run: Run, settlement: Settlement, answer: SettleAnswer): JobEvent {
+    const { id, type, attempt } = run.claimed
+    const reason = settlement.reason ?? (answer.to === 'cancelled' ? run.abortReason?.message : undefined)
+    return {
+      seq: answer.seq,
+      at: answer.at,
+      id,
+      type,
+      event: settlement.event,
+      from: answer.from,
+      to: answer.to,
+      attempt,
+      worker: this.options.worker,
+      ...(settlement.error !== undefined && { error: settlement.error }),
+      ...(reason !== undefined && { reason }),
+      ...(settlement.output !== undefined && { value: copyPayload(settlement.output) }),
+    }
+  }
+}

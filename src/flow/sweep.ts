@@ -1,0 +1,128 @@
+/**
+ * Sweep: what only time brings about. Promotes what is due, rescues what its worker has left, prunes what is old; in
+ * bites, with one timer for what is due and one for the rest.
+ */
+import type { Timer } from '../clock.ts'
+import type { Logger } from '../log.ts'
+import type { RetentionPolicy, Store, SweepAnswer } from '../store.ts'
+import type { Hub } from './events.ts'
+import type { Timers } from './timers.ts'
+
+const bite = 500
+/** Jobs that end between two looks at the retention. */
+const pruneEvery = 500
+/** Where others write too, due times may come that nobody has told of. */
+const pollMs = 1_000
+const afterErrorMs = 1_000
+
+export interface SweeperOptions {
+  readonly store: Store
+  readonly hub: Hub
+  readonly timers: Timers
+  readonly logger: Logger
+  readonly leaseMs: number
+  readonly retention: RetentionPolicy
+}
+
+export class Sweeper {
+  private dueTimer: Timer | null = null
+  private dueAt = Infinity
+  private tickTimer: Timer | null = null
+  private promoting = false
+  private promoteAgain = false
+  private pruning = false
+  private endedSincePrune = 0
+  private running = false
+  private readonly options: SweeperOptions
+
+  constructor(options: SweeperOptions) {
+    this.options = options
+  }
+
+  start(): void {
+    this.running = true
+    void this.promote()
+    this.tick()
+  }
+
+  stop(): void {
+    this.running = false
+    this.dueTimer?.cancel()
+    this.tickTimer?.cancel()
+    this.dueAt = Infinity
+  }
+
+  /** Something will be due at `at`, by the store's clock. */
+  due(at: number): void {
+    if (!this.running || at >= this.dueAt) return
+    this.dueTimer?.cancel()
+    this.dueAt = at
+    this.dueTimer = this.options.timers.after(at - this.options.store.now(), () => {
+      this.dueAt = Infinity
+      void this.promote()
+    })
+  }
+
+  /** So many jobs have ended. */
+  ended(count: number): void {
+    this.endedSincePrune += count
+    if (this.endedSincePrune >= pruneEvery) void this.prune()
+  }
+
+  private tick(): void {
+    const { store, leaseMs, timers } = this.options
+    const everyMs = Math.min(leaseMs / 2, store.capabilities.shared ? pollMs : leaseMs)
+    this.tickTimer = timers.after(
+      everyMs,
+      () => {
+        void this.rescue()
+        void this.prune()
+        if (store.capabilities.shared) void this.promote()
+        if (this.running) this.tick()
+      },
+      store.capabilities.shared,
+    )
+  }
+
+  private async promote(): Promise<void> {
+    // Something fell due while a promotion was under way, too late for it to see.
+    this.promoteAgain = this.promoting
+    if (this.promoting) return
+    this.promoting = true
+    const nextAt = await this.inBites('promote', (limit) => this.options.store.promote(limit))
+    this.promoting = false
+    if (nextAt !== null) this.due(nextAt)
+    if (this.promoteAgain) await this.promote()
+  }
+
+  private async rescue(): Promise<void> {
+    await this.inBites('rescue', (limit) => this.options.store.rescue(limit))
+  }
+
+  private async inBites(what: string, sweep: (limit: number) => Promise<SweepAnswer>): Promise<number | null> {
+    const { hub, logger, store } = this.options
+    try {
+      while (this.running) {
+        const { moves, nextAt, more } = await sweep(bite)
+        hub.tellAll(moves)
+        if (!more) return nextAt
+      }
+      return null
+    } catch (error) {
+      logger.warn(`${what} failed; it is tried again`, { error })
+      return store.now() + afterErrorMs
+    }
+  }
+
+  private async prune(): Promise<void> {
+    if (this.pruning) return
+    this.pruning = true
+    this.endedSincePrune = 0
+    try {
+      while (this.running) if (!(await this.options.store.prune(this.options.retention, bite)).more) break
+    } catch (error) {
+      this.options.logger.warn('prune failed; it is tried again', { error })
+    }
+    this.pruning = false
+  }
+}

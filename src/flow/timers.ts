@@ -1,0 +1,54 @@
+/** All timers of one runtime, so that none outlives it: `size` is 0 when it has stopped, and a test can see it. */
+import type { Clock, Timer } from '../clock.ts'
+
+/** The longest delay a platform timer takes; longer ones are set again. */
+const delayMsMax = 2 ** 31 - 1
+
+export class Timers {
+  readonly clock: Clock
+  private readonly live = new Set<Timer>()
+
+  constructor(clock: Clock) {
+    this.clock = clock
+  }
+
+  get size(): number {
+    return this.live.size
+  }
+
+  /**
+   * Calls `run` once after `delayMs`.
+   * @param keepAlive false for timers that only look after things: they do not keep an idle process from ending
+   */
+  after(delayMs: number, run: () => void, keepAlive = true): Timer {
+    const clock = this.clock
+    const live = this.live
+    let leftMs = Math.max(0, delayMs)
+    const arm = (): Timer => {
+      const partMs = Math.min(leftMs, delayMsMax)
+      leftMs -= partMs
+      return clock.timer(fire, partMs, { keepAlive })
+    }
+    const fire = (): void => {
+      if (leftMs > 0) {
+        armed = arm()
+        return
+      }
+      live.delete(timer)
+      run()
+    }
+    const timer: Timer = {
+      cancel() {
+        armed.cancel()
+        live.delete(timer)
+      },
+    }
+    let armed = arm()
+    live.add(timer)
+    return timer
+  }
+
+  cancelAll(): void {
+    for (const timer of this.live) timer.cancel()
+  }
+}

@@ -1,0 +1,30 @@
+/** Input against the schema of its job: at the door, and again before a run, because code may have changed in between. */
+import type { JobDefinition } from '../define-job.ts'
+import { JobchartError } from '../errors.ts'
+import { recordError } from '../job/failure.ts'
+
+/**
+ * The input as the handler gets it.
+ * @throws JobchartError INVALID_INPUT with every issue of the schema in its message
+ */
+export async function parseInput(job: JobDefinition, input: unknown): Promise<unknown> {
+  if (job.schema === null) return input
+  let result
+  try {
+    result = await job.schema['~standard'].validate(input)
+  } catch (error) {
+    throw new JobchartError('INVALID_INPUT', `the schema of job ${job.type} threw: ${recordError(error).message}`, {
+      hint: 'A schema should report issues, not throw.',
+      cause: error,
+    })
+  }
+  if (result.issues === undefined) return result.value
+  const issues = result.issues.slice(0, 10).map(({ message, path }) => {
+    const at = (path ?? []).map((part) => String(typeof part === 'object' ? part.key : part)).join('.')
+    return at === '' ? message : `${at}: ${message}`
+  })
+  throw new JobchartError('INVALID_INPUT', `input of job ${job.type}: ${issues.join('; ')}`, {
+    hint: 'Pass an input that its schema accepts.',
+    cause: result.issues,
+  })
+}

@@ -1,0 +1,233 @@
+/**
+ * The worker: the parts of a running runtime, joined. Every command goes through the dispatcher's lanes; what each part
+ * does is written in its own file.
+ *
+ *   commands ─▶ dispatch ─▶ control · cancel · settle · start · wake, then pick ─▶ claim ─▶ run ─▶ its end is a command
+ */
+import { Subject, type Subscription } from 'rxjs'
+import type { JobchartError } from '../errors.ts'
+import { toPayload } from '../job/payload.ts'
+import type { JobEvent } from '../job/job.ts'
+import { caps } from '../job/caps.ts'
+import { payloadLimits, type RuntimeSettings } from '../options.ts'
+import type { CancelAnswer, CancelRequest, Demand, Hint, Store, WorkerInfo } from '../store.ts'
+import { Canceller } from './cancel.ts'
+import { Claimer } from './claim.ts'
+import { dispatch } from './dispatch.ts'
+import type { Hub } from './events.ts'
+import { Heartbeat, leaseLost } from './heartbeat.ts'
+import { Lane, laneCount, type CancelCommand, type FlowCommand, type StartCommand, type WakeCommand } from './lanes.ts'
+import { OwnTime } from './own-time.ts'
+import { Permits } from './permits.ts'
+import type { Run, RunHost } from './run.ts'
+import type { ContextHost } from './run-context.ts'
+import { Selector } from './select.ts'
+import { Settler } from './settle.ts'
+import { Sweeper } from './sweep.ts'
+import type { Timers } from './timers.ts'
+
+export interface WorkerOptions {
+  readonly id: string
+  readonly settings: RuntimeSettings
+  readonly store: Store
+  readonly hub: Hub
+  readonly timers: Timers
+  readonly enqueue: ContextHost['enqueue']
+  /** Why nothing may start now, if so. */
+  readonly halted: () => JobchartError | null
+  /** Some work has come to an end. */
+  readonly changed: () => void
+}
+
+export class Worker {
+  readonly permits: Permits
+  readonly selector: Selector
+  readonly runs = new Map<string, Run>()
+  /** Handlers that were abandoned and have not come back. */
+  stuck = 0
+  private readonly options: WorkerOptions
+  private readonly commands = new Subject<FlowCommand>()
+  private readonly dispatcher: Subscription
+  private readonly claimer: Claimer
+  private readonly canceller: Canceller
+  private readonly settler: Settler
+  private readonly heartbeat: Heartbeat
+  private readonly sweeper: Sweeper
+  private readonly toAsk = new Set<Run>()
+
+  constructor(options: WorkerOptions) {
+    this.options = options
+    const { id: worker, settings, store, hub, timers, changed } = options
+    const { jobs, leaseMs, logger, random, clock, graceMs, retention } = settings
+    const { runs, commands } = this
+    const time = new OwnTime(clock)
+    const now = (): number => clock.monotonic()
+    const permits = (this.permits = new Permits(settings.concurrency))
+    const selector = (this.selector = new Selector({ jobs: jobs.values(), selection: settings.selection, random, now, logger }))
+    const canceller = (this.canceller = new Canceller({ store, hub, runs, graceMs, answered: () => this.afterCancels() }))
+    const cancelling: Canceller['cancelRun'] = (run, answer) => canceller.cancelRun(run, answer)
+    const lost = (run: Run): void => this.lose(run)
+    this.heartbeat = new Heartbeat({ store, worker, leaseMs, runs, timers, time, logger, cancelling, lost })
+    this.sweeper = new Sweeper({ store, hub, timers, logger, leaseMs, retention })
+    const settled = (endedCount: number): void => {
+      this.sweeper.ended(endedCount)
+      changed()
+    }
+    this.settler = new Settler({ store, worker, hub, timers, time, random, logger, settled })
+    const host = this.runHost()
+    const { halted } = options
+    this.claimer = new Claimer({
+      ...{ store, worker, leaseMs, jobs, runs, host, permits, selector, canceller, hub, timers, time, logger, commands, halted },
+      changed,
+    })
+    this.dispatcher = commands
+      .pipe(
+        dispatch<FlowCommand, Demand[]>({
+          lanes: laneCount,
+          handle: (lane, batch) => this.handle(lane, batch),
+          pick: () => this.claimer.pick(),
+          failed: (error) => logger.error('the dispatcher met a fault; it goes on', { error }),
+        }),
+      )
+      .subscribe((demand) => void this.claimer.claim(demand))
+  }
+
+  /** Is any run going on, or about to, or not written yet? */
+  get busy(): boolean {
+    return this.runs.size > 0 || this.claimer.busy || this.settler.inFlight > 0
+  }
+
+  async start(info: WorkerInfo): Promise<void> {
+    await this.options.store.worker(this.options.id, info)
+    this.heartbeat.start()
+    this.sweeper.start()
+    this.selector.wakeAll()
+    this.nudge()
+  }
+
+  /** Ends all that goes on by itself. What is under way must be over. */
+  async stop(): Promise<void> {
+    this.heartbeat.stop()
+    this.sweeper.stop()
+    this.dispatcher.unsubscribe()
+    await this.options.store.worker(this.options.id, null)
+  }
+
+  /** Something about this runtime has changed: look again what can be picked. */
+  nudge(apply: () => void = () => {}): void {
+    this.commands.next({ lane: Lane.control, apply })
+  }
+
+  /** Resolves when no claim is under way. */
+  claimed(): Promise<void> {
+    return this.claimer.over()
+  }
+
+  cancel(request: CancelRequest, priority: number): Promise<CancelAnswer> {
+    return new Promise((resolve, reject) => {
+      this.commands.next({ lane: Lane.cancel, request, priority, resolve, reject })
+    })
+  }
+
+  /** Asks every run to end; after `graceMs` those that have not are abandoned. */
+  abort(reason: JobchartError, graceMs: number): void {
+    for (const run of this.runs.values()) {
+      run.abort(reason)
+      if (graceMs <= 0) run.abandon()
+      else run.abandonAfter(graceMs)
+    }
+  }
+
+  hint(hint: Hint): void {
+    if (hint.kind === 'ready') {
+      this.commands.next({ lane: Lane.wake, type: hint.type, atMost: hint.atMost ?? Infinity })
+    } else if (hint.kind === 'due') this.sweeper.due(hint.at)
+    else if (hint.kind === 'cancelled') this.cancelledSomewhere(hint.ids)
+  }
+
+  private handle(lane: number, batch: readonly FlowCommand[]): void {
+    // The lane names the kind of all its commands.
+    if (lane === Lane.settle) this.settler.settle(batch as readonly Run[])
+    else if (lane === Lane.start) this.claimer.start(batch as readonly StartCommand[])
+    else if (lane === Lane.cancel) this.canceller.cancel(batch as readonly CancelCommand[])
+    else if (lane === Lane.wake) {
+      for (const { type, atMost } of batch as readonly WakeCommand[]) this.selector.wake(type, atMost)
+    } else for (const command of batch) if (command.lane === Lane.control) command.apply()
+  }
+
+  private afterCancels(): void {
+    if (!this.canceller.inFlight) {
+      if (!this.claimer.busy) this.canceller.forget()
+      this.claimer.resume()
+      this.askNow()
+    }
+    this.options.changed()
+  }
+
+  private cancelledSomewhere(ids: readonly string[]): void {
+    const asked: Run[] = []
+    for (const id of ids) {
+      const run = this.runs.get(id)
+      if (run === undefined) {
+        if (this.claimer.busy) this.canceller.cancelledElsewhere(id)
+      } else if (run.abortReason === null) asked.push(run)
+    }
+    if (asked.length === 0) return
+    for (const run of asked) this.toAsk.add(run)
+    queueMicrotask(() => this.askNow())
+  }
+
+  /** What a cancel of this very runtime has done is known when it is answered; then only the others are asked about. */
+  private askNow(): void {
+    if (this.canceller.inFlight) return
+    const open = [...this.toAsk].filter((run) => run.abortReason === null && run.ending === null)
+    this.toAsk.clear()
+    if (open.length > 0) void this.heartbeat.ask(open)
+  }
+
+  private lose(run: Run): void {
+    run.abort(leaseLost(run))
+    run.abandonAfter(this.options.settings.graceMs)
+  }
+
+  private runHost(): RunHost {
+    const { settings, timers, enqueue } = this.options
+    return {
+      middleware: settings.middleware,
+      logger: settings.logger,
+      timers,
+      enqueue,
+      ended: (run) => {
+        this.runs.delete(run.claimed.id)
+        this.permits.give(1)
+        this.commands.next(run)
+      },
+      abandoned: (change) => (this.stuck += change),
+      checkin: (run, value) => {
+        const at = this.options.store.now()
+        run.checkin = { at, value: toPayload(value, 'INVALID_OUTPUT', payloadLimits) }
+        this.lived(run, { event: 'CHECKIN', at, value: run.checkin.value })
+      },
+      log: (run, message, fields) => {
+        const at = this.options.store.now()
+        const kept = fields === undefined ? {} : { fields: toPayload(fields, 'INVALID_OUTPUT', payloadLimits) }
+        const line = { at, attempt: run.claimed.attempt, message: String(message).slice(0, 2_000).toWellFormed(), ...kept }
+        const lines = (run.logs ??= [])
+        lines.push(line)
+        if (lines.length > caps.logs) lines.shift()
+        this.lived(run, { event: 'LOG', at, value: { message: line.message, ...kept } })
+      },
+      saveStep: (run, name, value) => this.heartbeat.saveStep(run, name, value),
+    }
+  }
+
+  /** Tells and, in a while, writes a sign of life. */
+  private lived(run: Run, sign: Pick<JobEvent, 'event' | 'at' | 'value'>): void {
+    const { hub, id: worker } = this.options
+    if (run.ending !== null) return
+    this.heartbeat.traces(run)
+    const { id, type, attempt, seq } = run.claimed
+    const state = run.abortReason?.code === 'CANCELLED' ? 'cancelling' : 'running'
+    if (hub.wants(id)) hub.tell({ seq, id, type, attempt, worker, from: state, to: state, ...sign })
+  }
+}

@@ -1,0 +1,50 @@
+/** The public names of jobchart. */
+export { createClient, type Client, type DiscardReport, type Pressure, type RetryReport } from './client.ts'
+export { createRuntime, type Runtime, type RuntimeState, type RuntimeStats } from './runtime.ts'
+export {
+  defineJob,
+  type ContextValues,
+  type HandlerResult,
+  type JobDefinition,
+  type JobOptions,
+  type Middleware,
+  type RetryOptions,
+  type RunContext,
+} from './define-job.ts'
+export { memoryStore } from './stores/memory/index.ts'
+export { constant, exponential, linear, type Backoff, type BackoffFunction, type BackoffOptions } from './job/backoff.ts'
+export { fatal, snooze } from './job/intent.ts'
+export {
+  AbortError,
+  JobCancelledError,
+  JobchartError,
+  JobDeadError,
+  TimeoutError,
+  type ErrorCode,
+} from './errors.ts'
+export type { Clock, Random, Timer } from './clock.ts'
+export type { Duration } from './job/duration.ts'
+export type { ErrorRecord } from './job/failure.ts'
+export type { AttemptError, CheckIn, HistoryEntry, JobEvent, JobRecord, LogLine, Transition } from './job/job.ts'
+export type { JobActor, JobState } from './job/lifecycle.ts'
+export type { Json } from './job/payload.ts'
+export type { JobHandle, ResultOptions } from './handle.ts'
+export type { QueueHandle, QueueStats } from './queue.ts'
+export type { Logger } from './log.ts'
+export type { IterateOptions, Stream } from './flow/stream.ts'
+export type { Candidate, SelectionFunction, SelectionOption } from './flow/select.ts'
+export type {
+  CancelOptions,
+  CancelReport,
+  ClientOptions,
+  DrainOptions,
+  EnqueueArguments,
+  EnqueueOptions,
+  JobChoice,
+  RetentionOptions,
+  RuntimeOptions,
+  StopOptions,
+  StopReport,
+  UniqueOption,
+} from './options.ts'
+export type { Counts, JobFilter, JobPage, ListQuery, StateCounts, Store, WorkerRecord } from './store.ts'

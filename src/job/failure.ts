@@ -1,0 +1,64 @@
+/** Errors as data: whatever was thrown, reduced to plain, capped fields that any store can keep and any page can show. */
+
+export interface ErrorRecord {
+  readonly name: string
+  readonly message: string
+  readonly stack?: string
+  readonly code?: string
+  readonly cause?: ErrorRecord
+}
+
+const caps = { name: 100, message: 2_000, stack: 4_000, code: 100, causes: 5 }
+
+/** A record of anything thrown; it never throws itself, whatever the value's getters do. */
+export function recordError(thrown: unknown, depth = 0): ErrorRecord {
+  const name = field(thrown, 'name') ?? (thrown instanceof Error ? 'Error' : 'NonError')
+  const message = field(thrown, 'message') ?? inspect(thrown)
+  const stack = field(thrown, 'stack')
+  const code = field(thrown, 'code')
+  const cause = depth < caps.causes ? read(thrown, 'cause') : undefined
+  return {
+    name: clip(name, caps.name),
+    message: clip(message, caps.message),
+    ...(stack !== undefined && { stack: clip(stack, caps.stack) }),
+    ...(code !== undefined && { code: clip(code, caps.code) }),
+    ...(cause !== undefined && cause !== null && { cause: recordError(cause, depth + 1) }),
+  }
+}
+
+/** The error again, for a caller who awaits it: an Error with the recorded name, message, stack, code and causes. */
+export function reviveError(record: ErrorRecord): Error {
+  const error = new Error(record.message, record.cause && { cause: reviveError(record.cause) })
+  error.name = record.name
+  if (record.stack !== undefined) error.stack = record.stack
+  return record.code === undefined ? error : Object.assign(error, { code: record.code })
+}
+
+function read(thrown: unknown, name: string): unknown {
+  if (typeof thrown !== 'object' || thrown === null) return undefined
+  try {
+    return (thrown as Record<string, unknown>)[name]
+  } catch {
+    return undefined
+  }
+}
+
+function field(thrown: unknown, name: string): string | undefined {
+  const value = read(thrown, name)
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
+}
+
+function inspect(thrown: unknown): string {
+  try {
+    const json = typeof thrown === 'object' ? JSON.stringify(thrown) : undefined
+    return json ?? String(thrown)
+  } catch {
+    return 'a value that cannot be shown'
+  }
+}
+
+/** At most `max` characters, never half a surrogate pair. */
+function clip(text: string, max: number): string {
+  const clipped = text.length > max ? `${text.slice(0, max - 1)}…` : text
+  return clipped.isWellFormed() ? clipped : clipped.toWellFormed()
+}

@@ -1,0 +1,305 @@
+/**
+ * The runtime: a client with a worker, and a life of its own (`machines/runtime.machine.ts`).
+ *
+ *   enqueue ─▶ insert ─▶ [store: queued] ─▶ wake ─▶ dispatch: cancels first, then settles, then picks
+ *                                                        select (weights) ∩ permits (slots, semaphores)
+ *                                                             │ demand
+ *                                                        claim ─▶ run (middleware, handler) ─▶ how it ended
+ *                                                                                                  │
+ *   events ◀── after commit ── [store: next state] ◀── settle (conditional on the token) ◀── decide (chart)
+ *   sweep: promote what is due · rescue expired leases · prune
+ */
+import { hostname } from 'node:os'
+import { nanoid } from 'nanoid'
+import { createActor, type Actor, type StateValueFrom } from 'xstate'
+import { runtimeMachine, type StopMode } from '../machines/runtime.machine.ts'
+import { knownKeys, oneOf, whole } from './checks.ts'
+import { Client } from './client.ts'
+import { AbortError, JobchartError } from './errors.ts'
+import { Quiet } from './flow/quiet.ts'
+import { stopOnSignals } from './flow/signals.ts'
+import { Stopping, stopped } from './flow/stopping.ts'
+import { Stream } from './flow/stream.ts'
+import { Worker } from './flow/worker.ts'
+import { durationMs } from './job/duration.ts'
+import { isHeld, statesTagged } from './job/lifecycle.ts'
+import {
+  limits,
+  runtimeSettings,
+  type DrainOptions,
+  type RuntimeOptions,
+  type RuntimeSettings,
+  type StopOptions,
+  type StopReport,
+} from './options.ts'
+import type { QueueStats } from './queue.ts'
+import type { CancelAnswer, CancelRequest, Hint, Store } from './store.ts'
+import { version } from './version.ts'
+
+export type RuntimeState = StateValueFrom<typeof runtimeMachine>
+
+export interface RuntimeStats {
+  readonly state: RuntimeState
+  /** Slots of this process, and how many are taken. */
+  readonly concurrency: number
+  readonly running: number
+  /** Handlers that were abandoned and still go on. */
+  readonly stuck: number
+  readonly queues: readonly QueueStats[]
+}
+
+export class Runtime extends Client {
+  /** This runtime in the workers' list, and in the events it causes. */
+  readonly id: string = nanoid()
+  /** The live XState actor of the runtime's chart: subscribe to it, wait for it, embed it. */
+  readonly actor: Actor<typeof runtimeMachine>
+  private readonly settings: RuntimeSettings
+  private readonly worker: Worker
+  private readonly quiet: Quiet
+  private readonly haltedBecause = stopped()
+  private may = { accept: true, pick: false }
+  private starting: Promise<void> | null = null
+  private stopping: { readonly wait: Stopping; readonly report: Promise<StopReport> } | null = null
+
+  /** Made by `createRuntime`. */
+  constructor(store: Store | undefined, settings: RuntimeSettings) {
+    super(store, settings)
+    this.settings = settings
+    const { hub, timers } = this.connection
+    const { logger, jobs } = settings
+    this.actor = createActor(runtimeMachine)
+    this.actor.subscribe((snapshot) => {
+      this.may = { accept: snapshot.hasTag('accepts'), pick: snapshot.hasTag('picks') }
+    })
+    this.actor.start()
+    this.worker = new Worker({
+      id: this.id,
+      settings,
+      store: this.store,
+      hub,
+      timers,
+      enqueue: (job, ...args) => this.connection.enqueue(job, args[0], args[1], true),
+      halted: () => (this.may.pick ? null : this.haltedBecause),
+      changed: () => {
+        this.quiet.check()
+        this.stopping?.wait.check()
+      },
+    })
+    this.quiet = new Quiet({ store: this.store, types: new Set(jobs.keys()), timers, logger, busy: () => this.busy() })
+  }
+
+  get state(): RuntimeState {
+    return this.actor.getSnapshot().value
+  }
+
+  /** Its state now, then each change; completes when it has stopped. */
+  get state$(): Stream<RuntimeState> {
+    return new Stream(this.settings.logger, (subscriber) => {
+      subscriber.next(this.state)
+      const { unsubscribe } = this.actor.subscribe({
+        next: (snapshot) => subscriber.next(snapshot.value),
+        complete: () => subscriber.complete(),
+      })
+      if (this.state === 'stopped') subscriber.complete()
+      return unsubscribe
+    })
+  }
+
+  /** Slots: jobs at once in this process. Set it to grow or shrink; what runs goes on. 0…1,000,000. */
+  get concurrency(): number {
+    return this.worker.permits.slots
+  }
+
+  set concurrency(slots: number) {
+    whole('concurrency', slots, 0, limits.slotsMax)
+    this.worker.permits.slots = slots
+    this.worker.nudge()
+  }
+
+  /**
+   * Opens the store and begins to pick. Calling it again is harmless.
+   * @throws JobchartError STORE_UNAVAILABLE (the state is `failed` then), STOPPED
+   */
+  start(): Promise<void> {
+    return (this.starting ??= this.startOnce())
+  }
+
+  /**
+   * Picks nothing more in this process; what runs goes on. After this has resolved nothing starts.
+   * @throws JobchartError NOT_ACCEPTED unless it is running or paused
+   */
+  async pause(): Promise<void> {
+    if (this.state !== 'running' && this.state !== 'paused') throw this.notAccepted('pause')
+    this.actor.send({ type: 'PAUSE' })
+    await this.worker.claimed()
+  }
+
+  /** @throws JobchartError NOT_ACCEPTED unless it is running or paused */
+  async resume(): Promise<void> {
+    if (this.state !== 'running' && this.state !== 'paused') throw this.notAccepted('resume')
+    this.actor.send({ type: 'RESUME' })
+    this.worker.nudge()
+  }
+
+  /**
+   * Waits until all work of this runtime's types is done, in whichever process: nothing queued, running or retrying. Jobs
+   * that wait for a later time or an event are not waited for. New jobs are accepted all the while.
+   * @returns false if `timeout` passed, or the runtime stopped, before all was done
+   * @throws AbortError if `signal` aborts
+   */
+  async drain({ timeout, signal }: DrainOptions = {}): Promise<boolean> {
+    const timeoutMs = timeout === undefined ? null : durationMs(timeout, 'timeout')
+    if (signal?.aborted) throw new AbortError('drain was aborted', signal.reason)
+    await this.connection.ready()
+    const { timers, follow } = this.connection
+    return new Promise((resolve, reject) => {
+      const done = (settle: () => void): void => {
+        offQuiet()
+        offEnd()
+        timer?.cancel()
+        signal?.removeEventListener('abort', onAbort)
+        settle()
+      }
+      const onAbort = (): void => done(() => reject(new AbortError('drain was aborted', signal?.reason)))
+      signal?.addEventListener('abort', onAbort, { once: true })
+      const timer = timeoutMs === null ? null : timers.after(timeoutMs, () => done(() => resolve(false)))
+      const offEnd = follow.onEnd(() => done(() => resolve(false)))
+      const offQuiet = this.quiet.wait(() => done(() => resolve(true)))
+    })
+  }
+
+  /**
+   * Stops for good; never takes longer than `timeout` (and a second for the last writes). Further calls join the first; a
+   * harder mode or an earlier timeout takes effect.
+   * @throws JobchartError INVALID_OPTION
+   */
+  async stop(options: StopOptions = {}): Promise<StopReport> {
+    knownKeys('stop options', options, ['mode', 'timeout', 'grace'])
+    const mode = oneOf<StopMode>('mode', options.mode ?? 'finish', ['drain', 'finish', 'abort'])
+    const timeoutMs = durationMs(options.timeout ?? '30s', 'timeout')
+    const graceMs = options.grace === undefined ? this.settings.graceMs : durationMs(options.grace, 'grace')
+    if (this.stopping === null) {
+      const { worker, quiet } = this
+      const wait = new Stopping({ worker, quiet, timers: this.connection.timers, busy: () => this.busy() }, mode)
+      this.stopping = { wait, report: this.stopOnce(wait, mode, timeoutMs, graceMs) }
+    } else {
+      this.actor.send({ type: 'STOP', mode })
+      this.stopping.wait.hurry(mode, timeoutMs, graceMs)
+    }
+    return this.stopping.report
+  }
+
+  /**
+   * Stops on the first of these signals, and aborts on the next. Once stopped the process ends by itself if nothing else
+   * keeps it, or by the signal if a stuck handler does.
+   * @returns a function that takes the signal handlers away again
+   * @example runtime.stopOn(['SIGTERM', 'SIGINT'], { mode: 'finish', timeout: '30s' })
+   */
+  stopOn(signals: readonly NodeJS.Signals[], options: StopOptions = {}): () => void {
+    return stopOnSignals(this, signals, options, this.settings.logger)
+  }
+
+  /** Its state, its slots, and the figures of each queue, among them the shares that were given. */
+  async stats(): Promise<RuntimeStats> {
+    const queues = await Promise.all([...this.settings.jobs.keys()].map((type) => this.queue(type).stats()))
+    const { permits, stuck } = this.worker
+    return { state: this.state, concurrency: permits.slots, running: this.worker.runs.size, stuck, queues }
+  }
+
+  /** The same as `stop({ mode: 'finish' })`. */
+  override async close(): Promise<void> {
+    await this.stop()
+  }
+
+  protected override get cancelGraceMs(): number {
+    return this.settings.graceMs
+  }
+
+  protected override refusing(): JobchartError | null {
+    return this.may.accept ? null : stopped()
+  }
+
+  protected override submitCancel(request: CancelRequest, priority: number): Promise<CancelAnswer> {
+    return this.stopping === null ? this.worker.cancel(request, priority) : super.submitCancel(request, priority)
+  }
+
+  protected override given(): ReadonlyMap<string, number> {
+    return this.worker.selector.given()
+  }
+
+  protected override hint(hint: Hint): void {
+    this.worker.hint(hint)
+  }
+
+  private busy(): boolean {
+    return this.worker.busy || this.connection.inserter.pending > 0
+  }
+
+  private async startOnce(): Promise<void> {
+    if (this.stopping !== null) throw stopped()
+    this.actor.send({ type: 'START' })
+    try {
+      await this.connection.ready()
+      await this.worker.start({
+        id: this.id,
+        name: this.settings.name ?? `${hostname()}:${process.pid}`,
+        host: hostname(),
+        pid: process.pid,
+        version,
+        slots: this.concurrency,
+        types: [...this.settings.jobs.keys()],
+        startedAt: this.store.now(),
+      })
+    } catch (error) {
+      this.actor.send({ type: 'FAILED', error })
+      throw error
+    }
+    this.actor.send({ type: 'STARTED' })
+    if (this.stopping !== null) throw stopped()
+    this.worker.nudge()
+  }
+
+  private async stopOnce(wait: Stopping, mode: StopMode, timeoutMs: number, graceMs: number): Promise<StopReport> {
+    this.actor.send({ type: 'STOP', mode })
+    this.connection.inserter.refuseWaiting(stopped())
+    const completed = await wait.wait(timeoutMs, graceMs)
+    const running = this.worker.stuck
+    let dropped = 0
+    try {
+      if (!this.store.capabilities.durable) dropped = await this.left()
+      await this.worker.stop()
+      await this.connection.close(stopped())
+    } catch (error) {
+      this.settings.logger.error('the store did not close well', { error })
+    }
+    this.actor.send({ type: 'STOPPED' })
+    return { completed: completed && running === 0, running, dropped }
+  }
+
+  /** Jobs that wait and will not be run. */
+  private async left(): Promise<number> {
+    await this.connection.ready()
+    const counts = await this.store.counts()
+    let left = 0
+    for (const state of statesTagged('live')) if (!isHeld(state)) left += counts[state]
+    return left
+  }
+
+  private notAccepted(what: string): JobchartError {
+    return new JobchartError('NOT_ACCEPTED', `a runtime that is ${this.state} cannot ${what}`, {
+      hint: 'Await start() first; a stopped runtime stays stopped.',
+    })
+  }
+}
+
+/**
+ * Creates a runtime. It takes jobs at once and runs them after `start()`.
+ * @throws JobchartError INVALID_OPTION
+ * @example
+ * const runtime = createRuntime({ jobs: [sendEmail], concurrency: 20 })
+ * await runtime.start()
+ * await runtime.enqueue(sendEmail, { to: 'ada@example.com' })
+ */
+export function createRuntime(options: RuntimeOptions): Runtime {
+  return new Runtime(options.store, runtimeSettings(options))
+}

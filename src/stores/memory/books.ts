@@ -1,0 +1,160 @@
+/**
+ * The books of the store: every row, and every index over them. A row is entered, moved and removed here and nowhere
+ * else, so that what is counted, queued, timed, leased, ended and logged always tells the same story.
+ */
+import { Heap } from '../../heap.ts'
+import { countersAfter, nextArrow, type ArrowEvent } from '../../job/lifecycle.ts'
+import type { NewJob } from '../../store.ts'
+import { Chain } from './chain.ts'
+import { Hints } from './hints.ts'
+import { TransitionLog } from './log.ts'
+import { backlogPhases, noCounts, phaseOf, phases, tally, type Phase } from './phases.ts'
+import { Queue } from './queue.ts'
+import { Register } from './register.ts'
+import { Row, Step, type Passage } from './row.ts'
+
+const soonest = (a: Row, b: Row): boolean => {
+  const left = a.alarmAt ?? 0
+  const right = b.alarmAt ?? 0
+  return left === right ? a.seq < b.seq : left < right
+}
+
+const births: readonly Passage[] = phases.map((phase) => ({ event: 'ENQUEUE', from: null, to: phase.name }))
+
+/** What a move needs to know besides its event. */
+export interface Circumstances {
+  readonly reason?: string | undefined
+  readonly fatal?: boolean | undefined
+  /** When a timed state is to end; null = it waits for an event. */
+  readonly dueAt?: number | null
+}
+
+const plain: Circumstances = {}
+
+export class Books {
+  readonly rows = new Map<string, Row>()
+  readonly register = new Register()
+  readonly queues = new Map<string, Queue>()
+  readonly due = new Heap<Row>(soonest)
+  readonly leases = new Heap<Row>(soonest)
+  /** The held and the ended rows of each phase, in the order in which they came to it. */
+  readonly chains: readonly Chain[] = phases.map(() => new Chain())
+  readonly counts = noCounts()
+  readonly hints = new Hints()
+  readonly log: TransitionLog
+
+  constructor(transitionsMax: number) {
+    this.log = new TransitionLog(transitionsMax)
+  }
+
+  get backlog(): number {
+    return tally(this.counts, backlogPhases)
+  }
+
+  /** The queue of a type, made when it is first needed. */
+  queue(type: string): Queue {
+    let queue = this.queues.get(type)
+    if (queue === undefined) {
+      queue = new Queue(type)
+      this.queues.set(type, queue)
+    }
+    return queue
+  }
+
+  /** ENQUEUE: a new row. Its key, if any, is free or taken over. */
+  enter(job: NewJob, phase: Phase, dueAt: number | null, at: number): Row {
+    const row = new Row(job, this.queue(job.type), phase, this.log.nextSeq, at)
+    this.log.append(row, births[phase.index] as Passage, at, null, null)
+    this.rows.set(row.id, row)
+    this.register.add(row)
+    this.count(row, phase, 1)
+    row.queue.takeKey(row)
+    this.arrive(row, null, phase, dueAt)
+    return row
+  }
+
+  /** Moves a row along an arrow of the chart, which must exist. A row that is claimed has its run already. */
+  move(row: Row, event: ArrowEvent, at: number, { reason, fatal, dueAt = null }: Circumstances = plain): Step {
+    const from = row.phase
+    const arrow = nextArrow(from.name, event, row, fatal)
+    if (arrow === null) throw new TypeError(`job ${row.id}: the chart has no ${event} from ${from.name}`)
+    const to = phaseOf[arrow.to]
+    this.depart(row, from, to)
+    if (arrow.counting !== null) {
+      const counters = countersAfter(arrow, row)
+      row.attempt = counters.attempt
+      row.generation = counters.generation
+    }
+    const seq = this.log.nextSeq
+    const worker = (from.held || to.held) && row.run !== null ? row.run.worker : null
+    this.log.append(row, arrow, at, worker, reason ?? null)
+    row.last = new Step(arrow, seq, at, row.attempt, worker, reason ?? null, row.last)
+    row.phase = to
+    // Who comes back from a worker's hands stands where it stood; everybody else goes to the end.
+    if (to.claimable && !from.held) row.place = seq
+    if (from.ended) row.queue.takeKey(row)
+    this.arrive(row, from, to, dueAt)
+    return row.last
+  }
+
+  /** Gives a held row until then. */
+  lease(row: Row, until: number): void {
+    row.alarmAt = until
+    if (row.heapIndex < 0) this.leases.push(row)
+    else this.leases.update(row)
+  }
+
+  /** Removes an ended row for good. */
+  remove(row: Row): void {
+    this.depart(row, row.phase, null)
+    this.rows.delete(row.id)
+    this.register.remove(row)
+  }
+
+  private depart(row: Row, from: Phase, to: Phase | null): void {
+    this.count(row, from, -1)
+    if (to !== null) this.count(row, to, 1)
+    if (from.claimable) row.queue.remove(row)
+    else if (from.timed) this.due.remove(row)
+    else (this.chains[from.index] as Chain).remove(row)
+    if (from.held && to?.held === true) return
+    row.alarmAt = null
+    if (from.held) this.giveUp(row)
+  }
+
+  private arrive(row: Row, from: Phase | null, to: Phase, dueAt: number | null): void {
+    if (to.claimable) {
+      row.queue.add(row)
+      this.hints.ready(row.queue)
+      return
+    }
+    if (to.timed) return this.wait(row, dueAt)
+    ;(this.chains[to.index] as Chain).append(row)
+    if (to.held && from?.held !== true) row.queue.hold(row)
+    if (to.ended) {
+      row.queue.freeKey(row)
+      this.hints.ended(row.id)
+    }
+  }
+
+  private wait(row: Row, dueAt: number | null): void {
+    row.alarmAt = dueAt
+    if (dueAt === null) return
+    this.due.push(row)
+    if (this.due.peek() === row) this.hints.due(dueAt)
+  }
+
+  private giveUp(row: Row): void {
+    this.leases.remove(row)
+    row.queue.release(row)
+    if (row.queue.capped) {
+      row.queue.capped = false
+      this.hints.ready(row.queue)
+    }
+  }
+
+  private count(row: Row, phase: Phase, by: 1 | -1): void {
+    ;(this.counts[phase.index] as number) += by
+    ;(row.queue.counts[phase.index] as number) += by
+  }
+}

@@ -1,0 +1,27 @@
+/** A list of rows linked through the rows themselves: appending and removing from anywhere cost the same, and little. */
+import type { Row } from './row.ts'
+
+export class Chain {
+  head: Row | null = null
+  tail: Row | null = null
+
+  append(row: Row): void {
+    row.prev = this.tail
+    if (this.tail === null) this.head = row
+    else this.tail.next = row
+    this.tail = row
+  }
+
+  remove(row: Row): void {
+    if (row.prev === null) this.head = row.next
+    else row.prev.next = row.next
+    if (row.next === null) this.tail = row.prev
+    else row.next.prev = row.prev
+    row.prev = null
+    row.next = null
+  }
+
+  *[Symbol.iterator](): Generator<Row> {
+    for (let row = this.head; row !== null; row = row.next) yield row
+  }
+}

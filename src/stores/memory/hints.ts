@@ -1,0 +1,68 @@
+/** Wake-ups for whoever watches: collected while a call works, sent when it has done all of its work. */
+import type { Hint } from '../../store.ts'
+import type { Queue } from './queue.ts'
+
+export class Hints {
+  private readonly listeners = new Set<(hint: Hint) => void>()
+  private queues: Queue[] = []
+  private cancelledIds: string[] = []
+  private endedIds: string[] = []
+  private dueAt: number | null = null
+  /** The backlog above which there is no room yet, since an insert was refused. */
+  private full: number | null = null
+
+  watch(listener: (hint: Hint) => void): () => void {
+    // A function of its own per call: the same listener may watch twice.
+    const own = (hint: Hint): void => listener(hint)
+    this.listeners.add(own)
+    return () => {
+      this.listeners.delete(own)
+    }
+  }
+
+  ready(queue: Queue): void {
+    if (this.listeners.size === 0 || queue.hinted) return
+    queue.hinted = true
+    this.queues.push(queue)
+  }
+
+  due(at: number): void {
+    if (this.listeners.size > 0) this.dueAt = Math.min(at, this.dueAt ?? at)
+  }
+
+  cancelled(id: string): void {
+    if (this.listeners.size > 0) this.cancelledIds.push(id)
+  }
+
+  ended(id: string): void {
+    if (this.listeners.size > 0) this.endedIds.push(id)
+  }
+
+  refused(backlog: number): void {
+    this.full = backlog
+  }
+
+  /** Sends what has come together. A listener may call the store: by then nothing is left half done. */
+  send(backlog: number): void {
+    const shrunk = this.full !== null && backlog < this.full
+    if (this.full !== null) this.full = shrunk ? null : backlog
+    if (this.listeners.size === 0) return
+    const { queues, cancelledIds, endedIds, dueAt } = this
+    this.dueAt = null
+    if (queues.length > 0) this.queues = []
+    if (cancelledIds.length > 0) this.cancelledIds = []
+    if (endedIds.length > 0) this.endedIds = []
+    for (const queue of queues) queue.hinted = false
+    if (cancelledIds.length > 0) this.tell({ kind: 'cancelled', ids: cancelledIds })
+    for (const queue of queues) {
+      if (!queue.paused && queue.queued > 0) this.tell({ kind: 'ready', type: queue.type, atMost: queue.queued })
+    }
+    if (dueAt !== null) this.tell({ kind: 'due', at: dueAt })
+    if (shrunk) this.tell({ kind: 'room' })
+    if (endedIds.length > 0) this.tell({ kind: 'ended', ids: endedIds })
+  }
+
+  private tell(hint: Hint): void {
+    for (const listener of this.listeners) listener(hint)
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * The transition log: the last moves of all jobs, and the counter that numbers them. Kept in columns, one slot per entry
+ * in each, because an object per entry would be most of the cost of a move.
+ */
+import type { Transition } from '../../job/job.ts'
+import type { TransitionPage } from '../../store.ts'
+import { historyEntry } from './records.ts'
+import type { Passage, Row } from './row.ts'
+
+export class TransitionLog {
+  private readonly max: number
+  private seq = 0
+  private readonly ids: string[] = []
+  private readonly types: string[] = []
+  private readonly passages: Passage[] = []
+  private readonly times: number[] = []
+  private readonly attempts: number[] = []
+  private readonly workers: (string | null)[] = []
+  private readonly reasons: (string | null)[] = []
+
+  constructor(max: number) {
+    this.max = max
+  }
+
+  /** The number of the move that is written next. */
+  get nextSeq(): number {
+    return this.seq + 1
+  }
+
+  append(row: Row, passage: Passage, at: number, worker: string | null, reason: string | null): void {
+    const slot = this.seq % this.max
+    this.seq++
+    this.ids[slot] = row.id
+    this.types[slot] = row.queue.type
+    this.passages[slot] = passage
+    this.times[slot] = at
+    this.attempts[slot] = row.attempt
+    this.workers[slot] = worker
+    this.reasons[slot] = reason
+  }
+
+  page(from: number, limit: number): TransitionPage {
+    const oldest = Math.max(1, this.seq - this.max + 1)
+    const first = Math.max(from + 1, oldest)
+    const transitions: Transition[] = []
+    for (let seq = first; seq <= this.seq && transitions.length < limit; seq++) transitions.push(this.read(seq))
+    return { transitions, next: transitions.at(-1)?.seq ?? from, lost: oldest > from + 1 }
+  }
+
+  private read(seq: number): Transition {
+    const slot = (seq - 1) % this.max
+    const entry = historyEntry(
+      this.passages[slot] as Passage,
+      seq,
+      this.times[slot] as number,
+      this.attempts[slot] as number,
+      this.workers[slot] as string | null,
+      this.reasons[slot] as string | null,
+    )
+    return { id: this.ids[slot] as string, type: this.types[slot] as string, ...entry }
+  }
+}

@@ -1,0 +1,53 @@
+/** What the store needs to know of each state of a job, asked from the chart once. */
+import { arrows, jobStates, statesTagged, type ArrowEvent, type JobState } from '../../job/lifecycle.ts'
+
+export interface Phase {
+  readonly name: JobState
+  /** Its place in an array of counts. */
+  readonly index: number
+  readonly claimable: boolean
+  readonly backlog: boolean
+  readonly timed: boolean
+  readonly held: boolean
+  readonly ended: boolean
+  /** What moves a job on when its time has come. */
+  readonly whenDue: Extract<ArrowEvent, 'DUE' | 'WAKE'> | null
+}
+
+export const phases: readonly Phase[] = jobStates.map((name, index) => ({
+  name,
+  index,
+  claimable: name in arrows('CLAIM'),
+  backlog: statesTagged('backlog').has(name),
+  timed: statesTagged('timed').has(name),
+  held: statesTagged('held').has(name),
+  ended: statesTagged('ended').has(name),
+  whenDue: name in arrows('DUE') ? 'DUE' : name in arrows('WAKE') ? 'WAKE' : null,
+}))
+
+export const phaseOf = Object.fromEntries(phases.map((phase) => [phase.name, phase])) as Readonly<
+  Record<JobState, Phase>
+>
+
+function birth(fits: (phase: Phase) => boolean): Phase {
+  const [phase, ...others] = phases.filter((candidate) => statesTagged('birth').has(candidate.name) && fits(candidate))
+  if (phase === undefined || others.length > 0) throw new TypeError('job.machine.ts: births are ambiguous')
+  return phase
+}
+
+/** Where a new job goes: at once, or until its time has come. */
+export const bornReady = birth((phase) => phase.claimable)
+export const bornTimed = birth((phase) => phase.timed)
+
+export const backlogPhases = phases.filter((phase) => phase.backlog)
+export const heldPhases = phases.filter((phase) => phase.held)
+export const endedPhases = phases.filter((phase) => phase.ended)
+
+/** Jobs in any of some phases, by an array of counts. */
+export function tally(counts: readonly number[], among: readonly Phase[]): number {
+  let sum = 0
+  for (let i = 0; i < among.length; i++) sum += counts[(among[i] as Phase).index] as number
+  return sum
+}
+
+export const noCounts = (): number[] => phases.map(() => 0)

@@ -1,0 +1,131 @@
+/**
+ * The queue of a type: its queued jobs, its counts, who holds its unique keys, and which job is next.
+ *
+ * Jobs stand in a lane per concurrencyKey, those without one in a lane of their own. Lanes that have a job to give stand
+ * in a heap; a lane at its cap is set aside, so that a claim never looks at jobs it may not take.
+ */
+import { Heap } from '../../heap.ts'
+import { Line } from './line.ts'
+import { bornReady, heldPhases, noCounts, tally } from './phases.ts'
+import { RateWindow } from './rate.ts'
+import type { Row } from './row.ts'
+
+class Lane {
+  heapIndex = -1
+  readonly key: string | null
+  readonly line = new Line()
+  /** Jobs of the key in the hands of workers. */
+  held = 0
+
+  constructor(key: string | null) {
+    this.key = key
+  }
+}
+
+function goesFirst(a: Lane, b: Lane): boolean {
+  const left = a.line.first
+  const right = b.line.first
+  if (left === null || right === null) throw new TypeError('a lane without jobs has no order')
+  return left.priority === right.priority ? left.place < right.place : left.priority > right.priority
+}
+
+export class Queue {
+  readonly type: string
+  /** Jobs by the index of their phase. */
+  readonly counts = noCounts()
+  paused = false
+  /** Was a claim answered `capped` since the last hint? */
+  capped = false
+  /** Is it in a list of hints to be sent? */
+  hinted = false
+  private readonly plain = new Lane(null)
+  private readonly lanes = new Map<string, Lane>()
+  private readonly open = new Heap<Lane>(goesFirst)
+  private perKey = Infinity
+  private holders: Map<string, Row> | null = null
+  private window: RateWindow | null = null
+
+  constructor(type: string) {
+    this.type = type
+  }
+
+  get queued(): number {
+    return this.counts[bornReady.index] as number
+  }
+
+  get held(): number {
+    return tally(this.counts, heldPhases)
+  }
+
+  get rate(): RateWindow {
+    return (this.window ??= new RateWindow())
+  }
+
+  /** The next job to claim, if there is one under the caps of its key. */
+  next(perKey: number | null): Row | null {
+    const cap = perKey ?? Infinity
+    if (cap !== this.perKey) {
+      this.perKey = cap
+      for (const lane of this.lanes.values()) this.arrange(lane)
+    }
+    return this.open.peek()?.line.first ?? null
+  }
+
+  add(row: Row): void {
+    const lane = this.lane(row)
+    lane.line.add(row)
+    if (lane.line.first === row) this.arrange(lane)
+  }
+
+  remove(row: Row): void {
+    const lane = this.lane(row)
+    lane.line.remove(row)
+    this.arrange(lane)
+  }
+
+  hold(row: Row): void {
+    const lane = this.lane(row)
+    lane.held++
+    this.arrange(lane)
+  }
+
+  release(row: Row): void {
+    const lane = this.lane(row)
+    lane.held--
+    this.arrange(lane)
+  }
+
+  /** Who holds a unique key. */
+  holder(key: string): Row | undefined {
+    return this.holders?.get(key)
+  }
+
+  takeKey(row: Row): void {
+    if (row.key !== null) (this.holders ??= new Map<string, Row>()).set(row.key, row)
+  }
+
+  /** Frees the key of a row, unless another one has taken it over. */
+  freeKey(row: Row): void {
+    if (row.key !== null && this.holders?.get(row.key) === row) this.holders.delete(row.key)
+  }
+
+  private lane(row: Row): Lane {
+    const key = row.concurrencyKey
+    if (key === null) return this.plain
+    let lane = this.lanes.get(key)
+    if (lane === undefined) {
+      lane = new Lane(key)
+      this.lanes.set(key, lane)
+    }
+    return lane
+  }
+
+  /** Puts a lane where it belongs after any change to it: into the heap, aside, or away. */
+  private arrange(lane: Lane): void {
+    const { line, key } = lane
+    if (line.first === null || (key !== null && lane.held >= this.perKey)) this.open.remove(lane)
+    else if (lane.heapIndex < 0) this.open.push(lane)
+    else this.open.update(lane)
+    if (key !== null && line.first === null && lane.held === 0) this.lanes.delete(key)
+  }
+}

@@ -1,0 +1,25 @@
+/** The claims of a type within a sliding window of time. */
+export class RateWindow {
+  private times: number[] = []
+  private oldest = 0
+
+  /** How many claims are free now. */
+  free(rate: { readonly limit: number; readonly perMs: number }, now: number): number {
+    while (this.oldest < this.times.length && (this.times[this.oldest] as number) <= now - rate.perMs) this.oldest++
+    if (this.oldest > 1_000 && this.oldest * 2 > this.times.length) {
+      this.times = this.times.slice(this.oldest)
+      this.oldest = 0
+    }
+    return Math.max(0, rate.limit - (this.times.length - this.oldest))
+  }
+
+  spend(now: number): void {
+    this.times.push(now)
+  }
+
+  /** When the next claim will be free, if none is. */
+  freeAt(rate: { readonly limit: number; readonly perMs: number }, now: number): number {
+    const leaving = this.times[this.times.length - rate.limit]
+    return leaving === undefined ? now + rate.perMs : leaving + rate.perMs
+  }
+}

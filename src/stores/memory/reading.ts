@@ -1,0 +1,78 @@
+/** Reading: pages of jobs, counts, queues and workers as they are now. */
+import { JobchartError } from '../../errors.ts'
+import { caps } from '../../job/caps.ts'
+import type { JobRecord } from '../../job/job.ts'
+import type { Counts, JobPage, ListQuery, QueueInfo, StateCounts, WorkerInfo, WorkerRecord } from '../../store.ts'
+import type { Books } from './books.ts'
+import { heldPhases, noCounts, phases } from './phases.ts'
+import { checkinOf, recordOf } from './records.ts'
+import type { Row } from './row.ts'
+import { walk } from './selection.ts'
+
+export function list(books: Books, { after, limit = caps.page, ...filter }: ListQuery): JobPage {
+  const max = Math.min(limit, caps.pageMax)
+  const records: JobRecord[] = []
+  let last: Row | null = null
+  let next: string | undefined
+  walk(
+    books,
+    filter,
+    () => true,
+    after === undefined ? 0 : seqAfter(books, after),
+    (row) => {
+      if (records.length === max) {
+        // There is one more: the page ends where its last job was, whatever becomes of that job.
+        next = last === null ? undefined : `~${last.seq.toString(36)}`
+        return 'enough'
+      }
+      records.push(recordOf(row))
+      last = row
+      return 'more'
+    },
+  )
+  return Object.assign(records, { next })
+}
+
+function seqAfter(books: Books, cursor: string): number {
+  const row = books.rows.get(cursor)
+  if (row !== undefined) return row.seq
+  if (/^~[0-9a-z]{1,11}$/.test(cursor)) return Number.parseInt(cursor.slice(1), 36)
+  throw new JobchartError('INVALID_OPTION', `after: there is no job ${JSON.stringify(cursor)} to continue from`, {
+    hint: 'Pass the `next` of the page before: it stays good when jobs go.',
+  })
+}
+
+const named = (counts: readonly number[]): StateCounts =>
+  Object.fromEntries(phases.map((phase) => [phase.name, counts[phase.index] as number])) as unknown as StateCounts
+
+export function counts(books: Books): Counts {
+  const types: [string, StateCounts][] = [...books.queues.values()].map((queue) => [queue.type, named(queue.counts)])
+  return { ...named(books.counts), types: Object.fromEntries(types) }
+}
+
+export function queueInfo(books: Books, type: string): QueueInfo {
+  const queue = books.queues.get(type)
+  return { type, paused: queue?.paused ?? false, counts: named(queue?.counts ?? noCounts()) }
+}
+
+/** The workers in the order in which they were made known, with what each holds, longest first. */
+export function workerRecords(books: Books, seen: Iterable<{ info: WorkerInfo; seenAt: number }>): WorkerRecord[] {
+  const rows = heldPhases.flatMap((phase) => [...(books.chains[phase.index] ?? [])])
+  const held = Map.groupBy(rows.toSorted(heldLonger), (row) => row.run?.worker)
+  return [...seen].map(({ info, seenAt }) => ({
+    ...info,
+    types: [...info.types],
+    seenAt,
+    running: (held.get(info.id) ?? []).map(runningRow),
+  }))
+}
+
+const heldLonger = (a: Row, b: Row): number => (a.run?.startedAt ?? 0) - (b.run?.startedAt ?? 0) || a.seq - b.seq
+
+const runningRow = (row: Row): WorkerRecord['running'][number] => ({
+  id: row.id,
+  type: row.type,
+  attempt: row.attempt,
+  since: row.run?.startedAt ?? 0,
+  checkin: checkinOf(row),
+})

@@ -1,0 +1,124 @@
+/** What leaves the store: records, claimed jobs and moves, each a copy that shares nothing changeable with a row. */
+import { caps } from '../../job/caps.ts'
+import type { ErrorRecord } from '../../job/failure.ts'
+import type { CheckIn, HistoryEntry, JobRecord, LogLine } from '../../job/job.ts'
+import type { JobState } from '../../job/lifecycle.ts'
+import { copyPayload, type Json } from '../../job/payload.ts'
+import type { ClaimedJob, Move } from '../../store.ts'
+import type { Passage, Row, Step } from './row.ts'
+
+export function historyEntry(
+  { event, from, to }: Passage,
+  seq: number,
+  at: number,
+  attempt: number,
+  worker: string | null,
+  reason: string | null,
+): HistoryEntry {
+  return {
+    seq,
+    at,
+    event,
+    from,
+    to,
+    attempt,
+    ...(worker !== null && { worker }),
+    ...(reason !== null && { reason }),
+  }
+}
+
+const entryOf = (step: Step): HistoryEntry =>
+  historyEntry(step.passage, step.seq, step.at, step.attempt, step.worker, step.reason)
+
+/** The move a row has just made. */
+export function moveOf(row: Row, error?: ErrorRecord): Move {
+  if (row.last === null) throw new TypeError(`job ${row.id} has made no move`)
+  return { id: row.id, type: row.type, ...entryOf(row.last), ...(error !== undefined && { error }) }
+}
+
+function history(row: Row): HistoryEntry[] {
+  const entries: HistoryEntry[] = []
+  let to: JobState = row.phase.name
+  let step = row.last
+  for (; step !== null && entries.length < caps.history; step = step.before) {
+    entries.push(entryOf(step))
+    to = step.passage.from ?? to
+  }
+  // The row's own birth comes first, unless the cap has cut it off.
+  const cut = step !== null || entries.length === caps.history
+  if (!cut) entries.push(historyEntry({ event: 'ENQUEUE', from: null, to }, row.seq, row.enqueuedAt, 0, null, null))
+  return entries.reverse()
+}
+
+export function checkinOf(row: Row): CheckIn | null {
+  const checkin = row.past?.checkin ?? null
+  return checkin === null ? null : { at: checkin.at, value: copyPayload(checkin.value) }
+}
+
+const logLine = (line: LogLine): LogLine =>
+  line.fields === undefined ? { ...line } : { ...line, fields: copyPayload(line.fields) }
+
+export function recordOf(row: Row): JobRecord {
+  const { phase, run, past } = row
+  return {
+    id: row.id,
+    type: row.type,
+    state: phase.name,
+    priority: row.priority,
+    attempt: row.attempt,
+    maxAttempts: row.maxAttempts,
+    generation: row.generation,
+    input: copyPayload(row.input),
+    output: copyPayload(row.output),
+    error: past?.error ?? null,
+    errors: past === null ? [] : past.errors.map((error) => ({ ...error })),
+    checkin: checkinOf(row),
+    logs: past === null ? [] : past.logs.map(logLine),
+    tags: [...row.tags],
+    key: row.key,
+    concurrencyKey: row.concurrencyKey,
+    enqueuedAt: row.enqueuedAt,
+    dueAt: row.dueAt,
+    startedAt: run === null ? null : run.startedAt,
+    finishedAt: phase.ended && row.last !== null ? row.last.at : null,
+    worker: run === null ? null : run.worker,
+    cancelReason: past?.cancel?.reason ?? null,
+    history: history(row),
+  }
+}
+
+/** A job in the hands of a worker. Its record is made when it is asked for: most handlers never do. */
+export class Claimed implements ClaimedJob {
+  readonly id: string
+  readonly type: string
+  readonly input: Json | undefined
+  readonly priority: number
+  readonly attempt: number
+  readonly maxAttempts: number
+  readonly generation: number
+  readonly token: string
+  readonly startedAt: number
+  readonly seq: number
+  readonly steps: Readonly<Record<string, Json>> | null
+  private readonly row: Row
+
+  constructor(row: Row, token: string, startedAt: number, seq: number) {
+    this.id = row.id
+    this.type = row.queue.type
+    this.input = copyPayload(row.input)
+    this.priority = row.priority
+    this.attempt = row.attempt
+    this.maxAttempts = row.maxAttempts
+    this.generation = row.generation
+    this.token = token
+    this.startedAt = startedAt
+    this.seq = seq
+    const steps = row.past === null ? null : row.past.steps
+    this.steps = steps === null ? null : (copyPayload(steps as Record<string, Json>) as Record<string, Json>)
+    this.row = row
+  }
+
+  record(): JobRecord {
+    return recordOf(this.row)
+  }
+}

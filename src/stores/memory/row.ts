@@ -1,0 +1,151 @@
+/**
+ * A job as the memory store keeps it. Every row has the same shape, so that the engine compiles access to it once; what
+ * most waiting jobs do not have yet (a run, a past) hangs on it when it comes to be.
+ */
+import { caps } from '../../job/caps.ts'
+import type { ErrorRecord } from '../../job/failure.ts'
+import type { AttemptError, CheckIn, LogLine } from '../../job/job.ts'
+import type { ArrowEvent, JobState } from '../../job/lifecycle.ts'
+import type { Json } from '../../job/payload.ts'
+import type { NewJob, SettleAnswer } from '../../store.ts'
+import type { Phase } from './phases.ts'
+import type { Queue } from './queue.ts'
+
+/** An arrow of the chart, or the enqueue. */
+export interface Passage {
+  readonly event: ArrowEvent | 'ENQUEUE'
+  readonly from: JobState | null
+  readonly to: JobState
+}
+
+/** One move of a job, linked to the one before it. The enqueue has none: the row itself knows all about it. */
+export class Step {
+  readonly passage: Passage
+  readonly seq: number
+  readonly at: number
+  readonly attempt: number
+  readonly worker: string | null
+  readonly reason: string | null
+  before: Step | null
+  /** Steps down to the oldest kept, this one included. */
+  readonly depth: number
+
+  constructor(
+    passage: Passage,
+    seq: number,
+    at: number,
+    attempt: number,
+    worker: string | null,
+    reason: string | null,
+    before: Step | null,
+  ) {
+    this.passage = passage
+    this.seq = seq
+    this.at = at
+    this.attempt = attempt
+    this.worker = worker
+    this.reason = reason
+    this.before = before
+    this.depth = before === null ? 1 : forget(before) + 1
+  }
+}
+
+/** Cuts a chain of steps that has grown to twice the cap, so that cutting costs next to nothing per step. */
+function forget(last: Step): number {
+  if (last.depth < 2 * caps.history) return last.depth
+  let oldest = last
+  for (let kept = 1; kept < caps.history && oldest.before !== null; kept++) oldest = oldest.before
+  oldest.before = null
+  return caps.history
+}
+
+/** One attempt in the hands of a worker. It stays with the row when it is over. */
+export class Run {
+  readonly token: string
+  readonly worker: string
+  readonly startedAt: number
+  attempt = 0
+  /** What its settle was answered, to be answered again. */
+  answer: SettleAnswer | null = null
+
+  constructor(token: string, worker: string, startedAt: number) {
+    this.token = token
+    this.worker = worker
+    this.startedAt = startedAt
+  }
+}
+
+/** What few jobs have. */
+export class Past {
+  error: ErrorRecord | null = null
+  errors: AttemptError[] = []
+  logs: LogLine[] = []
+  checkin: CheckIn | null = null
+  steps: Readonly<Record<string, Json>> | null = null
+  cancel: { readonly reason: string | null; readonly graceMs: number | null } | null = null
+}
+
+export class Row {
+  readonly id: string
+  readonly queue: Queue
+  input: Json | undefined
+  output: Json | undefined = undefined
+  tags: readonly string[]
+  readonly key: string | null
+  readonly concurrencyKey: string | null
+  readonly priority: number
+  readonly maxAttempts: number
+  attempt = 0
+  generation = 1
+  phase: Phase
+  /** seq of the ENQUEUE: the order in which jobs came. */
+  readonly seq: number
+  readonly enqueuedAt: number
+  /** Its place in its queue: the seq of the move that put it at the end. */
+  place: number
+  /** When it falls due, or its lease runs out; it is in one heap of the two at most. */
+  alarmAt: number | null = null
+  heapIndex = -1
+  /** Its neighbours in its queue, or among the ended. */
+  prev: Row | null = null
+  next: Row | null = null
+  run: Run | null = null
+  /** The last attempt that was settled. */
+  settled: Run | null = null
+  last: Step | null = null
+  past: Past | null = null
+
+  constructor(job: NewJob, queue: Queue, phase: Phase, seq: number, at: number) {
+    this.id = job.id
+    this.queue = queue
+    this.input = job.input
+    this.tags = job.tags
+    this.key = job.key
+    this.concurrencyKey = job.concurrencyKey
+    this.priority = job.priority
+    this.maxAttempts = job.maxAttempts
+    this.phase = phase
+    this.seq = seq
+    this.enqueuedAt = at
+    this.place = seq
+  }
+
+  get type(): string {
+    return this.queue.type
+  }
+
+  get dueAt(): number | null {
+    return this.phase.timed ? this.alarmAt : null
+  }
+
+  /** Its past, to be written to. */
+  remember(): Past {
+    return (this.past ??= new Past())
+  }
+}
+
+/** Appends to a list of which the oldest go first. */
+export function keep<T>(list: T[], added: readonly T[], max: number): void {
+  list.push(...added)
+  if (list.length > max) list.splice(0, list.length - max)
+}

@@ -1,0 +1,132 @@
+/** The jobs of the naive store as a plain array: how one comes to be, moves, and is found. */
+import { caps } from '../job/caps.ts'
+import type { ErrorRecord } from '../job/failure.ts'
+import type { HistoryEntry, JobRecord, Transition } from '../job/job.ts'
+import { countersAfter, nextArrow, statesTagged, type ArrowEvent, type JobState } from '../job/lifecycle.ts'
+import type { Json } from '../job/payload.ts'
+import type * as contract from '../store.ts'
+
+export interface Job {
+  record: { -readonly [K in keyof JobRecord]: JobRecord[K] }
+  seq: number
+  place: number
+  /** Does it hold its unique key? A superseded job lives on without. */
+  holdsKey: boolean
+  token: string | null
+  leaseUntil: number
+  steps: Record<string, Json> | null
+  graceMs: number | undefined
+  settled: { token: string; attempt: number; answer: contract.SettleAnswer } | null
+}
+
+interface Circumstances {
+  reason?: string | null | undefined
+  fatal?: boolean | undefined
+  dueAt?: number | null
+}
+
+export const is = (tag: Parameters<typeof statesTagged>[0], job: Job): boolean =>
+  statesTagged(tag).has(job.record.state)
+export const byPriority = (a: Job, b: Job): number => b.record.priority - a.record.priority
+const anyOf = <T>(value: T, wanted: T | readonly T[] | undefined): boolean =>
+  wanted === undefined || (Array.isArray(wanted) ? wanted.includes(value) : wanted === value)
+export class NaiveJobs {
+  time = 0
+  protected jobs: Job[] = []
+  protected readonly log: Transition[] = []
+
+  protected add(job: contract.NewJob): Job {
+    const due = job.runAt ?? this.time + job.delayMs
+    const record: Job['record'] = {
+      ...{ id: job.id, type: job.type, input: job.input, tags: job.tags, key: job.key },
+      ...{ priority: job.priority, maxAttempts: job.maxAttempts, concurrencyKey: job.concurrencyKey },
+      ...{ state: due > this.time ? 'scheduled' : 'queued', attempt: 0, generation: 1 },
+      ...{ output: undefined, error: null, errors: [], checkin: null, logs: [], history: [], worker: null },
+      ...{ startedAt: null, finishedAt: null, cancelReason: null, enqueuedAt: this.time },
+      dueAt: due > this.time ? due : null,
+    }
+    const seq = this.log.length + 1
+    const holdsKey = job.key !== null
+    const lease = { token: null, leaseUntil: 0, steps: null, graceMs: undefined, settled: null }
+    const added = { record, seq, place: seq, holdsKey, ...lease }
+    this.jobs.push(added)
+    this.note(added, 'ENQUEUE', null, undefined)
+    return added
+  }
+
+  protected cancelOne(job: Job, reason: string | null, graceMs: number | undefined): contract.Move | undefined {
+    if (job.record.state === 'cancelling') return undefined
+    job.graceMs = graceMs
+    job.record.cancelReason = reason
+    return this.move(job, 'CANCEL', { reason })
+  }
+
+  protected find(id: string): Job | undefined {
+    return this.jobs.find((job) => job.record.id === id)
+  }
+
+  protected holder(type: string, key: string): Job | undefined {
+    return this.jobs.find((job) => job.holdsKey && job.record.type === type && job.record.key === key)
+  }
+
+  protected matches({ record }: Job, { type, state, tag, key, concurrencyKey }: contract.JobFilter): boolean {
+    return (
+      anyOf(record.type, type) &&
+      anyOf(record.state, state) &&
+      (tag === undefined || record.tags.includes(tag)) &&
+      anyOf(record.key, key) &&
+      anyOf(record.concurrencyKey, concurrencyKey)
+    )
+  }
+
+  protected select(
+    selection: contract.Selection,
+    eligible: (job: Job) => boolean,
+  ): { jobs: Job[]; notFound: string[] } {
+    if ('filter' in selection) {
+      return { jobs: this.jobs.filter((job) => this.matches(job, selection.filter) && eligible(job)), notFound: [] }
+    }
+    const ids = [...new Set(selection.ids)]
+    return { jobs: ids.flatMap((id) => this.find(id) ?? []), notFound: ids.filter((id) => !this.find(id)) }
+  }
+
+  protected keepError({ record }: Job, error: ErrorRecord): void {
+    const { attempt, generation, worker, startedAt } = record
+    const entry = { attempt, generation, error, startedAt: startedAt ?? 0, failedAt: this.time, worker: worker ?? '' }
+    record.error = error
+    record.errors = [...record.errors, entry].slice(-caps.errors)
+  }
+
+  protected move(job: Job, event: ArrowEvent, { reason, fatal, dueAt = null }: Circumstances = {}): Transition {
+    const { record } = job
+    const from = record.state
+    const arrow = nextArrow(from, event, record, fatal)
+    if (arrow === null) throw new Error(`the chart has no ${event} from ${from}`)
+    const { attempt, generation } = countersAfter(arrow, record)
+    Object.assign(record, { attempt, generation, state: arrow.to })
+    record.dueAt = is('timed', job) ? dueAt : null
+    record.finishedAt = is('ended', job) ? this.time : null
+    if (is('ended', job)) job.holdsKey = false
+    if (record.state === 'queued' && !statesTagged('held').has(from)) job.place = this.log.length + 1
+    return this.note(job, event, from, reason)
+  }
+
+  protected note(
+    { record }: Job,
+    event: Transition['event'],
+    from: JobState | null,
+    reason: string | null | undefined,
+  ): Transition {
+    const { id, type, state: to, attempt, worker } = record
+    const inHand = [from, to].some((state) => state !== null && statesTagged('held').has(state))
+    const entry: HistoryEntry = {
+      ...{ seq: this.log.length + 1, at: this.time, event, from, to, attempt },
+      ...(inHand && worker !== null && { worker }),
+      ...(typeof reason === 'string' && { reason }),
+    }
+    record.history = [...record.history, entry].slice(-caps.history)
+    const transition: Transition = { id, type, ...entry }
+    this.log.push(transition)
+    return transition
+  }
+}

@@ -1,0 +1,284 @@
+/**
+ * A store that is obviously right: plain arrays, filtered and sorted anew for every question, in virtual time. Random
+ * command sequences are run against it and a real store side by side; it shares no code with any of them but the chart.
+ */
+import { caps } from '../job/caps.ts'
+import type { ErrorRecord } from '../job/failure.ts'
+import type { JobRecord, Transition } from '../job/job.ts'
+import { jobStates, type JobState } from '../job/lifecycle.ts'
+import type { Settlement } from '../job/settlement.ts'
+import type * as contract from '../store.ts'
+import { byPriority, is, NaiveJobs, type Job } from './naive-jobs.ts'
+
+const leaseExpired: ErrorRecord = {
+  name: 'LeaseExpired',
+  message: 'the lease ran out: its worker died, hung, or lost the store',
+  code: 'LEASE_LOST',
+}
+
+export class NaiveStore extends NaiveJobs {
+  private readonly paused = new Set<string>()
+  private claims: { type: string; at: number }[] = []
+  private readonly known = new Map<string, { info: contract.WorkerInfo; seenAt: number }>()
+
+  insert(requests: readonly contract.InsertRequest[]): contract.InsertAnswer[][] {
+    return requests.map((request) => {
+      const before = structuredClone({ jobs: this.jobs, log: this.log.length })
+      const answers = request.jobs.map((job) => this.insertOne(job))
+      const taken = answers.find(({ outcome }) => outcome === 'id-taken')
+      const full =
+        answers.some(({ outcome }) => outcome === 'inserted') &&
+        this.jobs.filter((job) => is('backlog', job)).length > (request.capacity ?? Infinity)
+      if (taken === undefined && !full) return answers
+      // All or none: as if nothing had happened.
+      this.jobs = before.jobs
+      this.log.length = before.log
+      return request.jobs.map(({ id }) => {
+        return {
+          outcome: taken ? 'id-taken' : 'full',
+          id: taken?.id ?? id,
+          state: 'queued',
+          seq: 0,
+          at: 0,
+          dueAt: null,
+        }
+      })
+    })
+  }
+
+  private insertOne(job: contract.NewJob): contract.InsertAnswer {
+    const answer = (outcome: contract.InsertAnswer['outcome'], { record }: Job): contract.InsertAnswer => {
+      return { outcome, id: record.id, state: record.state, seq: 0, at: 0, dueAt: record.dueAt }
+    }
+    const same = this.find(job.id)
+    if (same) return answer(same.record.type === job.type ? 'duplicate' : 'id-taken', same)
+    const holder = job.key === null ? undefined : this.holder(job.type, job.key)
+    if (holder && job.onConflict === 'keep') return answer('duplicate', holder)
+    if (holder && job.onConflict === 'replace') {
+      if (!is('backlog', holder)) return answer('duplicate', holder)
+      Object.assign(holder.record, { input: job.input, tags: job.tags })
+      holder.steps = null
+      return answer('replaced', holder)
+    }
+    const superseded = holder && this.cancelOne(holder, 'superseded', undefined)
+    if (holder) holder.holdsKey = false
+    const added = this.add(job)
+    const { seq, at } = this.log.at(-1) as Transition
+    return { ...answer('inserted', added), seq, at, ...(superseded && { superseded }) }
+  }
+
+  claim({ worker, leaseMs, token, demand }: contract.ClaimRequest): contract.ClaimAnswer {
+    const jobs: contract.ClaimedJob[] = []
+    const dry: contract.Dry[] = []
+    for (const { type, max, limits } of demand) {
+      const { concurrency, perKey, rate } = limits
+      for (let given = 0; ; given++) {
+        const ofType = this.jobs.filter((job) => job.record.type === type)
+        const running = ofType.filter((job) => is('held', job))
+        const queued = ofType.filter((job) => job.record.state === 'queued')
+        const next = queued
+          .toSorted((a, b) => byPriority(a, b) || a.place - b.place)
+          .find(({ record: { concurrencyKey: key } }) => {
+            const ofKey = running.filter((job) => job.record.concurrencyKey === key).length
+            return key === null || perKey === null || ofKey < perKey
+          })
+        const recent = this.claims.filter((claim) => claim.type === type && claim.at > this.time - (rate?.perMs ?? 0))
+        const why = this.paused.has(type)
+          ? 'paused'
+          : queued.length === 0
+            ? 'empty'
+            : next === undefined || running.length >= (concurrency ?? Infinity)
+              ? 'capped'
+              : rate && recent.length >= rate.limit
+                ? 'limited'
+                : null
+        if (given === max) break
+        if (why !== null || next === undefined) {
+          const until = (recent.at(-(rate?.limit ?? 0))?.at ?? this.time) + (rate?.perMs ?? 0)
+          dry.push({ type, why: why ?? 'empty', ...(why === 'limited' && { until }) })
+          break
+        }
+        if (rate) this.claims.push({ type, at: this.time })
+        jobs.push(this.claimOne(next, worker, token, leaseMs))
+      }
+    }
+    return { jobs, dry }
+  }
+
+  private claimOne(job: Job, worker: string, token: string, leaseMs: number): contract.ClaimedJob {
+    const { record } = job
+    Object.assign(job, { token, leaseUntil: this.time + leaseMs })
+    Object.assign(record, { worker, startedAt: this.time })
+    const { seq } = this.move(job, 'CLAIM')
+    const { id, type, input, priority, attempt, maxAttempts, generation } = record
+    const known = { id, type, input, priority, attempt, maxAttempts, generation, steps: job.steps }
+    return structuredClone({ ...known, token, startedAt: this.time, seq }) as contract.ClaimedJob
+  }
+
+  settle(settlements: readonly Settlement[]): contract.SettleAnswer[] {
+    return settlements.map((settlement) => {
+      const { id, attempt, token, event, to, fatal, reason, delayMs, error, output, checkin, logs } = settlement
+      const job = this.find(id)
+      if (!job || !is('held', job) || job.token !== token || job.record.attempt !== attempt) {
+        if (job?.settled?.token === token && job.settled.attempt === attempt) return job.settled.answer
+        return { outcome: 'lost', seq: 0, at: 0, from: 'running', to, attempt, dueAt: null }
+      }
+      const { record } = job
+      const from = record.state
+      if (checkin) record.checkin = checkin
+      if (logs) record.logs = [...record.logs, ...logs].slice(-caps.logs)
+      if (error) this.keepError(job, error)
+      else if (event === 'COMPLETE') record.error = null
+      const dueAt = event === 'PARK' && delayMs === undefined ? null : this.time + (delayMs ?? 0)
+      const move = this.move(job, event, { reason, fatal, dueAt })
+      if (move.to === 'done') record.output = output
+      const { seq, at } = move
+      const answer = {
+        outcome: 'settled',
+        seq,
+        at,
+        from,
+        to: move.to,
+        attempt: record.attempt,
+        dueAt: record.dueAt,
+      } as const
+      job.settled = { token, attempt, answer }
+      return answer
+    })
+  }
+
+  extend({ worker, leaseMs, beats }: contract.ExtendRequest): contract.BeatAnswer[] {
+    const seen = this.known.get(worker)
+    if (seen) seen.seenAt = this.time
+    return beats.map(({ id, attempt, token, checkin, logs, steps }) => {
+      const job = this.find(id)
+      if (!job || !is('held', job) || job.token !== token || job.record.attempt !== attempt) return { outcome: 'lost' }
+      job.leaseUntil = this.time + leaseMs
+      if (checkin) job.record.checkin = checkin
+      if (logs) job.record.logs = [...job.record.logs, ...logs].slice(-caps.logs)
+      if (steps) job.steps = { ...job.steps, ...steps }
+      if (job.record.state === 'running') return { outcome: 'held' }
+      const { graceMs } = job
+      const reason = job.record.cancelReason
+      return { outcome: 'cancelling', ...(reason !== null && { reason }), ...(graceMs !== undefined && { graceMs }) }
+    })
+  }
+
+  cancel(requests: readonly contract.CancelRequest[]): contract.CancelAnswer[] {
+    return requests.map(({ selection, reason, graceMs }) => {
+      const { jobs, notFound } = this.select(selection, (job) => is('live', job))
+      const [cancelled, cancelling, finished]: [string[], string[], string[]] = [[], [], []]
+      const moves: contract.Move[] = []
+      for (const job of jobs.toSorted((a, b) => byPriority(a, b) || a.seq - b.seq)) {
+        const wasEnded = is('ended', job)
+        const move = wasEnded ? undefined : this.cancelOne(job, reason, graceMs)
+        if (move) moves.push(move)
+        const list = wasEnded ? finished : is('ended', job) ? cancelled : cancelling
+        list.push(job.record.id)
+      }
+      return { cancelled, cancelling, notFound, finished, moves }
+    })
+  }
+
+  retry(selection: contract.Selection): contract.RetryAnswer {
+    const canRetry = (job: Job): boolean => job.record.state === 'dead' || job.record.state === 'cancelled'
+    const { jobs, notFound } = this.select(selection, canRetry)
+    const [retried, refused]: [string[], string[]] = [[], []]
+    const moves: contract.Move[] = []
+    for (const job of jobs) {
+      const { id, type, key } = job.record
+      if (!canRetry(job) || (key !== null && this.holder(type, key))) {
+        refused.push(id)
+        continue
+      }
+      moves.push(this.move(job, 'RETRY'))
+      job.holdsKey = key !== null
+      Object.assign(job.record, { output: undefined, error: null, cancelReason: null })
+      job.steps = null
+      retried.push(id)
+    }
+    return { retried, refused, notFound, moves }
+  }
+
+  discard(selection: contract.Selection): contract.DiscardAnswer {
+    const { jobs, notFound } = this.select(selection, (job) => is('ended', job))
+    const gone = jobs.filter((job) => is('ended', job))
+    this.jobs = this.jobs.filter((job) => !gone.includes(job))
+    const ids = (some: Job[]): string[] => some.map((job) => job.record.id)
+    return { discarded: ids(gone), refused: ids(jobs.filter((job) => !gone.includes(job))), notFound }
+  }
+
+  promote(limit: number): contract.SweepAnswer {
+    const waiting = (): Job[] =>
+      this.jobs
+        .filter((job) => job.record.dueAt !== null)
+        .toSorted((a, b) => (a.record.dueAt ?? 0) - (b.record.dueAt ?? 0) || a.seq - b.seq)
+    const due = waiting().filter((job) => (job.record.dueAt ?? 0) <= this.time)
+    const moves = due.slice(0, limit).map((job) => this.move(job, job.record.state === 'waiting' ? 'WAKE' : 'DUE'))
+    return { moves, nextAt: waiting()[0]?.record.dueAt ?? null, more: moves.length === limit }
+  }
+
+  rescue(limit: number): contract.SweepAnswer {
+    const leased = (): Job[] =>
+      this.jobs.filter((job) => is('held', job)).toSorted((a, b) => a.leaseUntil - b.leaseUntil || a.seq - b.seq)
+    const expired = leased().filter((job) => job.leaseUntil <= this.time)
+    const moves = expired.slice(0, limit).map((job) => {
+      this.keepError(job, leaseExpired)
+      return { ...this.move(job, 'EXPIRE'), error: leaseExpired }
+    })
+    return { moves, nextAt: leased()[0]?.leaseUntil ?? null, more: moves.length === limit }
+  }
+
+  prune(policy: contract.RetentionPolicy, limit: number): { pruned: number; more: boolean } {
+    const endedIn = (job: Job): number => job.record.history.at(-1)?.seq ?? 0
+    const inOrder = this.jobs.filter((job) => is('ended', job)).toSorted((a, b) => endedIn(a) - endedIn(b))
+    const beyond = inOrder.filter((job, i) => {
+      const { ageMs, count } = policy[job.record.state as keyof contract.RetentionPolicy]
+      const later = inOrder.slice(i + 1).filter((other) => other.record.state === job.record.state).length
+      return later >= count || this.time - (job.record.finishedAt ?? 0) >= ageMs
+    })
+    const gone = beyond.slice(0, limit)
+    this.jobs = this.jobs.filter((job) => !gone.includes(job))
+    return { pruned: gone.length, more: gone.length === limit }
+  }
+
+  get(ids: readonly string[]): (JobRecord | null)[] {
+    return ids.map((id) => structuredClone(this.find(id)?.record ?? null))
+  }
+
+  /** The page after a number of jobs that match; the caller keeps the place instead of a cursor. */
+  list(filter: contract.JobFilter): JobRecord[] {
+    return structuredClone(this.jobs.filter((job) => this.matches(job, filter)).map((job) => job.record))
+  }
+
+  counts(type?: string): contract.StateCounts {
+    const count = (state: JobState): number => this.list({ state, ...(type !== undefined && { type }) }).length
+    return Object.fromEntries(jobStates.map((state) => [state, count(state)])) as unknown as contract.StateCounts
+  }
+
+  queue(type: string, change?: { readonly paused: boolean }): contract.QueueInfo {
+    if (change?.paused === true) this.paused.add(type)
+    if (change?.paused === false) this.paused.delete(type)
+    return { type, paused: this.paused.has(type), counts: this.counts(type) }
+  }
+
+  worker(id: string, info: contract.WorkerInfo | null): void {
+    if (info === null) this.known.delete(id)
+    else this.known.set(id, { info, seenAt: this.time })
+  }
+
+  workers(): contract.WorkerRecord[] {
+    return [...this.known.values()].map(({ info, seenAt }) => {
+      const running = this.jobs
+        .filter((job) => is('held', job) && job.record.worker === info.id)
+        .map(({ record: { id, type, attempt, startedAt, checkin } }) => {
+          return { id, type, attempt, since: startedAt ?? 0, checkin }
+        })
+      return { ...info, seenAt, running }
+    })
+  }
+
+  transitions(): readonly Transition[] {
+    return this.log
+  }
+}

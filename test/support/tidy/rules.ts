@@ -1,0 +1,108 @@
+/** The house rules, each a function from files to complaints: `path:line what is wrong`. */
+import { posix } from 'node:path'
+import type { TextFile } from './repository.ts'
+import type { SourceFile } from './source-file.ts'
+
+export const lineCountMax = 280
+export const functionLineCountMax = 60
+
+const isIn = (path: string, places: readonly string[]) =>
+  places.some((place) => (place.endsWith('/') ? path.startsWith(place) : path === place))
+
+export const longFiles = (files: readonly Pick<SourceFile, 'path' | 'lineCount'>[]): string[] =>
+  files
+    .filter(({ lineCount }) => lineCount > lineCountMax)
+    .map(({ path, lineCount }) => `${path} has ${lineCount} lines, ${lineCountMax} at most`)
+
+export const longFunctions = (files: readonly SourceFile[]): string[] =>
+  files.flatMap(({ path, functions }) =>
+    functions
+      .filter(({ lineCount }) => lineCount > functionLineCountMax)
+      .map(
+        ({ name, line, lineCount }) =>
+          `${path}:${line} ${name} has ${lineCount} lines, ${functionLineCountMax} at most`,
+      ),
+  )
+
+export interface Ban {
+  /** Matches a whole name as code uses it, such as `Date.now`. */
+  name: RegExp
+  /** Where the name is at home. */
+  allowedIn: readonly string[]
+  instead: string
+}
+
+const time = { allowedIn: ['src/clock.ts', 'src/testing/'], instead: 'take the Clock' }
+
+export const bans: readonly Ban[] = [
+  { name: /^(Date\.now|new Date\(\)|Date\(\)|performance\.now|process\.hrtime(\.bigint)?)$/, ...time },
+  { name: /^(setTimeout|setInterval|setImmediate|AbortSignal\.timeout)$/, ...time },
+  { name: /^Math\.random$/, allowedIn: ['src/clock.ts', 'src/testing/'], instead: 'take the Random' },
+  { name: /^console(\..+)?$/, allowedIn: ['src/log.ts', 'src/cli/'], instead: 'take the Logger' },
+  { name: /^process\.exit$/, allowedIn: [], instead: 'throw, and let the caller decide' },
+]
+
+export const bannedNames = (files: readonly SourceFile[]): string[] =>
+  files.flatMap(({ path, uses, imports }) => [
+    ...uses.flatMap(({ name, line }) => {
+      const ban = bans.find((row) => row.name.test(name) && !isIn(path, row.allowedIn))
+      return ban === undefined ? [] : [`${path}:${line} uses ${name}: ${ban.instead}`]
+    }),
+    ...imports
+      .filter(({ from }) => /^(node:)?timers(\/promises)?$/.test(from) && !isIn(path, time.allowedIn))
+      .map(({ from, line }) => `${path}:${line} imports ${from}: ${time.instead}`),
+  ])
+
+/** Files that cannot be reached by imports from the roots, and roots that are not there. */
+export function orphans(files: readonly SourceFile[], roots: readonly string[]): string[] {
+  const byPath = new Map(files.map((file) => [file.path, file]))
+  const reached = new Set<string>()
+  const visit = (path: string): void => {
+    const file = byPath.get(path)
+    if (file === undefined || reached.has(path)) return
+    reached.add(path)
+    for (const { from } of file.imports) if (from.startsWith('.')) visit(posix.join(posix.dirname(path), from))
+  }
+  roots.forEach(visit)
+  return [
+    ...roots.filter((root) => !byPath.has(root)).map((root) => `${root} is exported, but not there`),
+    ...files.filter(({ path }) => !reached.has(path)).map(({ path }) => `${path} is imported by nobody`),
+  ]
+}
+
+export const unfinishedWork = (files: readonly SourceFile[]): string[] =>
+  files.flatMap(({ path, comments, uses }) => [
+    ...comments
+      .map(({ text, line }) => ({ line, found: /\b(TODO|FIXME)\b|@ts-(ignore|nocheck)/.exec(text)?.[0] }))
+      .flatMap(({ line, found }) => (found === undefined ? [] : [`${path}:${line} says ${found}`])),
+    ...uses
+      .filter(({ name }) => name === 'as any' || /^(test|it|describe|suite)\b.*\.(only|skip)$/.test(name))
+      .map(({ name, line }) => `${path}:${line} says ${name}`),
+  ])
+
+export interface Phrase {
+  pattern: RegExp
+  allowedIn: readonly string[]
+  why: string
+}
+
+export const phrases: readonly Phrase[] = [
+  { pattern: /(?<![\w.])\/(work|home)\//, allowedIn: [], why: 'a path of one machine' },
+  { pattern: /\bses{2}ions?\b/i, allowedIn: [], why: 'how the work was done is not part of it' },
+  {
+    pattern: /\bissue #\d+/i,
+    allowedIn: [],
+    why: 'a number that a reader cannot follow: give the reason or an address',
+  },
+]
+
+export const bannedPhrases = (files: readonly TextFile[]): string[] =>
+  files.flatMap(({ path, text }) =>
+    text
+      .split('\n')
+      .flatMap((line, index) =>
+        phrases
+          .filter(({ pattern, allowedIn }) => pattern.test(line) && !isIn(path, allowedIn))
+          .map(({ pattern, why }) => `${path}:${index + 1} says ${pattern.exec(line)?.[0]}: ${why}`),
+      ),
+  )

@@ -1,0 +1,118 @@
+/** The house rules, held. Each test first shows that its rule can fail, so that a silent rule is not taken for a clean house. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { importViolations, packages, rooms } from './support/tidy/import-table.ts'
+import { exportedSources, repositoryRoot, textFiles } from './support/tidy/repository.ts'
+import * as rules from './support/tidy/rules.ts'
+import { readSource } from './support/tidy/source-file.ts'
+
+const everything = textFiles()
+const code = everything.filter(({ path }) => path.endsWith('.ts')).map(({ path, text }) => readSource(path, text))
+const library = code.filter(({ path }) => /^(src|machines)\//.test(path))
+
+const sample = (path: string, ...lines: string[]) => [readSource(path, lines.join('\n'))]
+
+test('no file in src/ or machines/ is longer than a reader can hold', () => {
+  expect(rules.longFiles(sample('src/a.ts', ...Array<string>(281).fill('f()')))).toEqual([
+    'src/a.ts has 281 lines, 280 at most',
+  ])
+  const measured = everything
+    .filter(({ path }) => /^(src|machines)\//.test(path))
+    .map(({ path, text }) => ({ path, lineCount: text.trimEnd().split('\n').length }))
+  expect(rules.longFiles(measured)).toEqual([])
+})
+
+test('no function in src/ or machines/ is longer than a screen', () => {
+  const body = Array<string>(59).fill('f()')
+  expect(rules.longFunctions(sample('src/a.ts', 'const g = () => {', ...body, '}'))).toEqual([
+    'src/a.ts:1 g has 61 lines, 60 at most',
+  ])
+  expect(rules.longFunctions(sample('src/a.ts', 'const g = () => {', ...body.slice(1), '}'))).toEqual([])
+  expect(rules.longFunctions(library)).toEqual([])
+})
+
+test('every module imports only what the import table allows its room', () => {
+  const violations = (path: string, line: string) => importViolations(sample(path, line))
+  for (const [path, line] of [
+    ['src/flow/claim.ts', "import { memoryStore } from '../stores/memory/index.ts'"],
+    ['src/stores/redis/index.ts', "import type { Heap } from '../memory/heap.ts'"],
+    ['src/stores/redis/index.ts', "export * from '../../flow/claim.ts'"],
+    ['src/job/job.ts', "const late = await import('../runtime.ts')"],
+    ['src/job/job.ts', "type Late = import('../runtime.ts').Runtime"],
+    ['src/store.ts', "import { Subject } from 'rxjs'"],
+    ['src/job/backoff.ts', "import { setup } from 'xstate'"],
+    ['src/stores/memory/index.ts', "import { DatabaseSync } from 'node:sqlite'"],
+    ['src/flow/claim.ts', "import lodash from 'lodash'"],
+    ['machines/a.machine.ts', "import { readFileSync } from 'node:fs'"],
+    ['src/attic.ts', ''],
+  ] as const) {
+    expect(violations(path, line), line).toHaveLength(1)
+  }
+  for (const [path, line] of [
+    ['src/stores/redis/index.ts', "import { keys } from './keys.ts'"],
+    ['src/job/lifecycle.ts', "import { jobMachine } from '../../machines/job.machine.ts'"],
+    ['src/store.ts', "import type { Observable } from 'rxjs'"],
+    ['src/job/job.ts', "import { type AnyStateMachine } from 'xstate'"],
+    ['src/flow/claim.ts', "import { map } from 'rxjs/operators'"],
+    ['src/stores/sqlite/index.ts', "import { DatabaseSync } from 'node:sqlite'"],
+  ] as const) {
+    expect(violations(path, line), line).toEqual([])
+  }
+  expect(importViolations(library)).toEqual([])
+})
+
+test('every row of the import table says why', () => {
+  expect([...rooms, ...packages].filter(({ why }) => why === '')).toEqual([])
+})
+
+test('time, chance, the console and the end of the process are reached only from their homes', () => {
+  const bad = [
+    'Date.now()',
+    'globalThis.setTimeout(f, 1)',
+    'const later = setImmediate',
+    'new Date()',
+    'Math.random()',
+    "console.log('x')",
+    'process.exit(1)',
+    "import { setTimeout as sleep } from 'node:timers/promises'",
+  ]
+  for (const line of bad) expect(rules.bannedNames(sample('src/flow/claim.ts', line)), line).not.toEqual([])
+  const good = ['new Date(dueAt)', 'clock.setTimeout(f, 1)', 'let t: ReturnType<typeof setTimeout>', 'clearTimeout(t)']
+  for (const line of good) expect(rules.bannedNames(sample('src/flow/claim.ts', line)), line).toEqual([])
+  expect(rules.bannedNames(sample('src/clock.ts', 'Date.now()'))).toEqual([])
+  expect(rules.bannedNames(library)).toEqual([])
+})
+
+test('every file in src/ and machines/ is reached from what the package exports', () => {
+  const files = [...sample('src/index.ts', "export * from './b.ts'"), ...sample('src/b.ts'), ...sample('src/c.ts')]
+  expect(rules.orphans(files, ['src/index.ts', 'src/gone.ts'])).toEqual([
+    'src/gone.ts is exported, but not there',
+    'src/c.ts is imported by nobody',
+  ])
+  const roots = exportedSources(readFileSync(join(repositoryRoot, 'package.json'), 'utf8'))
+  expect(roots).toContain('src/index.ts')
+  expect(rules.orphans(library, [...roots, 'machines/index.ts'])).toEqual([])
+})
+
+test('no code is left for later, forced past the type checker or left out of the run', () => {
+  const bad = [
+    '// TODO: soon',
+    '/* FIXME */',
+    '// @ts-ignore',
+    'f(x as any)',
+    'test.only(f)',
+    'describe.each(a).skip(f)',
+  ]
+  for (const line of bad) expect(rules.unfinishedWork(sample('test/a.test.ts', line)), line).toHaveLength(1)
+  expect(rules.unfinishedWork(sample('test/a.test.ts', '// todos are jobs', 'stream.skip(1)'))).toEqual([])
+  expect(rules.unfinishedWork(code)).toEqual([])
+})
+
+test('no text names the machine it was written on or the way it was made', () => {
+  // Cut in two, because this file is read as well.
+  const bad = ['see /ho|me/me/x', 'as the last ses|sion said', 'fixes issue |#12'].map((text) => text.replace('|', ''))
+  for (const text of bad) expect(rules.bannedPhrases([{ path: 'a.md', text }]), text).toHaveLength(1)
+  expect(rules.bannedPhrases([{ path: 'a.md', text: 'https://example.org/work/x and ./home/y' }])).toEqual([])
+  expect(rules.bannedPhrases(everything)).toEqual([])
+})
