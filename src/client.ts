@@ -1,4 +1,5 @@
 /** A client: enqueues, waits for results, lists and administers. It runs nothing; a runtime is a client with a worker. */
+import type { DiscardReport, RetryReport } from './call-options.ts'
 import { whole } from './checks.ts'
 import type { JobDefinition } from './define-job.ts'
 import { invalidOption, JobchartError } from './errors.ts'
@@ -11,35 +12,28 @@ import { statesTagged } from './job/lifecycle.ts'
 import {
   cancelRequest,
   checkFilter,
-  clientSettings,
-  limits,
   selectionOf,
   type CancelOptions,
   type CancelReport,
-  type ClientOptions,
-  type ClientSettings,
   type EnqueueArguments,
   type EnqueueOptions,
   type JobChoice,
-} from './options.ts'
-import { QueueHandle, type QueueStats } from './queue.ts'
-import type { CancelAnswer, CancelRequest, Counts, Hint, InsertAnswer, JobPage, ListQuery, Store, WorkerRecord } from './store.ts'
+} from './call-options.ts'
+import { limits } from './limits.ts'
+import { clientSettings, type ClientOptions, type ClientSettings } from './options.ts'
+import { QueueHandle } from './queue.ts'
+import type {
+  CancelAnswer,
+  CancelRequest,
+  Counts,
+  Hint,
+  InsertAnswer,
+  JobPage,
+  ListQuery,
+  Store,
+  WorkerRecord,
+} from './store.ts'
 import { memoryStore } from './stores/memory/index.ts'
-
-/** Retries and discards: what became of each job, by id. */
-export interface RetryReport {
-  readonly retried: readonly string[]
-  /** Neither dead nor cancelled, or its unique key has another holder now. */
-  readonly refused: readonly string[]
-  readonly notFound: readonly string[]
-}
-
-export interface DiscardReport {
-  readonly discarded: readonly string[]
-  /** Not ended: cancel it first. */
-  readonly refused: readonly string[]
-  readonly notFound: readonly string[]
-}
 
 /** How full the backlog is. */
 export interface Pressure {
@@ -124,7 +118,10 @@ export class Client {
    * Enqueues and waits for the result. `signal` and `timeout` bound each of the two waits; they do not cancel the job.
    * @throws as `enqueue`, and as `JobHandle.result`
    */
-  async run<Input, Output>(job: JobDefinition<Input, Output>, ...args: EnqueueArguments<NoInfer<Input>>): Promise<Output> {
+  async run<Input, Output>(
+    job: JobDefinition<Input, Output>,
+    ...args: EnqueueArguments<NoInfer<Input>>
+  ): Promise<Output> {
     const handle = await this.enqueue(job, ...args)
     const { signal, timeout } = args[1] ?? {}
     return handle.result({ ...(signal && { signal }), ...(timeout !== undefined && { timeout }) })
@@ -168,17 +165,7 @@ export class Client {
         hint: 'A queue has the name of its job type.',
       })
     }
-    return new QueueHandle(
-      {
-        pause: async (paused) => {
-          await this.connection.ready()
-          await this.connection.store.queue(type, { paused })
-        },
-        stats: () => this.queueStats(type),
-        stats$: () => followFigure(this.connection.follow, () => this.queueStats(type)),
-      },
-      type,
-    )
+    return new QueueHandle(this.connection, () => this.given(), type)
   }
 
   // ── administration ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -274,24 +261,6 @@ export class Client {
 
   protected hint(_hint: Hint): void {
     // A client runs nothing that a hint could wake.
-  }
-
-  private async queueStats(type: string): Promise<QueueStats> {
-    await this.connection.ready()
-    const { paused, counts } = await this.connection.store.queue(type)
-    const { jobs } = this.connection.settings
-    const given = this.given()
-    const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, each) => total + each, 0)
-    const priority = jobs.get(type)?.priority ?? 0
-    return {
-      type,
-      paused,
-      priority,
-      counts,
-      given: given.get(type) ?? 0,
-      share: (given.get(type) ?? 0) / Math.max(1, sum(given.values())),
-      weight: priority / sum([...jobs.values()].map((job) => job.priority)),
-    }
   }
 
   private async retryOne(id: string): Promise<void> {

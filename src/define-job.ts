@@ -8,7 +8,7 @@ import type { JobRecord } from './job/job.ts'
 import type { Json } from './job/payload.ts'
 import type { JobHandle } from './handle.ts'
 import { checkFunction, whole } from './checks.ts'
-import type { EnqueueArguments, UniqueOption } from './options.ts'
+import type { EnqueueArguments, UniqueOption } from './call-options.ts'
 import type { TypeLimits } from './store.ts'
 
 /**
@@ -163,7 +163,7 @@ export function defineJob<Input, Output>(
     retryIf: retry.retryIf ?? null,
     timeoutMs: timeout === undefined ? null : durationMs(timeout, of('timeout')),
     unique: options.unique ?? false,
-    keyOf: concurrencyKey === undefined ? null : keyFunction(concurrencyKey, of('concurrencyKey')),
+    keyOf: concurrencyKey === undefined ? null : keyFunction(concurrencyKey as KeyFunction, of('concurrencyKey')),
     run: options.run as (input: unknown, context: RunContext) => unknown,
   })
 }
@@ -174,9 +174,11 @@ function rateOf({ limit, per }: { readonly limit: number; readonly per: Duration
   return Object.freeze({ limit: whole(`${option}.limit`, limit, 1, 1_000_000), perMs })
 }
 
-function keyFunction<Input>(keyOf: (input: Input) => string | null | undefined, option: string) {
+type KeyFunction = (input: unknown) => string | null | undefined
+
+function keyFunction(keyOf: KeyFunction, option: string) {
   return (input: Json | undefined): string | null => {
-    const key = keyOf(input as Input) ?? null
+    const key = keyOf(input) ?? null
     if (key !== null && typeof key !== 'string') throw invalidOption(option, 'a function that gives text or null', key)
     return key
   }

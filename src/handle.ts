@@ -1,7 +1,8 @@
 /** A job in the caller's hand: wait for it, watch it, cancel it. */
 import { AbortError, JobCancelledError, JobchartError, JobDeadError, TimeoutError } from './errors.ts'
-import type { CancelOptions, CancelReport } from './options.ts'
-import type { IterateOptions, Stream } from './flow/stream.ts'
+import type { CancelOptions, CancelReport } from './call-options.ts'
+import type { IterateOptions } from './flow/iterate.ts'
+import type { Stream } from './flow/stream.ts'
 import { durationMs, type Duration } from './job/duration.ts'
 import { reviveError } from './job/failure.ts'
 import type { JobEvent, JobRecord } from './job/job.ts'
@@ -129,8 +130,7 @@ function waitForResult<Output>(
       signal?.removeEventListener('abort', onAbort)
       settle()
     }
-    const onAbort = (): void =>
-      done(() => reject(new AbortError('waiting for the result was aborted', signal?.reason)))
+    const onAbort = (): void => done(() => reject(new AbortError('waiting for the result was aborted', signal?.reason)))
     const timer =
       timeoutMs === null
         ? null

@@ -1,5 +1,5 @@
 /** The public names of jobchart. */
-export { createClient, type Client, type DiscardReport, type Pressure, type RetryReport } from './client.ts'
+export { createClient, type Client, type Pressure } from './client.ts'
 export { createRuntime, type Runtime, type RuntimeState, type RuntimeStats } from './runtime.ts'
 export {
   defineJob,
@@ -12,16 +12,16 @@ export {
   type RunContext,
 } from './define-job.ts'
 export { memoryStore } from './stores/memory/index.ts'
-export { constant, exponential, linear, type Backoff, type BackoffFunction, type BackoffOptions } from './job/backoff.ts'
-export { fatal, snooze } from './job/intent.ts'
 export {
-  AbortError,
-  JobCancelledError,
-  JobchartError,
-  JobDeadError,
-  TimeoutError,
-  type ErrorCode,
-} from './errors.ts'
+  constant,
+  exponential,
+  linear,
+  type Backoff,
+  type BackoffFunction,
+  type BackoffOptions,
+} from './job/backoff.ts'
+export { fatal, snooze } from './job/intent.ts'
+export { AbortError, JobCancelledError, JobchartError, JobDeadError, TimeoutError, type ErrorCode } from './errors.ts'
 export type { Clock, Random, Timer } from './clock.ts'
 export type { Duration } from './job/duration.ts'
 export type { ErrorRecord } from './job/failure.ts'
@@ -31,20 +31,28 @@ export type { Json } from './job/payload.ts'
 export type { JobHandle, ResultOptions } from './handle.ts'
 export type { QueueHandle, QueueStats } from './queue.ts'
 export type { Logger } from './log.ts'
-export type { IterateOptions, Stream } from './flow/stream.ts'
-export type { Candidate, SelectionFunction, SelectionOption } from './flow/select.ts'
+export type { IterateOptions } from './flow/iterate.ts'
+export type { Stream } from './flow/stream.ts'
 export type {
   CancelOptions,
+  DiscardReport,
+  RetryReport,
   CancelReport,
-  ClientOptions,
   DrainOptions,
   EnqueueArguments,
   EnqueueOptions,
   JobChoice,
-  RetentionOptions,
-  RuntimeOptions,
   StopOptions,
   StopReport,
   UniqueOption,
+} from './call-options.ts'
+export type {
+  Candidate,
+  ClientOptions,
+  RetentionOptions,
+  RuntimeOptions,
+  SelectionFunction,
+  SelectionOption,
 } from './options.ts'
 export type { Counts, JobFilter, JobPage, ListQuery, StateCounts, Store, WorkerRecord } from './store.ts'
+export { fromJob, type JobActorLogic, type JobActorSnapshot, type JobHost } from './machine-job/from-job.ts'

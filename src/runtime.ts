@@ -16,22 +16,16 @@ import { runtimeMachine, type StopMode } from '../machines/runtime.machine.ts'
 import { knownKeys, oneOf, whole } from './checks.ts'
 import { Client } from './client.ts'
 import { AbortError, JobchartError } from './errors.ts'
-import { Quiet } from './flow/quiet.ts'
+import { Quiet, waitForQuiet } from './flow/quiet.ts'
 import { stopOnSignals } from './flow/signals.ts'
 import { Stopping, stopped } from './flow/stopping.ts'
 import { Stream } from './flow/stream.ts'
 import { Worker } from './flow/worker.ts'
 import { durationMs } from './job/duration.ts'
 import { isHeld, statesTagged } from './job/lifecycle.ts'
-import {
-  limits,
-  runtimeSettings,
-  type DrainOptions,
-  type RuntimeOptions,
-  type RuntimeSettings,
-  type StopOptions,
-  type StopReport,
-} from './options.ts'
+import type { DrainOptions, StopOptions, StopReport } from './call-options.ts'
+import { limits } from './limits.ts'
+import { runtimeSettings, type RuntimeOptions, type RuntimeSettings } from './options.ts'
 import type { QueueStats } from './queue.ts'
 import type { CancelAnswer, CancelRequest, Hint, Store } from './store.ts'
 import { version } from './version.ts'
@@ -96,12 +90,12 @@ export class Runtime extends Client {
   get state$(): Stream<RuntimeState> {
     return new Stream(this.settings.logger, (subscriber) => {
       subscriber.next(this.state)
-      const { unsubscribe } = this.actor.subscribe({
+      const subscription = this.actor.subscribe({
         next: (snapshot) => subscriber.next(snapshot.value),
         complete: () => subscriber.complete(),
       })
       if (this.state === 'stopped') subscriber.complete()
-      return unsubscribe
+      return () => subscription.unsubscribe()
     })
   }
 
@@ -152,20 +146,7 @@ export class Runtime extends Client {
     if (signal?.aborted) throw new AbortError('drain was aborted', signal.reason)
     await this.connection.ready()
     const { timers, follow } = this.connection
-    return new Promise((resolve, reject) => {
-      const done = (settle: () => void): void => {
-        offQuiet()
-        offEnd()
-        timer?.cancel()
-        signal?.removeEventListener('abort', onAbort)
-        settle()
-      }
-      const onAbort = (): void => done(() => reject(new AbortError('drain was aborted', signal?.reason)))
-      signal?.addEventListener('abort', onAbort, { once: true })
-      const timer = timeoutMs === null ? null : timers.after(timeoutMs, () => done(() => resolve(false)))
-      const offEnd = follow.onEnd(() => done(() => resolve(false)))
-      const offQuiet = this.quiet.wait(() => done(() => resolve(true)))
-    })
+    return waitForQuiet(this.quiet, { timers, onEnd: follow.onEnd, timeoutMs, signal })
   }
 
   /**

@@ -8,13 +8,14 @@ import { JobchartError } from '../errors.ts'
 import { JobHandle, type HandleHost } from '../handle.ts'
 import { durationMs } from '../job/duration.ts'
 import type { JobEvent, JobRecord } from '../job/job.ts'
-import { isEnded, type JobState } from '../job/lifecycle.ts'
-import type { ClientSettings, EnqueueOptions } from '../options.ts'
+import type { JobState } from '../job/lifecycle.ts'
+import type { EnqueueOptions } from '../call-options.ts'
+import type { ClientSettings } from '../options.ts'
 import type { Hint, InsertAnswer, NewJob, Store } from '../store.ts'
 import { prepare } from './enqueue.ts'
 import { Hub } from './events.ts'
 import type { FollowOptions } from './follow.ts'
-import { asEvent, followJob } from './follow-job.ts'
+import { asEvent, followJob, lastCheckIn } from './follow-job.ts'
 import { Inserter, type WaitOptions } from './insert.ts'
 import { Results } from './results.ts'
 import { Stream } from './stream.ts'
@@ -74,7 +75,7 @@ export class Connection {
     this.inserter.refuseWaiting(reason)
     this.unwatch()
     if (this.opened) await this.results.close(reason)
-    for (const ended of [...this.endListeners]) ended()
+    for (const ended of this.endListeners) ended()
     this.hub.complete()
     this.timers.cancelAll()
     if (this.opened) await this.store.close()
@@ -186,9 +187,11 @@ export class Connection {
         new Stream<JobEvent>(logger, (subscriber) =>
           followJob(followed, id, {
             record: (record) => {
-              const last = record?.history.at(-1)
-              if (record === null) subscriber.error(notFound(id))
-              else if (last !== undefined) subscriber.next(asEvent(id, record.type, last))
+              if (record === null) return subscriber.error(notFound(id))
+              const last = record.history.at(-1)
+              if (last !== undefined) subscriber.next(asEvent(id, record.type, last))
+              const checkin = lastCheckIn(record)
+              if (checkin !== null) subscriber.next(checkin)
             },
             event: (event) => subscriber.next(event),
             end: () => subscriber.complete(),

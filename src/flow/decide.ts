@@ -6,7 +6,7 @@ import { FatalError, Snooze } from '../job/intent.ts'
 import { toPayload, type Json } from '../job/payload.ts'
 import { completed, dead, mayRetry, released, retryAfter, snoozedFor, type Settlement } from '../job/settlement.ts'
 import type { Logger } from '../log.ts'
-import { payloadLimits } from '../options.ts'
+import { payloadLimits } from '../limits.ts'
 import type { Run } from './run.ts'
 
 const defaultBackoff = exponential()

@@ -7,7 +7,8 @@ import type { JobDefinition } from '../define-job.ts'
 import { durationMs } from '../job/duration.ts'
 import { toPayload, type Json } from '../job/payload.ts'
 import { inputKey } from '../job/unique.ts'
-import { checkEnqueueOptions, payloadLimits, type EnqueueOptions, type UniqueOption } from '../options.ts'
+import { checkEnqueueOptions, type EnqueueOptions, type UniqueOption } from '../call-options.ts'
+import { payloadLimits } from '../limits.ts'
 import type { NewJob } from '../store.ts'
 import { parseInput } from './validate.ts'
 
@@ -63,12 +64,13 @@ function keyOf(job: JobDefinition, payload: Json | undefined): string | null {
 
 function timeOf(runAt: Date | number): number {
   const at = runAt instanceof Date ? runAt.getTime() : runAt
-  if (!Number.isFinite(at) || at < 0 || at > 8.64e15) throw invalidOption('runAt', 'a Date or ms since the epoch', runAt)
+  if (!Number.isFinite(at) || at < 0 || at > 8.64e15)
+    throw invalidOption('runAt', 'a Date or ms since the epoch', runAt)
   return Math.round(at)
 }
 
 function unknownType(job: JobDefinition): JobchartError {
-  return new JobchartError('UNKNOWN_TYPE', `job type ${String(job?.type)} is not among this runtime's jobs`, {
+  return new JobchartError('UNKNOWN_TYPE', `job type ${job?.type} is not among this runtime's jobs`, {
     hint: 'List the very definition in `jobs` of createRuntime or createClient.',
   })
 }

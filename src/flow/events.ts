@@ -81,7 +81,7 @@ export class Hub {
 
   /** Ends every stream: nothing will happen any more. */
   complete(): void {
-    for (const complete of [...this.completers]) complete()
+    for (const complete of this.completers) complete()
   }
 
   private deliver(event: JobEvent): void {

@@ -50,7 +50,8 @@ export function followJob({ hub, results, get }: FollowJobOptions, id: string, f
       lastSeq = record.history.at(-1)?.seq ?? 0
       const caught = early ?? []
       early = null
-      for (const event of caught) take(event)
+      const seen = record.checkin?.at ?? -Infinity
+      for (const event of caught) if (event.event !== 'CHECKIN' || event.at > seen) take(event)
       offEnd = results.whenEnded(id, (ended) => {
         if (over) return
         for (const entry of ended?.history ?? []) take(asEvent(id, record.type, entry))
@@ -64,6 +65,13 @@ export function followJob({ hub, results, get }: FollowJobOptions, id: string, f
     },
   )
   return stop
+}
+
+/** The last check-in of a running job, as the event it was. */
+export function lastCheckIn({ id, type, state, attempt, checkin, history }: JobRecord): JobEvent | null {
+  if (checkin === null || state !== 'running') return null
+  const { at, value } = checkin
+  return { seq: history.at(-1)?.seq ?? 0, at, id, type, event: 'CHECKIN', from: state, to: state, attempt, value }
 }
 
 export const asEvent = (id: string, type: string, entry: HistoryEntry): JobEvent => ({ id, type, ...entry })

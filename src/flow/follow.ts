@@ -39,8 +39,12 @@ export function followTransitions(options: FollowOptions, from: number): Stream<
         if (page.transitions.length < pageSize) return
       }
     }
-    return repeat(options, read, (error) => subscriber.error(error), () => subscriber.complete(), (again) =>
-      timers.after(pollMs, again, store.capabilities.shared),
+    return repeat(
+      options,
+      read,
+      (error) => subscriber.error(error),
+      () => subscriber.complete(),
+      (again) => timers.after(pollMs, again, store.capabilities.shared),
     )
   })
 }
@@ -56,8 +60,12 @@ export function followFigure<T>(options: FollowOptions, ask: () => Promise<T>): 
       last = seen
       subscriber.next(value)
     }
-    return repeat(options, read, (error) => subscriber.error(error), () => subscriber.complete(), (again) =>
-      options.timers.after(figuresEveryMs, again, false),
+    return repeat(
+      options,
+      read,
+      (error) => subscriber.error(error),
+      () => subscriber.complete(),
+      (again) => options.timers.after(figuresEveryMs, again, false),
     )
   })
 }

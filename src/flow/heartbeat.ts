@@ -35,6 +35,8 @@ export class Heartbeat {
   private timer: Timer | null = null
   private soonTimer: Timer | null = null
   private readonly soon = new Set<Run>()
+  /** When traces were written last, monotonic ms. */
+  private tracesAt = -Infinity
   private readonly options: HeartbeatOptions
 
   constructor(options: HeartbeatOptions) {
@@ -56,7 +58,17 @@ export class Heartbeat {
   /** This run has something to write. */
   traces(run: Run): void {
     this.soon.add(run)
-    this.soonTimer ??= this.options.timers.after(tracesEveryMs, () => void this.flushSoon(), false)
+    if (this.soonTimer !== null) return
+    const { timers } = this.options
+    const now = timers.clock.monotonic()
+    const restMs = this.tracesAt + tracesEveryMs - now
+    if (restMs > 0) {
+      this.soonTimer = timers.after(restMs, () => void this.flushSoon(), false)
+      return
+    }
+    // The first is written in this turn, so that whoever looks sees it; those that follow closely share a write.
+    this.tracesAt = now
+    queueMicrotask(() => void this.flushSoon())
   }
 
   /** Asks the store now how these runs stand. */
@@ -100,6 +112,7 @@ export class Heartbeat {
 
   private async flushSoon(): Promise<void> {
     this.soonTimer = null
+    this.tracesAt = this.options.timers.clock.monotonic()
     const runs = [...this.soon].filter((run) => run.ending === null)
     this.soon.clear()
     if (runs.length > 0) await this.ask(runs)

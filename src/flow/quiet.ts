@@ -1,5 +1,6 @@
 /** Quiet: waits until all work of the known types is done. Asked when something has ended, and now and then. */
 import type { Timer } from '../clock.ts'
+import { AbortError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { Store } from '../store.ts'
 import type { Timers } from './timers.ts'
@@ -64,7 +65,7 @@ export class Quiet {
           ([type, each]) => types.has(type) && busyStates.some((state) => each[state] > 0),
         )
         if (!busy && !this.options.busy()) {
-          for (const quiet of [...this.waiters]) quiet()
+          for (const quiet of this.waiters) quiet()
           this.waiters.clear()
         }
       } while (this.askAgain && this.waiters.size > 0)
@@ -88,4 +89,33 @@ export class Quiet {
     this.timer?.cancel()
     this.timer = null
   }
+}
+
+export interface QuietWait {
+  readonly timers: Timers
+  /** Calls back when the runtime has stopped. */
+  readonly onEnd: (ended: () => void) => () => void
+  readonly timeoutMs: number | null
+  readonly signal: AbortSignal | undefined
+}
+
+/**
+ * Resolves with true when all is quiet, with false after the timeout or when the runtime has stopped.
+ * @throws AbortError if the signal aborts
+ */
+export function waitForQuiet(quiet: Quiet, { timers, onEnd, timeoutMs, signal }: QuietWait): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const done = (settle: () => void): void => {
+      offQuiet()
+      offEnd()
+      timer?.cancel()
+      signal?.removeEventListener('abort', onAbort)
+      settle()
+    }
+    const onAbort = (): void => done(() => reject(new AbortError('drain was aborted', signal?.reason)))
+    signal?.addEventListener('abort', onAbort, { once: true })
+    const timer = timeoutMs === null ? null : timers.after(timeoutMs, () => done(() => resolve(false)))
+    const offEnd = onEnd(() => done(() => resolve(false)))
+    const offQuiet = quiet.wait(() => done(() => resolve(true)))
+  })
 }

@@ -3,7 +3,8 @@ import type { ContextValues, JobDefinition, RunContext } from '../define-job.ts'
 import type { JobHandle } from '../handle.ts'
 import type { JobRecord } from '../job/job.ts'
 import { copyPayload, toPayload, type Json } from '../job/payload.ts'
-import { payloadLimits, type EnqueueArguments } from '../options.ts'
+import type { EnqueueArguments } from '../call-options.ts'
+import { payloadLimits } from '../limits.ts'
 import type { Run } from './run.ts'
 
 export interface ContextHost {
@@ -100,5 +101,6 @@ async function firstTime(run: Run, name: string, work: () => unknown): Promise<J
 }
 
 /** JSON has no undefined, and many steps return none: it is kept as an empty list, any other value in a list of one. */
-const toStored = (value: unknown): Json => (value === undefined ? [] : [toPayload(value, 'INVALID_OUTPUT', payloadLimits)])
+const toStored = (value: unknown): Json =>
+  value === undefined ? [] : [toPayload(value, 'INVALID_OUTPUT', payloadLimits)]
 const fromStored = (stored: Json): Json | undefined => (stored as Json[])[0]

@@ -7,7 +7,7 @@
 import type { Observable, Subscription } from 'rxjs'
 import type { Timer } from '../clock.ts'
 import type { JobDefinition, Middleware, RunContext } from '../define-job.ts'
-import { JobchartError, TimeoutError } from '../errors.ts'
+import { TimeoutError, type JobchartError } from '../errors.ts'
 import type { CheckIn, LogLine } from '../job/job.ts'
 import { fatal } from '../job/intent.ts'
 import type { Json } from '../job/payload.ts'
@@ -174,7 +174,7 @@ export class Run {
           try {
             this.host.checkin(this, value)
           } catch (error) {
-            reject(error as Error)
+            reject(error)
             this.stream?.unsubscribe()
           }
         },

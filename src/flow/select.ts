@@ -16,29 +16,10 @@ import { checkFunction, knownKeys, oneOf, whole } from '../checks.ts'
 import type { Random } from '../clock.ts'
 import { invalidOption } from '../errors.ts'
 import { Heap } from '../heap.ts'
-import { durationMs, type Duration } from '../job/duration.ts'
+import { durationMs } from '../job/duration.ts'
 import type { Logger } from '../log.ts'
+import type { Candidate, SelectionFunction, SelectionOption } from '../options.ts'
 import type { ClaimAnswer, Demand, TypeLimits } from '../store.ts'
-
-/** A queue as an own selection function sees it. */
-export interface Candidate {
-  readonly type: string
-  readonly priority: number
-  /** Picks it was given since the start. */
-  readonly given: number
-}
-
-/** Gives the type to pick from among `candidates`, which may have work; null to pick nothing now. */
-export type SelectionFunction = (candidates: readonly Candidate[]) => string | null
-
-export type SelectionOption =
-  | 'weighted'
-  | 'random'
-  | 'strict'
-  | { readonly strategy: 'weighted' | 'random' }
-  /** `ageing`: waiting this long is worth one point of priority. */
-  | { readonly strategy: 'strict'; readonly ageing?: Duration }
-  | SelectionFunction
 
 interface Strategy {
   /** The key of a queue that enters at the race's time `at`. */

@@ -67,15 +67,19 @@ export class Settler {
         const given = !(error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE')
         if (given || this.allFenced(runs)) {
           this.inFlightCount -= runs.length
-          this.options.logger.error('the ends of jobs could not be written; they run again when their leases have run out', {
-            error,
-            ids: runs.slice(0, 20).map((run) => run.claimed.id),
-            jobs: runs.length,
-          })
+          this.options.logger.error(
+            'the ends of jobs could not be written; they run again when their leases have run out',
+            {
+              error,
+              ids: runs.slice(0, 20).map((run) => run.claimed.id),
+              jobs: runs.length,
+            },
+          )
           this.options.settled(0)
           return
         }
-        if (tries === 0) this.options.logger.warn('the store does not answer; settling again', { error, jobs: runs.length })
+        if (tries === 0)
+          this.options.logger.warn('the store does not answer; settling again', { error, jobs: runs.length })
         const delayMs = Math.min(retryMs.first * 2 ** tries, retryMs.max)
         await new Promise<void>((resolve) => void this.options.timers.after(delayMs, resolve))
       }
@@ -95,7 +99,10 @@ export class Settler {
       const run = runs[i] as Run
       const answer = answers[i] as SettleAnswer
       if (answer.outcome === 'lost') {
-        logger.warn('the result of a run was refused: its lease is lost', { id: run.claimed.id, attempt: run.claimed.attempt })
+        logger.warn('the result of a run was refused: its lease is lost', {
+          id: run.claimed.id,
+          attempt: run.claimed.attempt,
+        })
         continue
       }
       if (answer.to === 'done' || answer.to === 'dead' || answer.to === 'cancelled') endedCount++

@@ -1,6 +1,6 @@
 /** Stop on signals: the recipe every service needs, once. */
 import type { Logger } from '../log.ts'
-import type { StopOptions, StopReport } from '../options.ts'
+import type { StopOptions, StopReport } from '../call-options.ts'
 
 interface Stoppable {
   stop(options: StopOptions): Promise<StopReport>

@@ -4,12 +4,13 @@
  *
  *   commands ─▶ dispatch ─▶ control · cancel · settle · start · wake, then pick ─▶ claim ─▶ run ─▶ its end is a command
  */
-import { Subject, type Subscription } from 'rxjs'
+import { Subject, type Observable, type Subscription } from 'rxjs'
 import type { JobchartError } from '../errors.ts'
 import { toPayload } from '../job/payload.ts'
 import type { JobEvent } from '../job/job.ts'
 import { caps } from '../job/caps.ts'
-import { payloadLimits, type RuntimeSettings } from '../options.ts'
+import { payloadLimits } from '../limits.ts'
+import type { RuntimeSettings } from '../options.ts'
 import type { CancelAnswer, CancelRequest, Demand, Hint, Store, WorkerInfo } from '../store.ts'
 import { Canceller } from './cancel.ts'
 import { Claimer } from './claim.ts'
@@ -57,39 +58,58 @@ export class Worker {
 
   constructor(options: WorkerOptions) {
     this.options = options
-    const { id: worker, settings, store, hub, timers, changed } = options
+    const { id: worker, settings, store, hub, timers, halted, changed } = options
     const { jobs, leaseMs, logger, random, clock, graceMs, retention } = settings
     const { runs, commands } = this
-    const time = new OwnTime(clock)
-    const now = (): number => clock.monotonic()
-    const permits = (this.permits = new Permits(settings.concurrency))
-    const selector = (this.selector = new Selector({ jobs: jobs.values(), selection: settings.selection, random, now, logger }))
-    const canceller = (this.canceller = new Canceller({ store, hub, runs, graceMs, answered: () => this.afterCancels() }))
-    const cancelling: Canceller['cancelRun'] = (run, answer) => canceller.cancelRun(run, answer)
-    const lost = (run: Run): void => this.lose(run)
-    this.heartbeat = new Heartbeat({ store, worker, leaseMs, runs, timers, time, logger, cancelling, lost })
-    this.sweeper = new Sweeper({ store, hub, timers, logger, leaseMs, retention })
-    const settled = (endedCount: number): void => {
-      this.sweeper.ended(endedCount)
-      changed()
-    }
-    this.settler = new Settler({ store, worker, hub, timers, time, random, logger, settled })
-    const host = this.runHost()
-    const { halted } = options
+    const shared = { store, worker, hub, runs, leaseMs, timers, logger, time: new OwnTime(clock) }
+    this.permits = new Permits(settings.concurrency)
+    this.selector = new Selector({
+      jobs: jobs.values(),
+      selection: settings.selection,
+      random,
+      now: () => clock.monotonic(),
+      logger,
+    })
+    this.canceller = new Canceller({ ...shared, graceMs, answered: () => this.afterCancels() })
+    this.sweeper = new Sweeper({ ...shared, retention })
+    this.heartbeat = new Heartbeat({
+      ...shared,
+      cancelling: (run, answer) => this.canceller.cancelRun(run, answer),
+      lost: (run) => this.lose(run),
+    })
+    this.settler = new Settler({
+      ...shared,
+      random,
+      settled: (endedCount) => {
+        this.sweeper.ended(endedCount)
+        changed()
+      },
+    })
+    const { permits, selector, canceller } = this
     this.claimer = new Claimer({
-      ...{ store, worker, leaseMs, jobs, runs, host, permits, selector, canceller, hub, timers, time, logger, commands, halted },
+      ...shared,
+      jobs,
+      permits,
+      selector,
+      canceller,
+      commands,
+      host: this.runHost(),
+      halted,
       changed,
     })
-    this.dispatcher = commands
-      .pipe(
-        dispatch<FlowCommand, Demand[]>({
-          lanes: laneCount,
-          handle: (lane, batch) => this.handle(lane, batch),
-          pick: () => this.claimer.pick(),
-          failed: (error) => logger.error('the dispatcher met a fault; it goes on', { error }),
-        }),
-      )
-      .subscribe((demand) => void this.claimer.claim(demand))
+    this.dispatcher = this.dispatched().subscribe((demand) => void this.claimer.claim(demand))
+  }
+
+  private dispatched(): Observable<Demand[]> {
+    const { logger } = this.options.settings
+    return this.commands.pipe(
+      dispatch({
+        lanes: laneCount,
+        handle: (lane, batch) => this.handle(lane, batch),
+        pick: () => this.claimer.pick(),
+        failed: (error) => logger.error('the dispatcher met a fault; it goes on', { error }),
+      }),
+    )
   }
 
   /** Is any run going on, or about to, or not written yet? */
@@ -211,7 +231,12 @@ export class Worker {
       log: (run, message, fields) => {
         const at = this.options.store.now()
         const kept = fields === undefined ? {} : { fields: toPayload(fields, 'INVALID_OUTPUT', payloadLimits) }
-        const line = { at, attempt: run.claimed.attempt, message: String(message).slice(0, 2_000).toWellFormed(), ...kept }
+        const line = {
+          at,
+          attempt: run.claimed.attempt,
+          message: message.slice(0, 2_000).toWellFormed(),
+          ...kept,
+        }
         const lines = (run.logs ??= [])
         lines.push(line)
         if (lines.length > caps.logs) lines.shift()

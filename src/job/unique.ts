@@ -6,7 +6,7 @@ import type { Json } from './payload.ts'
 export function canonical(value: Json): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  const members = Object.keys(value).sort()
+  const members = Object.keys(value).toSorted()
   return `{${members.map((name) => `${JSON.stringify(name)}:${canonical(value[name] as Json)}`).join(',')}}`
 }
 

@@ -6,13 +6,10 @@ import { bornReady, bornTimed } from './phases.ts'
 import type { Row } from './row.ts'
 
 export function insert(books: Books, request: InsertRequest, now: number): InsertAnswer[] {
-  const taken = takenId(books, request.jobs)
-  if (taken !== null) return request.jobs.map(() => ({ ...nowhere, outcome: 'id-taken', id: taken }))
-  if (!fits(books, request)) {
-    books.hints.refused(books.backlog)
-    return request.jobs.map((job) => ({ ...nowhere, outcome: 'full', id: job.id }))
-  }
-  return request.jobs.map((job) => insertJob(books, job, now))
+  const refused = refusal(books, request)
+  if (refused === null) return request.jobs.map((job) => insertJob(books, job, now))
+  if (refused.outcome === 'full') books.hints.refused(books.backlog)
+  return request.jobs.map(({ id }) => ({ ...nowhere, id, ...refused }))
 }
 
 const nowhere = { state: bornReady.name, seq: 0, at: 0, dueAt: null } as const
@@ -57,37 +54,40 @@ const found = (outcome: 'duplicate' | 'replaced', row: Row): InsertAnswer => ({
   dueAt: row.dueAt,
 })
 
-/** The first id of the request that belongs to a job of another type, be it stored or in the request itself. */
-function takenId(books: Books, jobs: readonly NewJob[]): string | null {
-  const types = new Set(jobs.length > 1 ? jobs.map((job) => job.type) : [])
-  const own = new Map<string, string>()
-  for (const { id, type } of jobs) {
-    const there = books.rows.get(id)?.type ?? own.get(id) ?? type
-    if (there !== type) return id
-    if (types.size > 1) own.set(id, type)
-  }
-  return null
+interface Refusal {
+  readonly outcome: 'full' | 'id-taken'
+  readonly id?: string
 }
 
-/** Does the backlog stay within the capacity? Counted exactly only near the brim. */
-function fits(books: Books, { jobs, capacity }: InsertRequest): boolean {
-  if (capacity === null || books.backlog + jobs.length <= capacity) return true
-  const ids = new Set<string>()
+/** Why nothing of a request can be stored, if so. */
+function refusal(books: Books, { jobs, capacity }: InsertRequest): Refusal | null {
+  const room = capacity === null ? Infinity : capacity - books.backlog
+  const type = jobs[0]?.type
+  const plain = jobs.every((job) => job.type === type && (books.rows.get(job.id)?.type ?? type) === type)
+  // Only near the brim, or where types meet, does it matter what the jobs of a request do to each other.
+  return plain && jobs.length <= room ? null : foresee(books, jobs, room)
+}
+
+/** Follows the jobs of a request one by one without storing them. */
+function foresee(books: Books, jobs: readonly NewJob[], room: number): Refusal | null {
+  const types = new Map<string, string>()
   const keys = new Set<string>()
   let added = 0
   let freed = 0
   for (const { id, type, key, onConflict } of jobs) {
-    if (books.rows.has(id) || ids.has(id)) continue
+    const sameId = books.rows.get(id)?.type ?? types.get(id)
+    if (sameId !== undefined && sameId !== type) return { outcome: 'id-taken', id }
+    if (sameId !== undefined) continue
     if (key !== null) {
-      const name = JSON.stringify([type, key])
       const holder = books.queues.get(type)?.holder(key)
-      const ours = keys.has(name)
+      const taken = JSON.stringify([type, key])
+      const ours = keys.has(taken)
       if ((ours || holder !== undefined) && onConflict !== 'supersede') continue
       if (ours || holder?.phase.backlog === true) freed++
-      keys.add(name)
+      keys.add(taken)
     }
-    ids.add(id)
+    types.set(id, type)
     added++
   }
-  return added === 0 || books.backlog + added - freed <= capacity
+  return added > 0 && added - freed > room ? { outcome: 'full' } : null
 }

@@ -20,11 +20,12 @@ interface PackageRow {
 }
 
 const leaves = ['src/errors.ts', 'src/clock.ts', 'src/checks.ts', 'src/heap.ts']
-const contract = [...leaves, 'src/job/', 'src/store.ts']
-const steps = [...contract, 'machines/', 'src/options.ts', 'src/log.ts', 'src/enqueue-options.ts']
+const streams = ['src/flow/stream.ts', 'src/flow/iterate.ts']
+const contract = [...leaves, 'src/job/', 'src/store.ts', 'src/store-values.ts']
+const steps = [...contract, 'machines/', 'src/limits.ts', 'src/options.ts', 'src/call-options.ts', 'src/log.ts']
 const services = [...steps, 'src/define-job.ts', 'src/handle.ts', 'src/flow/', 'src/machine-job/']
-const roots = ['src/client.ts', 'src/runtime.ts', 'src/stores/memory/']
-const faces = ['src/index.ts', 'src/job/', 'src/store.ts', 'src/clock.ts', 'src/errors.ts', 'src/stores/memory/']
+const roots = ['src/client.ts', 'src/runtime.ts', 'src/queue.ts', 'src/version.ts', 'src/stores/memory/']
+const faces = ['src/index.ts', ...contract, 'src/stores/memory/']
 
 export const rooms: readonly RoomRow[] = [
   { room: 'machines/', may: [], why: 'a chart is a description: it knows nothing of what runs it' },
@@ -38,23 +39,43 @@ export const rooms: readonly RoomRow[] = [
     may: ['machines/', 'src/errors.ts', 'src/clock.ts', 'src/checks.ts'],
     why: 'what a job is: pure, from the chart up',
   },
-  { room: 'src/store.ts', may: ['src/job/', 'src/errors.ts', 'src/clock.ts'], why: 'the contract, without a store' },
+  {
+    room: 'src/store.ts',
+    may: ['src/job/', 'src/store-values.ts', 'src/errors.ts', 'src/clock.ts'],
+    why: 'the contract, without a store',
+  },
   { room: 'src/stores/*/', may: contract, why: 'an adapter keeps the contract alone: no flow, no other adapter' },
   {
     room: 'src/options.ts',
-    may: [...contract, 'src/log.ts', 'src/define-job.ts'],
+    may: [...contract, 'src/limits.ts', 'src/log.ts', 'src/define-job.ts'],
     why: 'defaults and limits, checked before anything runs',
   },
-  { room: 'src/enqueue-options.ts', may: contract, why: 'what an enqueue may say' },
+  { room: 'src/limits.ts', may: ['src/job/'], why: 'numbers' },
+  {
+    room: 'src/call-options.ts',
+    may: [...contract, 'machines/', 'src/limits.ts'],
+    why: 'what a call takes and reports',
+  },
+  { room: 'src/store-values.ts', may: ['src/job/'], why: 'the values of the contract' },
+  { room: 'src/version.ts', may: [], why: 'a constant' },
+  { room: 'src/queue.ts', may: services, why: 'a queue in the hand of the caller' },
   { room: 'src/define-job.ts', may: [...steps, 'src/handle.ts'], why: 'a definition names the handle it returns' },
-  { room: 'src/handle.ts', may: [...steps, 'src/define-job.ts'], why: 'a handle is typed by its definition' },
+  {
+    room: 'src/handle.ts',
+    may: [...steps, ...streams, 'src/define-job.ts'],
+    why: 'a handle is typed by its definition',
+  },
   {
     room: 'src/flow/',
     may: [...steps, 'src/define-job.ts', 'src/handle.ts'],
     why: 'flow sees the contract, never a store',
   },
   { room: 'src/machine-job/', may: services, why: 'a machine is hosted by the same flow as a handler' },
-  { room: 'src/client.ts', may: [...services, 'src/stores/memory/'], why: 'composition root without workers' },
+  {
+    room: 'src/client.ts',
+    may: [...services, 'src/queue.ts', 'src/stores/memory/'],
+    why: 'composition root without workers',
+  },
   { room: 'src/runtime.ts', may: [...services, ...roots], why: 'composition root' },
   { room: 'src/index.ts', may: [...services, ...roots], why: 'the public names, listed one by one' },
   { room: 'src/testing/', may: faces, why: 'built on what a user can import' },

@@ -1,0 +1,162 @@
+/** What calls take and report: enqueue, cancel, retry, stop, drain. Everything is checked here, at the door. */
+import type { StopMode } from '../machines/runtime.machine.ts'
+import { knownKeys, oneOf, textOption, whole } from './checks.ts'
+import { invalidOption } from './errors.ts'
+import { durationMs, type Duration } from './job/duration.ts'
+import { jobStates } from './job/lifecycle.ts'
+import { limits } from './limits.ts'
+import type { CancelRequest, JobFilter, Selection } from './store.ts'
+
+// ── enqueue ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * At most one live job: `true` per type and input, or per own `key` within the type. A duplicate: `keep` (default) gives
+ * the job that is there, `replace` also gives it the new input while it has not started, `supersede` cancels it and takes
+ * its place.
+ */
+export type UniqueOption = boolean | { readonly key?: string; readonly onConflict?: 'keep' | 'replace' | 'supersede' }
+
+export interface EnqueueOptions {
+  /** Own id: enqueueing it twice is one job. 1…200 characters. Default: a nanoid. */
+  readonly id?: string
+  /** Not before this long from now. */
+  readonly delay?: Duration
+  /** Not before this time. */
+  readonly runAt?: Date | number
+  /** Higher goes first in its queue; equal ones first in, first out. A 32-bit integer, default 0. */
+  readonly priority?: number
+  readonly unique?: UniqueOption
+  /** Words to find it by: 20 at most. */
+  readonly tags?: readonly string[]
+  /** Gives up waiting for room. */
+  readonly signal?: AbortSignal
+  /** Waits this long for room at most. */
+  readonly timeout?: Duration
+}
+
+/** `(input, options?)`, or `(input?, options?)` for jobs without an input. */
+export type EnqueueArguments<Input> = undefined extends Input
+  ? [input?: Input, options?: EnqueueOptions]
+  : [input: Input, options?: EnqueueOptions]
+
+const enqueueKeys = ['id', 'delay', 'runAt', 'priority', 'unique', 'tags', 'signal', 'timeout'] as const
+
+/** @throws JobchartError INVALID_OPTION for anything that is not as documented */
+export function checkEnqueueOptions(options: EnqueueOptions): void {
+  knownKeys('enqueue options', options, enqueueKeys)
+  const { id, priority, tags, delay, runAt, signal } = options
+  if (id !== undefined) textOption('id', id, limits.idCharsMax)
+  if (priority !== undefined) whole('priority', priority, -limits.priorityMax, limits.priorityMax)
+  if (tags !== undefined) {
+    if (!Array.isArray(tags) || tags.length > limits.tagsMax) throw invalidOption('tags', 'a list of 20 at most', tags)
+    for (const tag of tags) textOption('tags', tag, limits.idCharsMax)
+  }
+  if (delay !== undefined && runAt !== undefined) throw invalidOption('delay', 'either delay or runAt', 'both')
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalidOption('signal', 'an AbortSignal', signal)
+  if (options.unique !== undefined) checkUnique(options.unique)
+}
+
+export function checkUnique(unique: UniqueOption): void {
+  if (typeof unique === 'boolean') return
+  knownKeys('unique', unique, ['key', 'onConflict'])
+  if (unique.key !== undefined) textOption('unique.key', unique.key, limits.keyCharsMax)
+  if (unique.onConflict !== undefined) oneOf('unique.onConflict', unique.onConflict, ['keep', 'replace', 'supersede'])
+}
+
+// ── cancel, stop ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface CancelOptions {
+  /** Why, for people; kept with the job. */
+  readonly reason?: string
+  /** How long a running handler may take to end. Default: the runtime's `grace`. */
+  readonly grace?: Duration
+  /** Among cancels asked at the same time, higher goes first. Default 0. */
+  readonly priority?: number
+}
+
+/** What became of each job, by id, in the order in which they were cancelled: higher priority first. */
+export interface CancelReport {
+  /** Ended: they had not started. */
+  readonly cancelled: readonly string[]
+  /** Running: asked to end. */
+  readonly cancelling: readonly string[]
+  readonly notFound: readonly string[]
+  /** Had ended before. */
+  readonly finished: readonly string[]
+}
+
+/** Jobs by one id, several, or what they have in common. */
+export type JobChoice = string | readonly string[] | JobFilter
+
+const filterKeys = ['type', 'state', 'tag', 'key', 'concurrencyKey'] as const
+
+/** @throws JobchartError INVALID_OPTION for an empty filter: it would mean every job there is */
+export function selectionOf(choice: JobChoice): Selection {
+  if (typeof choice === 'string') return { ids: [choice] }
+  if (Array.isArray(choice)) return { ids: [...new Set(choice as readonly string[])] }
+  const filter = choice as JobFilter
+  checkFilter(filter)
+  if (Object.values(filter).every((value) => value === undefined)) {
+    throw invalidOption('filter', `at least one of ${filterKeys.join(', ')}`, filter)
+  }
+  return { filter }
+}
+
+export function checkFilter(filter: JobFilter, others: readonly string[] = []): void {
+  knownKeys('filter', filter, [...filterKeys, ...others])
+  const states = filter.state === undefined ? [] : [filter.state].flat()
+  for (const state of states) oneOf('state', state, jobStates)
+}
+
+/** @throws JobchartError INVALID_OPTION */
+export function cancelRequest(choice: JobChoice, options: CancelOptions, graceMs: number): CancelRequest {
+  knownKeys('cancel options', options, ['reason', 'grace', 'priority'])
+  const { reason, grace, priority = 0 } = options
+  whole('priority', priority, -limits.priorityMax, limits.priorityMax)
+  return {
+    selection: selectionOf(choice),
+    reason: reason === undefined ? null : textOption('reason', reason, limits.reasonCharsMax),
+    graceMs: grace === undefined ? graceMs : durationMs(grace, 'grace'),
+  }
+}
+
+/** Retries and discards: what became of each job, by id. */
+export interface RetryReport {
+  readonly retried: readonly string[]
+  /** Neither dead nor cancelled, or its unique key has another holder now. */
+  readonly refused: readonly string[]
+  readonly notFound: readonly string[]
+}
+
+export interface DiscardReport {
+  readonly discarded: readonly string[]
+  /** Not ended: cancel it first. */
+  readonly refused: readonly string[]
+  readonly notFound: readonly string[]
+}
+
+export interface StopOptions {
+  /**
+   * `drain`: no new jobs, all that is queued runs · `finish` (default): what runs ends, the rest stays in the store ·
+   * `abort`: signals abort, and what has not ended after `grace` is released, its attempt not spent.
+   */
+  readonly mode?: StopMode
+  /** The longest the stop may take. Default 30 s. What is left then is aborted and released. */
+  readonly timeout?: Duration
+  /** Default: the runtime's `grace`. */
+  readonly grace?: Duration
+}
+
+export interface StopReport {
+  /** Did all end that the mode waits for, in time? */
+  readonly completed: boolean
+  /** Handlers that still go on; nobody waits for them. */
+  readonly running: number
+  /** Jobs that are lost with the process, because the store is not durable. */
+  readonly dropped: number
+}
+
+export interface DrainOptions {
+  readonly timeout?: Duration
+  readonly signal?: AbortSignal
+}

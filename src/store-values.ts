@@ -1,0 +1,279 @@
+/** What goes into a store and what comes out of it: the values of the contract in `store.ts`. */
+import type { ErrorRecord } from './job/failure.ts'
+import type { CheckIn, JobRecord, LogLine, Transition } from './job/job.ts'
+import type { JobState } from './job/lifecycle.ts'
+import type { Json } from './job/payload.ts'
+
+// ── insert ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface NewJob {
+  readonly id: string
+  readonly type: string
+  readonly input: Json | undefined
+  readonly priority: number
+  readonly maxAttempts: number
+  readonly tags: readonly string[]
+  readonly concurrencyKey: string | null
+  /** Absolute due time, ms since the epoch; a time that has passed means now. */
+  readonly runAt: number | null
+  /** Due this many ms after the store's now; 0 = at once. */
+  readonly delayMs: number
+  /** Unique within the type, from insert until the write that ends the job. */
+  readonly key: string | null
+  /**
+   * If the key is taken: `keep` answers with the holder; `replace` also puts the new input (and tags) on it if it is in
+   * the backlog; `supersede` cancels the holder (running → cancelling) and inserts the new one, which takes the key.
+   */
+  readonly onConflict: 'keep' | 'replace' | 'supersede'
+}
+
+export interface InsertRequest {
+  /** All of them or none. */
+  readonly jobs: readonly NewJob[]
+  /** Jobs in the backlog at most, after this insert, over all types; null = no bound. */
+  readonly capacity: number | null
+}
+
+/**
+ * `inserted` · `duplicate`: the id or the key is there already; `id` is the holder's · `replaced`: likewise, and its
+ * input is the new one · `full`: nothing of the request was stored · `id-taken`: the id belongs to a job of another
+ * type, nothing of the request was stored.
+ */
+export interface InsertAnswer {
+  readonly outcome: 'inserted' | 'duplicate' | 'replaced' | 'full' | 'id-taken'
+  readonly id: string
+  readonly state: JobState
+  /** seq and time of the ENQUEUE, 0 unless inserted. */
+  readonly seq: number
+  readonly at: number
+  readonly dueAt: number | null
+  /** The move of the holder this one superseded. */
+  readonly superseded?: Move
+}
+
+// ── claim ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The semaphores of a type, counted over live leases of all processes. */
+export interface TypeLimits {
+  /** Running at once; null = no cap. */
+  readonly concurrency: number | null
+  /** Running at once per concurrencyKey; null = no cap. Jobs without a key are not capped. */
+  readonly perKey: number | null
+  /** Claims per window of `perMs`, the window sliding; null = no limit. */
+  readonly rate: { readonly limit: number; readonly perMs: number } | null
+}
+
+export interface Demand {
+  readonly type: string
+  /** Jobs at most, ≥ 1. */
+  readonly max: number
+  readonly limits: TypeLimits
+}
+
+export interface ClaimRequest {
+  readonly worker: string
+  readonly leaseMs: number
+  /** Fresh and random for each claim; (id, attempt, token) names one attempt for ever. */
+  readonly token: string
+  /** At most one entry per type. */
+  readonly demand: readonly Demand[]
+}
+
+/** A job in the hands of a worker. `state` is `running`, `attempt` counts this attempt. */
+export interface ClaimedJob {
+  readonly id: string
+  readonly type: string
+  /** A copy of its own: the handler may change it. */
+  readonly input: Json | undefined
+  readonly priority: number
+  readonly attempt: number
+  readonly maxAttempts: number
+  readonly generation: number
+  readonly token: string
+  readonly startedAt: number
+  /** seq of the CLAIM. */
+  readonly seq: number
+  /** Results of finished `ctx.step`s of this generation, by name. */
+  readonly steps: Readonly<Record<string, Json>> | null
+  /** The whole record, as of now at the earliest and as of the claim at the latest. */
+  record(): JobRecord
+}
+
+/**
+ * Why a type gave fewer than were asked: `empty` · `paused` · `capped` by its semaphore or its keys' · `limited` by its
+ * rate until `until`. A hint follows (see `watch`) when empty, paused or capped may have ended.
+ */
+export interface Dry {
+  readonly type: string
+  readonly why: 'empty' | 'paused' | 'capped' | 'limited'
+  readonly until?: number
+}
+
+export interface ClaimAnswer {
+  /**
+   * Per type by (priority descending, place ascending). A job takes a new place, the last, whenever ENQUEUE, DUE, WAKE or
+   * RETRY makes it queued; RELEASE and EXPIRE give it its old place back.
+   */
+  readonly jobs: readonly ClaimedJob[]
+  readonly dry: readonly Dry[]
+}
+
+// ── while it runs, and its end ──────────────────────────────────────────────────────────────────────────────────────
+
+/** A move that was written. */
+export interface Move extends Transition {
+  readonly error?: ErrorRecord
+}
+
+export interface SettleAnswer {
+  /** `lost`: another attempt holds the job, or none does; nothing was written. */
+  readonly outcome: 'settled' | 'lost'
+  readonly seq: number
+  readonly at: number
+  readonly from: JobState
+  readonly to: JobState
+  /** Attempts spent after the move. */
+  readonly attempt: number
+  readonly dueAt: number | null
+}
+
+export interface Beat {
+  readonly id: string
+  readonly attempt: number
+  readonly token: string
+  readonly checkin?: CheckIn
+  readonly logs?: readonly LogLine[]
+  /** Results of steps to keep with the job. */
+  readonly steps?: Readonly<Record<string, Json>>
+}
+
+export interface BeatAnswer {
+  /** `held`: the lease is longer now · `cancelling`: likewise, and the job is to stop · `lost`: nothing was written. */
+  readonly outcome: 'held' | 'cancelling' | 'lost'
+  readonly reason?: string
+  readonly graceMs?: number
+}
+
+export interface ExtendRequest {
+  readonly worker: string
+  /** The new lease, from the store's now. */
+  readonly leaseMs: number
+  readonly beats: readonly Beat[]
+}
+
+// ── administration ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Which jobs; all given fields must match. Arrays mean any of. */
+export interface JobFilter {
+  readonly type?: string | readonly string[]
+  readonly state?: JobState | readonly JobState[]
+  readonly tag?: string
+  /** Unique key. */
+  readonly key?: string
+  readonly concurrencyKey?: string
+}
+
+export type Selection = { readonly ids: readonly string[] } | { readonly filter: JobFilter }
+
+export interface CancelRequest {
+  readonly selection: Selection
+  readonly reason: string | null
+  /** How long a running handler may take to end; kept with the job and told by `extend`. */
+  readonly graceMs: number
+}
+
+/**
+ * What became of each, in the order they were applied: higher priority first, then older first. `cancelling` holds jobs
+ * whose mark was set now or before.
+ */
+export interface CancelAnswer {
+  readonly cancelled: readonly string[]
+  readonly cancelling: readonly string[]
+  readonly notFound: readonly string[]
+  readonly finished: readonly string[]
+  readonly moves: readonly Move[]
+}
+
+export interface RetryAnswer {
+  readonly retried: readonly string[]
+  /** There, but neither dead nor cancelled, or its unique key has another holder now. */
+  readonly refused: readonly string[]
+  readonly notFound: readonly string[]
+  readonly moves: readonly Move[]
+}
+
+export interface DiscardAnswer {
+  readonly discarded: readonly string[]
+  /** There, but not ended. */
+  readonly refused: readonly string[]
+  readonly notFound: readonly string[]
+}
+
+/** How long and how many ended jobs are kept. */
+export type RetentionPolicy = Readonly<
+  Record<'done' | 'dead' | 'cancelled', { readonly ageMs: number; readonly count: number }>
+>
+
+export interface SweepAnswer {
+  readonly moves: readonly Move[]
+  /** The next time at which a call will find something, if that is known now. */
+  readonly nextAt: number | null
+  /** Was the bite full? Then call again. */
+  readonly more: boolean
+}
+
+export interface ListQuery extends JobFilter {
+  /** `next` of the page before, or the id of its last job. */
+  readonly after?: string
+  /** 1…1000, default 100. */
+  readonly limit?: number
+}
+
+/** A page of jobs, oldest first. `next` leads to the following page; undefined at the end. */
+export interface JobPage extends ReadonlyArray<JobRecord> {
+  readonly next: string | undefined
+}
+
+export type StateCounts = Readonly<Record<JobState, number>>
+
+/** Jobs in each state, over all types and for each. */
+export interface Counts extends StateCounts {
+  readonly types: Readonly<Record<string, StateCounts>>
+}
+
+export interface QueueInfo {
+  readonly type: string
+  readonly paused: boolean
+  readonly counts: StateCounts
+}
+
+export interface WorkerInfo {
+  readonly id: string
+  readonly name: string
+  readonly host: string
+  readonly pid: number
+  readonly version: string
+  readonly slots: number
+  readonly types: readonly string[]
+  readonly startedAt: number
+}
+
+export interface WorkerRecord extends WorkerInfo {
+  /** Last sign of life, by the store's clock. */
+  readonly seenAt: number
+  readonly running: readonly {
+    readonly id: string
+    readonly type: string
+    readonly attempt: number
+    readonly since: number
+    readonly checkin: CheckIn | null
+  }[]
+}
+
+export interface TransitionPage {
+  readonly transitions: readonly Transition[]
+  /** Ask from here next. */
+  readonly next: number
+  /** Were entries after `from` dropped from the capped log before this call? */
+  readonly lost: boolean
+}

@@ -1,0 +1,190 @@
+/**
+ * Commands for random sequences: few ids, keys, types and times, so that they collide. A command is decoded from a list of
+ * small numbers ("genes"), in which lower means simpler: any source of numbers can drive it, and any shrinker shorten it.
+ */
+import type { JobState } from '../../job/lifecycle.ts'
+import type { Json } from '../../job/payload.ts'
+import type { SettleEvent } from '../../job/settlement.ts'
+import type * as contract from '../../store.ts'
+
+/** One of the attempts that were handed out, counted back from the last, and perhaps with a token that is not its own. */
+export interface AttemptPick {
+  readonly back: number
+  readonly forged: boolean
+}
+
+export type Ending = AttemptPick & {
+  readonly event: SettleEvent
+  readonly delayMs: number | null
+  readonly fatal: boolean
+  readonly checkin: boolean
+  readonly logs: number
+}
+
+export type Pulse = AttemptPick & { readonly checkin: boolean; readonly logs: number; readonly step: string | null }
+
+export type Command =
+  | { readonly op: 'insert'; readonly requests: readonly contract.InsertRequest[] }
+  | { readonly op: 'claim'; readonly request: Omit<contract.ClaimRequest, 'token'> }
+  | { readonly op: 'settle'; readonly endings: readonly Ending[] }
+  | { readonly op: 'extend'; readonly worker: string; readonly leaseMs: number; readonly pulses: readonly Pulse[] }
+  | { readonly op: 'cancel'; readonly requests: readonly contract.CancelRequest[] }
+  | { readonly op: 'retry' | 'discard'; readonly selection: contract.Selection }
+  | { readonly op: 'promote' | 'rescue'; readonly limit: number }
+  | { readonly op: 'prune'; readonly policy: contract.RetentionPolicy; readonly limit: number }
+  | { readonly op: 'queue'; readonly type: string; readonly change: { readonly paused: boolean } }
+  | { readonly op: 'worker'; readonly id: string; readonly known: boolean }
+  | { readonly op: 'get'; readonly ids: readonly string[] }
+  | { readonly op: 'list'; readonly filter: contract.JobFilter; readonly limit: number }
+  | { readonly op: 'advance'; readonly ms: number }
+
+/** Times are whole multiples of it: a store whose clock ticks on by itself stays within it for a whole sequence. */
+export const tickMs = 10_000
+
+type Pick = (n: number) => number
+
+const from = <T>(pick: Pick, choices: readonly T[]): T => choices[pick(choices.length)] as T
+const some = <T>(pick: Pick, max: number, make: (pick: Pick) => T): T[] =>
+  Array.from({ length: 1 + pick(max) }, () => make(pick))
+
+const types = ['mail', 'sms', 'long'] as const
+const workers = ['w1', 'w2'] as const
+const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] as const
+const never = 100_000 * tickMs
+
+const ops: readonly Command['op'][] = [
+  ...(['insert', 'claim', 'settle', 'insert', 'claim', 'settle', 'insert', 'claim', 'settle', 'advance'] as const),
+  ...(['cancel', 'promote', 'rescue', 'extend', 'retry', 'advance', 'discard', 'prune', 'queue', 'worker'] as const),
+  ...(['get', 'list'] as const),
+]
+
+export const genesPerCommand = 32
+export const geneMax = 999
+
+export function decode(genes: readonly number[], freshId: () => string): Command {
+  let next = 0
+  const pick: Pick = (n) => (genes[next++] ?? 0) % n
+  const op = from(pick, ops)
+  switch (op) {
+    case 'insert':
+      return { op, requests: some(pick, 2, (p) => insertRequest(p, freshId)) }
+    case 'claim':
+      return { op, request: claimRequest(pick) }
+    case 'settle':
+      return { op, endings: some(pick, 3, ending) }
+    case 'extend':
+      return { op, worker: from(pick, workers), leaseMs: tickMs * (3 - pick(3)), pulses: some(pick, 2, pulse) }
+    case 'cancel':
+      return { op, requests: some(pick, 2, cancelRequest) }
+    case 'retry':
+    case 'discard':
+      return { op, selection: selection(pick) }
+    case 'promote':
+    case 'rescue':
+      return { op, limit: from(pick, [100, 1, 2]) }
+    case 'prune':
+      return { op, policy: { done: kept(pick), dead: kept(pick), cancelled: kept(pick) }, limit: from(pick, [100, 1]) }
+    case 'queue':
+      return { op, type: from(pick, types), change: { paused: pick(2) === 0 } }
+    case 'worker':
+      return { op, id: from(pick, workers), known: pick(3) < 2 }
+    case 'get':
+      return { op, ids: some(pick, 3, (p) => from(p, ids)) }
+    case 'list':
+      return { op, filter: filter(pick), limit: 1 + pick(3) }
+    case 'advance':
+      return { op, ms: tickMs * (1 + pick(3)) }
+  }
+}
+
+const insertRequest = (pick: Pick, freshId: () => string): contract.InsertRequest => ({
+  capacity: from(pick, [null, null, null, 6, 3]),
+  jobs: some(pick, 3, (p) => newJob(p, freshId)),
+})
+
+const newJob = (pick: Pick, freshId: () => string): contract.NewJob => ({
+  id: pick(3) > 0 ? freshId() : from(pick, ids),
+  type: from(pick, types),
+  input: from<Json | undefined>(pick, [undefined, { n: 1 }, [1, { deep: ['x'] }], 'text']),
+  priority: from(pick, [0, 0, 0, 5, -5]),
+  maxAttempts: from(pick, [2, 1, 3]),
+  tags: from(pick, [[], ['red'], ['red', 'blue']]),
+  concurrencyKey: from(pick, [null, 'x', 'y']),
+  key: from(pick, [null, null, 'k1', 'k2']),
+  runAt: null,
+  delayMs: from(pick, [0, 0, 0, tickMs, 2 * tickMs]),
+  onConflict: from(pick, ['keep', 'replace', 'supersede']),
+})
+
+const claimRequest = (pick: Pick): Omit<contract.ClaimRequest, 'token'> => ({
+  worker: from(pick, workers),
+  leaseMs: tickMs * from(pick, [3, 1, 2]),
+  demand: types.slice(0, 3 - pick(3)).map((type) => ({
+    type,
+    max: from(pick, [1, 2, 10]),
+    limits: {
+      concurrency: type === 'long' ? from(pick, [null, 1, 2]) : null,
+      perKey: type === 'sms' ? null : from(pick, [null, 1, 2]),
+      // The same for all claims of the type: what a store remembers of older windows is its own affair.
+      rate: type === 'sms' ? { limit: 2, perMs: 2 * tickMs } : null,
+    },
+  })),
+})
+
+const attempt = (pick: Pick): AttemptPick => ({ back: from(pick, [0, 1, 2, 3, 4, 5]), forged: pick(8) === 7 })
+
+function ending(pick: Pick): Ending {
+  const event = from(pick, ['COMPLETE', 'FAIL', 'RELEASE', 'SNOOZE', 'PARK', 'FAIL'] as const)
+  const timed = { COMPLETE: [null], FAIL: [tickMs, 0], RELEASE: [null], SNOOZE: [tickMs, 0], PARK: [null, tickMs] }
+  return {
+    ...attempt(pick),
+    event,
+    delayMs: from(pick, timed[event]),
+    fatal: event === 'FAIL' && pick(4) === 3,
+    checkin: pick(4) === 3,
+    logs: from(pick, [0, 0, 0, 1, 60]),
+  }
+}
+
+const pulse = (pick: Pick): Pulse => ({
+  ...attempt(pick),
+  checkin: pick(2) === 1,
+  logs: from(pick, [0, 0, 1, 60]),
+  step: from(pick, [null, 'charge', '__proto__']),
+})
+
+const cancelRequest = (pick: Pick): contract.CancelRequest => ({
+  selection: selection(pick),
+  reason: from(pick, [null, 'no longer needed']),
+  graceMs: from(pick, [5_000, 0]),
+})
+
+const selection = (pick: Pick): contract.Selection =>
+  pick(3) > 0 ? { ids: some(pick, 3, (p) => from(p, ids)) } : { filter: filter(pick) }
+
+const states: readonly (JobState | readonly JobState[])[] = [
+  ...(['queued', 'running', 'dead', 'cancelled', 'done'] as const),
+  ...([['scheduled', 'retrying', 'waiting'], ['dead', 'cancelled'], ['running', 'cancelling'], []] as const),
+]
+
+function filter(pick: Pick): contract.JobFilter {
+  switch (pick(6)) {
+    case 0:
+      return { type: from(pick, types) }
+    case 1:
+      return { state: from(pick, states) }
+    case 2:
+      return { type: ['mail', 'sms'], state: from(pick, states) }
+    case 3:
+      return { tag: from(pick, ['red', 'blue']) }
+    case 4:
+      return { key: 'k1', type: from(pick, types) }
+    default:
+      return { concurrencyKey: from(pick, ['x', 'y']) }
+  }
+}
+
+const kept = (pick: Pick): { ageMs: number; count: number } => ({
+  ageMs: from(pick, [never, 2 * tickMs, 0]),
+  count: from(pick, [100, 2, 1, 0]),
+})

@@ -1,0 +1,215 @@
+/** Runs one sequence of commands against a store and the naive store side by side, and says where they part. */
+import assert from 'node:assert/strict'
+import { inspect } from 'node:util'
+import type { JobRecord, Transition } from '../../job/job.ts'
+import { allArrows, jobStates, statesTagged, type JobState } from '../../job/lifecycle.ts'
+import type { Settlement } from '../../job/settlement.ts'
+import type { Beat, ClaimedJob, JobFilter, Store, WorkerInfo } from '../../store.ts'
+import { NaiveStore } from '../naive-store.ts'
+import type { AttemptPick, Command, Ending, Pulse } from './commands.ts'
+import { normaliser } from './compare.ts'
+import type { Subject } from './subject.ts'
+
+interface Exchange {
+  readonly command: Command | 'at the end'
+  readonly expected: unknown
+  readonly actual: unknown
+}
+
+const host: Omit<WorkerInfo, 'id'> = {
+  ...{ name: 'conformance', host: 'localhost', pid: 1, version: '1', slots: 10 },
+  ...{ types: ['mail'], startedAt: 0 },
+}
+
+export class Session {
+  private readonly store: Store
+  private readonly advance: Subject['advance']
+  private readonly model = new NaiveStore()
+  private readonly start: number
+  private readonly exchanges: Exchange[] = []
+  private readonly attempts: ClaimedJob[] = []
+  private tokens = 0
+
+  constructor({ store, advance }: Omit<Subject, 'close'>) {
+    this.store = store
+    this.advance = advance
+    this.start = this.model.time = store.now()
+  }
+
+  async run(command: Command): Promise<void> {
+    const [expected, actual] = await this.ask(command)
+    this.exchanges.push({ command, expected, actual })
+  }
+
+  /** Compares every answer, then what is left in the store. `unitMs` is how far apart their clocks may be. */
+  async verdict(unitMs: number): Promise<void> {
+    const log = await this.log()
+    const expected = normaliser(this.model.transitions(), { at: this.start, unitMs })
+    const actual = normaliser(log, { at: this.start, unitMs })
+    this.exchanges.push(await this.remains(log))
+    for (const [i, exchange] of this.exchanges.entries()) {
+      const what = typeof exchange.command === 'string' ? exchange.command : inspect(exchange.command, { depth: 9 })
+      assert.deepEqual(actual(exchange.actual), expected(exchange.expected), `command ${i}: ${what}`)
+    }
+    obeysTheChart(log)
+  }
+
+  private async ask(command: Command): Promise<[expected: unknown, actual: unknown]> {
+    const { store, model } = this
+    switch (command.op) {
+      case 'insert':
+        return [model.insert(structuredClone(command.requests)), await store.insert(structuredClone(command.requests))]
+      case 'claim':
+        return this.claim(command.request)
+      case 'settle': {
+        const settlements = command.endings.flatMap((ending) => this.settlement(ending) ?? [])
+        return [model.settle(settlements), await store.settle(structuredClone(settlements))]
+      }
+      case 'extend': {
+        const beats = command.pulses.flatMap((pulse) => this.beat(pulse) ?? [])
+        const request = { worker: command.worker, leaseMs: command.leaseMs, beats }
+        return [model.extend(request), await store.extend(structuredClone(request))]
+      }
+      case 'cancel':
+        return [model.cancel(command.requests), await store.cancel(command.requests)]
+      case 'retry':
+        return [model.retry(command.selection), await store.retry(command.selection)]
+      case 'discard':
+        return [model.discard(command.selection), await store.discard(command.selection)]
+      case 'promote':
+        return [model.promote(command.limit), await store.promote(command.limit)]
+      case 'rescue':
+        return [model.rescue(command.limit), await store.rescue(command.limit)]
+      case 'prune':
+        return [model.prune(command.policy, command.limit), await store.prune(command.policy, command.limit)]
+      case 'queue':
+        return [model.queue(command.type, command.change), await store.queue(command.type, command.change)]
+      case 'worker': {
+        const info = command.known ? { ...host, id: command.id } : null
+        return [model.worker(command.id, info), await store.worker(command.id, info)]
+      }
+      case 'get':
+        return [model.get(command.ids), await store.get(command.ids)]
+      case 'list':
+        return [model.list(command.filter), await everyPage(store, command.filter, command.limit)]
+      case 'advance':
+        model.time += command.ms
+        return [undefined, await this.advance(command.ms)]
+    }
+  }
+
+  private async claim(fields: (Command & { op: 'claim' })['request']): Promise<[unknown, unknown]> {
+    const request = { ...fields, token: `token ${++this.tokens}` }
+    const expected = this.model.claim(request)
+    const actual = await this.store.claim(request)
+    this.attempts.push(...expected.jobs)
+    const records = this.model.get(expected.jobs.map(({ id }) => id))
+    const whole = actual.jobs.map((job) => {
+      const { id, type, input, priority, attempt, maxAttempts, generation, token, startedAt, seq, steps } = job
+      const told = { id, type, input, priority, attempt, maxAttempts, generation, token, startedAt, seq, steps }
+      return { ...told, record: job.record() }
+    })
+    return [
+      { jobs: expected.jobs.map((job, i) => ({ ...job, record: records[i] })), dry: expected.dry },
+      { jobs: whole, dry: actual.dry },
+    ]
+  }
+
+  private attempt({ back, forged }: AttemptPick): { id: string; attempt: number; token: string } | null {
+    const job = this.attempts.at(-1 - back)
+    return job === undefined ? null : { id: job.id, attempt: job.attempt, token: forged ? 'forged' : job.token }
+  }
+
+  private settlement({ event, delayMs, fatal, checkin, logs, ...picked }: Ending): Settlement | null {
+    const attempt = this.attempt(picked)
+    if (attempt === null) return null
+    return {
+      ...attempt,
+      event,
+      to: 'done',
+      ...(event === 'COMPLETE' && { output: { of: attempt.token } }),
+      ...(event === 'FAIL' && { fatal, error: { name: 'Error', message: `of ${attempt.token}` } }),
+      ...(event === 'RELEASE' && { reason: 'shutdown' }),
+      ...(delayMs !== null && { delayMs }),
+      ...traces(attempt.attempt, checkin, logs),
+    }
+  }
+
+  private beat({ checkin, logs, step, ...picked }: Pulse): Beat | null {
+    const attempt = this.attempt(picked)
+    if (attempt === null) return null
+    const steps = step === null ? {} : { steps: Object.fromEntries([[step, { of: attempt.token }]]) }
+    return { ...attempt, ...steps, ...traces(attempt.attempt, checkin, logs) }
+  }
+
+  private async log(): Promise<Transition[]> {
+    const log: Transition[] = []
+    for (let from = 0, more = true; more;) {
+      const page = await this.store.transitions(from, 50)
+      assert.equal(page.lost, false, 'the log lost entries')
+      log.push(...page.transitions)
+      more = page.transitions.length > 0
+      from = page.next
+    }
+    return log
+  }
+
+  /** What is left in the stores, and whether the counts are those of what is left. */
+  private async remains(log: readonly Transition[]): Promise<Exchange> {
+    const jobs = await everyPage(this.store, {}, 100)
+    const counts = await this.store.counts()
+    const { types, ...states } = counts
+    assert.deepEqual({ ...states }, recount(jobs), 'counts of all types')
+    for (const type of new Set([...Object.keys(types), ...jobs.map((job) => job.type)])) {
+      const ofType = jobs.filter((job) => job.type === type)
+      assert.deepEqual({ ...types[type] }, recount(ofType), `counts of ${type}`)
+    }
+    return {
+      command: 'at the end',
+      expected: { jobs: this.model.list({}), workers: this.model.workers(), log: this.model.transitions() },
+      actual: { jobs, workers: await this.store.workers(), log },
+    }
+  }
+}
+
+const traces = (attempt: number, checkin: boolean, logs: number): Pick<Beat, 'checkin' | 'logs'> => ({
+  ...(checkin && { checkin: { at: 1, value: { progress: attempt } } }),
+  ...(logs > 0 && { logs: Array.from({ length: logs }, (_, i) => ({ at: 1, attempt, message: `line ${i}` })) }),
+})
+
+export async function everyPage(store: Store, filter: JobFilter, limit: number): Promise<JobRecord[]> {
+  const jobs: JobRecord[] = []
+  let after: string | undefined
+  do {
+    const page = await store.list({ ...filter, limit, ...(after !== undefined && { after }) })
+    assert.ok(page.length <= limit, 'a page is longer than was asked')
+    jobs.push(...page)
+    after = page.next
+  } while (after !== undefined)
+  return jobs
+}
+
+export const recount = (jobs: readonly JobRecord[]): Record<JobState, number> =>
+  Object.fromEntries(jobStates.map((state) => [state, jobs.filter((job) => job.state === state).length])) as Record<
+    JobState,
+    number
+  >
+
+/** Is every stored move an arrow of the chart, and does it start where the one before it led? */
+export function obeysTheChart(log: readonly Transition[]): void {
+  const where = new Map<string, JobState>()
+  let last = 0
+  for (const move of log) {
+    const { seq, id, event, from, to } = move
+    const told = `${event} of ${id} from ${from} to ${to} (${seq})`
+    assert.ok(seq > last, `${told}: numbers grow`)
+    if (event === 'ENQUEUE') assert.ok(from === null && statesTagged('birth').has(to), `${told}: not a birth`)
+    else {
+      const arrow = allArrows.find((each) => each.event === event && each.from === from && each.to === to)
+      assert.ok(arrow !== undefined, `${told}: not an arrow of the chart`)
+      assert.equal(from, where.get(id), `${told}: it was elsewhere`)
+    }
+    where.set(id, to)
+    last = seq
+  }
+}
