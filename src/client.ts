@@ -179,7 +179,8 @@ export class Client {
    */
   async cancel(choice: JobChoice, options: CancelOptions = {}): Promise<CancelReport> {
     const request = cancelRequest(choice, options, this.cancelGraceMs)
-    await this.connection.ready()
+    // No pause where none is needed: what is asked now counts before anything that happens next.
+    if (!this.connection.opened) await this.connection.ready()
     const { cancelled, cancelling, notFound, finished } = await this.submitCancel(request, options.priority ?? 0)
     return { cancelled, cancelling, notFound, finished }
   }

@@ -34,8 +34,9 @@ export type RuntimeState = StateValueFrom<typeof runtimeMachine>
 
 export interface RuntimeStats {
   readonly state: RuntimeState
-  /** Slots of this process, and how many are taken. */
+  /** Slots of this process, how many are taken, and the runs that go on. */
   readonly concurrency: number
+  readonly taken: number
   readonly running: number
   /** Handlers that were abandoned and still go on. */
   readonly stuck: number
@@ -156,7 +157,9 @@ export class Runtime extends Client {
    */
   async stop(options: StopOptions = {}): Promise<StopReport> {
     knownKeys('stop options', options, ['mode', 'timeout', 'grace'])
-    const mode = oneOf<StopMode>('mode', options.mode ?? 'finish', ['drain', 'finish', 'abort'])
+    const asked = oneOf<StopMode>('mode', options.mode ?? 'finish', ['drain', 'finish', 'abort'])
+    // A runtime that does not run drains nothing.
+    const mode = asked === 'drain' && !['running', 'paused', 'draining'].includes(this.state) ? 'finish' : asked
     const timeoutMs = durationMs(options.timeout ?? '30s', 'timeout')
     const graceMs = options.grace === undefined ? this.settings.graceMs : durationMs(options.grace, 'grace')
     if (this.stopping === null) {
@@ -164,7 +167,7 @@ export class Runtime extends Client {
       const wait = new Stopping({ worker, quiet, timers: this.connection.timers, busy: () => this.busy() }, mode)
       this.stopping = { wait, report: this.stopOnce(wait, mode, timeoutMs, graceMs) }
     } else {
-      this.actor.send({ type: 'STOP', mode })
+      if (this.state === 'draining') this.actor.send({ type: 'STOP', mode })
       this.stopping.wait.hurry(mode, timeoutMs, graceMs)
     }
     return this.stopping.report
@@ -184,7 +187,14 @@ export class Runtime extends Client {
   async stats(): Promise<RuntimeStats> {
     const queues = await Promise.all([...this.settings.jobs.keys()].map((type) => this.queue(type).stats()))
     const { permits, stuck } = this.worker
-    return { state: this.state, concurrency: permits.slots, running: this.worker.runs.size, stuck, queues }
+    return {
+      state: this.state,
+      concurrency: permits.slots,
+      taken: permits.taken,
+      running: this.worker.runs.size,
+      stuck,
+      queues,
+    }
   }
 
   /** The same as `stop({ mode: 'finish' })`. */

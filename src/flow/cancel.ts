@@ -58,8 +58,8 @@ export class Canceller {
   }
 
   /** Was it cancelled after its claim? */
-  beforeStart(id: string): JobCancelledError | undefined {
-    return this.early.size === 0 ? undefined : this.early.get(id)
+  beforeStart(id: string): JobCancelledError | null {
+    return this.early.size === 0 ? null : (this.early.get(id) ?? null)
   }
 
   /** No claim is under way any more. */

@@ -6,8 +6,8 @@ import { nanoid } from 'nanoid'
 import type { Subject } from 'rxjs'
 import type { JobDefinition } from '../define-job.ts'
 import type { Logger } from '../log.ts'
-import type { ClaimedJob, Demand, Store } from '../store.ts'
-import type { JobchartError } from '../errors.ts'
+import type { ClaimAnswer, Demand, Store } from '../store.ts'
+import { JobchartError } from '../errors.ts'
 import type { Canceller } from './cancel.ts'
 import type { Hub } from './events.ts'
 import { Lane, type FlowCommand, type StartCommand } from './lanes.ts'
@@ -44,9 +44,13 @@ export class Claimer {
   private underWay = false
   private failures = 0
   private resting = false
-  private held: StartCommand | null = null
+  private answered = false
+  /** Handed out, not started yet. */
+  private readonly ready: Run[] = []
   private asked = 0
   private readonly waiters: (() => void)[] = []
+  /** Types that wait for their rate limit. */
+  private readonly limited = new Set<string>()
   private readonly options: ClaimerOptions
 
   constructor(options: ClaimerOptions) {
@@ -83,58 +87,79 @@ export class Claimer {
     try {
       const answer = await store.claim({ worker, leaseMs, token: nanoid(), demand })
       this.failures = 0
-      commands.next({ lane: Lane.start, answer, fenceAt: fenceAt(sentAt, leaseMs) })
+      commands.next({ lane: Lane.start, claimed: { answer, fenceAt: fenceAt(sentAt, leaseMs) } })
     } catch (error) {
       this.failed(error)
     }
   }
 
-  start(commands: readonly StartCommand[]): void {
-    for (const command of commands) {
-      if (this.options.canceller.inFlight) this.held = command
-      else this.startAll(command)
+  /**
+   * Starts what was handed out, one by one: between two starts, which may run user code, whatever is more `urgent` has its
+   * say.
+   */
+  start(commands: readonly StartCommand[], urgent: () => boolean): void {
+    for (const { claimed } of commands) if (claimed !== null) this.admit(claimed.answer, claimed.fenceAt)
+    while (this.ready.length > 0) {
+      if (this.options.canceller.inFlight) return
+      if (urgent()) return this.resume()
+      const run = this.ready.shift() as Run
+      const stop = run.abortReason ?? this.options.halted() ?? this.slotTaken()
+      if (stop === null) run.start()
+      else run.skip(stop)
     }
+    if (this.underWay && this.answered) this.end()
   }
 
-  /** Cancels have been answered: what was held back goes on. */
+  /** Were the slots made fewer since this job was asked for? Then it goes back. */
+  private slotTaken(): JobchartError | null {
+    const { taken, slots } = this.options.permits
+    return taken > slots ? new JobchartError('STOPPED', `the runtime has ${slots} slots now`) : null
+  }
+
+  /** What was held back goes on. */
   resume(): void {
-    const { held } = this
-    this.held = null
-    if (held !== null) this.options.commands.next(held)
+    if (this.ready.length > 0) this.options.commands.next({ lane: Lane.start, claimed: null })
   }
 
-  private startAll({ answer, fenceAt: fence }: StartCommand): void {
-    const { permits, selector } = this.options
+  /** Takes over what the store has handed out: from here on cancels find it as a run. */
+  private admit(answer: ClaimAnswer, fence: number): void {
+    const { permits, selector, jobs, runs, host, canceller, hub, worker } = this.options
+    this.answered = true
     selector.learn(answer)
     permits.give(this.asked - answer.jobs.length)
     for (const { type, why, until } of answer.dry) if (why === 'limited') this.wakeAt(type, until ?? 0)
-    for (const claimed of answer.jobs) this.startOne(claimed, fence)
-    this.end()
+    for (const claimed of answer.jobs) {
+      const run = new Run(claimed, jobs.get(claimed.type) as JobDefinition, host, fence)
+      run.abortReason = canceller.beforeStart(claimed.id)
+      runs.set(claimed.id, run)
+      this.ready.push(run)
+    }
+    canceller.forget()
+    if (!hub.observed) return
+    for (const { id, type, seq, startedAt: at, attempt } of answer.jobs) {
+      if (hub.wants(id)) {
+        hub.tell({ seq, at, id, type, event: 'CLAIM', from: 'queued', to: 'running', attempt, worker })
+      }
+    }
   }
 
   private end(): void {
     this.options.canceller.forget()
     this.underWay = false
+    this.answered = false
     for (const resolve of this.waiters.splice(0)) resolve()
     this.options.changed()
   }
 
-  private startOne(claimed: ClaimedJob, fence: number): void {
-    const { jobs, runs, host, hub, canceller, worker } = this.options
-    if (hub.observed && hub.wants(claimed.id)) {
-      const { seq, startedAt: at, id, type, attempt } = claimed
-      hub.tell({ seq, at, id, type, event: 'CLAIM', from: 'queued', to: 'running', attempt, worker })
-    }
-    const run = new Run(claimed, jobs.get(claimed.type) as JobDefinition, host, fence)
-    runs.set(claimed.id, run)
-    const stop = canceller.beforeStart(claimed.id) ?? this.options.halted()
-    if (stop === null) run.start()
-    else run.skip(stop)
-  }
-
+  /** One timer per type, however often it is asked for in vain meanwhile. */
   private wakeAt(type: string, at: number): void {
     const { timers, store, commands } = this.options
-    timers.after(at - store.now(), () => commands.next({ lane: Lane.wake, type, atMost: Infinity }))
+    if (this.limited.has(type)) return
+    this.limited.add(type)
+    timers.after(at - store.now(), () => {
+      this.limited.delete(type)
+      commands.next({ lane: Lane.wake, type, atMost: Infinity })
+    })
   }
 
   /** The store did not answer: the permits come back, and it is asked again later. */

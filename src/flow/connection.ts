@@ -41,7 +41,7 @@ export class Connection {
   private readonly changeListeners = new Set<() => void>()
   private readonly endListeners = new Set<() => void>()
   private opening: Promise<void> | null = null
-  private opened = false
+  private isOpen = false
   private unwatch: () => void = () => {}
 
   constructor(store: Store, settings: ClientSettings, owner: ConnectionOwner) {
@@ -56,11 +56,15 @@ export class Connection {
     this.handleHost = this.makeHandleHost()
   }
 
+  get opened(): boolean {
+    return this.isOpen
+  }
+
   /** Opens the store, the first time. @throws JobchartError STORE_UNAVAILABLE */
   ready(): Promise<void> {
     return (this.opening ??= this.store.open({ clock: this.settings.clock }).then(
       () => {
-        this.opened = true
+        this.isOpen = true
         this.unwatch = this.store.watch((hint) => this.hint(hint))
       },
       (error: unknown) => {
@@ -74,12 +78,12 @@ export class Connection {
   async close(reason: JobchartError): Promise<void> {
     this.inserter.refuseWaiting(reason)
     this.unwatch()
-    if (this.opened) await this.results.close(reason)
+    if (this.isOpen) await this.results.close(reason)
     for (const ended of this.endListeners) ended()
     this.hub.complete()
     this.timers.cancelAll()
-    if (this.opened) await this.store.close()
-    this.opened = false
+    if (this.isOpen) await this.store.close()
+    this.isOpen = false
   }
 
   /** @param fromRun a running job may enqueue while others are refused */
@@ -99,7 +103,7 @@ export class Connection {
     const refusal = fromRun ? null : this.owner.refusing()
     if (refusal !== null) throw refusal
     const made = await prepare(this.settings.jobs, job, input, options)
-    if (!this.opened) await this.ready()
+    if (!this.isOpen) await this.ready()
     return made
   }
 

@@ -19,9 +19,19 @@ export interface DecideOptions {
 /** The settlement of an ended run, with its unwritten signs of life; null if its lease is lost: nothing may be written. */
 export function decide(run: Run, options: DecideOptions): Settlement | null {
   if (run.abortReason?.code === 'LEASE_LOST') return null
-  const settlement = ending(run, options)
+  const settlement = settlementOf(run, options)
   if (run.checkin === null && run.logs === null) return settlement
   return { ...settlement, ...(run.checkin && { checkin: run.checkin }), ...(run.logs && { logs: run.logs }) }
+}
+
+function settlementOf(run: Run, options: DecideOptions): Settlement {
+  try {
+    return ending(run, options)
+  } catch (fault) {
+    // A proxy may throw whatever is asked of it, even whether it is an Error. It must not take other runs with it.
+    options.logger.error('what a run ended with cannot be looked at', { error: fault, id: run.claimed.id })
+    return failed(run, new TypeError('what it threw cannot be looked at'), options)
+  }
 }
 
 function ending(run: Run, options: DecideOptions): Settlement {

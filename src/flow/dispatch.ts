@@ -17,8 +17,11 @@ export interface Command {
 
 export interface DispatchOptions<C extends Command, P> {
   readonly lanes: number
-  /** All commands of one lane, in the order in which they came. */
-  readonly handle: (lane: number, commands: readonly C[]) => void
+  /**
+   * All commands of one lane, in the order in which they came. What takes many steps asks between two of them whether
+   * something `waits` in a more urgent lane, and if so puts the rest back into its own.
+   */
+  readonly handle: (lane: number, commands: readonly C[], waits: (lane: number) => boolean) => void
   /** Is there something to pick? Asked with all lanes empty, until it answers null. */
   readonly pick: () => P | null
   /** `handle`, `pick` or the pick's consumer threw. The dispatcher goes on. */
@@ -30,6 +33,7 @@ export function dispatch<C extends Command, P>(options: DispatchOptions<C, P>): 
   return (commands) =>
     new Observable<P>((picks) => {
       const lanes: C[][] = Array.from({ length: options.lanes }, () => [])
+      const waits = (lane: number): boolean => (lanes[lane] as C[]).length > 0
       let waiting = 0
       let turn: 'idle' | 'announced' | 'draining' = 'idle'
 
@@ -38,7 +42,7 @@ export function dispatch<C extends Command, P>(options: DispatchOptions<C, P>): 
         const batch = lanes[lane] as C[]
         lanes[lane] = []
         waiting -= batch.length
-        handle(lane, batch)
+        handle(lane, batch, waits)
       }
       const step = (): boolean => {
         try {

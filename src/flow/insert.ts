@@ -96,6 +96,10 @@ export class Inserter {
   private roomTimer: Timer | null = null
   /** How many of the line the next try takes: doubled while all find room. */
   private tryCount = 1
+  /** Why nothing is taken any more, if so. */
+  private closed: JobchartError | null = null
+  /** Ends the rest before a write is repeated. */
+  private wake: () => void = () => {}
   private readonly options: InserterOptions
 
   constructor(options: InserterOptions) {
@@ -137,7 +141,15 @@ export class Inserter {
     this.roomTimer = null
   }
 
+  /** Refuses every call from now on, and those that wait. A write that failed is repeated once more, at once. */
+  close(error: JobchartError): void {
+    this.closed = error
+    this.refuseWaiting(error)
+    this.wake()
+  }
+
   private add(jobs: readonly NewJob[], wait: WaitOptions | null): Promise<InsertAnswer[] | null> {
+    if (this.closed !== null) return Promise.reject(this.closed)
     return new Promise((resolve, reject) => {
       const call = new Call(jobs, this.options.capacity, wait, resolve, reject)
       if (wait !== null && wait !== waitForEver) {
@@ -189,23 +201,27 @@ export class Inserter {
       return []
     }
     this.roomSeen = false
-    return this.line.values().take(this.tryCount).toArray()
+    const first = this.line.values().take(this.tryCount).toArray()
+    return first.slice(0, this.together(first))
   }
 
-  /**
-   * With a capacity, a call of several jobs goes alone: it may find no room where a smaller one behind it would, and must
-   * not be overtaken.
-   */
   private takeFresh(): readonly Call[] {
-    let count = Math.min(this.fresh.length, batchMax)
-    if (this.options.capacity !== null) {
-      const large = this.fresh.findIndex((call) => call.jobs.length > 1)
-      if (large >= 0 && large < count) count = Math.max(1, large)
-    }
+    const count = this.together(this.fresh)
     if (count < this.fresh.length) return this.fresh.splice(0, count)
     const calls = this.fresh
     this.fresh = []
     return calls
+  }
+
+  /**
+   * How many of the first calls may share a write. With a capacity, a call of several jobs goes alone: it may find no room
+   * where a smaller one behind it would, and must not be overtaken.
+   */
+  private together(calls: readonly Call[]): number {
+    const count = Math.min(calls.length, batchMax)
+    if (this.options.capacity === null) return count
+    const large = calls.findIndex((call) => call.jobs.length > 1)
+    return large < 0 || large >= count ? count : Math.max(1, large)
   }
 
   private async write(calls: readonly Call[]): Promise<InsertAnswer[][]> {
@@ -215,7 +231,11 @@ export class Inserter {
         return await store.insert(calls)
       } catch (error) {
         if (!(error instanceof JobchartError) || error.code !== 'STORE_UNAVAILABLE') throw error
-        await new Promise<void>((resolve) => void timers.after(delayMs, resolve))
+        if (this.closed !== null) throw error
+        await new Promise<void>((resolve) => {
+          this.wake = resolve
+          timers.after(delayMs, resolve)
+        })
       }
     }
     return store.insert(calls)
@@ -227,14 +247,15 @@ export class Inserter {
       const call = calls[i] as Call
       const answer = answers[i] as InsertAnswer[]
       const outcome = answer[0]?.outcome
-      if (outcome === 'full' && call.wait !== null && call.givenUp === null) {
+      const givenUp = call.givenUp ?? this.closed
+      if (outcome === 'full' && call.wait !== null && givenUp === null) {
         refused++
         this.line.add(call)
         continue
       }
       this.line.delete(call)
       if (outcome === 'full') {
-        if (call.givenUp !== null) call.reject(call.givenUp)
+        if (givenUp !== null) call.reject(givenUp)
         else call.resolve(null)
       } else if (answer.some((each) => each.outcome === 'id-taken')) call.reject(idTaken(answer))
       else {

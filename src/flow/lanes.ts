@@ -20,12 +20,14 @@ export interface CancelCommand {
   readonly reject: (error: unknown) => void
 }
 
-/** Jobs the store has handed out. */
+/** Jobs the store has handed out, or none new: those that were held back go on. */
 export interface StartCommand {
   readonly lane: typeof Lane.start
-  readonly answer: ClaimAnswer
-  /** Own time (monotonic ms) from which these leases must be taken as lost. */
-  readonly fenceAt: number
+  readonly claimed: {
+    readonly answer: ClaimAnswer
+    /** Own time (ms) from which these leases must be taken as lost. */
+    readonly fenceAt: number
+  } | null
 }
 
 /** Queues may have work. */

@@ -1,5 +1,6 @@
 /** What a handler sees of its run: `ctx`. Functions are made when asked for, bound, so that they may be destructured. */
 import type { ContextValues, JobDefinition, RunContext } from '../define-job.ts'
+import { JobchartError } from '../errors.ts'
 import type { JobHandle } from '../handle.ts'
 import type { JobRecord } from '../job/job.ts'
 import { copyPayload, toPayload, type Json } from '../job/payload.ts'
@@ -74,9 +75,15 @@ class Context implements RunContext {
   }
 
   get enqueue(): RunContext['enqueue'] {
-    return this.run.host.enqueue
+    const { run } = this
+    return (job, ...args) => (run.ending === null ? run.host.enqueue(job, ...args) : Promise.reject(runIsOver(run)))
   }
 }
+
+const runIsOver = ({ claimed: { id } }: Run): JobchartError =>
+  new JobchartError('NOT_ACCEPTED', `the run of job ${id} is over: it enqueues no more`, {
+    hint: 'Await ctx.enqueue within the handler, or enqueue through the runtime.',
+  })
 
 /** A step that is stored is not run; one that is under way in this attempt is joined, not run beside itself. */
 function stepOnce<T>(run: Run, name: string, work: () => T | PromiseLike<T>): Promise<T> {

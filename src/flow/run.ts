@@ -54,11 +54,11 @@ export class Run {
   checkin: CheckIn | null = null
   logs: LogLine[] | null = null
   steps: Map<string, Promise<Json | undefined>> | null = null
-  /** Times its settlement failed to reach the store. */
-  settleTries = 0
+  private started = false
   private controller: AbortController | null = null
   private timer: Timer | null = null
-  private stream: Subscription | null = null
+  /** Cancels the Observable that is followed. */
+  private cancelStream: ((reason: JobchartError) => void) | null = null
 
   constructor(claimed: ClaimedJob, job: JobDefinition, host: RunHost, fenceAt: number) {
     this.claimed = claimed
@@ -78,6 +78,7 @@ export class Run {
 
   start(): void {
     const { job, host } = this
+    this.started = true
     if (job.timeoutMs !== null) this.timer = host.timers.after(job.timeoutMs, () => this.timeOut())
     try {
       const context = contextOf(this)
@@ -96,23 +97,23 @@ export class Run {
     if (this.ending !== null || this.abortReason !== null) return
     this.abortReason = reason
     this.controller?.abort(reason)
-    if (this.stream !== null) {
+    if (this.cancelStream !== null) {
       // An Observable is cancelled by unsubscribing, and then it is over.
-      this.stream.unsubscribe()
+      this.cancelStream(reason)
       this.end('threw', reason)
     }
   }
 
   /** Abandons the handler if it has not ended `graceMs` from now. */
   abandonAfter(graceMs: number): void {
-    if (this.ending !== null) return
+    if (this.ending !== null || !this.started) return
     this.timer?.cancel()
     this.timer = this.host.timers.after(graceMs, () => this.abandon())
   }
 
   /** Stops waiting for the handler. Its slot is free, whatever it still says is refused. */
   abandon(): void {
-    if (this.ending !== null) return
+    if (this.ending !== null || !this.started) return
     this.host.logger.warn('a handler did not end in time and is stuck; its slot is free, its result will be refused', {
       id: this.claimed.id,
       type: this.claimed.type,
@@ -125,7 +126,7 @@ export class Run {
 
   /** Ends a run that must not start. */
   skip(reason: JobchartError): void {
-    this.abortReason = reason
+    this.abortReason ??= reason
     this.end('unstarted', undefined)
   }
 
@@ -139,7 +140,8 @@ export class Run {
     const { job, host, claimed } = this
     // An input that the schema refuses now will be refused every time.
     const input = await parseInput(job, claimed.input).catch((error: unknown) => Promise.reject(fatal(error)))
-    if (this.ending !== null) return undefined
+    // A schema may have taken its time.
+    if (this.abortReason !== null) throw this.abortReason
     const go = async (depth: number): Promise<unknown> => {
       const middleware = host.middleware[depth]
       if (middleware === undefined) return this.collect(await job.run(input, context))
@@ -168,25 +170,43 @@ export class Run {
     if (!isObservable(result)) return result
     return new Promise((resolve, reject) => {
       let last: unknown
-      const stream = result.subscribe({
+      let over = false
+      let stream: Subscription | null = null
+      const cancel = (reason: unknown): void => {
+        over = true
+        this.cancelStream = null
+        reject(reason)
+        if (stream !== null) this.unsubscribe(stream)
+      }
+      this.cancelStream = cancel
+      stream = result.subscribe({
         next: (value: unknown) => {
+          if (over) return
           last = value
           try {
             this.host.checkin(this, value)
           } catch (error) {
-            reject(error)
-            this.stream?.unsubscribe()
+            cancel(error)
           }
         },
-        error: reject,
-        complete: () => resolve(last),
+        error: cancel,
+        complete: () => {
+          this.cancelStream = null
+          resolve(last)
+        },
       })
-      this.stream = stream
-      if (this.abortReason !== null) {
-        stream.unsubscribe()
-        reject(this.abortReason)
-      }
+      // It may have been over before there was anything to unsubscribe from.
+      if (over) this.unsubscribe(stream)
+      else if (this.abortReason !== null) cancel(this.abortReason)
     })
+  }
+
+  private unsubscribe(stream: Subscription): void {
+    try {
+      stream.unsubscribe()
+    } catch (error) {
+      this.host.logger.error('an Observable threw when it was unsubscribed from', { error, id: this.claimed.id })
+    }
   }
 
   private end(ending: Ending, result: unknown): void {
@@ -209,10 +229,12 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 function isObservable(value: unknown): value is Observable<unknown> {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    typeof (value as { subscribe?: unknown }).subscribe === 'function' &&
-    typeof (value as { pipe?: unknown }).pipe === 'function'
-  )
+  if (typeof value !== 'object' || value === null) return false
+  try {
+    const { subscribe, pipe } = value as { subscribe?: unknown; pipe?: unknown }
+    return typeof subscribe === 'function' && typeof pipe === 'function'
+  } catch {
+    // A getter threw: whatever it is, it is no Observable.
+    return false
+  }
 }

@@ -48,7 +48,7 @@ export class Stopping {
     this.rest()
     if (how === 'quiet') return true
     const { worker, timers } = this.options
-    worker.abort(stopped(), 0)
+    worker.abandon(stopped())
     await new Promise<void>((resolve) => {
       const last = timers.after(lastWriteMs, resolve)
       this.end = () => {

@@ -105,7 +105,7 @@ export class Worker {
     return this.commands.pipe(
       dispatch({
         lanes: laneCount,
-        handle: (lane, batch) => this.handle(lane, batch),
+        handle: (lane, batch, waits) => this.handle(lane, batch, waits),
         pick: () => this.claimer.pick(),
         failed: (error) => logger.error('the dispatcher met a fault; it goes on', { error }),
       }),
@@ -153,8 +153,15 @@ export class Worker {
   abort(reason: JobchartError, graceMs: number): void {
     for (const run of this.runs.values()) {
       run.abort(reason)
-      if (graceMs <= 0) run.abandon()
-      else run.abandonAfter(graceMs)
+      run.abandonAfter(graceMs)
+    }
+  }
+
+  /** Asks every run to end and waits for none. */
+  abandon(reason: JobchartError): void {
+    for (const run of this.runs.values()) {
+      run.abort(reason)
+      run.abandon()
     }
   }
 
@@ -165,10 +172,11 @@ export class Worker {
     else if (hint.kind === 'cancelled') this.cancelledSomewhere(hint.ids)
   }
 
-  private handle(lane: number, batch: readonly FlowCommand[]): void {
+  private handle(lane: number, batch: readonly FlowCommand[], waits: (lane: number) => boolean): void {
     // The lane names the kind of all its commands.
     if (lane === Lane.settle) this.settler.settle(batch as readonly Run[])
-    else if (lane === Lane.start) this.claimer.start(batch as readonly StartCommand[])
+    else if (lane === Lane.start)
+      this.claimer.start(batch as readonly StartCommand[], () => waits(Lane.control) || waits(Lane.cancel))
     else if (lane === Lane.cancel) this.canceller.cancel(batch as readonly CancelCommand[])
     else if (lane === Lane.wake) {
       for (const { type, atMost } of batch as readonly WakeCommand[]) this.selector.wake(type, atMost)

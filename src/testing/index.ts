@@ -1,4 +1,13 @@
 /** What `jobchart/testing` offers: virtual time, and tools to prove a store. */
 export { seededRandom } from '../clock.ts'
+export {
+  faultyStore,
+  type FaultCounts,
+  type FaultPlan,
+  type Faults,
+  type FaultyStore,
+  type FaultyStoreOptions,
+  type StoreOperation,
+} from './faulty-store.ts'
 export { createTestRuntime, type TestRuntime, type TestRuntimeOptions } from './test-runtime.ts'
 export { VirtualClock, type VirtualClockOptions } from './virtual-clock.ts'

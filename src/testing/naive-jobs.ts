@@ -38,11 +38,28 @@ export class NaiveJobs {
   protected add(job: contract.NewJob): Job {
     const due = job.runAt ?? this.time + job.delayMs
     const record: Job['record'] = {
-      ...{ id: job.id, type: job.type, input: job.input, tags: job.tags, key: job.key },
-      ...{ priority: job.priority, maxAttempts: job.maxAttempts, concurrencyKey: job.concurrencyKey },
-      ...{ state: due > this.time ? 'scheduled' : 'queued', attempt: 0, generation: 1 },
-      ...{ output: undefined, error: null, errors: [], checkin: null, logs: [], history: [], worker: null },
-      ...{ startedAt: null, finishedAt: null, cancelReason: null, enqueuedAt: this.time },
+      id: job.id,
+      type: job.type,
+      input: job.input,
+      tags: job.tags,
+      key: job.key,
+      priority: job.priority,
+      maxAttempts: job.maxAttempts,
+      concurrencyKey: job.concurrencyKey,
+      state: due > this.time ? 'scheduled' : 'queued',
+      attempt: 0,
+      generation: 1,
+      output: undefined,
+      error: null,
+      errors: [],
+      checkin: null,
+      logs: [],
+      history: [],
+      worker: null,
+      startedAt: null,
+      finishedAt: null,
+      cancelReason: null,
+      enqueuedAt: this.time,
       dueAt: due > this.time ? due : null,
     }
     const seq = this.log.length + 1
@@ -120,7 +137,12 @@ export class NaiveJobs {
     const { id, type, state: to, attempt, worker } = record
     const inHand = [from, to].some((state) => state !== null && statesTagged('held').has(state))
     const entry: HistoryEntry = {
-      ...{ seq: this.log.length + 1, at: this.time, event, from, to, attempt },
+      seq: this.log.length + 1,
+      at: this.time,
+      event,
+      from,
+      to,
+      attempt,
       ...(inHand && worker !== null && { worker }),
       ...(typeof reason === 'string' && { reason }),
     }

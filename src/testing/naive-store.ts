@@ -33,15 +33,9 @@ export class NaiveStore extends NaiveJobs {
       // All or none: as if nothing had happened.
       this.jobs = before.jobs
       this.log.length = before.log
+      const nowhere = { state: 'queued', seq: 0, at: 0, dueAt: null } as const
       return request.jobs.map(({ id }) => {
-        return {
-          outcome: taken ? 'id-taken' : 'full',
-          id: taken?.id ?? id,
-          state: 'queued',
-          seq: 0,
-          at: 0,
-          dueAt: null,
-        }
+        return taken ? { outcome: 'id-taken', id: taken.id, ...nowhere } : { outcome: 'full', id, ...nowhere }
       })
     })
   }
@@ -224,7 +218,7 @@ export class NaiveStore extends NaiveJobs {
     const expired = leased().filter((job) => job.leaseUntil <= this.time)
     const moves = expired.slice(0, limit).map((job) => {
       this.keepError(job, leaseExpired)
-      return { ...this.move(job, 'EXPIRE'), error: leaseExpired }
+      return Object.assign({}, this.move(job, 'EXPIRE'), { error: leaseExpired })
     })
     return { moves, nextAt: leased()[0]?.leaseUntil ?? null, more: moves.length === limit }
   }
@@ -268,12 +262,11 @@ export class NaiveStore extends NaiveJobs {
   }
 
   workers(): contract.WorkerRecord[] {
-    return [...this.known.values()].map(({ info, seenAt }) => {
-      const running = this.jobs
-        .filter((job) => is('held', job) && job.record.worker === info.id)
-        .map(({ record: { id, type, attempt, startedAt, checkin } }) => {
-          return { id, type, attempt, since: startedAt ?? 0, checkin }
-        })
+    return Array.from(this.known.values(), ({ info, seenAt }) => {
+      const held = this.jobs.filter((job) => is('held', job) && job.record.worker === info.id)
+      const running = held.map(({ record: { id, type, attempt, startedAt, checkin } }) => {
+        return { id, type, attempt, since: startedAt ?? 0, checkin }
+      })
       return { ...info, seenAt, running }
     })
   }

@@ -4,7 +4,7 @@
  */
 import { Heap } from '../../heap.ts'
 import { countersAfter, nextArrow, type ArrowEvent } from '../../job/lifecycle.ts'
-import type { NewJob } from '../../store.ts'
+import type { NewJob, WorkerInfo } from '../../store.ts'
 import { Chain } from './chain.ts'
 import { Hints } from './hints.ts'
 import { TransitionLog } from './log.ts'
@@ -32,14 +32,14 @@ export interface Circumstances {
 const plain: Circumstances = {}
 
 export class Books {
-  readonly rows = new Map<string, Row>()
-  readonly register = new Register()
+  readonly rows = new Register()
   readonly queues = new Map<string, Queue>()
   readonly due = new Heap<Row>(soonest)
   readonly leases = new Heap<Row>(soonest)
   /** The held and the ended rows of each phase, in the order in which they came to it. */
   readonly chains: readonly Chain[] = phases.map(() => new Chain())
   readonly counts = noCounts()
+  readonly workers = new Map<string, { readonly info: WorkerInfo; seenAt: number }>()
   readonly hints = new Hints()
   readonly log: TransitionLog
 
@@ -61,12 +61,17 @@ export class Books {
     return queue
   }
 
+  pause(type: string, paused: boolean): void {
+    const queue = this.queue(type)
+    queue.paused = paused
+    this.hints.ready(queue)
+  }
+
   /** ENQUEUE: a new row. Its key, if any, is free or taken over. */
   enter(job: NewJob, phase: Phase, dueAt: number | null, at: number): Row {
     const row = new Row(job, this.queue(job.type), phase, this.log.nextSeq, at)
     this.log.append(row, births[phase.index] as Passage, at, null, null)
-    this.rows.set(row.id, row)
-    this.register.add(row)
+    this.rows.add(row)
     this.count(row, phase, 1)
     row.queue.takeKey(row)
     this.arrive(row, null, phase, dueAt)
@@ -107,8 +112,7 @@ export class Books {
   /** Removes an ended row for good. */
   remove(row: Row): void {
     this.depart(row, row.phase, null)
-    this.rows.delete(row.id)
-    this.register.remove(row)
+    this.rows.remove(row)
   }
 
   private depart(row: Row, from: Phase, to: Phase | null): void {

@@ -21,7 +21,9 @@ export class Chain {
     row.next = null
   }
 
-  *[Symbol.iterator](): Generator<Row> {
-    for (let row = this.head; row !== null; row = row.next) yield row
+  toArray(): Row[] {
+    const rows: Row[] = []
+    for (let row = this.head; row !== null; row = row.next) rows.push(row)
+    return rows
   }
 }

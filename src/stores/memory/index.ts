@@ -5,7 +5,7 @@
 import { systemClock, type Clock } from '../../clock.ts'
 import { invalidOption } from '../../errors.ts'
 import { caps } from '../../job/caps.ts'
-import type { Store, WorkerInfo } from '../../store.ts'
+import type { Store } from '../../store.ts'
 import { discard, retry } from './admin.ts'
 import { Books } from './books.ts'
 import { cancel } from './cancel.ts'
@@ -32,96 +32,108 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   if (!Number.isInteger(transitionsMax) || transitionsMax < 1) {
     throw invalidOption('transitionsMax', 'an integer ≥ 1', transitionsMax)
   }
-  let clock = options.clock
   const books = new Books(transitionsMax)
-  const workers = new Map<string, { info: WorkerInfo; seenAt: number }>()
-
+  let { clock } = options
   const now = (): number => (clock ?? systemClock).now()
-  /** What every write ends with. */
-  const written = <T>(answer: T): T => {
-    books.hints.send(books.backlog)
-    return answer
-  }
-
   return {
     name: 'memory',
     capabilities: { durable: false, shared: false },
     now,
-
     async open(host) {
       clock ??= host.clock
     },
     async close() {},
-
-    async insert(requests) {
-      const at = now()
-      return written(requests.map((request) => insert(books, request, at)))
-    },
-    async claim(request) {
-      return written(claim(books, request, now()))
-    },
-    async settle(settlements) {
-      const at = now()
-      return written(settlements.map((settlement) => settle(books, settlement, at)))
-    },
-    async extend({ worker, leaseMs, beats }) {
-      const at = now()
-      const seen = workers.get(worker)
-      if (seen !== undefined) seen.seenAt = at
-      return beats.map((sign) => beat(books, sign, leaseMs, at))
-    },
-    async cancel(requests) {
-      const at = now()
-      return written(requests.map((request) => cancel(books, request, at)))
-    },
-    async retry(selection) {
-      return written(retry(books, selection, now()))
-    },
-    async discard(selection) {
-      return discard(books, selection)
-    },
-    async promote(limit) {
-      return written(promote(books, limit, now()))
-    },
-    async rescue(limit) {
-      return written(rescue(books, limit, now()))
-    },
-    async prune(policy, limit) {
-      return prune(books, policy, limit, now())
-    },
-
-    async get(ids) {
-      return ids.map((id) => {
-        const row = books.rows.get(id)
-        return row === undefined ? null : recordOf(row)
-      })
-    },
-    async list(query) {
-      return list(books, query)
-    },
-    async counts() {
-      return counts(books)
-    },
-    async queue(type, change) {
-      if (change !== undefined) {
-        const queue = books.queue(type)
-        queue.paused = change.paused
-        books.hints.ready(queue)
-      }
-      return written(queueInfo(books, type))
-    },
-    async worker(id, info) {
-      if (info === null) workers.delete(id)
-      else workers.set(id, { info, seenAt: now() })
-    },
-    async workers() {
-      return workerRecords(books, workers.values())
-    },
-    async transitions(from, limit) {
-      return books.log.page(from, limit)
-    },
-    watch(listener) {
-      return books.hints.watch(listener)
-    },
+    watch: (listener) => books.hints.watch(listener),
+    ...forWorkers(books, now),
+    ...forAdmins(books, now),
+    ...forReaders(books),
   }
 }
+
+/** What every write ends with: the hints it has given rise to. */
+function written<T>(books: Books, answer: T): T {
+  books.hints.send(books.backlog)
+  return answer
+}
+
+type Work = 'insert' | 'claim' | 'settle' | 'extend' | 'promote' | 'rescue' | 'prune' | 'worker'
+
+const forWorkers = (books: Books, now: () => number): Pick<Store, Work> => ({
+  async insert(requests) {
+    const at = now()
+    return written(
+      books,
+      requests.map((request) => insert(books, request, at)),
+    )
+  },
+  async claim(request) {
+    return written(books, claim(books, request, now()))
+  },
+  async settle(settlements) {
+    const at = now()
+    return written(
+      books,
+      settlements.map((settlement) => settle(books, settlement, at)),
+    )
+  },
+  async extend({ worker, leaseMs, beats }) {
+    const at = now()
+    const known = books.workers.get(worker)
+    if (known !== undefined) known.seenAt = at
+    return beats.map((sign) => beat(books, sign, leaseMs, at))
+  },
+  async promote(limit) {
+    return written(books, promote(books, limit, now()))
+  },
+  async rescue(limit) {
+    return written(books, rescue(books, limit, now()))
+  },
+  async prune(policy, limit) {
+    return prune(books, policy, limit, now())
+  },
+  async worker(id, info) {
+    if (info === null) books.workers.delete(id)
+    else books.workers.set(id, { info, seenAt: now() })
+  },
+})
+
+const forAdmins = (books: Books, now: () => number): Pick<Store, 'cancel' | 'retry' | 'discard' | 'queue'> => ({
+  async cancel(requests) {
+    const at = now()
+    return written(
+      books,
+      requests.map((request) => cancel(books, request, at)),
+    )
+  },
+  async retry(selection) {
+    return written(books, retry(books, selection, now()))
+  },
+  async discard(selection) {
+    return discard(books, selection)
+  },
+  async queue(type, change) {
+    if (change !== undefined) books.pause(type, change.paused)
+    return written(books, queueInfo(books, type))
+  },
+})
+
+const forReaders = (books: Books): Pick<Store, 'get' | 'list' | 'counts' | 'workers' | 'transitions'> => ({
+  async get(ids) {
+    return ids.map((id) => {
+      const row = books.rows.get(id)
+      return row === undefined ? null : recordOf(row)
+    })
+  },
+  async list(query) {
+    return list(books, query)
+  },
+  async counts() {
+    return counts(books)
+  },
+  async workers() {
+    return workerRecords(books)
+  },
+  async transitions(from, limit) {
+    return books.log.page(from, limit)
+  },
+})

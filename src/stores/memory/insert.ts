@@ -63,7 +63,8 @@ interface Refusal {
 function refusal(books: Books, { jobs, capacity }: InsertRequest): Refusal | null {
   const room = capacity === null ? Infinity : capacity - books.backlog
   const type = jobs[0]?.type
-  const plain = jobs.every((job) => job.type === type && (books.rows.get(job.id)?.type ?? type) === type)
+  let plain = true
+  for (const job of jobs) if (job.type !== type || (books.rows.get(job.id)?.type ?? type) !== type) plain = false
   // Only near the brim, or where types meet, does it matter what the jobs of a request do to each other.
   return plain && jobs.length <= room ? null : foresee(books, jobs, room)
 }

@@ -10,6 +10,7 @@ import type { Passage, Row } from './row.ts'
 export class TransitionLog {
   private readonly max: number
   private seq = 0
+  private slot = 0
   private readonly ids: string[] = []
   private readonly types: string[] = []
   private readonly passages: Passage[] = []
@@ -28,7 +29,8 @@ export class TransitionLog {
   }
 
   append(row: Row, passage: Passage, at: number, worker: string | null, reason: string | null): void {
-    const slot = this.seq % this.max
+    const { slot } = this
+    this.slot = slot + 1 === this.max ? 0 : slot + 1
     this.seq++
     this.ids[slot] = row.id
     this.types[slot] = row.queue.type

@@ -14,7 +14,7 @@ class Lane {
   heapIndex = -1
   readonly key: string | null
   readonly line = new Line()
-  /** Jobs of the key in the hands of workers. */
+  /** Jobs of the key in the hands of workers; not counted for those without one, who have no cap. */
   held = 0
 
   constructor(key: string | null) {
@@ -84,12 +84,14 @@ export class Queue {
   }
 
   hold(row: Row): void {
+    if (row.concurrencyKey === null) return
     const lane = this.lane(row)
     lane.held++
     this.arrange(lane)
   }
 
   release(row: Row): void {
+    if (row.concurrencyKey === null) return
     const lane = this.lane(row)
     lane.held--
     this.arrange(lane)
@@ -125,7 +127,7 @@ export class Queue {
     const { line, key } = lane
     if (line.first === null || (key !== null && lane.held >= this.perKey)) this.open.remove(lane)
     else if (lane.heapIndex < 0) this.open.push(lane)
-    else this.open.update(lane)
+    else if (this.open.size > 1) this.open.update(lane)
     if (key !== null && line.first === null && lane.held === 0) this.lanes.delete(key)
   }
 }

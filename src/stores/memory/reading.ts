@@ -2,7 +2,7 @@
 import { JobchartError } from '../../errors.ts'
 import { caps } from '../../job/caps.ts'
 import type { JobRecord } from '../../job/job.ts'
-import type { Counts, JobPage, ListQuery, QueueInfo, StateCounts, WorkerInfo, WorkerRecord } from '../../store.ts'
+import type { Counts, JobPage, ListQuery, QueueInfo, StateCounts, WorkerRecord } from '../../store.ts'
 import type { Books } from './books.ts'
 import { heldPhases, noCounts, phases } from './phases.ts'
 import { checkinOf, recordOf } from './records.ts'
@@ -56,15 +56,13 @@ export function queueInfo(books: Books, type: string): QueueInfo {
 }
 
 /** The workers in the order in which they were made known, with what each holds, longest first. */
-export function workerRecords(books: Books, seen: Iterable<{ info: WorkerInfo; seenAt: number }>): WorkerRecord[] {
-  const rows = heldPhases.flatMap((phase) => [...(books.chains[phase.index] ?? [])])
+export function workerRecords(books: Books): WorkerRecord[] {
+  const rows = heldPhases.flatMap((phase) => books.chains[phase.index]?.toArray() ?? [])
   const held = Map.groupBy(rows.toSorted(heldLonger), (row) => row.run?.worker)
-  return [...seen].map(({ info, seenAt }) => ({
-    ...info,
-    types: [...info.types],
-    seenAt,
-    running: (held.get(info.id) ?? []).map(runningRow),
-  }))
+  return Array.from(books.workers.values(), ({ info, seenAt }) => {
+    const running = (held.get(info.id) ?? []).map(runningRow)
+    return { ...info, types: [...info.types], seenAt, running }
+  })
 }
 
 const heldLonger = (a: Row, b: Row): number => (a.run?.startedAt ?? 0) - (b.run?.startedAt ?? 0) || a.seq - b.seq

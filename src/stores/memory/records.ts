@@ -47,7 +47,7 @@ function history(row: Row): HistoryEntry[] {
   // The row's own birth comes first, unless the cap has cut it off.
   const cut = step !== null || entries.length === caps.history
   if (!cut) entries.push(historyEntry({ event: 'ENQUEUE', from: null, to }, row.seq, row.enqueuedAt, 0, null, null))
-  return entries.reverse()
+  return entries.toReversed()
 }
 
 export function checkinOf(row: Row): CheckIn | null {
@@ -114,7 +114,7 @@ export class Claimed implements ClaimedJob {
     this.startedAt = startedAt
     this.seq = seq
     const steps = row.past === null ? null : row.past.steps
-    this.steps = steps === null ? null : (copyPayload(steps as Record<string, Json>) as Record<string, Json>)
+    this.steps = steps === null ? null : copyPayload(steps as Record<string, Json>)
     this.row = row
   }
 

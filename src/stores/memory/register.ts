@@ -1,4 +1,10 @@
-/** All rows in the order in which they came, to be walked from any point: also from where a row used to be. */
+/**
+ * All rows, by id and in the order in which they came. A table of hashes leads from an id to its row's slot; the slots
+ * can be walked from any point, also from where a row used to be.
+ *
+ * A Map of a million strings costs a look-up four misses of the cache and a long pause whenever it grows. Here a miss is
+ * mostly one, because strings are compared only when their hashes agree, and growing moves nothing but integers.
+ */
 import type { Row } from './row.ts'
 
 export class Register {
@@ -6,45 +12,120 @@ export class Register {
   private slots: (Row | number)[] = []
   private first = 0
   private gaps = 0
+  /** Pairs of a hash and a slot + 1, each at the place its hash names or at the next ones; 0 marks a free place. */
+  private table = new Int32Array(2 * 16)
+  private mask = 15
 
+  get size(): number {
+    return this.slots.length - this.gaps
+  }
+
+  get(id: string): Row | undefined {
+    const slot = this.table[2 * this.find(id, hashOf(id)) + 1] as number
+    return slot === 0 ? undefined : (this.slots[slot - 1] as Row)
+  }
+
+  /** Adds the row that came last. Its id must be new. */
   add(row: Row): void {
     this.slots.push(row)
+    if (3 * this.size > 2 * this.mask) this.rebuild(2 * this.mask + 1, (slot) => slot)
+    const hash = hashOf(row.id)
+    this.put(this.find(row.id, hash), hash, this.slots.length)
   }
 
   remove(row: Row): void {
-    this.slots[this.find(row.seq)] = row.seq
+    const place = this.find(row.id, hashOf(row.id))
+    const slot = (this.table[2 * place + 1] as number) - 1
+    this.close(place)
+    this.slots[slot] = row.seq
     this.gaps++
     while (this.first < this.slots.length && typeof this.slots[this.first] === 'number') this.first++
-    if (this.gaps > 1_000 && this.gaps * 2 > this.slots.length) this.close()
+    if (this.gaps > 1_000 && this.gaps * 2 > this.slots.length) this.compact()
   }
 
   /** Visits the rows that came after `seq`, oldest first, until `visit` has had enough. */
   walk(seq: number, visit: (row: Row) => 'more' | 'enough'): void {
-    for (let i = Math.max(this.first, this.find(seq + 1)); i < this.slots.length; i++) {
+    for (let i = this.slotAfter(seq); i < this.slots.length; i++) {
       const slot = this.slots[i] as Row | number
       if (typeof slot !== 'number' && visit(slot) === 'enough') return
     }
   }
 
-  /** The first slot with this seq or a later one. */
-  private find(seq: number): number {
+  private slotAfter(seq: number): number {
     let low = this.first
     let high = this.slots.length
-    // What goes is mostly what came first: retention works from that end.
-    if (low < high && seqOf(this.slots[low] as Row | number) >= seq) return low
     while (low < high) {
       const middle = (low + high) >>> 1
-      if (seqOf(this.slots[middle] as Row | number) < seq) low = middle + 1
+      const slot = this.slots[middle] as Row | number
+      if ((typeof slot === 'number' ? slot : slot.seq) <= seq) low = middle + 1
       else high = middle
     }
     return low
   }
 
-  private close(): void {
-    this.slots = this.slots.filter((slot) => typeof slot !== 'number')
-    this.first = 0
-    this.gaps = 0
+  /** The place of an id in the table, or the free one where it would be. */
+  private find(id: string, hash: number): number {
+    const { table, mask } = this
+    let place = hash & mask
+    for (;;) {
+      const slot = table[2 * place + 1] as number
+      if (slot === 0 || (table[2 * place] === hash && (this.slots[slot - 1] as Row).id === id)) return place
+      place = (place + 1) & mask
+    }
+  }
+
+  private put(place: number, hash: number, slot: number): void {
+    this.table[2 * place] = hash
+    this.table[2 * place + 1] = slot
+  }
+
+  /** Frees a place and moves up what was displaced by it, so that no search ends too early. */
+  private close(place: number): void {
+    const { table, mask } = this
+    let free = place
+    for (let next = (free + 1) & mask; table[2 * next + 1] !== 0; next = (next + 1) & mask) {
+      const hash = table[2 * next] as number
+      const displaced = (next - (hash & mask)) & mask
+      if (displaced < ((next - free) & mask)) continue
+      this.put(free, hash, table[2 * next + 1] as number)
+      free = next
+    }
+    this.put(free, 0, 0)
+  }
+
+  /** Drops the gaps, and shrinks the table if it has become far too large. */
+  private compact(): void {
+    const before = this.slots
+    const moved = new Int32Array(before.length + 1)
+    this.slots = []
+    for (const [i, slot] of before.entries()) {
+      if (typeof slot !== 'number') moved[i + 1] = this.slots.push(slot)
+    }
+    this.first = this.gaps = 0
+    let mask = 15
+    while (3 * this.size > mask) mask = 2 * mask + 1
+    this.rebuild(mask, (slot) => moved[slot] as number)
+  }
+
+  private rebuild(mask: number, moved: (slot: number) => number): void {
+    const { table } = this
+    this.table = new Int32Array(2 * (mask + 1))
+    this.mask = mask
+    for (let i = 0; i < table.length; i += 2) {
+      if (table[i + 1] === 0) continue
+      const hash = table[i] as number
+      let place = hash & mask
+      while (this.table[2 * place + 1] !== 0) place = (place + 1) & mask
+      this.put(place, hash, moved(table[i + 1] as number))
+    }
   }
 }
 
-const seqOf = (slot: Row | number): number => (typeof slot === 'number' ? slot : slot.seq)
+/** FNV-1a over the code units, then mixed (the end of MurmurHash3, Austin Appleby, public domain) for its lower bits. */
+function hashOf(id: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < id.length; i++) hash = Math.imul(hash ^ id.charCodeAt(i), 0x01000193)
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return hash ^ (hash >>> 16)
+}

@@ -51,7 +51,7 @@ export function walk(
     return left === 0 ? 'enough' : answer
   }
   const few = fewRows(books, among)
-  if (few === null) return books.register.walk(seq, look)
+  if (few === null) return books.rows.walk(seq, look)
   for (const row of few) if (row.seq > seq && look(row) === 'enough') return
 }
 
@@ -69,6 +69,6 @@ function anyOf<T extends string>(wanted: T | readonly T[] | undefined): Readonly
 function fewRows(books: Books, among: readonly Phase[]): Row[] | null {
   const atHand = among.every((phase) => phase.held || phase.ended)
   if (!atHand || tally(books.counts, among) * 20 > books.rows.size) return null
-  const rows = among.flatMap((phase) => [...(books.chains[phase.index] ?? [])])
+  const rows = among.flatMap((phase) => books.chains[phase.index]?.toArray() ?? [])
   return rows.toSorted((a, b) => a.seq - b.seq)
 }

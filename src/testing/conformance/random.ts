@@ -1,7 +1,7 @@
 /** Random sequences of commands, from seeds. */
 import { seededRandom } from '../../clock.ts'
 import { decode, geneMax, genesPerCommand, tickMs, type Command } from './commands.ts'
-import { Session } from './session.ts'
+import { SideBySide } from './side-by-side.ts'
 import type { Subject } from './subject.ts'
 
 export function randomCommands(seed: number, length: number): Command[] {
@@ -26,9 +26,9 @@ export async function agreesWithTheModel(create: () => Promise<Subject>, runs: R
     const seed = runs.seed + i
     const subject = await create()
     try {
-      const session = new Session(subject)
-      for (const command of randomCommands(seed, runs.commands)) await session.run(command)
-      await session.verdict(tickMs)
+      const pair = new SideBySide(subject)
+      for (const command of randomCommands(seed, runs.commands)) await pair.run(command)
+      await pair.verdict(tickMs)
     } catch (error) {
       throw new Error(`random sequence ${seed} (replay: { seed: ${seed}, sequences: 1 })`, { cause: error })
     } finally {

@@ -17,11 +17,16 @@ interface Exchange {
 }
 
 const host: Omit<WorkerInfo, 'id'> = {
-  ...{ name: 'conformance', host: 'localhost', pid: 1, version: '1', slots: 10 },
-  ...{ types: ['mail'], startedAt: 0 },
+  name: 'conformance',
+  host: 'localhost',
+  pid: 1,
+  version: '1',
+  slots: 10,
+  types: ['mail'],
+  startedAt: 0,
 }
 
-export class Session {
+export class SideBySide {
   private readonly store: Store
   private readonly advance: Subject['advance']
   private readonly model = new NaiveStore()

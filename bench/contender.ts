@@ -1,0 +1,27 @@
+/** Somebody who gets jobs done: one of the peers, or us. All are given the same work, and none knows how it is counted. */
+
+export interface Input {
+  readonly i: number
+}
+
+export type Handler = (input: Input) => Promise<void>
+
+export interface Work {
+  readonly jobs: number
+  /** What to do with a job, by its type: job `i` is of type `i % handlers.length`. */
+  readonly handlers: readonly Handler[]
+  /** Jobs at once. */
+  readonly slots: number
+}
+
+/** Ready to begin; making ready is not measured. */
+export interface Prepared {
+  /** Enqueues every job and resolves when every job has ended. Where an enqueue gives a promise, it is kept and awaited. */
+  run(): Promise<void>
+  /** Checks what it knows itself of the work, and lets go of everything. */
+  end?(): Promise<void>
+}
+
+export interface Contender<Options = undefined> {
+  readonly prepare: (work: Work, options: Options) => Prepared | Promise<Prepared>
+}

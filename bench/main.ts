@@ -1,0 +1,34 @@
+/** `npm run bench -- <store>`: measures, prints tables, writes JSON. Ends with 1 if any work was not verified. */
+import { writeFileSync } from 'node:fs'
+import { parseCommand, usage, UsageError, type Command } from './command.ts'
+import { installPeers } from './harness/peers.ts'
+import { runSuite } from './run.ts'
+import { machine, machineLine } from './report/machine.ts'
+import type { Report } from './report/report.ts'
+import { sectionTable } from './report/table.ts'
+import { chooseSections, findSuite } from './suites/index.ts'
+
+async function main({ store, settings, only, json }: Command): Promise<void> {
+  const sections = chooseSections(await findSuite(store), only)
+  // JSON on stdout leaves no room for tables there.
+  const print = json === '-' ? console.error : console.log
+  if (settings.peers && sections.some(({ needsPeers }) => needsPeers)) installPeers()
+  const where = machine()
+  print(machineLine(where))
+  if (settings.scale !== 1) print(`Sizes × ${settings.scale}: this shows that it works, not how fast it is.`)
+  const measured = await runSuite(sections, settings, (section) => print(`\n${sectionTable(section)}`))
+  const verified = measured.every(({ problem }) => problem === null)
+  print(verified ? '\nAll work was verified: every job counted once.' : '\nNOT VERIFIED: these figures do not count.')
+  if (!verified) process.exitCode = 1
+  const report: Report = { store, at: new Date().toISOString(), machine: where, settings, sections: measured, verified }
+  if (json === '-') console.log(JSON.stringify(report, null, 2))
+  else if (json !== null) writeFileSync(json, `${JSON.stringify(report, null, 2)}\n`)
+}
+
+try {
+  await main(parseCommand(process.argv.slice(2)))
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error
+  console.error(`${error.message}\n\n${usage}`)
+  process.exitCode = 2
+}

@@ -1,0 +1,39 @@
+/** Jobs per second of one contender: once to warm up, once to be measured. */
+import type { Contender, Handler } from '../contender.ts'
+import { collectGarbage } from '../harness/heap.ts'
+import { Ledger } from '../harness/ledger.ts'
+
+export interface ThroughputParams {
+  /** Module that exports `contender`, beside this folder. */
+  readonly contender: string
+  readonly options?: unknown
+  readonly jobs: number
+  readonly types: number
+  readonly slots: number
+}
+
+/** @throws NotVerified unless each job has run once, in the warm-up too */
+export async function measure(params: ThroughputParams): Promise<number> {
+  const url = new URL(`../contenders/${params.contender}.ts`, import.meta.url)
+  const { contender } = (await import(url.href)) as { contender: Contender<unknown> }
+  await once(contender, params)
+  return once(contender, params)
+}
+
+async function once(contender: Contender<unknown>, { jobs, types, slots, options }: ThroughputParams): Promise<number> {
+  const ledger = new Ledger(jobs)
+  const handlers = Array.from(
+    { length: types },
+    (): Handler =>
+      async ({ i }) =>
+        ledger.mark(i),
+  )
+  const prepared = await contender.prepare({ jobs, handlers, slots }, options ?? {})
+  await collectGarbage()
+  const startedAt = performance.now()
+  await prepared.run()
+  const tookMs = performance.now() - startedAt
+  ledger.verify()
+  await prepared.end?.()
+  return (jobs / tookMs) * 1_000
+}

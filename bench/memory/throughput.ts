@@ -1,0 +1,65 @@
+/** The work of the goals: 100,000 no-op jobs over 5 types, enqueued and processed, beside each peer. */
+import type { JobchartOptions } from '../contenders/jobchart.ts'
+import type { PQueueOptions } from '../contenders/p-queue.ts'
+import { inFreshProcess, type Measure } from '../harness/fresh.ts'
+import { interleaved } from '../harness/rounds.ts'
+import { figure } from '../harness/stats.ts'
+import { compared, single, type Bench, type Figure, type Goal, type Row, type Section } from '../suite.ts'
+import type { ThroughputParams } from './throughput.probe.ts'
+
+type Probe = Measure<ThroughputParams, number>
+type Work = Partial<Omit<ThroughputParams, 'contender' | 'options'>>
+
+/** Our jobs per second; unless said otherwise with 100,000 jobs of 5 types in 10 slots. */
+export const ours = (bench: Bench, options: JobchartOptions, work: Work = {}): (() => Promise<number>) =>
+  contender(bench, 'jobchart', options, work)
+
+export function contender(bench: Bench, name: string, options: unknown = {}, work: Work = {}): () => Promise<number> {
+  const params = { contender: name, options, jobs: bench.sized(100_000), types: 5, slots: 10, ...work }
+  return () => inFreshProcess<Probe>(new URL('throughput.probe.ts', import.meta.url), params)
+}
+
+const withPriorities: PQueueOptions = { priorities: true }
+const withoutPriorities: PQueueOptions = { priorities: false }
+
+const peers = (bench: Bench): Record<string, () => Promise<number>> => ({
+  'fastq.promise': contender(bench, 'fastq'),
+  'p-queue': contender(bench, 'p-queue', withoutPriorities),
+  'p-queue, 5 priorities': contender(bench, 'p-queue', withPriorities),
+  'rxjs mergeMap(10)': contender(bench, 'rxjs'),
+  'XState actor per job': contender(bench, 'actor-per-job'),
+})
+
+const goals: Record<string, Goal> = {
+  'fastq.promise': { atLeast: 1 },
+  'p-queue, 5 priorities': { atLeast: 1 },
+  'XState actor per job': { atLeast: 5 },
+}
+
+export const throughput: Section = {
+  name: 'throughput',
+  needsPeers: true,
+  title: (bench) => `${bench.sized(100_000).toLocaleString('en-US')} no-op jobs over 5 types, 10 slots, enqueue to end`,
+  async run(bench) {
+    const others = bench.peers ? peers(bench) : {}
+    const measurements: Record<string, () => Promise<number>> = {
+      ...others,
+      plain: ours(bench, {}),
+      observed: ours(bench, { observed: true }),
+    }
+    const samples = await interleaved(bench, bench.rounds, measurements)
+    const plain = figure('plain', samples['plain'] ?? [])
+    const observed = figure('events$ observed', samples['observed'] ?? [])
+    const bases = Object.keys(others).map((name) => figure(name, samples[name] ?? []))
+    const beside = (mine: Figure): Row[] =>
+      bases.map((base) => compared(mine.name, 'jobs/s', base, mine, goals[base.name] ?? null))
+    return {
+      rows: [
+        single('plain', 'jobs/s', plain),
+        ...beside(plain),
+        compared('events$ observed', 'jobs/s', plain, observed),
+        ...beside(observed),
+      ],
+    }
+  },
+}

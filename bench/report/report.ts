@@ -1,0 +1,23 @@
+/** A whole run as data: what `--json` writes. */
+import type { Row, Settings } from '../suite.ts'
+import type { Machine } from './machine.ts'
+
+export interface MeasuredSection {
+  readonly name: string
+  readonly title: string
+  readonly rows: readonly Row[]
+  readonly notes: readonly string[]
+  /** Why its figures do not count, if so. */
+  readonly problem: string | null
+}
+
+export interface Report {
+  readonly store: string
+  /** ISO 8601. */
+  readonly at: string
+  readonly machine: Machine
+  readonly settings: Settings
+  readonly sections: readonly MeasuredSection[]
+  /** Was every job of every figure counted once? */
+  readonly verified: boolean
+}

@@ -1,0 +1,37 @@
+/** A section as a table that a person can read. */
+import type { MeasuredSection } from './report.ts'
+import { formatFigure, formatGoal, formatRatio } from './format.ts'
+import type { Row } from '../suite.ts'
+
+const header = ['', 'base', '', 'ours', 'ratio', 'goal', ''] as const
+
+function cells({ name, unit, base, ours, ratio, goal, verdict }: Row): string[] {
+  return [
+    name,
+    base?.name ?? '',
+    base === null ? '' : formatFigure(base.value, unit),
+    `${formatFigure(ours.value, unit)} ${unit}`,
+    ratio === null ? '' : formatRatio(ratio),
+    goal === null ? '' : formatGoal(goal, ratio === null ? unit : null),
+    verdict ?? '',
+  ]
+}
+
+const isText = (column: number): boolean => column < 2 || column === 6
+
+export function sectionTable({ name, title, rows, notes, problem }: MeasuredSection): string {
+  const lines = [header.map(String), ...rows.map(cells)]
+  const widths = header.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))
+  const table = lines.map((line) =>
+    line
+      .map((cell, i) => (isText(i) ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  )
+  return [
+    `${name}: ${title}`,
+    ...(rows.length > 0 ? table : []).map((line) => `  ${line}`),
+    ...notes.map((note) => `  ${note}`),
+    ...(problem === null ? [] : [`  NOT VERIFIED: ${problem}`]),
+  ].join('\n')
+}

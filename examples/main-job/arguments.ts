@@ -1,0 +1,84 @@
+/** What the command line says, checked: a folder that is there, numbers that make sense. */
+import { statSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+
+export interface Options {
+  readonly folder: string
+  /** Share of the attempts that are made to fail, 0…1. */
+  readonly fail: number
+  readonly concurrency: number
+  readonly seed: number
+}
+
+/** Something the user can put right; shown without a stack. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+const defaultConcurrency = 8
+
+export const help = `Looks through a folder with three kinds of jobs per file: hash it, compress it, count its lines.
+
+Usage
+  npm start -- [folder] [options]
+
+  folder               the folder to look through              (default: node_modules)
+  --fail <share>       let this share of all attempts fail, 0…1       (default: 0)
+  --seed <number>      which attempts those are                       (default: 1)
+  --concurrency <n>    slots: jobs at once, 1…256                     (default: ${defaultConcurrency})
+  --help               this text
+
+Progress goes to stderr, the summary to stdout. Ctrl-C lets the running jobs end and sums up; twice aborts them.
+
+Exit codes
+  0  all jobs done     1  some jobs are dead     2  bad arguments     130  interrupted
+`
+
+/** @returns 'help' if that was asked for @throws UsageError */
+export function readArguments(args: string[]): Options | 'help' {
+  const { values, positionals } = parse(args)
+  if (values.help === true) return 'help'
+  if (positionals.length > 1) throw new UsageError(`one folder at a time, got ${positionals.join(', ')}`)
+  return {
+    folder: existingFolder(positionals[0] ?? 'node_modules'),
+    fail: number('--fail', values.fail ?? '0', 0, 1),
+    concurrency: whole('--concurrency', values.concurrency ?? String(defaultConcurrency), 1, 256),
+    seed: whole('--seed', values.seed ?? '1', 0, 2 ** 32 - 1),
+  }
+}
+
+function parse(args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        fail: { type: 'string' },
+        concurrency: { type: 'string' },
+        seed: { type: 'string' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    })
+  } catch (error) {
+    throw new UsageError((error as Error).message, { cause: error })
+  }
+}
+
+function existingFolder(path: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (stats === undefined) throw new UsageError(`there is no folder ${path}`)
+  if (!stats.isDirectory()) throw new UsageError(`${path} is not a folder`)
+  return path
+}
+
+function number(option: string, text: string, min: number, max: number): number {
+  const value = text.trim() === '' ? NaN : Number(text)
+  if (value >= min && value <= max) return value
+  throw new UsageError(`${option} takes a number from ${min} to ${max}, got ${JSON.stringify(text)}`)
+}
+
+function whole(option: string, text: string, min: number, max: number): number {
+  const value = number(option, text, min, max)
+  if (Number.isInteger(value)) return value
+  throw new UsageError(`${option} takes a whole number, got ${text}`)
+}

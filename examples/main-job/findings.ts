@@ -1,0 +1,77 @@
+/** What the jobs found out, gathered from their outputs as they end: the extremes, and one small entry per distinct content. */
+import type { JobDefinition, JobEvent } from 'jobchart'
+import { compress, hash, lines, type Compressed, type FileInput, type Hashed, type Lined } from './jobs.ts'
+
+const listed = 5
+/** Smaller files say little about how well they compress. */
+export const compressibleBytesMin = 10_000
+
+/** Files of the same content. */
+export interface Copies {
+  count: number
+  readonly bytes: number
+  /** The first of them by name. */
+  path: string
+}
+
+export class Findings {
+  readonly incompressible = new Top<Compressed>(listed, ({ bytes, compressedBytes }) => compressedBytes / bytes)
+  readonly longestLines = new Top<Lined>(listed, ({ longestBytes }) => longestBytes)
+  private readonly contents = new Map<string, Copies>()
+
+  take(event: JobEvent): void {
+    const hashed = outputOf(hash, event)
+    if (hashed !== undefined && hashed.bytes > 0) this.addCopy(hashed)
+    const compressed = outputOf(compress, event)
+    if (compressed !== undefined && compressed.bytes >= compressibleBytesMin) this.incompressible.take(compressed)
+    const lined = outputOf(lines, event)
+    if (lined?.isText === true && lined.lines > 0) this.longestLines.take(lined)
+  }
+
+  duplicates(): { readonly files: number; readonly wasted: number; readonly largest: readonly Copies[] } {
+    const largest = new Top<Copies>(listed, wastedBytes)
+    let [files, wasted] = [0, 0]
+    for (const copies of this.contents.values()) {
+      if (copies.count === 1) continue
+      files += copies.count - 1
+      wasted += wastedBytes(copies)
+      largest.take(copies)
+    }
+    return { files, wasted, largest: largest.items }
+  }
+
+  private addCopy({ digest, bytes, path }: Hashed): void {
+    const copies = this.contents.get(digest)
+    if (copies === undefined) {
+      this.contents.set(digest, { count: 1, bytes, path })
+      return
+    }
+    copies.count++
+    if (path < copies.path) copies.path = path
+  }
+}
+
+export const wastedBytes = ({ count, bytes }: Copies): number => (count - 1) * bytes
+
+/** The output that the event of a job's success carries, with the type its definition gives it. */
+function outputOf<Output>(job: JobDefinition<FileInput, Output>, event: JobEvent): Output | undefined {
+  return event.type === job.type && event.event === 'COMPLETE' ? (event.value as Output) : undefined
+}
+
+/** The best few of many; of equals the first by name. */
+class Top<Item extends { readonly path: string }> {
+  readonly items: Item[] = []
+  private readonly size: number
+  private readonly score: (item: Item) => number
+
+  constructor(size: number, score: (item: Item) => number) {
+    this.size = size
+    this.score = score
+  }
+
+  take(item: Item): void {
+    this.items.push(item)
+    this.items.sort((a, b) => this.score(b) - this.score(a) || (a.path < b.path ? -1 : 1))
+    this.items.length = Math.min(this.items.length, this.size)
+  }
+}

@@ -1,0 +1,137 @@
+/** The three jobs every file gets. Each reads the file as a stream, ends when its signal aborts, and checks in on large files. */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import { defineJob, exponential, type JobDefinition, type RunContext } from 'jobchart'
+import { z } from 'zod'
+
+const input = z.object({ path: z.string() })
+
+export type FileInput = z.infer<typeof input>
+
+export interface Hashed extends FileInput {
+  readonly bytes: number
+  readonly digest: string
+}
+
+export interface Compressed extends FileInput {
+  readonly bytes: number
+  readonly compressedBytes: number
+}
+
+export interface Lined extends FileInput {
+  readonly bytes: number
+  readonly isText: boolean
+  readonly lines: number
+  readonly longestBytes: number
+}
+
+/** How far a job is with a large file. */
+export interface Progress extends FileInput {
+  /** 0…1 */
+  readonly read: number
+}
+
+const retry = {
+  maxAttempts: 3,
+  backoff: exponential({ base: '200ms', max: '5s' }),
+  // A file that is gone or closed to us will be so in a second, too.
+  retryIf: (error: unknown) => !['ENOENT', 'EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? ''),
+}
+
+/** First by weight: duplicates are what people look for. */
+export const hash = defineJob({
+  type: 'hash',
+  priority: 6,
+  input,
+  retry,
+  run: async ({ path }, context): Promise<Hashed> => {
+    const sha256 = createHash('sha256')
+    let bytes = 0
+    for await (const chunk of contents(path, context)) {
+      sha256.update(chunk)
+      bytes += chunk.length
+    }
+    return { path, bytes, digest: sha256.digest('base64') }
+  },
+})
+
+/** Node compresses in a pool of four threads; the files are read there, too. */
+export const compress = defineJob({
+  type: 'compress',
+  priority: 3,
+  concurrency: 4,
+  input,
+  retry,
+  run: async ({ path }, context): Promise<Compressed> => {
+    const size = { bytes: 0, compressedBytes: 0 }
+    await pipeline(
+      contents(path, context),
+      counting((bytes) => (size.bytes += bytes)),
+      createGzip(),
+      counting((bytes) => (size.compressedBytes += bytes)),
+      drain,
+      { signal: context.signal },
+    )
+    return { path, ...size }
+  },
+})
+
+export const lines = defineJob({
+  type: 'lines',
+  priority: 1,
+  concurrency: 2,
+  input,
+  retry,
+  run: async ({ path }, context): Promise<Lined> => {
+    let [bytes, count, longest, current] = [0, 0, 0, 0]
+    for await (const chunk of contents(path, context)) {
+      // Text has no zero bytes.
+      if (chunk.includes(0)) return { path, bytes: 0, isText: false, lines: 0, longestBytes: 0 }
+      bytes += chunk.length
+      let from = 0
+      for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, from)) {
+        count++
+        longest = Math.max(longest, current + end - from)
+        current = 0
+        from = end + 1
+      }
+      current += chunk.length - from
+    }
+    return { path, bytes, isText: true, lines: count + (current > 0 ? 1 : 0), longestBytes: Math.max(longest, current) }
+  },
+})
+
+export const jobs: readonly JobDefinition<FileInput>[] = [hash, compress, lines]
+
+const chunkBytes = { min: 4 * 1024, max: 256 * 1024 }
+const checkinEveryBytes = 4 * 1024 * 1024
+
+async function* contents(path: string, { signal, checkin }: RunContext): AsyncGenerator<Buffer, void, undefined> {
+  const { size } = await stat(path)
+  const highWaterMark = Math.min(chunkBytes.max, Math.max(chunkBytes.min, size + 1))
+  let read = 0
+  let checkinAt = checkinEveryBytes
+  for await (const chunk of createReadStream(path, { signal, highWaterMark }) as AsyncIterable<Buffer>) {
+    yield chunk
+    read += chunk.length
+    if (read < checkinAt) continue
+    checkin({ path, read: Math.min(1, read / size) } satisfies Progress)
+    checkinAt = read + checkinEveryBytes
+  }
+}
+
+function counting(count: (bytes: number) => void) {
+  return async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+    for await (const chunk of chunks) {
+      count(chunk.length)
+      yield chunk
+    }
+  }
+}
+
+async function drain(chunks: AsyncIterable<Buffer>): Promise<void> {
+  for await (const _ of chunks);
+}

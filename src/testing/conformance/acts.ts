@@ -1,0 +1,94 @@
+/** What cases do over and over, in a word each. */
+import assert from 'node:assert/strict'
+import type { JobRecord } from '../../job/job.ts'
+import type { JobState } from '../../job/lifecycle.ts'
+import type { Settlement } from '../../job/settlement.ts'
+import type { ClaimAnswer, ClaimedJob, InsertAnswer, NewJob, Store, TypeLimits } from '../../store.ts'
+
+export const leaseMs = 30_000
+export const noLimits: TypeLimits = { concurrency: null, perKey: null, rate: null }
+export const boom = { name: 'Error', message: 'boom' }
+
+const plainJob: Omit<NewJob, 'id'> = {
+  type: 'mail',
+  input: { n: 1 },
+  priority: 0,
+  maxAttempts: 3,
+  tags: [],
+  concurrencyKey: null,
+  runAt: null,
+  delayMs: 0,
+  key: null,
+  onConflict: 'keep',
+}
+
+export const newJob = (id: string, fields: Partial<NewJob> = {}): NewJob => ({ ...plainJob, id, ...fields })
+
+/** Inserts jobs in one request without a bound. */
+export async function put(store: Store, ...jobs: readonly NewJob[]): Promise<InsertAnswer[]> {
+  const [answers] = await store.insert([{ jobs, capacity: null }])
+  return answers ?? []
+}
+
+export interface Taking {
+  readonly type?: string
+  readonly max?: number
+  readonly limits?: Partial<TypeLimits>
+  readonly worker?: string
+  readonly token?: string
+  readonly leaseMs?: number
+}
+
+export const ask = (store: Store, taking: Taking = {}): Promise<ClaimAnswer> => {
+  const { type = 'mail', max = 100, limits = {}, worker = 'w1', token = 'token' } = taking
+  const demand = [{ type, max, limits: { ...noLimits, ...limits } }]
+  return store.claim({ worker, token, leaseMs: taking.leaseMs ?? leaseMs, demand })
+}
+
+export const take = async (store: Store, taking: Taking = {}): Promise<readonly ClaimedJob[]> =>
+  (await ask(store, taking)).jobs
+
+/** Takes the one job that is there to be taken. */
+export async function takeOne(store: Store, taking: Taking = {}): Promise<ClaimedJob> {
+  const [job, ...others] = await take(store, taking)
+  assert.ok(job !== undefined && others.length === 0, 'exactly one job was to be claimed')
+  return job
+}
+
+/** Inserts one job and takes it. */
+export async function putAndTake(store: Store, id: string, fields: Partial<NewJob> = {}): Promise<ClaimedJob> {
+  await put(store, newJob(id, fields))
+  return takeOne(store, fields.type === undefined ? {} : { type: fields.type })
+}
+
+/** Inserts one job and brings it to an end. */
+export async function putAndEnd(
+  store: Store,
+  id: string,
+  end: 'done' | 'dead' | 'cancelled',
+  fields?: Partial<NewJob>,
+) {
+  const job = await putAndTake(store, id, fields)
+  if (end === 'cancelled') await store.cancel([{ selection: { ids: [id] }, reason: null, graceMs: 0 }])
+  const event =
+    end === 'dead' ? ({ event: 'FAIL', fatal: true, error: boom } as const) : ({ event: 'COMPLETE' } as const)
+  await store.settle([{ ...lease(job), to: end, ...event }])
+  return job
+}
+
+export const lease = ({ id, attempt, token }: ClaimedJob): Pick<Settlement, 'id' | 'attempt' | 'token'> => {
+  return { id, attempt, token }
+}
+
+export const idsOf = (jobs: readonly { readonly id: string }[]): string[] => jobs.map((job) => job.id)
+
+export async function recordOf(store: Store, id: string): Promise<JobRecord> {
+  const [record] = await store.get([id])
+  assert.ok(record !== null && record !== undefined, `job ${id} is there`)
+  return record
+}
+
+export const stateOf = async (store: Store, id: string): Promise<JobState> => (await recordOf(store, id)).state
+
+export const cancel = async (store: Store, ids: readonly string[], reason: string | null = null) =>
+  (await store.cancel([{ selection: { ids }, reason, graceMs: 5_000 }]))[0]

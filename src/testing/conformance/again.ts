@@ -1,0 +1,68 @@
+/** Retry and discard of ended jobs. */
+import assert from 'node:assert/strict'
+import { boom, cancel, idsOf, lease, newJob, put, putAndEnd, putAndTake, recordOf, take, takeOne } from './acts.ts'
+import type { Cases } from './subject.ts'
+
+export const againCases: Cases = {
+  'a retry opens a new generation and keeps the past': async ({ store }) => {
+    const job = await putAndTake(store, 'a', { maxAttempts: 1 })
+    await store.extend({ worker: 'w1', leaseMs: 1_000, beats: [{ ...lease(job), steps: { charge: 1 } }] })
+    await store.settle([{ ...lease(job), event: 'FAIL', to: 'dead', error: boom }])
+    const answer = await store.retry({ ids: ['a'] })
+    assert.deepEqual([answer.retried, answer.moves[0]?.event, answer.moves[0]?.to], [['a'], 'RETRY', 'queued'])
+    const record = await recordOf(store, 'a')
+    assert.deepEqual([record.state, record.attempt, record.generation], ['queued', 0, 2])
+    assert.deepEqual([record.error, record.finishedAt, record.errors.length], [null, null, 1])
+    assert.equal(record.history.length, 4)
+    const again = await takeOne(store, { token: 't2' })
+    assert.deepEqual([again.attempt, again.generation, again.steps], [1, 2, null])
+  },
+  'a cancelled job can be retried too, and forgets why it was cancelled': async ({ store }) => {
+    await put(store, newJob('a'))
+    await cancel(store, ['a'], 'enough')
+    assert.deepEqual((await store.retry({ ids: ['a'] })).retried, ['a'])
+    assert.equal((await recordOf(store, 'a')).cancelReason, null)
+    const job = await takeOne(store)
+    const [beat] = await store.extend({ worker: 'w1', leaseMs: 1_000, beats: [lease(job)] })
+    assert.deepEqual(beat, { outcome: 'held' })
+  },
+  'only dead and cancelled jobs are retried': async ({ store }) => {
+    await putAndEnd(store, 'done', 'done')
+    await put(store, newJob('queued'))
+    const { retried, refused, notFound, moves } = await store.retry({ ids: ['done', 'queued', 'nobody'] })
+    assert.deepEqual([retried, refused, notFound, moves], [[], ['done', 'queued'], ['nobody'], []])
+  },
+  'a retry takes its unique key back, unless another job holds it now': async ({ store }) => {
+    await putAndEnd(store, 'a', 'dead', { key: 'k' })
+    await put(store, newJob('b', { key: 'k' }))
+    assert.deepEqual((await store.retry({ ids: ['a'] })).refused, ['a'])
+    await cancel(store, ['b'])
+    assert.deepEqual((await store.retry({ ids: ['a'] })).retried, ['a'])
+    assert.equal((await put(store, newJob('c', { key: 'k' })))[0]?.id, 'a')
+  },
+  'all dead jobs of a type go through again, oldest first': async ({ store }) => {
+    for (const id of ['a', 'b', 'c']) await putAndEnd(store, id, 'dead')
+    await putAndEnd(store, 'd', 'dead', { type: 'sms' })
+    await putAndEnd(store, 'e', 'done')
+    const { retried, refused } = await store.retry({ filter: { type: 'mail' } })
+    assert.deepEqual([retried, refused], [['a', 'b', 'c'], []])
+    assert.deepEqual(idsOf(await take(store)), ['a', 'b', 'c'])
+  },
+  'a discarded job is gone, its id free': async ({ store }) => {
+    await putAndEnd(store, 'a', 'done')
+    await put(store, newJob('b'))
+    const { discarded, refused, notFound } = await store.discard({ ids: ['a', 'b', 'nobody'] })
+    assert.deepEqual([discarded, refused, notFound], [['a'], ['b'], ['nobody']])
+    assert.deepEqual(await store.get(['a']), [null])
+    assert.equal((await store.counts()).done, 0)
+    assert.equal((await put(store, newJob('a', { type: 'sms' })))[0]?.outcome, 'inserted')
+  },
+  'a filter discards what has ended': async ({ store }) => {
+    await putAndEnd(store, 'a', 'done')
+    await putAndEnd(store, 'b', 'dead')
+    await put(store, newJob('c'))
+    assert.deepEqual((await store.discard({ filter: { state: ['done', 'queued'] } })).discarded, ['a'])
+    assert.deepEqual((await store.discard({ filter: {} })).discarded, ['b'])
+    assert.deepEqual(idsOf(await store.list({})), ['c'])
+  },
+}

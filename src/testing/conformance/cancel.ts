@@ -1,0 +1,64 @@
+/** Cancels. */
+import assert from 'node:assert/strict'
+import { cancel, idsOf, lease, newJob, put, putAndEnd, putAndTake, recordOf, stateOf, take } from './acts.ts'
+import type { Cases } from './subject.ts'
+
+export const cancelCases: Cases = {
+  'what no worker holds is cancelled at once, wherever it waits': async ({ store }) => {
+    const retrying = await putAndTake(store, 'retrying')
+    const waiting = await putAndTake(store, 'waiting')
+    await store.settle([
+      { ...lease(retrying), event: 'FAIL', to: 'retrying', delayMs: 1_000 },
+      { ...lease(waiting), event: 'PARK', to: 'waiting' },
+    ])
+    await put(store, newJob('queued'), newJob('scheduled', { delayMs: 1_000 }))
+    const ids = ['retrying', 'waiting', 'queued', 'scheduled']
+    const answer = await cancel(store, ids, 'enough')
+    assert.deepEqual(answer?.cancelled, ids)
+    assert.deepEqual(
+      answer.moves.map(({ id, event, from, to, reason }) => [id, event, from, to, reason]),
+      ids.map((id) => [id, 'CANCEL', id, 'cancelled', 'enough']),
+    )
+    const record = await recordOf(store, 'queued')
+    assert.deepEqual([record.cancelReason, record.finishedAt], ['enough', answer.moves[2]?.at])
+    assert.deepEqual(await take(store), [])
+    assert.equal((await store.promote(10)).nextAt, null)
+  },
+  'what a worker holds is marked, and a second mark changes nothing': async ({ store }) => {
+    await putAndTake(store, 'a')
+    const first = await cancel(store, ['a'], 'first')
+    assert.deepEqual([first?.cancelling, first?.moves.length], [['a'], 1])
+    const second = await cancel(store, ['a'], 'second')
+    assert.deepEqual([second?.cancelling, second?.moves.length], [['a'], 0])
+    const record = await recordOf(store, 'a')
+    assert.deepEqual([record.state, record.cancelReason, record.finishedAt], ['cancelling', 'first', null])
+  },
+  'a cancel before a claim wins: the job never starts': async ({ store }) => {
+    await put(store, newJob('a'), newJob('b'))
+    const [, jobs] = await Promise.all([cancel(store, ['a']), take(store)])
+    assert.deepEqual(idsOf(jobs), ['b'])
+  },
+  'each id is told of: cancelled, cancelling, finished or not found': async ({ store }) => {
+    await putAndEnd(store, 'done', 'done')
+    await putAndTake(store, 'running')
+    await put(store, newJob('queued'))
+    const answer = await cancel(store, ['nobody', 'done', 'running', 'queued', 'queued'])
+    const { cancelled, cancelling, finished, notFound } = answer ?? {}
+    assert.deepEqual([cancelled, cancelling, finished, notFound], [['queued'], ['running'], ['done'], ['nobody']])
+    assert.equal(await stateOf(store, 'done'), 'done')
+  },
+  'many are cancelled by priority, then older first': async ({ store }) => {
+    await put(store, ...[0, 9, 5, 9].map((priority, i) => newJob(`${priority}.${i}`, { priority })))
+    const answer = await cancel(store, ['0.0', '9.3', '5.2', '9.1'])
+    assert.deepEqual(answer?.cancelled, ['9.1', '9.3', '5.2', '0.0'])
+    assert.deepEqual(idsOf(answer.moves), answer.cancelled)
+  },
+  'a filter cancels what it matches and leaves what has ended': async ({ store }) => {
+    await putAndEnd(store, 'done', 'done', { tags: ['red'] })
+    await put(store, newJob('a', { tags: ['red', 'blue'] }), newJob('b'), newJob('c', { tags: ['red'], type: 'sms' }))
+    const filter = { tag: 'red', type: ['mail', 'fax'] }
+    const [answer] = await store.cancel([{ selection: { filter }, reason: null, graceMs: 0 }])
+    assert.deepEqual([answer?.cancelled, answer?.finished], [['a'], []])
+    assert.deepEqual(idsOf(await take(store)), ['b'])
+  },
+}

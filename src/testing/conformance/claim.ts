@@ -1,0 +1,125 @@
+/** How jobs go out: order, pause, and caps. */
+import assert from 'node:assert/strict'
+import { ask, cancel, idsOf, lease, newJob, noLimits, put, putAndTake, recordOf, take, takeOne } from './acts.ts'
+import type { Cases } from './subject.ts'
+
+export const claimCases: Cases = {
+  'a claim counts the attempt and sets worker, token and lease': async ({ store }) => {
+    await put(store, newJob('a', { priority: 3, input: { n: [1] } }))
+    const job = await takeOne(store, { token: 't1', worker: 'w7' })
+    const { id, type, input, priority, attempt, maxAttempts, generation, token, steps } = job
+    assert.deepEqual(
+      { id, type, input, priority, attempt, maxAttempts, generation, token, steps },
+      {
+        id: 'a',
+        type: 'mail',
+        input: { n: [1] },
+        priority: 3,
+        attempt: 1,
+        maxAttempts: 3,
+        generation: 1,
+        token: 't1',
+        steps: null,
+      },
+    )
+    const record = await recordOf(store, 'a')
+    assert.deepEqual([record.state, record.attempt, record.worker], ['running', 1, 'w7'])
+    assert.equal(record.startedAt, job.startedAt)
+    assert.equal(record.history.at(-1)?.seq, job.seq)
+    assert.deepEqual([job.record().id, job.record().state], ['a', 'running'])
+  },
+  'the input that is handed out is a copy': async ({ store }) => {
+    const job = await putAndTake(store, 'a', { input: { list: [1] } })
+    ;(job.input as { list: number[] }).list.push(2)
+    assert.deepEqual((await recordOf(store, 'a')).input, { list: [1] })
+  },
+  'higher priority goes first, equal ones first in first out': async ({ store }) => {
+    const priorities = [0, 5, 0, 9, 5, -1, 0]
+    await put(store, ...priorities.map((priority, i) => newJob(`${priority}.${i}`, { priority })))
+    assert.deepEqual(idsOf(await take(store)), ['9.3', '5.1', '5.4', '0.0', '0.2', '0.6', '-1.5'])
+  },
+  'a claim gives no more than is asked for, per type': async ({ store }) => {
+    await put(
+      store,
+      ...['a', 'b', 'c'].map((id) => newJob(id)),
+      newJob('d', { type: 'sms' }),
+      newJob('e', { type: 'fax' }),
+    )
+    const demand = ['sms', 'mail'].map((type) => ({ type, max: 2, limits: noLimits }))
+    const { jobs, dry } = await store.claim({ worker: 'w1', token: 't', leaseMs: 1_000, demand })
+    assert.deepEqual(idsOf(jobs).toSorted(), ['a', 'b', 'd'])
+    assert.deepEqual(dry, [{ type: 'sms', why: 'empty' }])
+  },
+  'a job is handed out once, whoever asks': async ({ store }) => {
+    await put(store, ...Array.from({ length: 20 }, (_, i) => newJob(`job ${i}`)))
+    const claims = await Promise.all(['t1', 't2', 't3', 't4', 't5'].map((token) => take(store, { token, max: 5 })))
+    const ids = claims.flatMap(idsOf)
+    assert.equal(new Set(ids).size, 20)
+    assert.equal(ids.length, 20)
+  },
+  'a released job gets its old place back, a retried one goes to the end': async ({ store }) => {
+    await put(store, newJob('a'), newJob('b'), newJob('c'), newJob('d'))
+    const [a, b, c] = await take(store, { max: 3 })
+    assert.ok(a && b && c)
+    await store.settle([{ ...lease(c), event: 'RELEASE', to: 'queued' }])
+    await store.settle([{ ...lease(a), event: 'FAIL', to: 'dead', fatal: true }])
+    await store.settle([{ ...lease(b), event: 'RELEASE', to: 'queued' }])
+    await store.retry({ ids: ['a'] })
+    assert.deepEqual(idsOf(await take(store)), ['b', 'c', 'd', 'a'])
+  },
+  'a paused queue gives nothing, and says so': async ({ store }) => {
+    await put(store, newJob('a'))
+    assert.equal((await store.queue('mail', { paused: true })).paused, true)
+    const { jobs, dry } = await ask(store)
+    assert.deepEqual([idsOf(jobs), dry], [[], [{ type: 'mail', why: 'paused' }]])
+    assert.equal((await store.queue('mail')).paused, true)
+    await store.queue('mail', { paused: false })
+    assert.deepEqual(idsOf(await take(store)), ['a'])
+  },
+  'no more of a type run at once than its concurrency': async ({ store }) => {
+    await put(store, newJob('a'), newJob('b'), newJob('c'))
+    const limits = { concurrency: 2 }
+    const first = await ask(store, { limits })
+    assert.deepEqual([idsOf(first.jobs), first.dry], [['a', 'b'], [{ type: 'mail', why: 'capped' }]])
+    assert.deepEqual((await ask(store, { limits, worker: 'w2' })).dry, [{ type: 'mail', why: 'capped' }])
+    const [a] = first.jobs
+    assert.ok(a)
+    await store.settle([{ ...lease(a), event: 'COMPLETE', to: 'done' }])
+    assert.deepEqual(idsOf(await take(store, { limits })), ['c'])
+  },
+  'a job being cancelled still counts against the caps': async ({ store }) => {
+    await put(store, newJob('a', { concurrencyKey: 'x' }), newJob('b', { concurrencyKey: 'x' }))
+    await take(store, { max: 1 })
+    await cancel(store, ['a'])
+    assert.deepEqual(await take(store, { limits: { concurrency: 1 } }), [])
+    assert.deepEqual(await take(store, { limits: { perKey: 1 } }), [])
+  },
+  'one key cannot take every slot, and those without a key are not capped': async ({ store }) => {
+    const keys = ['x', 'x', 'x', 'y', null, null]
+    await put(store, ...keys.map((concurrencyKey, i) => newJob(`${concurrencyKey}.${i}`, { concurrencyKey })))
+    const limits = { perKey: 1 }
+    const { jobs, dry } = await ask(store, { limits })
+    assert.deepEqual([idsOf(jobs), dry], [['x.0', 'y.3', 'null.4', 'null.5'], [{ type: 'mail', why: 'capped' }]])
+    const [x] = jobs
+    assert.ok(x)
+    await store.settle([{ ...lease(x), event: 'FAIL', to: 'retrying', delayMs: 60_000 }])
+    assert.deepEqual(idsOf(await take(store, { limits })), ['x.1'])
+    assert.deepEqual(idsOf(await take(store, { limits: { perKey: 2 } })), ['x.2'])
+  },
+  'no more claims than the rate allows, in any window': async ({ store, advance }) => {
+    await put(store, ...Array.from({ length: 6 }, (_, i) => newJob(`job ${i}`)))
+    const limits = { rate: { limit: 2, perMs: 60_000 } }
+    assert.equal((await take(store, { limits, max: 1 })).length, 1)
+    await advance(30_000)
+    const second = await ask(store, { limits })
+    const [dry] = second.dry
+    assert.deepEqual([second.jobs.length, dry?.why], [1, 'limited'])
+    const left = (dry?.until ?? 0) - store.now()
+    assert.ok(left > 0 && left <= 30_000, `free in ${left} ms`)
+    await advance(30_000)
+    assert.equal((await take(store, { limits })).length, 1)
+  },
+  'an unknown type is empty': async ({ store }) => {
+    assert.deepEqual((await ask(store, { type: 'never seen' })).dry, [{ type: 'never seen', why: 'empty' }])
+  },
+}

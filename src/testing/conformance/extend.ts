@@ -1,0 +1,106 @@
+/** Heartbeats, and workers as they are seen. */
+import assert from 'node:assert/strict'
+import { cancel, idsOf, lease, newJob, put, putAndTake, recordOf, takeOne } from './acts.ts'
+import type { Cases } from './subject.ts'
+
+const info = (id: string) => ({
+  id,
+  name: 'eu-1',
+  host: 'localhost',
+  pid: 1,
+  version: '1',
+  slots: 10,
+  types: ['mail'],
+  startedAt: 5,
+})
+
+export const extendCases: Cases = {
+  'a heartbeat makes the lease longer': async ({ store, advance }) => {
+    const job = await putAndTake(store, 'a')
+    await advance(20_000)
+    const [beat] = await store.extend({ worker: 'w1', leaseMs: 30_000, beats: [lease(job)] })
+    assert.deepEqual(beat, { outcome: 'held' })
+    await advance(20_000)
+    assert.deepEqual((await store.rescue(10)).moves, [])
+    await advance(10_000)
+    assert.deepEqual(idsOf((await store.rescue(10)).moves), ['a'])
+  },
+  'a heartbeat with a stale token is lost and writes nothing': async ({ store }) => {
+    const job = await putAndTake(store, 'a')
+    const before = await recordOf(store, 'a')
+    const signs = { checkin: { at: 1, value: 1 }, logs: [{ at: 1, attempt: 1, message: 'x' }], steps: { s: 1 } }
+    const beats = [
+      { ...lease(job), ...signs, token: 'stolen' },
+      { ...lease(job), ...signs, attempt: 9 },
+    ]
+    const answers = await store.extend({
+      worker: 'w1',
+      leaseMs: 1_000,
+      beats: [...beats, { ...lease(job), id: 'nobody' }],
+    })
+    assert.deepEqual(answers, [{ outcome: 'lost' }, { outcome: 'lost' }, { outcome: 'lost' }])
+    assert.deepEqual(await recordOf(store, 'a'), before)
+  },
+  'a heartbeat tells of a cancel, with its reason and grace, and still holds the lease': async ({ store, advance }) => {
+    const job = await putAndTake(store, 'a')
+    await cancel(store, ['a'], 'enough')
+    await advance(20_000)
+    const [beat] = await store.extend({ worker: 'w1', leaseMs: 30_000, beats: [lease(job)] })
+    assert.deepEqual(beat, { outcome: 'cancelling', reason: 'enough', graceMs: 5_000 })
+    await advance(20_000)
+    assert.deepEqual((await store.rescue(10)).moves, [])
+  },
+  'check-ins and logs of a heartbeat are kept': async ({ store }) => {
+    const job = await putAndTake(store, 'a')
+    const line = { at: 1, attempt: 1, message: 'half way', fields: { n: 1 } }
+    const beat = { ...lease(job), checkin: { at: 2, value: { half: true } }, logs: [line] }
+    await store.extend({ worker: 'w1', leaseMs: 1_000, beats: [beat, { ...lease(job), logs: [line] }] })
+    const { checkin, logs } = await recordOf(store, 'a')
+    assert.deepEqual([checkin, logs], [{ at: 2, value: { half: true } }, [line, line]])
+  },
+  'finished steps come back with the next attempt': async ({ store }) => {
+    const job = await putAndTake(store, 'a')
+    const steps = [{ charge: { id: 7 }, mail: 1 }, JSON.parse('{ "__proto__": { "polluted": true }, "charge": 8 }')]
+    await store.extend({
+      worker: 'w1',
+      leaseMs: 1_000,
+      beats: steps.map((each) => Object.assign(lease(job), { steps: each })),
+    })
+    await store.settle([{ ...lease(job), event: 'RELEASE', to: 'queued' }])
+    const again = await takeOne(store, { token: 't2' })
+    assert.deepEqual(
+      Object.entries(again.steps ?? {}).toSorted(([a], [b]) => a.localeCompare(b)),
+      [
+        ['__proto__', { polluted: true }],
+        ['charge', 8],
+        ['mail', 1],
+      ],
+    )
+  },
+  'the workers are known with what they run, by their leases': async ({ store, advance }) => {
+    await store.worker('w1', info('w1'))
+    const [before] = await store.workers()
+    const job = await putAndTake(store, 'a')
+    await advance(1_000)
+    const checkin = { at: 1, value: 'busy' }
+    await store.extend({ worker: 'w1', leaseMs: 30_000, beats: [{ ...lease(job), checkin }] })
+    const [record] = await store.workers()
+    assert.ok(before && record)
+    const { seenAt, running, ...rest } = record
+    assert.deepEqual(rest, info('w1'))
+    assert.ok(seenAt >= before.seenAt + 1_000)
+    assert.deepEqual(running, [{ id: 'a', type: 'mail', attempt: 1, since: job.startedAt, checkin }])
+    await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+    assert.deepEqual((await store.workers())[0]?.running, [])
+    await store.worker('w1', null)
+    assert.deepEqual(await store.workers(), [])
+  },
+  'a worker without a job is seen by its heartbeat': async ({ store, advance }) => {
+    await store.worker('w1', info('w1'))
+    await put(store, newJob('a'))
+    const [before] = await store.workers()
+    await advance(5_000)
+    assert.deepEqual(await store.extend({ worker: 'w1', leaseMs: 1_000, beats: [] }), [])
+    assert.ok(((await store.workers())[0]?.seenAt ?? 0) >= (before?.seenAt ?? 0) + 5_000)
+  },
+}

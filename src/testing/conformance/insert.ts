@@ -1,0 +1,94 @@
+/** How jobs come in. */
+import assert from 'node:assert/strict'
+import { newJob, idsOf, put, putAndEnd, recordOf, stateOf, take } from './acts.ts'
+import type { Cases } from './subject.ts'
+
+export const insertCases: Cases = {
+  'a new job is queued, with all that was given': async ({ store }) => {
+    const given = newJob('a', { input: { to: ['x', { y: null }] }, priority: 7, tags: ['red'], concurrencyKey: 'acme' })
+    const [answer] = await put(store, given)
+    assert.deepEqual([answer?.outcome, answer?.id, answer?.state, answer?.dueAt], ['inserted', 'a', 'queued', null])
+    const record = await recordOf(store, 'a')
+    const { id, type, input, priority, maxAttempts, tags, concurrencyKey, key } = given
+    const { onConflict: _, runAt: _runAt, delayMs: _delayMs, ...same } = given
+    assert.deepEqual({ id, type, input, priority, maxAttempts, tags, concurrencyKey, key }, same)
+    for (const [name, value] of Object.entries(same)) assert.deepEqual(record[name as keyof typeof record], value)
+    assert.deepEqual([record.state, record.attempt, record.generation, record.errors], ['queued', 0, 1, []])
+    assert.equal(record.enqueuedAt, answer?.at)
+    assert.deepEqual(record.history, [
+      { seq: answer?.seq, at: answer?.at, event: 'ENQUEUE', from: null, to: 'queued', attempt: 0 },
+    ])
+  },
+  'a job with a delay is scheduled for that time': async ({ store }) => {
+    const before = store.now()
+    const [answer] = await put(store, newJob('a', { delayMs: 60_000 }))
+    assert.equal(answer?.state, 'scheduled')
+    assert.ok((answer?.dueAt ?? 0) >= before + 60_000)
+    assert.deepEqual(await take(store), [])
+  },
+  'a time that has passed means now': async ({ store }) => {
+    const [answer] = await put(store, newJob('a', { runAt: 1 }))
+    assert.deepEqual([answer?.state, answer?.dueAt], ['queued', null])
+  },
+  'a time to come is kept exactly': async ({ store }) => {
+    const runAt = Math.floor(store.now()) + 60_000
+    const [answer] = await put(store, newJob('a', { runAt }))
+    assert.deepEqual([answer?.state, answer?.dueAt], ['scheduled', runAt])
+  },
+  'the same id twice is one job, even after its end': async ({ store }) => {
+    await put(store, newJob('a', { input: 1 }))
+    const [again] = await put(store, newJob('a', { input: 2 }))
+    assert.deepEqual([again?.outcome, again?.id, again?.state, again?.seq], ['duplicate', 'a', 'queued', 0])
+    assert.equal((await recordOf(store, 'a')).input, 1)
+    await putAndEnd(store, 'b', 'done', { type: 'sms' })
+    const [late] = await put(store, newJob('b', { type: 'sms' }))
+    assert.deepEqual([late?.outcome, late?.state], ['duplicate', 'done'])
+  },
+  'an id of another type refuses the whole request and names it': async ({ store }) => {
+    await put(store, newJob('a', { type: 'sms' }))
+    const answers = await put(store, newJob('b'), newJob('a'), newJob('c'))
+    assert.deepEqual(
+      answers.map(({ outcome, id }) => [outcome, id]),
+      [
+        ['id-taken', 'a'],
+        ['id-taken', 'a'],
+        ['id-taken', 'a'],
+      ],
+    )
+    assert.deepEqual(idsOf(await store.list({})), ['a'])
+  },
+  'a request beyond the capacity stores nothing': async ({ store }) => {
+    const jobs = (...ids: string[]) => ids.map((id) => newJob(id))
+    const [first, second, third] = await store.insert([
+      { jobs: jobs('a', 'b'), capacity: 3 },
+      { jobs: jobs('c', 'd'), capacity: 3 },
+      { jobs: jobs('e'), capacity: 3 },
+    ])
+    const outcomes = [first, second, third].map((answers) => answers?.map(({ outcome }) => outcome))
+    assert.deepEqual(outcomes, [['inserted', 'inserted'], ['full', 'full'], ['inserted']])
+    assert.deepEqual(idsOf(await store.list({})), ['a', 'b', 'e'])
+  },
+  'a full store still knows a duplicate': async ({ store }) => {
+    await put(store, newJob('a'))
+    const [answers] = await store.insert([{ jobs: [newJob('a')], capacity: 1 }])
+    assert.equal(answers?.[0]?.outcome, 'duplicate')
+  },
+  'running and ended jobs take none of the capacity, scheduled ones do': async ({ store }) => {
+    await put(store, newJob('a'))
+    await take(store)
+    await put(store, newJob('b', { delayMs: 60_000 }))
+    const [full] = await store.insert([{ jobs: [newJob('c')], capacity: 1 }])
+    assert.equal(full?.[0]?.outcome, 'full')
+    const [inserted] = await store.insert([{ jobs: [newJob('c')], capacity: 2 }])
+    assert.equal(inserted?.[0]?.outcome, 'inserted')
+    assert.equal(await stateOf(store, 'c'), 'queued')
+  },
+  'of inserts at the same moment exactly as many succeed as there is room for': async ({ store }) => {
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => store.insert([{ jobs: [newJob(`job ${i}`)], capacity: 7 }])),
+    )
+    const outcomes = answers.flat(2).map(({ outcome }) => outcome)
+    assert.equal(outcomes.filter((outcome) => outcome === 'inserted').length, 7)
+    assert.equal((await store.counts()).queued, 7)
+  },
+}

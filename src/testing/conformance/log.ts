@@ -1,0 +1,65 @@
+/** The transition log. */
+import assert from 'node:assert/strict'
+import { cancel, lease, newJob, put, putAndTake, recordOf } from './acts.ts'
+import { obeysTheChart } from './side-by-side.ts'
+import type { Cases } from './subject.ts'
+
+export const logCases: Cases = {
+  'every move is in the log once, in order, as the history has it': async ({ store, advance }) => {
+    const job = await putAndTake(store, 'a')
+    await advance(1_000)
+    await store.settle([{ ...lease(job), event: 'FAIL', to: 'retrying', delayMs: 1_000 }])
+    await advance(1_000)
+    await store.promote(10)
+    await cancel(store, ['a'], 'enough')
+    await store.retry({ ids: ['a'] })
+    const { transitions, lost } = await store.transitions(0, 100)
+    assert.equal(lost, false)
+    assert.deepEqual(
+      transitions.map(({ event }) => event),
+      ['ENQUEUE', 'CLAIM', 'FAIL', 'DUE', 'CANCEL', 'RETRY'],
+    )
+    obeysTheChart(transitions)
+    const { history } = await recordOf(store, 'a')
+    assert.deepEqual(
+      transitions,
+      history.map((entry) => Object.assign({ id: 'a', type: 'mail' }, entry)),
+    )
+    assert.deepEqual(
+      transitions.map(({ worker, reason, attempt }) => [worker, reason, attempt]),
+      [
+        [undefined, undefined, 0],
+        ['w1', undefined, 1],
+        ['w1', undefined, 1],
+        [undefined, undefined, 1],
+        [undefined, 'enough', 1],
+        [undefined, undefined, 0],
+      ],
+    )
+  },
+  'the log is read in pages, and on from where a reader stopped': async ({ store }) => {
+    await put(store, ...Array.from({ length: 5 }, (_, i) => newJob(`job ${i}`)))
+    const first = await store.transitions(0, 3)
+    assert.deepEqual([first.transitions.length, first.next], [3, first.transitions.at(-1)?.seq])
+    const second = await store.transitions(first.next, 100)
+    assert.equal(second.transitions.length, 2)
+    const third = await store.transitions(second.next, 100)
+    assert.deepEqual([third.transitions, third.next, third.lost], [[], second.next, false])
+    await put(store, newJob('late'))
+    const [late] = (await store.transitions(third.next, 100)).transitions
+    assert.equal(late?.id, 'late')
+  },
+  'a discarded job stays in the log': async ({ store }) => {
+    await put(store, newJob('a'))
+    await cancel(store, ['a'])
+    await store.discard({ filter: {} })
+    const { transitions } = await store.transitions(0, 100)
+    assert.deepEqual(
+      transitions.map(({ id, to }) => [id, to]),
+      [
+        ['a', 'queued'],
+        ['a', 'cancelled'],
+      ],
+    )
+  },
+}

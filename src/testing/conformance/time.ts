@@ -1,0 +1,141 @@
+/** What time does: due jobs, leases that run out, and how long ended jobs are kept. */
+import assert from 'node:assert/strict'
+import { boom, cancel, idsOf, lease, newJob, put, putAndEnd, putAndTake, recordOf, take, takeOne } from './acts.ts'
+import type { Cases, Subject } from './subject.ts'
+
+const forever = { ageMs: 1e12, count: 1e9 }
+const keepAll = { done: forever, dead: forever, cancelled: forever }
+
+export const timeCases: Cases = {
+  'what is due moves on, the earliest first, and not a moment before': async ({ store, advance }) => {
+    await put(
+      store,
+      newJob('late', { delayMs: 20_000 }),
+      newJob('early', { delayMs: 10_000 }),
+      newJob('next', { delayMs: 20_000 }),
+    )
+    const early = await recordOf(store, 'early')
+    assert.deepEqual(await store.promote(10), { moves: [], nextAt: early.dueAt, more: false })
+    await advance(20_000)
+    const { moves, nextAt, more } = await store.promote(10)
+    assert.deepEqual([nextAt, more], [null, false])
+    assert.deepEqual(
+      moves.map(({ id, event, from, to }) => [id, event, from, to]),
+      ['early', 'late', 'next'].map((id) => [id, 'DUE', 'scheduled', 'queued']),
+    )
+    assert.equal((await recordOf(store, 'early')).dueAt, null)
+    assert.deepEqual(idsOf(await take(store)), ['early', 'late', 'next'])
+  },
+  'what became due goes to the end of its queue': async ({ store, advance }) => {
+    await put(store, newJob('a', { delayMs: 1_000 }))
+    await advance(1_000)
+    await put(store, newJob('b'))
+    await store.promote(10)
+    assert.deepEqual(idsOf(await take(store)), ['b', 'a'])
+  },
+  'promote and rescue work in bites': async ({ store, advance }) => {
+    const ids = ['a', 'b', 'c']
+    await put(store, ...ids.map((id) => newJob(id, { delayMs: 1_000 })))
+    await advance(1_000)
+    const first = await store.promote(2)
+    assert.deepEqual([idsOf(first.moves), first.more], [['a', 'b'], true])
+    const second = await store.promote(2)
+    assert.deepEqual([idsOf(second.moves), second.more], [['c'], false])
+    await take(store)
+    await advance(60_000)
+    assert.deepEqual([(await store.rescue(2)).moves.length, (await store.rescue(2)).moves.length], [2, 1])
+  },
+  'a job whose lease has run out is queued again at its old place, the attempt spent': async ({ store, advance }) => {
+    const job = await putAndTake(store, 'a', { maxAttempts: 2 })
+    await put(store, newJob('b'))
+    const { nextAt } = await store.rescue(10)
+    assert.ok(nextAt !== null && nextAt > job.startedAt)
+    await advance(30_000)
+    const { moves } = await store.rescue(10)
+    assert.deepEqual(
+      moves.map(({ id, event, to, attempt, worker, error }) => [id, event, to, attempt, worker, error?.code]),
+      [['a', 'EXPIRE', 'queued', 1, 'w1', 'LEASE_LOST']],
+    )
+    const { errors } = await recordOf(store, 'a')
+    assert.deepEqual([errors.length, errors[0]?.attempt, errors[0]?.error.code], [1, 1, 'LEASE_LOST'])
+    const again = await take(store, { token: 't2', max: 1 })
+    assert.deepEqual([again[0]?.id, again[0]?.attempt], ['a', 2])
+  },
+  'a poison job dies at exactly its last attempt': async ({ store, advance }) => {
+    await put(store, newJob('a', { maxAttempts: 3 }))
+    for (const attempt of [1, 2, 3]) {
+      assert.equal((await takeOne(store, { token: `t${attempt}` })).attempt, attempt)
+      await advance(30_000)
+      const { moves } = await store.rescue(10)
+      assert.equal(moves[0]?.to, attempt < 3 ? 'queued' : 'dead')
+    }
+    const { state, error, errors, finishedAt } = await recordOf(store, 'a')
+    assert.deepEqual([state, error?.code, errors.length], ['dead', 'LEASE_LOST', 3])
+    assert.ok(finishedAt !== null)
+  },
+  'a job being cancelled whose lease runs out is cancelled': async ({ store, advance }) => {
+    await putAndTake(store, 'a')
+    await cancel(store, ['a'])
+    await advance(30_000)
+    assert.equal((await store.rescue(10)).moves[0]?.to, 'cancelled')
+  },
+  'until it is taken back, an expired lease still holds': async ({ store, advance }) => {
+    const job = await putAndTake(store, 'a')
+    await advance(60_000)
+    const [answer] = await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+    assert.equal(answer?.outcome, 'settled')
+    assert.deepEqual((await store.rescue(10)).moves, [])
+  },
+  'a lease that runs out frees the caps': async ({ store, advance }) => {
+    await put(store, newJob('a', { concurrencyKey: 'x' }))
+    const limits = { concurrency: 1, perKey: 1 }
+    await take(store, { limits })
+    await advance(30_000)
+    await store.rescue(10)
+    assert.deepEqual(idsOf(await take(store, { limits, token: 't2' })), ['a'])
+  },
+  'ended jobs beyond their count go, the oldest first': async ({ store }) => {
+    await fill(store)
+    const policy = { ...keepAll, done: { ...forever, count: 1 }, dead: { ...forever, count: 2 } }
+    assert.deepEqual(await store.prune(policy, 1), { pruned: 1, more: true })
+    assert.deepEqual(idsOf(await store.list({ state: 'done' })), ['done 1', 'done 2'])
+    assert.deepEqual(await store.prune(policy, 10), { pruned: 2, more: false })
+    assert.deepEqual(idsOf(await store.list({ state: 'done' })), ['done 2'])
+    assert.deepEqual(idsOf(await store.list({ state: 'dead' })), ['dead 1', 'dead 2'])
+    assert.equal((await store.counts()).cancelled, 3)
+  },
+  'ended jobs beyond their age go, by when they ended': async ({ store, advance }) => {
+    await fill(store)
+    await advance(10_000)
+    await putAndEnd(store, 'young', 'dead')
+    const policy = { ...keepAll, dead: { ...forever, ageMs: 10_000 } }
+    assert.deepEqual(await store.prune(policy, 100), { pruned: 3, more: false })
+    assert.deepEqual(idsOf(await store.list({ state: 'dead' })), ['young'])
+    assert.deepEqual(await store.prune(keepAll, 100), { pruned: 0, more: false })
+    const { done, dead, cancelled } = await store.counts()
+    assert.deepEqual([done, dead, cancelled], [3, 1, 3])
+  },
+  'errors of the last attempt survive a snooze, not a success': async ({ store }) => {
+    const first = await putAndTake(store, 'a')
+    await store.settle([{ ...lease(first), event: 'FAIL', to: 'retrying', delayMs: 0, error: boom }])
+    await store.promote(1)
+    const second = await takeOne(store, { token: 't2' })
+    await store.settle([{ ...lease(second), event: 'SNOOZE', to: 'scheduled', delayMs: 0 }])
+    assert.deepEqual((await recordOf(store, 'a')).error, boom)
+    await store.promote(1)
+    const third = await takeOne(store, { token: 't3' })
+    await store.settle([{ ...lease(third), event: 'COMPLETE', to: 'done' }])
+    const { error, errors } = await recordOf(store, 'a')
+    assert.deepEqual([error, errors.length], [null, 1])
+  },
+}
+
+/** Three ended jobs of each kind, in turn, and one that waits. */
+async function fill(store: Subject['store']): Promise<void> {
+  for (const i of [0, 1, 2]) {
+    for (const end of ['done', 'dead', 'cancelled'] as const) await putAndEnd(store, `${end} ${i}`, end)
+  }
+  await store.discard({ ids: ['cancelled 0'] })
+  await put(store, newJob('cancelled 3', { type: 'sms' }), newJob('waiting', { type: 'sms' }))
+  await cancel(store, ['cancelled 3'])
+}

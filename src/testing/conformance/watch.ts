@@ -1,0 +1,101 @@
+/** Wake-ups: a hint may come too often, but it must come. */
+import assert from 'node:assert/strict'
+import type { Hint, Store } from '../../store.ts'
+import { ask, cancel, lease, newJob, put, putAndTake, take } from './acts.ts'
+import type { Cases } from './subject.ts'
+
+/** Does what it is told while it watches, until the hint has come. */
+async function hinted(
+  store: Store,
+  kind: Hint['kind'],
+  about: string | null,
+  act: () => Promise<unknown>,
+): Promise<Hint> {
+  const hints: Hint[] = []
+  const unwatch = store.watch((hint) => hints.push(hint))
+  try {
+    await act()
+    const isIt = (hint: Hint): boolean => hint.kind === kind && (about === null || JSON.stringify(hint).includes(about))
+    // Elsewhere a hint may travel on its own: each question to the store gives it time.
+    for (let asked = 0; asked < 2_000 && !hints.some(isIt); asked++) await store.counts()
+    const hint = hints.find(isIt)
+    assert.ok(hint !== undefined, `no hint ${kind} of ${about ?? 'anything'} among ${JSON.stringify(hints)}`)
+    return hint
+  } finally {
+    unwatch()
+  }
+}
+
+export const watchCases: Cases = {
+  'an insert makes its type ready': async ({ store }) => {
+    await hinted(store, 'ready', '"mail"', () => put(store, newJob('a'), newJob('b')))
+    await hinted(store, 'ready', '"sms"', () => put(store, newJob('c', { type: 'sms' })))
+  },
+  'a scheduled job tells when it is due, and makes its type ready then': async ({ store, advance }) => {
+    const hint = await hinted(store, 'due', null, () => put(store, newJob('a', { delayMs: 10_000 })))
+    assert.equal(hint.kind === 'due' && hint.at, (await store.get(['a']))[0]?.dueAt)
+    await advance(10_000)
+    await hinted(store, 'ready', '"mail"', () => store.promote(10))
+  },
+  'a failed job tells when it is due': async ({ store }) => {
+    const job = await putAndTake(store, 'a')
+    const fail = { ...lease(job), event: 'FAIL', to: 'retrying', delayMs: 10_000 } as const
+    await hinted(store, 'due', null, () => store.settle([fail]))
+  },
+  'a released, a rescued and a retried job make their type ready': async ({ store, advance }) => {
+    const released = await putAndTake(store, 'a')
+    await hinted(store, 'ready', '"mail"', () => store.settle([{ ...lease(released), event: 'RELEASE', to: 'queued' }]))
+    await take(store)
+    await advance(30_000)
+    await hinted(store, 'ready', '"mail"', () => store.rescue(10))
+    await cancel(store, ['a'])
+    await hinted(store, 'ready', '"mail"', () => store.retry({ ids: ['a'] }))
+  },
+  'a resumed queue is ready': async ({ store }) => {
+    await put(store, newJob('a'))
+    await store.queue('mail', { paused: true })
+    await hinted(store, 'ready', '"mail"', () => store.queue('mail', { paused: false }))
+  },
+  'the end of a run makes a capped type ready': async ({ store }) => {
+    await put(store, newJob('a'), newJob('b'))
+    const limits = { concurrency: 1 }
+    const { jobs } = await ask(store, { limits })
+    const [job] = jobs
+    assert.ok(job)
+    await hinted(store, 'ready', '"mail"', () => store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }]))
+  },
+  'the end of a run makes a capped key ready': async ({ store, advance }) => {
+    await put(store, newJob('a', { concurrencyKey: 'x' }), newJob('b', { concurrencyKey: 'x' }))
+    await ask(store, { limits: { perKey: 1 } })
+    await advance(30_000)
+    await hinted(store, 'ready', '"mail"', () => store.rescue(10))
+  },
+  'a cancel tells of the running jobs it marked': async ({ store }) => {
+    await putAndTake(store, 'a')
+    await hinted(store, 'cancelled', '"a"', () => cancel(store, ['a']))
+    await putAndTake(store, 'b', { key: 'k' })
+    const supersede = newJob('c', { key: 'k', onConflict: 'supersede' })
+    await hinted(store, 'cancelled', '"b"', () => put(store, supersede))
+  },
+  'room in a full store is told of': async ({ store }) => {
+    await put(store, newJob('a'))
+    await store.insert([{ jobs: [newJob('b')], capacity: 1 }])
+    await hinted(store, 'room', null, () => take(store))
+    await put(store, newJob('c'))
+    await store.insert([{ jobs: [newJob('d')], capacity: 1 }])
+    await hinted(store, 'room', null, () => cancel(store, ['c']))
+  },
+  'the end of a job is told of': async ({ store }) => {
+    const job = await putAndTake(store, 'a')
+    await hinted(store, 'ended', null, () => store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }]))
+    await put(store, newJob('b'))
+    await hinted(store, 'ended', null, () => cancel(store, ['b']))
+  },
+  'nothing comes after the watch has ended': async ({ store }) => {
+    let told = 0
+    store.watch(() => told++)()
+    await put(store, newJob('a'))
+    await store.counts()
+    assert.equal(told, 0)
+  },
+}
