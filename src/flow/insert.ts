@@ -3,9 +3,12 @@
  * waits for it, first come, first served.
  */
 import type { Timer } from '../clock.ts'
-import { AbortError, JobchartError, TimeoutError } from '../errors.ts'
-import type { InsertAnswer, InsertRequest, NewJob, Store } from '../store.ts'
+import { AbortError, JobchartError } from '../errors.ts'
+import type { InsertAnswer, NewJob, Store } from '../store.ts'
+import { Call, type WaitOptions } from './insert-call.ts'
 import type { Timers } from './timers.ts'
+
+export type { WaitOptions }
 
 /** Requests of one write at most: it bounds how long a store is busy with it. */
 const batchMax = 1_000
@@ -13,67 +16,6 @@ const batchMax = 1_000
 const roomPollMs = 500
 /** A write that failed is repeated, which is safe because ids are fixed before the first try. */
 const retryDelaysMs = [20, 100, 500]
-
-export interface WaitOptions {
-  readonly signal?: AbortSignal | undefined
-  readonly timeoutMs?: number | undefined
-}
-
-/** One call: all of its jobs or none. It is its own request to the store. */
-class Call implements InsertRequest {
-  readonly jobs: readonly NewJob[]
-  readonly capacity: number | null
-  /** null: answer at once when there is no room. */
-  readonly wait: WaitOptions | null
-  private readonly resolveWith: (answers: InsertAnswer[] | null) => void
-  private readonly rejectWith: (error: unknown) => void
-  private timer: Timer | null = null
-  private onAbort: (() => void) | null = null
-  /** Why its caller waits no longer. A call that is being written still gets the answer of the write. */
-  givenUp: JobchartError | null = null
-
-  constructor(
-    jobs: readonly NewJob[],
-    capacity: number | null,
-    wait: WaitOptions | null,
-    resolve: (answers: InsertAnswer[] | null) => void,
-    reject: (error: unknown) => void,
-  ) {
-    this.jobs = jobs
-    this.capacity = capacity
-    this.wait = wait
-    this.resolveWith = resolve
-    this.rejectWith = reject
-  }
-
-  /** Lets the caller's signal and timeout end the wait, by calling `giveUp`. */
-  watch({ signal, timeoutMs }: WaitOptions, timers: Timers, giveUp: (error: JobchartError) => void): void {
-    if (signal !== undefined) {
-      this.onAbort = () => giveUp(new AbortError('the enqueue was aborted', signal.reason))
-      signal.addEventListener('abort', this.onAbort, { once: true })
-    }
-    if (timeoutMs !== undefined) {
-      this.timer = timers.after(timeoutMs, () =>
-        giveUp(new TimeoutError(`no room for the job within ${timeoutMs} ms`, { cause: full(this.capacity) })),
-      )
-    }
-  }
-
-  resolve(answers: InsertAnswer[] | null): void {
-    this.release()
-    this.resolveWith(answers)
-  }
-
-  reject(error: unknown): void {
-    this.release()
-    this.rejectWith(error)
-  }
-
-  private release(): void {
-    this.timer?.cancel()
-    if (this.onAbort !== null) this.wait?.signal?.removeEventListener('abort', this.onAbort)
-  }
-}
 
 export interface InserterOptions {
   readonly store: Store
@@ -278,11 +220,6 @@ export class Inserter {
     call.reject(error)
   }
 }
-
-const full = (capacity: number | null): JobchartError =>
-  new JobchartError('CAPACITY', `the backlog is full (${capacity} jobs)`, {
-    hint: 'Wait longer, use tryEnqueue, or raise capacity.',
-  })
 
 function tooMany(count: number, capacity: number): JobchartError {
   return new JobchartError('CAPACITY', `${count} jobs at once never fit into a capacity of ${capacity}`, {

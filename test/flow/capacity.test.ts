@@ -1,4 +1,5 @@
-import { defineJob, type Runtime } from 'jobchart'
+import { defineJob, type Runtime, type Store } from 'jobchart'
+import type { VirtualClock } from 'jobchart/testing'
 import { expect, test } from 'vitest'
 import { world } from '../support/leaks.ts'
 
@@ -17,22 +18,22 @@ function watch(calls: Readonly<Record<string, Promise<unknown>>>): Record<string
 }
 
 /** A runtime of one capacity whose backlog is full of its first `capacity` jobs; none runs. */
-async function full(capacity: number): Promise<ReturnType<typeof world> & { idle: Runtime }> {
-  const made = world()
-  const runtime = made.idle({ jobs: [job], capacity })
+async function full(capacity: number): Promise<{ clock: VirtualClock; store: Store; runtime: Runtime }> {
+  const { clock, store, idle } = world()
+  const runtime = idle({ jobs: [job], capacity })
   for (let n = 0; n < capacity; n++) await runtime.enqueue(job, n, { id: `first ${n}` })
-  return { ...made, idle: runtime }
+  return { clock, store, runtime }
 }
 
 const inputs = async (runtime: Runtime): Promise<unknown[]> => (await runtime.list({})).map(({ input }) => input)
 
 test('enqueue waits for room, and who came first gets it first', async () => {
-  const { clock, idle: runtime } = await full(2)
-  const answers = watch({
-    a: runtime.enqueue(job, 10),
-    b: runtime.enqueueMany(job, [11, 12]),
-    c: runtime.enqueue(job, 13),
-  })
+  const { clock, runtime } = await full(2)
+  const a = runtime.enqueue(job, 10)
+  await clock.settle()
+  const b = runtime.enqueueMany(job, [11, 12])
+  await clock.settle()
+  const answers = watch({ a, b, c: runtime.enqueue(job, 13) })
   await clock.advance('1m')
   expect(answers).toEqual({})
   await runtime.cancel('first 0')
@@ -83,7 +84,7 @@ test('the backlog never holds more than the capacity, whoever enqueues', async (
 })
 
 test('tryEnqueue answers null at once when there is no room, and nothing is stored', async () => {
-  const { store, idle: runtime } = await full(2)
+  const { store, runtime } = await full(2)
   expect(await runtime.tryEnqueue(job, 9)).toBe(null)
   expect((await store.counts()).queued).toBe(2)
   await runtime.cancel('first 0')
@@ -91,7 +92,7 @@ test('tryEnqueue answers null at once when there is no room, and nothing is stor
 })
 
 test('tryEnqueue does not overtake those who wait', async () => {
-  const { clock, idle: runtime } = await full(1)
+  const { clock, runtime } = await full(1)
   const waiting = watch({ a: runtime.enqueueMany(job, [1]) })
   await clock.settle()
   const cancelled = runtime.cancel('first 0')
@@ -103,14 +104,14 @@ test('tryEnqueue does not overtake those who wait', async () => {
 })
 
 test('a duplicate needs no room', async () => {
-  const { idle: runtime } = await full(1)
+  const { runtime } = await full(1)
   const [first] = await runtime.list({})
   expect(await runtime.tryEnqueue(job, 0, { id: first?.id ?? '' })).toMatchObject({ deduplicated: true })
   expect((await runtime.enqueue(job, 0, { id: first?.id ?? '' })).deduplicated).toBe(true)
 })
 
 test('waiting for room ends with TIMEOUT, and nothing is stored then or later', async () => {
-  const { clock, idle: runtime } = await full(1)
+  const { clock, runtime } = await full(1)
   const call = runtime.enqueue(job, 5, { timeout: '30s' })
   const answers = watch({ call })
   await clock.advance(29_999)
@@ -123,7 +124,7 @@ test('waiting for room ends with TIMEOUT, and nothing is stored then or later', 
 })
 
 test('waiting for room ends with ABORTED when the signal aborts, and the place in the line is free', async () => {
-  const { clock, idle: runtime } = await full(1)
+  const { clock, runtime } = await full(1)
   const controller = new AbortController()
   const aborted = runtime.enqueue(job, 5, { signal: controller.signal })
   const answers = watch({ aborted, next: runtime.enqueue(job, 6) })
@@ -159,7 +160,7 @@ test('a signal that aborts after the job was stored changes nothing', async () =
 })
 
 test('enqueueMany stores all of its jobs or none, and waits until all fit', async () => {
-  const { clock, store, idle: runtime } = await full(3)
+  const { clock, store, runtime } = await full(3)
   const answers = watch({ many: runtime.enqueueMany(job, [10, 11]) })
   await runtime.cancel('first 0')
   await clock.advance('1m')
