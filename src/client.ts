@@ -22,17 +22,7 @@ import {
 import { limits } from './limits.ts'
 import { clientSettings, type ClientOptions, type ClientSettings } from './options.ts'
 import { QueueHandle } from './queue.ts'
-import type {
-  CancelAnswer,
-  CancelRequest,
-  Counts,
-  Hint,
-  InsertAnswer,
-  JobPage,
-  ListQuery,
-  Store,
-  WorkerRecord,
-} from './store.ts'
+import type { CancelAnswer, CancelRequest, Counts, Hint, JobPage, ListQuery, Store, WorkerRecord } from './store.ts'
 import { memoryStore } from './stores/memory/index.ts'
 
 /** How full the backlog is. */
@@ -90,8 +80,8 @@ export class Client {
     ...args: EnqueueArguments<NoInfer<Input>>
   ): Promise<JobHandle<Output> | null> {
     const made = await this.connection.prepare(job, args[0], args[1])
-    const answers = await this.connection.inserter.tryInsert([made])
-    return answers === null ? null : this.connection.handle<Output>(made, answers[0] as InsertAnswer)
+    const handles = await this.connection.insert<Output>([made], null)
+    return handles?.[0] ?? null
   }
 
   /**
@@ -110,8 +100,7 @@ export class Client {
     if (options !== undefined && 'id' in options) throw invalidOption('options of enqueueMany', 'no id', options.id)
     const made = await Promise.all(inputs.map((input) => this.connection.prepare(job, input, options)))
     if (made.length === 0) return []
-    const answers = await this.connection.inserter.insert(made, waitOf(options))
-    return made.map((each, i) => this.connection.handle<Output>(each, answers[i] as InsertAnswer))
+    return (await this.connection.insert<Output>(made, waitOf(options))) ?? []
   }
 
   /**

@@ -21,12 +21,6 @@ export interface HandleHost {
   eventsSince(id: string, seq: number, told: (event: JobEvent) => void): void
 }
 
-/** What a handle has seen of its job last. */
-export interface Seen extends JobCounters {
-  readonly state: JobState
-  readonly seq: number
-}
-
 export interface ResultOptions {
   /** Waits this long at most. */
   readonly timeout?: Duration
@@ -40,15 +34,28 @@ export class JobHandle<Output = unknown> {
   /** Was it there already: the same id, or the same unique key? */
   readonly deduplicated: boolean
   private readonly host: HandleHost
-  private seen: Seen
+  /** What it has seen of its job last. */
+  private state: JobState
+  private seq: number
+  private counters: JobCounters
 
   /** Made by a runtime or client. */
-  constructor(host: HandleHost, id: string, type: string, deduplicated: boolean, seen: Seen) {
+  constructor(
+    host: HandleHost,
+    id: string,
+    type: string,
+    deduplicated: boolean,
+    state: JobState,
+    seq: number,
+    counters: JobCounters,
+  ) {
     this.host = host
     this.id = id
     this.type = type
     this.deduplicated = deduplicated
-    this.seen = seen
+    this.state = state
+    this.seq = seq
+    this.counters = counters
   }
 
   /**
@@ -97,9 +104,8 @@ export class JobHandle<Output = unknown> {
    * from where it follows the job to its end. For inspection and pictures; sending to it moves nothing in the store.
    */
   actor(): JobActor {
-    const { state, seq } = this.seen
-    const actor = actorAt(state, this.seen)
-    this.host.eventsSince(this.id, seq, (event) => {
+    const actor = actorAt(this.state, this.counters)
+    this.host.eventsSince(this.id, this.seq, (event) => {
       if (event.event === 'FAIL') actor.send({ type: 'FAIL', fatal: event.to === 'dead' })
       else if (event.event !== 'CHECKIN' && event.event !== 'LOG' && event.event !== 'ENQUEUE') {
         actor.send({ type: event.event })
@@ -110,7 +116,9 @@ export class JobHandle<Output = unknown> {
 
   private see(record: JobRecord): JobRecord {
     const { state, attempt, maxAttempts, generation, history } = record
-    this.seen = { state, attempt, maxAttempts, generation, seq: history.at(-1)?.seq ?? 0 }
+    this.state = state
+    this.seq = history.at(-1)?.seq ?? 0
+    this.counters = { attempt, maxAttempts, generation }
     return record
   }
 }

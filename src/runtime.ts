@@ -80,7 +80,13 @@ export class Runtime extends Client {
         this.stopping?.wait.check()
       },
     })
-    this.quiet = new Quiet({ store: this.store, types: new Set(jobs.keys()), timers, logger, busy: () => this.busy() })
+    this.quiet = new Quiet({
+      store: this.store,
+      types: new Set(jobs.keys()),
+      timers,
+      logger,
+      busy: () => this.busy() || this.worker.hungry,
+    })
   }
 
   get state(): RuntimeState {

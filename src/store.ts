@@ -38,6 +38,12 @@ import type {
 
 export type * from './store-values.ts'
 
+/**
+ * What the busiest methods give: a store within the process may answer at once, which saves its callers a turn; all
+ * others give a promise.
+ */
+export type Answer<T> = T | Promise<T>
+
 export interface StoreCapabilities {
   /** Do jobs outlive the process? */
   readonly durable: boolean
@@ -69,11 +75,11 @@ export interface Store {
   close(): Promise<void>
 
   /** Stores new jobs, request by request, in order; answers job by job. */
-  insert(requests: readonly InsertRequest[]): Promise<InsertAnswer[][]>
+  insert(requests: readonly InsertRequest[]): Answer<InsertAnswer[][]>
   /** Hands out queued jobs: CLAIM, attempt + 1, the token, a lease. Checks pause, caps and rate in the same write. */
-  claim(request: ClaimRequest): Promise<ClaimAnswer>
+  claim(request: ClaimRequest): Answer<ClaimAnswer>
   /** Ends attempts. The same token settled again gets the same answer. */
-  settle(settlements: readonly Settlement[]): Promise<SettleAnswer[]>
+  settle(settlements: readonly Settlement[]): Answer<SettleAnswer[]>
   /** Heartbeat of all runs of a worker, and what they leave on the way. Also the worker's own sign of life. */
   extend(request: ExtendRequest): Promise<BeatAnswer[]>
   /** Cancels, request by request, in order. */

@@ -40,10 +40,10 @@ export function readArguments(args: string[]): Options | 'help' {
   if (values.help === true) return 'help'
   if (positionals.length > 1) throw new UsageError(`one folder at a time, got ${positionals.join(', ')}`)
   return {
-    folder: existingFolder(positionals[0] ?? 'node_modules'),
     fail: number('--fail', values.fail ?? '0', 0, 1),
     concurrency: whole('--concurrency', values.concurrency ?? String(defaultConcurrency), 1, 256),
     seed: whole('--seed', values.seed ?? '1', 0, 2 ** 32 - 1),
+    folder: existingFolder(positionals[0] ?? 'node_modules'),
   }
 }
 

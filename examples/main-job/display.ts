@@ -29,7 +29,7 @@ export class Display {
   private readonly screen: Screen
   private readonly view: View
   private readonly subscription: Subscription
-  private samples: Sample[] = []
+  private samples: Sample[] = [{ atMs: 0, done: 0, given: new Map() }]
 
   constructor(runtime: Runtime, screen: Screen, view: View) {
     this.runtime = runtime
@@ -92,14 +92,13 @@ export class Display {
     const { done, dead } = view.tallies.of(type)
     const known = done + dead + counts.running + counts.retrying + counts.queued
     const all = Math.max(1, known, (view.expected() ?? 0) / view.tallies.types.length)
-    let used = 0
+    let jobs = 0
     let cells = 0
-    const part = (jobs: number, cell: string, ...style: Parameters<Screen['paint']>[0][]): string => {
-      used += jobs
-      const to = Math.round((used / all) * width)
-      const text = cell.repeat(Math.max(0, to - cells))
-      cells = Math.max(cells, to)
-      return style.reduce((painted: string, each) => screen.paint(each, painted), text)
+    const part = (more: number, cell: string, style: 'green' | 'red' | 'cyan' | 'yellow' | 'blue' | 'dim'): string => {
+      jobs += more
+      const added = Math.max(0, Math.round((jobs / all) * width) - cells)
+      cells += added
+      return screen.paint(style, cell.repeat(added))
     }
     return [
       part(done, '█', 'green'),

@@ -3,8 +3,8 @@
  *
  *   walk ─▶ enqueue (waits for room) ─▶ hash · compress · lines ─▶ events ─▶ tallies, findings ─▶ display, summary
  */
-import { styleText } from 'node:util'
-import { createRuntime, JobchartError } from 'jobchart'
+import { inspect, styleText } from 'node:util'
+import { createRuntime, JobchartError, type Runtime } from 'jobchart'
 import { help, readArguments, UsageError, type Options } from './arguments.ts'
 import { Display } from './display.ts'
 import { injectFailures } from './failures.ts'
@@ -20,28 +20,17 @@ const exitCodes = { done: 0, dead: 1, usage: 2, interrupted: 130 }
 const capacity = 5_000
 const deadListed = 10
 
-async function lookThrough({ folder, fail, seed, concurrency }: Options): Promise<number> {
+async function lookThrough(options: Options): Promise<number> {
+  const { folder } = options
   const screen = new Screen(process.stderr)
   const walked = new Walked()
   const findings = new Findings()
   const tallies = new Tallies(jobs.map(({ type }) => type))
 
-  const runtime = createRuntime({
-    jobs,
-    concurrency,
-    capacity,
-    middleware: fail > 0 ? [injectFailures(fail, seed)] : [],
-    // What has been gathered need not be kept.
-    retention: { done: { count: 100 }, dead: { count: 1_000 } },
-    logger: {
-      debug: () => {},
-      info: () => {},
-      warn: (message, fields) => screen.say(`${message} ${JSON.stringify(fields ?? {})}`),
-      error: (message, fields) => screen.say(`${message} ${JSON.stringify(fields ?? {})}`),
-    },
-  })
+  const runtime = runtimeFor(options, screen)
   runtime.events$.subscribe((event) => tallies.take(event))
   runtime.events$.subscribe((event) => findings.take(event))
+  // The first Ctrl-C lets the running jobs end, the next one aborts them.
   runtime.stopOn(['SIGINT', 'SIGTERM'], { mode: 'finish' })
 
   let expected: number | null = null
@@ -49,24 +38,43 @@ async function lookThrough({ folder, fail, seed, concurrency }: Options): Promis
   const display = new Display(runtime, screen, { folder, tallies, expected: () => expected })
 
   await runtime.start()
+  await enqueueAll(runtime, folder, walked)
+  const completed = await runtime.drain()
+  const { dropped, running } = await runtime.stop() // joins the stop that is under way, if one is
+  display.stop()
+
+  const { elapsedMs } = tallies
+  const dead = await runtime.list({ state: 'dead', limit: deadListed })
+  const leftUndone = completed ? null : dropped + running
+  const bold = (title: string): string => styleText('bold', title, { stream: process.stdout })
+  process.stdout.write(summaryOf({ folder, elapsedMs, walked, tallies, findings, dead, leftUndone }, bold))
+  if (!completed) return exitCodes.interrupted
+  return tallies.total().dead > 0 ? exitCodes.dead : exitCodes.done
+}
+
+function runtimeFor({ concurrency, fail, seed }: Options, screen: Screen): Runtime {
+  const silent = (): void => {}
+  const say = (message: string, fields = {}): void => screen.say(`${message} ${inspect(fields)}`)
+  return createRuntime({
+    jobs,
+    concurrency,
+    capacity,
+    middleware: fail > 0 ? [injectFailures(fail, seed)] : [],
+    // What has been gathered need not be kept.
+    retention: { done: { count: 100 }, dead: { count: 1_000 } },
+    logger: { debug: silent, info: silent, warn: say, error: say },
+  })
+}
+
+/** Ends with the walk, or when the runtime takes no more because it stops. */
+async function enqueueAll(runtime: Runtime, folder: string, walked: Walked): Promise<void> {
   try {
     for await (const path of walk(folder, walked)) {
       for (const job of jobs) await runtime.enqueue(job, { path })
     }
   } catch (error) {
-    // Nothing is taken any more once somebody has pressed Ctrl-C.
     if (!(error instanceof JobchartError && error.code === 'STOPPED')) throw error
   }
-  const completed = await runtime.drain()
-  const { dropped, running } = await runtime.stop() // joins the stop that is under way, if one is
-  display.stop()
-
-  const dead = await runtime.list({ state: 'dead', limit: deadListed })
-  const leftUndone = completed ? null : dropped + running
-  const bold = (title: string): string => styleText('bold', title, { stream: process.stdout })
-  process.stdout.write(summaryOf({ folder, walked, tallies, findings, dead, leftUndone }, bold))
-  if (!completed) return exitCodes.interrupted
-  return tallies.total().dead > 0 ? exitCodes.dead : exitCodes.done
 }
 
 try {

@@ -8,6 +8,7 @@ import type { Walked } from './walk.ts'
 
 export interface Outcome {
   readonly folder: string
+  readonly elapsedMs: number
   readonly walked: Walked
   readonly tallies: Tallies
   readonly findings: Findings
@@ -26,7 +27,7 @@ export function summaryOf(outcome: Outcome, paintTitle: (title: string) => strin
   const { tallies, findings, walked } = outcome
   const sections = [
     { title: headline(outcome), lines: perType(tallies) },
-    duplicates(findings),
+    duplicates(outcome),
     incompressible(findings),
     longestLines(findings),
     dead(outcome),
@@ -39,16 +40,17 @@ export function summaryOf(outcome: Outcome, paintTitle: (title: string) => strin
     .join('\n')
 }
 
-function headline({ folder, walked, tallies }: Outcome): string {
+function headline({ folder, elapsedMs, walked, tallies }: Outcome): string {
+  if (walked.files === 0) return `${folder}: no files`
   const { done, dead } = tallies.total()
-  const perSecond = Math.round(((done + dead) * 1_000) / tallies.elapsedMs)
+  const perSecond = Math.round(((done + dead) * 1_000) / elapsedMs)
   const what = `${plural(walked.files, 'file')}, ${plural(done + dead, 'job')}`
-  return `${folder}: ${what} in ${duration(tallies.elapsedMs)}, ${count(perSecond)} jobs/s`
+  return `${folder}: ${what} in ${duration(elapsedMs)}, ${count(perSecond)} jobs/s`
 }
 
 function perType(tallies: Tallies): string[] {
+  if (tallies.total().enqueued === 0) return []
   const rows = [...tallies.types.map((type) => ({ type, ...tallies.of(type) })), { type: 'all', ...tallies.total() }]
-  const each = (ms: number, { done, dead }: (typeof rows)[number]): string => duration(ms / Math.max(1, done + dead))
   return table([
     left(
       '',
@@ -80,16 +82,17 @@ function perType(tallies: Tallies): string[] {
     ),
     right(
       'each',
-      rows.map((row) => each(row.ranMs, row)),
+      rows.map((row) => duration(row.ranMs / Math.max(1, row.attempts))),
     ),
     right(
       'waited',
-      rows.map((row) => each(row.waitedMs, row)),
+      rows.map((row) => duration(row.waitedMs / Math.max(1, row.started))),
     ),
   ])
 }
 
-function duplicates(findings: Findings): Section {
+function duplicates({ findings, walked }: Outcome): Section | null {
+  if (walked.files === 0) return null
   const { files, wasted, largest } = findings.duplicates()
   if (files === 0) return { title: 'Duplicates: none' }
   return {

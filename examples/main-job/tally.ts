@@ -5,17 +5,29 @@ import type { Progress } from './jobs.ts'
 /** How the jobs of a type fare. */
 export interface Tally {
   enqueued: number
+  started: number
   done: number
   dead: number
   retries: number
   readBytes: number
-  /** In handlers, all attempts together. */
+  /** Attempts that have ended, and their time in handlers. */
+  attempts: number
   ranMs: number
   /** From the enqueue to the first start, all jobs together. */
   waitedMs: number
 }
 
-const nothing: Readonly<Tally> = { enqueued: 0, done: 0, dead: 0, retries: 0, readBytes: 0, ranMs: 0, waitedMs: 0 }
+const nothing: Readonly<Tally> = {
+  enqueued: 0,
+  started: 0,
+  done: 0,
+  dead: 0,
+  retries: 0,
+  readBytes: 0,
+  attempts: 0,
+  ranMs: 0,
+  waitedMs: 0,
+}
 
 export class Tallies {
   readonly types: readonly string[]
@@ -54,12 +66,17 @@ export class Tallies {
       tally.enqueued++
       this.enqueuedAt.set(id, at)
     } else if (event === 'CLAIM') {
-      tally.waitedMs += at - (this.enqueuedAt.get(id) ?? at)
-      this.enqueuedAt.delete(id)
+      const enqueuedAt = this.enqueuedAt.get(id)
+      if (enqueuedAt !== undefined) {
+        tally.started++
+        tally.waitedMs += at - enqueuedAt
+        this.enqueuedAt.delete(id)
+      }
       this.claimedAt.set(id, at)
     } else if (event === 'CHECKIN') {
       this.checkins.set(id, { type, progress: value as unknown as Progress })
     } else if (from === 'running') {
+      tally.attempts++
       tally.ranMs += at - (this.claimedAt.get(id) ?? at)
       this.claimedAt.delete(id)
       this.checkins.delete(id)

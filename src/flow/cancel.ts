@@ -7,11 +7,12 @@ import type { BeatAnswer, CancelAnswer, Store } from '../store.ts'
 import type { Hub } from './events.ts'
 import type { CancelCommand } from './lanes.ts'
 import type { Run } from './run.ts'
+import type { Runs } from './runs.ts'
 
 export interface CancellerOptions {
   readonly store: Store
   readonly hub: Hub
-  readonly runs: ReadonlyMap<string, Run>
+  readonly runs: Runs
   /** Grace of cancels that come from elsewhere without one. */
   readonly graceMs: number
   /** A batch of cancels was answered: what was held back may start. */
@@ -73,11 +74,11 @@ export class Canceller {
     commands.forEach((command, i) => {
       const answer = answers[i] as CancelAnswer
       const { reason, graceMs } = command.request
-      for (const id of answer.cancelling) {
-        const run = runs.get(id)
-        if (run !== undefined) this.cancelRun(run, { graceMs, ...(reason !== null && { reason }) })
+      runs.find(answer.cancelling).forEach((run, at) => {
+        const id = answer.cancelling[at] as string
+        if (run !== null) this.cancelRun(run, { graceMs, ...(reason !== null && { reason }) })
         else this.early.set(id, new JobCancelledError(id, reason ?? undefined))
-      }
+      })
       hub.tellAll(answer.moves)
       command.resolve(answer)
     })

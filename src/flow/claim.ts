@@ -3,17 +3,19 @@
  * together with the settles. What was handed out starts only after every stop and cancel asked until then has had its say.
  */
 import { nanoid } from 'nanoid'
-import type { Subject } from 'rxjs'
 import type { JobDefinition } from '../define-job.ts'
 import type { Logger } from '../log.ts'
 import type { ClaimAnswer, Demand, Store } from '../store.ts'
 import { JobchartError } from '../errors.ts'
+import { whenAnswered } from './answer.ts'
 import type { Canceller } from './cancel.ts'
 import type { Hub } from './events.ts'
-import { Lane, type FlowCommand, type StartCommand } from './lanes.ts'
+import type { Commands } from './commands.ts'
+import { Lane, type StartCommand } from './lanes.ts'
 import { fenceAt, type OwnTime } from './own-time.ts'
 import type { Permits } from './permits.ts'
 import { Run, type RunHost } from './run.ts'
+import type { Runs } from './runs.ts'
 import type { Selector } from './select.ts'
 import type { Timers } from './timers.ts'
 
@@ -24,7 +26,7 @@ export interface ClaimerOptions {
   readonly worker: string
   readonly leaseMs: number
   readonly jobs: ReadonlyMap<string, JobDefinition>
-  readonly runs: Map<string, Run>
+  readonly runs: Runs
   readonly host: RunHost
   readonly permits: Permits
   readonly selector: Selector
@@ -33,7 +35,7 @@ export interface ClaimerOptions {
   readonly timers: Timers
   readonly time: OwnTime
   readonly logger: Logger
-  readonly commands: Subject<FlowCommand>
+  readonly commands: Commands
   /** Why nothing may start now, if so. */
   readonly halted: () => JobchartError | null
   /** A claim is over. */
@@ -45,8 +47,9 @@ export class Claimer {
   private failures = 0
   private resting = false
   private answered = false
-  /** Handed out, not started yet. */
+  /** Handed out; the first `started` have started. */
   private readonly ready: Run[] = []
+  private started = 0
   private asked = 0
   private readonly waiters: (() => void)[] = []
   /** Types that wait for their rate limit. */
@@ -81,16 +84,17 @@ export class Claimer {
     return this.underWay ? new Promise((resolve) => void this.waiters.push(resolve)) : Promise.resolve()
   }
 
-  async claim(demand: readonly Demand[]): Promise<void> {
+  claim(demand: readonly Demand[]): void {
     const { store, worker, leaseMs, time, commands } = this.options
     const sentAt = time.read()
-    try {
-      const answer = await store.claim({ worker, leaseMs, token: nanoid(), demand })
-      this.failures = 0
-      commands.next({ lane: Lane.start, claimed: { answer, fenceAt: fenceAt(sentAt, leaseMs) } })
-    } catch (error) {
-      this.failed(error)
-    }
+    whenAnswered(
+      () => store.claim({ worker, leaseMs, token: nanoid(), demand }),
+      (answer) => {
+        this.failures = 0
+        commands.next({ lane: Lane.start, claimed: { answer, fenceAt: fenceAt(sentAt, leaseMs) } })
+      },
+      (error) => this.failed(error),
+    )
   }
 
   /**
@@ -99,14 +103,16 @@ export class Claimer {
    */
   start(commands: readonly StartCommand[], urgent: () => boolean): void {
     for (const { claimed } of commands) if (claimed !== null) this.admit(claimed.answer, claimed.fenceAt)
-    while (this.ready.length > 0) {
+    while (this.started < this.ready.length) {
       if (this.options.canceller.inFlight) return
       if (urgent()) return this.resume()
-      const run = this.ready.shift() as Run
+      const run = this.ready[this.started++] as Run
       const stop = run.abortReason ?? this.options.halted() ?? this.slotTaken()
       if (stop === null) run.start()
       else run.skip(stop)
     }
+    this.ready.length = 0
+    this.started = 0
     if (this.underWay && this.answered) this.end()
   }
 
@@ -118,7 +124,7 @@ export class Claimer {
 
   /** What was held back goes on. */
   resume(): void {
-    if (this.ready.length > 0) this.options.commands.next({ lane: Lane.start, claimed: null })
+    if (this.started < this.ready.length) this.options.commands.next({ lane: Lane.start, claimed: null })
   }
 
   /** Takes over what the store has handed out: from here on cancels find it as a run. */
@@ -131,7 +137,7 @@ export class Claimer {
     for (const claimed of answer.jobs) {
       const run = new Run(claimed, jobs.get(claimed.type) as JobDefinition, host, fence)
       run.abortReason = canceller.beforeStart(claimed.id)
-      runs.set(claimed.id, run)
+      runs.add(run)
       this.ready.push(run)
     }
     canceller.forget()

@@ -8,7 +8,7 @@ import { JobchartError } from '../errors.ts'
 import { JobHandle, type HandleHost } from '../handle.ts'
 import { durationMs } from '../job/duration.ts'
 import type { JobEvent, JobRecord } from '../job/job.ts'
-import type { JobState } from '../job/lifecycle.ts'
+import type { JobCounters, JobState } from '../job/lifecycle.ts'
 import type { EnqueueOptions } from '../call-options.ts'
 import type { ClientSettings } from '../options.ts'
 import type { Hint, InsertAnswer, NewJob, Store } from '../store.ts'
@@ -16,7 +16,8 @@ import { prepare } from './enqueue.ts'
 import { Hub } from './events.ts'
 import type { FollowOptions } from './follow.ts'
 import { asEvent, followJob, lastCheckIn } from './follow-job.ts'
-import { Inserter, type WaitOptions } from './insert.ts'
+import { Inserter } from './insert.ts'
+import type { Call, WaitOptions } from './insert-call.ts'
 import { Results } from './results.ts'
 import { Stream } from './stream.ts'
 import { Timers } from './timers.ts'
@@ -40,6 +41,7 @@ export class Connection {
   private readonly handleHost: HandleHost
   private readonly changeListeners = new Set<() => void>()
   private readonly endListeners = new Set<() => void>()
+  private freshCounters: JobCounters = { attempt: 0, maxAttempts: 3, generation: 1 }
   private opening: Promise<void> | null = null
   private isOpen = false
   private unwatch: () => void = () => {}
@@ -76,7 +78,7 @@ export class Connection {
 
   /** Ends every stream and wait, then lets go of the store. */
   async close(reason: JobchartError): Promise<void> {
-    this.inserter.refuseWaiting(reason)
+    this.inserter.close(reason)
     this.unwatch()
     if (this.isOpen) await this.results.close(reason)
     for (const ended of this.endListeners) ended()
@@ -87,36 +89,64 @@ export class Connection {
   }
 
   /** @param fromRun a running job may enqueue while others are refused */
-  async enqueue<Output>(
+  enqueue<Output>(
     job: JobDefinition<unknown, Output>,
     input: unknown,
     options?: EnqueueOptions,
     fromRun = false,
   ): Promise<JobHandle<Output>> {
-    const made = await this.prepare(job, input, options, fromRun)
-    const answers = await this.inserter.insert([made], waitOf(options))
-    return this.handle<Output>(made, answers[0] as InsertAnswer)
+    let made: NewJob | Promise<NewJob>
+    let wait: WaitOptions | undefined
+    try {
+      made = this.prepare(job, input, options, fromRun)
+      wait = waitOf(options)
+    } catch (error) {
+      // A promise is promised, whatever is wrong.
+      return Promise.reject(error as Error)
+    }
+    return made instanceof Promise ? made.then((later) => this.insertOne(later, wait)) : this.insertOne(made, wait)
   }
 
   /** The job to insert, checked. @throws JobchartError STOPPED, and what `prepare` throws */
-  async prepare(job: JobDefinition, input: unknown, options?: EnqueueOptions, fromRun = false): Promise<NewJob> {
+  prepare(job: JobDefinition, input: unknown, options?: EnqueueOptions, fromRun = false): NewJob | Promise<NewJob> {
     const refusal = fromRun ? null : this.owner.refusing()
     if (refusal !== null) throw refusal
-    const made = await prepare(this.settings.jobs, job, input, options)
-    if (!this.isOpen) await this.ready()
-    return made
+    const made = prepare(this.settings.jobs, job, input, options)
+    return this.isOpen ? made : this.ready().then(() => made)
   }
 
-  handle<Output>(made: NewJob, { id, outcome, state, seq }: InsertAnswer): JobHandle<Output> {
-    // A write that was repeated after a lost reply finds its own job: that is no duplicate, unless the id is the caller's.
-    const deduplicated = outcome !== 'inserted'
-    const seen = { state, attempt: 0, maxAttempts: made.maxAttempts, generation: 1, seq }
-    return new JobHandle<Output>(this.handleHost, id, made.type, deduplicated, seen)
+  /** All of these or, with `wait` null and no room, none: then it answers null. */
+  insert<Output>(jobs: readonly NewJob[], wait: WaitOptions | null | undefined): Promise<JobHandle<Output>[] | null> {
+    return this.inserter.insert(jobs, wait, (_, answers) =>
+      answers === null ? null : jobs.map((made, i) => this.handle<Output>(made, answers[i] as InsertAnswer)),
+    )
+  }
+
+  private insertOne<Output>(made: NewJob, wait: WaitOptions | undefined): Promise<JobHandle<Output>> {
+    return this.inserter.insert([made], wait, this.finishOne<Output>)
+  }
+
+  /** One function for all calls. */
+  private readonly finishOne = <Output>(
+    call: Call<JobHandle<Output>>,
+    answers: InsertAnswer[] | null,
+  ): JobHandle<Output> => this.handle<Output>(call.jobs[0] as NewJob, answers?.[0] as InsertAnswer)
+
+  private handle<Output>({ type, maxAttempts }: NewJob, { id, outcome, state, seq }: InsertAnswer): JobHandle<Output> {
+    const counters = this.fresh(maxAttempts)
+    return new JobHandle<Output>(this.handleHost, id, type, outcome !== 'inserted', state, seq, counters)
   }
 
   handleOf({ id, type, state, attempt, maxAttempts, generation, history }: JobRecord): JobHandle {
-    const seen = { state, attempt, maxAttempts, generation, seq: history.at(-1)?.seq ?? 0 }
-    return new JobHandle(this.handleHost, id, type, true, seen)
+    const counters = { attempt, maxAttempts, generation }
+    return new JobHandle(this.handleHost, id, type, true, state, history.at(-1)?.seq ?? 0, counters)
+  }
+
+  /** The counters of a new job, one object for all that have the same. */
+  private fresh(maxAttempts: number): JobCounters {
+    const last = this.freshCounters
+    if (last.maxAttempts === maxAttempts) return last
+    return (this.freshCounters = { attempt: 0, maxAttempts, generation: 1 })
   }
 
   async get(id: string): Promise<JobRecord | null> {

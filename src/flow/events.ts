@@ -20,10 +20,12 @@ export class Hub {
   private telling = false
   private readonly logger: Logger
   private readonly completers = new Set<() => void>()
+  private completed = false
 
   constructor(logger: Logger) {
     this.logger = logger
     this.events$ = new Stream(logger, (subscriber) => {
+      if (this.completed) return subscriber.complete()
       const off = this.onAll((event) => subscriber.next(event))
       const complete = (): void => subscriber.complete()
       this.completers.add(complete)
@@ -81,6 +83,7 @@ export class Hub {
 
   /** Ends every stream: nothing will happen any more. */
   complete(): void {
+    this.completed = true
     for (const complete of this.completers) complete()
   }
 

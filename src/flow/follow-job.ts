@@ -52,12 +52,16 @@ export function followJob({ hub, results, get }: FollowJobOptions, id: string, f
       early = null
       const seen = record.checkin?.at ?? -Infinity
       for (const event of caught) if (event.event !== 'CHECKIN' || event.at > seen) take(event)
-      offEnd = results.whenEnded(id, (ended) => {
-        if (over) return
-        for (const entry of ended?.history ?? []) take(asEvent(id, record.type, entry))
+      const end = (): void => {
         stop()
         follower.end()
-      })
+      }
+      const told = (ended: JobRecord | null): void => {
+        if (over) return
+        for (const entry of ended?.history ?? []) take(asEvent(id, record.type, entry))
+        end()
+      }
+      offEnd = results.whenEnded(id, told, end)
     },
     (error: unknown) => {
       stop()

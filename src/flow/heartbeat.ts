@@ -10,10 +10,12 @@ import type { Logger } from '../log.ts'
 import type { Beat, BeatAnswer, Store } from '../store.ts'
 import { fenceAt, type OwnTime } from './own-time.ts'
 import type { Run } from './run.ts'
+import type { Runs } from './runs.ts'
 import type { Timers } from './timers.ts'
 
 /** Check-ins and logs are written this often at most, and at the end of the run. */
 const tracesEveryMs = 250
+const stepRetryMs = { first: 25, max: 2_000 }
 /** Runs in one call at most. */
 const beatsMax = 1_000
 
@@ -21,7 +23,7 @@ export interface HeartbeatOptions {
   readonly store: Store
   readonly worker: string
   readonly leaseMs: number
-  readonly runs: ReadonlyMap<string, Run>
+  readonly runs: Runs
   readonly timers: Timers
   readonly time: OwnTime
   readonly logger: Logger
@@ -32,6 +34,7 @@ export interface HeartbeatOptions {
 }
 
 export class Heartbeat {
+  private running = false
   private timer: Timer | null = null
   private soonTimer: Timer | null = null
   private readonly soon = new Set<Run>()
@@ -44,10 +47,12 @@ export class Heartbeat {
   }
 
   start(): void {
+    this.running = true
     this.arm(this.options.leaseMs / 3)
   }
 
   stop(): void {
+    this.running = false
     this.timer?.cancel()
     this.soonTimer?.cancel()
     this.timer = null
@@ -80,12 +85,26 @@ export class Heartbeat {
     }
   }
 
-  /** @throws JobchartError LEASE_LOST if the job is no longer the run's; STORE_UNAVAILABLE */
+  /**
+   * Keeps the result of a step. A write that does not reach the store is repeated while the lease lasts: what the step did
+   * would be done again otherwise.
+   * @throws JobchartError LEASE_LOST if the job is no longer the run's; STORE_UNAVAILABLE
+   */
   async saveStep(run: Run, name: string, value: Json): Promise<void> {
-    const { store, worker, leaseMs } = this.options
-    const [answer] = await store.extend({ worker, leaseMs, beats: [{ ...beatOf(run), steps: { [name]: value } }] })
-    if (answer !== undefined) this.take(run, answer)
-    if (answer?.outcome === 'lost') throw leaseLost(run)
+    const { store, worker, leaseMs, timers, time } = this.options
+    const beats = [{ ...beatOf(run), steps: { [name]: value } }]
+    for (let delayMs = stepRetryMs.first; ; delayMs = Math.min(2 * delayMs, stepRetryMs.max)) {
+      try {
+        const [answer] = await store.extend({ worker, leaseMs, beats })
+        if (answer !== undefined) this.take(run, answer)
+        if (answer?.outcome === 'lost') throw leaseLost(run)
+        return
+      } catch (error) {
+        const again = error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE'
+        if (!again || run.ending !== null || run.abortReason !== null || time.read() >= run.fenceAt) throw error
+      }
+      await new Promise<void>((resolve) => void timers.after(delayMs, resolve))
+    }
   }
 
   private arm(delayMs: number): void {
@@ -95,19 +114,30 @@ export class Heartbeat {
 
   private async tick(): Promise<void> {
     const { runs, leaseMs, logger } = this.options
-    this.timer = null
     this.fence()
+    this.watch()
     let nextMs = leaseMs / 3
     try {
       // The empty beat is the worker's own sign of life.
-      const all = [...runs.values()]
+      const all = runs.all()
       for (let i = 0; i === 0 || i < all.length; i += beatsMax) await this.beat(all.slice(i, i + beatsMax))
     } catch (error) {
       logger.warn('a heartbeat failed; trying again before the leases run out', { error, running: runs.size })
       nextMs = leaseMs / 20
     }
     this.fence()
-    if (this.timer === null) this.arm(nextMs)
+    this.timer?.cancel()
+    if (this.running) this.arm(nextMs)
+  }
+
+  /** While the store keeps its answer back, leases may run out. */
+  private watch(): void {
+    const { timers, leaseMs } = this.options
+    const look = (): void => {
+      this.fence()
+      this.watch()
+    }
+    this.timer = timers.after(leaseMs / 20, look, false)
   }
 
   private async flushSoon(): Promise<void> {
@@ -126,11 +156,12 @@ export class Heartbeat {
     try {
       answers = await store.extend({ worker, leaseMs, beats: sent })
     } catch (error) {
-      runs.forEach((run, i) => putTracesBack(run, sent[i] as Beat))
+      runs.forEach((run, i) => putLogsBack(run, sent[i] as Beat))
       throw error
     }
     runs.forEach((run, i) => {
       const answer = answers[i] as BeatAnswer
+      if (run.checkin === sent[i]?.checkin) run.checkin = null
       if (answer.outcome !== 'lost') run.fenceAt = fenceAt(sentAt, leaseMs)
       this.take(run, answer)
     })
@@ -144,7 +175,7 @@ export class Heartbeat {
 
   private fence(): void {
     const now = this.options.time.read()
-    for (const run of this.options.runs.values()) if (now >= run.fenceAt) this.options.lost(run)
+    for (const run of this.options.runs.all()) if (now >= run.fenceAt) this.options.lost(run)
   }
 }
 
@@ -156,16 +187,15 @@ export function leaseLost(run: Run): JobchartError {
 
 const beatOf = ({ claimed: { id, attempt, token } }: Run): Beat => ({ id, attempt, token })
 
+/** A check-in stays with its run until it is known to be written: should the run end first, its end carries it too. */
 function takeTraces(run: Run): Beat {
   const beat: { id: string; attempt: number; token: string; checkin?: CheckIn; logs?: readonly LogLine[] } = beatOf(run)
   if (run.checkin !== null) beat.checkin = run.checkin
   if (run.logs !== null) beat.logs = run.logs
-  run.checkin = null
   run.logs = null
   return beat
 }
 
-function putTracesBack(run: Run, { checkin, logs }: Beat): void {
-  run.checkin ??= checkin ?? null
+function putLogsBack(run: Run, { logs }: Beat): void {
   if (logs !== undefined) run.logs = [...logs, ...(run.logs ?? [])]
 }

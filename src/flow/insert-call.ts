@@ -9,59 +9,87 @@ export interface WaitOptions {
   readonly timeoutMs?: number | undefined
 }
 
+export type Failed = (error: unknown) => void
+
 /** One call: all of its jobs or none. It is its own request to the store. */
-export class Call implements InsertRequest {
+export class Call<T = unknown> implements InsertRequest {
   readonly jobs: readonly NewJob[]
   readonly capacity: number | null
-  /** null: answer at once when there is no room. */
-  readonly wait: WaitOptions | null
-  private readonly resolveWith: (answers: InsertAnswer[] | null) => void
-  private readonly rejectWith: (error: unknown) => void
-  private timer: Timer | null = null
-  private onAbort: (() => void) | null = null
-  /** Why its caller waits no longer. A call that is being written still gets the answer of the write. */
-  givenUp: JobchartError | null = null
+  /** Or does it want to know at once that there is no room? */
+  readonly waits: boolean
+  private readonly finish: (call: Call<T>, answers: InsertAnswer[] | null) => T
+  private readonly resolve: (value: T) => void
+  private readonly failed: Failed
+  /** What may end its wait: most calls have nothing. */
+  private patience: Patience | null = null
 
+  /** @param finish makes the caller's value of the answers (null: there is no room) */
   constructor(
     jobs: readonly NewJob[],
     capacity: number | null,
-    wait: WaitOptions | null,
-    resolve: (answers: InsertAnswer[] | null) => void,
-    reject: (error: unknown) => void,
+    waits: boolean,
+    finish: (call: Call<T>, answers: InsertAnswer[] | null) => T,
+    resolve: (value: T) => void,
+    failed: Failed,
   ) {
     this.jobs = jobs
     this.capacity = capacity
-    this.wait = wait
-    this.resolveWith = resolve
-    this.rejectWith = reject
+    this.waits = waits
+    this.finish = finish
+    this.resolve = resolve
+    this.failed = failed
+  }
+
+  /** Why its caller waits no longer. A call that is being written still gets the answer of the write. */
+  get givenUp(): JobchartError | null {
+    return this.patience?.givenUp ?? null
   }
 
   /** Lets the caller's signal and timeout end the wait, by calling `giveUp`. */
-  watch({ signal, timeoutMs }: WaitOptions, timers: Timers, giveUp: (error: JobchartError) => void): void {
-    if (signal !== undefined) {
-      this.onAbort = () => giveUp(new AbortError('the enqueue was aborted', signal.reason))
-      signal.addEventListener('abort', this.onAbort, { once: true })
-    }
-    if (timeoutMs !== undefined) {
-      this.timer = timers.after(timeoutMs, () =>
-        giveUp(new TimeoutError(`no room for the job within ${timeoutMs} ms`, { cause: full(this.capacity) })),
-      )
-    }
+  watch(wait: WaitOptions, timers: Timers, giveUp: (error: JobchartError) => void): void {
+    this.patience = new Patience(wait, timers, full(this.capacity), giveUp)
   }
 
-  resolve(answers: InsertAnswer[] | null): void {
-    this.release()
-    this.resolveWith(answers)
+  giveUp(error: JobchartError): void {
+    this.patience ??= new Patience({}, null, error, () => {})
+    this.patience.givenUp = error
+  }
+
+  done(answers: InsertAnswer[] | null): void {
+    this.patience?.end()
+    this.resolve(this.finish(this, answers))
   }
 
   reject(error: unknown): void {
-    this.release()
-    this.rejectWith(error)
+    this.patience?.end()
+    this.failed(error)
+  }
+}
+
+class Patience {
+  givenUp: JobchartError | null = null
+  private readonly timer: Timer | null = null
+  private readonly signal: AbortSignal | undefined
+  private readonly onAbort: () => void
+
+  constructor(
+    { signal, timeoutMs }: WaitOptions,
+    timers: Timers | null,
+    cause: JobchartError,
+    giveUp: (error: JobchartError) => void,
+  ) {
+    this.signal = signal
+    this.onAbort = () => giveUp(new AbortError('the enqueue was aborted', signal?.reason))
+    signal?.addEventListener('abort', this.onAbort, { once: true })
+    if (timeoutMs === undefined || timers === null) return
+    this.timer = timers.after(timeoutMs, () =>
+      giveUp(new TimeoutError(`no room for the job within ${timeoutMs} ms`, { cause })),
+    )
   }
 
-  private release(): void {
+  end(): void {
     this.timer?.cancel()
-    if (this.onAbort !== null) this.wait?.signal?.removeEventListener('abort', this.onAbort)
+    this.signal?.removeEventListener('abort', this.onAbort)
   }
 }
 

@@ -5,13 +5,14 @@
 import type { Timer } from '../clock.ts'
 import { AbortError, JobchartError } from '../errors.ts'
 import type { InsertAnswer, NewJob, Store } from '../store.ts'
+import { whenAnswered } from './answer.ts'
 import { Call, type WaitOptions } from './insert-call.ts'
 import type { Timers } from './timers.ts'
 
-export type { WaitOptions }
-
 /** Requests of one write at most: it bounds how long a store is busy with it. */
 const batchMax = 1_000
+/** So many calls of one turn are written at once. */
+const burst = 500
 /** Where hints may be missed, room is looked for this often. */
 const roomPollMs = 500
 /** A write that failed is repeated, which is safe because ids are fixed before the first try. */
@@ -24,8 +25,6 @@ export interface InserterOptions {
   /** Told after each write what was inserted, in order, before the caller is. */
   readonly inserted: (jobs: readonly NewJob[], answers: readonly InsertAnswer[]) => void
 }
-
-const waitForEver: WaitOptions = {}
 
 export class Inserter {
   /** Calls of this turn, not tried yet. */
@@ -40,8 +39,10 @@ export class Inserter {
   private tryCount = 1
   /** Why nothing is taken any more, if so. */
   private closed: JobchartError | null = null
-  /** Ends the rest before a write is repeated. */
-  private wake: () => void = () => {}
+  /** A write that is to be repeated, later or at once. */
+  private repeat: Timer | null = null
+  private repeatNow: () => void = () => {}
+  private announced = false
   private readonly options: InserterOptions
 
   constructor(options: InserterOptions) {
@@ -53,30 +54,44 @@ export class Inserter {
     return this.fresh.length + this.line.size + this.writing.length
   }
 
-  /** Waits for room as long as it takes or `wait` allows. @throws TIMEOUT, ABORTED, CAPACITY, STORE_UNAVAILABLE */
-  insert(jobs: readonly NewJob[], wait: WaitOptions = waitForEver): Promise<InsertAnswer[]> {
-    const { capacity } = this.options
-    if (capacity !== null && jobs.length > capacity) return Promise.reject(tooMany(jobs.length, capacity))
-    return this.add(jobs, wait) as Promise<InsertAnswer[]>
-  }
-
-  /** null, and nothing stored, if there is no room now, or if others wait for it. */
-  tryInsert(jobs: readonly NewJob[]): Promise<InsertAnswer[] | null> {
-    return this.add(jobs, null)
+  /**
+   * Inserts all of these jobs or none.
+   * @param wait for room: as long as it takes, as long as it allows, or null: not at all, then there are no answers
+   * @param finish makes the caller's value of the answers
+   * @throws TIMEOUT, ABORTED, CAPACITY, ID_TAKEN, STORE_UNAVAILABLE, and why the inserter was closed
+   */
+  insert<T>(
+    jobs: readonly NewJob[],
+    wait: WaitOptions | null | undefined,
+    finish: (call: Call<T>, answers: InsertAnswer[] | null) => T,
+  ): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const { capacity, timers } = this.options
+      if (this.closed !== null) return reject(this.closed)
+      if (wait !== null && capacity !== null && jobs.length > capacity) return reject(tooMany(jobs.length, capacity))
+      if (wait?.signal?.aborted) return reject(new AbortError('the enqueue was aborted', wait.signal.reason))
+      const call = new Call(jobs, capacity, wait !== null, finish, resolve, reject)
+      if (wait) call.watch(wait, timers, (error) => this.giveUp(call as Call, error))
+      this.fresh.push(call as Call)
+      if (this.flushing) return
+      // A large turn is written in parts, while what it has made is young.
+      if (this.fresh.length >= burst) this.flush()
+      else if (!this.announced) this.announce()
+    })
   }
 
   /** There may be room again. */
   room(): void {
     if (this.line.size === 0) return
     this.roomSeen = true
-    this.schedule()
+    if (!this.flushing && !this.announced) this.announce()
   }
 
   /** Refuses every call that waits for room. */
   refuseWaiting(error: JobchartError): void {
     for (const call of this.line) {
       if (!this.writing.includes(call)) call.reject(error)
-      else call.givenUp = error
+      else call.giveUp(error)
     }
     this.line.clear()
     this.roomTimer?.cancel()
@@ -87,42 +102,31 @@ export class Inserter {
   close(error: JobchartError): void {
     this.closed = error
     this.refuseWaiting(error)
-    this.wake()
+    this.repeat?.cancel()
+    this.repeatNow()
   }
 
-  private add(jobs: readonly NewJob[], wait: WaitOptions | null): Promise<InsertAnswer[] | null> {
-    if (this.closed !== null) return Promise.reject(this.closed)
-    return new Promise((resolve, reject) => {
-      const call = new Call(jobs, this.options.capacity, wait, resolve, reject)
-      if (wait !== null && wait !== waitForEver) {
-        if (wait.signal?.aborted) return reject(new AbortError('the enqueue was aborted', wait.signal.reason))
-        call.watch(wait, this.options.timers, (error) => this.giveUp(call, error))
-      }
-      this.fresh.push(call)
-      this.schedule()
+  /** At the end of the turn. */
+  private announce(): void {
+    this.announced = true
+    queueMicrotask(() => {
+      this.announced = false
+      if (!this.flushing) this.flush()
     })
   }
 
-  private schedule(): void {
-    if (this.flushing) return
+  private flush(): void {
     this.flushing = true
-    queueMicrotask(() => void this.flush())
-  }
-
-  private async flush(): Promise<void> {
     for (let calls = this.next(); calls.length > 0; calls = this.next()) {
-      this.writing = calls
-      try {
-        const answers = await this.write(calls)
-        this.writing = []
-        this.answer(calls, answers)
-      } catch (error) {
-        this.writing = []
-        for (const call of calls) {
-          this.line.delete(call)
-          call.reject(error)
-        }
-      }
+      let answered = false
+      let left = false
+      this.write(calls, 0, () => {
+        answered = true
+        if (left) this.flush()
+      })
+      left = !answered
+      // The answer comes later, and goes on from there.
+      if (left) return
     }
     this.flushing = false
   }
@@ -131,7 +135,7 @@ export class Inserter {
   private next(): readonly Call[] {
     if (this.line.size === 0) return this.takeFresh()
     for (const call of this.fresh) {
-      if (call.wait === null) call.resolve(null)
+      if (!call.waits) call.done(null)
       else this.line.add(call)
     }
     this.fresh = []
@@ -166,21 +170,32 @@ export class Inserter {
     return large < 0 || large >= count ? count : Math.max(1, large)
   }
 
-  private async write(calls: readonly Call[]): Promise<InsertAnswer[][]> {
-    const { store, timers } = this.options
-    for (const delayMs of retryDelaysMs) {
-      try {
-        return await store.insert(calls)
-      } catch (error) {
-        if (!(error instanceof JobchartError) || error.code !== 'STORE_UNAVAILABLE') throw error
-        if (this.closed !== null) throw error
-        await new Promise<void>((resolve) => {
-          this.wake = resolve
-          timers.after(delayMs, resolve)
-        })
-      }
-    }
-    return store.insert(calls)
+  /** Writes, again if the store is not there, and calls `next` when every call has its answer. */
+  private write(calls: readonly Call[], tries: number, next: () => void): void {
+    this.writing = calls
+    whenAnswered(
+      () => this.options.store.insert(calls),
+      (answers) => {
+        this.writing = []
+        this.answer(calls, answers)
+        next()
+      },
+      (error) => {
+        const delayMs = retryDelaysMs[tries]
+        const again = error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE' && this.closed === null
+        if (again && delayMs !== undefined) {
+          this.repeat = this.options.timers.after(delayMs, () => this.write(calls, tries + 1, next))
+          this.repeatNow = () => this.write(calls, retryDelaysMs.length, next)
+          return
+        }
+        this.writing = []
+        for (const call of calls) {
+          this.line.delete(call)
+          call.reject(error)
+        }
+        next()
+      },
+    )
   }
 
   private answer(calls: readonly Call[], answers: readonly InsertAnswer[][]): void {
@@ -190,7 +205,7 @@ export class Inserter {
       const answer = answers[i] as InsertAnswer[]
       const outcome = answer[0]?.outcome
       const givenUp = call.givenUp ?? this.closed
-      if (outcome === 'full' && call.wait !== null && givenUp === null) {
+      if (outcome === 'full' && call.waits && givenUp === null) {
         refused++
         this.line.add(call)
         continue
@@ -198,11 +213,11 @@ export class Inserter {
       this.line.delete(call)
       if (outcome === 'full') {
         if (givenUp !== null) call.reject(givenUp)
-        else call.resolve(null)
+        else call.done(null)
       } else if (answer.some((each) => each.outcome === 'id-taken')) call.reject(idTaken(answer))
       else {
         this.options.inserted(call.jobs, answer)
-        call.resolve(answer)
+        call.done(answer)
       }
     }
     this.tryCount = refused === 0 ? Math.min(this.tryCount * 2, batchMax) : Math.max(1, calls.length - refused)
@@ -212,7 +227,7 @@ export class Inserter {
 
   private giveUp(call: Call, error: JobchartError): void {
     if (this.writing.includes(call)) {
-      call.givenUp = error
+      call.giveUp(error)
       return
     }
     this.line.delete(call)

@@ -35,6 +35,8 @@ export class Results {
   private readonly waiting = new Map<string, Set<Waiter>>()
   private timer: Timer | null = null
   private timerAt = Infinity
+  /** Why nobody will know any more, if so. */
+  private closed: JobchartError | null = null
   private readonly options: ResultsOptions
 
   constructor(options: ResultsOptions) {
@@ -54,7 +56,7 @@ export class Results {
     const off = this.options.hub.onJob(id, ({ to }) => {
       if (isEnded(to)) void this.ask([id])
     })
-    void this.ask([id])
+    void this.ask([id]).then(() => this.refuseIfClosed())
     this.pollLater()
     return () => {
       off()
@@ -74,8 +76,17 @@ export class Results {
     this.rest()
     if (this.waiting.size > 0) await this.ask([...this.waiting.keys()])
     this.rest()
-    for (const waiters of this.waiting.values()) for (const { closed } of waiters) closed(reason)
+    this.closed = reason
+    this.refuseIfClosed()
+  }
+
+  /** Who asks after the close, and finds no end, would wait for ever. */
+  private refuseIfClosed(): void {
+    const reason = this.closed
+    if (reason === null) return
+    const all = [...this.waiting.values()]
     this.waiting.clear()
+    for (const waiters of all) for (const { closed } of waiters) closed(reason)
   }
 
   private rest(): void {

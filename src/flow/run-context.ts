@@ -59,7 +59,8 @@ class Context implements RunContext {
   }
 
   get values(): ContextValues {
-    return (this.own ??= {})
+    // Its members are the application's: to declare, and for its middleware to set.
+    return (this.own ??= {} as ContextValues)
   }
 
   get checkin(): RunContext['checkin'] {

@@ -43,6 +43,8 @@ export class Run {
   readonly claimed: ClaimedJob
   readonly job: JobDefinition
   readonly host: RunHost
+  /** Its place among the runs of this process. */
+  place = 0
   /** Own time (monotonic ms) from which the lease must be taken as lost. */
   fenceAt: number
   ending: Ending | null = null

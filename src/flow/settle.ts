@@ -7,6 +7,7 @@ import { copyPayload } from '../job/payload.ts'
 import type { Settlement } from '../job/settlement.ts'
 import { JobchartError } from '../errors.ts'
 import type { SettleAnswer, Store } from '../store.ts'
+import { whenAnswered } from './answer.ts'
 import { decide, type DecideOptions } from './decide.ts'
 import type { Hub } from './events.ts'
 import type { OwnTime } from './own-time.ts'
@@ -53,37 +54,36 @@ export class Settler {
       return
     }
     this.inFlightCount += runs.length
-    void this.write(runs, settlements)
+    this.write(runs, settlements)
   }
 
-  private async write(runs: readonly Run[], settlements: readonly Settlement[]): Promise<void> {
-    for (let tries = 0; ; tries++) {
-      try {
-        const answers = await this.options.store.settle(settlements)
+  private write(runs: readonly Run[], settlements: readonly Settlement[], tries = 0): void {
+    whenAnswered(
+      () => this.options.store.settle(settlements),
+      (answers) => {
         this.inFlightCount -= runs.length
         this.tell(runs, settlements, answers)
-        return
-      } catch (error) {
-        const given = !(error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE')
-        if (given || this.allFenced(runs)) {
-          this.inFlightCount -= runs.length
-          this.options.logger.error(
-            'the ends of jobs could not be written; they run again when their leases have run out',
-            {
-              error,
-              ids: runs.slice(0, 20).map((run) => run.claimed.id),
-              jobs: runs.length,
-            },
-          )
-          this.options.settled(0)
-          return
-        }
-        if (tries === 0)
-          this.options.logger.warn('the store does not answer; settling again', { error, jobs: runs.length })
-        const delayMs = Math.min(retryMs.first * 2 ** tries, retryMs.max)
-        await new Promise<void>((resolve) => void this.options.timers.after(delayMs, resolve))
-      }
+      },
+      (error) => this.failed(runs, settlements, tries, error),
+    )
+  }
+
+  private failed(runs: readonly Run[], settlements: readonly Settlement[], tries: number, error: unknown): void {
+    const { logger, timers, settled } = this.options
+    const refused = !(error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE')
+    if (refused || this.allFenced(runs)) {
+      this.inFlightCount -= runs.length
+      logger.error('the ends of jobs could not be written; they run again when their leases have run out', {
+        error,
+        ids: runs.slice(0, 20).map((run) => run.claimed.id),
+        jobs: runs.length,
+      })
+      settled(0)
+      return
     }
+    if (tries === 0) logger.warn('the store does not answer; settling again', { error, jobs: runs.length })
+    const delayMs = Math.min(retryMs.first * 2 ** tries, retryMs.max)
+    timers.after(delayMs, () => this.write(runs, settlements, tries + 1))
   }
 
   private allFenced(runs: readonly Run[]): boolean {

@@ -7,6 +7,7 @@ const delayMsMax = 2 ** 31 - 1
 export class Timers {
   readonly clock: Clock
   private readonly live = new Set<Timer>()
+  private closed = false
 
   constructor(clock: Clock) {
     this.clock = clock
@@ -21,6 +22,7 @@ export class Timers {
    * @param keepAlive false for timers that only look after things: they do not keep an idle process from ending
    */
   after(delayMs: number, run: () => void, keepAlive = true): Timer {
+    if (this.closed) return noTimer
     const clock = this.clock
     const live = this.live
     let leftMs = Math.max(0, delayMs)
@@ -48,7 +50,11 @@ export class Timers {
     return timer
   }
 
+  /** Cancels every timer. None is set from now on: what a late answer of the store asks for comes to nothing. */
   cancelAll(): void {
+    this.closed = true
     for (const timer of this.live) timer.cancel()
   }
 }
+
+const noTimer: Timer = { cancel() {} }

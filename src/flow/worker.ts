@@ -4,7 +4,7 @@
  *
  *   commands ─▶ dispatch ─▶ control · cancel · settle · start · wake, then pick ─▶ claim ─▶ run ─▶ its end is a command
  */
-import { Subject, type Observable, type Subscription } from 'rxjs'
+import type { Observable, Subscription } from 'rxjs'
 import type { JobchartError } from '../errors.ts'
 import { toPayload } from '../job/payload.ts'
 import type { JobEvent } from '../job/job.ts'
@@ -14,6 +14,7 @@ import type { RuntimeSettings } from '../options.ts'
 import type { CancelAnswer, CancelRequest, Demand, Hint, Store, WorkerInfo } from '../store.ts'
 import { Canceller } from './cancel.ts'
 import { Claimer } from './claim.ts'
+import { Commands } from './commands.ts'
 import { dispatch } from './dispatch.ts'
 import type { Hub } from './events.ts'
 import { Heartbeat, leaseLost } from './heartbeat.ts'
@@ -21,6 +22,7 @@ import { Lane, laneCount, type CancelCommand, type FlowCommand, type StartComman
 import { OwnTime } from './own-time.ts'
 import { Permits } from './permits.ts'
 import type { Run, RunHost } from './run.ts'
+import { Runs } from './runs.ts'
 import type { ContextHost } from './run-context.ts'
 import { Selector } from './select.ts'
 import { Settler } from './settle.ts'
@@ -43,11 +45,11 @@ export interface WorkerOptions {
 export class Worker {
   readonly permits: Permits
   readonly selector: Selector
-  readonly runs = new Map<string, Run>()
+  readonly runs = new Runs()
   /** Handlers that were abandoned and have not come back. */
   stuck = 0
   private readonly options: WorkerOptions
-  private readonly commands = new Subject<FlowCommand>()
+  private readonly commands = new Commands()
   private readonly dispatcher: Subscription
   private readonly claimer: Claimer
   private readonly canceller: Canceller
@@ -97,7 +99,7 @@ export class Worker {
       halted,
       changed,
     })
-    this.dispatcher = this.dispatched().subscribe((demand) => void this.claimer.claim(demand))
+    this.dispatcher = this.dispatched().subscribe((demand) => this.claimer.claim(demand))
   }
 
   private dispatched(): Observable<Demand[]> {
@@ -115,6 +117,11 @@ export class Worker {
   /** Is any run going on, or about to, or not written yet? */
   get busy(): boolean {
     return this.runs.size > 0 || this.claimer.busy || this.settler.inFlight > 0
+  }
+
+  /** Is there, as far as it knows, more to pick? */
+  get hungry(): boolean {
+    return !this.selector.idle && this.permits.free > 0 && this.options.halted() === null
   }
 
   async start(info: WorkerInfo): Promise<void> {
@@ -151,7 +158,7 @@ export class Worker {
 
   /** Asks every run to end; after `graceMs` those that have not are abandoned. */
   abort(reason: JobchartError, graceMs: number): void {
-    for (const run of this.runs.values()) {
+    for (const run of this.runs.all()) {
       run.abort(reason)
       run.abandonAfter(graceMs)
     }
@@ -159,7 +166,7 @@ export class Worker {
 
   /** Asks every run to end and waits for none. */
   abandon(reason: JobchartError): void {
-    for (const run of this.runs.values()) {
+    for (const run of this.runs.all()) {
       run.abort(reason)
       run.abandon()
     }
@@ -194,12 +201,11 @@ export class Worker {
 
   private cancelledSomewhere(ids: readonly string[]): void {
     const asked: Run[] = []
-    for (const id of ids) {
-      const run = this.runs.get(id)
-      if (run === undefined) {
-        if (this.claimer.busy) this.canceller.cancelledElsewhere(id)
+    this.runs.find(ids).forEach((run, at) => {
+      if (run === null) {
+        if (this.claimer.busy) this.canceller.cancelledElsewhere(ids[at] as string)
       } else if (run.abortReason === null) asked.push(run)
-    }
+    })
     if (asked.length === 0) return
     for (const run of asked) this.toAsk.add(run)
     queueMicrotask(() => this.askNow())
@@ -226,7 +232,7 @@ export class Worker {
       timers,
       enqueue,
       ended: (run) => {
-        this.runs.delete(run.claimed.id)
+        this.runs.remove(run)
         this.permits.give(1)
         this.commands.next(run)
       },

@@ -104,9 +104,9 @@ export function faultyStore(store: Store, options: FaultyStoreOptions): FaultySt
       return road.take('open', () => store.open(host))
     },
     close: () => road.take('close', () => store.close()),
-    insert: (requests) => road.take('insert', () => store.insert(requests)),
-    claim: (request) => road.take('claim', () => store.claim(request)),
-    settle: (settlements) => road.take('settle', () => store.settle(settlements)),
+    insert: (requests) => road.take('insert', async () => store.insert(requests)),
+    claim: (request) => road.take('claim', async () => store.claim(request)),
+    settle: (settlements) => road.take('settle', async () => store.settle(settlements)),
     extend: (request) => road.take('extend', () => store.extend(request)),
     cancel: (requests) => road.take('cancel', () => store.cancel(requests)),
     retry: (selection) => road.take('retry', () => store.retry(selection)),

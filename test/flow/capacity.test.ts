@@ -27,29 +27,26 @@ async function full(capacity: number): Promise<{ clock: VirtualClock; store: Sto
 
 const inputs = async (runtime: Runtime): Promise<unknown[]> => (await runtime.list({})).map(({ input }) => input)
 
-test('enqueue waits for room, and who came first gets it first', async () => {
-  const { clock, runtime } = await full(2)
+test('enqueue waits for room, and who came first gets it first, however much it needs', async () => {
+  const { clock, runtime } = await full(4)
   const a = runtime.enqueue(job, 10)
   await clock.settle()
-  const b = runtime.enqueueMany(job, [11, 12])
+  const b = runtime.enqueueMany(job, [11, 12, 13])
   await clock.settle()
-  const answers = watch({ a, b, c: runtime.enqueue(job, 13) })
+  const answers = watch({ a, b, c: runtime.enqueue(job, 14), d: runtime.enqueue(job, 15) })
   await clock.advance('1m')
   expect(answers).toEqual({})
-  await runtime.cancel('first 0')
-  await clock.advance('1s')
-  expect(answers).toEqual({ a: 'stored' })
-  // One place is not enough for two, and c is smaller but came later.
-  await runtime.cancel('first 1')
+  // Room for two: a takes one, the other is too little for b; c and d are smaller but came later.
+  await runtime.cancel(['first 0', 'first 1'])
   await clock.advance('1m')
   expect(answers).toEqual({ a: 'stored' })
-  await runtime.cancel({ state: 'queued' })
+  await runtime.cancel(['first 2', 'first 3'])
   await clock.advance('1s')
   expect(answers).toEqual({ a: 'stored', b: 'stored' })
   await runtime.cancel({ state: 'queued' })
   await clock.advance('1s')
-  expect(answers).toEqual({ a: 'stored', b: 'stored', c: 'stored' })
-  expect(await inputs(runtime)).toEqual([0, 1, 10, 11, 12, 13])
+  expect(answers).toEqual({ a: 'stored', b: 'stored', c: 'stored', d: 'stored' })
+  expect(await inputs(runtime)).toEqual([0, 1, 2, 3, 10, 11, 12, 13, 14, 15])
 })
 
 test('a thousand callers that wait are served in the order in which they came while jobs run', async () => {
@@ -75,7 +72,7 @@ test('the backlog never holds more than the capacity, whoever enqueues', async (
     },
   })
   const workers = [await runtime({ jobs: [look], capacity: 4 }), await runtime({ jobs: [look], capacity: 4 })]
-  const calls = Array.from({ length: 100 }, (_, n) => workers[n % 2]?.enqueue(look, n, { delay: n % 3 }))
+  const calls = Array.from({ length: 100 }, (_, n) => (workers[n % 2] as Runtime).enqueue(look, n, { delay: n % 3 }))
   await clock.advance('1m')
   await Promise.all(calls)
   await clock.advance('1m')
@@ -95,6 +92,7 @@ test('tryEnqueue does not overtake those who wait', async () => {
   const { clock, runtime } = await full(1)
   const waiting = watch({ a: runtime.enqueueMany(job, [1]) })
   await clock.settle()
+  expect(await runtime.tryEnqueue(job, 2)).toBe(null)
   const cancelled = runtime.cancel('first 0')
   const tried = runtime.tryEnqueue(job, 2)
   await cancelled
@@ -139,6 +137,22 @@ test('waiting for room ends with ABORTED when the signal aborts, and the place i
   await clock.advance('1s')
   expect(answers).toEqual({ aborted: 'ABORTED', next: 'stored' })
   expect(await inputs(runtime)).toEqual([0, 6])
+})
+
+test('a call that has its answer leaves no timer behind', async () => {
+  const { clock, runtime } = await full(1)
+  const before = clock.pending
+  const controller = new AbortController()
+  const { signal } = controller
+  const call = runtime.enqueue(job, 5, { signal, timeout: '1h' })
+  const next = runtime.enqueue(job, 6, { timeout: '1h' })
+  await clock.settle()
+  controller.abort()
+  await expect(call).rejects.toMatchObject({ code: 'ABORTED' })
+  await runtime.cancel('first 0')
+  await clock.advance('1s')
+  expect((await next).deduplicated).toBe(false)
+  expect(clock.pending).toBe(before)
 })
 
 test('a signal that has aborted before refuses the call, also when there is room', async () => {

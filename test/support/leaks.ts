@@ -26,11 +26,11 @@ export interface World {
   readonly logged: Logged[]
   readonly logger: Logger
   /** Takes what was logged at a level so far: it was expected. */
-  expectLogged(level: keyof Logger): string[]
+  readonly expectLogged: (level: keyof Logger) => string[]
   /** A started runtime on the world's clock and store. */
-  runtime(options: Omit<RuntimeOptions, 'clock'>): Promise<Runtime>
+  readonly runtime: (options: Omit<RuntimeOptions, 'clock'>) => Promise<Runtime>
   /** One that is not started yet. */
-  idle(options: Omit<RuntimeOptions, 'clock'>): Runtime
+  readonly idle: (options: Omit<RuntimeOptions, 'clock'>) => Runtime
 }
 
 /** A clock, a store and the runtimes of one test. */

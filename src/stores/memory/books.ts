@@ -11,7 +11,7 @@ import { TransitionLog } from './log.ts'
 import { backlogPhases, noCounts, phaseOf, phases, tally, type Phase } from './phases.ts'
 import { Queue } from './queue.ts'
 import { Register } from './register.ts'
-import { Row, Step, type Passage } from './row.ts'
+import { Row, Step, Tick, type Passage } from './row.ts'
 
 const soonest = (a: Row, b: Row): boolean => {
   const left = a.alarmAt ?? 0
@@ -23,10 +23,12 @@ const births: readonly Passage[] = phases.map((phase) => ({ event: 'ENQUEUE', fr
 
 /** What a move needs to know besides its event. */
 export interface Circumstances {
-  readonly reason?: string | undefined
+  readonly reason?: string | null | undefined
   readonly fatal?: boolean | undefined
   /** When a timed state is to end; null = it waits for an event. */
   readonly dueAt?: number | null
+  /** Who claims. */
+  readonly worker?: string
 }
 
 const plain: Circumstances = {}
@@ -42,6 +44,7 @@ export class Books {
   readonly workers = new Map<string, { readonly info: WorkerInfo; seenAt: number }>()
   readonly hints = new Hints()
   readonly log: TransitionLog
+  private tick = new Tick(0)
 
   constructor(transitionsMax: number) {
     this.log = new TransitionLog(transitionsMax)
@@ -69,7 +72,7 @@ export class Books {
 
   /** ENQUEUE: a new row. Its key, if any, is free or taken over. */
   enter(job: NewJob, phase: Phase, dueAt: number | null, at: number): Row {
-    const row = new Row(job, this.queue(job.type), phase, this.log.nextSeq, at)
+    const row = new Row(job, this.queue(job.type), phase, this.log.nextSeq, this.tickAt(at))
     this.log.append(row, births[phase.index] as Passage, at, null, null)
     this.rows.add(row)
     this.count(row, phase, 1)
@@ -78,8 +81,13 @@ export class Books {
     return row
   }
 
-  /** Moves a row along an arrow of the chart, which must exist. A row that is claimed has its run already. */
-  move(row: Row, event: ArrowEvent, at: number, { reason, fatal, dueAt = null }: Circumstances = plain): Step {
+  /** Moves a row along an arrow of the chart, which must exist. */
+  move(
+    row: Row,
+    event: ArrowEvent,
+    at: number,
+    { reason = null, fatal, dueAt = null, worker }: Circumstances = plain,
+  ): Step {
     const from = row.phase
     const arrow = nextArrow(from.name, event, row, fatal)
     if (arrow === null) throw new TypeError(`job ${row.id}: the chart has no ${event} from ${from.name}`)
@@ -91,9 +99,9 @@ export class Books {
       row.generation = counters.generation
     }
     const seq = this.log.nextSeq
-    const worker = (from.held || to.held) && row.run !== null ? row.run.worker : null
-    this.log.append(row, arrow, at, worker, reason ?? null)
-    row.last = new Step(arrow, seq, at, row.attempt, worker, reason ?? null, row.last)
+    const by = worker ?? (from.held && row.run !== null ? row.run.claim.worker : null)
+    this.log.append(row, arrow, at, by, reason)
+    row.last = new Step(arrow, row, seq, this.tickAt(at), by, reason)
     row.phase = to
     // Who comes back from a worker's hands stands where it stood; everybody else goes to the end.
     if (to.claimable && !from.held) row.place = seq
@@ -155,6 +163,11 @@ export class Books {
       row.queue.capped = false
       this.hints.ready(row.queue)
     }
+  }
+
+  private tickAt(at: number): Tick {
+    if (this.tick.at !== at) this.tick = new Tick(at)
+    return this.tick
   }
 
   private count(row: Row, phase: Phase, by: 1 | -1): void {

@@ -35,7 +35,7 @@ export function cancel(books: Books, { selection, reason, graceMs }: CancelReque
 export function cancelRow(books: Books, row: Row, mark: CancelMark, now: number): Move | null {
   if (nextArrow(row.phase.name, 'CANCEL', row) === null) return null
   row.remember().cancel = mark
-  books.move(row, 'CANCEL', now, { reason: mark.reason ?? undefined })
+  books.move(row, 'CANCEL', now, mark)
   if (row.phase.held) books.hints.cancelled(row.id)
   return moveOf(row)
 }

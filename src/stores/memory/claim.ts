@@ -37,13 +37,11 @@ function claimFrom(
   }
 }
 
-function claimRow(books: Books, row: Row, { token, worker, leaseMs }: ClaimRequest, now: number): Claimed {
-  const run = new Run(token, worker, now)
-  row.run = run
-  const step = books.move(row, 'CLAIM', now)
-  run.attempt = row.attempt
-  books.lease(row, now + leaseMs)
-  return new Claimed(row, token, now, step.seq)
+function claimRow(books: Books, row: Row, request: ClaimRequest, now: number): Claimed {
+  const step = books.move(row, 'CLAIM', now, request)
+  row.run = new Run(request.token, step, row.settled)
+  books.lease(row, now + request.leaseMs)
+  return new Claimed(row, row.run)
 }
 
 /** The first of the reasons, in the order of the contract, that holds now. */

@@ -59,17 +59,17 @@ function written<T>(books: Books, answer: T): T {
 type Work = 'insert' | 'claim' | 'settle' | 'extend' | 'promote' | 'rescue' | 'prune' | 'worker'
 
 const forWorkers = (books: Books, now: () => number): Pick<Store, Work> => ({
-  async insert(requests) {
+  insert(requests) {
     const at = now()
     return written(
       books,
       requests.map((request) => insert(books, request, at)),
     )
   },
-  async claim(request) {
+  claim(request) {
     return written(books, claim(books, request, now()))
   },
-  async settle(settlements) {
+  settle(settlements) {
     const at = now()
     return written(
       books,

@@ -41,7 +41,7 @@ const inserted = (row: Row): InsertAnswer & { readonly superseded?: Move } => ({
   id: row.id,
   state: row.phase.name,
   seq: row.seq,
-  at: row.enqueuedAt,
+  at: row.came.at,
   dueAt: row.dueAt,
 })
 

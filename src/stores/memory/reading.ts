@@ -58,19 +58,20 @@ export function queueInfo(books: Books, type: string): QueueInfo {
 /** The workers in the order in which they were made known, with what each holds, longest first. */
 export function workerRecords(books: Books): WorkerRecord[] {
   const rows = heldPhases.flatMap((phase) => books.chains[phase.index]?.toArray() ?? [])
-  const held = Map.groupBy(rows.toSorted(heldLonger), (row) => row.run?.worker)
+  const held = Map.groupBy(rows.toSorted(heldLonger), (row) => row.run?.claim.worker)
   return Array.from(books.workers.values(), ({ info, seenAt }) => {
     const running = (held.get(info.id) ?? []).map(runningRow)
     return { ...info, types: [...info.types], seenAt, running }
   })
 }
 
-const heldLonger = (a: Row, b: Row): number => (a.run?.startedAt ?? 0) - (b.run?.startedAt ?? 0) || a.seq - b.seq
+const heldLonger = (a: Row, b: Row): number =>
+  (a.run?.claim.tick.at ?? 0) - (b.run?.claim.tick.at ?? 0) || a.seq - b.seq
 
 const runningRow = (row: Row): WorkerRecord['running'][number] => ({
   id: row.id,
   type: row.type,
   attempt: row.attempt,
-  since: row.run?.startedAt ?? 0,
+  since: row.run?.claim.tick.at ?? 0,
   checkin: checkinOf(row),
 })

@@ -5,7 +5,7 @@ import type { CheckIn, HistoryEntry, JobRecord, LogLine } from '../../job/job.ts
 import type { JobState } from '../../job/lifecycle.ts'
 import { copyPayload, type Json } from '../../job/payload.ts'
 import type { ClaimedJob, Move } from '../../store.ts'
-import type { Passage, Row, Step } from './row.ts'
+import type { Passage, Row, Run, Step } from './row.ts'
 
 export function historyEntry(
   { event, from, to }: Passage,
@@ -28,7 +28,7 @@ export function historyEntry(
 }
 
 const entryOf = (step: Step): HistoryEntry =>
-  historyEntry(step.passage, step.seq, step.at, step.attempt, step.worker, step.reason)
+  historyEntry(step.passage, step.seq, step.tick.at, step.attempt, step.worker, step.reason)
 
 /** The move a row has just made. */
 export function moveOf(row: Row, error?: ErrorRecord): Move {
@@ -46,7 +46,7 @@ function history(row: Row): HistoryEntry[] {
   }
   // The row's own birth comes first, unless the cap has cut it off.
   const cut = step !== null || entries.length === caps.history
-  if (!cut) entries.push(historyEntry({ event: 'ENQUEUE', from: null, to }, row.seq, row.enqueuedAt, 0, null, null))
+  if (!cut) entries.push(historyEntry({ event: 'ENQUEUE', from: null, to }, row.seq, row.came.at, 0, null, null))
   return entries.toReversed()
 }
 
@@ -77,11 +77,11 @@ export function recordOf(row: Row): JobRecord {
     tags: [...row.tags],
     key: row.key,
     concurrencyKey: row.concurrencyKey,
-    enqueuedAt: row.enqueuedAt,
+    enqueuedAt: row.came.at,
     dueAt: row.dueAt,
-    startedAt: run === null ? null : run.startedAt,
-    finishedAt: phase.ended && row.last !== null ? row.last.at : null,
-    worker: run === null ? null : run.worker,
+    startedAt: run === null ? null : run.claim.tick.at,
+    finishedAt: phase.ended && row.last !== null ? row.last.tick.at : null,
+    worker: run === null ? null : run.claim.worker,
     cancelReason: past?.cancel?.reason ?? null,
     history: history(row),
   }
@@ -102,7 +102,7 @@ export class Claimed implements ClaimedJob {
   readonly steps: Readonly<Record<string, Json>> | null
   private readonly row: Row
 
-  constructor(row: Row, token: string, startedAt: number, seq: number) {
+  constructor(row: Row, { token, claim }: Run) {
     this.id = row.id
     this.type = row.queue.type
     this.input = copyPayload(row.input)
@@ -111,8 +111,8 @@ export class Claimed implements ClaimedJob {
     this.maxAttempts = row.maxAttempts
     this.generation = row.generation
     this.token = token
-    this.startedAt = startedAt
-    this.seq = seq
+    this.startedAt = claim.tick.at
+    this.seq = claim.seq
     const steps = row.past === null ? null : row.past.steps
     this.steps = steps === null ? null : copyPayload(steps as Record<string, Json>)
     this.row = row

@@ -7,7 +7,7 @@ import type { ErrorRecord } from '../../job/failure.ts'
 import type { AttemptError, CheckIn, LogLine } from '../../job/job.ts'
 import type { ArrowEvent, JobState } from '../../job/lifecycle.ts'
 import type { Json } from '../../job/payload.ts'
-import type { NewJob, SettleAnswer } from '../../store.ts'
+import type { NewJob } from '../../store.ts'
 import type { Phase } from './phases.ts'
 import type { Queue } from './queue.ts'
 
@@ -18,11 +18,20 @@ export interface Passage {
   readonly to: JobState
 }
 
+/** A time, shared by all that happened at it: as a field of its own it would be an object of its own in every row. */
+export class Tick {
+  readonly at: number
+
+  constructor(at: number) {
+    this.at = at
+  }
+}
+
 /** One move of a job, linked to the one before it. The enqueue has none: the row itself knows all about it. */
 export class Step {
   readonly passage: Passage
   readonly seq: number
-  readonly at: number
+  readonly tick: Tick
   readonly attempt: number
   readonly worker: string | null
   readonly reason: string | null
@@ -30,23 +39,15 @@ export class Step {
   /** Steps down to the oldest kept, this one included. */
   readonly depth: number
 
-  constructor(
-    passage: Passage,
-    seq: number,
-    at: number,
-    attempt: number,
-    worker: string | null,
-    reason: string | null,
-    before: Step | null,
-  ) {
+  constructor(passage: Passage, row: Row, seq: number, tick: Tick, worker: string | null, reason: string | null) {
     this.passage = passage
     this.seq = seq
-    this.at = at
-    this.attempt = attempt
+    this.tick = tick
+    this.attempt = row.attempt
     this.worker = worker
     this.reason = reason
-    this.before = before
-    this.depth = before === null ? 1 : forget(before) + 1
+    this.before = row.last
+    this.depth = row.last === null ? 1 : forget(row.last) + 1
   }
 }
 
@@ -62,16 +63,17 @@ function forget(last: Step): number {
 /** One attempt in the hands of a worker. It stays with the row when it is over. */
 export class Run {
   readonly token: string
-  readonly worker: string
-  readonly startedAt: number
-  attempt = 0
-  /** What its settle was answered, to be answered again. */
-  answer: SettleAnswer | null = null
+  readonly claim: Step
+  /** How it was settled, and what was due then: enough to give the same answer again. */
+  end: Step | null = null
+  dueAt: number | null = null
+  /** The last attempt before this one that was settled, until this one is. */
+  settled: Run | null
 
-  constructor(token: string, worker: string, startedAt: number) {
+  constructor(token: string, claim: Step, settled: Run | null) {
     this.token = token
-    this.worker = worker
-    this.startedAt = startedAt
+    this.claim = claim
+    this.settled = settled
   }
 }
 
@@ -98,9 +100,9 @@ export class Row {
   attempt = 0
   generation = 1
   phase: Phase
-  /** seq of the ENQUEUE: the order in which jobs came. */
+  /** seq and time of the ENQUEUE: the order in which jobs came. */
   readonly seq: number
-  readonly enqueuedAt: number
+  readonly came: Tick
   /** Its place in its queue: the seq of the move that put it at the end. */
   place: number
   /** When it falls due, or its lease runs out; it is in one heap of the two at most. */
@@ -110,12 +112,10 @@ export class Row {
   prev: Row | null = null
   next: Row | null = null
   run: Run | null = null
-  /** The last attempt that was settled. */
-  settled: Run | null = null
   last: Step | null = null
   past: Past | null = null
 
-  constructor(job: NewJob, queue: Queue, phase: Phase, seq: number, at: number) {
+  constructor(job: NewJob, queue: Queue, phase: Phase, seq: number, came: Tick) {
     this.id = job.id
     this.queue = queue
     this.input = job.input
@@ -126,7 +126,7 @@ export class Row {
     this.maxAttempts = job.maxAttempts
     this.phase = phase
     this.seq = seq
-    this.enqueuedAt = at
+    this.came = came
     this.place = seq
   }
 
@@ -136,6 +136,11 @@ export class Row {
 
   get dueAt(): number | null {
     return this.phase.timed ? this.alarmAt : null
+  }
+
+  /** The last attempt that was settled. */
+  get settled(): Run | null {
+    return this.run === null || this.run.end !== null ? this.run : this.run.settled
   }
 
   /** Its past, to be written to. */

@@ -12,32 +12,27 @@ export function settle(books: Books, settlement: Settlement, now: number): Settl
   if (row === undefined) return lost(settlement)
   const run = heldRun(row, settlement)
   if (run === null) {
-    const settled = row.settled
-    return settled !== null && settled.answer !== null && isSame(settled, settlement)
-      ? settled.answer
-      : lost(settlement)
+    const { settled } = row
+    return settled !== null && isSame(settled, settlement) ? answerOf(settled, settlement) : lost(settlement)
   }
   const { event, fatal, reason, delayMs = 0 } = settlement
-  const from = row.phase.name
   leave(row, run, settlement, now)
   const parked = event === 'PARK' && settlement.delayMs === undefined
-  const step = books.move(row, event, now, { reason, fatal, dueAt: parked ? null : now + delayMs })
-  if (step.passage.to === 'done') row.output = settlement.output
-  run.answer = {
-    outcome: 'settled',
-    seq: step.seq,
-    at: now,
-    from,
-    to: step.passage.to,
-    attempt: row.attempt,
-    dueAt: row.dueAt,
-  }
-  row.settled = run
-  return run.answer
+  run.end = books.move(row, event, now, { reason, fatal, dueAt: parked ? null : now + delayMs })
+  run.dueAt = row.dueAt
+  run.settled = null
+  if (run.end.passage.to === 'done') row.output = settlement.output
+  return answerOf(run, settlement)
+}
+
+function answerOf({ end, dueAt }: Run, settlement: Settlement): SettleAnswer {
+  if (end === null || end.passage.from === null) return lost(settlement)
+  const { seq, tick, attempt, passage } = end
+  return { outcome: 'settled', seq, at: tick.at, from: passage.from, to: passage.to, attempt, dueAt }
 }
 
 const isSame = (run: Run, { token, attempt }: { readonly token: string; readonly attempt: number }): boolean =>
-  run.token === token && run.attempt === attempt
+  run.token === token && run.claim.attempt === attempt
 
 /** The run of a row, if it is the current one and is the one that speaks. */
 function heldRun(row: Row, speaker: { readonly token: string; readonly attempt: number }): Run | null {
@@ -65,8 +60,9 @@ function leave(row: Row, run: Run, { event, error, checkin, logs }: Settlement, 
 /** Keeps the error of an attempt that has just ended. */
 export function failed(row: Row, run: Run, error: ErrorRecord, now: number): void {
   const past = row.remember()
-  const { attempt, startedAt, worker } = run
-  const entry: AttemptError = { attempt, generation: row.generation, error, startedAt, failedAt: now, worker }
+  const { attempt, tick, worker } = run.claim
+  const { generation } = row
+  const entry: AttemptError = { attempt, generation, error, startedAt: tick.at, failedAt: now, worker: worker ?? '' }
   past.error = error
   keep(past.errors, [entry], caps.errors)
 }

@@ -74,7 +74,7 @@ function oldestBeyond(books: Books, policy: RetentionPolicy, now: number): Row |
 
 function isBeyond(books: Books, row: Row, phase: Phase, policy: RetentionPolicy, now: number): boolean {
   const { ageMs, count } = policy[phase.name as keyof RetentionPolicy]
-  return (books.counts[phase.index] as number) > count || now - (row.last?.at ?? now) >= ageMs
+  return (books.counts[phase.index] as number) > count || now - (row.last?.tick.at ?? now) >= ageMs
 }
 
 const endSeq = (row: Row): number => row.last?.seq ?? row.seq

@@ -39,7 +39,7 @@ export interface Taking {
   readonly leaseMs?: number
 }
 
-export const ask = (store: Store, taking: Taking = {}): Promise<ClaimAnswer> => {
+export const ask = async (store: Store, taking: Taking = {}): Promise<ClaimAnswer> => {
   const { type = 'mail', max = 100, limits = {}, worker = 'w1', token = 'token' } = taking
   const demand = [{ type, max, limits: { ...noLimits, ...limits } }]
   return store.claim({ worker, token, leaseMs: taking.leaseMs ?? leaseMs, demand })

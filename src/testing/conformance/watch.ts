@@ -9,7 +9,7 @@ async function hinted(
   store: Store,
   kind: Hint['kind'],
   about: string | null,
-  act: () => Promise<unknown>,
+  act: () => unknown,
 ): Promise<Hint> {
   const hints: Hint[] = []
   const unwatch = store.watch((hint) => hints.push(hint))

@@ -1,0 +1,15 @@
+/** Going on with a store's answer, whether it is there at once or comes later. */
+import type { Answer } from '../store.ts'
+
+/** Calls `ok` or `failed`, in this very call if the answer is there. What the two throw is the caller's. */
+export function whenAnswered<T>(ask: () => Answer<T>, ok: (answer: T) => void, failed: (error: unknown) => void): void {
+  let answer: Answer<T>
+  try {
+    answer = ask()
+  } catch (error) {
+    failed(error)
+    return
+  }
+  if (answer instanceof Promise) answer.then(ok, failed)
+  else ok(answer)
+}

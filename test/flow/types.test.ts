@@ -1,0 +1,121 @@
+/** What the types promise: nothing here needs an annotation, and what would fail at run time does not compile. */
+import {
+  createRuntime,
+  defineJob,
+  type EnqueueOptions,
+  type JobHandle,
+  type JobRecord,
+  type Middleware,
+  type RunContext,
+} from 'jobchart'
+import { of } from 'rxjs'
+import { expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+
+declare module 'jobchart' {
+  interface ContextValues {
+    tenant: { readonly name: string }
+  }
+}
+
+const runtime = createRuntime({ jobs: [] })
+
+test('input and output are inferred from the schema and the handler', () => {
+  const mail = defineJob({
+    type: 'mail',
+    input: z.object({
+      to: z.string(),
+      at: z.string().transform((text) => new Date(text)),
+      copies: z.number().default(1),
+    }),
+    concurrencyKey: (input) => {
+      expectTypeOf(input).toEqualTypeOf<{ to: string; at: string; copies?: number | undefined }>()
+      return input.to
+    },
+    retry: { retryIf: (error) => (expectTypeOf(error).toBeUnknown(), true) },
+    run: async (input, context) => {
+      expectTypeOf(input).toEqualTypeOf<{ to: string; at: Date; copies: number }>()
+      expectTypeOf(context).toEqualTypeOf<RunContext>()
+      return { id: 7 }
+    },
+  })
+  const enqueue = () => runtime.enqueue(mail, { to: 'ada', at: 'noon' })
+  expectTypeOf(enqueue).returns.resolves.toEqualTypeOf<JobHandle<{ id: number }>>()
+  expectTypeOf(() => runtime.tryEnqueue(mail, { to: 'ada', at: 'noon' })).returns.resolves.toEqualTypeOf<JobHandle<{
+    id: number
+  }> | null>()
+  expectTypeOf(() => runtime.enqueueMany(mail, [])).returns.resolves.toEqualTypeOf<JobHandle<{ id: number }>[]>()
+  expectTypeOf(() => runtime.run(mail, { to: 'ada', at: 'noon' })).returns.resolves.toEqualTypeOf<{ id: number }>()
+  expectTypeOf<JobHandle<{ id: number }>['result']>().returns.resolves.toEqualTypeOf<{ id: number }>()
+  // @ts-expect-error -- an input that the schema does not take
+  void (() => runtime.enqueue(mail, { to: 1, at: 'noon' }))
+  // @ts-expect-error -- nor none at all
+  void (() => runtime.enqueue(mail))
+  // @ts-expect-error -- nor one that its transform gives
+  void (() => runtime.enqueue(mail, { to: 'ada', at: new Date(0) }))
+})
+
+test('without a schema both are given, and an output may be inferred from nothing', () => {
+  const add = defineJob<{ a: number; b: number }, number>({ type: 'add', run: async ({ a, b }) => a + b })
+  expectTypeOf(() => runtime.run(add, { a: 1, b: 2 })).returns.resolves.toEqualTypeOf<number>()
+  // @ts-expect-error -- an input of another shape
+  void (() => runtime.run(add, { a: 1 }))
+  // @ts-expect-error -- an output of another type
+  defineJob<{ a: number }, number>({ type: 'bad', run: async () => 'text' })
+})
+
+test('a job without input is enqueued without one', () => {
+  const sweep = defineJob({ type: 'sweep', run: async () => 3 })
+  void (() => runtime.enqueue(sweep))
+  void (() => runtime.enqueue(sweep, undefined, { delay: '1m' }))
+  const optional = defineJob<{ n: number } | undefined, void>({ type: 'optional', run: async () => {} })
+  void (() => [runtime.enqueue(optional), runtime.enqueue(optional, { n: 1 })])
+})
+
+test('the last value of an Observable is the output', () => {
+  const count = defineJob({ type: 'count', input: z.number(), run: (to) => of(1, 2, to) })
+  expectTypeOf(() => runtime.run(count, 3)).returns.resolves.toEqualTypeOf<number>()
+})
+
+test('a handler need not be async', () => {
+  const plain = defineJob({ type: 'plain', input: z.string(), run: (text) => text.length })
+  expectTypeOf(() => runtime.run(plain, 'x')).returns.resolves.toEqualTypeOf<number>()
+})
+
+test('ctx is typed, and the values of middleware are what the application declares', () => {
+  const middleware: Middleware = (context, next) => {
+    context.values.tenant = { name: 'acme' }
+    expectTypeOf(next).returns.resolves.toBeUnknown()
+    return next()
+  }
+  createRuntime({ jobs: [], middleware: [middleware, async (_context, next) => next()] })
+  defineJob({
+    type: 'job',
+    run: async (_input, { values, signal, attempt, deadline, job, step, enqueue }) => {
+      expectTypeOf(values.tenant).toEqualTypeOf<{ readonly name: string }>()
+      expectTypeOf(signal).toEqualTypeOf<AbortSignal>()
+      expectTypeOf(attempt).toBeNumber()
+      expectTypeOf(deadline).toEqualTypeOf<number | null>()
+      expectTypeOf(job).toEqualTypeOf<JobRecord>()
+      expectTypeOf(await step('count', () => 3)).toBeNumber()
+      expectTypeOf(await step('wait', async () => ({ a: 'x' }))).toEqualTypeOf<{ a: string }>()
+      const child = defineJob<string, boolean>({ type: 'child', run: async () => true })
+      expectTypeOf(await enqueue(child, 'x')).toEqualTypeOf<JobHandle<boolean>>()
+      // @ts-expect-error -- an input of another type
+      await enqueue(child, 1)
+      // @ts-expect-error -- a value that nobody declared
+      void values.user
+    },
+  })
+})
+
+test('durations and options that make no sense do not compile', () => {
+  expectTypeOf<{ delay: '5m' }>().toExtend<EnqueueOptions>()
+  expectTypeOf<{ delay: 5 }>().toExtend<EnqueueOptions>()
+  expectTypeOf<{ delay: '5 minutes' }>().not.toExtend<EnqueueOptions>()
+  expectTypeOf<{ delay: Date }>().not.toExtend<EnqueueOptions>()
+  // @ts-expect-error -- a typing error
+  void (() => createRuntime({ jobs: [], concurency: 3 }))
+  // @ts-expect-error -- a typing error
+  void (() => defineJob({ type: 'a', run: async () => {}, maxAttempts: 3 }))
+})
