@@ -7,8 +7,9 @@ import { durationMs, type Duration } from './job/duration.ts'
 import type { JobRecord } from './job/job.ts'
 import type { Json } from './job/payload.ts'
 import type { JobHandle } from './handle.ts'
-import { checkFunction, whole } from './checks.ts'
-import type { EnqueueArguments, UniqueOption } from './call-options.ts'
+import { checkFunction, knownKeys, textOption, whole } from './checks.ts'
+import { checkUnique, type EnqueueArguments, type UniqueOption } from './call-options.ts'
+import { limits } from './limits.ts'
 import type { TypeLimits } from './store.ts'
 
 /**
@@ -134,12 +135,13 @@ export function defineJob<Input = undefined, Output = unknown>(
 export function defineJob<Input, Output>(
   options: JobOptions<Input, Input, Output> & { readonly input?: StandardSchemaV1 | undefined },
 ): JobDefinition<Input, Output> {
-  const { type, priority = 1, concurrency, perKey, rateLimit, retry = {}, timeout, input: schema } = options
-  if (typeof type !== 'string' || type === '' || type.length > 200) {
-    throw invalidOption('type', 'a name of 1…200 characters', type)
-  }
+  knownKeys('job', options, jobKeys)
+  const { type, priority = 1, concurrency, perKey, rateLimit, retry = {}, timeout, unique, input: schema } = options
+  textOption('type', type, limits.idCharsMax)
   const of = (option: string): string => `${option} of job ${type}`
   checkFunction(of('run'), options.run)
+  knownKeys(of('retry'), retry, ['maxAttempts', 'backoff', 'retryIf'])
+  if (unique !== undefined) checkUnique(unique)
   const { concurrencyKey } = options
   if (concurrencyKey !== undefined) checkFunction(of('concurrencyKey'), concurrencyKey)
   if (retry.retryIf !== undefined) checkFunction(of('retry.retryIf'), retry.retryIf)
@@ -162,13 +164,20 @@ export function defineJob<Input, Output>(
     backoff: checkBackoff(retry.backoff ?? exponential()),
     retryIf: retry.retryIf ?? null,
     timeoutMs: timeout === undefined ? null : durationMs(timeout, of('timeout')),
-    unique: options.unique ?? false,
+    unique: unique ?? false,
     keyOf: concurrencyKey === undefined ? null : keyFunction(concurrencyKey as KeyFunction, of('concurrencyKey')),
     run: options.run as (input: unknown, context: RunContext) => unknown,
   })
 }
 
-function rateOf({ limit, per }: { readonly limit: number; readonly per: Duration }, option: string) {
+const jobKeys = [
+  ...(['type', 'input', 'run', 'priority', 'retry', 'timeout', 'unique'] as const),
+  ...(['concurrency', 'concurrencyKey', 'perKey', 'rateLimit'] as const),
+]
+
+function rateOf(rate: { readonly limit: number; readonly per: Duration }, option: string) {
+  knownKeys(option, rate, ['limit', 'per'])
+  const { limit, per } = rate
   const perMs = durationMs(per, `${option}.per`)
   if (perMs === 0) throw invalidOption(`${option}.per`, 'a window longer than 0 ms', per)
   return Object.freeze({ limit: whole(`${option}.limit`, limit, 1, 1_000_000), perMs })
@@ -179,7 +188,7 @@ type KeyFunction = (input: unknown) => string | null | undefined
 function keyFunction(keyOf: KeyFunction, option: string) {
   return (input: Json | undefined): string | null => {
     const key = keyOf(input) ?? null
-    if (key !== null && typeof key !== 'string') throw invalidOption(option, 'a function that gives text or null', key)
-    return key
+    if (key === null || (typeof key === 'string' && key.length <= limits.keyCharsMax && key.isWellFormed())) return key
+    throw invalidOption(option, `a function that gives text of ${limits.keyCharsMax} characters at most, or null`, key)
   }
 }

@@ -1,4 +1,5 @@
 /** A job in the caller's hand: wait for it, watch it, cancel it. */
+import { checkSignal, knownKeys } from './checks.ts'
 import { AbortError, JobCancelledError, JobchartError, JobDeadError, TimeoutError } from './errors.ts'
 import type { CancelOptions, CancelReport } from './call-options.ts'
 import type { IterateOptions } from './flow/iterate.ts'
@@ -61,7 +62,7 @@ export class JobHandle<Output = unknown> {
   /**
    * Waits for the job's end, in whichever process it comes.
    * @throws JobDeadError (its `cause` is the last error), JobCancelledError, TimeoutError, AbortError; NOT_FOUND if the
-   *   record is gone (pruned or discarded)
+   *   record is gone (pruned or discarded); STOPPED if the runtime stops before the job has ended; INVALID_OPTION
    */
   result(options: ResultOptions = {}): Promise<Output> {
     return waitForResult<Output>(this.host, this.id, options, (record) => this.see(record))
@@ -126,10 +127,13 @@ export class JobHandle<Output = unknown> {
 function waitForResult<Output>(
   host: HandleHost,
   id: string,
-  { timeout, signal }: ResultOptions,
+  options: ResultOptions,
   see: (record: JobRecord) => void,
 ): Promise<Output> {
   return new Promise((resolve, reject) => {
+    knownKeys('result options', options, ['timeout', 'signal'])
+    const { timeout, signal } = options
+    if (signal !== undefined) checkSignal(signal)
     const timeoutMs = timeout === undefined ? null : durationMs(timeout, 'timeout')
     if (signal?.aborted) return reject(new AbortError('waiting for the result was aborted', signal.reason))
     const done = (settle: () => void): void => {

@@ -9,7 +9,6 @@
  *   events ◀── after commit ── [store: next state] ◀── settle (conditional on the token) ◀── decide (chart)
  *   sweep: promote what is due · rescue expired leases · prune
  */
-import { hostname } from 'node:os'
 import { nanoid } from 'nanoid'
 import { createActor, type Actor, type StateValueFrom } from 'xstate'
 import { runtimeMachine, type StopMode } from '../machines/runtime.machine.ts'
@@ -18,17 +17,15 @@ import { Client } from './client.ts'
 import { AbortError, JobchartError } from './errors.ts'
 import { Quiet, waitForQuiet } from './flow/quiet.ts'
 import { stopOnSignals } from './flow/signals.ts'
-import { Stopping, stopped } from './flow/stopping.ts'
+import { jobsLeft, Stopping, stopped } from './flow/stopping.ts'
 import { Stream } from './flow/stream.ts'
 import { Worker } from './flow/worker.ts'
 import { durationMs } from './job/duration.ts'
-import { isHeld, statesTagged } from './job/lifecycle.ts'
 import type { DrainOptions, StopOptions, StopReport } from './call-options.ts'
 import { limits } from './limits.ts'
 import { runtimeSettings, type RuntimeOptions, type RuntimeSettings } from './options.ts'
 import type { QueueStats } from './queue.ts'
 import type { CancelAnswer, CancelRequest, Hint, Store } from './store.ts'
-import { version } from './version.ts'
 
 export type RuntimeState = StateValueFrom<typeof runtimeMachine>
 
@@ -217,7 +214,7 @@ export class Runtime extends Client {
   }
 
   protected override submitCancel(request: CancelRequest, priority: number): Promise<CancelAnswer> {
-    return this.stopping === null ? this.worker.cancel(request, priority) : super.submitCancel(request, priority)
+    return this.worker.stopped ? super.submitCancel(request, priority) : this.worker.cancel(request, priority)
   }
 
   protected override given(): ReadonlyMap<string, number> {
@@ -237,22 +234,13 @@ export class Runtime extends Client {
     this.actor.send({ type: 'START' })
     try {
       await this.connection.ready()
-      await this.worker.start({
-        id: this.id,
-        name: this.settings.name ?? `${hostname()}:${process.pid}`,
-        host: hostname(),
-        pid: process.pid,
-        version,
-        slots: this.concurrency,
-        types: [...this.settings.jobs.keys()],
-        startedAt: this.store.now(),
-      })
+      await this.worker.start()
     } catch (error) {
       this.actor.send({ type: 'FAILED', error })
       throw error
     }
-    this.actor.send({ type: 'STARTED' })
     if (this.stopping !== null) throw stopped()
+    this.actor.send({ type: 'STARTED' })
     this.worker.nudge()
   }
 
@@ -263,7 +251,8 @@ export class Runtime extends Client {
     const running = this.worker.stuck
     let dropped = 0
     try {
-      if (!this.store.capabilities.durable) dropped = await this.left()
+      await this.connection.ready()
+      if (!this.store.capabilities.durable) dropped = await jobsLeft(this.store)
       await this.worker.stop()
       await this.connection.close(stopped())
     } catch (error) {
@@ -271,15 +260,6 @@ export class Runtime extends Client {
     }
     this.actor.send({ type: 'STOPPED' })
     return { completed: completed && running === 0, running, dropped }
-  }
-
-  /** Jobs that wait and will not be run. */
-  private async left(): Promise<number> {
-    await this.connection.ready()
-    const counts = await this.store.counts()
-    let left = 0
-    for (const state of statesTagged('live')) if (!isHeld(state)) left += counts[state]
-    return left
   }
 
   private notAccepted(what: string): JobchartError {
@@ -292,10 +272,7 @@ export class Runtime extends Client {
 /**
  * Creates a runtime. It takes jobs at once and runs them after `start()`.
  * @throws JobchartError INVALID_OPTION
- * @example
- * const runtime = createRuntime({ jobs: [sendEmail], concurrency: 20 })
- * await runtime.start()
- * await runtime.enqueue(sendEmail, { to: 'ada@example.com' })
+ * @example const runtime = createRuntime({ jobs: [sendEmail], concurrency: 20 })
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
   return new Runtime(options.store, runtimeSettings(options))

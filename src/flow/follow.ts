@@ -81,7 +81,8 @@ function repeat(
   ended: () => void,
   rest: (again: () => void) => { cancel(): void },
 ): () => void {
-  let state: 'reading' | 'resting' | 'idle' | 'over' = 'reading'
+  let state: 'opening' | 'reading' | 'resting' | 'idle' | 'over' = 'opening'
+  let ending = false
   let changed = false
   let timer: { cancel(): void } | null = null
   const go = (): void => {
@@ -90,6 +91,7 @@ function repeat(
     read().then(
       () => {
         if (state === 'over') return
+        if (ending) return last()
         state = 'resting'
         timer = rest(() => {
           timer = null
@@ -98,18 +100,25 @@ function repeat(
         })
       },
       (error: unknown) => {
-        if (state !== 'over') failed(error)
+        if (state === 'over') return
+        if (ending) ended()
+        else failed(error)
       },
     )
   }
+  // What has been written until now is still told.
+  const last = (): void => void read().then(ended, ended)
   const offChange = onChange(() => {
     changed = true
-    if (state === 'idle') go()
+    if (state === 'idle' && !ending) go()
   })
   const offEnd = onEnd(() => {
     if (state === 'over') return
-    // What has been written until now is still told.
-    read().then(ended, ended)
+    ending = true
+    timer?.cancel()
+    if (state === 'opening') ended()
+    // Two readings at once would tell everything twice.
+    else if (state !== 'reading') last()
   })
   ready().then(() => {
     if (state !== 'over') go()

@@ -56,7 +56,10 @@ export class Results {
     const off = this.options.hub.onJob(id, ({ to }) => {
       if (isEnded(to)) void this.ask([id])
     })
-    void this.ask([id]).then(() => this.refuseIfClosed())
+    void this.ask([id]).then(() => {
+      // Who asks after the close, and finds no end, would wait for ever.
+      if (this.closed !== null) this.refuse([id], this.closed)
+    })
     this.pollLater()
     return () => {
       off()
@@ -77,16 +80,15 @@ export class Results {
     if (this.waiting.size > 0) await this.ask([...this.waiting.keys()])
     this.rest()
     this.closed = reason
-    this.refuseIfClosed()
+    this.refuse([...this.waiting.keys()], reason)
   }
 
-  /** Who asks after the close, and finds no end, would wait for ever. */
-  private refuseIfClosed(): void {
-    const reason = this.closed
-    if (reason === null) return
-    const all = [...this.waiting.values()]
-    this.waiting.clear()
-    for (const waiters of all) for (const { closed } of waiters) closed(reason)
+  private refuse(ids: readonly string[], reason: JobchartError): void {
+    for (const id of ids) {
+      const waiters = this.waiting.get(id) ?? []
+      this.waiting.delete(id)
+      for (const { closed } of waiters) closed(reason)
+    }
   }
 
   private rest(): void {

@@ -5,6 +5,8 @@
 import type { StopMode } from '../../machines/runtime.machine.ts'
 import type { Timer } from '../clock.ts'
 import { JobchartError } from '../errors.ts'
+import { isHeld, statesTagged } from '../job/lifecycle.ts'
+import type { Store } from '../store.ts'
 import type { Quiet } from './quiet.ts'
 import type { Timers } from './timers.ts'
 import type { Worker } from './worker.ts'
@@ -103,4 +105,12 @@ export class Stopping {
     this.timer?.cancel()
     this.offQuiet()
   }
+}
+
+/** Jobs in the store that wait and that nobody will run. */
+export async function jobsLeft(store: Store): Promise<number> {
+  const counts = await store.counts()
+  let left = 0
+  for (const state of statesTagged('live')) if (!isHeld(state)) left += counts[state]
+  return left
 }

@@ -4,14 +4,12 @@
  *
  *   commands ─▶ dispatch ─▶ control · cancel · settle · start · wake, then pick ─▶ claim ─▶ run ─▶ its end is a command
  */
+import { hostname } from 'node:os'
 import type { Observable, Subscription } from 'rxjs'
 import type { JobchartError } from '../errors.ts'
-import { toPayload } from '../job/payload.ts'
-import type { JobEvent } from '../job/job.ts'
-import { caps } from '../job/caps.ts'
-import { payloadLimits } from '../limits.ts'
 import type { RuntimeSettings } from '../options.ts'
-import type { CancelAnswer, CancelRequest, Demand, Hint, Store, WorkerInfo } from '../store.ts'
+import type { CancelAnswer, CancelRequest, Demand, Hint, Store } from '../store.ts'
+import { version } from '../version.ts'
 import { Canceller } from './cancel.ts'
 import { Claimer } from './claim.ts'
 import { Commands } from './commands.ts'
@@ -26,6 +24,7 @@ import { Runs } from './runs.ts'
 import type { ContextHost } from './run-context.ts'
 import { Selector } from './select.ts'
 import { Settler } from './settle.ts'
+import { signsOfLife } from './signs.ts'
 import { Sweeper } from './sweep.ts'
 import type { Timers } from './timers.ts'
 
@@ -46,6 +45,8 @@ export class Worker {
   readonly permits: Permits
   readonly selector: Selector
   readonly runs = new Runs()
+  /** Does it take no more commands? */
+  stopped = false
   /** Handlers that were abandoned and have not come back. */
   stuck = 0
   private readonly options: WorkerOptions
@@ -124,8 +125,19 @@ export class Worker {
     return !this.selector.idle && this.permits.free > 0 && this.options.halted() === null
   }
 
-  async start(info: WorkerInfo): Promise<void> {
-    await this.options.store.worker(this.options.id, info)
+  /** Makes itself known and begins to pick. */
+  async start(): Promise<void> {
+    const { id, settings, store } = this.options
+    await store.worker(id, {
+      id,
+      name: settings.name ?? `${hostname()}:${process.pid}`,
+      host: hostname(),
+      pid: process.pid,
+      version,
+      slots: this.permits.slots,
+      types: [...settings.jobs.keys()],
+      startedAt: store.now(),
+    })
     this.heartbeat.start()
     this.sweeper.start()
     this.selector.wakeAll()
@@ -136,6 +148,9 @@ export class Worker {
   async stop(): Promise<void> {
     this.heartbeat.stop()
     this.sweeper.stop()
+    this.stopped = true
+    // What was asked for in this turn is still handled.
+    await null
     this.dispatcher.unsubscribe()
     await this.options.store.worker(this.options.id, null)
   }
@@ -225,7 +240,7 @@ export class Worker {
   }
 
   private runHost(): RunHost {
-    const { settings, timers, enqueue } = this.options
+    const { id: worker, settings, store, hub, timers, enqueue } = this.options
     return {
       middleware: settings.middleware,
       logger: settings.logger,
@@ -237,36 +252,7 @@ export class Worker {
         this.commands.next(run)
       },
       abandoned: (change) => (this.stuck += change),
-      checkin: (run, value) => {
-        const at = this.options.store.now()
-        run.checkin = { at, value: toPayload(value, 'INVALID_OUTPUT', payloadLimits) }
-        this.lived(run, { event: 'CHECKIN', at, value: run.checkin.value })
-      },
-      log: (run, message, fields) => {
-        const at = this.options.store.now()
-        const kept = fields === undefined ? {} : { fields: toPayload(fields, 'INVALID_OUTPUT', payloadLimits) }
-        const line = {
-          at,
-          attempt: run.claimed.attempt,
-          message: message.slice(0, 2_000).toWellFormed(),
-          ...kept,
-        }
-        const lines = (run.logs ??= [])
-        lines.push(line)
-        if (lines.length > caps.logs) lines.shift()
-        this.lived(run, { event: 'LOG', at, value: { message: line.message, ...kept } })
-      },
-      saveStep: (run, name, value) => this.heartbeat.saveStep(run, name, value),
+      ...signsOfLife({ store, worker, hub, heartbeat: this.heartbeat }),
     }
-  }
-
-  /** Tells and, in a while, writes a sign of life. */
-  private lived(run: Run, sign: Pick<JobEvent, 'event' | 'at' | 'value'>): void {
-    const { hub, id: worker } = this.options
-    if (run.ending !== null) return
-    this.heartbeat.traces(run)
-    const { id, type, attempt, seq } = run.claimed
-    const state = run.abortReason?.code === 'CANCELLED' ? 'cancelling' : 'running'
-    if (hub.wants(id)) hub.tell({ seq, id, type, attempt, worker, from: state, to: state, ...sign })
   }
 }

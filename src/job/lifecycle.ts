@@ -109,8 +109,7 @@ export function nextArrow(state: JobState, event: ArrowEvent, counters: JobCount
   const candidates = table[state][event]
   if (candidates === undefined) return null
   for (const arrow of candidates) {
-    if (arrow.guard === null || jobGuards[arrow.guard](counters, { type: event, fatal }))
-      return arrow
+    if (arrow.guard === null || jobGuards[arrow.guard](counters, { type: event, fatal })) return arrow
   }
   return null
 }

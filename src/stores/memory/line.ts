@@ -6,28 +6,51 @@ import { Heap } from '../../heap.ts'
 import { Chain } from './chain.ts'
 import type { Row } from './row.ts'
 
-class Level {
+/** The rows of one priority. */
+class Level extends Chain {
   heapIndex = -1
   priority = 0
-  private readonly chain = new Chain()
   /** Those that came back to an old place, which is not the end of the chain. */
   private returned: Heap<Row> | null = null
 
   get first(): Row | null {
-    const { head } = this.chain
     const back = this.returned?.peek()
-    return back === undefined || (head !== null && head.place < back.place) ? head : back
+    return back === undefined || (this.head !== null && this.head.place < back.place) ? this.head : back
   }
 
   add(row: Row): void {
-    const { tail } = this.chain
-    if (tail === null || tail.place < row.place) this.chain.append(row)
+    if (this.tail === null || this.tail.place < row.place) this.append(row)
     else (this.returned ??= new Heap<Row>((a, b) => a.place < b.place)).push(row)
   }
 
-  remove(row: Row): void {
-    if (row.heapIndex < 0) this.chain.remove(row)
+  take(row: Row): void {
+    if (row.heapIndex < 0) this.remove(row)
     else this.returned?.remove(row)
+  }
+}
+
+/** The levels of a line that has had more than one at once. None of them is empty. */
+class Levels {
+  private readonly byPriority = new Map<number, Level>()
+  private readonly order = new Heap<Level>((a, b) => a.priority > b.priority)
+
+  get top(): Level | undefined {
+    return this.order.peek()
+  }
+
+  get(priority: number): Level | undefined {
+    return this.byPriority.get(priority)
+  }
+
+  add(level: Level): Level {
+    this.byPriority.set(level.priority, level)
+    this.order.push(level)
+    return level
+  }
+
+  remove(level: Level): void {
+    this.byPriority.delete(level.priority)
+    this.order.remove(level)
   }
 }
 
@@ -35,9 +58,8 @@ export class Line {
   first: Row | null = null
   /** The level of `first`; of an empty line, one to use again. */
   private top = new Level()
-  /** All levels, once there are two. None of them is empty. */
-  private levels: Map<number, Level> | null = null
-  private order: Heap<Level> | null = null
+  /** All levels, once there are two. */
+  private levels: Levels | null = null
 
   add(row: Row): void {
     this.level(row.priority).add(row)
@@ -46,35 +68,30 @@ export class Line {
 
   remove(row: Row): void {
     const level = this.levels?.get(row.priority) ?? this.top
-    level.remove(row)
+    level.take(row)
     if (this.levels !== null && level.first === null) {
-      this.levels.delete(level.priority)
-      this.order?.remove(level)
-      if (this.levels.size === 0) this.levels = this.order = null
+      this.levels.remove(level)
+      if (this.levels.top === undefined) this.levels = null
     }
     this.look()
   }
 
   private level(priority: number): Level {
-    if (this.levels === null || this.order === null) {
-      if (this.first === null) this.top.priority = priority
-      if (this.top.priority === priority) return this.top
-      this.levels = new Map([[this.top.priority, this.top]])
-      this.order = new Heap<Level>((a, b) => a.priority > b.priority)
-      this.order.push(this.top)
+    if (this.first === null) this.top.priority = priority
+    if (this.top.priority === priority) return this.top
+    if (this.levels === null) {
+      this.levels = new Levels()
+      this.levels.add(this.top)
     }
-    let level = this.levels.get(priority)
-    if (level === undefined) {
-      level = new Level()
-      level.priority = priority
-      this.levels.set(priority, level)
-      this.order.push(level)
-    }
-    return level
+    const known = this.levels.get(priority)
+    if (known !== undefined) return known
+    const level = new Level()
+    level.priority = priority
+    return this.levels.add(level)
   }
 
   private look(): void {
-    if (this.order !== null) this.top = this.order.peek() ?? this.top
+    this.top = this.levels?.top ?? this.top
     this.first = this.top.first
   }
 }

@@ -10,21 +10,21 @@ import { bornReady, heldPhases, noCounts, tally } from './phases.ts'
 import { RateWindow } from './rate.ts'
 import type { Row } from './row.ts'
 
-class Lane {
+class Lane extends Line {
   heapIndex = -1
   readonly key: string | null
-  readonly line = new Line()
   /** Jobs of the key in the hands of workers; not counted for those without one, who have no cap. */
   held = 0
 
   constructor(key: string | null) {
+    super()
     this.key = key
   }
 }
 
 function goesFirst(a: Lane, b: Lane): boolean {
-  const left = a.line.first
-  const right = b.line.first
+  const left = a.first
+  const right = b.first
   if (left === null || right === null) throw new TypeError('a lane without jobs has no order')
   return left.priority === right.priority ? left.place < right.place : left.priority > right.priority
 }
@@ -68,18 +68,18 @@ export class Queue {
       this.perKey = cap
       for (const lane of this.lanes.values()) this.arrange(lane)
     }
-    return this.open.peek()?.line.first ?? null
+    return this.open.peek()?.first ?? null
   }
 
   add(row: Row): void {
     const lane = this.lane(row)
-    lane.line.add(row)
-    if (lane.line.first === row) this.arrange(lane)
+    lane.add(row)
+    if (lane.first === row) this.arrange(lane)
   }
 
   remove(row: Row): void {
     const lane = this.lane(row)
-    lane.line.remove(row)
+    lane.remove(row)
     this.arrange(lane)
   }
 
@@ -124,10 +124,10 @@ export class Queue {
 
   /** Puts a lane where it belongs after any change to it: into the heap, aside, or away. */
   private arrange(lane: Lane): void {
-    const { line, key } = lane
-    if (line.first === null || (key !== null && lane.held >= this.perKey)) this.open.remove(lane)
+    const { first, key } = lane
+    if (first === null || (key !== null && lane.held >= this.perKey)) this.open.remove(lane)
     else if (lane.heapIndex < 0) this.open.push(lane)
     else if (this.open.size > 1) this.open.update(lane)
-    if (key !== null && line.first === null && lane.held === 0) this.lanes.delete(key)
+    if (key !== null && first === null && lane.held === 0) this.lanes.delete(key)
   }
 }

@@ -5,12 +5,7 @@ import { ask, cancel, lease, newJob, put, putAndTake, take } from './acts.ts'
 import type { Cases } from './subject.ts'
 
 /** Does what it is told while it watches, until the hint has come. */
-async function hinted(
-  store: Store,
-  kind: Hint['kind'],
-  about: string | null,
-  act: () => unknown,
-): Promise<Hint> {
+async function hinted(store: Store, kind: Hint['kind'], about: string | null, act: () => unknown): Promise<Hint> {
   const hints: Hint[] = []
   const unwatch = store.watch((hint) => hints.push(hint))
   try {

@@ -67,7 +67,7 @@ export const rooms: readonly RoomRow[] = [
   },
   {
     room: 'src/flow/',
-    may: [...steps, 'src/define-job.ts', 'src/handle.ts'],
+    may: [...steps, 'src/define-job.ts', 'src/handle.ts', 'src/version.ts'],
     why: 'flow sees the contract, never a store',
   },
   { room: 'src/machine-job/', may: services, why: 'a machine is hosted by the same flow as a handler' },

@@ -1,0 +1,47 @@
+/** Signs of life of a run, check-ins and logs: told at once, written in a while or with the end of the run. */
+import { caps } from '../job/caps.ts'
+import type { JobEvent } from '../job/job.ts'
+import { toPayload } from '../job/payload.ts'
+import { payloadLimits } from '../limits.ts'
+import type { Store } from '../store.ts'
+import type { Hub } from './events.ts'
+import type { Heartbeat } from './heartbeat.ts'
+import type { Run } from './run.ts'
+import type { ContextHost } from './run-context.ts'
+
+const logCharsMax = 2_000
+
+export interface SignsOptions {
+  readonly store: Store
+  readonly worker: string
+  readonly hub: Hub
+  readonly heartbeat: Heartbeat
+}
+
+export function signsOfLife(options: SignsOptions): Pick<ContextHost, 'checkin' | 'log' | 'saveStep'> {
+  const { store, worker, hub, heartbeat } = options
+  const lived = (run: Run, sign: Pick<JobEvent, 'event' | 'at' | 'value'>): void => {
+    if (run.ending !== null) return
+    heartbeat.traces(run)
+    const { id, type, attempt, seq } = run.claimed
+    const state = run.abortReason?.code === 'CANCELLED' ? 'cancelling' : 'running'
+    if (hub.wants(id)) hub.tell({ seq, id, type, attempt, worker, from: state, to: state, ...sign })
+  }
+  return {
+    checkin: (run, value) => {
+      const at = store.now()
+      run.checkin = { at, value: toPayload(value, 'INVALID_OUTPUT', payloadLimits) }
+      lived(run, { event: 'CHECKIN', at, value: run.checkin.value })
+    },
+    log: (run, text, fields) => {
+      const at = store.now()
+      const kept = fields === undefined ? {} : { fields: toPayload(fields, 'INVALID_OUTPUT', payloadLimits) }
+      const message = text.slice(0, logCharsMax).toWellFormed()
+      const lines = (run.logs ??= [])
+      lines.push({ at, attempt: run.claimed.attempt, message, ...kept })
+      if (lines.length > caps.logs) lines.shift()
+      lived(run, { event: 'LOG', at, value: { message, ...kept } })
+    },
+    saveStep: (run, name, value) => heartbeat.saveStep(run, name, value),
+  }
+}
