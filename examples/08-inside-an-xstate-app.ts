@@ -4,23 +4,22 @@
 //   the runtime is running
 //   sending: 0 of 2 out
 //   sending: 1 of 2 out
-//   Error: carol@nowhere does not exist
+//   Error: no carol@nowhere
 //   editing: 1 of 2 out
 //   sending: 0 of 1 out
 //   sending: 1 of 1 out
 //   sent: 1 of 1 out
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createRuntime, defineJob, fromJob } from 'jobchart'
+import { createRuntime, defineJob, fatal, fromJob } from 'jobchart'
 import { distinctUntilChanged, from, map } from 'rxjs'
-import { assign, createActor, setup, toPromise, waitFor, type SnapshotFrom } from 'xstate'
+import { assign, createActor, setup, toPromise, waitFor } from 'xstate'
 
 const sendMails = defineJob<{ to: string[] }, void>({
   type: 'mails.send',
-  retry: { maxAttempts: 1 },
   run: async ({ to }, { checkin }) => {
     for (const [i, address] of to.entries()) {
       await sleep(10)
-      if (address.endsWith('@nowhere')) throw new Error(`${address} does not exist`)
+      if (address.endsWith('@nowhere')) throw fatal(new Error(`no ${address}`))
       checkin(i + 1)
     }
   },
@@ -51,11 +50,8 @@ const newsletter = setup({
 })
 
 const app = createActor(newsletter).start()
-const line = ({ value, context: { out, to } }: SnapshotFrom<typeof newsletter>) =>
-  `${value}: ${out} of ${to.length} out`
-from(app)
-  .pipe(map(line), distinctUntilChanged())
-  .subscribe((text) => console.log(text))
+const lines = from(app).pipe(map(({ value, context: { out, to } }) => `${value}: ${out} of ${to.length} out`))
+lines.pipe(distinctUntilChanged()).subscribe((line) => console.log(line))
 
 app.send({ type: 'SEND', to: ['ada@example.com', 'carol@nowhere'] })
 await waitFor(app, (snapshot) => snapshot.matches('editing'))

@@ -14,6 +14,11 @@ export function checkFunction(option: string, value: unknown): void {
   if (typeof value !== 'function') throw invalidOption(option, 'a function', value)
 }
 
+/** @throws JobchartError INVALID_OPTION unless `value` is an AbortSignal */
+export function checkSignal(value: unknown): void {
+  if (!(value instanceof AbortSignal)) throw invalidOption('signal', 'an AbortSignal', value)
+}
+
 /** @throws JobchartError INVALID_OPTION unless `value` is one of `choices` */
 export function oneOf<T extends string>(option: string, value: T, choices: readonly T[]): T {
   if (!choices.includes(value)) {

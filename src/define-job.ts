@@ -49,7 +49,7 @@ export interface RunContext {
    * @throws whatever `work` throws; LEASE_LOST if the job is no longer this run's; INVALID_OUTPUT if the result is not JSON
    */
   readonly step: <T>(name: string, work: () => T | PromiseLike<T>) => Promise<T>
-  /** Enqueues another job; allowed until this run ends, also while the runtime drains. */
+  /** Enqueues another job: also while the runtime drains, and without waiting for room, which its own slot might have to make. */
   readonly enqueue: <Input, Output>(
     job: JobDefinition<Input, Output>,
     ...args: EnqueueArguments<NoInfer<Input>>

@@ -17,13 +17,13 @@ export const consoleLogger: Logger = {
   error: (message, fields) => console.error(`jobchart: ${message}`, ...(fields ? [fields] : [])),
 }
 
-/** A logger whose faults stay its own: what it throws is dropped, for there is nobody left to tell. */
-export function guarded(logger: Logger): Logger {
+/** A logger of any of the four methods whose faults stay its own: what it throws is dropped, there is nobody left to tell. */
+export function guarded(logger: Partial<Logger>): Logger {
   const call =
     (level: keyof Logger) =>
     (message: string, fields?: Record<string, unknown>): void => {
       try {
-        logger[level](message, fields)
+        logger[level]?.(message, fields)
       } catch {
         // A broken logger must not break the runtime.
       }

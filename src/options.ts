@@ -42,7 +42,8 @@ export interface ClientOptions {
   readonly store?: Store
   /** Waiting jobs at most (scheduled, queued, retrying); enqueue waits for room. Default: no bound. */
   readonly capacity?: number
-  readonly logger?: Logger
+  /** Any of the four methods; default: warnings and errors to stderr. */
+  readonly logger?: Partial<Logger>
   /** Time, for tests. Default: the system's. */
   readonly clock?: Clock
   /** Chance (jitter, random selection), for tests. Default: Math.random. */
@@ -108,7 +109,9 @@ export function clientSettings(options: ClientOptions, known: readonly string[] 
     byType.set(job.type, job)
   }
   whole('number of jobs', byType.size, 0, limits.jobTypesMax)
-  for (const method of ['debug', 'info', 'warn', 'error'] as const) checkFunction(`logger.${method}`, logger[method])
+  for (const method of ['debug', 'info', 'warn', 'error'] as const) {
+    if (logger[method] !== undefined) checkFunction(`logger.${method}`, logger[method])
+  }
   checkFunction('random', random)
   return {
     jobs: byType,

@@ -183,7 +183,7 @@ export class Runtime extends Client {
    * @example runtime.stopOn(['SIGTERM', 'SIGINT'], { mode: 'finish', timeout: '30s' })
    */
   stopOn(signals: readonly NodeJS.Signals[], options: StopOptions = {}): () => void {
-    return stopOnSignals(this, signals, options, this.settings.logger)
+    return stopOnSignals(this, signals, options, this.settings)
   }
 
   /** Its state, its slots, and the figures of each queue, among them the shares that were given. */

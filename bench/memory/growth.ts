@@ -3,16 +3,22 @@ import { interleaved } from '../harness/rounds.ts'
 import { figure } from '../harness/stats.ts'
 import { compared, single, type Bench, type Goal, type Row, type Section } from '../suite.ts'
 import { ours } from './throughput.ts'
+import type { ThroughputResult } from './throughput.probe.ts'
 
 /** Jobs per second of each variant, beside the one that is the base. */
 async function beside(
   bench: Bench,
   base: string,
-  variants: Readonly<Record<string, () => Promise<number>>>,
+  variants: Readonly<Record<string, () => Promise<ThroughputResult>>>,
   goals: Readonly<Record<string, Goal>> = {},
 ): Promise<Row[]> {
   const samples = await interleaved(bench, bench.rounds, variants)
-  const figures = Object.keys(variants).map((name) => figure(name, samples[name] ?? []))
+  const figures = Object.keys(variants).map((name) =>
+    figure(
+      name,
+      (samples[name] ?? []).map(({ perSecond }) => perSecond),
+    ),
+  )
   const baseFigure = figures.find(({ name }) => name === base) ?? figure(base, [])
   return figures.map((each) =>
     each === baseFigure

@@ -47,7 +47,8 @@ export const latency: Section = {
         ...rows('under load', samples.loaded, null, null),
       ],
       notes: [
-        'under load: all slots taken by jobs of a queue of 1/100 the weight, each of which takes a turn of the event loop',
+        'under load: the slots are taken by jobs of a queue of 1/100 the weight, each of which takes one turn of the event',
+        'loop; so a slot becomes free at once, and what is left is what the runtime adds',
       ],
     }
   },

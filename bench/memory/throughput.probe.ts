@@ -12,15 +12,24 @@ export interface ThroughputParams {
   readonly slots: number
 }
 
+export interface ThroughputResult {
+  readonly perSecond: number
+  /** Of all threads, the garbage collector's too: it does not grow when others use the machine. */
+  readonly cpuMicrosPerJob: number
+}
+
 /** @throws NotVerified unless each job has run once, in the warm-up too */
-export async function measure(params: ThroughputParams): Promise<number> {
+export async function measure(params: ThroughputParams): Promise<ThroughputResult> {
   const url = new URL(`../contenders/${params.contender}.ts`, import.meta.url)
   const { contender } = (await import(url.href)) as { contender: Contender<unknown> }
   await once(contender, params)
   return once(contender, params)
 }
 
-async function once(contender: Contender<unknown>, { jobs, types, slots, options }: ThroughputParams): Promise<number> {
+async function once(
+  contender: Contender<unknown>,
+  { jobs, types, slots, options }: ThroughputParams,
+): Promise<ThroughputResult> {
   const ledger = new Ledger(jobs)
   const handlers = Array.from(
     { length: types },
@@ -30,10 +39,12 @@ async function once(contender: Contender<unknown>, { jobs, types, slots, options
   )
   const prepared = await contender.prepare({ jobs, handlers, slots }, options ?? {})
   await collectGarbage()
+  const cpuBefore = process.cpuUsage()
   const startedAt = performance.now()
   await prepared.run()
   const tookMs = performance.now() - startedAt
+  const cpu = process.cpuUsage(cpuBefore)
   ledger.verify()
   await prepared.end?.()
-  return (jobs / tookMs) * 1_000
+  return { perSecond: (jobs / tookMs) * 1_000, cpuMicrosPerJob: (cpu.user + cpu.system) / jobs }
 }

@@ -5,16 +5,21 @@ import { inFreshProcess, type Measure } from '../harness/fresh.ts'
 import { interleaved } from '../harness/rounds.ts'
 import { figure } from '../harness/stats.ts'
 import { compared, single, type Bench, type Figure, type Goal, type Row, type Section } from '../suite.ts'
-import type { ThroughputParams } from './throughput.probe.ts'
+import type { ThroughputParams, ThroughputResult } from './throughput.probe.ts'
 
-type Probe = Measure<ThroughputParams, number>
+type Probe = Measure<ThroughputParams, ThroughputResult>
 type Work = Partial<Omit<ThroughputParams, 'contender' | 'options'>>
 
-/** Our jobs per second; unless said otherwise with 100,000 jobs of 5 types in 10 slots. */
-export const ours = (bench: Bench, options: JobchartOptions, work: Work = {}): (() => Promise<number>) =>
+/** Our throughput; unless said otherwise with 100,000 jobs of 5 types in 10 slots. */
+export const ours = (bench: Bench, options: JobchartOptions, work: Work = {}): (() => Promise<ThroughputResult>) =>
   contender(bench, 'jobchart', options, work)
 
-export function contender(bench: Bench, name: string, options: unknown = {}, work: Work = {}): () => Promise<number> {
+export function contender(
+  bench: Bench,
+  name: string,
+  options: unknown = {},
+  work: Work = {},
+): () => Promise<ThroughputResult> {
   const params = { contender: name, options, jobs: bench.sized(100_000), types: 5, slots: 10, ...work }
   return () => inFreshProcess<Probe>(new URL('throughput.probe.ts', import.meta.url), params)
 }
@@ -22,7 +27,7 @@ export function contender(bench: Bench, name: string, options: unknown = {}, wor
 const withPriorities: PQueueOptions = { priorities: true }
 const withoutPriorities: PQueueOptions = { priorities: false }
 
-const peers = (bench: Bench): Record<string, () => Promise<number>> => ({
+const peers = (bench: Bench): Record<string, () => Promise<ThroughputResult>> => ({
   'fastq.promise': contender(bench, 'fastq'),
   'p-queue': contender(bench, 'p-queue', withoutPriorities),
   'p-queue, 5 priorities': contender(bench, 'p-queue', withPriorities),
@@ -42,23 +47,34 @@ export const throughput: Section = {
   title: (bench) => `${bench.sized(100_000).toLocaleString('en-US')} no-op jobs over 5 types, 10 slots, enqueue to end`,
   async run(bench) {
     const others = bench.peers ? peers(bench) : {}
-    const measurements: Record<string, () => Promise<number>> = {
+    const measurements: Record<string, () => Promise<ThroughputResult>> = {
       ...others,
       plain: ours(bench, {}),
-      observed: ours(bench, { observed: true }),
+      'events$ observed': ours(bench, { observed: true }),
     }
     const samples = await interleaved(bench, bench.rounds, measurements)
-    const plain = figure('plain', samples['plain'] ?? [])
-    const observed = figure('events$ observed', samples['observed'] ?? [])
-    const bases = Object.keys(others).map((name) => figure(name, samples[name] ?? []))
+    const speed = (name: string): Figure =>
+      figure(
+        name,
+        (samples[name] ?? []).map(({ perSecond }) => perSecond),
+      )
+    const cpu = (name: string): Figure =>
+      figure(
+        name,
+        (samples[name] ?? []).map((each) => each.cpuMicrosPerJob),
+      )
+    const plain = speed('plain')
+    const observed = speed('events$ observed')
+    const bases = Object.keys(others).map(speed)
     const beside = (mine: Figure): Row[] =>
       bases.map((base) => compared(mine.name, 'jobs/s', base, mine, goals[base.name] ?? null))
     return {
       rows: [
-        single('plain', 'jobs/s', plain),
+        single(plain.name, 'jobs/s', plain),
         ...beside(plain),
-        compared('events$ observed', 'jobs/s', plain, observed),
+        compared(observed.name, 'jobs/s', plain, observed),
         ...beside(observed),
+        ...Object.keys(measurements).map((name) => single(`CPU per job, ${name}`, 'µs', cpu(name))),
       ],
     }
   },

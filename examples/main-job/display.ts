@@ -80,9 +80,8 @@ export class Display {
         (queue) => `${queue.type.padEnd(10)}${this.bar(queue, barWidth)}${this.figures(queue, stats.queues, before)}`,
       ),
       '',
-      `${this.progress()} · ${count(this.throughput(before))} jobs/s`,
+      `${this.progress()} · ${count(this.throughput(before))} jobs/s · ${this.hint(stats.state)}`,
       ...this.largeFiles(width),
-      this.hint(stats.state),
     ]
   }
 
@@ -148,8 +147,8 @@ export class Display {
   }
 
   private hint(state: RuntimeStats['state']): string {
-    const text = state === 'stopping' ? 'running jobs end; Ctrl-C again aborts them' : 'Ctrl-C stops'
-    return this.screen.paint(state === 'stopping' ? 'yellow' : 'dim', text)
+    if (state !== 'stopping') return this.screen.paint('dim', 'Ctrl-C stops')
+    return this.screen.paint('yellow', 'running jobs end, Ctrl-C aborts them')
   }
 
   /** Keeps this moment, and gives the one at the beginning of the window. */

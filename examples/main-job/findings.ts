@@ -15,8 +15,8 @@ export interface Copies {
 }
 
 export class Findings {
-  readonly incompressible = new Top<Compressed>(listed, ({ bytes, compressedBytes }) => compressedBytes / bytes)
-  readonly longestLines = new Top<Lined>(listed, ({ longestBytes }) => longestBytes)
+  readonly incompressible = new Top<Compressed>(listed, (item) => [Math.round(100 * ratioOf(item)), item.bytes])
+  readonly longestLines = new Top<Lined>(listed, ({ longestBytes }) => [longestBytes])
   private readonly contents = new Map<string, Copies>()
 
   take(event: JobEvent): void {
@@ -29,7 +29,7 @@ export class Findings {
   }
 
   duplicates(): { readonly files: number; readonly wasted: number; readonly largest: readonly Copies[] } {
-    const largest = new Top<Copies>(listed, wastedBytes)
+    const largest = new Top<Copies>(listed, (copies) => [wastedBytes(copies)])
     let [files, wasted] = [0, 0]
     for (const copies of this.contents.values()) {
       if (copies.count === 1) continue
@@ -51,6 +51,8 @@ export class Findings {
   }
 }
 
+export const ratioOf = ({ bytes, compressedBytes }: Compressed): number => compressedBytes / bytes
+
 export const wastedBytes = ({ count, bytes }: Copies): number => (count - 1) * bytes
 
 /** The output that the event of a job's success carries, with the type its definition gives it. */
@@ -58,20 +60,27 @@ function outputOf<Output>(job: JobDefinition<FileInput, Output>, event: JobEvent
   return event.type === job.type && event.event === 'COMPLETE' ? (event.value as Output) : undefined
 }
 
-/** The best few of many; of equals the first by name. */
+/** The few with the highest ranks of many, compared rank by rank; of equals the first by name. */
 class Top<Item extends { readonly path: string }> {
   readonly items: Item[] = []
   private readonly size: number
-  private readonly score: (item: Item) => number
+  private readonly ranks: (item: Item) => readonly number[]
 
-  constructor(size: number, score: (item: Item) => number) {
+  constructor(size: number, ranks: (item: Item) => readonly number[]) {
     this.size = size
-    this.score = score
+    this.ranks = ranks
   }
 
   take(item: Item): void {
     this.items.push(item)
-    this.items.sort((a, b) => this.score(b) - this.score(a) || (a.path < b.path ? -1 : 1))
+    this.items.sort((a, b) => this.compare(a, b))
     this.items.length = Math.min(this.items.length, this.size)
+  }
+
+  private compare(a: Item, b: Item): number {
+    const [left, right] = [this.ranks(a), this.ranks(b)]
+    const differing = left.findIndex((rank, i) => rank !== right[i])
+    if (differing >= 0) return (right[differing] ?? 0) - (left[differing] ?? 0)
+    return a.path < b.path ? -1 : 1
   }
 }

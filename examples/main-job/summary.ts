@@ -1,9 +1,9 @@
 /** What is said at the end: how the jobs fared, and what they found. */
 import type { JobRecord } from 'jobchart'
-import { compressibleBytesMin, wastedBytes, type Findings } from './findings.ts'
+import { compressibleBytesMin, ratioOf, wastedBytes, type Findings } from './findings.ts'
 import type { FileInput } from './jobs.ts'
 import type { Tallies } from './tally.ts'
-import { bytes, clip, count, duration, left, percent, plural, right, table } from './text.ts'
+import { bytes, count, duration, left, percent, plural, right, table } from './text.ts'
 import type { Walked } from './walk.ts'
 
 export interface Outcome {
@@ -121,7 +121,7 @@ function incompressible({ incompressible: { items } }: Findings): Section | null
     lines: table([
       right(
         'to',
-        items.map((item) => percent(item.compressedBytes / item.bytes)),
+        items.map((item) => percent(ratioOf(item))),
       ),
       right(
         'of',
@@ -169,12 +169,12 @@ function dead({ dead: records, tallies }: Outcome): Section | null {
       records.map(({ attempt }) => count(attempt)),
     ),
     left(
-      'file',
-      records.map(({ input }) => clip((input as unknown as FileInput).path, 60)),
+      'error',
+      records.map(({ error }) => withoutPath(error?.message ?? '')),
     ),
     left(
-      'error',
-      records.map(({ error }) => error?.message ?? ''),
+      'file',
+      records.map(({ input }) => (input as unknown as FileInput).path),
     ),
   ])
   const more = all - records.length
@@ -197,3 +197,6 @@ function interrupted({ leftUndone, walked }: Outcome): Section | null {
   const where = walked.isComplete ? '' : `; the walk had come to ${plural(walked.files, 'file')}`
   return { title: `Interrupted: ${plural(leftUndone, 'job')} left undone${where}` }
 }
+
+/** Node's own errors end with the call and its path, which has a column of its own. */
+const withoutPath = (message: string): string => message.replace(/, \w+ '.*'$/s, '')

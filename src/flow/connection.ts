@@ -88,7 +88,7 @@ export class Connection {
     this.isOpen = false
   }
 
-  /** @param fromRun a running job may enqueue while others are refused */
+  /** @param fromRun a running job may enqueue while others are refused, and needs no room */
   enqueue<Output>(
     job: JobDefinition<unknown, Output>,
     input: unknown,
@@ -104,7 +104,9 @@ export class Connection {
       // A promise is promised, whatever is wrong.
       return Promise.reject(error as Error)
     }
-    return made instanceof Promise ? made.then((later) => this.insertOne(later, wait)) : this.insertOne(made, wait)
+    return made instanceof Promise
+      ? made.then((later) => this.insertOne(later, !fromRun, wait))
+      : this.insertOne(made, !fromRun, wait)
   }
 
   /** The job to insert, checked. @throws JobchartError STOPPED, and what `prepare` throws */
@@ -117,13 +119,13 @@ export class Connection {
 
   /** All of these or, with `wait` null and no room, none: then it answers null. */
   insert<Output>(jobs: readonly NewJob[], wait: WaitOptions | null | undefined): Promise<JobHandle<Output>[] | null> {
-    return this.inserter.insert(jobs, wait, (_, answers) =>
+    return this.inserter.insert(jobs, true, wait, (_, answers) =>
       answers === null ? null : jobs.map((made, i) => this.handle<Output>(made, answers[i] as InsertAnswer)),
     )
   }
 
-  private insertOne<Output>(made: NewJob, wait: WaitOptions | undefined): Promise<JobHandle<Output>> {
-    return this.inserter.insert([made], wait, this.finishOne<Output>)
+  private insertOne<Output>(made: NewJob, bounded: boolean, wait?: WaitOptions): Promise<JobHandle<Output>> {
+    return this.inserter.insert([made], bounded, wait, this.finishOne<Output>)
   }
 
   /** One function for all calls. */

@@ -56,17 +56,20 @@ export class Inserter {
 
   /**
    * Inserts all of these jobs or none.
+   * @param bounded do they need room? What a running job enqueues does not: it would wait for its own slot
    * @param wait for room: as long as it takes, as long as it allows, or null: not at all, then there are no answers
    * @param finish makes the caller's value of the answers
    * @throws TIMEOUT, ABORTED, CAPACITY, ID_TAKEN, STORE_UNAVAILABLE, and why the inserter was closed
    */
   insert<T>(
     jobs: readonly NewJob[],
+    bounded: boolean,
     wait: WaitOptions | null | undefined,
     finish: (call: Call<T>, answers: InsertAnswer[] | null) => T,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
-      const { capacity, timers } = this.options
+      const { timers } = this.options
+      const capacity = bounded ? this.options.capacity : null
       if (this.closed !== null) return reject(this.closed)
       if (wait !== null && capacity !== null && jobs.length > capacity) return reject(tooMany(jobs.length, capacity))
       if (wait?.signal?.aborted) return reject(new AbortError('the enqueue was aborted', wait.signal.reason))
@@ -134,11 +137,14 @@ export class Inserter {
   /** What is to be written next. While a line waits for room nobody overtakes it. */
   private next(): readonly Call[] {
     if (this.line.size === 0) return this.takeFresh()
+    const unbounded: Call[] = []
     for (const call of this.fresh) {
-      if (!call.waits) call.done(null)
-      else this.line.add(call)
+      if (call.capacity === null) unbounded.push(call)
+      else if (call.waits) this.line.add(call)
+      else call.done(null)
     }
     this.fresh = []
+    if (unbounded.length > 0) return unbounded
     if (!this.roomSeen) {
       this.roomTimer ??= this.options.timers.after(roomPollMs, () => {
         this.roomTimer = null

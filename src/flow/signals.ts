@@ -1,6 +1,10 @@
 /** Stop on signals: the recipe every service needs, once. */
+import type { Clock } from '../clock.ts'
 import type { Logger } from '../log.ts'
 import type { StopOptions, StopReport } from '../call-options.ts'
+
+/** A terminal and a process manager (npm) may both send the signal of one Ctrl-C. */
+const echoMs = 300
 
 interface Stoppable {
   stop(options: StopOptions): Promise<StopReport>
@@ -10,11 +14,13 @@ export function stopOnSignals(
   runtime: Stoppable,
   signals: readonly NodeJS.Signals[],
   options: StopOptions,
-  logger: Logger,
+  { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
 ): () => void {
-  let asked = 0
+  let askedAt: number | null = null
   const onSignal = (signal: NodeJS.Signals): void => {
-    const again = asked++ > 0
+    const again = askedAt !== null
+    if (askedAt !== null && clock.monotonic() - askedAt < echoMs) return
+    askedAt = clock.monotonic()
     logger.info(again ? `${signal} again: aborting` : `${signal}: stopping`)
     const stopping = runtime.stop(again ? { ...options, mode: 'abort' } : options)
     if (again) return

@@ -19,11 +19,12 @@ export class Snooze extends Error {
 }
 
 /**
- * `throw fatal(error)`: no further attempt makes sense, the job is dead at once. Its error is `error`.
+ * `throw fatal(error)`: no further attempt makes sense, the job is dead at once. Its error is `error`; text will do.
  * @example if (response.status === 404) throw fatal(new Error('no such customer'))
  */
 export function fatal(error: unknown): FatalError {
-  return new FatalError(error instanceof Error ? error.message : recordError(error).message, { cause: error })
+  if (error instanceof Error) return new FatalError(error.message, { cause: error })
+  return new FatalError(typeof error === 'string' ? error : recordError(error).message)
 }
 
 /**

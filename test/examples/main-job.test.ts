@@ -108,7 +108,7 @@ test('lets attempts fail on request, the same ones for the same seed, and names 
     expect(exitCode).toBe(1)
     expect(stderr).not.toContain('Error')
     expect(stdout).toContain(`Dead jobs: ${dead}`)
-    expect(stdout).toMatch(/3 +files\/\d+\.txt +failed on request/)
+    expect(stdout).toMatch(/3 +failed on request +files\/\d+\.txt/)
   }
 })
 

@@ -212,3 +212,21 @@ test('running jobs take no room; scheduled and retrying ones do', async () => {
   expect(await store.counts()).toMatchObject({ running: 1, retrying: 1, scheduled: 1 })
   expect(await worker.tryEnqueue(hold, 'no')).toBe(null)
 })
+
+test('what a running job enqueues does not wait for room, which its own slot might have to make', async () => {
+  const child = defineJob<number, void>({ type: 'child', run: async () => {} })
+  const parent = defineJob<number, void>({
+    type: 'parent',
+    run: async (n, { enqueue }) => {
+      for (let i = 0; i < 4; i++) await enqueue(child, n)
+    },
+  })
+  const { runtime, clock } = await createTestRuntime({ jobs: [parent, child], concurrency: 2, capacity: 3 })
+  const enqueued = [1, 2, 3, 4].map((n) => runtime.enqueue(parent, n))
+  const drained = runtime.drain({ timeout: '1m' })
+  await clock.advance('1m')
+  expect(await drained).toBe(true)
+  await Promise.all(enqueued)
+  expect((await runtime.counts()).done).toBe(20)
+  await runtime.stop()
+})

@@ -1,5 +1,5 @@
 /** The memory store against the naive one: random commands, shrunk to the few that matter if they ever disagree. */
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { test } from 'vitest'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { decode, geneMax, genesPerCommand, type Command } from '../../src/testing/conformance/commands.ts'

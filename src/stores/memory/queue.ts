@@ -125,7 +125,7 @@ export class Queue {
   /** Puts a lane where it belongs after any change to it: into the heap, aside, or away. */
   private arrange(lane: Lane): void {
     const { first, key } = lane
-    if (first === null || (key !== null && lane.held >= this.perKey)) this.open.remove(lane)
+    if (first === null || lane.held >= this.perKey) this.open.remove(lane)
     else if (lane.heapIndex < 0) this.open.push(lane)
     else if (this.open.size > 1) this.open.update(lane)
     if (key !== null && first === null && lane.held === 0) this.lanes.delete(key)

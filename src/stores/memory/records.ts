@@ -28,7 +28,7 @@ export function historyEntry(
 }
 
 const entryOf = (step: Step): HistoryEntry =>
-  historyEntry(step.passage, step.seq, step.tick.at, step.attempt, step.worker, step.reason)
+  historyEntry(step.arrow, step.seq, step.tick.at, step.attempt, step.worker, step.reason)
 
 /** The move a row has just made. */
 export function moveOf(row: Row, error?: ErrorRecord): Move {
@@ -42,7 +42,7 @@ function history(row: Row): HistoryEntry[] {
   let step = row.last
   for (; step !== null && entries.length < caps.history; step = step.before) {
     entries.push(entryOf(step))
-    to = step.passage.from ?? to
+    to = step.arrow.from
   }
   // The row's own birth comes first, unless the cap has cut it off.
   const cut = step !== null || entries.length === caps.history

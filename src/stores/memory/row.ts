@@ -5,7 +5,7 @@
 import { caps } from '../../job/caps.ts'
 import type { ErrorRecord } from '../../job/failure.ts'
 import type { AttemptError, CheckIn, LogLine } from '../../job/job.ts'
-import type { ArrowEvent, JobState } from '../../job/lifecycle.ts'
+import type { Arrow, ArrowEvent, JobState } from '../../job/lifecycle.ts'
 import type { Json } from '../../job/payload.ts'
 import type { NewJob } from '../../store.ts'
 import type { Phase } from './phases.ts'
@@ -29,7 +29,7 @@ export class Tick {
 
 /** One move of a job, linked to the one before it. The enqueue has none: the row itself knows all about it. */
 export class Step {
-  readonly passage: Passage
+  readonly arrow: Arrow
   readonly seq: number
   readonly tick: Tick
   readonly attempt: number
@@ -39,8 +39,8 @@ export class Step {
   /** Steps down to the oldest kept, this one included. */
   readonly depth: number
 
-  constructor(passage: Passage, row: Row, seq: number, tick: Tick, worker: string | null, reason: string | null) {
-    this.passage = passage
+  constructor(arrow: Arrow, row: Row, seq: number, tick: Tick, worker: string | null, reason: string | null) {
+    this.arrow = arrow
     this.seq = seq
     this.tick = tick
     this.attempt = row.attempt

@@ -21,14 +21,14 @@ export function settle(books: Books, settlement: Settlement, now: number): Settl
   run.end = books.move(row, event, now, { reason, fatal, dueAt: parked ? null : now + delayMs })
   run.dueAt = row.dueAt
   run.settled = null
-  if (run.end.passage.to === 'done') row.output = settlement.output
+  if (run.end.arrow.to === 'done') row.output = settlement.output
   return answerOf(run, settlement)
 }
 
 function answerOf({ end, dueAt }: Run, settlement: Settlement): SettleAnswer {
-  if (end === null || end.passage.from === null) return lost(settlement)
-  const { seq, tick, attempt, passage } = end
-  return { outcome: 'settled', seq, at: tick.at, from: passage.from, to: passage.to, attempt, dueAt }
+  if (end === null) return lost(settlement)
+  const { seq, tick, attempt, arrow } = end
+  return { outcome: 'settled', seq, at: tick.at, from: arrow.from, to: arrow.to, attempt, dueAt }
 }
 
 const isSame = (run: Run, { token, attempt }: { readonly token: string; readonly attempt: number }): boolean =>

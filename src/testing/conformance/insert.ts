@@ -84,9 +84,8 @@ export const insertCases: Cases = {
     assert.equal(await stateOf(store, 'c'), 'queued')
   },
   'of inserts at the same moment exactly as many succeed as there is room for': async ({ store }) => {
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, i) => store.insert([{ jobs: [newJob(`job ${i}`)], capacity: 7 }])),
-    )
+    const tryOne = async (i: number) => store.insert([{ jobs: [newJob(`job ${i}`)], capacity: 7 }])
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => tryOne(i)))
     const outcomes = answers.flat(2).map(({ outcome }) => outcome)
     assert.equal(outcomes.filter((outcome) => outcome === 'inserted').length, 7)
     assert.equal((await store.counts()).queued, 7)

@@ -1,0 +1,172 @@
+import { defineJob, memoryStore, type Store } from 'jobchart'
+import { expect, test } from 'vitest'
+import { world } from '../support/leaks.ts'
+
+function setUp() {
+  const made = world()
+  const { clock } = made
+  const ran: string[] = []
+  const define = (type: string) =>
+    defineJob<string, void>({
+      type,
+      run: async (name, { signal }) => {
+        ran.push(name)
+        if (name.startsWith('slow')) await clock.sleep('1m', signal)
+      },
+    })
+  return { ...made, ran, a: define('a'), b: define('b') }
+}
+
+test('a paused queue gives nothing in any runtime of the store, the others go on', async () => {
+  const { clock, runtime, ran, a, b } = setUp()
+  const one = await runtime({ jobs: [a, b] })
+  await runtime({ jobs: [a, b] })
+  await one.queue('a').pause()
+  await one.enqueueMany(a, ['a1', 'a2'])
+  await one.enqueue(b, 'b1')
+  await clock.advance('1h')
+  expect(ran).toEqual(['b1'])
+  expect(await one.queue('a').stats()).toMatchObject({ paused: true, counts: { queued: 2 } })
+})
+
+test('what runs when its queue is paused goes on', async () => {
+  const { clock, runtime, a } = setUp()
+  const worker = await runtime({ jobs: [a] })
+  const job = await worker.enqueue(a, 'slow')
+  await clock.settle()
+  await worker.queue('a').pause()
+  await clock.advance('1m')
+  expect((await job.record()).state).toBe('done')
+})
+
+test('resume wakes every runtime', async () => {
+  const { clock, runtime, ran, a } = setUp()
+  const one = await runtime({ jobs: [a], concurrency: 1 })
+  const two = await runtime({ jobs: [a], concurrency: 1 })
+  await one.queue('a').pause()
+  await one.enqueueMany(a, ['slow 1', 'slow 2'])
+  await clock.advance('1m')
+  await two.queue('a').resume()
+  await clock.settle()
+  expect(ran).toEqual(['slow 1', 'slow 2'])
+  expect((await one.queue('a').stats()).paused).toBe(false)
+})
+
+test('a queue stays paused when the runtime that paused it has gone', async () => {
+  const { clock, runtime, ran, a } = setUp()
+  const first = await runtime({ jobs: [a] })
+  await first.queue('a').pause()
+  await first.stop()
+  const second = await runtime({ jobs: [a] })
+  await second.enqueue(a, 'x')
+  await clock.advance('1h')
+  expect(ran).toEqual([])
+  await second.queue('a').resume()
+  await clock.settle()
+  expect(ran).toEqual(['x'])
+})
+
+test('pausing twice and resuming twice is the same as once', async () => {
+  const { clock, runtime, ran, a } = setUp()
+  const worker = await runtime({ jobs: [a] })
+  const queue = worker.queue('a')
+  await Promise.all([queue.pause(), queue.pause()])
+  await worker.enqueue(a, 'x')
+  await clock.settle()
+  await Promise.all([queue.resume(), queue.resume()])
+  await clock.settle()
+  expect(ran).toEqual(['x'])
+})
+
+test('after a pause of a queue is acknowledged nothing of it starts, whenever it was asked', async () => {
+  for (let turns = 0; turns < 12; turns++) {
+    const { clock, runtime, ran, a } = setUp()
+    const worker = await runtime({ jobs: [a], concurrency: 2 })
+    const enqueues = Array.from({ length: 20 }, (_, n) => worker.enqueue(a, String(n)))
+    for (let i = 0; i < turns; i++) await null
+    await worker.queue('a').pause()
+    const before = ran.length
+    await Promise.all(enqueues)
+    await clock.advance('1m')
+    expect(ran.length, `after ${turns} turns`).toBe(before)
+    await worker.queue('a').resume()
+    await clock.settle()
+    expect(ran).toHaveLength(20)
+  }
+})
+
+test('after a pause of the runtime is acknowledged nothing starts in it, whenever it was asked', async () => {
+  for (let turns = 0; turns < 12; turns++) {
+    const { clock, runtime, ran, a } = setUp()
+    const worker = await runtime({ jobs: [a], concurrency: 2 })
+    const enqueues = Array.from({ length: 20 }, (_, n) => worker.enqueue(a, String(n)))
+    for (let i = 0; i < turns; i++) await null
+    await worker.pause()
+    const before = ran.length
+    expect(worker.state).toBe('paused')
+    await Promise.all(enqueues)
+    await clock.advance('1m')
+    expect(ran.length, `after ${turns} turns`).toBe(before)
+    await worker.resume()
+    await clock.settle()
+    expect(ran).toHaveLength(20)
+  }
+})
+
+test('a pause waits for a pick that is on its way, which then starts nothing and spends no attempt', async () => {
+  const inner = memoryStore()
+  const held: (() => void)[] = []
+  const store: Store = {
+    ...inner,
+    async claim(request) {
+      await new Promise<void>((resolve) => void held.push(resolve))
+      return inner.claim(request)
+    },
+  }
+  const { clock, idle } = world({ store })
+  const ran: string[] = []
+  const a = defineJob<string, void>({ type: 'a', run: async (name) => void ran.push(name) })
+  const worker = idle({ jobs: [a] })
+  const job = await worker.enqueue(a, 'x')
+  await worker.start()
+  await clock.settle()
+  let paused = false
+  const pausing = worker.pause().then(() => (paused = true))
+  await clock.settle()
+  expect([held.length, paused]).toEqual([1, false])
+  held[0]?.()
+  await pausing
+  await clock.settle()
+  expect(await job.record()).toMatchObject({ state: 'queued', attempt: 0 })
+  expect([ran, held.length]).toEqual([[], 1])
+})
+
+test('a paused runtime takes jobs, settles what runs, and leaves the rest to the others', async () => {
+  const { clock, runtime, ran, a } = setUp()
+  const paused = await runtime({ jobs: [a], concurrency: 1 })
+  const slow = await paused.enqueue(a, 'slow')
+  await clock.settle()
+  await paused.pause()
+  const next = await paused.enqueue(a, 'next')
+  await clock.advance('2m')
+  expect((await slow.record()).state).toBe('done')
+  expect((await next.record()).state).toBe('queued')
+  await runtime({ jobs: [a] })
+  await clock.settle()
+  expect(ran).toEqual(['slow', 'next'])
+})
+
+test('pause and resume of a runtime that does not run are not accepted', async () => {
+  const { idle, a } = setUp()
+  const worker = idle({ jobs: [a] })
+  const refusal = { code: 'NOT_ACCEPTED', hint: expect.any(String) }
+  await expect(worker.pause()).rejects.toMatchObject(refusal)
+  await expect(worker.resume()).rejects.toMatchObject(refusal)
+  await worker.start()
+  await worker.resume()
+  await worker.pause()
+  await worker.pause()
+  expect(worker.state).toBe('paused')
+  await worker.stop()
+  await expect(worker.pause()).rejects.toMatchObject(refusal)
+})
