@@ -1,5 +1,5 @@
 import { defineJob, type Runtime, type Store } from 'jobchart'
-import type { VirtualClock } from 'jobchart/testing'
+import { createTestRuntime, type VirtualClock } from 'jobchart/testing'
 import { expect, test } from 'vitest'
 import { world } from '../support/leaks.ts'
 

@@ -114,7 +114,7 @@ test('a claim never looks at the jobs of keys at their cap, however many', async
 test('nothing is left of jobs that are over: no keys, priorities, ids or leases', async () => {
   const store = memoryStore({ clock: handClock(), transitionsMax: 100 })
   const fields = (i: number) => ({
-    concurrencyKey: `tenant ${i}`,
+    concurrencyKey: i % 2 === 0 ? `tenant ${i}` : null,
     key: `order ${i}`,
     priority: i % 5_000,
     delayMs: i % 3 === 0 ? 1_000 : 0,
