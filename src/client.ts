@@ -98,7 +98,7 @@ export class Client {
     if (!Array.isArray(inputs)) throw invalidOption('inputs', 'a list', inputs)
     whole('number of inputs', inputs.length, 0, limits.enqueueManyMax)
     if (options !== undefined && 'id' in options) throw invalidOption('options of enqueueMany', 'no id', options.id)
-    const made = await Promise.all(inputs.map((input) => this.connection.prepare(job, input, options)))
+    const made = await Promise.all(inputs.map(async (input) => this.connection.prepare(job, input, options)))
     if (made.length === 0) return []
     return (await this.connection.insert<Output>(made, waitOf(options))) ?? []
   }

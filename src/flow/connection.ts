@@ -102,7 +102,7 @@ export class Connection {
       wait = waitOf(options)
     } catch (error) {
       // A promise is promised, whatever is wrong.
-      return Promise.reject(error as Error)
+      return Promise.reject(error)
     }
     return made instanceof Promise
       ? made.then((later) => this.insertOne(later, !fromRun, wait))

@@ -150,7 +150,7 @@ export class Worker {
     this.sweeper.stop()
     this.stopped = true
     // What was asked for in this turn is still handled.
-    await null
+    await Promise.resolve()
     this.dispatcher.unsubscribe()
     await this.options.store.worker(this.options.id, null)
   }

@@ -76,7 +76,7 @@ const badSettings = rows([
   { jobs: [job, job] },
   { jobs: [], capacity: 0 },
   { jobs: [], capacity: 1.5 },
-  { jobs: [], logger: { warn() {} } },
+  { jobs: [], logger: { warn: 'loud' } },
   { jobs: [], random: 0.5 },
   { jobs: [], unknown: 1 },
 ])

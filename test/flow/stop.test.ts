@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { createRuntime, defineJob, JobchartError, memoryStore, type Runtime } from 'jobchart'
+import { createRuntime, defineJob, memoryStore, type JobchartError, type Runtime } from 'jobchart'
 import { createTestRuntime, VirtualClock } from 'jobchart/testing'
 
 let clock: VirtualClock

@@ -1,0 +1,258 @@
+/** A suite that cannot fail proves nothing: stores that are broken in one way each must be caught, by name and by chance. */
+import { expect, test } from 'vitest'
+import { memoryStore } from '../../src/stores/memory/index.ts'
+import type { InsertRequest, JobPage, NewJob, Store } from '../../src/store.ts'
+import { storeConformance } from '../../src/testing/conformance/index.ts'
+import { handClock } from '../stores/hand-clock.ts'
+
+type Break = (store: Store) => Partial<Store>
+
+interface Verdict {
+  readonly failed: readonly string[]
+  readonly randomError: Error | null
+}
+
+const random = 'random sequences agree with the naive model'
+
+function casesOf(broken: Break, runs: { seed?: number; sequences?: number } = {}, skip: Record<string, string> = {}) {
+  const cases = new Map<string, () => Promise<void>>()
+  storeConformance({
+    name: 'x',
+    test: (name, run) => cases.set(name.slice('x: '.length), run),
+    skip,
+    random: { sequences: 60, ...runs },
+    async create() {
+      const clock = handClock()
+      const store = memoryStore({ clock })
+      return { store: { ...store, ...broken(store) }, advance: (ms) => clock.advance(ms), close: async () => {} }
+    },
+  })
+  return cases
+}
+
+async function verdictOn(broken: Break, runs: { seed?: number; sequences?: number } = {}): Promise<Verdict> {
+  const failed: string[] = []
+  let randomError: Error | null = null
+  for (const [name, run] of casesOf(broken, runs)) {
+    try {
+      await run()
+    } catch (error) {
+      if (name === random) randomError = error as Error
+      else failed.push(name)
+    }
+  }
+  return { failed, randomError }
+}
+
+const insertWith =
+  (change: (job: NewJob) => Partial<NewJob>, request: Partial<InsertRequest> = {}): Break =>
+  (store) => ({
+    insert: (requests) =>
+      store.insert(
+        requests.map(({ jobs, capacity }) => {
+          const changed = jobs.map((job) => Object.assign({}, job, change(job)))
+          return Object.assign({ jobs: changed, capacity }, request)
+        }),
+      ),
+  })
+
+/** Who holds a job now, by the last claim of it. */
+function tokens(store: Store): { claim: Store['claim']; current: Map<string, { attempt: number; token: string }> } {
+  const current = new Map<string, { attempt: number; token: string }>()
+  return {
+    current,
+    async claim(request) {
+      const answer = await store.claim(request)
+      for (const { id, attempt, token } of answer.jobs) current.set(id, { attempt, token })
+      return answer
+    },
+  }
+}
+
+/** What is broken, and a case that must notice. `chance`: must the random sequences notice too? */
+const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; broken: Break }>> = {
+  'settles by id, whoever asks': {
+    notices: 'settle: a worker that lost its lease cannot settle the attempt of another',
+    chance: true,
+    broken(store) {
+      const { claim, current } = tokens(store)
+      const settle: Store['settle'] = (all) =>
+        store.settle(all.map((each) => Object.assign({}, each, current.get(each.id))))
+      return { claim, settle }
+    },
+  },
+  'forgets what it answered to a settle': {
+    notices: 'settle: the same token settled twice gets the same answer twice',
+    chance: true,
+    broken(store) {
+      const seen = new Set<string>()
+      return {
+        settle: (all) =>
+          store.settle(
+            all.map((each) => {
+              const again = seen.has(each.id + each.token)
+              seen.add(each.id + each.token)
+              return again ? Object.assign({}, each, { token: 'another' }) : each
+            }),
+          ),
+      }
+    },
+  },
+  'keeps no step': {
+    notices: 'extend: finished steps come back with the next attempt',
+    chance: true,
+    broken: (store) => ({
+      extend: ({ worker, leaseMs, beats }) =>
+        store.extend({ worker, leaseMs, beats: beats.map(({ steps: _, ...beat }) => beat) }),
+    }),
+  },
+  'answers heartbeats without making the lease longer': {
+    notices: 'extend: a heartbeat makes the lease longer',
+    chance: true,
+    broken: (store) => ({ extend: ({ worker, beats }) => store.extend({ worker, beats, leaseMs: 0 }) }),
+  },
+  'knows no priority': {
+    notices: 'claim: higher priority goes first, equal ones first in first out',
+    chance: true,
+    broken: insertWith(() => ({ priority: 0 })),
+  },
+  'knows no unique key': {
+    notices: 'unique: of inserts of one key at the same moment exactly one succeeds',
+    chance: true,
+    broken: insertWith(() => ({ key: null })),
+  },
+  'keeps where it should supersede': {
+    notices: 'unique: supersede cancels a job that has not started and takes its place',
+    chance: true,
+    broken: insertWith(({ onConflict }) => ({ onConflict: onConflict === 'supersede' ? 'keep' : onConflict })),
+  },
+  'has no bound': {
+    notices: 'insert: a request beyond the capacity stores nothing',
+    chance: true,
+    broken: insertWith(() => ({}), { capacity: null }),
+  },
+  'knows no caps': {
+    notices: 'claim: no more of a type run at once than its concurrency',
+    chance: true,
+    broken: (store) => ({
+      claim: (request) => {
+        const limits = { concurrency: null, perKey: null, rate: null }
+        return store.claim({ ...request, demand: request.demand.map(({ type, max }) => ({ type, max, limits })) })
+      },
+    }),
+  },
+  'gives from a paused queue': {
+    notices: 'claim: a paused queue gives nothing, and says so',
+    chance: true,
+    broken: (store) => ({
+      async queue(type, change) {
+        return { ...(await store.queue(type)), paused: change?.paused ?? false }
+      },
+    }),
+  },
+  'cancels the oldest first': {
+    notices: 'cancel: many are cancelled by priority, then older first',
+    chance: false,
+    broken: (store) => ({
+      async cancel(requests) {
+        const answers = await store.cancel(requests)
+        return answers.map((answer) => ({ ...answer, cancelled: answer.cancelled.toSorted() }))
+      },
+    }),
+  },
+  'forgets why it was cancelled': {
+    notices: 'cancel: what a worker holds is marked, and a second mark changes nothing',
+    chance: true,
+    broken: (store) => ({
+      cancel: (requests) => store.cancel(requests.map((request) => ({ ...request, reason: null }))),
+    }),
+  },
+  'rescues nobody': {
+    notices: 'time: a poison job dies at exactly its last attempt',
+    chance: true,
+    broken: () => ({ rescue: async () => ({ moves: [], nextAt: null, more: false }) }),
+  },
+  'promotes without a word': {
+    notices: 'time: what is due moves on, the earliest first, and not a moment before',
+    chance: true,
+    broken: (store) => ({
+      async promote(limit) {
+        return { ...(await store.promote(limit)), moves: [] }
+      },
+    }),
+  },
+  'keeps all that ended': {
+    notices: 'time: ended jobs beyond their count go, the oldest first',
+    chance: true,
+    broken: () => ({ prune: async () => ({ pruned: 0, more: false }) }),
+  },
+  'counts one too many': {
+    notices: 'reading: counts are of all jobs and of each type',
+    chance: true,
+    broken: (store) => ({
+      async counts() {
+        const counts = await store.counts()
+        return { ...counts, queued: counts.queued + 1 }
+      },
+    }),
+  },
+  'leads from page to page by nothing': {
+    notices: 'reading: a list is oldest first, in pages that lead on to each other',
+    chance: true,
+    broken: (store) => ({
+      async list(query) {
+        return Object.assign([...(await store.list(query))], { next: undefined }) satisfies JobPage
+      },
+    }),
+  },
+  'loses the first entry of its log': {
+    notices: 'log: every move is in the log once, in order, as the history has it',
+    chance: true,
+    broken: (store) => ({ transitions: (from, limit) => store.transitions(Math.max(1, from), limit) }),
+  },
+  'never wakes anybody': {
+    notices: 'watch: an insert makes its type ready',
+    chance: false,
+    broken: () => ({ watch: () => () => {} }),
+  },
+  'wakes for ever': {
+    notices: 'watch: nothing comes after the watch has ended',
+    chance: false,
+    broken: (store) => ({
+      watch(listener) {
+        store.watch(listener)
+        return () => {}
+      },
+    }),
+  },
+}
+
+test('a store that keeps the contract fails no case', async () => {
+  expect(await verdictOn(() => ({}))).toEqual({ failed: [], randomError: null })
+})
+
+for (const [what, { notices, chance, broken }] of Object.entries(brokenStores)) {
+  test(`a store that ${what} is caught`, async () => {
+    const { failed, randomError } = await verdictOn(broken)
+    expect(failed).toContain(notices)
+    if (chance) expect(randomError).toBeInstanceOf(Error)
+  })
+}
+
+test('a failing random sequence names the seed that fails again, and what was answered to which command', async () => {
+  const { broken } = brokenStores['knows no caps'] as { broken: Break }
+  const { randomError } = await verdictOn(broken)
+  const seed = Number(/\{ seed: (\d+), sequences: 1 \}/.exec(randomError?.message ?? '')?.[1])
+  const again = await verdictOn(broken, { seed, sequences: 1 })
+  expect(again.randomError?.message).toBe(randomError?.message)
+  expect(String(again.randomError?.cause)).toMatch(/command \d+: \{\n? *op: 'claim'/)
+})
+
+test('a case can be skipped with a reason only, and only if there is such a case', () => {
+  const name = 'log: a discarded job stays in the log'
+  const all = casesOf(() => ({}))
+  const some = casesOf(() => ({}), {}, { [name]: 'this log is of live jobs alone' })
+  expect([...all.keys()].filter((each) => !some.has(each))).toEqual([name])
+  expect(() => casesOf(() => ({}), {}, { [name]: ' ' })).toThrow('no reason')
+  expect(() => casesOf(() => ({}), {}, { 'log: no such case': 'a reason' })).toThrow('no case')
+})
