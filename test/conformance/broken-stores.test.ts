@@ -103,7 +103,7 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     chance: true,
     broken: (store) => ({
       extend: ({ worker, leaseMs, beats }) =>
-        store.extend({ worker, leaseMs, beats: beats.map(({ steps: _, ...beat }) => beat) }),
+        store.extend({ worker, leaseMs, beats: beats.map((beat) => Object.assign({}, beat, { steps: {} })) }),
     }),
   },
   'answers heartbeats without making the lease longer': {
@@ -156,7 +156,7 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     broken: (store) => ({
       async cancel(requests) {
         const answers = await store.cancel(requests)
-        return answers.map((answer) => ({ ...answer, cancelled: answer.cancelled.toSorted() }))
+        return answers.map((answer) => Object.assign(answer, { cancelled: answer.cancelled.toSorted() }))
       },
     }),
   },

@@ -121,6 +121,7 @@ export class Books {
   remove(row: Row): void {
     this.depart(row, row.phase, null)
     this.rows.remove(row)
+    row.forget()
   }
 
   private depart(row: Row, from: Phase, to: Phase | null): void {

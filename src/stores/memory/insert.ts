@@ -6,6 +6,11 @@ import { bornReady, bornTimed } from './phases.ts'
 import type { Row } from './row.ts'
 
 export function insert(books: Books, request: InsertRequest, now: number): InsertAnswer[] {
+  const [only] = request.jobs
+  // Most requests: one new job, no key, and room.
+  if (only !== undefined && request.jobs.length === 1 && only.key === null && books.rows.get(only.id) === undefined) {
+    if (request.capacity === null || books.backlog < request.capacity) return [inserted(enter(books, only, now))]
+  }
   const refused = refusal(books, request)
   if (refused === null) return request.jobs.map((job) => insertJob(books, job, now))
   if (refused.outcome === 'full') books.hints.refused(books.backlog)

@@ -15,27 +15,44 @@ export class Register {
   /** Pairs of a hash and a slot + 1, each at the place its hash names or at the next ones; 0 marks a free place. */
   private table = new Int32Array(2 * 16)
   private mask = 15
+  /** The last search that found nothing: an insert looks first and then adds. */
+  private missed = { id: '', hash: 0, place: -1 }
 
   get size(): number {
     return this.slots.length - this.gaps
   }
 
   get(id: string): Row | undefined {
-    const slot = this.table[2 * this.find(id, hashOf(id)) + 1] as number
-    return slot === 0 ? undefined : (this.slots[slot - 1] as Row)
+    const hash = hashOf(id)
+    const place = this.find(id, hash)
+    const slot = this.table[2 * place + 1] as number
+    if (slot !== 0) return this.slots[slot - 1] as Row
+    const { missed } = this
+    missed.id = id
+    missed.hash = hash
+    missed.place = place
+    return undefined
   }
 
   /** Adds the row that came last. Its id must be new. */
   add(row: Row): void {
+    const { missed } = this
+    const hash = missed.id === row.id ? missed.hash : hashOf(row.id)
+    let { place } = missed
     this.slots.push(row)
-    if (3 * this.size > 2 * this.mask) this.rebuild(2 * this.mask + 1, (slot) => slot)
-    const hash = hashOf(row.id)
-    this.put(this.find(row.id, hash), hash, this.slots.length)
+    if (3 * this.size > 2 * this.mask) {
+      this.rebuild(2 * this.mask + 1, (slot) => slot)
+      place = -1
+    }
+    if (place < 0 || missed.id !== row.id) place = this.find(row.id, hash)
+    this.put(place, hash, this.slots.length)
+    missed.place = -1
   }
 
   remove(row: Row): void {
     const place = this.find(row.id, hashOf(row.id))
     const slot = (this.table[2 * place + 1] as number) - 1
+    this.missed.place = -1
     this.close(place)
     this.slots[slot] = row.seq
     this.gaps++

@@ -143,6 +143,16 @@ export class Row {
     return this.run === null || this.run.end !== null ? this.run : this.run.settled
   }
 
+  /**
+   * Lets go of what hangs on it. A removed row may be garbage for long before the collector comes to it, and would keep
+   * alive, and have copied, everything it still points to.
+   */
+  forget(): void {
+    this.run = null
+    this.last = null
+    this.past = null
+  }
+
   /** Its past, to be written to. */
   remember(): Past {
     return (this.past ??= new Past())
