@@ -96,6 +96,9 @@ export const isHeld = (state: JobState): boolean => stateSets.held.has(state)
 /** All arrows of the chart, in its order. */
 export const allArrows: readonly Arrow[] = jobStates.flatMap((state) => Object.values(table[state]).flat())
 
+/** The arrows that leave a state, by event. */
+export const arrowsFrom = (state: JobState): Readonly<Partial<Record<ArrowEvent, readonly Arrow[]>>> => table[state]
+
 /** Where an event leads from each state that takes it, guards aside: `{ from: [to, …] }`. Statements are built from it. */
 export function arrows(event: ArrowEvent): Partial<Record<JobState, readonly Arrow[]>> {
   return Object.fromEntries(jobStates.flatMap((state) => (table[state][event] ? [[state, table[state][event]]] : [])))

@@ -66,7 +66,7 @@ test('what is no backoff is refused at the door', () => {
   const known: readonly Backoff[] = [constant('1s'), () => 5]
   for (const backoff of known) expect(checkBackoff(backoff)).toBe(backoff)
   for (const wrong of [null, undefined, 5, '5s', {}, []]) {
-    expect(() => checkBackoff(wrong as unknown as Backoff)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
+    expect(() => checkBackoff(wrong as Backoff)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
   }
   expect(() => linear('soon' as '1s')).toThrow(/^linear base: /)
 })

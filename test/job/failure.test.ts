@@ -12,6 +12,8 @@ test('an error keeps its name, message, stack, code and causes', () => {
   const error = new RangeError('on top', { cause })
   const record = recordError(error)
   expect([record.name, record.message, record.stack]).toEqual(['RangeError', 'on top', error.stack])
+  expect(recordError(Object.assign(new Error('x', { cause: null }), { code: 404 }))).toMatchObject({ code: '404' })
+  expect('cause' in recordError(new Error('x', { cause: null }))).toBe(false)
   expect([record.cause?.name, record.cause?.message, record.cause?.code]).toEqual([
     'TypeError',
     'underneath',

@@ -1,4 +1,5 @@
 /** Payloads: an exact round trip, or a refusal that says where and why. */
+import { runInNewContext } from 'node:vm'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { JobchartError } from '../../src/errors.ts'
@@ -39,9 +40,12 @@ const expectNoPollution = () =>
 test('strict JSON comes through exactly, as a copy that shares nothing', () => {
   const property = fc.property(json, (value) => {
     const payload = check(value)
-    for (const copy of [payload, copyPayload(payload)]) {
+    for (const [copy, original] of [
+      [payload, value],
+      [copyPayload(payload), payload],
+    ]) {
       expect(JSON.stringify(copy)).toBe(JSON.stringify(value))
-      const shared = new Set(parts(value))
+      const shared = new Set(parts(original))
       expect(parts(copy).some((part) => shared.has(part))).toBe(false)
       for (const part of parts(copy)) {
         expect(Object.getPrototypeOf(part)).toBe(Array.isArray(part) ? Array.prototype : Object.prototype)
@@ -80,6 +84,10 @@ test('anything else comes through as JSON would have it, or is refused with a re
   expect(refused).toBeGreaterThan(1_000)
 })
 
+class Order {
+  readonly total = 5
+}
+
 test('what JSON would bend in silence is refused, by its path', () => {
   const cycle: Record<string, unknown> = {}
   cycle['self'] = cycle
@@ -93,7 +101,7 @@ test('what JSON would bend in silence is refused, by its path', () => {
     [{ s: Symbol('x') }, 'input at s: Symbol(x)'],
     [[undefined], 'input at [0]: undefined'],
     [new Map(), 'input: a Map'],
-    [new (class Order {})(), 'input: a Order'],
+    [new Order(), 'input: a Order'],
     [{ t: '\ud800' }, 'input at t: a string with a lone surrogate'],
     [{ '\udc00': 1 }, 'lone surrogate'],
     [cycle, 'nested deeper than 50, or a cycle'],
@@ -119,7 +127,18 @@ test('__proto__ is data, not a prototype', () => {
   expect('polluted' in {}).toBe(false)
 })
 
+test('what pollutes every object does not reach a payload', () => {
+  Object.defineProperty(Object.prototype, 'polluted', { value: 1, enumerable: true, configurable: true })
+  try {
+    expect(JSON.stringify(check({ own: 1 }))).toBe('{"own":1}')
+  } finally {
+    Reflect.deleteProperty(Object.prototype, 'polluted')
+  }
+})
+
 test('plain objects of another realm and without a prototype are plain', () => {
+  const foreign: unknown = runInNewContext('({ list: [{ a: 1 }] })')
+  expect(check(foreign)).toEqual({ list: [{ a: 1 }] })
   expect(check(Object.assign(Object.create(null), { a: 1 }))).toEqual({ a: 1 })
 })
 
@@ -128,7 +147,9 @@ test('size and depth are bounded', () => {
   expect(check('x'.repeat(990), within)).toHaveLength(990)
   expect(() => check('x'.repeat(1_001), within)).toThrow('larger than 1000 bytes')
   expect(() => check(Array(1_001).fill(null), within)).toThrow('larger than 1000 bytes')
-  expect(() => check({ list: Array(100).fill({ name: 'twelve bytes' }) }, within)).toThrow('larger than 1000 bytes')
+  expect(() => check({ list: Array.from({ length: 100 }, () => ({ name: 'twelve bytes' })) }, within)).toThrow(
+    'larger than 1000 bytes',
+  )
   expect(check([[[]]], within)).toEqual([[[]]])
   expect(() => check([[[[]]]], within)).toThrow('nested deeper than 3')
 })

@@ -3,12 +3,12 @@
  * else, so that what is counted, queued, timed, leased, ended and logged always tells the same story.
  */
 import { Heap } from '../../heap.ts'
-import { countersAfter, nextArrow, type ArrowEvent } from '../../job/lifecycle.ts'
+import { countersAfter, type ArrowEvent } from '../../job/lifecycle.ts'
 import type { NewJob, WorkerInfo } from '../../store.ts'
 import { Chain } from './chain.ts'
 import { Hints } from './hints.ts'
 import { TransitionLog } from './log.ts'
-import { backlogPhases, noCounts, phaseOf, phases, tally, type Phase } from './phases.ts'
+import { backlogPhases, noCounts, phases, tally, wayOf, type Phase } from './phases.ts'
 import { Queue } from './queue.ts'
 import { Register } from './register.ts'
 import { Row, Step, Tick, type Passage } from './row.ts'
@@ -89,9 +89,9 @@ export class Books {
     { reason = null, fatal, dueAt = null, worker }: Circumstances = plain,
   ): Step {
     const from = row.phase
-    const arrow = nextArrow(from.name, event, row, fatal)
-    if (arrow === null) throw new TypeError(`job ${row.id}: the chart has no ${event} from ${from.name}`)
-    const to = phaseOf[arrow.to]
+    const way = wayOf(from, event, row, fatal)
+    if (way === null) throw new TypeError(`job ${row.id}: the chart has no ${event} from ${from.name}`)
+    const { arrow, to } = way
     this.depart(row, from, to)
     if (arrow.counting !== null) {
       const counters = countersAfter(arrow, row)

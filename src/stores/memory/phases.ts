@@ -1,5 +1,15 @@
 /** What the store needs to know of each state of a job, asked from the chart once. */
-import { arrows, jobStates, statesTagged, type ArrowEvent, type JobState } from '../../job/lifecycle.ts'
+import {
+  arrows,
+  arrowsFrom,
+  jobStates,
+  nextArrow,
+  statesTagged,
+  type Arrow,
+  type ArrowEvent,
+  type JobCounters,
+  type JobState,
+} from '../../job/lifecycle.ts'
 
 export interface Phase {
   readonly name: JobState
@@ -25,9 +35,33 @@ export const phases: readonly Phase[] = jobStates.map((name, index) => ({
   whenDue: name in arrows('DUE') ? 'DUE' : name in arrows('WAKE') ? 'WAKE' : null,
 }))
 
+/** What one event does in one phase, where the chart leaves no choice. */
+export interface Way {
+  readonly arrow: Arrow
+  readonly to: Phase
+}
+
 export const phaseOf = Object.fromEntries(phases.map((phase) => [phase.name, phase])) as Readonly<
   Record<JobState, Phase>
 >
+
+/** The only way of each event out of each phase, by the index of the phase; where there are several the chart is asked. */
+const onlyWays: readonly Partial<Record<ArrowEvent, Way>>[] = phases.map(({ name }) => {
+  const ways: Partial<Record<ArrowEvent, Way>> = {}
+  for (const [event, leaving] of Object.entries(arrowsFrom(name)) as [ArrowEvent, readonly Arrow[]][]) {
+    const [arrow] = leaving
+    if (arrow !== undefined && arrow.guard === null) ways[event] = { arrow, to: phaseOf[arrow.to] }
+  }
+  return ways
+})
+
+/** Where an event leads a job now, or null if its state does not take it. */
+export function wayOf(phase: Phase, event: ArrowEvent, job: JobCounters, fatal: boolean | undefined): Way | null {
+  const only = (onlyWays[phase.index] as Partial<Record<ArrowEvent, Way>>)[event]
+  if (only !== undefined) return only
+  const arrow = nextArrow(phase.name, event, job, fatal)
+  return arrow === null ? null : { arrow, to: phaseOf[arrow.to] }
+}
 
 function birth(fits: (phase: Phase) => boolean): Phase {
   const [phase, ...others] = phases.filter((candidate) => statesTagged('birth').has(candidate.name) && fits(candidate))

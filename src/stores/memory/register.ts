@@ -39,6 +39,7 @@ export class Register {
     const { missed } = this
     const hash = missed.id === row.id ? missed.hash : hashOf(row.id)
     let { place } = missed
+    row.hash = hash
     this.slots.push(row)
     if (3 * this.size > 2 * this.mask) {
       this.rebuild(2 * this.mask + 1, (slot) => slot)
@@ -50,7 +51,7 @@ export class Register {
   }
 
   remove(row: Row): void {
-    const place = this.find(row.id, hashOf(row.id))
+    const place = this.placeOf(row)
     const slot = (this.table[2 * place + 1] as number) - 1
     this.missed.place = -1
     this.close(place)
@@ -91,6 +92,15 @@ export class Register {
     }
   }
 
+  /** The place of a row that is there. It reads neither the id, which may be cold by now, nor any other row. */
+  private placeOf(row: Row): number {
+    const { table, mask, slots } = this
+    let place = row.hash & mask
+    while (table[2 * place] !== row.hash || slots[(table[2 * place + 1] as number) - 1] !== row)
+      place = (place + 1) & mask
+    return place
+  }
+
   private put(place: number, hash: number, slot: number): void {
     this.table[2 * place] = hash
     this.table[2 * place + 1] = slot
@@ -115,7 +125,8 @@ export class Register {
     const before = this.slots
     const moved = new Int32Array(before.length + 1)
     this.slots = []
-    for (const [i, slot] of before.entries()) {
+    for (let i = 0; i < before.length; i++) {
+      const slot = before[i] as Row | number
       if (typeof slot !== 'number') moved[i + 1] = this.slots.push(slot)
     }
     this.first = this.gaps = 0

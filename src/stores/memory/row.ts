@@ -108,6 +108,8 @@ export class Row {
   /** When it falls due, or its lease runs out; it is in one heap of the two at most. */
   alarmAt: number | null = null
   heapIndex = -1
+  /** Of its id; the register's. */
+  hash = 0
   /** Its neighbours in its queue, or among the ended. */
   prev: Row | null = null
   next: Row | null = null
