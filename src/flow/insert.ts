@@ -172,8 +172,8 @@ export class Inserter {
   private together(calls: readonly Call[]): number {
     const count = Math.min(calls.length, batchMax)
     if (this.options.capacity === null) return count
-    const large = calls.findIndex((call) => call.jobs.length > 1)
-    return large < 0 || large >= count ? count : Math.max(1, large)
+    for (let i = 0; i < count; i++) if ((calls[i] as Call).jobs.length > 1) return Math.max(1, i)
+    return count
   }
 
   /** Writes, again if the store is not there, and calls `next` when every call has its answer. */

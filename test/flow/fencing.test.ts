@@ -1,0 +1,168 @@
+/** A worker that may have lost its leases stops by itself, before anybody else may start its jobs. */
+import { defineJob, JobchartError, memoryStore, type Store } from 'jobchart'
+import { faultyStore } from 'jobchart/testing'
+import { expect, test } from 'vitest'
+import { world } from '../support/leaks.ts'
+
+const start = Date.UTC(2026, 0, 1)
+
+/** A job that sleeps until its signal aborts, and notes when and why it did. */
+function setUp(store: Store) {
+  const made = world({ store })
+  const aborts: [code: string, afterMs: number][] = []
+  const starts: number[] = []
+  const job = defineJob<undefined, string>({
+    type: 'job',
+    retry: { maxAttempts: 5, backoff: () => 1 },
+    run: async (_input, { signal }) => {
+      starts.push(made.clock.now() - start)
+      if (starts.length > 1) return 'again'
+      await made.clock.sleep('1h', signal).catch((reason: JobchartError) => {
+        aborts.push([reason.code, made.clock.now() - start])
+        throw reason
+      })
+      return 'first'
+    },
+  })
+  return { ...made, aborts, starts, job }
+}
+
+test('when heartbeats fail the signal aborts with LEASE_LOST before the lease has run out', async () => {
+  const store = faultyStore(memoryStore(), { seed: 1, faults: { extend: { before: 1 } } })
+  const { clock, runtime, aborts, starts, job } = setUp(store)
+  const handle = await (await runtime({ jobs: [job] })).enqueue(job)
+  await clock.advance('2m')
+  expect(aborts).toEqual([['LEASE_LOST', expect.any(Number)]])
+  const [[, abortedAt = 0] = []] = aborts
+  expect(abortedAt).toBeGreaterThanOrEqual(27_000)
+  expect(abortedAt).toBeLessThan(30_000)
+  expect(starts[1]).toBeGreaterThanOrEqual(30_000)
+  store.calm()
+  await clock.advance('2m')
+  expect(await handle.result()).toBe('again')
+})
+
+test('when heartbeats are not answered at all it aborts in time, too', async () => {
+  const inner = memoryStore()
+  const store: Store = { ...inner, extend: () => new Promise(() => {}) }
+  const { clock, runtime, aborts, job } = setUp(store)
+  await (await runtime({ jobs: [job] })).enqueue(job)
+  await clock.advance('1m')
+  expect(aborts).toEqual([['LEASE_LOST', expect.any(Number)]])
+  expect(aborts[0]?.[1]).toBeGreaterThanOrEqual(27_000)
+  expect(aborts[0]?.[1]).toBeLessThan(30_000)
+})
+
+test('heartbeats whose replies are lost do not prove that the lease was extended', async () => {
+  const store = faultyStore(memoryStore(), { seed: 1, faults: { extend: { lostReply: 1 } } })
+  const { clock, runtime, aborts, job } = setUp(store)
+  await (await runtime({ jobs: [job] })).enqueue(job)
+  await clock.advance('1m')
+  expect(aborts).toEqual([['LEASE_LOST', expect.any(Number)]])
+  expect(aborts[0]?.[1]).toBeLessThan(30_000)
+})
+
+test('one heartbeat that fails is no reason to stop', async () => {
+  const inner = memoryStore()
+  let beats = 0
+  const down = new JobchartError('STORE_UNAVAILABLE', 'down')
+  const store: Store = {
+    ...inner,
+    extend: (request) => (++beats % 3 === 0 ? inner.extend(request) : Promise.reject(down)),
+  }
+  const { clock, runtime, aborts, starts, job } = setUp(store)
+  await (await runtime({ jobs: [job] })).enqueue(job)
+  await clock.advance('59m')
+  expect([aborts, starts.length]).toEqual([[], 1])
+})
+
+test('a process that was asleep notices at once that its leases are gone', async () => {
+  const { clock, runtime, aborts, job } = setUp(memoryStore())
+  await (await runtime({ jobs: [job] })).enqueue(job)
+  await clock.advance('5s')
+  // While a machine sleeps, its monotonic clock stands still and the wall goes on.
+  clock.jump(3_600_000)
+  await clock.advance('5s')
+  expect(aborts).toEqual([['LEASE_LOST', 3_600_000 + 10_000]])
+})
+
+test('a wall clock that is set back takes no lease and gives none', async () => {
+  const { clock, runtime, aborts, starts, job } = setUp(memoryStore())
+  await (await runtime({ jobs: [job] })).enqueue(job)
+  await clock.advance('5s')
+  clock.jump(-3_600_000)
+  await clock.advance('10m')
+  expect([aborts, starts.length]).toEqual([[], 1])
+})
+
+test('a handler that ignores the loss is stuck after its grace: its slot is free, its result goes nowhere', async () => {
+  const store = faultyStore(memoryStore(), { seed: 1, faults: { extend: { before: 1 } } })
+  const { clock, runtime } = world({ store })
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>()
+  const outputs: number[] = []
+  const job = defineJob<undefined, number>({
+    type: 'job',
+    run: async (_input, { attempt }) => {
+      outputs.push(attempt)
+      if (attempt === 1) await gate
+      return attempt
+    },
+  })
+  const worker = await runtime({ jobs: [job], concurrency: 1, grace: '5s' })
+  const handle = await worker.enqueue(job)
+  await clock.advance('30s')
+  store.calm()
+  await clock.advance('1m')
+  expect(outputs).toEqual([1, 2])
+  expect(await handle.result()).toBe(2)
+  expect((await worker.stats()).stuck).toBe(1)
+  open()
+  await clock.settle()
+  expect(await handle.record()).toMatchObject({ state: 'done', output: 2, attempt: 2 })
+})
+
+test('a run beside the one that was lost has a life of its own', async () => {
+  const store = faultyStore(memoryStore(), { seed: 1, faults: { extend: { before: 1 } } })
+  const { clock, runtime } = world({ store })
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>()
+  const starts: number[] = []
+  const job = defineJob<undefined, number>({
+    type: 'job',
+    run: async (_input, { attempt, signal }) => {
+      starts.push(attempt)
+      // The first is deaf, the second needs its heartbeats for longer than a lease.
+      await (attempt === 1 ? gate : clock.sleep('2m', signal))
+      return attempt
+    },
+  })
+  const worker = await runtime({ jobs: [job], concurrency: 2, grace: '40s' })
+  const handle = await worker.enqueue(job)
+  await clock.advance('29s')
+  store.calm()
+  await clock.advance('61s')
+  expect(starts).toEqual([1, 2])
+  open()
+  await clock.advance('5m')
+  expect(starts).toEqual([1, 2])
+  expect(await handle.result()).toBe(2)
+})
+
+test('a job that is handed out too late, when its lease may be gone, is not started', async () => {
+  const inner = memoryStore()
+  let holdUp = true
+  const { clock, runtime, starts, job } = setUp({
+    ...inner,
+    async claim(request) {
+      const answer = await inner.claim(request)
+      if (holdUp && answer.jobs.length > 0) {
+        holdUp = false
+        await clock.sleep('29s')
+      }
+      return answer
+    },
+  })
+  const worker = await runtime({ jobs: [job], concurrency: 1 })
+  await worker.enqueue(job)
+  await clock.advance(29_500)
+  expect(starts.filter((at) => at < 29_500)).toEqual([])
+})

@@ -1,0 +1,74 @@
+import { defineJob, fatal, type Duration, type RuntimeOptions } from 'jobchart'
+import { expect, test } from 'vitest'
+import { world } from '../support/leaks.ts'
+
+const job = defineJob<string, void>({
+  type: 'job',
+  run: async (what) => {
+    if (what === 'die') throw fatal(new Error('no'))
+  },
+})
+
+async function started(retention?: RuntimeOptions['retention'], lease: Duration = '30s') {
+  const made = world()
+  const worker = await made.runtime({ jobs: [job], lease, ...(retention && { retention }) })
+  return { ...made, worker }
+}
+
+test('by default done and cancelled jobs are kept for a day, dead ones for thirty', async () => {
+  const { clock, worker } = await started(undefined, '1h')
+  await worker.enqueueMany(job, ['fine', 'die'])
+  await worker.cancel((await worker.enqueue(job, 'x', { delay: '1h' })).id)
+  await clock.advance('23h')
+  expect(await worker.counts()).toMatchObject({ done: 1, dead: 1, cancelled: 1 })
+  await clock.advance('2h')
+  expect(await worker.counts()).toMatchObject({ done: 0, dead: 1, cancelled: 0 })
+  await clock.advance('29d')
+  expect(await worker.counts()).toMatchObject({ dead: 0 })
+})
+
+test('retention by age counts from the end of the job', async () => {
+  const { clock, worker } = await started({ dead: { age: '1h' } })
+  await worker.enqueue(job, 'die', { delay: '2h' })
+  await clock.advance('150m')
+  expect(await worker.counts()).toMatchObject({ dead: 1 })
+  await clock.advance('31m')
+  expect(await worker.counts()).toMatchObject({ dead: 0 })
+})
+
+test('retention by count lets the oldest go', async () => {
+  const { clock, worker } = await started({ done: { count: 3 }, dead: { count: 0 } })
+  for (const what of ['a', 'b', 'die', 'c', 'd', 'e']) {
+    await worker.enqueue(job, what)
+    await clock.advance('1s')
+  }
+  await clock.advance('1m')
+  expect((await worker.list({})).map(({ input }) => input)).toEqual(['c', 'd', 'e'])
+})
+
+test('many ends at once are pruned without waiting for the clock', async () => {
+  const { clock, worker } = await started({ done: { count: 10 } })
+  for (let n = 0; n < 5; n++) await worker.enqueueMany(job, Array<string>(1_000).fill('x'))
+  await clock.settle()
+  expect((await worker.counts()).done).toBeLessThanOrEqual(600)
+  await clock.advance('1m')
+  expect((await worker.counts()).done).toBe(10)
+})
+
+test('who waits for the result of a job that is pruned is told so', async () => {
+  const { clock, worker } = await started({ done: { age: '1m' } })
+  const handle = await worker.enqueue(job, 'fine')
+  await clock.advance('5m')
+  await expect(handle.result()).rejects.toMatchObject({ code: 'NOT_FOUND', hint: expect.stringContaining('retention') })
+  expect(await worker.job(handle.id)).toBe(null)
+})
+
+test('live jobs are never pruned', async () => {
+  const { clock, worker } = await started({ done: { age: 0, count: 0 }, cancelled: { age: 0 }, dead: { age: 0 } }, '1h')
+  await worker.enqueue(job, 'x', { delay: '30d' })
+  await worker.enqueueMany(job, ['fine', 'die'])
+  await clock.advance('29d')
+  expect(await worker.counts()).toMatchObject({ scheduled: 1, done: 0, dead: 0 })
+  await clock.advance('25h')
+  expect(await worker.counts()).toMatchObject({ scheduled: 0, done: 0 })
+})
