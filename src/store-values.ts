@@ -35,9 +35,10 @@ export interface InsertRequest {
 }
 
 /**
- * `inserted` · `duplicate`: the id or the key is there already; `id` is the holder's · `replaced`: likewise, and its
- * input is the new one · `full`: nothing of the request was stored · `id-taken`: the id belongs to a job of another
- * type, nothing of the request was stored.
+ * `inserted` · `duplicate`: the id or the key is there already; `id` is the holder's. An id that is there is looked at
+ * before any key · `replaced`: the key is, and its holder has the new input, no steps, and its old place · `full`: nothing
+ * of the request was stored · `id-taken`: `id` belongs to a job of another type, nothing of the request was stored. The
+ * last two are answered for every job of the request.
  */
 export interface InsertAnswer {
   readonly outcome: 'inserted' | 'duplicate' | 'replaced' | 'full' | 'id-taken'
@@ -47,13 +48,13 @@ export interface InsertAnswer {
   readonly seq: number
   readonly at: number
   readonly dueAt: number | null
-  /** The move of the holder this one superseded. */
+  /** The move of the holder this one superseded, for the reason `superseded`. */
   readonly superseded?: Move
 }
 
 // ── claim ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The semaphores of a type, counted over live leases of all processes. */
+/** The semaphores of a type, counted over all leases: one counts until it is settled or taken back. */
 export interface TypeLimits {
   /** Running at once; null = no cap. */
   readonly concurrency: number | null
@@ -100,12 +101,12 @@ export interface ClaimedJob {
 }
 
 /**
- * Why a type gave fewer than were asked: `empty` · `paused` · `capped` by its semaphore or its keys' · `limited` by its
- * rate until `until`. A hint follows (see `watch`) when empty, paused or capped may have ended.
+ * Why a type gave fewer than were asked: `paused` · `empty` · `capped` by its semaphore or its keys' · `limited` by its
+ * rate until `until`; the first that holds after the claim. A hint follows (see `watch`) when empty, paused or capped may have ended.
  */
 export interface Dry {
   readonly type: string
-  readonly why: 'empty' | 'paused' | 'capped' | 'limited'
+  readonly why: 'paused' | 'empty' | 'capped' | 'limited'
   readonly until?: number
 }
 
@@ -122,11 +123,12 @@ export interface ClaimAnswer {
 
 /** A move that was written. */
 export interface Move extends Transition {
+  /** Of an EXPIRE: LEASE_LOST, as it was added to the job's errors. */
   readonly error?: ErrorRecord
 }
 
 export interface SettleAnswer {
-  /** `lost`: another attempt holds the job, or none does; nothing was written. */
+  /** `lost`: another attempt holds the job, or none does; nothing was written, and the other fields say nothing. */
   readonly outcome: 'settled' | 'lost'
   readonly seq: number
   readonly at: number
@@ -163,7 +165,7 @@ export interface ExtendRequest {
 
 // ── administration ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Which jobs; all given fields must match. Arrays mean any of. */
+/** Which jobs; all given fields must match, arrays mean any of. A write finds only those it can do something to. */
 export interface JobFilter {
   readonly type?: string | readonly string[]
   readonly state?: JobState | readonly JobState[]
@@ -209,7 +211,7 @@ export interface DiscardAnswer {
   readonly notFound: readonly string[]
 }
 
-/** How long and how many ended jobs are kept. */
+/** How many ended jobs are kept, and how long: one goes when `ageMs` have passed since its end. */
 export type RetentionPolicy = Readonly<
   Record<'done' | 'dead' | 'cancelled', { readonly ageMs: number; readonly count: number }>
 >
@@ -274,6 +276,6 @@ export interface TransitionPage {
   readonly transitions: readonly Transition[]
   /** Ask from here next. */
   readonly next: number
-  /** Were entries after `from` dropped from the capped log before this call? */
+  /** Were entries after `from` (0 is no exception) dropped from the capped log before this call? */
   readonly lost: boolean
 }

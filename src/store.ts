@@ -3,8 +3,9 @@
  *
  * Every method is atomic, takes arrays, and moves jobs along arrows of the chart only. Calls take effect in the order in
  * which one process makes them. Times (leases, due times) are judged by the store's own clock. Every write by a worker
- * carries (id, attempt, token) and has no effect when they are not the current ones. `storeConformance` in
- * `jobchart/testing` holds an implementation to all of this.
+ * carries (id, attempt, token) and has no effect when they are not the current ones. What is handed to a store belongs to
+ * it, what it hands out belongs to the caller. `storeConformance` in `jobchart/testing` holds an implementation to all of
+ * this.
  *
  * A method rejects with JobchartError STORE_UNAVAILABLE when the store cannot be reached: the write may or may not have
  * happened, and may be repeated, because inserts with ids and settles with tokens are idempotent.
@@ -84,13 +85,16 @@ export interface Store {
   extend(request: ExtendRequest): Promise<BeatAnswer[]>
   /** Cancels, request by request, in order. */
   cancel(requests: readonly CancelRequest[]): Promise<CancelAnswer[]>
-  /** Sends dead and cancelled jobs through again: RETRY, a new generation, at the end of their queue. */
+  /**
+   * Sends dead and cancelled jobs through again: RETRY, a new generation, at the end of their queue in the order of the
+   * ids, or oldest first. Errors, logs and history stay; error, steps, and why it was cancelled are forgotten.
+   */
   retry(selection: Selection): Promise<RetryAnswer>
   /** Removes ended jobs. */
   discard(selection: Selection): Promise<DiscardAnswer>
-  /** Moves what is due: DUE for scheduled and retrying, WAKE for waiting. `limit` at most. */
+  /** Moves what is due, earliest first, of equals the older: DUE for scheduled and retrying, WAKE for waiting. */
   promote(limit: number): Promise<SweepAnswer>
-  /** Takes back jobs whose lease has run out: EXPIRE, with the token and the expiry compared in the same write. */
+  /** Takes back jobs whose lease has run out, likewise: EXPIRE, token and expiry compared in the same write. */
   rescue(limit: number): Promise<SweepAnswer>
   /** Removes ended jobs beyond the policy, oldest first, `limit` at most. */
   prune(policy: RetentionPolicy, limit: number): Promise<{ readonly pruned: number; readonly more: boolean }>
