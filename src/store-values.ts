@@ -35,10 +35,9 @@ export interface InsertRequest {
 }
 
 /**
- * `inserted` · `duplicate`: the id or the key is there already; `id` is the holder's. An id that is there is looked at
- * before any key · `replaced`: the key is, and its holder has the new input, no steps, and its old place · `full`: nothing
- * of the request was stored · `id-taken`: `id` belongs to a job of another type, nothing of the request was stored. The
- * last two are answered for every job of the request.
+ * `inserted` · `duplicate`: the id, or else the key, is there; `id` is the holder's · `replaced`: the key is, and its
+ * holder has the new input, no steps, and its old place · `full`: nothing of the request was stored · `id-taken`: nothing
+ * either, because `id` belongs to a job of another type. The last two are answered for every job of the request.
  */
 export interface InsertAnswer {
   readonly outcome: 'inserted' | 'duplicate' | 'replaced' | 'full' | 'id-taken'
@@ -101,8 +100,8 @@ export interface ClaimedJob {
 }
 
 /**
- * Why a type gave fewer than were asked: `paused` · `empty` · `capped` by its semaphore or its keys' · `limited` by its
- * rate until `until`; the first that holds after the claim. A hint follows (see `watch`) when empty, paused or capped may have ended.
+ * Why a type gave fewer than were asked, the first that holds: `paused` · `empty` · `capped` by its semaphore or its
+ * keys' · `limited` by its rate until `until`. A hint follows (see `watch`) when one of the first three may have ended.
  */
 export interface Dry {
   readonly type: string
