@@ -96,6 +96,19 @@ test('a wall clock that is set back takes no lease and gives none', async () => 
   expect([aborts, starts.length]).toEqual([[], 1])
 })
 
+test('a wall clock that is set back does not keep a lease that cannot be extended', async () => {
+  const { clock, runtime, aborts, job } = setUp(
+    faultyStore(memoryStore(), { seed: 1, faults: { extend: { before: 1 } } }),
+  )
+  const worker = await runtime({ jobs: [job] })
+  await worker.enqueue(job)
+  clock.jump(-3_600_000)
+  await clock.advance('30s')
+  expect(aborts).toEqual([['LEASE_LOST', expect.any(Number)]])
+  clock.jump(3_600_000)
+  await clock.advance('1m')
+})
+
 test('a handler that ignores the loss is stuck after its grace: its slot is free, its result goes nowhere', async () => {
   const store = faultyStore(memoryStore(), { seed: 1, faults: { extend: { before: 1 } } })
   const { clock, runtime } = world({ store })

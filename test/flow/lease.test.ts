@@ -116,6 +116,18 @@ test('a job that runs for many leases is run once: its heartbeats extend them', 
   expect([(await handle.record()).state, runs]).toEqual(['done', 1])
 })
 
+test('runs that end, in whatever order, leave the heartbeats of the others alone', async () => {
+  const { clock, runtime } = world()
+  const sleep = defineJob<number, void>({
+    type: 'sleep',
+    run: (seconds, { signal }) => clock.sleep(seconds * 1_000, signal),
+  })
+  const worker = await runtime({ jobs: [sleep] })
+  await worker.enqueueMany(sleep, [100, 5, 300, 200, 20, 250, 40])
+  await clock.advance('10m')
+  expect((await worker.list({ state: 'done' })).map(({ attempt }) => attempt)).toEqual([1, 1, 1, 1, 1, 1, 1])
+})
+
 test('more runs than one heartbeat holds are all kept alive', async () => {
   const { clock, runtime } = world()
   const long = defineJob<undefined, void>({ type: 'long', run: (_input, { signal }) => clock.sleep('2m', signal) })
