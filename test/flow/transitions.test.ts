@@ -1,0 +1,136 @@
+import { defineJob, memoryStore, type Transition } from 'jobchart'
+import { expect, test } from 'vitest'
+import { world } from '../support/leaks.ts'
+
+const job = defineJob<number, number>({ type: 'job', run: async (n) => n })
+
+test('transitions$ gives the whole log from the start, then what comes, from every process', async () => {
+  const { clock, runtime } = world()
+  const one = await runtime({ jobs: [job], concurrency: 0 })
+  await one.enqueue(job, 1)
+  const seen: Transition[] = []
+  one.transitions$().subscribe((transition) => seen.push(transition))
+  await clock.settle()
+  expect(seen.map(({ event }) => event)).toEqual(['ENQUEUE'])
+  const two = await runtime({ jobs: [job] })
+  await two.enqueue(job, 2)
+  await clock.advance('1s')
+  expect(seen.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6])
+  expect(seen.filter(({ event }) => event === 'COMPLETE')).toMatchObject([
+    { type: 'job', from: 'running', to: 'done', attempt: 1, worker: two.id },
+    { type: 'job', from: 'running', to: 'done', attempt: 1, worker: two.id },
+  ])
+})
+
+test('from a cursor it goes on without a gap and without a double', async () => {
+  const { clock, runtime } = world()
+  const worker = await runtime({ jobs: [job] })
+  const seen: number[] = []
+  let cursor = 0
+  // A reader that is torn down again and again, at any moment, and goes on where it was.
+  for (let round = 0; round < 40; round++) {
+    const subscription = worker.transitions$({ from: cursor }).subscribe(({ seq }) => {
+      seen.push(seq)
+      cursor = seq
+      if (seq % 7 === 0) subscription.unsubscribe()
+    })
+    await worker.enqueue(job, round)
+    if (round % 3 === 0) await clock.advance(round * 11)
+    else for (let i = 0; i < round; i++) await null
+    subscription.unsubscribe()
+  }
+  worker.transitions$({ from: cursor }).subscribe(({ seq }) => seen.push(seq))
+  await clock.advance('1m')
+  expect(seen).toEqual(Array.from({ length: 120 }, (_, i) => i + 1))
+})
+
+test('more entries than a page come all the same', async () => {
+  const { clock, runtime } = world()
+  const worker = await runtime({ jobs: [job], concurrency: 0 })
+  await worker.enqueueMany(job, Array(3_000).fill(1))
+  let count = 0
+  worker.transitions$().subscribe(() => count++)
+  await clock.advance('1s')
+  expect(count).toBe(3_000)
+})
+
+test('who asks for what is no longer kept is told SLOW_READER, and 0 means the oldest that is kept', async () => {
+  const store = memoryStore({ transitionsMax: 10 })
+  const { clock, runtime } = world({ store })
+  const worker = await runtime({ jobs: [job], concurrency: 0 })
+  await worker.enqueueMany(job, Array(30).fill(1))
+  const errors: unknown[] = []
+  const seen: number[] = []
+  worker.transitions$({ from: 5 }).subscribe({ error: (error: unknown) => errors.push(error) })
+  worker.transitions$({ from: 20 }).subscribe(({ seq }) => seen.push(seq))
+  worker.transitions$().subscribe(({ seq }) => seen.push(seq))
+  await clock.settle()
+  expect(errors).toMatchObject([{ code: 'SLOW_READER', hint: expect.any(String) }])
+  const kept = Array.from({ length: 10 }, (_, i) => i + 21)
+  expect(seen).toEqual([...kept, ...kept])
+})
+
+test('a reader whose place is overrun later is told SLOW_READER instead of skipping', async () => {
+  const store = memoryStore({ transitionsMax: 10 })
+  const { clock, runtime } = world({ store })
+  const worker = await runtime({ jobs: [job], concurrency: 0 })
+  await worker.enqueue(job, 1)
+  const seen: number[] = []
+  const errors: { code: string }[] = []
+  worker
+    .transitions$()
+    .subscribe({ next: ({ seq }) => seen.push(seq), error: (error: { code: string }) => errors.push(error) })
+  await clock.settle()
+  await worker.enqueueMany(job, Array(30).fill(1))
+  await clock.advance('1s')
+  expect(seen).toEqual([1])
+  expect(errors.map(({ code }) => code)).toEqual(['SLOW_READER'])
+})
+
+test('a cursor ahead of the log waits for the log to come there', async () => {
+  const { clock, runtime } = world()
+  const worker = await runtime({ jobs: [job], concurrency: 0 })
+  const seen: number[] = []
+  worker.transitions$({ from: 3 }).subscribe(({ seq }) => seen.push(seq))
+  await worker.enqueueMany(job, [1, 2])
+  await clock.advance('1s')
+  expect(seen).toEqual([])
+  await worker.enqueueMany(job, [3, 4, 5])
+  await clock.advance('1s')
+  expect(seen).toEqual([4, 5])
+})
+
+test('a stop tells the last entries, each once, then completes', async () => {
+  for (let turns = 0; turns < 8; turns++) {
+    const { clock, runtime } = world()
+    const worker = await runtime({ jobs: [job] })
+    const seen: (number | string)[] = []
+    worker.transitions$().subscribe({ next: ({ seq }) => seen.push(seq), complete: () => seen.push('complete') })
+    await clock.settle()
+    await worker.enqueue(job, 1)
+    for (let i = 0; i < turns; i++) await null
+    await worker.stop({ mode: 'drain' })
+    await clock.settle()
+    expect(seen, `after ${turns} turns`).toEqual([1, 2, 3, 'complete'])
+  }
+})
+
+test('it can be read with for await, bounded', async () => {
+  const { clock, runtime } = world()
+  const worker = await runtime({ jobs: [job], concurrency: 0 })
+  await worker.enqueueMany(job, Array(20).fill(1))
+  const seen: number[] = []
+  for await (const { seq } of worker.transitions$({ from: 15 })) {
+    seen.push(seq)
+    if (seen.length === 5) break
+  }
+  expect(seen).toEqual([16, 17, 18, 19, 20])
+  const slow = worker.transitions$().iterate({ buffer: 3 })
+  await slow.next()
+  await clock.settle()
+  const rest: unknown[] = []
+  await (async () => {
+    for await (const { seq } of slow) rest.push(seq)
+  })().catch((error: { code: string }) => rest.push(error.code))
+  expect(rest.at(-1)).toBe('SLOW_READER')
+})
