@@ -19,6 +19,8 @@ export interface Clock {
   monotonic(): number
   /** Calls `run` once, after `delayMs` (0…2³¹−1) at the earliest. */
   timer(run: () => void, delayMs: number, options: TimerOptions): Timer
+  /** Calls `run` in the next turn of the event loop, when I/O and timers have had theirs. */
+  nextTurn(run: () => void): void
 }
 
 /** A number in [0, 1), as Math.random gives. */
@@ -32,6 +34,7 @@ export const systemClock: Clock = {
     if (!keepAlive) handle.unref()
     return { cancel: () => clearTimeout(handle) }
   },
+  nextTurn: (run) => void setImmediate(run),
 }
 
 export const systemRandom: Random = () => Math.random()

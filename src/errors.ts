@@ -94,8 +94,16 @@ export const invalidOption = (option: string, expected: string, got: unknown): J
     hint: `Pass ${expected} as ${option}.`,
   })
 
-/** A short, safe picture of any value for a message. */
+/** A short picture of any value for a message; safe whatever the value's getters do. */
 export function describe(value: unknown): string {
+  try {
+    return picture(value)
+  } catch {
+    return 'a value that cannot be shown'
+  }
+}
+
+function picture(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
   if (typeof value === 'bigint') return `${value}n`
   if (value === null || typeof value !== 'object') {

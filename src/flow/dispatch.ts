@@ -9,6 +9,7 @@
  * stack, releases travel in one write, and a cancel asked in the same turn as a release goes first.
  */
 import { Observable, type OperatorFunction } from 'rxjs'
+import type { Pace } from './pace.ts'
 
 export interface Command {
   /** 0 is the most urgent. */
@@ -22,6 +23,8 @@ export interface DispatchOptions<C extends Command, P> {
    * something `waits` in a more urgent lane, and if so puts the rest back into its own.
    */
   readonly handle: (lane: number, commands: readonly C[], waits: (lane: number) => boolean) => void
+  /** When to let the event loop turn. Default: never. */
+  readonly pace?: Pace
   /** Is there something to pick? Asked with all lanes empty, until it answers null. */
   readonly pick: () => P | null
   /** `handle`, `pick` or the pick's consumer threw. The dispatcher goes on. */
@@ -29,7 +32,7 @@ export interface DispatchOptions<C extends Command, P> {
 }
 
 export function dispatch<C extends Command, P>(options: DispatchOptions<C, P>): OperatorFunction<C, P> {
-  const { handle, pick, failed } = options
+  const { handle, pick, failed, pace } = options
   return (commands) =>
     new Observable<P>((picks) => {
       const lanes: C[][] = Array.from({ length: options.lanes }, () => [])
@@ -60,17 +63,21 @@ export function dispatch<C extends Command, P>(options: DispatchOptions<C, P>): 
       }
       const drain = (): void => {
         turn = 'draining'
-        while (!picks.closed && step());
+        while (!picks.closed && step()) {
+          if (pace?.spent) return announce()
+        }
         turn = 'idle'
+      }
+      const announce = (): void => {
+        turn = 'announced'
+        if (pace?.spent) pace.nextTurn(drain)
+        else queueMicrotask(drain)
       }
       return commands.subscribe({
         next: (command) => {
           lanes[command.lane]?.push(command)
           waiting++
-          if (turn === 'idle') {
-            turn = 'announced'
-            queueMicrotask(drain)
-          }
+          if (turn === 'idle') announce()
         },
         error: (error: unknown) => picks.error(error),
         complete: () => picks.complete(),

@@ -41,7 +41,7 @@ export class Inserter {
   private closed: JobchartError | null = null
   /** A write that is to be repeated, later or at once. */
   private repeat: Timer | null = null
-  private repeatNow: () => void = () => {}
+  private repeatNow: () => void = nothing
   private announced = false
   private readonly options: InserterOptions
 
@@ -179,6 +179,7 @@ export class Inserter {
   /** Writes, again if the store is not there, and calls `next` when every call has its answer. */
   private write(calls: readonly Call[], tries: number, next: () => void): void {
     this.writing = calls
+    this.repeatNow = nothing
     whenAnswered(
       () => this.options.store.insert(calls),
       (answers) => {
@@ -241,6 +242,8 @@ export class Inserter {
     call.reject(error)
   }
 }
+
+const nothing = (): void => {}
 
 function tooMany(count: number, capacity: number): JobchartError {
   return new JobchartError('CAPACITY', `${count} jobs at once never fit into a capacity of ${capacity}`, {

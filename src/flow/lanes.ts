@@ -2,8 +2,8 @@
 import type { CancelAnswer, CancelRequest, ClaimAnswer } from '../store.ts'
 import type { Run } from './run.ts'
 
-export const Lane = { control: 0, cancel: 1, settle: 2, start: 3, wake: 4 } as const
-export const laneCount = 5
+export const Lane = { control: 0, cancel: 1, settle: 2, start: 3, wake: 4, rest: 5 } as const
+export const laneCount = 6
 
 /** A change of the runtime's own state: pause, stop, slots. It applies itself. */
 export interface ControlCommand {
@@ -37,5 +37,11 @@ export interface WakeCommand {
   readonly atMost: number
 }
 
+/** Applies itself when everything that was asked before has been handled. */
+export interface RestCommand {
+  readonly lane: typeof Lane.rest
+  readonly apply: () => void
+}
+
 /** A run that has ended is its own command. */
-export type FlowCommand = ControlCommand | CancelCommand | Run | StartCommand | WakeCommand
+export type FlowCommand = ControlCommand | RestCommand | CancelCommand | Run | StartCommand | WakeCommand

@@ -16,8 +16,18 @@ import { Commands } from './commands.ts'
 import { dispatch } from './dispatch.ts'
 import type { Hub } from './events.ts'
 import { Heartbeat, leaseLost } from './heartbeat.ts'
-import { Lane, laneCount, type CancelCommand, type FlowCommand, type StartCommand, type WakeCommand } from './lanes.ts'
+import {
+  Lane,
+  laneCount,
+  type ControlCommand,
+  type RestCommand,
+  type CancelCommand,
+  type FlowCommand,
+  type StartCommand,
+  type WakeCommand,
+} from './lanes.ts'
 import { OwnTime } from './own-time.ts'
+import { Pace } from './pace.ts'
 import { Permits } from './permits.ts'
 import type { Run, RunHost } from './run.ts'
 import { Runs } from './runs.ts'
@@ -58,6 +68,8 @@ export class Worker {
   private readonly heartbeat: Heartbeat
   private readonly sweeper: Sweeper
   private readonly toAsk = new Set<Run>()
+  /** Runs that have ended and wait in their lane. */
+  private unsettled = 0
 
   constructor(options: WorkerOptions) {
     this.options = options
@@ -104,10 +116,11 @@ export class Worker {
   }
 
   private dispatched(): Observable<Demand[]> {
-    const { logger } = this.options.settings
+    const { logger, clock } = this.options.settings
     return this.commands.pipe(
       dispatch({
         lanes: laneCount,
+        pace: new Pace(clock),
         handle: (lane, batch, waits) => this.handle(lane, batch, waits),
         pick: () => this.claimer.pick(),
         failed: (error) => logger.error('the dispatcher met a fault; it goes on', { error }),
@@ -117,7 +130,7 @@ export class Worker {
 
   /** Is any run going on, or about to, or not written yet? */
   get busy(): boolean {
-    return this.runs.size > 0 || this.claimer.busy || this.settler.inFlight > 0
+    return this.runs.size > 0 || this.unsettled > 0 || this.claimer.busy || this.settler.inFlight > 0
   }
 
   /** Is there, as far as it knows, more to pick? */
@@ -149,8 +162,8 @@ export class Worker {
     this.heartbeat.stop()
     this.sweeper.stop()
     this.stopped = true
-    // What was asked for in this turn is still handled.
-    await Promise.resolve()
+    // What has been asked for is still handled.
+    await new Promise<void>((resolve) => this.commands.next({ lane: Lane.rest, apply: resolve }))
     this.dispatcher.unsubscribe()
     await this.options.store.worker(this.options.id, null)
   }
@@ -196,13 +209,15 @@ export class Worker {
 
   private handle(lane: number, batch: readonly FlowCommand[], waits: (lane: number) => boolean): void {
     // The lane names the kind of all its commands.
-    if (lane === Lane.settle) this.settler.settle(batch as readonly Run[])
-    else if (lane === Lane.start)
+    if (lane === Lane.settle) {
+      this.unsettled -= batch.length
+      this.settler.settle(batch as readonly Run[])
+    } else if (lane === Lane.start)
       this.claimer.start(batch as readonly StartCommand[], () => waits(Lane.control) || waits(Lane.cancel))
     else if (lane === Lane.cancel) this.canceller.cancel(batch as readonly CancelCommand[])
     else if (lane === Lane.wake) {
       for (const { type, atMost } of batch as readonly WakeCommand[]) this.selector.wake(type, atMost)
-    } else for (const command of batch) if (command.lane === Lane.control) command.apply()
+    } else for (const command of batch as readonly (ControlCommand | RestCommand)[]) command.apply()
   }
 
   private afterCancels(): void {
@@ -249,6 +264,7 @@ export class Worker {
       ended: (run) => {
         this.runs.remove(run)
         this.permits.give(1)
+        this.unsettled++
         this.commands.next(run)
       },
       abandoned: (change) => (this.stuck += change),

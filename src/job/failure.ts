@@ -8,11 +8,18 @@ export interface ErrorRecord {
   readonly cause?: ErrorRecord
 }
 
+/** The error of an attempt whose lease ran out. */
+export const leaseExpired: ErrorRecord = {
+  name: 'LeaseExpired',
+  message: 'the lease ran out: its worker died, hung, or lost the store',
+  code: 'LEASE_LOST',
+}
+
 const caps = { name: 100, message: 2_000, stack: 4_000, code: 100, causes: 5 }
 
 /** A record of anything thrown; it never throws itself, whatever the value's getters do. */
 export function recordError(thrown: unknown, depth = 0): ErrorRecord {
-  const name = field(thrown, 'name') ?? (thrown instanceof Error ? 'Error' : 'NonError')
+  const name = field(thrown, 'name') ?? (isError(thrown) ? 'Error' : 'NonError')
   const message = field(thrown, 'message') ?? inspect(thrown)
   const stack = field(thrown, 'stack')
   const code = field(thrown, 'code')
@@ -32,6 +39,15 @@ export function reviveError(record: ErrorRecord): Error {
   error.name = record.name
   if (record.stack !== undefined) error.stack = record.stack
   return record.code === undefined ? error : Object.assign(error, { code: record.code })
+}
+
+/** Asking a revoked proxy for its prototype throws. */
+function isError(thrown: unknown): boolean {
+  try {
+    return thrown instanceof Error
+  } catch {
+    return false
+  }
 }
 
 function read(thrown: unknown, name: string): unknown {

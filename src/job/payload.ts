@@ -7,7 +7,7 @@ import { describe, JobchartError, type ErrorCode } from '../errors.ts'
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
 
 export interface PayloadLimits {
-  /** Size at most, in bytes of JSON, estimated from above for text outside ASCII. */
+  /** Size at most, in bytes of JSON as UTF-8. */
   readonly bytesMax: number
   /** Objects within objects at most. */
   readonly depthMax: number
@@ -27,7 +27,25 @@ interface Walk {
  */
 export function toPayload(value: unknown, code: ErrorCode, limits: PayloadLimits): Json {
   const walk: Walk = { code, limits, bytesLeft: limits.bytesMax }
-  return copy(value, '', 0, walk)
+  const payload = copied(value, walk)
+  // The walk counts what it takes at least; only what may come near the limit is measured.
+  const leastBytes = limits.bytesMax - walk.bytesLeft
+  if (leastBytes * growthMax > limits.bytesMax && Buffer.byteLength(JSON.stringify(payload)) > limits.bytesMax) {
+    throw refused(walk, '', `larger than ${limits.bytesMax} bytes`)
+  }
+  return payload
+}
+
+/** A number counted as one byte may take 24, a character counted as one may be escaped to 6. */
+const growthMax = 24
+
+function copied(value: unknown, walk: Walk): Json {
+  try {
+    return copy(value, '', 0, walk)
+  } catch (error) {
+    if (error instanceof JobchartError) throw error
+    throw refused(walk, '', 'reading it threw', error)
+  }
 }
 
 function copy(value: unknown, path: string, depth: number, walk: Walk): Json {
@@ -36,10 +54,10 @@ function copy(value: unknown, path: string, depth: number, walk: Walk): Json {
       return text(value, path, walk)
     case 'number':
       if (!Number.isFinite(value)) throw refused(walk, path, `${value} is not JSON`)
-      spend(walk, 8, path)
+      spend(walk, 1, path)
       return value === 0 ? 0 : value
     case 'boolean':
-      spend(walk, 5, path)
+      spend(walk, 4, path)
       return value
     case 'object':
       if (value === null) {
@@ -56,7 +74,7 @@ function copy(value: unknown, path: string, depth: number, walk: Walk): Json {
 }
 
 function list(value: readonly unknown[], path: string, depth: number, walk: Walk): Json[] {
-  spend(walk, 2 + value.length, path)
+  spend(walk, 1 + value.length, path)
   const result: Json[] = []
   for (let i = 0; i < value.length; i++) result.push(copy(value[i], `${path}[${i}]`, depth + 1, walk))
   return result
@@ -87,7 +105,7 @@ function plain(value: object, path: string, depth: number, walk: Walk): Json {
 }
 
 function text(value: string, path: string, walk: Walk): string {
-  spend(walk, value.length + 3, path)
+  spend(walk, value.length + 2, path)
   if (!value.isWellFormed()) throw refused(walk, path, 'a string with a lone surrogate')
   return value
 }
@@ -97,9 +115,10 @@ function spend(walk: Walk, bytes: number, path: string): void {
   if (walk.bytesLeft < 0) throw refused(walk, path, `larger than ${walk.limits.bytesMax} bytes`)
 }
 
-function refused(walk: Walk, path: string, problem: string): JobchartError {
+function refused(walk: Walk, path: string, problem: string, cause?: unknown): JobchartError {
   const what = walk.code === 'INVALID_OUTPUT' ? 'output' : 'input'
   return new JobchartError(walk.code, `${what}${path === '' ? '' : ` at ${path}`}: ${problem}`, {
+    ...(cause !== undefined && { cause }),
     hint: 'Pass strict JSON: text, finite numbers, booleans, null, plain arrays and objects. Dates as ISO text, large data by reference.',
   })
 }

@@ -3,18 +3,12 @@
  * command sequences are run against it and a real store side by side; it shares no code with any of them but the chart.
  */
 import { caps } from '../job/caps.ts'
-import type { ErrorRecord } from '../job/failure.ts'
+import { leaseExpired } from '../job/failure.ts'
 import type { JobRecord, Transition } from '../job/job.ts'
 import { jobStates, type JobState } from '../job/lifecycle.ts'
 import type { Settlement } from '../job/settlement.ts'
 import type * as contract from '../store.ts'
 import { byPriority, is, NaiveJobs, type Job } from './naive-jobs.ts'
-
-const leaseExpired: ErrorRecord = {
-  name: 'LeaseExpired',
-  message: 'the lease ran out: its worker died, hung, or lost the store',
-  code: 'LEASE_LOST',
-}
 
 export class NaiveStore extends NaiveJobs {
   private readonly paused = new Set<string>()

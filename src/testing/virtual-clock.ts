@@ -56,6 +56,10 @@ export class VirtualClock implements Clock {
     }
   }
 
+  nextTurn(run: () => void): void {
+    setImmediate(run)
+  }
+
   /** Lets everything that is under way come to rest; no time passes. */
   async settle(): Promise<void> {
     // A macrotask comes after all promise reactions, and after the reactions to those.

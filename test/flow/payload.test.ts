@@ -24,7 +24,7 @@ const refused: [what: string, value: unknown, path: string | null][] = [
   ['a cycle', cycle, 'self'],
   ['deeper than 100', deep(101), null],
   ['larger than 1 MiB', 'x'.repeat(1_100_000), null],
-  ['many small parts that are larger than 1 MiB', Array(300_000).fill(0), null],
+  ['many small parts that are larger than 1 MiB', Array(600_000).fill(0), null],
 ]
 
 test.each(refused)('%s is refused at enqueue, and nothing is stored', async (_what, value, path) => {

@@ -1,4 +1,4 @@
-import { defineJob, memoryStore, type Transition } from 'jobchart'
+import { defineJob, memoryStore, type Store, type Transition } from 'jobchart'
 import { expect, test } from 'vitest'
 import { world } from '../support/leaks.ts'
 
@@ -113,6 +113,32 @@ test('a stop tells the last entries, each once, then completes', async () => {
     await clock.settle()
     expect(seen, `after ${turns} turns`).toEqual([1, 2, 3, 'complete'])
   }
+})
+
+test('a stop in the middle of a reading tells nothing twice', async () => {
+  const inner = memoryStore()
+  const held: (() => void)[] = []
+  const store: Store = {
+    ...inner,
+    async transitions(from, limit) {
+      const page = await inner.transitions(from, limit)
+      await new Promise<void>((resolve) => void held.push(resolve))
+      return page
+    },
+  }
+  const { clock, runtime } = world({ store })
+  const worker = await runtime({ jobs: [job] })
+  await worker.enqueue(job, 1)
+  const seen: (number | string)[] = []
+  worker.transitions$().subscribe({ next: ({ seq }) => seen.push(seq), complete: () => seen.push('complete') })
+  await clock.settle()
+  await worker.stop()
+  expect(seen).toEqual([])
+  for (let reading = 0; reading < 2; reading++) {
+    for (const answer of held.splice(0)) answer()
+    await clock.settle()
+  }
+  expect(seen).toEqual([1, 2, 3, 'complete'])
 })
 
 test('it can be read with for await, bounded', async () => {

@@ -9,6 +9,9 @@ export function handClock(start = 1_700_000_000_000): Clock & { advance(ms: numb
     timer: () => {
       throw new Error('no store needs a timer')
     },
+    nextTurn: () => {
+      throw new Error('no store waits for a turn')
+    },
     async advance(ms) {
       time += ms
     },

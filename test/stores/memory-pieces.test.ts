@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { Heap } from '../../src/heap.ts'
 import { caps } from '../../src/job/caps.ts'
 import { Books } from '../../src/stores/memory/books.ts'
+import { claim } from '../../src/stores/memory/claim.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { Line } from '../../src/stores/memory/line.ts'
 import { bornReady } from '../../src/stores/memory/phases.ts'
@@ -11,7 +12,8 @@ import { Queue } from '../../src/stores/memory/queue.ts'
 import { RateWindow } from '../../src/stores/memory/rate.ts'
 import { Register } from '../../src/stores/memory/register.ts'
 import { Row, Tick } from '../../src/stores/memory/row.ts'
-import { idsOf, newJob, put, take } from '../../src/testing/conformance/acts.ts'
+import { settle } from '../../src/stores/memory/settle.ts'
+import { idsOf, newJob, noLimits, put, take } from '../../src/testing/conformance/acts.ts'
 import { everyPage } from '../../src/testing/conformance/side-by-side.ts'
 import { handClock } from './hand-clock.ts'
 
@@ -168,17 +170,21 @@ test('the transition log keeps its last entries, and says what was lost', async 
   expect(() => memoryStore({ transitionsMax: 0 })).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
 })
 
-test('a job that is released for ever carries no more history than twice the cap', () => {
+test('a job that is released for ever carries no more history than twice the cap, and its last attempts alone', () => {
   const books = new Books(10)
   const added = books.enter(newJob('a'), bornReady, null, 0)
+  const demand = [{ type: 'mail', max: 1, limits: noLimits }]
   for (let i = 0; i < 5_000; i++) {
-    books.move(added, 'CLAIM', i, { worker: 'w1' })
-    books.move(added, 'RELEASE', i)
+    claim(books, { worker: 'w1', token: `t${i}`, leaseMs: 1_000, demand }, i)
+    settle(books, { id: 'a', attempt: 1, token: `t${i}`, event: 'RELEASE', to: 'queued' }, i)
   }
   let steps = 0
   for (let step = added.last; step !== null; step = step.before) steps++
   expect(steps).toBeGreaterThanOrEqual(caps.history)
   expect(steps).toBeLessThanOrEqual(2 * caps.history)
+  let runs = 0
+  for (let run = added.run; run !== null; run = run.settled) runs++
+  expect(runs).toBeLessThanOrEqual(2)
 })
 
 test('the few that run are listed in the order in which they came, among the many that wait', async () => {

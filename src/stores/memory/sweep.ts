@@ -1,5 +1,5 @@
 /** What time does to jobs: due ones move on, leases run out, the old ones go. */
-import type { ErrorRecord } from '../../job/failure.ts'
+import { leaseExpired } from '../../job/failure.ts'
 import type { Move, RetentionPolicy, SweepAnswer } from '../../store.ts'
 import type { Books } from './books.ts'
 import { endedPhases, type Phase } from './phases.ts'
@@ -31,12 +31,6 @@ export function rescue(books: Books, limit: number, now: number): SweepAnswer {
     moves.push(moveOf(row, leaseExpired))
   }
   return { moves, nextAt: books.leases.peek()?.alarmAt ?? null, more: moves.length === limit }
-}
-
-const leaseExpired: ErrorRecord = {
-  name: 'LeaseExpired',
-  message: 'the lease ran out: its worker died, hung, or lost the store',
-  code: 'LEASE_LOST',
 }
 
 /** The first row of a heap whose time has come. */
