@@ -160,3 +160,12 @@ export interface DrainOptions {
   readonly timeout?: Duration
   readonly signal?: AbortSignal
 }
+
+/** How full the backlog is. */
+export interface Pressure {
+  /** Jobs that are scheduled, queued or retrying. */
+  readonly waiting: number
+  /** null = no bound. */
+  readonly capacity: number | null
+  readonly full: boolean
+}

@@ -1,8 +1,8 @@
 /** A client: enqueues, waits for results, lists and administers. It runs nothing; a runtime is a client with a worker. */
-import type { DiscardReport, RetryReport } from './call-options.ts'
 import { whole } from './checks.ts'
 import type { JobDefinition } from './define-job.ts'
 import { invalidOption, JobchartError } from './errors.ts'
+import { promised } from './flow/answer.ts'
 import { Connection, notFound, waitOf } from './flow/connection.ts'
 import { followFigure, followTransitions } from './flow/follow.ts'
 import type { Stream } from './flow/stream.ts'
@@ -18,21 +18,15 @@ import {
   type EnqueueArguments,
   type EnqueueOptions,
   type JobChoice,
+  type DiscardReport,
+  type Pressure,
+  type RetryReport,
 } from './call-options.ts'
 import { limits } from './limits.ts'
 import { clientSettings, type ClientOptions, type ClientSettings } from './options.ts'
 import { QueueHandle } from './queue.ts'
 import type { CancelAnswer, CancelRequest, Counts, Hint, JobPage, ListQuery, Store, WorkerRecord } from './store.ts'
 import { memoryStore } from './stores/memory/index.ts'
-
-/** How full the backlog is. */
-export interface Pressure {
-  /** Jobs that are scheduled, queued or retrying. */
-  readonly waiting: number
-  /** null = no bound. */
-  readonly capacity: number | null
-  readonly full: boolean
-}
 
 const cancelGraceMs = 5_000
 
@@ -178,9 +172,14 @@ export class Client {
   async retry(choice: JobChoice): Promise<RetryReport> {
     const selection = selectionOf(choice)
     await this.connection.ready()
-    const { moves, retried, refused, notFound } = await this.connection.store.retry(selection)
-    this.connection.hub.tellAll(moves)
-    return { retried, refused, notFound }
+    const { store, hub } = this.connection
+    return promised(
+      () => store.retry(selection),
+      ({ moves, ...report }) => {
+        hub.tellAll(moves)
+        return report
+      },
+    )
   }
 
   /** Removes ended jobs. */
@@ -238,10 +237,15 @@ export class Client {
     return null
   }
 
-  protected async submitCancel(request: CancelRequest, _priority: number): Promise<CancelAnswer> {
-    const answer = (await this.connection.store.cancel([request]))[0] as CancelAnswer
-    this.connection.hub.tellAll(answer.moves)
-    return answer
+  protected submitCancel(request: CancelRequest, _priority: number): Promise<CancelAnswer> {
+    const { store, hub } = this.connection
+    return promised(
+      () => store.cancel([request]),
+      ([answer]) => {
+        hub.tellAll((answer as CancelAnswer).moves)
+        return answer as CancelAnswer
+      },
+    )
   }
 
   /** Picks given so far, per type. */

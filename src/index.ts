@@ -1,5 +1,5 @@
 /** The public names of jobchart. */
-export { createClient, type Client, type Pressure } from './client.ts'
+export { createClient, type Client } from './client.ts'
 export { createRuntime, type Runtime, type RuntimeState, type RuntimeStats } from './runtime.ts'
 export {
   defineJob,
@@ -36,6 +36,7 @@ export type { Stream } from './flow/stream.ts'
 export type {
   CancelOptions,
   DiscardReport,
+  Pressure,
   RetryReport,
   CancelReport,
   DrainOptions,

@@ -40,8 +40,8 @@ import type {
 export type * from './store-values.ts'
 
 /**
- * What the busiest methods give: a store within the process may answer at once, which saves its callers a turn; all
- * others give a promise.
+ * What the methods that move jobs give. A store within the process may answer at once: that saves its callers a turn, and
+ * what it did is told before anything that follows from it. All others give a promise.
  */
 export type Answer<T> = T | Promise<T>
 
@@ -84,18 +84,18 @@ export interface Store {
   /** Heartbeat of all runs of a worker, and what they leave on the way. Also the worker's own sign of life. */
   extend(request: ExtendRequest): Promise<BeatAnswer[]>
   /** Cancels, request by request, in order. */
-  cancel(requests: readonly CancelRequest[]): Promise<CancelAnswer[]>
+  cancel(requests: readonly CancelRequest[]): Answer<CancelAnswer[]>
   /**
    * Sends dead and cancelled jobs through again: RETRY, a new generation, at the end of their queue in the order of the
    * ids, or oldest first. Errors, logs and history stay; error, steps, and why it was cancelled are forgotten.
    */
-  retry(selection: Selection): Promise<RetryAnswer>
+  retry(selection: Selection): Answer<RetryAnswer>
   /** Removes ended jobs. */
   discard(selection: Selection): Promise<DiscardAnswer>
   /** Moves what is due, earliest first, of equals the older: DUE for scheduled and retrying, WAKE for waiting. */
-  promote(limit: number): Promise<SweepAnswer>
+  promote(limit: number): Answer<SweepAnswer>
   /** Takes back jobs whose lease has run out, likewise: EXPIRE, token and expiry compared in the same write. */
-  rescue(limit: number): Promise<SweepAnswer>
+  rescue(limit: number): Answer<SweepAnswer>
   /** Removes ended jobs beyond the policy, oldest first, `limit` at most. */
   prune(policy: RetentionPolicy, limit: number): Promise<{ readonly pruned: number; readonly more: boolean }>
 

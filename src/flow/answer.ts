@@ -13,3 +13,8 @@ export function whenAnswered<T>(ask: () => Answer<T>, ok: (answer: T) => void, f
   if (answer instanceof Promise) answer.then(ok, failed)
   else ok(answer)
 }
+
+/** The same as a promise of what `use` makes of the answer; `use` is called in this very call if the answer is there. */
+export function promised<T, R>(ask: () => Answer<T>, use: (answer: T) => R): Promise<R> {
+  return new Promise((resolve, reject) => whenAnswered(ask, (answer) => resolve(use(answer)), reject))
+}

@@ -4,6 +4,7 @@
  */
 import { JobCancelledError } from '../errors.ts'
 import type { BeatAnswer, CancelAnswer, Store } from '../store.ts'
+import { whenAnswered } from './answer.ts'
 import type { Hub } from './events.ts'
 import type { CancelCommand } from './lanes.ts'
 import type { Run } from './run.ts'
@@ -36,7 +37,8 @@ export class Canceller {
   cancel(commands: readonly CancelCommand[]): void {
     const byUrgency = commands.toSorted((a, b) => b.priority - a.priority)
     this.inFlightCount++
-    this.options.store.cancel(byUrgency.map(({ request }) => request)).then(
+    whenAnswered(
+      () => this.options.store.cancel(byUrgency.map(({ request }) => request)),
       (answers) => this.take(byUrgency, answers),
       (error: unknown) => {
         this.inFlightCount--

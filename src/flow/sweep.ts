@@ -4,7 +4,8 @@
  */
 import type { Timer } from '../clock.ts'
 import type { Logger } from '../log.ts'
-import type { RetentionPolicy, Store, SweepAnswer } from '../store.ts'
+import type { Answer, RetentionPolicy, Store, SweepAnswer } from '../store.ts'
+import { promised } from './answer.ts'
 import type { Hub } from './events.ts'
 import type { Timers } from './timers.ts'
 
@@ -99,12 +100,17 @@ export class Sweeper {
     await this.inBites('rescue', (limit) => this.options.store.rescue(limit))
   }
 
-  private async inBites(what: string, sweep: (limit: number) => Promise<SweepAnswer>): Promise<number | null> {
+  private async inBites(what: string, sweep: (limit: number) => Answer<SweepAnswer>): Promise<number | null> {
     const { hub, logger, store } = this.options
     try {
       while (this.running) {
-        const { moves, nextAt, more } = await sweep(bite)
-        hub.tellAll(moves)
+        const { nextAt, more } = await promised(
+          () => sweep(bite),
+          (answer) => {
+            hub.tellAll(answer.moves)
+            return answer
+          },
+        )
         if (!more) return nextAt
       }
       return null

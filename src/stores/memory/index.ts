@@ -82,10 +82,10 @@ const forWorkers = (books: Books, now: () => number): Pick<Store, Work> => ({
     if (known !== undefined) known.seenAt = at
     return beats.map((sign) => beat(books, sign, leaseMs, at))
   },
-  async promote(limit) {
+  promote(limit) {
     return written(books, promote(books, limit, now()))
   },
-  async rescue(limit) {
+  rescue(limit) {
     return written(books, rescue(books, limit, now()))
   },
   async prune(policy, limit) {
@@ -98,14 +98,14 @@ const forWorkers = (books: Books, now: () => number): Pick<Store, Work> => ({
 })
 
 const forAdmins = (books: Books, now: () => number): Pick<Store, 'cancel' | 'retry' | 'discard' | 'queue'> => ({
-  async cancel(requests) {
+  cancel(requests) {
     const at = now()
     return written(
       books,
       requests.map((request) => cancel(books, request, at)),
     )
   },
-  async retry(selection) {
+  retry(selection) {
     return written(books, retry(books, selection, now()))
   },
   async discard(selection) {
