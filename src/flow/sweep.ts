@@ -123,9 +123,12 @@ export class Sweeper {
   private async prune(): Promise<void> {
     if (this.pruning) return
     this.pruning = true
-    this.endedSincePrune = 0
     try {
-      while (this.running) if (!(await this.options.store.prune(this.options.retention, bite)).more) break
+      do {
+        this.endedSincePrune = 0
+        while (this.running) if (!(await this.options.store.prune(this.options.retention, bite)).more) break
+        // As many have ended meanwhile, too late for the last bite.
+      } while (this.running && this.endedSincePrune >= pruneEvery)
     } catch (error) {
       this.options.logger.warn('prune failed; it is tried again', { error })
     }

@@ -25,7 +25,7 @@ export class Timers {
     if (this.closed) return noTimer
     const clock = this.clock
     const live = this.live
-    let leftMs = Math.max(0, delayMs)
+    let leftMs = Math.max(0, Math.ceil(delayMs))
     const arm = (): Timer => {
       const partMs = Math.min(leftMs, delayMsMax)
       leftMs -= partMs

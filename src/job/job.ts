@@ -79,19 +79,10 @@ export interface JobRecord {
   readonly history: readonly HistoryEntry[]
 }
 
-/** One entry of a store's transition log. */
-export interface Transition {
-  /** Grows by at least one from entry to entry of one store. */
-  readonly seq: number
-  readonly at: number
+/** One entry of a store's transition log; `seq` grows by at least one from entry to entry. */
+export interface Transition extends HistoryEntry {
   readonly id: string
   readonly type: string
-  readonly event: ArrowEvent | 'ENQUEUE'
-  readonly from: JobState | null
-  readonly to: JobState
-  readonly attempt: number
-  readonly worker?: string
-  readonly reason?: string
 }
 
 /** Something that happened to a job in this process: an arrow of the chart, or a sign of life during a run. */

@@ -27,12 +27,14 @@ const maxAttempts = 4
 const cap = 2
 const slots = 3
 const stormMs = 20_000
+const drainMs = 120_000
+const live = ['scheduled', 'queued', 'running', 'retrying', 'waiting', 'cancelling'] as const
 
 /** What the handlers report as they go. */
 interface Attempt {
   readonly id: string
   readonly attempt: number
-  readonly generation: number
+  readonly worker: string | null
   readonly signal: AbortSignal
 }
 
@@ -47,7 +49,8 @@ export class Simulation {
   private readonly active = new Set<Attempt>()
   private readonly starts = new Map<string, Attempt[]>()
   private readonly acknowledged = new Set<string>()
-  private readonly cancelled = new Set<string>()
+  /** By which runtimes a cancel was acknowledged. */
+  private readonly cancelledBy = new Map<string, Set<string>>()
   private readonly calls: Promise<unknown>[] = []
   private readonly jobs: readonly JobDefinition<number, number>[]
   private named = 0
@@ -65,14 +68,13 @@ export class Simulation {
       await this.clock.advance(this.below(400))
     }
     for (const road of this.roads) road.calm()
-    await this.clock.advance('30s')
-    await Promise.allSettled(this.calls)
     await this.drain()
+    await Promise.allSettled(this.calls)
     const records = await this.store.list({ limit: 1_000 })
     this.judge(records)
     await this.end()
-    const trace = records.map(
-      ({ id, history }) => `${id}: ${history.map((entry) => `${entry.event}@${entry.at}`).join(' ')}`,
+    const trace = records.map(({ type, history }) =>
+      [type, ...history.map(({ event, at }) => `${event} ${at}`)].join(' '),
     )
     return { broken: this.broken, seen: this.seen, trace }
   }
@@ -83,8 +85,8 @@ export class Simulation {
       ...limits,
       timeout: '4s',
       retry: { maxAttempts, backoff: () => 1 + this.below(2_000) },
-      run: async (n, { id, attempt, job: { generation }, signal, step, checkin }) => {
-        const self = { id, attempt, generation, signal }
+      run: async (n, { id, attempt, job: { worker }, signal, step, checkin }) => {
+        const self = { id, attempt, worker, signal }
         this.started(self, type)
         try {
           checkin(attempt)
@@ -101,7 +103,7 @@ export class Simulation {
 
   private runtime(seed: number): Runtime {
     const fault = (): number => this.random() * 0.2
-    const every = { before: fault(), lostReply: fault(), late: fault(), lateBy: 1 + this.below(3_000) }
+    const every = { before: fault(), lostReply: fault(), late: fault() / 2, lateBy: 1 + this.below(1_000) }
     // Whether a runtime starts and leaves well is another matter.
     const faults = { every, open: {}, close: {}, worker: {} }
     const road = faultyStore(this.store, { seed, clock: this.clock, faults })
@@ -146,7 +148,9 @@ export class Simulation {
     this.call(
       'cancel',
       runtime.cancel(id).then((report) => {
-        for (const each of [...report.cancelled, ...report.cancelling]) this.cancelled.add(each)
+        for (const each of [...report.cancelled, ...report.cancelling]) {
+          this.cancelledBy.set(each, (this.cancelledBy.get(each) ?? new Set()).add(runtime.id))
+        }
       }),
     )
   }
@@ -167,31 +171,38 @@ export class Simulation {
   }
 
   private started(self: Attempt, type: string): void {
-    const { id, attempt } = self
+    const { id, attempt, worker } = self
     this.count('start')
     const before = this.starts.get(id) ?? []
     this.starts.set(id, [...before, self])
-    if (this.cancelled.has(id)) this.broken.push(`${id} started after its cancel was acknowledged`)
+    if (this.cancelledBy.get(id)?.has(worker ?? '')) this.broken.push(`${id} started after its cancel was acknowledged`)
     if (before.some((earlier) => earlier.attempt >= attempt))
       this.broken.push(`${id}: attempt ${attempt} started twice`)
     for (const other of this.active) {
       if (other.id === id && !other.signal.aborted) this.broken.push(`${id} runs beside itself`)
     }
     this.active.add(self)
-    const live = [...this.active].filter(({ signal }) => !signal.aborted)
-    if (live.length > slots * this.runtimes.length) this.broken.push(`${live.length} run in ${slots} slots each`)
-    const capped = live.filter((each) => this.typeOf.get(each.id) === 'capped' || (each === self && type === 'capped'))
+    const heard = [...this.active].filter(({ signal }) => !signal.aborted)
+    if (heard.length > slots * this.runtimes.length) this.broken.push(`${heard.length} run in ${slots} slots each`)
+    const capped = heard.filter((each) => this.typeOf.get(each.id) === 'capped' || (each === self && type === 'capped'))
     this.typeOf.set(id, type)
     if (type === 'capped' && capped.length > cap) this.broken.push(`${capped.length} of a type run, its cap is ${cap}`)
   }
 
   private readonly typeOf = new Map<string, string>()
 
+  /** All calls are answered and all work is done, within a lease, a rescue and a backoff of each attempt. */
   private async drain(): Promise<void> {
-    this.call('resume', (this.runtimes[0] as Runtime).queue('plain').resume())
-    const drained = (this.runtimes[0] as Runtime).drain({ timeout: '5m' })
-    await this.clock.advance('5m')
-    if (!(await drained)) this.broken.push(`it does not drain: ${JSON.stringify(await this.store.counts())}`)
+    const [runtime] = this.runtimes as [Runtime]
+    this.call('resume', runtime.queue('plain').resume())
+    let answered = false
+    void Promise.allSettled(this.calls).then(() => (answered = true))
+    for (let waitedMs = 0; waitedMs < drainMs; waitedMs += 2_000) {
+      await this.clock.advance('2s')
+      const { types, ...states } = await this.store.counts()
+      if (answered && live.every((state) => states[state] === 0)) return
+    }
+    this.broken.push(`it does not drain: ${JSON.stringify(await this.store.counts())}`)
   }
 
   private judge(records: readonly JobRecord[]): void {
@@ -200,6 +211,10 @@ export class Simulation {
     for (const { id, state, attempt, output, input, history } of records) {
       this.count(state)
       if (!['done', 'dead', 'cancelled'].includes(state)) this.broken.push(`${id} is ${state} in the end`)
+      const events = history.map(({ event }) => event)
+      if (events.lastIndexOf('CLAIM') > events.indexOf('CANCEL') && events.includes('CANCEL')) {
+        this.broken.push(`${id} was picked after its cancel`)
+      }
       const ends = history.filter(({ to }) => ['done', 'dead', 'cancelled'].includes(to))
       if (ends.length !== 1) this.broken.push(`${id} ended ${ends.length} times`)
       const starts = this.starts.get(id)?.length ?? 0
