@@ -3,6 +3,7 @@
  * or lose their replies. Then all is calm, everything must drain, and what was promised is looked at from outside.
  * A seed decides everything, so that a failure can be played again.
  */
+import { isDeepStrictEqual } from 'node:util'
 import {
   createRuntime,
   defineJob,
@@ -38,6 +39,11 @@ interface Attempt {
   readonly signal: AbortSignal
 }
 
+interface Output {
+  readonly n: number
+  readonly attempt: number
+}
+
 export class Simulation {
   readonly clock = new VirtualClock()
   private readonly random: () => number
@@ -52,7 +58,7 @@ export class Simulation {
   /** By which runtimes a cancel was acknowledged. */
   private readonly cancelledBy = new Map<string, Set<string>>()
   private readonly calls: Promise<unknown>[] = []
-  private readonly jobs: readonly JobDefinition<number, number>[]
+  private readonly jobs: readonly JobDefinition<number, Output>[]
   private named = 0
 
   constructor(seed: number) {
@@ -79,8 +85,8 @@ export class Simulation {
     return { broken: this.broken, seen: this.seen, trace }
   }
 
-  private define(type: string, limits: { concurrency?: number } = {}): JobDefinition<number, number> {
-    return defineJob<number, number>({
+  private define(type: string, limits: { concurrency?: number } = {}): JobDefinition<number, Output> {
+    return defineJob<number, Output>({
       type,
       ...limits,
       timeout: '4s',
@@ -93,7 +99,7 @@ export class Simulation {
           await step('begin', () => n)
           await this.clock.sleep(this.below(3_000), signal)
           if (this.chance(0.2)) throw new Error('now and then')
-          return n
+          return { n, attempt }
         } finally {
           this.active.delete(self)
         }
@@ -155,10 +161,10 @@ export class Simulation {
     )
   }
 
-  /** For the rest of the storm nothing gets through: to the others, this process is dead. */
+  /** For the rest of the storm nothing gets through, or all of it far too late: to the others, this process is dead. */
   private cutOff(road: FaultyStore): void {
     this.count('cut off')
-    road.disturb({ every: { before: 1 } })
+    road.disturb({ every: this.chance(0.5) ? { before: 1 } : { late: 1, lateBy: '8s' } })
   }
 
   private call(what: string, call: Promise<unknown>): void {
@@ -200,7 +206,7 @@ export class Simulation {
       if (!answered) continue
       // A pause that was late may have come last.
       await this.store.queue('plain', { paused: false })
-      const { types, ...states } = await this.store.counts()
+      const states = await this.store.counts()
       if (live.every((state) => states[state] === 0)) return
     }
     this.broken.push(`it does not drain: ${JSON.stringify(await this.store.counts())}`)
@@ -220,7 +226,9 @@ export class Simulation {
       if (ends.length !== 1) this.broken.push(`${id} ended ${ends.length} times`)
       const starts = this.starts.get(id)?.length ?? 0
       if (starts > maxAttempts || attempt > maxAttempts) this.broken.push(`${id} started ${starts} times`)
-      if (state === 'done' && output !== input) this.broken.push(`${id} has the output of another`)
+      if (state === 'done' && !isDeepStrictEqual(output, { n: input, attempt })) {
+        this.broken.push(`${id} has the output of another attempt or job`)
+      }
       if (state === 'done' && starts === 0) this.broken.push(`${id} is done and never started`)
     }
   }
