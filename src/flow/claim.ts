@@ -10,6 +10,7 @@ import { JobchartError } from '../errors.ts'
 import { whenAnswered } from './answer.ts'
 import type { Canceller } from './cancel.ts'
 import type { Hub } from './events.ts'
+import { leaseLost } from './heartbeat.ts'
 import type { Commands } from './commands.ts'
 import { Lane, type StartCommand } from './lanes.ts'
 import { fenceAt, type OwnTime } from './own-time.ts'
@@ -103,17 +104,23 @@ export class Claimer {
    */
   start(commands: readonly StartCommand[], urgent: () => boolean): void {
     for (const { claimed } of commands) if (claimed !== null) this.admit(claimed.answer, claimed.fenceAt)
+    const now = this.options.time.read()
     while (this.started < this.ready.length) {
       if (this.options.canceller.inFlight) return
       if (urgent()) return this.resume()
       const run = this.ready[this.started++] as Run
-      const stop = run.abortReason ?? this.options.halted() ?? this.slotTaken()
+      const stop = run.abortReason ?? this.options.halted() ?? this.slotTaken() ?? this.tooLate(run, now)
       if (stop === null) run.start()
       else run.skip(stop)
     }
     this.ready.length = 0
     this.started = 0
     if (this.underWay && this.answered) this.end()
+  }
+
+  /** Did the answer take so long that the lease may have run out? Then it is not this runtime's any more. */
+  private tooLate(run: Run, now: number): JobchartError | null {
+    return now >= run.fenceAt ? leaseLost(run) : null
   }
 
   /** Were the slots made fewer since this job was asked for? Then it goes back. */

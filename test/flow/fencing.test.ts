@@ -1,6 +1,6 @@
 /** A worker that may have lost its leases stops by itself, before anybody else may start its jobs. */
 import { defineJob, JobchartError, memoryStore, type Store } from 'jobchart'
-import { faultyStore } from 'jobchart/testing'
+import { createTestRuntime, faultyStore, VirtualClock } from 'jobchart/testing'
 import { expect, test } from 'vitest'
 import { world } from '../support/leaks.ts'
 
@@ -159,4 +159,28 @@ test('a run beside the one that was lost has a life of its own', async () => {
   await clock.advance('5m')
   expect(starts).toEqual([1, 2])
   expect(await handle.result()).toBe(2)
+})
+
+test('a job whose claim was answered after its lease ran out is not started by the late one', async () => {
+  const clock = new VirtualClock()
+  const inner = memoryStore({ clock })
+  let lateMs = 0
+  const late: Store = {
+    ...inner,
+    claim: async (request) => {
+      const answer = await inner.claim(request)
+      if (lateMs > 0 && answer.jobs.length > 0) await clock.sleep(lateMs)
+      return answer
+    },
+  }
+  const starts: number[] = []
+  const job = defineJob({ type: 'job', run: async (_: undefined, { attempt }) => void starts.push(attempt) })
+  const { runtime } = await createTestRuntime({ jobs: [job], store: late, clock, lease: '1s', logger: {} })
+  lateMs = 5_000
+  await runtime.enqueue(job)
+  await clock.advance('4s')
+  lateMs = 0
+  await clock.advance('10s')
+  expect(starts).toEqual([2])
+  await runtime.stop()
 })
