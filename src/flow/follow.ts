@@ -75,12 +75,16 @@ export function followFigure<T>(options: FollowOptions, ask: () => Promise<T>): 
  * Gives the function that ends it.
  */
 function repeat(
-  { onChange, onEnd, ready, store }: FollowOptions,
+  { onChange, onEnd, ready, store, timers }: FollowOptions,
   read: () => Promise<void>,
   failed: (error: unknown) => void,
   ended: () => void,
   rest: (again: () => void) => { cancel(): void },
 ): () => void {
+  if (timers.closed) {
+    ended()
+    return () => {}
+  }
   let state: 'opening' | 'reading' | 'resting' | 'idle' | 'over' = 'opening'
   let ending = false
   let changed = false

@@ -104,6 +104,7 @@ export interface QuietWait {
  * @throws AbortError if the signal aborts
  */
 export function waitForQuiet(quiet: Quiet, { timers, onEnd, timeoutMs, signal }: QuietWait): Promise<boolean> {
+  if (timers.closed) return Promise.resolve(false)
   return new Promise((resolve, reject) => {
     const done = (settle: () => void): void => {
       offQuiet()

@@ -7,7 +7,7 @@ const delayMsMax = 2 ** 31 - 1
 export class Timers {
   readonly clock: Clock
   private readonly live = new Set<Timer>()
-  private closed = false
+  private over = false
 
   constructor(clock: Clock) {
     this.clock = clock
@@ -17,12 +17,17 @@ export class Timers {
     return this.live.size
   }
 
+  /** Is the runtime closed? Then nothing that needs time comes to its end any more. */
+  get closed(): boolean {
+    return this.over
+  }
+
   /**
    * Calls `run` once after `delayMs`.
    * @param keepAlive false for timers that only look after things: they do not keep an idle process from ending
    */
   after(delayMs: number, run: () => void, keepAlive = true): Timer {
-    if (this.closed) return noTimer
+    if (this.over) return noTimer
     const clock = this.clock
     const live = this.live
     let leftMs = Math.max(0, Math.ceil(delayMs))
@@ -52,7 +57,7 @@ export class Timers {
 
   /** Cancels every timer. None is set from now on: what a late answer of the store asks for comes to nothing. */
   cancelAll(): void {
-    this.closed = true
+    this.over = true
     for (const timer of this.live) timer.cancel()
   }
 }

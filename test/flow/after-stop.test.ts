@@ -56,15 +56,17 @@ test('streams that are asked for end at once, or after what they have to tell', 
   done.events$.subscribe(end('done events$'))
   waiting.state$.subscribe(end('waiting state$'))
   waiting.events$.subscribe(end('waiting events$'))
+  worker.transitions$().subscribe(end('transitions$'))
+  worker.pressure$.subscribe(end('pressure$'))
   await clock.advance('1m')
-  expect(ends.toSorted()).toEqual([
-    'done events$',
-    'done state$',
-    'events$',
-    'state$',
-    'waiting events$',
-    'waiting state$',
-  ])
+  const ofJobs = ['done events$', 'done state$', 'waiting events$', 'waiting state$']
+  expect(new Set(ends)).toEqual(new Set(['events$', 'state$', 'transitions$', 'pressure$', ...ofJobs]))
+})
+
+test('a drain after the stop does not wait', async () => {
+  const { worker } = await stopped()
+  expect(await worker.drain()).toBe(false)
+  expect(await worker.drain({ timeout: '1h' })).toBe(false)
 })
 
 test('no timer is set by what is asked for after the stop', async () => {
