@@ -9,18 +9,22 @@ import { sectionTable } from './report/table.ts'
 import { chooseSections, findSuite } from './suites/index.ts'
 
 async function main({ store, settings, only, json }: Command): Promise<void> {
-  const sections = chooseSections(await findSuite(store), only)
+  const suite = await findSuite(store)
+  const sections = chooseSections(suite, only)
+  const place = suite.place?.() ?? null
   // JSON on stdout leaves no room for tables there.
   const print = json === '-' ? console.error : console.log
   if (settings.peers && sections.some(({ needsPeers }) => needsPeers)) installPeers()
   const where = machine()
   print(machineLine(where))
+  if (place !== null) print(place)
   if (settings.scale !== 1) print(`Sizes × ${settings.scale}: this shows that it works, not how fast it is.`)
   const measured = await runSuite(sections, settings, (section) => print(`\n${sectionTable(section)}`))
   const verified = measured.every(({ problem }) => problem === null)
   print(verified ? '\nAll work was verified: every job counted once.' : '\nNOT VERIFIED: these figures do not count.')
   if (!verified) process.exitCode = 1
-  const report: Report = { store, at: new Date().toISOString(), machine: where, settings, sections: measured, verified }
+  const at = new Date().toISOString()
+  const report: Report = { store, at, machine: where, place, settings, sections: measured, verified }
   if (json === '-') console.log(JSON.stringify(report, null, 2))
   else if (json !== null) writeFileSync(json, `${JSON.stringify(report, null, 2)}\n`)
 }

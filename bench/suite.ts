@@ -17,7 +17,7 @@ export interface Bench extends Settings {
   progress(done: number, total: number, next: string): void
 }
 
-export type Unit = 'jobs/s' | 'events/s' | 'ms' | 'µs' | 'B' | 'MB'
+export type Unit = 'jobs/s' | 'events/s' | 'commits' | 'ms' | 'µs' | 'B' | 'MB' | '%'
 
 export interface Figure {
   readonly name: string
@@ -57,6 +57,8 @@ export interface Section {
 
 export interface Suite {
   readonly store: string
+  /** Where it keeps its files, in words. */
+  readonly place?: () => string
   readonly sections: readonly Section[]
 }
 

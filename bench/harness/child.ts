@@ -17,6 +17,8 @@ async function answer(): Promise<Answer<unknown>> {
   }
 }
 
+// Nobody is left to answer to: whoever has forked it was ended.
+process.on('disconnect', () => process.exit())
 const given = await answer()
 if (process.send === undefined) {
   console.log(JSON.stringify(given))

@@ -10,7 +10,7 @@ type ResultOf<M> = M extends (params: never) => Promise<infer R> ? R : never
 export type Answer<R> = { readonly result: R } | { readonly failure: string }
 
 const child = fileURLToPath(new URL('child.ts', import.meta.url))
-const measurementMsMax = 600_000
+const measurementMsMax = 1_200_000
 
 const withGc = ['--expose-gc']
 

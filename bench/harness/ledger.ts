@@ -15,6 +15,11 @@ export class Ledger {
     this.marks = new Uint8Array(jobs)
   }
 
+  /** How many there are to run. */
+  get jobs(): number {
+    return this.marks.length
+  }
+
   /** Job `i` has run. */
   mark(i: number): void {
     this.count++
@@ -23,12 +28,15 @@ export class Ledger {
     else this.unknown++
   }
 
-  /** What is wrong with the work, in words; null if each job has run once. */
-  problem(): string | null {
+  /**
+   * What is wrong with the work, in words; null if each job has run once.
+   * @param mayWait jobs that need not have run
+   */
+  problem(mayWait = 0): string | null {
     const { length } = this.marks
     const missing = this.marks.reduce((sum, mark) => sum + (1 - mark), 0)
     const problems = [
-      missing > 0 && `${missing} of ${length} never ran, the first is job ${this.marks.indexOf(0)}`,
+      missing > mayWait && `${missing} of ${length} never ran, the first is job ${this.marks.indexOf(0)}`,
       this.markedAgain > 0 && `${this.markedAgain} ran more than once`,
       this.unknown > 0 && `${this.unknown} ran that nobody enqueued`,
     ].filter((each) => each !== false)
@@ -36,8 +44,8 @@ export class Ledger {
   }
 
   /** @throws NotVerified */
-  verify(): void {
-    const problem = this.problem()
+  verify(mayWait = 0): void {
+    const problem = this.problem(mayWait)
     if (problem !== null) throw new NotVerified(problem)
   }
 }

@@ -16,7 +16,8 @@ export function installPeers(): void {
   console.error(
     `Installing what we compare with into bench/node_modules: ${missing.join(', ')} (--no-peers goes without)`,
   )
-  execFileSync('npm', ['ci', '--prefix', fileURLToPath(folder)], { stdio: ['ignore', 2, 2] })
+  // None of them needs its scripts, and a compiler is not to be asked for.
+  execFileSync('npm', ['ci', '--ignore-scripts', '--prefix', fileURLToPath(folder)], { stdio: ['ignore', 2, 2] })
 }
 
 /** Imports a peer. Typed by the caller, because types must check where the peers are not installed. */

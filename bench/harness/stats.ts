@@ -17,3 +17,17 @@ export function median(samples: Iterable<number>): number {
 }
 
 export const figure = (name: string, samples: readonly number[]): Figure => ({ name, value: median(samples), samples })
+
+/** How times are spread. */
+export interface Spread {
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly maxMs: number
+}
+
+/** @param samples in ms */
+export const spread = (samples: readonly number[]): Spread => ({
+  p50Ms: percentile(samples, 0.5),
+  p99Ms: percentile(samples, 0.99),
+  maxMs: percentile(samples, 1),
+})

@@ -6,9 +6,8 @@ import { Ledger } from '../harness/ledger.ts'
 import { fill } from './fill.ts'
 
 export interface GarbageParams {
-  /** Jobs between two looks. */
-  readonly step: number
-  readonly steps: number
+  /** After how many jobs to look, ascending. */
+  readonly looks: readonly number[]
 }
 
 export interface GarbageSample {
@@ -21,19 +20,20 @@ export interface GarbageSample {
 const wave = 10_000
 
 /** @throws NotVerified unless each job has run once */
-export async function measure({ step, steps }: GarbageParams): Promise<GarbageSample[]> {
+export async function measure({ looks }: GarbageParams): Promise<GarbageSample[]> {
   let ledger = new Ledger(0)
   const work = defineJob<Input, void>({ type: 'work', run: async ({ i }) => ledger.mark(i) })
   const runtime = createRuntime({ jobs: [work] })
   await runtime.start()
   const samples: GarbageSample[] = []
-  for (let jobs = step; jobs <= step * steps; jobs += step) {
-    ledger = new Ledger(step)
-    for (let first = 0; first < step; first += wave) {
-      await fill(runtime, [work], { first, count: Math.min(wave, step - first) })
+  let done = 0
+  for (const jobs of looks) {
+    for (; done < jobs; done += ledger.count) {
+      ledger = new Ledger(Math.min(wave, jobs - done))
+      await fill(runtime, [work], { count: ledger.jobs })
       await runtime.drain()
+      ledger.verify()
     }
-    ledger.verify()
     const bytes = await heapBytes()
     samples.push({ jobs, heapBytes: bytes, rssBytes: process.memoryUsage.rss() })
   }

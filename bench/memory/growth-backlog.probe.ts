@@ -3,6 +3,7 @@ import { createRuntime, defineJob } from '../../src/index.ts'
 import type { Input } from '../contender.ts'
 import { collectGarbage } from '../harness/heap.ts'
 import { Ledger, verifyEqual } from '../harness/ledger.ts'
+import { warmUp } from '../harness/warm-up.ts'
 import { fill } from './fill.ts'
 
 export interface BacklogParams {
@@ -18,7 +19,7 @@ export interface BacklogResult {
 
 /** @throws NotVerified unless each job has run once */
 export async function measure({ backlog, jobs }: BacklogParams): Promise<BacklogResult> {
-  await once({ backlog: Math.min(backlog, 10_000), jobs })
+  await warmUp(async () => (await once({ backlog: Math.min(backlog, 10_000), jobs })).steadyPerSecond)
   return once({ backlog, jobs })
 }
 

@@ -3,25 +3,22 @@ import { setImmediate } from 'node:timers/promises'
 import { createRuntime, defineJob } from '../../src/index.ts'
 import type { Input } from '../contender.ts'
 import { Ledger } from '../harness/ledger.ts'
-import { percentile } from '../harness/stats.ts'
+import { spread, type Spread } from '../harness/stats.ts'
+import { storeIn } from '../harness/store-file.ts'
 import { fill } from './fill.ts'
 
 export interface LatencyParams {
   readonly samples: number
   /** Jobs of a queue of lower weight that wait all the while; 0 = an idle runtime. */
   readonly backlog: number
-}
-
-export interface LatencyResult {
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly maxMs: number
+  /** Where jobs rest; default: in memory. */
+  readonly file?: string
 }
 
 const warmUp = 500
 
 /** @throws NotVerified unless each measured job has run once */
-export async function measure({ samples, backlog }: LatencyParams): Promise<LatencyResult> {
+export async function measure({ samples, backlog, file }: LatencyParams): Promise<Spread> {
   const ledger = new Ledger(warmUp + samples)
   let started = Promise.withResolvers<number>()
   const probed = defineJob<Input, void>({
@@ -41,7 +38,7 @@ export async function measure({ samples, backlog }: LatencyParams): Promise<Late
       if (!over) void runtime.enqueue(load, input)
     },
   })
-  const runtime = createRuntime({ jobs: [probed, load] })
+  const runtime = createRuntime({ jobs: [probed, load], ...(await storeIn(file)) })
   await fill(runtime, [load], { count: backlog })
   await runtime.start()
   const latencies: number[] = []
@@ -57,5 +54,5 @@ export async function measure({ samples, backlog }: LatencyParams): Promise<Late
   over = true
   ledger.verify()
   await runtime.stop()
-  return { p50Ms: percentile(latencies, 0.5), p99Ms: percentile(latencies, 0.99), maxMs: Math.max(...latencies) }
+  return spread(latencies)
 }

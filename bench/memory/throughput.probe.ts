@@ -1,7 +1,8 @@
-/** Jobs per second of one contender: once to warm up, once to be measured. */
+/** Jobs per second of one contender, warmed up. */
 import type { Contender, Handler } from '../contender.ts'
 import { collectGarbage } from '../harness/heap.ts'
 import { Ledger } from '../harness/ledger.ts'
+import { warmUp } from '../harness/warm-up.ts'
 
 export interface ThroughputParams {
   /** Module that exports `contender`, beside this folder. */
@@ -16,20 +17,22 @@ export interface ThroughputResult {
   readonly perSecond: number
   /** Of all threads, the garbage collector's too: it does not grow when others use the machine. */
   readonly cpuMicrosPerJob: number
+  /** Passes to warm up. */
+  readonly passes: number
 }
 
 /** @throws NotVerified unless each job has run once, in the warm-up too */
 export async function measure(params: ThroughputParams): Promise<ThroughputResult> {
   const url = new URL(`../contenders/${params.contender}.ts`, import.meta.url)
   const { contender } = (await import(url.href)) as { contender: Contender<unknown> }
-  await once(contender, params)
-  return once(contender, params)
+  const passes = await warmUp(async () => (await once(contender, params)).cpuMicrosPerJob)
+  return { ...(await once(contender, params)), passes }
 }
 
 async function once(
   contender: Contender<unknown>,
   { jobs, types, slots, options }: ThroughputParams,
-): Promise<ThroughputResult> {
+): Promise<Omit<ThroughputResult, 'passes'>> {
   const ledger = new Ledger(jobs)
   const handlers = Array.from(
     { length: types },

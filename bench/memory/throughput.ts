@@ -4,6 +4,7 @@ import type { PQueueOptions } from '../contenders/p-queue.ts'
 import { inFreshProcess, type Measure } from '../harness/fresh.ts'
 import { interleaved } from '../harness/rounds.ts'
 import { figure } from '../harness/stats.ts'
+import { warmUpNote } from '../harness/warm-up.ts'
 import { compared, single, type Bench, type Figure, type Goal, type Row, type Section } from '../suite.ts'
 import type { ThroughputParams, ThroughputResult } from './throughput.probe.ts'
 
@@ -76,6 +77,7 @@ export const throughput: Section = {
         ...beside(observed),
         ...Object.keys(measurements).map((name) => single(`CPU per job, ${name}`, 'µs', cpu(name))),
       ],
+      notes: [warmUpNote(samples)],
     }
   },
 }

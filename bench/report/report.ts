@@ -16,6 +16,8 @@ export interface Report {
   /** ISO 8601. */
   readonly at: string
   readonly machine: Machine
+  /** Where files were kept, if any. */
+  readonly place: string | null
   readonly settings: Settings
   readonly sections: readonly MeasuredSection[]
   /** Was every job of every figure counted once? */

@@ -1,0 +1,43 @@
+/** A queue in a file: one of the peers, plain SQL, or us. All are given the same work, and none knows how it is counted. */
+import type { Handler } from '../contender.ts'
+
+/** How jobs are handed over: one awaited after the other, `size` in one call, or `size` calls at once. */
+export interface Way {
+  readonly by: 'one' | 'batch' | 'at once'
+  readonly size: number
+}
+
+export interface FileWork {
+  readonly path: string
+  /** What to do with a job, by its type. */
+  readonly handlers: readonly Handler[]
+  /** Jobs at once. */
+  readonly slots: number
+  /** Is the file to be worked on in a thread of its own, where there is a choice? */
+  readonly thread?: boolean
+}
+
+export interface OpenQueue {
+  /** Stores jobs 0 … count − 1, evenly over the types. Each is stored for good when this resolves. */
+  enqueue(count: number, way: Way): Promise<void>
+  /** Runs all that waits. Resolves when the end of each is stored for good. */
+  process(): Promise<void>
+  /** Jobs that have not ended. */
+  left(): Promise<number>
+  close(): Promise<void>
+}
+
+export interface FileQueue {
+  readonly open: (work: FileWork) => Promise<OpenQueue>
+}
+
+/** The jobs 0 … count − 1 in chunks of one type each, as calls take them that know only one. */
+export function* chunks(
+  count: number,
+  { size }: Way,
+  types: number,
+): Generator<{ type: number; first: number; end: number }> {
+  for (let first = 0, turn = 0; first < count; first += size, turn++) {
+    yield { type: turn % types, first, end: Math.min(first + size, count) }
+  }
+}

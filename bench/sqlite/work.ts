@@ -1,0 +1,127 @@
+/** Enqueueing and processing in a file, beside plain SQL and beside a queue that many use. */
+import { inFreshProcess, type Measure } from '../harness/fresh.ts'
+import { withFolder } from '../harness/disk.ts'
+import { interleaved } from '../harness/rounds.ts'
+import { figure } from '../harness/stats.ts'
+import { warmUpNote } from '../harness/warm-up.ts'
+import { compared, single, type Bench, type Figure, type Goal, type Outcome, type Section } from '../suite.ts'
+import type { WorkParams, WorkResult } from './work.probe.ts'
+
+type Probe = Measure<WorkParams, WorkResult>
+/** Everything but where, and what counts. */
+type Variant = Omit<WorkParams, 'folder' | 'timed' | 'types'>
+/** Ours, the base beside it, and what is wanted of it. */
+type Comparison = readonly [ours: string, base: string, goal: Goal | null]
+
+const floor = 'sqlite-floor'
+const us = 'jobchart-sqlite'
+const types = 5
+const hundreds = { by: 'batch', size: 100 } as const
+const singles = { by: 'one', size: 1 } as const
+
+async function measured(
+  bench: Bench,
+  timed: WorkParams['timed'],
+  variants: Readonly<Record<string, Variant>>,
+  comparisons: readonly Comparison[],
+): Promise<Outcome> {
+  const chosen = Object.entries(variants).filter(([, { contender }]) => bench.peers || contender !== 'plainjob')
+  const names = chosen.map(([name]) => name)
+  const samples = await withFolder((folder) => {
+    const measurement = ([name, variant]: (typeof chosen)[number]) => [
+      name,
+      () => inFreshProcess<Probe>(new URL('work.probe.ts', import.meta.url), { ...variant, folder, timed, types }),
+    ]
+    return interleaved(
+      bench,
+      bench.rounds,
+      Object.fromEntries(chosen.map(measurement)) as Record<string, () => Promise<WorkResult>>,
+    )
+  })
+  const of = (name: string, value: (result: WorkResult) => number): Figure =>
+    figure(name, (samples[name] ?? []).map(value))
+  const speed = (name: string): Figure => of(name, ({ perSecond }) => perSecond)
+  return {
+    rows: [
+      ...names.map((name) => single(name, 'jobs/s', speed(name))),
+      ...comparisons
+        .filter(([, base]) => names.includes(base))
+        .map(([ours, base, goal]) => compared(ours, 'jobs/s', speed(base), speed(ours), goal)),
+      ...names.map((name) =>
+        single(
+          `commits per job, ${name}`,
+          'commits',
+          of(name, (each) => each.commitsPerJob),
+        ),
+      ),
+      ...names.map((name) =>
+        single(
+          `CPU per job, ${name}`,
+          'µs',
+          of(name, (each) => each.cpuMicrosPerJob),
+        ),
+      ),
+    ],
+    notes: [warmUpNote(samples)],
+  }
+}
+
+export const enqueue: Section = {
+  name: 'enqueue',
+  needsPeers: true,
+  title: (bench) => `up to ${bench.sized(100_000).toLocaleString('en-US')} jobs over 5 types, nothing runs meanwhile`,
+  run(bench) {
+    const many = { jobs: bench.sized(100_000), slots: 100 }
+    const few = { jobs: bench.sized(10_000), slots: 100 }
+    const some = { jobs: bench.sized(20_000), slots: 100 }
+    return measured(
+      bench,
+      'enqueue',
+      {
+        'floor, by 100': { contender: floor, way: hundreds, ...many },
+        'floor, by 1': { contender: floor, way: singles, ...few },
+        'plainjob.addMany(100)': { contender: 'plainjob', way: hundreds, ...some },
+        'plainjob.add': { contender: 'plainjob', way: singles, ...some },
+        'enqueueMany(100)': { contender: us, way: hundreds, ...many },
+        '100 enqueues at once': { contender: us, way: { by: 'at once', size: 100 }, ...many },
+        'enqueue, one by one': { contender: us, way: singles, ...few },
+      },
+      [
+        ['enqueueMany(100)', 'floor, by 100', null],
+        ['enqueueMany(100)', 'plainjob.addMany(100)', null],
+        ['100 enqueues at once', 'floor, by 1', { atLeast: 10 }],
+        ['100 enqueues at once', 'plainjob.add', null],
+        ['enqueue, one by one', 'floor, by 1', null],
+        ['enqueue, one by one', 'plainjob.add', null],
+      ],
+    )
+  },
+}
+
+export const processing: Section = {
+  name: 'process',
+  needsPeers: true,
+  title: (bench) =>
+    `up to ${bench.sized(100_000).toLocaleString('en-US')} no-op jobs over 5 types that wait in the file`,
+  run(bench) {
+    const jobs = bench.sized(100_000)
+    return measured(
+      bench,
+      'process',
+      {
+        'floor, by 100': { contender: floor, way: hundreds, slots: 100, jobs },
+        'floor, by 10': { contender: floor, way: hundreds, slots: 10, jobs },
+        'floor, by 1': { contender: floor, way: hundreds, slots: 1, jobs: bench.sized(10_000) },
+        plainjob: { contender: 'plainjob', way: hundreds, slots: types, jobs: bench.sized(20_000) },
+        '100 slots': { contender: us, way: hundreds, slots: 100, jobs },
+        '10 slots': { contender: us, way: hundreds, slots: 10, jobs },
+      },
+      [
+        ['100 slots', 'floor, by 100', { atLeast: 0.5 }],
+        ['100 slots', 'plainjob', { atLeast: 5 }],
+        ['10 slots', 'floor, by 10', { atLeast: 0.5 }],
+        ['10 slots', 'plainjob', { atLeast: 5 }],
+      ],
+    )
+  },
+}

@@ -1,0 +1,16 @@
+/** The benchmarks of the SQLite store. */
+import { diskLine } from '../harness/disk.ts'
+import { fileSize } from '../sqlite/file-size.ts'
+import { growthBacklog } from '../sqlite/growth-backlog.ts'
+import { idle } from '../sqlite/idle.ts'
+import { latency } from '../sqlite/latency.ts'
+import { restart } from '../sqlite/restart.ts'
+import { stalls } from '../sqlite/stalls.ts'
+import { enqueue, processing } from '../sqlite/work.ts'
+import type { Suite } from '../suite.ts'
+
+export const suite: Suite = {
+  store: 'sqlite',
+  place: diskLine,
+  sections: [enqueue, processing, growthBacklog, latency, stalls, restart, fileSize, idle],
+}
