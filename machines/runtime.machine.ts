@@ -2,6 +2,7 @@
  * The life of a runtime: what it accepts and whether it picks follow from its state and are decided nowhere else.
  *
  * Tags: `accepts` new jobs · `picks` jobs to run · `settles` what is running (its timers and heartbeats are on).
+ * A store that does not answer changes none of this: the runtime goes on trying, and its context says what the trouble is.
  */
 import { assign, setup } from 'xstate'
 
@@ -15,10 +16,17 @@ export type RuntimeMachineEvent =
   | { readonly type: 'STOP'; readonly mode: StopMode }
   | { readonly type: 'STOPPED' }
   | { readonly type: 'FAILED'; readonly error: unknown }
+  | { readonly type: 'STORE_LOST'; readonly error: unknown }
+  | { readonly type: 'STORE_BACK' }
 
 export const runtimeMachine = setup({
   types: {
-    context: {} as { readonly error: unknown },
+    context: {} as {
+      /** Why it failed. */
+      readonly error: unknown
+      /** Why its store does not answer at present. */
+      readonly trouble: unknown
+    },
     events: {} as RuntimeMachineEvent,
     tags: {} as 'accepts' | 'picks' | 'settles',
   },
@@ -27,12 +35,14 @@ export const runtimeMachine = setup({
   },
   actions: {
     keepError: assign(({ event }) => ({ error: event.type === 'FAILED' ? event.error : undefined })),
+    keepTrouble: assign(({ event }) => ({ trouble: event.type === 'STORE_LOST' ? event.error : undefined })),
   },
 }).createMachine({
   id: 'runtime',
   description: 'The life of a runtime',
-  context: { error: undefined },
+  context: { error: undefined, trouble: undefined },
   initial: 'idle',
+  on: { STORE_LOST: { actions: 'keepTrouble' }, STORE_BACK: { actions: 'keepTrouble' } },
   states: {
     idle: {
       tags: ['accepts'],

@@ -17,7 +17,7 @@ import type { CancelRequest, JobFilter, Selection } from './store.ts'
 export type UniqueOption = boolean | { readonly key?: string; readonly onConflict?: 'keep' | 'replace' | 'supersede' }
 
 export interface EnqueueOptions {
-  /** Own id: enqueueing it twice is one job. 1…200 characters. Default: a nanoid. */
+  /** Own id: enqueueing it twice is one job. 1…200 characters. Default: 21, the time first. */
   readonly id?: string
   /** Not before this long from now. */
   readonly delay?: Duration

@@ -14,6 +14,7 @@ export type ErrorCode =
   | 'NOT_FOUND'
   | 'SLOW_READER'
   | 'STOPPED'
+  | 'STORE_CORRUPT'
   | 'STORE_UNAVAILABLE'
   | 'TIMEOUT'
   | 'UNKNOWN_TYPE'

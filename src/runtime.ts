@@ -17,8 +17,9 @@ import { Client } from './client.ts'
 import { AbortError, JobchartError } from './errors.ts'
 import { Quiet, waitForQuiet } from './flow/quiet.ts'
 import { stopOnSignals } from './flow/signals.ts'
-import { jobsLeft, Stopping, stopped } from './flow/stopping.ts'
-import { Stream } from './flow/stream.ts'
+import { statesOf } from './flow/states.ts'
+import { Stopping, stopped, takeLeave } from './flow/stopping.ts'
+import type { Stream } from './flow/stream.ts'
 import { Worker } from './flow/worker.ts'
 import { durationMs } from './job/duration.ts'
 import type { DrainOptions, StopOptions, StopReport } from './call-options.ts'
@@ -31,6 +32,8 @@ export type RuntimeState = StateValueFrom<typeof runtimeMachine>
 
 export interface RuntimeStats {
   readonly state: RuntimeState
+  /** Why the store does not answer at present, if so. */
+  readonly trouble: Error | null
   /** Slots of this process, how many are taken, and the runs that go on. */
   readonly concurrency: number
   readonly taken: number
@@ -58,7 +61,6 @@ export class Runtime extends Client {
     super(store, settings)
     this.settings = settings
     const { hub, timers } = this.connection
-    const { logger, jobs } = settings
     this.actor = createActor(runtimeMachine)
     this.actor.subscribe((snapshot) => {
       this.may = { accept: snapshot.hasTag('accepts'), pick: snapshot.hasTag('picks') }
@@ -72,6 +74,7 @@ export class Runtime extends Client {
       timers,
       enqueue: (job, ...args) => this.connection.enqueue(job, args[0], args[1], true),
       halted: () => (this.may.pick ? null : this.haltedBecause),
+      trouble: (error) => this.actor.send(error === undefined ? { type: 'STORE_BACK' } : { type: 'STORE_LOST', error }),
       changed: () => {
         this.quiet.check()
         this.stopping?.wait.check()
@@ -79,9 +82,9 @@ export class Runtime extends Client {
     })
     this.quiet = new Quiet({
       store: this.store,
-      types: new Set(jobs.keys()),
+      types: new Set(settings.jobs.keys()),
       timers,
-      logger,
+      logger: settings.logger,
       busy: () => this.busy() || this.worker.hungry,
     })
   }
@@ -90,17 +93,15 @@ export class Runtime extends Client {
     return this.actor.getSnapshot().value
   }
 
+  /** Why its store does not answer at present, or null; it goes on trying. `actor` emits when that begins and is over. */
+  get trouble(): Error | null {
+    const { trouble } = this.actor.getSnapshot().context
+    return trouble instanceof Error ? trouble : null
+  }
+
   /** Its state now, then each change; completes when it has stopped. */
   get state$(): Stream<RuntimeState> {
-    return new Stream(this.settings.logger, (subscriber) => {
-      subscriber.next(this.state)
-      const subscription = this.actor.subscribe({
-        next: (snapshot) => subscriber.next(snapshot.value),
-        complete: () => subscriber.complete(),
-      })
-      if (this.state === 'stopped') subscriber.complete()
-      return () => subscription.unsubscribe()
-    })
+    return statesOf<RuntimeState>(this.actor, this.settings.logger)
   }
 
   /** Slots: jobs at once in this process. Set it to grow or shrink; what runs goes on. 0…1,000,000. */
@@ -154,7 +155,7 @@ export class Runtime extends Client {
   }
 
   /**
-   * Stops for good; never takes longer than `timeout` (and a second for the last writes). Further calls join the first; a
+   * Stops for good; never takes longer than `timeout` (and two seconds for the last writes). Further calls join the first; a
    * harder mode or an earlier timeout takes effect.
    * @throws JobchartError INVALID_OPTION
    */
@@ -167,7 +168,8 @@ export class Runtime extends Client {
     const graceMs = options.grace === undefined ? this.settings.graceMs : durationMs(options.grace, 'grace')
     if (this.stopping === null) {
       const { worker, quiet } = this
-      const wait = new Stopping({ worker, quiet, timers: this.connection.timers, busy: () => this.busy() }, mode)
+      const { timers } = this.connection
+      const wait = new Stopping({ worker, quiet, timers, busy: () => this.busy(), halt: () => this.halt() }, mode)
       this.stopping = { wait, report: this.stopOnce(wait, mode, timeoutMs, graceMs) }
     } else {
       if (this.state === 'draining') this.actor.send({ type: 'STOP', mode })
@@ -192,6 +194,7 @@ export class Runtime extends Client {
     const { permits, stuck } = this.worker
     return {
       state: this.state,
+      trouble: this.trouble,
       concurrency: permits.slots,
       taken: permits.taken,
       running: this.worker.runs.size,
@@ -225,6 +228,11 @@ export class Runtime extends Client {
     this.worker.hint(hint)
   }
 
+  /** A drain is over: what it would still pick would be left alone. */
+  private halt(): void {
+    if (this.state === 'draining') this.actor.send({ type: 'STOP', mode: 'finish' })
+  }
+
   private busy(): boolean {
     return this.worker.busy || this.connection.inserter.pending > 0
   }
@@ -236,7 +244,7 @@ export class Runtime extends Client {
       await this.connection.ready()
       await this.worker.start()
     } catch (error) {
-      this.actor.send({ type: 'FAILED', error })
+      if (this.stopping === null) this.actor.send({ type: 'FAILED', error })
       throw error
     }
     if (this.stopping !== null) throw stopped()
@@ -249,15 +257,8 @@ export class Runtime extends Client {
     this.connection.inserter.refuseWaiting(stopped())
     const completed = await wait.wait(timeoutMs, graceMs)
     const running = this.worker.stuck
-    let dropped = 0
-    try {
-      await this.connection.ready()
-      if (!this.store.capabilities.durable) dropped = await jobsLeft(this.store)
-      await this.worker.stop()
-      await this.connection.close(stopped())
-    } catch (error) {
-      this.settings.logger.error('the store did not close well', { error })
-    }
+    const { connection, worker, starting, id } = this
+    const dropped = await takeLeave({ connection, worker, id, starting: starting ?? Promise.resolve() })
     this.actor.send({ type: 'STOPPED' })
     return { completed: completed && running === 0, running, dropped }
   }

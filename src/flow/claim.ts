@@ -10,6 +10,7 @@ import { JobchartError } from '../errors.ts'
 import { whenAnswered } from './answer.ts'
 import type { Canceller } from './cancel.ts'
 import type { Hub } from './events.ts'
+import type { Health } from './health.ts'
 import { leaseLost } from './heartbeat.ts'
 import type { Commands } from './commands.ts'
 import { Lane, type StartCommand } from './lanes.ts'
@@ -37,6 +38,7 @@ export interface ClaimerOptions {
   readonly time: OwnTime
   readonly logger: Logger
   readonly commands: Commands
+  readonly health: Health
   /** Why nothing may start now, if so. */
   readonly halted: () => JobchartError | null
   /** A claim is over. */
@@ -85,6 +87,11 @@ export class Claimer {
     return this.underWay ? new Promise((resolve) => void this.waiters.push(resolve)) : Promise.resolve()
   }
 
+  /** No answer is listened to any more: whoever waits for one has waited long enough. */
+  close(): void {
+    for (const resolve of this.waiters.splice(0)) resolve()
+  }
+
   claim(demand: readonly Demand[]): void {
     const { store, worker, leaseMs, time, commands } = this.options
     const sentAt = time.read()
@@ -92,6 +99,7 @@ export class Claimer {
       () => store.claim({ worker, leaseMs, token: nanoid(), demand }),
       (answer) => {
         this.failures = 0
+        this.options.health.back()
         commands.next({ lane: Lane.start, claimed: { answer, fenceAt: fenceAt(sentAt, leaseMs) } })
       },
       (error) => this.failed(error),
@@ -104,12 +112,11 @@ export class Claimer {
    */
   start(commands: readonly StartCommand[], urgent: () => boolean): void {
     for (const { claimed } of commands) if (claimed !== null) this.admit(claimed.answer, claimed.fenceAt)
-    const now = this.options.time.read()
     while (this.started < this.ready.length) {
       if (this.options.canceller.inFlight) return
       if (urgent()) return this.resume()
       const run = this.ready[this.started++] as Run
-      const stop = run.abortReason ?? this.options.halted() ?? this.slotTaken() ?? this.tooLate(run, now)
+      const stop = run.abortReason ?? this.options.halted() ?? this.slotTaken() ?? this.tooLate(run)
       if (stop === null) run.start()
       else run.skip(stop)
     }
@@ -118,9 +125,9 @@ export class Claimer {
     if (this.underWay && this.answered) this.end()
   }
 
-  /** Did the answer take so long that the lease may have run out? Then it is not this runtime's any more. */
-  private tooLate(run: Run, now: number): JobchartError | null {
-    return now >= run.fenceAt ? leaseLost(run) : null
+  /** Did the answer, or the start before this one, take so long that the lease may have run out? Then it is not ours. */
+  private tooLate(run: Run): JobchartError | null {
+    return this.options.time.read() >= run.fenceAt ? leaseLost(run) : null
   }
 
   /** Were the slots made fewer since this job was asked for? Then it goes back. */
@@ -160,16 +167,18 @@ export class Claimer {
     this.options.canceller.forget()
     this.underWay = false
     this.answered = false
-    for (const resolve of this.waiters.splice(0)) resolve()
+    this.close()
     this.options.changed()
   }
 
   /** One timer per type, however often it is asked for in vain meanwhile. */
   private wakeAt(type: string, at: number): void {
-    const { timers, store, commands } = this.options
+    const { timers, store, commands, jobs } = this.options
     if (this.limited.has(type)) return
     this.limited.add(type)
-    timers.after(at - store.now(), () => {
+    // No window is free later than a whole one from now, whatever a clock says that may have been set.
+    const windowMs = jobs.get(type)?.limits.rate?.perMs ?? 0
+    timers.after(Math.min(at - store.now(), windowMs), () => {
       this.limited.delete(type)
       commands.next({ lane: Lane.wake, type, atMost: Infinity })
     })
@@ -178,6 +187,7 @@ export class Claimer {
   /** The store did not answer: the permits come back, and it is asked again later. */
   private failed(error: unknown): void {
     const { permits, selector, timers, logger, commands } = this.options
+    this.options.health.lost(error)
     permits.give(this.asked)
     selector.learn(null)
     this.end()

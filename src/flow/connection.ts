@@ -16,8 +16,10 @@ import { prepare } from './enqueue.ts'
 import { Hub } from './events.ts'
 import type { FollowOptions } from './follow.ts'
 import { asEvent, followJob, lastCheckIn } from './follow-job.ts'
+import { Ids } from './ids.ts'
 import { Inserter } from './insert.ts'
 import type { Call, WaitOptions } from './insert-call.ts'
+import { Leave } from './leave.ts'
 import { Results } from './results.ts'
 import { Stream } from './stream.ts'
 import { Timers } from './timers.ts'
@@ -36,6 +38,7 @@ export class Connection {
   readonly hub: Hub
   readonly timers: Timers
   readonly inserter: Inserter
+  private readonly ids: Ids
   private readonly results: Results
   private readonly owner: ConnectionOwner
   private readonly handleHost: HandleHost
@@ -44,6 +47,8 @@ export class Connection {
   private freshCounters: JobCounters = { attempt: 0, maxAttempts: 3, generation: 1 }
   private opening: Promise<void> | null = null
   private isOpen = false
+  /** Why it was closed, if it was. */
+  private closedBecause: JobchartError | null = null
   private unwatch: () => void = () => {}
 
   constructor(store: Store, settings: ClientSettings, owner: ConnectionOwner) {
@@ -51,6 +56,7 @@ export class Connection {
     this.store = store
     this.settings = settings
     this.owner = owner
+    this.ids = new Ids(clock)
     const timers = (this.timers = new Timers(clock))
     const hub = (this.hub = new Hub(logger))
     this.results = new Results({ store, hub, timers, logger })
@@ -65,7 +71,12 @@ export class Connection {
   /** Opens the store, the first time. @throws JobchartError STORE_UNAVAILABLE */
   ready(): Promise<void> {
     return (this.opening ??= this.store.open({ clock: this.settings.clock }).then(
-      () => {
+      async () => {
+        if (this.closedBecause !== null) {
+          // It was waited for no longer.
+          await this.store.close()
+          throw this.closedBecause
+        }
         this.isOpen = true
         this.unwatch = this.store.watch((hint) => this.hint(hint))
       },
@@ -76,16 +87,22 @@ export class Connection {
     ))
   }
 
-  /** Ends every stream and wait, then lets go of the store. */
-  async close(reason: JobchartError): Promise<void> {
+  /** Ends every stream and wait, whether the store answers or not, then lets go of it. */
+  async close(reason: JobchartError, leave = new Leave(this.settings.clock)): Promise<void> {
+    const { isOpen } = this
+    this.closedBecause = reason
     this.inserter.close(reason)
     this.unwatch()
-    if (this.isOpen) await this.results.close(reason)
+    if (isOpen) await this.results.close(reason, leave)
     for (const ended of this.endListeners) ended()
     this.hub.complete()
     this.timers.cancelAll()
-    if (this.isOpen) await this.store.close()
     this.isOpen = false
+    try {
+      if (isOpen) await leave.wait(this.store.close())
+    } finally {
+      leave.end()
+    }
   }
 
   /** @param fromRun a running job may enqueue while others are refused, and needs no room */
@@ -113,7 +130,7 @@ export class Connection {
   prepare(job: JobDefinition, input: unknown, options?: EnqueueOptions, fromRun = false): NewJob | Promise<NewJob> {
     const refusal = fromRun ? null : this.owner.refusing()
     if (refusal !== null) throw refusal
-    const made = prepare(this.settings.jobs, job, input, options)
+    const made = prepare(this.settings.jobs, this.ids, job, input, options)
     return this.isOpen ? made : this.ready().then(() => made)
   }
 

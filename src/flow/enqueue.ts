@@ -1,7 +1,6 @@
 /**
  * Enqueue: checks a call at the door and makes the job that is to be inserted. Nothing is stored of a call that is refused.
  */
-import { nanoid } from 'nanoid'
 import { invalidOption, JobchartError } from '../errors.ts'
 import type { JobDefinition } from '../define-job.ts'
 import { durationMs } from '../job/duration.ts'
@@ -10,6 +9,7 @@ import { inputKey } from '../job/unique.ts'
 import { checkEnqueueOptions, type EnqueueOptions, type UniqueOption } from '../call-options.ts'
 import { payloadLimits } from '../limits.ts'
 import type { NewJob } from '../store.ts'
+import type { Ids } from './ids.ts'
 import { parseInput } from './validate.ts'
 
 const noOptions: EnqueueOptions = {}
@@ -21,21 +21,22 @@ const noTags: readonly string[] = []
  */
 export function prepare(
   jobs: ReadonlyMap<string, JobDefinition>,
+  ids: Ids,
   job: JobDefinition,
   input: unknown,
   options: EnqueueOptions = noOptions,
 ): NewJob | Promise<NewJob> {
   if (jobs.get(job?.type) !== job) throw unknownType(job)
   if (options !== noOptions) checkEnqueueOptions(options)
-  const made = newJob(job, input, options)
+  const made = newJob(job, ids, input, options)
   return job.schema === null ? made : parseInput(job, made.input).then(() => made)
 }
 
-function newJob(job: JobDefinition, input: unknown, options: EnqueueOptions): NewJob {
+function newJob(job: JobDefinition, ids: Ids, input: unknown, options: EnqueueOptions): NewJob {
   const payload = input === undefined ? undefined : toPayload(input, 'INVALID_INPUT', payloadLimits)
   const unique = options.unique ?? job.unique
   return {
-    id: options.id ?? nanoid(),
+    id: options.id ?? ids.next(),
     type: job.type,
     input: payload,
     priority: options.priority ?? 0,

@@ -8,6 +8,7 @@ import type { CheckIn, LogLine } from '../job/job.ts'
 import type { Json } from '../job/payload.ts'
 import type { Logger } from '../log.ts'
 import type { Beat, BeatAnswer, Store } from '../store.ts'
+import type { Health } from './health.ts'
 import { fenceAt, type OwnTime } from './own-time.ts'
 import type { Run } from './run.ts'
 import type { Runs } from './runs.ts'
@@ -18,9 +19,13 @@ const tracesEveryMs = 250
 const stepRetryMs = { first: 25, max: 2_000 }
 /** Runs in one call at most. */
 const beatsMax = 1_000
+/** Leases are looked at so often between two beats: more often than the tenth of a lease by which a run is fenced early. */
+const looksPerBeat = 8
+const beatsPerLease = 3
 
 export interface HeartbeatOptions {
   readonly store: Store
+  readonly health: Health
   readonly worker: string
   readonly leaseMs: number
   readonly runs: Runs
@@ -35,6 +40,9 @@ export interface HeartbeatOptions {
 
 export class Heartbeat {
   private running = false
+  private beating = false
+  /** Looks since the last beat. */
+  private looks = 0
   private timer: Timer | null = null
   private soonTimer: Timer | null = null
   private readonly soon = new Set<Run>()
@@ -48,7 +56,7 @@ export class Heartbeat {
 
   start(): void {
     this.running = true
-    this.arm(this.options.leaseMs / 3)
+    this.arm()
   }
 
   stop(): void {
@@ -103,41 +111,46 @@ export class Heartbeat {
         const again = error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE'
         if (!again || run.ending !== null || run.abortReason !== null || time.read() >= run.fenceAt) throw error
       }
-      await new Promise<void>((resolve) => void timers.after(delayMs, resolve))
+      await new Promise<void>((resolve) => {
+        timers.after(delayMs, resolve)
+        // Who is told to end hears now that it is not kept: the stop that tells him may stop the timers, too.
+        run.signal.addEventListener('abort', () => resolve(), { once: true })
+      })
     }
   }
 
-  private arm(delayMs: number): void {
+  private arm(): void {
+    const { timers, leaseMs, store } = this.options
     // A store that others share keeps the process alive to serve it; the memory store has nobody else to serve.
-    this.timer = this.options.timers.after(delayMs, () => void this.tick(), this.options.store.capabilities.shared)
+    const { shared } = store.capabilities
+    this.timer = timers.after(leaseMs / beatsPerLease / looksPerBeat, () => this.look(), shared)
   }
 
-  private async tick(): Promise<void> {
-    const { runs, leaseMs, logger } = this.options
+  /**
+   * Looks whether leases have run out, and beats when it is time. A lease may begin late (its claim was slow to answer) or
+   * end early (the machine slept), and the store may keep its answers back: so the looks go on by themselves.
+   */
+  private look(): void {
     this.fence()
-    this.watch()
-    let nextMs = leaseMs / 3
+    if (this.running) this.arm()
+    if (++this.looks >= looksPerBeat && !this.beating) void this.beatAll()
+  }
+
+  private async beatAll(): Promise<void> {
+    const { runs, logger } = this.options
+    this.beating = true
+    this.looks = 0
     try {
       // The empty beat is the worker's own sign of life.
       const all = runs.all()
       for (let i = 0; i === 0 || i < all.length; i += beatsMax) await this.beat(all.slice(i, i + beatsMax))
+      this.options.health.back()
     } catch (error) {
+      this.options.health.lost(error)
       logger.warn('a heartbeat failed; trying again before the leases run out', { error, running: runs.size })
-      nextMs = leaseMs / 20
+      this.looks = looksPerBeat
     }
-    this.fence()
-    this.timer?.cancel()
-    if (this.running) this.arm(nextMs)
-  }
-
-  /** While the store keeps its answer back, leases may run out. */
-  private watch(): void {
-    const { timers, leaseMs } = this.options
-    const look = (): void => {
-      this.fence()
-      this.watch()
-    }
-    this.timer = timers.after(leaseMs / 20, look, false)
+    this.beating = false
   }
 
   private async flushSoon(): Promise<void> {
@@ -148,9 +161,11 @@ export class Heartbeat {
     if (runs.length > 0) await this.ask(runs)
   }
 
-  private async beat(runs: readonly Run[]): Promise<void> {
+  private async beat(all: readonly Run[]): Promise<void> {
     const { store, worker, leaseMs, time } = this.options
     const sentAt = time.read()
+    // Whoever was told that his lease is lost has given the job up: nobody else should have to wait for it.
+    const runs = all.filter((run) => run.abortReason?.code !== 'LEASE_LOST')
     const sent = runs.map((run) => takeTraces(run))
     let answers: BeatAnswer[]
     try {
@@ -162,7 +177,8 @@ export class Heartbeat {
     runs.forEach((run, i) => {
       const answer = answers[i] as BeatAnswer
       if (run.checkin === sent[i]?.checkin) run.checkin = null
-      if (answer.outcome !== 'lost') run.fenceAt = fenceAt(sentAt, leaseMs)
+      // Answers may overtake each other.
+      if (answer.outcome !== 'lost') run.fenceAt = Math.max(run.fenceAt, fenceAt(sentAt, leaseMs))
       this.take(run, answer)
     })
   }

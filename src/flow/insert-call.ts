@@ -17,9 +17,11 @@ export class Call<T = unknown> implements InsertRequest {
   readonly capacity: number | null
   /** Or does it want to know at once that there is no room? */
   readonly waits: boolean
+  /** What its caller waits for. */
+  readonly promise: Promise<T>
   private readonly finish: (call: Call<T>, answers: InsertAnswer[] | null) => T
-  private readonly resolve: (value: T) => void
-  private readonly failed: Failed
+  private resolve: (value: T) => void = nothing
+  private failed: Failed = nothing
   /** What may end its wait: most calls have nothing. */
   private patience: Patience | null = null
 
@@ -29,15 +31,15 @@ export class Call<T = unknown> implements InsertRequest {
     capacity: number | null,
     waits: boolean,
     finish: (call: Call<T>, answers: InsertAnswer[] | null) => T,
-    resolve: (value: T) => void,
-    failed: Failed,
   ) {
     this.jobs = jobs
     this.capacity = capacity
     this.waits = waits
     this.finish = finish
-    this.resolve = resolve
-    this.failed = failed
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.failed = reject
+    })
   }
 
   /** Why its caller waits no longer. A call that is being written still gets the answer of the write. */
@@ -92,6 +94,8 @@ class Patience {
     this.signal?.removeEventListener('abort', this.onAbort)
   }
 }
+
+const nothing = (): void => {}
 
 const full = (capacity: number | null): JobchartError =>
   new JobchartError('CAPACITY', `the backlog is full (${capacity} jobs)`, {

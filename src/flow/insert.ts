@@ -4,7 +4,7 @@
  */
 import type { Timer } from '../clock.ts'
 import { AbortError, JobchartError } from '../errors.ts'
-import type { InsertAnswer, NewJob, Store } from '../store.ts'
+import type { InsertAnswer, InsertRequest, NewJob, Store } from '../store.ts'
 import { whenAnswered } from './answer.ts'
 import { Call, type WaitOptions } from './insert-call.ts'
 import type { Timers } from './timers.ts'
@@ -67,20 +67,11 @@ export class Inserter {
     wait: WaitOptions | null | undefined,
     finish: (call: Call<T>, answers: InsertAnswer[] | null) => T,
   ): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const { timers } = this.options
-      const capacity = bounded ? this.options.capacity : null
-      if (this.closed !== null) return reject(this.closed)
-      if (wait !== null && capacity !== null && jobs.length > capacity) return reject(tooMany(jobs.length, capacity))
-      if (wait?.signal?.aborted) return reject(new AbortError('the enqueue was aborted', wait.signal.reason))
-      const call = new Call(jobs, capacity, wait !== null, finish, resolve, reject)
-      if (wait) call.watch(wait, timers, (error) => this.giveUp(call as Call, error))
-      this.fresh.push(call as Call)
-      if (this.flushing) return
-      // A large turn is written in parts, while what it has made is young.
-      if (this.fresh.length >= burst) this.flush()
-      else if (!this.announced) this.announce()
-    })
+    const call = new Call(jobs, bounded ? this.options.capacity : null, wait !== null, finish)
+    const refusal = this.refusal(call, wait)
+    if (refusal !== null) call.reject(refusal)
+    else this.take(call as Call, wait)
+    return call.promise
   }
 
   /** There may be room again. */
@@ -107,6 +98,22 @@ export class Inserter {
     this.refuseWaiting(error)
     this.repeat?.cancel()
     this.repeatNow()
+  }
+
+  /** Why a call is not even tried, if so. */
+  private refusal({ jobs, capacity }: InsertRequest, wait: WaitOptions | null | undefined): JobchartError | null {
+    if (this.closed !== null) return this.closed
+    if (wait !== null && capacity !== null && jobs.length > capacity) return tooMany(jobs.length, capacity)
+    return wait?.signal?.aborted ? new AbortError('the enqueue was aborted', wait.signal.reason) : null
+  }
+
+  private take(call: Call, wait: WaitOptions | null | undefined): void {
+    if (wait) call.watch(wait, this.options.timers, (error) => this.giveUp(call, error))
+    this.fresh.push(call)
+    if (this.flushing) return
+    // A large turn is written in parts, while what it has made is young.
+    if (this.fresh.length >= burst) this.flush()
+    else if (!this.announced) this.announce()
   }
 
   /** At the end of the turn. */

@@ -9,12 +9,15 @@ import { isEnded } from '../job/lifecycle.ts'
 import type { Logger } from '../log.ts'
 import type { Hint, Store } from '../store.ts'
 import type { Hub } from './events.ts'
+import type { Leave } from './leave.ts'
 import type { Timers } from './timers.ts'
 
 /** After a hint: time for this process's own events to arrive first. */
 const soonMs = 2
-const pollMs = 1_000
+/** Jobs of one call. */
 const askMax = 500
+/** Across processes a hint may be missed: so many jobs at most are asked for, on average, in so much time. */
+const pollMs = 1_000
 
 /** Called once, with the ended job, or null if it is not there (any more). */
 export type WhenEnded = (record: JobRecord | null) => void
@@ -33,6 +36,9 @@ export interface ResultsOptions {
 
 export class Results {
   private readonly waiting = new Map<string, Set<Waiter>>()
+  /** Those of them of which a hint says that they have ended. */
+  private readonly hinted = new Set<string>()
+  private hintTimer: Timer | null = null
   private timer: Timer | null = null
   private timerAt = Infinity
   /** Why nobody will know any more, if so. */
@@ -71,13 +77,22 @@ export class Results {
 
   hint(hint: Hint): void {
     if (this.waiting.size === 0 || hint.kind !== 'ended') return
-    if (hint.ids === undefined || hint.ids.some((id) => this.waiting.has(id))) this.askIn(soonMs)
+    if (hint.ids === undefined) return this.askIn(soonMs)
+    for (const id of hint.ids) if (this.waiting.has(id)) this.hinted.add(id)
+    if (this.hinted.size === 0) return
+    this.hintTimer ??= this.options.timers.after(soonMs, () => {
+      this.hintTimer = null
+      // Most have been told of by events meanwhile.
+      const ids = [...this.hinted].filter((id) => this.waiting.has(id))
+      this.hinted.clear()
+      if (ids.length > 0) void this.ask(ids)
+    })
   }
 
   /** Looks a last time, then tells those who still wait that it was the last. */
-  async close(reason: JobchartError): Promise<void> {
+  async close(reason: JobchartError, leave: Leave): Promise<void> {
     this.rest()
-    if (this.waiting.size > 0) await this.ask([...this.waiting.keys()])
+    if (this.waiting.size > 0) await leave.wait(this.ask([...this.waiting.keys()]))
     this.rest()
     this.closed = reason
     this.refuse([...this.waiting.keys()], reason)
@@ -92,14 +107,21 @@ export class Results {
   }
 
   private rest(): void {
+    this.restPolling()
+    this.hintTimer?.cancel()
+    this.hintTimer = null
+    this.hinted.clear()
+  }
+
+  private restPolling(): void {
     this.timer?.cancel()
     this.timer = null
     this.timerAt = Infinity
   }
 
   private pollLater(): void {
-    // Within one process every end is hinted at; across processes a hint may be missed.
-    if (this.options.store.capabilities.shared) this.askIn(pollMs)
+    // Within one process every end is hinted at.
+    if (this.options.store.capabilities.shared) this.askIn(pollMs * Math.ceil(this.waiting.size / askMax))
   }
 
   private askIn(delayMs: number): void {
@@ -108,7 +130,7 @@ export class Results {
     this.timer?.cancel()
     this.timerAt = at
     this.timer = this.options.timers.after(delayMs, () => {
-      this.rest()
+      this.restPolling()
       void this.ask([...this.waiting.keys()]).then(() => {
         if (this.waiting.size > 0) this.pollLater()
       })

@@ -22,11 +22,9 @@ export const contextOf = (run: Run): RunContext => new Context(run)
 class Context implements RunContext {
   private readonly run: Run
   private own: ContextValues | null = null
-  private readonly startedAt: number
 
   constructor(run: Run) {
     this.run = run
-    this.startedAt = run.claimed.startedAt
   }
 
   get id(): string {
@@ -50,8 +48,8 @@ class Context implements RunContext {
   }
 
   get deadline(): number | null {
-    const { timeoutMs } = this.run.job
-    return timeoutMs === null ? null : this.startedAt + timeoutMs
+    const { job, claimed } = this.run
+    return job.timeoutMs === null ? null : claimed.startedAt + job.timeoutMs
   }
 
   get job(): JobRecord {

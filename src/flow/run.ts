@@ -59,6 +59,8 @@ export class Run {
   private started = false
   private controller: AbortController | null = null
   private timer: Timer | null = null
+  /** When the handler is abandoned, monotonic ms. */
+  private abandonAt = Infinity
   /** Cancels the Observable that is followed. */
   private cancelStream: ((reason: JobchartError) => void) | null = null
 
@@ -106,9 +108,12 @@ export class Run {
     }
   }
 
-  /** Abandons the handler if it has not ended `graceMs` from now. */
+  /** Abandons the handler if it has not ended `graceMs` from now; a time that was set before is never put off. */
   abandonAfter(graceMs: number): void {
     if (this.ending !== null || !this.started) return
+    const at = this.host.timers.clock.monotonic() + graceMs
+    if (at >= this.abandonAt) return
+    this.abandonAt = at
     this.timer?.cancel()
     this.timer = this.host.timers.after(graceMs, () => this.abandon())
   }

@@ -147,6 +147,16 @@ export class Selector {
   learn(answer: ClaimAnswer | null): void {
     const planned = this.planned
     this.planned = []
+    let wanted = 0
+    for (const queue of planned) wanted += queue.wanted
+    if (answer?.jobs.length === wanted) {
+      // Nobody missed anything. There may be more than the estimates knew only if a wake says so.
+      for (const queue of planned) {
+        queue.given += queue.wanted
+        queue.wanted = 0
+      }
+      return
+    }
     for (const job of answer?.jobs ?? []) {
       const queue = this.queues.get(job.type)
       if (queue !== undefined) queue.got++
@@ -157,19 +167,17 @@ export class Selector {
       queue.given += queue.got
       queue.wanted = 0
       queue.got = 0
-      if (missed === 0) {
-        // As many as it asked for: there may be more than the estimate knew only if a wake says so.
-        continue
-      }
+      if (missed === 0) continue
       queue.key -= missed * this.strategy.refund(queue)
       if (queue.heapIndex >= 0) this.race.update(queue)
       const woken = queue.wakes !== queue.wakesAtPlan
       if (dry.has(queue.type) && !woken) {
         queue.estimate = 0
         this.race.remove(queue)
-      } else if (queue.heapIndex < 0) {
-        queue.estimate = Math.max(queue.estimate, missed)
-        this.enter(queue)
+      } else {
+        // Nothing says that those it missed are gone.
+        queue.estimate += missed
+        if (queue.heapIndex < 0) this.enter(queue)
       }
     }
   }

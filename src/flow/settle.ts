@@ -10,6 +10,7 @@ import type { SettleAnswer, Store } from '../store.ts'
 import { whenAnswered } from './answer.ts'
 import { decide, type DecideOptions } from './decide.ts'
 import type { Hub } from './events.ts'
+import type { Health } from './health.ts'
 import type { OwnTime } from './own-time.ts'
 import type { Run } from './run.ts'
 import type { Timers } from './timers.ts'
@@ -18,6 +19,7 @@ const retryMs = { first: 25, max: 2_000 }
 
 export interface SettlerOptions extends DecideOptions {
   readonly store: Store
+  readonly health: Health
   readonly worker: string
   readonly hub: Hub
   readonly timers: Timers
@@ -61,6 +63,7 @@ export class Settler {
     whenAnswered(
       () => this.options.store.settle(settlements),
       (answers) => {
+        this.options.health.back()
         this.inFlightCount -= runs.length
         this.tell(runs, settlements, answers)
       },
@@ -70,6 +73,7 @@ export class Settler {
 
   private failed(runs: readonly Run[], settlements: readonly Settlement[], tries: number, error: unknown): void {
     const { logger, timers, settled } = this.options
+    if (error instanceof JobchartError) this.options.health.lost(error)
     const refused = !(error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE')
     if (refused || this.allFenced(runs)) {
       this.inFlightCount -= runs.length

@@ -6,7 +6,8 @@ import type { StopMode } from '../../machines/runtime.machine.ts'
 import type { Timer } from '../clock.ts'
 import { JobchartError } from '../errors.ts'
 import { isHeld, statesTagged } from '../job/lifecycle.ts'
-import type { Store } from '../store.ts'
+import type { Connection } from './connection.ts'
+import { Leave } from './leave.ts'
 import type { Quiet } from './quiet.ts'
 import type { Timers } from './timers.ts'
 import type { Worker } from './worker.ts'
@@ -14,6 +15,8 @@ import type { Worker } from './worker.ts'
 const hardness: Record<StopMode, number> = { drain: 0, finish: 1, abort: 2 }
 /** After the timeout: for the releases to reach the store. */
 const lastWriteMs = 1_000
+/** What is on its way into the store ends without a word. */
+const lookMs = 100
 
 export interface StoppingOptions {
   readonly worker: Worker
@@ -21,6 +24,8 @@ export interface StoppingOptions {
   readonly timers: Timers
   /** Is anything under way, in the worker or on its way into the store? */
   readonly busy: () => boolean
+  /** Nothing is to be picked any more: what a drain waited for has ended, or its time is up. */
+  readonly halt: () => void
 }
 
 export const stopped = (): JobchartError =>
@@ -30,6 +35,7 @@ export class Stopping {
   private mode: StopMode
   private deadline = Infinity
   private timer: Timer | null = null
+  private lookTimer: Timer | null = null
   private offQuiet: () => void = () => {}
   private end: (how: 'quiet' | 'timeout') => void = () => {}
   private over = false
@@ -62,6 +68,7 @@ export class Stopping {
       this.check()
     })
     this.over = true
+    this.rest()
     return false
   }
 
@@ -74,7 +81,12 @@ export class Stopping {
 
   /** Something has ended. */
   check(): void {
-    if (!this.over && this.mode !== 'drain' && !this.options.busy()) this.finish('quiet')
+    if (this.over || this.mode === 'drain') return
+    if (!this.options.busy()) return this.finish('quiet')
+    this.lookTimer ??= this.options.timers.after(lookMs, () => {
+      this.lookTimer = null
+      this.check()
+    })
   }
 
   private enter(mode: StopMode, graceMs: number): void {
@@ -98,18 +110,44 @@ export class Stopping {
   private finish(how: 'quiet' | 'timeout'): void {
     if (this.over) return
     this.over = true
+    this.options.halt()
     this.end(how)
   }
 
   private rest(): void {
     this.timer?.cancel()
+    this.lookTimer?.cancel()
+    this.lookTimer = null
     this.offQuiet()
   }
 }
 
+export interface Leaving {
+  readonly connection: Connection
+  readonly worker: Worker
+  /** What the store knows the worker by. */
+  readonly id: string
+  readonly starting: Promise<void>
+}
+
+/** Lets go of everything, whether the store answers or not. Gives the number of jobs that are lost with the process. */
+export async function takeLeave({ connection, worker, id, starting }: Leaving): Promise<number> {
+  const { store, settings } = connection
+  const leave = new Leave(settings.clock)
+  const failed = (error: unknown): void => settings.logger.error('the store did not close well', { error })
+  // A start that is under way must not build up what is taken down here.
+  await leave.wait(starting.catch(() => {}))
+  const dropped = store.capabilities.durable ? 0 : await leave.wait(jobsLeft(connection)).catch(failed)
+  await worker.stop()
+  if (connection.opened) await leave.wait(store.worker(id, null)).catch(failed)
+  await connection.close(stopped(), leave).catch(failed)
+  return dropped ?? 0
+}
+
 /** Jobs in the store that wait and that nobody will run. */
-export async function jobsLeft(store: Store): Promise<number> {
-  const counts = await store.counts()
+async function jobsLeft(connection: Connection): Promise<number> {
+  await connection.ready()
+  const counts = await connection.store.counts()
   let left = 0
   for (const state of statesTagged('live')) if (!isHeld(state)) left += counts[state]
   return left

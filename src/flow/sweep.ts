@@ -12,7 +12,7 @@ import type { Timers } from './timers.ts'
 const bite = 500
 /** Jobs that end between two looks at the retention. */
 const pruneEvery = 500
-/** Where others write too, due times may come that nobody has told of. */
+/** Where others write too, work and due times may come that nobody has told of. */
 const pollMs = 1_000
 const afterErrorMs = 1_000
 
@@ -23,6 +23,8 @@ export interface SweeperOptions {
   readonly logger: Logger
   readonly leaseMs: number
   readonly retention: RetentionPolicy
+  /** Looks for work that nobody has told of. */
+  readonly look: () => void
 }
 
 export class Sweeper {
@@ -43,6 +45,8 @@ export class Sweeper {
   start(): void {
     this.running = true
     void this.promote()
+    // Should every process die soon after its start, nobody would come to the first tick.
+    void this.rescue()
     this.tick()
   }
 
@@ -78,7 +82,9 @@ export class Sweeper {
       () => {
         void this.rescue()
         void this.prune()
-        if (store.capabilities.shared) void this.promote()
+        // The timer of what is due was set by a clock that may have been set since.
+        void this.promote()
+        if (store.capabilities.shared) this.options.look()
         if (this.running) this.tick()
       },
       store.capabilities.shared,

@@ -15,6 +15,7 @@ import { Claimer } from './claim.ts'
 import { Commands } from './commands.ts'
 import { dispatch } from './dispatch.ts'
 import type { Hub } from './events.ts'
+import { watchedHealth } from './health.ts'
 import { Heartbeat, leaseLost } from './heartbeat.ts'
 import {
   Lane,
@@ -28,6 +29,7 @@ import {
 } from './lanes.ts'
 import { OwnTime } from './own-time.ts'
 import { Pace } from './pace.ts'
+import { Marks } from './marks.ts'
 import { Permits } from './permits.ts'
 import type { Run, RunHost } from './run.ts'
 import { Runs } from './runs.ts'
@@ -49,6 +51,8 @@ export interface WorkerOptions {
   readonly halted: () => JobchartError | null
   /** Some work has come to an end. */
   readonly changed: () => void
+  /** The store does not answer, for this reason; or, undefined, it does again. */
+  readonly trouble: (trouble: unknown) => void
 }
 
 export class Worker {
@@ -67,7 +71,7 @@ export class Worker {
   private readonly settler: Settler
   private readonly heartbeat: Heartbeat
   private readonly sweeper: Sweeper
-  private readonly toAsk = new Set<Run>()
+  private readonly marks: Marks
   /** Runs that have ended and wait in their lane. */
   private unsettled = 0
 
@@ -76,7 +80,18 @@ export class Worker {
     const { id: worker, settings, store, hub, timers, halted, changed } = options
     const { jobs, leaseMs, logger, random, clock, graceMs, retention } = settings
     const { runs, commands } = this
-    const shared = { store, worker, hub, runs, leaseMs, timers, logger, time: new OwnTime(clock) }
+    const shared = {
+      store,
+      // An answer may come after the stop.
+      health: watchedHealth((trouble) => void (this.stopped || options.trouble(trouble))),
+      worker,
+      hub,
+      runs,
+      leaseMs,
+      timers,
+      logger,
+      time: new OwnTime(clock),
+    }
     this.permits = new Permits(settings.concurrency)
     this.selector = new Selector({
       jobs: jobs.values(),
@@ -86,7 +101,7 @@ export class Worker {
       logger,
     })
     this.canceller = new Canceller({ ...shared, graceMs, answered: () => this.afterCancels() })
-    this.sweeper = new Sweeper({ ...shared, retention })
+    this.sweeper = new Sweeper({ ...shared, retention, look: () => this.look() })
     this.heartbeat = new Heartbeat({
       ...shared,
       cancelling: (run, answer) => this.canceller.cancelRun(run, answer),
@@ -112,6 +127,8 @@ export class Worker {
       halted,
       changed,
     })
+    const { claimer, heartbeat } = this
+    this.marks = new Marks({ runs, canceller, heartbeat, claiming: () => claimer.busy })
     this.dispatcher = this.dispatched().subscribe((demand) => this.claimer.claim(demand))
   }
 
@@ -151,8 +168,14 @@ export class Worker {
       types: [...settings.jobs.keys()],
       startedAt: store.now(),
     })
+    if (this.stopped) return
     this.heartbeat.start()
     this.sweeper.start()
+    this.look()
+  }
+
+  /** Every queue may have work. */
+  private look(): void {
     this.selector.wakeAll()
     this.nudge()
   }
@@ -165,7 +188,7 @@ export class Worker {
     // What has been asked for is still handled.
     await new Promise<void>((resolve) => this.commands.next({ lane: Lane.rest, apply: resolve }))
     this.dispatcher.unsubscribe()
-    await this.options.store.worker(this.options.id, null)
+    this.claimer.close()
   }
 
   /** Something about this runtime has changed: look again what can be picked. */
@@ -204,7 +227,7 @@ export class Worker {
     if (hint.kind === 'ready') {
       this.commands.next({ lane: Lane.wake, type: hint.type, atMost: hint.atMost ?? Infinity })
     } else if (hint.kind === 'due') this.sweeper.due(hint.at)
-    else if (hint.kind === 'cancelled') this.cancelledSomewhere(hint.ids)
+    else if (hint.kind === 'cancelled') this.marks.told(hint.ids)
   }
 
   private handle(lane: number, batch: readonly FlowCommand[], waits: (lane: number) => boolean): void {
@@ -224,29 +247,9 @@ export class Worker {
     if (!this.canceller.inFlight) {
       if (!this.claimer.busy) this.canceller.forget()
       this.claimer.resume()
-      this.askNow()
+      this.marks.ask()
     }
     this.options.changed()
-  }
-
-  private cancelledSomewhere(ids: readonly string[]): void {
-    const asked: Run[] = []
-    this.runs.find(ids).forEach((run, at) => {
-      if (run === null) {
-        if (this.claimer.busy) this.canceller.cancelledElsewhere(ids[at] as string)
-      } else if (run.abortReason === null) asked.push(run)
-    })
-    if (asked.length === 0) return
-    for (const run of asked) this.toAsk.add(run)
-    queueMicrotask(() => this.askNow())
-  }
-
-  /** What a cancel of this very runtime has done is known when it is answered; then only the others are asked about. */
-  private askNow(): void {
-    if (this.canceller.inFlight) return
-    const open = [...this.toAsk].filter((run) => run.abortReason === null && run.ending === null)
-    this.toAsk.clear()
-    if (open.length > 0) void this.heartbeat.ask(open)
   }
 
   private lose(run: Run): void {

@@ -21,7 +21,6 @@ export function retry(books: Books, selection: Selection, now: number): RetryAns
       continue
     }
     books.move(row, 'RETRY', now)
-    row.output = undefined
     if (row.past !== null) row.past.error = row.past.steps = row.past.cancel = null
     retried.push(row.id)
     moves.push(moveOf(row))

@@ -3,12 +3,13 @@
  * else, so that what is counted, queued, timed, leased, ended and logged always tells the same story.
  */
 import { Heap } from '../../heap.ts'
+import { caps } from '../../job/caps.ts'
 import { countersAfter, type ArrowEvent } from '../../job/lifecycle.ts'
 import type { NewJob, WorkerInfo } from '../../store.ts'
 import { Chain } from './chain.ts'
 import { Hints } from './hints.ts'
 import { TransitionLog } from './log.ts'
-import { backlogPhases, noCounts, phases, tally, wayOf, type Phase } from './phases.ts'
+import { backlogPhases, heldPhases, noCounts, phases, tally, wayOf, type Phase } from './phases.ts'
 import { Queue } from './queue.ts'
 import { Register } from './register.ts'
 import { Row, Step, Tick, type Passage } from './row.ts'
@@ -54,6 +55,15 @@ export class Books {
     return tally(this.counts, backlogPhases)
   }
 
+  /** The row of a job that is likely to run. Runs mostly end in the order in which they began: then it need not be searched. */
+  inHand(id: string): Row | undefined {
+    for (const { index } of heldPhases) {
+      const longest = this.chains[index]?.head
+      if (longest?.id === id) return longest
+    }
+    return this.rows.get(id)
+  }
+
   /** The queue of a type, made when it is first needed. */
   queue(type: string): Queue {
     let queue = this.queues.get(type)
@@ -72,7 +82,8 @@ export class Books {
 
   /** ENQUEUE: a new row. Its key, if any, is free or taken over. */
   enter(job: NewJob, phase: Phase, dueAt: number | null, at: number): Row {
-    const row = new Row(job, this.queue(job.type), phase, this.log.nextSeq, this.tickAt(at))
+    const queue = this.queue(job.type)
+    const row = new Row(job, queue, queue.termsOf(job), phase, this.log.nextSeq, this.tickAt(at))
     this.log.append(row, births[phase.index] as Passage, at, null, null)
     this.rows.add(row)
     this.count(row, phase, 1)
@@ -102,6 +113,7 @@ export class Books {
     const by = worker ?? (from.held && row.run !== null ? row.run.claim.worker : null)
     this.log.append(row, arrow, at, by, reason)
     row.last = new Step(arrow, row, seq, this.tickAt(at), by, reason)
+    if (row.last.depth >= 2 * caps.history) row.last.trim()
     row.phase = to
     // Who comes back from a worker's hands stands where it stood; everybody else goes to the end.
     if (to.claimable && !from.held) row.place = seq

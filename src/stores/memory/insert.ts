@@ -3,7 +3,7 @@ import type { InsertAnswer, InsertRequest, Move, NewJob } from '../../store.ts'
 import type { Books } from './books.ts'
 import { cancelRow } from './cancel.ts'
 import { bornReady, bornTimed } from './phases.ts'
-import type { Row } from './row.ts'
+import { Terms, type Row } from './row.ts'
 
 export function insert(books: Books, request: InsertRequest, now: number): InsertAnswer[] {
   const [only] = request.jobs
@@ -31,7 +31,8 @@ function insertJob(books: Books, job: NewJob, now: number): InsertAnswer {
   }
   if (job.onConflict === 'keep' || !holder.phase.backlog) return found('duplicate', holder)
   holder.input = job.input
-  holder.tags = job.tags
+  const { priority, maxAttempts, key, concurrencyKey } = holder
+  holder.terms = new Terms({ priority, maxAttempts, tags: job.tags, key, concurrencyKey })
   if (holder.past !== null) holder.past.steps = null
   return found('replaced', holder)
 }

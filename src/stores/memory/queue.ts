@@ -5,10 +5,11 @@
  * in a heap; a lane at its cap is set aside, so that a claim never looks at jobs it may not take.
  */
 import { Heap } from '../../heap.ts'
+import type { NewJob } from '../../store.ts'
 import { Line } from './line.ts'
 import { bornReady, heldPhases, noCounts, tally } from './phases.ts'
 import { RateWindow } from './rate.ts'
-import type { Row } from './row.ts'
+import { Terms, type Row } from './row.ts'
 
 class Lane extends Line {
   heapIndex = -1
@@ -44,6 +45,7 @@ export class Queue {
   private perKey = Infinity
   private holders: Map<string, Row> | null = null
   private window: RateWindow | null = null
+  private terms: Terms | null = null
 
   constructor(type: string) {
     this.type = type
@@ -59,6 +61,12 @@ export class Queue {
 
   get rate(): RateWindow {
     return (this.window ??= new RateWindow())
+  }
+
+  /** The terms of a new job: those of the last one, if it was asked for alike. */
+  termsOf(job: NewJob): Terms {
+    if (this.terms === null || !this.terms.fit(job)) this.terms = new Terms(job)
+    return this.terms
   }
 
   /** The next job to claim, if there is one under the caps of its key. */

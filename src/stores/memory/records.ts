@@ -69,12 +69,12 @@ export function recordOf(row: Row): JobRecord {
     maxAttempts: row.maxAttempts,
     generation: row.generation,
     input: copyPayload(row.input),
-    output: copyPayload(row.output),
+    output: copyPayload(run?.output),
     error: past?.error ?? null,
     errors: past === null ? [] : past.errors.map((error) => ({ ...error })),
     checkin: checkinOf(row),
     logs: past === null ? [] : past.logs.map(logLine),
-    tags: [...row.tags],
+    tags: [...row.terms.tags],
     key: row.key,
     concurrencyKey: row.concurrencyKey,
     enqueuedAt: row.came.at,
@@ -89,33 +89,51 @@ export function recordOf(row: Row): JobRecord {
 
 /** A job in the hands of a worker. Its record is made when it is asked for: most handlers never do. */
 export class Claimed implements ClaimedJob {
-  readonly id: string
-  readonly type: string
   readonly input: Json | undefined
-  readonly priority: number
-  readonly attempt: number
-  readonly maxAttempts: number
   readonly generation: number
-  readonly token: string
-  readonly startedAt: number
-  readonly seq: number
   readonly steps: Readonly<Record<string, Json>> | null
   private readonly row: Row
+  private readonly run: Run
 
-  constructor(row: Row, { token, claim }: Run) {
-    this.id = row.id
-    this.type = row.queue.type
-    this.input = copyPayload(row.input)
-    this.priority = row.priority
-    this.attempt = row.attempt
-    this.maxAttempts = row.maxAttempts
-    this.generation = row.generation
-    this.token = token
-    this.startedAt = claim.tick.at
-    this.seq = claim.seq
+  constructor(row: Row, run: Run) {
     const steps = row.past === null ? null : row.past.steps
+    this.input = copyPayload(row.input)
+    this.generation = row.generation
     this.steps = steps === null ? null : copyPayload(steps as Record<string, Json>)
     this.row = row
+    this.run = run
+  }
+
+  get id(): string {
+    return this.row.id
+  }
+
+  get type(): string {
+    return this.row.queue.type
+  }
+
+  get priority(): number {
+    return this.row.terms.priority
+  }
+
+  get maxAttempts(): number {
+    return this.row.terms.maxAttempts
+  }
+
+  get attempt(): number {
+    return this.run.claim.attempt
+  }
+
+  get token(): string {
+    return this.run.token
+  }
+
+  get startedAt(): number {
+    return this.run.claim.tick.at
+  }
+
+  get seq(): number {
+    return this.run.claim.seq
   }
 
   record(): JobRecord {

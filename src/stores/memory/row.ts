@@ -37,7 +37,7 @@ export class Step {
   readonly reason: string | null
   before: Step | null
   /** Steps down to the oldest kept, this one included. */
-  readonly depth: number
+  depth: number
 
   constructor(arrow: Arrow, row: Row, seq: number, tick: Tick, worker: string | null, reason: string | null) {
     this.arrow = arrow
@@ -47,17 +47,17 @@ export class Step {
     this.worker = worker
     this.reason = reason
     this.before = row.last
-    this.depth = row.last === null ? 1 : forget(row.last) + 1
+    this.depth = row.last === null ? 1 : row.last.depth + 1
   }
-}
 
-/** Cuts a chain of steps that has grown to twice the cap, so that cutting costs next to nothing per step. */
-function forget(last: Step): number {
-  if (last.depth < 2 * caps.history) return last.depth
-  let oldest = last
-  for (let kept = 1; kept < caps.history && oldest.before !== null; kept++) oldest = oldest.before
-  oldest.before = null
-  return caps.history
+  /** Cuts the chain at the cap. Done only when it has grown to twice that, it costs next to nothing per step. */
+  trim(): void {
+    let kept = 1
+    for (let step = this.before; step !== null; step = step.before) {
+      if (++kept === caps.history) step.before = null
+    }
+    this.depth = caps.history
+  }
 }
 
 /** One attempt in the hands of a worker. It stays with the row when it is over. */
@@ -67,6 +67,7 @@ export class Run {
   /** How it was settled, and what was due then: enough to give the same answer again. */
   end: Step | null = null
   dueAt: number | null = null
+  output: Json | undefined = undefined
   /** The last attempt before this one that was settled, until this one is. */
   settled: Run | null
 
@@ -74,6 +75,34 @@ export class Run {
     this.token = token
     this.claim = claim
     this.settled = settled
+  }
+}
+
+/** What a job was asked to be. Jobs that were asked for alike share theirs. */
+export class Terms {
+  readonly priority: number
+  readonly maxAttempts: number
+  readonly tags: readonly string[]
+  readonly key: string | null
+  readonly concurrencyKey: string | null
+
+  constructor(job: Omit<Terms, 'fit'>) {
+    this.priority = job.priority
+    this.maxAttempts = job.maxAttempts
+    this.tags = job.tags
+    this.key = job.key
+    this.concurrencyKey = job.concurrencyKey
+  }
+
+  /** Are they those of this job, too? */
+  fit(job: NewJob): boolean {
+    return (
+      this.priority === job.priority &&
+      this.maxAttempts === job.maxAttempts &&
+      this.tags === job.tags &&
+      this.key === job.key &&
+      this.concurrencyKey === job.concurrencyKey
+    )
   }
 }
 
@@ -90,13 +119,8 @@ export class Past {
 export class Row {
   readonly id: string
   readonly queue: Queue
+  terms: Terms
   input: Json | undefined
-  output: Json | undefined = undefined
-  tags: readonly string[]
-  readonly key: string | null
-  readonly concurrencyKey: string | null
-  readonly priority: number
-  readonly maxAttempts: number
   attempt = 0
   generation = 1
   phase: Phase
@@ -117,15 +141,11 @@ export class Row {
   last: Step | null = null
   past: Past | null = null
 
-  constructor(job: NewJob, queue: Queue, phase: Phase, seq: number, came: Tick) {
+  constructor(job: NewJob, queue: Queue, terms: Terms, phase: Phase, seq: number, came: Tick) {
     this.id = job.id
     this.queue = queue
+    this.terms = terms
     this.input = job.input
-    this.tags = job.tags
-    this.key = job.key
-    this.concurrencyKey = job.concurrencyKey
-    this.priority = job.priority
-    this.maxAttempts = job.maxAttempts
     this.phase = phase
     this.seq = seq
     this.came = came
@@ -134,6 +154,23 @@ export class Row {
 
   get type(): string {
     return this.queue.type
+  }
+
+  get priority(): number {
+    return this.terms.priority
+  }
+
+  get maxAttempts(): number {
+    return this.terms.maxAttempts
+  }
+
+  /** The unique key it holds or held. */
+  get key(): string | null {
+    return this.terms.key
+  }
+
+  get concurrencyKey(): string | null {
+    return this.terms.concurrencyKey
   }
 
   get dueAt(): number | null {

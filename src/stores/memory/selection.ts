@@ -56,7 +56,7 @@ export function walk(
 }
 
 const passes = (row: Row, { tag, key, concurrencyKey }: JobFilter): boolean =>
-  (tag === undefined || row.tags.includes(tag)) &&
+  (tag === undefined || row.terms.tags.includes(tag)) &&
   (key === undefined || row.key === key) &&
   (concurrencyKey === undefined || row.concurrencyKey === concurrencyKey)
 

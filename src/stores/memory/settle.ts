@@ -8,7 +8,7 @@ import type { Books } from './books.ts'
 import { keep, type Row, type Run } from './row.ts'
 
 export function settle(books: Books, settlement: Settlement, now: number): SettleAnswer {
-  const row = books.rows.get(settlement.id)
+  const row = books.inHand(settlement.id)
   if (row === undefined) return lost(settlement)
   const run = heldRun(row, settlement)
   if (run === null) {
@@ -21,7 +21,7 @@ export function settle(books: Books, settlement: Settlement, now: number): Settl
   run.end = books.move(row, event, now, { reason, fatal, dueAt: parked ? null : now + delayMs })
   run.dueAt = row.dueAt
   run.settled = null
-  if (run.end.arrow.to === 'done') row.output = settlement.output
+  if (run.end.arrow.to === 'done') run.output = settlement.output
   return answerOf(run, settlement)
 }
 
