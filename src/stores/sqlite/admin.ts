@@ -1,0 +1,42 @@
+/** Second lives and last rites: retry and discard of ended jobs. */
+import { isEnded, nextArrow, type JobState } from '../../job/lifecycle.ts'
+import type { DiscardAnswer, Move, RetryAnswer, Selection } from '../../store.ts'
+import type { Books } from './books.ts'
+import { select } from './selection.ts'
+
+const noCounters = { attempt: 0, maxAttempts: 1, generation: 1 }
+const redrivable = (state: JobState): boolean => nextArrow(state, 'RETRY', noCounters) !== null
+
+export function retry(books: Books, selection: Selection): RetryAnswer {
+  const { rows, notFound } = select(books, selection, redrivable)
+  const retried: string[] = []
+  const refused: string[] = []
+  const moves: Move[] = []
+  for (const row of rows) {
+    const keyTaken = row.key !== null && books.holder(books.queues.at(row.queue), row.key) !== undefined
+    if (!redrivable(row.state) || keyTaken) {
+      refused.push(row.id)
+      continue
+    }
+    row.output = row.error = row.steps = row.cancel = null
+    books.tell(row)
+    moves.push(books.told(row, books.move(row, 'RETRY')))
+    retried.push(row.id)
+  }
+  return { retried, refused, notFound, moves }
+}
+
+export function discard(books: Books, selection: Selection): DiscardAnswer {
+  const { rows, notFound } = select(books, selection, isEnded)
+  const discarded: string[] = []
+  const refused: string[] = []
+  for (const row of rows) {
+    if (isEnded(row.state)) {
+      books.remove(row.seq, books.queues.at(row.queue), row.state)
+      discarded.push(row.id)
+    } else {
+      refused.push(row.id)
+    }
+  }
+  return { discarded, refused, notFound }
+}

@@ -1,0 +1,256 @@
+/**
+ * The books of the store within one transaction: a job is entered, moved and removed here and nowhere else, so that its
+ * row, the counts, the lanes, the log and the hints always tell the same story.
+ *
+ * What is remembered between transactions (queues, the number of the last move) is good as long as no other process has
+ * written to the file, which SQLite tells for the price of a look (`data_version`).
+ */
+import type { HistoryEntry } from '../../job/job.ts'
+import { countersAfter, nextArrow, statesTagged, type ArrowEvent, type JobState } from '../../job/lifecycle.ts'
+import type { Hint, Move } from '../../store.ts'
+import { Hints } from './hints.ts'
+import type { PackedJob } from './insert.ts'
+import { Lanes } from './lanes.ts'
+import type { Queue } from './queue.ts'
+import { Queues } from './queues.ts'
+import { born, packSettled, settledOf, withMove } from './history.ts'
+import { Moves } from './log.ts'
+import { Row, type RowValues } from './row.ts'
+import { claimable, never } from './schema.ts'
+import type { Statements } from './statements.ts'
+
+const held = statesTagged('held')
+const timed = statesTagged('timed')
+const ended = statesTagged('ended')
+
+/** Entries by which the log may be longer than its cap before the oldest are removed. */
+const logSlack = 1_000
+
+/** What a move needs to know besides its event. */
+export interface Circumstances {
+  readonly reason?: string | null | undefined
+  readonly fatal?: boolean | undefined
+  /** When a timed state is to end; null = it waits for an event. */
+  readonly dueAt?: number | null
+}
+
+export class Books {
+  readonly sql: Statements
+  readonly hints = new Hints()
+  readonly lanes: Lanes
+  readonly queues: Queues
+  readonly transitionsMax: number
+  /** The time of this transaction. */
+  now = 0
+  /** The number of the last move. */
+  seq = 0
+  private firstSeq = 1
+  private logTrimmedTo = 0
+  /** The moves of this transaction. */
+  private moves = new Moves()
+  /** Jobs that were handed out since another process wrote: their rows are known. */
+  private readonly running = new Map<string, Row>()
+
+  constructor(sql: Statements, transitionsMax: number) {
+    this.sql = sql
+    this.transitionsMax = transitionsMax
+    this.lanes = new Lanes(sql)
+    this.queues = new Queues(sql)
+  }
+
+  /** Begins with what the file says now. @param stale has another process written to it? */
+  begin(now: number, stale: boolean): void {
+    this.now = now
+    if (stale) {
+      this.queues.doubt()
+      this.running.clear()
+      this.seq = this.sql.get('lastSeq')?.[0] ?? 0
+    }
+    this.firstSeq = this.seq + 1
+    this.moves = new Moves()
+  }
+
+  /** Writes what was kept back until the end. */
+  finish(): void {
+    const { sql, seq, moves } = this
+    this.queues.write()
+    if (moves.none) return
+    sql.run('append', seq, this.firstSeq, this.now, moves.toString())
+    const oldest = seq - this.transitionsMax
+    if (oldest - this.logTrimmedTo < logSlack) return
+    sql.run('forgetLog', oldest)
+    this.logTrimmedTo = oldest
+  }
+
+  /** The wake-ups that committed transactions have given rise to. */
+  takeHints(): Hint[] {
+    return this.hints.take(() => this.queues.backlog())
+  }
+
+  /** Forgets what a transaction that was rolled back has led to believe. */
+  forget(): void {
+    this.queues.forget()
+    this.running.clear()
+    this.hints.forget()
+  }
+
+  /**
+   * Does something, all or nothing within the transaction: if `act` gives null, nothing of it has happened.
+   * @param touched the queues whose jobs it may move
+   */
+  attempt<T>(touched: ReadonlySet<Queue>, act: () => T | null): T | null {
+    const { seq, moves } = this
+    const before = [...touched].map((queue) => ({ queue, counts: [...queue.counts], keyed: queue.keyed }))
+    this.sql.run('mark')
+    this.moves = new Moves()
+    const done = act()
+    if (done !== null) {
+      this.sql.run('forgetMark')
+      moves.append(this.moves)
+      this.moves = moves
+      return done
+    }
+    this.sql.run('backToMark')
+    this.sql.run('forgetMark')
+    this.running.clear()
+    this.seq = seq
+    this.moves = moves
+    for (const { queue, counts, keyed } of before) Object.assign(queue, { counts, keyed })
+    return null
+  }
+
+  rowOf(id: string): Row | undefined {
+    const running = this.running.get(id)
+    if (running !== undefined) return running
+    return rowFrom(this.sql.get('byId', id))
+  }
+
+  holder(queue: Queue, key: string): Row | undefined {
+    return rowFrom(this.sql.get('holder', queue.number, key))
+  }
+
+  /** ENQUEUE, the number of which it answers; null if there is a job of that id. Its key, if any, is free. */
+  enter(job: PackedJob, state: JobState, dueAt: number | null): number | null {
+    const queue = this.queues.of(job.type)
+    const { id, priority, maxAttempts, key, concurrencyKey } = job
+    const seq = this.seq + 1
+    const isNew = this.sql.changes('add', seq, id, queue.number, state, priority, maxAttempts, dueAt, this.now, key,
+      concurrencyKey, job.input, job.tags, born(state)) // prettier-ignore
+    if (!isNew) return null
+    this.seq = seq
+    this.queues.count(queue, state, 1)
+    if (concurrencyKey !== null) {
+      queue.keyed = true
+      if (state === claimable) this.lanes.arrive(queue, concurrencyKey, priority, seq)
+    }
+    this.log(queue, id, { seq, at: this.now, event: 'ENQUEUE', from: null, to: state, attempt: 0 })
+    if (dueAt !== null) this.hints.due(dueAt)
+    return seq
+  }
+
+  /**
+   * Moves a job along an arrow of the chart, which must exist, and writes its row.
+   * @param finish what else is to be written with the move
+   */
+  move(
+    row: Row,
+    event: ArrowEvent,
+    { reason, fatal, dueAt = null }: Circumstances = {},
+    finish?: (entry: HistoryEntry) => void,
+  ): HistoryEntry {
+    const arrow = nextArrow(row.state, event, row, fatal)
+    if (arrow === null) throw new TypeError(`job ${row.id}: the chart has no ${event} from ${row.state}`)
+    const { from, to } = arrow
+    const queue = this.queues.at(row.queue)
+    // What an ended job's token tells would be lost.
+    if (ended.has(from) && row.settled === null) row.settled = packSettledOf(row)
+    const seq = ++this.seq
+    if (arrow.counting !== null) {
+      const counters = countersAfter(arrow, row)
+      row.attempt = counters.attempt
+      row.generation = counters.generation
+    }
+    const [wasHeld, isHeld] = [held.has(from), held.has(to)]
+    row.state = to
+    row.moved = seq
+    row.dueAt = timed.has(to) ? dueAt : null
+    if (!isHeld) row.leaseAt = row.token = null
+    row.finishedAt = ended.has(to) ? this.now : null
+    // Who comes back from a worker's hands stands where it stood; everybody else goes to the end.
+    if (to === claimable && !wasHeld) row.place = seq
+    if (ended.has(to)) row.heldKey = null
+    else if (ended.has(from)) row.heldKey = row.key
+    const entry: HistoryEntry = {
+      seq,
+      at: this.now,
+      event,
+      from,
+      to,
+      attempt: row.attempt,
+      ...((wasHeld || isHeld) && row.worker !== null && { worker: row.worker }),
+      ...(typeof reason === 'string' && { reason }),
+    }
+    row.history = withMove(row, entry)
+    finish?.(entry)
+    if (isHeld && !wasHeld) this.writeClaim(row)
+    else if (wasHeld && ended.has(to)) this.writeEnd(row)
+    else this.write(row)
+    this.queues.count(queue, from, -1)
+    this.queues.count(queue, to, 1)
+    if (row.concurrencyKey !== null) this.lanes.moved(queue, row, row.concurrencyKey, from)
+    this.log(queue, row.id, entry)
+    if (row.dueAt !== null) this.hints.due(row.dueAt)
+    return entry
+  }
+
+  /** The move of a row, for those who are told. */
+  told(row: Row, entry: HistoryEntry): Move {
+    return { id: row.id, type: this.queues.at(row.queue).type, ...entry }
+  }
+
+  /** Writes what a move changes. */
+  write(row: Row): void {
+    this.sql.run('move', row.state, row.place, row.attempt, row.generation,
+      timed.has(row.state) ? (row.dueAt ?? never) : null, row.leaseAt, row.token,
+      row.worker, row.startedAt, row.finishedAt, row.moved, row.heldKey, row.output, row.settled, row.history, row.seq) // prettier-ignore
+    if (held.has(row.state)) this.running.set(row.id, row)
+    else this.running.delete(row.id)
+  }
+
+  /** Writes what a claim changes: less, because it is the most frequent of all. */
+  private writeClaim(row: Row): void {
+    this.sql.run('take', row.state, row.attempt, row.leaseAt, row.token, row.worker, row.startedAt, row.moved,
+      row.history, row.seq) // prettier-ignore
+    this.running.set(row.id, row)
+  }
+
+  /** Writes what the end of a run that ends its job changes. */
+  private writeEnd(row: Row): void {
+    this.sql.run('end', row.state, row.attempt, row.token, row.finishedAt, row.moved, row.output, row.history, row.seq)
+    this.running.delete(row.id)
+  }
+
+  /** Writes what a job is told, and what it tells. */
+  tell(row: Row): void {
+    this.sql.run('tell', row.input, row.tags, row.error, row.errors, row.checkin, row.logs, row.steps, row.cancel, row.seq) // prettier-ignore
+  }
+
+  /** Removes an ended job for good. */
+  remove(seq: number, queue: Queue, state: JobState): void {
+    this.sql.run('remove', seq)
+    this.queues.count(queue, state, -1)
+  }
+
+  private log(queue: Queue, id: string, entry: HistoryEntry): void {
+    this.moves.add(queue.number, id, entry)
+    this.hints.moved(queue, id, entry.from, entry.to)
+  }
+}
+
+function packSettledOf(row: Row): string | null {
+  const settled = settledOf(row)
+  return settled === null ? null : packSettled(settled)
+}
+
+export const rowFrom = (values: RowValues | undefined): Row | undefined =>
+  values === undefined ? undefined : new Row(values)

@@ -1,0 +1,170 @@
+/** The file: opened, checked, brought up to this version, and closed. */
+import { existsSync, statfsSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { JobchartError } from '../../errors.ts'
+import { damaged, isBusy, storeError } from './errors.ts'
+import { applicationId, migrations } from './schema.ts'
+
+/** How long an opening waits for other processes, ms: they may be making or migrating the file. */
+const openBusyMs = 5_000
+
+const modeTriesMax = 100
+
+/** Older ones can damage a file that several processes write (the WAL-reset bug: https://www.sqlite.org/wal.html). */
+const sqliteMin = [3, 51, 3] as const
+
+/** Filesystems that reach over a network, by the number in statfs(2): shared memory, which WAL needs, does not. */
+const networkFilesystems = new Map([
+  [0x6969, 'NFS'],
+  [0x517b, 'SMB'],
+  [0xff534d42, 'CIFS'],
+  [0xfe534d42, 'SMB2'],
+  [0x5346414f, 'AFS'],
+  [0x00c36400, 'CephFS'],
+])
+
+/** Files up to this size are checked from end to end when they are opened, bytes. */
+const checkedBytes = 32 * 1024 * 1024
+
+export interface FileOptions {
+  readonly path: string
+  /** Is every commit on the disk when it returns? */
+  readonly full: boolean
+}
+
+/**
+ * @param check is the file to be read from end to end, if it is not too large for that?
+ * @throws JobchartError UNSUPPORTED, STORE_UNAVAILABLE, STORE_CORRUPT
+ */
+export function openDatabase({ path, full }: FileOptions, check: boolean): DatabaseSync {
+  checkVersion()
+  checkFilesystem(path)
+  // Asked first: from the opening on there is a log, and what it holds the file may not have yet.
+  const bytes = existsSync(`${path}-wal`) ? 0 : (statSync(path, { throwIfNoEntry: false })?.size ?? 0)
+  let db: DatabaseSync | undefined
+  try {
+    db = new DatabaseSync(path, { timeout: openBusyMs, enableForeignKeyConstraints: false })
+    prepareFile(db, path, check ? bytes : null)
+    for (const setting of [
+      `synchronous = ${full ? 'FULL' : 'NORMAL'}`,
+      // On macOS a sync alone does not empty the drive's cache. Elsewhere it says nothing.
+      `fullfsync = ${full ? 'ON' : 'OFF'}`,
+      'busy_timeout = 0',
+      'cell_size_check = ON',
+      'mmap_size = 0',
+      'cache_size = -32000',
+      'temp_store = MEMORY',
+      'journal_size_limit = 67108864',
+    ]) {
+      db.exec(`PRAGMA ${setting}`)
+    }
+    return db
+  } catch (error) {
+    if (db?.isOpen === true) db.close()
+    throw storeError(error, path)
+  }
+}
+
+function checkVersion(): void {
+  const version = process.versions['sqlite'] ?? '0'
+  const parts = version.split('.').map(Number)
+  const at = sqliteMin.findIndex((part, i) => (parts[i] ?? 0) !== part)
+  if (at < 0 || (parts[at] ?? 0) > (sqliteMin[at] as number)) return
+  throw new JobchartError('UNSUPPORTED', `sqliteStore needs SQLite ${sqliteMin.join('.')}, this Node has ${version}`, {
+    hint: 'Use a newer Node: older versions of SQLite can damage a file that several processes write.',
+  })
+}
+
+function checkFilesystem(path: string): void {
+  const folder = dirname(resolve(path))
+  if (!existsSync(folder)) {
+    throw new JobchartError('STORE_UNAVAILABLE', `${path} cannot be opened: there is no folder ${folder}`, {
+      hint: 'Make the folder first.',
+    })
+  }
+  const filesystem = networkFilesystems.get(Number(statfsSync(folder, { bigint: true }).type & 0xffffffffn))
+  if (filesystem === undefined) return
+  throw new JobchartError(
+    'UNSUPPORTED',
+    `${path} is on ${filesystem}: a file in WAL mode must be on a disk of this host`,
+    {
+      hint: 'Put the file on a local disk, or use a store with a server.',
+    },
+  )
+}
+
+const pragma = (db: DatabaseSync, name: string): unknown => Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0]
+
+/** @param bytes its size, if it is to be checked */
+function prepareFile(db: DatabaseSync, path: string, bytes: number | null): void {
+  const isNew = pragma(db, 'schema_version') === 0
+  if (!isNew && pragma(db, 'application_id') !== applicationId) {
+    throw new JobchartError('UNSUPPORTED', `${path} is a SQLite file of another program`, {
+      hint: 'Give jobchart a file of its own.',
+    })
+  }
+  checkNotNewer(db, path)
+  if (!isNew && bytes !== null) checkWhole(db, path, bytes)
+  const mode = intoWalMode(db)
+  if (mode !== 'wal') {
+    throw new JobchartError('UNSUPPORTED', `${path} cannot be used in WAL mode (it is ${String(mode)})`, {
+      hint: 'WAL needs a file on a local disk that this process may write.',
+    })
+  }
+  if (pragma(db, 'user_version') !== migrations.length) migrate(db, path)
+}
+
+/** Where several change the mode of a new file at once, SQLite turns them away without waiting. So wait, and look again. */
+function intoWalMode(db: DatabaseSync): unknown {
+  for (let tries = 1; ; tries++) {
+    try {
+      return pragma(db, 'journal_mode = WAL')
+    } catch (error) {
+      if (!isBusy(error) || tries === modeTriesMax) throw error
+      db.exec('BEGIN IMMEDIATE')
+      db.exec('ROLLBACK')
+    }
+  }
+}
+
+function checkNotNewer(db: DatabaseSync, path: string): void {
+  const version = pragma(db, 'user_version')
+  if (typeof version === 'number' && version <= migrations.length) return
+  throw new JobchartError(
+    'UNSUPPORTED',
+    `${path} was written by a newer jobchart: it has version ${String(version)}, this one knows ${migrations.length}`,
+    { hint: 'Update jobchart in this process, or give it another file.' },
+  )
+}
+
+/** A damaged file is better refused than worked on. Large ones are not read from end to end. */
+function checkWhole(db: DatabaseSync, path: string, bytes: number): void {
+  const pageBytes = Number(pragma(db, 'page_size'))
+  if (bytes % pageBytes !== 0) throw damaged(path, 'its last page is not whole')
+  if (Number(pragma(db, 'page_count')) * pageBytes > checkedBytes) return
+  const found = pragma(db, 'integrity_check(1)')
+  if (found !== 'ok') throw damaged(path, String(found))
+}
+
+/** Each step and its number in one transaction; of several processes one does it, the others find it done. */
+function migrate(db: DatabaseSync, path: string): void {
+  for (;;) {
+    db.exec('BEGIN IMMEDIATE')
+    try {
+      checkNotNewer(db, path)
+      const version = Number(pragma(db, 'user_version'))
+      const step = migrations[version]
+      if (step !== undefined) {
+        db.exec(step)
+        db.exec(`PRAGMA application_id = ${applicationId}`)
+        db.exec(`PRAGMA user_version = ${version + 1}`)
+      }
+      db.exec('COMMIT')
+      if (step === undefined) return
+    } catch (error) {
+      if (db.isTransaction) db.exec('ROLLBACK')
+      throw error
+    }
+  }
+}

@@ -1,0 +1,166 @@
+/**
+ * The desk: takes the calls of a process in order and hands those of one turn to the engine together; what comes while it
+ * works goes together again. If another process is writing, it tries again a moment later.
+ */
+import type { Clock, Timer } from '../../clock.ts'
+import { JobchartError } from '../../errors.ts'
+import type { Hint } from '../../store.ts'
+import type { Reply } from './engine.ts'
+import type { Host } from './host.ts'
+import type { Answer, Arguments, Call, Method } from './work.ts'
+
+/** Calls that are handed over together at most. */
+const together = 1_000
+
+/** How long calls wait for another process's transactions, ms. */
+const patienceMs = 5_000
+const triesMs = { first: 1, max: 4 }
+
+interface Waiting extends Call {
+  readonly resolve: (answer: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+export class Desk {
+  private readonly path: string
+  private readonly listeners = new Set<(hint: Hint) => void>()
+  private clock: Clock | null = null
+  private host: Host | null = null
+  private opening: Promise<void> = Promise.resolve()
+  private opened = 0
+  private calls: Waiting[] = []
+  /** Is the engine at work, or about to be? */
+  private working = false
+  /** Since when the first call has waited for another process, monotonic ms; null while it does not. */
+  private busySince: number | null = null
+  private tries = 0
+  private retryTimer: Timer | null = null
+
+  constructor(path: string) {
+    this.path = path
+  }
+
+  /** @throws JobchartError UNSUPPORTED, STORE_UNAVAILABLE, STORE_CORRUPT */
+  async open(clock: Clock, makeHost: () => Host): Promise<void> {
+    if (this.opened++ === 0) {
+      this.clock = clock
+      this.host = makeHost()
+      this.opening = this.host.open()
+    }
+    try {
+      await this.opening
+    } catch (error) {
+      if (--this.opened === 0) this.host = null
+      throw error
+    }
+    if (this.listeners.size > 0) this.host?.look(true)
+  }
+
+  async close(): Promise<void> {
+    if (this.opened === 0) return
+    if (this.opened > 1) {
+      this.opened--
+      return
+    }
+    // What was asked before is done before.
+    if (this.calls.length > 0 || this.working) await this.ask('counts').catch(() => {})
+    this.opened = 0
+    this.retryTimer?.cancel()
+    this.retryTimer = null
+    const { host } = this
+    this.host = null
+    this.rejectAll(closed(this.path))
+    await host?.close()
+  }
+
+  ask<M extends Method>(method: M, ...args: Arguments<M>): Promise<Answer<M>> {
+    if (this.opened === 0) return Promise.reject(closed(this.path))
+    return new Promise<Answer<M>>((resolve, reject) => {
+      // What a method answers is what the engine says it did.
+      this.calls.push({ method, args, resolve: resolve as (answer: unknown) => void, reject })
+      this.schedule()
+    })
+  }
+
+  watch(listener: (hint: Hint) => void): () => void {
+    // A function of its own per call: the same listener may watch twice.
+    const own = (hint: Hint): void => listener(hint)
+    this.listeners.add(own)
+    this.host?.look(true)
+    return () => {
+      this.listeners.delete(own)
+      if (this.listeners.size === 0) this.host?.look(false)
+    }
+  }
+
+  tell(hints: readonly Hint[]): void {
+    for (const hint of hints) for (const listener of this.listeners) listener(hint)
+  }
+
+  /** The turn may bring more calls. */
+  private schedule(): void {
+    if (this.working || this.retryTimer !== null) return
+    this.working = true
+    this.clock?.nextTurn(() => void this.work())
+  }
+
+  private async work(): Promise<void> {
+    const { host, clock } = this
+    const calls = this.calls.slice(0, together)
+    // It may have been closed since this turn was asked for.
+    if (host === null || clock === null || calls.length === 0) {
+      this.working = false
+      return
+    }
+    const outcome = await host.run(
+      calls.map(({ method, args }) => ({ method, args })),
+      Math.floor(clock.now()),
+      this.busySince === null ? 0 : clock.monotonic() - this.busySince,
+    )
+    this.working = false
+    if (outcome.kind === 'busy') return this.later(clock, outcome.error)
+    this.busySince = null
+    this.tries = 0
+    if (outcome.kind === 'failed') return this.rejectAll(outcome.error)
+    this.calls = this.calls.slice(outcome.replies.length)
+    if (this.calls.length > 0) this.schedule()
+    outcome.replies.forEach((reply, i) => answer(calls[i] as Waiting, reply))
+    this.tell(outcome.hints)
+  }
+
+  /** Another process is writing. */
+  private later(clock: Clock, error: unknown): void {
+    const now = clock.monotonic()
+    this.busySince ??= now
+    if (now - this.busySince >= patienceMs) {
+      this.busySince = null
+      this.tries = 0
+      return this.rejectAll(error)
+    }
+    const delayMs = Math.min(triesMs.first * 2 ** this.tries++, triesMs.max)
+    this.retryTimer = clock.timer(
+      () => {
+        this.retryTimer = null
+        this.schedule()
+      },
+      delayMs,
+      { keepAlive: true },
+    )
+  }
+
+  private rejectAll(error: unknown): void {
+    const { calls } = this
+    this.calls = []
+    for (const call of calls) call.reject(error)
+  }
+}
+
+function answer(call: Waiting, reply: Reply): void {
+  if ('error' in reply) call.reject(reply.error)
+  else call.resolve(reply.answer)
+}
+
+const closed = (path: string): JobchartError =>
+  new JobchartError('STORE_UNAVAILABLE', `${path} is not open`, {
+    hint: 'Open the store first; a stopped runtime closes it.',
+  })

@@ -1,0 +1,165 @@
+/**
+ * The engine: runs what was asked in one turn in one transaction (group commit), so that a hundred calls share one write
+ * to the disk. All or nothing: what is answered is on the disk, and when a commit fails nothing of it has happened.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Hint } from '../../store.ts'
+import { Books } from './books.ts'
+import { openDatabase, type FileOptions } from './database.ts'
+import { isBusy, isCorrupt, isTrouble, storeError } from './errors.ts'
+import { catchUp } from './log.ts'
+import { Statements, type StatementListener } from './statements.ts'
+import { perform, writes, type Call } from './work.ts'
+
+export interface EngineOptions extends FileOptions {
+  readonly transitionsMax: number
+  readonly onStatement?: StatementListener | undefined
+}
+
+/** How one call went. */
+export type Reply = { readonly answer: unknown } | { readonly error: unknown }
+
+/**
+ * How a list of calls went: replies to the first of them, the others were not begun · another process was writing, and
+ * nothing has happened · the file failed, and nothing has happened.
+ */
+export type Outcome =
+  | { readonly kind: 'done'; readonly replies: readonly Reply[]; readonly hints: readonly Hint[] }
+  | { readonly kind: 'busy'; readonly error: unknown }
+  | { readonly kind: 'failed'; readonly error: unknown }
+
+interface Connection {
+  readonly db: DatabaseSync
+  readonly sql: Statements
+  readonly books: Books
+  /** The version of the file when it was last looked at; null = unknown. */
+  version: number | null
+}
+
+export class Engine {
+  private connection: Connection | null = null
+  /** Has the file been found whole? Opened anew because of a full disk, it need not be read from end to end each time. */
+  private whole = false
+  private readonly options: EngineOptions
+
+  constructor(options: EngineOptions) {
+    this.options = options
+  }
+
+  /** @throws JobchartError UNSUPPORTED, STORE_UNAVAILABLE, STORE_CORRUPT */
+  open(): void {
+    this.connected()
+  }
+
+  close(): void {
+    const { connection } = this
+    this.connection = null
+    connection?.db.close()
+  }
+
+  /** Runs calls in one transaction, in order, until `enough`. If one fails for a reason of its own, each has its own. */
+  run(calls: readonly Call[], now: number, enough: () => boolean): Outcome {
+    try {
+      this.connected()
+    } catch (error) {
+      return { kind: 'failed', error }
+    }
+    try {
+      return { kind: 'done', replies: this.transaction(calls, now, enough), hints: this.takeHints() }
+    } catch (error) {
+      const told = storeError(error, this.options.path)
+      if (isBusy(error)) return { kind: 'busy', error: told }
+      if (isFileFault(error)) return { kind: 'failed', error: told }
+      if (calls.length <= 1) return { kind: 'done', replies: [{ error: told }], hints: [] }
+      return this.run(calls.slice(0, 1), now, enough)
+    }
+  }
+
+  /** Has another process written to the file since the last look? Then its moves become hints. */
+  poll(now: number): readonly Hint[] {
+    const { connection } = this
+    if (connection === null) return []
+    // Whatever is wrong, the next call meets it too, and has somebody to tell.
+    try {
+      if (connection.sql.get('version')?.[0] === connection.version) return []
+    } catch {
+      return []
+    }
+    const outcome = this.run([], now, () => true)
+    return outcome.kind === 'done' ? outcome.hints : []
+  }
+
+  private transaction(calls: readonly Call[], now: number, enough: () => boolean): Reply[] {
+    const connection = this.connected()
+    const { sql, books } = connection
+    const changes = calls.some(writes)
+    sql.run(changes ? 'begin' : 'beginReading')
+    try {
+      this.look(connection, now)
+      const replies: Reply[] = []
+      for (const call of calls) {
+        replies.push(this.reply(books, call))
+        if (enough()) break
+      }
+      if (changes) books.finish()
+      sql.run('commit')
+      return replies
+    } catch (error) {
+      this.rollBack(connection, error)
+      throw error
+    }
+  }
+
+  /** A call that only reads may fail alone. */
+  private reply(books: Books, call: Call): Reply {
+    if (writes(call)) return { answer: perform(books, call) }
+    try {
+      return { answer: perform(books, call) }
+    } catch (error) {
+      if (isBusy(error) || isFileFault(error)) throw error
+      return { error: storeError(error, this.options.path) }
+    }
+  }
+
+  private takeHints(): Hint[] {
+    return this.connection === null ? [] : this.connection.books.takeHints()
+  }
+
+  private connected(): Connection {
+    if (this.connection !== null) return this.connection
+    const db = openDatabase(this.options, !this.whole)
+    this.whole = true
+    const sql = new Statements(db, this.options.onStatement)
+    const books = new Books(sql, this.options.transitionsMax)
+    return (this.connection = { db, sql, books, version: null })
+  }
+
+  /** Begins the books with what the file says now. */
+  private look(connection: Connection, now: number): void {
+    const { sql, books } = connection
+    const version = sql.get('version')?.[0] ?? null
+    const { seq } = books
+    const stale = version !== connection.version
+    books.begin(now, stale)
+    if (stale) catchUp(books, connection.version === null ? null : seq)
+    connection.version = version
+  }
+
+  private rollBack(connection: Connection, error: unknown): void {
+    const { db, sql, books } = connection
+    books.forget()
+    connection.version = null
+    if (isCorrupt(error)) this.whole = false
+    try {
+      if (db.isTransaction) sql.run('rollback')
+    } catch {
+      // A connection that cannot even roll back is of no more use; closing it does so too, and `error` says why.
+      this.close()
+      return
+    }
+    if (isFileFault(error)) this.close()
+  }
+}
+
+/** What befell the file itself, whichever call met it. */
+const isFileFault = (error: unknown): boolean => isTrouble(error) || isCorrupt(error)

@@ -1,0 +1,68 @@
+/** What SQLite reports, as errors that say what to do. Codes: https://www.sqlite.org/rescode.html */
+import { JobchartError } from '../../errors.ts'
+
+/** The primary result code of an error of node:sqlite, or null if it is none. */
+export function resultCode(error: unknown): number | null {
+  if (!(error instanceof Error) || (error as { code?: unknown }).code !== 'ERR_SQLITE_ERROR') return null
+  const { errcode } = error as { errcode?: unknown }
+  return typeof errcode === 'number' ? errcode & 0xff : null
+}
+
+const [busy, locked, readonly, ioError, corrupt, full, cannotOpen, notADatabase] = [5, 6, 8, 10, 11, 13, 14, 26]
+
+/** Does another connection hold what this one needs? Then it is worth another try. */
+export const isBusy = (error: unknown): boolean => {
+  const code = resultCode(error)
+  return code === busy || code === locked
+}
+
+/** Is it the machine that fails, so that it may get over it? */
+export const isTrouble = (error: unknown): boolean => {
+  const code = resultCode(error)
+  return code !== null && [readonly, ioError, full, cannotOpen].includes(code)
+}
+
+export const isCorrupt = (error: unknown): error is Error => {
+  const code = resultCode(error)
+  return code === corrupt || code === notADatabase
+}
+
+/** What stands in the file cannot be. */
+export class Contradiction extends Error {}
+
+/** Has a call met what nobody wrote: JSON that is none, a table or a column that has lost its name? Others need not. */
+const isDamage = (error: unknown): error is Error =>
+  error instanceof SyntaxError ||
+  error instanceof Contradiction ||
+  (resultCode(error) === 1 && error instanceof Error && error.message.startsWith('no such '))
+
+const stories: Readonly<Record<number, readonly [what: string, hint: string]>> = {
+  [busy]: [
+    'is locked by another process',
+    'A process holds a transaction open; look for one that was stopped or hangs.',
+  ],
+  [readonly]: ['cannot be written', 'Give this process write access to the file and its folder.'],
+  [ioError]: [
+    'could not be read or written',
+    'Look at the disk and the system log; the store goes on by itself when it can.',
+  ],
+  [full]: ['has no room: the disk is full', 'Free some space; the store goes on by itself when it can.'],
+  [cannotOpen]: ['cannot be opened', 'Check that its folder exists and that this process may write there.'],
+}
+
+/** The error for callers: STORE_CORRUPT for a damaged file, STORE_UNAVAILABLE for whatever may pass; others as they are. */
+export function storeError(error: unknown, path: string): unknown {
+  if (isCorrupt(error) || isDamage(error)) return damaged(path, error.message, error)
+  const code = resultCode(error)
+  const story = stories[code === locked ? busy : (code ?? -1)]
+  if (story === undefined) return error
+  const [what, hint] = story
+  return new JobchartError('STORE_UNAVAILABLE', `${path} ${what}`, { hint, cause: error })
+}
+
+/** What is wrong with the file, and what to do about it. */
+export const damaged = (path: string, what: string, cause?: unknown): JobchartError =>
+  new JobchartError('STORE_CORRUPT', `${path} is damaged: ${what}`, {
+    hint: 'Stop every process that uses it, keep a copy, and restore a backup or recover it with the sqlite3 shell (.recover).',
+    ...(cause !== undefined && { cause }),
+  })

@@ -1,0 +1,68 @@
+/** Wake-ups, collected while a transaction works and sent when it is committed. */
+import { statesTagged, type JobState } from '../../job/lifecycle.ts'
+import type { Hint } from '../../store.ts'
+import type { Queue } from './queue.ts'
+import { claimable } from './schema.ts'
+
+const [heldStates, endedStates] = [statesTagged('held'), statesTagged('ended')]
+
+export class Hints {
+  private readonly ready = new Set<Queue>()
+  private cancelled: string[] = []
+  private ended: string[] = []
+  private dueAt: number | null = null
+  /** The backlog above which there is no room yet, since an insert was refused. */
+  private full: number | null = null
+
+  moved(queue: Queue, id: string, from: JobState | null, to: JobState): void {
+    if (to === claimable) this.ready.add(queue)
+    else if (endedStates.has(to)) this.ended.push(id)
+    else if (from !== null && heldStates.has(from) && heldStates.has(to)) this.cancelled.push(id)
+    if (queue.capped && from !== null && heldStates.has(from) && !heldStates.has(to)) {
+      queue.capped = false
+      this.ready.add(queue)
+    }
+  }
+
+  due(at: number): void {
+    this.dueAt = Math.min(at, this.dueAt ?? at)
+  }
+
+  resumed(queue: Queue): void {
+    this.ready.add(queue)
+  }
+
+  refused(backlog: number): void {
+    this.full = backlog
+  }
+
+  /** Would it matter if the backlog were smaller? */
+  get waitsForRoom(): boolean {
+    return this.full !== null
+  }
+
+  /** What has come together, and nothing is left. */
+  take(backlog: () => number): Hint[] {
+    const hints: Hint[] = []
+    if (this.cancelled.length > 0) hints.push({ kind: 'cancelled', ids: this.cancelled })
+    for (const queue of this.ready) {
+      if (!queue.paused && queue.queued > 0) hints.push({ kind: 'ready', type: queue.type, atMost: queue.queued })
+    }
+    if (this.dueAt !== null) hints.push({ kind: 'due', at: this.dueAt })
+    if (this.full !== null) {
+      const now = backlog()
+      if (now < this.full) hints.push({ kind: 'room' })
+      this.full = now < this.full ? null : now
+    }
+    if (this.ended.length > 0) hints.push({ kind: 'ended', ids: this.ended })
+    this.forget()
+    return hints
+  }
+
+  forget(): void {
+    this.ready.clear()
+    this.cancelled = []
+    this.ended = []
+    this.dueAt = null
+  }
+}

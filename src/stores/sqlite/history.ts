@@ -1,0 +1,143 @@
+/**
+ * The way of a job through its chart, as text that grows with every move, and therefore short: what the row or the move
+ * before says is not said again. It starts with where the job was born; the rest is counted from there.
+ *
+ *   "queued",[2,120,"CLAIM","running",1],[7,151,"COMPLETE","done",1]
+ */
+import { caps } from '../../job/caps.ts'
+import type { HistoryEntry } from '../../job/job.ts'
+import { isHeld, type JobState } from '../../job/lifecycle.ts'
+import type { SettleAnswer } from '../../store.ts'
+import type { Row } from './row.ts'
+
+/** `seq` and `at` are counted from the row's own. A worker is named where its run begins, unless it is the row's own. */
+type PackedMove = [
+  seq: number,
+  at: number,
+  event: HistoryEntry['event'],
+  to: JobState,
+  attempt: number,
+  worker?: string | null,
+  reason?: string,
+]
+
+/** Where the text begins: where the job was born, or in a list, where it was when the moves before were cut off. */
+type Start = JobState | [JobState]
+
+/** Beyond this many characters a history is cut: it may have more moves than it should. */
+const charsMax = 12_000
+
+/**
+ * A row that outgrows its page is moved, and the pages beside it with it. So a new one is given blanks, which JSON does not
+ * mind, for what a claim and an end will add to it (SQLite has no fill factor).
+ */
+const blanks = { forClaim: 84, forEnd: 32 }
+
+const blankEnd = ' '.repeat(blanks.forEnd)
+
+export const born = (state: JobState): string => JSON.stringify(state) + ' '.repeat(blanks.forClaim + blanks.forEnd)
+
+/** The history of a row with one more move. */
+export function withMove(row: Row, { seq, at, event, to, attempt, reason }: HistoryEntry): string {
+  const why = reason === undefined ? '' : `,null,${JSON.stringify(reason)}`
+  const before = row.history.length < charsMax ? row.history.trimEnd() : packHistory(row, historyOf(row))
+  const room = event === 'CLAIM' ? blankEnd : ''
+  return `${before},[${seq - row.seq},${at - row.enqueuedAt},"${event}","${to}",${attempt}${why}]${room}`
+}
+
+/** Before another worker than the row's own claims it: the row will not tell who claimed it before. */
+export function withWorkers(row: Row): string {
+  return row.worker === null ? row.history : packHistory(row, historyOf(row), true)
+}
+
+export function historyOf(row: Row): HistoryEntry[] {
+  const [start, ...moves] = JSON.parse(`[${row.history}]`) as [Start, ...PackedMove[]]
+  const { seq, enqueuedAt } = row
+  const entries: HistoryEntry[] = []
+  let state = typeof start === 'string' ? start : start[0]
+  if (typeof start === 'string') {
+    entries.push({ seq, at: enqueuedAt, event: 'ENQUEUE', from: null, to: start, attempt: 0 })
+  }
+  let worker: string | null = null
+  for (const [later, laterMs, event, to, attempt, by, reason] of moves) {
+    const from = state
+    state = to
+    if (event === 'CLAIM') worker = by ?? row.worker
+    else if (typeof by === 'string') worker = by
+    entries.push({
+      seq: seq + later,
+      at: enqueuedAt + laterMs,
+      event,
+      from,
+      to,
+      attempt,
+      ...((isHeld(from) || isHeld(to)) && worker !== null && { worker }),
+      ...(reason !== undefined && { reason }),
+    })
+  }
+  return entries.slice(-caps.history)
+}
+
+/** @param named is every worker to be named, the row's own too? */
+function packHistory(row: Row, entries: readonly HistoryEntry[], named = false): string {
+  const [first] = entries
+  if (first === undefined) return row.history
+  const born = first.event === 'ENQUEUE'
+  const start: Start = born ? first.to : [first.from ?? first.to]
+  let before: string | undefined
+  const moves = entries.slice(born ? 1 : 0).map(({ seq, at, event, to, attempt, worker, reason }): PackedMove => {
+    const begins = worker !== undefined && (event === 'CLAIM' || before === undefined)
+    before = worker
+    const by = begins && (named || event !== 'CLAIM' || worker !== row.worker) ? worker : null
+    const move: PackedMove = [seq - row.seq, at - row.enqueuedAt, event, to, attempt]
+    if (by !== null || reason !== undefined) move.push(by)
+    if (reason !== undefined) move.push(reason)
+    return move
+  })
+  return JSON.stringify([start, ...moves]).slice(1, -1)
+}
+
+// ── settled attempts ────────────────────────────────────────────────────────────────────────────────────────────────
+
+type PackedSettled = [
+  token: string,
+  attempt: number,
+  seq: number,
+  at: number,
+  from: JobState,
+  to: JobState,
+  spent: number,
+  dueAt: number | null,
+]
+
+/** Who settled last, and what it was told. */
+export interface Settled {
+  readonly token: string
+  readonly attempt: number
+  readonly answer: SettleAnswer
+}
+
+export function packSettled({ token, attempt, answer }: Settled): string {
+  const { seq, at, from, to, attempt: spent, dueAt } = answer
+  return JSON.stringify([token, attempt, seq, at, from, to, spent, dueAt] satisfies PackedSettled)
+}
+
+/** The last settled attempt of a job. */
+export function settledOf(row: Row): Settled | null {
+  if (row.settled !== null) {
+    const [token, attempt, seq, at, from, to, spent, dueAt] = JSON.parse(row.settled) as PackedSettled
+    return { token, attempt, answer: { outcome: 'settled', seq, at, from, to, attempt: spent, dueAt } }
+  }
+  // An attempt that ended its job left its token, and its end is the last move.
+  if (row.token === null || isHeld(row.state)) return null
+  const history = historyOf(row)
+  const end = history.at(-1)
+  const claim = history.findLast(({ event }) => event === 'CLAIM')
+  if (end === undefined || claim === undefined || end.from === null) return null
+  const { seq, at, from, to } = end
+  return {
+    token: row.token,
+    attempt: claim.attempt,
+    answer: { outcome: 'settled', seq, at, from, to, attempt: row.attempt, dueAt: null },
+  }
+}

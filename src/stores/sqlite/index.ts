@@ -1,0 +1,112 @@
+/**
+ * The SQLite store: jobs in one file, durable, shared by the processes of a host, without a server.
+ *
+ *   calls of one turn ─▶ [thread: one transaction ─▶ one fsync] ─▶ answers, then hints
+ *
+ * Other processes are heard of by a look at the file's change counter.
+ */
+import { whole, knownKeys, oneOf, textOption } from '../../checks.ts'
+import { systemClock, type Clock } from '../../clock.ts'
+import { invalidOption } from '../../errors.ts'
+import { caps } from '../../job/caps.ts'
+import type { ClaimAnswer, ClaimedJob, Hint, Store } from '../../store.ts'
+import type { Handed } from './claim.ts'
+import { Desk } from './desk.ts'
+import { hostedHere } from './host.ts'
+import { packRequest } from './insert.ts'
+import { recordOf, Row, unpacked } from './row.ts'
+import type { StatementListener } from './statements.ts'
+import { ThreadedHost } from './threaded.ts'
+
+export interface SqliteStoreOptions {
+  /** The file; made if it is not there. Its folder must be. On a local disk: beside it lie `-wal` and `-shm`. */
+  readonly path: string
+  /**
+   * `full` (default): what is acknowledged survives a power cut. `normal`: it survives the death of every process, but a
+   * power cut or a crash of the system may lose the last moments.
+   */
+  readonly durability?: 'full' | 'normal'
+  /** Entries of the transition log at most, default 10,000. */
+  readonly transitionsMax?: number
+  /**
+   * Is the file worked on in a thread of its own, so that the event loop never waits for the disk? Default false: with ten
+   * slots on an SSD the loop waits a millisecond or two at a time, and a third more jobs get done. Set it for a slow disk,
+   * for hundreds of slots, or where other work in this process must not wait.
+   */
+  readonly thread?: boolean
+  /** Is told of each statement before and after it runs, in this thread: for traces and for tests of crashes. */
+  readonly onStatement?: StatementListener
+}
+
+/**
+ * A store in a SQLite file. Nothing touches the file before it is opened by a client or a runtime.
+ * @throws JobchartError INVALID_OPTION; its `open` rejects with UNSUPPORTED (another program's or a newer file, a network
+ * filesystem, a too old SQLite), STORE_CORRUPT, or STORE_UNAVAILABLE
+ * @example
+ * const runtime = createRuntime({ jobs, store: sqliteStore({ path: 'jobs.db' }) })
+ */
+export function sqliteStore(options: SqliteStoreOptions): Store {
+  knownKeys('sqliteStore options', options, ['path', 'durability', 'transitionsMax', 'thread', 'onStatement'])
+  const { durability = 'full', transitionsMax = caps.transitions, thread = false, onStatement } = options
+  const path = textOption('path', options.path, 4_096)
+  if (path === ':memory:' || path.startsWith('file:')) {
+    throw invalidOption('path', 'the path of a file (memoryStore() keeps jobs in memory)', path)
+  }
+  const full = oneOf('durability', durability, ['full', 'normal']) === 'full'
+  whole('transitionsMax', transitionsMax, 1, 1_000_000_000)
+  if (thread && onStatement !== undefined) {
+    throw invalidOption('thread', 'false with onStatement, which a thread cannot call', thread)
+  }
+  const desk = new Desk(path)
+  const engine = { path, full, transitionsMax, onStatement }
+  let clock: Clock | undefined
+  return {
+    name: 'sqlite',
+    capabilities: { durable: true, shared: true },
+    now: () => Math.floor((clock ?? systemClock).now()),
+    async open(host) {
+      const time = (clock ??= host.clock)
+      const hinted = (hints: readonly Hint[]): void => desk.tell(hints)
+      await desk.open(time, () => (thread ? new ThreadedHost(engine, hinted) : hostedHere(engine, time, hinted)))
+    },
+    close: () => desk.close(),
+    watch: (listener) => desk.watch(listener),
+    insert: (requests) => desk.ask('insert', requests.map(packRequest)),
+    claim: (request) => desk.ask('claim', request).then(handedOut),
+    settle: (settlements) => desk.ask('settle', settlements),
+    extend: (request) => desk.ask('extend', request),
+    promote: (limit) => desk.ask('promote', limit),
+    rescue: (limit) => desk.ask('rescue', limit),
+    prune: (policy, limit) => desk.ask('prune', policy, limit),
+    worker: (id, info) => desk.ask('worker', id, info),
+    cancel: (requests) => desk.ask('cancel', requests),
+    retry: (selection) => desk.ask('retry', selection),
+    discard: (selection) => desk.ask('discard', selection),
+    queue: (type, change) => (change === undefined ? desk.ask('queue', type) : desk.ask('pause', type, change.paused)),
+    get: (ids) => desk.ask('get', ids),
+    list: (query) => desk.ask('list', query),
+    counts: () => desk.ask('counts'),
+    workers: () => desk.ask('workers'),
+    transitions: (from, limit) => desk.ask('transitions', from, limit),
+  }
+}
+
+const handedOut = ({ jobs, dry }: Handed): ClaimAnswer => ({
+  jobs: jobs.map(({ values, type }) => claimed(new Row(values), type)),
+  dry,
+})
+
+const claimed = (row: Row, type: string): ClaimedJob => ({
+  id: row.id,
+  type,
+  input: unpacked(row.input, undefined),
+  priority: row.priority,
+  attempt: row.attempt,
+  maxAttempts: row.maxAttempts,
+  generation: row.generation,
+  token: row.token ?? '',
+  startedAt: row.startedAt ?? 0,
+  seq: row.moved,
+  steps: unpacked(row.steps, null),
+  record: () => recordOf(row, type),
+})

@@ -1,0 +1,118 @@
+/** Inserts: each request all or nothing, duplicates answered with the job that is there. */
+import { statesTagged } from '../../job/lifecycle.ts'
+import type { InsertAnswer, InsertRequest, NewJob } from '../../store.ts'
+import type { Books } from './books.ts'
+import { cancelRow } from './cancel.ts'
+import { packed, type Row } from './row.ts'
+import { bornReady, bornTimed } from './schema.ts'
+
+/** A new job as it crosses to the engine: its payload as the text that is kept, and nothing that is not of the contract. */
+export interface PackedJob extends Omit<NewJob, 'input' | 'tags'> {
+  readonly input: string | null
+  readonly tags: string | null
+}
+
+export interface PackedRequest extends Omit<InsertRequest, 'jobs'> {
+  readonly jobs: readonly PackedJob[]
+}
+
+export const packRequest = ({ jobs, capacity }: InsertRequest): PackedRequest => ({ jobs: jobs.map(packJob), capacity })
+
+const packJob = (job: NewJob): PackedJob => ({
+  id: job.id,
+  type: job.type,
+  input: packed(job.input),
+  priority: job.priority,
+  maxAttempts: job.maxAttempts,
+  tags: job.tags.length === 0 ? null : JSON.stringify(job.tags),
+  concurrencyKey: job.concurrencyKey,
+  runAt: job.runAt,
+  delayMs: job.delayMs,
+  key: job.key,
+  onConflict: job.onConflict,
+})
+
+const backlog = statesTagged('backlog')
+const nowhere = { state: bornReady, seq: 0, at: 0, dueAt: null } as const
+
+export function insert(books: Books, request: PackedRequest): InsertAnswer[] {
+  const { jobs, capacity } = request
+  const [only] = jobs
+  if (only !== undefined && jobs.length === 1 && (only.key === null || capacity === null)) {
+    return [insertAlone(books, only, capacity)]
+  }
+  // Made before the attempt, which may be taken back.
+  const queues = new Set(jobs.map(({ type }) => books.queues.of(type)))
+  let refused: Pick<InsertAnswer, 'outcome'> & { readonly id?: string } = { outcome: 'full' }
+  const answers = books.attempt(queues, () => {
+    const made: InsertAnswer[] = []
+    for (const job of jobs) {
+      const answer = insertJob(books, job)
+      made.push(answer)
+      if (answer.outcome !== 'id-taken') continue
+      refused = { outcome: 'id-taken', id: answer.id }
+      return null
+    }
+    const grown = made.some(({ outcome }) => outcome === 'inserted')
+    return grown && capacity !== null && books.queues.backlog() > capacity ? null : made
+  })
+  if (answers !== null) return answers
+  if (refused.outcome === 'full') books.hints.refused(books.queues.backlog())
+  return jobs.map(({ id }) => ({ ...nowhere, id, ...refused }))
+}
+
+/** Most requests: one new job, whose key frees no room for it. Nothing needs to be taken back. */
+function insertAlone(books: Books, job: PackedJob, capacity: number | null): InsertAnswer {
+  if (capacity !== null && books.queues.backlog() >= capacity) {
+    const same = books.rowOf(job.id)
+    if (same !== undefined) return ofSameId(books, job, same)
+    books.hints.refused(books.queues.backlog())
+    return { ...nowhere, outcome: 'full', id: job.id }
+  }
+  return insertJob(books, job)
+}
+
+function insertJob(books: Books, job: PackedJob): InsertAnswer {
+  const holder = job.key === null ? undefined : books.holder(books.queues.of(job.type), job.key)
+  if (holder === undefined) return enter(books, job)
+  const same = books.rowOf(job.id)
+  if (same !== undefined) return ofSameId(books, job, same)
+  if (job.onConflict === 'supersede') {
+    const superseded = cancelRow(books, holder, { reason: 'superseded', graceMs: null })
+    if (holder.heldKey !== null) {
+      holder.heldKey = null
+      books.write(holder)
+    }
+    const answer = enter(books, job)
+    return superseded === null ? answer : { ...answer, superseded }
+  }
+  if (job.onConflict === 'keep' || !backlog.has(holder.state)) return found('duplicate', holder)
+  holder.input = job.input
+  holder.tags = job.tags
+  holder.steps = null
+  books.tell(holder)
+  return found('replaced', holder)
+}
+
+const ofSameId = (books: Books, { id, type }: PackedJob, same: Row | undefined): InsertAnswer =>
+  same !== undefined && books.queues.at(same.queue).type === type
+    ? found('duplicate', same)
+    : { ...nowhere, outcome: 'id-taken', id }
+
+function enter(books: Books, job: PackedJob): InsertAnswer {
+  const due = Math.ceil(job.runAt ?? books.now + job.delayMs)
+  const dueAt = due > books.now ? due : null
+  const state = dueAt === null ? bornReady : bornTimed
+  const seq = books.enter(job, state, dueAt)
+  if (seq === null) return ofSameId(books, job, books.rowOf(job.id))
+  return { outcome: 'inserted', id: job.id, state, seq, at: books.now, dueAt }
+}
+
+const found = (outcome: 'duplicate' | 'replaced', { id, state, dueAt }: Row): InsertAnswer => ({
+  outcome,
+  id,
+  state,
+  seq: 0,
+  at: 0,
+  dueAt,
+})

@@ -1,0 +1,101 @@
+/** The transition log: the moves of a transaction are one row, as JSON. */
+import type { HistoryEntry, Transition } from '../../job/job.ts'
+import type { JobState } from '../../job/lifecycle.ts'
+import type { TransitionPage } from '../../store.ts'
+import type { Books } from './books.ts'
+
+/**
+ * The moves of a row have one time, and numbers that follow each other. Those in a row that are alike are told together:
+ * a transaction that claims a hundred jobs says so once, and names them.
+ */
+type LoggedMoves = [
+  event: HistoryEntry['event'],
+  from: JobState | null,
+  to: JobState,
+  worker: string | null,
+  reason: string | null,
+  jobs: [queue: number, id: string, attempt: number][],
+]
+
+/** Moves that are alike, and the jobs that made them. */
+interface Alike {
+  readonly like: HistoryEntry
+  readonly jobs: string[]
+}
+
+const isLike = (a: HistoryEntry, b: HistoryEntry): boolean =>
+  a.event === b.event && a.from === b.from && a.to === b.to && a.worker === b.worker && a.reason === b.reason
+
+/** The moves of a transaction as they come together. */
+export class Moves {
+  private readonly alike: Alike[] = []
+
+  get none(): boolean {
+    return this.alike.length === 0
+  }
+
+  add(queue: number, id: string, entry: HistoryEntry): void {
+    let last = this.alike.at(-1)
+    if (last === undefined || !isLike(last.like, entry)) this.alike.push((last = { like: entry, jobs: [] }))
+    last.jobs.push(`[${queue},${JSON.stringify(id)},${entry.attempt}]`)
+  }
+
+  /** Takes over what another list has, which comes after it. */
+  append(later: Moves): void {
+    this.alike.push(...later.alike)
+  }
+
+  toString(): string {
+    const groups = this.alike.map(({ like: { event, from, to, worker = null, reason = null }, jobs }) => {
+      return `[${[event, from, to, worker, reason].map((text) => JSON.stringify(text)).join(',')},[${jobs.join(',')}]]`
+    })
+    return `[${groups.join(',')}]`
+  }
+}
+
+/** The moves after `from`, a whole transaction at a time, until there are `limit` at least (−1 = all). */
+export function* movesAfter(books: Books, from: number, limit: number): Generator<Transition> {
+  // Each row has one move at least.
+  for (const [first, at, text] of books.sql.all('logAfter', from, limit)) {
+    let seq = first
+    for (const [event, left, to, worker, reason, jobs] of JSON.parse(text) as LoggedMoves[]) {
+      for (const [queue, id, attempt] of jobs) {
+        if (seq > from) {
+          const move = { id, type: books.queues.at(queue).type, seq, at, event, from: left, to, attempt }
+          yield { ...move, ...(worker !== null && { worker }), ...(reason !== null && { reason }) }
+        }
+        seq++
+      }
+    }
+  }
+}
+
+/** The number of the oldest move that is told. */
+const oldestOf = (books: Books): number => Math.max(1, books.seq - books.transitionsMax + 1)
+
+export function transitions(books: Books, from: number, limit: number): TransitionPage {
+  const oldest = oldestOf(books)
+  const start = Math.max(from, oldest - 1)
+  const page: Transition[] = []
+  for (const transition of movesAfter(books, start, limit)) {
+    if (page.length === limit) break
+    page.push(transition)
+  }
+  return { transitions: page, next: page.at(-1)?.seq ?? from, lost: oldest > from + 1 }
+}
+
+/**
+ * Takes note of what other processes have done since the move `from`. If that is not known (null: the file has just been
+ * opened, or a transaction was rolled back) or not in the log any more, it may have concerned any queue.
+ */
+export function catchUp(books: Books, from: number | null): void {
+  if (books.seq === from) return
+  if (from === null || oldestOf(books) > from + 1) {
+    for (const queue of books.queues.all()) books.hints.resumed(queue)
+  }
+  for (const { id, type, from: left, to } of movesAfter(books, from ?? books.seq, -1)) {
+    books.hints.moved(books.queues.of(type), id, left, to)
+  }
+  const due = books.sql.get('nextDue')?.[0]
+  if (typeof due === 'number') books.hints.due(due)
+}

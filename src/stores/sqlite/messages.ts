@@ -1,0 +1,57 @@
+/** What the two threads tell each other. Errors cross as data, because a copy of one is not one of its class. */
+import { JobchartError, type ErrorCode } from '../../errors.ts'
+import { recordError, reviveError, type ErrorRecord } from '../../job/failure.ts'
+import type { Hint } from '../../store.ts'
+import type { Outcome, Reply } from './engine.ts'
+import type { Call } from './work.ts'
+
+export type Ask =
+  | { readonly kind: 'open' }
+  | { readonly kind: 'run'; readonly calls: readonly Call[]; readonly now: number; readonly waitedMs: number }
+  | { readonly kind: 'look'; readonly on: boolean }
+  | { readonly kind: 'close' }
+
+export type Told =
+  | { readonly kind: 'opened'; readonly error: PackedError | null }
+  | { readonly kind: 'ran'; readonly outcome: PackedOutcome }
+  | { readonly kind: 'hints'; readonly hints: readonly Hint[] }
+  | { readonly kind: 'closed' }
+
+export interface PackedError {
+  /** Of a JobchartError. */
+  readonly known: { readonly code: ErrorCode; readonly hint: string | undefined } | null
+  readonly error: ErrorRecord
+}
+
+type PackedReply = { readonly answer: unknown } | { readonly error: PackedError }
+
+export type PackedOutcome =
+  | { readonly kind: 'done'; readonly replies: readonly PackedReply[]; readonly hints: readonly Hint[] }
+  | { readonly kind: 'busy' | 'failed'; readonly error: PackedError }
+
+export function packError(error: unknown): PackedError {
+  const known = error instanceof JobchartError ? { code: error.code, hint: error.hint } : null
+  return { known, error: recordError(error) }
+}
+
+export function unpackError({ known, error }: PackedError): Error {
+  if (known === null) return reviveError(error)
+  const { code, hint } = known
+  return new JobchartError(code, error.message, {
+    ...(hint !== undefined && { hint }),
+    ...(error.cause !== undefined && { cause: reviveError(error.cause) }),
+  })
+}
+
+export function packOutcome(outcome: Outcome): PackedOutcome {
+  if (outcome.kind !== 'done') return { kind: outcome.kind, error: packError(outcome.error) }
+  const { kind, replies, hints } = outcome
+  return { kind, replies: replies.map((each) => ('error' in each ? { error: packError(each.error) } : each)), hints }
+}
+
+export function unpackOutcome(outcome: PackedOutcome): Outcome {
+  if (outcome.kind !== 'done') return { kind: outcome.kind, error: unpackError(outcome.error) }
+  const { kind, replies, hints } = outcome
+  const unpacked = replies.map((each): Reply => ('error' in each ? { error: unpackError(each.error) } : each))
+  return { kind, replies: unpacked, hints }
+}

@@ -1,0 +1,71 @@
+/** The queue of a type, as it stands in the file: whether it is paused, and how many jobs are in each state. */
+import { jobStates, statesTagged, type JobState, type StateTag } from '../../job/lifecycle.ts'
+import type { StateCounts } from '../../store.ts'
+import { claimable } from './schema.ts'
+
+const indexOf = Object.fromEntries(jobStates.map((state, index) => [state, index])) as Readonly<
+  Record<JobState, number>
+>
+const indexesOf = (tag: StateTag): readonly number[] => [...statesTagged(tag)].map((state) => indexOf[state])
+const [backlogIndexes, heldIndexes] = [indexesOf('backlog'), indexesOf('held')]
+
+/** The columns as `queueOf` gives them: the counts follow in the order of the chart's states. */
+export type QueueValues = [queue: number, type: string, paused: number, keyed: number, ...counts: number[]]
+
+export class Queue {
+  readonly number: number
+  readonly type: string
+  paused = false
+  /** Has it ever had a job with a concurrency key? */
+  keyed = false
+  counts: number[] = jobStates.map(() => 0)
+  /** Did a claim of this process find it at its cap? Then the end of a run is news. */
+  capped = false
+
+  constructor(number: number, type: string) {
+    this.number = number
+    this.type = type
+  }
+
+  /** Takes over what the file says. */
+  read([, , paused, keyed, ...counts]: QueueValues): this {
+    this.paused = paused === 1
+    this.keyed = keyed === 1
+    this.counts = counts
+    return this
+  }
+
+  get backlog(): number {
+    return this.sum(backlogIndexes)
+  }
+
+  get held(): number {
+    return this.sum(heldIndexes)
+  }
+
+  get queued(): number {
+    return this.counts[indexOf[claimable]] as number
+  }
+
+  in(state: JobState): number {
+    return this.counts[indexOf[state]] as number
+  }
+
+  count(state: JobState, by: 1 | -1): void {
+    ;(this.counts[indexOf[state]] as number) += by
+  }
+
+  stateCounts(): StateCounts {
+    return named(this.counts)
+  }
+
+  private sum(indexes: readonly number[]): number {
+    let sum = 0
+    for (const index of indexes) sum += this.counts[index] as number
+    return sum
+  }
+}
+
+/** Counts by the names of their states. */
+export const named = (counts: readonly number[]): StateCounts =>
+  Object.fromEntries(jobStates.map((state, index) => [state, counts[index] ?? 0])) as unknown as StateCounts

@@ -1,0 +1,103 @@
+/** The queues of the file as this process knows them: read when they are needed, written at the end of a transaction. */
+import type { JobState } from '../../job/lifecycle.ts'
+import { Contradiction } from './errors.ts'
+import { Queue, type QueueValues } from './queue.ts'
+import type { Statements } from './statements.ts'
+
+export class Queues {
+  private readonly sql: Statements
+  private readonly byType = new Map<string, Queue>()
+  private readonly byNumber = new Map<number, Queue>()
+  /** Those that have been read since another process wrote. */
+  private readonly fresh = new Set<Queue>()
+  private allFresh = false
+  /** Those of which the file does not know everything yet. */
+  private readonly unwritten = new Set<Queue>()
+
+  constructor(sql: Statements) {
+    this.sql = sql
+  }
+
+  /** The queue of a type, made when it is first needed. */
+  of(type: string): Queue {
+    const known = this.known(type)
+    if (known !== undefined) return known
+    const number = this.sql.get('addQueue', type)?.[0] as number
+    return this.remember(new Queue(number, type))
+  }
+
+  /** The queue of a type, if it ever had a job. */
+  known(type: string): Queue | undefined {
+    const queue = this.byType.get(type)
+    if (queue !== undefined && this.fresh.has(queue)) return queue
+    const values = this.sql.get('queueOf', type)
+    return values === undefined ? undefined : this.readQueue(values)
+  }
+
+  at(number: number): Queue {
+    const queue = this.byNumber.get(number)
+    if (queue !== undefined && this.fresh.has(queue)) return queue
+    const values = this.sql.get('queueAt', number)
+    if (values === undefined) throw new Contradiction(`the file has no queue ${number}`)
+    return this.readQueue(values)
+  }
+
+  all(): Queue[] {
+    if (!this.allFresh) {
+      for (const values of this.sql.all('queues')) {
+        const queue = this.byNumber.get(values[0])
+        if (queue === undefined || !this.fresh.has(queue)) this.readQueue(values)
+      }
+      this.allFresh = true
+    }
+    return [...this.byNumber.values()]
+  }
+
+  /** A queue is not what it was: it is written at the end of the transaction. */
+  changed(queue: Queue): void {
+    this.unwritten.add(queue)
+  }
+
+  /** Jobs that wait to run, of all types. */
+  backlog(): number {
+    return this.all().reduce((sum, queue) => sum + queue.backlog, 0)
+  }
+
+  /** One more or one fewer of its jobs is in a state. */
+  count(queue: Queue, state: JobState, by: 1 | -1): void {
+    queue.count(state, by)
+    this.unwritten.add(queue)
+  }
+
+  write(): void {
+    for (const queue of this.unwritten) {
+      this.sql.run('writeQueue', queue.paused ? 1 : 0, queue.keyed ? 1 : 0, ...queue.counts, queue.number)
+    }
+    this.unwritten.clear()
+  }
+
+  /** Another process has written: what is known may be wrong. */
+  doubt(): void {
+    this.fresh.clear()
+    this.allFresh = false
+  }
+
+  /** What is known has been rolled back. */
+  forget(): void {
+    this.doubt()
+    this.byType.clear()
+    this.byNumber.clear()
+    this.unwritten.clear()
+  }
+
+  private readQueue(values: QueueValues): Queue {
+    return this.remember((this.byNumber.get(values[0]) ?? new Queue(values[0], values[1])).read(values))
+  }
+
+  private remember(queue: Queue): Queue {
+    this.byType.set(queue.type, queue)
+    this.byNumber.set(queue.number, queue)
+    this.fresh.add(queue)
+    return queue
+  }
+}

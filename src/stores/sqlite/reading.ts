@@ -1,0 +1,79 @@
+/** Reading: pages of jobs, counts, queues, and workers as they are now. */
+import { JobchartError } from '../../errors.ts'
+import { caps } from '../../job/caps.ts'
+import type { CheckIn, JobRecord } from '../../job/job.ts'
+import type { Counts, JobPage, ListQuery, QueueInfo, StateCounts, WorkerInfo, WorkerRecord } from '../../store.ts'
+import type { Books } from './books.ts'
+import { named } from './queue.ts'
+import { recordOf, Row, unpacked } from './row.ts'
+import { find } from './selection.ts'
+
+const told = (books: Books, row: Row): JobRecord => recordOf(row, books.queues.at(row.queue).type)
+
+export const get = (books: Books, ids: readonly string[]): (JobRecord | null)[] =>
+  ids.map((id) => {
+    const row = books.rowOf(id)
+    return row === undefined ? null : told(books, row)
+  })
+
+export function list(books: Books, { after, limit = caps.page, ...filter }: ListQuery): JobPage {
+  const max = Math.min(limit, caps.pageMax)
+  const seq = after === undefined ? 0 : seqAfter(books, after)
+  // One more than the page has tells whether there is another.
+  const rows = find(books, filter, () => true, seq, max + 1)
+  const last = rows.length > max ? rows[max - 1] : undefined
+  const records = rows.slice(0, max).map((row) => told(books, row))
+  return Object.assign(records, { next: last === undefined ? undefined : `~${last.seq.toString(36)}` })
+}
+
+function seqAfter(books: Books, cursor: string): number {
+  const row = books.rowOf(cursor)
+  if (row !== undefined) return row.seq
+  if (/^~[0-9a-z]{1,11}$/.test(cursor)) return Number.parseInt(cursor.slice(1), 36)
+  throw new JobchartError('INVALID_OPTION', `after: there is no job ${JSON.stringify(cursor)} to continue from`, {
+    hint: 'Pass the `next` of the page before: it stays good when jobs go.',
+  })
+}
+
+export function counts(books: Books): Counts {
+  const queues = books.queues.all()
+  const total = queues.reduce<number[]>((sums, queue) => queue.counts.map((count, i) => count + (sums[i] ?? 0)), [])
+  const types = queues.map((queue): [string, StateCounts] => [queue.type, queue.stateCounts()])
+  return { ...named(total), types: Object.fromEntries(types) }
+}
+
+export function queueInfo(books: Books, type: string): QueueInfo {
+  const queue = books.queues.known(type)
+  return { type, paused: queue?.paused ?? false, counts: queue?.stateCounts() ?? named([]) }
+}
+
+export function pause(books: Books, type: string, paused: boolean): QueueInfo {
+  const queue = books.queues.of(type)
+  queue.paused = paused
+  books.queues.changed(queue)
+  if (!paused) books.hints.resumed(queue)
+  return queueInfo(books, type)
+}
+
+export function worker(books: Books, id: string, info: WorkerInfo | null): void {
+  if (info === null) books.sql.run('removeWorker', id)
+  else books.sql.run('writeWorker', id, JSON.stringify(info), books.now)
+}
+
+/** The workers in the order in which they were made known, with what each holds, longest first. */
+export function workers(books: Books): WorkerRecord[] {
+  const held = Map.groupBy(
+    books.sql.all('held').map((values) => new Row(values)),
+    (row) => row.worker,
+  )
+  return books.sql.all('workers').map(([id, info, seenAt]) => {
+    const running = (held.get(id) ?? []).map((row) => ({
+      id: row.id,
+      type: books.queues.at(row.queue).type,
+      attempt: row.attempt,
+      since: row.startedAt ?? 0,
+      checkin: unpacked<CheckIn | null>(row.checkin, null),
+    }))
+    return { ...(JSON.parse(info) as WorkerInfo), seenAt, running }
+  })
+}

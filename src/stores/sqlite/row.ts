@@ -1,0 +1,199 @@
+/** A job as it stands in the file: its columns by name, JSON still as text, and what is made of them outside. */
+import type { ErrorRecord } from '../../job/failure.ts'
+import type { AttemptError, CheckIn, JobRecord, LogLine } from '../../job/job.ts'
+import type { JobCounters, JobState } from '../../job/lifecycle.ts'
+import type { Json } from '../../job/payload.ts'
+import { historyOf } from './history.ts'
+import { never } from './schema.ts'
+
+export const columns =
+  'seq, id, queue, state, priority, place, attempt, max_attempts, generation, due_at, lease_at, token, worker, ' +
+  'enqueued_at, started_at, finished_at, moved, key, held_key, concurrency_key, input, tags, output, error, errors, ' +
+  'checkin, logs, steps, cancel, settled, history'
+
+/** The columns as the driver gives them, in that order. They are read by number: a destructured array is an iteration. */
+export type RowValues = [
+  seq: number,
+  id: string,
+  queue: number,
+  state: JobState,
+  priority: number,
+  place: number,
+  attempt: number,
+  maxAttempts: number,
+  generation: number,
+  dueAt: number | null,
+  leaseAt: number | null,
+  token: string | null,
+  worker: string | null,
+  enqueuedAt: number,
+  startedAt: number | null,
+  finishedAt: number | null,
+  moved: number,
+  key: string | null,
+  heldKey: string | null,
+  concurrencyKey: string | null,
+  input: string | null,
+  tags: string | null,
+  output: string | null,
+  error: string | null,
+  errors: string | null,
+  checkin: string | null,
+  logs: string | null,
+  steps: string | null,
+  cancel: string | null,
+  settled: string | null,
+  history: string,
+]
+
+export interface CancelMark {
+  readonly reason: string | null
+  readonly graceMs: number | null
+}
+
+export class Row implements JobCounters {
+  readonly seq: number
+  readonly id: string
+  readonly queue: number
+  state: JobState
+  readonly priority: number
+  place: number
+  attempt: number
+  readonly maxAttempts: number
+  generation: number
+  dueAt: number | null
+  leaseAt: number | null
+  token: string | null
+  worker: string | null
+  readonly enqueuedAt: number
+  startedAt: number | null
+  finishedAt: number | null
+  moved: number
+  readonly key: string | null
+  heldKey: string | null
+  readonly concurrencyKey: string | null
+  input: string | null
+  tags: string | null
+  output: string | null
+  error: string | null
+  errors: string | null
+  checkin: string | null
+  logs: string | null
+  steps: string | null
+  cancel: string | null
+  settled: string | null
+  history: string
+
+  constructor(values: RowValues) {
+    this.seq = values[0]
+    this.id = values[1]
+    this.queue = values[2]
+    this.state = values[3]
+    this.priority = values[4]
+    this.place = values[5]
+    this.attempt = values[6]
+    this.maxAttempts = values[7]
+    this.generation = values[8]
+    this.dueAt = values[9] === never ? null : values[9]
+    this.leaseAt = values[10]
+    this.token = values[11]
+    this.worker = values[12]
+    this.enqueuedAt = values[13]
+    this.startedAt = values[14]
+    this.finishedAt = values[15]
+    this.moved = values[16]
+    this.key = values[17]
+    this.heldKey = values[18]
+    this.concurrencyKey = values[19]
+    this.input = values[20]
+    this.tags = values[21]
+    this.output = values[22]
+    this.error = values[23]
+    this.errors = values[24]
+    this.checkin = values[25]
+    this.logs = values[26]
+    this.steps = values[27]
+    this.cancel = values[28]
+    this.settled = values[29]
+    this.history = values[30]
+  }
+
+  /** The row as it would be read again. */
+  values(): RowValues {
+    return [
+      this.seq,
+      this.id,
+      this.queue,
+      this.state,
+      this.priority,
+      this.place,
+      this.attempt,
+      this.maxAttempts,
+      this.generation,
+      this.dueAt,
+      this.leaseAt,
+      this.token,
+      this.worker,
+      this.enqueuedAt,
+      this.startedAt,
+      this.finishedAt,
+      this.moved,
+      this.key,
+      this.heldKey,
+      this.concurrencyKey,
+      this.input,
+      this.tags,
+      this.output,
+      this.error,
+      this.errors,
+      this.checkin,
+      this.logs,
+      this.steps,
+      this.cancel,
+      this.settled,
+      this.history,
+    ]
+  }
+}
+
+/** JSON of a value; null for undefined. */
+export const packed = (value: unknown): string | null => (value === undefined ? null : JSON.stringify(value))
+
+/** What such a text says, or else `otherwise`. What it is, is known from the column. */
+export function unpacked<T>(text: string | null, otherwise: T): T {
+  return text === null ? otherwise : (JSON.parse(text) as T)
+}
+
+/** A list with more at its end, capped: the oldest go first. */
+export const extended = (text: string | null, more: readonly unknown[], cap: number): string =>
+  JSON.stringify([...unpacked<unknown[]>(text, []), ...more].slice(-cap))
+
+// ── what leaves the store ───────────────────────────────────────────────────────────────────────────────────────────
+
+export function recordOf(row: Row, type: string): JobRecord {
+  return {
+    id: row.id,
+    type,
+    state: row.state,
+    priority: row.priority,
+    attempt: row.attempt,
+    maxAttempts: row.maxAttempts,
+    generation: row.generation,
+    input: unpacked<Json | undefined>(row.input, undefined),
+    output: unpacked<Json | undefined>(row.output, undefined),
+    error: unpacked<ErrorRecord | null>(row.error, null),
+    errors: unpacked<AttemptError[]>(row.errors, []),
+    checkin: unpacked<CheckIn | null>(row.checkin, null),
+    logs: unpacked<LogLine[]>(row.logs, []),
+    tags: unpacked<string[]>(row.tags, []),
+    key: row.key,
+    concurrencyKey: row.concurrencyKey,
+    enqueuedAt: row.enqueuedAt,
+    dueAt: row.dueAt,
+    startedAt: row.startedAt,
+    finishedAt: row.finishedAt,
+    worker: row.worker,
+    cancelReason: unpacked<CancelMark | null>(row.cancel, null)?.reason ?? null,
+    history: historyOf(row),
+  }
+}

@@ -1,0 +1,96 @@
+/** The end of attempts, and their signs of life before it. Both count for nothing without the current token. */
+import { caps } from '../../job/caps.ts'
+import type { ErrorRecord } from '../../job/failure.ts'
+import type { AttemptError } from '../../job/job.ts'
+import { isEnded, isHeld } from '../../job/lifecycle.ts'
+import type { Settlement } from '../../job/settlement.ts'
+import type { Beat, BeatAnswer, ExtendRequest, SettleAnswer } from '../../store.ts'
+import type { Books } from './books.ts'
+import { packSettled, settledOf } from './history.ts'
+import { extended, packed, unpacked, type CancelMark, type Row } from './row.ts'
+
+type Speaker = Pick<Settlement, 'attempt' | 'token'>
+
+const holds = (row: Row, { attempt, token }: Speaker): boolean =>
+  isHeld(row.state) && row.token === token && row.attempt === attempt
+
+export function settle(books: Books, settlement: Settlement): SettleAnswer {
+  const { id, attempt, token, event, fatal, reason, delayMs } = settlement
+  const row = books.rowOf(id)
+  if (row === undefined) return lost(settlement)
+  if (!holds(row, settlement)) {
+    const last = settledOf(row)
+    return last?.token === token && last.attempt === attempt ? last.answer : lost(settlement)
+  }
+  if (leave(books, row, settlement)) books.tell(row)
+  const dueAt = event === 'PARK' && delayMs === undefined ? null : Math.ceil(books.now + (delayMs ?? 0))
+  let answer = lost(settlement)
+  books.move(row, event, { reason, fatal, dueAt }, ({ seq, at, from, to }) => {
+    if (to === 'done') row.output = packed(settlement.output)
+    answer = { outcome: 'settled', seq, at, from: from ?? 'running', to, attempt: row.attempt, dueAt: row.dueAt }
+    // The token of an attempt that ends its job stays, and with the history it says as much.
+    if (isEnded(to)) row.token = token
+    row.settled = isEnded(to) ? null : packSettled({ token, attempt, answer })
+  })
+  return answer
+}
+
+const lost = ({ attempt, to }: Settlement): SettleAnswer => ({
+  outcome: 'lost',
+  seq: 0,
+  at: 0,
+  from: 'running',
+  to,
+  attempt,
+  dueAt: null,
+})
+
+type Signs = { readonly [K in 'checkin' | 'logs' | 'steps']?: Beat[K] | undefined }
+
+/** Keeps what an attempt leaves behind; whether there was anything. */
+function leave(books: Books, row: Row, { event, error, checkin, logs }: Settlement): boolean {
+  const signs = keepSigns(row, { checkin, logs })
+  if (error !== undefined) keepError(books, row, error)
+  else if (event === 'COMPLETE' && row.error !== null) row.error = null
+  else return signs
+  return true
+}
+
+function keepSigns(row: Row, { checkin, logs, steps }: Signs): boolean {
+  if (checkin !== undefined) row.checkin = JSON.stringify(checkin)
+  if (logs !== undefined && logs.length > 0) row.logs = extended(row.logs, logs, caps.logs)
+  if (steps !== undefined) row.steps = JSON.stringify({ ...unpacked<object>(row.steps, {}), ...steps })
+  return checkin !== undefined || (logs !== undefined && logs.length > 0) || steps !== undefined
+}
+
+/** Keeps the error of an attempt that has just ended. */
+export function keepError(books: Books, row: Row, error: ErrorRecord): void {
+  const { attempt, generation, worker, startedAt } = row
+  const entry: AttemptError = {
+    attempt,
+    generation,
+    error,
+    startedAt: startedAt ?? 0,
+    failedAt: books.now,
+    worker: worker ?? '',
+  }
+  row.error = JSON.stringify(error)
+  row.errors = extended(row.errors, [entry], caps.errors)
+}
+
+export function extend(books: Books, { worker, leaseMs, beats }: ExtendRequest): BeatAnswer[] {
+  books.sql.run('seen', books.now, worker)
+  return beats.map((each) => beat(books, each, leaseMs))
+}
+
+function beat(books: Books, sign: Beat, leaseMs: number): BeatAnswer {
+  const row = books.rowOf(sign.id)
+  if (row === undefined || !holds(row, sign)) return { outcome: 'lost' }
+  row.leaseAt = Math.ceil(books.now + leaseMs)
+  books.sql.run('lease', row.leaseAt, row.seq)
+  if (keepSigns(row, sign)) books.tell(row)
+  const mark = unpacked<CancelMark | null>(row.cancel, null)
+  if (mark === null) return { outcome: 'held' }
+  const { reason, graceMs } = mark
+  return { outcome: 'cancelling', ...(reason !== null && { reason }), ...(graceMs !== null && { graceMs }) }
+}

@@ -1,0 +1,187 @@
+/** Every statement of the store, prepared when it is first used. */
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import { jobStates } from '../../job/lifecycle.ts'
+import type { QueueValues } from './queue.ts'
+import { columns, type RowValues } from './row.ts'
+import { claimable, never } from './schema.ts'
+
+/** Is told of each statement that is about to run and that has run: for traces, and for tests of crashes. */
+export type StatementListener = (sql: string, moment: 'before' | 'after') => void
+
+const counted = jobStates.map((state) => `"${state}"`)
+const moving =
+  'state, place, attempt, generation, due_at, lease_at, token, worker, started_at, finished_at, moved, held_key, output, settled, history'
+const telling = 'input, tags, error, errors, checkin, logs, steps, cancel'
+const assigned = (list: string): string => list.replace(/\w+/g, (name) => `${name} = ?`)
+
+// `LIMIT +?`, not `LIMIT ?`: the planner looks at a plain parameter, and so prepares the statement anew for every value.
+const texts = {
+  begin: 'BEGIN IMMEDIATE',
+  beginReading: 'BEGIN',
+  commit: 'COMMIT',
+  rollback: 'ROLLBACK',
+  mark: 'SAVEPOINT request',
+  forgetMark: 'RELEASE request',
+  backToMark: 'ROLLBACK TO request',
+  version: 'PRAGMA data_version',
+
+  lastSeq: 'SELECT max(last) FROM log',
+  queueOf: `SELECT queue, type, paused, keyed, ${counted.join(', ')} FROM queues WHERE type = ?`,
+  queueAt: `SELECT queue, type, paused, keyed, ${counted.join(', ')} FROM queues WHERE queue = ?`,
+  queues: `SELECT queue, type, paused, keyed, ${counted.join(', ')} FROM queues ORDER BY queue`,
+  addQueue: 'INSERT INTO queues (type) VALUES (?) RETURNING queue',
+  writeQueue: `UPDATE queues SET paused = ?, keyed = ?, ${counted.map((name) => `${name} = ?`).join(', ')} WHERE queue = ?`,
+
+  byId: `SELECT ${columns} FROM jobs WHERE id = ?`,
+  holder: `SELECT ${columns} FROM jobs WHERE queue = ? AND held_key = ?`,
+  add: `INSERT INTO jobs (seq, place, moved, id, queue, state, priority, attempt, max_attempts, generation, due_at,
+    enqueued_at, key, held_key, concurrency_key, input, tags, history)
+    VALUES (?1, ?1, ?1, ?2, ?3, ?4, ?5, 0, ?6, 1, ?7, ?8, ?9, ?9, ?10, ?11, ?12, ?13) ON CONFLICT (id) DO NOTHING`,
+  move: `UPDATE jobs SET ${assigned(moving)} WHERE seq = ?`,
+  take: `UPDATE jobs SET ${assigned('state, attempt, lease_at, token, worker, started_at, moved, history')} WHERE seq = ?`,
+  end: `UPDATE jobs SET lease_at = NULL, held_key = NULL, settled = NULL,
+    ${assigned('state, attempt, token, finished_at, moved, output, history')} WHERE seq = ?`,
+  tell: `UPDATE jobs SET ${assigned(telling)} WHERE seq = ?`,
+  lease: 'UPDATE jobs SET lease_at = ? WHERE seq = ?',
+  remove: 'DELETE FROM jobs WHERE seq = ?',
+
+  ready: `SELECT ${columns} FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key IS NULL
+    AND state = '${claimable}' ORDER BY priority DESC, place LIMIT +?`,
+  readyOfKey: `SELECT ${columns} FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
+    AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
+
+  lane: 'SELECT held, priority, place FROM lanes WHERE queue = ? AND concurrency_key = ?',
+  writeLane: `INSERT INTO lanes (queue, concurrency_key, held, priority, place) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET held = excluded.held, priority = excluded.priority, place = excluded.place`,
+  removeLane: 'DELETE FROM lanes WHERE queue = ? AND concurrency_key = ?',
+  nextHeld: 'SELECT min(held) FROM lanes WHERE queue = ? AND held >= ? AND place IS NOT NULL',
+  firstLane: `SELECT concurrency_key, priority, place FROM lanes INDEXED BY open_lanes
+    WHERE queue = ? AND held = ? AND place IS NOT NULL ORDER BY priority DESC, place LIMIT 1`,
+  headOfLane: `SELECT priority, place FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
+    AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
+
+  claimsSince: 'SELECT coalesce(sum(claims), 0) FROM rates WHERE queue = ? AND at > ?',
+  claimTimes: 'SELECT at, claims FROM rates WHERE queue = ? ORDER BY at DESC LIMIT +?',
+  spend: `INSERT INTO rates (queue, at, claims, until) VALUES (?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET claims = claims + excluded.claims, until = max(until, excluded.until)`,
+  forgetClaims: 'DELETE FROM rates WHERE queue = ? AND at < ? AND until <= ?',
+  claimsToCome: 'SELECT sum(claims) FROM rates WHERE queue = ? AND at > ?',
+  forgetClaimsToCome: 'DELETE FROM rates WHERE queue = ? AND at > ?',
+
+  due: `SELECT ${columns} FROM jobs INDEXED BY due WHERE due_at <= ? ORDER BY due_at, seq LIMIT +?`,
+  nextDue: `SELECT due_at FROM jobs INDEXED BY due WHERE due_at < ${never} ORDER BY due_at LIMIT 1`,
+  expired: `SELECT ${columns} FROM jobs INDEXED BY leases WHERE lease_at <= ? ORDER BY lease_at, seq LIMIT +?`,
+  nextLease: 'SELECT lease_at FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY lease_at LIMIT 1',
+  held: `SELECT ${columns} FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY started_at, seq`,
+  ended: `SELECT seq, queue, moved, finished_at FROM jobs INDEXED BY ended
+    WHERE state = ? AND finished_at IS NOT NULL ORDER BY moved LIMIT +?`,
+
+  append: 'INSERT INTO log (last, first, at, moves) VALUES (?, ?, ?, ?)',
+  forgetLog: 'DELETE FROM log WHERE last <= ?',
+  logAfter: 'SELECT first, at, moves FROM log WHERE last > ? ORDER BY last LIMIT +?',
+
+  workers: 'SELECT id, info, seen_at FROM workers ORDER BY place',
+  writeWorker: `INSERT INTO workers (id, info, seen_at) VALUES (?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET info = excluded.info, seen_at = excluded.seen_at`,
+  removeWorker: 'DELETE FROM workers WHERE id = ?',
+  seen: 'UPDATE workers SET seen_at = ? WHERE id = ?',
+} as const
+
+type StatementName = keyof typeof texts
+
+/** What the statements that answer give, row by row. */
+interface RowOf {
+  version: [number]
+  lastSeq: [number | null]
+  queueOf: QueueValues
+  queueAt: QueueValues
+  queues: QueueValues
+  addQueue: [queue: number]
+  byId: RowValues
+  holder: RowValues
+  ready: RowValues
+  readyOfKey: RowValues
+  lane: [held: number, priority: number | null, place: number | null]
+  nextHeld: [held: number | null]
+  firstLane: [concurrencyKey: string, priority: number, place: number]
+  headOfLane: [priority: number, place: number]
+  claimsSince: [claims: number]
+  claimTimes: [at: number, claims: number]
+  claimsToCome: [claims: number | null]
+  due: RowValues
+  nextDue: [at: number]
+  expired: RowValues
+  nextLease: [at: number]
+  held: RowValues
+  ended: [seq: number, queue: number, moved: number, finishedAt: number]
+  logAfter: [first: number, at: number, moves: string]
+  workers: [id: string, info: string, seenAt: number]
+}
+
+export class Statements {
+  private readonly prepared = new Map<string, StatementSync>()
+  private readonly db: DatabaseSync
+  private readonly listener: StatementListener | undefined
+
+  constructor(db: DatabaseSync, listener: StatementListener | undefined) {
+    this.db = db
+    this.listener = listener
+  }
+
+  /** Runs a statement for its effect. (`run` of the driver makes an object that nobody wants; `get` does not.) */
+  run(name: StatementName, ...values: SQLInputValue[]): void {
+    const sql = texts[name]
+    const statement = this.prepare(sql)
+    this.listener?.(sql, 'before')
+    statement.get(...values)
+    this.listener?.(sql, 'after')
+  }
+
+  /** The same, and whether it changed anything. */
+  changes(name: StatementName, ...values: SQLInputValue[]): boolean {
+    const sql = texts[name]
+    const statement = this.prepare(sql)
+    this.listener?.(sql, 'before')
+    const { changes } = statement.run(...values)
+    this.listener?.(sql, 'after')
+    return Number(changes) > 0
+  }
+
+  /** The first row, if there is one. */
+  get<N extends keyof RowOf>(name: N, ...values: SQLInputValue[]): RowOf[N] | undefined {
+    const sql = texts[name]
+    const statement = this.prepare(sql)
+    this.listener?.(sql, 'before')
+    const row = statement.get(...values)
+    this.listener?.(sql, 'after')
+    // The driver knows no columns; the text above it says what they are.
+    return row as RowOf[N] | undefined
+  }
+
+  all<N extends keyof RowOf>(name: N, ...values: SQLInputValue[]): RowOf[N][] {
+    return this.rows(texts[name], values) as RowOf[N][]
+  }
+
+  /** Jobs by a statement made for the occasion. There are as many as there are kinds of filters. */
+  jobs(sql: string, ...values: SQLInputValue[]): RowValues[] {
+    return this.rows(sql, values) as RowValues[]
+  }
+
+  private rows(sql: string, values: SQLInputValue[]): unknown[] {
+    const statement = this.prepare(sql)
+    this.listener?.(sql, 'before')
+    const rows = statement.all(...values)
+    this.listener?.(sql, 'after')
+    return rows
+  }
+
+  private prepare(sql: string): StatementSync {
+    let statement = this.prepared.get(sql)
+    if (statement === undefined) {
+      statement = this.db.prepare(sql)
+      statement.setReturnArrays(true)
+      this.prepared.set(sql, statement)
+    }
+    return statement
+  }
+}

@@ -1,0 +1,43 @@
+/** What time does to jobs: due ones move on, leases run out, the old ones go. */
+import { leaseExpired } from '../../job/failure.ts'
+import { arrows, statesTagged } from '../../job/lifecycle.ts'
+import type { Move, RetentionPolicy, SweepAnswer } from '../../store.ts'
+import type { Books } from './books.ts'
+import { Row } from './row.ts'
+import { keepError } from './settle.ts'
+
+const woken = new Set(Object.keys(arrows('WAKE')))
+
+export function promote(books: Books, limit: number): SweepAnswer {
+  const moves = books.sql.all('due', books.now, limit).map((values) => {
+    const row = new Row(values)
+    return books.told(row, books.move(row, woken.has(row.state) ? 'WAKE' : 'DUE'))
+  })
+  return { moves, nextAt: nextAt(books, 'nextDue'), more: moves.length === limit }
+}
+
+export function rescue(books: Books, limit: number): SweepAnswer {
+  const moves = books.sql.all('expired', books.now, limit).map((values): Move => {
+    const row = new Row(values)
+    keepError(books, row, leaseExpired)
+    books.tell(row)
+    return { ...books.told(row, books.move(row, 'EXPIRE')), error: leaseExpired }
+  })
+  return { moves, nextAt: nextAt(books, 'nextLease'), more: moves.length === limit }
+}
+
+const nextAt = (books: Books, which: 'nextDue' | 'nextLease'): number | null => books.sql.get(which)?.[0] ?? null
+
+export function prune(books: Books, policy: RetentionPolicy, limit: number): { pruned: number; more: boolean } {
+  const beyond = [...statesTagged('ended')].flatMap((state) => {
+    const { ageMs, count } = policy[state as keyof RetentionPolicy]
+    const excess = books.queues.all().reduce((sum, queue) => sum + queue.in(state), 0) - count
+    const oldest = books.sql.all('ended', state, limit)
+    return oldest
+      .filter(([, , , finishedAt], i) => i < excess || books.now - finishedAt >= ageMs)
+      .map(([seq, queue, moved]) => ({ seq, queue, moved, state }))
+  })
+  const going = beyond.toSorted((a, b) => a.moved - b.moved).slice(0, limit)
+  for (const { seq, queue, state } of going) books.remove(seq, books.queues.at(queue), state)
+  return { pruned: going.length, more: going.length === limit }
+}

@@ -1,0 +1,96 @@
+/** The engine in a thread of its own, seen from this one. */
+import { Worker } from 'node:worker_threads'
+import { JobchartError } from '../../errors.ts'
+import type { Hint } from '../../store.ts'
+import type { EngineOptions, Outcome } from './engine.ts'
+import type { Host } from './host.ts'
+import { unpackError, unpackOutcome, type Ask, type Told } from './messages.ts'
+import type { Call } from './work.ts'
+
+interface Waiter {
+  readonly told: (told: Told) => void
+  readonly died: (error: JobchartError) => void
+}
+
+export class ThreadedHost implements Host {
+  private readonly options: EngineOptions
+  private readonly hinted: (hints: readonly Hint[]) => void
+  private worker: Worker | null = null
+  /** Who waits for the next word: one at a time asks. */
+  private waiter: Waiter | null = null
+  private looking = false
+
+  constructor(options: EngineOptions, hinted: (hints: readonly Hint[]) => void) {
+    this.options = options
+    this.hinted = hinted
+  }
+
+  async open(): Promise<void> {
+    const told = await this.ask({ kind: 'open' })
+    if (told.kind !== 'opened' || told.error === null) return
+    await this.close()
+    throw unpackError(told.error)
+  }
+
+  async run(calls: readonly Call[], now: number, waitedMs: number): Promise<Outcome> {
+    try {
+      const told = await this.ask({ kind: 'run', calls, now, waitedMs })
+      if (told.kind === 'ran') return unpackOutcome(told.outcome)
+      throw died(this.options.path, `it said ${told.kind}`)
+    } catch (error) {
+      // Whether anything was written is not known: what is asked again is answered as before.
+      return { kind: 'failed', error }
+    }
+  }
+
+  look(on: boolean): void {
+    this.looking = on
+    this.worker?.postMessage({ kind: 'look', on } satisfies Ask)
+  }
+
+  async close(): Promise<void> {
+    if (this.worker === null) return
+    await this.ask({ kind: 'close' })
+    this.worker = null
+  }
+
+  /** The process stays alive while an answer is waited for, and only then. */
+  private ask(ask: Ask): Promise<Told> {
+    const worker = (this.worker ??= this.start())
+    return new Promise<Told>((resolve, reject) => {
+      this.waiter = { told: resolve, died: reject }
+      worker.ref()
+      worker.postMessage(ask)
+    }).finally(() => worker.unref())
+  }
+
+  private start(): Worker {
+    const { path, full, transitionsMax } = this.options
+    // As source or as built: the thread's file is beside this one and of its kind.
+    const file = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url)
+    const worker = new Worker(file, { workerData: { path, full, transitionsMax }, name: 'jobchart sqlite' })
+    worker.on('message', (told: Told) => {
+      if (told.kind === 'hints') return this.hinted(told.hints)
+      const { waiter } = this
+      this.waiter = null
+      waiter?.told(told)
+    })
+    const ended = (cause: unknown): void => {
+      if (this.worker !== worker) return
+      const { waiter } = this
+      this.worker = this.waiter = null
+      waiter?.died(died(path, cause))
+    }
+    // One that takes the place of another goes on with what that one did.
+    if (this.looking) worker.postMessage({ kind: 'look', on: true } satisfies Ask)
+    worker.on('error', ended)
+    worker.on('exit', (code) => ended(`exit code ${code}`))
+    return worker
+  }
+}
+
+const died = (path: string, cause: unknown): JobchartError =>
+  new JobchartError('STORE_UNAVAILABLE', `the thread that writes ${path} has died`, {
+    hint: 'The next call starts another one; if it dies again, look at the cause.',
+    cause,
+  })

@@ -1,0 +1,63 @@
+/** What can be asked of the file, by name: arguments and answers are plain values, so that they may cross threads. */
+import type {
+  CancelRequest,
+  ClaimRequest,
+  ExtendRequest,
+  ListQuery,
+  RetentionPolicy,
+  Selection,
+  WorkerInfo,
+} from '../../store.ts'
+import type { Settlement } from '../../job/settlement.ts'
+import { discard, retry } from './admin.ts'
+import type { Books } from './books.ts'
+import { cancel } from './cancel.ts'
+import { claim } from './claim.ts'
+import { insert, type PackedRequest } from './insert.ts'
+import { transitions } from './log.ts'
+import { counts, get, list, pause, queueInfo, worker, workers } from './reading.ts'
+import { extend, settle } from './settle.ts'
+import { promote, prune, rescue } from './sweep.ts'
+
+const writing = {
+  insert: (books: Books, requests: readonly PackedRequest[]) => requests.map((request) => insert(books, request)),
+  claim: (books: Books, request: ClaimRequest) => claim(books, request),
+  settle: (books: Books, settlements: readonly Settlement[]) => settlements.map((each) => settle(books, each)),
+  extend: (books: Books, request: ExtendRequest) => extend(books, request),
+  cancel: (books: Books, requests: readonly CancelRequest[]) => requests.map((request) => cancel(books, request)),
+  retry: (books: Books, selection: Selection) => retry(books, selection),
+  discard: (books: Books, selection: Selection) => discard(books, selection),
+  promote: (books: Books, limit: number) => promote(books, limit),
+  rescue: (books: Books, limit: number) => rescue(books, limit),
+  prune: (books: Books, policy: RetentionPolicy, limit: number) => prune(books, policy, limit),
+  pause: (books: Books, type: string, paused: boolean) => pause(books, type, paused),
+  worker: (books: Books, id: string, info: WorkerInfo | null) => worker(books, id, info),
+}
+
+const reading = {
+  get: (books: Books, ids: readonly string[]) => get(books, ids),
+  list: (books: Books, query: ListQuery) => list(books, query),
+  counts: (books: Books) => counts(books),
+  queue: (books: Books, type: string) => queueInfo(books, type),
+  workers: (books: Books) => workers(books),
+  transitions: (books: Books, from: number, limit: number) => transitions(books, from, limit),
+}
+
+const work = { ...writing, ...reading }
+
+export type Method = keyof typeof work
+export type Arguments<M extends Method> = Parameters<(typeof work)[M]> extends [Books, ...infer A] ? A : never
+export type Answer<M extends Method> = ReturnType<(typeof work)[M]>
+
+export interface Call {
+  readonly method: Method
+  readonly args: readonly unknown[]
+}
+
+export const writes = ({ method }: Call): boolean => method in writing
+
+/** Does what a call asks. Whoever made the call has matched its arguments with its method. */
+export function perform(books: Books, { method, args }: Call): unknown {
+  const act = work[method] as (books: Books, ...args: readonly unknown[]) => unknown
+  return act(books, ...args)
+}
