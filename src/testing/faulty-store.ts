@@ -3,8 +3,8 @@
  * the reply after everything is written, or keeps the caller waiting. What is written is the wrapped store's; nothing is
  * made up but the failure.
  *
- * Calls still take effect in the order in which they are made: one that is held up on its way holds up those behind it,
- * as on one connection.
+ * Calls still take effect in the order in which they are made, as on one connection: each arrives when its own delay is
+ * over, but never before those ahead of it. Replies may overtake each other.
  */
 import { knownKeys, whole } from '../checks.ts'
 import { seededRandom, systemClock, systemRandom, type Clock, type Random } from '../clock.ts'
@@ -160,7 +160,7 @@ class Road {
     const fate = this.draw(operation)
     const { jam } = this
     if (jam === null && fate.thereMs === 0) return this.arrive(operation, fate, call)
-    const there = (jam ?? Promise.resolve()).then(() => this.wait(fate.thereMs))
+    const there = Promise.all([jam, this.wait(fate.thereMs)]).then(() => {})
     const answer = there.then(() => this.arrive(operation, fate, call))
     this.jam = there
     void there.then(() => {

@@ -10,5 +10,25 @@ export {
   type FaultyStoreOptions,
   type StoreOperation,
 } from './faulty-store.ts'
+export {
+  checkHistory,
+  finalState,
+  historyFile,
+  invariants,
+  readHistory,
+  recordingStore,
+  recordRuns,
+  type CheckHistoryOptions,
+  type FinalState,
+  type HistoryFigures,
+  type HistoryFile,
+  type HistoryLine,
+  type HistorySink,
+  type HistoryVerdict,
+  type Invariant,
+  type RecordedCalls,
+  type RecordedOperation,
+  type Violation,
+} from './history/index.ts'
 export { createTestRuntime, type TestRuntime, type TestRuntimeOptions } from './test-runtime.ts'
 export { VirtualClock, type VirtualClockOptions } from './virtual-clock.ts'

@@ -1,10 +1,16 @@
 /** The benchmarks, as a real process and very small: that they run, what they write, and that a lost job is noticed. */
 import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { commitsOf, copyDatabase, fileSystemOf } from '../../bench/harness/disk.ts'
 import { Ledger, NotVerified } from '../../bench/harness/ledger.ts'
+import { passesMax, warmUp } from '../../bench/harness/warm-up.ts'
 import type { Report } from '../../bench/report/report.ts'
-import { compared, single } from '../../bench/suite.ts'
+import { compared, single, type Row } from '../../bench/suite.ts'
 
 const main = fileURLToPath(new URL('../../bench/main.ts', import.meta.url))
 const tiny = ['--quick', '--scale', '0.0005', '--rounds', '1', '--no-peers']
@@ -15,19 +21,40 @@ interface Ended {
   readonly stderr: string
 }
 
-const bench = (...args: string[]): Promise<Ended> =>
+const bench = (...args: string[]): Promise<Ended> => benchIn(tmpdir(), ...args)
+
+const benchIn = (folder: string, ...args: string[]): Promise<Ended> =>
   new Promise((resolve) => {
     const child = execFile(
       process.execPath,
       [main, ...args],
       // A test runner's own variables must not change what is measured.
-      { timeout: 100_000, env: { PATH: process.env['PATH'] } },
+      { timeout: 100_000, env: { PATH: process.env['PATH'], TMPDIR: folder } },
       (_error, stdout, stderr) => resolve({ exitCode: child.exitCode, stdout, stderr }),
     )
   })
 
+/** All rows, each of which has a figure, and a ratio and a verdict where they belong. */
+function rowsOf({ sections }: Report): Row[] {
+  const rows = sections.flatMap(({ rows }) => rows)
+  for (const { name, ours, ratio, base, goal, verdict } of rows) {
+    expect(ours.value, name).toBeTypeOf('number')
+    expect(ours.samples.length, name).toBeGreaterThan(0)
+    expect(ratio === null, name).toBe(base === null)
+    expect(verdict === null, name).toBe(goal === null)
+  }
+  return rows
+}
+
+async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'jobchart-test-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
 // Left out: the import of the built package, which would build it, and what runs through the same code as another.
 const measured = ['throughput', 'growth-backlog', 'growth-subscribers', 'latency', 'cancel', 'memory', 'garbage']
+const onFiles = ['process', 'growth-backlog', 'latency', 'stalls', 'restart', 'idle']
 
 test(
   'a run prints tables to people and JSON to scripts, every figure of it verified',
@@ -43,14 +70,27 @@ test(
       machine: { node: process.version, cores: expect.any(Number) },
     })
     expect(report.sections.map(({ name }) => name)).toEqual(measured)
-    const rows = report.sections.flatMap(({ rows }) => rows)
-    for (const { name, ours, ratio, base, goal, verdict } of rows) {
-      expect(ours.value, name).toBeTypeOf('number')
-      expect(ours.samples.length, name).toBeGreaterThan(0)
-      expect(ratio === null, name).toBe(base === null)
-      expect(verdict === null, name).toBe(goal === null)
-    }
+    const rows = rowsOf(report)
     expect(rows.some(({ name, unit }) => name === 'plain' && unit === 'jobs/s')).toBe(true)
+  },
+)
+
+test(
+  'a run on files says where they are, measures all of it, and leaves none of them',
+  { timeout: 110_000 },
+  async () => {
+    const folder = await temporaryFolder()
+    const { exitCode, stdout, stderr } = await benchIn(folder, 'sqlite', ...tiny, '--only', onFiles.join(','), '--json')
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining('All work was verified') })
+    const report = JSON.parse(stdout) as Report
+    expect(report).toMatchObject({ store: 'sqlite', verified: true, place: expect.stringMatching(/^Files in .+ on /) })
+    expect(await readdir(folder)).toEqual([])
+    const rows = rowsOf(report)
+    const value = (name: string): number | undefined => rows.find((row) => row.name === name)?.ours.value
+    // The floor commits the end of each batch, and once more the first claim.
+    expect(value('commits per job, floor, by 100')).toBe(2 / 50)
+    expect(value('commits per job, floor, by 10')).toBe(6 / 50)
+    expect(value('commits per job, floor, by 1')).toBe(21 / 20)
   },
 )
 
@@ -67,6 +107,40 @@ test('a store without a benchmark is refused with the names of those that have o
   expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining('for now there is: memory') })
 })
 
+test('commits to a database are counted, whoever makes them', async () => {
+  const path = join(await temporaryFolder(), 'a.db')
+  const [one, other] = [new DatabaseSync(path), new DatabaseSync(path)] as const
+  one.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (a)')
+  const before = await commitsOf(path)
+  // Many pages each, so that pages are not taken for commits.
+  for (let i = 0; i < 3; i++) one.exec('INSERT INTO t VALUES (zeroblob(50000))')
+  other.exec('BEGIN; INSERT INTO t VALUES (2); INSERT INTO t VALUES (3); COMMIT')
+  one.exec('BEGIN; INSERT INTO t VALUES (4); ROLLBACK; SELECT count(*) FROM t')
+  expect((await commitsOf(path)) - before).toBe(4)
+  other.close()
+  one.close()
+  await copyDatabase(path, `${path}-copy`)
+  const copy = new DatabaseSync(`${path}-copy`)
+  expect(copy.prepare('SELECT count(*) AS n FROM t').get()).toEqual({ n: 5 })
+  copy.close()
+})
+
+test('the file system of a folder is that of the mount nearest to it', () => {
+  const onLinux = process.platform === 'linux'
+  expect(fileSystemOf('/proc/self')).toBe(onLinux ? 'proc' : null)
+  expect(fileSystemOf('/processes')).toBe(onLinux ? fileSystemOf('/') : null)
+})
+
+test('warming up ends when two passes after the first are alike, and after six at the latest', async () => {
+  const passes = (...figures: number[]): Promise<number> => {
+    const left = [...figures]
+    return warmUp(async () => left.shift() as number)
+  }
+  expect(await passes(100, 100, 104)).toBe(3)
+  expect(await passes(100, 150, 100, 96)).toBe(4)
+  expect(await passes(100, 106, 112, 119, 126, 134, 135)).toBe(passesMax)
+})
+
 test('the ledger finds jobs that were lost, that ran twice and that nobody enqueued', () => {
   const ledgerOf = (jobs: number, ...marks: number[]): Ledger => {
     const ledger = new Ledger(jobs)
@@ -78,6 +152,10 @@ test('the ledger finds jobs that were lost, that ran twice and that nobody enque
   expect(ledgerOf(3, 0, 1, 1, 2).problem()).toBe('of the jobs, 1 ran more than once')
   expect(ledgerOf(3, 0, 1, 2, 3).problem()).toBe('of the jobs, 1 ran that nobody enqueued')
   expect(() => ledgerOf(3, 0, 0).verify()).toThrow(NotVerified)
+  // Where some still wait, the others must have run.
+  expect(ledgerOf(3, 2).problem(2)).toBeNull()
+  expect(ledgerOf(3, 2).problem(1)).toBe('of the jobs, 2 of 3 never ran, the first is job 0')
+  expect(ledgerOf(3, 2, 2).problem(2)).toBe('of the jobs, 1 ran more than once')
 })
 
 test('a row meets its goal by its ratio, or by its value where there is nothing beside it', () => {

@@ -1,82 +1,42 @@
-/** The main job as its users run it: a process of its own, on a folder whose contents are known. */
-import { execFile, type ChildProcess } from 'node:child_process'
+/** The main job as its users run it: what it says, how it ends, and that it goes on where it was. */
 import { randomBytes } from 'node:crypto'
-import { mkdir, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises'
+import { appendFile, mkdtemp, readdir, readFile, realpath, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createClient, type JobRecord, type JobState } from 'jobchart'
+import { sqliteStore } from 'jobchart/sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { repositoryRoot } from '../support/tidy/repository.ts'
-
-const program = join(repositoryRoot, 'examples/main-job/main.ts')
-
-interface Run {
-  readonly exitCode: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
+import { hole, Ledger, onProgress, row, runIn, total, write, type Run } from './program.ts'
 
 let folder = ''
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'jobchart-'))
+  folder = await realpath(await mkdtemp(join(tmpdir(), 'jobchart-')))
 })
 
 afterEach(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Calls the program in `folder`; `meanwhile` sees it as it goes on. */
-async function run(args: readonly string[], meanwhile: (child: ChildProcess) => void = () => {}): Promise<Run> {
-  return new Promise((resolve) => {
-    const child = execFile(
-      process.execPath,
-      ['--conditions=@jobchart/source', program, ...args],
-      { cwd: folder, timeout: 30_000, killSignal: 'SIGKILL', env: { PATH: process.env['PATH'], NO_COLOR: '1' } },
-      (_error, stdout, stderr) => resolve({ exitCode: child.exitCode, stdout, stderr }),
-    )
-    meanwhile(child)
-  })
-}
-
-async function write(path: string, content: string | Buffer): Promise<void> {
-  await mkdir(join(folder, path, '..'), { recursive: true })
-  await writeFile(join(folder, path), content)
-}
-
-/** A file that is as large as it says and as empty as it looks. */
-async function hole(path: string, bytes: number): Promise<void> {
-  await write(path, '')
-  await truncate(join(folder, path), bytes)
-}
-
-/** The cells of the line that begins with these words. */
-function row(stdout: string, ...words: readonly string[]): string[] | undefined {
-  const rows = stdout.split('\n').map((line) => line.trim().split(/ {2,}/))
-  return rows.find((cells) => words.every((word, i) => cells[i] === word))
-}
-
-/** The figures of all jobs together. */
-function total(stdout: string) {
-  const [, jobs = NaN, done = NaN, dead = NaN, retries = NaN] = (row(stdout, 'all') ?? []).map((cell) =>
-    Number(cell.replaceAll(',', '')),
-  )
-  return { jobs, done, dead, retries }
-}
+const at = (path: string): string => join(folder, path)
+const run = (...[args, meanwhile]: [readonly string[], Parameters<typeof runIn>[2]?]): Promise<Run> =>
+  runIn(folder, args, meanwhile)
 
 test('sums up what is in a folder: duplicates, what does not compress, the longest lines', async () => {
   const noise = randomBytes(20_000)
-  await write('files/a/one.bin', noise)
-  await write('files/b/two.bin', noise)
-  await write('files/b/three.bin', noise)
-  await write('files/easy.txt', 'easy\n'.repeat(4_000))
-  await write('files/wide.txt', `short\n${'wide'.repeat(25)}\nno newline at the end`)
-  await write('files/empty-1', '')
-  await write('files/empty-2', '')
+  await write(at('files/a/one.bin'), noise)
+  await write(at('files/b/two.bin'), noise)
+  await write(at('files/b/three.bin'), noise)
+  await write(at('files/easy.txt'), 'easy\n'.repeat(4_000))
+  await write(at('files/wide.txt'), `short\n${'wide'.repeat(25)}\nno newline at the end`)
+  await write(at('files/empty-1'), '')
+  await write(at('files/empty-2'), '')
   await symlink('nowhere', join(folder, 'files/broken'))
 
   const { exitCode, stdout, stderr } = await run(['files'])
 
-  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+  expect(exitCode).toBe(0)
+  expect(stderr).toMatch(/^Jobs are kept in \.jobchart\/files-[\da-f]{8}\.db \(process \d+\)\n/)
   expect(stdout).toMatch(/^files: 7 files, 21 jobs in /)
   for (const type of ['hash', 'compress', 'lines']) {
     const [, jobs, done, dead, retries] = row(stdout, type) ?? []
@@ -92,9 +52,11 @@ test('sums up what is in a folder: duplicates, what does not compress, the longe
 })
 
 test('lets attempts fail on request, the same ones for the same seed, and names the dead', async () => {
-  for (let n = 0; n < 20; n++) await write(`files/${n}.txt`, `file ${n}\n`)
+  for (let n = 0; n < 20; n++) await write(at(`files/${n}.txt`), `file ${n}\n`)
 
-  const runs = await Promise.all([1, 2].map(async () => run(['files', '--fail', '0.7', '--seed', '7'])))
+  const runs = await Promise.all(
+    [1, 2].map(async () => run(['files', '--fail', '0.7', '--seed', '7', '--store', 'memory'])),
+  )
 
   const [first, second] = runs.map(({ stdout }) => total(stdout))
   expect(second).toEqual(first)
@@ -102,22 +64,22 @@ test('lets attempts fail on request, the same ones for the same seed, and names 
   expect(jobs).toBe(60)
   expect(dead).toBeGreaterThan(0)
   expect(done).toBe(60 - dead)
-  // Whoever is dead has been tried three times.
-  expect(retries).toBeGreaterThanOrEqual(2 * dead)
+  // Whoever is dead has been tried five times.
+  expect(retries).toBeGreaterThanOrEqual(4 * dead)
   for (const { exitCode, stdout, stderr } of runs) {
     expect(exitCode).toBe(1)
     expect(stderr).not.toContain('Error')
     expect(stdout).toContain(`Dead jobs: ${dead}`)
-    expect(stdout).toMatch(/3 +failed on request +files\/\d+\.txt/)
+    expect(stdout).toMatch(/5 +failed on request +files\/\d+\.txt/)
   }
 })
 
 test('ends at a Ctrl-C: what runs is finished, the rest is counted as left undone', async () => {
   // Holes cost no disk, but time: enough to be in the middle of it when the first line of progress is out.
-  for (let n = 0; n < 400; n++) await hole(`files/${n}`, 30_000_000)
+  for (let n = 0; n < 400; n++) await hole(at(`files/${n}`), 30_000_000)
 
-  const { exitCode, stdout } = await run(['files', '--concurrency', '2'], (child) =>
-    child.stderr?.once('data', () => child.kill('SIGINT')),
+  const { exitCode, stdout } = await run(['files', '--concurrency', '2', '--store', 'memory'], (child) =>
+    onProgress(child, () => child.kill('SIGINT')),
   )
 
   expect(exitCode).toBe(130)
@@ -129,41 +91,155 @@ test('ends at a Ctrl-C: what runs is finished, the rest is counted as left undon
 })
 
 test('a second Ctrl-C aborts what runs', async () => {
-  await hole('files/endless', 500_000_000_000)
+  await hole(at('files/endless'), 500_000_000_000)
 
-  const { exitCode, stdout } = await run(['files'], (child) => child.stderr?.on('data', () => child.kill('SIGINT')))
+  const { exitCode, stdout, stderr } = await run(['files'], (child) => onProgress(child, () => child.kill('SIGINT')))
 
-  expect(exitCode).toBe(130)
+  expect(exitCode, stderr).toBe(130)
   // Counting lines is over at the first zero byte; hashing and compressing would take hours.
   expect(total(stdout)).toEqual({ jobs: 3, done: 1, dead: 0, retries: 0 })
   expect(stdout).toContain('Interrupted: 2 jobs left undone')
 })
 
-test('an empty folder is no mistake', async () => {
-  await mkdir(join(folder, 'files'))
-  expect(await run(['files'])).toEqual({ exitCode: 0, stdout: 'files: no files\n', stderr: '' })
-})
+const fileCount = 300
+const types = ['hash', 'compress', 'lines']
 
-test.each([
-  { args: ['nowhere'], says: 'there is no folder nowhere' },
-  { args: ['file'], says: 'file is not a folder' },
-  { args: ['a', 'b'], says: 'one folder at a time, got a, b' },
-  { args: ['--fail', '5'], says: '--fail takes a number from 0 to 1, got "5"' },
-  { args: ['--fail', ''], says: '--fail takes a number from 0 to 1, got ""' },
-  { args: ['--concurrency', '0'], says: '--concurrency takes a number from 1 to 256, got "0"' },
-  { args: ['--seed', '1.5'], says: '--seed takes a whole number, got 1.5' },
-  { args: ['--bogus'], says: "Unknown option '--bogus'" },
-])('refuses $args in a sentence', async ({ args, says }) => {
-  await write('file', '')
+async function manyFiles(): Promise<void> {
+  for (let n = 0; n < fileCount; n++) await write(at(`files/${n}.txt`), `file ${n}\n`.repeat(1 + (n % 50)))
+}
+
+/** What the program has left in its file. */
+async function jobsIn(db: string, state: JobState): Promise<JobRecord[]> {
+  await using client = createClient({ jobs: [], store: sqliteStore({ path: at(db) }) })
+  const found: JobRecord[] = []
+  let after: string | undefined
+  do {
+    const page = await client.list({ state, limit: 1_000, ...(after !== undefined && { after }) })
+    found.push(...page)
+    after = page.next
+  } while (after !== undefined)
+  return found
+}
+
+const moreThanOnce = (counts: ReadonlyMap<string, number>): string[] =>
+  [...counts].filter(([, count]) => count > 1).map(([work]) => work)
+
+test('killed in the middle and started again it does every file, and none twice but those it had in hand', async () => {
+  await manyFiles()
+  const ledger = new Ledger(folder)
+  const args = ['files', '--db', 'jobs.db', '--ledger', 'ledger']
+
+  const killed = await run(args, (child) => void ledger.whenEnded(100, () => child.kill('SIGKILL')))
+
+  expect(killed).toMatchObject({ exitCode: null, stdout: '' })
+  const workOf = ({ type, input }: JobRecord) => ledger.work(type, (input as { path: string }).path)
+  const done = (await jobsIn('jobs.db', 'done')).map(workOf)
+  const inHand = (await jobsIn('jobs.db', 'running')).map(workOf)
+  expect(done.length).toBeGreaterThan(50)
+  expect(done.length).toBeLessThan(fileCount * types.length)
+  expect(inHand.length).toBeLessThanOrEqual(8)
+
   const { exitCode, stdout, stderr } = await run(args)
-  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
-  expect(stderr).toContain(says)
-  expect(stderr).toContain('--help says how to call it.')
-  expect(stderr).not.toContain('    at ')
+
+  expect(exitCode).toBe(0)
+  expect(stderr).toMatch(new RegExp(`^Going on: \\d+ of 300 files are done, ${done.length} of 900 jobs$`, 'm'))
+  expect(stdout).toMatch(new RegExp(`^files: 300 files, 900 jobs: ${done.length} before, ${900 - done.length} in `))
+  expect(total(stdout)).toMatchObject({ jobs: 900, done: 900, dead: 0 })
+  const everything = types.flatMap((type) => Array.from({ length: fileCount }, (_, n) => `${type} files/${n}.txt`))
+  expect([...ledger.count('end').keys()].toSorted()).toEqual(everything.toSorted())
+  const starts = ledger.count('start')
+  expect(done.filter((work) => starts.get(work) !== 1)).toEqual([])
+  expect(moreThanOnce(starts).filter((work) => !inHand.includes(work))).toEqual([])
 })
 
-test('--help says what it can do', async () => {
-  const { exitCode, stdout } = await run(['--help'])
-  expect(exitCode).toBe(0)
-  for (const option of ['--fail', '--seed', '--concurrency']) expect(stdout).toContain(option)
+test('started twice at the same time the two share the work, and both say what came of it', async () => {
+  await manyFiles()
+  const ledger = new Ledger(folder)
+  const args = ['files', '--ledger', 'ledger']
+
+  const runs = await Promise.all([run(args), run(args)])
+
+  for (const { exitCode, stdout } of runs) {
+    expect(exitCode).toBe(0)
+    expect(total(stdout)).toEqual({ jobs: 900, done: 900, dead: 0, retries: 0 })
+  }
+  const starts = ledger.count('start')
+  expect(starts.size).toBe(900)
+  expect(moreThanOnce(starts)).toEqual([])
+  const [first, second] = runs.map(({ stdout }) => stdout.slice(stdout.indexOf('Duplicates')))
+  expect(second).toBe(first)
+})
+
+test('what is done stays done, until its file changes or --fresh says so', async () => {
+  for (const name of ['a', 'b', 'c']) await write(at(`files/${name}`), `${name}\n`)
+  const ledger = new Ledger(folder)
+  const starts = (): number => [...ledger.count('start').values()].reduce((sum, count) => sum + count, 0)
+  // The folder it looks through is the one it writes to, by another name.
+  await symlink('files', at('link'))
+  const args = ['../link', '--db', 'jobs.db', '--ledger', '../ledger']
+  const inFiles = (more: string[] = []): Promise<Run> => runIn(at('files'), [...args, ...more])
+
+  await inFiles()
+  expect(starts()).toBe(9)
+  const again = await inFiles()
+  expect(starts()).toBe(9)
+  expect(again.stderr).toContain('All 3 files are done already')
+  expect(again.stdout).toMatch(/^\.\.\/link: 3 files, 9 jobs, all done before/)
+  expect(total(again.stdout)).toMatchObject({ jobs: 9, done: 9 })
+
+  await appendFile(at('files/b'), 'more\n')
+  const changed = await inFiles()
+  expect(starts()).toBe(12)
+  expect(changed.stderr).toContain('Going on: 2 of 3 files are done, 6 of 9 jobs')
+  expect(row(changed.stdout, '4 B')).toEqual(['4 B', '2', '../link/b'])
+
+  const fresh = await inFiles(['--fresh'])
+  expect(starts()).toBe(21)
+  expect(fresh.stdout).toMatch(/^\.\.\/link: 3 files, 9 jobs in /)
+})
+
+test('what waits for a file that has changed or gone is taken back', async () => {
+  for (let n = 0; n < 20; n++) await hole(at(`files/${n}`), 300_000_000)
+  const args = ['files', '--db', 'jobs.db', '--concurrency', '1']
+  const interrupted = await run(args, (child) => onProgress(child, () => child.kill('SIGINT')))
+  expect(interrupted.exitCode).toBe(130)
+  expect(interrupted.stdout).toContain('left undone; the next start goes on')
+  const waiting = (await jobsIn('jobs.db', 'queued')).length
+  expect(waiting).toBeGreaterThan(0)
+
+  await rm(at('files/0'))
+  for (let n = 1; n < 20; n++) await write(at(`files/${n}`), `now ${n}\n`)
+  const { exitCode, stdout } = await run(args)
+
+  expect({ exitCode, ...total(stdout) }).toMatchObject({ exitCode: 0, jobs: 57, done: 57, dead: 0 })
+  expect(await jobsIn('jobs.db', 'cancelled')).toHaveLength(waiting)
+})
+
+test('what is dead stays dead until --retry', async () => {
+  await write(at('files/a'), 'a\n')
+  const dead = await run(['files', '--fail', '1'])
+  expect(dead.exitCode).toBe(1)
+  expect(total(dead.stdout)).toMatchObject({ jobs: 3, done: 0, dead: 3 })
+
+  const still = await run(['files'])
+  expect(still.exitCode).toBe(1)
+  expect(still.stderr).toContain('3 jobs dead, --retry does them again')
+  expect(still.stdout).toContain('Dead jobs: 3')
+
+  const retried = await run(['files', '--retry'])
+  expect(retried.exitCode).toBe(0)
+  expect(total(retried.stdout)).toMatchObject({ jobs: 3, done: 3, dead: 0 })
+})
+
+test('--store memory leaves nothing behind', async () => {
+  await write(at('files/a'), 'a\n')
+  const { exitCode, stderr } = await run(['files', '--store', 'memory'])
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+  expect(await readdir(folder)).toEqual(['files'])
+})
+
+test('its own folder is no business of git', async () => {
+  await write(at('files/a'), 'a\n')
+  await run(['files'])
+  expect(await readFile(at('.jobchart/.gitignore'), 'utf8')).toBe('*\n')
 })

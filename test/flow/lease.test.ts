@@ -54,6 +54,17 @@ test('a job starts again within its lease and five seconds', async () => {
   expect(await worker.counts()).toMatchObject({ done: 10 })
 })
 
+test('a runtime takes back at its start what others have left, for it may not live to its first sweep', async () => {
+  const made = world()
+  const { clock, idle, runtime } = made
+  const handle = await idle({ jobs: [job] }).enqueue(job, 'a')
+  await claimAndDie(made)
+  await clock.advance('31s')
+  await runtime({ jobs: [job] })
+  await clock.settle()
+  expect(await handle.record()).toMatchObject({ state: 'done', attempt: 2 })
+})
+
 test('a poison job that kills its process dies at exactly its last attempt', async () => {
   const made = world()
   const { clock, runtime } = made

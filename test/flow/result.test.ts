@@ -1,4 +1,4 @@
-import { AbortError, defineJob, JobCancelledError, JobDeadError, TimeoutError } from 'jobchart'
+import { AbortError, defineJob, JobCancelledError, JobDeadError, memoryStore, TimeoutError, type Store } from 'jobchart'
 import { expect, test } from 'vitest'
 import { world } from '../support/leaks.ts'
 
@@ -126,6 +126,35 @@ test('a thousand waits for a thousand jobs are all answered', async () => {
   const results = Array.from({ length: 1_000 }, (_, n) => worker.run(job, n))
   await clock.advance(10)
   expect(await Promise.all(results)).toEqual(Array.from({ length: 1_000 }, (_, n) => n))
+})
+
+test('whoever waits for many jobs asks for those that have ended, not for all whenever one has', async () => {
+  const inner = memoryStore()
+  let asked = 0
+  const store: Store = {
+    ...inner,
+    capabilities: { durable: true, shared: true },
+    get: (ids) => {
+      asked += ids.length
+      return inner.get(ids)
+    },
+  }
+  const { clock, runtime } = world({ store })
+  const job = defineJob<number, number>({
+    type: 'job',
+    run: async (n, { signal }) => {
+      await clock.sleep(10, signal)
+      return n
+    },
+  })
+  const waiting = await runtime({ jobs: [job], concurrency: 0 })
+  const results = Array.from({ length: 1_000 }, (_, n) => waiting.run(job, n))
+  await clock.settle()
+  await runtime({ jobs: [job], concurrency: 10 })
+  await clock.advance('10s')
+  expect(await Promise.all(results)).toHaveLength(1_000)
+  // Once when the wait begins, once when the job has ended; the polls ask for a few that have not.
+  expect(asked).toBeLessThan(4_000)
 })
 
 test('a handle that is looked up by its id waits like any other', async () => {

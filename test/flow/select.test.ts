@@ -182,3 +182,16 @@ test('the shares that a runtime really gave are in its stats, and follow the wei
   expect(queues.map(({ weight }) => weight)).toEqual([0.01, 0.02, 0.07, 0.9])
   await runtime.stop()
 })
+
+test('jobs whose pick failed are picked later, all of them', () => {
+  const from = selector('weighted')
+  from.wake('one', 2)
+  from.wake('two', 1)
+  // A pick of one slot among several queues takes one job of one of them.
+  for (let failures = 0; failures < 5; failures++) {
+    expect(from.plan(1)).toHaveLength(1)
+    from.learn(null)
+  }
+  expect(picks(from, 3, 1)).toMatchObject({ one: 2, two: 1 })
+  expect(from.idle).toBe(true)
+})

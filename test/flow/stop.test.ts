@@ -118,6 +118,8 @@ test.each(['drain', 'finish', 'abort'] as const)('%s never takes longer than its
   expect(await during(stopping, 5_000)).toMatchObject({ completed: false, running: 1 })
   expect(endedAt - started).toBe(3_000)
   expect(runtime.state).toBe('stopped')
+  // Nor does a slot that became free by it start anything more.
+  expect(starts).toHaveLength(1)
   await clock.advance(1_000_000)
 })
 

@@ -18,8 +18,10 @@ import { everyPage } from '../../src/testing/conformance/side-by-side.ts'
 import { handClock } from './hand-clock.ts'
 
 const queue = new Queue('mail')
-const row = (seq: number, id = `job ${seq}`, priority = 0): Row =>
-  new Row(newJob(id, { priority }), queue, bornReady, seq, new Tick(0))
+const row = (seq: number, id = `job ${seq}`, priority = 0): Row => {
+  const job = newJob(id, { priority })
+  return new Row(job, queue, queue.termsOf(job), bornReady, seq, new Tick(0))
+}
 
 test('a heap gives its items in order, whatever was pushed, moved or removed meanwhile', () => {
   const operation = fc.tuple(fc.constantFrom('push', 'pop', 'remove', 'update'), fc.nat(20), fc.nat(20))

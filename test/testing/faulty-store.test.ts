@@ -59,6 +59,27 @@ test('calls take effect in the order in which they are made, however late they a
   }
 })
 
+test('a call that is held up holds up those behind it until it has arrived, and no longer', async () => {
+  const { store, clock } = await faulty({ insert: { late: 1, lateBy: '5s' } }, 3)
+  const calls = Array.from({ length: 100 }, (_, n) => Promise.resolve(insert(store, String(n))))
+  let answered = 0
+  for (const call of calls) void call.then(() => answered++)
+  await clock.advance('2s')
+  expect(answered).toBeLessThan(100)
+  // Late on the way there or back: what waits behind a late call may be late on its own way back.
+  await clock.advance('8s')
+  expect(answered).toBe(100)
+})
+
+test('replies overtake each other', async () => {
+  const { store, clock } = await faulty({ get: { late: 0.5, lateBy: '5s' } }, 3)
+  const order: number[] = []
+  const calls = Array.from({ length: 20 }, (_, n) => store.get([]).then(() => order.push(n)))
+  await clock.advance('10s')
+  await Promise.all(calls)
+  expect(order).not.toEqual(order.toSorted((a, b) => a - b))
+})
+
 test('faults come as often as they are asked for', async () => {
   const { store, clock } = await faulty({ get: { before: 0.1, lostReply: 0.2, late: 0.3, lateBy: 1 } }, 7)
   const calls = Array.from({ length: 4_000 }, () => store.get([]).catch(() => null))

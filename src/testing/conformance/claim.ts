@@ -28,6 +28,16 @@ export const claimCases: Cases = {
     assert.equal(record.history.at(-1)?.seq, job.seq)
     assert.deepEqual([job.record().id, job.record().state], ['a', 'running'])
   },
+  'a claim tells of itself, not of the cancel that was asked in the same turn': async ({ store }) => {
+    await put(store, newJob('a'))
+    const [jobs] = await Promise.all([take(store), cancel(store, ['a'])])
+    const { history } = await recordOf(store, 'a')
+    assert.deepEqual(
+      history.map(({ event }) => event),
+      ['ENQUEUE', 'CLAIM', 'CANCEL'],
+    )
+    assert.equal(jobs[0]?.seq, history[1]?.seq)
+  },
   'the input that is handed out is a copy': async ({ store }) => {
     const job = await putAndTake(store, 'a', { input: { list: [1] } })
     ;(job.input as { list: number[] }).list.push(2)

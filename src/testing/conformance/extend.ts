@@ -20,9 +20,9 @@ export const extendCases: Cases = {
     await advance(20_000)
     const [beat] = await store.extend({ worker: 'w1', leaseMs: 30_000, beats: [lease(job)] })
     assert.deepEqual(beat, { outcome: 'held' })
-    await advance(20_000)
+    await advance(28_000)
     assert.deepEqual((await store.rescue(10)).moves, [])
-    await advance(10_000)
+    await advance(2_000)
     assert.deepEqual(idsOf((await store.rescue(10)).moves), ['a'])
   },
   'a heartbeat with a stale token is lost and writes nothing': async ({ store }) => {

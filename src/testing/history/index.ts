@@ -1,0 +1,13 @@
+/** Histories: a record of all that was asked of a store and answered, and a check of it against what stores promise. */
+export {
+  checkHistory,
+  finalState,
+  type CheckHistoryOptions,
+  type HistoryFigures,
+  type HistoryVerdict,
+} from './check.ts'
+export type { FinalState } from './facts.ts'
+export { historyFile, readHistory, type HistoryFile } from './file.ts'
+export type { HistoryLine, HistorySink, RecordedCalls, RecordedOperation } from './lines.ts'
+export { recordingStore, recordRuns } from './recording-store.ts'
+export { invariants, type Invariant, type Violation } from './violation.ts'

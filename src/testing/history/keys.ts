@@ -1,0 +1,85 @@
+/** Unique keys (I8): one live job holds each at a time, and none is held by nobody. */
+import { isEnded } from '../../job/lifecycle.ts'
+import { isWhole, wording, type Facts, type InsertFact, type JobFacts, type Step } from './facts.ts'
+import { stepsOf } from './lives.ts'
+import type { Findings } from './violation.ts'
+
+interface Change {
+  readonly job: JobFacts
+  readonly step: Step
+}
+
+export function checkKeys(facts: Facts, findings: Findings): void {
+  const changes = new Map<string, Change[]>()
+  for (const job of facts.jobs.values()) {
+    for (const insert of job.inserts) checkFound(facts, insert, findings)
+    const name = keyName(job)
+    if (name === null || !isWhole(job)) continue
+    const ofKey = changes.get(name) ?? []
+    changes.set(name, ofKey)
+    for (const step of job.steps) ofKey.push({ job, step })
+  }
+  for (const [name, ofKey] of changes) {
+    checkHolders(
+      name,
+      ofKey.toSorted((a, b) => a.step.seq - b.step.seq),
+      findings,
+    )
+  }
+}
+
+function keyName({ record, inserts }: JobFacts): string | null {
+  const { type, key } = record ?? inserts[0]?.asked ?? { type: '', key: null }
+  return key === null ? null : JSON.stringify([type, key])
+}
+
+/** Hands the key from holder to holder, in the order of the moves. */
+function checkHolders(name: string, changes: readonly Change[], findings: Findings): void {
+  let holder: Change | null = null
+  for (const change of changes) {
+    const { job, step } = change
+    if (step.event !== 'ENQUEUE' && step.event !== 'RETRY') {
+      if (holder?.job === job) holder = isEnded(step.to) ? null : change
+      continue
+    }
+    // A running job that was superseded goes on to its end without its key.
+    const given = holder?.step.to === 'cancelling' && supersedes(job, step)
+    if (holder !== null && holder.job !== job && !given) {
+      const message = `key ${name} has two live jobs, ${holder.job.id} and ${job.id}: ${wording(step)}`
+      findings.add('I8', message, [...stepsOf(holder.job), '—', ...stepsOf(job)])
+    }
+    holder = change
+  }
+}
+
+const supersedes = ({ inserts }: JobFacts, { event }: Step): boolean =>
+  event === 'ENQUEUE' && inserts.some(({ asked }) => asked.onConflict === 'supersede')
+
+/** An enqueue that was answered with the holder of its key: was that one alive at any time while it was asked? */
+function checkFound(
+  facts: Facts,
+  { asked, outcome, holder, invokedAt, answeredAt }: InsertFact,
+  findings: Findings,
+): void {
+  if (outcome !== 'found' || holder === asked.id) return
+  const job = facts.jobs.get(holder)
+  const what = `an enqueue of job ${asked.id} with key ${asked.key} was answered with job ${holder}`
+  if (job === undefined || (job.record === null && job.steps.length === 0)) {
+    return findings.add('I8', `${what}, which is not there`)
+  }
+  const type = job.record?.type ?? job.inserts[0]?.asked.type
+  const key = job.record?.key ?? job.inserts[0]?.asked.key
+  if (type !== asked.type || key !== asked.key) return findings.add('I8', `${what}, which has key ${key}`)
+  if (!isWhole(job) || wasLive(job.steps, invokedAt, answeredAt)) return
+  findings.add('I8', `${what} from ${invokedAt} to ${answeredAt}, when that one did not live`, stepsOf(job))
+}
+
+/** A move is written at its time at the earliest; at the latest when it, or one that follows it, was acknowledged. */
+function wasLive(steps: readonly Step[], from: number, to: number): boolean {
+  let knownBy = Infinity
+  for (const step of steps.toReversed()) {
+    if (!isEnded(step.to) && step.at <= to && knownBy >= from) return true
+    knownBy = Math.min(knownBy, step.knownBy)
+  }
+  return false
+}

@@ -1,0 +1,135 @@
+/**
+ * The lines of a history: what each call to a store asked, and what it was answered; when each run began, and ended. A line
+ * is plain JSON. A call has two, so that one whose process died in between is known as what it is: it may have happened.
+ */
+import type { JobRecord } from '../../job/job.ts'
+import type { Settlement } from '../../job/settlement.ts'
+import type {
+  BeatAnswer,
+  CancelAnswer,
+  CancelRequest,
+  ClaimedJob,
+  ClaimRequest,
+  DiscardAnswer,
+  ExtendRequest,
+  InsertAnswer,
+  Move,
+  NewJob,
+  RetentionPolicy,
+  RetryAnswer,
+  Selection,
+  SettleAnswer,
+} from '../../store.ts'
+
+/** A job as it was asked for; the input is left out. */
+export type AskedJob = Pick<NewJob, 'id' | 'type' | 'maxAttempts' | 'key' | 'concurrencyKey' | 'onConflict'>
+
+/** What names one attempt for ever. */
+export type AttemptName = Pick<Settlement, 'id' | 'attempt' | 'token'>
+
+/** What a claim gave out. */
+export type GivenJob = Pick<
+  ClaimedJob,
+  'id' | 'type' | 'attempt' | 'maxAttempts' | 'generation' | 'token' | 'startedAt' | 'seq'
+>
+
+/** A run of a handler. `seq` is that of its claim, null where the record did not tell. */
+export interface RunStart extends Pick<JobRecord, 'id' | 'type' | 'attempt' | 'generation'> {
+  readonly seq: number | null
+}
+
+/** What is recorded of each operation: payloads, logs and check-ins are left out. `run` is the handler's. */
+export interface RecordedCalls {
+  readonly insert: { readonly asked: readonly (readonly AskedJob[])[]; readonly answer: readonly InsertAnswer[][] }
+  readonly claim: { readonly asked: Omit<ClaimRequest, 'demand'>; readonly answer: readonly GivenJob[] }
+  readonly settle: {
+    readonly asked: readonly (AttemptName & Pick<Settlement, 'event'>)[]
+    readonly answer: readonly SettleAnswer[]
+  }
+  readonly extend: {
+    readonly asked: Pick<ExtendRequest, 'worker' | 'leaseMs'> & { readonly beats: readonly AttemptName[] }
+    readonly answer: readonly BeatAnswer['outcome'][]
+  }
+  readonly cancel: { readonly asked: readonly CancelRequest[]; readonly answer: readonly CancelAnswer[] }
+  readonly queue: {
+    readonly asked: { readonly type: string; readonly paused: boolean }
+    readonly answer: { readonly paused: boolean }
+  }
+  readonly retry: { readonly asked: Selection; readonly answer: RetryAnswer }
+  readonly discard: { readonly asked: Selection; readonly answer: DiscardAnswer }
+  readonly promote: { readonly asked: { readonly limit: number }; readonly answer: readonly Move[] }
+  readonly rescue: { readonly asked: { readonly limit: number }; readonly answer: readonly Move[] }
+  readonly prune: {
+    readonly asked: { readonly policy: RetentionPolicy; readonly limit: number }
+    readonly answer: { readonly pruned: number }
+  }
+  readonly run: { readonly asked: RunStart; readonly answer: null }
+}
+
+export type RecordedOperation = keyof RecordedCalls
+
+interface Line<Op> {
+  readonly op: Op
+  /** The same in both lines of a call, and in no other. */
+  readonly call: string
+  /** Store time at which the line was written, as its process knows it. */
+  readonly at: number
+}
+
+type InvokeLine<Op extends RecordedOperation> = Line<Op> & { readonly invoke: RecordedCalls[Op]['asked'] }
+type OkLine<Op extends RecordedOperation> = Line<Op> & { readonly ok: RecordedCalls[Op]['answer'] }
+
+/**
+ * One line. `invoke`: it is about to be asked · `ok`: the answer · `fail`: it was refused and nothing was written (of a run:
+ * the handler threw) · `unknown`: it was not answered, and may or may not have happened.
+ */
+export type HistoryLine =
+  | { [Op in RecordedOperation]: InvokeLine<Op> | OkLine<Op> }[RecordedOperation]
+  | (Line<RecordedOperation> & ({ readonly fail: string } | { readonly unknown: string }))
+
+/** A call put together from its lines. */
+export type HistoryCall = { [Op in RecordedOperation]: CallOf<Op> }[RecordedOperation]
+
+export interface CallOf<Op extends RecordedOperation> {
+  readonly op: Op
+  readonly asked: RecordedCalls[Op]['asked']
+  readonly invokedAt: number
+  /** null: refused, or not known. */
+  readonly answer: RecordedCalls[Op]['answer'] | null
+  readonly outcome: 'ok' | 'fail' | 'unknown'
+  /** null: never. */
+  readonly answeredAt: number | null
+}
+
+/** Takes lines, one by one. It must have kept a line when it returns: the process may be killed right after. */
+export type HistorySink = (line: HistoryLine) => void
+
+/**
+ * Puts calls together. The lines of one call must come in their order; those of different calls, and of different
+ * processes, may come in any. Calls without an end come last: nobody knows what became of them.
+ */
+export function* callsOf(lines: Iterable<HistoryLine>): Generator<HistoryCall> {
+  const open = new Map<string, HistoryLine & { readonly invoke: unknown }>()
+  for (const line of lines) {
+    if ('invoke' in line) {
+      open.set(line.call, line)
+      continue
+    }
+    const begin = open.get(line.call)
+    if (begin === undefined) throw new TypeError(`history: call ${line.call} (${line.op}) ends without having begun`)
+    open.delete(line.call)
+    if ('ok' in line) yield callOf(begin, 'ok', line.ok, line.at)
+    else yield callOf(begin, 'fail' in line ? 'fail' : 'unknown', null, line.at)
+  }
+  for (const begin of open.values()) yield callOf(begin, 'unknown', null, null)
+}
+
+function callOf(
+  { op, invoke, at }: HistoryLine & { readonly invoke: unknown },
+  outcome: 'ok' | 'fail' | 'unknown',
+  answer: unknown,
+  answeredAt: number | null,
+): HistoryCall {
+  // Both lines carry the same call, so what is asked and what is answered are of the same operation.
+  return { op, asked: invoke, invokedAt: at, answer, outcome, answeredAt } as HistoryCall
+}

@@ -1,0 +1,180 @@
+/** The life of each job: that it exists (I1), follows the chart (I2), counts its attempts (I3), and heeds a cancel (I7). */
+import { caps } from '../../job/caps.ts'
+import type { HistoryEntry } from '../../job/job.ts'
+import {
+  arrowsFrom,
+  countersAfter,
+  isEnded,
+  nextArrow,
+  statesTagged,
+  type Arrow,
+  type JobCounters,
+  type JobState,
+} from '../../job/lifecycle.ts'
+import { isWhole, wording, type Facts, type JobFacts, type Step } from './facts.ts'
+import type { Findings } from './violation.ts'
+
+export function checkLives(facts: Facts, findings: Findings): void {
+  for (const { id, ways } of facts.contradictions) {
+    findings.add('I2', `a move of job ${id} is told in two ways`, ways)
+  }
+  for (const id of facts.twice) findings.add('I1', `job ${id} is listed twice`)
+  checkOrder(facts, findings)
+  let missing = 0
+  for (const job of facts.jobs.values()) {
+    if (job.record === null) missing += isMissing(job) ? 1 : 0
+    else checkBirth(job, job.record.id, findings)
+    checkWritten(job, findings)
+    if (isWhole(job)) replay(job, findings)
+    checkRuns(job, findings)
+    checkCancels(job, findings)
+  }
+  if (missing <= facts.removable) return
+  for (const job of facts.jobs.values()) {
+    if (job.record === null && isMissing(job)) {
+      const why = `${missing} are missing, ${facts.removable} at most were pruned`
+      findings.add('I1', `job ${job.id} was acknowledged and is not there (${why})`, stepsOf(job))
+    }
+  }
+}
+
+/** Was it acknowledged, and is it gone without having been discarded? Whether it was pruned only the sum can tell. */
+const isMissing = ({ inserts, discarded, steps }: JobFacts): boolean =>
+  !discarded &&
+  (steps.length > 0 || inserts.some(({ outcome, holder, asked }) => holder === asked.id && outcome === 'found'))
+
+/** seq is the order of all moves: no two share one. */
+function checkOrder(facts: Facts, findings: Findings): void {
+  const owners = new Map<number, string>()
+  for (const { id, steps } of facts.jobs.values()) {
+    for (const step of steps) {
+      const other = owners.get(step.seq)
+      if (other !== undefined) findings.add('I2', `jobs ${other} and ${id} share seq ${step.seq}`, [wording(step)])
+      owners.set(step.seq, id)
+    }
+  }
+}
+
+/** I1, for a job that is there: somebody asked for it, and was not told that it was refused. */
+function checkBirth({ inserts, steps }: JobFacts, id: string, findings: Findings): void {
+  if (inserts.length === 0) findings.add('I1', `job ${id} is there and nobody enqueued it`)
+  else if (inserts.every(({ outcome }) => outcome === 'refused')) {
+    findings.add('I1', `job ${id} is there and every enqueue of it was refused`, steps.map(wording))
+  }
+}
+
+/** I1, for moves: what was acknowledged or logged is in the record. */
+function checkWritten(job: JobFacts, findings: Findings): void {
+  const { id, record, steps } = job
+  if (record === null) return
+  // A history is capped: its oldest entries go.
+  const isCut = record.history.length >= caps.history
+  const firstSeq = record.history[0]?.seq ?? 0
+  if (!isCut && record.history[0]?.event !== 'ENQUEUE') {
+    findings.add('I2', `the record of job ${id} does not tell of its enqueue`, stepsOf(job))
+  }
+  for (const step of steps) {
+    if (step.recorded || (isCut && step.seq < firstSeq)) continue
+    const said = step.knownBy < Infinity ? 'acknowledged' : 'logged'
+    findings.add('I1', `a move of job ${id} was ${said} and is not in its record: ${wording(step)}`, stepsOf(job))
+  }
+  const last = steps.findLast(({ recorded }) => recorded)
+  if (last?.to !== record.state) findings.add('I2', `job ${id} is ${record.state} after`, stepsOf(job))
+}
+
+/** I2 and I3: goes the job's way again, through the chart. */
+function replay(job: JobFacts, findings: Findings): void {
+  const maxAttempts = job.record?.maxAttempts ?? job.inserts[0]?.asked.maxAttempts
+  if (maxAttempts === undefined) return
+  let state: JobState | null = null
+  let counters: JobCounters = { attempt: 0, maxAttempts, generation: 1 }
+  for (const step of job.steps) {
+    const problem = state === null ? birthProblem(step) : moveProblem(state, step, counters)
+    if (problem !== null) {
+      findings.add(problem.invariant, `job ${job.id}: ${problem.message}: ${wording(step)}`, stepsOf(job))
+      return
+    }
+    const arrow = state === null ? null : takenArrow(state, step, counters)
+    if (arrow !== null) counters = countersAfter(arrow, counters)
+    if (step.attempt !== counters.attempt) {
+      const message = `job ${job.id}: ${counters.attempt} attempts are spent, not ${step.attempt}: ${wording(step)}`
+      return findings.add('I3', message, stepsOf(job))
+    }
+    state = step.to
+  }
+  const { record } = job
+  if (record === null || (record.attempt === counters.attempt && record.generation === counters.generation)) return
+  const { attempt, generation } = counters
+  const is = `attempt ${record.attempt} of generation ${record.generation}`
+  findings.add('I3', `job ${job.id} is at ${is}, not ${attempt} of ${generation}`, stepsOf(job))
+}
+
+interface Problem {
+  readonly invariant: 'I2' | 'I3'
+  readonly message: string
+}
+
+const birthProblem = ({ event, to }: Step): Problem | null =>
+  event === 'ENQUEUE' && statesTagged('birth').has(to) ? null : { invariant: 'I2', message: 'it was not born so' }
+
+function moveProblem(state: JobState, step: Step, counters: JobCounters): Problem | null {
+  if (step.from !== state) return { invariant: 'I2', message: `it was ${state}` }
+  if (step.event === 'ENQUEUE') return { invariant: 'I2', message: 'it was born twice' }
+  const arrows = arrowsFrom(state)[step.event]
+  if (arrows === undefined || !arrows.some(({ to }) => to === step.to)) {
+    return { invariant: 'I2', message: isEnded(state) ? 'it had ended' : 'the chart has no such arrow' }
+  }
+  if (takenArrow(state, step, counters) !== null) return null
+  // The arrow is there, but its guard, which counts attempts, says no.
+  return { invariant: 'I3', message: `after ${counters.attempt} of ${counters.maxAttempts} attempts` }
+}
+
+/** The arrow of a step, if the chart takes it. Whether a failure was fatal is not told: both are tried. */
+function takenArrow(
+  state: JobState,
+  { event, to }: Pick<HistoryEntry, 'event' | 'to'>,
+  counters: JobCounters,
+): Arrow | null {
+  if (event === 'ENQUEUE') return null
+  const arrow = nextArrow(state, event, counters)
+  if (arrow?.to === to) return arrow
+  const fatal = nextArrow(state, event, counters, true)
+  return fatal?.to === to ? fatal : null
+}
+
+/** I3, for what handlers saw: each claim starts one run, and no run starts without one. */
+function checkRuns(job: JobFacts, findings: Findings): void {
+  const started = new Set<number>()
+  for (const { seq, attempt, generation } of job.runs) {
+    if (seq === null) continue
+    const claim = job.steps.find((step) => step.seq === seq)
+    const what = `attempt ${attempt} of generation ${generation} of job ${job.id}`
+    if (started.has(seq)) findings.add('I3', `${what} started twice`, stepsOf(job))
+    if (claim === undefined ? isWhole(job) : claim.event !== 'CLAIM' || claim.attempt !== attempt) {
+      findings.add('I3', `${what} started without a claim`, stepsOf(job))
+    }
+    started.add(seq)
+  }
+  for (const { attempt, generation } of job.attempts.values()) {
+    const max = job.record?.maxAttempts ?? job.inserts[0]?.asked.maxAttempts ?? Infinity
+    if (attempt <= max) continue
+    findings.add('I3', `attempt ${attempt} of generation ${generation} of job ${job.id}: ${max} at most`, stepsOf(job))
+  }
+}
+
+/** I7: a cancel that was acknowledged is there, and no attempt begins after it. */
+function checkCancels(job: JobFacts, findings: Findings): void {
+  for (const { seq, invokedAt, answeredAt } of job.cancels) {
+    const cancelled = job.steps.some((step) => step.event === 'CANCEL' && step.at <= answeredAt)
+    if (isWhole(job) && !cancelled) {
+      findings.add('I7', `job ${job.id} was not cancelled, as was acknowledged`, stepsOf(job))
+    }
+    const after = job.steps.filter((step) => (seq === null ? step.at >= invokedAt : step.seq > seq))
+    const next = after.find(({ event }) => event === 'CLAIM' || event === 'RETRY')
+    if (next?.event !== 'CLAIM' || (seq === null && next.at <= answeredAt)) continue
+    findings.add('I7', `job ${job.id} was claimed after its cancel: ${wording(next)}`, stepsOf(job))
+  }
+}
+
+/** The way of a job, for evidence. */
+export const stepsOf = (job: JobFacts): readonly string[] => job.steps.map(wording)

@@ -1,0 +1,221 @@
+/**
+ * A store that keeps a history: it wraps any store, and writes down what each call asks before it is made and what it was
+ * answered after. Reads are not recorded: they promise nothing that the end does not show.
+ */
+import { nanoid } from 'nanoid'
+import type { Clock } from '../../clock.ts'
+import { JobchartError } from '../../errors.ts'
+import type { Middleware } from '../../index.ts'
+import type { Answer, ClaimedJob, NewJob, Store } from '../../store.ts'
+import { systemClock } from '../../clock.ts'
+import type { AskedJob, AttemptName, GivenJob, HistoryLine, HistorySink, RecordedCalls, RunStart } from './lines.ts'
+
+type Operation = keyof RecordedCalls
+
+/**
+ * Wraps a store so that a history of its calls is kept. Use the wrapped one alone: what passes it by is not known to
+ * `checkHistory`.
+ * @param sink where the lines go: a `historyFile`, or the `push` of an array
+ * @example const store = recordingStore(myStore(), historyFile('worker-1.ndjson').sink)
+ */
+export function recordingStore(store: Store, sink: HistorySink): Store {
+  const scribe = new Scribe(sink, () => store.now())
+  const { name, capabilities } = store
+  return {
+    name,
+    capabilities,
+    now: () => store.now(),
+    watch: (listener) => store.watch(listener),
+    open: (host) => store.open(host),
+    close: () => store.close(),
+    ...forWorkers(store, scribe),
+    ...forAdmins(store, scribe),
+    get: (ids) => store.get(ids),
+    list: (query) => store.list(query),
+    counts: () => store.counts(),
+    worker: (id, info) => store.worker(id, info),
+    workers: () => store.workers(),
+    transitions: (from, limit) => store.transitions(from, limit),
+  }
+}
+
+type Work = 'insert' | 'claim' | 'settle' | 'extend' | 'promote' | 'rescue' | 'prune'
+
+const forWorkers = (store: Store, scribe: Scribe): Pick<Store, Work> => ({
+  insert: (requests) =>
+    scribe.write(
+      'insert',
+      requests.map(({ jobs }) => jobs.map(askedJob)),
+      () => store.insert(requests),
+      (answers) => answers,
+    ),
+  claim: (request) => {
+    const { worker, leaseMs, token } = request
+    return scribe.write(
+      'claim',
+      { worker, leaseMs, token },
+      () => store.claim(request),
+      ({ jobs }) => jobs.map(givenJob),
+    )
+  },
+  settle: (settlements) =>
+    scribe.write(
+      'settle',
+      settlements.map((settlement) => ({ ...attemptName(settlement), event: settlement.event })),
+      () => store.settle(settlements),
+      (answers) => answers,
+    ),
+  extend: async (request) => {
+    // A worker's bare sign of life touches no job.
+    if (request.beats.length === 0) return store.extend(request)
+    const { worker, leaseMs, beats } = request
+    return scribe.write(
+      'extend',
+      { worker, leaseMs, beats: beats.map(attemptName) },
+      () => store.extend(request),
+      (answers) => answers.map(({ outcome }) => outcome),
+    )
+  },
+  promote: (limit) =>
+    scribe.write(
+      'promote',
+      { limit },
+      () => store.promote(limit),
+      ({ moves }) => moves,
+    ),
+  rescue: (limit) =>
+    scribe.write(
+      'rescue',
+      { limit },
+      () => store.rescue(limit),
+      ({ moves }) => moves,
+    ),
+  prune: async (policy, limit) =>
+    scribe.write(
+      'prune',
+      { policy, limit },
+      () => store.prune(policy, limit),
+      ({ pruned }) => ({ pruned }),
+    ),
+})
+
+const forAdmins = (store: Store, scribe: Scribe): Pick<Store, 'cancel' | 'retry' | 'discard' | 'queue'> => ({
+  cancel: (requests) =>
+    scribe.write(
+      'cancel',
+      requests,
+      () => store.cancel(requests),
+      (answers) => answers,
+    ),
+  retry: (selection) =>
+    scribe.write(
+      'retry',
+      selection,
+      () => store.retry(selection),
+      (answer) => answer,
+    ),
+  discard: async (selection) =>
+    scribe.write(
+      'discard',
+      selection,
+      () => store.discard(selection),
+      (answer) => answer,
+    ),
+  queue: async (type, change) => {
+    if (change === undefined) return store.queue(type)
+    return scribe.write(
+      'queue',
+      { type, paused: change.paused },
+      () => store.queue(type, change),
+      ({ paused }) => ({ paused }),
+    )
+  },
+})
+
+/**
+ * A middleware that writes down when each run of a handler begins and ends. Put it first, and give it the same sink as the
+ * store's: a run that is not known to have begun cannot be missed.
+ * @param clock default: the system's; that of the runtime if it has another
+ * @example createRuntime({ jobs, store: recordingStore(store, sink), middleware: [recordRuns(sink)] })
+ */
+export function recordRuns(sink: HistorySink, clock: Clock = systemClock): Middleware {
+  const scribe = new Scribe(sink, () => clock.now())
+  return ({ id, type, attempt, job: { generation, history } }, next) => {
+    const claim = history.findLast((entry) => entry.event === 'CLAIM' && entry.attempt === attempt)
+    const start: RunStart = { id, type, attempt, generation, seq: claim?.seq ?? null }
+    return scribe.write('run', start, next, () => null)
+  }
+}
+
+/** Writes the two lines of each call. */
+class Scribe {
+  private readonly sink: HistorySink
+  private readonly now: () => number
+
+  constructor(sink: HistorySink, now: () => number) {
+    this.sink = sink
+    this.now = now
+  }
+
+  /** Makes the call in this very turn, as the store's caller would, and gives back what it gives. */
+  write<Op extends Operation, T>(
+    op: Op,
+    asked: RecordedCalls[Op]['asked'],
+    make: () => Promise<T>,
+    kept: (answer: T) => RecordedCalls[Op]['answer'],
+  ): Promise<T>
+  write<Op extends Operation, T>(
+    op: Op,
+    asked: RecordedCalls[Op]['asked'],
+    make: () => Answer<T>,
+    kept: (answer: T) => RecordedCalls[Op]['answer'],
+  ): Answer<T>
+  write<Op extends Operation, T>(
+    op: Op,
+    asked: RecordedCalls[Op]['asked'],
+    make: () => Answer<T>,
+    kept: (answer: T) => RecordedCalls[Op]['answer'],
+  ): Answer<T> {
+    const call = nanoid(10)
+    const line = (said: object): void => this.sink({ op, call, at: this.now(), ...said } as HistoryLine)
+    const answered = (answer: T): T => {
+      line({ ok: kept(answer) })
+      return answer
+    }
+    const failed = (error: unknown): never => {
+      line(wasRefused(op, error) ? { fail: codeOf(error) } : { unknown: codeOf(error) })
+      throw error
+    }
+    line({ invoke: asked })
+    let answer: Answer<T>
+    try {
+      answer = make()
+    } catch (error) {
+      return failed(error)
+    }
+    return answer instanceof Promise ? answer.then(answered, failed) : answered(answer)
+  }
+}
+
+/** Only a store that says so has written nothing; a handler that threw has ended. */
+const wasRefused = (op: Operation, error: unknown): boolean =>
+  op === 'run' || (error instanceof JobchartError && error.code !== 'STORE_UNAVAILABLE')
+
+const codeOf = (error: unknown): string =>
+  error instanceof JobchartError ? error.code : error instanceof Error ? error.name : typeof error
+
+const askedJob = ({ id, type, maxAttempts, key, concurrencyKey, onConflict }: NewJob): AskedJob => ({
+  id,
+  type,
+  maxAttempts,
+  key,
+  concurrencyKey,
+  onConflict,
+})
+
+const givenJob = (job: ClaimedJob): GivenJob => {
+  const { id, type, attempt, maxAttempts, generation, token, startedAt, seq } = job
+  return { id, type, attempt, maxAttempts, generation, token, startedAt, seq }
+}
+
+const attemptName = ({ id, attempt, token }: AttemptName): AttemptName => ({ id, attempt, token })

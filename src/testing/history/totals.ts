@@ -1,0 +1,117 @@
+/** What is true of all jobs together: pauses (I10), drained (I6), counts and log (I12), retention (I13). */
+import { isEnded, jobStates } from '../../job/lifecycle.ts'
+import type { StateCounts } from '../../store.ts'
+import { wording, type Facts, type FinalState } from './facts.ts'
+import type { CallOf } from './lines.ts'
+import type { Findings } from './violation.ts'
+
+/**
+ * I10: a queue is surely paused from the answer to a pause until the next resume is asked for. Of a claim that was not
+ * answered nobody knows whether it came before the resume.
+ */
+export function checkPauses(facts: Facts, findings: Findings): void {
+  const spans = new Map<string, { readonly from: number; readonly to: number }[]>()
+  for (const pause of facts.pauses) {
+    if (!pause.asked.paused || pause.answeredAt === null || pause.outcome !== 'ok') continue
+    const from = pause.answeredAt
+    const to = endOfPause(facts.pauses, pause)
+    const ofType = spans.get(pause.asked.type) ?? []
+    if (from < to) spans.set(pause.asked.type, [...ofType, { from, to }])
+  }
+  if (spans.size === 0) return
+  for (const { id, steps, record, inserts } of facts.jobs.values()) {
+    const ofType = spans.get(record?.type ?? inserts[0]?.asked.type ?? '')
+    if (ofType === undefined) continue
+    for (const step of steps) {
+      // A claim is written at its time at the earliest, and when it was answered at the latest.
+      const broken = step.event === 'CLAIM' && ofType.find(({ from, to }) => step.at > from && step.knownBy < to)
+      if (!broken) continue
+      const span = `from ${broken.from} to ${broken.to}`
+      findings.add('I10', `job ${id} was claimed while its queue was paused ${span}: ${wording(step)}`)
+    }
+  }
+}
+
+/** When the first resume was asked for that may have come after this pause. */
+function endOfPause(calls: readonly CallOf<'queue'>[], pause: CallOf<'queue'>): number {
+  let end = Infinity
+  for (const { asked, outcome, invokedAt, answeredAt } of calls) {
+    if (asked.paused || asked.type !== pause.asked.type || outcome === 'fail') continue
+    // Nobody knows when, or whether, a resume without an answer took place.
+    const last = outcome === 'ok' ? (answeredAt ?? Infinity) : Infinity
+    if (last >= pause.invokedAt) end = Math.min(end, invokedAt)
+  }
+  return end
+}
+
+/** I6 */
+export function checkDrained({ records }: FinalState, findings: Findings): void {
+  for (const { id, type, state, history } of records) {
+    if (!isEnded(state)) findings.add('I6', `job ${id} (${type}) is ${state} in the end`, history.map(wording))
+  }
+}
+
+/** I12 */
+export function checkCounts(facts: Facts, { records, counts, transitions = [] }: FinalState, findings: Findings): void {
+  const types: Record<string, Record<string, number>> = {}
+  const all: Record<string, number> = {}
+  for (const { type, state } of records) {
+    const ofType = (types[type] ??= {})
+    ofType[state] = (ofType[state] ?? 0) + 1
+    all[state] = (all[state] ?? 0) + 1
+  }
+  compare('all types', all, counts, findings)
+  for (const type of new Set([...Object.keys(types), ...Object.keys(counts.types)])) {
+    compare(`type ${type}`, types[type] ?? {}, counts.types[type], findings)
+  }
+  transitions.forEach((entry, i) => {
+    const before = transitions[i - 1]
+    if (before === undefined || before.seq < entry.seq) return
+    findings.add('I12', 'the transition log is not in the order of seq', [wording(before), wording(entry)])
+  })
+  const first = transitions[0]
+  if (first !== undefined) checkLogged(facts, first.seq, findings)
+}
+
+function compare(
+  what: string,
+  recount: Readonly<Record<string, number>>,
+  counts: StateCounts | undefined,
+  findings: Findings,
+): void {
+  for (const state of jobStates) {
+    const [counted, there] = [counts?.[state] ?? 0, recount[state] ?? 0]
+    if (counted !== there) findings.add('I12', `${what}: ${counted} ${state} counted, ${there} are there`)
+  }
+}
+
+/** What a record tells since the log begins is in the log. */
+function checkLogged(facts: Facts, from: number, findings: Findings): void {
+  for (const { id, steps } of facts.jobs.values()) {
+    for (const step of steps) {
+      if (step.seq < from || step.logged || !step.recorded) continue
+      findings.add('I12', `a move of job ${id} is not in the transition log: ${wording(step)}`)
+    }
+  }
+}
+
+/** I13: what ended before the last prune that went to the end, and is still there, is within its bounds. */
+export function checkRetention({ prunes }: Facts, { records }: FinalState, findings: Findings): void {
+  const last = prunes.findLast(({ answer, asked }) => answer !== null && answer.pruned < asked.limit)
+  if (last === undefined) return
+  const { policy } = last.asked
+  const at = last.invokedAt
+  for (const state of ['done', 'dead', 'cancelled'] as const) {
+    const { count, ageMs } = policy[state]
+    const kept = records.filter((record) => record.state === state && (record.finishedAt ?? at) < at)
+    const left = `${state} jobs are left by the prune at ${at}`
+    if (kept.length > count) findings.add('I13', `${kept.length} ${left}, ${count} at most`)
+    const old = kept.filter(({ finishedAt }) => at - (finishedAt ?? at) >= ageMs)
+    if (old.length > 0)
+      findings.add(
+        'I13',
+        `${old.length} ${left}, older than ${ageMs} ms`,
+        old.map(({ id }) => id),
+      )
+  }
+}

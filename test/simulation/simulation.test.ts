@@ -1,0 +1,103 @@
+/** Lives, many of them: whatever fails, what is promised is kept. And the proof that it would be noticed if not. */
+import { memoryStore } from 'jobchart'
+import { expect, test } from 'vitest'
+import { brokenStores } from './broken-stores.ts'
+import { parseCommand, replay, UsageError } from './command.ts'
+import { live } from './life.ts'
+import { mutants } from './mutants.ts'
+import { stores, type StoreFactory } from './stores.ts'
+
+const memory = stores['memory'] as StoreFactory
+
+/** So many seeds are played each time; `npm run simulate` plays more. */
+const seeds = 1_200
+
+/** Seeds beyond those in which a promise was broken before the engine, or the judgement, was mended. */
+const brokenOnce = [...mutants.map(({ seed }) => seed), 7873].filter((seed) => seed > seeds)
+
+/** What must have happened in one of twenty lives at least: a quiet life proves little. */
+const notable = [
+  ...['start', 'once', 'enqueue', 'many', 'cancel', 'retry', 'result', 'done', 'dead', 'cancelled'],
+  ...['enqueue STORE_UNAVAILABLE', 'cancel STORE_UNAVAILABLE', 'start STORE_UNAVAILABLE', 'result STOPPED'],
+  ...['crash', 'poison', 'freeze', 'sleep', 'jump', 'jump of the store', 'cut off', 'pause', 'pause queue'],
+  ...[
+    'stop drain',
+    'stop finish',
+    'stop abort',
+    'deaf',
+    'stuck',
+    'step again',
+    'lost',
+    'duplicate',
+    'replaced',
+    'superseded',
+  ],
+]
+
+test(`in ${seeds} lives every promise is kept`, async () => {
+  const totals: Record<string, number> = {}
+  for (const seed of [...brokenOnce, ...Array.from({ length: seeds }, (_, i) => i + 1)]) {
+    const { broken, seen } = await live(seed, memory)
+    expect(broken, `seed ${seed}; ${replay('memory', seed)}`).toEqual([])
+    for (const [what, times] of Object.entries(seen)) totals[what] = (totals[what] ?? 0) + times
+  }
+  for (const what of notable) expect(totals[what], what).toBeGreaterThan(seeds / 20)
+}, 240_000)
+
+test('a seed is the same life again, and another one is another', async () => {
+  for (const seed of [1, 2, 3, 4]) {
+    const lives = [await live(seed, memory), await live(seed, memory)]
+    expect(lives[0]?.trace.length).toBeGreaterThan(50)
+    expect(lives[1]).toEqual(lives[0])
+  }
+  expect((await live(5, memory)).trace).not.toEqual((await live(6, memory)).trace)
+})
+
+test('a store in a file lives as well', async () => {
+  for (let seed = 1; seed <= 10; seed++) {
+    const { broken } = await live(seed, stores['sqlite'] as StoreFactory)
+    expect(broken, `seed ${seed}; ${replay('sqlite', seed)}`).toEqual([])
+  }
+}, 120_000)
+
+test.each(Object.entries(brokenStores))('it is noticed of a store that it %s', async (_what, makeStore) => {
+  for (let seed = 1; seed <= 60; seed++) if ((await live(seed, makeStore)).broken.length > 0) return
+  expect.fail('nobody noticed')
+})
+
+test('a life that cannot be lived to its end is a broken promise', async () => {
+  const failing: StoreFactory = () => {
+    const store = { ...memoryStore(), counts: () => Promise.reject(new Error('out of order')) }
+    return { store, atOnce: true, dispose: () => {} }
+  }
+  expect((await live(1, failing)).broken.at(-1)).toContain('out of order')
+})
+
+test('the command line is checked', () => {
+  expect(parseCommand([])).toEqual({
+    seeds: 1_000,
+    from: 1,
+    store: 'memory',
+    trace: false,
+    first: false,
+    mutants: false,
+  })
+  expect(parseCommand(replay('sqlite', 7).split(' ').slice(4))).toEqual({
+    seeds: 1,
+    from: 7,
+    store: 'sqlite',
+    trace: true,
+    first: false,
+    mutants: false,
+  })
+  for (const args of [
+    ['--seeds'],
+    ['--seeds', '0'],
+    ['--from', 'x'],
+    ['--store', 'paper'],
+    ['seeds'],
+    ['--seed', '1'],
+  ]) {
+    expect(() => parseCommand(args), args.join(' ')).toThrow(UsageError)
+  }
+})

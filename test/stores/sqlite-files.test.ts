@@ -1,0 +1,284 @@
+/**
+ * Files that are not what they should be. Whatever is wrong with one, it is refused with an error that says what to do, and
+ * left as it was found.
+ *
+ * What cannot be noticed, because a SQLite file carries no checksums: a bit that flips within a value (a word of a payload,
+ * a number) and leaves it one that could stand there; a file that was emptied, since an empty one is a new one; and the
+ * end of a log, since a torn one is what a crash leaves.
+ */
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { join } from 'node:path'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { JobchartError } from 'jobchart'
+import { sqliteStore } from 'jobchart/sqlite'
+import { systemClock } from '../../src/clock.ts'
+import { migrations } from '../../src/stores/sqlite/schema.ts'
+import { newJob, put } from '../../src/testing/conformance/acts.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { contentsOf } from './sqlite/consistency.ts'
+import { playUntilDeath, textOf } from './sqlite/kill-points.ts'
+import { playerOn, script } from './sqlite/script.ts'
+
+/** A sound file with jobs of all kinds, as bytes. */
+let sound: Buffer
+
+beforeAll(async () => {
+  const path = join(
+    newFolder(() => {}),
+    'jobs.db',
+  )
+  const { store, play } = await playerOn(path)
+  for (const index of script.keys()) await play(index)
+  await store.close()
+  sound = readFileSync(path)
+})
+
+function newFolder(later: (remove: () => void) => void = onTestFinished): string {
+  const folder = temporaryFolder()
+  later(() => folder.remove())
+  return folder.path
+}
+
+function fileOf(bytes: Buffer | string): string {
+  const path = join(newFolder(), 'jobs.db')
+  writeFileSync(path, bytes)
+  return path
+}
+
+/** What opening a file says, if it is refused. */
+async function refusalOf(path: string): Promise<JobchartError | null> {
+  const store = sqliteStore({ path })
+  try {
+    await store.open({ clock: systemClock })
+  } catch (error) {
+    expect(error).toBeInstanceOf(JobchartError)
+    expect((error as JobchartError).hint).toBeTypeOf('string')
+    expect((error as JobchartError).message).toContain(path)
+    return error as JobchartError
+  }
+  await store.close()
+  return null
+}
+
+function changed(sql: string): string {
+  const path = fileOf(sound)
+  const db = new DatabaseSync(path)
+  db.exec(sql)
+  db.close()
+  return path
+}
+
+test('a file of a newer version is refused, and both versions are named', async () => {
+  const path = changed('PRAGMA user_version = 99')
+  const before = readFileSync(path)
+  const refusal = await refusalOf(path)
+  expect(refusal?.code).toBe('UNSUPPORTED')
+  expect(refusal?.message).toMatch(new RegExp(`version 99\\b.*\\b${migrations.length}$`))
+  expect(readFileSync(path)).toEqual(before)
+})
+
+test.each([
+  ['a SQLite file of another program', () => changed('PRAGMA application_id = 7')],
+  ['one in use, with tables of the same names', () => changed('PRAGMA application_id = 0')],
+])('%s is left alone', async (_name, make) => {
+  const path = make()
+  const before = readFileSync(path)
+  const refusal = await refusalOf(path)
+  expect([refusal?.code, refusal?.message]).toEqual(['UNSUPPORTED', expect.stringContaining('another program')])
+  expect(readFileSync(path)).toEqual(before)
+})
+
+test.each([
+  ['text', 'Dear diary,\n'.repeat(1_000)],
+  ['a word', 'hello'],
+  ['zeros', Buffer.alloc(8_192)],
+])('a file of %s is refused and left alone', async (_name, bytes) => {
+  const path = fileOf(bytes)
+  expect((await refusalOf(path))?.code).toBe('STORE_CORRUPT')
+  expect(readFileSync(path)).toEqual(Buffer.from(bytes))
+})
+
+test('a file that was cut off is refused, wherever', async () => {
+  const pageBytes = 4_096
+  const sizes = [2, 15, 16, 50, 99, 100, 511, 512, 4_095, 4_096, 4_097, 20_000, 36_864]
+  for (const size of [...sizes, sound.length - pageBytes, sound.length - 512, sound.length - 1]) {
+    const path = fileOf(sound.subarray(0, size))
+    const refusal = await refusalOf(path)
+    // The mark that says whose it is may be what is cut off.
+    expect(['STORE_CORRUPT', 'UNSUPPORTED'], `${size} bytes`).toContain(refusal?.code)
+    expect(readFileSync(path).length, `${size} bytes`).toBe(size)
+  }
+})
+
+/** Everything that a store tells. */
+async function answersOf(path: string): Promise<string> {
+  const { store } = await playerOn(path)
+  try {
+    const states = ['queued', ['done', 'dead', 'cancelled'], ['running', 'cancelling'], 'scheduled'] as const
+    const lists = states.map((state) => store.list({ state }))
+    const rest = [store.list({ limit: 1_000 }), store.counts(), store.workers(), store.transitions(0, 1_000)]
+    return JSON.stringify(await Promise.all([...lists, ...rest]))
+  } finally {
+    await store.close()
+  }
+}
+
+/** Rows that are not the same in two files; null if one has more. */
+function differences(path: string, other: string): number | null {
+  const [a, b] = [contentsOf(path), contentsOf(other)]
+  let found = 0
+  for (const [table, rows] of Object.entries(a)) {
+    if (rows.length !== b[table]?.length) return null
+    found += rows.filter((row, i) => JSON.stringify(row) !== JSON.stringify(b[table]?.[i])).length
+  }
+  return found
+}
+
+test('a flipped bit is refused as damage, changes nothing, or changes a value of one row', async () => {
+  const stride = 101
+  const original = fileOf(sound)
+  const path = fileOf(sound)
+  const expected = await answersOf(path)
+  const seen = { same: 0, refused: 0, otherValue: 0 }
+  for (let at = 0; at < sound.length; at += stride) {
+    const bytes = Buffer.from(sound)
+    bytes[at] = (sound[at] ?? 0) ^ (1 << (at % 8))
+    writeFileSync(path, bytes)
+    const about = `bit ${at % 8} of byte ${at}`
+    try {
+      if ((await answersOf(path)) === expected) seen.same++
+      else {
+        seen.otherValue++
+        expect(differences(path, original), about).toBe(1)
+      }
+    } catch (error) {
+      if (!(error instanceof JobchartError)) throw error
+      seen.refused++
+      expect(['STORE_CORRUPT', 'UNSUPPORTED'], `${about}: ${error.message}`).toContain(error.code)
+    }
+  }
+  expect(seen.refused).toBeGreaterThan(20)
+  console.log(`bits flipped: ${JSON.stringify(seen)}`)
+})
+
+test('an index that contradicts its table is refused, whichever', async () => {
+  const db = new DatabaseSync(fileOf(sound))
+  const indexes = db.prepare(`SELECT name, rootpage FROM sqlite_schema WHERE type = 'index'`).all()
+  db.close()
+  let seen = 0
+  for (const { name, rootpage } of indexes) {
+    const bytes = Buffer.from(sound)
+    const page = bytes.subarray((Number(rootpage) - 1) * 4_096)
+    // How many entries it has, where the first stands, how long that is: https://www.sqlite.org/fileformat2.html
+    const entries = page.readUInt16BE(3)
+    if (entries === 0) continue
+    const first = page.readUInt16BE(8)
+    const end = first + page.readUInt8(first)
+    page.writeUInt8(page.readUInt8(end) ^ 0x40, end)
+    expect((await refusalOf(fileOf(bytes)))?.code, String(name)).toBe('STORE_CORRUPT')
+    seen++
+  }
+  expect(seen).toBeGreaterThan(5)
+})
+
+test('a damaged job is refused, the others are not', async () => {
+  const path = changed(`UPDATE jobs SET input = '{"n":' WHERE id = 'p'`)
+  const { store } = await playerOn(path)
+  const [broken, other] = await Promise.allSettled([store.get(['p']), store.get(['a'])])
+  expect(broken).toMatchObject({ status: 'rejected', reason: { code: 'STORE_CORRUPT' } })
+  expect(other).toMatchObject({ status: 'fulfilled', value: [{ id: 'a' }] })
+  await store.close()
+})
+
+test('from a flipped bit in the log on, what it holds is forgotten as after a torn write, and what came before is not', async () => {
+  const folder = newFolder()
+  const whole = join(folder, 'whole.db')
+  const contents = [textOf(whole)]
+  const { store, play } = await playerOn(whole)
+  for (const index of script.keys()) {
+    await play(index)
+    contents.push(textOf(whole))
+  }
+  await store.close()
+  const path = join(folder, 'jobs.db')
+  await playUntilDeath(path, null)
+  const [file, log] = [readFileSync(path), readFileSync(`${path}-wal`)]
+  const found: number[] = []
+  for (let at = log.length - 1_000; at > log.length / 2; at -= 60_000) {
+    const bytes = Buffer.from(log)
+    bytes[at] = (log[at] ?? 0) ^ 1
+    const copy = join(folder, `${at}.db`)
+    writeFileSync(copy, file)
+    writeFileSync(`${copy}-wal`, bytes)
+    await (await playerOn(copy)).store.close()
+    found.push(contents.indexOf(textOf(copy)))
+  }
+  expect(found).not.toContain(-1)
+  expect(found).toEqual(found.toSorted((a, b) => b - a))
+  expect(found.length).toBeGreaterThan(3)
+})
+
+/** As somebody whom permissions bind: to root they mean nothing. */
+async function asOrdinaryUser<T>(run: () => Promise<T>): Promise<T> {
+  if (process.geteuid?.() !== 0) return run()
+  process.seteuid?.(65_534)
+  try {
+    return await run()
+  } finally {
+    process.seteuid?.(0)
+  }
+}
+
+/** A folder and a file in it, with these permissions, until the test is over. */
+function guarded(folderMode: number, fileMode: number | null): string {
+  const outer = newFolder()
+  chmodSync(outer, 0o755)
+  const folder = join(outer, 'guarded')
+  mkdirSync(folder)
+  const path = join(folder, 'jobs.db')
+  if (fileMode !== null) {
+    writeFileSync(path, sound)
+    chmodSync(path, fileMode)
+  }
+  chmodSync(folder, folderMode)
+  onTestFinished(() => chmodSync(folder, 0o755))
+  return path
+}
+
+test.each([
+  ['a file in a folder that cannot be written', 0o555, 0o666, 'cannot be written'],
+  ['a new file in a folder that cannot be written', 0o555, null, 'cannot be opened'],
+  ['a file that cannot be read', 0o777, 0o000, 'cannot be opened'],
+  ['a file and a folder that cannot be written', 0o555, 0o444, 'cannot be written'],
+])('%s is refused', async (_name, folderMode, fileMode, what) => {
+  const path = guarded(folderMode, fileMode)
+  const refusal = await asOrdinaryUser(() => refusalOf(path))
+  expect(refusal).toMatchObject({ code: 'STORE_UNAVAILABLE', message: `${path} ${what}` })
+  expect(refusal?.hint).toMatch(/write/)
+})
+
+test('a file that cannot be written can be read, and refuses every write until it can', async () => {
+  const path = guarded(0o777, 0o444)
+  await asOrdinaryUser(async () => {
+    const store = sqliteStore({ path })
+    await store.open({ clock: systemClock })
+    expect((await store.counts()).queued).toBe(5)
+    const refused = { code: 'STORE_UNAVAILABLE', message: `${path} cannot be written` }
+    await expect(put(store, newJob('new'))).rejects.toMatchObject(refused)
+    await expect(put(store, newJob('new'))).rejects.toMatchObject(refused)
+    await store.close()
+  })
+})
+
+test.each([
+  ['in a folder that is not there', (folder: string) => join(folder, 'none', 'jobs.db'), 'there is no folder'],
+  ['that is a folder', (folder: string) => folder, 'cannot be opened'],
+  ['in a file', (folder: string) => join(folder, 'file', 'jobs.db'), 'cannot be opened'],
+])('a path %s is refused', async (_name, pathIn, what) => {
+  const folder = newFolder()
+  writeFileSync(join(folder, 'file'), 'x')
+  const refusal = await refusalOf(pathIn(folder))
+  expect([refusal?.code, refusal?.message]).toEqual(['STORE_UNAVAILABLE', expect.stringContaining(what)])
+  expect(existsSync(join(folder, 'none'))).toBe(false)
+})

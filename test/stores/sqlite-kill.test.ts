@@ -1,0 +1,74 @@
+/** The SQLite store when its process dies: at statements, and in the middle of commits. */
+import { DatabaseSync } from 'node:sqlite'
+import { join } from 'node:path'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { complaintsAbout } from './sqlite/consistency.ts'
+import { dieAtEach, playThrough, type Reference } from './sqlite/kill-points.ts'
+import { playerOn, script } from './sqlite/script.ts'
+import { dieWithinCommits } from './sqlite/torn-commits.ts'
+
+/** Every so many points are tried here, and all of them by `npm run killpoints`. A prime, so that all kinds get a turn. */
+const stride = 37
+
+let reference: Reference
+
+beforeAll(async () => {
+  reference = await playThrough()
+})
+
+function folder(): string {
+  const made = temporaryFolder()
+  onTestFinished(() => made.remove())
+  return made.path
+}
+
+test('a process may be killed at any statement: what it was answered is there, the rest wholly or not at all', async () => {
+  expect(reference.points).toBeGreaterThan(900)
+  const points = Array.from({ length: reference.points }, (_, point) => point).filter((point) => point % stride === 5)
+  const wrong = await dieAtEach(points, reference, 3)
+  expect(Object.fromEntries(wrong)).toEqual({})
+  console.log(`killed at ${points.length} of ${reference.points} points`)
+})
+
+test('a process may be killed anywhere within a commit, that of the first opening included', async () => {
+  expect(await dieWithinCommits(reference, stride)).toBeGreaterThan(50)
+})
+
+/** Each changes a sound file so that it contradicts itself in one way. */
+const contradictions: Readonly<Record<string, string>> = {
+  'a count that is wrong': `UPDATE queues SET queued = queued + 1 WHERE type = 'mail'`,
+  'a queue that does not know of its keys': `UPDATE queues SET keyed = 0`,
+  'a lane that counts wrongly': `UPDATE lanes SET held = held + 1`,
+  'a lane whose first is another': `UPDATE lanes SET place = place + 1`,
+  'a lane of nobody': `INSERT INTO lanes VALUES (1, 'nobody', 1, NULL, NULL)`,
+  'a lane that is missing': `DELETE FROM lanes`,
+  'a live job without its key': `UPDATE jobs SET held_key = NULL WHERE id = 'r'`,
+  'an ended job with a key': `UPDATE jobs SET held_key = 'free' WHERE state = 'done'`,
+  'a key of another': `UPDATE jobs SET held_key = 'z' WHERE id = 'r'`,
+  'a state without a move': `UPDATE jobs SET state = 'dead' WHERE state = 'done'`,
+  'an attempt that was not made': `UPDATE jobs SET attempt = attempt + 1 WHERE id = 'p'`,
+  'a lease that nobody holds': `UPDATE jobs SET lease_at = 1 WHERE id = 'r'`,
+  'an end without a time': `UPDATE jobs SET finished_at = NULL WHERE id = 'p'`,
+  'a place that is taken': `UPDATE jobs SET place = (SELECT place FROM jobs WHERE id = 'r') WHERE id = 'd1'`,
+  'a move that is not in the history': `UPDATE jobs SET history = '"queued"' WHERE id = 'p'`,
+  'a move that is no arrow': `UPDATE jobs SET history = replace(history, 'COMPLETE', 'SNOOZE') WHERE id = 'p'`,
+  'a job in no queue': `UPDATE jobs SET queue = 99 WHERE id = 'p'`,
+  'a log with a gap': `DELETE FROM log WHERE last = (SELECT max(last) FROM log WHERE last < 30)`,
+  'a log that ends too early': `DELETE FROM log WHERE last > 50`,
+  'a log that says something else': `UPDATE log SET moves = replace(moves, 'COMPLETE', 'RELEASE')`,
+  'a log with a move too many': `UPDATE log SET last = last + 1 WHERE last = (SELECT max(last) FROM log)`,
+}
+
+test.each(Object.entries(contradictions))('the checker notices %s', async (_name, sql) => {
+  const path = join(folder(), 'jobs.db')
+  const { store, play } = await playerOn(path)
+  for (const index of script.keys()) await play(index)
+  await store.close()
+  const db = new DatabaseSync(path)
+  db.exec('PRAGMA foreign_keys = OFF')
+  const { changes } = db.prepare(sql).run()
+  db.close()
+  expect(changes).toBeGreaterThan(0)
+  expect(complaintsAbout(path)).not.toEqual([])
+})

@@ -1,0 +1,209 @@
+/**
+ * Does a file of the SQLite store tell one story? Its tables are read one by one, with statements of its own: what the
+ * store writes twice (counts, lanes, keys, the log and the histories) must agree, and every job must be where its last
+ * move led. Answers with what does not fit.
+ */
+import { DatabaseSync } from 'node:sqlite'
+import type { HistoryEntry } from '../../../src/job/job.ts'
+import { allArrows, jobStates, statesTagged } from '../../../src/job/lifecycle.ts'
+import { historyOf } from '../../../src/stores/sqlite/history.ts'
+import { columns, Row, type RowValues } from '../../../src/stores/sqlite/row.ts'
+
+const held = statesTagged('held')
+const timed = statesTagged('timed')
+const ended = statesTagged('ended')
+const births = statesTagged('birth')
+
+type Say = (complaint: string) => void
+
+/** What is wrong with a file; nothing if all is well. */
+export function complaintsAbout(path: string): string[] {
+  const db = new DatabaseSync(path)
+  const complaints: string[] = []
+  const say: Say = (complaint) => void complaints.push(complaint)
+  try {
+    for (const { integrity_check: found } of db.prepare('PRAGMA integrity_check').all()) {
+      if (found !== 'ok') say(`integrity: ${String(found)}`)
+    }
+    if (db.prepare('PRAGMA foreign_key_check').all().length > 0) say('a job is in a queue that is not there')
+    const jobs = readJobs(db)
+    for (const job of jobs) checkJob(job, say)
+    checkPlaces(jobs, say)
+    checkKeys(jobs, say)
+    checkQueues(db, jobs, say)
+    checkLanes(db, jobs, say)
+    checkLog(db, jobs, say)
+    return complaints
+  } finally {
+    db.close()
+  }
+}
+
+/** All that is in a file, as it can be compared with another. */
+export function contentsOf(path: string): Record<string, unknown[]> {
+  const db = new DatabaseSync(path)
+  try {
+    const tables = db.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`).all()
+    const rowsOf = (name: string): unknown[] => db.prepare(`SELECT * FROM ${name} ORDER BY 1, 2`).all()
+    return Object.fromEntries(tables.map(({ name }) => [String(name), rowsOf(String(name))]))
+  } finally {
+    db.close()
+  }
+}
+
+interface Job {
+  readonly row: Row
+  readonly history: readonly HistoryEntry[]
+}
+
+function readJobs(db: DatabaseSync): Job[] {
+  const statement = db.prepare(`SELECT ${columns} FROM jobs ORDER BY seq`)
+  statement.setReturnArrays(true)
+  return (statement.all() as unknown as RowValues[]).map((values) => {
+    const row = new Row(values)
+    return { row, history: historyOf(row) }
+  })
+}
+
+/** A job is what its history has made of it. */
+function checkJob({ row, history }: Job, say: Say): void {
+  const is = (what: string, found: unknown, expected: unknown): void => {
+    if (found !== expected) say(`job ${row.id} (${row.state}): ${what} is ${String(found)}, not ${String(expected)}`)
+  }
+  const last = history.at(-1)
+  const claim = history.findLast(({ event }) => event === 'CLAIM')
+  if (last === undefined) return say(`job ${row.id} has no history`)
+  const [isHeld, isEnded] = [held.has(row.state), ended.has(row.state)]
+  is('state', row.state, last.to)
+  is('moved', row.moved, last.seq)
+  is('attempt', row.attempt, last.attempt)
+  is('finished_at', row.finishedAt, isEnded ? last.at : null)
+  is('a lease', row.leaseAt !== null, isHeld)
+  if (!isEnded) is('a token', row.token !== null, isHeld)
+  if (!timed.has(row.state)) is('due_at', row.dueAt, null)
+  else if (row.state !== 'waiting') is('a due_at', row.dueAt !== null, true)
+  if (claim !== undefined) {
+    is('started_at', row.startedAt, claim.at)
+    is('worker', row.worker, claim.worker)
+  }
+  const first = history[0]
+  if (first?.event === 'ENQUEUE') {
+    is('seq', row.seq, first.seq)
+    is('enqueued_at', row.enqueuedAt, first.at)
+    is('generation', row.generation, 1 + history.filter(({ event }) => event === 'RETRY').length)
+    const queued = history.findLast(({ from, to }) => to === 'queued' && (from === null || !held.has(from)))
+    if (row.state === 'queued') is('place', row.place, queued?.seq)
+  }
+  for (const [i, { event, from, to, seq }] of history.entries()) {
+    const before = history[i - 1]
+    if (before !== undefined && (before.seq >= seq || before.to !== from)) {
+      say(`job ${row.id}: ${event} (${seq}) from ${from} follows ${before.event} (${before.seq}) to ${before.to}`)
+    }
+    const isArrow = allArrows.some((arrow) => arrow.event === event && arrow.from === from && arrow.to === to)
+    if (!isArrow && !(event === 'ENQUEUE' && births.has(to))) say(`job ${row.id}: the chart has no ${event} to ${to}`)
+  }
+}
+
+function checkPlaces(jobs: readonly Job[], say: Say): void {
+  const taken = new Set<number>()
+  for (const { row } of jobs) {
+    if (row.state !== 'queued') continue
+    if (taken.has(row.place)) say(`place ${row.place} is taken twice`)
+    taken.add(row.place)
+  }
+}
+
+/** A live job holds its key, but for one that was superseded; an ended one holds none. */
+function checkKeys(jobs: readonly Job[], say: Say): void {
+  const holders = new Set<string>()
+  for (const { row, history } of jobs) {
+    const mayHold = !ended.has(row.state)
+    const superseded = history.some(({ event, reason }) => event === 'CANCEL' && reason === 'superseded')
+    if (row.heldKey !== null && (row.heldKey !== row.key || !mayHold)) say(`job ${row.id} holds key ${row.heldKey}`)
+    if (row.key !== null && mayHold && !superseded && row.heldKey === null) say(`job ${row.id} has lost its key`)
+    if (row.heldKey === null) continue
+    const name = `${row.queue} ${row.heldKey}`
+    if (holders.has(name)) say(`key ${row.heldKey} has two holders`)
+    holders.add(name)
+  }
+}
+
+/** Counts equal a recount. */
+function checkQueues(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
+  for (const values of db.prepare('SELECT * FROM queues').all()) {
+    const rows = jobs.map(({ row }) => row).filter(({ queue }) => queue === values['queue'])
+    for (const state of jobStates) {
+      const found = rows.filter((row) => row.state === state).length
+      if (values[state] !== found)
+        say(`queue ${String(values['type'])}: ${found} ${state}, counted ${String(values[state])}`)
+    }
+    const isKeyed = rows.some(({ concurrencyKey }) => concurrencyKey !== null)
+    if (isKeyed && values['keyed'] !== 1) say(`queue ${String(values['type'])} has keys and does not know`)
+  }
+}
+
+/** Each lane has the jobs of its key, and there is none without any. */
+function checkLanes(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
+  const name = (queue: unknown, key: unknown): string => `${String(queue)} ${String(key)}`
+  const expected = new Map<string, { held: number; priority: number | null; place: number | null }>()
+  for (const { row } of jobs) {
+    const isHeld = held.has(row.state)
+    if (row.concurrencyKey === null || (!isHeld && row.state !== 'queued')) continue
+    const key = name(row.queue, row.concurrencyKey)
+    const lane = expected.get(key) ?? { held: 0, priority: null, place: null }
+    expected.set(key, lane)
+    if (isHeld) {
+      lane.held++
+      continue
+    }
+    const isFirst =
+      lane.priority === null ||
+      row.priority > lane.priority ||
+      (row.priority === lane.priority && row.place < (lane.place ?? 0))
+    if (isFirst) Object.assign(lane, { priority: row.priority, place: row.place })
+  }
+  const found = db.prepare('SELECT * FROM lanes').all()
+  for (const { queue, concurrency_key: key, held: count, priority, place } of found) {
+    const lane = expected.get(name(queue, key))
+    expected.delete(name(queue, key))
+    if (lane === undefined) say(`lane ${String(key)} has no jobs`)
+    else if (lane.held !== count || lane.priority !== priority || lane.place !== place) {
+      say(`lane ${String(key)}: ${JSON.stringify({ held: count, priority, place })} is not ${JSON.stringify(lane)}`)
+    }
+  }
+  for (const lane of expected.keys()) say(`lane ${lane} is missing`)
+}
+
+type Logged = [string, string | null, string, string | null, string | null, [number, string, number][]]
+
+/** The log has every move once, in one unbroken line, and what it says of a job is what its history says. */
+function checkLog(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
+  const moves = new Map<string, HistoryEntry[]>()
+  let oldest: number | null = null
+  let next = 0
+  for (const { first, last, at, moves: text } of db.prepare('SELECT * FROM log ORDER BY last').all()) {
+    if (oldest !== null && first !== next) say(`the log goes on with ${String(first)}, not with ${next}`)
+    oldest ??= Number(first)
+    let seq = Number(first)
+    for (const [event, from, to, worker, reason, named] of JSON.parse(String(text)) as Logged[]) {
+      for (const [queue, id, attempt] of named) {
+        const known = { ...(worker !== null && { worker }), ...(reason !== null && { reason }) }
+        const entry = { seq: seq++, at: Number(at), event, from, to, attempt, ...known } as HistoryEntry
+        moves.set(id, [...(moves.get(id) ?? []), entry])
+        if (!Number.isInteger(queue)) say(`the log names queue ${String(queue)}`)
+      }
+    }
+    next = Number(last) + 1
+    if (seq !== next) say(`the log has ${seq - Number(first)} moves from ${String(first)} to ${String(last)}`)
+  }
+  for (const { row, history } of jobs) {
+    // An id is free again when its job is gone: moves before this one's are those of another.
+    const logged = (moves.get(row.id) ?? []).filter(({ seq }) => seq >= (history[0]?.seq ?? 0))
+    const kept = history.filter(({ seq }) => seq >= (oldest ?? 0))
+    if (JSON.stringify(logged.map(sorted)) !== JSON.stringify(kept.map(sorted))) {
+      say(`job ${row.id}: the log says ${JSON.stringify(logged)}, the history ${JSON.stringify(kept)}`)
+    }
+  }
+}
+
+const sorted = (entry: HistoryEntry): unknown => Object.entries(entry).toSorted(([a], [b]) => (a < b ? -1 : 1))

@@ -1,0 +1,78 @@
+/** The command line of the storm, checked at the door. */
+import { brokenStores, stores } from './stores.ts'
+
+export interface StormOptions {
+  readonly store: string
+  readonly jobs: number
+  /** SIGKILLs by the orchestrator. Those of poison jobs come on top. */
+  readonly kills: number
+  /** Processes stopped with SIGSTOP and continued, and event loops blocked. */
+  readonly zombies: number
+  /** Decides what is enqueued and what befalls whom when; the interleaving of processes it cannot decide. */
+  readonly seed: number
+  readonly workers: number
+  readonly producers: number
+  readonly leaseMs: number
+  /** Where the store and the histories go; null = a temporary folder, kept only if something was wrong. */
+  readonly folder: string | null
+}
+
+export class UsageError extends Error {}
+
+export const usage = `npm run storm -- --store ${Object.keys(stores).join('|')} [options]
+  --jobs n       jobs to enqueue, default 2000
+  --kills n      SIGKILLs over the run, default jobs / 100
+  --zombies n    SIGSTOPs of 0.5 to 5 leases, and event loops blocked for 3, default 0
+  --seed n       default: a new one; it is printed
+  --workers n    worker processes, default 8
+  --producers n  producer processes, default 2
+  --lease ms     default 2000
+  --dir folder   keeps store, histories and logs there; it must be empty or not exist`
+
+const limits = {
+  jobs: [1, 1_000_000],
+  kills: [0, 100_000],
+  zombies: [0, 100_000],
+  seed: [0, 2 ** 32 - 1],
+  workers: [1, 64],
+  producers: [1, 16],
+  lease: [1_000, 60_000],
+} as const
+
+/** @throws UsageError */
+export function parseCommand(args: readonly string[]): StormOptions {
+  const given = new Map<string, string>()
+  for (let i = 0; i < args.length; i += 2) {
+    const name = args[i]?.replace(/^--/, '') ?? ''
+    const value = args[i + 1]
+    if (!args[i]?.startsWith('--') || (!(name in limits) && name !== 'store' && name !== 'dir')) {
+      throw new UsageError(`what is ${args[i]}?`)
+    }
+    if (value === undefined) throw new UsageError(`--${name} needs a value`)
+    if (given.has(name)) throw new UsageError(`--${name} is given twice`)
+    given.set(name, value)
+  }
+  const number = (name: keyof typeof limits, otherwise: number): number => {
+    const text = given.get(name)
+    if (text === undefined) return otherwise
+    const [min, max] = limits[name]
+    const value = text.trim() === '' ? NaN : Number(text)
+    if (Number.isInteger(value) && value >= min && value <= max) return value
+    throw new UsageError(`--${name} needs a whole number from ${min} to ${max}, not ${text}`)
+  }
+  const store = given.get('store')
+  if (store === undefined) throw new UsageError('which store?')
+  if (!Object.hasOwn({ ...stores, ...brokenStores }, store)) throw new UsageError(`no store is named ${store}`)
+  const jobs = number('jobs', 2_000)
+  return {
+    store,
+    jobs,
+    kills: number('kills', Math.ceil(jobs / 100)),
+    zombies: number('zombies', 0),
+    seed: number('seed', Math.floor(Math.random() * 2 ** 32)),
+    workers: number('workers', 8),
+    producers: number('producers', 2),
+    leaseMs: number('lease', 2_000),
+    folder: given.get('dir') ?? null,
+  }
+}

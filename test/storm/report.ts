@@ -1,0 +1,74 @@
+/** What a person sees of a storm: one line that lives while it rages, a table in the end. */
+import type { Broken, Verdict } from './verdict.ts'
+
+/** Says how far it is: one line that is rewritten on a terminal, a line every few seconds elsewhere. */
+export class Progress {
+  private readonly startedAt = performance.now()
+  private readonly stream: NodeJS.WriteStream
+  private saidAt = -Infinity
+
+  constructor(stream: NodeJS.WriteStream = process.stderr) {
+    this.stream = stream
+  }
+
+  say(text: string): void {
+    const now = performance.now()
+    const seconds = Math.floor((now - this.startedAt) / 1_000)
+    const line = `${String(Math.floor(seconds / 60)).padStart(2, '0')}:${String(seconds % 60).padStart(2, '0')}  ${text}`
+    if (this.stream.isTTY) this.stream.write(`\r\u001B[2K${line.slice(0, this.stream.columns - 1)}`)
+    else if (now - this.saidAt >= 5_000) {
+      this.saidAt = now
+      this.stream.write(`${line}\n`)
+    }
+  }
+
+  end(): void {
+    if (this.stream.isTTY) this.stream.write('\r\u001B[2K')
+  }
+}
+
+/** Of each promise; the others are counted. */
+const shownMax = 3
+const evidenceMax = 25
+
+export function report({ options, promises, broken, figures, folder }: Verdict): string {
+  const { store, seed } = options
+  const width = Math.max(...promises.map(([, says]) => says.length))
+  const rows = promises.map(([name, says, times]) => {
+    return `  ${name.padEnd(7)} ${says.padEnd(width)}  ${times === 0 ? 'holds' : `BROKEN ${times}×`}`
+  })
+  const isClean = promises.every(([, , times]) => times === 0)
+  const end = isClean
+    ? `Every promise was kept. Seed ${seed}.`
+    : `PROMISES WERE BROKEN. Seed ${seed}; histories, store and logs are in ${folder}`
+  return [`Storm on ${store}, seed ${seed}`, '', ...rows, '', ...figureRows(figures), '', ...shown(broken), end].join(
+    '\n',
+  )
+}
+
+function figureRows(figures: Verdict['figures']): string[] {
+  const { jobs, durationMs, attempts, runs, rescues, lostSettles, unknown, dead, poison, calls } = figures
+  const { started, killed, selfKilled, zombies, blocked, terminated, slowestStopMs, turnedAway, pauses, unattendedMs } =
+    figures
+  const seconds = durationMs / 1_000
+  return [
+    `  jobs ${jobs} in ${seconds.toFixed(1)} s (${Math.round(jobs / seconds)}/s), of them dead ${dead}, poison ${poison}`,
+    `  attempts ${attempts}, of them rescued ${rescues}; runs ${runs}; settles refused as lost ${lostSettles}`,
+    `  calls ${calls}, of them without an answer ${unknown}`,
+    `  processes ${started}: killed ${killed}, by poison ${selfKilled}, stopped and continued ${zombies}, blocked ${blocked}`,
+    `  terminated ${terminated}, the slowest within ${Math.round(slowestStopMs)} ms; turned away at the start ${turnedAway}; the machine paused ${pauses}×`,
+    `  no worker that lived for a second: ${Math.round(unattendedMs)} ms at the longest`,
+  ]
+}
+
+function shown(broken: readonly Broken[]): string[] {
+  return [...Map.groupBy(broken, ({ promise }) => promise).values()].flatMap((ofPromise) =>
+    ofPromise
+      .slice(0, shownMax)
+      .flatMap(({ promise, message, evidence }) => [
+        `${promise}: ${message}`,
+        ...evidence.slice(0, evidenceMax).map((each) => `    ${each}`),
+        '',
+      ]),
+  )
+}

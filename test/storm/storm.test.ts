@@ -1,0 +1,111 @@
+/** The short form of the storm, and what must hold for it to prove anything. */
+import { existsSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { parseCommand, UsageError, type StormOptions } from './command.ts'
+import { faultsOf, jobId, productionMs, taskOf } from './plan.ts'
+import { report } from './report.ts'
+import { stores } from './stores.ts'
+import { runStorm } from './storm.ts'
+import type { Verdict } from './verdict.ts'
+
+const short: StormOptions = {
+  store: 'sqlite',
+  jobs: 300,
+  kills: 6,
+  zombies: 1,
+  seed: 1,
+  workers: 4,
+  producers: 2,
+  leaseMs: 1_000,
+  folder: null,
+}
+
+async function storm(options: Partial<StormOptions>): Promise<Verdict> {
+  const lines: string[] = []
+  const verdict = await runStorm({ ...short, ...options }, (line) => void lines.push(line))
+  onTestFinished(() => rm(verdict.folder, { recursive: true, force: true }))
+  expect(lines.length).toBeGreaterThan(2)
+  return verdict
+}
+
+test.each(Object.keys(stores))('%s keeps its promises while processes die', async (store) => {
+  const verdict = await storm({ store })
+  expect(verdict.broken, report(verdict)).toEqual([])
+  // A calm proves little.
+  const { killed, selfKilled, zombies, rescues, runs, poison, terminated, unknown } = verdict.figures
+  expect({ killed, zombies, poison }).toEqual({ killed: 6, zombies: 1, poison: 3 })
+  for (const count of [selfKilled, rescues, terminated, unknown]) expect(count).toBeGreaterThan(0)
+  expect(runs).toBeGreaterThan(200)
+  expect(existsSync(verdict.folder)).toBe(false)
+})
+
+test('a store that acknowledges what it does not write is found out', async () => {
+  const verdict = await storm({ store: 'forgetful', jobs: 150, kills: 0, zombies: 0, workers: 2 })
+  expect(verdict.broken.map(({ promise }) => promise)).toContain('I1')
+  expect(report(verdict)).toContain('was acknowledged and is not in its record')
+  expect(existsSync(verdict.folder), 'the evidence is kept').toBe(true)
+})
+
+test('a store that takes leases back too early is found out', async () => {
+  const verdict = await storm({ store: 'impatient', jobs: 150, kills: 0, zombies: 0, workers: 2 })
+  expect(verdict.broken.map(({ promise }) => promise)).toContain('I5')
+})
+
+test('a seed is the same plan again', () => {
+  const plan = (seed: number) => JSON.stringify([faultsOf({ ...short, seed }), taskOf(17, { ...short, seed })])
+  expect(plan(7)).toBe(plan(7))
+  expect(plan(7)).not.toBe(plan(8))
+})
+
+test('the plan has a fifth of longer jobs, one poison in a hundred, and every fault that was asked for', () => {
+  const options = { ...short, jobs: 10_000, kills: 100, zombies: 50 }
+  const tasks = Array.from({ length: options.jobs }, (_, n) => taskOf(n, options))
+  const share = (type: RegExp): number => tasks.filter((task) => type.test(task.type)).length / tasks.length
+  expect(share(/^long$/)).toBeCloseTo(0.2, 1)
+  expect(share(/^poison/)).toBe(0.01)
+  expect(tasks[5]?.options.id).toBe(jobId(5))
+  for (const kind of ['cancel', 'retry', 'pause']) {
+    expect(tasks.filter(({ act }) => act?.kind === kind).length, kind).toBeGreaterThan(20)
+  }
+  const faults = faultsOf(options)
+  const count = (kind: string): number => faults.filter((fault) => fault.kind === kind).length
+  expect(['kill', 'stop', 'block', 'terminate'].map(count)).toEqual([100, 40, 10, 10])
+  for (const { at } of faults) expect(at).toBeLessThan(productionMs(options))
+})
+
+test('options are checked at the door', () => {
+  expect(parseCommand(['--store', 'sqlite', '--jobs', '500', '--seed', '3'])).toMatchObject({
+    store: 'sqlite',
+    jobs: 500,
+    kills: 5,
+    zombies: 0,
+    seed: 3,
+    workers: 8,
+    folder: null,
+  })
+  const { seed } = parseCommand(['--store', 'sqlite'])
+  expect(Number.isInteger(seed)).toBe(true)
+})
+
+test.each([
+  [[]],
+  [['--store', 'punched cards']],
+  [['--store', 'constructor']],
+  [['--store']],
+  [['--store', 'sqlite', '--jobs', '0']],
+  [['--store', 'sqlite', '--jobs', 'many']],
+  [['--store', 'sqlite', '--jobs', '']],
+  [['--store', 'sqlite', '--kills', '1.5']],
+  [['--store', 'sqlite', '--kills', '-1']],
+  [['--store', 'sqlite', '--lease', '10']],
+  [['--store', 'sqlite', '--store', 'sqlite']],
+  [['--store', 'sqlite', '--kill', '3']],
+  [['--store', 'sqlite', 'now', '3']],
+])('it refuses %j', (args) => {
+  expect(() => parseCommand(args)).toThrow(UsageError)
+})
+
+test('a folder that is not empty is refused', async () => {
+  await expect(runStorm({ ...short, folder: import.meta.dirname }, () => {})).rejects.toThrow(UsageError)
+})

@@ -1,0 +1,160 @@
+/**
+ * The storm: processes work on one store and die while they do. Then all is calm, everything must drain, and what was
+ * promised is looked for in the histories that they have left.
+ *
+ *   producers ─▶ store ◀─ workers        the storm: kills, stops, blocks, terminates, and starts who has died
+ *       └────── histories ──────┘ ─▶ verdict
+ */
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Counts, Store } from 'jobchart'
+import { historyFile, recordingStore } from 'jobchart/testing'
+import type { Clock } from '../../src/clock.ts'
+import { systemClock } from '../../src/clock.ts'
+import { UsageError, type StormOptions } from './command.ts'
+import { Fleet } from './fleet.ts'
+import { pausable, sleep } from './jobs.ts'
+import { faultsOf, productionMs } from './plan.ts'
+import { storeNamed } from './stores.ts'
+import { judge, type Verdict } from './verdict.ts'
+
+const tickMs = 50
+const lookMs = 500
+const triesMax = 20
+/** Nothing has ended for so long, and jobs are left: it does not drain. Beyond any lease, rescue and backoff. */
+const stallMs = 30_000
+
+/** Processes that end by themselves, before there is no point in going on. */
+const problemsMax = 20
+
+const live = ['scheduled', 'queued', 'running', 'retrying', 'waiting', 'cancelling'] as const
+
+/** Called now and then with a line that says how far it is. */
+export type Say = (line: string) => void
+
+/** @throws UsageError if the folder is not empty */
+export async function runStorm(options: StormOptions, say: Say): Promise<Verdict> {
+  const folder = makeFolder(options.folder)
+  const { sink, close } = historyFile(join(folder, 'history', 'storm.ndjson'))
+  const store = recordingStore(storeNamed(options.store)(folder), sink)
+  await store.open({ clock: systemClock satisfies Clock })
+  const fleet = new Fleet({ options, folder })
+  const abandon = (): void => fleet.abandon()
+  process.once('exit', abandon)
+  try {
+    await fleet.start()
+    await rage(options, fleet, store, say)
+    fleet.thawAll()
+    await resume(store)
+    await calm(options, fleet, store, say)
+    await fleet.end()
+    say('all processes have ended; reading what they have left')
+    const durationMs = Date.now() - fleet.startedAt
+    const verdict = await judge({ options, folder, store, fleet, durationMs })
+    if (verdict.broken.length === 0 && options.folder === null) rmSync(folder, { recursive: true })
+    return verdict
+  } finally {
+    process.off('exit', abandon)
+    fleet.abandon()
+    await store.close()
+    close()
+  }
+}
+
+function makeFolder(wanted: string | null): string {
+  const folder = wanted ?? mkdtempSync(join(tmpdir(), 'jobchart-storm-'))
+  mkdirSync(folder, { recursive: true })
+  if (readdirSync(folder).length > 0) throw new UsageError(`${folder} is not empty`)
+  mkdirSync(join(folder, 'history'))
+  return folder
+}
+
+/** Until all is enqueued and everything has befallen somebody. */
+async function rage(options: StormOptions, fleet: Fleet, store: Store, say: Say): Promise<void> {
+  const faults = faultsOf(options)
+  const patienceMs = stallMs + productionMs(options) / 10
+  let last = ''
+  let ticks = 0
+  const over = new AbortController()
+  void lookNowAndThen(over.signal, store, (counts) => say(line(options, fleet, counts)))
+  try {
+    while (faults.length > 0 || !fleet.productionDone) {
+      const next = faults[0]
+      if (next !== undefined && Date.now() - fleet.startedAt >= next.at && befall(fleet, next)) faults.shift()
+      const progress = `${faults.length} ${fleet.places.map(({ from }) => from).join(' ')}`
+      ticks = progress === last ? ticks + 1 : 0
+      last = progress
+      if (ticks > patienceMs / tickMs || fleet.problems.length > problemsMax) {
+        throw new Error(['the storm does not get on', ...fleet.problems, fleet.lastWords()].join('\n'))
+      }
+      await sleep(tickMs)
+    }
+  } finally {
+    over.abort()
+  }
+}
+
+/** As often as the store tells. */
+async function lookNowAndThen(over: AbortSignal, store: Store, told: (counts: Counts) => void): Promise<void> {
+  while (!over.aborted) {
+    const counts = await store.counts().catch(() => null)
+    if (counts !== null && !over.aborted) told(counts)
+    await sleep(lookMs)
+  }
+}
+
+/** Does it to somebody; false if nobody is there to do it to. */
+function befall(fleet: Fleet, { kind, victim, ms }: ReturnType<typeof faultsOf>[number]): boolean {
+  const place = kind === 'kill' ? fleet.pickAny(victim) : fleet.pick(victim, ['worker'])
+  if (place === null) return false
+  if (kind === 'kill') fleet.kill(place)
+  else if (kind === 'stop') fleet.freeze(place, ms)
+  else if (kind === 'block') fleet.block(place, ms)
+  else fleet.terminate(place)
+  return true
+}
+
+/** Until everything has drained, or no job comes to its end any more. */
+async function calm(options: StormOptions, fleet: Fleet, store: Store, say: Say): Promise<void> {
+  let last = -1
+  // Looks are counted, not time: a machine that pauses does not stall.
+  for (let looks = 0; looks < stallMs / lookMs; looks++) {
+    const counts = await countsOf(store)
+    if (live.every((state) => counts[state] === 0)) return
+    say(line(options, fleet, counts))
+    const ended = endedOf(counts)
+    if (ended !== last) looks = 0
+    last = ended
+    await sleep(lookMs)
+  }
+}
+
+const endedOf = ({ done, dead, cancelled }: Counts): number => done + dead + cancelled
+
+/** Who was stopped may have held the store; now it must become available. */
+async function countsOf(store: Store): Promise<Counts> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await store.counts()
+    } catch (error) {
+      if (tries === triesMax) throw error
+      await sleep(lookMs)
+    }
+  }
+}
+
+/** The last pause may have been left behind by a producer that died, or have come late. */
+async function resume(store: Store): Promise<void> {
+  await countsOf(store)
+  await store.queue(pausable, { paused: false })
+}
+
+function line({ kills, zombies }: StormOptions, fleet: Fleet, counts: Counts): string {
+  const { killed, selfKilled, zombies: stopped, blocked, terminated } = fleet.tally
+  const waiting = counts.scheduled + counts.queued + counts.retrying
+  const parts = [`ended ${endedOf(counts)}`, `waiting ${waiting}`, `running ${counts.running + counts.cancelling}`]
+  parts.push(`kills ${killed}/${kills}`, `poisoned ${selfKilled}`)
+  if (zombies > 0) parts.push(`zombies ${stopped + blocked}/${zombies}`)
+  return [...parts, `terminated ${terminated}`].join(' · ')
+}

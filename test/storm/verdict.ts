@@ -1,0 +1,136 @@
+/** The verdict on a storm: what the histories prove, and what only a storm can know. */
+import { join } from 'node:path'
+import type { JobRecord, Store } from 'jobchart'
+import {
+  checkHistory,
+  finalState,
+  invariants,
+  readHistory,
+  type HistoryFigures,
+  type Violation,
+} from 'jobchart/testing'
+import type { NewJob } from '../../src/store.ts'
+import type { StormOptions } from './command.ts'
+import type { Fleet } from './fleet.ts'
+import type { Tally } from './tally.ts'
+import { definitions, poisonAttempts, poisonType } from './jobs.ts'
+import { graceMs } from './member.ts'
+import { uniqueKeys, uniqueTypes } from './plan.ts'
+
+export interface Broken {
+  readonly promise: string
+  readonly message: string
+  readonly evidence: readonly string[]
+}
+
+export interface Verdict {
+  readonly options: StormOptions
+  /** Each promise with how often it was broken. */
+  readonly promises: readonly (readonly [promise: string, says: string, broken: number])[]
+  /** What was broken, with the evidence; not all of many. */
+  readonly broken: readonly Broken[]
+  readonly figures: HistoryFigures &
+    Tally & { readonly durationMs: number; readonly dead: number; readonly poison: number }
+  readonly folder: string
+}
+
+export interface Storm {
+  readonly options: StormOptions
+  readonly folder: string
+  /** Recorded, like everybody's. */
+  readonly store: Store
+  readonly fleet: Fleet
+  readonly durationMs: number
+}
+
+/** What was promised of the jobs of a dead worker: to start again within their lease and this. */
+const promisedMs = 5_000
+
+const own = {
+  poison: 'poison is dead at exactly maxAttempts',
+  stop: `SIGTERM ends a process within ${graceMs} ms + 1 s, and costs no attempt`,
+  end: 'no process ends by itself',
+} as const
+
+export async function judge({ options, folder, store, fleet, durationMs }: Storm): Promise<Verdict> {
+  await freeKeys(store)
+  await pruneSome(store)
+  const final = await finalState(store)
+  const limits = Object.fromEntries(definitions.map((job) => [job.type, job.limits]))
+  // A stopped process may hold the store, and nobody can take anything back; nor can a machine that was paused.
+  const isFree = options.zombies === 0 && fleet.tally.pauses === 0
+  const rescueMs = promisedMs + fleet.tally.unattendedMs
+  const lines = readHistory(join(folder, 'history'))
+  const { violations, counts, figures } = checkHistory(lines, { final, limits, ...(isFree && { rescueMs }) })
+  const broken: Broken[] = violations.map(({ invariant, ...found }: Violation) => ({ promise: invariant, ...found }))
+  for (const problem of fleet.problems) {
+    const promise = problem.includes('by itself') ? 'end' : 'stop'
+    broken.push({ promise, message: problem, evidence: [] })
+  }
+  const poison = final.records.filter(({ type }) => poisonTypes.has(type))
+  for (const record of final.records) broken.push(...checkStopped(record, fleet.stoppedWell, options))
+  for (const record of poison) broken.push(...checkPoison(record))
+  const times = (promise: string): number => broken.filter((each) => each.promise === promise).length
+  const dead = final.records.filter(({ state }) => state === 'dead').length
+  return {
+    options,
+    folder,
+    broken,
+    promises: [
+      ...Object.entries(invariants).map(([name, says]) => {
+        return [name, says, counts[name as keyof typeof counts] ?? 0] as const
+      }),
+      ...Object.entries(own).map(([name, says]) => [name, says, times(name)] as const),
+    ],
+    figures: { ...figures, ...fleet.tally, durationMs, dead, poison: poison.length },
+  }
+}
+
+const poisonTypes = new Set(poisonAttempts.map(poisonType))
+
+/** All jobs have ended: each unique key must be free for a new one. The history tells if one was not. */
+async function freeKeys(store: Store): Promise<void> {
+  const fresh = { input: null, priority: 0, maxAttempts: 1, tags: [], concurrencyKey: null, runAt: null, delayMs: 0 }
+  const jobs = uniqueTypes.flatMap((type) =>
+    uniqueKeys.map((key): NewJob => ({ ...fresh, id: `probe-${type}-${key}`, type, key, onConflict: 'keep' })),
+  )
+  await store.insert(jobs.map((job) => ({ jobs: [job], capacity: null })))
+  await store.cancel([{ selection: { ids: jobs.map(({ id }) => id) }, reason: null, graceMs: 0 }])
+}
+
+/** Lets a few go, to see that the bounds of retention are kept; all the others are needed as evidence. */
+async function pruneSome(store: Store): Promise<void> {
+  const counts = await store.counts()
+  const keep = (count: number) => ({ ageMs: 86_400_000, count })
+  const most = (count: number): number => Math.floor(count * 0.99)
+  const policy = { done: keep(most(counts.done)), cancelled: keep(most(counts.cancelled)), dead: keep(counts.dead) }
+  while ((await store.prune(policy, 500)).more);
+}
+
+function checkPoison(record: JobRecord): Broken[] {
+  const { id, state, attempt, maxAttempts, history } = record
+  if (state === 'cancelled' || (state === 'dead' && attempt === maxAttempts)) return []
+  const message = `poison ${id} is ${state} after ${attempt} of ${maxAttempts} attempts`
+  return [{ promise: 'poison', message, evidence: history.map((entry) => JSON.stringify(entry)) }]
+}
+
+/** Of a runtime that was asked to stop and did, no job is left behind, and no stop may count as a failure. */
+function checkStopped(
+  { id, history, errors }: JobRecord,
+  stoppedWell: ReadonlyMap<string, number>,
+  { leaseMs }: StormOptions,
+): Broken[] {
+  const broken: Broken[] = []
+  const evidence = history.map((entry) => JSON.stringify(entry))
+  for (const { event, worker, seq, at } of history) {
+    // Leases are extended three times over: what was left behind runs out no sooner, what was lost before no later.
+    const stoppedAt = stoppedWell.get(worker ?? '') ?? Infinity
+    if (event !== 'EXPIRE' || at < stoppedAt + leaseMs / 2) continue
+    broken.push({ promise: 'stop', message: `job ${id} was left behind by ${worker} (${seq})`, evidence })
+  }
+  for (const { attempt, error } of errors) {
+    if (error.code !== 'STOPPED') continue
+    broken.push({ promise: 'stop', message: `attempt ${attempt} of job ${id} failed because of a stop`, evidence })
+  }
+  return broken
+}

@@ -1,0 +1,37 @@
+/** A worker process of the storm: a runtime like any other, which is not asked how it feels about dying. */
+import { createRuntime, JobchartError } from 'jobchart'
+import { recordRuns } from 'jobchart/testing'
+import { definitions } from './jobs.ts'
+import { graceMs, member, unavailableCode, type Order } from './member.ts'
+
+const { assignment, store, sink, logger, tell } = member()
+const { leaseMs, jobs } = assignment.options
+
+const keepAll = { age: '1d', count: jobs + 10_000 } as const
+const runtime = createRuntime({
+  jobs: definitions,
+  store,
+  logger,
+  name: assignment.name,
+  concurrency: 10,
+  lease: leaseMs,
+  grace: graceMs,
+  middleware: [recordRuns(sink)],
+  retention: { done: keepAll, dead: keepAll, cancelled: keepAll },
+})
+runtime.stopOn(['SIGTERM'], { mode: 'abort', grace: graceMs })
+
+process.on('message', ({ block }: Order) => {
+  if (block !== undefined) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, block)
+})
+
+try {
+  await runtime.start()
+} catch (error) {
+  // A stopped process may hold the store; whoever starts services tries again.
+  if (!(error instanceof JobchartError) || error.code !== 'STORE_UNAVAILABLE') throw error
+  process.exit(unavailableCode)
+}
+tell({ ready: runtime.id })
+// A runtime that has stopped ends its process; the line to the storm must not keep it.
+process.channel?.unref()

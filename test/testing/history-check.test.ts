@@ -1,0 +1,144 @@
+/** For each promise a good story that is clean, and bad ones that are caught. */
+import { expect, test } from 'vitest'
+import { invariants } from 'jobchart/testing'
+import { badStories, forget, keep, overlapping, simple, twoAttempts, unanswer, uncall } from './history-bad-stories.ts'
+import { broken, check, drop, leaseMs, Story } from './history-story.ts'
+
+/** A story of everything: retries, releases, rescues, cancels, keys, a pause, a prune. */
+async function goodStory(): Promise<Story> {
+  const story = new Story()
+  await story.enqueue('a')
+  await story.run()
+  await story.enqueue('flaky')
+  await story.settle((await story.claim())[0], 'RELEASE')
+  await story.settle((await story.claim())[0], 'FAIL')
+  await story.store.promote(10)
+  const [slow] = await story.claim()
+  if (slow !== undefined) await story.extend(slow)
+  await story.pass(leaseMs)
+  await story.store.rescue(10)
+  // Its worker comes back from the dead.
+  await story.settle(slow)
+  await story.run()
+  await story.enqueue('never')
+  await story.cancel('never')
+  await story.enqueue('stopped')
+  const [stopped] = await story.claim()
+  await story.cancel('stopped')
+  await story.settle(stopped)
+  await story.retry('stopped')
+  await story.run()
+  await story.enqueue('k1', { key: 'k' })
+  await story.enqueue('k2', { key: 'k' })
+  const [k1] = await story.claim()
+  await story.enqueue('k3', { key: 'k', onConflict: 'supersede' })
+  await story.settle(k1)
+  await story.run()
+  await story.enqueue('k4', { key: 'k' })
+  await story.run()
+  await story.pause(true)
+  await story.enqueue('patient')
+  await story.claim()
+  await story.pause(false)
+  await story.run()
+  await story.store.prune({ done: keep, dead: keep, cancelled: keep }, 10)
+  return story
+}
+
+test('a good story is clean, and its figures say how much happened', async () => {
+  const verdict = check(await (await goodStory()).end())
+  expect(verdict.violations).toEqual([])
+  expect(verdict.figures).toMatchObject({ jobs: 8, attempts: 11, rescues: 1, lostSettles: 1, unknown: 0 })
+})
+
+test('the lines of processes may come in any order', async () => {
+  const end = await (await goodStory()).end()
+  const byHalf = [...end.lines.slice(20), ...end.lines.slice(0, 20)]
+  expect(check({ ...end, lines: byHalf }).violations).toEqual([])
+})
+
+test.each(badStories)('$what', async ({ caught, tell = simple, bend }) => {
+  const story = new Story()
+  await tell(story)
+  const end = await story.end()
+  // The story itself is good, but for one that is bad without being bent.
+  if (bend !== undefined) expect(check(end).violations).toEqual([])
+  bend?.(end)
+  const { violations } = check(end)
+  expect(broken(end), JSON.stringify(violations, null, 2)).toEqual(caught)
+  for (const { message } of violations) expect(message).not.toMatch(/undefined|\[object/)
+})
+
+test('every promise that is checked has a bad story', () => {
+  const caught = new Set(badStories.flatMap((story) => story.caught))
+  expect([...caught].toSorted()).toEqual(Object.keys(invariants).toSorted())
+})
+
+test('limits that are kept are clean', async () => {
+  const story = new Story()
+  await overlapping(story)
+  const limits = { job: { concurrency: 2, perKey: 2, rate: { limit: 2, perMs: 1_000 } } }
+  expect(check({ ...(await story.end()), limits }).violations).toEqual([])
+})
+
+test('a lease that may have been extended without an answer is not taken back late', async () => {
+  const story = new Story()
+  await story.enqueue('a')
+  const [job] = await story.claim()
+  await story.pass(leaseMs / 2)
+  if (job !== undefined) await story.extend(job)
+  await story.pass(leaseMs)
+  await story.store.rescue(10)
+  await story.run()
+  const end = { ...(await story.end()), rescueMs: 100 }
+  expect(check(end).violations).toEqual([])
+  unanswer(end, 'extend', 0)
+  expect(check(end).violations).toEqual([])
+})
+
+test('what was not answered may have happened, or not', async () => {
+  for (const happened of [true, false]) {
+    const story = new Story()
+    await simple(story)
+    await story.enqueue('maybe')
+    await story.cancel('maybe')
+    const end = await story.end()
+    uncall(end, 'cancel', 0)
+    unanswer(end, 'insert', 1)
+    if (!happened) drop(end, 'maybe')
+    expect(check(end).violations).toEqual([])
+    expect(check(end).figures.unknown).toBe(1)
+  }
+})
+
+test('a claim that was not answered is an attempt all the same', async () => {
+  const story = new Story()
+  await twoAttempts(story)
+  const end = await story.end()
+  unanswer(end, 'claim', 0)
+  expect(check(end).violations).toEqual([])
+  uncall(end, 'rescue', 0)
+  forget(end, 'a', 'EXPIRE')
+  expect(broken(end)).toContain('I2')
+})
+
+test('pruned and discarded jobs are not missed', async () => {
+  const story = new Story()
+  for (const id of ['a', 'b', 'c']) {
+    await story.enqueue(id)
+    await story.run()
+  }
+  await story.store.discard({ ids: ['a'] })
+  await story.store.prune({ done: { ageMs: 1e9, count: 1 }, dead: keep, cancelled: keep }, 10)
+  const end = await story.end()
+  expect(end.final.records.map(({ id }) => id)).toEqual(['c'])
+  expect(check(end).violations).toEqual([])
+})
+
+test('of many violations of one promise all are counted and some kept', async () => {
+  const story = new Story()
+  for (let n = 0; n < 50; n++) await story.enqueue(`j${n}`)
+  const { violations, counts } = check(await story.end())
+  expect(counts).toEqual({ I6: 50 })
+  expect(violations).toHaveLength(20)
+})

@@ -1,0 +1,130 @@
+/**
+ * A story: what a few processes do to a store, told by hand, with the history that is recorded of it. A test bends the
+ * history, or the end of the story, as a broken store would have, and sees who notices.
+ */
+import { memoryStore, type JobRecord, type Store } from 'jobchart'
+import { checkHistory, finalState, recordingStore, VirtualClock } from 'jobchart/testing'
+import type { FinalState, HistoryLine, HistoryVerdict } from 'jobchart/testing'
+import type { ClaimedJob, NewJob, TypeLimits } from '../../src/store.ts'
+import type { Settlement } from '../../src/job/settlement.ts'
+import { newJob } from './new-job.ts'
+
+export const leaseMs = 1_000
+const unlimited: TypeLimits = { concurrency: null, perKey: null, rate: null }
+
+type Change<T> = { -readonly [K in keyof T]: T[K] }
+
+export interface End {
+  lines: HistoryLine[]
+  final: Change<FinalState>
+  limits?: Record<string, TypeLimits>
+  rescueMs?: number
+}
+
+export class Story {
+  readonly clock = new VirtualClock()
+  readonly lines: HistoryLine[] = []
+  readonly bare = memoryStore({ clock: this.clock })
+  readonly store: Store = recordingStore(this.bare, (line) => void this.lines.push(structuredClone(line)))
+  private claims = 0
+
+  async enqueue(id: string, job: Partial<NewJob> = {}): Promise<void> {
+    await this.store.insert([{ jobs: [{ ...newJob(id), ...job }], capacity: null }])
+    await this.pass(10)
+  }
+
+  /** Hands out up to `max` jobs, each with the token of the claim: `t1`, `t2`, … */
+  async claim(max = 1, type = 'job'): Promise<readonly ClaimedJob[]> {
+    const demand = [{ type, max, limits: unlimited }]
+    const { jobs } = await this.store.claim({ worker: 'w', leaseMs, token: `t${++this.claims}`, demand })
+    await this.pass(10)
+    return jobs
+  }
+
+  async settle(job: ClaimedJob | undefined, event: Settlement['event'] = 'COMPLETE'): Promise<void> {
+    if (job === undefined) throw new Error('the story has no such job')
+    const { id, attempt, token } = job
+    const to = { COMPLETE: 'done', FAIL: 'retrying', RELEASE: 'queued', SNOOZE: 'scheduled', PARK: 'waiting' } as const
+    await this.store.settle([{ id, attempt, token, event, to: to[event], delayMs: 5 }])
+    await this.pass(10)
+  }
+
+  async extend({ id, attempt, token }: ClaimedJob): Promise<void> {
+    await this.store.extend({ worker: 'w', leaseMs, beats: [{ id, attempt, token }] })
+    await this.pass(10)
+  }
+
+  async cancel(...ids: readonly string[]): Promise<void> {
+    await this.store.cancel([{ selection: { ids }, reason: null, graceMs: 0 }])
+    await this.pass(10)
+  }
+
+  async retry(...ids: readonly string[]): Promise<void> {
+    await this.store.retry({ ids })
+    await this.pass(10)
+  }
+
+  async pause(paused: boolean): Promise<void> {
+    await this.store.queue('job', { paused })
+    await this.pass(10)
+  }
+
+  /** A claim and a settle, until the job ends. */
+  async run(): Promise<void> {
+    await this.settle((await this.claim())[0])
+  }
+
+  pass(ms: number): Promise<void> {
+    return this.clock.advance(ms)
+  }
+
+  async end(): Promise<End> {
+    return { lines: this.lines, final: { ...(await finalState(this.store)) } }
+  }
+}
+
+export const check = ({ lines, final, limits, rescueMs }: End): HistoryVerdict =>
+  checkHistory(lines, {
+    final,
+    ...(limits !== undefined && { limits }),
+    ...(rescueMs !== undefined && { rescueMs }),
+  })
+
+/** The names of the broken promises, once each. */
+export const broken = (end: End): string[] => Object.keys(check(end).counts).toSorted()
+
+/** The story with its record of a job changed, as if the store had kept it so. */
+export function bend(end: End, id: string, change: (record: Change<JobRecord>) => void): void {
+  end.final.records = end.final.records.map((record) => {
+    if (record.id !== id) return record
+    const changed = structuredClone(record)
+    change(changed)
+    return changed
+  })
+  // The log and the counts of a store that believes it say the same.
+  const told = new Map(
+    end.final.records.flatMap(({ id, type, history }) => history.map((e) => [e.seq, { ...e, id, type }])),
+  )
+  end.final.transitions = [...told.values()].toSorted((a, b) => a.seq - b.seq)
+  recount(end)
+}
+
+/** The story without a job. */
+export function drop(end: End, id: string): void {
+  end.final.records = end.final.records.filter((record) => record.id !== id)
+  end.final.transitions = (end.final.transitions ?? []).filter((entry) => entry.id !== id)
+  recount(end)
+}
+
+function recount(end: End): void {
+  const { counts, records } = end.final
+  const zero = Object.fromEntries(Object.keys(counts.types['job'] ?? {}).map((state) => [state, 0]))
+  const count = { ...zero } as Record<string, number>
+  const types: Record<string, Record<string, number>> = {}
+  for (const { type, state } of records) {
+    count[state] = (count[state] ?? 0) + 1
+    const ofType = (types[type] ??= { ...zero })
+    ofType[state] = (ofType[state] ?? 0) + 1
+  }
+  end.final.counts = { ...count, types } as unknown as FinalState['counts']
+}
