@@ -11,6 +11,7 @@
 //   printed page 3
 //   printed page 4
 //   printed page 5
+//   stopping
 //   stopped
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createRuntime, defineJob, JobchartError } from 'jobchart'

@@ -8,6 +8,15 @@ export interface Options {
   readonly fail: number
   readonly concurrency: number
   readonly seed: number
+  readonly store: (typeof stores)[number]
+  /** Where the SQLite file is; null = where this program thinks best. */
+  readonly db: string | null
+  /** Forget what is done? */
+  readonly fresh: boolean
+  /** Send what is dead through again? */
+  readonly retry: boolean
+  /** Where each run leaves a line; null = nowhere. */
+  readonly ledger: string | null
 }
 
 /** Something the user can put right; shown without a stack. */
@@ -16,6 +25,7 @@ export class UsageError extends Error {
 }
 
 const defaultConcurrency = 8
+const stores = ['sqlite', 'memory'] as const
 
 export const help = `Looks through a folder with three kinds of jobs per file: hash it, compress it, count its lines.
 
@@ -26,12 +36,20 @@ Usage
   --fail <share>       let this share of all attempts fail, 0…1       (default: 0)
   --seed <number>      which attempts those are                       (default: 1)
   --concurrency <n>    slots: jobs at once, 1…256                     (default: ${defaultConcurrency})
+  --store <kind>       where the jobs are kept: sqlite, memory        (default: sqlite)
+  --db <file>          the SQLite file            (default: one per folder, in .jobchart)
+  --fresh              do again what is done already
+  --retry              do again what is dead
+  --ledger <file>      append what is done, line by line
   --help               this text
+
+Kill it, and start it again: it goes on where it was, and does nothing twice but what was in hand. Files that have changed
+are done again. Several at once share the work.
 
 Progress goes to stderr, the summary to stdout. Ctrl-C lets the running jobs end and sums up; twice aborts them.
 
 Exit codes
-  0  all jobs done     1  some jobs are dead     2  bad arguments     130  interrupted
+  0  all jobs done     1  some jobs are dead     2  bad arguments, or no use of the file     130  interrupted
 `
 
 /** @returns 'help' if that was asked for @throws UsageError */
@@ -39,7 +57,14 @@ export function readArguments(args: string[]): Options | 'help' {
   const { values, positionals } = parse(args)
   if (values.help === true) return 'help'
   if (positionals.length > 1) throw new UsageError(`one folder at a time, got ${positionals.join(', ')}`)
+  const store = oneOf('--store', values.store ?? 'sqlite', stores)
+  if (values.db !== undefined && store !== 'sqlite') throw new UsageError('--db goes with --store sqlite only')
   return {
+    store,
+    db: values.db === undefined ? null : given('--db', values.db),
+    fresh: values.fresh ?? false,
+    retry: values.retry ?? false,
+    ledger: values.ledger === undefined ? null : given('--ledger', values.ledger),
     fail: number('--fail', values.fail ?? '0', 0, 1),
     concurrency: whole('--concurrency', values.concurrency ?? String(defaultConcurrency), 1, 256),
     seed: whole('--seed', values.seed ?? '1', 0, 2 ** 32 - 1),
@@ -55,6 +80,11 @@ function parse(args: string[]) {
       options: {
         fail: { type: 'string' },
         concurrency: { type: 'string' },
+        store: { type: 'string' },
+        db: { type: 'string' },
+        fresh: { type: 'boolean' },
+        retry: { type: 'boolean' },
+        ledger: { type: 'string' },
         seed: { type: 'string' },
         help: { type: 'boolean', short: 'h' },
       },
@@ -69,6 +99,17 @@ function existingFolder(path: string): string {
   if (stats === undefined) throw new UsageError(`there is no folder ${path}`)
   if (!stats.isDirectory()) throw new UsageError(`${path} is not a folder`)
   return path
+}
+
+function oneOf<T extends string>(option: string, text: string, all: readonly T[]): T {
+  const found = all.find((each) => each === text)
+  if (found !== undefined) return found
+  throw new UsageError(`${option} takes ${all.join(' or ')}, got ${JSON.stringify(text)}`)
+}
+
+function given(option: string, text: string): string {
+  if (text.trim() !== '') return text
+  throw new UsageError(`${option} takes the path of a file`)
 }
 
 function number(option: string, text: string, min: number, max: number): number {

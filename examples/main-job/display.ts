@@ -1,6 +1,7 @@
 /** The live view of a run: per queue a bar and its figures, below it the whole and what takes long. */
 import { exhaustMap, timer, type Subscription } from 'rxjs'
-import type { QueueStats, Runtime, RuntimeStats } from 'jobchart'
+import type { JobEvent, QueueStats, Runtime, RuntimeStats } from 'jobchart'
+import type { Progress } from './jobs.ts'
 import { fill, type Screen } from './screen.ts'
 import type { Tallies } from './tally.ts'
 import { clip, count, duration, percent, plural } from './text.ts'
@@ -15,9 +16,26 @@ export interface View {
   readonly tallies: Tallies
   /** Jobs there will be in all; null while the files are being counted. */
   readonly expected: () => number | null
+  /** A path as people typed it. */
+  readonly shown: (path: string) => string
 }
 
-/** A look at the run at one time, to tell how much has happened since. */
+/** The run as it is now. */
+interface Look {
+  readonly stats: RuntimeStats
+  /** Jobs that other processes run, or ran when they died: those come back when their leases end. */
+  readonly elsewhere: number
+}
+
+async function lookAt(runtime: Runtime): Promise<Look> {
+  const [stats, workers] = await Promise.all([runtime.stats(), runtime.workers()])
+  const others = workers.filter(({ id }) => id !== runtime.id)
+  return { stats, elsewhere: others.reduce((sum, { running }) => sum + running.length, 0) }
+}
+
+const inOtherHands = (jobs: number): string[] => (jobs === 0 ? [] : [`${count(jobs)} in other hands`])
+
+/** The run at one time, to tell how much has happened since. */
 interface Sample {
   readonly atMs: number
   readonly done: number
@@ -29,17 +47,24 @@ export class Display {
   private readonly screen: Screen
   private readonly view: View
   private readonly subscription: Subscription
+  /** The last check-in of each running job that has checked in. */
+  private readonly checkins = new Map<string, { readonly type: string; readonly progress: Progress }>()
   private samples: Sample[] = [{ atMs: 0, done: 0, given: new Map() }]
 
   constructor(runtime: Runtime, screen: Screen, view: View) {
     this.runtime = runtime
     this.screen = screen
     this.view = view
-    const show = (stats: RuntimeStats): void =>
-      screen.isLive ? screen.draw(this.block(stats)) : screen.say(this.line(stats))
+    const show = (look: Look | null): void => {
+      if (look === null) return
+      if (screen.isLive) screen.draw(this.block(look))
+      else screen.say(this.line(look))
+    }
     this.subscription = timer(screen.isLive ? 0 : lineEveryMs, screen.isLive ? redrawEveryMs : lineEveryMs)
-      .pipe(exhaustMap(() => this.runtime.stats()))
+      // A store that does not answer now is told of by the runtime's logger.
+      .pipe(exhaustMap(() => lookAt(runtime).catch(() => null)))
       .subscribe(show)
+    this.subscription.add(this.runtime.events$.subscribe((event) => this.take(event)))
   }
 
   stop(): void {
@@ -47,8 +72,17 @@ export class Display {
     this.screen.clear()
   }
 
+  private take({ event, from, id, type, value }: JobEvent): void {
+    if (event === 'CHECKIN') this.checkins.set(id, { type, progress: value as unknown as Progress })
+    else if (from === 'running') this.checkins.delete(id)
+  }
+
+  [Symbol.dispose](): void {
+    this.stop()
+  }
+
   /** One line, where nothing can be redrawn. */
-  private line(stats: RuntimeStats): string {
+  private line({ stats, elsewhere }: Look): string {
     const { tallies } = this.view
     const waiting = stats.queues.reduce((sum, { counts }) => sum + counts.queued, 0)
     const retrying = stats.queues.reduce((sum, { counts }) => sum + counts.retrying, 0)
@@ -59,10 +93,11 @@ export class Display {
       `${count(waiting)} waiting`,
       `${retrying} retrying`,
       `${tallies.total().dead} dead`,
+      ...inOtherHands(elsewhere),
     ].join('   ')
   }
 
-  private block(stats: RuntimeStats): string[] {
+  private block({ stats, elsewhere }: Look): string[] {
     const { screen, view } = this
     const { tallies, folder } = view
     const width = Math.min(screen.columns, 120) - 1
@@ -80,7 +115,12 @@ export class Display {
         (queue) => `${queue.type.padEnd(10)}${this.bar(queue, barWidth)}${this.figures(queue, stats.queues, before)}`,
       ),
       '',
-      `${this.progress()} · ${count(this.throughput(before))} jobs/s · ${this.hint(stats.state)}`,
+      [
+        this.progress(),
+        `${count(this.throughput(before))} jobs/s`,
+        ...inOtherHands(elsewhere),
+        this.hint(stats.state),
+      ].join(' · '),
       ...this.largeFiles(width),
     ]
   }
@@ -136,13 +176,13 @@ export class Display {
 
   /** Two lines, filled or not: a block that keeps its height does not jump. */
   private largeFiles(width: number): string[] {
-    const all = [...this.view.tallies.checkins.values()].slice(0, 2)
+    const all = [...this.checkins.values()].slice(0, 2)
     return [0, 1].map((i) => {
       const checkin = all[i]
       if (checkin === undefined) return ''
       const { type, progress } = checkin
       const read = percent(progress.read).padStart(6)
-      return this.screen.paint('dim', `${type.padEnd(10)}${clip(progress.path, width - 17)} ${read}`)
+      return this.screen.paint('dim', `${type.padEnd(10)}${clip(this.view.shown(progress.path), width - 17)} ${read}`)
     })
   }
 
@@ -157,12 +197,18 @@ export class Display {
     const atMs = tallies.elapsedMs
     const given = new Map(queues.map((queue) => [queue.type, queue.given]))
     this.samples = this.samples.filter((sample) => sample.atMs >= atMs - windowMs)
-    this.samples.push({ atMs, done: tallies.total().done, given })
+    this.samples.push({ atMs, done: this.doneNow, given })
     return this.samples[0] as Sample
   }
 
   private throughput(since: Sample): number {
     const { tallies } = this.view
-    return Math.round(((tallies.total().done - since.done) * 1_000) / Math.max(1, tallies.elapsedMs - since.atMs))
+    return Math.round(((this.doneNow - since.done) * 1_000) / Math.max(1, tallies.elapsedMs - since.atMs))
+  }
+
+  /** Since this start. */
+  private get doneNow(): number {
+    const { done, dead, before } = this.view.tallies.total()
+    return done + dead - before
   }
 }

@@ -1,5 +1,5 @@
-/** What the jobs found out, gathered from their outputs as they end: the extremes, and one small entry per distinct content. */
-import type { JobDefinition, JobEvent } from 'jobchart'
+/** What the jobs found out, gathered from their records as they end: the extremes, and one small entry per distinct content. */
+import type { JobDefinition, JobRecord } from 'jobchart'
 import { compress, hash, lines, type Compressed, type FileInput, type Hashed, type Lined } from './jobs.ts'
 
 const listed = 5
@@ -19,12 +19,12 @@ export class Findings {
   readonly longestLines = new Top<Lined>(listed, ({ longestBytes }) => [longestBytes])
   private readonly contents = new Map<string, Copies>()
 
-  take(event: JobEvent): void {
-    const hashed = outputOf(hash, event)
+  take(record: JobRecord): void {
+    const hashed = outputOf(hash, record)
     if (hashed !== undefined && hashed.bytes > 0) this.addCopy(hashed)
-    const compressed = outputOf(compress, event)
+    const compressed = outputOf(compress, record)
     if (compressed !== undefined && compressed.bytes >= compressibleBytesMin) this.incompressible.take(compressed)
-    const lined = outputOf(lines, event)
+    const lined = outputOf(lines, record)
     if (lined?.isText === true && lined.lines > 0) this.longestLines.take(lined)
   }
 
@@ -55,9 +55,12 @@ export const ratioOf = ({ bytes, compressedBytes }: Compressed): number => compr
 
 export const wastedBytes = ({ count, bytes }: Copies): number => (count - 1) * bytes
 
-/** The output that the event of a job's success carries, with the type its definition gives it. */
-function outputOf<Output>(job: JobDefinition<FileInput, Output>, event: JobEvent): Output | undefined {
-  return event.type === job.type && event.event === 'COMPLETE' ? (event.value as Output) : undefined
+/** The output of a job that is done, with the type its definition gives it. */
+function outputOf<Output>(
+  job: JobDefinition<FileInput, Output>,
+  { type, state, output }: JobRecord,
+): Output | undefined {
+  return type === job.type && state === 'done' ? (output as Output) : undefined
 }
 
 /** The few with the highest ranks of many, compared rank by rank; of equals the first by name. */

@@ -1,5 +1,5 @@
 /** The three jobs every file gets. Each reads the file as a stream, ends when its signal aborts, and checks in on large files. */
-import { createHash } from 'node:crypto'
+import { createHash, hash as digestOf } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
@@ -7,35 +7,48 @@ import { createGzip } from 'node:zlib'
 import { defineJob, exponential, type JobDefinition, type RunContext } from 'jobchart'
 import { z } from 'zod'
 
-const input = z.object({ path: z.string() })
+const input = z.object({
+  /** Absolute: the next process may start in another folder. */
+  path: z.string(),
+  /** Changes when the file does. */
+  version: z.string(),
+})
 
 export type FileInput = z.infer<typeof input>
 
-export interface Hashed extends FileInput {
+/** The same work has the same id, in every process and at every start: it is one job, and done once. */
+export const idOf = (type: string, { path, version }: FileInput): string =>
+  `${type}:${digestOf('sha1', `${path}\0${version}`, 'base64url')}`
+
+interface FileOutput {
+  readonly path: string
   readonly bytes: number
+}
+
+export interface Hashed extends FileOutput {
   readonly digest: string
 }
 
-export interface Compressed extends FileInput {
-  readonly bytes: number
+export interface Compressed extends FileOutput {
   readonly compressedBytes: number
 }
 
-export interface Lined extends FileInput {
-  readonly bytes: number
+export interface Lined extends FileOutput {
   readonly isText: boolean
   readonly lines: number
   readonly longestBytes: number
 }
 
 /** How far a job is with a large file. */
-export interface Progress extends FileInput {
+export interface Progress {
+  readonly path: string
   /** 0…1 */
   readonly read: number
 }
 
 const retry = {
-  maxAttempts: 3,
+  // A process that is killed spends the attempts of what it had in hand: five of them may be killed over a large file.
+  maxAttempts: 5,
   backoff: exponential({ base: '200ms', max: '5s' }),
   // A file that is gone or closed to us will be so in a second, too.
   retryIf: (error: unknown) => !['ENOENT', 'EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? ''),

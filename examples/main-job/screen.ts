@@ -1,12 +1,13 @@
-/** The terminal: a block of lines that is redrawn in place, and lines above it that stay. */
+/**
+ * The terminal: a block of lines that is redrawn in place, and lines above it that stay. The cursor stays visible: a process
+ * that is killed could not bring it back.
+ */
 import type { WriteStream } from 'node:tty'
 import { stripVTControlCharacters, styleText } from 'node:util'
 
 /** In less, the lines of a block would wrap. */
 const columnsMin = 76
 
-const hideCursor = '\x1b[?25l'
-const showCursor = '\x1b[?25h'
 const clearBelow = '\x1b[J'
 const clearLine = '\x1b[K'
 
@@ -16,8 +17,6 @@ export class Screen {
 
   constructor(stream: WriteStream) {
     this.stream = stream
-    // However the process ends, the cursor comes back.
-    if (this.isLive) process.once('exit', () => this.stream.write(showCursor))
   }
 
   /** Can it redraw, or only go on line by line? */
@@ -36,16 +35,14 @@ export class Screen {
   /** Shows the block in the place of the one before. */
   draw(block: readonly string[]): void {
     const fitting = block.slice(0, (this.stream.rows ?? 24) - 1)
-    this.stream.write(
-      `${hideCursor}${this.toTop()}${fitting.map((line) => `${line}${clearLine}\n`).join('')}${clearBelow}`,
-    )
+    this.stream.write(`${this.toTop()}${fitting.map((line) => `${line}${clearLine}\n`).join('')}${clearBelow}`)
     this.drawn = fitting.length
   }
 
   /** Takes the block away; what is written next stands in its place. */
   clear(): void {
     if (!this.isLive) return
-    this.stream.write(`${this.toTop()}${clearBelow}${showCursor}`)
+    this.stream.write(`${this.toTop()}${clearBelow}`)
     this.drawn = 0
   }
 

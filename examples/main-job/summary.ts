@@ -10,12 +10,16 @@ export interface Outcome {
   readonly folder: string
   readonly elapsedMs: number
   readonly walked: Walked
+  /** A path as people typed it. */
+  readonly shown: (path: string) => string
   readonly tallies: Tallies
   readonly findings: Findings
   /** The first of the dead jobs. */
   readonly dead: readonly JobRecord[]
-  /** Jobs that will not be run; null if the run came to its end. */
+  /** Jobs that are not done; null if the run came to its end. */
   readonly leftUndone: number | null
+  /** Does the next start go on with them? */
+  readonly goesOn: boolean
 }
 
 interface Section {
@@ -24,12 +28,12 @@ interface Section {
 }
 
 export function summaryOf(outcome: Outcome, paintTitle: (title: string) => string): string {
-  const { tallies, findings, walked } = outcome
+  const { tallies, walked } = outcome
   const sections = [
-    { title: headline(outcome), lines: perType(tallies) },
+    { title: headline(outcome), lines: [...perType(tallies), ...byOthers(tallies)] },
     duplicates(outcome),
-    incompressible(findings),
-    longestLines(findings),
+    incompressible(outcome),
+    longestLines(outcome),
     dead(outcome),
     skipped(walked),
     interrupted(outcome),
@@ -42,14 +46,21 @@ export function summaryOf(outcome: Outcome, paintTitle: (title: string) => strin
 
 function headline({ folder, elapsedMs, walked, tallies }: Outcome): string {
   if (walked.files === 0) return `${folder}: no files`
-  const { done, dead } = tallies.total()
-  const perSecond = Math.round(((done + dead) * 1_000) / elapsedMs)
-  const what = `${plural(walked.files, 'file')}, ${plural(done + dead, 'job')}`
-  return `${folder}: ${what} in ${duration(elapsedMs)}, ${count(perSecond)} jobs/s`
+  const { done, dead, before } = tallies.total()
+  const now = done + dead - before
+  const what = `${folder}: ${plural(walked.files, 'file')}, ${plural(done + dead, 'job')}`
+  if (now === 0 && before > 0) return `${what}, all done before; --fresh does them again`
+  const speed = `in ${duration(elapsedMs)}, ${count(Math.round((now * 1_000) / elapsedMs))} jobs/s`
+  return before === 0 ? `${what} ${speed}` : `${what}: ${count(before)} before, ${count(now)} ${speed}`
+}
+
+function byOthers(tallies: Tallies): string[] {
+  const { elsewhere } = tallies.total()
+  return elsewhere === 0 ? [] : [`  ${plural(elsewhere, 'job')} of them by other processes on the same file`]
 }
 
 function perType(tallies: Tallies): string[] {
-  if (tallies.total().enqueued === 0) return []
+  if (tallies.total().jobs === 0) return []
   const rows = [...tallies.types.map((type) => ({ type, ...tallies.of(type) })), { type: 'all', ...tallies.total() }]
   return table([
     left(
@@ -58,7 +69,7 @@ function perType(tallies: Tallies): string[] {
     ),
     right(
       'jobs',
-      rows.map(({ enqueued }) => count(enqueued)),
+      rows.map(({ jobs }) => count(jobs)),
     ),
     right(
       'done',
@@ -86,12 +97,12 @@ function perType(tallies: Tallies): string[] {
     ),
     right(
       'waited',
-      rows.map((row) => duration(row.waitedMs / Math.max(1, row.started))),
+      rows.map(({ waitedMs, done, dead }) => duration(waitedMs / Math.max(1, done + dead))),
     ),
   ])
 }
 
-function duplicates({ findings, walked }: Outcome): Section | null {
+function duplicates({ findings, walked, shown }: Outcome): Section | null {
   if (walked.files === 0) return null
   const { files, wasted, largest } = findings.duplicates()
   if (files === 0) return { title: 'Duplicates: none' }
@@ -108,13 +119,14 @@ function duplicates({ findings, walked }: Outcome): Section | null {
       ),
       left(
         'the first',
-        largest.map((copies) => copies.path),
+        largest.map(({ path }) => shown(path)),
       ),
     ]),
   }
 }
 
-function incompressible({ incompressible: { items } }: Findings): Section | null {
+function incompressible({ findings, shown }: Outcome): Section | null {
+  const { items } = findings.incompressible
   if (items.length === 0) return null
   return {
     title: `Hardest to compress, of ${bytes(compressibleBytesMin)} and more`,
@@ -129,13 +141,14 @@ function incompressible({ incompressible: { items } }: Findings): Section | null
       ),
       left(
         'file',
-        items.map((item) => item.path),
+        items.map(({ path }) => shown(path)),
       ),
     ]),
   }
 }
 
-function longestLines({ longestLines: { items } }: Findings): Section | null {
+function longestLines({ findings, shown }: Outcome): Section | null {
+  const { items } = findings.longestLines
   if (items.length === 0) return null
   return {
     title: 'Longest lines',
@@ -150,13 +163,13 @@ function longestLines({ longestLines: { items } }: Findings): Section | null {
       ),
       left(
         'file',
-        items.map((item) => item.path),
+        items.map(({ path }) => shown(path)),
       ),
     ]),
   }
 }
 
-function dead({ dead: records, tallies }: Outcome): Section | null {
+function dead({ dead: records, tallies, shown }: Outcome): Section | null {
   const all = tallies.total().dead
   if (all === 0) return null
   const lines = table([
@@ -174,7 +187,7 @@ function dead({ dead: records, tallies }: Outcome): Section | null {
     ),
     left(
       'file',
-      records.map(({ input }) => (input as unknown as FileInput).path),
+      records.map(({ input }) => shown((input as unknown as FileInput).path)),
     ),
   ])
   const more = all - records.length
@@ -192,10 +205,11 @@ function skipped({ links, others, unreadableFolders, unreadable }: Walked): Sect
     : { title: `Left out: ${what.join(', ')}`, lines: unreadable.map((why) => `  ${why}`) }
 }
 
-function interrupted({ leftUndone, walked }: Outcome): Section | null {
+function interrupted({ leftUndone, goesOn, walked }: Outcome): Section | null {
   if (leftUndone === null) return null
   const where = walked.isComplete ? '' : `; the walk had come to ${plural(walked.files, 'file')}`
-  return { title: `Interrupted: ${plural(leftUndone, 'job')} left undone${where}` }
+  const then = goesOn ? '; the next start goes on' : ''
+  return { title: `Interrupted: ${plural(leftUndone, 'job')} left undone${where}${then}` }
 }
 
 /** Node's own errors end with the call and its path, which has a column of its own. */

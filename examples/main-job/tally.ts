@@ -1,13 +1,14 @@
-/** Counts what happens to the jobs, from the runtime's events; what it holds is bounded by the jobs that are under way. */
-import type { JobEvent } from 'jobchart'
-import type { Progress } from './jobs.ts'
+/** Counts what became of the jobs, from their records: whichever process has done them, now or before. */
+import type { JobRecord } from 'jobchart'
 
 /** How the jobs of a type fare. */
 export interface Tally {
-  enqueued: number
-  started: number
+  jobs: number
   done: number
   dead: number
+  /** Of both: before this start, and by other processes since. */
+  before: number
+  elsewhere: number
   retries: number
   readBytes: number
   /** Attempts that have ended, and their time in handlers. */
@@ -18,10 +19,11 @@ export interface Tally {
 }
 
 const nothing: Readonly<Tally> = {
-  enqueued: 0,
-  started: 0,
+  jobs: 0,
   done: 0,
   dead: 0,
+  before: 0,
+  elsewhere: 0,
   retries: 0,
   readBytes: 0,
   attempts: 0,
@@ -31,20 +33,21 @@ const nothing: Readonly<Tally> = {
 
 export class Tallies {
   readonly types: readonly string[]
-  /** The last check-in of each running job that has checked in. */
-  readonly checkins = new Map<string, { readonly type: string; readonly progress: Progress }>()
-  private readonly startedAt = performance.now()
+  private readonly startedAt: number
+  private readonly worker: string
+  private readonly startedMs = performance.now()
   private readonly byType: ReadonlyMap<string, Tally>
-  private readonly enqueuedAt = new Map<string, number>()
-  private readonly claimedAt = new Map<string, number>()
 
-  constructor(types: readonly string[]) {
+  /** @param startedAt by the store's clock @param worker who counts as this process */
+  constructor(types: readonly string[], startedAt: number, worker: string) {
     this.types = types
+    this.startedAt = startedAt
+    this.worker = worker
     this.byType = new Map(types.map((type) => [type, { ...nothing }]))
   }
 
   get elapsedMs(): number {
-    return performance.now() - this.startedAt
+    return performance.now() - this.startedMs
   }
 
   of(type: string): Readonly<Tally> {
@@ -59,33 +62,35 @@ export class Tallies {
     return total
   }
 
-  take({ event, from, to, type, id, at, value }: JobEvent): void {
+  found(type: string): void {
     const tally = this.byType.get(type)
-    if (tally === undefined) return
-    if (event === 'ENQUEUE') {
-      tally.enqueued++
-      this.enqueuedAt.set(id, at)
-    } else if (event === 'CLAIM') {
-      const enqueuedAt = this.enqueuedAt.get(id)
-      if (enqueuedAt !== undefined) {
-        tally.started++
-        tally.waitedMs += at - enqueuedAt
-        this.enqueuedAt.delete(id)
-      }
-      this.claimedAt.set(id, at)
-    } else if (event === 'CHECKIN') {
-      this.checkins.set(id, { type, progress: value as unknown as Progress })
-    } else if (from === 'running') {
-      tally.attempts++
-      tally.ranMs += at - (this.claimedAt.get(id) ?? at)
-      this.claimedAt.delete(id)
-      this.checkins.delete(id)
-    }
-    if (event === 'FAIL' && to === 'retrying') tally.retries++
-    if (event === 'FAIL' && to === 'dead') tally.dead++
-    if (event === 'COMPLETE') {
-      tally.done++
-      tally.readBytes += (value as { bytes: number }).bytes
-    }
+    if (tally !== undefined) tally.jobs++
   }
+
+  ended(record: JobRecord): void {
+    const tally = this.byType.get(record.type)
+    if (tally === undefined) return
+    const { state, attempt, enqueuedAt, startedAt, errors, output } = record
+    if (state === 'done') {
+      tally.done++
+      tally.readBytes += (output as { bytes: number }).bytes
+    } else tally.dead++
+    if (endedBefore(record, this.startedAt)) tally.before++
+    else if (record.worker !== this.worker) tally.elsewhere++
+    tally.retries += Math.max(0, attempt - 1)
+    for (const { ranMs } of attemptsOf(record)) {
+      tally.attempts++
+      tally.ranMs += ranMs
+    }
+    tally.waitedMs += (errors[0]?.startedAt ?? startedAt ?? enqueuedAt) - enqueuedAt
+  }
+}
+
+export const endedBefore = ({ finishedAt }: JobRecord, at: number): boolean => finishedAt !== null && finishedAt < at
+
+/** Those that came to an end; how long one ran whose process died nobody knows. */
+function attemptsOf({ state, startedAt, finishedAt, errors }: JobRecord): { readonly ranMs: number }[] {
+  const failed = errors.filter(({ error }) => error.code !== 'LEASE_LOST')
+  const ran = failed.map((attempt) => ({ ranMs: attempt.failedAt - attempt.startedAt }))
+  return state === 'done' ? [...ran, { ranMs: (finishedAt ?? 0) - (startedAt ?? 0) }] : ran
 }
