@@ -1,18 +1,20 @@
-/** How the tests run: on the sources, in two forked processes, with the strict (development) build of XState. */
+/** How the tests run: in two forked processes, with the strict (development) build of XState. */
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
+const built = 'test/built/**/*.test.ts'
+const helpers = ['**/node_modules/**', 'test/.readme/**']
+
 // XState's development build throws on mistakes that its production build swallows. Vite's own `module` condition is
 // left out so that packages resolve as they do in Node, where users will run them. Vitest hands the list on to Node.
-const conditions = ['@jobchart/source', 'development', 'node']
+function conditions(...own: string[]) {
+  const all = [...own, 'development', 'node']
+  return { resolve: { conditions: all }, ssr: { resolve: { conditions: all, externalConditions: all } } }
+}
 
 export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
-  resolve: { conditions },
-  ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: ['**/node_modules/**', 'test/.readme/**'],
     pool: 'forks',
     maxWorkers: 2,
     execArgv: ['--expose-gc'],
@@ -21,5 +23,20 @@ export default defineConfig({
     retry: 0,
     dangerouslyIgnoreUnhandledErrors: false,
     reporters: ['default', fileURLToPath(new URL('support/summary-reporter.ts', import.meta.url))],
+    projects: [
+      {
+        ...conditions('@jobchart/source'),
+        extends: true,
+        test: { name: 'source', include: ['test/**/*.test.ts'], exclude: [...helpers, built] },
+      },
+      {
+        // What starts threads is tested as it is published. A thread that reads TypeScript loads a stripper made of
+        // WebAssembly, and V8 aborts now and then where many threads let go of WebAssembly
+        // (`jit_page.has_value()`, https://github.com/nodejs/node/issues/64500).
+        ...conditions(),
+        extends: true,
+        test: { name: 'built', include: [built], globalSetup: 'test/support/build.ts' },
+      },
+    ],
   },
 })

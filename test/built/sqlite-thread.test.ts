@@ -63,3 +63,18 @@ test('a runtime in a thread does its jobs and leaves nothing that keeps the proc
   expect(await Promise.all([1, 2, 3].map((n) => runtime.run(job, n)))).toEqual([2, 4, 6])
   expect(await runtime.stop()).toMatchObject({ completed: true })
 })
+
+test('what is asked while it closes is answered or refused', async () => {
+  const store = sqliteStore({ path: fileIn(), thread: true })
+  await store.open({ clock: systemClock })
+  // An answer is on its way when the store is told to close; who gets it asks on.
+  const late = put(store, newJob('a')).then(() => store.counts())
+  const closing = store.close()
+  const outcome = await late.catch((error: unknown) => error)
+  if (outcome instanceof Error) expect(outcome).toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  else expect(outcome).toMatchObject({ queued: 1 })
+  await closing
+  await store.open({ clock: systemClock })
+  expect((await store.counts()).queued).toBe(1)
+  await store.close()
+})

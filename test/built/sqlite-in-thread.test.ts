@@ -1,6 +1,6 @@
 /** The SQLite store against the contract, in a thread of its own. */
+import { storeConformance } from 'jobchart/testing'
 import { test } from 'vitest'
-import { storeConformance } from '../../src/testing/conformance/index.ts'
 import { sqliteSubject } from '../support/sqlite-subject.ts'
 
 // Each sequence makes a file and a thread.
