@@ -30,10 +30,20 @@ export class Runs {
     return [...this.list]
   }
 
-  /** The runs of these jobs, and null for those that do not run here. */
+  /**
+   * The runs of these jobs, and null for those that do not run here. A job whose lease was lost may be claimed again while
+   * its old run still ends: it is the latest that is found.
+   */
   find(ids: readonly string[]): (Run | null)[] {
-    if (ids.length < indexFrom) return ids.map((id) => this.list.find((run) => run.claimed.id === id) ?? null)
-    const index = new Map(this.list.map((run) => [run.claimed.id, run]))
+    if (ids.length < indexFrom) {
+      return ids.map((id) =>
+        this.list.reduce<Run | null>((best, run) => (run.claimed.id === id ? later(best, run) : best), null),
+      )
+    }
+    const index = new Map<string, Run>()
+    for (const run of this.list) index.set(run.claimed.id, later(index.get(run.claimed.id) ?? null, run))
     return ids.map((id) => index.get(id) ?? null)
   }
 }
+
+const later = (a: Run | null, b: Run): Run => (a !== null && a.claimed.seq > b.claimed.seq ? a : b)
