@@ -55,7 +55,7 @@ export class Canceller {
     run.abandonAfter(graceMs ?? this.options.graceMs)
   }
 
-  /** A job that is not running here was cancelled; if it is on its way here, it must not start. */
+  /** A job was cancelled; if it is on its way here, it must not start. */
   cancelledElsewhere(id: string): void {
     this.early.set(id, new JobCancelledError(id))
   }
@@ -79,7 +79,8 @@ export class Canceller {
       runs.find(answer.cancelling).forEach((run, at) => {
         const id = answer.cancelling[at] as string
         if (run !== null) this.cancelRun(run, { graceMs, ...(reason !== null && { reason }) })
-        else this.early.set(id, new JobCancelledError(id, reason ?? undefined))
+        // The run may be one whose lease is lost, while the attempt that was cancelled is still on its way here.
+        this.early.set(id, new JobCancelledError(id, reason ?? undefined))
       })
       hub.tellAll(answer.moves)
       command.resolve(answer)

@@ -27,9 +27,8 @@ export class Marks {
     const { runs, canceller, claiming } = this.options
     const marked: Run[] = []
     runs.find(ids).forEach((run, at) => {
-      if (run === null) {
-        if (claiming()) canceller.cancelledElsewhere(ids[at] as string)
-      } else if (run.abortReason === null) marked.push(run)
+      if (claiming()) canceller.cancelledElsewhere(ids[at] as string)
+      if (run !== null && run.abortReason === null) marked.push(run)
     })
     if (marked.length === 0) return
     for (const run of marked) this.toAsk.add(run)
