@@ -10,7 +10,7 @@ import { select } from './selection.ts'
 const noCounters = { attempt: 0, maxAttempts: 1, generation: 1 }
 const redrivable = new Set(phases.filter((phase) => nextArrow(phase.name, 'RETRY', noCounters) !== null))
 
-export function retry(books: Books, selection: Selection, now: number): RetryAnswer {
+export function retry(books: Books, selection: Selection, fromStart: boolean, now: number): RetryAnswer {
   const { rows, notFound } = select(books, selection, (phase) => redrivable.has(phase))
   const retried: string[] = []
   const refused: string[] = []
@@ -20,6 +20,7 @@ export function retry(books: Books, selection: Selection, now: number): RetryAns
       refused.push(row.id)
       continue
     }
+    if (fromStart) row.machine?.startOver()
     books.move(row, 'RETRY', now)
     if (row.past !== null) row.past.error = row.past.steps = row.past.cancel = null
     retried.push(row.id)

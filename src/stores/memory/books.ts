@@ -20,6 +20,7 @@ const soonest = (a: Row, b: Row): boolean => {
   return left === right ? a.seq < b.seq : left < right
 }
 
+const rests: readonly Passage[] = phases.map(({ name }) => ({ event: 'CHECKPOINT', from: name, to: name }))
 const births: readonly Passage[] = phases.map((phase) => ({ event: 'ENQUEUE', from: null, to: phase.name }))
 
 /** What a move needs to know besides its event. */
@@ -42,6 +43,8 @@ export class Books {
   /** The held and the ended rows of each phase, in the order in which they came to it. */
   readonly chains: readonly Chain[] = phases.map(() => new Chain())
   readonly counts = noCounts()
+  /** Rows by the id of the job that has invoked them. */
+  readonly children = new Map<string, Set<Row>>()
   readonly workers = new Map<string, { readonly info: WorkerInfo; seenAt: number }>()
   readonly hints = new Hints()
   readonly log: TransitionLog
@@ -108,6 +111,7 @@ export class Books {
       const counters = countersAfter(arrow, row)
       row.attempt = counters.attempt
       row.generation = counters.generation
+      if (row.machine !== null && row.attempt === 0) row.machine.spared = 0
     }
     const seq = this.log.nextSeq
     const by = worker ?? (from.held && row.run !== null ? row.run.claim.worker : null)
@@ -122,6 +126,13 @@ export class Books {
     return row.last
   }
 
+  /** CHECKPOINT: a held row stays where it is, and the log tells why. Gives the number of the entry. */
+  rest(row: Row, note: string, at: number): number {
+    const seq = this.log.nextSeq
+    this.log.append(row, rests[row.phase.index] as Passage, at, row.run?.claim.worker ?? null, note)
+    return seq
+  }
+
   /** Gives a held row until then. */
   lease(row: Row, until: number): void {
     row.alarmAt = until
@@ -133,6 +144,7 @@ export class Books {
   remove(row: Row): void {
     this.depart(row, row.phase, null)
     this.rows.remove(row)
+    if (row.machine !== null) this.disown(row)
     row.forget()
   }
 
@@ -176,6 +188,14 @@ export class Books {
       row.queue.capped = false
       this.hints.ready(row.queue)
     }
+  }
+
+  private disown(row: Row): void {
+    const parent = row.machine?.parent?.id
+    const siblings = parent === undefined ? undefined : this.children.get(parent)
+    if (parent === undefined || siblings === undefined) return
+    siblings.delete(row)
+    if (siblings.size === 0) this.children.delete(parent)
   }
 
   private tickAt(at: number): Tick {

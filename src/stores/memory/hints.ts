@@ -6,6 +6,7 @@ export class Hints {
   private readonly listeners = new Set<(hint: Hint) => void>()
   private queues: Queue[] = []
   private cancelledIds: string[] = []
+  private mailIds: string[] = []
   private endedIds: string[] = []
   private dueAt: number | null = null
   /** The backlog above which there is no room yet, since an insert was refused. */
@@ -34,6 +35,10 @@ export class Hints {
     if (this.listeners.size > 0) this.cancelledIds.push(id)
   }
 
+  mail(id: string): void {
+    if (this.listeners.size > 0) this.mailIds.push(id)
+  }
+
   ended(id: string): void {
     if (this.listeners.size > 0) this.endedIds.push(id)
   }
@@ -47,13 +52,15 @@ export class Hints {
     const shrunk = this.full !== null && backlog < this.full
     if (this.full !== null) this.full = shrunk ? null : backlog
     if (this.listeners.size === 0) return
-    const { queues, cancelledIds, endedIds, dueAt } = this
+    const { queues, cancelledIds, mailIds, endedIds, dueAt } = this
     this.dueAt = null
     if (queues.length > 0) this.queues = []
     if (cancelledIds.length > 0) this.cancelledIds = []
+    if (mailIds.length > 0) this.mailIds = []
     if (endedIds.length > 0) this.endedIds = []
     for (const queue of queues) queue.hinted = false
     if (cancelledIds.length > 0) this.tell({ kind: 'cancelled', ids: cancelledIds })
+    if (mailIds.length > 0) this.tell({ kind: 'mail', ids: mailIds })
     for (const queue of queues) {
       if (!queue.paused && queue.queued > 0) this.tell({ kind: 'ready', type: queue.type, atMost: queue.queued })
     }

@@ -11,6 +11,7 @@ import { Books } from './books.ts'
 import { cancel } from './cancel.ts'
 import { claim } from './claim.ts'
 import { insert } from './insert.ts'
+import { checkpoint, checkpointsOf, send } from './machine.ts'
 import { counts, list, queueInfo, workerRecords } from './reading.ts'
 import { recordOf } from './records.ts'
 import { beat, settle } from './settle.ts'
@@ -56,7 +57,7 @@ function written<T>(books: Books, answer: T): T {
   return answer
 }
 
-type Work = 'insert' | 'claim' | 'settle' | 'extend' | 'promote' | 'rescue' | 'prune' | 'worker'
+type Work = 'insert' | 'claim' | 'settle' | 'extend' | 'checkpoint' | 'send' | 'promote' | 'rescue' | 'prune' | 'worker'
 
 const forWorkers = (books: Books, now: () => number): Pick<Store, Work> => ({
   insert(requests) {
@@ -80,7 +81,21 @@ const forWorkers = (books: Books, now: () => number): Pick<Store, Work> => ({
     const at = now()
     const known = books.workers.get(worker)
     if (known !== undefined) known.seenAt = at
-    return beats.map((sign) => beat(books, sign, leaseMs, at))
+    return written(
+      books,
+      beats.map((sign) => beat(books, sign, leaseMs, at)),
+    )
+  },
+  checkpoint(requests) {
+    const at = now()
+    return requests.map((request) => checkpoint(books, request, at))
+  },
+  send(requests) {
+    const at = now()
+    return written(
+      books,
+      requests.map((request) => send(books, request, at)),
+    )
   },
   promote(limit) {
     return written(books, promote(books, limit, now()))
@@ -105,8 +120,8 @@ const forAdmins = (books: Books, now: () => number): Pick<Store, 'cancel' | 'ret
       requests.map((request) => cancel(books, request, at)),
     )
   },
-  retry(selection) {
-    return written(books, retry(books, selection, now()))
+  retry(selection, fromStart = false) {
+    return written(books, retry(books, selection, fromStart, now()))
   },
   async discard(selection) {
     return discard(books, selection)
@@ -117,7 +132,12 @@ const forAdmins = (books: Books, now: () => number): Pick<Store, 'cancel' | 'ret
   },
 })
 
-const forReaders = (books: Books): Pick<Store, 'get' | 'list' | 'counts' | 'workers' | 'transitions'> => ({
+type Questions = 'checkpoints' | 'get' | 'list' | 'counts' | 'workers' | 'transitions'
+
+const forReaders = (books: Books): Pick<Store, Questions> => ({
+  async checkpoints(id) {
+    return checkpointsOf(books.rows.get(id))
+  },
   async get(ids) {
     return ids.map((id) => {
       const row = books.rows.get(id)

@@ -1,7 +1,9 @@
 /** Inserts: each request all or nothing, duplicates answered with the job that is there. */
 import type { InsertAnswer, InsertRequest, Move, NewJob } from '../../store.ts'
 import type { Books } from './books.ts'
-import { cancelRow } from './cancel.ts'
+import { supersede } from './cancel.ts'
+import { adopt } from './children.ts'
+import { fork } from './machine.ts'
 import { bornReady, bornTimed } from './phases.ts'
 import { Terms, type Row } from './row.ts'
 
@@ -25,7 +27,7 @@ function insertJob(books: Books, job: NewJob, now: number): InsertAnswer {
   const holder = job.key === null ? undefined : books.queue(job.type).holder(job.key)
   if (holder === undefined) return inserted(enter(books, job, now))
   if (job.onConflict === 'supersede') {
-    const superseded = cancelRow(books, holder, { reason: 'superseded', graceMs: null }, now)
+    const superseded = supersede(books, holder, now)
     const answer = inserted(enter(books, job, now))
     return superseded === null ? answer : { ...answer, superseded }
   }
@@ -34,12 +36,16 @@ function insertJob(books: Books, job: NewJob, now: number): InsertAnswer {
   const { priority, maxAttempts, key, concurrencyKey } = holder
   holder.terms = new Terms({ priority, maxAttempts, tags: job.tags, key, concurrencyKey })
   if (holder.past !== null) holder.past.steps = null
+  holder.machine?.startOver()
   return found('replaced', holder)
 }
 
 function enter(books: Books, job: NewJob, now: number): Row {
   const dueAt = job.runAt ?? now + job.delayMs
-  return dueAt > now ? books.enter(job, bornTimed, dueAt, now) : books.enter(job, bornReady, null, now)
+  const row = dueAt > now ? books.enter(job, bornTimed, dueAt, now) : books.enter(job, bornReady, null, now)
+  if (job.parent !== undefined) adopt(books, row, job.parent)
+  if (job.checkpoint !== undefined) fork(row, job.checkpoint)
+  return row
 }
 
 const inserted = (row: Row): InsertAnswer & { readonly superseded?: Move } => ({

@@ -19,6 +19,8 @@ export interface Phase {
   readonly backlog: boolean
   readonly timed: boolean
   readonly held: boolean
+  /** Held, and to stop: a cancel was asked for by force. */
+  readonly stopping: boolean
   readonly ended: boolean
   /** What moves a job on when its time has come. */
   readonly whenDue: Extract<ArrowEvent, 'DUE' | 'WAKE'> | null
@@ -31,6 +33,7 @@ export const phases: readonly Phase[] = jobStates.map((name, index) => ({
   backlog: statesTagged('backlog').has(name),
   timed: statesTagged('timed').has(name),
   held: statesTagged('held').has(name),
+  stopping: statesTagged('held').has(name) && !(name in arrows('CANCEL')),
   ended: statesTagged('ended').has(name),
   whenDue: name in arrows('DUE') ? 'DUE' : name in arrows('WAKE') ? 'WAKE' : null,
 }))

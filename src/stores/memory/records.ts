@@ -3,6 +3,7 @@ import { caps } from '../../job/caps.ts'
 import type { ErrorRecord } from '../../job/failure.ts'
 import type { CheckIn, HistoryEntry, JobRecord, LogLine } from '../../job/job.ts'
 import type { JobState } from '../../job/lifecycle.ts'
+import type { Checkpoint, CheckpointEntry, Letter, Mail } from '../../job/machine.ts'
 import { copyPayload, type Json } from '../../job/payload.ts'
 import type { ClaimedJob, Move } from '../../store.ts'
 import type { Passage, Row, Run, Step } from './row.ts'
@@ -58,8 +59,29 @@ export function checkinOf(row: Row): CheckIn | null {
 const logLine = (line: LogLine): LogLine =>
   line.fields === undefined ? { ...line } : { ...line, fields: copyPayload(line.fields) }
 
+const noMail: readonly Mail[] = Object.freeze([])
+
+const checkpointOf = ({ machine }: Row): Checkpoint | null => {
+  const current = machine?.current
+  return current === undefined ? null : { number: current.number, state: copyPayload(current.state) }
+}
+
+export const checkpointEntry = (entry: CheckpointEntry): CheckpointEntry => ({
+  ...entry,
+  state: copyPayload(entry.state),
+})
+
+export const mailOf = ({ number, at, letter }: Mail): Mail => ({ number, at, letter: letterOf(letter) })
+
+function letterOf(letter: Letter): Letter {
+  if (letter.kind === 'event') return { ...letter, event: copyPayload(letter.event) }
+  if (letter.kind === 'checkin') return { ...letter, value: copyPayload(letter.value) }
+  if (letter.kind === 'cancel' || letter.output === undefined) return { ...letter }
+  return { ...letter, output: copyPayload(letter.output) }
+}
+
 export function recordOf(row: Row): JobRecord {
-  const { phase, run, past } = row
+  const { phase, run, past, machine } = row
   return {
     id: row.id,
     type: row.type,
@@ -83,6 +105,10 @@ export function recordOf(row: Row): JobRecord {
     finishedAt: phase.ended && row.last !== null ? row.last.tick.at : null,
     worker: run === null ? null : run.claim.worker,
     cancelReason: past?.cancel?.reason ?? null,
+    checkpoint: checkpointOf(row),
+    inbox: machine === null ? [] : machine.inbox.map(mailOf),
+    letters: machine === null ? 0 : machine.letters,
+    parent: machine === null || machine.parent === null ? null : { ...machine.parent },
     history: history(row),
   }
 }
@@ -90,16 +116,22 @@ export function recordOf(row: Row): JobRecord {
 /** A job in the hands of a worker. Its record is made when it is asked for: most handlers never do. */
 export class Claimed implements ClaimedJob {
   readonly input: Json | undefined
+  readonly maxAttempts: number
   readonly generation: number
   readonly steps: Readonly<Record<string, Json>> | null
+  readonly checkpoint: Checkpoint | null
+  readonly inbox: readonly Mail[]
   private readonly row: Row
   private readonly run: Run
 
   constructor(row: Row, run: Run) {
     const steps = row.past === null ? null : row.past.steps
     this.input = copyPayload(row.input)
+    this.maxAttempts = row.maxAttempts
     this.generation = row.generation
     this.steps = steps === null ? null : copyPayload(steps as Record<string, Json>)
+    this.checkpoint = row.machine === null ? null : checkpointOf(row)
+    this.inbox = row.machine === null ? noMail : row.machine.inbox.map(mailOf)
     this.row = row
     this.run = run
   }
@@ -114,10 +146,6 @@ export class Claimed implements ClaimedJob {
 
   get priority(): number {
     return this.row.terms.priority
-  }
-
-  get maxAttempts(): number {
-    return this.row.terms.maxAttempts
   }
 
   get attempt(): number {

@@ -8,12 +8,13 @@ import type { AttemptError, CheckIn, LogLine } from '../../job/job.ts'
 import type { Arrow, ArrowEvent, JobState } from '../../job/lifecycle.ts'
 import type { Json } from '../../job/payload.ts'
 import type { NewJob } from '../../store.ts'
+import type { Machine } from './machine.ts'
 import type { Phase } from './phases.ts'
 import type { Queue } from './queue.ts'
 
-/** An arrow of the chart, or the enqueue. */
+/** An arrow of the chart, the enqueue, or a checkpoint. */
 export interface Passage {
-  readonly event: ArrowEvent | 'ENQUEUE'
+  readonly event: ArrowEvent | 'ENQUEUE' | 'CHECKPOINT'
   readonly from: JobState | null
   readonly to: JobState
 }
@@ -140,6 +141,7 @@ export class Row {
   run: Run | null = null
   last: Step | null = null
   past: Past | null = null
+  machine: Machine | null = null
 
   constructor(job: NewJob, queue: Queue, terms: Terms, phase: Phase, seq: number, came: Tick) {
     this.id = job.id
@@ -161,7 +163,7 @@ export class Row {
   }
 
   get maxAttempts(): number {
-    return this.terms.maxAttempts
+    return this.machine === null ? this.terms.maxAttempts : this.terms.maxAttempts + this.machine.spared
   }
 
   /** The unique key it holds or held. */
@@ -177,6 +179,20 @@ export class Row {
     return this.phase.timed ? this.alarmAt : null
   }
 
+  /** The current run, if it is the one that speaks. */
+  heldBy({ token, attempt }: { readonly token: string; readonly attempt: number }): Run | null {
+    const { run } = this
+    return this.phase.held && run !== null && run.token === token && run.claim.attempt === attempt ? run : null
+  }
+
+  /** What a worker is to be told of a cancel: nothing while the machine may still take it as an event. */
+  get mark(): { readonly reason?: string; readonly graceMs?: number } | null {
+    const cancel = this.past?.cancel ?? null
+    if (cancel === null || !this.phase.stopping) return null
+    const { reason, graceMs } = cancel
+    return { ...(reason !== null && { reason }), ...(graceMs !== null && { graceMs }) }
+  }
+
   /** The last attempt that was settled. */
   get settled(): Run | null {
     return this.run === null || this.run.end !== null ? this.run : this.run.settled
@@ -190,6 +206,7 @@ export class Row {
     this.run = null
     this.last = null
     this.past = null
+    this.machine = null
   }
 
   /** Its past, to be written to. */

@@ -3,41 +3,54 @@ import { caps } from '../../job/caps.ts'
 import type { AttemptError } from '../../job/job.ts'
 import type { ErrorRecord } from '../../job/failure.ts'
 import type { Settlement } from '../../job/settlement.ts'
-import type { Beat, BeatAnswer, SettleAnswer } from '../../store.ts'
+import type { Beat, BeatAnswer, Move, SettleAnswer } from '../../store.ts'
 import type { Books } from './books.ts'
+import { tellCheckin, tellEnd } from './children.ts'
+import { mustFollow, rest, wake } from './machine.ts'
 import { keep, type Row, type Run } from './row.ts'
 
 export function settle(books: Books, settlement: Settlement, now: number): SettleAnswer {
   const row = books.inHand(settlement.id)
   if (row === undefined) return lost(settlement)
-  const run = heldRun(row, settlement)
+  const run = row.heldBy(settlement)
   if (run === null) {
     const { settled } = row
-    return settled !== null && isSame(settled, settlement) ? answerOf(settled, settlement) : lost(settlement)
+    return settled !== null && isSame(settled, settlement) ? answerOf(row, settled, settlement) : lost(settlement)
   }
-  const { event, fatal, reason, delayMs = 0 } = settlement
-  leave(row, run, settlement, now)
+  const { event, fatal, reason, delayMs = 0, checkpoint } = settlement
+  if (checkpoint !== undefined) mustFollow(row, checkpoint)
+  const heard = leave(books, row, run, settlement, now)
+  if (checkpoint !== undefined) rest(books, row, checkpoint, now)
+  if (row.machine !== null && event === 'COMPLETE') endMarked(books, row, now)
   const parked = event === 'PARK' && settlement.delayMs === undefined
   run.end = books.move(row, event, now, { reason, fatal, dueAt: parked ? null : now + delayMs })
   run.dueAt = row.dueAt
   run.settled = null
   if (run.end.arrow.to === 'done') run.output = settlement.output
-  return answerOf(run, settlement)
+  if (row.machine !== null) row.machine.woken = tellOn(books, row, now) ?? heard
+  return answerOf(row, run, settlement)
 }
 
-function answerOf({ end, dueAt }: Run, settlement: Settlement): SettleAnswer {
+/** A machine that was sent a cancel and has come to its end since: CANCEL first, so that it ends cancelled. */
+function endMarked(books: Books, row: Row, now: number): void {
+  const cancel = row.past?.cancel ?? null
+  if (cancel !== null && !row.phase.stopping) books.move(row, 'CANCEL', now, cancel)
+}
+
+/** What follows from where a row has just gone: one that parked may have letters already, the parent of one that ended hears of it. */
+const tellOn = (books: Books, row: Row, now: number): Move | null =>
+  row.phase.ended ? tellEnd(books, row, now) : wake(books, row, now)
+
+function answerOf({ machine }: Row, { end, dueAt }: Run, settlement: Settlement): SettleAnswer {
   if (end === null) return lost(settlement)
   const { seq, tick, attempt, arrow } = end
-  return { outcome: 'settled', seq, at: tick.at, from: arrow.from, to: arrow.to, attempt, dueAt }
+  const answer = { outcome: 'settled', seq, at: tick.at, from: arrow.from, to: arrow.to, attempt, dueAt } as const
+  const woken = machine?.woken ?? null
+  return woken === null ? answer : { ...answer, woken: { ...woken } }
 }
 
 const isSame = (run: Run, { token, attempt }: { readonly token: string; readonly attempt: number }): boolean =>
   run.token === token && run.claim.attempt === attempt
-
-/** The run of a row, if it is the current one and is the one that speaks. */
-function heldRun(row: Row, speaker: { readonly token: string; readonly attempt: number }): Run | null {
-  return row.phase.held && row.run !== null && isSame(row.run, speaker) ? row.run : null
-}
 
 const lost = ({ attempt, to }: Settlement): SettleAnswer => ({
   outcome: 'lost',
@@ -49,12 +62,14 @@ const lost = ({ attempt, to }: Settlement): SettleAnswer => ({
   dueAt: null,
 })
 
-/** Keeps what an attempt leaves behind. */
-function leave(row: Row, run: Run, { event, error, checkin, logs }: Settlement, now: number): void {
+/** Keeps what an attempt leaves behind; the WAKE of a parent that waited to hear of it. */
+function leave(books: Books, row: Row, run: Run, settlement: Settlement, now: number): Move | null {
+  const { event, error, checkin, logs } = settlement
   if (checkin !== undefined) row.remember().checkin = checkin
   if (logs !== undefined && logs.length > 0) keep(row.remember().logs, logs, caps.logs)
   if (error !== undefined) failed(row, run, error, now)
   else if (event === 'COMPLETE' && row.past !== null) row.past.error = null
+  return checkin === undefined ? null : tellCheckin(books, row, checkin.value, now)
 }
 
 /** Keeps the error of an attempt that has just ended. */
@@ -69,16 +84,18 @@ export function failed(row: Row, run: Run, error: ErrorRecord, now: number): voi
 
 export function beat(books: Books, { id, attempt, token, ...signs }: Beat, leaseMs: number, now: number): BeatAnswer {
   const row = books.rows.get(id)
-  if (row === undefined || heldRun(row, { attempt, token }) === null) return { outcome: 'lost' }
+  if (row === undefined || row.heldBy({ attempt, token }) === null) return { outcome: 'lost' }
   books.lease(row, now + leaseMs)
-  if (signs.checkin !== undefined) row.remember().checkin = signs.checkin
+  if (signs.checkin !== undefined) {
+    row.remember().checkin = signs.checkin
+    tellCheckin(books, row, signs.checkin.value, now)
+  }
   if (signs.logs !== undefined && signs.logs.length > 0) keep(row.remember().logs, signs.logs, caps.logs)
   if (signs.steps !== undefined) {
     const past = row.remember()
     past.steps = { ...past.steps, ...signs.steps }
   }
-  const cancel = row.past?.cancel ?? null
-  if (cancel === null) return { outcome: 'held' }
-  const { reason, graceMs } = cancel
-  return { outcome: 'cancelling', ...(reason !== null && { reason }), ...(graceMs !== null && { graceMs }) }
+  const { mark } = row
+  const answer: BeatAnswer = mark === null ? { outcome: 'held' } : { outcome: 'cancelling', ...mark }
+  return signs.letters === undefined ? answer : { ...answer, inbox: row.machine?.mailAfter(signs.letters) ?? [] }
 }

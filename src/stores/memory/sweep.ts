@@ -2,6 +2,7 @@
 import { leaseExpired } from '../../job/failure.ts'
 import type { Move, RetentionPolicy, SweepAnswer } from '../../store.ts'
 import type { Books } from './books.ts'
+import { tellEnd } from './children.ts'
 import { endedPhases, type Phase } from './phases.ts'
 import { moveOf } from './records.ts'
 import type { Row } from './row.ts'
@@ -20,17 +21,17 @@ export function promote(books: Books, limit: number, now: number): SweepAnswer {
 
 export function rescue(books: Books, limit: number, now: number): SweepAnswer {
   const moves: Move[] = []
-  for (
-    let row = ringing(books.leases, now);
-    row !== undefined && moves.length < limit;
-    row = ringing(books.leases, now)
-  ) {
+  let rescued = 0
+  for (let row = ringing(books.leases, now); row !== undefined && rescued < limit; row = ringing(books.leases, now)) {
+    rescued++
     if (row.run === null) throw new TypeError(`job ${row.id} is leased to nobody`)
     failed(row, row.run, leaseExpired, now)
     books.move(row, 'EXPIRE', now)
     moves.push(moveOf(row, leaseExpired))
+    const woken = tellEnd(books, row, now)
+    if (woken !== null) moves.push(woken)
   }
-  return { moves, nextAt: books.leases.peek()?.alarmAt ?? null, more: moves.length === limit }
+  return { moves, nextAt: books.leases.peek()?.alarmAt ?? null, more: rescued === limit }
 }
 
 /** The first row of a heap whose time has come. */

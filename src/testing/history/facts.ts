@@ -15,8 +15,12 @@ export interface FinalState {
   readonly at: number
 }
 
+/** What somebody tells of a job. */
+type Telling = Pick<HistoryEntry, 'seq' | 'at' | 'event' | 'from' | 'to' | 'attempt' | 'reason'>
+
 /** A move of a job, and who tells of it. */
-export interface Step extends Pick<HistoryEntry, 'seq' | 'at' | 'event' | 'from' | 'to' | 'attempt' | 'reason'> {
+export interface Step extends Telling {
+  readonly event: Exclude<HistoryEntry['event'], 'CHECKPOINT'>
   /** When it was first acknowledged to a caller: it was written by then, and not before `at`. Infinity: never. */
   knownBy: number
   recorded: boolean
@@ -96,8 +100,6 @@ export interface Contradiction {
   readonly ways: readonly [string, string]
 }
 
-type Telling = Pick<Step, 'seq' | 'at' | 'event' | 'from' | 'to' | 'attempt'> & { readonly reason?: string }
-
 export class Facts {
   readonly jobs = new Map<string, JobFacts>()
   readonly pauses: CallOf<'queue'>[] = []
@@ -114,7 +116,7 @@ export class Facts {
   constructor(lines: Iterable<HistoryLine>, final: FinalState) {
     for (const call of callsOf(lines)) this.take(call)
     for (const record of final.records) this.takeRecord(record)
-    for (const step of final.transitions ?? []) this.step(step.id, step, 'logged')
+    for (const entry of final.transitions ?? []) this.step(entry.id, entry, 'logged')
     for (const [id, steps] of this.bySeq) this.job(id).steps = [...steps.values()].toSorted((a, b) => a.seq - b.seq)
     this.bySeq.clear()
   }
@@ -250,10 +252,12 @@ export class Facts {
 
   /** @param by who tells: a call that was answered at a time, a record, or the log */
   private step(id: string, told: Telling, by: number | null | 'recorded' | 'logged'): void {
+    const { seq, at, event, from, to, attempt, reason } = told
+    // The log tells of checkpoints, too: they move nothing.
+    if (event === 'CHECKPOINT') return
     this.job(id)
     let steps = this.bySeq.get(id)
     if (steps === undefined) this.bySeq.set(id, (steps = new Map<number, Step>()))
-    const { seq, at, event, from, to, attempt, reason } = told
     let known = steps.get(seq)
     if (known === undefined) {
       const said = { seq, at, event, from, to, attempt, ...(reason !== undefined && { reason }) }

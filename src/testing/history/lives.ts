@@ -1,6 +1,5 @@
 /** The life of each job: that it exists (I1), follows the chart (I2), counts its attempts (I3), and heeds a cancel (I7). */
 import { caps } from '../../job/caps.ts'
-import type { HistoryEntry } from '../../job/job.ts'
 import {
   arrowsFrom,
   countersAfter,
@@ -130,11 +129,7 @@ function moveProblem(state: JobState, step: Step, counters: JobCounters): Proble
 }
 
 /** The arrow of a step, if the chart takes it. Whether a failure was fatal is not told: both are tried. */
-function takenArrow(
-  state: JobState,
-  { event, to }: Pick<HistoryEntry, 'event' | 'to'>,
-  counters: JobCounters,
-): Arrow | null {
+function takenArrow(state: JobState, { event, to }: Pick<Step, 'event' | 'to'>, counters: JobCounters): Arrow | null {
   if (event === 'ENQUEUE') return null
   const arrow = nextArrow(state, event, counters)
   if (arrow?.to === to) return arrow

@@ -30,6 +30,9 @@ export function recordingStore(store: Store, sink: HistorySink): Store {
     close: () => store.close(),
     ...forWorkers(store, scribe),
     ...forAdmins(store, scribe),
+    checkpoint: (requests) => store.checkpoint(requests),
+    send: (requests) => store.send(requests),
+    checkpoints: (id) => store.checkpoints(id),
     get: (ids) => store.get(ids),
     list: (query) => store.list(query),
     counts: () => store.counts(),
@@ -107,11 +110,11 @@ const forAdmins = (store: Store, scribe: Scribe): Pick<Store, 'cancel' | 'retry'
       () => store.cancel(requests),
       (answers) => answers,
     ),
-  retry: (selection) =>
+  retry: (selection, fromStart) =>
     scribe.write(
       'retry',
       selection,
-      () => store.retry(selection),
+      () => store.retry(selection, fromStart),
       (answer) => answer,
     ),
   discard: async (selection) =>
