@@ -2,12 +2,13 @@
 import { isEnded, nextArrow, type JobState } from '../../job/lifecycle.ts'
 import type { DiscardAnswer, Move, RetryAnswer, Selection } from '../../store.ts'
 import type { Books } from './books.ts'
+import { startOver } from './machine.ts'
 import { select } from './selection.ts'
 
 const noCounters = { attempt: 0, maxAttempts: 1, generation: 1 }
 const redrivable = (state: JobState): boolean => nextArrow(state, 'RETRY', noCounters) !== null
 
-export function retry(books: Books, selection: Selection): RetryAnswer {
+export function retry(books: Books, selection: Selection, fromStart: boolean): RetryAnswer {
   const { rows, notFound } = select(books, selection, redrivable)
   const retried: string[] = []
   const refused: string[] = []
@@ -20,6 +21,7 @@ export function retry(books: Books, selection: Selection): RetryAnswer {
     }
     row.output = row.error = row.steps = row.cancel = null
     books.tell(row)
+    if (fromStart) startOver(books, row)
     moves.push(books.told(row, books.move(row, 'RETRY')))
     retried.push(row.id)
   }
@@ -32,7 +34,7 @@ export function discard(books: Books, selection: Selection): DiscardAnswer {
   const refused: string[] = []
   for (const row of rows) {
     if (isEnded(row.state)) {
-      books.remove(row.seq, books.queues.at(row.queue), row.state)
+      books.remove(row, books.queues.at(row.queue), row.state)
       discarded.push(row.id)
     } else {
       refused.push(row.id)

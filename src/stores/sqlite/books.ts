@@ -11,6 +11,8 @@ import type { Hint, Move } from '../../store.ts'
 import { Hints } from './hints.ts'
 import type { PackedJob } from './insert.ts'
 import { Lanes } from './lanes.ts'
+import { Mail } from './letters.ts'
+import { enterMachine, removeMachine, spare } from './machine.ts'
 import type { Queue } from './queue.ts'
 import { Queues } from './queues.ts'
 import { born, packSettled, settledOf, withMove } from './history.ts'
@@ -39,6 +41,7 @@ export class Books {
   readonly hints = new Hints()
   readonly lanes: Lanes
   readonly queues: Queues
+  readonly mail: Mail
   readonly transitionsMax: number
   /** The time of this transaction. */
   now = 0
@@ -56,6 +59,7 @@ export class Books {
     this.transitionsMax = transitionsMax
     this.lanes = new Lanes(sql)
     this.queues = new Queues(sql)
+    this.mail = new Mail(sql, this.hints)
   }
 
   /** Begins with what the file says now. @param stale has another process written to it? */
@@ -74,6 +78,7 @@ export class Books {
   finish(): void {
     const { sql, seq, moves } = this
     this.queues.write()
+    this.mail.finish()
     if (moves.none) return
     sql.run('append', seq, this.firstSeq, this.now, moves.toString())
     const oldest = seq - this.transitionsMax
@@ -90,6 +95,7 @@ export class Books {
   /** Forgets what a transaction that was rolled back has led to believe. */
   forget(): void {
     this.queues.forget()
+    this.mail.forget()
     this.running.clear()
     this.hints.forget()
   }
@@ -137,6 +143,7 @@ export class Books {
     const isNew = this.sql.changes('add', seq, id, queue.number, state, priority, maxAttempts, dueAt, this.now, key,
       concurrencyKey, job.input, job.tags, born(state)) // prettier-ignore
     if (!isNew) return null
+    if (job.parent !== null || job.checkpoint !== null) enterMachine(this, seq, job)
     this.seq = seq
     this.queues.count(queue, state, 1)
     if (concurrencyKey !== null) {
@@ -169,6 +176,7 @@ export class Books {
       const counters = countersAfter(arrow, row)
       row.attempt = counters.attempt
       row.generation = counters.generation
+      if (row.spared !== null && row.attempt === 0) spare(this, row, 0)
     }
     const [wasHeld, isHeld] = [held.has(from), held.has(to)]
     row.state = to
@@ -203,6 +211,23 @@ export class Books {
     return entry
   }
 
+  /** CHECKPOINT: a held job stays where it is, and the log tells why. Gives the number of the entry. */
+  rest(row: Row, note: string): number {
+    const seq = ++this.seq
+    const { state, attempt, worker } = row
+    const entry: HistoryEntry = {
+      seq,
+      at: this.now,
+      event: 'CHECKPOINT',
+      from: state,
+      to: state,
+      attempt,
+      reason: note,
+    }
+    this.moves.add(row.queue, row.id, worker === null ? entry : { ...entry, worker })
+    return seq
+  }
+
   /** The move of a row, for those who are told. */
   told(row: Row, entry: HistoryEntry): Move {
     return { id: row.id, type: this.queues.at(row.queue).type, ...entry }
@@ -235,9 +260,10 @@ export class Books {
     this.sql.run('tell', row.input, row.tags, row.error, row.errors, row.checkin, row.logs, row.steps, row.cancel, row.seq) // prettier-ignore
   }
 
-  /** Removes an ended job for good. */
-  remove(seq: number, queue: Queue, state: JobState): void {
+  /** Removes an ended job for good, and all that is kept of it. */
+  remove({ seq, spared }: Pick<Row, 'seq' | 'spared'>, queue: Queue, state: JobState): void {
     this.sql.run('remove', seq)
+    if (spared !== null) removeMachine(this, seq)
     this.queues.count(queue, state, -1)
   }
 

@@ -2,24 +2,32 @@
 import type { ClaimRequest, Demand, Dry } from '../../store.ts'
 import type { Books } from './books.ts'
 import { withWorkers } from './history.ts'
+import type { Kept } from './kept.ts'
 import { before } from './lanes.ts'
+import { keptOf } from './machine.ts'
 import type { Queue } from './queue.ts'
 import { freeAt, freeClaims, spend } from './rate.ts'
 import { Row, type RowValues } from './row.ts'
 
+interface HandedJob {
+  readonly values: RowValues
+  readonly type: string
+  readonly kept: Kept | null
+}
+
 /** Jobs as they stand in the file after the claim. */
 export interface Handed {
-  readonly jobs: readonly { readonly values: RowValues; readonly type: string }[]
+  readonly jobs: readonly HandedJob[]
   readonly dry: readonly Dry[]
 }
 
 export function claim(books: Books, request: ClaimRequest): Handed {
-  const jobs: { values: RowValues; type: string }[] = []
+  const jobs: HandedJob[] = []
   const dry: Dry[] = []
   for (const demand of request.demand) {
     const queue = books.queues.known(demand.type)
     const given = queue === undefined || queue.paused ? [] : claimFrom(books, queue, demand, request)
-    for (const row of given) jobs.push({ values: row.values(), type: demand.type })
+    for (const row of given) jobs.push({ values: row.values(), type: demand.type, kept: keptOf(books, row) })
     if (given.length < demand.max) dry.push(whyDry(books, queue, demand))
   }
   return { jobs, dry }

@@ -10,6 +10,8 @@ export class Hints {
   private readonly ready = new Set<Queue>()
   private cancelled: string[] = []
   private ended: string[] = []
+  /** Running jobs that have letters. */
+  private readonly mail = new Set<string>()
   private dueAt: number | null = null
   /** The backlog above which there is no room yet, since an insert was refused. */
   private full: number | null = null
@@ -17,7 +19,8 @@ export class Hints {
   moved(queue: Queue, id: string, from: JobState | null, to: JobState): void {
     if (to === claimable) this.ready.add(queue)
     else if (endedStates.has(to)) this.ended.push(id)
-    else if (from !== null && heldStates.has(from) && heldStates.has(to)) this.cancelled.push(id)
+    // A checkpoint leads back to where it comes from.
+    else if (from !== null && from !== to && heldStates.has(from) && heldStates.has(to)) this.cancelled.push(id)
     if (queue.capped && from !== null && heldStates.has(from) && !heldStates.has(to)) {
       queue.capped = false
       this.ready.add(queue)
@@ -26,6 +29,10 @@ export class Hints {
 
   due(at: number): void {
     this.dueAt = Math.min(at, this.dueAt ?? at)
+  }
+
+  mailed(id: string): void {
+    this.mail.add(id)
   }
 
   resumed(queue: Queue): void {
@@ -45,6 +52,7 @@ export class Hints {
   take(backlog: () => number): Hint[] {
     const hints: Hint[] = []
     if (this.cancelled.length > 0) hints.push({ kind: 'cancelled', ids: this.cancelled })
+    if (this.mail.size > 0) hints.push({ kind: 'mail', ids: [...this.mail] })
     for (const queue of this.ready) {
       if (!queue.paused && queue.queued > 0) hints.push({ kind: 'ready', type: queue.type, atMost: queue.queued })
     }
@@ -62,6 +70,7 @@ export class Hints {
   forget(): void {
     this.ready.clear()
     this.cancelled = []
+    this.mail.clear()
     this.ended = []
     this.dueAt = null
   }

@@ -7,7 +7,7 @@
 import { caps } from '../../job/caps.ts'
 import type { HistoryEntry } from '../../job/job.ts'
 import { isHeld, type JobState } from '../../job/lifecycle.ts'
-import type { SettleAnswer } from '../../store.ts'
+import type { Move, SettleAnswer } from '../../store.ts'
 import type { Row } from './row.ts'
 
 /** `seq` and `at` are counted from the row's own. A worker is named where its run begins, unless it is the row's own. */
@@ -108,6 +108,7 @@ type PackedSettled = [
   to: JobState,
   spent: number,
   dueAt: number | null,
+  woken?: Move,
 ]
 
 /** Who settled last, and what it was told. */
@@ -118,15 +119,17 @@ export interface Settled {
 }
 
 export function packSettled({ token, attempt, answer }: Settled): string {
-  const { seq, at, from, to, attempt: spent, dueAt } = answer
-  return JSON.stringify([token, attempt, seq, at, from, to, spent, dueAt] satisfies PackedSettled)
+  const { seq, at, from, to, attempt: spent, dueAt, woken } = answer
+  const packed: PackedSettled = [token, attempt, seq, at, from, to, spent, dueAt]
+  return JSON.stringify(woken === undefined ? packed : [...packed, woken])
 }
 
 /** The last settled attempt of a job. */
 export function settledOf(row: Row): Settled | null {
   if (row.settled !== null) {
-    const [token, attempt, seq, at, from, to, spent, dueAt] = JSON.parse(row.settled) as PackedSettled
-    return { token, attempt, answer: { outcome: 'settled', seq, at, from, to, attempt: spent, dueAt } }
+    const [token, attempt, seq, at, from, to, spent, dueAt, woken] = JSON.parse(row.settled) as PackedSettled
+    const answer = { outcome: 'settled', seq, at, from, to, attempt: spent, dueAt } as const
+    return { token, attempt, answer: woken === undefined ? answer : { ...answer, woken } }
   }
   // An attempt that ended its job left its token, and its end is the last move.
   if (row.token === null || isHeld(row.state)) return null

@@ -14,6 +14,7 @@ import type { Handed } from './claim.ts'
 import { Desk } from './desk.ts'
 import { hostedHere } from './host.ts'
 import { packRequest } from './insert.ts'
+import { standing, type Kept } from './kept.ts'
 import { recordOf, Row, unpacked } from './row.ts'
 import type { StatementListener } from './statements.ts'
 import { ThreadedHost } from './threaded.ts'
@@ -75,14 +76,17 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     claim: (request) => desk.ask('claim', request).then(handedOut),
     settle: (settlements) => desk.ask('settle', settlements),
     extend: (request) => desk.ask('extend', request),
+    checkpoint: (requests) => desk.ask('checkpoint', requests),
+    send: (requests) => desk.ask('send', requests),
     promote: (limit) => desk.ask('promote', limit),
     rescue: (limit) => desk.ask('rescue', limit),
     prune: (policy, limit) => desk.ask('prune', policy, limit),
     worker: (id, info) => desk.ask('worker', id, info),
     cancel: (requests) => desk.ask('cancel', requests),
-    retry: (selection) => desk.ask('retry', selection),
+    retry: (selection, fromStart = false) => desk.ask('retry', selection, fromStart),
     discard: (selection) => desk.ask('discard', selection),
     queue: (type, change) => (change === undefined ? desk.ask('queue', type) : desk.ask('pause', type, change.paused)),
+    checkpoints: (id) => desk.ask('checkpoints', id),
     get: (ids) => desk.ask('get', ids),
     list: (query) => desk.ask('list', query),
     counts: () => desk.ask('counts'),
@@ -92,11 +96,11 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
 }
 
 const handedOut = ({ jobs, dry }: Handed): ClaimAnswer => ({
-  jobs: jobs.map(({ values, type }) => claimed(new Row(values), type)),
+  jobs: jobs.map(({ values, type, kept }) => claimed(new Row(values), type, kept)),
   dry,
 })
 
-const claimed = (row: Row, type: string): ClaimedJob => ({
+const claimed = (row: Row, type: string, kept: Kept | null): ClaimedJob => ({
   id: row.id,
   type,
   input: unpacked(row.input, undefined),
@@ -108,5 +112,6 @@ const claimed = (row: Row, type: string): ClaimedJob => ({
   startedAt: row.startedAt ?? 0,
   seq: row.moved,
   steps: unpacked(row.steps, null),
-  record: () => recordOf(row, type),
+  ...standing(kept),
+  record: () => recordOf(row, type, kept),
 })

@@ -1,15 +1,19 @@
 /** Inserts: each request all or nothing, duplicates answered with the job that is there. */
 import { statesTagged } from '../../job/lifecycle.ts'
+import type { Parent } from '../../job/machine.ts'
 import type { InsertAnswer, InsertRequest, NewJob } from '../../store.ts'
 import type { Books } from './books.ts'
-import { cancelRow } from './cancel.ts'
+import { supersede } from './cancel.ts'
+import { startOver } from './machine.ts'
 import { packed, type Row } from './row.ts'
 import { bornReady, bornTimed } from './schema.ts'
 
 /** A new job as it crosses to the engine: its payload as the text that is kept, and nothing that is not of the contract. */
-export interface PackedJob extends Omit<NewJob, 'input' | 'tags'> {
+export interface PackedJob extends Omit<NewJob, 'input' | 'tags' | 'parent' | 'checkpoint'> {
   readonly input: string | null
   readonly tags: string | null
+  readonly parent: Parent | null
+  readonly checkpoint: string | null
 }
 
 export interface PackedRequest extends Omit<InsertRequest, 'jobs'> {
@@ -30,6 +34,8 @@ const packJob = (job: NewJob): PackedJob => ({
   delayMs: job.delayMs,
   key: job.key,
   onConflict: job.onConflict,
+  parent: job.parent ?? null,
+  checkpoint: packed(job.checkpoint),
 })
 
 const backlog = statesTagged('backlog')
@@ -78,7 +84,7 @@ function insertJob(books: Books, job: PackedJob): InsertAnswer {
   const same = books.rowOf(job.id)
   if (same !== undefined) return ofSameId(books, job, same)
   if (job.onConflict === 'supersede') {
-    const superseded = cancelRow(books, holder, { reason: 'superseded', graceMs: null })
+    const superseded = supersede(books, holder)
     if (holder.heldKey !== null) {
       holder.heldKey = null
       books.write(holder)
@@ -91,6 +97,7 @@ function insertJob(books: Books, job: PackedJob): InsertAnswer {
   holder.tags = job.tags
   holder.steps = null
   books.tell(holder)
+  startOver(books, holder)
   return found('replaced', holder)
 }
 

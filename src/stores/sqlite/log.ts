@@ -89,6 +89,7 @@ export function transitions(books: Books, from: number, limit: number): Transiti
  * opened, or a transaction was rolled back) or not in the log any more, it may have concerned any queue.
  */
 export function catchUp(books: Books, from: number | null): void {
+  books.mail.catchUp()
   if (books.seq === from) return
   if (from === null || oldestOf(books) > from + 1) {
     for (const queue of books.queues.all()) books.hints.resumed(queue)

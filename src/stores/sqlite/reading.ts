@@ -4,11 +4,12 @@ import { caps } from '../../job/caps.ts'
 import type { CheckIn, JobRecord } from '../../job/job.ts'
 import type { Counts, JobPage, ListQuery, QueueInfo, StateCounts, WorkerInfo, WorkerRecord } from '../../store.ts'
 import type { Books } from './books.ts'
+import { keptOf } from './machine.ts'
 import { named } from './queue.ts'
 import { recordOf, Row, unpacked } from './row.ts'
 import { find } from './selection.ts'
 
-const told = (books: Books, row: Row): JobRecord => recordOf(row, books.queues.at(row.queue).type)
+const told = (books: Books, row: Row): JobRecord => recordOf(row, books.queues.at(row.queue).type, keptOf(books, row))
 
 export const get = (books: Books, ids: readonly string[]): (JobRecord | null)[] =>
   ids.map((id) => {

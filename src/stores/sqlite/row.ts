@@ -1,15 +1,16 @@
 /** A job as it stands in the file: its columns by name, JSON still as text, and what is made of them outside. */
 import type { ErrorRecord } from '../../job/failure.ts'
 import type { AttemptError, CheckIn, JobRecord, LogLine } from '../../job/job.ts'
-import type { JobCounters, JobState } from '../../job/lifecycle.ts'
+import { isHeld, nextArrow, type JobCounters, type JobState } from '../../job/lifecycle.ts'
 import type { Json } from '../../job/payload.ts'
 import { historyOf } from './history.ts'
+import { beyondRow, type Kept } from './kept.ts'
 import { never } from './schema.ts'
 
 export const columns =
   'seq, id, queue, state, priority, place, attempt, max_attempts, generation, due_at, lease_at, token, worker, ' +
   'enqueued_at, started_at, finished_at, moved, key, held_key, concurrency_key, input, tags, output, error, errors, ' +
-  'checkin, logs, steps, cancel, settled, history'
+  'checkin, logs, steps, cancel, settled, history, spared'
 
 /** The columns as the driver gives them, in that order. They are read by number: a destructured array is an iteration. */
 export type RowValues = [
@@ -44,6 +45,7 @@ export type RowValues = [
   cancel: string | null,
   settled: string | null,
   history: string,
+  spared: number | null,
 ]
 
 export interface CancelMark {
@@ -59,7 +61,8 @@ export class Row implements JobCounters {
   readonly priority: number
   place: number
   attempt: number
-  readonly maxAttempts: number
+  /** As it was enqueued. */
+  private readonly attempts: number
   generation: number
   dueAt: number | null
   leaseAt: number | null
@@ -83,6 +86,8 @@ export class Row implements JobCounters {
   cancel: string | null
   settled: string | null
   history: string
+  /** Attempts that led to a checkpoint, and so do not count; null of a plain job. */
+  spared: number | null
 
   constructor(values: RowValues) {
     this.seq = values[0]
@@ -92,7 +97,7 @@ export class Row implements JobCounters {
     this.priority = values[4]
     this.place = values[5]
     this.attempt = values[6]
-    this.maxAttempts = values[7]
+    this.attempts = values[7]
     this.generation = values[8]
     this.dueAt = values[9] === never ? null : values[9]
     this.leaseAt = values[10]
@@ -116,6 +121,16 @@ export class Row implements JobCounters {
     this.cancel = values[28]
     this.settled = values[29]
     this.history = values[30]
+    this.spared = values[31]
+  }
+
+  get maxAttempts(): number {
+    return this.spared === null ? this.attempts : this.attempts + this.spared
+  }
+
+  /** Is it the current attempt that speaks? */
+  isHeldBy({ attempt, token }: { readonly attempt: number; readonly token: string }): boolean {
+    return isHeld(this.state) && this.token === token && this.attempt === attempt
   }
 
   /** The row as it would be read again. */
@@ -128,7 +143,7 @@ export class Row implements JobCounters {
       this.priority,
       this.place,
       this.attempt,
-      this.maxAttempts,
+      this.attempts,
       this.generation,
       this.dueAt,
       this.leaseAt,
@@ -152,8 +167,16 @@ export class Row implements JobCounters {
       this.cancel,
       this.settled,
       this.history,
+      this.spared,
     ]
   }
+}
+
+/** What a worker is told of a cancel: nothing while the machine may still take it as an event. */
+export function toldOf(row: Row): { readonly reason?: string; readonly graceMs?: number } | null {
+  if (row.cancel === null || nextArrow(row.state, 'CANCEL', row) !== null) return null
+  const { reason, graceMs } = JSON.parse(row.cancel) as CancelMark
+  return { ...(reason !== null && { reason }), ...(graceMs !== null && { graceMs }) }
 }
 
 /** JSON of a value; null for undefined. */
@@ -170,7 +193,7 @@ export const extended = (text: string | null, more: readonly unknown[], cap: num
 
 // ── what leaves the store ───────────────────────────────────────────────────────────────────────────────────────────
 
-export function recordOf(row: Row, type: string): JobRecord {
+export function recordOf(row: Row, type: string, kept: Kept | null): JobRecord {
   return {
     id: row.id,
     type,
@@ -194,6 +217,7 @@ export function recordOf(row: Row, type: string): JobRecord {
     finishedAt: row.finishedAt,
     worker: row.worker,
     cancelReason: unpacked<CancelMark | null>(row.cancel, null)?.reason ?? null,
+    ...beyondRow(kept),
     history: historyOf(row),
   }
 }

@@ -2,27 +2,29 @@
 import { caps } from '../../job/caps.ts'
 import type { ErrorRecord } from '../../job/failure.ts'
 import type { AttemptError } from '../../job/job.ts'
-import { isEnded, isHeld } from '../../job/lifecycle.ts'
+import { isEnded, nextArrow } from '../../job/lifecycle.ts'
 import type { Settlement } from '../../job/settlement.ts'
-import type { Beat, BeatAnswer, ExtendRequest, SettleAnswer } from '../../store.ts'
+import type { Beat, BeatAnswer, ExtendRequest, Move, SettleAnswer } from '../../store.ts'
 import type { Books } from './books.ts'
+import { tellCheckin, tellEnd } from './children.ts'
 import { packSettled, settledOf } from './history.ts'
-import { extended, packed, unpacked, type CancelMark, type Row } from './row.ts'
-
-type Speaker = Pick<Settlement, 'attempt' | 'token'>
-
-const holds = (row: Row, { attempt, token }: Speaker): boolean =>
-  isHeld(row.state) && row.token === token && row.attempt === attempt
+import { mailOf } from './kept.ts'
+import { wake } from './letters.ts'
+import { inboxOf, machineOf, rest } from './machine.ts'
+import { extended, packed, toldOf, unpacked, type CancelMark, type Row } from './row.ts'
 
 export function settle(books: Books, settlement: Settlement): SettleAnswer {
-  const { id, attempt, token, event, fatal, reason, delayMs } = settlement
+  const { id, attempt, token, event, fatal, reason, delayMs, checkin } = settlement
   const row = books.rowOf(id)
   if (row === undefined) return lost(settlement)
-  if (!holds(row, settlement)) {
+  if (!row.isHeldBy(settlement)) {
     const last = settledOf(row)
     return last?.token === token && last.attempt === attempt ? last.answer : lost(settlement)
   }
   if (leave(books, row, settlement)) books.tell(row)
+  const heard = tellCheckin(books, row, checkin)
+  if (settlement.checkpoint !== undefined) rest(books, row, settlement.checkpoint)
+  if (row.cancel !== null && event === 'COMPLETE') endMarked(books, row)
   const dueAt = event === 'PARK' && delayMs === undefined ? null : Math.ceil(books.now + (delayMs ?? 0))
   let answer = lost(settlement)
   books.move(row, event, { reason, fatal, dueAt }, ({ seq, at, from, to }) => {
@@ -32,8 +34,23 @@ export function settle(books: Books, settlement: Settlement): SettleAnswer {
     if (isEnded(to)) row.token = token
     row.settled = isEnded(to) ? null : packSettled({ token, attempt, answer })
   })
+  const woken = row.spared === null ? null : (tellOn(books, row) ?? heard)
+  if (woken === null) return answer
+  answer = { ...answer, woken }
+  row.settled = packSettled({ token, attempt, answer })
+  books.sql.run('keepSettled', row.settled, row.seq)
   return answer
 }
+
+/** A machine that was sent a cancel and has come to its end since: CANCEL first, so that it ends cancelled. */
+function endMarked(books: Books, row: Row): void {
+  if (nextArrow(row.state, 'CANCEL', row) === null) return
+  books.move(row, 'CANCEL', unpacked<CancelMark | null>(row.cancel, null) ?? {})
+}
+
+/** What follows from where a job has just gone: one that parked may have letters already, the parent of one that ended hears of it. */
+const tellOn = (books: Books, row: Row): Move | null =>
+  isEnded(row.state) ? tellEnd(books, row) : wake(books, row, machineOf(books, row))
 
 const lost = ({ attempt, to }: Settlement): SettleAnswer => ({
   outcome: 'lost',
@@ -85,12 +102,14 @@ export function extend(books: Books, { worker, leaseMs, beats }: ExtendRequest):
 
 function beat(books: Books, sign: Beat, leaseMs: number): BeatAnswer {
   const row = books.rowOf(sign.id)
-  if (row === undefined || !holds(row, sign)) return { outcome: 'lost' }
+  if (row?.isHeldBy(sign) !== true) return { outcome: 'lost' }
   row.leaseAt = Math.ceil(books.now + leaseMs)
   books.sql.run('lease', row.leaseAt, row.seq)
   if (keepSigns(row, sign)) books.tell(row)
-  const mark = unpacked<CancelMark | null>(row.cancel, null)
-  if (mark === null) return { outcome: 'held' }
-  const { reason, graceMs } = mark
-  return { outcome: 'cancelling', ...(reason !== null && { reason }), ...(graceMs !== null && { graceMs }) }
+  tellCheckin(books, row, sign.checkin)
+  const mark = toldOf(row)
+  const answer: BeatAnswer = mark === null ? { outcome: 'held' } : { outcome: 'cancelling', ...mark }
+  if (sign.letters === undefined) return answer
+  const inbox = row.spared === null ? [] : inboxOf(books, row, machineOf(books, row), sign.letters)
+  return { ...answer, inbox: mailOf(inbox) }
 }

@@ -1,6 +1,8 @@
 /** Every statement of the store, prepared when it is first used. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { jobStates } from '../../job/lifecycle.ts'
+import type { PackedMail } from './kept.ts'
+import type { MachineValues } from './machine.ts'
 import type { QueueValues } from './queue.ts'
 import { columns, type RowValues } from './row.ts'
 import { claimable, never } from './schema.ts'
@@ -42,6 +44,7 @@ const texts = {
   end: `UPDATE jobs SET lease_at = NULL, held_key = NULL, settled = NULL,
     ${assigned('state, attempt, token, finished_at, moved, output, history')} WHERE seq = ?`,
   tell: `UPDATE jobs SET ${assigned(telling)} WHERE seq = ?`,
+  keepSettled: 'UPDATE jobs SET settled = ? WHERE seq = ?',
   lease: 'UPDATE jobs SET lease_at = ? WHERE seq = ?',
   remove: 'DELETE FROM jobs WHERE seq = ?',
 
@@ -73,8 +76,31 @@ const texts = {
   expired: `SELECT ${columns} FROM jobs INDEXED BY leases WHERE lease_at <= ? ORDER BY lease_at, seq LIMIT +?`,
   nextLease: 'SELECT lease_at FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY lease_at LIMIT 1',
   held: `SELECT ${columns} FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY started_at, seq`,
-  ended: `SELECT seq, queue, moved, finished_at FROM jobs INDEXED BY ended
+  ended: `SELECT seq, queue, moved, finished_at, spared FROM jobs INDEXED BY ended
     WHERE state = ? AND finished_at IS NOT NULL ORDER BY moved LIMIT +?`,
+
+  spare: 'UPDATE jobs SET spared = ? WHERE seq = ?',
+  machine: 'SELECT number, checkpoint, takes_cancel, letters, read, parent, checkins, keys FROM machines WHERE job = ?',
+  writeMachine: `INSERT INTO machines (job, number, checkpoint, takes_cancel, letters, read, parent, checkins, keys)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (job) DO UPDATE SET number = excluded.number,
+    checkpoint = excluded.checkpoint, takes_cancel = excluded.takes_cancel, letters = excluded.letters,
+    read = excluded.read, keys = excluded.keys`,
+  removeMachine: 'DELETE FROM machines WHERE job = ?',
+  addCheckpoint: 'INSERT INTO checkpoints (seq, job, number, at, note, state) VALUES (?, ?, ?, ?, ?, ?)',
+  checkpointAt: 'SELECT state, at FROM checkpoints WHERE seq = ?',
+  checkpointsOf: 'SELECT number, state, seq, at, note FROM checkpoints WHERE job = ? ORDER BY number',
+  removeCheckpoints: 'DELETE FROM checkpoints WHERE job = ? AND number <= ?',
+  addLetter: 'INSERT INTO letters (job, number, at, letter) VALUES (?, ?, ?, ?)',
+  lettersAfter: 'SELECT number, at, letter FROM letters WHERE job = ? AND number > ? ORDER BY number',
+  removeLetters: 'DELETE FROM letters WHERE job = ? AND number <= ?',
+  lastLetter: 'SELECT max(place) FROM letters',
+  lettersSince: `SELECT letters.place, CASE WHEN lease_at IS NULL THEN NULL ELSE id END
+    FROM letters CROSS JOIN jobs ON seq = job WHERE letters.place > ? ORDER BY letters.place`,
+  heldWithLetters: `SELECT id FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL AND spared IS NOT NULL
+    AND EXISTS (SELECT 1 FROM letters WHERE job = seq)`,
+  anyChild: 'SELECT 1 FROM machines INDEXED BY children WHERE parent IS NOT NULL LIMIT 1',
+  childrenOf: `SELECT id FROM machines INDEXED BY children CROSS JOIN jobs ON seq = job
+    WHERE parent = ? AND finished_at IS NULL ORDER BY priority DESC, seq`,
 
   append: 'INSERT INTO log (last, first, at, moves) VALUES (?, ?, ?, ?)',
   forgetLog: 'DELETE FROM log WHERE last <= ?',
@@ -113,7 +139,16 @@ interface RowOf {
   expired: RowValues
   nextLease: [at: number]
   held: RowValues
-  ended: [seq: number, queue: number, moved: number, finishedAt: number]
+  ended: [seq: number, queue: number, moved: number, finishedAt: number, spared: number | null]
+  machine: MachineValues
+  checkpointAt: [state: string, at: number]
+  checkpointsOf: [number: number, state: string, seq: number, at: number, note: string]
+  lettersAfter: PackedMail
+  lastLetter: [place: number | null]
+  lettersSince: [place: number, id: string | null]
+  heldWithLetters: [id: string]
+  anyChild: [1]
+  childrenOf: [id: string]
   logAfter: [first: number, at: number, moves: string]
   workers: [id: string, info: string, seenAt: number]
 }

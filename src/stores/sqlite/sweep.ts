@@ -3,6 +3,7 @@ import { leaseExpired } from '../../job/failure.ts'
 import { arrows, statesTagged } from '../../job/lifecycle.ts'
 import type { Move, RetentionPolicy, SweepAnswer } from '../../store.ts'
 import type { Books } from './books.ts'
+import { tellEnd } from './children.ts'
 import { Row } from './row.ts'
 import { keepError } from './settle.ts'
 
@@ -17,13 +18,16 @@ export function promote(books: Books, limit: number): SweepAnswer {
 }
 
 export function rescue(books: Books, limit: number): SweepAnswer {
-  const moves = books.sql.all('expired', books.now, limit).map((values): Move => {
+  const expired = books.sql.all('expired', books.now, limit)
+  const moves = expired.flatMap((values): Move[] => {
     const row = new Row(values)
     keepError(books, row, leaseExpired)
     books.tell(row)
-    return { ...books.told(row, books.move(row, 'EXPIRE')), error: leaseExpired }
+    const move = { ...books.told(row, books.move(row, 'EXPIRE')), error: leaseExpired }
+    const woken = tellEnd(books, row)
+    return woken === null ? [move] : [move, woken]
   })
-  return { moves, nextAt: nextAt(books, 'nextLease'), more: moves.length === limit }
+  return { moves, nextAt: nextAt(books, 'nextLease'), more: expired.length === limit }
 }
 
 const nextAt = (books: Books, which: 'nextDue' | 'nextLease'): number | null => books.sql.get(which)?.[0] ?? null
@@ -35,9 +39,9 @@ export function prune(books: Books, policy: RetentionPolicy, limit: number): { p
     const oldest = books.sql.all('ended', state, limit)
     return oldest
       .filter(([, , , finishedAt], i) => i < excess || books.now - finishedAt >= ageMs)
-      .map(([seq, queue, moved]) => ({ seq, queue, moved, state }))
+      .map(([seq, queue, moved, , spared]) => ({ seq, queue, moved, spared, state }))
   })
   const going = beyond.toSorted((a, b) => a.moved - b.moved).slice(0, limit)
-  for (const { seq, queue, state } of going) books.remove(seq, books.queues.at(queue), state)
+  for (const old of going) books.remove(old, books.queues.at(old.queue), old.state)
   return { pruned: going.length, more: going.length === limit }
 }

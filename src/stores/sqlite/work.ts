@@ -1,11 +1,13 @@
 /** What can be asked of the file, by name: arguments and answers are plain values, so that they may cross threads. */
 import type {
   CancelRequest,
+  CheckpointRequest,
   ClaimRequest,
   ExtendRequest,
   ListQuery,
   RetentionPolicy,
   Selection,
+  SendRequest,
   WorkerInfo,
 } from '../../store.ts'
 import type { Settlement } from '../../job/settlement.ts'
@@ -14,6 +16,8 @@ import type { Books } from './books.ts'
 import { cancel } from './cancel.ts'
 import { claim } from './claim.ts'
 import { insert, type PackedRequest } from './insert.ts'
+import { send } from './letters.ts'
+import { checkpoint, checkpoints } from './machine.ts'
 import { transitions } from './log.ts'
 import { counts, get, list, pause, queueInfo, worker, workers } from './reading.ts'
 import { extend, settle } from './settle.ts'
@@ -24,8 +28,11 @@ const writing = {
   claim: (books: Books, request: ClaimRequest) => claim(books, request),
   settle: (books: Books, settlements: readonly Settlement[]) => settlements.map((each) => settle(books, each)),
   extend: (books: Books, request: ExtendRequest) => extend(books, request),
+  checkpoint: (books: Books, requests: readonly CheckpointRequest[]) =>
+    requests.map((request) => checkpoint(books, request)),
+  send: (books: Books, requests: readonly SendRequest[]) => requests.map((request) => send(books, request)),
   cancel: (books: Books, requests: readonly CancelRequest[]) => requests.map((request) => cancel(books, request)),
-  retry: (books: Books, selection: Selection) => retry(books, selection),
+  retry: (books: Books, selection: Selection, fromStart: boolean) => retry(books, selection, fromStart),
   discard: (books: Books, selection: Selection) => discard(books, selection),
   promote: (books: Books, limit: number) => promote(books, limit),
   rescue: (books: Books, limit: number) => rescue(books, limit),
@@ -35,6 +42,7 @@ const writing = {
 }
 
 const reading = {
+  checkpoints: (books: Books, id: string) => checkpoints(books, id),
   get: (books: Books, ids: readonly string[]) => get(books, ids),
   list: (books: Books, query: ListQuery) => list(books, query),
   counts: (books: Books) => counts(books),
