@@ -27,6 +27,20 @@ test('a lost reply rejects with STORE_UNAVAILABLE, and everything is written', a
   expect(store.done.get('insert')).toEqual({ calls: 1, before: 0, lostReply: 1, late: 0 })
 })
 
+test('what machines write fails like everything else: nothing is written, or all of it', async () => {
+  const { store } = await faulty({ send: { before: 1 }, checkpoint: { lostReply: 1 } })
+  await insert(store, 'a')
+  const demand = [{ type: 'job', max: 1, limits: { concurrency: null, perKey: null, rate: null } }]
+  await store.claim({ worker: 'w', token: 't', leaseMs: 1_000, demand })
+  const letter = { kind: 'event', event: { type: 'GO' } } as const
+  await expect(store.send([{ id: 'a', letter, key: 'k', expect: null }])).rejects.toMatchObject(unavailable)
+  const checkpoint = { number: 1, state: 1, read: 0, note: '', takesCancel: false }
+  const write = async () => store.checkpoint([{ id: 'a', attempt: 1, token: 't', checkpoint }])
+  await expect(write()).rejects.toMatchObject(unavailable)
+  expect(await store.get(['a'])).toMatchObject([{ letters: 0, checkpoint: { number: 1 } }])
+  expect(await store.checkpoints('a')).toHaveLength(1)
+})
+
 test('a late call answers when its time has come, by the clock', async () => {
   const { store, clock } = await faulty({ insert: { late: 1, lateBy: '10s' } })
   let answered = false

@@ -198,7 +198,7 @@ export const badStories: readonly BadStory[] = [
       await story.settle(job)
       if (job !== undefined) await story.extend(job)
     },
-    bend: (end) => Object.assign(answer(end, 'extend'), { ok: ['held'] }),
+    bend: (end) => Object.assign(answer(end, 'extend'), { ok: [{ outcome: 'held' }] }),
   },
   {
     what: 'I4: a settle is refused though its attempt is current',

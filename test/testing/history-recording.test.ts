@@ -62,6 +62,40 @@ test('a call is written down before it is made, and again with its answer', asyn
   ])
 })
 
+test('of what machines write the numbers are kept, and neither states nor letters', async () => {
+  const lines: HistoryLine[] = []
+  const store = recordingStore(memoryStore(), (line) => void lines.push(line))
+  const start = { ...newJob('a'), parent: { id: 'p', checkins: false }, checkpoint: 'secret' }
+  await store.insert([{ jobs: [start], capacity: null }])
+  const letter = { kind: 'event', event: { type: 'secret' } } as const
+  await store.send([{ id: 'a', letter, key: 'k', expect: null }])
+  const demand = [{ type: 'job', max: 1, limits: { concurrency: null, perKey: null, rate: null } }]
+  await store.claim({ worker: 'w', token: 't', leaseMs: 1_000, demand })
+  const held = { id: 'a', attempt: 1, token: 't' }
+  const rest = (number: number) => ({ number, state: 'secret', read: number - 1, note: 'secret', takesCancel: false })
+  await store.checkpoint([{ ...held, checkpoint: rest(2) }])
+  await store.extend({ worker: 'w', leaseMs: 1_000, beats: [{ ...held, letters: 0 }] })
+  await store.settle([{ ...held, event: 'PARK', to: 'waiting', checkpoint: { ...rest(3), read: 1 } }])
+  await store.retry({ ids: ['a'] }, true)
+  expect(JSON.stringify(lines)).not.toContain('secret')
+  expect(said(lines)).toMatchObject([
+    { op: 'insert', invoke: [[{ id: 'a', parent: { id: 'p', checkins: false }, forked: true }]] },
+    { op: 'insert' },
+    { op: 'send', invoke: [{ id: 'a', key: 'k', expect: null }] },
+    { op: 'send', ok: [{ outcome: 'kept', state: 'queued' }] },
+    { op: 'claim' },
+    { op: 'claim', ok: [{ id: 'a', checkpoint: 1, inbox: [1] }] },
+    { op: 'checkpoint', invoke: [{ ...held, checkpoint: { number: 2, read: 1, takesCancel: false } }] },
+    { op: 'checkpoint', ok: [{ outcome: 'kept', seq: 3, maxAttempts: newJob('a').maxAttempts, inbox: [] }] },
+    { op: 'extend', invoke: { beats: [held] } },
+    { op: 'extend', ok: [{ outcome: 'held', inbox: [] }] },
+    { op: 'settle', invoke: [{ event: 'PARK', checkpoint: { number: 3, read: 1 } }] },
+    { op: 'settle', ok: [{ to: 'waiting' }] },
+    { op: 'retry', invoke: { ids: ['a'], fromStart: true } },
+    { op: 'retry', ok: { refused: ['a'] } },
+  ])
+})
+
 test('a store that answers at once still does', () => {
   const store = recordingStore(memoryStore(), () => {})
   expect(store.insert(insertOf('a'))).not.toBeInstanceOf(Promise)

@@ -7,7 +7,8 @@
  */
 import type { JobRecord, Transition } from '../../job/job.ts'
 import type { Store, TypeLimits } from '../../store.ts'
-import { Facts, type FinalState } from './facts.ts'
+import type { FinalState } from './facts.ts'
+import { Facts } from './gather.ts'
 import { checkKeys } from './keys.ts'
 import { checkCaps, checkLeases } from './leases.ts'
 import type { HistoryLine } from './lines.ts'

@@ -1,6 +1,7 @@
 /** Unique keys (I8): one live job holds each at a time, and none is held by nobody. */
 import { isEnded } from '../../job/lifecycle.ts'
-import { isWhole, wording, type Facts, type InsertFact, type JobFacts, type Step } from './facts.ts'
+import { isWhole, wording, type InsertFact, type JobFacts, type Step } from './facts.ts'
+import type { Facts } from './gather.ts'
 import { stepsOf } from './lives.ts'
 import type { Findings } from './violation.ts'
 

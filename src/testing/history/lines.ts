@@ -3,11 +3,13 @@
  * is plain JSON. A call has two, so that one whose process died in between is known as what it is: it may have happened.
  */
 import type { JobRecord } from '../../job/job.ts'
+import type { NewCheckpoint } from '../../job/machine.ts'
 import type { Settlement } from '../../job/settlement.ts'
 import type {
   BeatAnswer,
   CancelAnswer,
   CancelRequest,
+  CheckpointAnswer,
   ClaimedJob,
   ClaimRequest,
   DiscardAnswer,
@@ -18,20 +20,48 @@ import type {
   RetentionPolicy,
   RetryAnswer,
   Selection,
+  SendAnswer,
+  SendRequest,
   SettleAnswer,
 } from '../../store.ts'
 
-/** A job as it was asked for; the input is left out. */
-export type AskedJob = Pick<NewJob, 'id' | 'type' | 'maxAttempts' | 'key' | 'concurrencyKey' | 'onConflict'>
+/** A job as it was asked for; the input is left out, and of a checkpoint to start from, all but that there is one. */
+export type AskedJob = Pick<
+  NewJob,
+  'id' | 'type' | 'maxAttempts' | 'key' | 'concurrencyKey' | 'onConflict' | 'parent'
+> & { readonly forked?: true }
 
 /** What names one attempt for ever. */
 export type AttemptName = Pick<Settlement, 'id' | 'attempt' | 'token'>
 
 /** What a claim gave out. */
-export type GivenJob = Pick<
+export interface GivenJob extends Pick<
   ClaimedJob,
   'id' | 'type' | 'attempt' | 'maxAttempts' | 'generation' | 'token' | 'startedAt' | 'seq'
->
+> {
+  /** The number of its checkpoint, if it has one. */
+  readonly checkpoint?: number
+  /** The numbers of its letters, if there are any. */
+  readonly inbox?: readonly number[]
+}
+
+/** A checkpoint that is asked for, without the state. */
+export type AskedCheckpoint = Pick<NewCheckpoint, 'number' | 'read' | 'takesCancel'>
+
+/** What was asked of the end of an attempt. */
+export interface AskedEnd extends AttemptName, Pick<Settlement, 'event'> {
+  readonly checkpoint?: AskedCheckpoint
+}
+
+/** What a sign of life was answered; of letters, their numbers. */
+export interface GivenBeat extends Pick<BeatAnswer, 'outcome'> {
+  readonly inbox?: readonly number[]
+}
+
+/** What became of a checkpoint; of letters, their numbers. */
+export interface GivenCheckpoint extends Pick<CheckpointAnswer, 'outcome' | 'seq' | 'maxAttempts'> {
+  readonly inbox: readonly number[]
+}
 
 /** A run of a handler. `seq` is that of its claim, null where the record did not tell. */
 export interface RunStart extends Pick<JobRecord, 'id' | 'type' | 'attempt' | 'generation'> {
@@ -42,20 +72,25 @@ export interface RunStart extends Pick<JobRecord, 'id' | 'type' | 'attempt' | 'g
 export interface RecordedCalls {
   readonly insert: { readonly asked: readonly (readonly AskedJob[])[]; readonly answer: readonly InsertAnswer[][] }
   readonly claim: { readonly asked: Omit<ClaimRequest, 'demand'>; readonly answer: readonly GivenJob[] }
-  readonly settle: {
-    readonly asked: readonly (AttemptName & Pick<Settlement, 'event'>)[]
-    readonly answer: readonly SettleAnswer[]
-  }
+  readonly settle: { readonly asked: readonly AskedEnd[]; readonly answer: readonly SettleAnswer[] }
   readonly extend: {
     readonly asked: Pick<ExtendRequest, 'worker' | 'leaseMs'> & { readonly beats: readonly AttemptName[] }
-    readonly answer: readonly BeatAnswer['outcome'][]
+    readonly answer: readonly GivenBeat[]
+  }
+  readonly checkpoint: {
+    readonly asked: readonly (AttemptName & { readonly checkpoint: AskedCheckpoint })[]
+    readonly answer: readonly GivenCheckpoint[]
+  }
+  readonly send: {
+    readonly asked: readonly Pick<SendRequest, 'id' | 'key' | 'expect'>[]
+    readonly answer: readonly SendAnswer[]
   }
   readonly cancel: { readonly asked: readonly CancelRequest[]; readonly answer: readonly CancelAnswer[] }
   readonly queue: {
     readonly asked: { readonly type: string; readonly paused: boolean }
     readonly answer: { readonly paused: boolean }
   }
-  readonly retry: { readonly asked: Selection; readonly answer: RetryAnswer }
+  readonly retry: { readonly asked: Selection & { readonly fromStart?: true }; readonly answer: RetryAnswer }
   readonly discard: { readonly asked: Selection; readonly answer: DiscardAnswer }
   readonly promote: { readonly asked: { readonly limit: number }; readonly answer: readonly Move[] }
   readonly rescue: { readonly asked: { readonly limit: number }; readonly answer: readonly Move[] }

@@ -10,7 +10,8 @@ import {
   type JobCounters,
   type JobState,
 } from '../../job/lifecycle.ts'
-import { isWhole, wording, type Facts, type JobFacts, type Step } from './facts.ts'
+import { isWhole, wording, type JobFacts, type Step } from './facts.ts'
+import type { Facts } from './gather.ts'
 import type { Findings } from './violation.ts'
 
 export function checkLives(facts: Facts, findings: Findings): void {

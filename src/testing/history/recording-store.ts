@@ -6,9 +6,10 @@ import { nanoid } from 'nanoid'
 import type { Clock } from '../../clock.ts'
 import { JobchartError } from '../../errors.ts'
 import type { Middleware } from '../../index.ts'
-import type { Answer, ClaimedJob, NewJob, Store } from '../../store.ts'
+import type { Answer, Store } from '../../store.ts'
 import { systemClock } from '../../clock.ts'
-import type { AskedJob, AttemptName, GivenJob, HistoryLine, HistorySink, RecordedCalls, RunStart } from './lines.ts'
+import { askedCheckpoint, askedEnd, askedJob, attemptName, givenBeat, givenCheckpoint, givenJob } from './kept.ts'
+import type { HistoryLine, HistorySink, RecordedCalls, RunStart } from './lines.ts'
 
 type Operation = keyof RecordedCalls
 
@@ -29,9 +30,8 @@ export function recordingStore(store: Store, sink: HistorySink): Store {
     open: (host) => store.open(host),
     close: () => store.close(),
     ...forWorkers(store, scribe),
+    ...forMachines(store, scribe),
     ...forAdmins(store, scribe),
-    checkpoint: (requests) => store.checkpoint(requests),
-    send: (requests) => store.send(requests),
     checkpoints: (id) => store.checkpoints(id),
     get: (ids) => store.get(ids),
     list: (query) => store.list(query),
@@ -64,7 +64,7 @@ const forWorkers = (store: Store, scribe: Scribe): Pick<Store, Work> => ({
   settle: (settlements) =>
     scribe.write(
       'settle',
-      settlements.map((settlement) => ({ ...attemptName(settlement), event: settlement.event })),
+      settlements.map(askedEnd),
       () => store.settle(settlements),
       (answers) => answers,
     ),
@@ -76,7 +76,7 @@ const forWorkers = (store: Store, scribe: Scribe): Pick<Store, Work> => ({
       'extend',
       { worker, leaseMs, beats: beats.map(attemptName) },
       () => store.extend(request),
-      (answers) => answers.map(({ outcome }) => outcome),
+      (answers) => answers.map(givenBeat),
     )
   },
   promote: (limit) =>
@@ -102,6 +102,23 @@ const forWorkers = (store: Store, scribe: Scribe): Pick<Store, Work> => ({
     ),
 })
 
+const forMachines = (store: Store, scribe: Scribe): Pick<Store, 'checkpoint' | 'send'> => ({
+  checkpoint: (requests) =>
+    scribe.write(
+      'checkpoint',
+      requests.map((request) => ({ ...attemptName(request), checkpoint: askedCheckpoint(request.checkpoint) })),
+      () => store.checkpoint(requests),
+      (answers) => answers.map(givenCheckpoint),
+    ),
+  send: (requests) =>
+    scribe.write(
+      'send',
+      requests.map(({ id, key, expect }) => ({ id, key, expect })),
+      () => store.send(requests),
+      (answers) => answers,
+    ),
+})
+
 const forAdmins = (store: Store, scribe: Scribe): Pick<Store, 'cancel' | 'retry' | 'discard' | 'queue'> => ({
   cancel: (requests) =>
     scribe.write(
@@ -113,7 +130,7 @@ const forAdmins = (store: Store, scribe: Scribe): Pick<Store, 'cancel' | 'retry'
   retry: (selection, fromStart) =>
     scribe.write(
       'retry',
-      selection,
+      { ...selection, ...(fromStart === true && { fromStart }) },
       () => store.retry(selection, fromStart),
       (answer) => answer,
     ),
@@ -206,19 +223,3 @@ const wasRefused = (op: Operation, error: unknown): boolean =>
 
 const codeOf = (error: unknown): string =>
   error instanceof JobchartError ? error.code : error instanceof Error ? error.name : typeof error
-
-const askedJob = ({ id, type, maxAttempts, key, concurrencyKey, onConflict }: NewJob): AskedJob => ({
-  id,
-  type,
-  maxAttempts,
-  key,
-  concurrencyKey,
-  onConflict,
-})
-
-const givenJob = (job: ClaimedJob): GivenJob => {
-  const { id, type, attempt, maxAttempts, generation, token, startedAt, seq } = job
-  return { id, type, attempt, maxAttempts, generation, token, startedAt, seq }
-}
-
-const attemptName = ({ id, attempt, token }: AttemptName): AttemptName => ({ id, attempt, token })

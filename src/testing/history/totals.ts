@@ -1,7 +1,8 @@
 /** What is true of all jobs together: pauses (I10), drained (I6), counts and log (I12), retention (I13). */
 import { isEnded, jobStates } from '../../job/lifecycle.ts'
 import type { StateCounts } from '../../store.ts'
-import { wording, type Facts, type FinalState } from './facts.ts'
+import { wording, type FinalState } from './facts.ts'
+import type { Facts } from './gather.ts'
 import type { CallOf } from './lines.ts'
 import type { Findings } from './violation.ts'
 

@@ -1,0 +1,61 @@
+/** What a history keeps of what is asked and answered: who and when, and of payloads, letters and states at most a number. */
+import type { Mail, NewCheckpoint } from '../../job/machine.ts'
+import type { Settlement } from '../../job/settlement.ts'
+import type { BeatAnswer, CheckpointAnswer, ClaimedJob, NewJob } from '../../store.ts'
+import type { AskedCheckpoint, AskedEnd, AskedJob, AttemptName, GivenBeat, GivenCheckpoint, GivenJob } from './lines.ts'
+
+export function askedJob({
+  id,
+  type,
+  maxAttempts,
+  key,
+  concurrencyKey,
+  onConflict,
+  parent,
+  checkpoint,
+}: NewJob): AskedJob {
+  const asked = { id, type, maxAttempts, key, concurrencyKey, onConflict }
+  return {
+    ...asked,
+    ...(parent !== undefined && { parent }),
+    ...(checkpoint !== undefined && { forked: true }),
+  }
+}
+
+export function givenJob(job: ClaimedJob): GivenJob {
+  const { id, type, attempt, maxAttempts, generation, token, startedAt, seq, checkpoint, inbox } = job
+  const given = { id, type, attempt, maxAttempts, generation, token, startedAt, seq }
+  return {
+    ...given,
+    ...(checkpoint !== null && { checkpoint: checkpoint.number }),
+    ...(inbox.length > 0 && { inbox: numbersOf(inbox) }),
+  }
+}
+
+const numbersOf = (inbox: readonly Mail[]): number[] => inbox.map(({ number }) => number)
+
+export const askedCheckpoint = ({ number, read, takesCancel }: NewCheckpoint): AskedCheckpoint => ({
+  number,
+  read,
+  takesCancel,
+})
+
+export const askedEnd = (settlement: Settlement): AskedEnd => {
+  const { event, checkpoint } = settlement
+  const asked = { ...attemptName(settlement), event }
+  return checkpoint === undefined ? asked : { ...asked, checkpoint: askedCheckpoint(checkpoint) }
+}
+
+export const givenBeat = ({ outcome, inbox }: BeatAnswer): GivenBeat => ({
+  outcome,
+  ...(inbox !== undefined && { inbox: numbersOf(inbox) }),
+})
+
+export const givenCheckpoint = ({ outcome, seq, maxAttempts, inbox }: CheckpointAnswer): GivenCheckpoint => ({
+  outcome,
+  seq,
+  maxAttempts,
+  inbox: numbersOf(inbox),
+})
+
+export const attemptName = ({ id, attempt, token }: AttemptName): AttemptName => ({ id, attempt, token })
