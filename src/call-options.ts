@@ -120,6 +120,22 @@ export function cancelRequest(choice: JobChoice, options: CancelOptions, graceMs
   }
 }
 
+/** Where a machine begins when it is sent through again: at its last checkpoint (default), or at its start. */
+export interface RetryFrom {
+  readonly from?: 'checkpoint' | 'start'
+}
+
+export interface SendOptions {
+  /** Own name of the event: sent twice by the same key, it is read once. */
+  readonly key?: string
+}
+
+/** @throws JobchartError INVALID_OPTION */
+export function isFromStart(options: RetryFrom): boolean {
+  knownKeys('retry options', options, ['from'])
+  return options.from !== undefined && oneOf('from', options.from, ['checkpoint', 'start']) === 'start'
+}
+
 /** Retries and discards: what became of each job, by id. */
 export interface RetryReport {
   readonly retried: readonly string[]

@@ -1,14 +1,15 @@
 /** A client: enqueues, waits for results, lists and administers. It runs nothing; a runtime is a client with a worker. */
 import { whole } from './checks.ts'
-import type { JobDefinition } from './define-job.ts'
+import type { JobDefinition, MachineEvent } from './define-job.ts'
 import { invalidOption, JobchartError } from './errors.ts'
 import { promised } from './flow/answer.ts'
-import { Connection, notFound, waitOf } from './flow/connection.ts'
-import { followFigure, followTransitions } from './flow/follow.ts'
+import { Connection } from './flow/connection.ts'
+import { waitOf } from './flow/insert-call.ts'
+import { expectRetried } from './flow/not-found.ts'
+import { followPressure, followTransitions } from './flow/follow.ts'
 import type { Stream } from './flow/stream.ts'
 import type { JobHandle } from './handle.ts'
 import type { JobEvent, Transition } from './job/job.ts'
-import { statesTagged } from './job/lifecycle.ts'
 import {
   cancelRequest,
   checkFilter,
@@ -20,15 +21,16 @@ import {
   type JobChoice,
   type DiscardReport,
   type Pressure,
+  isFromStart,
+  type RetryFrom,
   type RetryReport,
+  type SendOptions,
 } from './call-options.ts'
 import { limits } from './limits.ts'
 import { clientSettings, type ClientOptions, type ClientSettings } from './options.ts'
 import { QueueHandle } from './queue.ts'
 import type { CancelAnswer, CancelRequest, Counts, Hint, JobPage, ListQuery, Store, WorkerRecord } from './store.ts'
 import { memoryStore } from './stores/memory/index.ts'
-
-const cancelGraceMs = 5_000
 
 export class Client {
   protected readonly connection: Connection
@@ -39,7 +41,7 @@ export class Client {
       refusing: () => this.refusing(),
       hint: (hint) => this.hint(hint),
       cancel: (id, options) => this.cancel(id, options),
-      retry: (id) => this.retryOne(id),
+      retry: async (id, options) => expectRetried(id, await this.retry(id, options)),
     })
   }
 
@@ -58,23 +60,23 @@ export class Client {
    *   ABORTED while it waits for room
    * @example const job = await runtime.enqueue(sendEmail, { to: 'ada@example.com' }, { delay: '5m' })
    */
-  enqueue<Input, Output>(
-    job: JobDefinition<Input, Output>,
+  enqueue<Input, Output, Event extends MachineEvent>(
+    job: JobDefinition<Input, Output, Event>,
     ...args: EnqueueArguments<NoInfer<Input>>
-  ): Promise<JobHandle<Output>> {
-    return this.connection.enqueue<Output>(job, args[0], args[1])
+  ): Promise<JobHandle<Output, Event>> {
+    return this.connection.enqueue<Output, Event>(job, args[0], args[1])
   }
 
   /**
    * Stores a job if there is room now, else answers null, and nothing was stored.
    * @throws as `enqueue`, but never waits
    */
-  async tryEnqueue<Input, Output>(
-    job: JobDefinition<Input, Output>,
+  async tryEnqueue<Input, Output, Event extends MachineEvent>(
+    job: JobDefinition<Input, Output, Event>,
     ...args: EnqueueArguments<NoInfer<Input>>
-  ): Promise<JobHandle<Output> | null> {
+  ): Promise<JobHandle<Output, Event> | null> {
     const made = await this.connection.prepare(job, args[0], args[1])
-    const handles = await this.connection.insert<Output>([made], null)
+    const handles = await this.connection.insert<Output, Event>([made], null)
     return handles?.[0] ?? null
   }
 
@@ -84,17 +86,17 @@ export class Client {
    * @param options for each of them; an `id` makes no sense here
    * @throws as `enqueue`; CAPACITY if they never fit
    */
-  async enqueueMany<Input, Output>(
-    job: JobDefinition<Input, Output>,
+  async enqueueMany<Input, Output, Event extends MachineEvent>(
+    job: JobDefinition<Input, Output, Event>,
     inputs: readonly NoInfer<Input>[],
     options?: Omit<EnqueueOptions, 'id'>,
-  ): Promise<JobHandle<Output>[]> {
+  ): Promise<JobHandle<Output, Event>[]> {
     if (!Array.isArray(inputs)) throw invalidOption('inputs', 'a list', inputs)
     whole('number of inputs', inputs.length, 0, limits.enqueueManyMax)
     if (options !== undefined && 'id' in options) throw invalidOption('options of enqueueMany', 'no id', options.id)
     const made = await Promise.all(inputs.map(async (input) => this.connection.prepare(job, input, options)))
     if (made.length === 0) return []
-    return (await this.connection.insert<Output>(made, waitOf(options))) ?? []
+    return (await this.connection.insert<Output, Event>(made, waitOf(options))) ?? []
   }
 
   /**
@@ -168,13 +170,17 @@ export class Client {
     return { cancelled, cancelling, notFound, finished }
   }
 
-  /** Sends dead or cancelled jobs through again: back to their queue, attempts from 0, a new generation. */
-  async retry(choice: JobChoice): Promise<RetryReport> {
+  /**
+   * Sends dead or cancelled jobs through again: back to their queue, attempts from 0, a new generation. Machines go on at
+   * their last checkpoint, or `from: 'start'`.
+   */
+  async retry(choice: JobChoice, options: RetryFrom = {}): Promise<RetryReport> {
     const selection = selectionOf(choice)
+    const fromStart = isFromStart(options)
     await this.connection.ready()
     const { store, hub } = this.connection
     return promised(
-      () => store.retry(selection),
+      () => store.retry(selection, fromStart),
       ({ moves, ...report }) => {
         hub.tellAll(moves)
         return report
@@ -187,6 +193,16 @@ export class Client {
     const selection = selectionOf(choice)
     await this.connection.ready()
     return this.connection.store.discard(selection)
+  }
+
+  /** Sends an event to the machine of a job. @throws as `JobHandle.send` @example await runtime.send(id, { type: 'APPROVE' }) */
+  send(id: string, event: MachineEvent, options: SendOptions = {}): Promise<void> {
+    return this.connection.machines.send(id, event, options.key)
+  }
+
+  /** A new job that goes on from where the machine of another one stood after `seq`. @throws as `JobHandle.fork` */
+  fork(id: string, seq: number, options?: EnqueueOptions): Promise<JobHandle> {
+    return this.connection.fork(id, seq, options)
   }
 
   // ── streams ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -207,13 +223,7 @@ export class Client {
 
   /** How full the backlog is: now, then whenever it has changed, ten times a second at most. */
   get pressure$(): Stream<Pressure> {
-    const { capacity } = this.connection.settings
-    return followFigure(this.connection.follow, async () => {
-      const counts = await this.counts()
-      let waiting = 0
-      for (const state of statesTagged('backlog')) waiting += counts[state]
-      return { waiting, capacity, full: capacity !== null && waiting >= capacity }
-    })
+    return followPressure(this.connection.follow, () => this.counts(), this.connection.settings.capacity)
   }
 
   /** Ends every stream and wait and lets go of the store. Jobs stay where they are. */
@@ -227,9 +237,9 @@ export class Client {
 
   // ── what a runtime does otherwise ─────────────────────────────────────────────────────────────────────────────────
 
-  /** How long a cancelled handler may take if the caller does not say. */
+  /** How long a cancelled handler may take if the caller does not say, ms. */
   protected get cancelGraceMs(): number {
-    return cancelGraceMs
+    return 5_000
   }
 
   /** Why no new jobs are taken, if so. */
@@ -255,16 +265,6 @@ export class Client {
 
   protected hint(_hint: Hint): void {
     // A client runs nothing that a hint could wake.
-  }
-
-  private async retryOne(id: string): Promise<void> {
-    const { notFound: missing, refused } = await this.retry(id)
-    if (missing.length > 0) throw notFound(id)
-    if (refused.length > 0) {
-      throw new JobchartError('NOT_ACCEPTED', `job ${id} is neither dead nor cancelled, or its unique key is taken`, {
-        hint: 'Only dead and cancelled jobs are retried; wait for its end, or free the key.',
-      })
-    }
   }
 }
 

@@ -1,5 +1,6 @@
 /** A type of job: what it takes, what it does, how it is limited and retried. Checked here, at definition. */
 import type { Observable } from 'rxjs'
+import type { AnyStateMachine, EventFromLogic, InputFrom, OutputFrom } from 'xstate'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { invalidOption } from './errors.ts'
 import { checkBackoff, exponential, type Backoff } from './job/backoff.ts'
@@ -7,6 +8,8 @@ import { durationMs, type Duration } from './job/duration.ts'
 import type { JobRecord } from './job/job.ts'
 import type { Json } from './job/payload.ts'
 import type { JobHandle } from './handle.ts'
+import type { MachineHost } from './hosting.ts'
+import { machineHost, type Migrate } from './machine-job/machine-host.ts'
 import { checkFunction, knownKeys, textOption, whole } from './checks.ts'
 import { checkUnique, type EnqueueArguments, type UniqueOption } from './call-options.ts'
 import { limits } from './limits.ts'
@@ -71,7 +74,8 @@ export interface RetryOptions {
   readonly retryIf?: (error: unknown) => boolean
 }
 
-export interface JobOptions<Input, Parsed, Output> {
+/** What every job has, whatever does its work. */
+export interface CommonOptions<Input> {
   /** Its name, and its queue's. 1…200 characters. */
   readonly type: string
   /** Weight of its queue, 1…100000. Default 1. */
@@ -89,11 +93,28 @@ export interface JobOptions<Input, Parsed, Output> {
   readonly timeout?: Duration
   /** Default for its enqueues. */
   readonly unique?: UniqueOption
+}
+
+export interface JobOptions<Input, Parsed, Output> extends CommonOptions<Input> {
   readonly run: (input: Parsed, context: RunContext) => HandlerResult<Output>
 }
 
+export interface MachineJobOptions<Machine extends AnyStateMachine, Input> extends CommonOptions<Input> {
+  /** The statechart that is the job. Its input is the job's, its output the job's output. */
+  readonly machine: Machine
+  /** Names this form of the machine: jobs stay with the version they began with. Default '1'. */
+  readonly version?: string
+  /** Brings a persisted snapshot of another version to this one. Without it such a job waits for a process that knows its version. */
+  readonly migrate?: Migrate
+}
+
+/** What a machine is sent. */
+export interface MachineEvent {
+  readonly type: string
+}
+
 /** A checked job type; made by `defineJob`. `Input` and `Output` are inferred from it wherever it is used. */
-export interface JobDefinition<Input = unknown, Output = unknown> {
+export interface JobDefinition<Input = unknown, Output = unknown, Event extends MachineEvent = MachineEvent> {
   readonly type: string
   readonly priority: number
   readonly limits: TypeLimits
@@ -105,17 +126,22 @@ export interface JobDefinition<Input = unknown, Output = unknown> {
   readonly unique: UniqueOption
   readonly keyOf: ((input: Json | undefined) => string | null) | null
   readonly run: (input: unknown, context: RunContext) => unknown
+  /** What hosts its machine, if the job is one. */
+  readonly machine: MachineHost | null
   /** Never there at run time; carries the types. */
-  readonly '~types'?: { readonly input: Input; readonly output: Output }
+  readonly '~types'?: { readonly input: Input; readonly output: Output; readonly event: Event }
 }
 
 /**
  * Defines a type of job.
  *
+ * Its work is done by `run`, or by `machine`: an XState machine that is checkpointed at each state it comes to rest in, waits
+ * without a slot, and goes on after a crash where it stood.
+ *
  * With `input`, any Standard Schema (zod, valibot, arktype, …), the input's types are inferred from it, and every input is
  * validated at enqueue and again before each run. Without it: `defineJob<Input, Output>({ … })`.
  *
- * @throws JobchartError INVALID_OPTION for an option that makes no sense
+ * @throws JobchartError INVALID_OPTION for an option that makes no sense; NOT_DURABLE for a machine that would be lost in a crash
  * @example
  * const sendEmail = defineJob({
  *   type: 'email.send',
@@ -123,7 +149,15 @@ export interface JobDefinition<Input = unknown, Output = unknown> {
  *   retry: { maxAttempts: 5 },
  *   run: async ({ to }, { signal }) => ({ messageId: await send(to, signal) }),
  * })
+ * @example
+ * const order = defineJob({ type: 'order', machine: orderMachine, version: '2' })
  */
+export function defineJob<Machine extends AnyStateMachine, Schema extends StandardSchemaV1>(
+  options: MachineJobOptions<Machine, StandardSchemaV1.InferInput<Schema>> & { readonly input: Schema },
+): JobDefinition<StandardSchemaV1.InferInput<Schema>, OutputFrom<Machine>, EventFromLogic<Machine>>
+export function defineJob<Machine extends AnyStateMachine>(
+  options: MachineJobOptions<Machine, InputFrom<Machine>> & { readonly input?: undefined },
+): JobDefinition<InputFrom<Machine>, OutputFrom<Machine>, EventFromLogic<Machine>>
 export function defineJob<Schema extends StandardSchemaV1, Output>(
   options: JobOptions<StandardSchemaV1.InferInput<Schema>, StandardSchemaV1.InferOutput<Schema>, Output> & {
     readonly input: Schema
@@ -133,13 +167,13 @@ export function defineJob<Input = undefined, Output = unknown>(
   options: JobOptions<Input, Input, Output> & { readonly input?: undefined },
 ): JobDefinition<Input, Output>
 export function defineJob<Input, Output>(
-  options: JobOptions<Input, Input, Output> & { readonly input?: StandardSchemaV1 | undefined },
+  options: Definition<Input, Output> & { readonly input?: StandardSchemaV1 | undefined },
 ): JobDefinition<Input, Output> {
   knownKeys('job', options, jobKeys)
   const { type, priority = 1, concurrency, perKey, rateLimit, retry = {}, timeout, unique, input: schema } = options
   textOption('type', type, limits.idCharsMax)
   const of = (option: string): string => `${option} of job ${type}`
-  checkFunction(of('run'), options.run)
+  checkWork(options, of)
   knownKeys(of('retry'), retry, ['maxAttempts', 'backoff', 'retryIf'])
   if (unique !== undefined) checkUnique(unique)
   const { concurrencyKey } = options
@@ -166,14 +200,46 @@ export function defineJob<Input, Output>(
     timeoutMs: timeout === undefined ? null : durationMs(timeout, of('timeout')),
     unique: unique ?? false,
     keyOf: concurrencyKey === undefined ? null : keyFunction(concurrencyKey as KeyFunction, of('concurrencyKey')),
-    run: options.run as (input: unknown, context: RunContext) => unknown,
+    run: (options.run ?? noHandler) as (input: unknown, context: RunContext) => unknown,
+    machine: options.machine === undefined ? null : machineOf(options, of),
   })
 }
 
 const jobKeys = [
-  ...(['type', 'input', 'run', 'priority', 'retry', 'timeout', 'unique'] as const),
+  ...(['type', 'input', 'run', 'machine', 'version', 'migrate', 'priority', 'retry', 'timeout', 'unique'] as const),
   ...(['concurrency', 'concurrencyKey', 'perKey', 'rateLimit'] as const),
 ]
+
+/** Either a handler or a machine. */
+type Definition<Input, Output> = CommonOptions<Input> &
+  Partial<JobOptions<Input, Input, Output>> &
+  Partial<Pick<MachineJobOptions<AnyStateMachine, Input>, 'machine' | 'version' | 'migrate'>>
+
+function checkWork(
+  { run, machine, version, migrate }: Definition<never, unknown>,
+  of: (option: string) => string,
+): void {
+  if (machine === undefined) {
+    checkFunction(of('run'), run)
+    if (version !== undefined) throw invalidOption(of('version'), 'a machine beside version', version)
+    if (migrate !== undefined) throw invalidOption(of('migrate'), 'a machine beside migrate', migrate)
+    return
+  }
+  if (run !== undefined) throw invalidOption(of('run'), 'either run or machine', 'both')
+  if (typeof machine !== 'object' || typeof machine?.provide !== 'function') {
+    throw invalidOption(of('machine'), 'an XState machine', machine)
+  }
+  if (migrate !== undefined) checkFunction(of('migrate'), migrate)
+}
+
+function machineOf({ machine, version = '1', migrate }: Definition<never, unknown>, of: (option: string) => string) {
+  textOption(of('version'), version, limits.idCharsMax)
+  return machineHost({ machine: machine as AnyStateMachine, version, migrate: migrate ?? null })
+}
+
+function noHandler(): never {
+  throw new TypeError('a machine is hosted, not run')
+}
 
 function rateOf(rate: { readonly limit: number; readonly per: Duration }, option: string) {
   knownKeys(option, rate, ['limit', 'per'])

@@ -11,6 +11,7 @@ export type ErrorCode =
   | 'INVALID_OUTPUT'
   | 'LEASE_LOST'
   | 'NOT_ACCEPTED'
+  | 'NOT_DURABLE'
   | 'NOT_FOUND'
   | 'SLOW_READER'
   | 'STOPPED'

@@ -1,13 +1,16 @@
 /** A job in the caller's hand: wait for it, watch it, cancel it. */
 import { checkSignal, knownKeys } from './checks.ts'
 import { AbortError, JobCancelledError, JobchartError, JobDeadError, TimeoutError } from './errors.ts'
-import type { CancelOptions, CancelReport } from './call-options.ts'
+import type { CancelOptions, CancelReport, EnqueueOptions, RetryFrom, SendOptions } from './call-options.ts'
+import type { MachineEvent } from './define-job.ts'
+import type { MachineView } from './hosting.ts'
 import type { IterateOptions } from './flow/iterate.ts'
 import type { Stream } from './flow/stream.ts'
 import { durationMs, type Duration } from './job/duration.ts'
 import { reviveError } from './job/failure.ts'
 import type { JobEvent, JobRecord } from './job/job.ts'
-import { actorAt, type JobActor, type JobCounters, type JobState } from './job/lifecycle.ts'
+import type { CheckpointEntry } from './job/machine.ts'
+import { actorAt, isArrow, type JobActor, type JobCounters, type JobState } from './job/lifecycle.ts'
 
 /** What a handle asks of the client that gave it. */
 export interface HandleHost {
@@ -15,7 +18,14 @@ export interface HandleHost {
   after(delayMs: number, run: () => void): { cancel(): void }
   record(id: string): Promise<JobRecord>
   cancel(id: string, options?: CancelOptions): Promise<CancelReport>
-  retry(id: string): Promise<unknown>
+  retry(id: string, options?: RetryFrom): Promise<unknown>
+  fork(id: string, seq: number, options?: EnqueueOptions): Promise<JobHandle>
+  send(id: string, event: MachineEvent, key?: string): Promise<void>
+  can(id: string, event: MachineEvent): Promise<boolean>
+  view(id: string): Promise<MachineView>
+  viewAt(id: string, seq: number): Promise<MachineView>
+  checkpoints(id: string): Promise<readonly CheckpointEntry[]>
+  waitFor(id: string, what: Wanted, timeoutMs: number | null, signal?: AbortSignal): Promise<MachineView>
   state$(id: string): Stream<JobState>
   events$(id: string): Stream<JobEvent>
   /** Calls `told` with what has happened since `seq` and what happens, until the job ends. */
@@ -29,7 +39,10 @@ export interface ResultOptions {
   readonly signal?: AbortSignal
 }
 
-export class JobHandle<Output = unknown> {
+/** What is waited for: a state (`'paid.shipping'`), a tag, or whatever a function says. */
+export type Wanted = string | ((view: MachineView) => boolean)
+
+export class JobHandle<Output = unknown, Event extends MachineEvent = MachineEvent> {
   readonly id: string
   readonly type: string
   /** Was it there already: the same id, or the same unique key? */
@@ -95,9 +108,63 @@ export class JobHandle<Output = unknown> {
     return this.host.cancel(this.id, options)
   }
 
-  /** Sends it through again if it is dead or cancelled. @throws JobchartError NOT_ACCEPTED, NOT_FOUND */
-  async retry(): Promise<void> {
-    await this.host.retry(this.id)
+  /**
+   * Sends it through again if it is dead or cancelled; a machine goes on at its last checkpoint, or from its start.
+   * @throws JobchartError NOT_ACCEPTED, NOT_FOUND
+   */
+  async retry(options?: RetryFrom): Promise<void> {
+    await this.host.retry(this.id, options)
+  }
+
+  // ── machines ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Sends an event to its machine: kept with the job, read once and in order, also if it is parked or its process has died.
+   * @throws JobchartError NOT_ACCEPTED if its state does not take the event, or it has ended; NOT_FOUND, CAPACITY (its inbox is
+   *   full), INVALID_INPUT, UNKNOWN_TYPE, STORE_UNAVAILABLE
+   */
+  send(event: Event, options: SendOptions = {}): Promise<void> {
+    return this.host.send(this.id, event, options.key)
+  }
+
+  /** Would its machine take this event now, after all that was sent to it before? @throws as `send` */
+  can(event: Event): Promise<boolean> {
+    return this.host.can(this.id, event)
+  }
+
+  /** Where its machine stands: at its last checkpoint, or at its start. @throws JobchartError NOT_FOUND, NOT_ACCEPTED, UNSUPPORTED */
+  snapshot(): Promise<MachineView> {
+    return this.host.view(this.id)
+  }
+
+  /** Every checkpoint that is kept (the last 50), oldest first: what led there, and when. @throws as `snapshot` */
+  checkpoints(): Promise<readonly CheckpointEntry[]> {
+    return this.host.checkpoints(this.id)
+  }
+
+  /** Where it stood after the entry `seq` of the transition log. @throws as `snapshot`; NOT_FOUND if that is too long ago */
+  snapshotAt(seq: number): Promise<MachineView> {
+    return this.host.viewAt(this.id, seq)
+  }
+
+  /** A new job that goes on from where this one stood after `seq`. @throws as `snapshotAt` and `enqueue` */
+  fork(seq: number, options?: EnqueueOptions): Promise<JobHandle<Output, Event>> {
+    return this.host.fork(this.id, seq, options) as Promise<JobHandle<Output, Event>>
+  }
+
+  /**
+   * Waits until its machine rests in a state, has a tag, or is as a function says.
+   * @param wanted `'paid.shipping'`, a tag, or `(view) => view.matches('paid') && …`
+   * @returns where it stood then
+   * @throws TimeoutError, AbortError; JobDeadError, JobCancelledError or NOT_ACCEPTED (done) if it ends elsewhere; as `snapshot`
+   * @example await job.waitFor('approval', { timeout: '10s' })
+   */
+  async waitFor(wanted: Wanted, options: ResultOptions = {}): Promise<MachineView> {
+    knownKeys('waitFor options', options, ['timeout', 'signal'])
+    const { timeout, signal } = options
+    if (signal !== undefined) checkSignal(signal)
+    const timeoutMs = timeout === undefined ? null : durationMs(timeout, 'timeout')
+    return this.host.waitFor(this.id, wanted, timeoutMs, signal)
   }
 
   /**
@@ -108,9 +175,7 @@ export class JobHandle<Output = unknown> {
     const actor = actorAt(this.state, this.counters)
     this.host.eventsSince(this.id, this.seq, (event) => {
       if (event.event === 'FAIL') actor.send({ type: 'FAIL', fatal: event.to === 'dead' })
-      else if (event.event !== 'CHECKIN' && event.event !== 'LOG' && event.event !== 'ENQUEUE') {
-        actor.send({ type: event.event })
-      }
+      else if (isArrow(event.event)) actor.send({ type: event.event })
     })
     return actor
   }

@@ -7,6 +7,8 @@ export {
   type HandlerResult,
   type JobDefinition,
   type JobOptions,
+  type MachineEvent,
+  type MachineJobOptions,
   type Middleware,
   type RetryOptions,
   type RunContext,
@@ -28,7 +30,9 @@ export type { ErrorRecord } from './job/failure.ts'
 export type { AttemptError, CheckIn, HistoryEntry, JobEvent, JobRecord, LogLine, Transition } from './job/job.ts'
 export type { JobActor, JobState } from './job/lifecycle.ts'
 export type { Json } from './job/payload.ts'
-export type { JobHandle, ResultOptions } from './handle.ts'
+export type { JobHandle, ResultOptions, Wanted } from './handle.ts'
+export type { MachineView } from './hosting.ts'
+export type { Checkpoint, CheckpointEntry, Letter, Mail } from './job/machine.ts'
 export type { QueueHandle, QueueStats } from './queue.ts'
 export type { Logger } from './log.ts'
 export type { IterateOptions } from './flow/iterate.ts'
@@ -43,6 +47,8 @@ export type {
   EnqueueArguments,
   EnqueueOptions,
   JobChoice,
+  RetryFrom,
+  SendOptions,
   StopOptions,
   StopReport,
   UniqueOption,

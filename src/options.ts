@@ -36,7 +36,7 @@ export interface RetentionOptions {
 }
 
 export interface ClientOptions {
-  /** The types it knows. */
+  /** The types it knows; of a machine job several versions, the current one last. */
   readonly jobs: readonly JobDefinition[]
   /** Where jobs rest. Default: `memoryStore()`. */
   readonly store?: Store
@@ -105,8 +105,7 @@ export function clientSettings(options: ClientOptions, known: readonly string[] 
     if (typeof job?.type !== 'string' || job.limits === undefined) {
       throw invalidOption('jobs', 'job definitions made by defineJob', job)
     }
-    if (byType.has(job.type)) throw invalidOption('jobs', 'each type once', job.type)
-    byType.set(job.type, job)
+    byType.set(job.type, besides(job, byType.get(job.type)))
   }
   whole('number of jobs', byType.size, 0, limits.jobTypesMax)
   for (const method of ['debug', 'info', 'warn', 'error'] as const) {
@@ -120,6 +119,13 @@ export function clientSettings(options: ClientOptions, known: readonly string[] 
     clock,
     random,
   }
+}
+
+/** Several versions of a machine may share a type: the last one is current, jobs of the others go on with theirs. */
+function besides(job: JobDefinition, other: JobDefinition | undefined): JobDefinition {
+  if (other === undefined) return job
+  if (job.machine === null || other.machine === null) throw invalidOption('jobs', 'each type once', job.type)
+  return { ...job, machine: job.machine.beside(other.machine) }
 }
 
 /** @throws JobchartError INVALID_OPTION for anything that is not as documented */

@@ -56,7 +56,6 @@ export class Runtime extends Client {
   private starting: Promise<void> | null = null
   private stopping: { readonly wait: Stopping; readonly report: Promise<StopReport> } | null = null
 
-  /** Made by `createRuntime`. */
   constructor(store: Store | undefined, settings: RuntimeSettings) {
     super(store, settings)
     this.settings = settings
@@ -73,6 +72,7 @@ export class Runtime extends Client {
       hub,
       timers,
       enqueue: (job, ...args) => this.connection.enqueue(job, args[0], args[1], true),
+      enqueueChild: (...child) => this.connection.enqueueChild(...child),
       halted: () => (this.may.pick ? null : this.haltedBecause),
       trouble: (error) => this.actor.send(error === undefined ? { type: 'STORE_BACK' } : { type: 'STORE_LOST', error }),
       changed: () => {

@@ -2,6 +2,7 @@
 import type { ErrorRecord } from './job/failure.ts'
 import type { CheckIn, JobRecord, LogLine, Transition } from './job/job.ts'
 import type { JobState } from './job/lifecycle.ts'
+import type { Checkpoint, Mail, Parent } from './job/machine.ts'
 import type { Json } from './job/payload.ts'
 
 // ── insert ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -25,6 +26,10 @@ export interface NewJob {
    * the backlog; `supersede` cancels the holder (running → cancelling) and inserts the new one, which takes the key.
    */
   readonly onConflict: 'keep' | 'replace' | 'supersede'
+  /** The job that invokes it: its end is put into that job's inbox by the very write that ends it. */
+  readonly parent?: Parent
+  /** Where its machine starts from: that of another job. */
+  readonly checkpoint?: Json
 }
 
 export interface InsertRequest {
@@ -95,6 +100,9 @@ export interface ClaimedJob {
   readonly seq: number
   /** Results of finished `ctx.step`s of this generation, by name. */
   readonly steps: Readonly<Record<string, Json>> | null
+  /** Where its machine stands, and the letters it has not read: null and none for plain jobs. */
+  readonly checkpoint: Checkpoint | null
+  readonly inbox: readonly Mail[]
   /** The whole record, as of now at the earliest and as of the claim at the latest. */
   record(): JobRecord
 }
@@ -136,6 +144,8 @@ export interface SettleAnswer {
   /** Attempts spent after the move. */
   readonly attempt: number
   readonly dueAt: number | null
+  /** The WAKE in the same write: of a job that parked with letters in its inbox, or of the parent of one that ended. */
+  readonly woken?: Move
 }
 
 export interface Beat {
@@ -146,6 +156,8 @@ export interface Beat {
   readonly logs?: readonly LogLine[]
   /** Results of steps to keep with the job. */
   readonly steps?: Readonly<Record<string, Json>>
+  /** Asks for the letters after this one. */
+  readonly letters?: number
 }
 
 export interface BeatAnswer {
@@ -153,6 +165,8 @@ export interface BeatAnswer {
   readonly outcome: 'held' | 'cancelling' | 'lost'
   readonly reason?: string
   readonly graceMs?: number
+  /** What was asked for by `letters`. */
+  readonly inbox?: readonly Mail[]
 }
 
 export interface ExtendRequest {
@@ -221,60 +235,4 @@ export interface SweepAnswer {
   readonly nextAt: number | null
   /** Was the bite full? Then call again. */
   readonly more: boolean
-}
-
-export interface ListQuery extends JobFilter {
-  /** `next` of the page before, or the id of its last job. */
-  readonly after?: string
-  /** 1…1000, default 100. */
-  readonly limit?: number
-}
-
-/** A page of jobs, oldest first. `next` leads to the following page; undefined at the end. */
-export interface JobPage extends ReadonlyArray<JobRecord> {
-  readonly next: string | undefined
-}
-
-export type StateCounts = Readonly<Record<JobState, number>>
-
-/** Jobs in each state, over all types and for each. */
-export interface Counts extends StateCounts {
-  readonly types: Readonly<Record<string, StateCounts>>
-}
-
-export interface QueueInfo {
-  readonly type: string
-  readonly paused: boolean
-  readonly counts: StateCounts
-}
-
-export interface WorkerInfo {
-  readonly id: string
-  readonly name: string
-  readonly host: string
-  readonly pid: number
-  readonly version: string
-  readonly slots: number
-  readonly types: readonly string[]
-  readonly startedAt: number
-}
-
-export interface WorkerRecord extends WorkerInfo {
-  /** Last sign of life, by the store's clock. */
-  readonly seenAt: number
-  readonly running: readonly {
-    readonly id: string
-    readonly type: string
-    readonly attempt: number
-    readonly since: number
-    readonly checkin: CheckIn | null
-  }[]
-}
-
-export interface TransitionPage {
-  readonly transitions: readonly Transition[]
-  /** Ask from here next. */
-  readonly next: number
-  /** Were entries after `from` (0 is no exception) dropped from the capped log before this call? */
-  readonly lost: boolean
 }

@@ -12,31 +12,37 @@
  */
 import type { Clock } from './clock.ts'
 import type { JobRecord } from './job/job.ts'
+import type { CheckpointEntry } from './job/machine.ts'
 import type { Settlement } from './job/settlement.ts'
+import type { CheckpointAnswer, CheckpointRequest, SendAnswer, SendRequest } from './store-machine.ts'
+import type {
+  Counts,
+  JobPage,
+  ListQuery,
+  QueueInfo,
+  TransitionPage,
+  WorkerInfo,
+  WorkerRecord,
+} from './store-figures.ts'
 import type {
   BeatAnswer,
   CancelAnswer,
   CancelRequest,
   ClaimAnswer,
   ClaimRequest,
-  Counts,
   DiscardAnswer,
   ExtendRequest,
   InsertAnswer,
   InsertRequest,
-  JobPage,
-  ListQuery,
-  QueueInfo,
   RetentionPolicy,
   RetryAnswer,
   Selection,
   SettleAnswer,
   SweepAnswer,
-  TransitionPage,
-  WorkerInfo,
-  WorkerRecord,
 } from './store-values.ts'
 
+export type * from './store-figures.ts'
+export type * from './store-machine.ts'
 export type * from './store-values.ts'
 
 /**
@@ -55,12 +61,13 @@ export interface StoreCapabilities {
 /**
  * A wake-up. Never the truth, only a reason to ask for it: a store may send too many or, across processes, miss some.
  * `ready`: jobs of the type may be claimable, `atMost` of them where that is known · `due`: something waits for a time ·
- * `cancelled`: running jobs were marked · `room`: an insert refused as full may succeed now · `ended`: jobs came to an end.
+ * `cancelled`: running jobs were marked · `mail`: running jobs have letters · `room`: an insert refused as full may succeed now · `ended`: jobs came to an end.
  */
 export type Hint =
   | { readonly kind: 'ready'; readonly type: string; readonly atMost?: number }
   | { readonly kind: 'due'; readonly at: number }
   | { readonly kind: 'cancelled'; readonly ids: readonly string[] }
+  | { readonly kind: 'mail'; readonly ids: readonly string[] }
   | { readonly kind: 'room' }
   | { readonly kind: 'ended'; readonly ids?: readonly string[] }
 
@@ -83,13 +90,24 @@ export interface Store {
   settle(settlements: readonly Settlement[]): Answer<SettleAnswer[]>
   /** Heartbeat of all runs of a worker, and what they leave on the way. Also the worker's own sign of life. */
   extend(request: ExtendRequest): Promise<BeatAnswer[]>
-  /** Cancels, request by request, in order. */
+  /** Keeps where machines stand: each is one conditional write, with the letters that were read. */
+  checkpoint(requests: readonly CheckpointRequest[]): Answer<CheckpointAnswer[]>
+  /** Puts letters into inboxes, in order. A job that waits is woken by the same write: WAKE. */
+  send(requests: readonly SendRequest[]): Answer<SendAnswer[]>
+  /** The checkpoints of a job that are still kept, oldest first; none for a job that is not there. */
+  checkpoints(id: string): Promise<readonly CheckpointEntry[]>
+  /**
+   * Cancels, request by request, in order. A job whose last checkpoint takes a cancel is sent a letter the first time, and
+   * ends as its machine sees fit; its COMPLETE is then preceded by the CANCEL. What ends, or is marked, takes the jobs it has
+   * invoked with it, and theirs: those are told by `moves` alone.
+   */
   cancel(requests: readonly CancelRequest[]): Answer<CancelAnswer[]>
   /**
    * Sends dead and cancelled jobs through again: RETRY, a new generation, at the end of their queue in the order of the
-   * ids, or oldest first. Errors, logs and history stay; error, steps, and why it was cancelled are forgotten.
+   * ids, or oldest first. Errors, logs and history stay; error, steps, and why it was cancelled are forgotten. A machine goes
+   * on at its checkpoint, or, `fromStart`, forgets it and its letters.
    */
-  retry(selection: Selection): Answer<RetryAnswer>
+  retry(selection: Selection, fromStart?: boolean): Answer<RetryAnswer>
   /** Removes ended jobs. */
   discard(selection: Selection): Promise<DiscardAnswer>
   /** Moves what is due, earliest first, of equals the older: DUE for scheduled and retrying, WAKE for waiting. */

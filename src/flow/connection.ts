@@ -3,29 +3,30 @@
  *
  *   enqueue ─▶ prepare (check, validate) ─▶ insert (batch, room) ─▶ store ─▶ handle
  */
-import type { JobDefinition } from '../define-job.ts'
-import { JobchartError } from '../errors.ts'
+import type { JobDefinition, MachineEvent } from '../define-job.ts'
+import type { JobchartError } from '../errors.ts'
 import { JobHandle, type HandleHost } from '../handle.ts'
-import { durationMs } from '../job/duration.ts'
-import type { JobEvent, JobRecord } from '../job/job.ts'
-import type { JobCounters, JobState } from '../job/lifecycle.ts'
+import type { JobRecord } from '../job/job.ts'
+import { isEnded, type JobCounters } from '../job/lifecycle.ts'
+import type { Parent } from '../job/machine.ts'
 import type { EnqueueOptions } from '../call-options.ts'
 import type { ClientSettings } from '../options.ts'
 import type { Hint, InsertAnswer, NewJob, Store } from '../store.ts'
 import { prepare } from './enqueue.ts'
 import { Hub } from './events.ts'
 import type { FollowOptions } from './follow.ts'
-import { asEvent, followJob, lastCheckIn } from './follow-job.ts'
+import { handleHost, type HandleHostOptions, type HandleOwner } from './handle-host.ts'
 import { Ids } from './ids.ts'
 import { Inserter } from './insert.ts'
-import type { Call, WaitOptions } from './insert-call.ts'
+import { waitOf, type Call, type WaitOptions } from './insert-call.ts'
 import { Leave } from './leave.ts'
+import { MachineCalls } from './machine-calls.ts'
+import { notFound } from './not-found.ts'
 import { Results } from './results.ts'
-import { Stream } from './stream.ts'
 import { Timers } from './timers.ts'
 
 /** What only the owner of a connection knows. */
-export interface ConnectionOwner extends Pick<HandleHost, 'cancel' | 'retry'> {
+export interface ConnectionOwner extends HandleOwner {
   /** Why no new jobs are taken, if so. */
   refusing(): JobchartError | null
   /** Hints of the store, after the connection has taken its own part. */
@@ -39,6 +40,8 @@ export class Connection {
   readonly timers: Timers
   readonly inserter: Inserter
   private readonly ids: Ids
+  /** Calls to machine jobs. */
+  readonly machines: MachineCalls
   private readonly results: Results
   private readonly owner: ConnectionOwner
   private readonly handleHost: HandleHost
@@ -61,7 +64,18 @@ export class Connection {
     const hub = (this.hub = new Hub(logger))
     this.results = new Results({ store, hub, timers, logger })
     this.inserter = new Inserter({ store, capacity, timers, inserted: (jobs, answers) => this.inserted(jobs, answers) })
-    this.handleHost = this.makeHandleHost()
+    const lookups = this.lookups()
+    this.machines = new MachineCalls({ store, hub, jobs: settings.jobs, follow: () => this.follow, ...lookups })
+    const { machines, results } = this
+    this.handleHost = handleHost({ owner, results, machines, timers, hub, logger, ...lookups })
+  }
+
+  private lookups(): Pick<HandleHostOptions, 'get' | 'record' | 'fork'> {
+    return {
+      get: (id) => this.get(id),
+      record: (id) => this.record(id),
+      fork: (id, seq, options) => this.fork(id, seq, options),
+    }
   }
 
   get opened(): boolean {
@@ -106,12 +120,12 @@ export class Connection {
   }
 
   /** @param fromRun a running job may enqueue while others are refused, and needs no room */
-  enqueue<Output>(
+  enqueue<Output, Event extends MachineEvent = MachineEvent>(
     job: JobDefinition<unknown, Output>,
     input: unknown,
     options?: EnqueueOptions,
     fromRun = false,
-  ): Promise<JobHandle<Output>> {
+  ): Promise<JobHandle<Output, Event>> {
     let made: NewJob | Promise<NewJob>
     let wait: WaitOptions | undefined
     try {
@@ -126,6 +140,36 @@ export class Connection {
       : this.insertOne(made, !fromRun, wait)
   }
 
+  /**
+   * Enqueues a job for the machine of another one. Gives its record if it was there before; of one that is not this parent's
+   * child, because a unique key has led to it, only when it has ended: its end comes as no letter.
+   */
+  async enqueueChild(
+    job: JobDefinition,
+    input: unknown,
+    options: EnqueueOptions,
+    parent: Parent,
+  ): Promise<JobRecord | null> {
+    const made = { ...(await this.prepare(job, input, options, true)), parent }
+    const { id, deduplicated } = await this.insertOne(made, false)
+    if (!deduplicated) return null
+    const record = await this.record(id)
+    if (record.parent?.id === parent.id || isEnded(record.state)) return record
+    return new Promise((resolve, reject) => {
+      const ended = (last: JobRecord | null): void => (last === null ? reject(notFound(id)) : resolve(last))
+      this.results.whenEnded(id, ended, reject)
+    })
+  }
+
+  /** Enqueues a job that goes on from where another one stood. */
+  async fork(id: string, seq: number, options: EnqueueOptions = {}): Promise<JobHandle> {
+    const { record, state } = await this.machines.origin(id, seq)
+    const { type, input, priority, tags } = record
+    const job = this.settings.jobs.get(type) as JobDefinition
+    const made = await this.prepare(job, input, { priority, tags, unique: false, ...options })
+    return this.insertOne({ ...made, checkpoint: state }, true, waitOf(options))
+  }
+
   /** The job to insert, checked. @throws JobchartError STOPPED, and what `prepare` throws */
   prepare(job: JobDefinition, input: unknown, options?: EnqueueOptions, fromRun = false): NewJob | Promise<NewJob> {
     const refusal = fromRun ? null : this.owner.refusing()
@@ -135,25 +179,35 @@ export class Connection {
   }
 
   /** All of these or, with `wait` null and no room, none: then it answers null. */
-  insert<Output>(jobs: readonly NewJob[], wait: WaitOptions | null | undefined): Promise<JobHandle<Output>[] | null> {
+  insert<Output, Event extends MachineEvent = MachineEvent>(
+    jobs: readonly NewJob[],
+    wait: WaitOptions | null | undefined,
+  ): Promise<JobHandle<Output, Event>[] | null> {
     return this.inserter.insert(jobs, true, wait, (_, answers) =>
-      answers === null ? null : jobs.map((made, i) => this.handle<Output>(made, answers[i] as InsertAnswer)),
+      answers === null ? null : jobs.map((made, i) => this.handle<Output, Event>(made, answers[i] as InsertAnswer)),
     )
   }
 
-  private insertOne<Output>(made: NewJob, bounded: boolean, wait?: WaitOptions): Promise<JobHandle<Output>> {
-    return this.inserter.insert([made], bounded, wait, this.finishOne<Output>)
+  private insertOne<Output, Event extends MachineEvent>(
+    made: NewJob,
+    bounded: boolean,
+    wait?: WaitOptions,
+  ): Promise<JobHandle<Output, Event>> {
+    return this.inserter.insert([made], bounded, wait, this.finishOne<Output, Event>)
   }
 
   /** One function for all calls. */
-  private readonly finishOne = <Output>(
-    call: Call<JobHandle<Output>>,
+  private readonly finishOne = <Output, Event extends MachineEvent>(
+    call: Call<JobHandle<Output, Event>>,
     answers: InsertAnswer[] | null,
-  ): JobHandle<Output> => this.handle<Output>(call.jobs[0] as NewJob, answers?.[0] as InsertAnswer)
+  ): JobHandle<Output, Event> => this.handle<Output, Event>(call.jobs[0] as NewJob, answers?.[0] as InsertAnswer)
 
-  private handle<Output>({ type, maxAttempts }: NewJob, { id, outcome, state, seq }: InsertAnswer): JobHandle<Output> {
+  private handle<Output, Event extends MachineEvent>(
+    { type, maxAttempts }: NewJob,
+    { id, outcome, state, seq }: InsertAnswer,
+  ): JobHandle<Output, Event> {
     const counters = this.fresh(maxAttempts)
-    return new JobHandle<Output>(this.handleHost, id, type, outcome !== 'inserted', state, seq, counters)
+    return new JobHandle<Output, Event>(this.handleHost, id, type, outcome !== 'inserted', state, seq, counters)
   }
 
   handleOf({ id, type, state, attempt, maxAttempts, generation, history }: JobRecord): JobHandle {
@@ -166,6 +220,13 @@ export class Connection {
     const last = this.freshCounters
     if (last.maxAttempts === maxAttempts) return last
     return (this.freshCounters = { attempt: 0, maxAttempts, generation: 1 })
+  }
+
+  /** @throws JobchartError NOT_FOUND */
+  async record(id: string): Promise<JobRecord> {
+    const record = await this.get(id)
+    if (record === null) throw notFound(id)
+    return record
   }
 
   async get(id: string): Promise<JobRecord | null> {
@@ -214,62 +275,4 @@ export class Connection {
       hub.tell({ seq, at, id, type, event: 'ENQUEUE', from: null, to: state, attempt: 0 })
     })
   }
-
-  private makeHandleHost(): HandleHost {
-    const { owner, results, timers, hub } = this
-    const { logger } = this.settings
-    const followed = { hub, results, get: (id: string) => this.get(id) }
-    return {
-      whenEnded: (id, told, closed) => results.whenEnded(id, told, closed),
-      after: (delayMs, run) => timers.after(delayMs, run),
-      record: async (id) => (await this.get(id)) ?? Promise.reject(notFound(id)),
-      cancel: (id, options) => owner.cancel(id, options),
-      retry: (id) => owner.retry(id),
-      state$: (id) =>
-        new Stream<JobState>(logger, (subscriber) =>
-          followJob(followed, id, {
-            record: (record) => (record === null ? subscriber.error(notFound(id)) : subscriber.next(record.state)),
-            event: ({ from, to }) => {
-              if (from !== to) subscriber.next(to)
-            },
-            end: () => subscriber.complete(),
-            failed: (error) => subscriber.error(error),
-          }),
-        ),
-      events$: (id) =>
-        new Stream<JobEvent>(logger, (subscriber) =>
-          followJob(followed, id, {
-            record: (record) => {
-              if (record === null) return subscriber.error(notFound(id))
-              const last = record.history.at(-1)
-              if (last !== undefined) subscriber.next(asEvent(id, record.type, last))
-              const checkin = lastCheckIn(record)
-              if (checkin !== null) subscriber.next(checkin)
-            },
-            event: (event) => subscriber.next(event),
-            end: () => subscriber.complete(),
-            failed: (error) => subscriber.error(error),
-          }),
-        ),
-      eventsSince: (id, seq, told) =>
-        followJob(followed, id, {
-          record: (record) => {
-            for (const entry of record?.history ?? []) if (entry.seq > seq) told(asEvent(id, record?.type ?? '', entry))
-          },
-          event: told,
-          end: () => {},
-          failed: (error) => logger.warn('could not follow a job', { error, id }),
-        }),
-    }
-  }
 }
-
-export const waitOf = ({ signal, timeout }: EnqueueOptions = {}): WaitOptions | undefined =>
-  signal === undefined && timeout === undefined
-    ? undefined
-    : { signal, timeoutMs: timeout === undefined ? undefined : durationMs(timeout, 'timeout') }
-
-export const notFound = (id: string): JobchartError =>
-  new JobchartError('NOT_FOUND', `job ${id} is not in the store`, {
-    hint: 'It never was, or it was pruned or discarded; keep ended jobs longer with `retention`.',
-  })

@@ -4,7 +4,17 @@ import { backoffMs, exponential } from '../job/backoff.ts'
 import { recordError } from '../job/failure.ts'
 import { FatalError, Snooze } from '../job/intent.ts'
 import { toPayload, type Json } from '../job/payload.ts'
-import { completed, dead, mayRetry, released, retryAfter, snoozedFor, type Settlement } from '../job/settlement.ts'
+import {
+  completed,
+  dead,
+  mayRetry,
+  parked,
+  released,
+  retryAfter,
+  snoozedFor,
+  type Held,
+  type Settlement,
+} from '../job/settlement.ts'
 import type { Logger } from '../log.ts'
 import { payloadLimits } from '../limits.ts'
 import type { Run } from './run.ts'
@@ -12,6 +22,8 @@ import type { Run } from './run.ts'
 const defaultBackoff = exponential()
 
 export interface DecideOptions {
+  /** ms since the epoch, by the store's clock. */
+  readonly now: () => number
   readonly random: Random
   readonly logger: Logger
 }
@@ -35,11 +47,15 @@ function settlementOf(run: Run, options: DecideOptions): Settlement {
 }
 
 function ending(run: Run, options: DecideOptions): Settlement {
-  const held = run.claimed
+  const held = heldBy(run)
   const reason = run.abortReason
   if (run.ending === 'unstarted') return released(held, reason?.message ?? 'not started')
   // A timeout has been told to everybody who listened: no late success takes it back.
   if (reason?.code === 'TIMEOUT') return failed(run, reason, options)
+  if (run.ending === 'returned' && run.rest?.kind === 'parked') {
+    const { checkpoint, wakeAt, reason: why } = run.rest
+    return parked(held, checkpoint, wakeAt === null ? null : Math.max(0, wakeAt - options.now()), why)
+  }
   if (run.ending === 'returned') {
     let output: Json | undefined
     try {
@@ -48,7 +64,8 @@ function ending(run: Run, options: DecideOptions): Settlement {
       // Running it again would do its work again and fail again.
       return dead(held, recordError(error))
     }
-    return completed(held, output)
+    const settlement = completed(held, output)
+    return run.rest?.checkpoint ? { ...settlement, checkpoint: run.rest.checkpoint } : settlement
   }
   // Abandoned, or it threw after it was asked to stop: not the job's fault, the attempt is not spent.
   if (run.ending === 'abandoned' || reason?.code === 'STOPPED') return released(held, reason?.message ?? 'abandoned')
@@ -56,12 +73,19 @@ function ending(run: Run, options: DecideOptions): Settlement {
 }
 
 function failed(run: Run, error: unknown, options: DecideOptions): Settlement {
-  const held = run.claimed
+  const held = heldBy(run)
   if (error instanceof Snooze) return snoozedFor(held, error.delayMs)
   if (error instanceof FatalError) return dead(held, recordError(error.cause ?? error))
   const record = recordError(error)
   if (!mayRetry(held) || !worthRetrying(run, error, options)) return dead(held, record)
   return retryAfter(held, record, delayMs(run, error, options))
+}
+
+/** Checkpoints of the attempt may have made room for more. */
+function heldBy({ claimed, maxAttempts }: Run): Held {
+  if (maxAttempts === null) return claimed
+  const { id, token, attempt, generation } = claimed
+  return { id, token, attempt, generation, maxAttempts }
 }
 
 function worthRetrying(run: Run, error: unknown, { logger }: DecideOptions): boolean {

@@ -26,11 +26,15 @@ export function prepare(
   input: unknown,
   options: EnqueueOptions = noOptions,
 ): NewJob | Promise<NewJob> {
-  if (jobs.get(job?.type) !== job) throw unknownType(job)
+  if (!isKnown(jobs.get(job?.type), job)) throw unknownType(job)
   if (options !== noOptions) checkEnqueueOptions(options)
   const made = newJob(job, ids, input, options)
   return job.schema === null ? made : parseInput(job, made.input).then(() => made)
 }
+
+/** One of several versions of a machine is known by the one that knows them all. */
+const isKnown = (known: JobDefinition | undefined, job: JobDefinition): boolean =>
+  known !== undefined && (known === job || (job.machine !== null && known.machine?.knows(job.machine) === true))
 
 function newJob(job: JobDefinition, ids: Ids, input: unknown, options: EnqueueOptions): NewJob {
   const payload = input === undefined ? undefined : toPayload(input, 'INVALID_INPUT', payloadLimits)

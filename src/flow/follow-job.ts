@@ -26,7 +26,7 @@ export function followJob({ hub, results, get }: FollowJobOptions, id: string, f
   let over = false
   const take = (event: JobEvent): void => {
     // A sign of life carries the seq of its claim; a move has one of its own.
-    const sign = event.event === 'CHECKIN' || event.event === 'LOG'
+    const sign = event.event === 'CHECKIN' || event.event === 'LOG' || event.event === 'EMIT'
     if (over || (sign ? event.seq < lastSeq : event.seq <= lastSeq)) return
     lastSeq = Math.max(lastSeq, event.seq)
     follower.event(event)

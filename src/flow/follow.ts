@@ -1,8 +1,10 @@
 /** Streams over the store: its transition log, and figures that are asked for again when something has happened. */
 import { JobchartError } from '../errors.ts'
+import type { Pressure } from '../call-options.ts'
 import type { Transition } from '../job/job.ts'
+import { statesTagged } from '../job/lifecycle.ts'
 import type { Logger } from '../log.ts'
-import type { Store } from '../store.ts'
+import type { Counts, Store } from '../store.ts'
 import { Stream } from './stream.ts'
 import type { Timers } from './timers.ts'
 
@@ -138,4 +140,17 @@ function repeat(
 const tooSlow = (cursor: number): JobchartError =>
   new JobchartError('SLOW_READER', `transitions after ${cursor} were dropped from the log before they were read`, {
     hint: 'Read faster, keep a longer log, or start again from 0 and expect a gap.',
+  })
+
+/** How full the backlog is. */
+export const followPressure = (
+  options: FollowOptions,
+  ask: () => Promise<Counts>,
+  capacity: number | null,
+): Stream<Pressure> =>
+  followFigure(options, async () => {
+    const counts = await ask()
+    let waiting = 0
+    for (const state of statesTagged('backlog')) waiting += counts[state]
+    return { waiting, capacity, full: capacity !== null && waiting >= capacity }
   })

@@ -4,7 +4,6 @@
  */
 import type { Timer } from '../clock.ts'
 import { JobchartError } from '../errors.ts'
-import type { CheckIn, LogLine } from '../job/job.ts'
 import type { Json } from '../job/payload.ts'
 import type { Logger } from '../log.ts'
 import type { Beat, BeatAnswer, Store } from '../store.ts'
@@ -16,7 +15,7 @@ import type { Timers } from './timers.ts'
 
 /** Check-ins and logs are written this often at most, and at the end of the run. */
 const tracesEveryMs = 250
-const stepRetryMs = { first: 25, max: 2_000 }
+const insistMs = { first: 25, max: 2_000 }
 /** Runs in one call at most. */
 const beatsMax = 1_000
 /** Leases are looked at so often between two beats: more often than the tenth of a lease by which a run is fenced early. */
@@ -33,7 +32,7 @@ export interface HeartbeatOptions {
   readonly time: OwnTime
   readonly logger: Logger
   /** A run is to be cancelled. */
-  readonly cancelling: (run: Run, answer: BeatAnswer) => void
+  readonly cancelling: (run: Run, answer: Pick<BeatAnswer, 'reason' | 'graceMs'>) => void
   /** A run's lease is lost. */
   readonly lost: (run: Run) => void
 }
@@ -99,14 +98,22 @@ export class Heartbeat {
    * @throws JobchartError LEASE_LOST if the job is no longer the run's; STORE_UNAVAILABLE
    */
   async saveStep(run: Run, name: string, value: Json): Promise<void> {
-    const { store, worker, leaseMs, timers, time } = this.options
+    const { store, worker, leaseMs } = this.options
     const beats = [{ ...beatOf(run), steps: { [name]: value } }]
-    for (let delayMs = stepRetryMs.first; ; delayMs = Math.min(2 * delayMs, stepRetryMs.max)) {
+    const [answer] = await this.insist(run, () => store.extend({ worker, leaseMs, beats }))
+    if (answer !== undefined) this.take(run, answer)
+    if (answer?.outcome === 'lost') throw leaseLost(run)
+  }
+
+  /**
+   * Makes a write of a run, which may be repeated, until the store answers it. It gives up when the run is over, is to end,
+   * or its lease has run out.
+   */
+  async insist<T>(run: Run, write: () => Promise<T>): Promise<T> {
+    const { timers, time } = this.options
+    for (let delayMs = insistMs.first; ; delayMs = Math.min(2 * delayMs, insistMs.max)) {
       try {
-        const [answer] = await store.extend({ worker, leaseMs, beats })
-        if (answer !== undefined) this.take(run, answer)
-        if (answer?.outcome === 'lost') throw leaseLost(run)
-        return
+        return await write()
       } catch (error) {
         const again = error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE'
         if (!again || run.ending !== null || run.abortReason !== null || time.read() >= run.fenceAt) throw error
@@ -117,6 +124,17 @@ export class Heartbeat {
         run.signal.addEventListener('abort', () => resolve(), { once: true })
       })
     }
+  }
+
+  /** A write of the run was refused: somebody else has the job. Gives the reason. */
+  lost(run: Run): JobchartError {
+    this.options.lost(run)
+    return leaseLost(run)
+  }
+
+  /** A write of the run was answered: it is to end. */
+  cancelling(run: Run, answer: Pick<BeatAnswer, 'reason' | 'graceMs'>): void {
+    if (run.ending === null) this.options.cancelling(run, answer)
   }
 
   private arm(): void {
@@ -185,6 +203,7 @@ export class Heartbeat {
 
   private take(run: Run, answer: BeatAnswer): void {
     if (run.ending !== null) return
+    if (answer.inbox !== undefined) run.deliver(answer.inbox)
     if (answer.outcome === 'lost') this.options.lost(run)
     else if (answer.outcome === 'cancelling') this.options.cancelling(run, answer)
   }
@@ -205,7 +224,8 @@ const beatOf = ({ claimed: { id, attempt, token } }: Run): Beat => ({ id, attemp
 
 /** A check-in stays with its run until it is known to be written: should the run end first, its end carries it too. */
 function takeTraces(run: Run): Beat {
-  const beat: { id: string; attempt: number; token: string; checkin?: CheckIn; logs?: readonly LogLine[] } = beatOf(run)
+  const beat: { -readonly [K in keyof Beat]: Beat[K] } = beatOf(run)
+  if (run.mailbox !== null) beat.letters = run.mailbox.after
   if (run.checkin !== null) beat.checkin = run.checkin
   if (run.logs !== null) beat.logs = run.logs
   run.logs = null

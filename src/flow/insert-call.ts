@@ -1,6 +1,8 @@
 /** One call of insert, from its arrival to its answer: the caller may give up while it waits for room. */
 import type { Timer } from '../clock.ts'
 import { AbortError, JobchartError, TimeoutError } from '../errors.ts'
+import type { EnqueueOptions } from '../call-options.ts'
+import { durationMs } from '../job/duration.ts'
 import type { InsertAnswer, InsertRequest, NewJob } from '../store.ts'
 import type { Timers } from './timers.ts'
 
@@ -101,3 +103,8 @@ const full = (capacity: number | null): JobchartError =>
   new JobchartError('CAPACITY', `the backlog is full (${capacity} jobs)`, {
     hint: 'Wait longer, use tryEnqueue, or raise capacity.',
   })
+
+export const waitOf = ({ signal, timeout }: EnqueueOptions = {}): WaitOptions | undefined =>
+  signal === undefined && timeout === undefined
+    ? undefined
+    : { signal, timeoutMs: timeout === undefined ? undefined : durationMs(timeout, 'timeout') }

@@ -1,6 +1,6 @@
 /**
- * Marks: running jobs that somebody has cancelled, as a hint of the store tells. The hint names them and no more: what was
- * said, and whether it is so, the store is asked.
+ * Marks: running jobs that somebody has cancelled or written to, as a hint of the store tells. The hint names them and no
+ * more: what was said, and whether it is so, the store is asked.
  */
 import type { Canceller } from './cancel.ts'
 import type { Heartbeat } from './heartbeat.ts'
@@ -33,6 +33,13 @@ export class Marks {
     if (marked.length === 0) return
     for (const run of marked) this.toAsk.add(run)
     queueMicrotask(() => this.ask())
+  }
+
+  /** These jobs have letters: those that run here ask for theirs. */
+  mail(ids: readonly string[]): void {
+    const { runs, heartbeat } = this.options
+    const open = runs.find(ids).filter((run) => run !== null && run.ending === null && run.mailbox !== null)
+    if (open.length > 0) void heartbeat.ask(open as Run[])
   }
 
   /** What a cancel of this very runtime has done is known when it is answered; then only the others are asked about. */

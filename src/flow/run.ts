@@ -9,7 +9,9 @@ import type { Timer } from '../clock.ts'
 import type { JobDefinition, Middleware, RunContext } from '../define-job.ts'
 import { TimeoutError, type JobchartError } from '../errors.ts'
 import type { CheckIn, LogLine } from '../job/job.ts'
+import type { MachineHost, Rest, Seat } from '../hosting.ts'
 import { fatal } from '../job/intent.ts'
+import type { Mail } from '../job/machine.ts'
 import type { Json } from '../job/payload.ts'
 import { parseInput } from './validate.ts'
 import type { Logger } from '../log.ts'
@@ -25,6 +27,8 @@ export interface RunHost extends ContextHost {
   readonly logger: Logger
   /** The run is over; its slot is free and its end waits to be settled. */
   readonly ended: (run: Run) => void
+  /** The seat of the machine that is its handler. */
+  readonly seat: (run: Run, input: unknown) => Seat
   /** So many more (or, −1, fewer) handlers go on that nobody waits for. */
   readonly abandoned: (change: 1 | -1) => void
 }
@@ -56,6 +60,12 @@ export class Run {
   checkin: CheckIn | null = null
   logs: LogLine[] | null = null
   steps: Map<string, Promise<Json | undefined>> | null = null
+  /** Who reads its letters, and the number of the last that was given to him. */
+  mailbox: { after: number; readonly listener: (letters: readonly Mail[]) => void } | null = null
+  /** Where its machine has come to rest. */
+  rest: Rest | null = null
+  /** Attempts the job may spend, once a checkpoint has changed that. */
+  maxAttempts: number | null = null
   private started = false
   private controller: AbortController | null = null
   private timer: Timer | null = null
@@ -86,7 +96,7 @@ export class Run {
     if (job.timeoutMs !== null) this.timer = host.timers.after(job.timeoutMs, () => this.timeOut())
     try {
       const context = contextOf(this)
-      if (job.schema === null && host.middleware.length === 0) {
+      if (job.schema === null && host.middleware.length === 0 && job.machine === null) {
         this.follow(job.run(this.claimed.input, context))
       } else {
         this.follow(this.throughMiddleware(context))
@@ -94,6 +104,15 @@ export class Run {
     } catch (error) {
       this.end('threw', error)
     }
+  }
+
+  /** Gives it letters that have come, in order; those it has had already are passed over by who reads them. */
+  deliver(letters: readonly Mail[]): void {
+    const { mailbox } = this
+    const last = letters.at(-1)
+    if (mailbox === null || last === undefined || this.ending !== null) return
+    mailbox.after = Math.max(mailbox.after, last.number)
+    mailbox.listener(letters)
   }
 
   /** Asks the handler to end; the first reason stays. */
@@ -151,7 +170,8 @@ export class Run {
     if (this.abortReason !== null) throw this.abortReason
     const go = async (depth: number): Promise<unknown> => {
       const middleware = host.middleware[depth]
-      if (middleware === undefined) return this.collect(await job.run(input, context))
+      if (middleware === undefined)
+        return job.machine === null ? this.collect(await job.run(input, context)) : this.hosted(job.machine, input)
       let called = false
       return middleware(context, () => {
         if (called) return Promise.reject(new Error('next() was called twice by a middleware'))
@@ -160,6 +180,12 @@ export class Run {
       })
     }
     return go(0)
+  }
+
+  private async hosted(machine: MachineHost, input: unknown): Promise<unknown> {
+    const rest = await machine.host(this.host.seat(this, input))
+    this.rest = rest
+    return rest.kind === 'done' ? rest.output : undefined
   }
 
   private follow(result: unknown): void {

@@ -17,7 +17,7 @@ import type { Timers } from './timers.ts'
 
 const retryMs = { first: 25, max: 2_000 }
 
-export interface SettlerOptions extends DecideOptions {
+export interface SettlerOptions extends Omit<DecideOptions, 'now'> {
   readonly store: Store
   readonly health: Health
   readonly worker: string
@@ -31,9 +31,12 @@ export interface SettlerOptions extends DecideOptions {
 export class Settler {
   private inFlightCount = 0
   private readonly options: SettlerOptions
+  private readonly deciding: DecideOptions
 
   constructor(options: SettlerOptions) {
     this.options = options
+    const { random, logger, store } = options
+    this.deciding = { random, logger, now: () => store.now() }
   }
 
   /** Runs whose end is not written yet. */
@@ -45,7 +48,7 @@ export class Settler {
     const runs: Run[] = []
     const settlements: Settlement[] = []
     for (const run of ended) {
-      const settlement = decide(run, this.options)
+      const settlement = decide(run, this.deciding)
       if (settlement === null) continue
       runs.push(run)
       settlements.push(settlement)
@@ -109,6 +112,7 @@ export class Settler {
         })
         continue
       }
+      if (answer.woken !== undefined) hub.tell(answer.woken)
       if (answer.to === 'done' || answer.to === 'dead' || answer.to === 'cancelled') endedCount++
       if (observed && hub.wants(run.claimed.id)) hub.tell(this.eventOf(run, settlements[i] as Settlement, answer))
     }

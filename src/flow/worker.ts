@@ -4,12 +4,10 @@
  *
  *   commands ─▶ dispatch ─▶ control · cancel · settle · start · wake, then pick ─▶ claim ─▶ run ─▶ its end is a command
  */
-import { hostname } from 'node:os'
 import type { Observable, Subscription } from 'rxjs'
 import type { JobchartError } from '../errors.ts'
 import type { RuntimeSettings } from '../options.ts'
 import type { CancelAnswer, CancelRequest, Demand, Hint, Store } from '../store.ts'
-import { version } from '../version.ts'
 import { Canceller } from './cancel.ts'
 import { Claimer } from './claim.ts'
 import { Commands } from './commands.ts'
@@ -36,9 +34,11 @@ import { Runs } from './runs.ts'
 import type { ContextHost } from './run-context.ts'
 import { Selector } from './select.ts'
 import { Settler } from './settle.ts'
-import { signsOfLife } from './signs.ts'
+import { runServices } from './run-services.ts'
+import type { SeatOptions } from './seat.ts'
 import { Sweeper } from './sweep.ts'
 import type { Timers } from './timers.ts'
+import { workerInfo } from './worker-info.ts'
 
 export interface WorkerOptions {
   readonly id: string
@@ -47,6 +47,7 @@ export interface WorkerOptions {
   readonly hub: Hub
   readonly timers: Timers
   readonly enqueue: ContextHost['enqueue']
+  readonly enqueueChild: SeatOptions['enqueueChild']
   /** Why nothing may start now, if so. */
   readonly halted: () => JobchartError | null
   /** Some work has come to an end. */
@@ -158,16 +159,7 @@ export class Worker {
   /** Makes itself known and begins to pick. */
   async start(): Promise<void> {
     const { id, settings, store } = this.options
-    await store.worker(id, {
-      id,
-      name: settings.name ?? `${hostname()}:${process.pid}`,
-      host: hostname(),
-      pid: process.pid,
-      version,
-      slots: this.permits.slots,
-      types: [...settings.jobs.keys()],
-      startedAt: store.now(),
-    })
+    await store.worker(id, workerInfo(id, settings, this.permits.slots, store.now()))
     if (this.stopped) return
     this.heartbeat.start()
     this.sweeper.start()
@@ -227,6 +219,7 @@ export class Worker {
     if (hint.kind === 'ready') {
       this.commands.next({ lane: Lane.wake, type: hint.type, atMost: hint.atMost ?? Infinity })
     } else if (hint.kind === 'due') this.sweeper.due(hint.at)
+    else if (hint.kind === 'mail') this.marks.mail(hint.ids)
     else if (hint.kind === 'cancelled') this.marks.told(hint.ids)
   }
 
@@ -258,7 +251,10 @@ export class Worker {
   }
 
   private runHost(): RunHost {
-    const { id: worker, settings, store, hub, timers, enqueue } = this.options
+    const { id: worker, settings, store, hub, timers, enqueue, enqueueChild } = this.options
+    const { heartbeat } = this
+    const { graceMs } = settings
+    const cancel = (request: CancelRequest): Promise<unknown> => this.cancel(request, 0)
     return {
       middleware: settings.middleware,
       logger: settings.logger,
@@ -271,7 +267,7 @@ export class Worker {
         this.commands.next(run)
       },
       abandoned: (change) => (this.stuck += change),
-      ...signsOfLife({ store, worker, hub, heartbeat: this.heartbeat }),
+      ...runServices({ store, worker, hub, timers, heartbeat, enqueueChild, cancel, graceMs }),
     }
   }
 }

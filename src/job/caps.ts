@@ -3,6 +3,12 @@ export const caps = {
   errors: 20,
   history: 100,
   logs: 100,
+  /** Checkpoints of a machine job that are kept for time travel. */
+  checkpoints: 50,
+  /** Letters that wait in a job's inbox; those of its children always find room. */
+  inbox: 1_000,
+  /** Keys of letters sent last, by which one that is sent again is known. */
+  letterKeys: 100,
   /** Entries of a store's transition log, if the store is not told otherwise. */
   transitions: 10_000,
   /** Jobs on a page of a list, and by default. */

@@ -1,6 +1,7 @@
 /** What a job is: the record everybody sees, and what is told of its moves. */
 import type { ErrorRecord } from './failure.ts'
 import type { ArrowEvent, JobState } from './lifecycle.ts'
+import type { Checkpoint, Mail, Parent } from './machine.ts'
 import type { Json } from './payload.ts'
 
 /** A failed attempt, as it is kept. */
@@ -19,7 +20,8 @@ export interface HistoryEntry {
   readonly seq: number
   /** ms since the epoch, by the store's clock. */
   readonly at: number
-  readonly event: ArrowEvent | 'ENQUEUE'
+  /** An arrow of the chart, or one that leads back to where it comes from: a machine's CHECKPOINT. */
+  readonly event: ArrowEvent | 'ENQUEUE' | 'CHECKPOINT'
   /** null for the enqueue: the job was nowhere before. */
   readonly from: JobState | null
   readonly to: JobState
@@ -49,6 +51,7 @@ export interface JobRecord {
   readonly priority: number
   /** Attempts spent in this generation. */
   readonly attempt: number
+  /** Attempts this generation may spend. Those in which a machine came to a checkpoint do not count, and add to it. */
   readonly maxAttempts: number
   /** 1 at first; each retry of an ended job opens the next one. */
   readonly generation: number
@@ -75,11 +78,22 @@ export interface JobRecord {
   /** The runtime that holds it now or ran it last. */
   readonly worker: string | null
   readonly cancelReason: string | null
+  /** Where its machine stands; null for plain jobs, and before the first rest. */
+  readonly checkpoint: Checkpoint | null
+  /** Letters its machine has not read yet, oldest first. */
+  readonly inbox: readonly Mail[]
+  /** The number of the last letter it was sent. */
+  readonly letters: number
+  /** The job that has invoked it, if one has. */
+  readonly parent: Parent | null
   /** Its way through the chart, oldest first, capped. */
   readonly history: readonly HistoryEntry[]
 }
 
-/** One entry of a store's transition log; `seq` grows by at least one from entry to entry. */
+/**
+ * One entry of a store's transition log; `seq` grows by at least one from entry to entry. Checkpoints of machine jobs are
+ * entries of it, too, with their note as the reason, but not of a job's history.
+ */
 export interface Transition extends HistoryEntry {
   readonly id: string
   readonly type: string
@@ -87,18 +101,18 @@ export interface Transition extends HistoryEntry {
 
 /** Something that happened to a job in this process: an arrow of the chart, or a sign of life during a run. */
 export interface JobEvent {
-  /** The seq of the transition; of a CHECKIN or LOG, that of the claim it belongs to. */
+  /** The seq of the transition; of a CHECKIN, LOG or EMIT, that of the claim it belongs to. */
   readonly seq: number
   readonly at: number
   readonly id: string
   readonly type: string
-  readonly event: ArrowEvent | 'ENQUEUE' | 'CHECKIN' | 'LOG'
+  readonly event: ArrowEvent | 'ENQUEUE' | 'CHECKPOINT' | 'CHECKIN' | 'LOG' | 'EMIT'
   readonly from: JobState | null
   readonly to: JobState
   readonly attempt: number
   readonly worker?: string
   readonly error?: ErrorRecord
   readonly reason?: string
-  /** The value of a CHECKIN, the line of a LOG, the output of a COMPLETE. */
+  /** The value of a CHECKIN, the line of a LOG, the event of an EMIT, the output of a COMPLETE. */
   readonly value?: Json
 }

@@ -93,8 +93,13 @@ export const statesTagged = (tag: StateTag): ReadonlySet<JobState> => stateSets[
 export const isEnded = (state: JobState): boolean => stateSets.ended.has(state)
 export const isHeld = (state: JobState): boolean => stateSets.held.has(state)
 
+/** Is it an event of the chart, not only of the log? */
+export const isArrow = (event: string): event is ArrowEvent => arrowEvents.has(event)
+
 /** All arrows of the chart, in its order. */
 export const allArrows: readonly Arrow[] = jobStates.flatMap((state) => Object.values(table[state]).flat())
+
+const arrowEvents: ReadonlySet<string> = new Set(allArrows.map(({ event }) => event))
 
 /** The arrows that leave a state, by event. */
 export const arrowsFrom = (state: JobState): Readonly<Partial<Record<ArrowEvent, readonly Arrow[]>>> => table[state]

@@ -21,7 +21,7 @@ interface Walk {
 
 /**
  * A copy of `value`, every part of it strict JSON. Properties that are undefined are left out, −0 becomes 0.
- * @param code what to refuse with: INVALID_INPUT or INVALID_OUTPUT
+ * @param code what to refuse with: INVALID_INPUT, INVALID_OUTPUT or NOT_DURABLE
  * @throws JobchartError naming the path: BigInt, function, symbol, NaN, ±Infinity, undefined at the top or in an array,
  *   a lone surrogate, an object with a class (Date, Map, …), a cycle, or more than the limits
  */
@@ -116,12 +116,14 @@ function spend(walk: Walk, bytes: number, path: string): void {
 }
 
 function refused(walk: Walk, path: string, problem: string, cause?: unknown): JobchartError {
-  const what = walk.code === 'INVALID_OUTPUT' ? 'output' : 'input'
+  const what = names[walk.code] ?? 'input'
   return new JobchartError(walk.code, `${what}${path === '' ? '' : ` at ${path}`}: ${problem}`, {
     ...(cause !== undefined && { cause }),
     hint: 'Pass strict JSON: text, finite numbers, booleans, null, plain arrays and objects. Dates as ISO text, large data by reference.',
   })
 }
+
+const names: Partial<Record<ErrorCode, string>> = { INVALID_OUTPUT: 'output', NOT_DURABLE: 'state of the machine' }
 
 /** A copy of what is already known to be a payload; cheaper than the checks. */
 export function copyPayload<T extends Json | undefined>(value: T): T

@@ -7,6 +7,7 @@
 import type { ErrorRecord } from './failure.ts'
 import { nextArrow, type ArrowEvent, type JobCounters, type JobState } from './lifecycle.ts'
 import type { CheckIn, LogLine } from './job.ts'
+import type { NewCheckpoint } from './machine.ts'
 import type { Json } from './payload.ts'
 
 export type SettleEvent = Extract<ArrowEvent, 'COMPLETE' | 'FAIL' | 'SNOOZE' | 'RELEASE' | 'PARK'>
@@ -36,6 +37,8 @@ export interface Settlement extends Traces {
   /** For a timed state: due this many ms after the store's now. */
   readonly delayMs?: number
   readonly reason?: string
+  /** Of a machine job: where its machine has come to rest, written together with the end. */
+  readonly checkpoint?: NewCheckpoint
 }
 
 function settlement(
@@ -67,6 +70,21 @@ export function dead(held: Held, error: ErrorRecord): Settlement {
 
 export function snoozedFor(held: Held, delayMs: number): Settlement {
   return { ...settlement(held, 'SNOOZE', false), delayMs }
+}
+
+/** Parks a machine that has come to rest until a letter, or `delayMs` from now. */
+export function parked(
+  held: Held,
+  checkpoint: NewCheckpoint | null,
+  delayMs: number | null,
+  reason?: string,
+): Settlement {
+  return {
+    ...settlement(held, 'PARK', false),
+    ...(checkpoint !== null && { checkpoint }),
+    ...(delayMs !== null && { delayMs }),
+    ...(reason !== undefined && { reason }),
+  }
 }
 
 export function released(held: Held, reason: string): Settlement {

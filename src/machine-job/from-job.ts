@@ -5,12 +5,15 @@
  * instead of enqueueing a second one.
  */
 import { nanoid } from 'nanoid'
-import type { ActorLogic, ActorSystem, ActorSystemInfo, EventObject, Snapshot } from 'xstate'
-import type { JobDefinition } from '../define-job.ts'
-import { JobchartError } from '../errors.ts'
-import type { JobHandle } from '../handle.ts'
-import type { Json } from '../job/payload.ts'
+import type { ActorLogic, ActorSystem, ActorSystemInfo, AnyActorRef, EventObject, Snapshot } from 'xstate'
 import type { CancelOptions, EnqueueOptions } from '../call-options.ts'
+import type { JobDefinition } from '../define-job.ts'
+import { JobCancelledError, JobchartError, JobDeadError } from '../errors.ts'
+import type { JobHandle } from '../handle.ts'
+import { reviveError } from '../job/failure.ts'
+import type { Letter } from '../job/machine.ts'
+import type { Json } from '../job/payload.ts'
+import { hostIn } from './job-actors.ts'
 
 /** What the actor needs of a runtime or client. */
 export interface JobHost {
@@ -27,6 +30,8 @@ export interface JobActorContext {
 export type JobActorSnapshot<Input, Output> = Snapshot<Output> & {
   readonly input: Input
   readonly context: JobActorContext
+  /** The type of the job. */
+  readonly invokes: string
 }
 
 type JobActorEvent =
@@ -47,9 +52,10 @@ export type JobActorLogic<Input, Output> = ActorLogic<
  * JobCancelledError, each check-in a new snapshot (`snapshot.context.checkin`). Stopping the actor (its state is left)
  * cancels the job.
  *
- * @param runtime the runtime or client that enqueues it
+ * @param runtime the runtime or client that enqueues it. Left out in a machine that is a job itself (`defineJob`): there
+ *   the job is its child, found again after a crash, cancelled with it, and waiting for it takes no slot
  * @param options for the enqueue; the id is the actor's own
- * @returns logic for `setup({ actors })`, `provide` or `createActor`; its `input` is the job's
+ * @returns logic for `setup({ actors })`, `invoke: { src }`, `provide` or `createActor`; its `input` is the job's
  * @example
  * const machine = setup({ actors: { sendEmail: fromJob(sendEmail, runtime) } }).createMachine({
  *   invoke: { src: 'sendEmail', input: { to: 'ada@example.com' }, onDone: 'sent', onError: 'failed' },
@@ -61,39 +67,98 @@ export function fromJob<Input, Output>(
   runtime?: JobHost,
   options: Omit<EnqueueOptions, 'id'> = {},
 ): JobActorLogic<Input, Output> {
-  return {
-    transition(snapshot, event) {
-      if (snapshot.status !== 'active') return snapshot
-      return after(snapshot, event as JobActorEvent, () => {
-        runtime?.cancel(snapshot.context.id, { reason: 'its actor was stopped' }).catch(ignoreAfterStop)
-      })
-    },
-    getInitialSnapshot(_scope, input) {
-      const context = { id: nanoid(), checkin: undefined }
-      return { status: 'active', output: undefined, error: undefined, input, context }
-    },
-    getPersistedSnapshot: (snapshot) => snapshot,
-    restoreSnapshot: (snapshot) => snapshot as JobActorSnapshot<Input, Output>,
-    start({ status, input, context: { id } }, { self }) {
-      if (status !== 'active') return
-      const tell = (event: JobActorEvent): void => {
-        // The end of a job whose actor was stopped is nobody's news.
-        if (self.getSnapshot().status === 'active') self.send(event)
-      }
-      if (runtime === undefined) return tell({ type: 'jobchart.failed', error: noRuntime(job) })
-      runtime
-        .enqueue(job, input, { ...options, id })
-        .then((handle) => {
-          const checkins = handle.events$.subscribe((event) => {
-            if (event.event === 'CHECKIN') tell({ type: 'jobchart.checkin', value: event.value })
-          })
-          return handle.result().finally(() => checkins.unsubscribe())
+  return new JobLogic(job, runtime, options)
+}
+
+class JobLogic<Input, Output> implements JobActorLogic<Input, Output> {
+  private readonly job: JobDefinition<Input, Output>
+  private readonly runtime: JobHost | undefined
+  private readonly options: EnqueueOptions
+
+  constructor(job: JobDefinition<Input, Output>, runtime: JobHost | undefined, options: EnqueueOptions) {
+    this.job = job
+    this.runtime = runtime
+    this.options = options
+  }
+
+  readonly transition: JobActorLogic<Input, Output>['transition'] = (snapshot, event, { system }) => {
+    if (snapshot.status !== 'active') return snapshot
+    return after(snapshot, event as JobActorEvent, () => {
+      const { id } = snapshot.context
+      const host = hostIn(system)
+      if (host !== null) host.stopped(id)
+      else this.runtime?.cancel(id, { reason: 'its actor was stopped' }).catch(ignoreAfterStop)
+    })
+  }
+
+  readonly getInitialSnapshot: JobActorLogic<Input, Output>['getInitialSnapshot'] = (_scope, input) => {
+    const context = { id: nanoid(), checkin: undefined }
+    return { status: 'active', output: undefined, error: undefined, input, context, invokes: this.job.type }
+  }
+
+  readonly getPersistedSnapshot: JobActorLogic<Input, Output>['getPersistedSnapshot'] = (snapshot) => snapshot
+
+  readonly restoreSnapshot = (snapshot: Snapshot<unknown>): JobActorSnapshot<Input, Output> =>
+    snapshot as JobActorSnapshot<Input, Output>
+
+  readonly start: NonNullable<JobActorLogic<Input, Output>['start']> = (
+    { status, input, context },
+    { self, system },
+  ) => {
+    if (status !== 'active') return
+    const { job, runtime } = this
+    const options = { ...this.options, id: context.id }
+    const host = hostIn(system)
+    if (host !== null) return host.begun(self, job, input, options, wantsCheckins(self))
+    const tell = (event: JobActorEvent): void => {
+      // The end of a job whose actor was stopped is nobody's news.
+      if (self.getSnapshot().status === 'active') self.send(event)
+    }
+    if (runtime === undefined) return tell({ type: 'jobchart.failed', error: noRuntime(job) })
+    runtime
+      .enqueue(job, input, options)
+      .then((handle) => {
+        const checkins = handle.events$.subscribe((event) => {
+          if (event.event === 'CHECKIN') tell({ type: 'jobchart.checkin', value: event.value })
         })
-        .then(
-          (output) => tell({ type: 'jobchart.done', output }),
-          (error: unknown) => tell({ type: 'jobchart.failed', error }),
-        )
-    },
+        return handle.result().finally(() => checkins.unsubscribe())
+      })
+      .then(
+        (output) => tell({ type: 'jobchart.done', output }),
+        (error: unknown) => tell({ type: 'jobchart.failed', error }),
+      )
+  }
+}
+
+/** The job of an actor that `fromJob` has made; null of any other actor. */
+export function jobOf(actor: AnyActorRef): JobActorContext | null {
+  if (!('logic' in actor) || !(actor.logic instanceof JobLogic)) return null
+  return (actor.getSnapshot() as JobActorSnapshot<unknown, unknown>).context
+}
+
+/** Does the machine that has invoked the actor listen to its snapshots (`onSnapshot`)? */
+function wantsCheckins(actor: AnyActorRef): boolean {
+  const { options } = actor as { readonly options?: { readonly syncSnapshot?: boolean } }
+  return options?.syncSnapshot === true
+}
+
+/** Tells an actor how its job ended, or how far it is. */
+export function tellActor(actor: AnyActorRef, letter: Exclude<Letter, { readonly kind: 'event' | 'cancel' }>): void {
+  if ((actor.getSnapshot() as Snapshot<unknown>).status !== 'active') return
+  const event = eventOf(letter)
+  actor.send(event)
+}
+
+function eventOf(letter: Exclude<Letter, { readonly kind: 'event' | 'cancel' }>): JobActorEvent {
+  if (letter.kind === 'checkin') return { type: 'jobchart.checkin', value: letter.value }
+  const { child, state, output, error, reason } = letter
+  if (state === 'done') return { type: 'jobchart.done', output }
+  if (state === 'cancelled') return { type: 'jobchart.failed', error: new JobCancelledError(child, reason) }
+  return {
+    type: 'jobchart.failed',
+    error: new JobDeadError(child, `job ${child} is dead: ${error?.message ?? 'its worker died'}`, {
+      cause: error === undefined ? undefined : reviveError(error),
+    }),
   }
 }
 
@@ -122,5 +187,5 @@ const ignoreAfterStop = (): void => {}
 
 const noRuntime = (job: JobDefinition): JobchartError =>
   new JobchartError('INVALID_OPTION', `fromJob(${job.type}) needs a runtime here`, {
-    hint: 'Pass one: fromJob(job, runtime).',
+    hint: 'Pass one: fromJob(job, runtime). Only a machine that is a job itself needs none.',
   })

@@ -21,9 +21,10 @@ interface PackageRow {
 
 const leaves = ['src/errors.ts', 'src/clock.ts', 'src/checks.ts', 'src/heap.ts']
 const streams = ['src/flow/stream.ts', 'src/flow/iterate.ts']
-const contract = [...leaves, 'src/job/', 'src/store.ts', 'src/store-values.ts']
+const values = ['src/store-values.ts', 'src/store-figures.ts', 'src/store-machine.ts']
+const contract = [...leaves, 'src/job/', 'src/store.ts', ...values]
 const steps = [...contract, 'machines/', 'src/limits.ts', 'src/options.ts', 'src/call-options.ts', 'src/log.ts']
-const services = [...steps, 'src/define-job.ts', 'src/handle.ts', 'src/flow/', 'src/machine-job/']
+const services = [...steps, 'src/define-job.ts', 'src/handle.ts', 'src/hosting.ts', 'src/flow/', 'src/machine-job/']
 const roots = ['src/client.ts', 'src/runtime.ts', 'src/queue.ts', 'src/version.ts', 'src/stores/memory/']
 const faces = ['src/index.ts', ...contract, 'src/stores/memory/']
 
@@ -41,7 +42,7 @@ export const rooms: readonly RoomRow[] = [
   },
   {
     room: 'src/store.ts',
-    may: ['src/job/', 'src/store-values.ts', 'src/errors.ts', 'src/clock.ts'],
+    may: ['src/job/', ...values, 'src/errors.ts', 'src/clock.ts'],
     why: 'the contract, without a store',
   },
   { room: 'src/stores/*/', may: contract, why: 'an adapter keeps the contract alone: no flow, no other adapter' },
@@ -57,17 +58,24 @@ export const rooms: readonly RoomRow[] = [
     why: 'what a call takes and reports',
   },
   { room: 'src/store-values.ts', may: ['src/job/'], why: 'the values of the contract' },
+  { room: 'src/store-figures.ts', may: ['src/job/', 'src/store-values.ts'], why: 'what those see who only look' },
+  { room: 'src/store-machine.ts', may: ['src/job/', 'src/store-values.ts'], why: 'the values of machine jobs' },
   { room: 'src/version.ts', may: [], why: 'a constant' },
   { room: 'src/queue.ts', may: services, why: 'a queue in the hand of the caller' },
-  { room: 'src/define-job.ts', may: [...steps, 'src/handle.ts'], why: 'a definition names the handle it returns' },
+  {
+    room: 'src/define-job.ts',
+    may: [...steps, 'src/handle.ts', 'src/hosting.ts', 'src/machine-job/'],
+    why: 'a definition names the handle it returns, and checks its machine',
+  },
+  { room: 'src/hosting.ts', may: [...steps, 'src/define-job.ts'], why: 'what flow and machines know of each other' },
   {
     room: 'src/handle.ts',
-    may: [...steps, ...streams, 'src/define-job.ts'],
+    may: [...steps, ...streams, 'src/define-job.ts', 'src/hosting.ts'],
     why: 'a handle is typed by its definition',
   },
   {
     room: 'src/flow/',
-    may: [...steps, 'src/define-job.ts', 'src/handle.ts', 'src/version.ts'],
+    may: [...steps, 'src/define-job.ts', 'src/handle.ts', 'src/hosting.ts', 'src/version.ts'],
     why: 'flow sees the contract, never a store',
   },
   { room: 'src/machine-job/', may: services, why: 'a machine is hosted by the same flow as a handler' },

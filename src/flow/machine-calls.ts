@@ -1,0 +1,212 @@
+/** Calls to machine jobs from outside: events sent to them, where they stand, where they stood, and forks. */
+import { nanoid } from 'nanoid'
+import type { JobDefinition } from '../define-job.ts'
+import { AbortError, JobCancelledError, JobchartError, JobDeadError, TimeoutError } from '../errors.ts'
+import type { Wanted } from '../handle.ts'
+import type { MachineHost, MachineView } from '../hosting.ts'
+import type { JobRecord } from '../job/job.ts'
+import { isEnded } from '../job/lifecycle.ts'
+import type { CheckpointEntry, Letter } from '../job/machine.ts'
+import { toPayload, type Json } from '../job/payload.ts'
+import { payloadLimits } from '../limits.ts'
+import type { SendAnswer, SendRequest, Store } from '../store.ts'
+import { promised } from './answer.ts'
+import type { FollowOptions } from './follow.ts'
+import type { Hub } from './events.ts'
+
+export interface MachineCallsOptions {
+  readonly store: Store
+  readonly hub: Hub
+  readonly jobs: ReadonlyMap<string, JobDefinition>
+  readonly follow: () => FollowOptions
+  /** @throws JobchartError NOT_FOUND */
+  readonly record: (id: string) => Promise<JobRecord>
+}
+
+/** A job that changes all the time is written to however it stands after so many looks at it. */
+const looksMax = 20
+/** Across processes a hint may be missed. */
+const pollMs = 250
+
+export class MachineCalls {
+  private readonly options: MachineCallsOptions
+
+  constructor(options: MachineCallsOptions) {
+    this.options = options
+  }
+
+  /** @throws JobchartError NOT_FOUND, NOT_ACCEPTED, CAPACITY, INVALID_INPUT, UNKNOWN_TYPE, STORE_UNAVAILABLE */
+  async send(id: string, event: { readonly type: string }, key: string | undefined): Promise<void> {
+    const request = { id, letter: letterOf(event), key: key ?? nanoid() }
+    // Sent again by its key, it may have been read already, and its state would not take it a second time.
+    if (key !== undefined && (await this.put({ ...request, expect: never })).outcome === 'duplicate') return
+    for (let looks = 1; ; looks++) {
+      const record = await this.options.record(id)
+      if (isEnded(record.state)) throw hasEnded(record)
+      if (!this.hostOf(record).view(record).can(event)) throw notAccepted(record, event.type)
+      const expect = { checkpoint: record.checkpoint?.number ?? 0, mail: record.letters }
+      const { outcome } = await this.put({ ...request, expect: looks < looksMax ? expect : null })
+      if (outcome === 'kept' || outcome === 'duplicate') return
+      if (outcome === 'full') throw inboxFull(id)
+    }
+  }
+
+  async can(id: string, event: { readonly type: string }): Promise<boolean> {
+    const record = await this.options.record(id)
+    return !isEnded(record.state) && !isForged(event.type) && this.hostOf(record).view(record).can(event)
+  }
+
+  async view(id: string): Promise<MachineView> {
+    const record = await this.options.record(id)
+    const host = this.hostOf(record)
+    return record.checkpoint === null ? host.view({ ...record, inbox: [] }) : host.viewAt(record.checkpoint.state)
+  }
+
+  async checkpoints(id: string): Promise<readonly CheckpointEntry[]> {
+    this.hostOf(await this.options.record(id))
+    return this.options.store.checkpoints(id)
+  }
+
+  /** Where it stood when `seq` was the last that had happened. @throws JobchartError NOT_FOUND */
+  async viewAt(id: string, seq: number): Promise<MachineView> {
+    const host = this.hostOf(await this.options.record(id))
+    return host.viewAt((await this.checkpointAt(id, seq)).state)
+  }
+
+  /** What a fork needs: the job, and the state to go on from. @throws JobchartError NOT_FOUND */
+  async origin(id: string, seq: number): Promise<{ readonly record: JobRecord; readonly state: Json }> {
+    const record = await this.options.record(id)
+    const host = this.hostOf(record)
+    return { record, state: host.forked((await this.checkpointAt(id, seq)).state) }
+  }
+
+  /** Resolves when a checkpoint of the job is as wanted. @throws TimeoutError, AbortError, JobDeadError, JobCancelledError, NOT_ACCEPTED */
+  waitFor(id: string, what: Wanted, timeoutMs: number | null, signal: AbortSignal | undefined): Promise<MachineView> {
+    const wanted = typeof what === 'string' ? (view: MachineView) => view.hasTag(what) || view.matches(what) : what
+    const { timers, onChange, onEnd } = this.options.follow()
+    return new Promise((resolve, reject) => {
+      const offs: (() => void)[] = []
+      const done = (settle: () => void): void => {
+        for (const off of offs.splice(0)) off()
+        settle()
+      }
+      const failed = (error: unknown): void => done(() => reject(error))
+      let looking = false
+      let again = false
+      const look = async (): Promise<void> => {
+        again = looking
+        if (looking) return
+        looking = true
+        try {
+          const record = await this.options.record(id)
+          const view = record.checkpoint === null ? null : this.hostOf(record).viewAt(record.checkpoint.state)
+          if (view !== null && wanted(view)) done(() => resolve(view))
+          else if (isEnded(record.state)) failed(endedElsewhere(record))
+        } catch (error) {
+          failed(error)
+        }
+        looking = false
+        if (again && offs.length > 0) await look()
+      }
+      const poll = (): void => {
+        const timer = timers.after(pollMs, () => void look().then(() => offs.length > 0 && poll()))
+        offs.push(() => timer.cancel())
+      }
+      offs.push(onChange(() => void look()))
+      offs.push(
+        onEnd(() => failed(new JobchartError('STOPPED', `the runtime has stopped before job ${id} came there`))),
+      )
+      if (timeoutMs !== null) {
+        const timer = timers.after(timeoutMs, () =>
+          failed(new TimeoutError(`job ${id} has not come there within ${timeoutMs} ms`)),
+        )
+        offs.push(() => timer.cancel())
+      }
+      const onAbort = (): void => failed(new AbortError('waiting was aborted', signal?.reason))
+      signal?.addEventListener('abort', onAbort, { once: true })
+      offs.push(() => signal?.removeEventListener('abort', onAbort))
+      if (signal?.aborted === true) return onAbort()
+      poll()
+      void look()
+    })
+  }
+
+  private hostOf({ id, type }: JobRecord): MachineHost {
+    const job = this.options.jobs.get(type)
+    if (job === undefined) {
+      throw new JobchartError('UNKNOWN_TYPE', `job type ${type} is not among this runtime's jobs`, {
+        hint: 'List its definition in `jobs`: its machine says what it takes.',
+      })
+    }
+    if (job.machine !== null) return job.machine
+    throw new JobchartError('NOT_ACCEPTED', `job ${id} (${type}) is no machine: it takes no events`, {
+      hint: 'Define it with `machine`.',
+    })
+  }
+
+  private async checkpointAt(id: string, seq: number): Promise<CheckpointEntry> {
+    const entries = await this.options.store.checkpoints(id)
+    const entry = entries.findLast((each) => each.seq <= seq)
+    if (entry !== undefined) return entry
+    throw new JobchartError('NOT_FOUND', `job ${id} has no checkpoint at ${seq} any more`, {
+      hint: 'The oldest are dropped; `job.checkpoints()` lists those that are kept.',
+    })
+  }
+
+  private put(request: SendRequest): Promise<SendAnswer> {
+    return promised(
+      () => this.options.store.send([request]),
+      ([answer]) => {
+        if (answer?.move !== undefined) this.options.hub.tell(answer.move)
+        return answer as SendAnswer
+      },
+    )
+  }
+}
+
+/** No job is ever as this: only a letter with the same key is found. */
+const never = { checkpoint: -1, mail: -1 }
+
+/** What XState tells itself: nobody else may say that an actor has ended or a time has come. */
+const isForged = (type: string): boolean => type.startsWith('xstate.')
+
+function letterOf(event: { readonly type: string }): Letter & { readonly kind: 'event' } {
+  if (typeof event?.type !== 'string' || event.type === '') {
+    throw new JobchartError('INVALID_INPUT', 'an event needs a type', {
+      hint: "Send an object such as { type: 'APPROVE' }.",
+    })
+  }
+  if (isForged(event.type)) {
+    throw new JobchartError('NOT_ACCEPTED', `${event.type} is an event of XState itself: nobody may send it`, {
+      hint: 'Give the machine an event of its own.',
+    })
+  }
+  return { kind: 'event', event: toPayload(event, 'INVALID_INPUT', payloadLimits) }
+}
+
+const notAccepted = ({ id, type, checkpoint }: JobRecord, event: string): JobchartError =>
+  new JobchartError(
+    'NOT_ACCEPTED',
+    `job ${id} (${type}) does not take ${event} where it stands${checkpoint === null ? ', at its start' : ''}`,
+    {
+      hint: '`job.can(event)` asks, `job.waitFor(state)` waits; `job.snapshot()` shows where it stands.',
+    },
+  )
+
+const hasEnded = ({ id, state }: JobRecord): JobchartError =>
+  new JobchartError('NOT_ACCEPTED', `job ${id} is ${state}: it takes no events any more`, {
+    hint: 'Look at `record().state` first.',
+  })
+
+const inboxFull = (id: string): JobchartError =>
+  new JobchartError('CAPACITY', `the inbox of job ${id} is full`, {
+    hint: 'Send when it has read some; is it stuck, or is no runtime running?',
+  })
+
+function endedElsewhere({ id, state, cancelReason, error }: JobRecord): JobchartError {
+  if (state === 'cancelled') return new JobCancelledError(id, cancelReason ?? undefined)
+  if (state === 'dead') return new JobDeadError(id, `job ${id} is dead: ${error?.message ?? 'its worker died'}`)
+  return new JobchartError('NOT_ACCEPTED', `job ${id} is done and has not come there`, {
+    hint: 'Its way is in `job.checkpoints()`.',
+  })
+}

@@ -1,0 +1,17 @@
+/** The answers to those who ask for what a job is not, or does not do. */
+import type { RetryReport } from '../call-options.ts'
+import { JobchartError } from '../errors.ts'
+
+export const notFound = (id: string): JobchartError =>
+  new JobchartError('NOT_FOUND', `job ${id} is not in the store`, {
+    hint: 'It never was, or it was pruned or discarded; keep ended jobs longer with `retention`.',
+  })
+
+/** @throws JobchartError NOT_FOUND, NOT_ACCEPTED */
+export function expectRetried(id: string, { notFound: missing, refused }: RetryReport): void {
+  if (missing.length > 0) throw notFound(id)
+  if (refused.length === 0) return
+  throw new JobchartError('NOT_ACCEPTED', `job ${id} is neither dead nor cancelled, or its unique key is taken`, {
+    hint: 'Only dead and cancelled jobs are retried; wait for its end, or free the key.',
+  })
+}

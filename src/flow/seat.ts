@@ -1,0 +1,112 @@
+/** The seat of a machine in a run: what its host asks for, done with the means of the flow. */
+import { JobchartError } from '../errors.ts'
+import type { JobDefinition } from '../define-job.ts'
+import type { ChildEnd, Seat } from '../hosting.ts'
+import { isEnded } from '../job/lifecycle.ts'
+import type { Mail, NewCheckpoint, Parent } from '../job/machine.ts'
+import type { Json } from '../job/payload.ts'
+import type { JobRecord } from '../job/job.ts'
+import type { EnqueueOptions } from '../call-options.ts'
+import type { CheckpointAnswer, Store } from '../store.ts'
+import { promised } from './answer.ts'
+import type { Hub } from './events.ts'
+import type { Heartbeat } from './heartbeat.ts'
+import type { Run } from './run.ts'
+import type { Timers } from './timers.ts'
+
+export interface SeatOptions {
+  readonly store: Store
+  readonly worker: string
+  readonly hub: Hub
+  readonly timers: Timers
+  readonly heartbeat: Heartbeat
+  /** Enqueues a child; gives its record if it was there before. */
+  readonly enqueueChild: (
+    job: JobDefinition,
+    input: unknown,
+    options: EnqueueOptions,
+    parent: Parent,
+  ) => Promise<JobRecord | null>
+  readonly cancel: (id: string) => Promise<unknown>
+  readonly log: (run: Run, message: string) => void
+}
+
+export function seatOf(run: Run, input: unknown, options: SeatOptions): Seat {
+  const { store, timers, enqueueChild, cancel, log } = options
+  const { id, type, checkpoint, inbox } = run.claimed
+  return {
+    id,
+    type,
+    input,
+    checkpoint,
+    inbox,
+    signal: run.signal,
+    logger: run.host.logger,
+    now: () => store.now(),
+    after: (delayMs, go) => timers.after(delayMs, go),
+    mail: (listener) => {
+      run.mailbox = { after: inbox.at(-1)?.number ?? 0, listener }
+      // Letters may have come since the claim, and their hint found nobody to tell.
+      void options.heartbeat.ask([run])
+    },
+    commit: (next) => commit(run, next, options),
+    log: (message) => log(run, message),
+    emitted: (event) => emitted(run, event, options),
+    invoke: async (job, childInput, enqueueOptions, checkins) => {
+      const record = await enqueueChild(job, childInput, enqueueOptions, { id, checkins })
+      return record === null || !isEnded(record.state) ? null : endOf(record)
+    },
+    cancel,
+  }
+}
+
+/** A checkpoint carries its number and the token, so it may be repeated until it is answered, or the lease has run out. */
+async function commit(run: Run, checkpoint: NewCheckpoint, options: SeatOptions): Promise<readonly Mail[]> {
+  const { store, heartbeat, hub, worker } = options
+  const { id, type, attempt, token } = run.claimed
+  const write = (): Promise<CheckpointAnswer> =>
+    promised(
+      () => store.checkpoint([{ id, attempt, token, checkpoint }]),
+      ([answer]) => answer as CheckpointAnswer,
+    )
+  const answer = await heartbeat.insist(run, write)
+  if (answer.outcome === 'lost') throw heartbeat.lost(run)
+  run.maxAttempts = answer.maxAttempts
+  if (answer.outcome === 'cancelling') heartbeat.cancelling(run, answer)
+  if (hub.wants(id)) {
+    const state = answer.outcome === 'kept' ? 'running' : 'cancelling'
+    const { seq, at } = answer
+    hub.tell({
+      seq,
+      at,
+      id,
+      type,
+      event: 'CHECKPOINT',
+      from: state,
+      to: state,
+      attempt,
+      worker,
+      reason: checkpoint.note,
+    })
+  }
+  return answer.inbox
+}
+
+function emitted(run: Run, value: Json, { hub, store, worker }: SeatOptions): void {
+  const { id, type, seq, attempt } = run.claimed
+  if (!hub.wants(id)) return
+  hub.tell({ seq, at: store.now(), id, type, event: 'EMIT', from: 'running', to: 'running', attempt, worker, value })
+}
+
+function endOf({ id, state, output, error, cancelReason }: JobRecord): ChildEnd {
+  if (state !== 'done' && state !== 'dead' && state !== 'cancelled') {
+    throw new JobchartError('NOT_ACCEPTED', `job ${id} has not ended: it is ${state}`)
+  }
+  return {
+    child: id,
+    state,
+    ...(output !== undefined && { output }),
+    ...(error !== null && state === 'dead' && { error }),
+    ...(cancelReason !== null && { reason: cancelReason }),
+  }
+}

@@ -1,0 +1,16 @@
+/** What a runtime says of itself in the list of workers. */
+import { hostname } from 'node:os'
+import type { RuntimeSettings } from '../options.ts'
+import type { WorkerInfo } from '../store.ts'
+import { version } from '../version.ts'
+
+export const workerInfo = (id: string, settings: RuntimeSettings, slots: number, startedAt: number): WorkerInfo => ({
+  id,
+  name: settings.name ?? `${hostname()}:${process.pid}`,
+  host: hostname(),
+  pid: process.pid,
+  version,
+  slots,
+  types: [...settings.jobs.keys()],
+  startedAt,
+})

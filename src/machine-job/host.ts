@@ -1,0 +1,262 @@
+/**
+ * The host of a machine: brings it from where it stands to its next rest, one checkpoint after the other.
+ *
+ *   letters, timers, actors that end ─▶ plan (transitions; effects are held back)
+ *        ▲                                │
+ *        │                                ▼
+ *   execute what was held ◀── commit (state, timers, outbox, letters read: one conditional write)
+ *
+ * It rests when nothing is held, and no actor works: then it parks, or is done, and its last checkpoint is part of that
+ * write. After a crash it goes on from the last checkpoint; what the outbox of that one holds is executed again.
+ */
+import type { AnyActorRef, AnyStateMachine } from 'xstate'
+import type { EnqueueOptions } from '../call-options.ts'
+import type { Timer } from '../clock.ts'
+import type { JobDefinition } from '../define-job.ts'
+import { JobchartError } from '../errors.ts'
+import type { Rest, Seat } from '../hosting.ts'
+import { fatal } from '../job/intent.ts'
+import type { Mail, NewCheckpoint } from '../job/machine.ts'
+import { encode } from './codec.ts'
+import { tellActor } from './from-job.ts'
+import { Hosted } from './hosted.ts'
+import type { Held } from './plan.ts'
+import { packState, type MachineState } from './state.ts'
+import type { MachineVersion } from './versions.ts'
+
+/** What a machine that has a compensation is sent when its job is cancelled. */
+export const cancelEvent = 'job.cancel'
+
+const noteCharsMax = 200
+
+export class Host {
+  private readonly seat: Seat
+  private readonly hosted: Hosted
+  /** Number of the last checkpoint. */
+  private number: number
+  /** Letters that have come and are not read, oldest first. */
+  private inbox: Mail[]
+  /** Number of the last letter that has come, and of the last one read. */
+  private arrived: number
+  private read: number
+  /** Does the last checkpoint lack something? */
+  private dirty: boolean
+  /** Jobs that are being enqueued or cancelled. */
+  private errands = 0
+  private failure: { readonly error: unknown } | null = null
+  private over = false
+  private wake: () => void = () => {}
+
+  constructor(seat: Seat, machine: AnyStateMachine, version: MachineVersion, from: MachineState | null) {
+    this.seat = seat
+    this.number = seat.checkpoint?.number ?? 0
+    this.inbox = [...seat.inbox]
+    this.arrived = seat.inbox.at(-1)?.number ?? from?.read ?? 0
+    this.read = from?.read ?? 0
+    this.dirty = from === null
+    this.hosted = new Hosted(
+      {
+        machine,
+        version,
+        jobId: seat.id,
+        input: seat.input,
+        now: seat.now,
+        jobs: { begun: (...call) => this.begun(...call), stopped: (id) => this.stopped(id) },
+        logger: (...args) => seat.log(args.map(String).join(' ')),
+        changed: () => this.changed(),
+      },
+      from,
+    )
+    this.restored = from === null ? [] : this.hosted.heldOf(from.outbox)
+  }
+
+  /** What was decided before a crash and may not have been done. */
+  private readonly restored: Held[]
+
+  async run(): Promise<Rest> {
+    const { seat, hosted } = this
+    const abort = (): void => this.fail(seat.signal.reason)
+    seat.signal.addEventListener('abort', abort, { once: true })
+    seat.mail((letters) => this.arrive(letters))
+    try {
+      if (seat.signal.aborted) throw seat.signal.reason
+      hosted.start()
+      if (this.restored.length > 0) await this.execute(this.restored)
+      return await this.toRest()
+    } finally {
+      this.over = true
+      seat.signal.removeEventListener('abort', abort)
+      hosted.stop()
+    }
+  }
+
+  private async toRest(): Promise<Rest> {
+    const { hosted, seat } = this
+    for (;;) {
+      this.readLetters()
+      hosted.fire(seat.now())
+      this.check()
+      const done = hosted.status === 'done'
+      if (hosted.plan.held.length > 0) {
+        await this.commitAndExecute()
+      } else if (done || (hosted.atRest && this.errands === 0)) {
+        const checkpoint = this.dirty ? this.checkpoint([]) : null
+        return done
+          ? { kind: 'done', output: hosted.output, checkpoint }
+          : { kind: 'parked', checkpoint, wakeAt: hosted.timers.nextAt }
+      } else if (this.dirty) {
+        await this.commitAndExecute()
+      } else {
+        await this.change()
+      }
+    }
+  }
+
+  private async commitAndExecute(): Promise<void> {
+    const { hosted } = this
+    const held = hosted.plan.held.splice(0)
+    const checkpoint = this.checkpoint(held)
+    this.dirty = false
+    const letters = await this.seat.commit(checkpoint)
+    this.check()
+    this.arrive(letters)
+    await this.execute(held)
+  }
+
+  /** In order; an action that gives a promise is waited for. */
+  private async execute(held: readonly Held[]): Promise<void> {
+    for (const each of held) {
+      if (each.kind === 'other') each.run()
+      else {
+        // Its outbox must not hold it any longer.
+        this.dirty = true
+        if (each.kind === 'emit') this.seat.emitted(encode(each.event))
+        else await this.hosted.act(each)
+      }
+      this.check()
+    }
+  }
+
+  private checkpoint(held: readonly Held[]): NewCheckpoint {
+    const { hosted } = this
+    const note = hosted.notes.splice(0).join(', ')
+    try {
+      return {
+        number: ++this.number,
+        state: packState({ ...hosted.state(hosted.outboxOf(held)), read: this.read }),
+        read: this.read,
+        note: note.length > noteCharsMax ? `${note.slice(0, noteCharsMax - 1)}…` : note,
+        takesCancel: hosted.names({ type: cancelEvent }),
+      }
+    } catch (error) {
+      // What cannot be written now cannot be written the next time.
+      throw fatal(error)
+    }
+  }
+
+  private readLetters(): void {
+    for (let mail = this.inbox.shift(); mail !== undefined; mail = this.inbox.shift()) {
+      const { number, at, letter } = mail
+      // What was due before the letter came happens before it.
+      this.hosted.fire(at)
+      this.check()
+      this.read = number
+      this.dirty = true
+      if (letter.kind === 'cancel') this.hosted.send({ type: cancelEvent, reason: letter.reason })
+      else if (letter.kind === 'event') this.deliver(letter.event as { readonly type: string })
+      else {
+        const actor = this.hosted.jobActor(letter.child)
+        if (actor !== null) tellActor(actor, letter)
+      }
+      this.check()
+    }
+  }
+
+  private deliver(event: { readonly type: string }): void {
+    if (!this.hosted.can(event)) {
+      const { id, type } = this.seat
+      this.seat.logger.warn('the state of a machine does not take an event any more; it is dropped', {
+        id,
+        type,
+        event: event.type,
+      })
+    }
+    this.hosted.send(event)
+  }
+
+  private arrive(letters: readonly Mail[]): void {
+    for (const mail of letters) {
+      if (mail.number <= this.arrived) continue
+      this.arrived = mail.number
+      this.inbox.push(mail)
+    }
+    this.wake()
+  }
+
+  private changed(): void {
+    this.dirty = true
+    this.wake()
+  }
+
+  /** @throws why the machine has failed or is to end, if so */
+  private check(): void {
+    const failure = this.failure ?? this.hosted.failure
+    if (failure === null) return
+    const { error } = failure
+    throw error instanceof JobchartError && error.code === 'NOT_DURABLE' ? fatal(error) : error
+  }
+
+  private fail(error: unknown): void {
+    this.failure ??= { error }
+    this.wake()
+  }
+
+  /** Resolves when something has happened, or a timer is due. */
+  private async change(): Promise<void> {
+    const { nextAt } = this.hosted.timers
+    let timer: Timer | null = null
+    await new Promise<void>((resolve) => {
+      this.wake = resolve
+      if (nextAt !== null) timer = this.seat.after(nextAt - this.seat.now(), resolve)
+      if (this.inbox.length > 0 || this.failure !== null || this.dirty) resolve()
+    })
+    this.wake = () => {}
+    ;(timer as Timer | null)?.cancel()
+  }
+
+  private begun(
+    actor: AnyActorRef,
+    job: JobDefinition,
+    input: unknown,
+    options: EnqueueOptions,
+    checkins: boolean,
+  ): void {
+    this.errand(async () => {
+      const end = await this.seat.invoke(job, input, options, checkins).catch((error: unknown) => {
+        // A job that is refused at the door is the machine's to deal with; a store that is away is not.
+        if (error instanceof JobchartError && error.code !== 'STORE_UNAVAILABLE' && error.code !== 'STOPPED') {
+          actor.send({ type: 'jobchart.failed', error })
+          return null
+        }
+        throw error
+      })
+      if (end !== null && !this.over) tellActor(actor, { kind: 'ended', ...end })
+    })
+  }
+
+  /** A machine that is stopped from outside keeps its jobs: it goes on elsewhere, or its cancel takes them along. */
+  private stopped(jobId: string): void {
+    if (!this.over) this.errand(() => this.seat.cancel(jobId))
+  }
+
+  private errand(go: () => Promise<unknown>): void {
+    this.errands++
+    go().then(
+      () => {
+        this.errands--
+        this.wake()
+      },
+      (error: unknown) => this.fail(error),
+    )
+  }
+}

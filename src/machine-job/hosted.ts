@@ -1,0 +1,241 @@
+/** A live machine in its seat: begun or restored, told what happens, looked at for a checkpoint. */
+import {
+  createActor,
+  type Actor,
+  type AnyActorLogic,
+  type AnyActorRef,
+  type AnyEventObject,
+  type AnyStateMachine,
+  type EventObject,
+} from 'xstate'
+import { jobOf } from './from-job.ts'
+import { rootName, type HostingLogic, type JobActorHost } from './job-actors.ts'
+import { refusal } from './machines.ts'
+import { argumentsOf, Plan, type Held, type HeldAction } from './plan.ts'
+import type { MachineState, OutboxEntry } from './state.ts'
+import { DurableTimers, pathOf } from './timers.ts'
+import type { MachineVersion, PersistedMachine } from './versions.ts'
+
+export interface HostedOptions {
+  readonly machine: AnyStateMachine
+  readonly version: MachineVersion
+  readonly jobId: string
+  readonly input: unknown
+  readonly now: () => number
+  readonly jobs: JobActorHost
+  readonly logger: (...args: unknown[]) => void
+  /** Something has changed: a machine's state, a timer, what is held, or whether it failed. */
+  readonly changed: () => void
+}
+
+type Status = 'active' | 'done' | 'error' | 'stopped'
+
+export class Hosted {
+  readonly timers: DurableTimers
+  readonly plan: Plan
+  /** Why it failed, if it did. */
+  failure: { readonly error: unknown } | null = null
+  /** What has led to its present state, for people. */
+  notes: string[] = []
+  private readonly root: Actor<AnyActorLogic>
+  private readonly options: HostedOptions
+  private readonly seen = new WeakMap<AnyActorRef, unknown>()
+
+  constructor(options: HostedOptions, from: MachineState | null) {
+    const { machine, jobId, input, now, jobs, logger, changed } = options
+    this.options = options
+    this.timers = new DurableTimers(now, changed)
+    this.plan = new Plan(jobId, from?.beginnings ?? {})
+    const logic: AnyActorLogic & HostingLogic = { ...this.plan.logicOf(machine), jobs }
+    this.root = createActor(logic, {
+      id: jobId,
+      systemId: rootName,
+      logger,
+      ...(from === null ? { input } : { snapshot: from.snapshot as never }),
+      inspect: (seen) => {
+        if (seen.type === '@xstate.snapshot') this.look(seen.actorRef as AnyActorRef, seen.snapshot, seen.event)
+      },
+    })
+    this.root.sessionId = jobId
+    this.root.system.scheduler = this.timers
+    this.root.subscribe({ error: (error) => this.fail(error) })
+    if (from === null) return
+    this.timers.restore(from.timers)
+    // Nothing has changed by being restored.
+    for (const actor of [this.root, ...this.actors()]) this.seen.set(actor, actor.getSnapshot())
+  }
+
+  start(): void {
+    this.root.start()
+  }
+
+  get status(): Status {
+    return this.root.getSnapshot().status as Status
+  }
+
+  get output(): unknown {
+    return this.root.getSnapshot().output
+  }
+
+  /** Would its present state take this event? */
+  can(event: EventObject): boolean {
+    const snapshot = this.root.getSnapshot() as { readonly can?: (event: EventObject) => boolean }
+    return this.status === 'active' && snapshot.can?.(event) === true
+  }
+
+  /** Is this event named by its present state? A wildcard does not name it. */
+  names(event: EventObject): boolean {
+    if (this.status !== 'active') return false
+    const snapshot = this.root.getSnapshot()
+    const transitions = this.options.machine.getTransitionData(snapshot as never, event)
+    return transitions.some(
+      ({ eventType, target, actions }) => eventType === event.type && (target !== undefined || actions.length > 0),
+    )
+  }
+
+  send(event: AnyEventObject): void {
+    this.root.send(event)
+  }
+
+  /** Delivers the timers that are due by then, the earliest first. */
+  fire(by: number): void {
+    for (let timer = this.timers.take(by); timer !== null; timer = this.timers.take(by)) {
+      this.actorAt(timer.target)?.send(timer.event)
+    }
+  }
+
+  actorAt(path: string): AnyActorRef | null {
+    let actor: AnyActorRef = this.root
+    for (const id of path === '' ? [] : path.split('/')) {
+      const next = childrenOf(actor)[id]
+      if (next === undefined) return null
+      actor = next
+    }
+    return actor
+  }
+
+  /** The actor of a job that it has invoked. */
+  jobActor(jobId: string): AnyActorRef | null {
+    for (const actor of this.actors()) if (jobOf(actor)?.id === jobId) return actor
+    return null
+  }
+
+  /** Does none of its actors do work of its own? Machines wait, and so do jobs that were invoked: they tell when they end. */
+  get atRest(): boolean {
+    for (const actor of this.actors()) {
+      if (actor.getSnapshot().status !== 'active' || this.plan.isPlanned(actor)) continue
+      const { logic } = actor as Actor<AnyActorLogic>
+      if (logic.start !== undefined && jobOf(actor) === null) return false
+    }
+    return true
+  }
+
+  /** Its state, to be kept. @throws JobchartError NOT_DURABLE */
+  state(outbox: readonly OutboxEntry[]): Omit<MachineState, 'read'> {
+    const snapshot = this.root.getPersistedSnapshot() as unknown as PersistedMachine
+    this.checkActors(snapshot)
+    return {
+      machine: this.options.version,
+      job: this.options.jobId,
+      snapshot,
+      timers: this.timers.list(),
+      beginnings: Object.fromEntries(this.plan.beginnings),
+      outbox,
+    }
+  }
+
+  /** What is held back and must survive a crash. */
+  outboxOf(held: readonly Held[]): OutboxEntry[] {
+    return held.flatMap((each): OutboxEntry[] => {
+      if (each.kind === 'other') return []
+      if (each.kind === 'emit') return [each]
+      const { actor, type, params, event } = each
+      return [{ kind: 'action', actor: pathOf(actor), type, params, event, context: each.context }]
+    })
+  }
+
+  /** What an outbox holds, to be executed. An action whose actor or name is gone has nobody left to do it. */
+  heldOf(outbox: readonly OutboxEntry[]): Held[] {
+    return outbox.flatMap((entry): Held[] => {
+      if (entry.kind === 'emit') return [entry]
+      const actor = this.actorAt(entry.actor)
+      return actor === null ? [] : [{ ...entry, actor }]
+    })
+  }
+
+  /** Executes an action of the machine or of a machine below it; gives what the action gives. */
+  act(action: HeldAction): unknown {
+    const { machine } = action.actor.getSnapshot() as { readonly machine: AnyStateMachine }
+    const exec = machine.implementations.actions[action.type as never] as
+      ((args: unknown, params: unknown) => unknown) | undefined
+    return exec?.(argumentsOf(action), action.params)
+  }
+
+  /** Stops all that goes on. Nothing is written any more. */
+  stop(): void {
+    this.plan.stopAll()
+    this.root.stop()
+    this.plan.held = []
+  }
+
+  private fail(error: unknown): void {
+    this.failure ??= { error: this.plan.refused ?? error }
+    this.options.changed()
+  }
+
+  private look(actor: AnyActorRef, snapshot: unknown, event: EventObject): void {
+    if (this.seen.get(actor) === snapshot) return
+    this.seen.set(actor, snapshot)
+    // What works outside is begun anew after a crash: its inner state need not be kept.
+    if (actor !== this.root && !this.plan.isPlanned(actor) && jobOf(actor) === null) return
+    if (actor === this.root) this.notes.push(noteOf(event, snapshot))
+    this.options.changed()
+  }
+
+  private *actors(of: AnyActorRef = this.root): Iterable<AnyActorRef> {
+    for (const actor of Object.values(childrenOf(of))) {
+      if (actor === undefined) continue
+      yield actor
+      yield* this.actors(actor)
+    }
+  }
+
+  /** An actor whose logic has no name cannot be found again. */
+  private checkActors({ children }: PersistedMachine): void {
+    for (const [id, { src, snapshot }] of Object.entries(children)) {
+      if (typeof src !== 'string') {
+        throw refusal(
+          this.options.machine,
+          `the actor ${id}, spawned from inline logic,`,
+          'Name it: setup({ actors: { … } }), and spawn it by its name.',
+        )
+      }
+      if (isPersistedMachine(snapshot)) this.checkActors(snapshot)
+    }
+  }
+}
+
+const isPersistedMachine = (snapshot: unknown): snapshot is PersistedMachine =>
+  typeof snapshot === 'object' && snapshot !== null && 'children' in snapshot
+
+function childrenOf(actor: AnyActorRef): Readonly<Record<string, AnyActorRef | undefined>> {
+  const snapshot: unknown = actor.getSnapshot()
+  return typeof snapshot === 'object' && snapshot !== null && 'children' in snapshot
+    ? (snapshot.children as Readonly<Record<string, AnyActorRef | undefined>>)
+    : {}
+}
+
+/** `APPROVE → paid.shipping` */
+function noteOf({ type }: EventObject, snapshot: unknown): string {
+  const value = typeof snapshot === 'object' && snapshot !== null && 'value' in snapshot ? snapshot.value : undefined
+  return `${type} → ${stateName(value)}`
+}
+
+function stateName(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return String(value)
+  const parts = Object.entries(value).map(([key, inner]) => {
+    const name = stateName(inner)
+    return name === '' ? key : `${key}.${name}`
+  })
+  return parts.length === 1 ? (parts[0] as string) : parts.length === 0 ? '' : `(${parts.join(', ')})`
+}

@@ -1,0 +1,28 @@
+/** How the actors of jobs in a hosted machine find its host. */
+import { Actor, type AnyActorRef } from 'xstate'
+import type { EnqueueOptions } from '../call-options.ts'
+import type { JobDefinition } from '../define-job.ts'
+
+/** Under this name every actor of a hosted machine finds the root. */
+export const rootName = 'jobchart'
+
+/** What the host of a machine does for the actors of jobs in it. */
+export interface JobActorHost {
+  /** Enqueues the actor's job, or finds it again, and tells the actor of its end. */
+  begun(actor: AnyActorRef, job: JobDefinition, input: unknown, options: EnqueueOptions, checkins: boolean): void
+  /** The actor was stopped before its job has ended. */
+  stopped(jobId: string): void
+}
+
+/** What the logic of a hosted root carries. */
+export interface HostingLogic {
+  readonly jobs: JobActorHost
+}
+
+/** The host of the machine that an actor belongs to; null in an actor system of the user's own. */
+export function hostIn(system: AnyActorRef['system']): JobActorHost | null {
+  const root: unknown = system.get(rootName)
+  if (!(root instanceof Actor)) return null
+  const logic = root.logic as Partial<HostingLogic>
+  return logic.jobs ?? null
+}

@@ -1,0 +1,210 @@
+/** A user's machine as a job: which version of it a job is pinned to, how it is hosted, and how it is seen from outside. */
+import { nanoid } from 'nanoid'
+import {
+  createActor,
+  getNextSnapshot,
+  type AnyActorRef,
+  type AnyEventObject,
+  type AnyStateMachine,
+  type SnapshotFrom,
+} from 'xstate'
+import { JobchartError } from '../errors.ts'
+import type { MachineHost, MachineView, Rest, Seat } from '../hosting.ts'
+import type { JobRecord } from '../job/job.ts'
+import type { Letter } from '../job/machine.ts'
+import type { Json } from '../job/payload.ts'
+import { encode } from './codec.ts'
+import { jobOf, type JobActorSnapshot } from './from-job.ts'
+import { cancelEvent, Host } from './host.ts'
+import { checkDurable } from './machines.ts'
+import { packState, unpackState, type MachineState } from './state.ts'
+import { misfits, structureHash, type MachineVersion, type PersistedMachine } from './versions.ts'
+
+/** Turns a snapshot of another version into one of this; `from` says which it was. */
+export type Migrate = (snapshot: unknown, from: MachineVersion) => unknown
+
+export interface MachineOptions {
+  readonly machine: AnyStateMachine
+  readonly version: string
+  readonly migrate: Migrate | null
+}
+
+/** How long a job rests that nobody here can go on with, before it is offered again: another process may know its version. */
+const unknownVersionRestMs = 30_000
+
+/** @throws JobchartError NOT_DURABLE for a machine that would be lost in a crash */
+export function machineHost(options: MachineOptions): MachineHost {
+  checkDurable(options.machine)
+  return new Versions([new Version(options)])
+}
+
+class Version {
+  readonly is: MachineVersion
+  readonly options: MachineOptions
+
+  constructor(options: MachineOptions) {
+    this.options = options
+    this.is = { id: options.machine.id, version: options.version, hash: structureHash(options.machine) }
+  }
+
+  host(seat: Seat, from: MachineState | null): Promise<Rest> {
+    return new Host(seat, this.options.machine, this.is, from).run()
+  }
+
+  /** The state as this version goes on from it. @throws JobchartError UNSUPPORTED; whatever `migrate` throws */
+  adopt(state: MachineState): MachineState {
+    const { machine, migrate } = this.options
+    const { is } = this
+    const same = state.machine.id === is.id && state.machine.version === is.version
+    if (same && state.machine.hash === is.hash) return state
+    const snapshot =
+      same || migrate === null ? state.snapshot : (migrate(state.snapshot, state.machine) as PersistedMachine)
+    if (!same && migrate === null) throw unknownVersion(state.machine, is)
+    const problems = misfits(machine, snapshot)
+    if (problems.length > 0) throw misfit(is, problems)
+    return { ...state, machine: is, snapshot }
+  }
+}
+
+class Versions implements MachineHost {
+  /** The current one last. */
+  private readonly versions: readonly Version[]
+
+  constructor(versions: readonly Version[]) {
+    this.versions = versions
+  }
+
+  get version(): string {
+    return this.current.is.version
+  }
+
+  beside(other: MachineHost): MachineHost {
+    if (!(other instanceof Versions)) throw new TypeError('not made by machineHost')
+    return new Versions([...other.versions, ...this.versions])
+  }
+
+  knows(other: MachineHost): boolean {
+    return other instanceof Versions && other.versions.every((version) => this.versions.includes(version))
+  }
+
+  async host(seat: Seat): Promise<Rest> {
+    if (seat.checkpoint === null) return this.current.host(seat, null)
+    let version: Version
+    let state: MachineState
+    try {
+      const kept = unpackState(seat.checkpoint.state)
+      version = this.versionFor(kept)
+      state = ownedBy(version.adopt(kept), seat.id)
+    } catch (error) {
+      return waitForAnother(seat, error)
+    }
+    return version.host(seat, state)
+  }
+
+  view({ checkpoint, input, inbox }: JobRecord): MachineView {
+    const { machine } = this.current.options
+    const actor = checkpoint === null ? createActor(machine, { input }) : this.restored(checkpoint.state)
+    return viewOf(inbox.reduce((snapshot, { letter }) => afterLetter(snapshot, letter), actor.getSnapshot()))
+  }
+
+  viewAt(state: Json): MachineView {
+    return viewOf(this.restored(state).getSnapshot())
+  }
+
+  forked(state: Json): Json {
+    return packState(unpackState(state))
+  }
+
+  private get current(): Version {
+    return this.versions.at(-1) as Version
+  }
+
+  private versionFor({ machine: { id, version } }: MachineState): Version {
+    return this.versions.find(({ is }) => is.id === id && is.version === version) ?? this.current
+  }
+
+  private restored(json: Json) {
+    const kept = unpackState(json)
+    const version = this.versionFor(kept)
+    const { snapshot } = version.adopt(kept)
+    return createActor(version.options.machine, { snapshot: snapshot as never, input: undefined })
+  }
+}
+
+/** The job rests, its attempt not spent, until somebody comes by who can go on with it. */
+function waitForAnother(seat: Seat, error: unknown): Rest {
+  const { id, type } = seat
+  const reason = error instanceof Error ? error.message : String(error)
+  seat.logger.error('a machine cannot go on from its checkpoint here; the job waits for a process that can', {
+    id,
+    type,
+    error,
+  })
+  seat.log(reason)
+  return { kind: 'parked', checkpoint: null, wakeAt: seat.now() + unknownVersionRestMs, reason }
+}
+
+/** A fork has jobs of its own: those of the job it was taken from are not its children. */
+function ownedBy(state: MachineState, job: string): MachineState {
+  return state.job === job ? state : { ...state, job, read: 0, snapshot: withOwnJobs(state.snapshot) }
+}
+
+function withOwnJobs(snapshot: PersistedMachine): PersistedMachine {
+  const children = Object.entries(snapshot.children).map(([id, child]) => {
+    const inner = child.snapshot as Partial<PersistedMachine & JobActorSnapshot<unknown, unknown>>
+    if (inner.invokes !== undefined && inner.status === 'active') {
+      return [id, { ...child, snapshot: { ...inner, context: { ...inner.context, id: nanoid() } } }]
+    }
+    return [id, inner.children === undefined ? child : { ...child, snapshot: withOwnJobs(inner as PersistedMachine) }]
+  })
+  return { ...snapshot, children: Object.fromEntries(children) as PersistedMachine['children'] }
+}
+
+/** A machine's snapshot, whatever its types. */
+type Seen = SnapshotFrom<AnyStateMachine>
+
+/** Where a machine will stand when it has read a letter; nothing is executed. */
+function afterLetter(snapshot: Seen, letter: Letter): Seen {
+  if (snapshot.status !== 'active' || letter.kind === 'checkin') return snapshot
+  const event = eventOf(snapshot, letter)
+  return event === null ? snapshot : getNextSnapshot(snapshot.machine as AnyStateMachine, snapshot, event)
+}
+
+function eventOf(snapshot: Seen, letter: Exclude<Letter, { readonly kind: 'checkin' }>): AnyEventObject | null {
+  if (letter.kind === 'event') return letter.event as { readonly type: string }
+  if (letter.kind === 'cancel') return { type: cancelEvent }
+  const actors = Object.entries(snapshot.children as Readonly<Record<string, AnyActorRef | undefined>>)
+  const id = actors.find(([, actor]) => actor !== undefined && jobOf(actor)?.id === letter.child)?.[0]
+  if (id === undefined) return null
+  const { state, output, error } = letter
+  const end =
+    state === 'done' ? { type: `xstate.done.actor.${id}`, output } : { type: `xstate.error.actor.${id}`, error }
+  return { ...end, actorId: id } satisfies AnyEventObject
+}
+
+function viewOf(snapshot: Seen): MachineView {
+  return {
+    value: snapshot.value as Json,
+    context: encode(snapshot.context),
+    tags: [...(snapshot.tags as ReadonlySet<string>)],
+    status: snapshot.status,
+    output: snapshot.output === undefined ? undefined : encode(snapshot.output),
+    matches: (state) => snapshot.matches(state),
+    hasTag: (tag) => snapshot.hasTag(tag),
+    can: (event) => snapshot.status === 'active' && snapshot.can(event),
+  }
+}
+
+const unknownVersion = (kept: MachineVersion, is: MachineVersion): JobchartError =>
+  new JobchartError(
+    'UNSUPPORTED',
+    `the job stands at version ${kept.version} of machine ${kept.id}; this process knows ${is.version}`,
+    {
+      hint: 'Run a process that has that version among its `jobs`, or give `migrate` to defineJob.',
+    },
+  )
+
+const misfit = (is: MachineVersion, problems: readonly string[]): JobchartError =>
+  new JobchartError('UNSUPPORTED', `machine ${is.id} ${is.version} has changed: ${problems.join('; ')}`, {
+    hint: 'Give the new machine a `version` of its own, and `migrate` to defineJob.',
+  })

@@ -1,0 +1,37 @@
+/** What a checkpoint of a machine holds, and how it is written and read. */
+import type { EventObject } from 'xstate'
+import type { Json } from '../job/payload.ts'
+import { decode, encode } from './codec.ts'
+import type { TimerRecord } from './timers.ts'
+import type { MachineVersion, PersistedMachine } from './versions.ts'
+
+/** An action or an emitted event that was decided with this checkpoint and may not have happened yet. */
+export type OutboxEntry =
+  | {
+      readonly kind: 'action'
+      readonly actor: string
+      readonly type: string
+      readonly params: unknown
+      readonly context: unknown
+      readonly event: EventObject
+    }
+  | { readonly kind: 'emit'; readonly event: EventObject }
+
+export interface MachineState {
+  readonly machine: MachineVersion
+  /** The job it was written for: one that goes on from it is a fork. */
+  readonly job: string
+  readonly snapshot: PersistedMachine
+  readonly timers: readonly TimerRecord[]
+  /** How often each actor was begun, by path. */
+  readonly beginnings: Readonly<Record<string, number>>
+  readonly outbox: readonly OutboxEntry[]
+  /** The number of the last letter that was read. */
+  readonly read: number
+}
+
+/** @throws JobchartError NOT_DURABLE for what JSON cannot carry */
+export const packState = (state: MachineState): Json => encode(state)
+
+/** Only `packState` has written it. */
+export const unpackState = (json: Json): MachineState => decode(json) as MachineState

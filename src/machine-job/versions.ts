@@ -1,0 +1,73 @@
+/**
+ * Which machine a checkpoint was made by, and whether this one can go on from it. XState restores whatever it is given: a
+ * state that is gone, an actor that was renamed or a state that has got children would leave the job stuck without a word.
+ */
+import { createHash } from 'node:crypto'
+import type { AnyActorLogic, AnyStateMachine, AnyStateNode } from 'xstate'
+import { isMachine, nodesOf } from './machines.ts'
+
+export interface MachineVersion {
+  readonly id: string
+  readonly version: string
+  /** Of its structure: states and their kinds, events, actors. */
+  readonly hash: string
+}
+
+/** A snapshot as XState persists it, as far as it is looked at. */
+export interface PersistedMachine {
+  readonly value: StateValue
+  readonly status: string
+  readonly children: Readonly<Record<string, { readonly src: unknown; readonly snapshot: unknown }>>
+  readonly historyValue?: Readonly<Record<string, readonly { readonly id: string }[]>>
+}
+
+type StateValue = string | { readonly [key: string]: StateValue }
+
+export function structureHash(machine: AnyStateMachine): string {
+  const structure = nodesOf(machine).map((node) => [
+    node.id,
+    node.type,
+    node.events.toSorted((a, b) => (a < b ? -1 : 1)),
+    node.invoke.map(({ id, src }) => [id, typeof src === 'string' ? src : 'inline']),
+  ])
+  return createHash('sha256').update(JSON.stringify(structure)).digest('base64url').slice(0, 22)
+}
+
+/** Why the machine cannot go on from this snapshot; empty if it can. */
+export function misfits(machine: AnyStateMachine, persisted: PersistedMachine, path = ''): string[] {
+  const found = [...badStates(machine.root, persisted.value)]
+  for (const [id, { src, snapshot }] of Object.entries(persisted.children)) {
+    const logic = actorLogic(machine, src)
+    if (logic === null) found.push(`actor ${id}: there is no ${String(src)} any more`)
+    else if (isMachine(logic)) found.push(...misfits(logic, snapshot as PersistedMachine, `${path}${id}/`))
+    else if (isMachineState(snapshot)) found.push(`actor ${id} was a machine`)
+  }
+  return path === '' ? found : found.map((what) => `${path}: ${what}`)
+}
+
+function* badStates(node: AnyStateNode, value: StateValue): Iterable<string> {
+  const kinds = typeof value === 'string' ? { [value]: null } : value
+  for (const [key, inner] of Object.entries(kinds)) {
+    const child = node.states[key]
+    if (child === undefined) yield `state ${node.id}.${key} is gone`
+    else if (inner !== null && Object.keys(inner).length > 0) yield* badStates(child, inner)
+    else if (child.type === 'compound' || child.type === 'parallel') yield `state ${child.id} has got states of its own`
+  }
+  if (node.type === 'parallel') {
+    for (const key of Object.keys(node.states)) if (!(key in kinds)) yield `region ${node.id}.${key} is new`
+  }
+}
+
+/** The logic of a name, or of an inline invoke, which XState names by its place. */
+function actorLogic(machine: AnyStateMachine, src: unknown): AnyActorLogic | null {
+  if (typeof src !== 'string') return null
+  const inline = /^xstate\.invoke\.(\d+)\.(.*)/.exec(src)
+  if (inline === null) return (machine.implementations.actors[src as never] as AnyActorLogic | undefined) ?? null
+  const node = nodesOf(machine).find(({ id }) => id === inline[2])
+  const invokes: { readonly src: unknown }[] = node?.config.invoke === undefined ? [] : [node.config.invoke].flat()
+  const logic = invokes[Number(inline[1])]?.src
+  return typeof logic === 'object' && logic !== null ? (logic as AnyActorLogic) : null
+}
+
+const isMachineState = (snapshot: unknown): boolean =>
+  typeof snapshot === 'object' && snapshot !== null && 'historyValue' in snapshot

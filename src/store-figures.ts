@@ -1,0 +1,60 @@
+/** What a store answers to those who only look: pages, counts, queues, workers and the log. Part of the contract in `store.ts`. */
+import type { CheckIn, JobRecord, Transition } from './job/job.ts'
+import type { JobState } from './job/lifecycle.ts'
+import type { JobFilter } from './store-values.ts'
+
+export interface ListQuery extends JobFilter {
+  /** `next` of the page before, or the id of its last job. */
+  readonly after?: string
+  /** 1…1000, default 100. */
+  readonly limit?: number
+}
+
+/** A page of jobs, oldest first. `next` leads to the following page; undefined at the end. */
+export interface JobPage extends ReadonlyArray<JobRecord> {
+  readonly next: string | undefined
+}
+
+export type StateCounts = Readonly<Record<JobState, number>>
+
+/** Jobs in each state, over all types and for each. */
+export interface Counts extends StateCounts {
+  readonly types: Readonly<Record<string, StateCounts>>
+}
+
+export interface QueueInfo {
+  readonly type: string
+  readonly paused: boolean
+  readonly counts: StateCounts
+}
+
+export interface WorkerInfo {
+  readonly id: string
+  readonly name: string
+  readonly host: string
+  readonly pid: number
+  readonly version: string
+  readonly slots: number
+  readonly types: readonly string[]
+  readonly startedAt: number
+}
+
+export interface WorkerRecord extends WorkerInfo {
+  /** Last sign of life, by the store's clock. */
+  readonly seenAt: number
+  readonly running: readonly {
+    readonly id: string
+    readonly type: string
+    readonly attempt: number
+    readonly since: number
+    readonly checkin: CheckIn | null
+  }[]
+}
+
+export interface TransitionPage {
+  readonly transitions: readonly Transition[]
+  /** Ask from here next. */
+  readonly next: number
+  /** Were entries after `from` (0 is no exception) dropped from the capped log before this call? */
+  readonly lost: boolean
+}

@@ -1,0 +1,50 @@
+/** What goes into a store and comes out of it for machine jobs: checkpoints and letters. Part of the contract in `store.ts`. */
+import type { JobState } from './job/lifecycle.ts'
+import type { Letter, Mail, NewCheckpoint } from './job/machine.ts'
+import type { Move } from './store-values.ts'
+
+export interface CheckpointRequest {
+  readonly id: string
+  readonly attempt: number
+  readonly token: string
+  readonly checkpoint: NewCheckpoint
+}
+
+export interface CheckpointAnswer {
+  /**
+   * `kept`: written now, or by an earlier call with this number and token · `cancelling`: likewise, and the job is to stop ·
+   * `lost`: another attempt holds the job, or none does; nothing was written, and the other fields say nothing.
+   */
+  readonly outcome: 'kept' | 'cancelling' | 'lost'
+  /** seq and time of the checkpoint. */
+  readonly seq: number
+  readonly at: number
+  /** Attempts the generation may spend now: those that led to a checkpoint do not count. */
+  readonly maxAttempts: number
+  /** The letters that have not been read. */
+  readonly inbox: readonly Mail[]
+  /** Of a cancel. */
+  readonly reason?: string
+  readonly graceMs?: number
+}
+
+export interface SendRequest {
+  readonly id: string
+  readonly letter: Letter & { readonly kind: 'event' }
+  /** Names this letter: the same key for the same job again is the same letter, also when it has been read since. */
+  readonly key: string
+  /** Only if the job is still as it was seen: at this checkpoint (0: at none), after this letter (0: none). Null: however it is. */
+  readonly expect: { readonly checkpoint: number; readonly mail: number } | null
+}
+
+/**
+ * `kept`: in the inbox now · `duplicate`: it was before · `changed`: the job is not as expected · `ended` · `notFound` ·
+ * `full`: `caps.inbox` letters wait. Nothing was written but for the first.
+ */
+export interface SendAnswer {
+  readonly outcome: 'kept' | 'duplicate' | 'changed' | 'ended' | 'notFound' | 'full'
+  /** Of the job after the write; of one that is not found, null. */
+  readonly state: JobState | null
+  /** The WAKE of a job that was waiting. */
+  readonly move?: Move
+}
