@@ -128,11 +128,18 @@ export class Books {
   rowOf(id: string): Row | undefined {
     const running = this.running.get(id)
     if (running !== undefined) return running
-    return rowFrom(this.sql.get('byId', id))
+    const values = this.sql.get('byId', id)
+    return values === undefined ? undefined : new Row(values)
   }
 
   holder(queue: Queue, key: string): Row | undefined {
-    return rowFrom(this.sql.get('holder', queue.number, key))
+    const values = this.sql.get('holder', queue.number, key)
+    return values === undefined ? undefined : this.rowFrom(values)
+  }
+
+  /** A row that has been read: the one that is known, if there is one, so that no two say different things of a job. */
+  rowFrom(values: RowValues): Row {
+    return this.running.get(values[1]) ?? new Row(values)
   }
 
   /** ENQUEUE, the number of which it answers; null if there is a job of that id. Its key, if any, is free. */
@@ -277,6 +284,3 @@ function packSettledOf(row: Row): string | null {
   const settled = settledOf(row)
   return settled === null ? null : packSettled(settled)
 }
-
-export const rowFrom = (values: RowValues | undefined): Row | undefined =>
-  values === undefined ? undefined : new Row(values)

@@ -4,7 +4,7 @@ import { isEnded, isHeld, jobStates, type JobState } from '../../job/lifecycle.t
 import type { JobFilter, Selection } from '../../store.ts'
 import type { Books } from './books.ts'
 import type { Queue } from './queue.ts'
-import { columns, Row } from './row.ts'
+import { columns, type Row } from './row.ts'
 import { claimable } from './schema.ts'
 
 export interface Selected {
@@ -46,7 +46,7 @@ export function find(
   const those = where(filter, queues)
   const page = (table: string, own: string): Row[] => {
     const sql = `SELECT ${columns} FROM ${table} WHERE seq > ? AND ${[own, ...those.terms].join(' AND ')} ORDER BY seq LIMIT +?`
-    return books.sql.jobs(sql, seq, ...those.values, limit).map((values) => new Row(values))
+    return books.sql.jobs(sql, seq, ...those.values, limit).map((values) => books.rowFrom(values))
   }
   if (states.length === jobStates.length) return page('jobs', 'TRUE')
   const pages = states.flatMap((state) => {

@@ -20,7 +20,7 @@ export function promote(books: Books, limit: number): SweepAnswer {
 export function rescue(books: Books, limit: number): SweepAnswer {
   const expired = books.sql.all('expired', books.now, limit)
   const moves = expired.flatMap((values): Move[] => {
-    const row = new Row(values)
+    const row = books.rowFrom(values)
     keepError(books, row, leaseExpired)
     books.tell(row)
     const move = { ...books.told(row, books.move(row, 'EXPIRE')), error: leaseExpired }
