@@ -1,12 +1,12 @@
 /** Us, in a file: a runtime with default options, its SQLite store, and the whole life of a job. */
-import { createRuntime, defineJob, type JobDefinition, type Runtime } from '../../src/index.ts'
+import { createRuntime, defineJob, type JobDefinition, type Runtime, type RuntimeOptions } from '../../src/index.ts'
 import type { Input } from '../contender.ts'
 import { sqliteStoreAt } from '../harness/store-file.ts'
 import { chunks, type FileQueue, type FileWork, type OpenQueue, type Way } from '../sqlite/file-queue.ts'
 
 type Work = JobDefinition<Input, void>
 
-class JobchartQueue implements OpenQueue {
+export class JobchartQueue implements OpenQueue {
   private readonly runtime: Runtime
   private readonly types: readonly Work[]
   private readonly slots: number
@@ -17,10 +17,13 @@ class JobchartQueue implements OpenQueue {
     this.slots = slots
   }
 
-  static async open({ path, handlers, slots, thread }: FileWork): Promise<JobchartQueue> {
+  static async open(
+    { path, handlers, slots, thread }: FileWork,
+    options?: Pick<RuntimeOptions, 'retention'>,
+  ): Promise<JobchartQueue> {
     const types = handlers.map((run, i) => defineJob<Input, void>({ type: `type-${i}`, run }))
     // Without slots nothing runs: what is enqueued waits until it is asked for.
-    const runtime = createRuntime({ jobs: types, store: await sqliteStoreAt(path, thread), concurrency: 0 })
+    const runtime = createRuntime({ jobs: types, store: await sqliteStoreAt(path, thread), concurrency: 0, ...options })
     await runtime.start()
     return new JobchartQueue(runtime, types, slots)
   }

@@ -29,13 +29,13 @@ const claim = `
   RETURNING id, type, input`
 const complete = 'UPDATE jobs SET state = 2, ended_at = ? WHERE id IN (SELECT value FROM json_each(?))'
 
-type Claimed = readonly [id: number, type: number, input: string]
+export type Claimed = readonly [id: number, type: number, input: string]
 
-class Floor implements OpenQueue {
-  private readonly db: DatabaseSync
-  private readonly work: FileWork
-  private readonly begin: StatementSync
-  private readonly commit: StatementSync
+export class Floor implements OpenQueue {
+  protected readonly db: DatabaseSync
+  protected readonly work: FileWork
+  protected readonly begin: StatementSync
+  protected readonly commit: StatementSync
 
   constructor(work: FileWork) {
     this.work = work
@@ -57,10 +57,8 @@ class Floor implements OpenQueue {
   }
 
   async process(): Promise<void> {
-    const { handlers, slots } = this.work
-    const claiming = this.db.prepare(claim)
-    // Rows as arrays are faster to make.
-    claiming.setReturnArrays(true)
+    const { slots } = this.work
+    const claiming = this.claiming()
     const completing = this.db.prepare(complete)
     let batch: Claimed[] = []
     do {
@@ -69,8 +67,20 @@ class Floor implements OpenQueue {
       if (batch.length > 0) completing.run(now, JSON.stringify(batch.map(([id]) => id)))
       batch = claiming.all(now, slots) as unknown as Claimed[]
       this.commit.run()
-      await Promise.all(batch.map(([, type, input]) => (handlers[type] as Handler)(JSON.parse(input) as Input)))
+      await this.run(batch)
     } while (batch.length > 0)
+  }
+
+  protected claiming(): StatementSync {
+    const statement = this.db.prepare(claim)
+    // Rows as arrays are faster to make.
+    statement.setReturnArrays(true)
+    return statement
+  }
+
+  protected async run(batch: readonly Claimed[]): Promise<void> {
+    const { handlers } = this.work
+    await Promise.all(batch.map(([, type, input]) => (handlers[type] as Handler)(JSON.parse(input) as Input)))
   }
 
   async left(): Promise<number> {

@@ -14,7 +14,9 @@ type Variant = Omit<WorkParams, 'folder' | 'timed' | 'types'>
 type Comparison = readonly [ours: string, base: string, goal: Goal | null]
 
 const floor = 'sqlite-floor'
+const plain = 'sqlite-plain'
 const us = 'jobchart-sqlite'
+const keeping = 'jobchart-sqlite-keeping'
 const types = 5
 const hundreds = { by: 'batch', size: 100 } as const
 const singles = { by: 'one', size: 1 } as const
@@ -112,15 +114,25 @@ export const processing: Section = {
         'floor, by 100': { contender: floor, way: hundreds, slots: 100, jobs },
         'floor, by 10': { contender: floor, way: hundreds, slots: 10, jobs },
         'floor, by 1': { contender: floor, way: hundreds, slots: 1, jobs: bench.sized(10_000) },
+        'plain SQL, by 100': { contender: plain, way: hundreds, slots: 100, jobs },
+        'plain SQL, by 10': { contender: plain, way: hundreds, slots: 10, jobs },
         plainjob: { contender: 'plainjob', way: hundreds, slots: types, jobs: bench.sized(20_000) },
         '100 slots': { contender: us, way: hundreds, slots: 100, jobs },
         '10 slots': { contender: us, way: hundreds, slots: 10, jobs },
+        '100 slots, all kept': { contender: keeping, way: hundreds, slots: 100, jobs },
+        '10 slots, all kept': { contender: keeping, way: hundreds, slots: 10, jobs },
       },
       [
-        ['100 slots', 'floor, by 100', { atLeast: 0.5 }],
+        ['100 slots', 'floor, by 100', null],
+        ['10 slots', 'floor, by 10', null],
+        ['100 slots, all kept', 'floor, by 100', null],
+        ['10 slots, all kept', 'floor, by 10', null],
+        ['100 slots', 'plain SQL, by 100', { atLeast: 0.5 }],
+        ['10 slots', 'plain SQL, by 10', { atLeast: 0.5 }],
+        ['100 slots, all kept', 'plain SQL, by 100', { atLeast: 0.5 }],
+        ['10 slots, all kept', 'plain SQL, by 10', { atLeast: 0.5 }],
         ['100 slots', 'plainjob', { atLeast: 5 }],
-        ['10 slots', 'floor, by 10', { atLeast: 0.5 }],
-        ['10 slots', 'plainjob', { atLeast: 5 }],
+        ['10 slots', 'plainjob', null],
       ],
     )
   },

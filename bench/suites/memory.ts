@@ -8,6 +8,7 @@ import { importCost } from '../memory/import-cost.ts'
 import { latency } from '../memory/latency.ts'
 import { selfTest } from '../memory/self-test.ts'
 import { throughput } from '../memory/throughput.ts'
+import { machineThroughput, parked } from '../machine/sections.ts'
 import type { Suite } from '../suite.ts'
 
 export const suite: Suite = {
@@ -22,6 +23,8 @@ export const suite: Suite = {
     cancelling,
     footprint,
     garbage,
+    machineThroughput(false),
+    parked(false),
     importCost,
     selfTest,
   ],

@@ -7,10 +7,22 @@ import { latency } from '../sqlite/latency.ts'
 import { restart } from '../sqlite/restart.ts'
 import { stalls } from '../sqlite/stalls.ts'
 import { enqueue, processing } from '../sqlite/work.ts'
+import { machineThroughput, parked } from '../machine/sections.ts'
 import type { Suite } from '../suite.ts'
 
 export const suite: Suite = {
   store: 'sqlite',
   place: diskLine,
-  sections: [enqueue, processing, growthBacklog, latency, stalls, restart, fileSize, idle],
+  sections: [
+    enqueue,
+    processing,
+    growthBacklog,
+    latency,
+    stalls,
+    restart,
+    fileSize,
+    idle,
+    machineThroughput(true),
+    parked(true),
+  ],
 }
