@@ -14,13 +14,13 @@ export function retry(books: Books, selection: Selection, fromStart: boolean): R
   const refused: string[] = []
   const moves: Move[] = []
   for (const row of rows) {
-    const keyTaken = row.key !== null && books.holder(books.queues.at(row.queue), row.key) !== undefined
+    const keyTaken = row.key !== null && books.rows.holder(books.queues.at(row.queue), row.key) !== undefined
     if (!redrivable(row.state) || keyTaken) {
       refused.push(row.id)
       continue
     }
     row.output = row.error = row.steps = row.cancel = null
-    books.tell(row)
+    books.rows.tell(row)
     if (fromStart) startOver(books, row)
     moves.push(books.told(row, books.move(row, 'RETRY')))
     retried.push(row.id)

@@ -17,8 +17,9 @@ import type { Queue } from './queue.ts'
 import { Queues } from './queues.ts'
 import { born, packSettled, settledOf, withMove } from './history.ts'
 import { Moves } from './log.ts'
-import { Row, type RowValues } from './row.ts'
-import { claimable, never } from './schema.ts'
+import type { Row } from './row.ts'
+import { Rows } from './rows.ts'
+import { claimable } from './schema.ts'
 import type { Statements } from './statements.ts'
 
 const held = statesTagged('held')
@@ -39,6 +40,7 @@ export interface Circumstances {
 export class Books {
   readonly sql: Statements
   readonly hints = new Hints()
+  readonly rows: Rows
   readonly lanes: Lanes
   readonly queues: Queues
   readonly mail: Mail
@@ -51,12 +53,11 @@ export class Books {
   private logTrimmedTo = 0
   /** The moves of this transaction. */
   private moves = new Moves()
-  /** Jobs that were handed out since another process wrote: their rows are known. */
-  private readonly running = new Map<string, Row>()
 
   constructor(sql: Statements, transitionsMax: number) {
     this.sql = sql
     this.transitionsMax = transitionsMax
+    this.rows = new Rows(sql)
     this.lanes = new Lanes(sql)
     this.queues = new Queues(sql)
     this.mail = new Mail(sql, this.hints)
@@ -67,7 +68,7 @@ export class Books {
     this.now = now
     if (stale) {
       this.queues.doubt()
-      this.running.clear()
+      this.rows.forget()
       this.seq = this.sql.get('lastSeq')?.[0] ?? 0
     }
     this.firstSeq = this.seq + 1
@@ -96,7 +97,7 @@ export class Books {
   forget(): void {
     this.queues.forget()
     this.mail.forget()
-    this.running.clear()
+    this.rows.forget()
     this.hints.forget()
   }
 
@@ -118,28 +119,11 @@ export class Books {
     }
     this.sql.run('backToMark')
     this.sql.run('forgetMark')
-    this.running.clear()
+    this.rows.forget()
     this.seq = seq
     this.moves = moves
     for (const { queue, counts, keyed } of before) Object.assign(queue, { counts, keyed })
     return null
-  }
-
-  rowOf(id: string): Row | undefined {
-    const running = this.running.get(id)
-    if (running !== undefined) return running
-    const values = this.sql.get('byId', id)
-    return values === undefined ? undefined : new Row(values)
-  }
-
-  holder(queue: Queue, key: string): Row | undefined {
-    const values = this.sql.get('holder', queue.number, key)
-    return values === undefined ? undefined : this.rowFrom(values)
-  }
-
-  /** A row that has been read: the one that is known, if there is one, so that no two say different things of a job. */
-  rowFrom(values: RowValues): Row {
-    return this.running.get(values[1]) ?? new Row(values)
   }
 
   /** ENQUEUE, the number of which it answers; null if there is a job of that id. Its key, if any, is free. */
@@ -207,9 +191,9 @@ export class Books {
     }
     row.history = withMove(row, entry)
     finish?.(entry)
-    if (isHeld && !wasHeld) this.writeClaim(row)
-    else if (wasHeld && ended.has(to)) this.writeEnd(row)
-    else this.write(row)
+    if (isHeld && !wasHeld) this.rows.writeClaim(row)
+    else if (wasHeld && ended.has(to)) this.rows.writeEnd(row)
+    else this.rows.write(row)
     this.queues.count(queue, from, -1)
     this.queues.count(queue, to, 1)
     if (row.concurrencyKey !== null) this.lanes.moved(queue, row, row.concurrencyKey, from)
@@ -238,33 +222,6 @@ export class Books {
   /** The move of a row, for those who are told. */
   told(row: Row, entry: HistoryEntry): Move {
     return { id: row.id, type: this.queues.at(row.queue).type, ...entry }
-  }
-
-  /** Writes what a move changes. */
-  write(row: Row): void {
-    this.sql.run('move', row.state, row.place, row.attempt, row.generation,
-      timed.has(row.state) ? (row.dueAt ?? never) : null, row.leaseAt, row.token,
-      row.worker, row.startedAt, row.finishedAt, row.moved, row.heldKey, row.output, row.settled, row.history, row.seq) // prettier-ignore
-    if (held.has(row.state)) this.running.set(row.id, row)
-    else this.running.delete(row.id)
-  }
-
-  /** Writes what a claim changes: less, because it is the most frequent of all. */
-  private writeClaim(row: Row): void {
-    this.sql.run('take', row.state, row.attempt, row.leaseAt, row.token, row.worker, row.startedAt, row.moved,
-      row.history, row.seq) // prettier-ignore
-    this.running.set(row.id, row)
-  }
-
-  /** Writes what the end of a run that ends its job changes. */
-  private writeEnd(row: Row): void {
-    this.sql.run('end', row.state, row.attempt, row.token, row.finishedAt, row.moved, row.output, row.history, row.seq)
-    this.running.delete(row.id)
-  }
-
-  /** Writes what a job is told, and what it tells. */
-  tell(row: Row): void {
-    this.sql.run('tell', row.input, row.tags, row.error, row.errors, row.checkin, row.logs, row.steps, row.cancel, row.seq) // prettier-ignore
   }
 
   /** Removes an ended job for good, and all that is kept of it. */

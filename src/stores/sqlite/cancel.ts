@@ -22,7 +22,7 @@ export function cancel(books: Books, { selection, reason, graceMs }: CancelReque
   const moves: Move[] = []
   for (const selected of inOrder) {
     // The end of a child before it may have woken this one since.
-    const row = families ? (books.rowOf(selected.id) ?? selected) : selected
+    const row = families ? (books.rows.of(selected.id) ?? selected) : selected
     if (isEnded(row.state)) {
       finished.push(row.id)
       continue
@@ -49,7 +49,7 @@ function cancelChildren(books: Books, struck: Row[], graceMs: number | null, mov
   const mark = { reason: 'its parent was cancelled', graceMs }
   for (const parent of struck) {
     for (const id of childrenOf(books, parent)) {
-      const child = books.rowOf(id)
+      const child = books.rows.of(id)
       if (child === undefined || isEnded(child.state)) continue
       if (cancelRow(books, child, mark, moves)) struck.push(child)
     }
@@ -61,7 +61,7 @@ function cancelRow(books: Books, row: Row, mark: CancelMark, moves: Move[]): boo
   const machine = row.spared === null || row.cancel !== null ? null : machineOf(books, row)
   if (machine?.takesCancel !== true) return strike(books, row, mark, moves)
   row.cancel = JSON.stringify(mark)
-  books.tell(row)
+  books.rows.tell(row)
   const woken = post(books, row, machine, { kind: 'cancel', reason: mark.reason })
   if (woken !== null) moves.push(woken)
   return false
@@ -71,7 +71,7 @@ function cancelRow(books: Books, row: Row, mark: CancelMark, moves: Move[]): boo
 function strike(books: Books, row: Row, mark: CancelMark, moves: Move[]): boolean {
   if (nextArrow(row.state, 'CANCEL', row) === null) return false
   row.cancel = JSON.stringify(mark)
-  books.tell(row)
+  books.rows.tell(row)
   moves.push(books.told(row, books.move(row, 'CANCEL', mark)))
   const woken = tellEnd(books, row)
   if (woken !== null) moves.push(woken)

@@ -44,6 +44,6 @@ export function tellCheckin(books: Books, row: Row, checkin: CheckIn | undefined
 
 /** The job of that id, if it is there to hear. */
 function parentOf(books: Books, id: string | null): Row | null {
-  const parent = id === null ? undefined : books.rowOf(id)
+  const parent = id === null ? undefined : books.rows.of(id)
   return parent === undefined || isEnded(parent.state) ? null : parent
 }

@@ -70,7 +70,7 @@ export function insert(books: Books, request: PackedRequest): InsertAnswer[] {
 /** Most requests: one new job, whose key frees no room for it. Nothing needs to be taken back. */
 function insertAlone(books: Books, job: PackedJob, capacity: number | null): InsertAnswer {
   if (capacity !== null && books.queues.backlog() >= capacity) {
-    const same = books.rowOf(job.id)
+    const same = books.rows.of(job.id)
     if (same !== undefined) return ofSameId(books, job, same)
     books.hints.refused(books.queues.backlog())
     return { ...nowhere, outcome: 'full', id: job.id }
@@ -79,15 +79,15 @@ function insertAlone(books: Books, job: PackedJob, capacity: number | null): Ins
 }
 
 function insertJob(books: Books, job: PackedJob): InsertAnswer {
-  const holder = job.key === null ? undefined : books.holder(books.queues.of(job.type), job.key)
+  const holder = job.key === null ? undefined : books.rows.holder(books.queues.of(job.type), job.key)
   if (holder === undefined) return enter(books, job)
-  const same = books.rowOf(job.id)
+  const same = books.rows.of(job.id)
   if (same !== undefined) return ofSameId(books, job, same)
   if (job.onConflict === 'supersede') {
     const superseded = supersede(books, holder)
     if (holder.heldKey !== null) {
       holder.heldKey = null
-      books.write(holder)
+      books.rows.write(holder)
     }
     const answer = enter(books, job)
     return superseded === null ? answer : { ...answer, superseded }
@@ -96,7 +96,7 @@ function insertJob(books: Books, job: PackedJob): InsertAnswer {
   holder.input = job.input
   holder.tags = job.tags
   holder.steps = null
-  books.tell(holder)
+  books.rows.tell(holder)
   startOver(books, holder)
   return found('replaced', holder)
 }
@@ -111,7 +111,7 @@ function enter(books: Books, job: PackedJob): InsertAnswer {
   const dueAt = due > books.now ? due : null
   const state = dueAt === null ? bornReady : bornTimed
   const seq = books.enter(job, state, dueAt)
-  if (seq === null) return ofSameId(books, job, books.rowOf(job.id))
+  if (seq === null) return ofSameId(books, job, books.rows.of(job.id))
   return { outcome: 'inserted', id: job.id, state, seq, at: books.now, dueAt }
 }
 

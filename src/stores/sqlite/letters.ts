@@ -12,7 +12,7 @@ import type { Statements } from './statements.ts'
 const waiting = new Set(Object.keys(arrows('WAKE')))
 
 export function send(books: Books, { id, letter, key, expect }: SendRequest): SendAnswer {
-  const row = books.rowOf(id)
+  const row = books.rows.of(id)
   if (row === undefined) return { outcome: 'notFound', state: null }
   const machine = machineOf(books, row)
   const refused = refusal(row, machine, { key, expect })

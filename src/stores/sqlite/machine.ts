@@ -113,7 +113,7 @@ export function startOver(books: Books, row: Row): void {
 }
 
 export function checkpoint(books: Books, { id, checkpoint: next, ...speaker }: CheckpointRequest): CheckpointAnswer {
-  const row = books.rowOf(id)
+  const row = books.rows.of(id)
   if (row?.isHeldBy(speaker) !== true) return { outcome: 'lost', seq: 0, at: 0, maxAttempts: 0, inbox: [] }
   const machine = rest(books, row, next)
   const [, at] = currentOf(books, row, machine)
@@ -167,7 +167,7 @@ export function keptOf(books: Books, row: Row): Kept | null {
 }
 
 export function checkpoints(books: Books, id: string): CheckpointEntry[] {
-  const row = books.rowOf(id)
+  const row = books.rows.of(id)
   if (row === undefined || row.spared === null) return []
   return books.sql.all('checkpointsOf', row.seq).map(([number, state, seq, at, note]) => {
     return { number, state: JSON.parse(state) as Json, seq, at, note }

@@ -35,13 +35,17 @@ export function packError(error: unknown): PackedError {
 }
 
 export function unpackError({ known, error }: PackedError): Error {
-  if (known === null) return reviveError(error)
+  if (known === null) return error.name === 'TypeError' ? callersFault(error) : reviveError(error)
   const { code, hint } = known
   return new JobchartError(code, error.message, {
     ...(hint !== undefined && { hint }),
     ...(error.cause !== undefined && { cause: reviveError(error.cause) }),
   })
 }
+
+/** What a caller did wrong is told by the class of the error. */
+const callersFault = ({ message, stack }: ErrorRecord): TypeError =>
+  Object.assign(new TypeError(message), stack !== undefined && { stack })
 
 export function packOutcome(outcome: Outcome): PackedOutcome {
   if (outcome.kind !== 'done') return { kind: outcome.kind, error: packError(outcome.error) }

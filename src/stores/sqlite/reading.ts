@@ -13,7 +13,7 @@ const told = (books: Books, row: Row): JobRecord => recordOf(row, books.queues.a
 
 export const get = (books: Books, ids: readonly string[]): (JobRecord | null)[] =>
   ids.map((id) => {
-    const row = books.rowOf(id)
+    const row = books.rows.of(id)
     return row === undefined ? null : told(books, row)
   })
 
@@ -28,7 +28,7 @@ export function list(books: Books, { after, limit = caps.page, ...filter }: List
 }
 
 function seqAfter(books: Books, cursor: string): number {
-  const row = books.rowOf(cursor)
+  const row = books.rows.of(cursor)
   if (row !== undefined) return row.seq
   if (/^~[0-9a-z]{1,11}$/.test(cursor)) return Number.parseInt(cursor.slice(1), 36)
   throw new JobchartError('INVALID_OPTION', `after: there is no job ${JSON.stringify(cursor)} to continue from`, {

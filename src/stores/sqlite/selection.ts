@@ -18,7 +18,7 @@ export function select(books: Books, selection: Selection, eligible: (state: Job
   const rows: Row[] = []
   const notFound: string[] = []
   for (const id of new Set(selection.ids)) {
-    const row = books.rowOf(id)
+    const row = books.rows.of(id)
     if (row === undefined) notFound.push(id)
     else rows.push(row)
   }
@@ -46,7 +46,7 @@ export function find(
   const those = where(filter, queues)
   const page = (table: string, own: string): Row[] => {
     const sql = `SELECT ${columns} FROM ${table} WHERE seq > ? AND ${[own, ...those.terms].join(' AND ')} ORDER BY seq LIMIT +?`
-    return books.sql.jobs(sql, seq, ...those.values, limit).map((values) => books.rowFrom(values))
+    return books.sql.jobs(sql, seq, ...those.values, limit).map((values) => books.rows.from(values))
   }
   if (states.length === jobStates.length) return page('jobs', 'TRUE')
   const pages = states.flatMap((state) => {

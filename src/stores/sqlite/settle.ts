@@ -15,13 +15,13 @@ import { extended, packed, toldOf, unpacked, type CancelMark, type Row } from '.
 
 export function settle(books: Books, settlement: Settlement): SettleAnswer {
   const { id, attempt, token, event, fatal, reason, delayMs, checkin } = settlement
-  const row = books.rowOf(id)
+  const row = books.rows.of(id)
   if (row === undefined) return lost(settlement)
   if (!row.isHeldBy(settlement)) {
     const last = settledOf(row)
     return last?.token === token && last.attempt === attempt ? last.answer : lost(settlement)
   }
-  if (leave(books, row, settlement)) books.tell(row)
+  if (leave(books, row, settlement)) books.rows.tell(row)
   const heard = tellCheckin(books, row, checkin)
   if (settlement.checkpoint !== undefined) rest(books, row, settlement.checkpoint)
   if (row.cancel !== null && event === 'COMPLETE') endMarked(books, row)
@@ -101,11 +101,11 @@ export function extend(books: Books, { worker, leaseMs, beats }: ExtendRequest):
 }
 
 function beat(books: Books, sign: Beat, leaseMs: number): BeatAnswer {
-  const row = books.rowOf(sign.id)
+  const row = books.rows.of(sign.id)
   if (row?.isHeldBy(sign) !== true) return { outcome: 'lost' }
   row.leaseAt = Math.ceil(books.now + leaseMs)
   books.sql.run('lease', row.leaseAt, row.seq)
-  if (keepSigns(row, sign)) books.tell(row)
+  if (keepSigns(row, sign)) books.rows.tell(row)
   tellCheckin(books, row, sign.checkin)
   const mark = toldOf(row)
   const answer: BeatAnswer = mark === null ? { outcome: 'held' } : { outcome: 'cancelling', ...mark }

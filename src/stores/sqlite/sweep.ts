@@ -20,9 +20,9 @@ export function promote(books: Books, limit: number): SweepAnswer {
 export function rescue(books: Books, limit: number): SweepAnswer {
   const expired = books.sql.all('expired', books.now, limit)
   const moves = expired.flatMap((values): Move[] => {
-    const row = books.rowFrom(values)
+    const row = books.rows.from(values)
     keepError(books, row, leaseExpired)
-    books.tell(row)
+    books.rows.tell(row)
     const move = { ...books.told(row, books.move(row, 'EXPIRE')), error: leaseExpired }
     const woken = tellEnd(books, row)
     return woken === null ? [move] : [move, woken]

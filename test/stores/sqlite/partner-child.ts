@@ -16,9 +16,15 @@ export interface Ask {
   readonly args: readonly unknown[]
 }
 
+export interface ToldError {
+  readonly code: string | null
+  readonly name: string
+  readonly message: string
+}
+
 export type Told =
   | { readonly number: number; readonly answer: unknown }
-  | { readonly number: number; readonly error: { readonly code: string | null; readonly message: string } }
+  | { readonly number: number; readonly error: ToldError }
   | { readonly path: string; readonly hint: Hint }
 
 const tell = (told: Told): void => void process.send?.(told)
@@ -60,7 +66,8 @@ process.on('message', (ask: Ask) => {
     (answer) => tell({ number: ask.number, answer }),
     (error: unknown) => {
       const code = error instanceof JobchartError ? error.code : null
-      tell({ number: ask.number, error: { code, message: String(error) } })
+      const { name, message } = error instanceof Error ? error : new Error(String(error))
+      tell({ number: ask.number, error: { code, name, message } })
     },
   )
 })

@@ -11,7 +11,7 @@ import type { Clock } from '../../../src/clock.ts'
 import type { JobRecord } from '../../../src/job/job.ts'
 import type { ClaimAnswer, ClaimedJob, Hint, JobPage, Store } from '../../../src/store.ts'
 import { startChild } from './child.ts'
-import type { Ask, Method, Told } from './partner-child.ts'
+import type { Ask, Method, Told, ToldError } from './partner-child.ts'
 
 interface Waiting {
   readonly resolve: (answer: unknown) => void
@@ -54,8 +54,7 @@ export class Partner {
     const waiting = this.waiting.get(told.number)
     this.waiting.delete(told.number)
     if ('answer' in told) return waiting?.resolve(told.answer)
-    const { code, message } = told.error
-    waiting?.reject(code === null ? new Error(message) : new JobchartError(code as ErrorCode, message))
+    waiting?.reject(errorOf(told.error))
   }
 }
 
@@ -100,6 +99,11 @@ export async function sharedStore(path: string, clock: Clock, partner: Partner):
       await here.close()
     },
   }
+}
+
+function errorOf({ code, name, message }: ToldError): Error {
+  if (code !== null) return new JobchartError(code as ErrorCode, message)
+  return name === 'TypeError' ? new TypeError(message) : new Error(`${name}: ${message}`)
 }
 
 /** An answer of the other process as it was there. */
