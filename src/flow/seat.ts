@@ -31,6 +31,8 @@ export interface SeatOptions {
   readonly log: (run: Run, message: string) => void
 }
 
+const askAfterMs = 100
+
 export function seatOf(run: Run, input: unknown, options: SeatOptions): Seat {
   const { store, timers, enqueueChild, cancel, log } = options
   const { id, type, checkpoint, inbox } = run.claimed
@@ -46,8 +48,8 @@ export function seatOf(run: Run, input: unknown, options: SeatOptions): Seat {
     after: (delayMs, go) => timers.after(delayMs, go),
     mail: (listener) => {
       run.mailbox = { after: inbox.at(-1)?.number ?? 0, listener }
-      // Letters may have come since the claim, and their hint found nobody to tell.
-      void options.heartbeat.ask([run])
+      // Letters may have come since the claim, and their hint found nobody to tell. Most runs are over before that matters.
+      timers.after(askAfterMs, () => void (run.ending ?? options.heartbeat.ask([run])), false)
     },
     commit: (next) => commit(run, next, options),
     log: (message) => log(run, message),

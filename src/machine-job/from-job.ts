@@ -13,7 +13,7 @@ import type { JobHandle } from '../handle.ts'
 import { reviveError } from '../job/failure.ts'
 import type { Letter } from '../job/machine.ts'
 import type { Json } from '../job/payload.ts'
-import { hostIn } from './job-actors.ts'
+import { hostingIn } from './job-actors.ts'
 
 /** What the actor needs of a runtime or client. */
 export interface JobHost {
@@ -85,8 +85,8 @@ class JobLogic<Input, Output> implements JobActorLogic<Input, Output> {
     if (snapshot.status !== 'active') return snapshot
     return after(snapshot, event as JobActorEvent, () => {
       const { id } = snapshot.context
-      const host = hostIn(system)
-      if (host !== null) host.stopped(id)
+      const hosting = hostingIn(system)
+      if (hosting !== null) hosting.jobs.stopped(id)
       else this.runtime?.cancel(id, { reason: 'its actor was stopped' }).catch(ignoreAfterStop)
     })
   }
@@ -108,8 +108,8 @@ class JobLogic<Input, Output> implements JobActorLogic<Input, Output> {
     if (status !== 'active') return
     const { job, runtime } = this
     const options = { ...this.options, id: context.id }
-    const host = hostIn(system)
-    if (host !== null) return host.begun(self, job, input, options, wantsCheckins(self))
+    const hosting = hostingIn(system)
+    if (hosting !== null) return hosting.jobs.begun(self, job, input, options, wantsCheckins(self))
     const tell = (event: JobActorEvent): void => {
       // The end of a job whose actor was stopped is nobody's news.
       if (self.getSnapshot().status === 'active') self.send(event)

@@ -9,7 +9,7 @@
  * It rests when nothing is held, and no actor works: then it parks, or is done, and its last checkpoint is part of that
  * write. After a crash it goes on from the last checkpoint; what the outbox of that one holds is executed again.
  */
-import type { AnyActorRef, AnyStateMachine } from 'xstate'
+import type { AnyActorRef } from 'xstate'
 import type { EnqueueOptions } from '../call-options.ts'
 import type { Timer } from '../clock.ts'
 import type { JobDefinition } from '../define-job.ts'
@@ -21,6 +21,7 @@ import { encode } from './codec.ts'
 import { tellActor } from './from-job.ts'
 import { Hosted } from './hosted.ts'
 import type { Held } from './plan.ts'
+import type { PlannedLogic } from './planned.ts'
 import { packState, type MachineState } from './state.ts'
 import type { MachineVersion } from './versions.ts'
 
@@ -47,7 +48,7 @@ export class Host {
   private over = false
   private wake: () => void = () => {}
 
-  constructor(seat: Seat, machine: AnyStateMachine, version: MachineVersion, from: MachineState | null) {
+  constructor(seat: Seat, logic: PlannedLogic, version: MachineVersion, from: MachineState | null) {
     this.seat = seat
     this.number = seat.checkpoint?.number ?? 0
     this.inbox = [...seat.inbox]
@@ -56,7 +57,7 @@ export class Host {
     this.dirty = from === null
     this.hosted = new Hosted(
       {
-        machine,
+        logic,
         version,
         jobId: seat.id,
         input: seat.input,

@@ -9,15 +9,16 @@ import {
   type EventObject,
 } from 'xstate'
 import { jobOf } from './from-job.ts'
-import { rootName, type HostingLogic, type JobActorHost } from './job-actors.ts'
+import { rootName, type Hosting, type JobActorHost } from './job-actors.ts'
 import { refusal } from './machines.ts'
 import { argumentsOf, Plan, type Held, type HeldAction } from './plan.ts'
+import { isPlanned, type PlannedLogic } from './planned.ts'
 import type { MachineState, OutboxEntry } from './state.ts'
 import { DurableTimers, pathOf } from './timers.ts'
 import type { MachineVersion, PersistedMachine } from './versions.ts'
 
 export interface HostedOptions {
-  readonly machine: AnyStateMachine
+  readonly logic: PlannedLogic
   readonly version: MachineVersion
   readonly jobId: string
   readonly input: unknown
@@ -42,11 +43,14 @@ export class Hosted {
   private readonly seen = new WeakMap<AnyActorRef, unknown>()
 
   constructor(options: HostedOptions, from: MachineState | null) {
-    const { machine, jobId, input, now, jobs, logger, changed } = options
+    const { jobId, input, now, jobs, logger, changed } = options
     this.options = options
     this.timers = new DurableTimers(now, changed)
     this.plan = new Plan(jobId, from?.beginnings ?? {})
-    const logic: AnyActorLogic & HostingLogic = { ...this.plan.logicOf(machine), jobs }
+    const logic: AnyActorLogic & { readonly hosting: Hosting } = {
+      ...options.logic,
+      hosting: { jobs, plan: this.plan },
+    }
     this.root = createActor(logic, {
       id: jobId,
       systemId: rootName,
@@ -87,7 +91,7 @@ export class Hosted {
   names(event: EventObject): boolean {
     if (this.status !== 'active') return false
     const snapshot = this.root.getSnapshot()
-    const transitions = this.options.machine.getTransitionData(snapshot as never, event)
+    const transitions = this.options.logic.machine.getTransitionData(snapshot as never, event)
     return transitions.some(
       ({ eventType, target, actions }) => eventType === event.type && (target !== undefined || actions.length > 0),
     )
@@ -123,7 +127,7 @@ export class Hosted {
   /** Does none of its actors do work of its own? Machines wait, and so do jobs that were invoked: they tell when they end. */
   get atRest(): boolean {
     for (const actor of this.actors()) {
-      if (actor.getSnapshot().status !== 'active' || this.plan.isPlanned(actor)) continue
+      if (actor.getSnapshot().status !== 'active' || isPlanned(actor)) continue
       const { logic } = actor as Actor<AnyActorLogic>
       if (logic.start !== undefined && jobOf(actor) === null) return false
     }
@@ -187,7 +191,7 @@ export class Hosted {
     if (this.seen.get(actor) === snapshot) return
     this.seen.set(actor, snapshot)
     // What works outside is begun anew after a crash: its inner state need not be kept.
-    if (actor !== this.root && !this.plan.isPlanned(actor) && jobOf(actor) === null) return
+    if (actor !== this.root && !isPlanned(actor) && jobOf(actor) === null) return
     if (actor === this.root) this.notes.push(noteOf(event, snapshot))
     this.options.changed()
   }
@@ -205,7 +209,7 @@ export class Hosted {
     for (const [id, { src, snapshot }] of Object.entries(children)) {
       if (typeof src !== 'string') {
         throw refusal(
-          this.options.machine,
+          this.options.logic.machine,
           `the actor ${id}, spawned from inline logic,`,
           'Name it: setup({ actors: { … } }), and spawn it by its name.',
         )

@@ -2,6 +2,7 @@
 import { Actor, type AnyActorRef } from 'xstate'
 import type { EnqueueOptions } from '../call-options.ts'
 import type { JobDefinition } from '../define-job.ts'
+import type { Plan } from './plan.ts'
 
 /** Under this name every actor of a hosted machine finds the root. */
 export const rootName = 'jobchart'
@@ -15,14 +16,15 @@ export interface JobActorHost {
 }
 
 /** What the logic of a hosted root carries. */
-export interface HostingLogic {
+export interface Hosting {
   readonly jobs: JobActorHost
+  readonly plan: Plan
 }
 
 /** The host of the machine that an actor belongs to; null in an actor system of the user's own. */
-export function hostIn(system: AnyActorRef['system']): JobActorHost | null {
+export function hostingIn(system: AnyActorRef['system']): Hosting | null {
   const root: unknown = system.get(rootName)
   if (!(root instanceof Actor)) return null
-  const logic = root.logic as Partial<HostingLogic>
-  return logic.jobs ?? null
+  const { hosting } = root.logic as { readonly hosting?: Hosting }
+  return hosting ?? null
 }

@@ -17,6 +17,7 @@ import { encode } from './codec.ts'
 import { jobOf, type JobActorSnapshot } from './from-job.ts'
 import { cancelEvent, Host } from './host.ts'
 import { checkDurable } from './machines.ts'
+import { plannedLogic, type PlannedLogic } from './planned.ts'
 import { packState, unpackState, type MachineState } from './state.ts'
 import { misfits, structureHash, type MachineVersion, type PersistedMachine } from './versions.ts'
 
@@ -41,14 +42,16 @@ export function machineHost(options: MachineOptions): MachineHost {
 class Version {
   readonly is: MachineVersion
   readonly options: MachineOptions
+  private readonly logic: PlannedLogic
 
   constructor(options: MachineOptions) {
     this.options = options
+    this.logic = plannedLogic(options.machine)
     this.is = { id: options.machine.id, version: options.version, hash: structureHash(options.machine) }
   }
 
   host(seat: Seat, from: MachineState | null): Promise<Rest> {
-    return new Host(seat, this.options.machine, this.is, from).run()
+    return new Host(seat, this.logic, this.is, from).run()
   }
 
   /** The state as this version goes on from it. @throws JobchartError UNSUPPORTED; whatever `migrate` throws */

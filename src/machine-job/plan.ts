@@ -5,8 +5,9 @@
  *
  * It works through the public `ActorLogic` contract: a machine's logic is asked with a scope of ours.
  */
-import type { AnyActorLogic, AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
-import { isMachine, refusal } from './machines.ts'
+import type { AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
+import { refusal } from './machines.ts'
+import { isPlanned } from './planned.ts'
 import { pathOf } from './timers.ts'
 
 /** An action of a machine that waits to be executed. */
@@ -28,9 +29,6 @@ export type Held =
 type ExecutableAction = Parameters<AnyActorScope['actionExecutor']>[0]
 type Children = Readonly<Record<string, AnyActorRef | undefined>>
 
-/** Microsteps of one macrostep at most, where the machine sets no bound of its own: a chart that runs in circles never rests. */
-const iterationsMax = 10_000
-
 export class Plan {
   /** In the order in which it is to be done. */
   held: Held[] = []
@@ -39,7 +37,6 @@ export class Plan {
   /** Why the machine cannot be hosted, if it has shown that it cannot. */
   refused: Error | null = null
   private readonly jobId: string
-  private readonly plannedLogics = new WeakSet<object>()
   private readonly scopes = new WeakMap<AnyActorScope, AnyActorScope>()
   /** Actors that were begun, with the scopes that can stop them. */
   private readonly actors = new Map<AnyActorRef, AnyActorScope>()
@@ -51,34 +48,6 @@ export class Plan {
     this.beginnings = new Map(Object.entries(beginnings))
   }
 
-  /** The logic of a machine, and of the machines it names as its actors, planned. */
-  logicOf(machine: AnyStateMachine): AnyActorLogic {
-    const actors = Object.entries(machine.implementations.actors as Readonly<Record<string, AnyActorLogic>>)
-    const planned = machine.provide({
-      actors: Object.fromEntries(actors.map(([name, logic]) => [name, isMachine(logic) ? this.logicOf(logic) : logic])),
-    })
-    if (planned.options.maxIterations === Infinity)
-      planned.options = { ...planned.options, maxIterations: iterationsMax }
-    const logic: AnyActorLogic = {
-      config: planned.config,
-      transition: (snapshot: Snapshot<unknown>, event: EventObject, scope: AnyActorScope) =>
-        this.known(planned.transition(snapshot as never, event as never, this.scopeOf(scope, planned)), scope),
-      getInitialSnapshot: (scope: AnyActorScope, input: unknown) =>
-        this.known(planned.getInitialSnapshot(this.scopeOf(scope, planned), input), scope),
-      restoreSnapshot: (snapshot: Snapshot<unknown>, scope: AnyActorScope) =>
-        this.restored(planned.restoreSnapshot(snapshot, this.scopeOf(scope, planned)), scope),
-      getPersistedSnapshot: (snapshot: Snapshot<unknown>) => planned.getPersistedSnapshot(snapshot as never),
-      start: (snapshot: Snapshot<unknown>) => planned.start(snapshot as never),
-    }
-    this.plannedLogics.add(logic)
-    return logic
-  }
-
-  /** Is it a machine of this tree? */
-  isPlanned(actor: AnyActorRef): boolean {
-    return 'logic' in actor && this.plannedLogics.has(actor.logic as object)
-  }
-
   /** Stops every actor that was begun, whatever has become of the machine that began it. */
   stopAll(): void {
     for (const [actor, scope] of this.actors) scope.stopChild(actor)
@@ -86,7 +55,8 @@ export class Plan {
     this.held = []
   }
 
-  private scopeOf(scope: AnyActorScope, machine: AnyStateMachine): AnyActorScope {
+  /** The scope in which a machine of this job makes its transitions. */
+  scopeOf(scope: AnyActorScope, machine: AnyStateMachine): AnyActorScope {
     let planned = this.scopes.get(scope)
     if (planned === undefined) {
       planned = {
@@ -125,7 +95,7 @@ export class Plan {
   /** Machines begin at once; actors that do work begin when it is known that they should. */
   private spawn({ exec, info, params }: ExecutableAction): void {
     const { actorRef } = params as { readonly actorRef: AnyActorRef | undefined }
-    if (actorRef !== undefined && this.isPlanned(actorRef)) this.plan(() => exec?.(info, params))
+    if (actorRef !== undefined && isPlanned(actorRef)) this.plan(() => exec?.(info, params))
     else exec?.(info, params)
   }
 
@@ -139,7 +109,7 @@ export class Plan {
   }
 
   /** Gives the actors that have come to be the name of this beginning. */
-  private known<S extends Snapshot<unknown>>(snapshot: S, scope: AnyActorScope): S {
+  known<S extends Snapshot<unknown>>(snapshot: S, scope: AnyActorScope): S {
     for (const actor of newActors(snapshot, this.actors)) {
       const path = pathOf(actor)
       this.beginnings.set(path, (this.beginnings.get(path) ?? 0) + 1)
@@ -149,7 +119,7 @@ export class Plan {
   }
 
   /** Those that were there before keep theirs. */
-  private restored<S extends Snapshot<unknown>>(snapshot: S, scope: AnyActorScope): S {
+  restored<S extends Snapshot<unknown>>(snapshot: S, scope: AnyActorScope): S {
     for (const actor of newActors(snapshot, this.actors)) this.name(actor, pathOf(actor), scope)
     return snapshot
   }
