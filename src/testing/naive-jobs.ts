@@ -3,6 +3,7 @@ import { caps } from '../job/caps.ts'
 import type { ErrorRecord } from '../job/failure.ts'
 import type { HistoryEntry, JobRecord, Transition } from '../job/job.ts'
 import { countersAfter, nextArrow, statesTagged, type ArrowEvent, type JobState } from '../job/lifecycle.ts'
+import type { CheckpointEntry } from '../job/machine.ts'
 import type { Json } from '../job/payload.ts'
 import type * as contract from '../store.ts'
 
@@ -15,7 +16,15 @@ export interface Job {
   token: string | null
   leaseUntil: number
   steps: Record<string, Json> | null
+  /** Has a cancel been asked for in this generation, and how long was it to take? */
+  marked: boolean
   graceMs: number | undefined
+  /** Attempts it was enqueued with. */
+  base: number
+  checkpoints: readonly CheckpointEntry[]
+  takesCancel: boolean
+  /** Of the letters sent last. */
+  keys: readonly string[]
   settled: { token: string; attempt: number; answer: contract.SettleAnswer } | null
 }
 
@@ -58,7 +67,7 @@ export class NaiveJobs {
       checkpoint: null,
       inbox: [],
       letters: 0,
-      parent: null,
+      parent: job.parent ?? null,
       worker: null,
       startedAt: null,
       finishedAt: null,
@@ -68,18 +77,16 @@ export class NaiveJobs {
     }
     const seq = this.log.length + 1
     const holdsKey = job.key !== null
-    const lease = { token: null, leaseUntil: 0, steps: null, graceMs: undefined, settled: null }
-    const added = { record, seq, place: seq, holdsKey, ...lease }
+    const lease = { token: null, leaseUntil: 0, steps: null, marked: false, graceMs: undefined, settled: null }
+    const machine = { base: job.maxAttempts, checkpoints: [], takesCancel: false, keys: [] }
+    const added: Job = { record, seq, place: seq, holdsKey, ...lease, ...machine }
     this.jobs.push(added)
     this.note(added, 'ENQUEUE', null, undefined)
+    if (job.checkpoint !== undefined) {
+      record.checkpoint = { number: 1, state: job.checkpoint }
+      added.checkpoints = [{ ...record.checkpoint, seq, at: this.time, note: 'fork' }]
+    }
     return added
-  }
-
-  protected cancelOne(job: Job, reason: string | null, graceMs: number | undefined): contract.Move | undefined {
-    if (job.record.state === 'cancelling') return undefined
-    job.graceMs = graceMs
-    job.record.cancelReason = reason
-    return this.move(job, 'CANCEL', { reason })
   }
 
   protected find(id: string): Job | undefined {
@@ -127,6 +134,8 @@ export class NaiveJobs {
     Object.assign(record, { attempt, generation, state: arrow.to })
     record.dueAt = is('timed', job) ? dueAt : null
     record.finishedAt = is('ended', job) ? this.time : null
+    // Its attempts start over, and with them those that do not count.
+    if (event === 'RETRY' || record.state === 'waiting') record.maxAttempts = job.base
     if (is('ended', job)) job.holdsKey = false
     if (record.state === 'queued' && !statesTagged('held').has(from)) job.place = this.log.length + 1
     return this.note(job, event, from, reason)
@@ -150,7 +159,7 @@ export class NaiveJobs {
       ...(inHand && worker !== null && { worker }),
       ...(typeof reason === 'string' && { reason }),
     }
-    record.history = [...record.history, entry].slice(-caps.history)
+    if (event !== 'CHECKPOINT') record.history = [...record.history, entry].slice(-caps.history)
     const transition: Transition = { id, type, ...entry }
     this.log.push(transition)
     return transition

@@ -5,12 +5,13 @@
 import { caps } from '../job/caps.ts'
 import { leaseExpired } from '../job/failure.ts'
 import type { JobRecord, Transition } from '../job/job.ts'
-import { jobStates, type JobState } from '../job/lifecycle.ts'
+import { jobStates, statesTagged, type JobState } from '../job/lifecycle.ts'
 import type { Settlement } from '../job/settlement.ts'
 import type * as contract from '../store.ts'
-import { byPriority, is, NaiveJobs, type Job } from './naive-jobs.ts'
+import { byPriority, is, type Job } from './naive-jobs.ts'
+import { NaiveMachines } from './naive-machines.ts'
 
-export class NaiveStore extends NaiveJobs {
+export class NaiveStore extends NaiveMachines {
   private readonly paused = new Set<string>()
   private claims: { type: string; at: number }[] = []
   private readonly known = new Map<string, { info: contract.WorkerInfo; seenAt: number }>()
@@ -18,11 +19,13 @@ export class NaiveStore extends NaiveJobs {
   insert(requests: readonly contract.InsertRequest[]): contract.InsertAnswer[][] {
     return requests.map((request) => {
       const before = structuredClone({ jobs: this.jobs, log: this.log.length })
+      const waiting = (jobs: Job[]): number => jobs.filter((job) => is('backlog', job)).length
       const answers = request.jobs.map((job) => this.insertOne(job))
       const taken = answers.find(({ outcome }) => outcome === 'id-taken')
-      const full =
-        answers.some(({ outcome }) => outcome === 'inserted') &&
-        this.jobs.filter((job) => is('backlog', job)).length > (request.capacity ?? Infinity)
+      const added = answers.filter(({ outcome }) => outcome === 'inserted').length
+      // Whom a superseded job takes along, or wakes, makes no room and takes none.
+      const freed = answers.filter(({ superseded }) => statesTagged('backlog').has(superseded?.from ?? 'done')).length
+      const full = added > 0 && waiting(before.jobs) + added - freed > (request.capacity ?? Infinity)
       if (taken === undefined && !full) return answers
       // All or none: as if nothing had happened.
       this.jobs = before.jobs
@@ -46,9 +49,10 @@ export class NaiveStore extends NaiveJobs {
       if (!is('backlog', holder)) return answer('duplicate', holder)
       Object.assign(holder.record, { input: job.input, tags: job.tags })
       holder.steps = null
+      this.startOver(holder)
       return answer('replaced', holder)
     }
-    const superseded = holder && this.cancelOne(holder, 'superseded', undefined)
+    const superseded = holder && this.supersede(holder)
     if (holder) holder.holdsKey = false
     const added = this.add(job)
     const { seq, at } = this.log.at(-1) as Transition
@@ -98,25 +102,32 @@ export class NaiveStore extends NaiveJobs {
     Object.assign(job, { token, leaseUntil: this.time + leaseMs })
     Object.assign(record, { worker, startedAt: this.time })
     const { seq } = this.move(job, 'CLAIM')
-    const { id, type, input, priority, attempt, maxAttempts, generation } = record
-    const known = { id, type, input, priority, attempt, maxAttempts, generation, steps: job.steps }
+    const { id, type, input, priority, attempt, maxAttempts, generation, checkpoint, inbox } = record
+    const told = { id, type, input, priority, attempt, maxAttempts, generation, checkpoint, inbox }
+    const known = { ...told, steps: job.steps }
     return structuredClone({ ...known, token, startedAt: this.time, seq }) as contract.ClaimedJob
   }
 
   settle(settlements: readonly Settlement[]): contract.SettleAnswer[] {
     return settlements.map((settlement) => {
       const { id, attempt, token, event, to, fatal, reason, delayMs, error, output, checkin, logs } = settlement
-      const job = this.find(id)
-      if (!job || !is('held', job) || job.token !== token || job.record.attempt !== attempt) {
-        if (job?.settled?.token === token && job.settled.attempt === attempt) return job.settled.answer
+      const job = this.heldBy(id, attempt, token)
+      if (!job) {
+        const settled = this.find(id)?.settled
+        if (settled?.token === token && settled.attempt === attempt) return settled.answer
         return { outcome: 'lost', seq: 0, at: 0, from: 'running', to, attempt, dueAt: null }
       }
       const { record } = job
-      const from = record.state
       if (checkin) record.checkin = checkin
       if (logs) record.logs = [...record.logs, ...logs].slice(-caps.logs)
       if (error) this.keepError(job, error)
       else if (event === 'COMPLETE') record.error = null
+      const listening = checkin && this.tellCheckin(job, checkin.value)
+      if (settlement.checkpoint) this.rest(job, settlement.checkpoint)
+      if (event === 'COMPLETE' && job.marked && record.state === 'running') {
+        this.move(job, 'CANCEL', { reason: record.cancelReason })
+      }
+      const from = record.state
       const dueAt = event === 'PARK' && delayMs === undefined ? null : this.time + (delayMs ?? 0)
       const move = this.move(job, event, { reason, fatal, dueAt })
       if (move.to === 'done') record.output = output
@@ -130,45 +141,30 @@ export class NaiveStore extends NaiveJobs {
         attempt: record.attempt,
         dueAt: record.dueAt,
       } as const
-      job.settled = { token, attempt, answer }
-      return answer
+      const mail = record.state === 'waiting' && record.inbox.length > 0
+      const woken = (mail ? this.move(job, 'WAKE') : this.tellEnd(job)) ?? listening
+      job.settled = { token, attempt, answer: { ...answer, ...(woken && { woken }) } }
+      return job.settled.answer
     })
   }
 
   extend({ worker, leaseMs, beats }: contract.ExtendRequest): contract.BeatAnswer[] {
     const seen = this.known.get(worker)
     if (seen) seen.seenAt = this.time
-    return beats.map(({ id, attempt, token, checkin, logs, steps }) => {
-      const job = this.find(id)
-      if (!job || !is('held', job) || job.token !== token || job.record.attempt !== attempt) return { outcome: 'lost' }
+    return beats.map(({ id, attempt, token, checkin, logs, steps, letters }) => {
+      const job = this.heldBy(id, attempt, token)
+      if (!job) return { outcome: 'lost' }
       job.leaseUntil = this.time + leaseMs
       if (checkin) job.record.checkin = checkin
+      if (checkin) this.tellCheckin(job, checkin.value)
       if (logs) job.record.logs = [...job.record.logs, ...logs].slice(-caps.logs)
       if (steps) job.steps = { ...job.steps, ...steps }
-      if (job.record.state === 'running') return { outcome: 'held' }
-      const { graceMs } = job
-      const reason = job.record.cancelReason
-      return { outcome: 'cancelling', ...(reason !== null && { reason }), ...(graceMs !== undefined && { graceMs }) }
+      const inbox = letters === undefined ? {} : { inbox: job.record.inbox.filter(({ number }) => number > letters) }
+      return { outcome: 'held', ...this.toldOfCancel(job), ...inbox }
     })
   }
 
-  cancel(requests: readonly contract.CancelRequest[]): contract.CancelAnswer[] {
-    return requests.map(({ selection, reason, graceMs }) => {
-      const { jobs, notFound } = this.select(selection, (job) => is('live', job))
-      const [cancelled, cancelling, finished]: [string[], string[], string[]] = [[], [], []]
-      const moves: contract.Move[] = []
-      for (const job of jobs.toSorted((a, b) => byPriority(a, b) || a.seq - b.seq)) {
-        const wasEnded = is('ended', job)
-        const move = wasEnded ? undefined : this.cancelOne(job, reason, graceMs)
-        if (move) moves.push(move)
-        const list = wasEnded ? finished : is('ended', job) ? cancelled : cancelling
-        list.push(job.record.id)
-      }
-      return { cancelled, cancelling, notFound, finished, moves }
-    })
-  }
-
-  retry(selection: contract.Selection): contract.RetryAnswer {
+  retry(selection: contract.Selection, fromStart = false): contract.RetryAnswer {
     const canRetry = (job: Job): boolean => job.record.state === 'dead' || job.record.state === 'cancelled'
     const { jobs, notFound } = this.select(selection, canRetry)
     const [retried, refused]: [string[], string[]] = [[], []]
@@ -180,6 +176,8 @@ export class NaiveStore extends NaiveJobs {
         continue
       }
       moves.push(this.move(job, 'RETRY'))
+      job.marked = false
+      if (fromStart) this.startOver(job)
       job.holdsKey = key !== null
       Object.assign(job.record, { output: undefined, error: null, cancelReason: null })
       job.steps = null
@@ -210,11 +208,14 @@ export class NaiveStore extends NaiveJobs {
     const leased = (): Job[] =>
       this.jobs.filter((job) => is('held', job)).toSorted((a, b) => a.leaseUntil - b.leaseUntil || a.seq - b.seq)
     const expired = leased().filter((job) => job.leaseUntil <= this.time)
-    const moves = expired.slice(0, limit).map((job) => {
+    const bite = expired.slice(0, limit)
+    const moves = bite.flatMap((job): contract.Move[] => {
       this.keepError(job, leaseExpired)
-      return Object.assign({}, this.move(job, 'EXPIRE'), { error: leaseExpired })
+      const expiry = Object.assign({}, this.move(job, 'EXPIRE'), { error: leaseExpired })
+      const woken = this.tellEnd(job)
+      return woken ? [expiry, woken] : [expiry]
     })
-    return { moves, nextAt: leased()[0]?.leaseUntil ?? null, more: moves.length === limit }
+    return { moves, nextAt: leased()[0]?.leaseUntil ?? null, more: bite.length === limit }
   }
 
   prune(policy: contract.RetentionPolicy, limit: number): { pruned: number; more: boolean } {

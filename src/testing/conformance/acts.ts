@@ -2,8 +2,19 @@
 import assert from 'node:assert/strict'
 import type { JobRecord } from '../../job/job.ts'
 import type { JobState } from '../../job/lifecycle.ts'
+import type { Checkpoint, NewCheckpoint } from '../../job/machine.ts'
 import type { Settlement } from '../../job/settlement.ts'
-import type { ClaimAnswer, ClaimedJob, InsertAnswer, NewJob, Store, TypeLimits } from '../../store.ts'
+import type {
+  CheckpointAnswer,
+  ClaimAnswer,
+  ClaimedJob,
+  InsertAnswer,
+  NewJob,
+  SendRequest,
+  SettleAnswer,
+  Store,
+  TypeLimits,
+} from '../../store.ts'
 
 export const leaseMs = 30_000
 export const noLimits: TypeLimits = { concurrency: null, perKey: null, rate: null }
@@ -92,3 +103,38 @@ export const stateOf = async (store: Store, id: string): Promise<JobState> => (a
 
 export const cancel = async (store: Store, ids: readonly string[], reason: string | null = null) =>
   (await store.cancel([{ selection: { ids }, reason, graceMs: 5_000 }]))[0]
+
+/** A checkpoint with this number, which reads nothing. */
+export const rest = (number: number): NewCheckpoint => ({
+  number,
+  state: { at: `rest ${number}` },
+  read: 0,
+  note: `GO → ${number}`,
+  takesCancel: false,
+})
+
+/** What is left of it. */
+export const restAt = (number: number): Checkpoint => ({ number, state: rest(number).state })
+
+/** Writes a checkpoint of a job that is held. */
+export async function write(store: Store, job: ClaimedJob, checkpoint: NewCheckpoint): Promise<CheckpointAnswer> {
+  const [answer] = await store.checkpoint([{ ...lease(job), checkpoint }])
+  assert.ok(answer !== undefined && answer.outcome !== 'lost', `checkpoint ${checkpoint.number} is kept`)
+  return answer
+}
+
+/** Parks a job, at a checkpoint if one is given. */
+export async function park(store: Store, job: ClaimedJob, checkpoint?: NewCheckpoint): Promise<SettleAnswer> {
+  const parking = { ...lease(job), event: 'PARK', to: 'waiting' } as const
+  const [answer] = await store.settle([checkpoint === undefined ? parking : { ...parking, checkpoint }])
+  assert.ok(answer?.outcome === 'settled', `job ${job.id} is parked`)
+  return answer
+}
+
+/** A letter with an event of the name of its key. */
+export const letter = (id: string, key: string, expect: SendRequest['expect'] = null): SendRequest => ({
+  id,
+  key,
+  expect,
+  letter: { kind: 'event', event: { type: key } },
+})

@@ -13,15 +13,37 @@ export interface AttemptPick {
   readonly forged: boolean
 }
 
+/** A checkpoint, told by what it stands on: the next one, or the current one again; read all letters there are, or half of them. */
+export interface Rest {
+  readonly again: boolean
+  readonly read: 'none' | 'half' | 'all'
+  readonly takesCancel: boolean
+}
+
+/** A letter to a job, however it is, as it is now, or as it is not. */
+export interface Missive {
+  readonly id: string
+  readonly key: string
+  readonly expect: 'any' | 'now' | 'other'
+}
+
 export type Ending = AttemptPick & {
   readonly event: SettleEvent
   readonly delayMs: number | null
   readonly fatal: boolean
   readonly checkin: boolean
   readonly logs: number
+  readonly rest: Rest | null
+  /** If it is one of the machines, is it to park instead? */
+  readonly parksMachine: boolean
 }
 
-export type Pulse = AttemptPick & { readonly checkin: boolean; readonly logs: number; readonly step: string | null }
+export type Pulse = AttemptPick & {
+  readonly checkin: boolean
+  readonly logs: number
+  readonly step: string | null
+  readonly letters: number | null
+}
 
 export type Command =
   | { readonly op: 'insert'; readonly requests: readonly contract.InsertRequest[] }
@@ -29,7 +51,10 @@ export type Command =
   | { readonly op: 'settle'; readonly endings: readonly Ending[] }
   | { readonly op: 'extend'; readonly worker: string; readonly leaseMs: number; readonly pulses: readonly Pulse[] }
   | { readonly op: 'cancel'; readonly requests: readonly contract.CancelRequest[] }
-  | { readonly op: 'retry' | 'discard'; readonly selection: contract.Selection }
+  | { readonly op: 'checkpoint'; readonly rests: readonly (AttemptPick & Rest)[] }
+  | { readonly op: 'send'; readonly missives: readonly Missive[] }
+  | { readonly op: 'retry'; readonly selection: contract.Selection; readonly fromStart: boolean }
+  | { readonly op: 'discard'; readonly selection: contract.Selection }
   | { readonly op: 'promote' | 'rescue'; readonly limit: number }
   | { readonly op: 'prune'; readonly policy: contract.RetentionPolicy; readonly limit: number }
   | { readonly op: 'queue'; readonly type: string; readonly change: { readonly paused: boolean } }
@@ -49,16 +74,18 @@ const some = <T>(pick: Pick, max: number, make: (pick: Pick) => T): T[] =>
 
 const types = ['mail', 'sms', 'long'] as const
 const workers = ['w1', 'w2'] as const
+/** The first two are the machines: they invoke the others, are written to, and rather park than end. */
 const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] as const
+export const machines: readonly string[] = ids.slice(0, 2)
 const never = 100_000 * tickMs
 
 const ops: readonly Command['op'][] = [
   ...(['insert', 'claim', 'settle', 'insert', 'claim', 'settle', 'insert', 'claim', 'settle', 'advance'] as const),
   ...(['cancel', 'promote', 'rescue', 'extend', 'retry', 'advance', 'discard', 'prune', 'queue', 'worker'] as const),
-  ...(['get', 'list'] as const),
+  ...(['get', 'list', 'checkpoint', 'send', 'checkpoint', 'send'] as const),
 ]
 
-export const genesPerCommand = 32
+export const genesPerCommand = 40
 export const geneMax = 999
 
 export function decode(genes: readonly number[], freshId: () => string): Command {
@@ -76,7 +103,12 @@ export function decode(genes: readonly number[], freshId: () => string): Command
       return { op, worker: from(pick, workers), leaseMs: tickMs * (3 - pick(3)), pulses: some(pick, 2, pulse) }
     case 'cancel':
       return { op, requests: some(pick, 2, cancelRequest) }
+    case 'checkpoint':
+      return { op, rests: some(pick, 2, (p) => ({ ...attempt(p), ...rest(p) })) }
+    case 'send':
+      return { op, missives: some(pick, 2, missive) }
     case 'retry':
+      return { op, selection: selection(pick), fromStart: pick(3) === 2 }
     case 'discard':
       return { op, selection: selection(pick) }
     case 'promote':
@@ -102,8 +134,16 @@ const insertRequest = (pick: Pick, freshId: () => string): contract.InsertReques
   jobs: some(pick, 3, (p) => newJob(p, freshId)),
 })
 
-const newJob = (pick: Pick, freshId: () => string): contract.NewJob => ({
-  id: pick(3) > 0 ? freshId() : from(pick, ids),
+const newJob = (pick: Pick, freshId: () => string): contract.NewJob => {
+  const job = plainJob(pick, freshId)
+  const parent = pick(3) === 2 ? { id: from(pick, machines), checkins: pick(2) === 1 } : null
+  const forked = pick(10) === 9 ? { checkpoint: { forked: job.id } } : {}
+  // Who holds a key is superseded: what that does to a family is left to cases of its own, because it moves the capacity.
+  return parent === null ? { ...job, ...forked } : { ...job, ...forked, key: null, parent }
+}
+
+const plainJob = (pick: Pick, freshId: () => string): contract.NewJob => ({
+  id: from(pick, [from(pick, ids), freshId(), from(pick, machines)]),
   type: from(pick, types),
   input: from<Json | undefined>(pick, [undefined, { n: 1 }, [1, { deep: ['x'] }], 'text']),
   priority: from(pick, [0, 0, 0, 5, -5]),
@@ -143,6 +183,8 @@ function ending(pick: Pick): Ending {
     fatal: event === 'FAIL' && pick(4) === 3,
     checkin: pick(4) === 3,
     logs: from(pick, [0, 0, 0, 1, 60]),
+    rest: pick(3) === 2 ? rest(pick) : null,
+    parksMachine: pick(3) > 0,
   }
 }
 
@@ -151,6 +193,19 @@ const pulse = (pick: Pick): Pulse => ({
   checkin: pick(2) === 1,
   logs: from(pick, [0, 0, 1, 60]),
   step: from(pick, [null, 'charge', '__proto__']),
+  letters: from(pick, [null, 0, 1, 3]),
+})
+
+const rest = (pick: Pick): Rest => ({
+  again: pick(6) === 5,
+  read: from(pick, ['none', 'half', 'all']),
+  takesCancel: pick(2) === 1,
+})
+
+const missive = (pick: Pick): Missive => ({
+  id: from(pick, ['a', 'b', 'a', 'b', 'c', 'd']),
+  key: from(pick, ['l1', 'l2', 'l3', 'l4', 'l5', 'l6', 'l7', 'l8']),
+  expect: from(pick, ['any', 'any', 'now', 'other']),
 })
 
 const cancelRequest = (pick: Pick): contract.CancelRequest => ({

@@ -4,10 +4,16 @@
  */
 import { againCases } from './again.ts'
 import { cancelCases } from './cancel.ts'
+import { childrenCases } from './children.ts'
 import { claimCases } from './claim.ts'
 import { extendCases } from './extend.ts'
+import { familyCancelCases } from './family-cancel.ts'
+import { gentleCancelCases } from './gentle-cancel.ts'
 import { insertCases } from './insert.ts'
+import { letterCases } from './letters.ts'
 import { logCases } from './log.ts'
+import { machineAgainCases } from './machine-again.ts'
+import { machineCases } from './machine.ts'
 import { agreesWithTheModel, type RandomRuns } from './random.ts'
 import { readingCases } from './reading.ts'
 import { settleCases } from './settle.ts'
@@ -39,6 +45,12 @@ const groups: Readonly<Record<string, Cases>> = {
   extend: extendCases,
   cancel: cancelCases,
   again: againCases,
+  machine: machineCases,
+  'machine again': machineAgainCases,
+  letters: letterCases,
+  'gentle cancel': gentleCancelCases,
+  children: childrenCases,
+  'family cancel': familyCancelCases,
   time: timeCases,
   reading: readingCases,
   log: logCases,

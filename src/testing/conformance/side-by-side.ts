@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { inspect } from 'node:util'
 import type { JobRecord, Transition } from '../../job/job.ts'
 import { allArrows, jobStates, statesTagged, type JobState } from '../../job/lifecycle.ts'
-import type { Settlement } from '../../job/settlement.ts'
-import type { Beat, ClaimedJob, JobFilter, Store, WorkerInfo } from '../../store.ts'
+import type { CheckpointAnswer, CheckpointRequest, JobFilter, Store, WorkerInfo } from '../../store.ts'
 import { NaiveStore } from '../naive-store.ts'
-import type { AttemptPick, Command, Ending, Pulse } from './commands.ts'
+import type { Command } from './commands.ts'
 import { normaliser } from './compare.ts'
+import { Requests } from './requests.ts'
 import type { Subject } from './subject.ts'
 
 interface Exchange {
@@ -32,13 +32,14 @@ export class SideBySide {
   private readonly model = new NaiveStore()
   private readonly start: number
   private readonly exchanges: Exchange[] = []
-  private readonly attempts: ClaimedJob[] = []
+  private readonly requests: Requests
   private tokens = 0
 
   constructor({ store, advance }: Omit<Subject, 'close'>) {
     this.store = store
     this.advance = advance
     this.start = this.model.time = store.now()
+    this.requests = new Requests(this.model)
   }
 
   async run(command: Command): Promise<void> {
@@ -67,18 +68,29 @@ export class SideBySide {
       case 'claim':
         return this.claim(command.request)
       case 'settle': {
-        const settlements = command.endings.flatMap((ending) => this.settlement(ending) ?? [])
+        const settlements = command.endings.flatMap((ending) => this.requests.settlement(ending) ?? [])
         return [model.settle(settlements), await store.settle(structuredClone(settlements))]
       }
       case 'extend': {
-        const beats = command.pulses.flatMap((pulse) => this.beat(pulse) ?? [])
+        const beats = command.pulses.flatMap((pulse) => this.requests.beat(pulse) ?? [])
         const request = { worker: command.worker, leaseMs: command.leaseMs, beats }
         return [model.extend(request), await store.extend(structuredClone(request))]
       }
       case 'cancel':
         return [model.cancel(command.requests), await store.cancel(command.requests)]
-      case 'retry':
-        return [model.retry(command.selection), await store.retry(command.selection)]
+      case 'checkpoint': {
+        const requests = command.rests.flatMap((rest) => this.requests.checkpoint(rest) ?? []).filter(isFirst)
+        const told = await store.checkpoint(structuredClone(requests))
+        return [model.checkpoint(requests).map(unlessLost), told.map(unlessLost)]
+      }
+      case 'send': {
+        const requests = command.missives.map((missive) => this.requests.letter(missive))
+        return [model.send(requests), await store.send(structuredClone(requests))]
+      }
+      case 'retry': {
+        const { selection, fromStart } = command
+        return [model.retry(selection, fromStart), await store.retry(selection, fromStart)]
+      }
       case 'discard':
         return [model.discard(command.selection), await store.discard(command.selection)]
       case 'promote':
@@ -107,44 +119,18 @@ export class SideBySide {
     const request = { ...fields, token: `token ${++this.tokens}` }
     const expected = this.model.claim(request)
     const actual = await this.store.claim(request)
-    this.attempts.push(...expected.jobs)
+    this.requests.attempts.push(...expected.jobs)
     const records = this.model.get(expected.jobs.map(({ id }) => id))
     const whole = actual.jobs.map((job) => {
       const { id, type, input, priority, attempt, maxAttempts, generation, token, startedAt, seq, steps } = job
       const told = { id, type, input, priority, attempt, maxAttempts, generation, token, startedAt, seq, steps }
-      return { ...told, record: job.record() }
+      const { checkpoint, inbox } = job
+      return { ...told, checkpoint, inbox, record: job.record() }
     })
     return [
       { jobs: expected.jobs.map((job, i) => ({ ...job, record: records[i] })), dry: expected.dry },
       { jobs: whole, dry: actual.dry },
     ]
-  }
-
-  private attempt({ back, forged }: AttemptPick): { id: string; attempt: number; token: string } | null {
-    const job = this.attempts.at(-1 - back)
-    return job === undefined ? null : { id: job.id, attempt: job.attempt, token: forged ? 'forged' : job.token }
-  }
-
-  private settlement({ event, delayMs, fatal, checkin, logs, ...picked }: Ending): Settlement | null {
-    const attempt = this.attempt(picked)
-    if (attempt === null) return null
-    return {
-      ...attempt,
-      event,
-      to: 'done',
-      ...(event === 'COMPLETE' && { output: { of: attempt.token } }),
-      ...(event === 'FAIL' && { fatal, error: { name: 'Error', message: `of ${attempt.token}` } }),
-      ...(event === 'RELEASE' && { reason: 'shutdown' }),
-      ...(delayMs !== null && { delayMs }),
-      ...traces(attempt.attempt, checkin, logs),
-    }
-  }
-
-  private beat({ checkin, logs, step, ...picked }: Pulse): Beat | null {
-    const attempt = this.attempt(picked)
-    if (attempt === null) return null
-    const steps = step === null ? {} : { steps: Object.fromEntries([[step, { of: attempt.token }]]) }
-    return { ...attempt, ...steps, ...traces(attempt.attempt, checkin, logs) }
   }
 
   private async log(): Promise<Transition[]> {
@@ -169,18 +155,27 @@ export class SideBySide {
       const ofType = jobs.filter((job) => job.type === type)
       assert.deepEqual({ ...types[type] }, recount(ofType), `counts of ${type}`)
     }
+    const resting = jobs.filter(({ checkpoint }) => checkpoint !== null).map(({ id }) => id)
+    const { model, store } = this
+    const checkpoints = await Promise.all(resting.map((id) => store.checkpoints(id)))
     return {
       command: 'at the end',
-      expected: { jobs: this.model.list({}), workers: this.model.workers(), log: this.model.transitions() },
-      actual: { jobs, workers: await this.store.workers(), log },
+      expected: {
+        jobs: model.list({}),
+        checkpoints: resting.map((id) => model.checkpoints(id)),
+        workers: model.workers(),
+        log: model.transitions(),
+      },
+      actual: { jobs, checkpoints, workers: await store.workers(), log },
     }
   }
 }
 
-const traces = (attempt: number, checkin: boolean, logs: number): Pick<Beat, 'checkin' | 'logs'> => ({
-  ...(checkin && { checkin: { at: 1, value: { progress: attempt } } }),
-  ...(logs > 0 && { logs: Array.from({ length: logs }, (_, i) => ({ at: 1, attempt, message: `line ${i}` })) }),
-})
+const isFirst = ({ id }: CheckpointRequest, i: number, all: readonly CheckpointRequest[]): boolean =>
+  all.findIndex((request) => request.id === id) === i
+
+/** Of a lost one the other fields say nothing. */
+const unlessLost = (answer: CheckpointAnswer): unknown => (answer.outcome === 'lost' ? 'lost' : answer)
 
 export async function everyPage(store: Store, filter: JobFilter, limit: number): Promise<JobRecord[]> {
   const jobs: JobRecord[] = []
@@ -208,7 +203,9 @@ export function obeysTheChart(log: readonly Transition[]): void {
     const { seq, id, event, from, to } = move
     const told = `${event} of ${id} from ${from} to ${to} (${seq})`
     assert.ok(seq > last, `${told}: numbers grow`)
-    if (event === 'ENQUEUE') assert.ok(from === null && statesTagged('birth').has(to), `${told}: not a birth`)
+    if (event === 'CHECKPOINT') {
+      assert.ok(from === to && from === where.get(id) && statesTagged('held').has(to), `${told}: not in a run`)
+    } else if (event === 'ENQUEUE') assert.ok(from === null && statesTagged('birth').has(to), `${told}: not a birth`)
     else {
       const arrow = allArrows.find((each) => each.event === event && each.from === from && each.to === to)
       assert.ok(arrow !== undefined, `${told}: not an arrow of the chart`)

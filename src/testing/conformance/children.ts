@@ -1,0 +1,209 @@
+/** Jobs that were invoked by others: what their parents hear of them. */
+import assert from 'node:assert/strict'
+import { caps } from '../../job/caps.ts'
+import type { Letter } from '../../job/machine.ts'
+import {
+  boom,
+  cancel,
+  idsOf,
+  lease,
+  letter,
+  newJob,
+  park,
+  put,
+  putAndTake,
+  recordOf,
+  rest,
+  stateOf,
+  take,
+  takeOne,
+} from './acts.ts'
+import { child, family, lettersTo, takeChild } from './family.ts'
+import type { Cases } from './subject.ts'
+import { hinted } from './watching.ts'
+
+export const childrenCases: Cases = {
+  'a job knows who has invoked it': async ({ store }) => {
+    await put(store, child('c', { parent: { id: 'p', checkins: true } }))
+    const job = await takeChild(store)
+    assert.deepEqual((await recordOf(store, 'c')).parent, { id: 'p', checkins: true })
+    assert.deepEqual(job.record().parent, { id: 'p', checkins: true })
+  },
+  'the end of a child is a letter to its parent, in the same write': async ({ store }) => {
+    const output = JSON.parse('{ "list": [1], "__proto__": { "polluted": 1 } }')
+    const ends = {
+      done: [{ event: 'COMPLETE', output }, { output }],
+      silent: [{ event: 'COMPLETE' }, {}],
+      dead: [{ event: 'FAIL', fatal: true, error: boom }, { error: boom }],
+    } as const
+    await putAndTake(store, 'p')
+    const told: Letter[] = []
+    for (const [id, [end, says]] of Object.entries(ends)) {
+      await put(store, child(id))
+      const [answer] = await store.settle([{ ...lease(await takeChild(store)), to: 'done', ...end }])
+      told.push({ kind: 'ended', child: id, state: id === 'dead' ? 'dead' : 'done', ...says })
+      assert.deepEqual([answer?.outcome, answer?.woken], ['settled', undefined])
+    }
+    await put(store, child('cancelled'), child('without reason'))
+    await cancel(store, ['cancelled'], 'enough')
+    await cancel(store, ['without reason'])
+    told.push({ kind: 'ended', child: 'cancelled', state: 'cancelled', reason: 'enough' })
+    told.push({ kind: 'ended', child: 'without reason', state: 'cancelled' })
+    const letters = await lettersTo(store, 'p')
+    assert.deepEqual(letters, told)
+    assert.equal(JSON.stringify(letters[0]), JSON.stringify(told[0]))
+    assert.equal((await recordOf(store, 'p')).letters, 5)
+  },
+  'only the last error and the end count: a child that is retried, parks or is released says nothing': async ({
+    store,
+  }) => {
+    await putAndTake(store, 'p')
+    await put(store, child('c', { maxAttempts: 2 }))
+    const run = async (token: string) => lease(await takeChild(store, token))
+    await store.settle([{ ...(await run('t1')), event: 'RELEASE', to: 'queued' }])
+    await store.settle([{ ...(await run('t2')), event: 'FAIL', to: 'retrying', delayMs: 0, error: boom }])
+    await store.promote(10)
+    await store.settle([{ ...(await run('t3')), event: 'PARK', to: 'waiting' }])
+    await store.send([letter('c', 'l1')])
+    assert.deepEqual(await lettersTo(store, 'p'), [])
+    const error = { name: 'Error', message: 'the last straw' }
+    await store.settle([{ ...(await run('t4')), event: 'FAIL', fatal: true, to: 'dead', error }])
+    assert.deepEqual(await lettersTo(store, 'p'), [{ kind: 'ended', child: 'c', state: 'dead', error }])
+  },
+  'the end of a child wakes a parent that waits, and the settlement tells of it': async ({ store }) => {
+    const job = await family(store)
+    const settlement = { ...lease(job), event: 'COMPLETE', to: 'done', output: 1 } as const
+    const [answer] = await store.settle([settlement])
+    assert.deepEqual([answer?.from, answer?.to], ['running', 'done'])
+    const { id, type, event, from, to, seq = 0 } = answer?.woken ?? {}
+    assert.deepEqual([id, type, event, from, to], ['p', 'mail', 'WAKE', 'waiting', 'queued'])
+    assert.ok(seq > (answer?.seq ?? Infinity))
+    assert.deepEqual((await store.settle([settlement]))[0], answer)
+    const [mail] = (await takeOne(store, { token: 't2' })).inbox
+    assert.deepEqual(mail?.letter, { kind: 'ended', child: 'c', state: 'done', output: 1 })
+  },
+  'a rescue and a cancel that end a child wake its parent, and tell of it': async ({ store, advance }) => {
+    await family(store, { maxAttempts: 1 })
+    await advance(30_000)
+    const { moves, more } = await store.rescue(1)
+    assert.deepEqual(
+      moves.map(({ id, event, to }) => [id, event, to]),
+      [
+        ['c', 'EXPIRE', 'dead'],
+        ['p', 'WAKE', 'queued'],
+      ],
+    )
+    assert.equal(more, true, 'one job was taken back, as many as were asked for')
+    const [ended] = await lettersTo(store, 'p')
+    assert.equal(ended?.kind === 'ended' && ended.error?.code, 'LEASE_LOST')
+    await park(store, await takeOne(store, { token: 't2' }), { ...rest(1), read: 1 })
+    await put(store, child('d'))
+    const answer = await cancel(store, ['d'])
+    assert.deepEqual(
+      [answer?.cancelled, answer?.moves.map(({ id, event }) => `${id} ${event}`)],
+      [['d'], ['d CANCEL', 'p WAKE']],
+    )
+  },
+  'a rescue gives a child back to its queue in silence': async ({ store, advance }) => {
+    await family(store)
+    await advance(30_000)
+    assert.deepEqual(idsOf((await store.rescue(10)).moves), ['c'])
+    assert.deepEqual([await lettersTo(store, 'p'), await stateOf(store, 'p')], [[], 'waiting'])
+  },
+  'a child ends like any job when its parent is gone, has ended, or never was': async ({ store }) => {
+    await put(store, newJob('p'), child('c'), child('orphan', { parent: { id: 'nobody', checkins: true } }))
+    await cancel(store, ['p'])
+    const complete = { event: 'COMPLETE', to: 'done' } as const
+    const [first, second] = await take(store, { type: 'child' })
+    // The first was cancelled with its parent; what is left are the orphan and one that comes late.
+    assert.deepEqual([first?.id, second], ['orphan', undefined])
+    await put(store, child('late'))
+    await store.discard({ ids: ['c'] })
+    const late = await takeChild(store, 'late')
+    for (const job of [first, late]) {
+      assert.ok(job)
+      const [answer] = await store.settle([{ ...lease(job), ...complete, checkin: { at: 1, value: 1 } }])
+      assert.deepEqual([answer?.outcome, answer?.woken], ['settled', undefined])
+    }
+    assert.deepEqual([await stateOf(store, 'p'), (await recordOf(store, 'p')).letters], ['cancelled', 0])
+  },
+  'a parent that comes after its child hears of it all the same': async ({ store }) => {
+    await put(store, child('c'))
+    const job = await takeChild(store)
+    await putAndTake(store, 'p')
+    await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+    assert.equal((await lettersTo(store, 'p')).length, 1)
+  },
+  'a child that is retried ends twice, and says so twice': async ({ store }) => {
+    await putAndTake(store, 'p')
+    await put(store, child('c'))
+    await cancel(store, ['c'])
+    await store.retry({ ids: ['c'] })
+    await store.settle([{ ...lease(await takeChild(store)), event: 'COMPLETE', to: 'done' }])
+    const states = (await lettersTo(store, 'p')).map((each) => each.kind === 'ended' && each.state)
+    assert.deepEqual(states, ['cancelled', 'done'])
+  },
+  'a full inbox has room for the end of a child, and none for its check-ins': async ({ store }) => {
+    await putAndTake(store, 'p')
+    await put(store, child('c', { parent: { id: 'p', checkins: true } }))
+    const job = await takeChild(store)
+    await store.send(Array.from({ length: caps.inbox }, (_, i) => letter('p', `l${i}`)))
+    const checkin = { at: 1, value: 1 }
+    await store.extend({ worker: 'w1', leaseMs: 30_000, beats: [{ ...lease(job), checkin }] })
+    assert.equal((await recordOf(store, 'p')).letters, caps.inbox)
+    await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done', checkin }])
+    const { inbox, letters } = await recordOf(store, 'p')
+    assert.deepEqual([inbox.length, letters, inbox.at(-1)?.letter.kind], [caps.inbox + 1, caps.inbox + 1, 'ended'])
+    assert.deepEqual((await recordOf(store, 'c')).checkin, checkin)
+  },
+  'check-ins of a child are letters to a parent that wants them': async ({ store }) => {
+    const job = await family(store, { parent: { id: 'p', checkins: true } })
+    const beat = { ...lease(job), checkin: { at: 1, value: { half: true } } }
+    await store.extend({ worker: 'w1', leaseMs: 30_000, beats: [beat] })
+    assert.equal(await stateOf(store, 'p'), 'queued')
+    await store.extend({ worker: 'w1', leaseMs: 30_000, beats: [{ ...beat, token: 'stolen' }, lease(job)] })
+    await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done', checkin: { at: 2, value: 'all' } }])
+    assert.deepEqual(await lettersTo(store, 'p'), [
+      { kind: 'checkin', child: 'c', value: { half: true } },
+      { kind: 'checkin', child: 'c', value: 'all' },
+      { kind: 'ended', child: 'c', state: 'done' },
+    ])
+  },
+  'a check-in that comes with a settlement wakes the parent, too': async ({ store }) => {
+    const job = await family(store, { parent: { id: 'p', checkins: true } })
+    const failure = { event: 'FAIL', to: 'retrying', delayMs: 60_000, error: boom } as const
+    const [answer] = await store.settle([{ ...lease(job), ...failure, checkin: { at: 1, value: 1 } }])
+    assert.deepEqual([answer?.to, answer?.woken?.id, answer?.woken?.event], ['retrying', 'p', 'WAKE'])
+    assert.deepEqual(await lettersTo(store, 'p'), [{ kind: 'checkin', child: 'c', value: 1 }])
+  },
+  'check-ins of a child are nothing to a parent that does not': async ({ store }) => {
+    const job = await family(store)
+    const checkin = { at: 1, value: 1 }
+    await store.extend({ worker: 'w1', leaseMs: 30_000, beats: [{ ...lease(job), checkin }] })
+    await store.settle([{ ...lease(job), event: 'FAIL', to: 'retrying', delayMs: 0, error: boom, checkin }])
+    assert.deepEqual([await lettersTo(store, 'p'), await stateOf(store, 'p')], [[], 'waiting'])
+  },
+  'letters of children to a parent that runs are told of, and those that wake it make its type ready': async ({
+    store,
+  }) => {
+    await putAndTake(store, 'p')
+    await put(store, child('c', { parent: { id: 'p', checkins: true } }))
+    const job = await takeChild(store)
+    const beat = { ...lease(job), checkin: { at: 1, value: 1 } }
+    const checkIn = () => store.extend({ worker: 'w1', leaseMs: 30_000, beats: [beat] })
+    await hinted(store, 'mail', '"p"', checkIn)
+    await hinted(store, 'mail', '"p"', () => store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }]))
+    await park(store, await putAndTake(store, 'q'))
+    await put(
+      store,
+      child('d', { parent: { id: 'q', checkins: true } }),
+      child('e', { parent: { id: 'q', checkins: false } }),
+    )
+    const [d] = await take(store, { type: 'child', max: 1 })
+    assert.ok(d)
+    const beats = [{ ...lease(d), checkin: { at: 1, value: 1 } }]
+    await hinted(store, 'ready', '"mail"', () => store.extend({ worker: 'w1', leaseMs: 30_000, beats }))
+    await park(store, await takeOne(store, { token: 't2' }), { ...rest(1), read: 1 })
+    await hinted(store, 'ready', '"mail"', () => cancel(store, ['e']))
+  },
+}

@@ -1,0 +1,126 @@
+/** Jobs that are cancelled with those that have invoked them. */
+import assert from 'node:assert/strict'
+import { cancel, idsOf, lease, newJob, park, put, putAndTake, recordOf, rest, stateOf, write } from './acts.ts'
+import { child, family, lettersTo, takeChild } from './family.ts'
+import type { Cases } from './subject.ts'
+import { hinted } from './watching.ts'
+
+export const familyCancelCases: Cases = {
+  'a cancel takes the children along, and theirs: told by moves, not by ids': async ({ store }) => {
+    await park(store, await putAndTake(store, 'p'))
+    await put(store, child('running'))
+    await takeChild(store)
+    await put(
+      store,
+      child('queued'),
+      child('urgent', { priority: 5 }),
+      child('scheduled', { delayMs: 60_000 }),
+      child('of queued', { parent: { id: 'queued', checkins: false } }),
+      child('of another', { parent: { id: 'another', checkins: false } }),
+    )
+    const answer = await cancel(store, ['p'], 'enough')
+    assert.deepEqual([answer?.cancelled, answer?.cancelling, answer?.finished], [['p'], [], []])
+    assert.deepEqual(
+      answer?.moves.map(({ id, event, to, reason }) => [id, event, to, reason]),
+      [
+        ['p', 'CANCEL', 'cancelled', 'enough'],
+        ['urgent', 'CANCEL', 'cancelled', 'its parent was cancelled'],
+        ['running', 'CANCEL', 'cancelling', 'its parent was cancelled'],
+        ['queued', 'CANCEL', 'cancelled', 'its parent was cancelled'],
+        ['scheduled', 'CANCEL', 'cancelled', 'its parent was cancelled'],
+        ['of queued', 'CANCEL', 'cancelled', 'its parent was cancelled'],
+      ],
+    )
+    assert.equal((await recordOf(store, 'queued')).cancelReason, 'its parent was cancelled')
+    assert.equal(await stateOf(store, 'of another'), 'queued')
+    assert.equal((await recordOf(store, 'p')).letters, 0)
+  },
+  'a parent that is marked takes its children along, and hears of them': async ({ store }) => {
+    const job = await putAndTake(store, 'p')
+    await put(store, child('c'))
+    const answer = await cancel(store, ['p'], 'enough')
+    assert.deepEqual([answer?.cancelling, idsOf(answer?.moves ?? [])], [['p'], ['p', 'c']])
+    assert.deepEqual(await lettersTo(store, 'p'), [
+      { kind: 'ended', child: 'c', state: 'cancelled', reason: 'its parent was cancelled' },
+    ])
+    await put(store, child('d'))
+    assert.deepEqual((await cancel(store, ['p']))?.moves, [], 'a second cancel does nothing')
+    assert.equal(await stateOf(store, 'd'), 'queued')
+    const [beat] = await store.extend({ worker: 'w1', leaseMs: 1_000, beats: [lease(job)] })
+    assert.equal(beat?.outcome, 'cancelling')
+  },
+  'children that run are told of a cancel like any job': async ({ store }) => {
+    const job = await family(store)
+    await hinted(store, 'cancelled', '"c"', () => cancel(store, ['p']))
+    const [beat] = await store.extend({ worker: 'w1', leaseMs: 1_000, beats: [lease(job)] })
+    assert.deepEqual(beat, { outcome: 'cancelling', reason: 'its parent was cancelled', graceMs: 5_000 })
+  },
+  'a child that takes a cancel gets a letter, and its own children are left to it': async ({ store }) => {
+    const job = await family(store)
+    await park(store, job, { ...rest(1), takesCancel: true })
+    await put(store, child('grandchild', { parent: { id: 'c', checkins: false } }))
+    const answer = await cancel(store, ['p'])
+    assert.deepEqual(
+      answer?.moves.map(({ id, event }) => [id, event]),
+      [
+        ['p', 'CANCEL'],
+        ['c', 'WAKE'],
+      ],
+    )
+    assert.deepEqual([answer.cancelled, answer.cancelling], [['p'], []])
+    assert.deepEqual(await lettersTo(store, 'c'), [{ kind: 'cancel', reason: 'its parent was cancelled' }])
+    assert.equal(await stateOf(store, 'grandchild'), 'queued')
+  },
+  'a machine that takes its cancel as a letter keeps its children, until it is cancelled by force': async ({
+    store,
+  }) => {
+    const job = await putAndTake(store, 'p')
+    await write(store, job, { ...rest(1), takesCancel: true })
+    await put(store, child('c'))
+    assert.deepEqual((await cancel(store, ['p']))?.moves, [])
+    assert.equal(await stateOf(store, 'c'), 'queued')
+    assert.deepEqual(idsOf((await cancel(store, ['p']))?.moves ?? []), ['p', 'c'])
+  },
+  'what is selected together is cancelled for the given reason, children or not': async ({ store }) => {
+    await park(store, await putAndTake(store, 'p'))
+    await put(store, child('c', { priority: 1 }), child('d'), child('e', { parent: { id: 'd', checkins: false } }))
+    const answer = await cancel(store, ['p', 'c', 'd'], 'enough')
+    assert.deepEqual([answer?.cancelled, answer?.finished], [['c', 'p', 'd'], []])
+    assert.deepEqual(
+      answer?.moves.map(({ id, event, reason }) => [id, event, reason]),
+      [
+        ['c', 'CANCEL', 'enough'],
+        ['p', 'WAKE', undefined],
+        ['p', 'CANCEL', 'enough'],
+        ['d', 'CANCEL', 'enough'],
+        ['e', 'CANCEL', 'its parent was cancelled'],
+      ],
+    )
+  },
+  'a job that is superseded takes its children along, and tells its parent': async ({ store }) => {
+    await park(store, await putAndTake(store, 'p'))
+    await put(store, child('c', { key: 'k' }), child('grandchild', { parent: { id: 'c', checkins: false } }))
+    const [answer] = await put(store, newJob('d', { type: 'child', key: 'k', onConflict: 'supersede' }))
+    assert.deepEqual([answer?.outcome, answer?.superseded?.id, answer?.superseded?.to], ['inserted', 'c', 'cancelled'])
+    assert.deepEqual(await lettersTo(store, 'p'), [
+      { kind: 'ended', child: 'c', state: 'cancelled', reason: 'superseded' },
+    ])
+    assert.deepEqual([await stateOf(store, 'p'), await stateOf(store, 'grandchild')], ['queued', 'cancelled'])
+    assert.equal((await recordOf(store, 'grandchild')).cancelReason, 'its parent was cancelled')
+  },
+  'a job that ends by itself leaves its children alone': async ({ store }) => {
+    const job = await putAndTake(store, 'p')
+    await put(store, child('c'))
+    await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+    assert.equal(await stateOf(store, 'c'), 'queued')
+  },
+  'a family in a circle is cancelled, each of it once': async ({ store }) => {
+    const of = (id: string) => ({ parent: { id, checkins: true } })
+    await put(store, child('a', of('b')), child('b', of('a')), child('self', of('self')))
+    const answer = await cancel(store, ['a', 'self'])
+    assert.deepEqual(
+      answer?.moves.map(({ id, event }) => `${id} ${event}`),
+      ['a CANCEL', 'self CANCEL', 'b CANCEL'],
+    )
+  },
+}

@@ -1,0 +1,75 @@
+/** Where a machine starts: from the checkpoint of another, from its own in a second life, or anew. */
+import assert from 'node:assert/strict'
+import { boom, cancel, lease, letter, newJob, put, putAndTake, recordOf, rest, restAt, takeOne, write } from './acts.ts'
+import type { Cases } from './subject.ts'
+
+export const machineAgainCases: Cases = {
+  'a new job may start from the checkpoint of another': async ({ store }) => {
+    const [answer] = await put(store, newJob('a', { checkpoint: { of: 'another' } }))
+    const { seq = 0, at = 0 } = answer ?? {}
+    assert.deepEqual(await store.checkpoints('a'), [{ number: 1, state: { of: 'another' }, seq, at, note: 'fork' }])
+    assert.equal((await store.transitions(0, 100)).transitions.length, 1)
+    const job = await takeOne(store)
+    assert.deepEqual(job.checkpoint, { number: 1, state: { of: 'another' } })
+    assert.equal((await cancel(store, ['a']))?.moves[0]?.to, 'cancelling', 'nobody knows whether it takes a cancel')
+    assert.equal((await write(store, job, rest(2))).outcome, 'cancelling')
+  },
+  'a retry goes on at the checkpoint, with the letters that are left': async ({ store }) => {
+    const job = await putAndTake(store, 'a')
+    await store.send([letter('a', 'l1'), letter('a', 'l2')])
+    await write(store, job, { ...rest(1), read: 1 })
+    await store.settle([{ ...lease(job), event: 'FAIL', fatal: true, to: 'dead', error: boom }])
+    await store.retry({ ids: ['a'] })
+    const again = await takeOne(store, { token: 't2' })
+    assert.deepEqual([again.checkpoint, again.inbox.map(({ number }) => number)], [restAt(1), [2]])
+    assert.equal((await store.checkpoints('a')).length, 1)
+    await write(store, again, rest(2))
+  },
+  'a retry from the start forgets checkpoints and letters, and numbers letters on': async ({ store }) => {
+    const job = await putAndTake(store, 'a')
+    await store.send([letter('a', 'l1'), letter('a', 'l2')])
+    await write(store, job, { ...rest(1), takesCancel: true })
+    await store.settle([{ ...lease(job), event: 'FAIL', fatal: true, to: 'dead', error: boom }])
+    assert.deepEqual((await store.retry({ ids: ['a'] }, true)).retried, ['a'])
+    assert.deepEqual(await store.checkpoints('a'), [])
+    await store.send([letter('a', 'l1'), letter('a', 'l3')])
+    const again = await takeOne(store, { token: 't2' })
+    assert.deepEqual([again.checkpoint, again.inbox.map(({ number }) => number)], [null, [3]])
+    assert.equal((await cancel(store, ['a']))?.moves[0]?.to, 'cancelling')
+    await write(store, again, rest(1))
+    assert.equal((await recordOf(store, 'a')).letters, 3)
+  },
+  'replace makes a machine start anew, and numbers letters on': async ({ store }) => {
+    const job = await putAndTake(store, 'a', { key: 'k' })
+    await store.send([letter('a', 'l1')])
+    await write(store, job, rest(1))
+    await store.settle([{ ...lease(job), event: 'RELEASE', to: 'queued' }])
+    await put(store, newJob('b', { key: 'k', input: 'new', onConflict: 'replace' }))
+    assert.deepEqual(await store.checkpoints('a'), [])
+    await store.send([letter('a', 'l2')])
+    const again = await takeOne(store, { token: 't2' })
+    assert.deepEqual([again.input, again.checkpoint, again.inbox.map(({ number }) => number)], ['new', null, [2]])
+    await write(store, again, rest(1))
+  },
+  'of a job that is discarded or pruned nothing is left': async ({ store }) => {
+    const now = { ageMs: 0, count: 0 }
+    const removals = [
+      async () => store.discard({ ids: ['a'] }),
+      async () => store.prune({ done: now, dead: now, cancelled: now }, 10),
+    ]
+    for (const remove of removals) {
+      const job = await putAndTake(store, 'a')
+      await store.send([letter('a', 'l1'), letter('a', 'l2')])
+      await write(store, job, { ...rest(1), read: 1 })
+      await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+      await remove()
+      assert.deepEqual([await store.get(['a']), await store.checkpoints('a')], [[null], []])
+      await put(store, newJob('a'))
+      const { checkpoint, inbox, letters } = await recordOf(store, 'a')
+      assert.deepEqual([checkpoint, inbox, letters, await store.checkpoints('a')], [null, [], 0, []])
+      assert.equal((await store.send([letter('a', 'l1')]))[0]?.outcome, 'kept')
+      await cancel(store, ['a'])
+      await store.discard({ filter: {} })
+    }
+  },
+}

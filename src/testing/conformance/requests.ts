@@ -1,0 +1,74 @@
+/** What a random command asks of a store, in full: which attempt it names, which checkpoint comes next, as the naive store has it. */
+import type { NewCheckpoint } from '../../job/machine.ts'
+import type { Settlement } from '../../job/settlement.ts'
+import type { Beat, CheckpointRequest, ClaimedJob, SendRequest } from '../../store.ts'
+import type { NaiveStore } from '../naive-store.ts'
+import { machines, type AttemptPick, type Ending, type Missive, type Pulse, type Rest } from './commands.ts'
+
+export class Requests {
+  /** All that were handed out. */
+  readonly attempts: ClaimedJob[] = []
+  private readonly model: NaiveStore
+
+  constructor(model: NaiveStore) {
+    this.model = model
+  }
+
+  private attempt({ back, forged }: AttemptPick): { id: string; attempt: number; token: string } | null {
+    const job = this.attempts.at(-1 - back)
+    return job === undefined ? null : { id: job.id, attempt: job.attempt, token: forged ? 'forged' : job.token }
+  }
+
+  settlement({ parksMachine, ...ending }: Ending): Settlement | null {
+    const attempt = this.attempt(ending)
+    if (attempt === null) return null
+    const parks = parksMachine && machines.includes(attempt.id)
+    const { event, delayMs, fatal, checkin, logs, rest } = parks ? { ...ending, ...parking } : ending
+    return {
+      ...attempt,
+      event,
+      to: 'done',
+      ...(event === 'COMPLETE' && { output: { of: attempt.token } }),
+      ...(event === 'FAIL' && { fatal, error: { name: 'Error', message: `of ${attempt.token}` } }),
+      ...(event === 'RELEASE' && { reason: 'shutdown' }),
+      ...(delayMs !== null && { delayMs }),
+      ...(rest !== null && { checkpoint: this.rest(attempt.id, rest) }),
+      ...traces(attempt.attempt, checkin, logs),
+    }
+  }
+
+  beat({ checkin, logs, step, letters, ...picked }: Pulse): Beat | null {
+    const attempt = this.attempt(picked)
+    if (attempt === null) return null
+    const steps = step === null ? {} : { steps: Object.fromEntries([[step, { of: attempt.token }]]) }
+    const asked = letters === null ? {} : { letters }
+    return { ...attempt, ...steps, ...asked, ...traces(attempt.attempt, checkin, logs) }
+  }
+
+  checkpoint({ again, read, takesCancel, ...picked }: AttemptPick & Rest): CheckpointRequest | null {
+    const attempt = this.attempt(picked)
+    return attempt && { ...attempt, checkpoint: this.rest(attempt.id, { again, read, takesCancel }) }
+  }
+
+  private rest(id: string, { again, read, takesCancel }: Rest): NewCheckpoint {
+    const { checkpoint = null, letters = 0 } = this.model.get([id])[0] ?? {}
+    const current = checkpoint?.number ?? 0
+    const number = again && current > 0 ? current : current + 1
+    const lastRead = { none: 0, half: Math.floor(letters / 2), all: letters }[read]
+    return { number, state: { of: id, number }, read: lastRead, note: `GO → ${number}`, takesCancel }
+  }
+
+  letter({ id, key, expect }: Missive): SendRequest {
+    const { checkpoint = null, letters = 0 } = this.model.get([id])[0] ?? {}
+    const now = { checkpoint: checkpoint?.number ?? 0, mail: letters }
+    const expected = { any: null, now, other: { ...now, mail: letters + 1 } }[expect]
+    return { id, key, letter: { kind: 'event', event: { type: key } }, expect: expected }
+  }
+}
+
+const parking = { event: 'PARK', delayMs: null, fatal: false } as const
+
+const traces = (attempt: number, checkin: boolean, logs: number): Pick<Beat, 'checkin' | 'logs'> => ({
+  ...(checkin && { checkin: { at: 1, value: { progress: attempt } } }),
+  ...(logs > 0 && { logs: Array.from({ length: logs }, (_, i) => ({ at: 1, attempt, message: `line ${i}` })) }),
+})

@@ -1,0 +1,25 @@
+/** Watching a store while something happens. */
+import assert from 'node:assert/strict'
+import type { Hint, Store } from '../../store.ts'
+
+/** Does what it is told while it watches, until the hint has come. */
+export async function hinted(
+  store: Store,
+  kind: Hint['kind'],
+  about: string | null,
+  act: () => unknown,
+): Promise<Hint> {
+  const hints: Hint[] = []
+  const unwatch = store.watch((hint) => hints.push(hint))
+  try {
+    await act()
+    const isIt = (hint: Hint): boolean => hint.kind === kind && (about === null || JSON.stringify(hint).includes(about))
+    // Elsewhere a hint may travel on its own: each question to the store gives it time.
+    for (let asked = 0; asked < 2_000 && !hints.some(isIt); asked++) await store.counts()
+    const hint = hints.find(isIt)
+    assert.ok(hint !== undefined, `no hint ${kind} of ${about ?? 'anything'} among ${JSON.stringify(hints)}`)
+    return hint
+  } finally {
+    unwatch()
+  }
+}

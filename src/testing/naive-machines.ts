@@ -1,0 +1,164 @@
+/** What machines do to the naive store: checkpoints and letters, what children tell their parents, and who is cancelled with whom. */
+import { caps } from '../job/caps.ts'
+import type { CheckpointEntry, Letter, NewCheckpoint } from '../job/machine.ts'
+import type * as contract from '../store.ts'
+import { byPriority, is, NaiveJobs, type Job } from './naive-jobs.ts'
+
+interface Mark {
+  readonly reason: string | null
+  readonly graceMs: number | undefined
+}
+
+export class NaiveMachines extends NaiveJobs {
+  checkpoint(requests: readonly contract.CheckpointRequest[]): contract.CheckpointAnswer[] {
+    return requests.map(({ id, attempt, token, checkpoint }) => {
+      const job = this.heldBy(id, attempt, token)
+      if (!job) return { outcome: 'lost', seq: 0, at: 0, maxAttempts: 0, inbox: [] }
+      const { seq, at } = this.rest(job, checkpoint)
+      const { maxAttempts, inbox } = job.record
+      return { outcome: 'kept', seq, at, maxAttempts, inbox, ...this.toldOfCancel(job) }
+    })
+  }
+
+  send(requests: readonly contract.SendRequest[]): contract.SendAnswer[] {
+    return requests.map(({ id, letter, key, expect }) => {
+      const job = this.find(id)
+      if (!job) return { outcome: 'notFound', state: null }
+      const { state, letters, inbox, checkpoint } = job.record
+      const seen = expect === null || (expect.checkpoint === (checkpoint?.number ?? 0) && expect.mail === letters)
+      if (job.keys.includes(key)) return { outcome: 'duplicate', state }
+      if (is('ended', job)) return { outcome: 'ended', state }
+      if (!seen) return { outcome: 'changed', state }
+      if (inbox.length >= caps.inbox) return { outcome: 'full', state }
+      job.keys = [...job.keys, key].slice(-caps.letterKeys)
+      const move = this.post(job, letter)
+      return { outcome: 'kept', state: job.record.state, ...(move && { move }) }
+    })
+  }
+
+  checkpoints(id: string): readonly CheckpointEntry[] {
+    return this.find(id)?.checkpoints ?? []
+  }
+
+  cancel(requests: readonly contract.CancelRequest[]): contract.CancelAnswer[] {
+    return requests.map(({ selection, reason, graceMs }) => {
+      const { jobs, notFound } = this.select(selection, (job) => is('live', job))
+      const [cancelled, cancelling, finished]: [string[], string[], string[]] = [[], [], []]
+      const moves: contract.Move[] = []
+      const struck: Job[] = []
+      for (const job of jobs.toSorted((a, b) => byPriority(a, b) || a.seq - b.seq)) {
+        const wasEnded = is('ended', job)
+        if (!wasEnded && this.cancelOne(job, { reason, graceMs }, moves)) struck.push(job)
+        const list = wasEnded ? finished : is('ended', job) ? cancelled : cancelling
+        list.push(job.record.id)
+      }
+      this.cancelChildren(struck, graceMs, moves)
+      return { cancelled, cancelling, notFound, finished, moves }
+    })
+  }
+
+  /** Cancels the holder of a key. Its children go with it, but only the log tells. */
+  protected supersede(job: Job): contract.Move | undefined {
+    const moves: contract.Move[] = []
+    if (this.strike(job, { reason: 'superseded', graceMs: undefined }, moves)) {
+      this.cancelChildren([job], undefined, moves)
+    }
+    return moves[0]
+  }
+
+  private cancelChildren(parents: Job[], graceMs: number | undefined, moves: contract.Move[]): void {
+    for (const { record } of parents) {
+      const children = this.jobs.filter((job) => job.record.parent?.id === record.id && is('live', job))
+      for (const child of children.toSorted((a, b) => byPriority(a, b) || a.seq - b.seq)) {
+        if (this.cancelOne(child, { reason: 'its parent was cancelled', graceMs }, moves)) parents.push(child)
+      }
+    }
+  }
+
+  /** Was it by force, and now? */
+  private cancelOne(job: Job, mark: Mark, moves: contract.Move[]): boolean {
+    if (!job.takesCancel || job.marked) return this.strike(job, mark, moves)
+    this.mark(job, mark)
+    moves.push(...[this.post(job, { kind: 'cancel', reason: mark.reason })].filter((move) => move !== undefined))
+    return false
+  }
+
+  private strike(job: Job, mark: Mark, moves: contract.Move[]): boolean {
+    if (job.record.state === 'cancelling') return false
+    this.mark(job, mark)
+    moves.push(this.move(job, 'CANCEL', { reason: mark.reason }))
+    moves.push(...[this.tellEnd(job)].filter((move) => move !== undefined))
+    return true
+  }
+
+  private mark(job: Job, { reason, graceMs }: Mark): void {
+    Object.assign(job, { marked: true, graceMs })
+    job.record.cancelReason = reason
+  }
+
+  protected heldBy(id: string, attempt: number, token: string): Job | undefined {
+    const job = this.find(id)
+    return job && is('held', job) && job.token === token && job.record.attempt === attempt ? job : undefined
+  }
+
+  protected toldOfCancel(job: Job): { outcome: 'cancelling'; reason?: string; graceMs?: number } | undefined {
+    const { state, cancelReason: reason } = job.record
+    if (state !== 'cancelling') return undefined
+    const { graceMs } = job
+    return { outcome: 'cancelling', ...(reason !== null && { reason }), ...(graceMs !== undefined && { graceMs }) }
+  }
+
+  protected rest(job: Job, { number, state, read, note, takesCancel }: NewCheckpoint): CheckpointEntry {
+    const { record } = job
+    const current = job.checkpoints.at(-1)
+    if (current?.number === number) return current
+    if (number !== (current?.number ?? 0) + 1) throw new Error(`checkpoint ${number} after ${current?.number}`)
+    const { seq, at } = this.note(job, 'CHECKPOINT', record.state, note)
+    const entry = { number, state, seq, at, note }
+    job.checkpoints = [...job.checkpoints, entry].slice(-caps.checkpoints)
+    job.takesCancel = takesCancel
+    record.checkpoint = { number, state }
+    record.inbox = record.inbox.filter((mail) => mail.number > read)
+    record.maxAttempts = job.base + record.attempt - 1
+    return entry
+  }
+
+  /** Puts a letter into an inbox, and wakes whoever waits for it. */
+  private post(job: Job, letter: Letter): contract.Move | undefined {
+    const { record } = job
+    record.letters += 1
+    record.inbox = [...record.inbox, { number: record.letters, at: this.time, letter }]
+    return record.state === 'waiting' ? this.move(job, 'WAKE') : undefined
+  }
+
+  protected tellCheckin(job: Job, value: NonNullable<contract.Beat['checkin']>['value']): contract.Move | undefined {
+    const parent = this.parentOf(job)
+    if (!parent || job.record.parent?.checkins !== true || parent.record.inbox.length >= caps.inbox) return undefined
+    return this.post(parent, { kind: 'checkin', child: job.record.id, value })
+  }
+
+  /** Tells the parent of a job that it has ended, if it has. */
+  protected tellEnd(job: Job): contract.Move | undefined {
+    const parent = this.parentOf(job)
+    const { id: child, state, output, error, cancelReason: reason } = job.record
+    if (!parent || !(state === 'done' || state === 'dead' || state === 'cancelled')) return undefined
+    return this.post(parent, {
+      kind: 'ended',
+      child,
+      state,
+      ...(state === 'done' && output !== undefined && { output }),
+      ...(state === 'dead' && error !== null && { error }),
+      ...(state === 'cancelled' && reason !== null && { reason }),
+    })
+  }
+
+  private parentOf({ record: { parent } }: Job): Job | undefined {
+    return this.jobs.find((job) => job.record.id === parent?.id && is('live', job))
+  }
+
+  /** A job starts anew: where its machine stood is forgotten, and what it was told. */
+  protected startOver(job: Job): void {
+    Object.assign(job, { checkpoints: [], takesCancel: false })
+    Object.assign(job.record, { checkpoint: null, inbox: [] })
+  }
+}
