@@ -96,9 +96,11 @@ test('a second Ctrl-C aborts what runs', async () => {
   const { exitCode, stdout, stderr } = await run(['files'], (child) => onProgress(child, () => child.kill('SIGINT')))
 
   expect(exitCode, stderr).toBe(130)
-  // Counting lines is over at the first zero byte; hashing and compressing would take hours.
-  expect(total(stdout)).toEqual({ jobs: 3, done: 1, dead: 0, retries: 0 })
-  expect(stdout).toContain('Interrupted: 2 jobs left undone')
+  // Counting lines is over at the first zero byte, if it comes to that in time; hashing and compressing would take hours.
+  const { done } = total(stdout)
+  expect(done).toBeLessThanOrEqual(1)
+  expect(total(stdout)).toEqual({ jobs: 3, done, dead: 0, retries: 0 })
+  expect(stdout).toContain(`Interrupted: ${3 - done} jobs left undone`)
 })
 
 const fileCount = 300
