@@ -30,15 +30,8 @@ export function retry(books: Books, selection: Selection, fromStart: boolean): R
 
 export function discard(books: Books, selection: Selection): DiscardAnswer {
   const { rows, notFound } = select(books, selection, isEnded)
-  const discarded: string[] = []
-  const refused: string[] = []
-  for (const row of rows) {
-    if (isEnded(row.state)) {
-      books.remove(row, books.queues.at(row.queue), row.state)
-      discarded.push(row.id)
-    } else {
-      refused.push(row.id)
-    }
-  }
-  return { discarded, refused, notFound }
+  const going = rows.filter(({ state }) => isEnded(state))
+  books.remove(going)
+  const refused = rows.filter(({ state }) => !isEnded(state))
+  return { discarded: going.map(({ id }) => id), refused: refused.map(({ id }) => id), notFound }
 }

@@ -12,7 +12,7 @@ import { Hints } from './hints.ts'
 import type { PackedJob } from './insert.ts'
 import { Lanes } from './lanes.ts'
 import { Mail } from './letters.ts'
-import { enterMachine, removeMachine, spare } from './machine.ts'
+import { enterMachine, removeMachines, spare } from './machine.ts'
 import type { Queue } from './queue.ts'
 import { Queues } from './queues.ts'
 import { born, packSettled, settledOf, withMove } from './history.ts'
@@ -36,6 +36,9 @@ export interface Circumstances {
   /** When a timed state is to end; null = it waits for an event. */
   readonly dueAt?: number | null
 }
+
+/** What must be known of a job to remove it. */
+export type Removable = Pick<Row, 'seq' | 'queue' | 'state' | 'spared'>
 
 export class Books {
   readonly sql: Statements
@@ -224,11 +227,13 @@ export class Books {
     return { id: row.id, type: this.queues.at(row.queue).type, ...entry }
   }
 
-  /** Removes an ended job for good, and all that is kept of it. */
-  remove({ seq, spared }: Pick<Row, 'seq' | 'spared'>, queue: Queue, state: JobState): void {
-    this.sql.run('remove', seq)
-    if (spared !== null) removeMachine(this, seq)
-    this.queues.count(queue, state, -1)
+  /** Removes ended jobs for good, and all that is kept of them. */
+  remove(jobs: readonly Removable[]): void {
+    if (jobs.length === 0) return
+    this.sql.run('remove', numbersOf(jobs))
+    const machines = jobs.filter(({ spared }) => spared !== null)
+    if (machines.length > 0) removeMachines(this, numbersOf(machines))
+    for (const { queue, state } of jobs) this.queues.count(this.queues.at(queue), state, -1)
   }
 
   private log(queue: Queue, id: string, entry: HistoryEntry): void {
@@ -236,6 +241,9 @@ export class Books {
     this.hints.moved(queue, id, entry.from, entry.to)
   }
 }
+
+/** As JSON, so that one statement serves any number of them. */
+const numbersOf = (jobs: readonly Removable[]): string => JSON.stringify(jobs.map(({ seq }) => seq))
 
 function packSettledOf(row: Row): string | null {
   const settled = settledOf(row)

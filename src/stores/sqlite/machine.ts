@@ -90,11 +90,11 @@ export function enterMachine(books: Books, seq: number, { parent, checkpoint }: 
   books.sql.run('spare', 0, seq)
 }
 
-/** Removes all that is kept of a job besides its row. */
-export function removeMachine({ sql }: Books, seq: number): void {
-  sql.run('removeMachine', seq)
-  sql.run('removeCheckpoints', seq, Number.MAX_SAFE_INTEGER)
-  sql.run('removeLetters', seq, Number.MAX_SAFE_INTEGER)
+/** Removes all that is kept of jobs besides their rows. @param numbers those of the jobs, as JSON */
+export function removeMachines({ sql }: Books, numbers: string): void {
+  sql.run('removeMachines', numbers)
+  sql.run('removeWays', numbers)
+  sql.run('removeInboxes', numbers)
 }
 
 /** Forgets where a machine stood and what it was told. Its letters are numbered on, so that no number comes twice. */

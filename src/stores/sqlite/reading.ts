@@ -57,9 +57,15 @@ export function pause(books: Books, type: string, paused: boolean): QueueInfo {
 }
 
 export function worker(books: Books, id: string, info: WorkerInfo | null): void {
-  if (info === null) books.sql.run('removeWorker', id)
-  else books.sql.run('writeWorker', id, JSON.stringify(info), books.now)
+  const { sql, now } = books
+  if (info === null) return sql.run('removeWorker', id)
+  sql.run('writeWorker', id, JSON.stringify(info), now)
+  // Whoever was killed could not say that it left.
+  sql.run('forgetWorkers', now - unseenMs)
 }
+
+/** Workers that have given no sign of life for so long are forgotten when another comes: a day. */
+const unseenMs = 86_400_000
 
 /** The workers in the order in which they were made known, with what each holds, longest first. */
 export function workers(books: Books): WorkerRecord[] {

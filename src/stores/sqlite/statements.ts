@@ -46,7 +46,7 @@ const texts = {
   tell: `UPDATE jobs SET ${assigned(telling)} WHERE seq = ?`,
   keepSettled: 'UPDATE jobs SET settled = ? WHERE seq = ?',
   lease: 'UPDATE jobs SET lease_at = ? WHERE seq = ?',
-  remove: 'DELETE FROM jobs WHERE seq = ?',
+  remove: 'DELETE FROM jobs WHERE seq IN (SELECT value FROM json_each(?))',
 
   ready: `SELECT ${columns} FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key IS NULL
     AND state = '${claimable}' ORDER BY priority DESC, place LIMIT +?`,
@@ -85,7 +85,9 @@ const texts = {
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (job) DO UPDATE SET number = excluded.number,
     checkpoint = excluded.checkpoint, takes_cancel = excluded.takes_cancel, letters = excluded.letters,
     read = excluded.read, keys = excluded.keys`,
-  removeMachine: 'DELETE FROM machines WHERE job = ?',
+  removeMachines: 'DELETE FROM machines WHERE job IN (SELECT value FROM json_each(?))',
+  removeWays: 'DELETE FROM checkpoints WHERE job IN (SELECT value FROM json_each(?))',
+  removeInboxes: 'DELETE FROM letters WHERE job IN (SELECT value FROM json_each(?))',
   addCheckpoint: 'INSERT INTO checkpoints (seq, job, number, at, note, state) VALUES (?, ?, ?, ?, ?, ?)',
   checkpointAt: 'SELECT state, at FROM checkpoints WHERE seq = ?',
   checkpointsOf: 'SELECT number, state, seq, at, note FROM checkpoints WHERE job = ? ORDER BY number',
@@ -110,6 +112,7 @@ const texts = {
   writeWorker: `INSERT INTO workers (id, info, seen_at) VALUES (?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET info = excluded.info, seen_at = excluded.seen_at`,
   removeWorker: 'DELETE FROM workers WHERE id = ?',
+  forgetWorkers: 'DELETE FROM workers WHERE seen_at < ?',
   seen: 'UPDATE workers SET seen_at = ? WHERE id = ?',
 } as const
 

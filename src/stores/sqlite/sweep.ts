@@ -42,6 +42,6 @@ export function prune(books: Books, policy: RetentionPolicy, limit: number): { p
       .map(([seq, queue, moved, , spared]) => ({ seq, queue, moved, spared, state }))
   })
   const going = beyond.toSorted((a, b) => a.moved - b.moved).slice(0, limit)
-  for (const old of going) books.remove(old, books.queues.at(old.queue), old.state)
+  books.remove(going)
   return { pruned: going.length, more: going.length === limit }
 }
