@@ -5,7 +5,7 @@
 import { caps } from '../job/caps.ts'
 import { leaseExpired } from '../job/failure.ts'
 import type { JobRecord, Transition } from '../job/job.ts'
-import { jobStates, statesTagged, type JobState } from '../job/lifecycle.ts'
+import { jobStates, type JobState } from '../job/lifecycle.ts'
 import type { Settlement } from '../job/settlement.ts'
 import type * as contract from '../store.ts'
 import { byPriority, is, type Job } from './naive-jobs.ts'
@@ -19,13 +19,11 @@ export class NaiveStore extends NaiveMachines {
   insert(requests: readonly contract.InsertRequest[]): contract.InsertAnswer[][] {
     return requests.map((request) => {
       const before = structuredClone({ jobs: this.jobs, log: this.log.length })
-      const waiting = (jobs: Job[]): number => jobs.filter((job) => is('backlog', job)).length
       const answers = request.jobs.map((job) => this.insertOne(job))
       const taken = answers.find(({ outcome }) => outcome === 'id-taken')
-      const added = answers.filter(({ outcome }) => outcome === 'inserted').length
-      // Whom a superseded job takes along, or wakes, makes no room and takes none.
-      const freed = answers.filter(({ superseded }) => statesTagged('backlog').has(superseded?.from ?? 'done')).length
-      const full = added > 0 && waiting(before.jobs) + added - freed > (request.capacity ?? Infinity)
+      const full =
+        answers.some(({ outcome }) => outcome === 'inserted') &&
+        this.jobs.filter((job) => is('backlog', job)).length > (request.capacity ?? Infinity)
       if (taken === undefined && !full) return answers
       // All or none: as if nothing had happened.
       this.jobs = before.jobs

@@ -138,8 +138,7 @@ const newJob = (pick: Pick, freshId: () => string): contract.NewJob => {
   const job = plainJob(pick, freshId)
   const parent = pick(3) === 2 ? { id: from(pick, machines), checkins: pick(2) === 1 } : null
   const forked = pick(10) === 9 ? { checkpoint: { forked: job.id } } : {}
-  // Who holds a key is superseded: what that does to a family is left to cases of its own, because it moves the capacity.
-  return parent === null ? { ...job, ...forked } : { ...job, ...forked, key: null, parent }
+  return { ...job, ...forked, ...(parent !== null && { parent }) }
 }
 
 const plainJob = (pick: Pick, freshId: () => string): contract.NewJob => ({

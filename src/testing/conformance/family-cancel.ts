@@ -108,6 +108,17 @@ export const familyCancelCases: Cases = {
     assert.deepEqual([await stateOf(store, 'p'), await stateOf(store, 'grandchild')], ['queued', 'cancelled'])
     assert.equal((await recordOf(store, 'grandchild')).cancelReason, 'its parent was cancelled')
   },
+  'a request that is refused in the end has cancelled nobody, whatever their type': async ({ store }) => {
+    await put(store, newJob('p', { key: 'k' }), child('c'), newJob('taken', { type: 'sms' }))
+    const answers = await put(store, newJob('heir', { key: 'k', onConflict: 'supersede' }), newJob('taken'))
+    assert.deepEqual(
+      answers.map(({ outcome }) => outcome),
+      ['id-taken', 'id-taken'],
+    )
+    const { types, queued, cancelled } = await store.counts()
+    assert.deepEqual([queued, cancelled, types['child']?.queued, types['child']?.cancelled], [3, 0, 1, 0])
+    assert.equal((await takeChild(store)).id, 'c')
+  },
   'a job that ends by itself leaves its children alone': async ({ store }) => {
     const job = await putAndTake(store, 'p')
     await put(store, child('c'))

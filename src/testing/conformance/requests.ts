@@ -1,7 +1,7 @@
 /** What a random command asks of a store, in full: which attempt it names, which checkpoint comes next, as the naive store has it. */
 import type { NewCheckpoint } from '../../job/machine.ts'
 import type { Settlement } from '../../job/settlement.ts'
-import type { Beat, CheckpointRequest, ClaimedJob, SendRequest } from '../../store.ts'
+import type { Beat, CheckpointRequest, ClaimedJob, InsertRequest, SendRequest } from '../../store.ts'
 import type { NaiveStore } from '../naive-store.ts'
 import { machines, type AttemptPick, type Ending, type Missive, type Pulse, type Rest } from './commands.ts'
 
@@ -9,9 +9,22 @@ export class Requests {
   /** All that were handed out. */
   readonly attempts: ClaimedJob[] = []
   private readonly model: NaiveStore
+  private families = false
 
   constructor(model: NaiveStore) {
     this.model = model
+  }
+
+  /**
+   * Who is superseded takes its children along, and may wake its parent. Whether that makes room for its heir at once, or
+   * takes some, is left to the store.
+   */
+  insert(requests: readonly InsertRequest[]): InsertRequest[] {
+    this.families ||= requests.some(({ jobs }) => jobs.some(({ parent }) => parent !== undefined))
+    return requests.map(({ jobs, capacity }) => {
+      const open = this.families && jobs.some(({ onConflict }) => onConflict === 'supersede')
+      return { jobs: structuredClone(jobs), capacity: open ? null : capacity }
+    })
   }
 
   private attempt({ back, forged }: AttemptPick): { id: string; attempt: number; token: string } | null {

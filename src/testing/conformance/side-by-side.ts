@@ -63,8 +63,10 @@ export class SideBySide {
   private async ask(command: Command): Promise<[expected: unknown, actual: unknown]> {
     const { store, model } = this
     switch (command.op) {
-      case 'insert':
-        return [model.insert(structuredClone(command.requests)), await store.insert(structuredClone(command.requests))]
+      case 'insert': {
+        const [ours, theirs] = [this.requests.insert(command.requests), this.requests.insert(command.requests)]
+        return [model.insert(ours), await store.insert(theirs)]
+      }
       case 'claim':
         return this.claim(command.request)
       case 'settle': {
