@@ -4,6 +4,8 @@ import { brokenStores, stores } from './stores.ts'
 export interface StormOptions {
   readonly store: string
   readonly jobs: number
+  /** Machine jobs, besides. */
+  readonly machines: number
   /** SIGKILLs by the orchestrator. Those of poison jobs come on top. */
   readonly kills: number
   /** Processes stopped with SIGSTOP and continued, and event loops blocked. */
@@ -20,8 +22,9 @@ export interface StormOptions {
 export class UsageError extends Error {}
 
 export const usage = `npm run storm -- --store ${Object.keys(stores).join('|')} [options]
-  --jobs n       jobs to enqueue, default 2000
-  --kills n      SIGKILLs over the run, default jobs / 100
+  --jobs n       jobs to enqueue, default 2000, or 0 beside machines
+  --machines n   machine jobs to enqueue, default 0
+  --kills n      SIGKILLs over the run, default a hundredth of all
   --zombies n    SIGSTOPs of 0.5 to 5 leases, and event loops blocked for 3, default 0
   --seed n       default: a new one; it is printed
   --workers n    worker processes, default 8
@@ -30,7 +33,8 @@ export const usage = `npm run storm -- --store ${Object.keys(stores).join('|')} 
   --dir folder   keeps store, histories and logs there; it must be empty or not exist`
 
 const limits = {
-  jobs: [1, 1_000_000],
+  jobs: [0, 1_000_000],
+  machines: [0, 1_000_000],
   kills: [0, 100_000],
   zombies: [0, 100_000],
   seed: [0, 2 ** 32 - 1],
@@ -63,11 +67,14 @@ export function parseCommand(args: readonly string[]): StormOptions {
   const store = given.get('store')
   if (store === undefined) throw new UsageError('which store?')
   if (!Object.hasOwn({ ...stores, ...brokenStores }, store)) throw new UsageError(`no store is named ${store}`)
-  const jobs = number('jobs', 2_000)
+  const machines = number('machines', 0)
+  const jobs = number('jobs', machines === 0 ? 2_000 : 0)
+  if (jobs + machines === 0) throw new UsageError('no jobs and no machines: there is nothing to do')
   return {
     store,
     jobs,
-    kills: number('kills', Math.ceil(jobs / 100)),
+    machines,
+    kills: number('kills', Math.ceil((jobs + machines) / 100)),
     zombies: number('zombies', 0),
     seed: number('seed', Math.floor(Math.random() * 2 ** 32)),
     workers: number('workers', 8),

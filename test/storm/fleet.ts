@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pulse } from './pulse.ts'
 import { emptyTally } from './tally.ts'
+import { tasksOf } from './plan.ts'
 import { graceMs, unavailableCode, type Assignment, type Order, type Told } from './member.ts'
 
 export type Role = 'worker' | 'producer'
@@ -242,7 +243,7 @@ export class Fleet {
       if (ready !== undefined && role === 'worker') born.readyAt = performance.now()
       if (doneBelow === undefined) return
       place.from = Math.max(place.from, doneBelow)
-      place.done = doneBelow >= this.assignment.options.jobs
+      place.done = doneBelow >= tasksOf(this.assignment.options)
     })
     child.on('error', (error) => this.problems.push(`${name}: ${error.message}`))
     child.on('exit', (code, signal) => this.exited(place, born, code, signal))

@@ -6,7 +6,9 @@ import { runStorm } from './storm.ts'
 const progress = new Progress()
 try {
   const options = parseCommand(process.argv.slice(2))
-  console.error(`storm on ${options.store}: ${options.jobs} jobs, ${options.kills} kills, seed ${options.seed}`)
+  console.error(
+    `storm on ${options.store}: ${options.jobs} jobs, ${options.machines} machines, ${options.kills} kills, seed ${options.seed}`,
+  )
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
   const verdict = await runStorm(options, (line) => progress.say(line))
   progress.end()

@@ -2,6 +2,7 @@
 import type { EnqueueOptions } from 'jobchart'
 import { seededRandom } from 'jobchart/testing'
 import type { StormOptions } from './command.ts'
+import { poisonousAttempts, poisonousEvery } from './machines/plan.ts'
 import { pausable, poisonAttempts, poisonType, type Input } from './jobs.ts'
 
 /** What a producer does for one number. */
@@ -71,13 +72,31 @@ export interface Fault {
   readonly ms: number
 }
 
+/** Everything there is to be enqueued. */
+export const tasksOf = ({ jobs, machines }: StormOptions): number => jobs + machines
+
+/** What is enqueued as the nth of all: jobs and machines take turns. */
+export function turnOf(
+  n: number,
+  options: StormOptions,
+): { readonly kind: 'job' | 'machine'; readonly number: number } {
+  const before = (count: number): number => Math.floor((count * options.machines) / tasksOf(options))
+  const machines = before(n)
+  return before(n + 1) > machines ? { kind: 'machine', number: machines } : { kind: 'job', number: n - machines }
+}
+
 /** CPU time for a process to start, halved for two cores: there must be time left to work. */
 const restartMs = 250
+/** What a machine takes of the time of all: a dozen letters and checkpoints, and its children. */
+const machineMs = 40
 
 /** How long producers take: long enough for faults to come one by one, and for the machine to do the work besides. */
-export function productionMs({ jobs, kills, zombies }: StormOptions): number {
-  const poisonDeaths = (jobs / poisonEvery) * (sum(poisonAttempts) / poisonAttempts.length)
-  return Math.max(2_000, (kills + poisonDeaths) * restartMs, kills * 500, zombies * 2_000, jobs * 2.5)
+export function productionMs({ jobs, machines, kills, zombies }: StormOptions): number {
+  const poisonDeaths =
+    (jobs / poisonEvery) * (sum(poisonAttempts) / poisonAttempts.length) +
+    (machines / poisonousEvery) * poisonousAttempts
+  const workMs = jobs * 2.5 + machines * machineMs
+  return Math.max(2_000, (kills + poisonDeaths) * restartMs, kills * 500, zombies * 2_000, workMs)
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)

@@ -5,14 +5,21 @@
 import { createClient, type Client } from 'jobchart'
 import { definitions, pausable, sleep } from './jobs.ts'
 import { member } from './member.ts'
-import { productionMs, taskOf, type Task } from './plan.ts'
+import { Driver } from './machines/drive.ts'
+import { machineJobs } from './machines/jobs.ts'
+import { noLedger } from './machines/ledger.ts'
+import { machineTaskOf } from './machines/plan.ts'
+import { productionMs, taskOf, tasksOf, turnOf, type Task } from './plan.ts'
 
-const handful = 10
+/** Machines take longer: they are told one thing after the other. */
+const [handful, handfulOfMachines] = [10, 30]
 const pauseMs = 300
 
 const { assignment, store, logger, tell } = member()
 const { options, from, startedAt } = assignment
-const client = createClient({ jobs: definitions, store, logger })
+const machineTypes = machineJobs(noLedger)
+const client = createClient({ jobs: [...definitions, ...machineTypes.all], store, logger })
+const driver = new Driver(client, machineTypes.byKind, surely, logger)
 const byType = new Map(definitions.map((job) => [job.type, job]))
 
 /** Until it is done: every call is safe to repeat. */
@@ -46,15 +53,21 @@ async function act(on: Client, { act: what }: Task): Promise<void> {
 // The process before this one may have died in the middle of a pause.
 await surely(() => client.queue(pausable).resume())
 tell({ ready: assignment.name })
-for (let n = from; n < options.jobs; n += handful * options.producers) {
-  const numbers = Array.from({ length: handful }, (_, i) => n + i * options.producers)
-  const tasks = numbers.filter((each) => each < options.jobs).map((each) => taskOf(each, options))
-  await sleep(Math.max(0, startedAt + (productionMs(options) * n) / options.jobs - Date.now()))
+const all = tasksOf(options)
+const share = (options.machines > 0 ? handfulOfMachines : handful) * options.producers
+for (let n = from; n < all; n += share) {
+  const numbers = Array.from({ length: share / options.producers }, (_, i) => n + i * options.producers)
+  await sleep(Math.max(0, startedAt + (productionMs(options) * n) / all - Date.now()))
+  const turns = numbers.filter((each) => each < all).map((each) => turnOf(each, options))
+  const tasks = turns.filter(({ kind }) => kind === 'job').map(({ number }) => taskOf(number, options))
+  const machines = turns.filter(({ kind }) => kind === 'machine').map(({ number }) => machineTaskOf(number, options))
+  const driven = Promise.all(machines.map((task) => driver.drive(task)))
   await Promise.all(tasks.map(enqueue))
   await Promise.all(tasks.map((task) => act(client, task)))
-  tell({ doneBelow: n + handful * options.producers })
+  await driven
+  tell({ doneBelow: n + share })
 }
-tell({ doneBelow: options.jobs })
+tell({ doneBelow: all })
 await client.close()
 // The line to the storm must not keep the process.
 process.channel?.unref()

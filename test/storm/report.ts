@@ -1,4 +1,5 @@
 /** What a person sees of a storm: one line that lives while it rages, a table in the end. */
+import type { MachineFigures } from './machines/verdict.ts'
 import type { Broken, Verdict } from './verdict.ts'
 
 /** Says how far it is: one line that is rewritten on a terminal, a line every few seconds elsewhere. */
@@ -31,7 +32,7 @@ export class Progress {
 const shownMax = 3
 const evidenceMax = 25
 
-export function report({ options, promises, broken, figures, folder }: Verdict): string {
+export function report({ options, promises, broken, figures, machines, folder }: Verdict): string {
   const { store, seed } = options
   const width = Math.max(...promises.map(([, says]) => says.length))
   const rows = promises.map(([name, says, times]) => {
@@ -41,23 +42,43 @@ export function report({ options, promises, broken, figures, folder }: Verdict):
   const end = isClean
     ? `Every promise was kept. Seed ${seed}.`
     : `PROMISES WERE BROKEN. Seed ${seed}; histories, store and logs are in ${folder}`
-  return [`Storm on ${store}, seed ${seed}`, '', ...rows, '', ...figureRows(figures), '', ...shown(broken), end].join(
-    '\n',
-  )
+  return [
+    `Storm on ${store}, seed ${seed}`,
+    '',
+    ...rows,
+    '',
+    ...figureRows(figures),
+    ...machineRows(machines),
+    '',
+    ...shown(broken),
+    end,
+  ].join('\n')
 }
 
 function figureRows(figures: Verdict['figures']): string[] {
-  const { jobs, durationMs, attempts, runs, rescues, lostSettles, unknown, dead, poison, calls } = figures
+  const { jobs, durationMs, drainMs, attempts, runs, rescues, lostSettles, unknown, dead, poison, calls } = figures
   const { started, killed, selfKilled, zombies, blocked, terminated, slowestStopMs, turnedAway, pauses, unattendedMs } =
     figures
   const seconds = durationMs / 1_000
   return [
-    `  jobs ${jobs} in ${seconds.toFixed(1)} s (${Math.round(jobs / seconds)}/s), of them dead ${dead}, poison ${poison}`,
+    `  jobs ${jobs} in ${seconds.toFixed(1)} s (${Math.round(jobs / seconds)}/s), of them dead ${dead}, poison ${poison}; drained in ${(drainMs / 1_000).toFixed(1)} s`,
     `  attempts ${attempts}, of them rescued ${rescues}; runs ${runs}; settles refused as lost ${lostSettles}`,
     `  calls ${calls}, of them without an answer ${unknown}`,
     `  processes ${started}: killed ${killed}, by poison ${selfKilled}, stopped and continued ${zombies}, blocked ${blocked}`,
     `  terminated ${terminated}, the slowest within ${Math.round(slowestStopMs)} ms; turned away at the start ${turnedAway}; the machine paused ${pauses}×`,
     `  no worker that lived for a second: ${Math.round(unattendedMs)} ms at the longest`,
+  ]
+}
+
+function machineRows(figures: MachineFigures | null): string[] {
+  if (figures === null) return []
+  const { machines, ended, letters, repeated, checkpoints, children, compensated, work, workAgain, timers } = figures
+  const states = Object.entries(ended).map(([state, count]) => `${state} ${count}`)
+  const [median, p99, max] = figures.lateMs
+  return [
+    `  machines ${machines}: ${states.join(', ')}; children ${children}; cancels compensated ${compensated}`,
+    `  events ${letters}, sent again ${repeated}; checkpoints ${checkpoints}; pieces of work ${work}, of them again after a crash ${workAgain}`,
+    `  timers ${timers}, late by ${median} ms (median), ${p99} ms (99 of 100), ${max} ms (the last)`,
   ]
 }
 

@@ -1,6 +1,6 @@
 /** The stores that a storm may be let loose on: each made anew by every process, on one folder that all share. */
 import { join } from 'node:path'
-import type { Store } from 'jobchart'
+import type { Json, Store } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
 
 export type MakeStore = (folder: string) => Store
@@ -30,9 +30,57 @@ const impatient: MakeStore = (folder) => {
   return { ...store, claim: (request) => store.claim({ ...request, leaseMs: Math.ceil(request.leaseMs / 20) }) }
 }
 
+/** A store that now and then takes a letter, and loses it. */
+const careless: MakeStore = (folder) => {
+  const store = sqlite(folder)
+  let letters = 0
+  return {
+    ...store,
+    async send(requests) {
+      const isLost = requests.map(({ letter }) => hasNumber(letter.event) && ++letters % 10 === 0)
+      const answers = [...(await store.send(requests.filter((_, i) => isLost[i] !== true)))]
+      return requests.map((_, i) =>
+        isLost[i] === true ? { outcome: 'kept', state: 'waiting' } : take(answers.shift()),
+      )
+    },
+  }
+}
+
+const hasNumber = (event: Json): boolean => typeof event === 'object' && event !== null && 'n' in event
+
+function take<T>(value: T | undefined): T {
+  if (value === undefined) throw new TypeError('there is none left')
+  return value
+}
+
+/** A store that now and then writes half a checkpoint: the letters are gone, and the machine stands where it stood. */
+const torn: MakeStore = (folder) => {
+  const store = sqlite(folder)
+  const known = new Map<string, Json>()
+  let parked = 0
+  return {
+    ...store,
+    async claim(request) {
+      const answer = await store.claim(request)
+      for (const { id, checkpoint } of answer.jobs) if (checkpoint !== null) known.set(id, checkpoint.state)
+      return answer
+    },
+    settle: (settlements) =>
+      store.settle(
+        settlements.map((settlement) => {
+          const { id, event, checkpoint } = settlement
+          const state = known.get(id)
+          if (event !== 'PARK' || checkpoint === undefined || state === undefined || ++parked % 10 !== 0)
+            return settlement
+          return { ...settlement, checkpoint: { ...checkpoint, state } }
+        }),
+      ),
+  }
+}
+
 export const stores: Readonly<Record<string, MakeStore>> = { sqlite }
 /** Stores that break promises, for the proof that broken promises are noticed. */
-export const brokenStores: Readonly<Record<string, MakeStore>> = { forgetful, impatient }
+export const brokenStores: Readonly<Record<string, MakeStore>> = { forgetful, impatient, careless, torn }
 
 /** The store of that name. @throws TypeError if there is none */
 export function storeNamed(name: string): MakeStore {

@@ -12,6 +12,7 @@ import type { Verdict } from './verdict.ts'
 const short: StormOptions = {
   store: 'sqlite',
   jobs: 300,
+  machines: 0,
   kills: 6,
   zombies: 1,
   seed: 1,

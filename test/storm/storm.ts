@@ -47,11 +47,13 @@ export async function runStorm(options: StormOptions, say: Say): Promise<Verdict
     await rage(options, fleet, store, say)
     fleet.thawAll()
     await resume(store)
+    const calmAt = Date.now()
     await calm(options, fleet, store, say)
+    const drainMs = Date.now() - calmAt
     await fleet.end()
     say('all processes have ended; reading what they have left')
     const durationMs = Date.now() - fleet.startedAt
-    const verdict = await judge({ options, folder, store, fleet, durationMs })
+    const verdict = await judge({ options, folder, store, fleet, durationMs, drainMs })
     if (verdict.broken.length === 0 && options.folder === null) rmSync(folder, { recursive: true })
     return verdict
   } finally {
@@ -152,7 +154,7 @@ async function resume(store: Store): Promise<void> {
 
 function line({ kills, zombies }: StormOptions, fleet: Fleet, counts: Counts): string {
   const { killed, selfKilled, zombies: stopped, blocked, terminated } = fleet.tally
-  const waiting = counts.scheduled + counts.queued + counts.retrying
+  const waiting = counts.scheduled + counts.queued + counts.retrying + counts.waiting
   const parts = [`ended ${endedOf(counts)}`, `waiting ${waiting}`, `running ${counts.running + counts.cancelling}`]
   parts.push(`kills ${killed}/${kills}`, `poisoned ${selfKilled}`)
   if (zombies > 0) parts.push(`zombies ${stopped + blocked}/${zombies}`)

@@ -14,6 +14,7 @@ import type { StormOptions } from './command.ts'
 import type { Fleet } from './fleet.ts'
 import type { Tally } from './tally.ts'
 import { definitions, poisonAttempts, poisonType } from './jobs.ts'
+import { judgeMachines, machinePromiseRows, type MachineFigures } from './machines/verdict.ts'
 import { graceMs } from './member.ts'
 import { uniqueKeys, uniqueTypes } from './plan.ts'
 
@@ -30,7 +31,9 @@ export interface Verdict {
   /** What was broken, with the evidence; not all of many. */
   readonly broken: readonly Broken[]
   readonly figures: HistoryFigures &
-    Tally & { readonly durationMs: number; readonly dead: number; readonly poison: number }
+    Tally & { readonly durationMs: number; readonly drainMs: number; readonly dead: number; readonly poison: number }
+  /** null: there were none. */
+  readonly machines: MachineFigures | null
   readonly folder: string
 }
 
@@ -41,6 +44,8 @@ export interface Storm {
   readonly store: Store
   readonly fleet: Fleet
   readonly durationMs: number
+  /** Of it, how long everything took to drain when nothing befell anybody any more. */
+  readonly drainMs: number
 }
 
 /** What was promised of the jobs of a dead worker: to start again within their lease and this. */
@@ -52,7 +57,9 @@ const own = {
   end: 'no process ends by itself',
 } as const
 
-export async function judge({ options, folder, store, fleet, durationMs }: Storm): Promise<Verdict> {
+export async function judge({ options, folder, store, fleet, durationMs, drainMs }: Storm): Promise<Verdict> {
+  const all = options.machines === 0 ? null : (await finalState(store)).records
+  const machines = all && (await judgeMachines(store, options, folder, all))
   await freeKeys(store)
   await pruneSome(store)
   const final = await finalState(store)
@@ -63,6 +70,7 @@ export async function judge({ options, folder, store, fleet, durationMs }: Storm
   const lines = readHistory(join(folder, 'history'))
   const { violations, counts, figures } = checkHistory(lines, { final, limits, ...(isFree && { rescueMs }) })
   const broken: Broken[] = violations.map(({ invariant, ...found }: Violation) => ({ promise: invariant, ...found }))
+  broken.push(...(machines?.broken ?? []))
   for (const problem of fleet.problems) {
     const promise = problem.includes('by itself') ? 'end' : 'stop'
     broken.push({ promise, message: problem, evidence: [] })
@@ -80,9 +88,12 @@ export async function judge({ options, folder, store, fleet, durationMs }: Storm
       ...Object.entries(invariants).map(([name, says]) => {
         return [name, says, counts[name as keyof typeof counts] ?? 0] as const
       }),
-      ...Object.entries(own).map(([name, says]) => [name, says, times(name)] as const),
+      ...[...Object.entries(own), ...(machines === null ? [] : machinePromiseRows)].map(
+        ([name, says]) => [name, says, times(name)] as const,
+      ),
     ],
-    figures: { ...figures, ...fleet.tally, durationMs, dead, poison: poison.length },
+    machines: machines?.figures ?? null,
+    figures: { ...figures, ...fleet.tally, durationMs, drainMs, dead, poison: poison.length },
   }
 }
 

@@ -2,14 +2,17 @@
 import { createRuntime, JobchartError } from 'jobchart'
 import { recordRuns } from 'jobchart/testing'
 import { definitions } from './jobs.ts'
+import { machineJobs } from './machines/jobs.ts'
+import { ledgerFile } from './machines/ledger.ts'
 import { graceMs, member, unavailableCode, type Order } from './member.ts'
 
 const { assignment, store, sink, logger, tell } = member()
-const { leaseMs, jobs } = assignment.options
+const { folder, options } = assignment
+const { leaseMs, jobs, machines } = options
 
-const keepAll = { age: '1d', count: jobs + 10_000 } as const
+const keepAll = { age: '1d', count: jobs + 5 * machines + 10_000 } as const
 const runtime = createRuntime({
-  jobs: definitions,
+  jobs: machines === 0 ? definitions : [...definitions, ...machineJobs(ledgerFile(folder, assignment.name)).all],
   store,
   logger,
   name: assignment.name,
