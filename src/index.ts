@@ -1,6 +1,7 @@
 /** The public names of jobchart. */
 export { createClient, type Client } from './client.ts'
-export { createRuntime, type Runtime, type RuntimeState, type RuntimeStats } from './runtime.ts'
+export { createRuntime, type Runtime } from './runtime.ts'
+export type { RuntimeState, RuntimeStats } from './runtime-stats.ts'
 export {
   defineJob,
   type ContextValues,

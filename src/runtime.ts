@@ -10,7 +10,7 @@
  *   sweep: promote what is due · rescue expired leases · prune
  */
 import { nanoid } from 'nanoid'
-import { createActor, type Actor, type StateValueFrom } from 'xstate'
+import { createActor, type Actor } from 'xstate'
 import { runtimeMachine, type StopMode } from '../machines/runtime.machine.ts'
 import { knownKeys, oneOf, whole } from './checks.ts'
 import { Client } from './client.ts'
@@ -25,23 +25,8 @@ import { durationMs } from './job/duration.ts'
 import type { DrainOptions, StopOptions, StopReport } from './call-options.ts'
 import { limits } from './limits.ts'
 import { runtimeSettings, type RuntimeOptions, type RuntimeSettings } from './options.ts'
-import type { QueueStats } from './queue.ts'
+import type { RuntimeState, RuntimeStats } from './runtime-stats.ts'
 import type { CancelAnswer, CancelRequest, Hint, Store } from './store.ts'
-
-export type RuntimeState = StateValueFrom<typeof runtimeMachine>
-
-export interface RuntimeStats {
-  readonly state: RuntimeState
-  /** Why the store does not answer at present, if so. */
-  readonly trouble: Error | null
-  /** Slots of this process, how many are taken, and the runs that go on. */
-  readonly concurrency: number
-  readonly taken: number
-  readonly running: number
-  /** Handlers that were abandoned and still go on. */
-  readonly stuck: number
-  readonly queues: readonly QueueStats[]
-}
 
 export class Runtime extends Client {
   /** This runtime in the workers' list, and in the events it causes. */
@@ -191,7 +176,7 @@ export class Runtime extends Client {
   /** Its state, its slots, and the figures of each queue, among them the shares that were given. */
   async stats(): Promise<RuntimeStats> {
     const queues = await Promise.all([...this.settings.jobs.keys()].map((type) => this.queue(type).stats()))
-    const { permits, stuck } = this.worker
+    const { permits, stuck, unhosted } = this.worker
     return {
       state: this.state,
       trouble: this.trouble,
@@ -199,6 +184,7 @@ export class Runtime extends Client {
       taken: permits.taken,
       running: this.worker.runs.size,
       stuck,
+      unhosted,
       queues,
     }
   }

@@ -64,6 +64,8 @@ export class Worker {
   stopped = false
   /** Handlers that were abandoned and have not come back. */
   stuck = 0
+  /** How often a machine was parked that cannot be hosted here. */
+  unhosted = 0
   private readonly options: WorkerOptions
   private readonly commands = new Commands()
   private readonly dispatcher: Subscription
@@ -261,6 +263,7 @@ export class Worker {
       timers,
       enqueue,
       ended: (run) => {
+        if (run.rest?.kind === 'parked' && run.rest.reason !== undefined) this.unhosted++
         this.runs.remove(run)
         this.permits.give(1)
         this.unsettled++

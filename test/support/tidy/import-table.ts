@@ -25,7 +25,14 @@ const values = ['src/store-values.ts', 'src/store-figures.ts', 'src/store-machin
 const contract = [...leaves, 'src/job/', 'src/store.ts', ...values]
 const steps = [...contract, 'machines/', 'src/limits.ts', 'src/options.ts', 'src/call-options.ts', 'src/log.ts']
 const services = [...steps, 'src/define-job.ts', 'src/handle.ts', 'src/hosting.ts', 'src/flow/', 'src/machine-job/']
-const roots = ['src/client.ts', 'src/runtime.ts', 'src/queue.ts', 'src/version.ts', 'src/stores/memory/']
+const roots = [
+  'src/client.ts',
+  'src/runtime.ts',
+  'src/runtime-stats.ts',
+  'src/queue.ts',
+  'src/version.ts',
+  'src/stores/memory/',
+]
 const faces = ['src/index.ts', ...contract, 'src/stores/memory/']
 
 export const rooms: readonly RoomRow[] = [
@@ -61,6 +68,7 @@ export const rooms: readonly RoomRow[] = [
   { room: 'src/store-figures.ts', may: ['src/job/', 'src/store-values.ts'], why: 'what those see who only look' },
   { room: 'src/store-machine.ts', may: ['src/job/', 'src/store-values.ts'], why: 'the values of machine jobs' },
   { room: 'src/version.ts', may: [], why: 'a constant' },
+  { room: 'src/runtime-stats.ts', may: ['machines/', 'src/queue.ts'], why: 'what a runtime says of itself' },
   { room: 'src/queue.ts', may: services, why: 'a queue in the hand of the caller' },
   {
     room: 'src/define-job.ts',
