@@ -23,7 +23,7 @@ export type Tell = (promise: MachinePromise, message: string) => void
 const earlyMs = 2
 
 export function checkMachine(evidence: Evidence, tell: Tell): void {
-  const { record, task } = evidence
+  const { record } = evidence
   if (record === null) return
   const memory = evidence.stands.at(-1)?.memory ?? null
   checkTold(evidence, record, memory, tell)
@@ -35,8 +35,6 @@ export function checkMachine(evidence: Evidence, tell: Tell): void {
   }
   checkCancel(evidence, record, memory, tell)
   if (record.state === 'dead') checkSpared(evidence, record, tell)
-  const mayDie = task.kind.startsWith('poisonous') || record.state !== 'dead'
-  if (!mayDie && record.errors.length === 0) tell('spared', 'it is dead and nobody knows of what')
 }
 
 function checkTold({ task, kept }: Evidence, { state }: JobRecord, memory: Memory | null, tell: Tell): void {

@@ -1,0 +1,65 @@
+/** The short form of the storm over machines, and what must hold for it to prove anything. */
+import { existsSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import type { StormOptions } from '../command.ts'
+import { report } from '../report.ts'
+import { runStorm } from '../storm.ts'
+import type { Verdict } from '../verdict.ts'
+import { kinds, type Kind } from './jobs.ts'
+import { machineTaskOf } from './plan.ts'
+
+const short: StormOptions = {
+  store: 'sqlite',
+  jobs: 0,
+  machines: 40,
+  kills: 0,
+  zombies: 0,
+  seed: 1,
+  workers: 3,
+  producers: 2,
+  leaseMs: 1_000,
+  folder: null,
+}
+
+async function storm(options: Partial<StormOptions>): Promise<Verdict> {
+  const verdict = await runStorm({ ...short, ...options }, () => {})
+  onTestFinished(() => rm(verdict.folder, { recursive: true, force: true }))
+  return verdict
+}
+
+test('machines keep their promises while processes die', async () => {
+  const verdict = await storm({ machines: 60, jobs: 30, kills: 5 })
+  expect(verdict.broken, report(verdict)).toEqual([])
+  // A calm proves little.
+  const { figures, machines } = verdict
+  expect(machines?.ended).toMatchObject({ done: expect.any(Number), cancelled: expect.any(Number), dead: 1 })
+  expect(figures.killed).toBe(5)
+  const { selfKilled, rescues, unknown } = figures
+  for (const count of [selfKilled, rescues, unknown, machines?.repeated, machines?.workAgain]) {
+    expect(count).toBeGreaterThan(0)
+  }
+  expect(machines?.letters).toBeGreaterThan(250)
+  expect(existsSync(verdict.folder)).toBe(false)
+})
+
+test.each(['careless', 'torn'])('a store that loses what machines were told is found out: %s', async (store) => {
+  const verdict = await storm({ store, workers: 2 })
+  expect(verdict.broken.map(({ promise }) => promise)).toContain('letters')
+  expect(report(verdict)).toMatch(/it was told \d numbers and has heard/)
+})
+
+test('the plan has every kind of machine, and a cancel for some that take it and some that do not', () => {
+  const tasks = Array.from({ length: 2_000 }, (_, n) => machineTaskOf(n, short))
+  const count = (kind: Kind): number => tasks.filter((task) => task.kind === kind).length
+  for (const kind of Object.keys(kinds) as Kind[]) {
+    expect(count(kind), kind).toBeGreaterThan(kind.startsWith('poisonous') ? 5 : 100)
+  }
+  const cancelled = Map.groupBy(
+    tasks.filter(({ cancelAfter }) => cancelAfter !== null),
+    ({ kind }) => kind,
+  )
+  expect(cancelled.get('compensating')?.length).toBeGreaterThan(100)
+  expect(cancelled.get('fan-3')?.length).toBeGreaterThan(10)
+  expect(tasks.map(({ id }) => id)).toEqual(tasks.map((_, n) => `m${n}`))
+})
