@@ -4,14 +4,17 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock } from '../../src/clock.ts'
 import type { Hint } from '../../src/store.ts'
-import { newJob, put } from '../../src/testing/conformance/acts.ts'
+import { idsOf, lease, newJob, put, putAndTake } from '../../src/testing/conformance/acts.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { movingClock } from './moving-clock.ts'
 
 function pathOfNew(): string {
   const folder = temporaryFolder()
   onTestFinished(() => folder.remove())
   return join(folder.path, 'jobs.db')
 }
+
+const info = { name: 'eu-1', host: 'localhost', pid: 1, version: '1', slots: 1, types: ['mail'], startedAt: 0 }
 
 test('what is asked once it closes is refused', async () => {
   const store = sqliteStore({ path: pathOfNew() })
@@ -25,6 +28,89 @@ test('what is asked once it closes is refused', async () => {
   await closing
   await store.open({ clock: systemClock })
   expect((await store.counts()).queued).toBe(1)
+  await store.close()
+})
+
+test('letters that another process sends are told to the one that runs the job, and to no other', async () => {
+  const path = pathOfNew()
+  const [mine, yours] = [sqliteStore({ path }), sqliteStore({ path })]
+  await mine.open({ clock: systemClock })
+  await yours.open({ clock: systemClock })
+  const hints: Hint[] = []
+  mine.watch((hint) => hints.push(hint))
+  const mail = (): unknown[] => hints.flatMap((hint) => (hint.kind === 'mail' ? hint.ids : []))
+  const send = (store: typeof mine, id: string, key: string) =>
+    store.send([{ id, letter: { kind: 'event', event: key }, key, expect: null }])
+  await putAndTake(mine, 'a')
+  await put(mine, newJob('b'))
+  await send(yours, 'b', 'first')
+  await send(yours, 'a', 'second')
+  await vi.waitUntil(() => mail().length > 0, { interval: 1 })
+  expect(mail()).toEqual(['a'])
+  // Its own are told at once, and not again when somebody else writes.
+  await send(mine, 'a', 'third')
+  expect(mail()).toEqual(['a', 'a'])
+  hints.length = 0
+  await put(yours, newJob('c'))
+  await vi.waitUntil(() => hints.length > 0, { interval: 1 })
+  expect(mail()).toEqual([])
+  // The next call hears of what was sent before it, if no look has.
+  await send(yours, 'a', 'fourth')
+  await mine.counts()
+  expect(mail()).toEqual(['a'])
+  await yours.close()
+  await mine.close()
+})
+
+test('after a write that failed, letters to running jobs are told of again', async () => {
+  const path = pathOfNew()
+  const [mine, yours] = [sqliteStore({ path }), sqliteStore({ path })]
+  await mine.open({ clock: systemClock })
+  await yours.open({ clock: systemClock })
+  const job = await putAndTake(mine, 'a')
+  const checkpoint = { number: 5, state: null, read: 0, note: '', takesCancel: false }
+  const wrong = Promise.resolve(mine.checkpoint([{ ...lease(job), checkpoint }]))
+  await expect(wrong).rejects.toBeInstanceOf(TypeError)
+  await yours.send([{ id: 'a', letter: { kind: 'event', event: 1 }, key: 'k', expect: null }])
+  const hints: Hint[] = []
+  mine.watch((hint) => hints.push(hint))
+  await vi.waitUntil(() => hints.some(({ kind }) => kind === 'mail'), { interval: 1 })
+  expect(hints).toContainEqual({ kind: 'mail', ids: ['a'] })
+  await yours.close()
+  await mine.close()
+})
+
+test('a call that is refused takes nothing of its neighbours back', async () => {
+  const store = sqliteStore({ path: pathOfNew() })
+  await store.open({ clock: { ...systemClock, monotonic: () => 0 } })
+  const job = await putAndTake(store, 'a')
+  const rest = (number: number) => {
+    const checkpoint = { number, state: { at: number }, read: 0, note: '', takesCancel: false }
+    return store.checkpoint([{ ...lease(job), checkpoint }])
+  }
+  const [first, wrong, second] = await Promise.allSettled([rest(1), rest(3), rest(2)])
+  expect(first).toMatchObject({ status: 'fulfilled', value: [{ outcome: 'kept' }] })
+  expect(wrong).toMatchObject({ status: 'rejected', reason: expect.any(TypeError) })
+  expect(second).toMatchObject({ status: 'fulfilled', value: [{ outcome: 'kept' }] })
+  expect((await store.checkpoints('a')).map(({ number }) => number)).toEqual([1, 2])
+  await store.close()
+})
+
+test('a worker that has not been seen for a day is forgotten when another comes', async () => {
+  const clock = movingClock()
+  const store = sqliteStore({ path: pathOfNew() })
+  await store.open({ clock })
+  const known = async (): Promise<string[]> => idsOf(await store.workers())
+  const come = (id: string) => store.worker(id, { ...info, id })
+  await come('killed')
+  await come('alive')
+  await clock.advance(86_400_000)
+  await store.extend({ worker: 'alive', leaseMs: 1_000, beats: [] })
+  await come('new')
+  expect(await known()).toEqual(['killed', 'alive', 'new'])
+  await clock.advance(1)
+  await come('newer')
+  expect(await known()).toEqual(['alive', 'new', 'newer'])
   await store.close()
 })
 

@@ -63,7 +63,7 @@ async function refusalOf(path: string): Promise<JobchartError | null> {
 
 function changed(sql: string): string {
   const path = fileOf(sound)
-  const db = new DatabaseSync(path)
+  const db = new DatabaseSync(path, { enableForeignKeyConstraints: false })
   db.exec(sql)
   db.close()
   return path
@@ -117,7 +117,8 @@ async function answersOf(path: string): Promise<string> {
   try {
     const states = ['queued', ['done', 'dead', 'cancelled'], ['running', 'cancelling'], 'scheduled'] as const
     const lists = states.map((state) => store.list({ state }))
-    const rest = [store.list({ limit: 1_000 }), store.counts(), store.workers(), store.transitions(0, 1_000)]
+    const ways = ['m1', 'm2', 'm3'].map((id) => store.checkpoints(id))
+    const rest = [store.list({ limit: 1_000 }), store.counts(), store.workers(), store.transitions(0, 1_000), ...ways]
     return JSON.stringify(await Promise.all([...lists, ...rest]))
   } finally {
     await store.close()
@@ -185,11 +186,54 @@ test('an index that contradicts its table is refused, whichever', async () => {
 test('a damaged job is refused, the others are not', async () => {
   const path = changed(`UPDATE jobs SET input = '{"n":' WHERE id = 'p'`)
   const { store } = await playerOn(path)
-  const [broken, other] = await Promise.allSettled([store.get(['p']), store.get(['a'])])
+  const [broken, other] = await Promise.allSettled([store.get(['p']), store.get(['r'])])
   expect(broken).toMatchObject({ status: 'rejected', reason: { code: 'STORE_CORRUPT' } })
-  expect(other).toMatchObject({ status: 'fulfilled', value: [{ id: 'a' }] })
+  expect(other).toMatchObject({ status: 'fulfilled', value: [{ id: 'r' }] })
   await store.close()
 })
+
+test('a job whose checkpoint is damaged, or gone, is refused', async () => {
+  for (const sql of [`UPDATE checkpoints SET state = '{"n":'`, 'DELETE FROM checkpoints']) {
+    const { store } = await playerOn(changed(sql))
+    const [broken, other] = await Promise.allSettled([store.get(['m2']), store.get(['m1'])])
+    expect(broken, sql).toMatchObject({ status: 'rejected', reason: { code: 'STORE_CORRUPT' } })
+    expect(other, sql).toMatchObject({ status: 'fulfilled', value: [{ id: 'm1', checkpoint: null, letters: 7 }] })
+    await store.close()
+  }
+})
+
+/** The tables and columns that version 1 did not have. */
+const sinceVersion1 = `DROP TABLE letters; DROP TABLE checkpoints; DROP TABLE machines;
+  ALTER TABLE jobs DROP COLUMN spared; PRAGMA user_version = 1`
+
+test('a file of version 1 becomes one of this version, with all that is in it', async () => {
+  const path = changed(sinceVersion1)
+  const before = contentsOf(path)
+  const { store } = await playerOn(path)
+  const machine = { checkpoint: null, inbox: [], letters: 0, parent: null }
+  expect(await store.get(['r', 'm2'])).toMatchObject([machine, machine])
+  const letter = { kind: 'event', event: 1 } as const
+  expect(await store.send([{ id: 'r', letter, key: 'k', expect: null }])).toMatchObject([{ outcome: 'kept' }])
+  await store.close()
+  const after = contentsOf(path)
+  expect(after['jobs']?.map((job) => ({ ...(job as object), spared: undefined }))).toEqual(before['jobs'])
+  for (const table of ['queues', 'lanes', 'rates', 'log', 'workers']) expect(after[table], table).toEqual(before[table])
+  expect(after['letters']).toHaveLength(1)
+  const db = new DatabaseSync(path)
+  expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: migrations.length })
+  expect(schemaOf(path)).toEqual(schemaOf(fileOf(sound)))
+  db.close()
+})
+
+/** What a file is made of. */
+function schemaOf(path: string): unknown[] {
+  const db = new DatabaseSync(path)
+  const tables = db.prepare('SELECT type, name, tbl_name FROM sqlite_schema ORDER BY name').all()
+  const columns = db.prepare(`SELECT m.name AS of, c.* FROM sqlite_schema m, pragma_table_info(m.name) c ORDER BY 1, 2`)
+  const all = [...tables, ...columns.all()]
+  db.close()
+  return all
+}
 
 test('from a flipped bit in the log on, what it holds is forgotten as after a torn write, and what came before is not', async () => {
   const folder = newFolder()

@@ -8,6 +8,7 @@ import type { HistoryEntry } from '../../../src/job/job.ts'
 import { allArrows, jobStates, statesTagged } from '../../../src/job/lifecycle.ts'
 import { historyOf } from '../../../src/stores/sqlite/history.ts'
 import { columns, Row, type RowValues } from '../../../src/stores/sqlite/row.ts'
+import { checkMachines } from './machine-consistency.ts'
 
 const held = statesTagged('held')
 const timed = statesTagged('timed')
@@ -25,14 +26,23 @@ export function complaintsAbout(path: string): string[] {
     for (const { integrity_check: found } of db.prepare('PRAGMA integrity_check').all()) {
       if (found !== 'ok') say(`integrity: ${String(found)}`)
     }
-    if (db.prepare('PRAGMA foreign_key_check').all().length > 0) say('a job is in a queue that is not there')
+    for (const { table, parent } of db.prepare('PRAGMA foreign_key_check').all()) {
+      say(`a row of ${String(table)} belongs to one of ${String(parent)} that is not there`)
+    }
     const jobs = readJobs(db)
     for (const job of jobs) checkJob(job, say)
     checkPlaces(jobs, say)
     checkKeys(jobs, say)
     checkQueues(db, jobs, say)
     checkLanes(db, jobs, say)
-    checkLog(db, jobs, say)
+    const { checkpoints, oldest } = checkLog(db, jobs, say)
+    checkMachines(
+      db,
+      jobs.map(({ row }) => row),
+      checkpoints,
+      oldest,
+      say,
+    )
     return complaints
   } finally {
     db.close()
@@ -118,7 +128,9 @@ function checkKeys(jobs: readonly Job[], say: Say): void {
   const holders = new Set<string>()
   for (const { row, history } of jobs) {
     const mayHold = !ended.has(row.state)
-    const superseded = history.some(({ event, reason }) => event === 'CANCEL' && reason === 'superseded')
+    // One that was being cancelled already is superseded without another move.
+    const superseded =
+      row.state === 'cancelling' || history.some(({ event, reason }) => event === 'CANCEL' && reason === 'superseded')
     if (row.heldKey !== null && (row.heldKey !== row.key || !mayHold)) say(`job ${row.id} holds key ${row.heldKey}`)
     if (row.key !== null && mayHold && !superseded && row.heldKey === null) say(`job ${row.id} has lost its key`)
     if (row.heldKey === null) continue
@@ -176,9 +188,17 @@ function checkLanes(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
 
 type Logged = [string, string | null, string, string | null, string | null, [number, string, number][]]
 
+interface Log {
+  /** Entries that are no moves, by the ids of jobs. */
+  readonly checkpoints: ReadonlyMap<string, readonly HistoryEntry[]>
+  /** The number of the first entry that is kept. */
+  readonly oldest: number
+}
+
 /** The log has every move once, in one unbroken line, and what it says of a job is what its history says. */
-function checkLog(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
+function checkLog(db: DatabaseSync, jobs: readonly Job[], say: Say): Log {
   const moves = new Map<string, HistoryEntry[]>()
+  const checkpoints = new Map<string, HistoryEntry[]>()
   let oldest: number | null = null
   let next = 0
   for (const { first, last, at, moves: text } of db.prepare('SELECT * FROM log ORDER BY last').all()) {
@@ -189,7 +209,10 @@ function checkLog(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
       for (const [queue, id, attempt] of named) {
         const known = { ...(worker !== null && { worker }), ...(reason !== null && { reason }) }
         const entry = { seq: seq++, at: Number(at), event, from, to, attempt, ...known } as HistoryEntry
-        moves.set(id, [...(moves.get(id) ?? []), entry])
+        const isMove = entry.event !== 'CHECKPOINT'
+        if (!isMove && (entry.from !== entry.to || !held.has(entry.to))) say(`${id} rests from ${from} to ${to}`)
+        const list = isMove ? moves : checkpoints
+        list.set(id, [...(list.get(id) ?? []), entry])
         if (!Number.isInteger(queue)) say(`the log names queue ${String(queue)}`)
       }
     }
@@ -203,7 +226,13 @@ function checkLog(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
     if (JSON.stringify(logged.map(sorted)) !== JSON.stringify(kept.map(sorted))) {
       say(`job ${row.id}: the log says ${JSON.stringify(logged)}, the history ${JSON.stringify(kept)}`)
     }
+    for (const { seq, to, attempt } of checkpoints.get(row.id) ?? []) {
+      const before = history.findLast((move) => move.seq < seq)
+      if (before === undefined || seq < (history[0]?.seq ?? 0)) continue
+      if (before.to !== to || before.attempt !== attempt) say(`job ${row.id} rests (${seq}) where it is not`)
+    }
   }
+  return { checkpoints, oldest: oldest ?? 0 }
 }
 
 const sorted = (entry: HistoryEntry): unknown => Object.entries(entry).toSorted(([a], [b]) => (a < b ? -1 : 1))

@@ -6,24 +6,11 @@
  */
 import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock, type Clock } from '../../../src/clock.ts'
-import type { Settlement } from '../../../src/job/settlement.ts'
-import type { NewJob, Store, TypeLimits, WorkerInfo } from '../../../src/store.ts'
-import { newJob, noLimits } from '../../../src/testing/conformance/acts.ts'
+import type { NewJob, Store, WorkerInfo } from '../../../src/store.ts'
+import { newJob } from '../../../src/testing/conformance/acts.ts'
+import { machines } from './machine-script.ts'
+import { boom, cancel, claim, inserts, put, settle, settles, step, together, type Step } from './steps.ts'
 
-export interface Step {
-  readonly name: string
-  /** Time since the step before, ms. */
-  readonly later: number
-  /**
-   * May whoever did not hear the answer ask again? Inserts with ids do nothing then, and settles with tokens give the very
-   * same answer besides.
-   */
-  readonly again: 'no effect' | 'same answer' | null
-  readonly ask: (store: Store) => Promise<unknown>
-}
-
-const leaseMs = 10_000
-const boom = { name: 'Error', message: 'boom' }
 const worker: WorkerInfo = {
   id: 'w1',
   name: 'eu-1',
@@ -34,47 +21,6 @@ const worker: WorkerInfo = {
   types: ['mail'],
   startedAt: 5,
 }
-
-type Ask = Step['ask']
-
-const step = (name: string, ask: Ask, later = 100): Step => ({ name, later, again: null, ask })
-const inserts = (name: string, ...asks: readonly Ask[]): Step => ({
-  ...step(name, together(...asks)),
-  again: 'no effect',
-})
-const settles = (name: string, ...endings: readonly Ending[]): Step => {
-  return { ...step(name, settle(...endings)), again: 'same answer' }
-}
-
-const put =
-  (jobs: readonly NewJob[], capacity: number | null = null): Ask =>
-  async (store) =>
-    store.insert([{ jobs, capacity }])
-
-const together =
-  (...asks: readonly Ask[]): Ask =>
-  (store) =>
-    Promise.all(asks.map((ask) => ask(store)))
-
-const claim =
-  (token: string, type: string, max: number, limits: Partial<TypeLimits> = {}, by = 'w1'): Ask =>
-  async (store) => {
-    const demand = [{ type, max, limits: { ...noLimits, ...limits } }]
-    const { jobs, dry } = await store.claim({ worker: by, token, leaseMs, demand })
-    return { jobs: jobs.map(({ id, attempt, seq }) => [id, attempt, seq]), dry }
-  }
-
-type Ending = Omit<Settlement, 'attempt'> & { readonly attempt?: number }
-
-const settle =
-  (...endings: readonly Ending[]): Ask =>
-  async (store) =>
-    store.settle(endings.map((ending) => ({ attempt: 1, ...ending })))
-
-const cancel =
-  (reason: string, ...ids: readonly string[]): Ask =>
-  async (store) =>
-    store.cancel([{ selection: { ids }, reason, graceMs: 1_000 }])
 
 const mail = (id: string, fields: Partial<NewJob> = {}): NewJob => newJob(id, fields)
 const sms = (id: string, fields: Partial<NewJob> = {}): NewJob => newJob(id, { ...fields, type: 'sms' })
@@ -166,7 +112,7 @@ const administration: readonly Step[] = [
   step('all leases run out', (store) => Promise.resolve(store.rescue(100)), 100_000),
 ]
 
-export const script: readonly Step[] = [...arrivals, ...runs, ...administration]
+export const script: readonly Step[] = [...arrivals, ...runs, ...administration, ...machines]
 
 /** When the script begins, ms since the epoch. */
 export const beginning = 1_700_000_000_000

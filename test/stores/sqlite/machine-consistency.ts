@@ -1,0 +1,83 @@
+/** What must hold between jobs and what is kept of them elsewhere: machines, checkpoints, letters, and their entries in the log. */
+import type { DatabaseSync } from 'node:sqlite'
+import { caps } from '../../../src/job/caps.ts'
+import type { HistoryEntry } from '../../../src/job/job.ts'
+import { statesTagged } from '../../../src/job/lifecycle.ts'
+import type { Row } from '../../../src/stores/sqlite/row.ts'
+
+const held = statesTagged('held')
+
+/** Tells what is wrong. @param checkpoints the entries of the log, by the ids of jobs; those before `oldest` are gone */
+export function checkMachines(
+  db: DatabaseSync,
+  rows: readonly Row[],
+  checkpoints: ReadonlyMap<string, readonly HistoryEntry[]>,
+  oldest: number,
+  say: (complaint: string) => void,
+): void {
+  const machines = new Map(
+    db
+      .prepare('SELECT * FROM machines')
+      .all()
+      .map((machine) => [Number(machine['job']), machine]),
+  )
+  for (const row of rows) {
+    const machine = machines.get(row.seq)
+    const tell = (complaint: string): void => say(`job ${row.id}: ${complaint}`)
+    if ((machine !== undefined) !== (row.spared !== null)) tell('its row and the machines do not agree that it has one')
+    if (row.spared !== null && (row.spared < 0 || row.spared > row.attempt - Number(held.has(row.state)))) {
+      tell(`${row.spared} of ${row.attempt} attempts are spared`)
+    }
+    if (machine === undefined) continue
+    checkWay(db, row, machine, checkpoints.get(row.id) ?? [], oldest, tell)
+    checkInbox(db, row, machine, tell)
+  }
+}
+
+type Values = Readonly<Record<string, unknown>>
+
+/** The last of its checkpoints is where it stands; none is missing, and each is in the log. */
+function checkWay(
+  db: DatabaseSync,
+  row: Row,
+  machine: Values,
+  logged: readonly HistoryEntry[],
+  oldest: number,
+  tell: (complaint: string) => void,
+): void {
+  const way = db.prepare('SELECT * FROM checkpoints WHERE job = ? ORDER BY number').all(row.seq)
+  const { number, checkpoint, takes_cancel: takesCancel } = machine
+  const last = way.at(-1)
+  if ((last?.['number'] ?? 0) !== number || (last?.['seq'] ?? null) !== checkpoint) {
+    tell(`it stands at checkpoint ${String(number)} (${String(checkpoint)}), not at the last it has come to`)
+  }
+  if (way.length !== Math.min(Number(number), caps.checkpoints)) tell(`${way.length} checkpoints of ${String(number)}`)
+  if (takesCancel === 1 && last === undefined) tell('it takes a cancel nowhere')
+  for (const [i, entry] of way.entries()) {
+    const before = way[i - 1]
+    const seq = Number(entry['seq'])
+    if (
+      before !== undefined &&
+      (Number(before['number']) !== Number(entry['number']) - 1 || Number(before['seq']) >= seq)
+    ) {
+      tell(`checkpoint ${String(entry['number'])} follows ${String(before['number'])}`)
+    }
+    const isFork =
+      seq === row.seq && entry['number'] === 1 && entry['note'] === 'fork' && entry['at'] === row.enqueuedAt
+    const isLogged = logged.some((each) => each.seq === seq && each.at === entry['at'] && each.reason === entry['note'])
+    if (!isFork && !isLogged && seq >= oldest) tell(`checkpoint ${String(entry['number'])} is not in the log`)
+  }
+}
+
+/** Its letters are those from the first it has not read to the last it was sent; with any it does not wait. */
+function checkInbox(db: DatabaseSync, row: Row, machine: Values, tell: (complaint: string) => void): void {
+  const { letters, read, keys } = machine
+  const numbers = db.prepare('SELECT number FROM letters WHERE job = ? ORDER BY number').all(row.seq)
+  const expected = Array.from({ length: Number(letters) - Number(read) }, (_, i) => Number(read) + 1 + i)
+  if (JSON.stringify(numbers.map(({ number }) => number)) !== JSON.stringify(expected)) {
+    tell(`${numbers.length} letters, with ${String(read)} of ${String(letters)} read`)
+  }
+  if (row.state === 'waiting' && numbers.length > 0) tell('it waits, with letters that it has not read')
+  const known = typeof keys === 'string' ? (JSON.parse(keys) as string[]) : []
+  if (known.length > caps.letterKeys || new Set(known).size < known.length) tell(`keys ${known.join()}`)
+}
