@@ -43,8 +43,8 @@ export interface Seat {
     options: EnqueueOptions,
     checkins: boolean,
   ) => Promise<ChildEnd | null>
-  /** Cancels a child. */
-  readonly cancel: (id: string) => Promise<unknown>
+  /** Cancels a child that is left; or, for this reason, the job itself. */
+  readonly cancel: (id: string, reason?: string | null) => Promise<unknown>
 }
 
 /** How an attempt of a machine ends, if it does not fail: at its final state, or parked until a letter or a time. */

@@ -16,7 +16,7 @@ export function runServices(options: RunServicesOptions): Pick<RunHost, 'checkin
   const forSeats: SeatOptions = {
     ...options,
     log: (run, message) => signs.log(run, message),
-    cancel: (id) => options.cancel({ selection: { ids: [id] }, reason: 'its parent has left it', graceMs }),
+    cancel: (id, reason = 'its parent has left it') => options.cancel({ selection: { ids: [id] }, reason, graceMs }),
   }
   return { ...signs, seat: (run, input) => seatOf(run, input, forSeats) }
 }

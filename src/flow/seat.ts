@@ -27,7 +27,7 @@ export interface SeatOptions {
     options: EnqueueOptions,
     parent: Parent,
   ) => Promise<JobRecord | null>
-  readonly cancel: (id: string) => Promise<unknown>
+  readonly cancel: Seat['cancel']
   readonly log: (run: Run, message: string) => void
 }
 

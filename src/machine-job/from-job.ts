@@ -13,7 +13,7 @@ import type { JobHandle } from '../handle.ts'
 import { reviveError } from '../job/failure.ts'
 import type { Letter } from '../job/machine.ts'
 import type { Json } from '../job/payload.ts'
-import { hostingIn } from './job-actors.ts'
+import { hostingOf } from './job-actors.ts'
 
 /** What the actor needs of a runtime or client. */
 export interface JobHost {
@@ -81,11 +81,11 @@ class JobLogic<Input, Output> implements JobActorLogic<Input, Output> {
     this.options = options
   }
 
-  readonly transition: JobActorLogic<Input, Output>['transition'] = (snapshot, event, { system }) => {
+  readonly transition: JobActorLogic<Input, Output>['transition'] = (snapshot, event, { self }) => {
     if (snapshot.status !== 'active') return snapshot
     return after(snapshot, event as JobActorEvent, () => {
       const { id } = snapshot.context
-      const hosting = hostingIn(system)
+      const hosting = hostingOf(self)
       if (hosting !== null) hosting.jobs.stopped(id)
       else this.runtime?.cancel(id, { reason: 'its actor was stopped' }).catch(ignoreAfterStop)
     })
@@ -101,14 +101,11 @@ class JobLogic<Input, Output> implements JobActorLogic<Input, Output> {
   readonly restoreSnapshot = (snapshot: Snapshot<unknown>): JobActorSnapshot<Input, Output> =>
     snapshot as JobActorSnapshot<Input, Output>
 
-  readonly start: NonNullable<JobActorLogic<Input, Output>['start']> = (
-    { status, input, context },
-    { self, system },
-  ) => {
+  readonly start: NonNullable<JobActorLogic<Input, Output>['start']> = ({ status, input, context }, { self }) => {
     if (status !== 'active') return
     const { job, runtime } = this
     const options = { ...this.options, id: context.id }
-    const hosting = hostingIn(system)
+    const hosting = hostingOf(self)
     if (hosting !== null) return hosting.jobs.begun(self, job, input, options, wantsCheckins(self))
     const tell = (event: JobActorEvent): void => {
       // The end of a job whose actor was stopped is nobody's news.

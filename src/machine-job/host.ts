@@ -9,17 +9,17 @@
  * It rests when nothing is held, and no actor works: then it parks, or is done, and its last checkpoint is part of that
  * write. After a crash it goes on from the last checkpoint; what the outbox of that one holds is executed again.
  */
-import type { AnyActorRef } from 'xstate'
-import type { EnqueueOptions } from '../call-options.ts'
 import type { Timer } from '../clock.ts'
-import type { JobDefinition } from '../define-job.ts'
+import type { AnyActorRef, AnyEventObject } from 'xstate'
 import { JobchartError } from '../errors.ts'
 import type { Rest, Seat } from '../hosting.ts'
 import { fatal } from '../job/intent.ts'
 import type { Mail, NewCheckpoint } from '../job/machine.ts'
 import { encode } from './codec.ts'
+import { Errands } from './errands.ts'
 import { tellActor } from './from-job.ts'
 import { Hosted } from './hosted.ts'
+import { heldOf } from './outbox.ts'
 import type { Held } from './plan.ts'
 import type { PlannedLogic } from './planned.ts'
 import { packState, type MachineState } from './state.ts'
@@ -29,6 +29,8 @@ import type { MachineVersion } from './versions.ts'
 export const cancelEvent = 'job.cancel'
 
 const noteCharsMax = 200
+
+const cancelled = (reason: string | null) => ({ type: cancelEvent, reason })
 
 export class Host {
   private readonly seat: Seat
@@ -42,10 +44,8 @@ export class Host {
   private read: number
   /** Does the last checkpoint lack something? */
   private dirty: boolean
-  /** Jobs that are being enqueued or cancelled. */
-  private errands = 0
+  private readonly errands: Errands
   private failure: { readonly error: unknown } | null = null
-  private over = false
   private wake: () => void = () => {}
 
   constructor(seat: Seat, logic: PlannedLogic, version: MachineVersion, from: MachineState | null) {
@@ -55,6 +55,12 @@ export class Host {
     this.arrived = seat.inbox.at(-1)?.number ?? from?.read ?? 0
     this.read = from?.read ?? 0
     this.dirty = from === null
+    this.errands = new Errands({
+      seat,
+      leave: (job) => this.hosted.plan.hold({ kind: 'leave', job }),
+      changed: () => this.wake(),
+      failed: (error) => this.fail(error),
+    })
     this.hosted = new Hosted(
       {
         logic,
@@ -62,13 +68,13 @@ export class Host {
         jobId: seat.id,
         input: seat.input,
         now: seat.now,
-        jobs: { begun: (...call) => this.begun(...call), stopped: (id) => this.stopped(id) },
+        jobs: this.errands,
         logger: (...args) => seat.log(args.map(String).join(' ')),
         changed: () => this.changed(),
       },
       from,
     )
-    this.restored = from === null ? [] : this.hosted.heldOf(from.outbox)
+    this.restored = heldOf(from?.outbox ?? [], (path) => this.hosted.actorAt(path))
   }
 
   /** What was decided before a crash and may not have been done. */
@@ -85,7 +91,7 @@ export class Host {
       if (this.restored.length > 0) await this.execute(this.restored)
       return await this.toRest()
     } finally {
-      this.over = true
+      this.errands.end()
       seat.signal.removeEventListener('abort', abort)
       hosted.stop()
     }
@@ -100,7 +106,7 @@ export class Host {
       const done = hosted.status === 'done'
       if (hosted.plan.held.length > 0) {
         await this.commitAndExecute()
-      } else if (done || (hosted.atRest && this.errands === 0)) {
+      } else if (done || (hosted.atRest && !this.errands.busy)) {
         const checkpoint = this.dirty ? this.checkpoint([]) : null
         return done
           ? { kind: 'done', output: hosted.output, checkpoint }
@@ -132,6 +138,8 @@ export class Host {
         // Its outbox must not hold it any longer.
         this.dirty = true
         if (each.kind === 'emit') this.seat.emitted(encode(each.event))
+        else if (each.kind === 'send') sendIfActive(each.actor, each.event)
+        else if (each.kind === 'leave') await this.seat.cancel(each.job)
         else await this.hosted.act(each)
       }
       this.check()
@@ -141,13 +149,14 @@ export class Host {
   private checkpoint(held: readonly Held[]): NewCheckpoint {
     const { hosted } = this
     const note = hosted.notes.splice(0).join(', ')
+    const takesCancel = hosted.names(cancelled(null))
     try {
       return {
         number: ++this.number,
-        state: packState({ ...hosted.state(hosted.outboxOf(held)), read: this.read }),
+        state: packState({ ...hosted.state(held), read: this.read }),
         read: this.read,
         note: note.length > noteCharsMax ? `${note.slice(0, noteCharsMax - 1)}…` : note,
-        takesCancel: hosted.names({ type: cancelEvent }),
+        takesCancel,
       }
     } catch (error) {
       // What cannot be written now cannot be written the next time.
@@ -163,7 +172,7 @@ export class Host {
       this.check()
       this.read = number
       this.dirty = true
-      if (letter.kind === 'cancel') this.hosted.send({ type: cancelEvent, reason: letter.reason })
+      if (letter.kind === 'cancel') this.cancelled(letter.reason)
       else if (letter.kind === 'event') this.deliver(letter.event as { readonly type: string })
       else {
         const actor = this.hosted.jobActor(letter.child)
@@ -171,6 +180,13 @@ export class Host {
       }
       this.check()
     }
+  }
+
+  /** A machine that has come to where it does not take a cancel any more is cancelled as any other job. */
+  private cancelled(reason: string | null): void {
+    const event = cancelled(reason)
+    if (this.hosted.names(event)) this.hosted.send(event)
+    else this.errands.run(() => this.seat.cancel(this.seat.id, reason))
   }
 
   private deliver(event: { readonly type: string }): void {
@@ -224,40 +240,9 @@ export class Host {
     this.wake = () => {}
     ;(timer as Timer | null)?.cancel()
   }
+}
 
-  private begun(
-    actor: AnyActorRef,
-    job: JobDefinition,
-    input: unknown,
-    options: EnqueueOptions,
-    checkins: boolean,
-  ): void {
-    this.errand(async () => {
-      const end = await this.seat.invoke(job, input, options, checkins).catch((error: unknown) => {
-        // A job that is refused at the door is the machine's to deal with; a store that is away is not.
-        if (error instanceof JobchartError && error.code !== 'STORE_UNAVAILABLE' && error.code !== 'STOPPED') {
-          actor.send({ type: 'jobchart.failed', error })
-          return null
-        }
-        throw error
-      })
-      if (end !== null && !this.over) tellActor(actor, { kind: 'ended', ...end })
-    })
-  }
-
-  /** A machine that is stopped from outside keeps its jobs: it goes on elsewhere, or its cancel takes them along. */
-  private stopped(jobId: string): void {
-    if (!this.over) this.errand(() => this.seat.cancel(jobId))
-  }
-
-  private errand(go: () => Promise<unknown>): void {
-    this.errands++
-    go().then(
-      () => {
-        this.errands--
-        this.wake()
-      },
-      (error: unknown) => this.fail(error),
-    )
-  }
+/** Its actor may have ended since it was decided. */
+function sendIfActive(actor: AnyActorRef, event: AnyEventObject): void {
+  if ((actor.getSnapshot() as { readonly status?: string } | undefined)?.status === 'active') actor.send(event)
 }

@@ -9,12 +9,13 @@ import {
   type EventObject,
 } from 'xstate'
 import { jobOf } from './from-job.ts'
-import { rootName, type Hosting, type JobActorHost } from './job-actors.ts'
+import type { Hosting, JobActorHost } from './job-actors.ts'
 import { refusal } from './machines.ts'
-import { argumentsOf, Plan, type Held, type HeldAction } from './plan.ts'
-import { isPlanned, type PlannedLogic } from './planned.ts'
-import type { MachineState, OutboxEntry } from './state.ts'
-import { DurableTimers, pathOf } from './timers.ts'
+import { outboxOf } from './outbox.ts'
+import { Plan, type Held, type HeldAction } from './plan.ts'
+import { worksOutside, type PlannedLogic } from './planned.ts'
+import type { MachineState } from './state.ts'
+import { DurableTimers, nameInPath } from './timers.ts'
 import type { MachineVersion, PersistedMachine } from './versions.ts'
 
 export interface HostedOptions {
@@ -46,14 +47,13 @@ export class Hosted {
     const { jobId, input, now, jobs, logger, changed } = options
     this.options = options
     this.timers = new DurableTimers(now, changed)
-    this.plan = new Plan(jobId, from?.beginnings ?? {})
+    this.plan = new Plan(jobId, from, changed)
     const logic: AnyActorLogic & { readonly hosting: Hosting } = {
       ...options.logic,
       hosting: { jobs, plan: this.plan },
     }
     this.root = createActor(logic, {
       id: jobId,
-      systemId: rootName,
       logger,
       ...(from === null ? { input } : { snapshot: from.snapshot as never }),
       inspect: (seen) => {
@@ -110,8 +110,10 @@ export class Hosted {
 
   actorAt(path: string): AnyActorRef | null {
     let actor: AnyActorRef = this.root
-    for (const id of path === '' ? [] : path.split('/')) {
-      const next = childrenOf(actor)[id]
+    for (const name of path === '' ? [] : path.split('/')) {
+      const next = Object.values(childrenOf(actor)).find(
+        (child) => child !== undefined && nameInPath(child.id) === name,
+      )
       if (next === undefined) return null
       actor = next
     }
@@ -127,16 +129,14 @@ export class Hosted {
   /** Does none of its actors do work of its own? Machines wait, and so do jobs that were invoked: they tell when they end. */
   get atRest(): boolean {
     for (const actor of this.actors()) {
-      if (actor.getSnapshot().status !== 'active' || isPlanned(actor)) continue
-      const { logic } = actor as Actor<AnyActorLogic>
-      if (logic.start !== undefined && jobOf(actor) === null) return false
+      if (actor.getSnapshot().status === 'active' && worksOutside(actor)) return false
     }
     return true
   }
 
   /** Its state, to be kept. @throws JobchartError NOT_DURABLE */
-  state(outbox: readonly OutboxEntry[]): Omit<MachineState, 'read'> {
-    const snapshot = this.root.getPersistedSnapshot() as unknown as PersistedMachine
+  state(held: readonly Held[]): Omit<MachineState, 'read'> {
+    const snapshot = this.persisted()
     this.checkActors(snapshot)
     return {
       machine: this.options.version,
@@ -144,35 +144,25 @@ export class Hosted {
       snapshot,
       timers: this.timers.list(),
       beginnings: Object.fromEntries(this.plan.beginnings),
-      outbox,
+      booked: this.plan.booked,
+      outbox: outboxOf(held),
     }
   }
 
-  /** What is held back and must survive a crash. */
-  outboxOf(held: readonly Held[]): OutboxEntry[] {
-    return held.flatMap((each): OutboxEntry[] => {
-      if (each.kind === 'other') return []
-      if (each.kind === 'emit') return [each]
-      const { actor, type, params, event } = each
-      return [{ kind: 'action', actor: pathOf(actor), type, params, event, context: each.context }]
-    })
+  private persisted(): PersistedMachine {
+    const snapshot = this.root.getPersistedSnapshot() as unknown as PersistedMachine
+    if (snapshot.status !== 'done') return snapshot
+    // Its actors are stopped, and nobody asks what they have made of that; its machines may still have something to do.
+    const machines = Object.entries(snapshot.children).filter(([, child]) => isPersistedMachine(child.snapshot))
+    return { ...snapshot, children: Object.fromEntries(machines) }
   }
 
-  /** What an outbox holds, to be executed. An action whose actor or name is gone has nobody left to do it. */
-  heldOf(outbox: readonly OutboxEntry[]): Held[] {
-    return outbox.flatMap((entry): Held[] => {
-      if (entry.kind === 'emit') return [entry]
-      const actor = this.actorAt(entry.actor)
-      return actor === null ? [] : [{ ...entry, actor }]
-    })
-  }
-
-  /** Executes an action of the machine or of a machine below it; gives what the action gives. */
-  act(action: HeldAction): unknown {
-    const { machine } = action.actor.getSnapshot() as { readonly machine: AnyStateMachine }
-    const exec = machine.implementations.actions[action.type as never] as
+  /** Executes an action of the machine or of a machine below it; gives what the action gives. One whose name is gone does nothing. */
+  act({ actor, type, params, context, event }: HeldAction): unknown {
+    const { machine } = actor.getSnapshot() as { readonly machine: AnyStateMachine }
+    const exec = machine.implementations.actions[type as never] as
       ((args: unknown, params: unknown) => unknown) | undefined
-    return exec?.(argumentsOf(action), action.params)
+    return exec?.({ context, event, self: actor, system: actor.system }, params)
   }
 
   /** Stops all that goes on. Nothing is written any more. */
@@ -190,8 +180,8 @@ export class Hosted {
   private look(actor: AnyActorRef, snapshot: unknown, event: EventObject): void {
     if (this.seen.get(actor) === snapshot) return
     this.seen.set(actor, snapshot)
-    // What works outside is begun anew after a crash: its inner state need not be kept.
-    if (actor !== this.root && !isPlanned(actor) && jobOf(actor) === null) return
+    // What works outside is begun anew after a crash: its inner state need not be kept, only whether it has ended.
+    if (actor !== this.root && worksOutside(actor) && actor.getSnapshot().status === 'active') return
     if (actor === this.root) this.notes.push(noteOf(event, snapshot))
     this.options.changed()
   }

@@ -1,11 +1,8 @@
 /** How the actors of jobs in a hosted machine find its host. */
-import { Actor, type AnyActorRef } from 'xstate'
+import type { AnyActorRef } from 'xstate'
 import type { EnqueueOptions } from '../call-options.ts'
 import type { JobDefinition } from '../define-job.ts'
 import type { Plan } from './plan.ts'
-
-/** Under this name every actor of a hosted machine finds the root. */
-export const rootName = 'jobchart'
 
 /** What the host of a machine does for the actors of jobs in it. */
 export interface JobActorHost {
@@ -22,9 +19,10 @@ export interface Hosting {
 }
 
 /** The host of the machine that an actor belongs to; null in an actor system of the user's own. */
-export function hostingIn(system: AnyActorRef['system']): Hosting | null {
-  const root: unknown = system.get(rootName)
-  if (!(root instanceof Actor)) return null
-  const { hosting } = root.logic as { readonly hosting?: Hosting }
-  return hosting ?? null
+export function hostingOf(actor: AnyActorRef): Hosting | null {
+  let root = actor
+  // oxlint-disable-next-line no-underscore-dangle -- typed and documented by XState, which has no other word for it
+  for (let above = actor._parent; above !== undefined; above = above._parent) root = above
+  const { logic } = root as { readonly logic?: { readonly hosting?: Hosting } }
+  return logic?.hosting ?? null
 }

@@ -1,5 +1,5 @@
 /** A user's machine as a job: which version of it a job is pinned to, how it is hosted, and how it is seen from outside. */
-import { nanoid } from 'nanoid'
+import { createHash } from 'node:crypto'
 import {
   createActor,
   getNextSnapshot,
@@ -10,16 +10,17 @@ import {
 } from 'xstate'
 import { JobchartError } from '../errors.ts'
 import type { MachineHost, MachineView, Rest, Seat } from '../hosting.ts'
+import { snooze } from '../job/intent.ts'
 import type { JobRecord } from '../job/job.ts'
 import type { Letter } from '../job/machine.ts'
 import type { Json } from '../job/payload.ts'
 import { encode } from './codec.ts'
 import { jobOf, type JobActorSnapshot } from './from-job.ts'
 import { cancelEvent, Host } from './host.ts'
-import { checkDurable } from './machines.ts'
+import { bounded, checkDurable } from './machines.ts'
 import { plannedLogic, type PlannedLogic } from './planned.ts'
 import { packState, unpackState, type MachineState } from './state.ts'
-import { misfits, structureHash, type MachineVersion, type PersistedMachine } from './versions.ts'
+import { lostTimers, misfits, structureHash, type MachineVersion, type PersistedMachine } from './versions.ts'
 
 /** Turns a snapshot of another version into one of this; `from` says which it was. */
 export type Migrate = (snapshot: unknown, from: MachineVersion) => unknown
@@ -45,8 +46,9 @@ class Version {
   private readonly logic: PlannedLogic
 
   constructor(options: MachineOptions) {
-    this.options = options
-    this.logic = plannedLogic(options.machine)
+    const machine = bounded(options.machine)
+    this.options = { ...options, machine }
+    this.logic = plannedLogic(machine)
     this.is = { id: options.machine.id, version: options.version, hash: structureHash(options.machine) }
   }
 
@@ -63,7 +65,7 @@ class Version {
     const snapshot =
       same || migrate === null ? state.snapshot : (migrate(state.snapshot, state.machine) as PersistedMachine)
     if (!same && migrate === null) throw unknownVersion(state.machine, is)
-    const problems = misfits(machine, snapshot)
+    const problems = [...misfits(machine, snapshot), ...lostTimers(machine, state.timers)]
     if (problems.length > 0) throw misfit(is, problems)
     return { ...state, machine: is, snapshot }
   }
@@ -134,7 +136,10 @@ class Versions implements MachineHost {
   }
 }
 
-/** The job rests, its attempt not spent, until somebody comes by who can go on with it. */
+/**
+ * The job rests, its attempt not spent, until somebody comes by who can go on with it. Letters would wake it at once:
+ * while there are any it is put off instead.
+ */
 function waitForAnother(seat: Seat, error: unknown): Rest {
   const { id, type } = seat
   const reason = error instanceof Error ? error.message : String(error)
@@ -144,21 +149,25 @@ function waitForAnother(seat: Seat, error: unknown): Rest {
     error,
   })
   seat.log(reason)
+  if (seat.inbox.length > 0) throw snooze(unknownVersionRestMs)
   return { kind: 'parked', checkpoint: null, wakeAt: seat.now() + unknownVersionRestMs, reason }
 }
 
 /** A fork has jobs of its own: those of the job it was taken from are not its children. */
 function ownedBy(state: MachineState, job: string): MachineState {
-  return state.job === job ? state : { ...state, job, read: 0, snapshot: withOwnJobs(state.snapshot) }
+  return state.job === job ? state : { ...state, job, read: 0, snapshot: withOwnJobs(state.snapshot, job) }
 }
 
-function withOwnJobs(snapshot: PersistedMachine): PersistedMachine {
+function withOwnJobs(snapshot: PersistedMachine, job: string): PersistedMachine {
   const children = Object.entries(snapshot.children).map(([id, child]) => {
     const inner = child.snapshot as Partial<PersistedMachine & JobActorSnapshot<unknown, unknown>>
     if (inner.invokes !== undefined && inner.status === 'active') {
-      return [id, { ...child, snapshot: { ...inner, context: { ...inner.context, id: nanoid() } } }]
+      // The same each time, so that a crash before the first checkpoint leaves no second job.
+      const own = createHash('sha256').update(`${job}\n${inner.context?.id}`).digest('base64url').slice(0, 21)
+      return [id, { ...child, snapshot: { ...inner, context: { ...inner.context, id: own } } }]
     }
-    return [id, inner.children === undefined ? child : { ...child, snapshot: withOwnJobs(inner as PersistedMachine) }]
+    if (inner.children === undefined) return [id, child]
+    return [id, { ...child, snapshot: withOwnJobs(inner as PersistedMachine, job) }]
   })
   return { ...snapshot, children: Object.fromEntries(children) as PersistedMachine['children'] }
 }
@@ -175,7 +184,7 @@ function afterLetter(snapshot: Seen, letter: Letter): Seen {
 
 function eventOf(snapshot: Seen, letter: Exclude<Letter, { readonly kind: 'checkin' }>): AnyEventObject | null {
   if (letter.kind === 'event') return letter.event as { readonly type: string }
-  if (letter.kind === 'cancel') return { type: cancelEvent }
+  if (letter.kind === 'cancel') return { type: cancelEvent, reason: letter.reason }
   const actors = Object.entries(snapshot.children as Readonly<Record<string, AnyActorRef | undefined>>)
   const id = actors.find(([, actor]) => actor !== undefined && jobOf(actor)?.id === letter.child)?.[0]
   if (id === undefined) return null
@@ -186,6 +195,8 @@ function eventOf(snapshot: Seen, letter: Exclude<Letter, { readonly kind: 'check
 }
 
 function viewOf(snapshot: Seen): MachineView {
+  // It cannot even begin.
+  if (snapshot.status === 'error') throw snapshot.error
   return {
     value: snapshot.value as Json,
     context: encode(snapshot.context),

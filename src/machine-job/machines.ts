@@ -8,6 +8,17 @@ export const isMachine = (logic: unknown): logic is AnyStateMachine =>
 export const refusal = (machine: AnyStateMachine, what: string, hint: string): JobchartError =>
   new JobchartError('NOT_DURABLE', `machine ${machine.id}: ${what} cannot be durable`, { hint })
 
+/** Microsteps of one macrostep at most, where the machine sets no bound of its own: a chart that runs in circles never rests. */
+const iterationsMax = 10_000
+
+/** The machine, and the machines that it names, with a bound on what they do before they rest. */
+export function bounded(machine: AnyStateMachine): AnyStateMachine {
+  const machines = namedActors(machine).flatMap(([name, logic]) => (isMachine(logic) ? [[name, bounded(logic)]] : []))
+  const copy = machine.provide({ actors: Object.fromEntries(machines) as Record<string, AnyStateMachine> })
+  if (copy.options.maxIterations === Infinity) copy.options = { ...copy.options, maxIterations: iterationsMax }
+  return copy
+}
+
 /** The actors that a machine names. */
 export const namedActors = (machine: AnyStateMachine): [name: string, logic: AnyActorLogic][] =>
   Object.entries(machine.implementations.actors as Readonly<Record<string, AnyActorLogic>>)
@@ -51,6 +62,7 @@ function* actionsOf(node: AnyStateNode): Iterable<unknown> {
 
 /** A plain function as an action has an effect and no name. XState's own actions are functions that are resolved. */
 function checkAction(machine: AnyStateMachine, node: AnyStateNode, action: unknown): void {
+  if (isSpawn(action) && action.id === undefined) throw namelessSpawn(machine)
   if (typeof action !== 'function' || 'resolve' in action) return
   const name = action.name === '' ? 'an action' : action.name
   throw refusal(
@@ -59,3 +71,10 @@ function checkAction(machine: AnyStateMachine, node: AnyStateNode, action: unkno
     'Name it: setup({ actions: { … } }). An action without a name cannot be found again after a crash.',
   )
 }
+
+const isSpawn = (action: unknown): action is { readonly id: unknown } =>
+  typeof action === 'function' && 'type' in action && action.type === 'xstate.spawnChild'
+
+/** XState keeps all of them in one place: only the last could be found again. */
+export const namelessSpawn = (machine: AnyStateMachine): JobchartError =>
+  refusal(machine, 'a child spawned without an id', "Give it one: spawnChild('child', { id: 'child-1' }).")

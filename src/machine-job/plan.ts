@@ -6,8 +6,8 @@
  * It works through the public `ActorLogic` contract: a machine's logic is asked with a scope of ours.
  */
 import type { AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
-import { refusal } from './machines.ts'
-import { isPlanned } from './planned.ts'
+import { namelessSpawn, refusal } from './machines.ts'
+import { isItsSnapshot, worksOutside } from './planned.ts'
 import { pathOf } from './timers.ts'
 
 /** An action of a machine that waits to be executed. */
@@ -20,13 +20,25 @@ export interface HeldAction {
   readonly event: EventObject
 }
 
-/** What waits for the commit. All but actions and emitted events follow from the checkpoint by themselves. */
+/**
+ * What waits for the commit: an action, an emitted event, an event sent to an actor that does work, a job that is left and
+ * to be cancelled. All else follows from the checkpoint by itself.
+ */
 export type Held =
   | HeldAction
   | { readonly kind: 'emit'; readonly event: EventObject }
+  | { readonly kind: 'send'; readonly actor: AnyActorRef; readonly event: EventObject }
+  | { readonly kind: 'leave'; readonly job: string }
   | { readonly kind: 'other'; readonly run: () => void }
 
 type ExecutableAction = Parameters<AnyActorScope['actionExecutor']>[0]
+/** The params of XState's own `sendTo`, once it is sent. */
+interface Sent {
+  readonly to: AnyActorRef
+  readonly event: EventObject
+  readonly delay: number | undefined
+}
+
 type Children = Readonly<Record<string, AnyActorRef | undefined>>
 
 export class Plan {
@@ -36,16 +48,38 @@ export class Plan {
   readonly beginnings: Map<string, number>
   /** Why the machine cannot be hosted, if it has shown that it cannot. */
   refused: Error | null = null
+  /** Actors that were given an id by number so far. */
+  booked: number
   private readonly jobId: string
+  /** Called when something is held. */
+  private readonly changed: () => void
   private readonly scopes = new WeakMap<AnyActorScope, AnyActorScope>()
   /** Actors that were begun, with the scopes that can stop them. */
   private readonly actors = new Map<AnyActorRef, AnyActorScope>()
-  /** Is what is deferred now part of the plan? */
-  private planning = false
+  /** Snapshots with which machines go on. */
+  private readonly goneOn = new WeakSet<object>()
+  /** If what is deferred now is part of the plan: how it is done. */
+  private planning: ((run: () => void) => () => void) | null = null
 
-  constructor(jobId: string, beginnings: Readonly<Record<string, number>>) {
+  constructor(
+    jobId: string,
+    from: { readonly beginnings: Readonly<Record<string, number>>; readonly booked: number } | null,
+    changed: () => void,
+  ) {
     this.jobId = jobId
-    this.beginnings = new Map(Object.entries(beginnings))
+    this.booked = from?.booked ?? 0
+    this.beginnings = new Map(Object.entries(from?.beginnings ?? {}))
+    this.changed = changed
+  }
+
+  hold(held: Held): void {
+    this.held.push(held)
+    this.changed()
+  }
+
+  /** Does a machine go on with this snapshot? Then so do the actors it has begun. */
+  goesOn(snapshot: Snapshot<unknown>): boolean {
+    return this.goneOn.has(snapshot)
   }
 
   /** Stops every actor that was begun, whatever has become of the machine that began it. */
@@ -59,9 +93,11 @@ export class Plan {
   scopeOf(scope: AnyActorScope, machine: AnyStateMachine): AnyActorScope {
     let planned = this.scopes.get(scope)
     if (planned === undefined) {
+      // Ids that XState gives by number begin anew in each process: those of this job go on.
+      Object.assign(scope.system, { _bookId: () => `x:${++this.booked}` })
       planned = {
         ...scope,
-        defer: (run) => (this.planning ? scope.defer(run) : void this.held.push({ kind: 'other', run })),
+        defer: (run) => (this.planning === null ? this.hold({ kind: 'other', run }) : scope.defer(this.planning(run))),
         actionExecutor: (action) => this.execute(action, scope, machine),
       }
       this.scopes.set(scope, planned)
@@ -72,48 +108,60 @@ export class Plan {
   private execute(action: ExecutableAction, scope: AnyActorScope, machine: AnyStateMachine): void {
     const { type, exec, info, params } = action
     if (exec === undefined) return
-    if (type === 'xstate.spawnChild') return this.spawn(action)
-    if (type === 'xstate.emit') {
-      this.held.push({ kind: 'emit', event: (params as { readonly event: EventObject }).event })
+    if (type === 'xstate.spawnChild') {
+      if ((params as { readonly id: unknown }).id === undefined) this.refuse(namelessSpawn(machine))
+      exec(info, params)
+    } else if (type === 'xstate.emit') {
+      this.hold({ kind: 'emit', event: (params as { readonly event: EventObject }).event })
     } else if (type === 'xstate.log') {
-      this.held.push({ kind: 'other', run: () => exec(info, params) })
+      this.hold({ kind: 'other', run: () => exec(info, params) })
+    } else if (type === 'xstate.sendTo') {
+      // Whom it goes to may be known only when it is sent.
+      this.plan(
+        () => exec(info, params),
+        (run) => () => this.send(params as Sent, run),
+      )
     } else if (type.startsWith('xstate.')) {
       this.plan(() => exec(info, params))
     } else if (machine.implementations.actions[type as never] !== exec) {
-      this.refused = refusal(
-        machine,
-        `the inline action ${type}`,
-        'Name it: setup({ actions: { … } }). An action without a name cannot be found again after a crash.',
-      )
-      throw this.refused
+      const hint = 'Name it: setup({ actions: { … } }). An action without a name cannot be found again after a crash.'
+      this.refuse(refusal(machine, `the inline action ${type}`, hint))
     } else {
       const { context, event } = info
-      this.held.push({ kind: 'action', actor: scope.self, type, params, context, event })
+      this.hold({ kind: 'action', actor: scope.self, type, params, context, event })
     }
   }
 
-  /** Machines begin at once; actors that do work begin when it is known that they should. */
-  private spawn({ exec, info, params }: ExecutableAction): void {
-    const { actorRef } = params as { readonly actorRef: AnyActorRef | undefined }
-    if (actorRef !== undefined && isPlanned(actorRef)) this.plan(() => exec?.(info, params))
-    else exec?.(info, params)
+  private refuse(error: Error): never {
+    this.refused = error
+    throw error
   }
 
-  private plan(act: () => void): void {
-    this.planning = true
+  private plan(act: () => void, how = (run: () => void) => run): void {
+    this.planning = how
     try {
       act()
     } finally {
-      this.planning = false
+      this.planning = null
     }
   }
 
-  /** Gives the actors that have come to be the name of this beginning. */
+  private send({ to: actor, event, delay }: Sent, run: () => void): void {
+    if (delay === undefined && worksOutside(actor)) this.hold({ kind: 'send', actor, event })
+    else run()
+  }
+
+  /**
+   * Gives the actors that have come to be the name of this beginning. What is its snapshot begins at once, so that the checkpoint holds
+   * what it was sent; actors that do work begin when it is known that they should.
+   */
   known<S extends Snapshot<unknown>>(snapshot: S, scope: AnyActorScope): S {
+    for (const [actor] of this.actors) if (actor.getSnapshot().status !== 'active') this.actors.delete(actor)
     for (const actor of newActors(snapshot, this.actors)) {
       const path = pathOf(actor)
       this.beginnings.set(path, (this.beginnings.get(path) ?? 0) + 1)
       this.name(actor, path, scope)
+      if (isItsSnapshot(actor)) scope.defer(() => actor.start())
     }
     return snapshot
   }
@@ -121,6 +169,7 @@ export class Plan {
   /** Those that were there before keep theirs. */
   restored<S extends Snapshot<unknown>>(snapshot: S, scope: AnyActorScope): S {
     for (const actor of newActors(snapshot, this.actors)) this.name(actor, pathOf(actor), scope)
+    this.goneOn.add(snapshot)
     return snapshot
   }
 
@@ -134,11 +183,3 @@ function newActors(snapshot: Snapshot<unknown>, known: ReadonlyMap<AnyActorRef, 
   const { children } = snapshot as { readonly children?: Children }
   return Object.values(children ?? {}).filter((actor): actor is AnyActorRef => actor !== undefined && !known.has(actor))
 }
-
-/** What an action is called with. */
-export const argumentsOf = ({ actor, context, event }: HeldAction) => ({
-  context,
-  event,
-  self: actor,
-  system: actor.system,
-})

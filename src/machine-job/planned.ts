@@ -1,11 +1,9 @@
 /** The logic of a machine as it is hosted: made once for a definition; each job's plan is found through its actor system. */
 import type { AnyActorLogic, AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
-import { hostingIn } from './job-actors.ts'
+import { jobOf } from './from-job.ts'
+import { hostingOf } from './job-actors.ts'
 import { isMachine, namedActors } from './machines.ts'
 import type { Plan } from './plan.ts'
-
-/** Microsteps of one macrostep at most, where the machine sets no bound of its own: a chart that runs in circles never rests. */
-const iterationsMax = 10_000
 
 export type PlannedLogic = AnyActorLogic & {
   /** The machine, its named machines planned as well. */
@@ -18,9 +16,7 @@ export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
       namedActors(machine).map(([name, logic]) => [name, isMachine(logic) ? plannedLogic(logic) : logic]),
     ),
   })
-  if (planned.options.maxIterations === Infinity) {
-    planned.options = { ...planned.options, maxIterations: iterationsMax }
-  }
+  planned.options = machine.options
   return {
     machine: planned,
     config: planned.config,
@@ -37,7 +33,10 @@ export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
       return plan.restored(planned.restoreSnapshot(snapshot, plan.scopeOf(scope, planned)), scope)
     },
     getPersistedSnapshot: (snapshot: Snapshot<unknown>) => planned.getPersistedSnapshot(snapshot as never),
-    start: (snapshot: Snapshot<unknown>) => planned.start(snapshot as never),
+    // The actors of a machine that begins do so when its first checkpoint is written, as all that come later.
+    start: (snapshot: Snapshot<unknown>, scope: AnyActorScope) => {
+      if (planOf(scope).goesOn(snapshot)) planned.start(snapshot as never)
+    },
   }
 }
 
@@ -45,8 +44,15 @@ export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
 export const isPlanned = (actor: AnyActorRef): boolean =>
   'logic' in actor && typeof actor.logic === 'object' && actor.logic !== null && 'machine' in actor.logic
 
-function planOf({ system }: AnyActorScope): Plan {
-  const hosting = hostingIn(system)
+/** Machines, and what only makes transitions, are wholly in their snapshots. */
+export const isItsSnapshot = (actor: AnyActorRef): boolean =>
+  isPlanned(actor) || ('logic' in actor && (actor.logic as AnyActorLogic).start === undefined)
+
+/** Does it do something that no snapshot holds? Of a job, its own does. */
+export const worksOutside = (actor: AnyActorRef): boolean => !isItsSnapshot(actor) && jobOf(actor) === null
+
+function planOf({ self }: AnyActorScope): Plan {
+  const hosting = hostingOf(self)
   if (hosting === null) throw new TypeError('a planned machine is outside of its host')
   return hosting.plan
 }

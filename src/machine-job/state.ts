@@ -5,17 +5,20 @@ import { decode, encode } from './codec.ts'
 import type { TimerRecord } from './timers.ts'
 import type { MachineVersion, PersistedMachine } from './versions.ts'
 
-/** An action or an emitted event that was decided with this checkpoint and may not have happened yet. */
+/** What was decided with this checkpoint and may not have happened yet: an action, an event, the cancel of a job. */
 export type OutboxEntry =
   | {
       readonly kind: 'action'
       readonly actor: string
       readonly type: string
       readonly params: unknown
-      readonly context: unknown
+      /** Left out where it is that of its actor in this checkpoint. */
+      readonly context?: unknown
       readonly event: EventObject
     }
   | { readonly kind: 'emit'; readonly event: EventObject }
+  | { readonly kind: 'send'; readonly actor: string; readonly event: EventObject }
+  | { readonly kind: 'leave'; readonly job: string }
 
 export interface MachineState {
   readonly machine: MachineVersion
@@ -25,6 +28,8 @@ export interface MachineState {
   readonly timers: readonly TimerRecord[]
   /** How often each actor was begun, by path. */
   readonly beginnings: Readonly<Record<string, number>>
+  /** Actors that were given an id by number so far. */
+  readonly booked: number
   readonly outbox: readonly OutboxEntry[]
   /** The number of the last letter that was read. */
   readonly read: number

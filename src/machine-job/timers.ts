@@ -16,11 +16,14 @@ export interface TimerRecord {
 
 /** The path of an actor from its root: '' of the root itself, 'child/grandchild' below. */
 export function pathOf(actor: AnyActorRef): string {
-  const ids: string[] = []
+  const names: string[] = []
   // oxlint-disable-next-line no-underscore-dangle -- typed and documented by XState, which has no other word for it
-  for (let each = actor; each._parent !== undefined; each = each._parent) ids.unshift(each.id)
-  return ids.join('/')
+  for (let each = actor; each._parent !== undefined; each = each._parent) names.unshift(nameInPath(each.id))
+  return names.join('/')
 }
+
+/** An id as part of a path. */
+export const nameInPath = (id: string): string => id.replaceAll('%', '%25').replaceAll('/', '%2F')
 
 /** Takes the place of an actor system's scheduler. */
 export class DurableTimers {

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { AnyActorLogic, AnyStateMachine, AnyStateNode } from 'xstate'
 import { isMachine, nodesOf } from './machines.ts'
+import type { TimerRecord } from './timers.ts'
 
 export interface MachineVersion {
   readonly id: string
@@ -44,6 +45,13 @@ export function misfits(machine: AnyStateMachine, persisted: PersistedMachine, p
   }
   return path === '' ? found : found.map((what) => `${path}: ${what}`)
 }
+
+/** Timers of the machine that no state of it waits for any more. */
+export const lostTimers = (machine: AnyStateMachine, timers: readonly TimerRecord[]): string[] =>
+  timers.flatMap(({ source, event: { type } }) => {
+    const waitedFor = !type.startsWith('xstate.after.') || nodesOf(machine).some(({ events }) => events.includes(type))
+    return source !== '' || waitedFor ? [] : [`nobody waits for ${type} any more`]
+  })
 
 function* badStates(node: AnyStateNode, value: StateValue): Iterable<string> {
   const kinds = typeof value === 'string' ? { [value]: null } : value

@@ -1,0 +1,116 @@
+/** Lives a story without a kill, then with a kill at every write, and holds what must be the same against each other. */
+import { expect } from 'vitest'
+import type { Cut, CutKind } from './cut-store.ts'
+import { live, type Chronicle, type Story, type Told } from './lives.ts'
+import type { KeptMachine, KeptState } from './spied-store.ts'
+
+export interface ProveOptions {
+  /** What else must hold for each chronicle. */
+  readonly also?: (chronicle: Chronicle, without: Chronicle) => void
+}
+
+const kinds: readonly CutKind[] = ['before', 'after']
+
+/** @returns the chronicle without a kill */
+export async function prove(story: Story, { also }: ProveOptions = {}): Promise<Chronicle> {
+  const without = await live(story)
+  expect(without.told.filter(({ kind }) => kind === 'cut')).toEqual([])
+  checkBeginnings(without.told)
+  also?.(without, without)
+  const writes = without.writes[0] as number
+  for (let at = 1; at <= writes; at++) {
+    for (const kind of kinds) {
+      // The next life is left alone, or cut at its first write after its claim.
+      for (const cuts of [
+        [{ at, kind }],
+        ...kinds.map((next): Cut[] => [
+          { at, kind },
+          { at: 2, kind: next },
+        ]),
+      ]) {
+        const chronicle = await live(story, cuts)
+        const where = cuts.map((cut) => `${cut.kind} write ${cut.at}`).join(', ')
+        try {
+          compare(chronicle, without)
+          also?.(chronicle, without)
+        } catch (error) {
+          throw new Error(`killed ${where}: ${error instanceof Error ? error.message : String(error)}`, {
+            cause: error,
+          })
+        }
+      }
+    }
+  }
+  return without
+}
+
+function compare(chronicle: Chronicle, without: Chronicle): void {
+  const { state, output, error } = without
+  expect({ state: chronicle.state, output: chronicle.output, error: chronicle.error }).toEqual({ state, output, error })
+  checkBeginnings(chronicle.told)
+  expect(new Set(begunIn(chronicle.told))).toEqual(new Set(begunIn(without.told)))
+  checkEffects(chronicle.told, without.told)
+}
+
+export const begunIn = (told: readonly Told[]): string[] => of(told, 'begun')
+export const didIn = (told: readonly Told[]): string[] => of(told, 'did')
+export const emittedIn = (told: readonly Told[]): string[] => of(told, 'emitted')
+
+const of = (told: readonly Told[], wanted: 'did' | 'begun' | 'emitted'): string[] =>
+  told.flatMap((each) => (each.kind === wanted ? [each.what] : []))
+
+/** What begins is active in the checkpoint that was written last: neither decided later, nor finished before. */
+function checkBeginnings(told: readonly Told[]): void {
+  let kept: KeptState | null = null
+  const seen = new Set<string>()
+  for (const each of told) {
+    if (each.kind === 'kept') kept = each.state
+    if (each.kind !== 'begun') continue
+    const { what: key, life } = each
+    expect(seen.has(`${life} ${key}`), `${key} was begun twice in life ${life}`).toBe(false)
+    seen.add(`${life} ${key}`)
+    const cut = key.lastIndexOf('/')
+    const path = key.slice(0, cut)
+    expect(kept, `${key} was begun before a checkpoint`).not.toBeNull()
+    expect(kept?.beginnings[path], `beginnings of ${path}`).toBe(Number(key.slice(cut + 1)))
+    expect(childAt(kept?.snapshot, path)?.status, `${key} in the checkpoint`).toBe('active')
+  }
+}
+
+function childAt(machine: KeptMachine | undefined, path: string): KeptMachine | undefined {
+  let at = machine
+  for (const id of path.split('/')) at = at?.children?.[id]?.snapshot
+  return at
+}
+
+/** Each effect happens as often as without kills, and once more at most for each kill while it waited in the outbox. */
+function checkEffects(told: readonly Told[], without: readonly Told[]): void {
+  const most = new Map<string, number>()
+  for (const kind of ['did', 'emitted'] as const) {
+    for (const what of of(without, kind)) most.set(what, (most.get(what) ?? 0) + 1)
+  }
+  const least = new Map(most)
+  let kept: KeptState | null = null
+  for (const each of told) {
+    if (each.kind === 'kept') kept = each.state
+    if (each.kind !== 'cut') continue
+    for (const { kind, type = '', event } of kept?.outbox ?? []) {
+      for (const what of most.keys()) {
+        // A named action tells of itself with its name first.
+        const same = kind === 'emit' ? JSON.stringify(event) === what : what.split(' ')[0] === type
+        if (same) most.set(what, (most.get(what) ?? 0) + 1)
+      }
+    }
+  }
+  for (const kind of ['did', 'emitted'] as const) {
+    for (const what of new Set(of(told, kind)))
+      expect(least.has(what), `${kind} ${what}, unknown without a kill`).toBe(true)
+  }
+  for (const [what, times] of least) {
+    const count = of(told, 'did')
+      .concat(of(told, 'emitted'))
+      .filter((each) => each === what).length
+    expect(count, `${what} at least`).toBeGreaterThanOrEqual(times)
+    expect(count, `${what} at most`).toBeLessThanOrEqual(most.get(what) as number)
+  }
+}
