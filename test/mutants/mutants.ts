@@ -33,15 +33,20 @@ const put = (name: string, file: string, right: string, wrong: string, by?: stri
 })
 
 const tokens: readonly Mutant[] = [
-  put('the token is not compared', 'settle', 'row.token === token && row.attempt', 'row.attempt'),
-  put('the attempt is not compared', 'settle', 'row.token === token && row.attempt === attempt', 'row.token === token'),
-  put('whoever knows the id may settle', 'settle', ' && row.token === token && row.attempt === attempt', ''),
+  put('the token is not compared', 'row', 'this.token === token && this.attempt', 'this.attempt'),
+  put('the attempt is not compared', 'row', 'this.token === token && this.attempt === attempt', 'this.token === token'),
+  put('whoever knows the id may settle', 'row', ' && this.token === token && this.attempt === attempt', ''),
   put('no claim has a token of its own', 'claim', 'row.token = token', "row.token = 'token'"),
   put('a settle that is repeated is lost', 'settle', 'last?.token === token && last', 'last?.token === null && last'),
-  put('a settle that is repeated settles', 'settle', 'if (!holds(row, settlement)) {', 'if (!isHeld(row.state)) {'),
-  put('a heartbeat needs no token', 'settle', 'row === undefined || !holds(row, sign)', 'row === undefined'),
+  put('a settle that is repeated settles', 'settle', 'if (!row.isHeldBy(settlement)) {', 'if (row.leaseAt === null) {'),
+  put('a heartbeat needs no token', 'settle', 'row?.isHeldBy(sign) !== true', 'row === undefined'),
   drop('a heartbeat does not make the lease longer', 'settle', "  books.sql.run('lease', row.leaseAt, row.seq)\n"),
-  put('a heartbeat does not tell of a cancel', 'settle', 'if (mark === null) return', 'if (mark !== undefined) return'),
+  put(
+    'a heartbeat does not tell of a cancel',
+    'settle',
+    "mark === null ? { outcome: 'held' }",
+    "mark !== undefined ? { outcome: 'held' }",
+  ),
 ]
 
 const claims: readonly Mutant[] = [
@@ -105,8 +110,8 @@ const keys: readonly Mutant[] = [
   put(
     'a retry takes a key from its holder',
     'admin',
-    'row.key !== null && books.holder',
-    'row.key === null && books.holder',
+    'row.key !== null && books.rows.holder',
+    'row.key === null && books.rows.holder',
   ),
   put(
     'a running job is replaced',
@@ -124,12 +129,8 @@ const keys: readonly Mutant[] = [
 
 const books: readonly Mutant[] = [
   drop('a request that is refused is not taken back', 'books', "    this.sql.run('backToMark')\n"),
-  drop(
-    'a request that is refused stays in the counts',
-    'books',
-    '    for (const { queue, counts, keyed } of before) Object.assign(queue, { counts, keyed })\n',
-  ),
-  drop('a request that is refused leaves a gap in the log', 'books', '    this.running.clear()\n    this.seq = seq\n'),
+  drop('a request that is refused stays in the counts', 'books', '    this.queues.backToMark()\n'),
+  drop('a request that is refused leaves a gap in the log', 'books', '    this.rows.forget()\n    this.seq = seq\n'),
   drop('what a request of many has moved is not logged', 'books', '      moves.append(this.moves)\n'),
   drop('moves are not logged', 'books', "    sql.run('append', seq, this.firstSeq, this.now, moves.toString())\n"),
   drop('a move is not counted where it arrives', 'books', '    this.queues.count(queue, to, 1)\n'),
@@ -143,11 +144,11 @@ const books: readonly Mutant[] = [
   put('histories grow for ever', 'history', 'return entries.slice(-caps.history)', 'return entries'),
   put(
     'a cancelled job can be claimed',
-    'books',
+    'rows',
     "this.sql.run('move', row.state,",
     "this.sql.run('move', row.state === 'cancelled' ? 'queued' : row.state,",
   ),
-  put('a running job is discarded', 'admin', 'if (isEnded(row.state)) {', "if (row.state !== 'queued') {"),
+  put('a running job is discarded', 'admin', '=> isEnded(state))\n  books', "=> state !== 'queued')\n  books"),
   drop('a retry keeps the results of steps', 'admin', ' row.steps ='),
   put(
     'a new life has the end of the one before',
@@ -188,7 +189,7 @@ const processes: readonly Mutant[] = [
   drop(
     'rows of running jobs are believed after others wrote',
     'books',
-    '      this.running.clear()\n      this.seq = this.sql',
+    '      this.rows.forget()\n      this.seq = this.sql',
     shared,
   ),
   put(
@@ -243,6 +244,77 @@ const processes: readonly Mutant[] = [
   ),
 ]
 
+const machines: readonly Mutant[] = [
+  put('a checkpoint needs no token', 'machine', 'row?.isHeldBy(speaker) !== true', 'row === undefined'),
+  put('a checkpoint may leave others out', 'machine', 'number !== machine.number + 1', 'number <= machine.number'),
+  put(
+    'letters go before they are read',
+    'machine',
+    'const read = Math.min(next.read, machine.letters)',
+    'const read = machine.letters',
+  ),
+  put(
+    'attempts that led to a checkpoint count',
+    'machine',
+    'spare(books, row, row.attempt - 1)',
+    'spare(books, row, 0)',
+  ),
+  drop(
+    'spared attempts are not given back',
+    'books',
+    '      if (row.spared !== null && row.attempt === 0) spare(this, row, 0)\n',
+  ),
+  put('a machine that parks sleeps on its letters', 'settle', ': wake(books, row, machineOf(books, row))', ': null'),
+  drop(
+    'a settle that is repeated tells of no WAKE',
+    'settle',
+    "  row.settled = packSettled({ token, attempt, answer })\n  books.sql.run('keepSettled', row.settled, row.seq)\n",
+  ),
+  put(
+    'a parent that has ended is written to',
+    'children',
+    'parent === undefined || isEnded(parent.state) ? null : parent',
+    'parent ?? null',
+  ),
+  put(
+    'nobody hears of a child that died with its worker',
+    'sweep',
+    'const woken = tellEnd(books, row)',
+    'const woken = null',
+  ),
+  drop('children outlive a cancel', 'cancel', '  if (families) cancelChildren(books, struck, graceMs, moves)\n'),
+  put('each cancel is a letter', 'cancel', 'row.spared === null || row.cancel !== null', 'row.spared === null'),
+  put(
+    'a cancel that was taken is no cancel',
+    'settle',
+    "row.cancel !== null && event === 'COMPLETE'",
+    'row.cancel === null',
+  ),
+  put(
+    'a letter sent twice is two',
+    'letters',
+    "[]).includes(key)) return 'duplicate'",
+    "[]).length < 0) return 'duplicate'",
+  ),
+  put(
+    'of a running job two rows are believed',
+    'rows',
+    'return this.running.get(values[1]) ?? new Row(values)',
+    'return new Row(values)',
+  ),
+  drop('a retry from the start goes on', 'admin', '    if (fromStart) startOver(books, row)\n'),
+  drop('checkpoints stay when their job goes', 'machine', "  sql.run('removeWays', numbers)\n", deaths),
+  drop('letters of others are not told of', 'log', '  books.mail.catchUp()\n', desk),
+  drop('own letters are told of as those of others', 'books', '    this.mail.finish()\n', desk),
+  put(
+    'a file of an older version is left as it is',
+    'database',
+    '!== migrations.length) migrate',
+    '=== 0) migrate',
+    files,
+  ),
+]
+
 const trouble: readonly Mutant[] = [
   put(
     'a commit that fails is acknowledged',
@@ -270,4 +342,13 @@ const trouble: readonly Mutant[] = [
   put('a file on a network is opened', 'database', 'if (filesystem === undefined) return', 'return', opening),
 ]
 
-export const mutants: readonly Mutant[] = [...tokens, ...claims, ...keys, ...books, ...sweeps, ...processes, ...trouble]
+export const mutants: readonly Mutant[] = [
+  ...tokens,
+  ...claims,
+  ...keys,
+  ...books,
+  ...sweeps,
+  ...processes,
+  ...machines,
+  ...trouble,
+]

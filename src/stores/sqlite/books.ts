@@ -105,17 +105,18 @@ export class Books {
   }
 
   /**
-   * Does something, all or nothing within the transaction: if `act` gives null, nothing of it has happened.
-   * @param touched the queues whose jobs it may move
+   * Does something, all or nothing within the transaction: if `act` gives null, nothing of it has happened. It makes no new
+   * queues.
    */
-  attempt<T>(touched: ReadonlySet<Queue>, act: () => T | null): T | null {
+  attempt<T>(act: () => T | null): T | null {
     const { seq, moves } = this
-    const before = [...touched].map((queue) => ({ queue, counts: [...queue.counts], keyed: queue.keyed }))
     this.sql.run('mark')
+    this.queues.mark()
     this.moves = new Moves()
     const done = act()
     if (done !== null) {
       this.sql.run('forgetMark')
+      this.queues.forgetMark()
       moves.append(this.moves)
       this.moves = moves
       return done
@@ -125,7 +126,7 @@ export class Books {
     this.rows.forget()
     this.seq = seq
     this.moves = moves
-    for (const { queue, counts, keyed } of before) Object.assign(queue, { counts, keyed })
+    this.queues.backToMark()
     return null
   }
 

@@ -48,9 +48,9 @@ export function insert(books: Books, request: PackedRequest): InsertAnswer[] {
     return [insertAlone(books, only, capacity)]
   }
   // Made before the attempt, which may be taken back.
-  const queues = new Set(jobs.map(({ type }) => books.queues.of(type)))
+  for (const { type } of jobs) books.queues.of(type)
   let refused: Pick<InsertAnswer, 'outcome'> & { readonly id?: string } = { outcome: 'full' }
-  const answers = books.attempt(queues, () => {
+  const answers = books.attempt(() => {
     const made: InsertAnswer[] = []
     for (const job of jobs) {
       const answer = insertJob(books, job)

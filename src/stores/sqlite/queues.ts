@@ -13,6 +13,8 @@ export class Queues {
   private allFresh = false
   /** Those of which the file does not know everything yet. */
   private readonly unwritten = new Set<Queue>()
+  /** What queues were before that which may be taken back, while there is such. */
+  private before: Map<Queue, Pick<Queue, 'counts' | 'keyed'>> | null = null
 
   constructor(sql: Statements) {
     this.sql = sql
@@ -65,8 +67,27 @@ export class Queues {
 
   /** One more or one fewer of its jobs is in a state. */
   count(queue: Queue, state: JobState, by: 1 | -1): void {
+    if (this.before !== null && !this.before.has(queue)) {
+      this.before.set(queue, { counts: [...queue.counts], keyed: queue.keyed })
+    }
     queue.count(state, by)
     this.unwritten.add(queue)
+  }
+
+  /** From here on, what jobs do to their queues may be taken back. */
+  mark(): void {
+    this.before = new Map()
+  }
+
+  /** The end of that: it stays. */
+  forgetMark(): void {
+    this.before = null
+  }
+
+  /** The end of that: nothing of it has happened. */
+  backToMark(): void {
+    for (const [queue, { counts, keyed }] of this.before ?? []) Object.assign(queue, { counts, keyed })
+    this.before = null
   }
 
   write(): void {
@@ -85,6 +106,7 @@ export class Queues {
   /** What is known has been rolled back. */
   forget(): void {
     this.doubt()
+    this.before = null
     this.byType.clear()
     this.byNumber.clear()
     this.unwritten.clear()
