@@ -301,6 +301,7 @@ const machines: readonly Mutant[] = [
     'rows',
     'return this.running.get(values[1]) ?? new Row(values)',
     'return new Row(values)',
+    desk,
   ),
   drop('a retry from the start goes on', 'admin', '    if (fromStart) startOver(books, row)\n'),
   drop('checkpoints stay when their job goes', 'machine', "  sql.run('removeWays', numbers)\n", deaths),

@@ -96,6 +96,23 @@ test('a call that is refused takes nothing of its neighbours back', async () => 
   await store.close()
 })
 
+test('what a cancel by filter writes to a running job is known when its run ends', async () => {
+  const store = sqliteStore({ path: pathOfNew() })
+  await store.open({ clock: systemClock })
+  const job = await putAndTake(store, 'a')
+  const checkpoint = { number: 1, state: null, read: 0, note: '', takesCancel: true }
+  await store.checkpoint([{ ...lease(job), checkpoint }])
+  await store.cancel([{ selection: { filter: { type: 'mail' } }, reason: 'enough', graceMs: 0 }])
+  // A sign of life writes what is known of the job: the cancel must be.
+  const beat = { ...lease(job), checkin: { at: 1, value: 50 }, letters: 0 }
+  expect(await store.extend({ worker: 'w1', leaseMs: 1_000, beats: [beat] })).toMatchObject([
+    { outcome: 'held', inbox: [{ number: 1, letter: { kind: 'cancel', reason: 'enough' } }] },
+  ])
+  expect(await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])).toMatchObject([{ to: 'cancelled' }])
+  expect(await store.get(['a'])).toMatchObject([{ state: 'cancelled', cancelReason: 'enough' }])
+  await store.close()
+})
+
 test('a worker that has not been seen for a day is forgotten when another comes', async () => {
   const clock = movingClock()
   const store = sqliteStore({ path: pathOfNew() })
