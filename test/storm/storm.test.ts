@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { parseCommand, UsageError, type StormOptions } from './command.ts'
-import { faultsOf, jobId, productionMs, taskOf } from './plan.ts'
+import { faultsOf, jobId, productionMs, taskOf, tasksOf, turnOf } from './plan.ts'
 import { report } from './report.ts'
 import { stores } from './stores.ts'
 import { runStorm } from './storm.ts'
@@ -75,16 +75,28 @@ test('the plan has a fifth of longer jobs, one poison in a hundred, and every fa
   for (const { at } of faults) expect(at).toBeLessThan(productionMs(options))
 })
 
+test('jobs and machines take turns, and each has its turn once', () => {
+  const options = { ...short, jobs: 30, machines: 70 }
+  const turns = Array.from({ length: tasksOf(options) }, (_, n) => turnOf(n, options))
+  const numbers = (wanted: string): number[] => turns.filter(({ kind }) => kind === wanted).map(({ number }) => number)
+  expect(numbers('job')).toEqual(Array.from({ length: 30 }, (_, n) => n))
+  expect(numbers('machine')).toEqual(Array.from({ length: 70 }, (_, n) => n))
+  expect(turns.slice(0, 10).filter(({ kind }) => kind === 'job')).toHaveLength(3)
+})
+
 test('options are checked at the door', () => {
   expect(parseCommand(['--store', 'sqlite', '--jobs', '500', '--seed', '3'])).toMatchObject({
     store: 'sqlite',
     jobs: 500,
+    machines: 0,
     kills: 5,
     zombies: 0,
     seed: 3,
     workers: 8,
     folder: null,
   })
+  const machines = parseCommand(['--store', 'sqlite', '--machines', '500'])
+  expect(machines).toMatchObject({ jobs: 0, machines: 500, kills: 5 })
   const { seed } = parseCommand(['--store', 'sqlite'])
   expect(Number.isInteger(seed)).toBe(true)
 })
@@ -95,6 +107,8 @@ test.each([
   [['--store', 'constructor']],
   [['--store']],
   [['--store', 'sqlite', '--jobs', '0']],
+  [['--store', 'sqlite', '--jobs', '0', '--machines', '0']],
+  [['--store', 'sqlite', '--machines', '-1']],
   [['--store', 'sqlite', '--jobs', 'many']],
   [['--store', 'sqlite', '--jobs', '']],
   [['--store', 'sqlite', '--kills', '1.5']],

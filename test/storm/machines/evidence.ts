@@ -25,6 +25,8 @@ export interface Evidence {
   readonly kept: ReadonlyMap<string, number>
   /** Checkpoints that were acknowledged. */
   readonly acknowledged: readonly { readonly number: number; readonly seq: number }[]
+  /** So long may a machine that lives not have heard of a letter, or what it has decided not be done. */
+  readonly leaseMs: number
   /** How often its cancel was asked for. */
   readonly cancels: number
 }
@@ -75,7 +77,8 @@ export class Archive {
     })
     const lines = (this.lines.get(id) ?? []).toSorted((a, b) => a.at - b.at)
     const record = this.records.get(id) ?? null
-    return { task, record, stands, children: this.children.get(id) ?? [], lines, ...told }
+    const { leaseMs } = this.options
+    return { task, record, leaseMs, stands, children: this.children.get(id) ?? [], lines, ...told }
   }
 
   private of(id: string): Told {

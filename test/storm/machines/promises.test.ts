@@ -56,6 +56,7 @@ const sound: Evidence = {
     record({ id: 'c1', state: 'dead', input: { ms: 30, dies: true } }),
   ],
   lines: [ledgerLine('note', 'm1', 'END', 1_003)],
+  leaseMs: 1_000,
   kept: new Map([['1', 1]]),
   acknowledged: [{ number: 1, seq: 10 }],
   cancels: 0,
@@ -98,6 +99,23 @@ const undoing = (changes: Partial<Evidence>): Partial<Evidence> => {
   }
 }
 
+/** Its patience ended at 1,100; its child at a time, after an attempt that began at another. */
+const impatient = (memory: Partial<Memory>, finishedAt: number, begunAt: number): Partial<Evidence> => ({
+  task: { ...task, kind: 'impatient' },
+  stands: [stand(1, {}), stand(2, { told: [1, 2], set: { patience: 1_000 }, ...memory })],
+  children: [
+    record({
+      id: 'c0',
+      state: 'done',
+      input: { ms: 20, dies: false },
+      finishedAt,
+      history: [{ event: 'CLAIM', seq: 5, at: begunAt, attempt: 1, from: 'queued', to: 'running' }],
+    }),
+  ],
+})
+
+const patience = { fired: [{ name: 'patience', setAt: 1_000, delayMs: 100, at: 1_100 }] }
+
 const dead = (maxAttempts: number, attempt: number): Partial<Evidence> => ({
   stands: [stand(1, {})],
   record: record({
@@ -117,6 +135,8 @@ test('what is in order is found in order', () => {
   expect(broken(worked(begun, ended))).toEqual([])
   expect(broken(undoing({ cancels: 2 }))).toEqual([])
   expect(broken(dead(7, 7))).toEqual([])
+  expect(broken(impatient(patience, 1_200, 1_050))).toEqual([])
+  expect(broken(impatient({ results: legs.slice(0, 1) }, 1_050, 1_020))).toEqual([])
 })
 
 test.each<[promise: string, what: string, Partial<Evidence>]>([
@@ -137,6 +157,9 @@ test.each<[promise: string, what: string, Partial<Evidence>]>([
   ['timers', 'one fires early', last({ fired: [{ name: 'one', setAt: 0, delayMs: 100, at: 90 }] })],
   ['timers', 'one fires twice', last({ fired: [1, 2].map((at) => ({ name: 'one', setAt: 0, delayMs: 0, at })) })],
   ['timers', 'one does not fire', { record: record({ type: 'machine-regions' }) }],
+  ['timers', 'one comes before an older letter', impatient(patience, 50, 20)],
+  ['timers', 'one comes after a younger letter', impatient({ results: legs.slice(0, 1) }, 2_200, 1_000)],
+  ['children', 'one is left alone and not cancelled', impatient(patience, 2_300, 2_200)],
   ['effects', 'an action is not done', { lines: [] }],
   ['effects', 'work is kept as done that was not', worked(begun)],
   ['effects', 'work is begun again when it is kept', worked(begun, ended, { ...begun, at: 1_003 })],

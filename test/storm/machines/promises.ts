@@ -9,7 +9,7 @@ export const machinePromises = {
   letters: 'each event once, in the order in which they were sent; none lost',
   stands: 'checkpoints follow each other, are there if acknowledged, and go on from what was',
   children: 'each child is enqueued once, and its end is heard once',
-  timers: 'no timer fires early, or twice',
+  timers: 'no timer fires early, or twice; timers and letters come in the order of their times',
   effects: 'what was decided is done; what was kept as done is not done again',
   cancels: 'a cancel that is handled is compensated, and ends as cancelled',
   spared: 'dead at exactly maxAttempts without a checkpoint',
@@ -23,7 +23,7 @@ export type Tell = (promise: MachinePromise, message: string) => void
 const earlyMs = 2
 
 export function checkMachine(evidence: Evidence, tell: Tell): void {
-  const { record } = evidence
+  const { record, task } = evidence
   if (record === null) return
   const memory = evidence.stands.at(-1)?.memory ?? null
   checkTold(evidence, record, memory, tell)
@@ -31,6 +31,7 @@ export function checkMachine(evidence: Evidence, tell: Tell): void {
   if (memory !== null) {
     checkTimers(memory, record, tell)
     checkChildren(evidence, memory, record, tell)
+    if (task.kind === 'impatient') checkPatience(evidence, memory, tell)
     checkEffects(evidence, memory, record, tell)
   }
   checkCancel(evidence, record, memory, tell)
@@ -122,6 +123,25 @@ function checkChildren({ task, children }: Evidence, memory: Memory, { state }: 
   }
   if (state !== 'done' || children.length === legs) return
   tell('children', `${children.length} children of ${legs} legs`)
+}
+
+/** What happens first is heard first, whenever the machine wakes up; a child that is left alone is cancelled. */
+function checkPatience({ children, stands, leaseMs }: Evidence, { fired, set, delays }: Memory, tell: Tell): void {
+  const [child] = children
+  const leftAt = stands.find(({ memory }) => memory.fired.length > 0)?.at
+  if (child === undefined || child.finishedAt === null) return
+  const lateMs = child.finishedAt - ((set['patience'] ?? 0) + delays[0])
+  const hasLeft = fired.length > 0
+  if (hasLeft && child.state !== 'cancelled' && lateMs < -leaseMs) {
+    tell('timers', `its patience was at an end ${-lateMs} ms after its child, and came first`)
+  }
+  const wasHeard = stands.some(({ memory: { results } }) => results.length > 0)
+  if (wasHeard && lateMs > leaseMs)
+    tell('timers', `its patience was at an end ${lateMs} ms before its child, and came last`)
+  const begun = child.history.findLast(({ event }) => event === 'CLAIM')?.at ?? 0
+  if (leftAt !== undefined && child.state !== 'cancelled' && begun > leftAt + leaseMs) {
+    tell('children', `a child was begun ${begun - leftAt} ms after it was left alone`)
+  }
 }
 
 /** Work by the names of its actors: the same after a crash, and over when a checkpoint has its result. */
