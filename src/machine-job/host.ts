@@ -19,8 +19,7 @@ import { encode } from './codec.ts'
 import { Errands } from './errands.ts'
 import { tellActor } from './from-job.ts'
 import { Hosted } from './hosted.ts'
-import { heldOf } from './outbox.ts'
-import type { Held } from './plan.ts'
+import type { Held, HeldAction } from './plan.ts'
 import type { PlannedLogic } from './planned.ts'
 import { packState, type MachineState } from './state.ts'
 import type { MachineVersion } from './versions.ts'
@@ -74,7 +73,7 @@ export class Host {
       },
       from,
     )
-    this.restored = heldOf(from?.outbox ?? [], (path) => this.hosted.actorAt(path))
+    this.restored = from === null ? [] : this.hosted.heldOf(from)
   }
 
   /** What was decided before a crash and may not have been done. */
@@ -140,7 +139,7 @@ export class Host {
         if (each.kind === 'emit') this.seat.emitted(encode(each.event))
         else if (each.kind === 'send') sendIfActive(each.actor, each.event)
         else if (each.kind === 'leave') await this.seat.cancel(each.job)
-        else await this.hosted.act(each)
+        else await act(each)
       }
       this.check()
     }
@@ -241,6 +240,9 @@ export class Host {
     ;(timer as Timer | null)?.cancel()
   }
 }
+
+const act = ({ act: exec, actor, context, event, params }: HeldAction): unknown =>
+  exec({ context, event, self: actor, system: actor.system }, params)
 
 /** Its actor may have ended since it was decided. */
 function sendIfActive(actor: AnyActorRef, event: AnyEventObject): void {

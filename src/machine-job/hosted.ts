@@ -5,14 +5,13 @@ import {
   type AnyActorLogic,
   type AnyActorRef,
   type AnyEventObject,
-  type AnyStateMachine,
   type EventObject,
 } from 'xstate'
 import { jobOf } from './from-job.ts'
 import type { Hosting, JobActorHost } from './job-actors.ts'
 import { refusal } from './machines.ts'
-import { outboxOf } from './outbox.ts'
-import { Plan, type Held, type HeldAction } from './plan.ts'
+import { heldOf, outboxOf, type Surroundings } from './outbox.ts'
+import { Plan, type Held } from './plan.ts'
 import { worksOutside, type PlannedLogic } from './planned.ts'
 import type { MachineState } from './state.ts'
 import { DurableTimers, nameInPath } from './timers.ts'
@@ -145,7 +144,7 @@ export class Hosted {
       timers: this.timers.list(),
       beginnings: Object.fromEntries(this.plan.beginnings),
       booked: this.plan.booked,
-      outbox: outboxOf(held),
+      outbox: outboxOf(held, this.surroundings),
     }
   }
 
@@ -157,12 +156,13 @@ export class Hosted {
     return { ...snapshot, children: Object.fromEntries(machines) }
   }
 
-  /** Executes an action of the machine or of a machine below it; gives what the action gives. One whose name is gone does nothing. */
-  act({ actor, type, params, context, event }: HeldAction): unknown {
-    const { machine } = actor.getSnapshot() as { readonly machine: AnyStateMachine }
-    const exec = machine.implementations.actions[type as never] as
-      ((args: unknown, params: unknown) => unknown) | undefined
-    return exec?.({ context, event, self: actor, system: actor.system }, params)
+  /** What was decided with a checkpoint. */
+  heldOf(from: MachineState): Held[] {
+    return heldOf(from.outbox, this.surroundings)
+  }
+
+  private get surroundings(): Surroundings {
+    return { logic: this.options.logic, actorAt: (path) => this.actorAt(path) }
   }
 
   /** Stops all that goes on. Nothing is written any more. */

@@ -199,7 +199,11 @@ function viewOf(snapshot: Seen): MachineView {
   if (snapshot.status === 'error') throw snapshot.error
   return {
     value: snapshot.value as Json,
-    context: encode(snapshot.context),
+    // Actors in it are shown as they are kept: by their ids.
+    get context() {
+      const kept: object = (snapshot.machine as AnyStateMachine).getPersistedSnapshot(snapshot)
+      return encode('context' in kept ? kept.context : null)
+    },
     tags: [...(snapshot.tags as ReadonlySet<string>)],
     status: snapshot.status,
     output: snapshot.output === undefined ? undefined : encode(snapshot.output),

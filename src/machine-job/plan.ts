@@ -13,7 +13,9 @@ import { pathOf } from './timers.ts'
 /** An action of a machine that waits to be executed. */
 export interface HeldAction {
   readonly kind: 'action'
+  /** Its own, or, of one that is gone since, the nearest above it that is there. */
   readonly actor: AnyActorRef
+  readonly act: ActionFunction
   readonly type: string
   readonly params: unknown
   readonly context: unknown
@@ -30,6 +32,16 @@ export type Held =
   | { readonly kind: 'send'; readonly actor: AnyActorRef; readonly event: EventObject }
   | { readonly kind: 'leave'; readonly job: string }
   | { readonly kind: 'other'; readonly run: () => void }
+
+export type ActionFunction = (
+  args: {
+    readonly context: unknown
+    readonly event: EventObject
+    readonly self: AnyActorRef
+    readonly system: AnyActorRef['system']
+  },
+  params: unknown,
+) => unknown
 
 type ExecutableAction = Parameters<AnyActorScope['actionExecutor']>[0]
 /** The params of XState's own `sendTo`, once it is sent. */
@@ -54,7 +66,9 @@ export class Plan {
   /** Called when something is held. */
   private readonly changed: () => void
   private readonly scopes = new WeakMap<AnyActorScope, AnyActorScope>()
-  /** Actors that were begun, with the scopes that can stop them. */
+  /** Actors that were begun. */
+  private readonly named = new WeakSet<AnyActorRef>()
+  /** Those that may still be active, with the scopes that can stop them. */
   private readonly actors = new Map<AnyActorRef, AnyActorScope>()
   /** Snapshots with which machines go on. */
   private readonly goneOn = new WeakSet<object>()
@@ -123,12 +137,12 @@ export class Plan {
       )
     } else if (type.startsWith('xstate.')) {
       this.plan(() => exec(info, params))
-    } else if (machine.implementations.actions[type as never] !== exec) {
+    } else if (actionOf(machine, type) !== exec) {
       const hint = 'Name it: setup({ actions: { … } }). An action without a name cannot be found again after a crash.'
       this.refuse(refusal(machine, `the inline action ${type}`, hint))
     } else {
       const { context, event } = info
-      this.hold({ kind: 'action', actor: scope.self, type, params, context, event })
+      this.hold({ kind: 'action', actor: scope.self, act: exec as ActionFunction, type, params, context, event })
     }
   }
 
@@ -157,7 +171,7 @@ export class Plan {
    */
   known<S extends Snapshot<unknown>>(snapshot: S, scope: AnyActorScope): S {
     for (const [actor] of this.actors) if (actor.getSnapshot().status !== 'active') this.actors.delete(actor)
-    for (const actor of newActors(snapshot, this.actors)) {
+    for (const actor of newActors(snapshot, this.named)) {
       const path = pathOf(actor)
       this.beginnings.set(path, (this.beginnings.get(path) ?? 0) + 1)
       this.name(actor, path, scope)
@@ -168,18 +182,23 @@ export class Plan {
 
   /** Those that were there before keep theirs. */
   restored<S extends Snapshot<unknown>>(snapshot: S, scope: AnyActorScope): S {
-    for (const actor of newActors(snapshot, this.actors)) this.name(actor, pathOf(actor), scope)
+    for (const actor of newActors(snapshot, this.named)) this.name(actor, pathOf(actor), scope)
     this.goneOn.add(snapshot)
     return snapshot
   }
 
   private name(actor: AnyActorRef, path: string, scope: AnyActorScope): void {
     actor.sessionId = `${this.jobId}/${path}/${this.beginnings.get(path) ?? 1}`
+    this.named.add(actor)
     this.actors.set(actor, scope)
   }
 }
 
-function newActors(snapshot: Snapshot<unknown>, known: ReadonlyMap<AnyActorRef, unknown>): AnyActorRef[] {
+function newActors(snapshot: Snapshot<unknown>, known: WeakSet<AnyActorRef>): AnyActorRef[] {
   const { children } = snapshot as { readonly children?: Children }
   return Object.values(children ?? {}).filter((actor): actor is AnyActorRef => actor !== undefined && !known.has(actor))
 }
+
+/** What a machine does by this name. */
+export const actionOf = (machine: AnyStateMachine, name: string): ActionFunction | undefined =>
+  machine.implementations.actions[name as never] as ActionFunction | undefined

@@ -10,6 +10,8 @@ export type OutboxEntry =
   | {
       readonly kind: 'action'
       readonly actor: string
+      /** The machine that the action is one of: by which name each actor on the way to it was made. */
+      readonly machine: readonly string[]
       readonly type: string
       readonly params: unknown
       /** Left out where it is that of its actor in this checkpoint. */

@@ -4,6 +4,7 @@
  */
 import { createClient, createRuntime, memoryStore, type JobDefinition, type JobHandle, type Runtime } from 'jobchart'
 import { VirtualClock } from 'jobchart/testing'
+import type { AnyEventObject } from 'xstate'
 import { expect } from 'vitest'
 import { cutStore, type Cut, type CutStore } from './cut-store.ts'
 import { spiedStore, type KeptState } from './spied-store.ts'
@@ -18,10 +19,10 @@ export interface Teller {
 }
 
 export interface Driver {
-  readonly job: JobHandle
+  readonly job: JobHandle<unknown, AnyEventObject>
   readonly clock: VirtualClock
   /** Lets time pass until the job rests in a state or has a tag. */
-  until(wanted: string): Promise<void>
+  readonly until: (wanted: string) => Promise<void>
 }
 
 export interface Story {
@@ -49,8 +50,8 @@ export interface Chronicle {
   readonly writes: readonly number[]
 }
 
-const leaseMs = 2_000
-const stepMs = 250
+const leaseMs = 10_000
+const stepMs = 1_000
 const stepsMax = 4_000
 const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -107,7 +108,9 @@ export async function live(story: Story, cuts: readonly Cut[] = []): Promise<Chr
   const mute: Teller = { did() {}, begun() {}, clock }
   const jobs = story.jobs(mute)
   const client = createClient({ jobs, store: memory, clock, logger: quiet })
-  const job: JobHandle = await client.enqueue(jobs[0] as JobDefinition, story.input, { id: 'job' })
+  const job: JobHandle<unknown, AnyEventObject> = await client.enqueue(jobs[0] as JobDefinition, story.input, {
+    id: 'job',
+  })
   id = job.id
   const step = async (): Promise<void> => {
     if (lives.at(-1)?.store.isCut !== false) await begin()

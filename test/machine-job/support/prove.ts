@@ -21,13 +21,8 @@ export async function prove(story: Story, { also }: ProveOptions = {}): Promise<
   for (let at = 1; at <= writes; at++) {
     for (const kind of kinds) {
       // The next life is left alone, or cut at its first write after its claim.
-      for (const cuts of [
-        [{ at, kind }],
-        ...kinds.map((next): Cut[] => [
-          { at, kind },
-          { at: 2, kind: next },
-        ]),
-      ]) {
+      const next: Cut = { at: 2, kind: kind === 'after' ? 'before' : 'after' }
+      for (const cuts of [[{ at, kind }], [{ at, kind }, next]]) {
         const chronicle = await live(story, cuts)
         const where = cuts.map((cut) => `${cut.kind} write ${cut.at}`).join(', ')
         try {
@@ -79,7 +74,7 @@ function checkBeginnings(told: readonly Told[]): void {
 
 function childAt(machine: KeptMachine | undefined, path: string): KeptMachine | undefined {
   let at = machine
-  for (const id of path.split('/')) at = at?.children?.[id]?.snapshot
+  for (const id of path.split('/')) at = at?.children?.[decodeURIComponent(id)]?.snapshot
   return at
 }
 
