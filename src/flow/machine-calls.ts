@@ -30,6 +30,8 @@ const pollMs = 250
 
 export class MachineCalls {
   private readonly options: MachineCallsOptions
+  /** The last send to each job that is under way. */
+  private readonly turns = new Map<string, Promise<void>>()
 
   constructor(options: MachineCallsOptions) {
     this.options = options
@@ -37,7 +39,19 @@ export class MachineCalls {
 
   /** @throws JobchartError NOT_FOUND, NOT_ACCEPTED, CAPACITY, INVALID_INPUT, UNKNOWN_TYPE, STORE_UNAVAILABLE */
   async send(id: string, event: { readonly type: string }, key: string | undefined): Promise<void> {
-    const request = { id, letter: letterOf(event), key: key ?? nanoid() }
+    const letter = letterOf(event)
+    // One after the other, so that they keep their order and none is in the way of the next.
+    const turn = (this.turns.get(id) ?? Promise.resolve()).then(() => this.sendNow(id, letter, key))
+    const over = turn.catch(() => {})
+    this.turns.set(id, over)
+    await over
+    if (this.turns.get(id) === over) this.turns.delete(id)
+    return turn
+  }
+
+  private async sendNow(id: string, letter: EventLetter, key: string | undefined): Promise<void> {
+    const event = letter.event as { readonly type: string }
+    const request = { id, letter, key: key ?? nanoid() }
     // Sent again by its key, it may have been read already, and its state would not take it a second time.
     if (key !== undefined && (await this.put({ ...request, expect: never })).outcome === 'duplicate') return
     for (let looks = 1; ; looks++) {
@@ -170,7 +184,9 @@ const never = { checkpoint: -1, mail: -1 }
 /** What XState tells itself: nobody else may say that an actor has ended or a time has come. */
 const isForged = (type: string): boolean => type.startsWith('xstate.')
 
-function letterOf(event: { readonly type: string }): Letter & { readonly kind: 'event' } {
+type EventLetter = Letter & { readonly kind: 'event' }
+
+function letterOf(event: { readonly type: string }): EventLetter {
   if (typeof event?.type !== 'string' || event.type === '') {
     throw new JobchartError('INVALID_INPUT', 'an event needs a type', {
       hint: "Send an object such as { type: 'APPROVE' }.",

@@ -9,7 +9,6 @@ import {
 } from 'xstate'
 import { jobOf } from './from-job.ts'
 import type { Hosting, JobActorHost } from './job-actors.ts'
-import { refusal } from './machines.ts'
 import { heldOf, outboxOf, type Surroundings } from './outbox.ts'
 import { Plan, type Held } from './plan.ts'
 import { worksOutside, type PlannedLogic } from './planned.ts'
@@ -34,12 +33,11 @@ type Status = 'active' | 'done' | 'error' | 'stopped'
 export class Hosted {
   readonly timers: DurableTimers
   readonly plan: Plan
-  /** Why it failed, if it did. */
-  failure: { readonly error: unknown } | null = null
   /** What has led to its present state, for people. */
   notes: string[] = []
   private readonly root: Actor<AnyActorLogic>
   private readonly options: HostedOptions
+  private failed: { readonly error: unknown } | null = null
   private readonly seen = new WeakMap<AnyActorRef, unknown>()
 
   constructor(options: HostedOptions, from: MachineState | null) {
@@ -70,6 +68,11 @@ export class Hosted {
 
   start(): void {
     this.root.start()
+  }
+
+  /** Why it failed, if it did. What cannot be durable is no failure that a machine could deal with. */
+  get failure(): { readonly error: unknown } | null {
+    return this.plan.refused === null ? this.failed : { error: this.plan.refused }
   }
 
   get status(): Status {
@@ -135,12 +138,10 @@ export class Hosted {
 
   /** Its state, to be kept. @throws JobchartError NOT_DURABLE */
   state(held: readonly Held[]): Omit<MachineState, 'read'> {
-    const snapshot = this.persisted()
-    this.checkActors(snapshot)
     return {
       machine: this.options.version,
       job: this.options.jobId,
-      snapshot,
+      snapshot: this.persisted(),
       timers: this.timers.list(),
       beginnings: Object.fromEntries(this.plan.beginnings),
       booked: this.plan.booked,
@@ -173,7 +174,7 @@ export class Hosted {
   }
 
   private fail(error: unknown): void {
-    this.failure ??= { error: this.plan.refused ?? error }
+    this.failed ??= { error }
     this.options.changed()
   }
 
@@ -191,20 +192,6 @@ export class Hosted {
       if (actor === undefined) continue
       yield actor
       yield* this.actors(actor)
-    }
-  }
-
-  /** An actor whose logic has no name cannot be found again. */
-  private checkActors({ children }: PersistedMachine): void {
-    for (const [id, { src, snapshot }] of Object.entries(children)) {
-      if (typeof src !== 'string') {
-        throw refusal(
-          this.options.logic.machine,
-          `the actor ${id}, spawned from inline logic,`,
-          'Name it: setup({ actors: { … } }), and spawn it by its name.',
-        )
-      }
-      if (isPersistedMachine(snapshot)) this.checkActors(snapshot)
     }
   }
 }

@@ -5,7 +5,7 @@ import { JobchartError } from '../errors.ts'
 export const isMachine = (logic: unknown): logic is AnyStateMachine =>
   typeof logic === 'object' && logic !== null && 'root' in logic && 'implementations' in logic && 'provide' in logic
 
-export const refusal = (machine: AnyStateMachine, what: string, hint: string): JobchartError =>
+export const refusal = (machine: { readonly id: string }, what: string, hint: string): JobchartError =>
   new JobchartError('NOT_DURABLE', `machine ${machine.id}: ${what} cannot be durable`, { hint })
 
 /** Microsteps of one macrostep at most, where the machine sets no bound of its own: a chart that runs in circles never rests. */

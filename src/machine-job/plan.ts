@@ -172,6 +172,7 @@ export class Plan {
   known<S extends Snapshot<unknown>>(snapshot: S, scope: AnyActorScope): S {
     for (const [actor] of this.actors) if (actor.getSnapshot().status !== 'active') this.actors.delete(actor)
     for (const actor of newActors(snapshot, this.named)) {
+      if (typeof actor.src !== 'string') this.refuse(inlineSpawn(scope, actor))
       const path = pathOf(actor)
       this.beginnings.set(path, (this.beginnings.get(path) ?? 0) + 1)
       this.name(actor, path, scope)
@@ -202,3 +203,10 @@ function newActors(snapshot: Snapshot<unknown>, known: WeakSet<AnyActorRef>): An
 /** What a machine does by this name. */
 export const actionOf = (machine: AnyStateMachine, name: string): ActionFunction | undefined =>
   machine.implementations.actions[name as never] as ActionFunction | undefined
+
+const inlineSpawn = ({ self }: AnyActorScope, { id }: AnyActorRef): Error =>
+  refusal(
+    self,
+    `the actor ${id}, spawned from inline logic,`,
+    'Name it: setup({ actors: { … } }), and spawn it by its name.',
+  )

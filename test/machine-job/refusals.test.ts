@@ -1,0 +1,167 @@
+/** What cannot be durable, and what a job does not take, is refused with an error that says what to do. */
+import { defineJob, JobchartError } from 'jobchart'
+import {
+  assign,
+  createMachine,
+  enqueueActions,
+  fromPromise,
+  raise,
+  setup,
+  spawnChild,
+  type AnyStateMachine,
+} from 'xstate'
+import { expect, test } from 'vitest'
+import { world } from '../support/leaks.ts'
+
+const idle = setup({}).createMachine({ id: 'idle', on: { STAY: {} } })
+
+const jobOf = (machine: AnyStateMachine) => defineJob({ type: 'refused', machine, retry: { maxAttempts: 2 } })
+
+const notDurable = (hint: string) => ({ code: 'NOT_DURABLE', hint: expect.stringContaining(hint) as string })
+
+/** The record of a job of this machine when it has ended. */
+async function ended(machine: AnyStateMachine) {
+  const at = world()
+  const job = jobOf(machine)
+  const runtime = await at.runtime({ jobs: [job] })
+  const handle = await runtime.enqueue(job, undefined)
+  await at.clock.advance('1m')
+  return handle.record()
+}
+
+test.each<[what: string, machine: () => AnyStateMachine, hint: string]>([
+  ['an inline action', () => createMachine({ entry: () => {} }), 'setup({ actions'],
+  ['an inline action of a transition', () => createMachine({ on: { GO: { actions: () => {} } } }), 'setup({ actions'],
+  [
+    'an inline action of a child',
+    () => setup({ actors: { kid: createMachine({ exit: () => {} }) } }).createMachine({}),
+    'setup({ actions',
+  ],
+  ['an inline machine', () => createMachine({ invoke: { src: idle } }), 'setup({ actors'],
+  ['a child without an id', () => setup({ actors: { idle } }).createMachine({ entry: spawnChild('idle') }), 'id'],
+])('%s is refused when the job is defined', (_, machine, hint) => {
+  expect(() => jobOf(machine())).toThrow(expect.objectContaining(notDurable(hint)) as Error)
+})
+
+test.each<[what: string, machine: () => AnyStateMachine, message: string]>([
+  [
+    'an inline action in enqueueActions',
+    () => createMachine({ entry: enqueueActions(({ enqueue }) => enqueue(() => {})) }),
+    'inline action',
+  ],
+  [
+    'an inline spawn',
+    () => createMachine({ context: {}, entry: assign(({ spawn }) => ({ ref: spawn(fromPromise(async () => 1)) })) }),
+    'inline logic',
+  ],
+  [
+    'a child without an id in enqueueActions',
+    () =>
+      setup({ actors: { idle } }).createMachine({
+        entry: enqueueActions(({ enqueue }) => enqueue.spawnChild('idle')),
+      }),
+    'without an id',
+  ],
+  ['a Date', () => createMachine({ context: { at: new Date(0) } }), 'context.at'],
+  ['a Map', () => createMachine({ context: { of: { map: new Map() } } }), 'context.of.map'],
+  ['a BigInt', () => createMachine({ context: { big: 1n } }), 'context.big'],
+  ['a function', () => createMachine({ context: { act: () => {} } }), 'context.act'],
+])('%s makes the job dead at once', async (_, machine, message) => {
+  const { state, error, attempt } = await ended(machine())
+  expect({ state, attempt }).toEqual({ state: 'dead', attempt: 1 })
+  expect(error).toMatchObject({ code: 'NOT_DURABLE', message: expect.stringContaining(message) as string })
+})
+
+test('a Date that an action is called with makes the job dead, not stuck', async () => {
+  const machine = setup({
+    actions: { note: () => {} },
+    actors: { now: fromPromise(async () => new Date(0)) },
+  }).createMachine({
+    initial: 'asking',
+    states: { asking: { invoke: { src: 'now', onDone: { target: 'end', actions: 'note' } } }, end: { type: 'final' } },
+  })
+  const { state, error } = await ended(machine)
+  expect(state).toBe('dead')
+  expect(error).toMatchObject({ code: 'NOT_DURABLE', message: expect.stringContaining('event.output') as string })
+})
+
+test('a chart that runs in circles fails its attempts, and nobody who asks about it hangs', async () => {
+  const circle = createMachine({ initial: 'a', states: { a: { always: 'b' }, b: { always: 'a' } } })
+  const at = world()
+  const job = jobOf(circle)
+  const runtime = await at.runtime({ jobs: [job] })
+  const handle = await runtime.enqueue(job, undefined, { delay: '1s' })
+  await expect(handle.can({ type: 'GO' })).rejects.toThrow('Infinite loop')
+  await expect(handle.send({ type: 'GO' })).rejects.toThrow('Infinite loop')
+  await at.clock.advance('1m')
+  const { state, error, attempt } = await handle.record()
+  expect({ state, attempt }).toEqual({ state: 'dead', attempt: 2 })
+  expect(error?.message).toContain('Infinite loop')
+})
+
+test('events that are not taken are refused with the reason', async () => {
+  const at = world()
+  const lamp = setup({ types: { events: {} as { type: 'ON' } | { type: 'OFF' } | { type: 'END' } } }).createMachine({
+    initial: 'off',
+    states: { off: { on: { ON: 'on' } }, on: { on: { OFF: 'off', END: 'end' } }, end: { type: 'final' } },
+  })
+  const job = defineJob({ type: 'lamp', machine: lamp })
+  const plain = defineJob({ type: 'plain', run: () => new Promise<never>(() => {}) })
+  const runtime = await at.runtime({ jobs: [job, plain] })
+  const handle = await runtime.enqueue(job)
+  await at.clock.settle()
+  const refused = (code: string, message: string) => ({ code, message: expect.stringContaining(message) as string })
+  await expect(handle.send({ type: 'OFF' })).rejects.toMatchObject(refused('NOT_ACCEPTED', 'does not take OFF'))
+  const forged = { type: 'xstate.done.actor.0' } as never
+  await expect(handle.send(forged)).rejects.toMatchObject(refused('NOT_ACCEPTED', 'XState itself'))
+  expect(await handle.can(forged)).toBe(false)
+  await expect(handle.send({} as never)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+  await expect(handle.send({ type: 'ON', at: new Date(0) } as never)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+  await handle.send({ type: 'ON' })
+  await handle.send({ type: 'END' })
+  await handle.result()
+  await expect(handle.send({ type: 'ON' })).rejects.toMatchObject(refused('NOT_ACCEPTED', 'is done'))
+  expect(await handle.can({ type: 'ON' })).toBe(false)
+  await expect(runtime.send('nobody', { type: 'ON' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  const other = await runtime.enqueue(plain)
+  for (const call of [() => other.send({ type: 'ON' }), () => other.snapshot(), () => other.checkpoints()]) {
+    await expect(call()).rejects.toMatchObject(refused('NOT_ACCEPTED', 'is no machine'))
+  }
+  const alive = await runtime.enqueue(job)
+  await at.clock.settle()
+  const stranger = at.idle({ jobs: [plain] })
+  await expect(stranger.send(alive.id, { type: 'ON' })).rejects.toMatchObject({ code: 'UNKNOWN_TYPE' })
+  await other.cancel({ grace: 0 })
+  at.expectLogged('warn')
+})
+
+test('a full inbox refuses more, until the machine reads', async () => {
+  const at = world()
+  const counter = setup({ types: { context: {} as { n: number } } }).createMachine({
+    context: { n: 0 },
+    on: { ADD: { actions: assign({ n: ({ context }) => context.n + 1 }) } },
+    initial: 'on',
+    states: { on: { on: { END: 'end' } }, end: { type: 'final' } },
+    output: ({ context }) => context.n,
+  })
+  const job = defineJob({ type: 'counter', machine: counter })
+  const runtime = at.idle({ jobs: [job] })
+  const handle = await runtime.enqueue(job)
+  const sent = await Promise.allSettled(Array.from({ length: 1_001 }, () => handle.send({ type: 'ADD' })))
+  const failed = sent.flatMap((each) => (each.status === 'rejected' ? [each.reason as JobchartError] : []))
+  const { inbox } = await handle.record()
+  expect({ kept: inbox.length, refused: failed.length }).toEqual({ kept: 1_000, refused: 1 })
+  for (const { code } of failed) expect(code).toBe('CAPACITY')
+  await runtime.start()
+  await at.clock.settle()
+  await handle.send({ type: 'END' })
+  expect(await handle.result()).toBe(inbox.length)
+})
+
+test('events raised for ever are found out as well', async () => {
+  const { state, error } = await ended(
+    createMachine({ entry: raise({ type: 'AGAIN' }), on: { AGAIN: { actions: raise({ type: 'AGAIN' }) } } }),
+  )
+  expect(state).toBe('dead')
+  expect(error?.message).toContain('Infinite loop')
+})
