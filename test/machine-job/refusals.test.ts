@@ -1,5 +1,5 @@
 /** What cannot be durable, and what a job does not take, is refused with an error that says what to do. */
-import { defineJob, JobchartError } from 'jobchart'
+import { defineJob, type JobchartError } from 'jobchart'
 import {
   assign,
   createMachine,
