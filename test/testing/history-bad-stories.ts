@@ -8,7 +8,7 @@ export const keep = { ageMs: 1e9, count: 100 }
 type Calls = { [Op in HistoryLine['op']]: Extract<HistoryLine, { op: Op; ok: unknown }> }
 
 /** The nth answer of an operation, to be changed. */
-function answer<Op extends HistoryLine['op']>(
+export function answer<Op extends HistoryLine['op']>(
   end: End,
   op: Op,
   n = 0,
@@ -196,7 +196,7 @@ export const badStories: readonly BadStory[] = [
       await story.enqueue('a')
       const [job] = await story.claim()
       await story.settle(job)
-      if (job !== undefined) await story.extend(job)
+      await story.extend(job)
     },
     bend: (end) => Object.assign(answer(end, 'extend'), { ok: [{ outcome: 'held' }] }),
   },
@@ -236,7 +236,7 @@ export const badStories: readonly BadStory[] = [
     tell: async (story) => {
       await story.enqueue('a')
       const [job] = await story.claim()
-      if (job !== undefined) await story.extend(job)
+      await story.extend(job)
       await story.pass(leaseMs)
       await story.store.rescue(10)
       await story.run()

@@ -5,6 +5,7 @@
 import { memoryStore, type JobRecord, type Store } from 'jobchart'
 import { checkHistory, finalState, recordingStore, VirtualClock } from 'jobchart/testing'
 import type { FinalState, HistoryLine, HistoryVerdict } from 'jobchart/testing'
+import type { NewCheckpoint } from '../../src/job/machine.ts'
 import type { ClaimedJob, NewJob, TypeLimits } from '../../src/store.ts'
 import type { Settlement } from '../../src/job/settlement.ts'
 import { newJob } from './new-job.ts'
@@ -41,16 +42,40 @@ export class Story {
     return jobs
   }
 
-  async settle(job: ClaimedJob | undefined, event: Settlement['event'] = 'COMPLETE'): Promise<void> {
-    if (job === undefined) throw new Error('the story has no such job')
-    const { id, attempt, token } = job
+  async settle(
+    job: ClaimedJob | undefined,
+    event: Settlement['event'] = 'COMPLETE',
+    checkpoint?: NewCheckpoint,
+  ): Promise<void> {
     const to = { COMPLETE: 'done', FAIL: 'retrying', RELEASE: 'queued', SNOOZE: 'scheduled', PARK: 'waiting' } as const
-    await this.store.settle([{ id, attempt, token, event, to: to[event], delayMs: 5 }])
+    // Who parks waits for a letter.
+    const delay = event === 'PARK' ? {} : { delayMs: 5 }
+    const brought = checkpoint === undefined ? {} : { checkpoint }
+    await this.store.settle([{ ...held(job), event, to: to[event], ...delay, ...brought }])
     await this.pass(10)
   }
 
-  async extend({ id, attempt, token }: ClaimedJob): Promise<void> {
-    await this.store.extend({ worker: 'w', leaseMs, beats: [{ id, attempt, token }] })
+  async extend(job: ClaimedJob | undefined, letters?: number): Promise<void> {
+    const beat = letters === undefined ? held(job) : { ...held(job), letters }
+    await this.store.extend({ worker: 'w', leaseMs, beats: [beat] })
+    await this.pass(10)
+  }
+
+  async checkpoint(job: ClaimedJob | undefined, checkpoint: NewCheckpoint): Promise<void> {
+    await this.store.checkpoint([{ ...held(job), checkpoint }])
+    await this.pass(10)
+  }
+
+  async send(id: string, ...keys: readonly string[]): Promise<void> {
+    const letter = { kind: 'event', event: { type: 'GO' } } as const
+    await this.store.send(keys.map((key) => ({ id, key, letter, expect: null })))
+    await this.pass(10)
+  }
+
+  /** The lease of a claimed job runs out, and it is taken back. */
+  async crash(): Promise<void> {
+    await this.pass(leaseMs)
+    await this.store.rescue(10)
     await this.pass(10)
   }
 
@@ -83,6 +108,21 @@ export class Story {
   }
 }
 
+function held(job: ClaimedJob | undefined): Pick<ClaimedJob, 'id' | 'attempt' | 'token'> {
+  if (job === undefined) throw new Error('the story has no such job')
+  const { id, attempt, token } = job
+  return { id, attempt, token }
+}
+
+/** A checkpoint with this number that has read the letters up to that one. */
+export const rest = (number: number, read = 0, takesCancel = false): NewCheckpoint => ({
+  number,
+  state: number,
+  read,
+  note: `GO → ${number}`,
+  takesCancel,
+})
+
 export const check = ({ lines, final, limits, rescueMs }: End): HistoryVerdict =>
   checkHistory(lines, {
     final,
@@ -102,9 +142,9 @@ export function bend(end: End, id: string, change: (record: Change<JobRecord>) =
     return changed
   })
   // The log and the counts of a store that believes it say the same.
-  const told = new Map(
-    end.final.records.flatMap(({ id, type, history }) => history.map((e) => [e.seq, { ...e, id, type }])),
-  )
+  const moves = end.final.records.flatMap(({ id, type, history }) => history.map((entry) => ({ ...entry, id, type })))
+  const rests = (end.final.transitions ?? []).filter(({ event }) => event === 'CHECKPOINT')
+  const told = new Map([...rests, ...moves].map((entry) => [entry.seq, entry]))
   end.final.transitions = [...told.values()].toSorted((a, b) => a.seq - b.seq)
   recount(end)
 }

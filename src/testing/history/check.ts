@@ -2,8 +2,7 @@
  * Checks what a store promises against what was seen of it: the histories of all processes that used it, and its final
  * state. It knows nothing of how a store works. What it can prove:
  *
- *   I1–I8, I10, I12, I13, late and caps, as `invariants` names them. I9 (cron ticks) and I11 (jobs that are machines) leave no
- *   lines yet, and are not checked.
+ *   I1–I8, I10–I13, late and caps, as `invariants` names them. I9 (cron ticks) leaves no lines yet, and is not checked.
  */
 import type { JobRecord, Transition } from '../../job/job.ts'
 import type { Store, TypeLimits } from '../../store.ts'
@@ -13,6 +12,7 @@ import { checkKeys } from './keys.ts'
 import { checkCaps, checkLeases } from './leases.ts'
 import type { HistoryLine } from './lines.ts'
 import { checkLives } from './lives.ts'
+import { checkMachines } from './machines.ts'
 import { checkCounts, checkDrained, checkPauses, checkRetention } from './totals.ts'
 import { Findings, type Invariant, type Violation } from './violation.ts'
 
@@ -68,6 +68,7 @@ export function checkHistory(lines: Iterable<HistoryLine>, options: CheckHistory
   checkLeases(facts, rescueMs, findings)
   checkCaps(facts, limits, findings)
   checkKeys(facts, findings)
+  checkMachines(facts, findings)
   checkPauses(facts, findings)
   if (drained) checkDrained(final, findings)
   checkCounts(facts, final, findings)

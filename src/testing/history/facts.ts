@@ -1,7 +1,7 @@
 /** What is known of each job from a history and the final state of a store. */
 import type { HistoryEntry, JobRecord, Transition } from '../../job/job.ts'
 import { isEnded } from '../../job/lifecycle.ts'
-import type { Counts, SettleAnswer } from '../../store.ts'
+import type { Counts, SendAnswer, SettleAnswer } from '../../store.ts'
 import type { AskedJob } from './lines.ts'
 
 /** The final state of a store, when everything has come to rest. */
@@ -34,7 +34,15 @@ export interface Attempt {
   readonly generation: number
   readonly seq: number
   readonly worker: string
+  /** When it was asked for, and as of when it was given. */
+  readonly askedAt: number
   readonly claimedAt: number
+  /** Where its machine stood, 0 for nowhere, and the letters it was given with the claim. */
+  readonly checkpoint: number
+  readonly inbox: readonly number[]
+  /** The last letter it was given by its claim or a checkpoint, and by whatever. */
+  shown: number
+  given: number
   /** When its lease was last known to be granted: its claim, or an extension that was accepted. */
   grantedAt: number
   /** The lease lasts until then at least, … */
@@ -45,7 +53,7 @@ export interface Attempt {
 
 /** A write of a worker in the name of an attempt. */
 export interface Write {
-  readonly kind: 'settle' | 'extend'
+  readonly kind: 'settle' | 'extend' | 'checkpoint'
   readonly token: string
   readonly attempt: number
   readonly accepted: boolean
@@ -82,6 +90,39 @@ export interface CancelFact {
   readonly seq: number | null
 }
 
+/** A checkpoint that was asked for, by itself or with a settlement. */
+export interface CheckpointFact {
+  readonly token: string
+  readonly number: number
+  /** Letters up to this one were read. */
+  readonly read: number
+  /** `kept`: it is written · `lost`: it was refused, its attempt was over · `unknown`: it may be written. */
+  readonly outcome: 'kept' | 'lost' | 'unknown'
+  /** The letters that it answered with; null: it gave no such answer. */
+  readonly inbox: readonly number[] | null
+}
+
+/** A letter that somebody sent. */
+export interface LetterFact {
+  readonly key: string
+  readonly outcome: SendAnswer['outcome'] | 'unknown'
+  readonly answeredAt: number
+}
+
+/** What is known of a job's machine. */
+export interface MachineFacts {
+  readonly checkpoints: CheckpointFact[]
+  readonly letters: LetterFact[]
+  /** Its checkpoints as the log has them. */
+  readonly logged: { readonly seq: number; readonly attempt: number }[]
+  /** seq of each RETRY that sent it back to its start. */
+  readonly restarts: number[]
+  /** Has one of its checkpoints asked to be told of a cancel? */
+  takesCancel: boolean
+  /** Was it given a new input while it waited? Then it started over, nobody knows when. */
+  replaced: boolean
+}
+
 export interface JobFacts {
   readonly id: string
   readonly inserts: InsertFact[]
@@ -91,6 +132,8 @@ export interface JobFacts {
   readonly writes: Write[]
   readonly runs: RunFact[]
   readonly cancels: CancelFact[]
+  /** null while nobody has told of one. */
+  machine: MachineFacts | null
   record: JobRecord | null
   discarded: boolean
 }
@@ -99,6 +142,17 @@ export interface Contradiction {
   readonly id: string
   readonly ways: readonly [string, string]
 }
+
+/** Its machine, to be written to. */
+export const machineOf = (job: JobFacts): MachineFacts =>
+  (job.machine ??= {
+    checkpoints: [],
+    letters: [],
+    logged: [],
+    restarts: [],
+    takesCancel: false,
+    replaced: false,
+  })
 
 /** What all who tell of a move must agree on. */
 export const wording = ({ seq, at, event, from, to, attempt }: Telling): string =>

@@ -1,7 +1,9 @@
 /** Puts what a history and the final state of a store say of each job side by side. Gathers; judges nothing. */
 import type { JobRecord, Transition } from '../../job/job.ts'
 import {
+  machineOf,
   wording,
+  type CheckpointFact,
   type Contradiction,
   type FinalState,
   type InsertFact,
@@ -9,7 +11,7 @@ import {
   type Step,
   type Telling,
 } from './facts.ts'
-import { callsOf, type CallOf, type HistoryCall, type HistoryLine } from './lines.ts'
+import { callsOf, type AskedCheckpoint, type CallOf, type HistoryCall, type HistoryLine } from './lines.ts'
 
 export class Facts {
   readonly jobs = new Map<string, JobFacts>()
@@ -22,6 +24,8 @@ export class Facts {
   readonly contradictions: Contradiction[] = []
   /** Jobs that the store lists more than once. */
   readonly twice: string[] = []
+  /** Was a retry from the start asked for of which nobody knows what became? */
+  mayHaveRestarted = false
   private readonly bySeq = new Map<string, Map<number, Step>>()
 
   constructor(lines: Iterable<HistoryLine>, final: FinalState) {
@@ -36,7 +40,7 @@ export class Facts {
     let facts = this.jobs.get(id)
     if (facts === undefined) {
       const many = { inserts: [], steps: [], writes: [], runs: [], cancels: [] }
-      facts = { id, ...many, attempts: new Map(), record: null, discarded: false }
+      facts = { id, ...many, attempts: new Map(), machine: null, record: null, discarded: false }
       this.jobs.set(id, facts)
     }
     return facts
@@ -57,16 +61,13 @@ export class Facts {
       case 'cancel':
         return this.takeCancel(call)
       case 'send':
-        return this.takeMoves(
-          call.answer?.flatMap(({ move }) => move ?? []),
-          call.answeredAt,
-        )
+        return this.takeSend(call)
       case 'checkpoint':
-        return
+        return this.takeCheckpoint(call)
       case 'queue':
         return void this.pauses.push(call)
       case 'retry':
-        return this.takeMoves(call.answer?.moves, call.answeredAt)
+        return this.takeRetry(call)
       case 'promote':
       case 'rescue':
         return this.takeMoves(call.answer, call.answeredAt)
@@ -93,6 +94,7 @@ export class Facts {
           void this.job(job.id).inserts.push({ asked: job, outcome: became, holder, invokedAt, answeredAt: end })
         if (answered === undefined) return fact(outcome === 'unknown' ? 'unknown' : 'refused', job.id)
         if (answered.outcome === 'full' || answered.outcome === 'id-taken') return fact('refused', job.id)
+        if (answered.outcome === 'replaced') machineOf(this.job(answered.id)).replaced = true
         if (answered.outcome !== 'inserted') return fact('found', answered.id)
         fact('inserted', answered.id)
         const { seq, at, state: to } = answered
@@ -102,18 +104,27 @@ export class Facts {
     })
   }
 
-  private takeClaim({ asked: { token, worker, leaseMs }, answer, answeredAt }: CallOf<'claim'>): void {
-    for (const { id, attempt, generation, seq, startedAt } of answer ?? []) {
+  private takeClaim({ asked, answer, invokedAt: askedAt, answeredAt }: CallOf<'claim'>): void {
+    const { token, worker, leaseMs } = asked
+    for (const { id, attempt, generation, seq, startedAt, checkpoint = 0, inbox = [] } of answer ?? []) {
       const heldUntil = startedAt + leaseMs
-      const facts = { token, attempt, generation, seq, worker, claimedAt: startedAt, grantedAt: startedAt }
-      this.job(id).attempts.set(token, { ...facts, heldUntil, heldUntilMost: heldUntil })
+      const facts = { token, attempt, generation, seq, worker, askedAt, claimedAt: startedAt, grantedAt: startedAt }
+      const last = inbox.at(-1) ?? 0
+      const machine = { checkpoint, inbox, shown: last, given: last }
+      const job = this.job(id)
+      job.attempts.set(token, { ...facts, heldUntil, heldUntilMost: heldUntil, ...machine })
+      if (checkpoint > 0 || inbox.length > 0) machineOf(job)
       this.step(id, { seq, at: startedAt, event: 'CLAIM', from: 'queued', to: 'running', attempt }, answeredAt)
     }
   }
 
-  private takeSettle({ asked, answer, invokedAt, answeredAt }: CallOf<'settle'>): void {
-    asked.forEach(({ id, token, attempt, event }, i) => {
+  private takeSettle({ asked, answer, outcome, invokedAt, answeredAt }: CallOf<'settle'>): void {
+    asked.forEach(({ id, token, attempt, event, checkpoint }, i) => {
       const answered = answer?.[i]
+      if (checkpoint !== undefined && outcome !== 'fail') {
+        const became = answered === undefined ? 'unknown' : answered.outcome === 'lost' ? 'lost' : 'kept'
+        this.checkpoint(this.job(id), { token, ...checkpoint, outcome: became, inbox: null })
+      }
       if (answered === undefined) return
       const accepted = answered.outcome === 'settled'
       const told = { kind: 'settle', token, attempt, accepted, invokedAt, answeredAt: answeredAt ?? Infinity } as const
@@ -131,6 +142,7 @@ export class Facts {
       const accepted = outcome !== 'lost'
       const job = this.job(id)
       const held = job.attempts.get(token)
+      if (held !== undefined) held.given = Math.max(held.given, answer?.[i]?.inbox?.at(-1) ?? 0)
       if (accepted && held !== undefined) {
         held.heldUntilMost = Math.max(held.heldUntilMost, (answeredAt ?? invokedAt) + leaseMs)
       }
@@ -146,11 +158,54 @@ export class Facts {
   private takeCancel({ answer, invokedAt, answeredAt }: CallOf<'cancel'>): void {
     for (const { cancelled, cancelling, moves } of answer ?? []) {
       this.takeMoves(moves, answeredAt)
-      const seqs = new Map(moves.map(({ id, seq }) => [id, seq]))
-      for (const id of [...cancelled, ...cancelling]) {
+      const seqs = new Map(moves.filter(({ event }) => event === 'CANCEL').map(({ id, seq }) => [id, seq]))
+      // Who was cancelled with its parent is told of by its move alone.
+      for (const id of new Set([...cancelled, ...cancelling, ...seqs.keys()])) {
         this.job(id).cancels.push({ invokedAt, answeredAt: answeredAt ?? Infinity, seq: seqs.get(id) ?? null })
       }
     }
+  }
+
+  private takeCheckpoint({ asked, answer, outcome, invokedAt, answeredAt }: CallOf<'checkpoint'>): void {
+    if (outcome === 'fail') return
+    asked.forEach(({ id, token, attempt, checkpoint }, i) => {
+      const answered = answer?.[i]
+      const job = this.job(id)
+      const accepted = answered !== undefined && answered.outcome !== 'lost'
+      const became = answered === undefined ? 'unknown' : accepted ? 'kept' : 'lost'
+      this.checkpoint(job, { token, ...checkpoint, outcome: became, inbox: accepted ? answered.inbox : null })
+      if (answered === undefined) return
+      const at = { invokedAt, answeredAt: answeredAt ?? Infinity }
+      job.writes.push({ kind: 'checkpoint', token, attempt, accepted, ...at, answer: null })
+      const held = job.attempts.get(token)
+      if (!accepted || held === undefined) return
+      held.shown = Math.max(held.shown, answered.inbox.at(-1) ?? 0)
+      held.given = Math.max(held.given, held.shown)
+    })
+  }
+
+  private checkpoint(job: JobFacts, { takesCancel, ...fact }: CheckpointFact & AskedCheckpoint): void {
+    const machine = machineOf(job)
+    machine.checkpoints.push(fact)
+    if (takesCancel && fact.outcome !== 'lost') machine.takesCancel = true
+  }
+
+  private takeSend({ asked, answer, outcome, answeredAt }: CallOf<'send'>): void {
+    if (outcome === 'fail') return
+    asked.forEach(({ id, key }, i) => {
+      const answered = answer?.[i]
+      if (answered?.outcome === 'notFound') return
+      const fact = { key, outcome: answered?.outcome ?? 'unknown', answeredAt: answeredAt ?? Infinity } as const
+      machineOf(this.job(id)).letters.push(fact)
+      this.takeMoves(answered?.move && [answered.move], answeredAt)
+    })
+  }
+
+  private takeRetry({ asked, answer, outcome, answeredAt }: CallOf<'retry'>): void {
+    this.takeMoves(answer?.moves, answeredAt)
+    if (asked.fromStart !== true) return
+    if (outcome === 'unknown') this.mayHaveRestarted = true
+    for (const { id, seq } of answer?.moves ?? []) machineOf(this.job(id)).restarts.push(seq)
   }
 
   private takeMoves(moves: readonly Transition[] | null | undefined, answeredAt: number | null): void {
@@ -172,9 +227,9 @@ export class Facts {
   /** @param by who tells: a call that was answered at a time, a record, or the log */
   private step(id: string, told: Telling, by: number | null | 'recorded' | 'logged'): void {
     const { seq, at, event, from, to, attempt, reason } = told
+    const job = this.job(id)
     // The log tells of checkpoints, too: they move nothing.
-    if (event === 'CHECKPOINT') return
-    this.job(id)
+    if (event === 'CHECKPOINT') return void machineOf(job).logged.push({ seq, attempt })
     let steps = this.bySeq.get(id)
     if (steps === undefined) this.bySeq.set(id, (steps = new Map<number, Step>()))
     let known = steps.get(seq)

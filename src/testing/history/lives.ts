@@ -10,6 +10,7 @@ import {
   type JobCounters,
   type JobState,
 } from '../../job/lifecycle.ts'
+import { Allowance } from './allowance.ts'
 import { isWhole, wording, type JobFacts, type Step } from './facts.ts'
 import type { Facts } from './gather.ts'
 import type { Findings } from './violation.ts'
@@ -84,30 +85,42 @@ function checkWritten(job: JobFacts, findings: Findings): void {
 
 /** I2 and I3: goes the job's way again, through the chart. */
 function replay(job: JobFacts, findings: Findings): void {
-  const maxAttempts = job.record?.maxAttempts ?? job.inserts[0]?.asked.maxAttempts
-  if (maxAttempts === undefined) return
+  const allowance = new Allowance(job)
   let state: JobState | null = null
-  let counters: JobCounters = { attempt: 0, maxAttempts, generation: 1 }
+  let counters: Counters = { attempt: 0, generation: 1 }
   for (const step of job.steps) {
-    const problem = state === null ? birthProblem(step) : moveProblem(state, step, counters)
+    allowance.before(step)
+    const problem = state === null ? birthProblem(step) : moveProblem(state, step, counters, allowance.max)
     if (problem !== null) {
       findings.add(problem.invariant, `job ${job.id}: ${problem.message}: ${wording(step)}`, stepsOf(job))
       return
     }
-    const arrow = state === null ? null : takenArrow(state, step, counters)
-    if (arrow !== null) counters = countersAfter(arrow, counters)
+    const arrow = state === null ? null : takenArrow(state, step, counters, allowance.max)
+    if (arrow !== null) counters = countersAfter(arrow, counted(counters, 0))
+    allowance.after(step)
     if (step.attempt !== counters.attempt) {
       const message = `job ${job.id}: ${counters.attempt} attempts are spent, not ${step.attempt}: ${wording(step)}`
       return findings.add('I3', message, stepsOf(job))
     }
     state = step.to
   }
+  checkEnd(job, counters, allowance, findings)
+}
+
+function checkEnd(job: JobFacts, { attempt, generation }: Counters, allowance: Allowance, findings: Findings): void {
   const { record } = job
-  if (record === null || (record.attempt === counters.attempt && record.generation === counters.generation)) return
-  const { attempt, generation } = counters
+  if (record === null) return
+  allowance.before({ seq: Infinity })
+  if (allowance.differsFrom(record.maxAttempts)) {
+    const { maxAttempts } = record
+    findings.add('I3', `job ${job.id} may spend ${maxAttempts} attempts, it came to ${allowance.max}`, stepsOf(job))
+  }
+  if (record.attempt === attempt && record.generation === generation) return
   const is = `attempt ${record.attempt} of generation ${record.generation}`
   findings.add('I3', `job ${job.id} is at ${is}, not ${attempt} of ${generation}`, stepsOf(job))
 }
+
+type Counters = Omit<JobCounters, 'maxAttempts'>
 
 interface Problem {
   readonly invariant: 'I2' | 'I3'
@@ -117,26 +130,38 @@ interface Problem {
 const birthProblem = ({ event, to }: Step): Problem | null =>
   event === 'ENQUEUE' && statesTagged('birth').has(to) ? null : { invariant: 'I2', message: 'it was not born so' }
 
-function moveProblem(state: JobState, step: Step, counters: JobCounters): Problem | null {
+function moveProblem(state: JobState, step: Step, counters: Counters, max: number | null): Problem | null {
   if (step.from !== state) return { invariant: 'I2', message: `it was ${state}` }
   if (step.event === 'ENQUEUE') return { invariant: 'I2', message: 'it was born twice' }
   const arrows = arrowsFrom(state)[step.event]
   if (arrows === undefined || !arrows.some(({ to }) => to === step.to)) {
     return { invariant: 'I2', message: isEnded(state) ? 'it had ended' : 'the chart has no such arrow' }
   }
-  if (takenArrow(state, step, counters) !== null) return null
+  if (takenArrow(state, step, counters, max) !== null) return null
   // The arrow is there, but its guard, which counts attempts, says no.
-  return { invariant: 'I3', message: `after ${counters.attempt} of ${counters.maxAttempts} attempts` }
+  return { invariant: 'I3', message: `after ${counters.attempt} of ${max} attempts` }
 }
 
-/** The arrow of a step, if the chart takes it. Whether a failure was fatal is not told: both are tried. */
-function takenArrow(state: JobState, { event, to }: Pick<Step, 'event' | 'to'>, counters: JobCounters): Arrow | null {
+/**
+ * The arrow of a step, if the chart takes it. Whether a failure was fatal is not told: both are tried. So are none and any
+ * number of attempts left, where it is not known how many may be spent.
+ */
+function takenArrow(state: JobState, { event, to }: Step, counters: Counters, max: number | null): Arrow | null {
   if (event === 'ENQUEUE') return null
-  const arrow = nextArrow(state, event, counters)
-  if (arrow?.to === to) return arrow
-  const fatal = nextArrow(state, event, counters, true)
-  return fatal?.to === to ? fatal : null
+  for (const maxAttempts of max === null ? [0, Infinity] : [max]) {
+    for (const fatal of [false, true]) {
+      const arrow = nextArrow(state, event, counted(counters, maxAttempts), fatal)
+      if (arrow?.to === to) return arrow
+    }
+  }
+  return null
 }
+
+const counted = ({ attempt, generation }: Counters, maxAttempts: number): JobCounters => ({
+  attempt,
+  maxAttempts,
+  generation,
+})
 
 /** I3, for what handlers saw: each claim starts one run, and no run starts without one. */
 function checkRuns(job: JobFacts, findings: Findings): void {
@@ -151,6 +176,8 @@ function checkRuns(job: JobFacts, findings: Findings): void {
     }
     started.add(seq)
   }
+  // Of a machine how many it may spend changes as it goes: the chart has been asked for each.
+  if (job.machine !== null) return
   for (const { attempt, generation } of job.attempts.values()) {
     const max = job.record?.maxAttempts ?? job.inserts[0]?.asked.maxAttempts ?? Infinity
     if (attempt <= max) continue
@@ -161,6 +188,10 @@ function checkRuns(job: JobFacts, findings: Findings): void {
 /** I7: a cancel that was acknowledged is there, and no attempt begins after it. */
 function checkCancels(job: JobFacts, findings: Findings): void {
   for (const { seq, invokedAt, answeredAt } of job.cancels) {
+    if (seq === null && job.machine?.takesCancel === true) {
+      checkLetter(job, answeredAt, findings)
+      continue
+    }
     const cancelled = job.steps.some((step) => step.event === 'CANCEL' && step.at <= answeredAt)
     if (isWhole(job) && !cancelled) {
       findings.add('I7', `job ${job.id} was not cancelled, as was acknowledged`, stepsOf(job))
@@ -170,6 +201,13 @@ function checkCancels(job: JobFacts, findings: Findings): void {
     if (next?.event !== 'CLAIM' || (seq === null && next.at <= answeredAt)) continue
     findings.add('I7', `job ${job.id} was claimed after its cancel: ${wording(next)}`, stepsOf(job))
   }
+}
+
+/** I7, for a machine that was sent its cancel: it runs on, and may end as it likes, but not as if nothing had been asked. */
+function checkLetter(job: JobFacts, answeredAt: number, findings: Findings): void {
+  const next = job.steps.find(({ at, event, to }) => at > answeredAt && (to === 'done' || event === 'RETRY'))
+  if (next?.to !== 'done') return
+  findings.add('I7', `job ${job.id} was sent a cancel, and is done all the same: ${wording(next)}`, stepsOf(job))
 }
 
 /** The way of a job, for evidence. */

@@ -11,6 +11,7 @@ export const invariants = {
   I7: 'after an acknowledged cancel no new attempt',
   I8: 'one live job per key, no key without a holder',
   I10: 'no claim after an acknowledged pause',
+  I11: 'a machine goes on from its last checkpoint, and reads each letter once and in order',
   I12: 'counts and log agree with the records',
   I13: 'retention bounds hold',
   late: 'a lease that has run out is taken back in time',
