@@ -51,10 +51,16 @@ export interface Storm {
 /** What was promised of the jobs of a dead worker: to start again within their lease and this. */
 const promisedMs = 5_000
 
+/** What is still to come when nobody is killed any more: a poison's three lives beside a job, and timers one after the other. */
+const livesMax = 3
+const backoffMsMax = 500
+const timersMsMax = 3_000
+
 const own = {
   poison: 'poison is dead at exactly maxAttempts',
   stop: `SIGTERM ends a process within ${graceMs} ms + 1 s, and costs no attempt`,
   end: 'no process ends by itself',
+  drain: 'afterwards all machines drain in the time of leases, rescues, backoffs and timers',
 } as const
 
 export async function judge({ options, folder, store, fleet, durationMs, drainMs }: Storm): Promise<Verdict> {
@@ -74,6 +80,11 @@ export async function judge({ options, folder, store, fleet, durationMs, drainMs
   for (const problem of fleet.problems) {
     const promise = problem.includes('by itself') ? 'end' : 'stop'
     broken.push({ promise, message: problem, evidence: [] })
+  }
+  const drainMsMax = rescueMs + livesMax * (options.leaseMs + backoffMsMax) + timersMsMax
+  // Plain jobs may be many, and limited.
+  if (isFree && options.jobs === 0 && drainMs > drainMsMax) {
+    broken.push({ promise: 'drain', message: `it took ${drainMs} ms, of ${drainMsMax}`, evidence: [] })
   }
   const poison = final.records.filter(({ type }) => poisonTypes.has(type))
   for (const record of final.records) broken.push(...checkStopped(record, fleet.stoppedWell, options))
