@@ -76,8 +76,10 @@ export class Canceller {
     commands.forEach((command, i) => {
       const answer = answers[i] as CancelAnswer
       const { reason, graceMs } = command.request
-      runs.find(answer.cancelling).forEach((run, at) => {
-        const id = answer.cancelling[at] as string
+      // A machine that takes a cancel as an event is only sent a letter: no move says so.
+      const struck = answer.moves.flatMap(({ id, to }) => (to === 'cancelling' ? [id] : []))
+      runs.find(struck).forEach((run, at) => {
+        const id = struck[at] as string
         if (run !== null) this.cancelRun(run, { graceMs, ...(reason !== null && { reason }) })
         // The run may be one whose lease is lost, while the attempt that was cancelled is still on its way here.
         this.early.set(id, new JobCancelledError(id, reason ?? undefined))
