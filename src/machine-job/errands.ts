@@ -9,8 +9,8 @@ import type { JobActorHost } from './job-actors.ts'
 
 export interface ErrandsOptions {
   readonly seat: Seat
-  /** A job was left: it is cancelled when that is written. */
-  readonly leave: (job: string) => void
+  /** The actor of a job was stopped: when that is written, the job is to be left. */
+  readonly stopped: (job: string) => void
   readonly changed: () => void
   readonly failed: (error: unknown) => void
 }
@@ -19,7 +19,7 @@ export class Errands implements JobActorHost {
   private readonly options: ErrandsOptions
   private underWay = 0
   private over = false
-  /** Jobs whose actors were stopped. */
+  /** Jobs that were left. */
   private readonly left = new Set<string>()
 
   constructor(options: ErrandsOptions) {
@@ -51,9 +51,13 @@ export class Errands implements JobActorHost {
   }
 
   stopped(job: string): void {
-    if (this.over) return
+    if (!this.over) this.options.stopped(job)
+  }
+
+  /** Cancels a job, also if it is only on its way to the store. */
+  leave(job: string): Promise<unknown> {
     this.left.add(job)
-    this.options.leave(job)
+    return this.options.seat.cancel(job)
   }
 
   run(go: () => Promise<unknown>): void {

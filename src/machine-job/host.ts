@@ -56,7 +56,7 @@ export class Host {
     this.dirty = from === null
     this.errands = new Errands({
       seat,
-      leave: (job) => this.hosted.plan.hold({ kind: 'leave', job }),
+      stopped: (job) => this.hosted.plan.hold({ kind: 'leave', job }),
       changed: () => this.wake(),
       failed: (error) => this.fail(error),
     })
@@ -138,7 +138,7 @@ export class Host {
         this.dirty = true
         if (each.kind === 'emit') this.seat.emitted(encode(each.event))
         else if (each.kind === 'send') sendIfActive(each.actor, each.event)
-        else if (each.kind === 'leave') await this.seat.cancel(each.job)
+        else if (each.kind === 'leave') await this.errands.leave(each.job)
         else await act(each)
       }
       this.check()

@@ -43,6 +43,8 @@ export interface Chronicle {
   readonly state: string
   readonly output: unknown
   readonly error: string | undefined
+  /** Other jobs that have not ended a while after it. */
+  readonly alive: number
   readonly told: readonly Told[]
   /** How long nobody had the job, ms. */
   readonly deadMs: number
@@ -53,6 +55,7 @@ export interface Chronicle {
 const leaseMs = 10_000
 const stepMs = 1_000
 const stepsMax = 4_000
+const endStates = new Set<string>(['done', 'dead', 'cancelled'])
 const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
 interface Life {
@@ -133,11 +136,14 @@ export async function live(story: Story, cuts: readonly Cut[] = []): Promise<Chr
           return view.matches(wanted) || view.hasTag(wanted)
         }, wanted),
     })
-    const ended = async (): Promise<boolean> => ['done', 'dead', 'cancelled'].includes((await job.record()).state)
+    const ended = async (): Promise<boolean> => endStates.has((await job.record()).state)
     await until(ended, 'its end')
     const { state, output, error } = await job.record()
+    // What it has begun and left is to come to its end as well.
+    if (jobs.length > 1) for (let steps = 0; steps * stepMs <= 2 * leaseMs; steps++) await step()
+    const alive = (await client.list()).filter((each) => !endStates.has(each.state)).length
     const writes = lives.map((life) => life.store.writes)
-    return { state, output, error: error?.message, told, deadMs, writes }
+    return { state, output, error: error?.message, alive, told, deadMs, writes }
   } finally {
     for (const life of lives) life.store.release()
     const stops = lives.map(({ runtime }) => runtime.stop({ mode: 'abort', timeout: 1, grace: 0 }).catch(() => {}))

@@ -40,8 +40,14 @@ export async function prove(story: Story, { also }: ProveOptions = {}): Promise<
 }
 
 function compare(chronicle: Chronicle, without: Chronicle): void {
-  const { state, output, error } = without
-  expect({ state: chronicle.state, output: chronicle.output, error: chronicle.error }).toEqual({ state, output, error })
+  const { state, output, error, alive } = without
+  expect(alive, 'jobs left without a kill').toBe(0)
+  expect({ state: chronicle.state, output: chronicle.output, error: chronicle.error, alive: chronicle.alive }).toEqual({
+    state,
+    output,
+    error,
+    alive,
+  })
   checkBeginnings(chronicle.told)
   expect(new Set(begunIn(chronicle.told))).toEqual(new Set(begunIn(without.told)))
   checkEffects(chronicle.told, without.told)
