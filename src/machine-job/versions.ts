@@ -36,7 +36,9 @@ export function structureHash(machine: AnyStateMachine): string {
 
 /** Why the machine cannot go on from this snapshot; empty if it can. */
 export function misfits(machine: AnyStateMachine, persisted: PersistedMachine, path = ''): string[] {
-  const found = [...badStates(machine.root, persisted.value)]
+  // One that has ended goes nowhere any more.
+  if (persisted.status !== 'active') return []
+  const found = [...badStates(machine.root, persisted.value, persisted.children)]
   for (const [id, { src, snapshot }] of Object.entries(persisted.children)) {
     const logic = actorLogic(machine, src)
     if (logic === null) found.push(`actor ${id}: there is no ${String(src)} any more`)
@@ -53,13 +55,16 @@ export const lostTimers = (machine: AnyStateMachine, timers: readonly TimerRecor
     return source !== '' || waitedFor ? [] : [`nobody waits for ${type} any more`]
   })
 
-function* badStates(node: AnyStateNode, value: StateValue): Iterable<string> {
-  const kinds = typeof value === 'string' ? { [value]: null } : value
+function* badStates(node: AnyStateNode, value: StateValue, actors: PersistedMachine['children']): Iterable<string> {
+  // An actor that has ended stays until its state is left: one that is missing was never begun.
+  for (const { id } of node.invoke) if (!(id in actors)) yield `actor ${id} of ${node.id} is new`
+  const kinds = typeof value === 'string' ? { [value]: {} } : value
   for (const [key, inner] of Object.entries(kinds)) {
     const child = node.states[key]
     if (child === undefined) yield `state ${node.id}.${key} is gone`
-    else if (inner !== null && Object.keys(inner).length > 0) yield* badStates(child, inner)
-    else if (child.type === 'compound' || child.type === 'parallel') yield `state ${child.id} has got states of its own`
+    else if (Object.keys(inner).length === 0 && (child.type === 'compound' || child.type === 'parallel')) {
+      yield `state ${child.id} has got states of its own`
+    } else yield* badStates(child, inner, actors)
   }
   if (node.type === 'parallel') {
     for (const key of Object.keys(node.states)) if (!(key in kinds)) yield `region ${node.id}.${key} is new`

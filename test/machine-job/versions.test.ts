@@ -1,0 +1,175 @@
+/** Jobs outlive deployments: they stay with the version they began with, are brought to a new one, or wait for who knows theirs. */
+import { defineJob, type JobDefinition } from 'jobchart'
+import { createMachine, fromPromise, setup, type AnyStateMachine } from 'xstate'
+import { expect, test } from 'vitest'
+import { world, type World } from '../support/leaks.ts'
+
+const first = createMachine({
+  id: 'order',
+  context: { first: true },
+  initial: 'waiting',
+  states: { waiting: { on: { GO: 'end' } }, end: { type: 'final' } },
+  output: 'first',
+})
+
+/** `waiting` is called `pending` here. */
+const second = createMachine({
+  id: 'order',
+  context: { first: false },
+  initial: 'pending',
+  states: { pending: { on: { GO: 'end' }, after: { 10_000: 'end' } }, end: { type: 'final' } },
+  output: 'second',
+})
+
+const versionOf = (
+  machine: AnyStateMachine,
+  version: string,
+  migrate?: (snapshot: unknown, from: unknown) => unknown,
+) => defineJob({ type: 'order', machine, version, ...(migrate && { migrate }) })
+
+/** A job that waits in the version it was begun with; its runtime is gone. */
+async function begun(at: World, job: JobDefinition) {
+  const runtime = await at.runtime({ jobs: [job] })
+  const { id } = await runtime.enqueue(job, undefined)
+  await at.clock.settle()
+  await runtime.stop()
+  return id
+}
+
+test('two versions live side by side: a job stays with the one it began with, new ones take the last', async () => {
+  const at = world()
+  const old = versionOf(first, '1')
+  const id = await begun(at, old)
+  const current = versionOf(second, '2')
+  const runtime = await at.runtime({ jobs: [old, current] })
+  const handle = await runtime.job(id)
+  expect((await handle?.snapshot())?.value).toBe('waiting')
+  const fresh = await runtime.enqueue(current, undefined)
+  await at.clock.settle()
+  expect((await fresh.snapshot()).value).toBe('pending')
+  for (const each of [handle, fresh]) await each?.send({ type: 'GO' } as never)
+  expect([await handle?.result(), await fresh.result()]).toEqual(['first', 'second'])
+})
+
+test('a snapshot of another version is migrated', async () => {
+  const at = world()
+  const id = await begun(at, versionOf(first, '1'))
+  const seen: unknown[] = []
+  const job = versionOf(second, '2', (snapshot, from) => {
+    seen.push(from)
+    return { ...(snapshot as object), value: 'pending' }
+  })
+  const runtime = await at.runtime({ jobs: [job] })
+  const handle = await runtime.job(id)
+  expect((await handle?.snapshot())?.value).toBe('pending')
+  await handle?.send({ type: 'GO' } as never)
+  expect(await handle?.result()).toBe('second')
+  expect(seen[0]).toMatchObject({ id: 'order', version: '1' })
+})
+
+test('a job of an unknown version waits, with letters and without, for a process that knows it', async () => {
+  const at = world()
+  const old = versionOf(first, '1')
+  const id = await begun(at, old)
+  const stranger = await at.runtime({ jobs: [versionOf(second, '2')] })
+  const handle = await stranger.job(id)
+  await expect(handle?.send({ type: 'GO' } as never)).rejects.toMatchObject({ code: 'UNSUPPORTED' })
+  const knows = at.idle({ jobs: [old] })
+  await knows.send(id, { type: 'GO' })
+  await at.clock.advance('95s')
+  const { state, attempt, logs, history } = (await handle?.record()) ?? {}
+  expect({ state, attempt }).toEqual({ state: 'scheduled', attempt: 0 })
+  expect(logs?.at(-1)?.message).toContain('version 1 of machine order; this process knows 2')
+  // It rests between the tries.
+  expect(history?.filter(({ event }) => event === 'CLAIM').length).toBeLessThanOrEqual(6)
+  at.expectLogged('error')
+  await stranger.stop()
+  await knows.start()
+  await at.clock.advance('31s')
+  expect(await (await knows.job(id))?.result()).toBe('first')
+})
+
+test('without letters it is parked with the reason', async () => {
+  const at = world()
+  const waits = (after: string) =>
+    createMachine({
+      id: 'order',
+      initial: after,
+      states: { [after]: { after: { 5_000: 'end' } }, end: { type: 'final' } },
+    })
+  const old = versionOf(waits('a'), '1')
+  const id = await begun(at, old)
+  const stranger = await at.runtime({ jobs: [versionOf(waits('b'), '2')] })
+  await at.clock.advance('40s')
+  const { state, history } = (await (await stranger.job(id))?.record()) ?? {}
+  expect(state).toBe('waiting')
+  expect(history?.at(-1)?.reason).toContain('version 1')
+  at.expectLogged('error')
+  await stranger.stop()
+  const knows = await at.runtime({ jobs: [old] })
+  await at.clock.advance('31s')
+  expect((await (await knows.job(id))?.record())?.state).toBe('done')
+})
+
+const work = fromPromise(() => new Promise<never>(() => {}))
+const states = (waiting: object, more: object = {}) =>
+  setup({ actors: { work, renamed: work } }).createMachine({
+    id: 'order',
+    initial: 'waiting',
+    states: { waiting: { on: { GO: 'end' }, ...waiting }, end: { type: 'final' }, ...more },
+  })
+
+test.each<[what: string, from: AnyStateMachine, to: AnyStateMachine, message: string]>([
+  [
+    'a state that is gone',
+    states({}),
+    createMachine({ id: 'order', initial: 'a', states: { a: {} } }),
+    'state order.waiting is gone',
+  ],
+  ['a state that was split', states({}), states({ initial: 'a', states: { a: {} } }), 'has got states of its own'],
+  [
+    'an actor that is gone',
+    states({ invoke: { id: 'kid', src: 'work' } }),
+    createMachine({ id: 'order', initial: 'waiting', states: { waiting: { invoke: { id: 'kid', src: 'other' } } } }),
+    'there is no work any more',
+  ],
+  ['an actor that is new', states({}), states({ invoke: { id: 'kid', src: 'work' } }), 'kid'],
+  [
+    'a timer that nobody waits for',
+    states({ after: { 60_000: 'end' } }),
+    states({ after: { 50_000: 'end' } }),
+    'xstate.after.60000',
+  ],
+  [
+    'a region that is new',
+    createMachine({ id: 'order', type: 'parallel', states: { a: {} } }),
+    createMachine({ id: 'order', type: 'parallel', states: { a: {}, b: {} } }),
+    'region order.b is new',
+  ],
+])('%s is found out, and the job waits', async (_, from, to, message) => {
+  const at = world()
+  const old = versionOf(from, '1')
+  const before = await at.runtime({ jobs: [old] })
+  const { id } = await before.enqueue(old, undefined)
+  await at.clock.settle()
+  await before.stop({ mode: 'abort', grace: 0 })
+  const runtime = await at.runtime({ jobs: [versionOf(to, '1')] })
+  await runtime.store.send([{ id, letter: { kind: 'event', event: { type: 'ANY' } }, key: 'k', expect: null }])
+  await at.clock.settle()
+  const handle = await runtime.job(id)
+  const { state, logs } = (await handle?.record()) ?? {}
+  expect(state).toBe('scheduled')
+  expect(logs?.at(-1)?.message).toContain(message)
+  at.expectLogged('error')
+  at.expectLogged('warn')
+})
+
+test('what has changed and still fits goes on as the same version', async () => {
+  const at = world()
+  const id = await begun(at, versionOf(states({}), '1'))
+  const runtime = await at.runtime({ jobs: [versionOf(states({ tags: ['new'] }, { other: {} }), '1')] })
+  const handle = await runtime.job(id)
+  expect((await handle?.snapshot())?.hasTag('new')).toBe(true)
+  await handle?.send({ type: 'GO' } as never)
+  await handle?.result()
+})
