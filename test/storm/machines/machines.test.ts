@@ -12,7 +12,7 @@ import { machineTaskOf } from './plan.ts'
 const short: StormOptions = {
   store: 'sqlite',
   jobs: 0,
-  machines: 40,
+  machines: 30,
   kills: 0,
   zombies: 0,
   seed: 1,
@@ -29,11 +29,15 @@ async function storm(options: Partial<StormOptions>): Promise<Verdict> {
 }
 
 test('machines keep their promises while processes die', async () => {
-  const verdict = await storm({ machines: 60, jobs: 30, kills: 5 })
+  const verdict = await storm({ machines: 55, jobs: 20, kills: 5 })
   expect(verdict.broken, report(verdict)).toEqual([])
   // A calm proves little.
   const { figures, machines } = verdict
-  expect(machines?.ended).toMatchObject({ done: expect.any(Number), cancelled: expect.any(Number), dead: 1 })
+  expect(machines?.ended).toMatchObject({
+    done: expect.any(Number),
+    cancelled: expect.any(Number),
+    dead: expect.any(Number),
+  })
   expect(figures.killed).toBe(5)
   const { selfKilled, rescues, unknown } = figures
   for (const count of [selfKilled, rescues, unknown, machines?.repeated, machines?.workAgain]) {
@@ -43,10 +47,12 @@ test('machines keep their promises while processes die', async () => {
   expect(existsSync(verdict.folder)).toBe(false)
 })
 
-test.each(['careless', 'torn'])('a store that loses what machines were told is found out: %s', async (store) => {
-  const verdict = await storm({ store, workers: 2 })
-  expect(verdict.broken.map(({ promise }) => promise)).toContain('letters')
-  expect(report(verdict)).toMatch(/it was told \d numbers and has heard/)
+test('stores that lose what machines were told are found out', async () => {
+  const verdicts = await Promise.all(['careless', 'torn'].map((store) => storm({ store, workers: 2 })))
+  for (const verdict of verdicts) {
+    const ofLetters = verdict.broken.filter(({ promise }) => promise === 'letters').map(({ message }) => message)
+    expect(ofLetters.join('\n'), report(verdict)).toMatch(/it was told \d numbers and has heard/)
+  }
 })
 
 test('the plan has every kind of machine, and a cancel for some that take it and some that do not', () => {
