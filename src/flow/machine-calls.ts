@@ -2,6 +2,7 @@
 import { nanoid } from 'nanoid'
 import type { JobDefinition } from '../define-job.ts'
 import { AbortError, JobCancelledError, JobchartError, JobDeadError, TimeoutError } from '../errors.ts'
+import type { Timer } from '../clock.ts'
 import type { Wanted } from '../handle.ts'
 import type { MachineHost, MachineView } from '../hosting.ts'
 import type { JobRecord } from '../job/job.ts'
@@ -122,10 +123,11 @@ export class MachineCalls {
         looking = false
         if (again && offs.length > 0) await look()
       }
+      let polling: Timer | null = null
       const poll = (): void => {
-        const timer = timers.after(pollMs, () => void look().then(() => offs.length > 0 && poll()))
-        offs.push(() => timer.cancel())
+        polling = timers.after(pollMs, () => void look().then(() => offs.length > 0 && poll()))
       }
+      offs.push(() => polling?.cancel())
       offs.push(onChange(() => void look()))
       offs.push(
         onEnd(() => failed(new JobchartError('STOPPED', `the runtime has stopped before job ${id} came there`))),

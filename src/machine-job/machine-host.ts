@@ -111,7 +111,9 @@ class Versions implements MachineHost {
   view(record: JobRecord): MachineView {
     const { id, generation, checkpoint, input, inbox } = record
     const key = `${id}\n${generation}\n${checkpoint?.number ?? 0}`
-    let { read, snapshot } = this.lastView?.key === key ? this.lastView : { read: 0, snapshot: null }
+    const last = this.lastView
+    const goesOn = last?.key === key && last.read <= (inbox.at(-1)?.number ?? 0)
+    let { read, snapshot } = goesOn ? last : { read: 0, snapshot: null }
     if (snapshot === null) {
       const { machine } = this.current.options
       snapshot = (checkpoint === null ? createActor(machine, { input }) : this.restored(checkpoint.state)).getSnapshot()
