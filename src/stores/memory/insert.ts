@@ -33,7 +33,7 @@ function insertJob(books: Books, job: NewJob, now: number): InsertAnswer {
   }
   if (job.onConflict === 'keep' || !holder.phase.backlog) return found('duplicate', holder)
   holder.input = job.input
-  const { priority, maxAttempts, key, concurrencyKey } = holder
+  const { priority, maxAttempts, key, concurrencyKey } = holder.terms
   holder.terms = new Terms({ priority, maxAttempts, tags: job.tags, key, concurrencyKey })
   if (holder.past !== null) holder.past.steps = null
   holder.machine?.startOver()

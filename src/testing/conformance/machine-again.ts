@@ -39,6 +39,18 @@ export const machineAgainCases: Cases = {
     await write(store, again, rest(1))
     assert.equal((await recordOf(store, 'a')).letters, 3)
   },
+  'replace leaves the attempts that were spared as they were': async ({ store }) => {
+    await put(store, newJob('a', { key: 'k' }))
+    const first = await takeOne(store)
+    await store.settle([{ ...lease(first), event: 'FAIL', to: 'retrying', error: boom, delayMs: 0 }])
+    await store.promote(10)
+    const second = await takeOne(store, { token: 't2' })
+    assert.equal((await write(store, second, rest(1))).maxAttempts, 4)
+    await store.settle([{ ...lease(second), event: 'FAIL', to: 'retrying', error: boom, delayMs: 0 }])
+    await put(store, newJob('b', { key: 'k', input: 'new', onConflict: 'replace' }))
+    const { attempt, maxAttempts } = await recordOf(store, 'a')
+    assert.deepEqual({ attempt, maxAttempts }, { attempt: 2, maxAttempts: 4 })
+  },
   'replace makes a machine start anew, and numbers letters on': async ({ store }) => {
     const job = await putAndTake(store, 'a', { key: 'k' })
     await store.send([letter('a', 'l1')])
