@@ -1,0 +1,11 @@
+/** Preloaded into each process of the example, which is run as it is: only its store keeps a history. */
+import { registerHooks } from 'node:module'
+
+const recorded = new URL('recorded-sqlite.ts', import.meta.url).href
+
+registerHooks({
+  resolve(specifier, context, next) {
+    const isOfExample = specifier === 'jobchart/sqlite' && context.parentURL !== recorded
+    return isOfExample ? { url: recorded, shortCircuit: true } : next(specifier, context)
+  },
+})
