@@ -6,7 +6,7 @@
  * a number) and leaves it one that could stand there; a file that was emptied, since an empty one is a new one; and the
  * end of a log, since a torn one is what a crash leaves.
  */
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -325,4 +325,23 @@ test.each([
   const refusal = await refusalOf(pathIn(folder))
   expect([refusal?.code, refusal?.message]).toEqual(['STORE_UNAVAILABLE', expect.stringContaining(what)])
   expect(existsSync(join(folder, 'none'))).toBe(false)
+})
+
+test('a file that is removed while it is in use is missed, and one that is put in its place is used', async () => {
+  const path = fileOf(sound)
+  const store = sqliteStore({ path })
+  await store.open({ clock: systemClock })
+  const { queued } = await store.counts()
+  await put(store, newJob('one more'))
+  rmSync(path)
+  const refused = { code: 'STORE_UNAVAILABLE', message: `${path} was removed while it was in use` }
+  await expect(put(store, newJob('lost'))).rejects.toMatchObject(refused)
+  await expect(store.counts()).rejects.toMatchObject(refused)
+  expect(existsSync(path)).toBe(false)
+  for (const beside of ['-wal', '-shm']) rmSync(`${path}${beside}`, { force: true })
+  writeFileSync(path, sound)
+  expect((await store.counts()).queued).toBe(queued)
+  await put(store, newJob('another'))
+  expect((await store.counts()).queued).toBe(queued + 1)
+  await store.close()
 })

@@ -2,11 +2,12 @@
  * The engine: runs what was asked in one turn in one transaction (group commit), so that a hundred calls share one write
  * to the disk. All or nothing: what is answered is on the disk, and when a commit fails nothing of it has happened.
  */
+import { statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Hint } from '../../store.ts'
 import { Books } from './books.ts'
 import { openDatabase, type FileOptions } from './database.ts'
-import { isBusy, isCorrupt, isTrouble, storeError } from './errors.ts'
+import { isBusy, isCorrupt, isTrouble, removed, storeError } from './errors.ts'
 import { catchUp } from './log.ts'
 import { Statements, type StatementListener } from './statements.ts'
 import { perform, writes, type Call } from './work.ts'
@@ -40,6 +41,8 @@ export class Engine {
   private connection: Connection | null = null
   /** Has the file been found whole? Opened anew because of a full disk, it need not be read from end to end each time. */
   private whole = false
+  /** The number of the file that was opened; null before the first opening. */
+  private file: number | null = null
   private readonly options: EngineOptions
 
   constructor(options: EngineOptions) {
@@ -60,6 +63,7 @@ export class Engine {
   /** Runs calls in one transaction, in order, until `enough`. If one fails for a reason of its own, each has its own. */
   run(calls: readonly Call[], now: number, enough: () => boolean): Outcome {
     try {
+      this.checkThere()
       this.connected()
     } catch (error) {
       return { kind: 'failed', error }
@@ -129,9 +133,25 @@ export class Engine {
     if (this.connection !== null) return this.connection
     const db = openDatabase(this.options, !this.whole)
     this.whole = true
+    this.file = fileNumber(this.options.path)
     const sql = new Statements(db, this.options.onStatement)
     const books = new Books(sql, this.options.transitionsMax)
     return (this.connection = { db, sql, books, version: null })
+  }
+
+  /**
+   * A file that was removed can still be written to, and is gone with the last process that has it open. One that has taken
+   * its place, such as a backup, is opened.
+   * @throws JobchartError STORE_UNAVAILABLE
+   */
+  private checkThere(): void {
+    if (this.file === null) return
+    const { path } = this.options
+    const file = fileNumber(path)
+    if (file === this.file) return
+    this.close()
+    this.whole = false
+    if (file === null) throw removed(path)
   }
 
   /** Begins the books with what the file says now. */
@@ -160,6 +180,8 @@ export class Engine {
     if (isFileFault(error)) this.close()
   }
 }
+
+const fileNumber = (path: string): number | null => statSync(path, { throwIfNoEntry: false })?.ino ?? null
 
 /** What befell the file itself, whichever call met it. */
 const isFileFault = (error: unknown): boolean => isTrouble(error) || isCorrupt(error)

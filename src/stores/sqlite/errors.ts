@@ -60,6 +60,12 @@ export function storeError(error: unknown, path: string): unknown {
   return new JobchartError('STORE_UNAVAILABLE', `${path} ${what}`, { hint, cause: error })
 }
 
+/** It was there when it was opened. */
+export const removed = (path: string): JobchartError =>
+  new JobchartError('STORE_UNAVAILABLE', `${path} was removed while it was in use`, {
+    hint: 'Put it back; or a backup of it, without the -wal and -shm beside it. To begin with an empty one, start the process again.',
+  })
+
 /** What is wrong with the file, and what to do about it. */
 export const damaged = (path: string, what: string, cause?: unknown): JobchartError =>
   new JobchartError('STORE_CORRUPT', `${path} is damaged: ${what}`, {
