@@ -20,7 +20,7 @@ const sorry = ({ context }: { context: Order }) => ({ text: `to ${context.who}: 
 const machine = setup({
   types: { input: {} as Order, context: {} as Order, events: {} as { type: 'APPROVE' | 'job.cancel' } },
   actors: {
-    // Called again after a crash, it has the same session id: the idempotency key.
+    // Called again after a crash, it has the same `self.sessionId`: the idempotency key.
     charge: fromPromise<string, Order>(async ({ input, self }) => `${self.sessionId}: ${input.pounds} charged`),
     refund: fromPromise<string, Order>(async ({ input, self }) => `${self.sessionId}: ${input.pounds} given back`),
     ship: fromPromise<string, Order>(async ({ input }) => input.address || Promise.reject(new Error('no address'))),

@@ -41,7 +41,7 @@ export function orderJobs(effects: Effects) {
       output: {} as { outcome: string },
     },
     actors: {
-      // The session id names this beginning of this actor, however often a kill makes it begin again.
+      // `self.sessionId` names this beginning of this actor, however often a kill makes it begin again.
       charge: fromPromise<string, OrderContext>(({ input: order, self }) => effects.charge(order, self.sessionId)),
       ship: fromPromise<string, OrderContext>(({ input: order, self }) => effects.ship(order, self.sessionId)),
       refund: fromPromise<string, OrderContext>(({ input: order, self }) => effects.refund(order, self.sessionId)),
