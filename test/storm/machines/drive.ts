@@ -3,6 +3,7 @@
  * the end. Everything is safe to repeat, and is repeated by whoever follows a producer that was killed.
  */
 import { JobchartError, type Client, type Logger } from 'jobchart'
+import { isEnded } from '../../../src/job/lifecycle.ts'
 import { sleep } from '../jobs.ts'
 import type { Kind, MachineJob } from './jobs.ts'
 import type { StormEvent } from './parts.ts'
@@ -53,8 +54,11 @@ export class Driver {
   private async tellUntilOver({ id, kind }: MachineTask, event: StormEvent, key: string): Promise<boolean> {
     while (!(await this.tell(id, event, key))) {
       const state = (await (await this.client.job(id))?.record())?.state
-      if (state !== 'dead' || kind !== 'frail') return false
-      await this.surely(() => this.client.retry(id))
+      const mayGoOn = state === 'dead' && kind === 'frail'
+      if (mayGoOn) await this.surely(() => this.client.retry(id))
+      else if (state === undefined || isEnded(state)) return false
+      // Somebody else has just sent it through again, or it is about to end.
+      else await sleep(50)
     }
     return true
   }
