@@ -14,6 +14,8 @@ export type ChildEnd = Omit<Extract<Letter, { readonly kind: 'ended' }>, 'kind'>
 export interface Seat {
   readonly id: string
   readonly type: string
+  /** Goes up when the job is sent through again after its end. */
+  readonly generation: number
   /** Validated again, as for a handler. */
   readonly input: unknown
   /** Where the machine stood when it was last at rest. */

@@ -35,10 +35,11 @@ const askAfterMs = 100
 
 export function seatOf(run: Run, input: unknown, options: SeatOptions): Seat {
   const { store, timers, enqueueChild, cancel, log } = options
-  const { id, type, checkpoint, inbox } = run.claimed
+  const { id, type, generation, checkpoint, inbox } = run.claimed
   return {
     id,
     type,
+    generation,
     input,
     checkpoint,
     inbox,

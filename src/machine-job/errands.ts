@@ -6,6 +6,7 @@ import { JobchartError } from '../errors.ts'
 import type { Seat } from '../hosting.ts'
 import { tellActor } from './from-job.ts'
 import type { JobActorHost } from './job-actors.ts'
+import type { MachineState } from './state.ts'
 
 export interface ErrandsOptions {
   readonly seat: Seat
@@ -19,11 +20,27 @@ export class Errands implements JobActorHost {
   private readonly options: ErrandsOptions
   private underWay = 0
   private over = false
+  private toTell = false
   /** Jobs that were left. */
   private readonly left = new Set<string>()
 
-  constructor(options: ErrandsOptions) {
+  /** Jobs that are in the store: their ends come as letters. */
+  private readonly known: Set<string>
+
+  constructor(options: ErrandsOptions, known: MachineState['jobs'] | undefined) {
     this.options = options
+    this.known = new Set(known?.generation === options.seat.generation ? known.ids : [])
+  }
+
+  /** Those of these jobs that need not be enqueued again. */
+  jobs(ids: readonly string[]): MachineState['jobs'] {
+    this.toTell = false
+    return { generation: this.options.seat.generation, ids: ids.filter((id) => this.known.has(id)) }
+  }
+
+  /** Is more known than `jobs` has told? No reason to write, but worth writing with the next. */
+  get news(): boolean {
+    return this.toTell
   }
 
   get busy(): boolean {
@@ -37,6 +54,8 @@ export class Errands implements JobActorHost {
 
   begun(actor: AnyActorRef, job: JobDefinition, input: unknown, options: EnqueueOptions, checkins: boolean): void {
     const { seat } = this.options
+    const { id = '' } = options
+    if (this.known.has(id)) return
     this.run(async () => {
       const end = await seat.invoke(job, input, options, checkins).catch((error: unknown) => {
         // A job that is refused at the door is the machine's to deal with; a store that is away is not.
@@ -44,7 +63,10 @@ export class Errands implements JobActorHost {
         if (!this.over) actor.send({ type: 'jobchart.failed', error })
         return null
       })
-      const { id = '' } = options
+      if (end === null) {
+        this.known.add(id)
+        this.toTell = true
+      }
       if (this.left.has(id)) await seat.cancel(id)
       else if (end !== null && !this.over) tellActor(actor, { kind: 'ended', ...end })
     })

@@ -54,12 +54,9 @@ export class Host {
     this.arrived = seat.inbox.at(-1)?.number ?? from?.read ?? 0
     this.read = from?.read ?? 0
     this.dirty = from === null
-    this.errands = new Errands({
-      seat,
-      stopped: (job) => this.hosted.plan.hold({ kind: 'leave', job }),
-      changed: () => this.wake(),
-      failed: (error) => this.fail(error),
-    })
+    const stopped = (job: string): void => this.hosted.plan.hold({ kind: 'leave', job })
+    const told = { stopped, changed: () => this.wake(), failed: (error: unknown) => this.fail(error) }
+    this.errands = new Errands({ seat, ...told }, from?.jobs)
     this.hosted = new Hosted(
       {
         logic,
@@ -106,7 +103,7 @@ export class Host {
       if (hosted.plan.held.length > 0) {
         await this.commitAndExecute()
       } else if (done || (hosted.atRest && !this.errands.busy)) {
-        const checkpoint = this.dirty ? this.checkpoint([]) : null
+        const checkpoint = this.dirty || this.errands.news ? this.checkpoint([]) : null
         return done
           ? { kind: 'done', output: hosted.output, checkpoint }
           : { kind: 'parked', checkpoint, wakeAt: hosted.timers.nextAt }
@@ -152,7 +149,7 @@ export class Host {
     try {
       return {
         number: ++this.number,
-        state: packState({ ...hosted.state(held), read: this.read }),
+        state: packState({ ...hosted.state(held), jobs: this.errands.jobs(hosted.jobIds), read: this.read }),
         read: this.read,
         note: note.length > noteCharsMax ? `${note.slice(0, noteCharsMax - 1)}…` : note,
         takesCancel,

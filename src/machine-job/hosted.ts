@@ -128,6 +128,14 @@ export class Hosted {
     return null
   }
 
+  /** The jobs that its actors wait for. */
+  get jobIds(): string[] {
+    return [...this.actors()].flatMap((actor) => {
+      const job = actor.getSnapshot().status === 'active' ? jobOf(actor) : null
+      return job === null ? [] : [job.id]
+    })
+  }
+
   /** Does none of its actors do work of its own? Machines wait, and so do jobs that were invoked: they tell when they end. */
   get atRest(): boolean {
     for (const actor of this.actors()) {
@@ -137,7 +145,7 @@ export class Hosted {
   }
 
   /** Its state, to be kept. @throws JobchartError NOT_DURABLE */
-  state(held: readonly Held[]): Omit<MachineState, 'read'> {
+  state(held: readonly Held[]): Omit<MachineState, 'read' | 'jobs'> {
     return {
       machine: this.options.version,
       job: this.options.jobId,

@@ -168,9 +168,13 @@ function waitForAnother(seat: Seat, error: unknown): Rest {
   return { kind: 'parked', checkpoint: null, wakeAt: seat.now() + unknownVersionRestMs, reason }
 }
 
+const noJobs: MachineState['jobs'] = { generation: 0, ids: [] }
+
 /** A fork has jobs of its own: those of the job it was taken from are not its children. */
 function ownedBy(state: MachineState, job: string): MachineState {
-  return state.job === job ? state : { ...state, job, read: 0, snapshot: withOwnJobs(state.snapshot, job) }
+  return state.job === job
+    ? state
+    : { ...state, job, read: 0, jobs: noJobs, snapshot: withOwnJobs(state.snapshot, job) }
 }
 
 function withOwnJobs(snapshot: PersistedMachine, job: string): PersistedMachine {

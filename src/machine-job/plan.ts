@@ -70,7 +70,7 @@ export class Plan {
   private readonly named = new WeakSet<AnyActorRef>()
   /** Those that may still be active, with the scopes that can stop them. */
   private readonly actors = new Map<AnyActorRef, AnyActorScope>()
-  /** Snapshots with which machines go on. */
+  /** Snapshots with which machines, and actors in them, go on. */
   private readonly goneOn = new WeakSet<object>()
   /** If what is deferred now is part of the plan: how it is done. */
   private planning: ((run: () => void) => () => void) | null = null
@@ -94,6 +94,11 @@ export class Plan {
   /** Does a machine go on with this snapshot? Then so do the actors it has begun. */
   goesOn(snapshot: Snapshot<unknown>): boolean {
     return this.goneOn.has(snapshot)
+  }
+
+  /** Is it what an actor tells of itself because it has started to go on? Its machine has heard that long ago. */
+  isOldNews({ type, snapshot }: EventObject & { readonly snapshot?: unknown }): boolean {
+    return type.startsWith('xstate.snapshot.') && this.goneOn.has(snapshot as object)
   }
 
   /** Stops every actor that was begun, whatever has become of the machine that began it. */
@@ -183,7 +188,10 @@ export class Plan {
 
   /** Those that were there before keep theirs. */
   restored<S extends Snapshot<unknown>>(snapshot: S, scope: AnyActorScope): S {
-    for (const actor of newActors(snapshot, this.named)) this.name(actor, pathOf(actor), scope)
+    for (const actor of newActors(snapshot, this.named)) {
+      this.name(actor, pathOf(actor), scope)
+      if (!worksOutside(actor)) this.goneOn.add(actor.getSnapshot() as object)
+    }
     this.goneOn.add(snapshot)
     return snapshot
   }

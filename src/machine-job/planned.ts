@@ -22,6 +22,7 @@ export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
     config: planned.config,
     transition: (snapshot: Snapshot<unknown>, event: EventObject, scope: AnyActorScope) => {
       const plan = planOf(scope)
+      if (plan.isOldNews(event)) return snapshot
       return plan.known(planned.transition(snapshot as never, event as never, plan.scopeOf(scope, planned)), scope)
     },
     getInitialSnapshot: (scope: AnyActorScope, input: unknown) => {

@@ -33,6 +33,8 @@ export interface MachineState {
   /** Actors that were given an id by number so far. */
   readonly booked: number
   readonly outbox: readonly OutboxEntry[]
+  /** Jobs that it waits for and that are known to be in the store. A job that has ended hears of no ends: they hold for this generation. */
+  readonly jobs: { readonly generation: number; readonly ids: readonly string[] }
   /** The number of the last letter that was read. */
   readonly read: number
 }

@@ -170,6 +170,20 @@ test('who leaves the state of a child cancels it, and so does who cancels its pa
   }
 })
 
+test('a parent that is sent through again asks how its children are: it was not told', async () => {
+  const at = world()
+  const { handle } = await begin(at)
+  await at.clock.advance('1s')
+  await handle.cancel()
+  await at.clock.advance('1s')
+  await handle.retry()
+  await at.clock.advance('1s')
+  expect(await handle.record()).toMatchObject({ state: 'done', error: null })
+  expect((await handle.snapshot()).context).toMatchObject({
+    half: expect.stringContaining('its parent was cancelled') as string,
+  })
+})
+
 test('a child is left once and for all, whenever its parent is killed', async () => {
   const { state } = await prove({
     ...story(['a'], '10m'),

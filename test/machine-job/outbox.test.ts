@@ -1,0 +1,56 @@
+/** What actions are called with is kept until they are executed: also actors, and the snapshots of machines. */
+import { defineJob } from 'jobchart'
+import { assign, setup, type AnyActorRef } from 'xstate'
+import { expect, test } from 'vitest'
+import { didIn, prove } from './support/prove.ts'
+
+const counter = setup({ types: { context: {} as { n: number } } }).createMachine({
+  id: 'counter',
+  context: { n: 0 },
+  initial: 'on',
+  states: { on: { after: { 1_000: 'off' } }, off: { type: 'final', entry: assign({ n: 1 }) } },
+})
+
+test('an action is called with actors and snapshots, in this process or the next', async () => {
+  const { told } = await prove({
+    jobs: (tell) => [
+      defineJob({
+        type: 'outbox',
+        retry: { maxAttempts: 9 },
+        machine: setup({
+          types: { context: {} as { ref: AnyActorRef | null; step: number } },
+          actors: { counter },
+          actions: {
+            before: ({ context: { ref, step } }) => tell.did(`before ${String(ref)} ${step}`),
+            after: ({ context: { ref, step } }) => tell.did(`after ${ref?.id} ${step} ${typeof ref?.getSnapshot}`),
+            with: (_, { ref }: { ref: AnyActorRef | null }) => tell.did(`with ${ref?.id} ${typeof ref?.send}`),
+            watch: ({ self, event }) => {
+              const { value, context } = (event as unknown as { snapshot: { value: string; context: { n: number } } })
+                .snapshot
+              tell.did(`watch ${self.id} ${value} ${context.n}`)
+            },
+          },
+        }).createMachine({
+          context: { ref: null, step: 0 },
+          entry: [
+            'before',
+            assign({ ref: ({ spawn }) => spawn('counter', { id: 'spawned' }) }),
+            assign({ step: 1 }),
+            'after',
+            { type: 'with', params: ({ context }) => ({ ref: context.ref }) },
+            assign({ step: 2 }),
+          ],
+          initial: 'waiting',
+          states: {
+            waiting: {
+              invoke: { id: 'kid', src: 'counter', onSnapshot: { actions: 'watch' } },
+              after: { 5_000: 'end' },
+            },
+            end: { type: 'final' },
+          },
+        }),
+      }),
+    ],
+  })
+  expect(didIn(told)).toEqual(['before null 0', 'after spawned 1 function', 'with spawned function', 'watch job on 0'])
+})
