@@ -97,15 +97,22 @@ function worthRetrying(run: Run, error: unknown, { logger }: DecideOptions): boo
   }
 }
 
+/** Attempts in this place: those of a machine that led to a checkpoint raise its `maxAttempts`, and make nobody wait longer. */
+function tries({ job, claimed, maxAttempts }: Run): number {
+  if (job.machine === null) return claimed.attempt
+  const spared = Math.max(0, (maxAttempts ?? claimed.maxAttempts) - job.maxAttempts)
+  return Math.max(1, claimed.attempt - spared)
+}
+
 function delayMs(run: Run, error: unknown, { random, logger }: DecideOptions): number {
   try {
-    return backoffMs(run.job.backoff, run.claimed.attempt, error, random)
+    return backoffMs(run.job.backoff, tries(run), error, random)
   } catch (thrown) {
     logger.error('the backoff function threw; the default backoff is used', {
       error: thrown,
       id: run.claimed.id,
       type: run.claimed.type,
     })
-    return backoffMs(defaultBackoff, run.claimed.attempt, error, random)
+    return backoffMs(defaultBackoff, tries(run), error, random)
   }
 }

@@ -101,6 +101,38 @@ test('a job is dead after so many attempts in one place; those that led to a che
   expect(await handle.record()).toMatchObject({ state: 'dead', error: { message: 'second' } })
 })
 
+test('attempts that led to a checkpoint do not make the next one wait longer', async () => {
+  const at = world()
+  const tries: number[] = []
+  const failOnce = (): (() => void) => failing(1, () => {})
+  const [a, b, c] = [failOnce(), failOnce(), failing(2)]
+  const machine = setup({
+    actors: {
+      a: fromPromise(async () => a()),
+      b: fromPromise(async () => b()),
+      c: fromPromise(async () => c()),
+    },
+  }).createMachine({
+    initial: 'one',
+    states: {
+      one: { invoke: { src: 'a', onDone: 'two' } },
+      two: { invoke: { src: 'b', onDone: 'three' } },
+      three: { invoke: { src: 'c', onDone: 'end' } },
+      end: { type: 'final' },
+    },
+  })
+  const backoff = (attempt: number): string => {
+    tries.push(attempt)
+    return '1s'
+  }
+  const job = defineJob({ type: 'steps', machine, retry: { backoff: backoff as () => '1s' } })
+  const runtime = await at.runtime({ jobs: [job] })
+  const handle = await runtime.enqueue(job, undefined)
+  await at.clock.advance('1m')
+  expect((await handle.record()).state).toBe('done')
+  expect(tries).toEqual([1, 1, 1, 2])
+})
+
 test('a dead job goes on at its checkpoint, or from its start', async () => {
   const at = world()
   let [first, second] = [0, 0]
