@@ -22,13 +22,16 @@ export interface FollowJobOptions {
 /** Follows until the job ends or the returned function is called. */
 export function followJob({ hub, results, get }: FollowJobOptions, id: string, follower: JobFollower): () => void {
   let lastSeq = -1
+  /** Of moves alone: a sign of life may come after checkpoints of its attempt. */
+  let lastMove = -1
   let early: JobEvent[] | null = []
   let over = false
   const take = (event: JobEvent): void => {
     // A sign of life carries the seq of its claim; a move has one of its own.
     const sign = event.event === 'CHECKIN' || event.event === 'LOG' || event.event === 'EMIT'
-    if (over || (sign ? event.seq < lastSeq : event.seq <= lastSeq)) return
+    if (over || (sign ? event.seq < lastMove : event.seq <= lastSeq)) return
     lastSeq = Math.max(lastSeq, event.seq)
+    if (event.event !== 'CHECKPOINT') lastMove = Math.max(lastMove, event.seq)
     follower.event(event)
   }
   const offEvents = hub.onJob(id, (event) => (early === null ? take(event) : early.push(event)))
@@ -47,7 +50,7 @@ export function followJob({ hub, results, get }: FollowJobOptions, id: string, f
         follower.end()
         return
       }
-      lastSeq = record.history.at(-1)?.seq ?? 0
+      lastMove = lastSeq = record.history.at(-1)?.seq ?? 0
       const caught = early ?? []
       early = null
       const seen = record.checkin?.at ?? -Infinity
