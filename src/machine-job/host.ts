@@ -28,6 +28,8 @@ import type { MachineVersion } from './versions.ts'
 export const cancelEvent = 'job.cancel'
 
 const noteCharsMax = 200
+/** Checkpoints that a machine may come to without letting anybody else have a turn. */
+const turnsMax = 100
 
 const cancelled = (reason: string | null) => ({ type: cancelEvent, reason })
 
@@ -43,6 +45,7 @@ export class Host {
   private read: number
   /** Does the last checkpoint lack something? */
   private dirty: boolean
+  private turns = 0
   private readonly errands: Errands
   private failure: { readonly error: unknown } | null = null
   private wake: () => void = () => {}
@@ -117,13 +120,18 @@ export class Host {
 
   private async commitAndExecute(): Promise<void> {
     const { hosted } = this
+    if (++this.turns % turnsMax === 0) await this.pause()
     const held = hosted.plan.held.splice(0)
     const checkpoint = this.checkpoint(held)
     this.dirty = false
     const letters = await this.seat.commit(checkpoint)
     this.check()
     this.arrive(letters)
-    await this.execute(held)
+    const effects = held.filter(isEffect)
+    if (effects.length === 0) return this.execute(held)
+    await this.execute(effects)
+    // That these were executed is written before work begins that may fail: they would be executed again with it.
+    hosted.plan.held.unshift(...held.filter((each) => !isEffect(each)))
   }
 
   /** In order; an action that gives a promise is waited for. */
@@ -224,6 +232,13 @@ export class Host {
     this.wake()
   }
 
+  private pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.wake = resolve
+      this.seat.after(1, resolve)
+    })
+  }
+
   /** Resolves when something has happened, or a timer is due. */
   private async change(): Promise<void> {
     const { nextAt } = this.hosted.timers
@@ -237,6 +252,9 @@ export class Host {
     ;(timer as Timer | null)?.cancel()
   }
 }
+
+/** What is done once, of itself: all else begins work, or is told to it. */
+const isEffect = ({ kind }: Held): boolean => kind === 'action' || kind === 'emit' || kind === 'leave'
 
 const act = ({ act: exec, actor, context, event, params }: HeldAction): unknown =>
   exec({ context, event, self: actor, system: actor.system }, params)

@@ -103,10 +103,11 @@ export class Hosted {
     this.root.send(event)
   }
 
-  /** Delivers the timers that are due by then, the earliest first. */
+  /** Delivers the timers that are due by then, the earliest first. Those that are set meanwhile have their turn later. */
   fire(by: number): void {
-    for (let timer = this.timers.take(by); timer !== null; timer = this.timers.take(by)) {
-      this.actorAt(timer.target)?.send(timer.event)
+    for (const timer of this.timers.list()) {
+      if (timer.at > by) return
+      if (this.timers.take(timer)) this.actorAt(timer.target)?.send(timer.event)
     }
   }
 

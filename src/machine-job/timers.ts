@@ -73,13 +73,13 @@ export class DurableTimers {
     return this.list()[0]?.at ?? null
   }
 
-  /** Takes the earliest timer that is due by then; null for none. */
-  take(by: number): TimerRecord | null {
-    const first = this.list()[0]
-    if (first === undefined || first.at > by) return null
-    this.timers.delete(keyOf(first.source, first.id))
+  /** Takes a timer that is still set. */
+  take(timer: TimerRecord): boolean {
+    const key = keyOf(timer.source, timer.id)
+    if (this.timers.get(key) !== timer) return false
+    this.timers.delete(key)
     this.changed()
-    return first
+    return true
   }
 
   private add(record: TimerRecord): void {

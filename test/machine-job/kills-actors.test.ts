@@ -150,7 +150,7 @@ test('an action of a callback that changes no state is executed at once', async 
       }),
     ],
   })
-  const [begun] = told
+  const [, begun] = told
   const [note, ...more] = told.filter((each) => each.kind === 'did')
   expect(more).toEqual([])
   expect(begun?.kind).toBe('kept')

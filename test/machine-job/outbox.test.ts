@@ -1,7 +1,8 @@
 /** What actions are called with is kept until they are executed: also actors, and the snapshots of machines. */
 import { defineJob } from 'jobchart'
-import { assign, setup, type AnyActorRef } from 'xstate'
+import { assign, emit, log, setup, type AnyActorRef } from 'xstate'
 import { expect, test } from 'vitest'
+import { world } from '../support/leaks.ts'
 import { didIn, prove } from './support/prove.ts'
 
 const counter = setup({ types: { context: {} as { n: number } } }).createMachine({
@@ -21,7 +22,7 @@ test('an action is called with actors and snapshots, in this process or the next
           types: { context: {} as { ref: AnyActorRef | null; step: number } },
           actors: { counter },
           actions: {
-            before: ({ context: { ref, step } }) => tell.did(`before ${String(ref)} ${step}`),
+            before: ({ context: { ref, step } }) => tell.did(`before ${ref === null ? 'null' : ref.id} ${step}`),
             after: ({ context: { ref, step } }) => tell.did(`after ${ref?.id} ${step} ${typeof ref?.getSnapshot}`),
             with: (_, { ref }: { ref: AnyActorRef | null }) => tell.did(`with ${ref?.id} ${typeof ref?.send}`),
             watch: ({ self, event }) => {
@@ -53,4 +54,32 @@ test('an action is called with actors and snapshots, in this process or the next
     ],
   })
   expect(didIn(told)).toEqual(['before null 0', 'after spawned 1 function', 'with spawned function', 'watch job on 0'])
+})
+
+test('what a machine logs is kept with its job, what it emits is told to who follows it', async () => {
+  const at = world()
+  const machine = setup({
+    types: { context: {} as { n: number }, emitted: {} as { type: 'at'; n: number } },
+  }).createMachine({
+    context: { n: 7 },
+    initial: 'a',
+    states: {
+      a: { entry: log(({ context }) => `n is ${context.n}`), on: { GO: 'b' } },
+      b: { type: 'final', entry: emit(({ context }) => ({ type: 'at', n: context.n })) },
+    },
+  })
+  const job = defineJob({ type: 'telling', machine })
+  const runtime = await at.runtime({ jobs: [job] })
+  const handle = await runtime.enqueue(job)
+  const told: unknown[] = []
+  handle.events$.subscribe(({ event, value, reason }) => {
+    if (event === 'EMIT') told.push(value)
+    if (event === 'CHECKPOINT') told.push(reason)
+  })
+  await at.clock.settle()
+  await handle.send({ type: 'GO' })
+  await handle.result()
+  await at.clock.settle()
+  expect((await handle.record()).logs.map(({ message }) => message)).toEqual(['n is 7'])
+  expect(told).toEqual(['xstate.init → a', 'GO → b', { type: 'at', n: 7 }])
 })

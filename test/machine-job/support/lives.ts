@@ -38,6 +38,8 @@ export type Told =
   | { readonly kind: 'did' | 'begun' | 'emitted'; readonly life: number; readonly what: string; readonly at: number }
   | { readonly kind: 'kept'; readonly state: KeptState }
   | { readonly kind: 'cut'; readonly at: number }
+  /** An attempt has begun. */
+  | { readonly kind: 'claimed' }
 
 export interface Chronicle {
   readonly state: string
@@ -75,7 +77,9 @@ export async function live(story: Story, cuts: readonly Cut[] = []): Promise<Chr
   const store = spiedStore(memory, {
     kept: (job, state) => void (job === id && told.push({ kind: 'kept', state })),
     claimed: (job) => {
-      if (job !== id || cutAt === null) return
+      if (job !== id) return
+      told.push({ kind: 'claimed' })
+      if (cutAt === null) return
       deadMs += clock.now() - cutAt
       cutAt = null
     },

@@ -66,10 +66,11 @@ function checkBeginnings(told: readonly Told[]): void {
   const seen = new Set<string>()
   for (const each of told) {
     if (each.kind === 'kept') kept = each.state
+    if (each.kind === 'claimed') seen.clear()
     if (each.kind !== 'begun') continue
-    const { what: key, life } = each
-    expect(seen.has(`${life} ${key}`), `${key} was begun twice in life ${life}`).toBe(false)
-    seen.add(`${life} ${key}`)
+    const { what: key } = each
+    expect(seen.has(key), `${key} was begun twice in one attempt`).toBe(false)
+    seen.add(key)
     const cut = key.lastIndexOf('/')
     const path = key.slice(0, cut)
     expect(kept, `${key} was begun before a checkpoint`).not.toBeNull()
