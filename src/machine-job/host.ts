@@ -73,11 +73,11 @@ export class Host {
       },
       from,
     )
-    this.restored = from === null ? [] : this.hosted.heldOf(from)
+    this.restored = from === null ? null : this.hosted.heldOf(from)
   }
 
   /** What was decided before a crash and may not have been done. */
-  private readonly restored: Held[]
+  private readonly restored: readonly Held[] | null
 
   async run(): Promise<Rest> {
     const { seat, hosted } = this
@@ -87,7 +87,7 @@ export class Host {
     try {
       if (seat.signal.aborted) throw seat.signal.reason
       hosted.start()
-      if (this.restored.length > 0) await this.execute(this.restored)
+      if (this.restored !== null) await this.goOn(this.restored)
       return await this.toRest()
     } finally {
       this.errands.end()
@@ -127,11 +127,24 @@ export class Host {
     const letters = await this.seat.commit(checkpoint)
     this.check()
     this.arrive(letters)
+    await this.executeOrHold(held)
+  }
+
+  /** What was decided before a crash, and work that was going on. */
+  private async goOn(restored: readonly Held[]): Promise<void> {
+    const work = this.hosted.plan.held.splice(0)
+    await this.executeOrHold([...work, ...restored])
+  }
+
+  /**
+   * Executes effects, or, where there are none, what begins work. That effects were executed is written before work begins
+   * that may fail: they would be executed again with it.
+   */
+  private async executeOrHold(held: readonly Held[]): Promise<void> {
     const effects = held.filter(isEffect)
     if (effects.length === 0) return this.execute(held)
     await this.execute(effects)
-    // That these were executed is written before work begins that may fail: they would be executed again with it.
-    hosted.plan.held.unshift(...held.filter((each) => !isEffect(each)))
+    this.hosted.plan.held.unshift(...held.filter((each) => !isEffect(each)))
   }
 
   /** In order; an action that gives a promise is waited for. */

@@ -91,9 +91,18 @@ export class Plan {
     this.changed()
   }
 
-  /** Does a machine go on with this snapshot? Then so do the actors it has begun. */
-  goesOn(snapshot: Snapshot<unknown>): boolean {
-    return this.goneOn.has(snapshot)
+  /** If a machine goes on with this snapshot: so do its actors, those that do work when it is time. */
+  goOn(snapshot: Snapshot<unknown>, { self }: AnyActorScope): void {
+    if (!this.goneOn.has(snapshot)) return
+    for (const actor of childrenOf(snapshot)) {
+      if (actor.getSnapshot().status !== 'active') continue
+      if (isItsSnapshot(actor)) actor.start()
+      else
+        this.held.push({
+          kind: 'other',
+          run: () => void (childrenOf(self.getSnapshot()).includes(actor) && actor.start()),
+        })
+    }
   }
 
   /** Is it what an actor tells of itself because it has started to go on? Its machine has heard that long ago. */
@@ -203,9 +212,12 @@ export class Plan {
   }
 }
 
-function newActors(snapshot: Snapshot<unknown>, known: WeakSet<AnyActorRef>): AnyActorRef[] {
+const newActors = (snapshot: Snapshot<unknown>, known: WeakSet<AnyActorRef>): AnyActorRef[] =>
+  childrenOf(snapshot).filter((actor) => !known.has(actor))
+
+function childrenOf(snapshot: Snapshot<unknown>): AnyActorRef[] {
   const { children } = snapshot as { readonly children?: Children }
-  return Object.values(children ?? {}).filter((actor): actor is AnyActorRef => actor !== undefined && !known.has(actor))
+  return Object.values(children ?? {}).filter((actor) => actor !== undefined)
 }
 
 /** What a machine does by this name. */

@@ -36,7 +36,7 @@ export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
     getPersistedSnapshot: (snapshot: Snapshot<unknown>) => planned.getPersistedSnapshot(snapshot as never),
     // The actors of a machine that begins do so when its first checkpoint is written, as all that come later.
     start: (snapshot: Snapshot<unknown>, scope: AnyActorScope) => {
-      if (planOf(scope).goesOn(snapshot)) planned.start(snapshot as never)
+      planOf(scope).goOn(snapshot, scope)
     },
   }
 }

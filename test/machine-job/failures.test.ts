@@ -226,3 +226,22 @@ test('a stop releases the job: its actors are aborted, and begin elsewhere with 
   expect((await handle?.record())?.state).toBe('done')
   expect(keys).toEqual([`${id}/0.steps.two/1`, `${id}/0.steps.two/1`])
 })
+
+test('a machine that works and never rests lets others have their turn', async () => {
+  const at = world()
+  const machine = setup({
+    actors: { work: fromPromise(({ signal }) => at.clock.sleep('1h', signal)) },
+  }).createMachine({
+    initial: 'a',
+    invoke: { src: 'work' },
+    on: { STOP: '.end' },
+    states: { a: { after: { 0: 'b' } }, b: { after: { 0: 'a' } }, end: { type: 'final' } },
+  })
+  const job = defineJob({ type: 'restless', machine })
+  const runtime = await at.runtime({ jobs: [job] })
+  const handle = await runtime.enqueue(job)
+  await at.clock.advance('20ms')
+  await handle.send({ type: 'STOP' })
+  await at.clock.advance('1s')
+  expect((await handle.record()).state).toBe('done')
+})

@@ -106,3 +106,31 @@ test('a state that is entered again begins its actor again, under a key of its o
   expect(output).toBe(3)
   expect(begunIn(told)).toEqual([1, 2, 3].map((n) => `0.(machine).trying/${n}`))
 })
+
+test('a promise that rejects is tried again from the checkpoint, under the same key', async () => {
+  const { output, told } = await prove({
+    jobs: (tell) => [
+      defineJob({
+        type: 'rejecting',
+        retry: { maxAttempts: 1_000, backoff: () => '5s' },
+        machine: setup({
+          actions: { note: () => tell.did('note') },
+          actors: {
+            work: fromPromise(async ({ self }) => {
+              tell.begun(self)
+              if (tell.clock.monotonic() < 12_000) throw new Error('not yet')
+              return 'late'
+            }),
+          },
+        }).createMachine({
+          initial: 'trying',
+          states: { trying: { entry: 'note', invoke: { src: 'work', onDone: 'end' } }, end: { type: 'final' } },
+          output: 'done',
+        }),
+      }),
+    ],
+  })
+  expect(output).toBe('done')
+  expect(new Set(begunIn(told))).toEqual(new Set(['0.(machine).trying/1']))
+  expect(didIn(told)).toEqual(['note'])
+})
