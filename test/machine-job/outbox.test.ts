@@ -1,6 +1,6 @@
 /** What actions are called with is kept until they are executed: also actors, and the snapshots of machines. */
 import { defineJob } from 'jobchart'
-import { assign, emit, log, setup, type AnyActorRef } from 'xstate'
+import { assign, emit, fromTransition, log, setup, type AnyActorRef } from 'xstate'
 import { expect, test } from 'vitest'
 import { world } from '../support/leaks.ts'
 import { didIn, prove } from './support/prove.ts'
@@ -20,8 +20,9 @@ test('an action is called with actors and snapshots, in this process or the next
         retry: { maxAttempts: 9 },
         machine: setup({
           types: { context: {} as { ref: AnyActorRef | null; step: number } },
-          actors: { counter },
+          actors: { counter, sum: fromTransition((sum: number) => sum, 0) },
           actions: {
+            sum: () => tell.did('sum'),
             before: ({ context: { ref, step } }) => tell.did(`before ${ref === null ? 'null' : ref.id} ${step}`),
             after: ({ context: { ref, step } }) => tell.did(`after ${ref?.id} ${step} ${typeof ref?.getSnapshot}`),
             with: (_, { ref }: { ref: AnyActorRef | null }) => tell.did(`with ${ref?.id} ${typeof ref?.send}`),
@@ -44,7 +45,10 @@ test('an action is called with actors and snapshots, in this process or the next
           initial: 'waiting',
           states: {
             waiting: {
-              invoke: { id: 'kid', src: 'counter', onSnapshot: { actions: 'watch' } },
+              invoke: [
+                { id: 'kid', src: 'counter', onSnapshot: { actions: 'watch' } },
+                { id: 'sum', src: 'sum', onSnapshot: { actions: 'sum' } },
+              ],
               after: { 5_000: 'end' },
             },
             end: { type: 'final' },
@@ -53,7 +57,13 @@ test('an action is called with actors and snapshots, in this process or the next
       }),
     ],
   })
-  expect(didIn(told)).toEqual(['before null 0', 'after spawned 1 function', 'with spawned function', 'watch job on 0'])
+  expect(didIn(told)).toEqual([
+    'before null 0',
+    'after spawned 1 function',
+    'with spawned function',
+    'watch job on 0',
+    'sum',
+  ])
 })
 
 test('what a machine logs is kept with its job, what it emits is told to who follows it', async () => {
