@@ -6,27 +6,46 @@ import { payloadLimits } from '../limits.ts'
 const errorKey = 'jobchart$error'
 
 /** @throws JobchartError NOT_DURABLE, naming the path, for what JSON cannot carry */
-export const encode = (value: unknown): Json => toPayload(withErrorsRecorded(value, 0), 'NOT_DURABLE', payloadLimits)
+export const encode = (value: unknown): Json =>
+  toPayload(
+    withErrors(value, (record) => ({ [errorKey]: record })),
+    'NOT_DURABLE',
+    payloadLimits,
+  )
+
+/** The same for people to look at: errors are their records. @throws as `encode` */
+export const shown = (value: unknown): Json =>
+  toPayload(
+    withErrors(value, (record) => record),
+    'NOT_DURABLE',
+    payloadLimits,
+  )
 
 /** A copy of its own each time: machines change what they are given. */
 export function decode(json: Json): unknown {
   if (typeof json !== 'object' || json === null) return json
   if (Array.isArray(json)) return json.map(decode)
   const { [errorKey]: record } = json
-  // Only `encode` writes this key.
-  if (record !== undefined) return reviveError(record as unknown as ErrorRecord)
+  if (isErrorRecord(record)) return reviveError(record)
   return Object.fromEntries(Object.entries(json).map(([key, member]) => [key, decode(member)]))
 }
 
-function withErrorsRecorded(value: unknown, depth: number): unknown {
+/** An event may bring whatever it likes into a context. */
+function isErrorRecord(record: unknown): record is ErrorRecord {
+  if (typeof record !== 'object' || record === null) return false
+  const { name, message, cause } = record as Partial<ErrorRecord>
+  return typeof name === 'string' && typeof message === 'string' && (cause === undefined || isErrorRecord(cause))
+}
+
+function withErrors(value: unknown, as: (record: ErrorRecord) => unknown, depth = 0): unknown {
   if (typeof value !== 'object' || value === null || depth > payloadLimits.depthMax) return value
-  if (value instanceof Error) return { [errorKey]: recordError(value) }
-  if (Array.isArray(value)) return mapped(value, (member) => withErrorsRecorded(member, depth + 1))
+  if (value instanceof Error) return as(recordError(value))
+  if (Array.isArray(value)) return mapped(value, (member) => withErrors(member, as, depth + 1))
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null) return value
   let copy: Record<string, unknown> | null = null
   for (const [key, member] of Object.entries(value)) {
-    const recorded = withErrorsRecorded(member, depth + 1)
+    const recorded = withErrors(member, as, depth + 1)
     if (recorded !== member) (copy ??= { ...value })[key] = recorded
   }
   return copy ?? value

@@ -9,6 +9,7 @@
  * It rests when nothing is held, and no actor works: then it parks, or is done, and its last checkpoint is part of that
  * write. After a crash it goes on from the last checkpoint; what the outbox of that one holds is executed again.
  */
+import { format } from 'node:util'
 import type { Timer } from '../clock.ts'
 import type { AnyActorRef, AnyEventObject } from 'xstate'
 import { JobchartError } from '../errors.ts'
@@ -68,7 +69,7 @@ export class Host {
         input: seat.input,
         now: seat.now,
         jobs: this.errands,
-        logger: (...args) => seat.log(args.map(String).join(' ')),
+        logger: (...args) => seat.log(format(...args)),
         changed: () => this.changed(),
       },
       from,

@@ -14,7 +14,7 @@ import { snooze } from '../job/intent.ts'
 import type { JobRecord } from '../job/job.ts'
 import type { Letter } from '../job/machine.ts'
 import type { Json } from '../job/payload.ts'
-import { encode } from './codec.ts'
+import { shown } from './codec.ts'
 import { jobOf, type JobActorSnapshot } from './from-job.ts'
 import { cancelEvent, Host } from './host.ts'
 import { bounded, checkDurable } from './machines.ts'
@@ -221,11 +221,11 @@ function viewOf(snapshot: Seen): MachineView {
     // Actors in it are shown as they are kept: by their ids.
     get context() {
       const kept: object = (snapshot.machine as AnyStateMachine).getPersistedSnapshot(snapshot)
-      return encode('context' in kept ? kept.context : null)
+      return shown('context' in kept ? kept.context : null)
     },
     tags: [...(snapshot.tags as ReadonlySet<string>)],
     status: snapshot.status,
-    output: snapshot.output === undefined ? undefined : encode(snapshot.output),
+    output: snapshot.output === undefined ? undefined : shown(snapshot.output),
     matches: (state) => snapshot.matches(state),
     hasTag: (tag) => snapshot.hasTag(tag),
     can: (event) => snapshot.status === 'active' && snapshot.can(event),

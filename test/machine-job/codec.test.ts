@@ -1,0 +1,38 @@
+/** A machine's state as JSON and back: errors come through, and nothing that an event brings can pass for one that breaks. */
+import { expect, test } from 'vitest'
+import { decode, encode, shown } from '../../src/machine-job/codec.ts'
+
+test('errors come through, with their causes', () => {
+  const cause = new TypeError('beneath')
+  const error = Object.assign(new Error('above', { cause }), { code: 'E_ABOVE' })
+  const again = decode(encode({ list: [1, error], deep: { error } })) as {
+    list: [number, Error]
+    deep: { error: Error }
+  }
+  expect(again.list[1]).toBeInstanceOf(Error)
+  expect(again.deep.error).toMatchObject({ name: 'Error', message: 'above', code: 'E_ABOVE' })
+  expect(again.deep.error.cause).toMatchObject({ name: 'TypeError', message: 'beneath' })
+})
+
+test.each([
+  [null],
+  ['text'],
+  [{}],
+  [{ name: 'Error' }],
+  [{ name: 'Error', message: 1 }],
+  [{ name: 'Error', message: 'm', cause: null }],
+])('what only looks like a kept error is data: %j', (forged) => {
+  const value = { said: { jobchart$error: forged } }
+  expect(decode(encode(value))).toEqual(value)
+})
+
+test('people are shown what an error says', () => {
+  expect(shown({ error: new RangeError('too far') })).toEqual({
+    error: expect.objectContaining({ name: 'RangeError', message: 'too far' }) as unknown,
+  })
+})
+
+test('what JSON cannot carry is refused, by its path', () => {
+  expect(() => encode({ a: [{ at: new Date(0) }] })).toThrow('state of the machine at a[0].at')
+  expect(() => encode({ n: 1n })).toThrow(expect.objectContaining({ code: 'NOT_DURABLE' }) as Error)
+})
