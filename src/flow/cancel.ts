@@ -76,10 +76,13 @@ export class Canceller {
     commands.forEach((command, i) => {
       const answer = answers[i] as CancelAnswer
       const { reason, graceMs } = command.request
-      // A machine that takes a cancel as an event is only sent a letter: no move says so.
-      const struck = answer.moves.flatMap(({ id, to }) => (to === 'cancelling' ? [id] : []))
-      runs.find(struck).forEach((run, at) => {
-        const id = struck[at] as string
+      const struck = new Set(answer.moves.flatMap(({ id, to }) => (to === 'cancelling' ? [id] : [])))
+      // Those that were marked before, and the children of others, are no less cancelled.
+      const ids = [...new Set([...answer.cancelling, ...struck])]
+      runs.find(ids).forEach((run, at) => {
+        const id = ids[at] as string
+        // A machine that takes a cancel as an event is only sent a letter: no move says so, and it goes on.
+        if (run !== null && run.job.machine !== null && !struck.has(id)) return
         if (run !== null) this.cancelRun(run, { graceMs, ...(reason !== null && { reason }) })
         // The run may be one whose lease is lost, while the attempt that was cancelled is still on its way here.
         this.early.set(id, new JobCancelledError(id, reason ?? undefined))
