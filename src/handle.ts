@@ -228,7 +228,8 @@ function waitForResult<Output>(
   })
 }
 
-function endError(id: string, record: JobRecord | null): JobchartError {
+/** What those are told who wait for a job that has ended otherwise than done, or is gone. */
+export function endError(id: string, record: JobRecord | null): JobchartError {
   if (record === null) {
     return new JobchartError('NOT_FOUND', `job ${id} is not in the store`, {
       hint: 'It was pruned or discarded; keep ended jobs longer with `retention`.',

@@ -77,7 +77,6 @@ export interface MachineView {
 
 /** The machine of a job type, hosted. */
 export interface MachineHost {
-  readonly version: string
   /**
    * Brings the machine from where it stands to its next rest.
    * @throws what its actors and actions throw, and why it was asked to end
@@ -87,8 +86,6 @@ export interface MachineHost {
   readonly view: (record: JobRecord) => MachineView
   /** Where it stood at a checkpoint. */
   readonly viewAt: (state: Json) => MachineView
-  /** The state with which another job goes on from this checkpoint. */
-  readonly forked: (state: Json) => Json
   /** The same, and knows this other version of the machine as well. */
   readonly beside: (other: MachineHost) => MachineHost
   /** Is the other one of its versions? */

@@ -1,9 +1,9 @@
 /** Calls to machine jobs from outside: events sent to them, where they stand, where they stood, and forks. */
 import { nanoid } from 'nanoid'
 import type { JobDefinition } from '../define-job.ts'
-import { AbortError, JobCancelledError, JobchartError, JobDeadError, TimeoutError } from '../errors.ts'
+import { AbortError, JobchartError, TimeoutError } from '../errors.ts'
 import type { Timer } from '../clock.ts'
-import type { Wanted } from '../handle.ts'
+import { endError, type Wanted } from '../handle.ts'
 import type { MachineHost, MachineView } from '../hosting.ts'
 import type { JobRecord } from '../job/job.ts'
 import { isEnded } from '../job/lifecycle.ts'
@@ -91,8 +91,8 @@ export class MachineCalls {
   /** What a fork needs: the job, and the state to go on from. @throws JobchartError NOT_FOUND */
   async origin(id: string, seq: number): Promise<{ readonly record: JobRecord; readonly state: Json }> {
     const record = await this.options.record(id)
-    const host = this.hostOf(record)
-    return { record, state: host.forked((await this.checkpointAt(id, seq)).state) }
+    this.hostOf(record)
+    return { record, state: (await this.checkpointAt(id, seq)).state }
   }
 
   /** Resolves when a checkpoint of the job is as wanted. @throws TimeoutError, AbortError, JobDeadError, JobCancelledError, NOT_ACCEPTED */
@@ -221,9 +221,9 @@ const inboxFull = (id: string): JobchartError =>
     hint: 'Send when it has read some; is it stuck, or is no runtime running?',
   })
 
-function endedElsewhere({ id, state, cancelReason, error }: JobRecord): JobchartError {
-  if (state === 'cancelled') return new JobCancelledError(id, cancelReason ?? undefined)
-  if (state === 'dead') return new JobDeadError(id, `job ${id} is dead: ${error?.message ?? 'its worker died'}`)
+function endedElsewhere(record: JobRecord): JobchartError {
+  const { id, state } = record
+  if (state !== 'done') return endError(id, record)
   return new JobchartError('NOT_ACCEPTED', `job ${id} is done and has not come there`, {
     hint: 'Its way is in `job.checkpoints()`.',
   })

@@ -1,8 +1,6 @@
 /** The seat of a machine in a run: what its host asks for, done with the means of the flow. */
-import { JobchartError } from '../errors.ts'
 import type { JobDefinition } from '../define-job.ts'
 import type { ChildEnd, Seat } from '../hosting.ts'
-import { isEnded } from '../job/lifecycle.ts'
 import type { Mail, NewCheckpoint, Parent } from '../job/machine.ts'
 import type { Json } from '../job/payload.ts'
 import type { JobRecord } from '../job/job.ts'
@@ -57,7 +55,7 @@ export function seatOf(run: Run, input: unknown, options: SeatOptions): Seat {
     emitted: (event) => emitted(run, event, options),
     invoke: async (job, childInput, enqueueOptions, checkins) => {
       const record = await enqueueChild(job, childInput, enqueueOptions, { id, checkins })
-      return record === null || !isEnded(record.state) ? null : endOf(record)
+      return record === null ? null : endOf(record)
     },
     cancel,
   }
@@ -101,10 +99,9 @@ function emitted(run: Run, value: Json, { hub, store, worker }: SeatOptions): vo
   hub.tell({ seq, at: store.now(), id, type, event: 'EMIT', from: 'running', to: 'running', attempt, worker, value })
 }
 
-function endOf({ id, state, output, error, cancelReason }: JobRecord): ChildEnd {
-  if (state !== 'done' && state !== 'dead' && state !== 'cancelled') {
-    throw new JobchartError('NOT_ACCEPTED', `job ${id} has not ended: it is ${state}`)
-  }
+/** null: it has not ended. */
+function endOf({ id, state, output, error, cancelReason }: JobRecord): ChildEnd | null {
+  if (state !== 'done' && state !== 'dead' && state !== 'cancelled') return null
   return {
     child: id,
     state,

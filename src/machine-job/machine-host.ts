@@ -19,7 +19,7 @@ import { jobOf, type JobActorSnapshot } from './from-job.ts'
 import { cancelEvent, Host } from './host.ts'
 import { bounded, checkDurable } from './machines.ts'
 import { plannedLogic, type PlannedLogic } from './planned.ts'
-import { packState, unpackState, type MachineState } from './state.ts'
+import { unpackState, type MachineState } from './state.ts'
 import { lostTimers, misfits, structureHash, type MachineVersion, type PersistedMachine } from './versions.ts'
 
 /** Turns a snapshot of another version into one of this; `from` says which it was. */
@@ -81,10 +81,6 @@ class Versions implements MachineHost {
     this.versions = versions
   }
 
-  get version(): string {
-    return this.current.is.version
-  }
-
   beside(other: MachineHost): MachineHost {
     if (!(other instanceof Versions)) throw new TypeError('not made by machineHost')
     return new Versions([...other.versions, ...this.versions])
@@ -129,10 +125,6 @@ class Versions implements MachineHost {
 
   viewAt(state: Json): MachineView {
     return viewOf(this.restored(state).getSnapshot())
-  }
-
-  forked(state: Json): Json {
-    return packState(unpackState(state))
   }
 
   private get current(): Version {
