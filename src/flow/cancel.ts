@@ -76,7 +76,8 @@ export class Canceller {
     commands.forEach((command, i) => {
       const answer = answers[i] as CancelAnswer
       const { reason, graceMs } = command.request
-      const struck = new Set(answer.moves.flatMap(({ id, to }) => (to === 'cancelling' ? [id] : [])))
+      // One that has ended may still be on its way here, in an answer from before its lease ran out.
+      const struck = new Set(answer.moves.flatMap(({ id, event }) => (event === 'CANCEL' ? [id] : [])))
       // Those that were marked before, and the children of others, are no less cancelled.
       const ids = [...new Set([...answer.cancelling, ...struck])]
       runs.find(ids).forEach((run, at) => {
