@@ -14,8 +14,8 @@ const library = code.filter(({ path }) => /^(src|machines)\//.test(path))
 const sample = (path: string, ...lines: string[]) => [readSource(path, lines.join('\n'))]
 
 test('no file in src/ or machines/ is longer than a reader can hold', () => {
-  expect(rules.longFiles(sample('src/a.ts', ...Array<string>(281).fill('f()')))).toEqual([
-    'src/a.ts has 281 lines, 280 at most',
+  expect(rules.longFiles(sample('src/a.ts', ...Array<string>(601).fill('f()')))).toEqual([
+    'src/a.ts has 601 lines, 600 at most',
   ])
   const measured = everything
     .filter(({ path }) => /^(src|machines)\//.test(path))
@@ -24,9 +24,9 @@ test('no file in src/ or machines/ is longer than a reader can hold', () => {
 })
 
 test('no function in src/ or machines/ is longer than a screen', () => {
-  const body = Array<string>(59).fill('f()')
+  const body = Array<string>(79).fill('f()')
   expect(rules.longFunctions(sample('src/a.ts', 'const g = () => {', ...body, '}'))).toEqual([
-    'src/a.ts:1 g has 61 lines, 60 at most',
+    'src/a.ts:1 g has 81 lines, 80 at most',
   ])
   expect(rules.longFunctions(sample('src/a.ts', 'const g = () => {', ...body.slice(1), '}'))).toEqual([])
   expect(rules.longFunctions(library)).toEqual([])

@@ -3,8 +3,8 @@ import { posix } from 'node:path'
 import type { TextFile } from './repository.ts'
 import type { SourceFile } from './source-file.ts'
 
-export const lineCountMax = 280
-export const functionLineCountMax = 60
+export const lineCountMax = 600
+export const functionLineCountMax = 80
 
 const isIn = (path: string, places: readonly string[]) =>
   places.some((place) => (place.endsWith('/') ? path.startsWith(place) : path === place))
