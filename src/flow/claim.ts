@@ -14,7 +14,7 @@ import type { Health } from './health.ts'
 import { leaseLost } from './heartbeat.ts'
 import type { Commands } from './commands.ts'
 import { Lane, type StartCommand } from './lanes.ts'
-import { fenceAt, type OwnTime } from './own-time.ts'
+import { fenceAt, type LeaseClock } from './lease-clock.ts'
 import type { Permits } from './permits.ts'
 import { Run, type RunHost } from './run.ts'
 import type { Runs } from './runs.ts'
@@ -35,7 +35,7 @@ export interface ClaimerOptions {
   readonly canceller: Canceller
   readonly hub: Hub
   readonly timers: Timers
-  readonly time: OwnTime
+  readonly time: LeaseClock
   readonly logger: Logger
   readonly commands: Commands
   readonly health: Health

@@ -8,7 +8,7 @@ import type { Json } from '../job/payload.ts'
 import type { Logger } from '../log.ts'
 import type { Beat, BeatAnswer, Store } from '../store.ts'
 import type { Health } from './health.ts'
-import { fenceAt, type OwnTime } from './own-time.ts'
+import { fenceAt, type LeaseClock } from './lease-clock.ts'
 import type { Run } from './run.ts'
 import type { Runs } from './runs.ts'
 import type { Timers } from './timers.ts'
@@ -29,7 +29,7 @@ export interface HeartbeatOptions {
   readonly leaseMs: number
   readonly runs: Runs
   readonly timers: Timers
-  readonly time: OwnTime
+  readonly time: LeaseClock
   readonly logger: Logger
   /** A run is to be cancelled. */
   readonly cancelling: (run: Run, answer: Pick<BeatAnswer, 'reason' | 'graceMs'>) => void

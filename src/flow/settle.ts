@@ -11,7 +11,7 @@ import { whenAnswered } from './answer.ts'
 import { decide, type DecideOptions } from './decide.ts'
 import type { Hub } from './events.ts'
 import type { Health } from './health.ts'
-import type { OwnTime } from './own-time.ts'
+import type { LeaseClock } from './lease-clock.ts'
 import type { Run } from './run.ts'
 import type { Timers } from './timers.ts'
 
@@ -23,7 +23,7 @@ export interface SettlerOptions extends Omit<DecideOptions, 'now'> {
   readonly worker: string
   readonly hub: Hub
   readonly timers: Timers
-  readonly time: OwnTime
+  readonly time: LeaseClock
   /** Called after each answer, with how many jobs have ended by it. */
   readonly settled: (endedCount: number) => void
 }

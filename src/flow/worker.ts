@@ -25,7 +25,7 @@ import {
   type StartCommand,
   type WakeCommand,
 } from './lanes.ts'
-import { OwnTime } from './own-time.ts'
+import { LeaseClock } from './lease-clock.ts'
 import { Pace } from './pace.ts'
 import { Marks } from './marks.ts'
 import { Permits } from './permits.ts'
@@ -93,7 +93,7 @@ export class Worker {
       leaseMs,
       timers,
       logger,
-      time: new OwnTime(clock),
+      time: new LeaseClock(clock),
     }
     this.permits = new Permits(settings.concurrency)
     this.selector = new Selector({

@@ -132,9 +132,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a machine that slept does not know how long',
-    file: 'src/flow/own-time.ts',
-    right: 'Math.max(0, monotonic - this.monotonic, wall - this.wall)',
-    wrong: 'Math.max(0, monotonic - this.monotonic)',
+    file: 'src/flow/lease-clock.ts',
+    right: 'Math.max(byMonotonic, byWall)',
+    wrong: 'byMonotonic',
     seed: 221,
   },
   {
