@@ -7,6 +7,7 @@ export type ErrorCode =
   | 'DEAD'
   | 'ID_TAKEN'
   | 'INVALID_INPUT'
+  | 'INVALID_MIDDLEWARE'
   | 'INVALID_OPTION'
   | 'INVALID_OUTPUT'
   | 'LEASE_LOST'

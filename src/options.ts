@@ -134,7 +134,8 @@ export function runtimeSettings(options: RuntimeOptions): RuntimeSettings {
   const { concurrency = 10, selection = 'weighted', middleware = [], lease = '30s', name, grace = '5s' } = options
   const leaseMs = durationMs(lease, 'lease')
   if (leaseMs < 1_000) throw invalidOption('lease', 'at least one second', lease)
-  for (const each of middleware) checkFunction('middleware', each)
+  if (!Array.isArray(middleware)) throw invalidOption('middleware', 'a list of functions', middleware)
+  middleware.forEach((each, i) => checkFunction(`middleware[${i}]`, each))
   return {
     ...settings,
     concurrency: whole('concurrency', concurrency, 0, limits.slotsMax),

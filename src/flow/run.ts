@@ -17,6 +17,7 @@ import { parseInput } from './validate.ts'
 import type { Logger } from '../log.ts'
 import type { ClaimedJob } from '../store.ts'
 import { Lane } from './lanes.ts'
+import { throughMiddleware } from './middleware.ts'
 import { contextOf, type ContextHost } from './run-context.ts'
 import type { Timers } from './timers.ts'
 
@@ -99,7 +100,7 @@ export class Run {
       if (job.schema === null && host.middleware.length === 0 && job.machine === null) {
         this.follow(job.run(this.claimed.input, context))
       } else {
-        this.follow(this.throughMiddleware(context))
+        this.follow(this.withMiddleware(context))
       }
     } catch (error) {
       this.end('threw', error)
@@ -162,24 +163,19 @@ export class Run {
     this.abandonAfter(stuckAfterMs)
   }
 
-  private async throughMiddleware(context: RunContext): Promise<unknown> {
+  private async withMiddleware(context: RunContext): Promise<unknown> {
     const { job, host, claimed } = this
     // An input that the schema refuses now will be refused every time.
     const input = await parseInput(job, claimed.input).catch((error: unknown) => Promise.reject(fatal(error)))
     // A schema may have taken its time.
     if (this.abortReason !== null) throw this.abortReason
-    const go = async (depth: number): Promise<unknown> => {
-      const middleware = host.middleware[depth]
-      if (middleware === undefined)
-        return job.machine === null ? this.collect(await job.run(input, context)) : this.hosted(job.machine, input)
-      let called = false
-      return middleware(context, () => {
-        if (called) return Promise.reject(new Error('next() was called twice by a middleware'))
-        called = true
-        return go(depth + 1)
-      })
-    }
-    return go(0)
+    return throughMiddleware({
+      middleware: host.middleware,
+      context,
+      handler: async () =>
+        job.machine === null ? this.collect(await job.run(input, context)) : this.hosted(job.machine, input),
+      logger: host.logger,
+    })
   }
 
   private async hosted(machine: MachineHost, input: unknown): Promise<unknown> {

@@ -98,19 +98,109 @@ test('middleware may mend what the handler threw', async () => {
   expect(await (await runtime({ jobs: [job], middleware: [mend] })).run(job)).toBe('mended: broken')
 })
 
-test('next called twice fails the attempt and runs the handler once', async () => {
+test('middleware that returns nothing keeps the output, whether it awaits next() or not', async () => {
+  const { runtime } = world()
+  const job = defineJob<number, number>({ type: 'job', run: async (n) => n })
+  const awaiting: Middleware = async (_context, next) => {
+    await next()
+  }
+  const forgetful: Middleware = (_context, next) => void next()
+  const worker = await runtime({ jobs: [job], middleware: [awaiting, forgetful, awaiting] })
+  expect(await worker.run(job, 4)).toBe(4)
+})
+
+test('an error that middleware does not wait for fails the attempt; one that it catches does not', async () => {
+  const { clock, runtime } = world()
+  const job = defineJob<string, void>({
+    type: 'job',
+    retry: { maxAttempts: 1 },
+    run: async () => {
+      await clock.sleep(10)
+      throw new Error('broken')
+    },
+  })
+  const middleware: Middleware = async ({ job: { input } }, next) => {
+    if (input === 'forgotten') void next()
+    if (input === 'caught') await next().catch(() => {})
+  }
+  const worker = await runtime({ jobs: [job], middleware: [middleware] })
+  const handles = await worker.enqueueMany(job, ['forgotten', 'caught'])
+  await clock.advance(10)
+  const records = await Promise.all(handles.map((handle) => handle.record()))
+  expect(records.map(({ state, error }) => [state, error?.message])).toEqual([
+    ['dead', 'broken'],
+    ['done', undefined],
+  ])
+})
+
+test('what a handler throws after its middleware has answered is logged, and changes nothing', async () => {
+  const { clock, expectLogged, runtime } = world()
+  const job = defineJob<undefined, string>({
+    type: 'job',
+    run: async () => {
+      await clock.sleep(10)
+      throw new Error('too late')
+    },
+  })
+  const hasty: Middleware = (_context, next) => {
+    void next()
+    return 'answered'
+  }
+  const handle = await (await runtime({ jobs: [job], middleware: [hasty] })).enqueue(job)
+  await clock.advance(10)
+  expect(await handle.record()).toMatchObject({ state: 'done', output: 'answered' })
+  expect(expectLogged('warn')).toEqual(['a handler failed after a middleware had ended its attempt'])
+})
+
+test('middleware that neither calls next nor returns a value fails the attempt, and says so', async () => {
   const { clock, runtime } = world()
   let runs = 0
   const job = defineJob<undefined, void>({ type: 'job', retry: { maxAttempts: 1 }, run: async () => void runs++ })
-  const twice: Middleware = async (_context, next) => {
-    await next()
-    return next()
-  }
-  const handle = await (await runtime({ jobs: [job], middleware: [twice] })).enqueue(job)
+  const idle: Middleware = async () => {}
+  const worker = await runtime({ jobs: [job], middleware: [(_context, next) => next(), idle] })
+  const handle = await worker.enqueue(job, undefined, { id: 'a' })
   await clock.settle()
   expect(await handle.record()).toMatchObject({
     state: 'dead',
-    error: { message: 'next() was called twice by a middleware' },
+    error: {
+      code: 'INVALID_MIDDLEWARE',
+      message:
+        'middleware 2 (idle) of job a (job) neither called next() nor returned a value, so the handler did not run',
+    },
+  })
+  expect(runs).toBe(0)
+})
+
+test('middleware may answer null without the handler', async () => {
+  const { runtime } = world()
+  const job = defineJob<undefined, number | null>({ type: 'job', run: async () => 1 })
+  expect(await (await runtime({ jobs: [job], middleware: [() => null] })).run(job)).toBe(null)
+})
+
+const callsTwice: Record<string, Middleware> = {
+  awaits: async (_context, next) => {
+    await next()
+    return next()
+  },
+  forgets: async (_context, next) => {
+    void next()
+    void next()
+  },
+  'returns a value': async (_context, next) => {
+    await next()
+    await next().catch(() => {})
+    return 1
+  },
+}
+test.each(Object.entries(callsTwice))('next called twice (%s) fails the attempt', async (_name, twice) => {
+  const { clock, runtime } = world()
+  let runs = 0
+  const job = defineJob<undefined, void>({ type: 'job', retry: { maxAttempts: 1 }, run: async () => void runs++ })
+  const handle = await (await runtime({ jobs: [job], middleware: [twice] })).enqueue(job, undefined, { id: 'a' })
+  await clock.settle()
+  expect(await handle.record()).toMatchObject({
+    state: 'dead',
+    error: { code: 'INVALID_MIDDLEWARE', message: expect.stringContaining('job a (job) called next() more than once') },
   })
   expect(runs).toBe(1)
 })
