@@ -37,7 +37,7 @@ test('a process may be killed anywhere within a commit, that of the first openin
 
 /** Each changes a sound file so that it contradicts itself in one way. */
 const contradictions: Readonly<Record<string, string>> = {
-  'a count that is wrong': `UPDATE queues SET queued = queued + 1 WHERE type = 'mail'`,
+  'a count that is wrong': `UPDATE queues SET counts = json_set(counts, '$.queued', 1 + counts->>'queued') WHERE type = 'mail'`,
   'a queue that does not know of its keys': `UPDATE queues SET keyed = 0`,
   'a lane that counts wrongly': `UPDATE lanes SET held = held + 1`,
   'a lane whose first is another': `UPDATE lanes SET place = place + 1`,

@@ -3,8 +3,8 @@ import { existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { JobchartError } from '../../errors.ts'
-import { damaged, isBusy, storeError } from './errors.ts'
-import { applicationId, migrations } from './schema.ts'
+import { damaged, isBusy, newer, storeError } from './errors.ts'
+import { applicationId, fileVersion, migrations } from './migrations/index.ts'
 
 /** How long an opening waits for other processes, ms: they may be making or migrating the file. */
 const openBusyMs = 5_000
@@ -112,7 +112,7 @@ function prepareFile(db: DatabaseSync, path: string, bytes: number | null): void
       hint: 'WAL needs a file on a local disk that this process may write.',
     })
   }
-  if (pragma(db, 'user_version') !== migrations.length) migrate(db, path)
+  if (pragma(db, 'user_version') !== fileVersion) migrate(db, path)
 }
 
 /** Where several change the mode of a new file at once, SQLite turns them away without waiting. So wait, and look again. */
@@ -129,13 +129,8 @@ function intoWalMode(db: DatabaseSync): unknown {
 }
 
 function checkNotNewer(db: DatabaseSync, path: string): void {
-  const version = pragma(db, 'user_version')
-  if (typeof version === 'number' && version <= migrations.length) return
-  throw new JobchartError(
-    'UNSUPPORTED',
-    `${path} was written by a newer jobchart: it has version ${String(version)}, this one knows ${migrations.length}`,
-    { hint: 'Update jobchart in this process, or give it another file.' },
-  )
+  const version = Number(pragma(db, 'user_version'))
+  if (version > fileVersion) throw newer(path, version, fileVersion)
 }
 
 /** A damaged file is better refused than worked on. Large ones are not read from end to end. */

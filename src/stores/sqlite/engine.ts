@@ -7,8 +7,9 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Hint } from '../../store.ts'
 import { Books } from './books.ts'
 import { openDatabase, type FileOptions } from './database.ts'
-import { isBusy, isCorrupt, isTrouble, removed, storeError } from './errors.ts'
+import { isBusy, isCorrupt, isTrouble, isUnsupported, newer, removed, storeError } from './errors.ts'
 import { catchUp } from './log.ts'
+import { fileVersion } from './migrations/index.ts'
 import { Statements, type StatementListener } from './statements.ts'
 import { perform, writes, type Call } from './work.ts'
 
@@ -160,9 +161,16 @@ export class Engine {
     const version = sql.get('version')?.[0] ?? null
     const { seq } = books
     const stale = version !== connection.version
+    if (stale) this.checkNotMigrated(sql)
     books.begin(now, stale)
     if (stale) catchUp(books, connection.version === null ? null : seq)
     connection.version = version
+  }
+
+  /** A newer jobchart may have opened the file since: rows of the present form must not be written to its tables. */
+  private checkNotMigrated(sql: Statements): void {
+    const [version] = sql.get('fileVersion') ?? [0]
+    if (version > fileVersion) throw newer(this.options.path, version, fileVersion)
   }
 
   private rollBack(connection: Connection, error: unknown): void {
@@ -184,4 +192,4 @@ export class Engine {
 const fileNumber = (path: string): number | null => statSync(path, { throwIfNoEntry: false })?.ino ?? null
 
 /** What befell the file itself, whichever call met it. */
-const isFileFault = (error: unknown): boolean => isTrouble(error) || isCorrupt(error)
+const isFileFault = (error: unknown): boolean => isTrouble(error) || isCorrupt(error) || isUnsupported(error)

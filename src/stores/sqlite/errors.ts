@@ -66,6 +66,16 @@ export const removed = (path: string): JobchartError =>
     hint: 'Put it back; or a backup of it, without the -wal and -shm beside it. To begin with an empty one, start the process again.',
   })
 
+/** Another process runs a newer jobchart, and has changed the tables. */
+export const newer = (path: string, version: number, known: number): JobchartError =>
+  new JobchartError(
+    'UNSUPPORTED',
+    `${path} was written by a newer jobchart: it has version ${version}, this one knows ${known}`,
+    { hint: 'Update jobchart in this process, or give it another file.' },
+  )
+
+export const isUnsupported = (error: unknown): boolean => error instanceof JobchartError && error.code === 'UNSUPPORTED'
+
 /** What is wrong with the file, and what to do about it. */
 export const damaged = (path: string, what: string, cause?: unknown): JobchartError =>
   new JobchartError('STORE_CORRUPT', `${path} is damaged: ${what}`, {

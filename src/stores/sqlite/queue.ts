@@ -9,8 +9,8 @@ const indexOf = Object.fromEntries(jobStates.map((state, index) => [state, index
 const indexesOf = (tag: StateTag): readonly number[] => [...statesTagged(tag)].map((state) => indexOf[state])
 const [backlogIndexes, heldIndexes] = [indexesOf('backlog'), indexesOf('held')]
 
-/** The columns as `queueOf` gives them: the counts follow in the order of the chart's states. */
-export type QueueValues = [queue: number, type: string, paused: number, keyed: number, ...counts: number[]]
+/** The columns as `queueOf` gives them. `counts` is a JSON object by the names of states; a state that is not in it has no jobs. */
+export type QueueValues = [queue: number, type: string, paused: number, keyed: number, counts: string]
 
 export class Queue {
   readonly number: number
@@ -28,10 +28,11 @@ export class Queue {
   }
 
   /** Takes over what the file says. */
-  read([, , paused, keyed, ...counts]: QueueValues): this {
+  read([, , paused, keyed, counts]: QueueValues): this {
     this.paused = paused === 1
     this.keyed = keyed === 1
-    this.counts = counts
+    const byState = JSON.parse(counts) as Partial<StateCounts>
+    this.counts = jobStates.map((state) => byState[state] ?? 0)
     return this
   }
 

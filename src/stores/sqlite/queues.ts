@@ -92,7 +92,13 @@ export class Queues {
 
   write(): void {
     for (const queue of this.unwritten) {
-      this.sql.run('writeQueue', queue.paused ? 1 : 0, queue.keyed ? 1 : 0, ...queue.counts, queue.number)
+      this.sql.run(
+        'writeQueue',
+        queue.paused ? 1 : 0,
+        queue.keyed ? 1 : 0,
+        JSON.stringify(queue.stateCounts()),
+        queue.number,
+      )
     }
     this.unwritten.clear()
   }

@@ -1,6 +1,5 @@
 /** Every statement of the store, prepared when it is first used. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { jobStates } from '../../job/lifecycle.ts'
 import type { PackedMail } from './kept.ts'
 import type { MachineValues } from './machine.ts'
 import type { QueueValues } from './queue.ts'
@@ -10,7 +9,7 @@ import { claimable, never } from './schema.ts'
 /** Is told of each statement that is about to run and that has run: for traces, and for tests of crashes. */
 export type StatementListener = (sql: string, moment: 'before' | 'after') => void
 
-const counted = jobStates.map((state) => `"${state}"`)
+const ofQueue = 'queue, type, paused, keyed, counts'
 const moving =
   'state, place, attempt, generation, due_at, lease_at, token, worker, started_at, finished_at, moved, held_key, output, settled, history'
 const telling = 'input, tags, error, errors, checkin, logs, steps, cancel'
@@ -26,13 +25,14 @@ const texts = {
   forgetMark: 'RELEASE request',
   backToMark: 'ROLLBACK TO request',
   version: 'PRAGMA data_version',
+  fileVersion: 'PRAGMA user_version',
 
   lastSeq: 'SELECT max(last) FROM log',
-  queueOf: `SELECT queue, type, paused, keyed, ${counted.join(', ')} FROM queues WHERE type = ?`,
-  queueAt: `SELECT queue, type, paused, keyed, ${counted.join(', ')} FROM queues WHERE queue = ?`,
-  queues: `SELECT queue, type, paused, keyed, ${counted.join(', ')} FROM queues ORDER BY queue`,
+  queueOf: `SELECT ${ofQueue} FROM queues WHERE type = ?`,
+  queueAt: `SELECT ${ofQueue} FROM queues WHERE queue = ?`,
+  queues: `SELECT ${ofQueue} FROM queues ORDER BY queue`,
   addQueue: 'INSERT INTO queues (type) VALUES (?) RETURNING queue',
-  writeQueue: `UPDATE queues SET paused = ?, keyed = ?, ${counted.map((name) => `${name} = ?`).join(', ')} WHERE queue = ?`,
+  writeQueue: 'UPDATE queues SET paused = ?, keyed = ?, counts = ? WHERE queue = ?',
 
   byId: `SELECT ${columns} FROM jobs WHERE id = ?`,
   holder: `SELECT ${columns} FROM jobs WHERE queue = ? AND held_key = ?`,
@@ -121,6 +121,7 @@ type StatementName = keyof typeof texts
 /** What the statements that answer give, row by row. */
 interface RowOf {
   version: [number]
+  fileVersion: [number]
   lastSeq: [number | null]
   queueOf: QueueValues
   queueAt: QueueValues

@@ -144,10 +144,11 @@ function checkKeys(jobs: readonly Job[], say: Say): void {
 function checkQueues(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
   for (const values of db.prepare('SELECT * FROM queues').all()) {
     const rows = jobs.map(({ row }) => row).filter(({ queue }) => queue === values['queue'])
-    for (const state of jobStates) {
+    const counts = JSON.parse(String(values['counts'])) as Record<string, number>
+    for (const state of new Set([...jobStates, ...Object.keys(counts)])) {
       const found = rows.filter((row) => row.state === state).length
-      if (values[state] !== found)
-        say(`queue ${String(values['type'])}: ${found} ${state}, counted ${String(values[state])}`)
+      const counted = counts[state] ?? 0
+      if (counted !== found) say(`queue ${String(values['type'])}: ${found} ${state}, counted ${counted}`)
     }
     const isKeyed = rows.some(({ concurrencyKey }) => concurrencyKey !== null)
     if (isKeyed && values['keyed'] !== 1) say(`queue ${String(values['type'])} has keys and does not know`)

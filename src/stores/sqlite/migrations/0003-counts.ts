@@ -1,0 +1,17 @@
+/** Version 3: open until its release; what else this version changes is added at the end of this text. */
+export const counts = `
+  -- Jobs in each state, as a JSON object by the names of the states: a state that is added to the chart changes no table.
+  -- A state without an entry has no jobs.
+  ALTER TABLE queues ADD COLUMN counts TEXT NOT NULL DEFAULT '{}';
+  UPDATE queues SET counts = json_object('scheduled', scheduled, 'queued', queued, 'running', running,
+    'retrying', retrying, 'waiting', waiting, 'cancelling', cancelling, 'done', done, 'dead', dead, 'cancelled', cancelled);
+  ALTER TABLE queues DROP COLUMN scheduled;
+  ALTER TABLE queues DROP COLUMN queued;
+  ALTER TABLE queues DROP COLUMN running;
+  ALTER TABLE queues DROP COLUMN retrying;
+  ALTER TABLE queues DROP COLUMN waiting;
+  ALTER TABLE queues DROP COLUMN cancelling;
+  ALTER TABLE queues DROP COLUMN done;
+  ALTER TABLE queues DROP COLUMN dead;
+  ALTER TABLE queues DROP COLUMN cancelled;
+`
