@@ -47,7 +47,11 @@ export class Runtime extends Client {
     const { hub, timers } = this.connection
     this.actor = createActor(runtimeMachine)
     this.actor.subscribe((snapshot) => {
-      this.may = { accept: snapshot.hasTag('accepts'), pick: snapshot.hasTag('picks') }
+      const pick = snapshot.hasTag('picks')
+      const begins = pick && !this.may.pick
+      this.may = { accept: snapshot.hasTag('accepts'), pick }
+      // What was enqueued while nothing was picked (idle, paused) has been heard of, and nothing else says so again.
+      if (begins) this.worker.nudge()
     })
     this.actor.start()
     this.worker = new Worker({
@@ -122,7 +126,6 @@ export class Runtime extends Client {
   async resume(): Promise<void> {
     if (this.state !== 'running' && this.state !== 'paused') throw this.notAccepted('resume')
     this.actor.send({ type: 'RESUME' })
-    this.worker.nudge()
   }
 
   /**
@@ -235,7 +238,6 @@ export class Runtime extends Client {
     }
     if (this.stopping !== null) throw stopped()
     this.actor.send({ type: 'STARTED' })
-    this.worker.nudge()
   }
 
   private async stopOnce(wait: Stopping, mode: StopMode, timeoutMs: number, graceMs: number): Promise<StopReport> {

@@ -175,7 +175,15 @@ export class Connection {
     const refusal = fromRun ? null : this.owner.refusing()
     if (refusal !== null) throw refusal
     const made = prepare(this.settings.jobs, this.ids, job, input, options)
-    return this.isOpen ? made : this.ready().then(() => made)
+    return this.isOpen && !(made instanceof Promise) ? made : this.prepareLater(made, fromRun)
+  }
+
+  private async prepareLater(made: NewJob | Promise<NewJob>, fromRun: boolean): Promise<NewJob> {
+    const [job] = await Promise.all([made, this.ready()])
+    // A stop may have come meanwhile.
+    const refusal = fromRun ? null : this.owner.refusing()
+    if (refusal !== null) throw refusal
+    return job
   }
 
   /** All of these or, with `wait` null and no room, none: then it answers null. */
