@@ -113,13 +113,14 @@ export class Runtime extends Client {
   }
 
   /**
-   * Picks nothing more in this process; what runs goes on. After this has resolved nothing starts.
+   * Picks nothing more in this process; what runs goes on. After this has resolved nothing starts: a job that was claimed and
+   * has not started is released, its attempt not spent.
    * @throws JobchartError NOT_ACCEPTED unless it is running or paused
    */
   async pause(): Promise<void> {
     if (this.state !== 'running' && this.state !== 'paused') throw this.notAccepted('pause')
     this.actor.send({ type: 'PAUSE' })
-    await this.worker.claimed()
+    await this.worker.holdBack(null, paused('the runtime'))
   }
 
   /** @throws JobchartError NOT_ACCEPTED unless it is running or paused */
@@ -213,6 +214,10 @@ export class Runtime extends Client {
     return this.worker.selector.given()
   }
 
+  protected override queuePaused(type: string): Promise<void> {
+    return this.worker.holdBack(type, paused(`queue ${type}`))
+  }
+
   protected override hint(hint: Hint): void {
     this.worker.hint(hint)
   }
@@ -257,6 +262,9 @@ export class Runtime extends Client {
     })
   }
 }
+
+/** Why a job that was claimed is released before its start. */
+const paused = (what: string): JobchartError => new JobchartError('STOPPED', `${what} was paused`)
 
 /**
  * Creates a runtime. It takes jobs at once and runs them after `start()`.
