@@ -78,7 +78,7 @@ export const jobMachine = setup({
   states: {
     scheduled: {
       tags: ['birth', 'live', 'backlog', 'timed'],
-      description: 'waits for its time',
+      description: 'waits for its time, or for the end of the job before it under its unique key',
       on: { DUE: 'queued', CANCEL: 'cancelled' },
     },
     queued: {

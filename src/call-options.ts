@@ -12,7 +12,7 @@ import type { CancelRequest, JobFilter, Selection } from './store.ts'
 /**
  * At most one live job: `true` per type and input, or per own `key` within the type. A duplicate: `keep` (default) gives
  * the job that is there, `replace` also gives it the new input while it has not started, `supersede` cancels it and takes
- * its place.
+ * its place. A new job never runs beside one of its key that is being cancelled: it is stored and waits for the end of that one.
  */
 export type UniqueOption = boolean | { readonly key?: string; readonly onConflict?: 'keep' | 'replace' | 'supersede' }
 
@@ -21,7 +21,7 @@ export interface EnqueueOptions {
   readonly id?: string
   /** Not before this long from now. */
   readonly delay?: Duration
-  /** Not before this time: a Date, or ms (not seconds) since the epoch. One that has passed means now. A hundred years ahead at most. */
+  /** Not before this time. */
   readonly runAt?: Date | number
   /** Higher goes first in its queue; equal ones first in, first out. A 32-bit integer, default 0. */
   readonly priority?: number
@@ -139,7 +139,7 @@ export function isFromStart(options: RetryFrom): boolean {
 /** Retries and discards: what became of each job, by id. */
 export interface RetryReport {
   readonly retried: readonly string[]
-  /** Neither dead nor cancelled, or its unique key has another holder now. */
+  /** Neither dead nor cancelled, or its unique key has another holder now, or a job that is being cancelled. */
   readonly refused: readonly string[]
   readonly notFound: readonly string[]
 }

@@ -23,7 +23,12 @@ export interface NewJob {
   readonly key: string | null
   /**
    * If the key is taken: `keep` answers with the holder; `replace` also puts the new input (and tags) on it if it is in
-   * the backlog; `supersede` cancels the holder (running → cancelling) and inserts the new one, which takes the key.
+   * the backlog; `supersede` cancels the holder (running → cancelling) and inserts the new one, which takes the key. A holder
+   * that is being cancelled keeps no job away: in all three cases the new one is inserted and takes the key.
+   *
+   * At most one job of a key is held by a worker. A job that takes the key of one that is held is `scheduled` without a due
+   * time, and waits for the end of that one: the write that ends it makes this one `queued` (DUE), or gives it its own due
+   * time if that has not come.
    */
   readonly onConflict: 'keep' | 'replace' | 'supersede'
   /** The job that invokes it: its end is put into that job's inbox by the very write that ends it. */
@@ -146,6 +151,8 @@ export interface SettleAnswer {
   readonly dueAt: number | null
   /** The WAKE in the same write: of a job that parked with letters in its inbox, or of the parent of one that ended. */
   readonly woken?: Move
+  /** The DUE in the same write: of the job that waited, under the same unique key, for this one to end. */
+  readonly successor?: Move
 }
 
 export interface Beat {
@@ -211,7 +218,7 @@ export interface CancelAnswer {
 
 export interface RetryAnswer {
   readonly retried: readonly string[]
-  /** There, but neither dead nor cancelled, or its unique key has another holder now. */
+  /** There, but neither dead nor cancelled, or its unique key has another holder now, or a job that is being cancelled. */
   readonly refused: readonly string[]
   readonly notFound: readonly string[]
   readonly moves: readonly Move[]

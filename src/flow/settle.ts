@@ -115,6 +115,7 @@ export class Settler {
       if (answer.woken !== undefined) hub.tell(answer.woken)
       if (answer.to === 'done' || answer.to === 'dead' || answer.to === 'cancelled') endedCount++
       if (observed && hub.wants(run.claimed.id)) hub.tell(this.eventOf(run, settlements[i] as Settlement, answer))
+      if (answer.successor !== undefined) hub.tell(answer.successor)
     }
     this.options.settled(endedCount)
   }

@@ -26,6 +26,8 @@ export interface Job {
   /** Of the letters sent last. */
   keys: readonly string[]
   settled: { token: string; attempt: number; answer: contract.SettleAnswer } | null
+  /** Does it wait for the end of the job before it under its unique key? Then: when it is due itself. */
+  waits: { readonly dueAt: number } | null
 }
 
 interface Circumstances {
@@ -45,7 +47,9 @@ export class NaiveJobs {
   protected readonly log: Transition[] = []
 
   protected add(job: contract.NewJob): Job {
-    const due = job.runAt ?? this.time + job.delayMs
+    const dueAt = job.runAt ?? this.time + job.delayMs
+    const waits = this.leaving(job.type, job.key) === undefined ? null : { dueAt }
+    const due = waits === null ? dueAt : Infinity
     const record: Job['record'] = {
       id: job.id,
       type: job.type,
@@ -73,13 +77,13 @@ export class NaiveJobs {
       finishedAt: null,
       cancelReason: null,
       enqueuedAt: this.time,
-      dueAt: due > this.time ? due : null,
+      dueAt: waits === null && due > this.time ? due : null,
     }
     const seq = this.log.length + 1
     const holdsKey = job.key !== null
     const lease = { token: null, leaseUntil: 0, steps: null, marked: false, graceMs: undefined, settled: null }
     const machine = { base: job.maxAttempts, checkpoints: [], takesCancel: false, keys: [] }
-    const added: Job = { record, seq, place: seq, holdsKey, ...lease, ...machine }
+    const added: Job = { record, seq, place: seq, holdsKey, waits, ...lease, ...machine }
     this.jobs.push(added)
     this.note(added, 'ENQUEUE', null, undefined)
     if (job.checkpoint !== undefined) {
@@ -95,6 +99,24 @@ export class NaiveJobs {
 
   protected holder(type: string, key: string): Job | undefined {
     return this.jobs.find((job) => job.holdsKey && job.record.type === type && job.record.key === key)
+  }
+
+  /** A job that is in the hands of a worker and has given up its key. */
+  protected leaving(type: string, key: string | null): Job | undefined {
+    return this.jobs.find(
+      (job) => key !== null && job.record.key === key && job.record.type === type && is('held', job) && !job.holdsKey,
+    )
+  }
+
+  /** A job has ended: the one that has waited for that goes on. */
+  protected letGoOn({ record: { type, key, state } }: Job): contract.Move | undefined {
+    const next = key === null || !statesTagged('ended').has(state) ? undefined : this.holder(type, key)
+    if (!next?.waits) return undefined
+    const { dueAt } = next.waits
+    next.waits = null
+    if (dueAt <= this.time) return this.move(next, 'DUE')
+    next.record.dueAt = dueAt
+    return undefined
   }
 
   protected matches({ record }: Job, { type, state, tag, key, concurrencyKey }: contract.JobFilter): boolean {

@@ -42,15 +42,16 @@ export class NaiveStore extends NaiveMachines {
     const same = this.find(job.id)
     if (same) return answer(same.record.type === job.type ? 'duplicate' : 'id-taken', same)
     const holder = job.key === null ? undefined : this.holder(job.type, job.key)
-    if (holder && job.onConflict === 'keep') return answer('duplicate', holder)
-    if (holder && job.onConflict === 'replace') {
+    const live = holder?.record.state !== 'cancelling'
+    if (holder && live && job.onConflict === 'keep') return answer('duplicate', holder)
+    if (holder && live && job.onConflict === 'replace') {
       if (!is('backlog', holder)) return answer('duplicate', holder)
       Object.assign(holder.record, { input: job.input, tags: job.tags })
       holder.steps = null
       this.startOver(holder)
       return answer('replaced', holder)
     }
-    const superseded = holder && this.supersede(holder)
+    const superseded = holder && job.onConflict === 'supersede' ? this.supersede(holder) : undefined
     if (holder) holder.holdsKey = false
     const added = this.add(job)
     const { seq, at } = this.log.at(-1) as Transition
@@ -141,7 +142,8 @@ export class NaiveStore extends NaiveMachines {
       } as const
       const mail = record.state === 'waiting' && record.inbox.length > 0
       const woken = (mail ? this.move(job, 'WAKE') : this.tellEnd(job)) ?? listening
-      job.settled = { token, attempt, answer: { ...answer, ...(woken && { woken }) } }
+      const successor = this.letGoOn(job)
+      job.settled = { token, attempt, answer: { ...answer, ...(woken && { woken }), ...(successor && { successor }) } }
       return job.settled.answer
     })
   }
@@ -169,7 +171,7 @@ export class NaiveStore extends NaiveMachines {
     const moves: contract.Move[] = []
     for (const job of jobs) {
       const { id, type, key } = job.record
-      if (!canRetry(job) || (key !== null && this.holder(type, key))) {
+      if (!canRetry(job) || (key !== null && this.holder(type, key)) || this.leaving(type, key)) {
         refused.push(id)
         continue
       }
@@ -210,8 +212,7 @@ export class NaiveStore extends NaiveMachines {
     const moves = bite.flatMap((job): contract.Move[] => {
       this.keepError(job, leaseExpired)
       const expiry = Object.assign({}, this.move(job, 'EXPIRE'), { error: leaseExpired })
-      const woken = this.tellEnd(job)
-      return woken ? [expiry, woken] : [expiry]
+      return [expiry, this.tellEnd(job), this.letGoOn(job)].filter((move) => move !== undefined)
     })
     return { moves, nextAt: leased()[0]?.leaseUntil ?? null, more: bite.length === limit }
   }

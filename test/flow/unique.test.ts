@@ -190,6 +190,70 @@ test('supersede aborts the job that runs, which ends cancelled, and the key stay
   expect(third).toMatchObject({ id: second.id, deduplicated: true })
 })
 
+test('while a superseded job does not end, the new one does not start; it starts when the grace is over', async () => {
+  const { clock, runtime } = setUp()
+  const running = new Set<string>()
+  const beside: string[][] = []
+  const stubborn = defineJob<string, void>({
+    type: 'stubborn',
+    run: async (name) => {
+      running.add(name)
+      beside.push([...running])
+      if (name === 'last') return
+      await clock.sleep('8s')
+      running.delete(name)
+    },
+  })
+  const worker = await runtime({ jobs: [stubborn], concurrency: 3, grace: '5s' })
+  const unique = { unique: { key: 'k', onConflict: 'supersede' } } as const
+  const first = await worker.enqueue(stubborn, 'first', unique)
+  await clock.settle()
+  const second = await worker.enqueue(stubborn, 'second', unique)
+  const states: JobState[] = []
+  second.state$.subscribe((state) => states.push(state))
+  await clock.advance('4s')
+  expect([(await first.record()).state, (await second.record()).state]).toEqual(['cancelling', 'scheduled'])
+  const last = await worker.enqueue(stubborn, 'last', unique)
+  expect((await worker.enqueue(stubborn, 'none', { unique: { key: 'k' } })).id).toBe(last.id)
+  await clock.advance('1s')
+  expect([(await first.record()).state, (await second.record()).state]).toEqual(['cancelled', 'cancelled'])
+  await last.result()
+  expect(beside).toEqual([['first'], ['first', 'last']])
+  expect(states).toEqual(['scheduled', 'cancelled'])
+  await clock.advance('5s')
+})
+
+test('a job that waits for a superseded one tells each of its moves', async () => {
+  const { clock, runtime, job } = setUp()
+  const worker = await runtime({ jobs: [job] })
+  await worker.enqueue(job, { what: 'hang' }, key)
+  await clock.settle()
+  const events: unknown[] = []
+  worker.events$.subscribe(({ event, from, to }) => events.push([event, from, to]))
+  const next = await worker.enqueue(job, { what: 'new' }, { unique: { key: 'k', onConflict: 'supersede' } })
+  expect(await next.result()).toBe('done')
+  expect(events).toEqual([
+    ['CANCEL', 'running', 'cancelling'],
+    ['ENQUEUE', null, 'scheduled'],
+    ['FAIL', 'cancelling', 'cancelled'],
+    ['DUE', 'scheduled', 'queued'],
+    ['CLAIM', 'queued', 'running'],
+    ['COMPLETE', 'running', 'done'],
+  ])
+})
+
+test('what is enqueued under the key of a job that is being cancelled is kept, and runs after it', async () => {
+  const { clock, runtime, ran, job } = setUp()
+  const worker = await runtime({ jobs: [job] })
+  const first = await worker.enqueue(job, { what: 'hang' }, key)
+  await clock.settle()
+  const cancelled = first.cancel()
+  const second = await worker.enqueue(job, { what: 'new' }, key)
+  await cancelled
+  expect([second.deduplicated, await second.result()]).toEqual([false, 'done'])
+  expect(ran).toEqual([{ what: 'hang' }, { what: 'new' }])
+})
+
 test('a dead job is not sent through again while another one holds its key', async () => {
   const { clock, runtime, job } = setUp()
   const worker = await runtime({ jobs: [job] })

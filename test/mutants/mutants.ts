@@ -110,9 +110,31 @@ const keys: readonly Mutant[] = [
   put(
     'a retry takes a key from its holder',
     'admin',
-    'row.key !== null && books.rows.holder',
-    'row.key === null && books.rows.holder',
+    'key !== null && (books.rows.holder',
+    'key === null && (books.rows.holder',
   ),
+  put('a retry runs beside a job of its key', 'admin', 'undefined || isLeaving(books, queue, key))', 'undefined)'),
+  put(
+    'a job runs beside the one that it supersedes',
+    'insert',
+    'const waits = isHeld(holder.state) || waitsForAnother(holder)',
+    'const waits = false',
+  ),
+  put(
+    'a job runs beside one that has given up its key',
+    'insert',
+    'isLeaving(books, books.queues.of(job.type), job.key)',
+    'false',
+  ),
+  put(
+    'a job that waits for another one waits for ever',
+    'settle',
+    'keyless ? releaseSuccessor(books, row) : null',
+    'null',
+  ),
+  put('a lease that ends lets nobody go on', 'sweep', 'keyless ? releaseSuccessor(books, row) : null', 'null'),
+  put('a job that waits for another one forgets its delay', 'successor', 'dueAt <= books.now', 'dueAt > 0'),
+  drop('a cancelled job keeps new ones away', 'insert', ' || isStopping(holder.state)'),
   put(
     'a running job is replaced',
     'insert',
@@ -276,12 +298,7 @@ const machines: readonly Mutant[] = [
     'parent === undefined || isEnded(parent.state) ? null : parent',
     'parent ?? null',
   ),
-  put(
-    'nobody hears of a child that died with its worker',
-    'sweep',
-    'const woken = tellEnd(books, row)',
-    'const woken = null',
-  ),
+  put('nobody hears of a child that died with its worker', 'sweep', '[tellEnd(books, row),', '[null,'),
   drop('children outlive a cancel', 'cancel', '  if (families) cancelChildren(books, struck, graceMs, moves)\n'),
   put('each cancel is a letter', 'cancel', 'row.spared === null || row.cancel !== null', 'row.spared === null'),
   put(

@@ -142,7 +142,7 @@ export class Ledger {
       jobs.forEach((asked, j) => {
         const { outcome, id, superseded, dueAt } = (answers[r] as InsertAnswer[])[j] as InsertAnswer
         if (superseded !== undefined) this.moved(superseded, superseded.at)
-        if (outcome === 'inserted' && asked.onConflict === 'supersede') this.holders.delete(keyOf(asked))
+        if (outcome === 'inserted') this.giveUpKey(asked)
         this.note(outcome, id)
         this.options.count(superseded === undefined ? outcome : 'superseded')
         if (outcome === 'replaced') this.options.stepsForgotten(id)
@@ -184,8 +184,9 @@ export class Ledger {
   private checkCaps(job: Job, limits: ClaimRequest['demand'][number]['limits'] | undefined): void {
     let ofType = 0
     let ofKey = 0
-    for (const { type, lease, concurrencyKey } of this.jobs.values()) {
+    for (const { id, type, lease, concurrencyKey, key } of this.jobs.values()) {
       if (lease === null || type !== job.type) continue
+      if (key !== null && key === job.key && id !== job.id) this.broken(`two jobs with key ${key} are out at once`)
       ofType++
       if (concurrencyKey !== null && concurrencyKey === job.concurrencyKey) ofKey++
     }
@@ -211,6 +212,7 @@ export class Ledger {
       if (!current) this.broken(`${job.name} was settled by one who does not hold it`)
       job.settled = { token, answer }
       this.moved({ ...answer, id, event, type: job.type }, answer.at)
+      if (answer.successor !== undefined) this.moved(answer.successor, answer.at)
     })
   }
 
@@ -251,6 +253,12 @@ export class Ledger {
       this.takeKey(id)
     }
     if (job.ended && this.holders.get(keyOf(job)) === id) this.holders.delete(keyOf(job))
+  }
+
+  /** A holder that is being cancelled gives up its key to the next job, which waits for its end. */
+  private giveUpKey(asked: Pick<Job, 'type' | 'key'>): void {
+    const holder = this.holders.get(keyOf(asked))
+    if (holder !== undefined && this.job(holder).lease?.marked === true) this.holders.delete(keyOf(asked))
   }
 
   private takeKey(id: string): void {

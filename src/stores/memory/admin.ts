@@ -29,7 +29,8 @@ export function retry(books: Books, selection: Selection, fromStart: boolean, no
   return { retried, refused, notFound, moves }
 }
 
-const isKeyTaken = (row: Row): boolean => row.key !== null && row.queue.holder(row.key) !== undefined
+const isKeyTaken = ({ key, queue }: Row): boolean =>
+  key !== null && (queue.holder(key) !== undefined || queue.isLeaving(key))
 
 export function discard(books: Books, selection: Selection): DiscardAnswer {
   const { rows, notFound } = select(books, selection, (phase) => phase.ended)

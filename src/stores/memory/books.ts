@@ -174,7 +174,8 @@ export class Books {
     }
   }
 
-  private wait(row: Row, dueAt: number | null): void {
+  /** Sets when a timed row that has no due time is due; null = it waits for an event, or for the end of another job. */
+  wait(row: Row, dueAt: number | null): void {
     row.alarmAt = dueAt
     if (dueAt === null) return
     this.due.push(row)

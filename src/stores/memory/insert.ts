@@ -26,8 +26,9 @@ function insertJob(books: Books, job: NewJob, now: number): InsertAnswer {
   if (same !== undefined) return found('duplicate', same)
   const holder = job.key === null ? undefined : books.queue(job.type).holder(job.key)
   if (holder === undefined) return inserted(enter(books, job, now))
-  if (job.onConflict === 'supersede') {
-    const superseded = supersede(books, holder, now)
+  if (job.onConflict === 'supersede' || holder.phase.stopping) {
+    const superseded = job.onConflict === 'supersede' ? supersede(books, holder, now) : null
+    holder.queue.giveUpKey(holder)
     const answer = inserted(enter(books, job, now))
     return superseded === null ? answer : { ...answer, superseded }
   }
@@ -42,9 +43,21 @@ function insertJob(books: Books, job: NewJob, now: number): InsertAnswer {
 
 function enter(books: Books, job: NewJob, now: number): Row {
   const dueAt = job.runAt ?? now + job.delayMs
-  const row = dueAt > now ? books.enter(job, bornTimed, dueAt, now) : books.enter(job, bornReady, null, now)
+  const row =
+    job.key !== null && books.queue(job.type).isLeaving(job.key)
+      ? enterBehind(books, job, dueAt, now)
+      : dueAt > now
+        ? books.enter(job, bornTimed, dueAt, now)
+        : books.enter(job, bornReady, null, now)
   if (job.parent !== undefined) adopt(books, row, job.parent)
   if (job.checkpoint !== undefined) fork(row, job.checkpoint)
+  return row
+}
+
+/** Enters a job that waits for the end of the one before it under its key. */
+function enterBehind(books: Books, job: NewJob, dueAt: number, now: number): Row {
+  const row = books.enter(job, bornTimed, null, now)
+  row.queue.await(row, dueAt)
   return row
 }
 
@@ -95,7 +108,8 @@ function foresee(books: Books, jobs: readonly NewJob[], room: number): Refusal |
       const holder = books.queues.get(type)?.holder(key)
       const taken = JSON.stringify([type, key])
       const ours = keys.has(taken)
-      if ((ours || holder !== undefined) && onConflict !== 'supersede') continue
+      const kept = ours || (holder !== undefined && !holder.phase.stopping)
+      if (kept && onConflict !== 'supersede') continue
       if (ours || holder?.phase.backlog === true) freed++
       keys.add(taken)
     }

@@ -11,6 +11,13 @@ import { bornReady, heldPhases, noCounts, tally } from './phases.ts'
 import { RateWindow } from './rate.ts'
 import { Terms, type Row } from './row.ts'
 
+/** A job in the hands of a worker that has given up its unique key, and what may go on when it has ended. */
+interface Leaving {
+  readonly row: Row
+  /** The holder of the key, if it waits for that end, and when it is due itself. */
+  next: { readonly row: Row; readonly dueAt: number } | null
+}
+
 class Lane extends Line {
   heapIndex = -1
   readonly key: string | null
@@ -44,6 +51,7 @@ export class Queue {
   private readonly open = new Heap<Lane>(goesFirst)
   private perKey = Infinity
   private holders: Map<string, Row> | null = null
+  private leaving: Map<string, Leaving> | null = null
   private window: RateWindow | null = null
   private terms: Terms | null = null
 
@@ -116,7 +124,36 @@ export class Queue {
 
   /** Frees the key of a row, unless another one has taken it over. */
   freeKey(row: Row): void {
-    if (row.key !== null && this.holders?.get(row.key) === row) this.holders.delete(row.key)
+    if (row.key === null || this.holders?.get(row.key) !== row) return
+    this.holders.delete(row.key)
+    const leaving = this.leaving?.get(row.key)
+    if (leaving?.next?.row === row) leaving.next = null
+  }
+
+  /** Takes the key from a row that a worker holds; whoever takes the key now must wait for the end of that row. */
+  giveUpKey(row: Row): void {
+    if (row.key === null || !row.phase.held || this.holders?.get(row.key) !== row) return
+    this.holders.delete(row.key)
+    ;(this.leaving ??= new Map<string, Leaving>()).set(row.key, { row, next: null })
+  }
+
+  /** Is a job of the key, which it has given up, still in the hands of a worker? */
+  isLeaving(key: string): boolean {
+    return this.leaving?.has(key) === true
+  }
+
+  /** The holder of its key waits for the end of the one that is leaving. */
+  await(row: Row, dueAt: number): void {
+    const leaving = row.key === null ? undefined : this.leaving?.get(row.key)
+    if (leaving !== undefined) leaving.next = { row, dueAt }
+  }
+
+  /** A row has ended. What has waited for that, if anything has, and when it is due itself. */
+  left(row: Row): Leaving['next'] {
+    const leaving = row.key === null ? undefined : this.leaving?.get(row.key)
+    if (leaving?.row !== row) return null
+    this.leaving?.delete(leaving.row.key as string)
+    return leaving.next
   }
 
   private lane(row: Row): Lane {

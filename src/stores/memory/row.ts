@@ -7,7 +7,7 @@ import type { ErrorRecord } from '../../job/failure.ts'
 import type { AttemptError, CheckIn, LogLine } from '../../job/job.ts'
 import type { Arrow, ArrowEvent, JobState } from '../../job/lifecycle.ts'
 import type { Json } from '../../job/payload.ts'
-import type { NewJob } from '../../store.ts'
+import type { Move, NewJob } from '../../store.ts'
 import type { Machine } from './machine.ts'
 import type { Phase } from './phases.ts'
 import type { Queue } from './queue.ts'
@@ -115,6 +115,8 @@ export class Past {
   checkin: CheckIn | null = null
   steps: Readonly<Record<string, Json>> | null = null
   cancel: { readonly reason: string | null; readonly graceMs: number | null } | null = null
+  /** What the last settlement let go on, for whoever settles again. A job that others wait for was cancelled: it has a past. */
+  successor: Move | null = null
 }
 
 export class Row {

@@ -8,6 +8,7 @@ import type { Books } from './books.ts'
 import { tellCheckin, tellEnd } from './children.ts'
 import { mustFollow, rest, wake } from './machine.ts'
 import { keep, type Row, type Run } from './row.ts'
+import { releaseSuccessor } from './successor.ts'
 
 export function settle(books: Books, settlement: Settlement, now: number): SettleAnswer {
   const row = books.inHand(settlement.id)
@@ -28,6 +29,8 @@ export function settle(books: Books, settlement: Settlement, now: number): Settl
   run.settled = null
   if (run.end.arrow.to === 'done') run.output = settlement.output
   if (row.machine !== null) row.machine.woken = tellOn(books, row, now) ?? heard
+  const successor = releaseSuccessor(books, row, now)
+  if (row.past !== null) row.past.successor = successor
   return answerOf(row, run, settlement)
 }
 
@@ -41,12 +44,18 @@ function endMarked(books: Books, row: Row, now: number): void {
 const tellOn = (books: Books, row: Row, now: number): Move | null =>
   row.phase.ended ? tellEnd(books, row, now) : wake(books, row, now)
 
-function answerOf({ machine }: Row, { end, dueAt }: Run, settlement: Settlement): SettleAnswer {
+function answerOf({ machine, past }: Row, { end, dueAt }: Run, settlement: Settlement): SettleAnswer {
   if (end === null) return lost(settlement)
   const { seq, tick, attempt, arrow } = end
   const answer = { outcome: 'settled', seq, at: tick.at, from: arrow.from, to: arrow.to, attempt, dueAt } as const
   const woken = machine?.woken ?? null
-  return woken === null ? answer : { ...answer, woken: { ...woken } }
+  const successor = past?.successor ?? null
+  if (woken === null && successor === null) return answer
+  return {
+    ...answer,
+    ...(woken !== null && { woken: { ...woken } }),
+    ...(successor !== null && { successor: { ...successor } }),
+  }
 }
 
 const isSame = (run: Run, { token, attempt }: { readonly token: string; readonly attempt: number }): boolean =>

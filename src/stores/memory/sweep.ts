@@ -7,6 +7,7 @@ import { endedPhases, type Phase } from './phases.ts'
 import { moveOf } from './records.ts'
 import type { Row } from './row.ts'
 import { failed } from './settle.ts'
+import { releaseSuccessor } from './successor.ts'
 
 export function promote(books: Books, limit: number, now: number): SweepAnswer {
   const moves: Move[] = []
@@ -28,8 +29,8 @@ export function rescue(books: Books, limit: number, now: number): SweepAnswer {
     failed(row, row.run, leaseExpired, now)
     books.move(row, 'EXPIRE', now)
     moves.push(moveOf(row, leaseExpired))
-    const woken = tellEnd(books, row, now)
-    if (woken !== null) moves.push(woken)
+    for (const move of [tellEnd(books, row, now), releaseSuccessor(books, row, now)])
+      if (move !== null) moves.push(move)
   }
   return { moves, nextAt: books.leases.peek()?.alarmAt ?? null, more: rescued === limit }
 }

@@ -3,7 +3,9 @@ import { isEnded, nextArrow, type JobState } from '../../job/lifecycle.ts'
 import type { DiscardAnswer, Move, RetryAnswer, Selection } from '../../store.ts'
 import type { Books } from './books.ts'
 import { startOver } from './machine.ts'
+import type { Row } from './row.ts'
 import { select } from './selection.ts'
+import { isLeaving } from './successor.ts'
 
 const noCounters = { attempt: 0, maxAttempts: 1, generation: 1 }
 const redrivable = (state: JobState): boolean => nextArrow(state, 'RETRY', noCounters) !== null
@@ -14,8 +16,7 @@ export function retry(books: Books, selection: Selection, fromStart: boolean): R
   const refused: string[] = []
   const moves: Move[] = []
   for (const row of rows) {
-    const keyTaken = row.key !== null && books.rows.holder(books.queues.at(row.queue), row.key) !== undefined
-    if (!redrivable(row.state) || keyTaken) {
+    if (!redrivable(row.state) || isKeyTaken(books, row)) {
       refused.push(row.id)
       continue
     }
@@ -26,6 +27,11 @@ export function retry(books: Books, selection: Selection, fromStart: boolean): R
     retried.push(row.id)
   }
   return { retried, refused, notFound, moves }
+}
+
+function isKeyTaken(books: Books, { key, queue: number }: Row): boolean {
+  const queue = books.queues.at(number)
+  return key !== null && (books.rows.holder(queue, key) !== undefined || isLeaving(books, queue, key))
 }
 
 export function discard(books: Books, selection: Selection): DiscardAnswer {

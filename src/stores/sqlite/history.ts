@@ -108,7 +108,8 @@ type PackedSettled = [
   to: JobState,
   spent: number,
   dueAt: number | null,
-  woken?: Move,
+  woken?: Move | null,
+  successor?: Move,
 ]
 
 /** Who settled last, and what it was told. */
@@ -119,17 +120,19 @@ export interface Settled {
 }
 
 export function packSettled({ token, attempt, answer }: Settled): string {
-  const { seq, at, from, to, attempt: spent, dueAt, woken } = answer
+  const { seq, at, from, to, attempt: spent, dueAt, woken, successor } = answer
   const packed: PackedSettled = [token, attempt, seq, at, from, to, spent, dueAt]
-  return JSON.stringify(woken === undefined ? packed : [...packed, woken])
+  if (woken !== undefined || successor !== undefined) packed.push(woken ?? null)
+  if (successor !== undefined) packed.push(successor)
+  return JSON.stringify(packed)
 }
 
 /** The last settled attempt of a job. */
 export function settledOf(row: Row): Settled | null {
   if (row.settled !== null) {
-    const [token, attempt, seq, at, from, to, spent, dueAt, woken] = JSON.parse(row.settled) as PackedSettled
+    const [token, attempt, seq, at, from, to, spent, dueAt, woken, successor] = JSON.parse(row.settled) as PackedSettled
     const answer = { outcome: 'settled', seq, at, from, to, attempt: spent, dueAt } as const
-    return { token, attempt, answer: woken === undefined ? answer : { ...answer, woken } }
+    return { token, attempt, answer: { ...answer, ...(woken && { woken }), ...(successor && { successor }) } }
   }
   // An attempt that ended its job left its token, and its end is the last move.
   if (row.token === null || isHeld(row.state)) return null

@@ -1,5 +1,5 @@
 /** Inserts: each request all or nothing, duplicates answered with the job that is there. */
-import { statesTagged } from '../../job/lifecycle.ts'
+import { isHeld, statesTagged } from '../../job/lifecycle.ts'
 import type { Parent } from '../../job/machine.ts'
 import type { InsertAnswer, InsertRequest, NewJob } from '../../store.ts'
 import type { Books } from './books.ts'
@@ -7,6 +7,7 @@ import { supersede } from './cancel.ts'
 import { startOver } from './machine.ts'
 import { packed, type Row } from './row.ts'
 import { bornReady, bornTimed } from './schema.ts'
+import { isLeaving, isStopping, waitForAnother, waitsForAnother } from './successor.ts'
 
 /** A new job as it crosses to the engine: its payload as the text that is kept, and nothing that is not of the contract. */
 export interface PackedJob extends Omit<NewJob, 'input' | 'tags' | 'parent' | 'checkpoint'> {
@@ -80,16 +81,17 @@ function insertAlone(books: Books, job: PackedJob, capacity: number | null): Ins
 
 function insertJob(books: Books, job: PackedJob): InsertAnswer {
   const holder = job.key === null ? undefined : books.rows.holder(books.queues.of(job.type), job.key)
-  if (holder === undefined) return enter(books, job)
+  if (holder === undefined) return enter(books, job, isLeaving(books, books.queues.of(job.type), job.key))
   const same = books.rows.of(job.id)
   if (same !== undefined) return ofSameId(books, job, same)
-  if (job.onConflict === 'supersede') {
-    const superseded = supersede(books, holder)
+  if (job.onConflict === 'supersede' || isStopping(holder.state)) {
+    const waits = isHeld(holder.state) || waitsForAnother(holder)
+    const superseded = job.onConflict === 'supersede' ? supersede(books, holder) : null
     if (holder.heldKey !== null) {
       holder.heldKey = null
       books.rows.write(holder)
     }
-    const answer = enter(books, job)
+    const answer = enter(books, job, waits)
     return superseded === null ? answer : { ...answer, superseded }
   }
   if (job.onConflict === 'keep' || !backlog.has(holder.state)) return found('duplicate', holder)
@@ -106,12 +108,14 @@ const ofSameId = (books: Books, { id, type }: PackedJob, same: Row | undefined):
     ? found('duplicate', same)
     : { ...nowhere, outcome: 'id-taken', id }
 
-function enter(books: Books, job: PackedJob): InsertAnswer {
+/** @param waits for the end of the job before it under its key? */
+function enter(books: Books, job: PackedJob, waits: boolean): InsertAnswer {
   const due = Math.ceil(job.runAt ?? books.now + job.delayMs)
-  const dueAt = due > books.now ? due : null
-  const state = dueAt === null ? bornReady : bornTimed
+  const dueAt = due > books.now && !waits ? due : null
+  const state = dueAt === null && !waits ? bornReady : bornTimed
   const seq = books.enter(job, state, dueAt)
   if (seq === null) return ofSameId(books, job, books.rows.of(job.id))
+  if (waits) waitForAnother(books, seq, due)
   return { outcome: 'inserted', id: job.id, state, seq, at: books.now, dueAt }
 }
 

@@ -11,6 +11,7 @@ import { packSettled, settledOf } from './history.ts'
 import { mailOf } from './kept.ts'
 import { wake } from './letters.ts'
 import { inboxOf, machineOf, rest } from './machine.ts'
+import { gaveUpKey, releaseSuccessor } from './successor.ts'
 import { extended, packed, toldOf, unpacked, type CancelMark, type Row } from './row.ts'
 
 export function settle(books: Books, settlement: Settlement): SettleAnswer {
@@ -26,6 +27,7 @@ export function settle(books: Books, settlement: Settlement): SettleAnswer {
   if (settlement.checkpoint !== undefined) rest(books, row, settlement.checkpoint)
   if (row.cancel !== null && event === 'COMPLETE') endMarked(books, row)
   const dueAt = event === 'PARK' && delayMs === undefined ? null : Math.ceil(books.now + (delayMs ?? 0))
+  const keyless = gaveUpKey(row)
   let answer = lost(settlement)
   books.move(row, event, { reason, fatal, dueAt }, ({ seq, at, from, to }) => {
     if (to === 'done') row.output = packed(settlement.output)
@@ -35,8 +37,9 @@ export function settle(books: Books, settlement: Settlement): SettleAnswer {
     row.settled = isEnded(to) ? null : packSettled({ token, attempt, answer })
   })
   const woken = row.spared === null ? null : (tellOn(books, row) ?? heard)
-  if (woken === null) return answer
-  answer = { ...answer, woken }
+  const successor = keyless ? releaseSuccessor(books, row) : null
+  if (woken === null && successor === null) return answer
+  answer = { ...answer, ...(woken !== null && { woken }), ...(successor !== null && { successor }) }
   row.settled = packSettled({ token, attempt, answer })
   books.sql.run('keepSettled', row.settled, row.seq)
   return answer

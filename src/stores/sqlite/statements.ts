@@ -36,6 +36,10 @@ const texts = {
 
   byId: `SELECT ${columns} FROM jobs WHERE id = ?`,
   holder: `SELECT ${columns} FROM jobs WHERE queue = ? AND held_key = ?`,
+  leaving: `SELECT 1 FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL AND queue = ? AND key = ?
+    AND held_key IS NULL LIMIT 1`,
+  waitForAnother: 'UPDATE jobs SET due_at = ?, due_after = ? WHERE seq = ?',
+  dueAfterAnother: 'SELECT due_after FROM jobs WHERE seq = ?',
   add: `INSERT INTO jobs (seq, place, moved, id, queue, state, priority, attempt, max_attempts, generation, due_at,
     enqueued_at, key, held_key, concurrency_key, input, tags, history)
     VALUES (?1, ?1, ?1, ?2, ?3, ?4, ?5, 0, ?6, 1, ?7, ?8, ?9, ?9, ?10, ?11, ?12, ?13) ON CONFLICT (id) DO NOTHING`,
@@ -129,6 +133,8 @@ interface RowOf {
   addQueue: [queue: number]
   byId: RowValues
   holder: RowValues
+  leaving: [1]
+  dueAfterAnother: [dueAfter: number | null]
   ready: RowValues
   readyOfKey: RowValues
   lane: [held: number, priority: number | null, place: number | null]

@@ -6,6 +6,7 @@ import type { Books } from './books.ts'
 import { tellEnd } from './children.ts'
 import { Row } from './row.ts'
 import { keepError } from './settle.ts'
+import { gaveUpKey, releaseSuccessor } from './successor.ts'
 
 const woken = new Set(Object.keys(arrows('WAKE')))
 
@@ -23,9 +24,10 @@ export function rescue(books: Books, limit: number): SweepAnswer {
     const row = books.rows.from(values)
     keepError(books, row, leaseExpired)
     books.rows.tell(row)
+    const keyless = gaveUpKey(row)
     const move = { ...books.told(row, books.move(row, 'EXPIRE')), error: leaseExpired }
-    const woken = tellEnd(books, row)
-    return woken === null ? [move] : [move, woken]
+    const others = [tellEnd(books, row), keyless ? releaseSuccessor(books, row) : null]
+    return [move, ...others.filter((other) => other !== null)]
   })
   return { moves, nextAt: nextAt(books, 'nextLease'), more: expired.length === limit }
 }

@@ -1,7 +1,8 @@
 /** One live job per key. */
 import assert from 'node:assert/strict'
-import { cancel, idsOf, lease, newJob, put, putAndTake, recordOf, stateOf, take, takeOne } from './acts.ts'
+import { boom, cancel, idsOf, lease, newJob, put, putAndTake, recordOf, stateOf, take, takeOne } from './acts.ts'
 import type { Cases } from './subject.ts'
+import { hinted } from './watching.ts'
 
 export const uniqueCases: Cases = {
   'a taken key answers with its holder': async ({ store }) => {
@@ -15,7 +16,7 @@ export const uniqueCases: Cases = {
     const [answer] = await put(store, newJob('b', { key: 'k', type: 'sms' }))
     assert.equal(answer?.outcome, 'inserted')
   },
-  'a key is taken while its job is scheduled, runs, waits to retry, or is being cancelled': async ({ store }) => {
+  'a key is taken while its job is scheduled, runs, or waits to retry': async ({ store }) => {
     const taken = async () => (await put(store, newJob('b', { key: 'k' })))[0]?.outcome
     await put(store, newJob('a', { key: 'k', delayMs: 1_000 }))
     assert.equal(await taken(), 'duplicate')
@@ -23,11 +24,6 @@ export const uniqueCases: Cases = {
     const job = await putAndTake(store, 'c', { key: 'k' })
     assert.equal(await taken(), 'duplicate')
     await store.settle([{ ...lease(job), event: 'FAIL', to: 'retrying', delayMs: 60_000 }])
-    assert.equal(await taken(), 'duplicate')
-    await cancel(store, ['c'])
-    await putAndTake(store, 'd', { key: 'k' })
-    await cancel(store, ['d'])
-    assert.equal(await stateOf(store, 'd'), 'cancelling')
     assert.equal(await taken(), 'duplicate')
   },
   'the write that ends a job frees its key': async ({ store }) => {
@@ -76,6 +72,114 @@ export const uniqueCases: Cases = {
     const [settled] = await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
     assert.equal(settled?.to, 'cancelled')
     assert.equal((await put(store, newJob('c', { key: 'k' })))[0]?.id, 'b')
+  },
+  'what supersedes a running job is queued by the very write that ends that job': async ({ store, advance }) => {
+    const job = await putAndTake(store, 'a', { key: 'k' })
+    const [answer] = await put(store, newJob('b', { key: 'k', onConflict: 'supersede' }))
+    assert.deepEqual([answer?.outcome, answer?.state, answer?.dueAt], ['inserted', 'scheduled', null])
+    assert.deepEqual(await take(store), [])
+    await advance(10_000)
+    assert.deepEqual((await store.promote(10)).moves, [], 'time alone does not let it go on')
+    const settlement = { ...lease(job), event: 'FAIL', to: 'retrying', error: boom } as const
+    const [settled] = await store.settle([settlement])
+    const { successor } = settled ?? {}
+    assert.deepEqual([settled?.to, successor?.id, successor?.event, successor?.to], ['cancelled', 'b', 'DUE', 'queued'])
+    assert.deepEqual((await store.settle([settlement]))[0], settled)
+    assert.deepEqual(idsOf(await take(store)), ['b'])
+  },
+  'it waits no longer when the lease of that job runs out': async ({ store, advance }) => {
+    await putAndTake(store, 'a', { key: 'k' })
+    await put(store, newJob('b', { key: 'k', onConflict: 'supersede' }))
+    await advance(60_000)
+    const { moves } = await store.rescue(10)
+    assert.deepEqual(
+      moves.map(({ id, event, to }) => [id, event, to]),
+      [
+        ['a', 'EXPIRE', 'cancelled'],
+        ['b', 'DUE', 'queued'],
+      ],
+    )
+    assert.deepEqual(idsOf(await take(store)), ['b'])
+  },
+  'its own delay goes on while it waits': async ({ store, advance }) => {
+    const later = { onConflict: 'supersede', delayMs: 60_000 } as const
+    const job = await putAndTake(store, 'a', { key: 'k' })
+    await put(store, newJob('b', { key: 'k', ...later }))
+    const other = await putAndTake(store, 'c', { key: 'l' })
+    await put(store, newJob('d', { key: 'l', ...later }))
+    await advance(20_000)
+    const [ended] = await store.settle([{ ...lease(job), event: 'RELEASE', to: 'queued' }])
+    assert.deepEqual([ended?.to, ended?.successor], ['cancelled', undefined])
+    const { state, enqueuedAt, dueAt } = await recordOf(store, 'b')
+    assert.deepEqual([state, dueAt], ['scheduled', enqueuedAt + 60_000])
+    await advance(40_000)
+    assert.deepEqual(idsOf((await store.promote(10)).moves), ['b'])
+    await store.settle([{ ...lease(other), event: 'RELEASE', to: 'queued' }])
+    assert.deepEqual(idsOf(await take(store)), ['b', 'd'])
+  },
+  'whatever comes of the key while the running job has not ended waits for it': async ({ store }) => {
+    const job = await putAndTake(store, 'a', { key: 'k' })
+    await put(store, newJob('b', { key: 'k', onConflict: 'supersede' }))
+    const [again] = await put(store, newJob('c', { key: 'k', onConflict: 'supersede' }))
+    assert.deepEqual([again?.state, again?.superseded?.id, again?.superseded?.to], ['scheduled', 'b', 'cancelled'])
+    assert.equal((await put(store, newJob('x', { key: 'k' })))[0]?.id, 'c')
+    const [replaced] = await put(store, newJob('y', { key: 'k', input: 'new', onConflict: 'replace' }))
+    assert.deepEqual([replaced?.outcome, replaced?.id, replaced?.state], ['replaced', 'c', 'scheduled'])
+    await cancel(store, ['c'])
+    const [free] = await put(store, newJob('d', { key: 'k' }))
+    assert.deepEqual([free?.outcome, free?.state], ['inserted', 'scheduled'])
+    assert.deepEqual((await store.retry({ ids: ['b'] })).refused, ['b'])
+    await cancel(store, ['d'])
+    assert.deepEqual((await store.retry({ ids: ['b'] })).refused, ['b'], 'nobody holds the key, but its job runs')
+    await put(store, newJob('e', { key: 'k', onConflict: 'replace' }))
+    assert.deepEqual(await take(store), [])
+    await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+    assert.deepEqual(idsOf(await take(store)), ['e'])
+    assert.equal((await recordOf(store, 'e')).history.length, 3)
+  },
+  'a job that is cancelled while it waits leaves the key free for the end of the other': async ({ store }) => {
+    const job = await putAndTake(store, 'a', { key: 'k' })
+    await put(store, newJob('b', { key: 'k', onConflict: 'supersede' }))
+    await cancel(store, ['b'])
+    const [settled] = await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+    assert.equal(settled?.successor, undefined)
+    const [free] = await put(store, newJob('c', { key: 'k' }))
+    assert.deepEqual([free?.outcome, free?.state], ['inserted', 'queued'])
+    await cancel(store, ['c'])
+    assert.deepEqual((await store.retry({ ids: ['a'] })).retried, ['a'])
+  },
+  'a job that is being cancelled keeps no new one away: that one waits for its end': async ({ store }) => {
+    for (const onConflict of ['keep', 'replace', 'supersede'] as const) {
+      const job = await putAndTake(store, onConflict, { key: 'k' })
+      await cancel(store, [onConflict])
+      const [answer] = await put(store, newJob(`after ${onConflict}`, { key: 'k', onConflict }))
+      assert.deepEqual([answer?.outcome, answer?.state, answer?.superseded], ['inserted', 'scheduled', undefined])
+      assert.deepEqual(await take(store), [])
+      await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+      const next = await takeOne(store)
+      assert.equal(next.id, `after ${onConflict}`)
+      await store.settle([{ ...lease(next), event: 'COMPLETE', to: 'done' }])
+    }
+  },
+  'a job that waits for another one counts as backlog, and against the capacity': async ({ store }) => {
+    const job = await putAndTake(store, 'a', { key: 'k' })
+    const heir = newJob('b', { key: 'k', onConflict: 'supersede' })
+    const [full] = await store.insert([{ jobs: [heir, newJob('c')], capacity: 1 }])
+    assert.equal(full?.[0]?.outcome, 'full')
+    assert.equal(await stateOf(store, 'a'), 'running')
+    const [room] = await store.insert([{ jobs: [heir], capacity: 1 }])
+    assert.equal(room?.[0]?.outcome, 'inserted')
+    const { scheduled, cancelling, queued } = await store.counts()
+    assert.deepEqual([scheduled, cancelling, queued], [1, 1, 0])
+    const [kept] = await store.insert([{ jobs: [newJob('d', { key: 'k' })], capacity: 1 }])
+    assert.deepEqual([kept?.[0]?.outcome, kept?.[0]?.id], ['duplicate', 'b'])
+    await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+    assert.equal((await store.counts()).queued, 1)
+  },
+  'the end of the job that it waits for is hinted at as work': async ({ store }) => {
+    const job = await putAndTake(store, 'a', { key: 'k' })
+    await put(store, newJob('b', { key: 'k', onConflict: 'supersede' }))
+    await hinted(store, 'ready', '"mail"', () => store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }]))
   },
   'of inserts of one key at the same moment exactly one succeeds': async ({ store }) => {
     const jobs = Array.from({ length: 20 }, (_, i) => newJob(`job ${i}`, { key: 'k' }))

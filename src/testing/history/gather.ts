@@ -132,7 +132,9 @@ export class Facts {
       if (!accepted) return void this.figures.lostSettles++
       const { seq, at, from, to } = answered
       this.step(id, { seq, at, event, from, to, attempt: answered.attempt }, answeredAt)
-      if (answered.woken !== undefined) this.step(answered.woken.id, answered.woken, answeredAt)
+      for (const move of [answered.woken, answered.successor]) {
+        if (move !== undefined) this.step(move.id, move, answeredAt)
+      }
     })
   }
 

@@ -1,4 +1,4 @@
-/** Unique keys (I8): one live job holds each at a time, and none is held by nobody. */
+/** Unique keys (I8): one live job holds each at a time, at most one job of each runs, and none is held by nobody. */
 import { isEnded } from '../../job/lifecycle.ts'
 import { isWhole, wording, type InsertFact, type JobFacts, type Step } from './facts.ts'
 import type { Facts } from './gather.ts'
@@ -37,24 +37,26 @@ function keyName({ record, inserts }: JobFacts): string | null {
 /** Hands the key from holder to holder, in the order of the moves. */
 function checkHolders(name: string, changes: readonly Change[], findings: Findings): void {
   let holder: Change | null = null
+  /** One that gave up its key while it was being cancelled, and has not ended. */
+  let leaving: JobFacts | null = null
+  const two = (first: JobFacts, { job, step }: Change): void => {
+    const message = `key ${name} has two live jobs, ${first.id} and ${job.id}: ${wording(step)}`
+    findings.add('I8', message, [...stepsOf(first), '—', ...stepsOf(job)])
+  }
   for (const change of changes) {
     const { job, step } = change
+    if (leaving === job && isEnded(step.to)) leaving = null
+    if (step.event === 'CLAIM' && leaving !== null) two(leaving, change)
     if (step.event !== 'ENQUEUE' && step.event !== 'RETRY') {
       if (holder?.job === job) holder = isEnded(step.to) ? null : change
       continue
     }
-    // A running job that was superseded goes on to its end without its key.
-    const given = holder?.step.to === 'cancelling' && supersedes(job, step)
-    if (holder !== null && holder.job !== job && !given) {
-      const message = `key ${name} has two live jobs, ${holder.job.id} and ${job.id}: ${wording(step)}`
-      findings.add('I8', message, [...stepsOf(holder.job), '—', ...stepsOf(job)])
-    }
+    // A job that is being cancelled goes on to its end without its key.
+    if (step.event === 'ENQUEUE' && holder?.step.to === 'cancelling') leaving = holder.job
+    else if (holder !== null && holder.job !== job) two(holder.job, change)
     holder = change
   }
 }
-
-const supersedes = ({ inserts }: JobFacts, { event }: Step): boolean =>
-  event === 'ENQUEUE' && inserts.some(({ asked }) => asked.onConflict === 'supersede')
 
 /** An enqueue that was answered with the holder of its key: was that one alive at any time while it was asked? */
 function checkFound(

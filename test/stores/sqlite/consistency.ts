@@ -8,6 +8,7 @@ import type { HistoryEntry } from '../../../src/job/job.ts'
 import { allArrows, jobStates, statesTagged } from '../../../src/job/lifecycle.ts'
 import { historyOf } from '../../../src/stores/sqlite/history.ts'
 import { columns, Row, type RowValues } from '../../../src/stores/sqlite/row.ts'
+import { waitsForAnother } from '../../../src/stores/sqlite/successor.ts'
 import { checkMachines } from './machine-consistency.ts'
 
 const held = statesTagged('held')
@@ -91,7 +92,8 @@ function checkJob({ row, history }: Job, say: Say): void {
   is('a lease', row.leaseAt !== null, isHeld)
   if (!isEnded) is('a token', row.token !== null, isHeld)
   if (!timed.has(row.state)) is('due_at', row.dueAt, null)
-  else if (row.state !== 'waiting') is('a due_at', row.dueAt !== null, true)
+  // One that holds a key may wait for the end of another job instead: see checkKeys.
+  else if (row.state !== 'waiting' && row.heldKey === null) is('a due_at', row.dueAt !== null, true)
   if (claim !== undefined) {
     is('started_at', row.startedAt, claim.at)
     is('worker', row.worker, claim.worker)
@@ -137,6 +139,9 @@ function checkKeys(jobs: readonly Job[], say: Say): void {
     const name = `${row.queue} ${row.heldKey}`
     if (holders.has(name)) say(`key ${row.heldKey} has two holders`)
     holders.add(name)
+    const ofKey = jobs.filter((job) => job.row.queue === row.queue && job.row.key === row.heldKey)
+    const leaving = ofKey.some((job) => held.has(job.row.state) && job.row.heldKey === null)
+    if (leaving !== waitsForAnother(row)) say(`job ${row.id} waits for nobody, or does not wait for ${row.heldKey}`)
   }
 }
 

@@ -14,4 +14,7 @@ export const counts = `
   ALTER TABLE queues DROP COLUMN done;
   ALTER TABLE queues DROP COLUMN dead;
   ALTER TABLE queues DROP COLUMN cancelled;
+
+  -- Of a job that waits for the end of the one before it under its unique key: when it is due itself.
+  ALTER TABLE jobs ADD COLUMN due_after INTEGER;
 `
