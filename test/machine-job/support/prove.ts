@@ -86,7 +86,7 @@ function childAt(machine: KeptMachine | undefined, path: string): KeptMachine | 
 }
 
 /** Each effect happens as often as without kills, and once more at most for each kill while it waited in the outbox. */
-function checkEffects(told: readonly Told[], without: readonly Told[]): void {
+export function checkEffects(told: readonly Told[], without: readonly Told[]): void {
   const most = new Map<string, number>()
   for (const kind of ['did', 'emitted'] as const) {
     for (const what of of(without, kind)) most.set(what, (most.get(what) ?? 0) + 1)

@@ -1,0 +1,4 @@
+/** Where a job is known to differ from a live actor, and why. A difference that vanishes fails its case. */
+export const differences = {} as const
+
+export type Difference = keyof typeof differences
