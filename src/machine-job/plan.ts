@@ -140,7 +140,12 @@ export class Plan {
       if ((params as { readonly id: unknown }).id === undefined) this.refuse(namelessSpawn(machine))
       exec(info, params)
     } else if (type === 'xstate.emit') {
-      this.hold({ kind: 'emit', event: (params as { readonly event: EventObject }).event })
+      // As in XState, an event is emitted after all actions of its macrostep.
+      const { event } = params as { readonly event: EventObject }
+      this.plan(
+        () => exec(info, params),
+        () => () => this.hold({ kind: 'emit', event }),
+      )
     } else if (type === 'xstate.log') {
       this.hold({ kind: 'other', run: () => exec(info, params) })
     } else if (type === 'xstate.sendTo') {

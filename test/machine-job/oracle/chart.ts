@@ -14,11 +14,25 @@ import {
   type AnyStateMachine,
   type MachineConfig,
   type MachineContext,
+  type ParameterizedObject,
   type ProvidedActor,
 } from 'xstate'
 
+type FreeConfig = MachineConfig<
+  MachineContext,
+  AnyEventObject,
+  ProvidedActor,
+  ParameterizedObject,
+  ParameterizedObject,
+  string,
+  string,
+  unknown,
+  unknown,
+  AnyEventObject
+>
+
 /** An XState config whose actions, guards and actors are named freely. */
-export type Config = Omit<MachineConfig<MachineContext, AnyEventObject, ProvidedActor>, 'context' | 'output'> & {
+export type Config = Omit<FreeConfig, 'context' | 'output'> & {
   readonly context?: MachineContext | ((from: ContextArguments) => MachineContext)
   readonly output?: Json | ((from: { context: MachineContext; event: AnyEventObject; self: AnyActorRef }) => unknown)
 }

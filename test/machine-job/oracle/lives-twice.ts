@@ -59,8 +59,6 @@ interface JobLife extends Life {
   readonly writes: number
 }
 
-const never = new AbortController().signal
-
 function machineOf({ chart, with: given }: Case, make: Workshop): AnyStateMachine {
   return make.machine(chart, given?.(make))
 }
@@ -127,6 +125,8 @@ async function asActor(each: Case): Promise<LiveLife> {
   }
   const settled = async (): Promise<void> => {
     await rest(() => lines.length + instants.length)
+    // A delay of 0 is over when everything else has come to rest.
+    await clock.advance(0)
     lines.push(`= ${stands()}`)
   }
   actor.start()
@@ -202,12 +202,12 @@ async function asJob(each: Case, gaps: LiveLife['gaps'], cuts: readonly Cut[] = 
     const tell = (kind: 'did' | 'work' | 'emitted', what: string): void => {
       if (cut.isCut) return
       news++
-      lines.push(kind === 'emitted' ? `emits ${what}` : what)
+      lines.push(kind === 'emitted' ? `emits ${text(JSON.parse(what))}` : what)
       if (kind !== 'work') told.push({ kind, life, what, at: clock.now() })
     }
     const runtime = createRuntime({ jobs: [definition(tell)], store: cut, clock, logger: quiet, lease: leaseMs })
     runtime.events$.subscribe(({ event, value }) => {
-      if (event === 'EMIT') tell('emitted', text(value))
+      if (event === 'EMIT') tell('emitted', JSON.stringify(value))
     })
     processes.push({ runtime, store: cut })
     await runtime.start()
@@ -231,8 +231,8 @@ async function asJob(each: Case, gaps: LiveLife['gaps'], cuts: readonly Cut[] = 
     const record = await job.record()
     if (record.state === 'dead') return standing({ status: 'error', error: record.error }, [])
     const { status, value, context, output, tags } = await job.snapshot()
-    const { snapshot } = record.checkpoint?.state as unknown as { snapshot: PersistedSnapshot }
-    return standing({ ...snapshot, status, value, context, output }, tags)
+    const kept = record.checkpoint?.state as { readonly snapshot: PersistedSnapshot } | undefined
+    return standing({ ...kept?.snapshot, status, value, context, output }, tags)
   }
   try {
     await settled()
@@ -261,10 +261,9 @@ async function asJob(each: Case, gaps: LiveLife['gaps'], cuts: readonly Cut[] = 
   } finally {
     for (const { store } of processes) store.release()
     const stops = processes.map(({ runtime }) => runtime.stop({ mode: 'abort', timeout: 1, grace: 0 }).catch(() => {}))
-    let stopped = false
-    const closed = Promise.all([...stops, client.close()]).then(() => (stopped = true))
-    while (!stopped) await clock.advance(10)
-    await closed
+    const closing = new Set([...stops, client.close()])
+    for (const each of closing) void each.finally(() => closing.delete(each))
+    while (closing.size > 0) await clock.advance(10)
   }
 }
 
