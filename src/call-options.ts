@@ -21,7 +21,7 @@ export interface EnqueueOptions {
   readonly id?: string
   /** Not before this long from now. */
   readonly delay?: Duration
-  /** Not before this time. */
+  /** Not before this time: a Date, or ms (not seconds) since the epoch. One that has passed means now. A hundred years ahead at most. */
   readonly runAt?: Date | number
   /** Higher goes first in its queue; equal ones first in, first out. A 32-bit integer, default 0. */
   readonly priority?: number

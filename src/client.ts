@@ -150,7 +150,11 @@ export class Client {
         hint: 'A queue has the name of its job type.',
       })
     }
-    return new QueueHandle(this.connection, () => this.given(), type)
+    return new QueueHandle(
+      this.connection,
+      { given: () => this.given(), queuePaused: (paused) => this.queuePaused(paused) },
+      type,
+    )
   }
 
   // ── administration ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -262,6 +266,9 @@ export class Client {
   protected given(): ReadonlyMap<string, number> {
     return new Map()
   }
+
+  /** The store has paused a queue; a client starts nothing. */
+  protected async queuePaused(_type: string): Promise<void> {}
 
   protected hint(_hint: Hint): void {
     // A client runs nothing that a hint could wake.

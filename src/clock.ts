@@ -12,6 +12,9 @@ export interface TimerOptions {
   readonly keepAlive: boolean
 }
 
+/** The longest delay of a timer, ms: a platform fires a longer one at once. */
+export const timerMsMax = 2 ** 31 - 1
+
 export interface Clock {
   /** Wall time, in ms since the epoch. It may jump. */
   now(): number

@@ -92,10 +92,19 @@ export class AbortError extends JobchartError {
   }
 }
 
-export const invalidOption = (option: string, expected: string, got: unknown): JobchartError =>
-  new JobchartError('INVALID_OPTION', `${option}: expected ${expected}, got ${describe(got)}`, {
-    hint: `Pass ${expected} as ${option}.`,
-  })
+/**
+ * An option that makes no sense.
+ * @param option its name, with the call or job it belongs to where that is not clear
+ * @param expected what it takes, to be read after "expected"
+ * @param hint what to do instead; the default says where to look
+ */
+export const invalidOption = (option: string, expected: string, got: unknown, hint = usualHint(got)): JobchartError =>
+  new JobchartError('INVALID_OPTION', `${option}: expected ${expected}, got ${describe(got)}`, { hint })
+
+const usualHint = (got: unknown): string =>
+  got === undefined || got === null
+    ? 'Pass a value, or leave the option out to use its default.'
+    : 'Correct the value where it is passed; the doc comment of the option tells its limits and its default.'
 
 /** A short picture of any value for a message; safe whatever the value's getters do. */
 export function describe(value: unknown): string {
@@ -113,6 +122,8 @@ function picture(value: unknown): string {
     return typeof value === 'function' ? `a function ${value.name}`.trim() : String(value)
   }
   if (Array.isArray(value)) return 'an array'
+  if (value instanceof Date)
+    return Number.isNaN(value.getTime()) ? 'an invalid Date' : `the Date ${value.toISOString()}`
   const name: unknown = Object.getPrototypeOf(value)?.constructor?.name
   return typeof name === 'string' && name !== 'Object' ? `a ${name}` : 'an object'
 }

@@ -19,23 +19,38 @@ export interface QueueStats {
   readonly weight: number
 }
 
+/** What only the runtime or client of a queue's handle knows. */
+export interface QueueOwner {
+  /** Picks given so far, per type. */
+  given(): ReadonlyMap<string, number>
+  /** The store has paused a queue: resolves when nothing of it starts in this process any more. */
+  queuePaused(type: string): Promise<void>
+}
+
 export class QueueHandle {
   readonly type: string
   private readonly connection: Connection
-  private readonly given: () => ReadonlyMap<string, number>
+  private readonly owner: QueueOwner
 
   /** Made by a runtime or client. */
-  constructor(connection: Connection, given: () => ReadonlyMap<string, number>, type: string) {
+  constructor(connection: Connection, owner: QueueOwner, type: string) {
     this.connection = connection
-    this.given = given
+    this.owner = owner
     this.type = type
   }
 
-  /** After this resolves, no process picks from the queue; what runs goes on. Survives a restart on a durable store. */
-  pause(): Promise<void> {
-    return this.setPaused(true)
+  /**
+   * Pauses the queue for all processes; on a durable store it stays paused across restarts. After this resolves no process
+   * claims from the queue, and nothing of it starts in this one: a job that was claimed and has not started is released, its
+   * attempt not spent. Running jobs go on.
+   * @throws JobchartError STORE_UNAVAILABLE
+   */
+  async pause(): Promise<void> {
+    await this.setPaused(true)
+    await this.owner.queuePaused(this.type)
   }
 
+  /** Lets all processes claim from the queue again, and wakes them. @throws JobchartError STORE_UNAVAILABLE */
   resume(): Promise<void> {
     return this.setPaused(false)
   }
@@ -45,7 +60,7 @@ export class QueueHandle {
     await connection.ready()
     const { paused, counts } = await connection.store.queue(type)
     const { jobs } = connection.settings
-    const given = this.given()
+    const given = this.owner.given()
     const priority = jobs.get(type)?.priority ?? 0
     return {
       type,

@@ -47,7 +47,11 @@ export class Runtime extends Client {
     const { hub, timers } = this.connection
     this.actor = createActor(runtimeMachine)
     this.actor.subscribe((snapshot) => {
-      this.may = { accept: snapshot.hasTag('accepts'), pick: snapshot.hasTag('picks') }
+      const pick = snapshot.hasTag('picks')
+      const begins = pick && !this.may.pick
+      this.may = { accept: snapshot.hasTag('accepts'), pick }
+      // What was enqueued while nothing was picked (idle, paused) has been heard of, and nothing else says so again.
+      if (begins) this.worker.nudge()
     })
     this.actor.start()
     this.worker = new Worker({
@@ -109,20 +113,20 @@ export class Runtime extends Client {
   }
 
   /**
-   * Picks nothing more in this process; what runs goes on. After this has resolved nothing starts.
+   * Picks nothing more in this process; what runs goes on. After this has resolved nothing starts: a job that was claimed and
+   * has not started is released, its attempt not spent.
    * @throws JobchartError NOT_ACCEPTED unless it is running or paused
    */
   async pause(): Promise<void> {
     if (this.state !== 'running' && this.state !== 'paused') throw this.notAccepted('pause')
     this.actor.send({ type: 'PAUSE' })
-    await this.worker.claimed()
+    await this.worker.holdBack(null, paused('the runtime'))
   }
 
   /** @throws JobchartError NOT_ACCEPTED unless it is running or paused */
   async resume(): Promise<void> {
     if (this.state !== 'running' && this.state !== 'paused') throw this.notAccepted('resume')
     this.actor.send({ type: 'RESUME' })
-    this.worker.nudge()
   }
 
   /**
@@ -210,6 +214,10 @@ export class Runtime extends Client {
     return this.worker.selector.given()
   }
 
+  protected override queuePaused(type: string): Promise<void> {
+    return this.worker.holdBack(type, paused(`queue ${type}`))
+  }
+
   protected override hint(hint: Hint): void {
     this.worker.hint(hint)
   }
@@ -235,7 +243,6 @@ export class Runtime extends Client {
     }
     if (this.stopping !== null) throw stopped()
     this.actor.send({ type: 'STARTED' })
-    this.worker.nudge()
   }
 
   private async stopOnce(wait: Stopping, mode: StopMode, timeoutMs: number, graceMs: number): Promise<StopReport> {
@@ -255,6 +262,9 @@ export class Runtime extends Client {
     })
   }
 }
+
+/** Why a job that was claimed is released before its start. */
+const paused = (what: string): JobchartError => new JobchartError('STOPPED', `${what} was paused`)
 
 /**
  * Creates a runtime. It takes jobs at once and runs them after `start()`.

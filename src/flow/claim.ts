@@ -55,6 +55,8 @@ export class Claimer {
   private started = 0
   private asked = 0
   private readonly waiters: (() => void)[] = []
+  /** Types of which nothing starts that the claim under way hands out, and why. */
+  private readonly heldBack = new Map<string, JobchartError>()
   /** Types that wait for their rate limit. */
   private readonly limited = new Set<string>()
   private readonly options: ClaimerOptions
@@ -85,6 +87,12 @@ export class Claimer {
   /** Resolves when no claim is under way. */
   over(): Promise<void> {
     return this.underWay ? new Promise((resolve) => void this.waiters.push(resolve)) : Promise.resolve()
+  }
+
+  /** Nothing of this type (null: of any) starts that was asked for before now: it is released. */
+  holdBack(type: string | null, reason: JobchartError): void {
+    if (!this.underWay) return
+    for (const each of type === null ? this.options.jobs.keys() : [type]) this.heldBack.set(each, reason)
   }
 
   /** No answer is listened to any more: whoever waits for one has waited long enough. */
@@ -150,7 +158,7 @@ export class Claimer {
     for (const { type, why, until } of answer.dry) if (why === 'limited') this.wakeAt(type, until ?? 0)
     for (const claimed of answer.jobs) {
       const run = new Run(claimed, jobs.get(claimed.type) as JobDefinition, host, fence)
-      run.abortReason = canceller.beforeStart(claimed.id)
+      run.abortReason = canceller.beforeStart(claimed.id) ?? this.heldBack.get(claimed.type) ?? null
       runs.add(run)
       this.ready.push(run)
     }
@@ -165,6 +173,7 @@ export class Claimer {
 
   private end(): void {
     this.options.canceller.forget()
+    this.heldBack.clear()
     this.underWay = false
     this.answered = false
     this.close()

@@ -12,7 +12,7 @@ import type { Parent } from '../job/machine.ts'
 import type { EnqueueOptions } from '../call-options.ts'
 import type { ClientSettings } from '../options.ts'
 import type { Hint, InsertAnswer, NewJob, Store } from '../store.ts'
-import { prepare } from './enqueue.ts'
+import { prepare, type PrepareOptions } from './enqueue.ts'
 import { Hub } from './events.ts'
 import type { FollowOptions } from './follow.ts'
 import { handleHost, type HandleHostOptions, type HandleOwner } from './handle-host.ts'
@@ -39,7 +39,7 @@ export class Connection {
   readonly hub: Hub
   readonly timers: Timers
   readonly inserter: Inserter
-  private readonly ids: Ids
+  private readonly preparing: PrepareOptions
   /** Calls to machine jobs. */
   readonly machines: MachineCalls
   private readonly results: Results
@@ -59,7 +59,7 @@ export class Connection {
     this.store = store
     this.settings = settings
     this.owner = owner
-    this.ids = new Ids(clock)
+    this.preparing = { jobs: settings.jobs, ids: new Ids(clock), clock }
     const timers = (this.timers = new Timers(clock))
     const hub = (this.hub = new Hub(logger))
     this.results = new Results({ store, hub, timers, logger })
@@ -174,8 +174,16 @@ export class Connection {
   prepare(job: JobDefinition, input: unknown, options?: EnqueueOptions, fromRun = false): NewJob | Promise<NewJob> {
     const refusal = fromRun ? null : this.owner.refusing()
     if (refusal !== null) throw refusal
-    const made = prepare(this.settings.jobs, this.ids, job, input, options)
-    return this.isOpen ? made : this.ready().then(() => made)
+    const made = prepare(this.preparing, job, input, options)
+    return this.isOpen && !(made instanceof Promise) ? made : this.prepareLater(made, fromRun)
+  }
+
+  private async prepareLater(made: NewJob | Promise<NewJob>, fromRun: boolean): Promise<NewJob> {
+    const [job] = await Promise.all([made, this.ready()])
+    // A stop may have come meanwhile.
+    const refusal = fromRun ? null : this.owner.refusing()
+    if (refusal !== null) throw refusal
+    return job
   }
 
   /** All of these or, with `wait` null and no room, none: then it answers null. */

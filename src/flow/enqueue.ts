@@ -2,6 +2,7 @@
  * Enqueue: checks a call at the door and makes the job that is to be inserted. Nothing is stored of a call that is refused.
  */
 import { invalidOption, JobchartError } from '../errors.ts'
+import type { Clock } from '../clock.ts'
 import type { JobDefinition } from '../define-job.ts'
 import { durationMs } from '../job/duration.ts'
 import { toPayload, type Json } from '../job/payload.ts'
@@ -15,20 +16,25 @@ import { parseInput } from './validate.ts'
 const noOptions: EnqueueOptions = {}
 const noTags: readonly string[] = []
 
+export interface PrepareOptions {
+  readonly jobs: ReadonlyMap<string, JobDefinition>
+  readonly ids: Ids
+  readonly clock: Clock
+}
+
 /**
  * The job to insert; a promise of it if its type has a schema, whose validation may take time.
  * @throws JobchartError UNKNOWN_TYPE, INVALID_INPUT, INVALID_OPTION
  */
 export function prepare(
-  jobs: ReadonlyMap<string, JobDefinition>,
-  ids: Ids,
+  { jobs, ids, clock }: PrepareOptions,
   job: JobDefinition,
   input: unknown,
   options: EnqueueOptions = noOptions,
 ): NewJob | Promise<NewJob> {
   if (!isKnown(jobs.get(job?.type), job)) throw unknownType(job)
   if (options !== noOptions) checkEnqueueOptions(options)
-  const made = newJob(job, ids, input, options)
+  const made = newJob(job, input, options, ids, clock)
   return job.schema === null ? made : parseInput(job, made.input).then(() => made)
 }
 
@@ -36,7 +42,7 @@ export function prepare(
 const isKnown = (known: JobDefinition | undefined, job: JobDefinition): boolean =>
   known !== undefined && (known === job || (job.machine !== null && known.machine?.knows(job.machine) === true))
 
-function newJob(job: JobDefinition, ids: Ids, input: unknown, options: EnqueueOptions): NewJob {
+function newJob(job: JobDefinition, input: unknown, options: EnqueueOptions, ids: Ids, clock: Clock): NewJob {
   const payload = input === undefined ? undefined : toPayload(input, 'INVALID_INPUT', payloadLimits)
   const unique = options.unique ?? job.unique
   return {
@@ -47,7 +53,7 @@ function newJob(job: JobDefinition, ids: Ids, input: unknown, options: EnqueueOp
     maxAttempts: job.maxAttempts,
     tags: options.tags === undefined ? noTags : [...options.tags],
     concurrencyKey: job.keyOf === null ? null : keyOf(job, payload),
-    runAt: options.runAt === undefined ? null : timeOf(options.runAt),
+    runAt: options.runAt === undefined ? null : timeOf(options.runAt, clock.now()),
     delayMs: options.delay === undefined ? 0 : durationMs(options.delay, 'delay'),
     key: unique === false ? null : uniqueKey(unique, payload),
     onConflict: typeof unique === 'object' ? (unique.onConflict ?? 'keep') : 'keep',
@@ -67,10 +73,24 @@ function keyOf(job: JobDefinition, payload: Json | undefined): string | null {
   }
 }
 
-function timeOf(runAt: Date | number): number {
+/** Times before this one, in 1970, are seconds that were taken for milliseconds; ms. As seconds it is the year 2286. */
+const runAtMsMin = 1e10
+/** The farthest time from now, ms: a hundred years. Farther ones are microseconds that were taken for milliseconds. */
+const runAtAheadMsMax = 100 * 365 * 86_400_000
+
+function timeOf(runAt: Date | number, now: number): number {
   const at = runAt instanceof Date ? runAt.getTime() : runAt
-  if (!Number.isFinite(at) || at < 0 || at > 8.64e15)
-    throw invalidOption('runAt', 'a Date or ms since the epoch', runAt)
+  if (typeof at !== 'number' || !Number.isFinite(at))
+    throw invalidOption('runAt', 'a valid Date or ms since the epoch', runAt)
+  // A clock of a test may itself stand in 1970.
+  if (at < Math.min(runAtMsMin, now)) {
+    const hint = 'Pass milliseconds: multiply a time in seconds by 1000. To run the job now, leave runAt out.'
+    throw invalidOption('runAt', 'a time after April 1970', runAt, hint)
+  }
+  if (at > now + runAtAheadMsMax) {
+    const hint = 'Pass milliseconds since the epoch, not microseconds or nanoseconds.'
+    throw invalidOption('runAt', 'a time within a hundred years from now', runAt, hint)
+  }
   return Math.round(at)
 }
 

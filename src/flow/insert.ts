@@ -39,6 +39,8 @@ export class Inserter {
   private tryCount = 1
   /** Why nothing is taken any more, if so. */
   private closed: JobchartError | null = null
+  /** Why no call may wait for room any more, if so. */
+  private waitRefusal: JobchartError | null = null
   /** A write that is to be repeated, later or at once. */
   private repeat: Timer | null = null
   private repeatNow: () => void = nothing
@@ -81,12 +83,14 @@ export class Inserter {
     if (!this.flushing && !this.announced) this.announce()
   }
 
-  /** Refuses every call that waits for room. */
+  /**
+   * Refuses every call that waits for room, and from now on every call that would have to wait, those on their way into the
+   * store included: whoever takes jobs out of the backlog is about to end.
+   */
   refuseWaiting(error: JobchartError): void {
-    for (const call of this.line) {
-      if (!this.writing.includes(call)) call.reject(error)
-      else call.giveUp(error)
-    }
+    this.waitRefusal = error
+    // A call that is being written learns it with the answer of the write.
+    for (const call of this.line) if (!this.writing.includes(call)) call.reject(error)
     this.line.clear()
     this.roomTimer?.cancel()
     this.roomTimer = null
@@ -218,7 +222,7 @@ export class Inserter {
       const call = calls[i] as Call
       const answer = answers[i] as InsertAnswer[]
       const outcome = answer[0]?.outcome
-      const givenUp = call.givenUp ?? this.closed
+      const givenUp = call.givenUp ?? this.waitRefusal
       if (outcome === 'full' && call.waits && givenUp === null) {
         refused++
         this.line.add(call)

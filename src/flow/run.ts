@@ -67,6 +67,8 @@ export class Run {
   rest: Rest | null = null
   /** Attempts the job may spend, once a checkpoint has changed that. */
   maxAttempts: number | null = null
+  /** Has user code been called? Before that its input is validated. */
+  begun = false
   private started = false
   private controller: AbortController | null = null
   private timer: Timer | null = null
@@ -98,6 +100,7 @@ export class Run {
     try {
       const context = contextOf(this)
       if (job.schema === null && host.middleware.length === 0 && job.machine === null) {
+        this.begun = true
         this.follow(job.run(this.claimed.input, context))
       } else {
         this.follow(this.withMiddleware(context))
@@ -169,6 +172,7 @@ export class Run {
     const input = await parseInput(job, claimed.input).catch((error: unknown) => Promise.reject(fatal(error)))
     // A schema may have taken its time.
     if (this.abortReason !== null) throw this.abortReason
+    this.begun = true
     return throughMiddleware({
       middleware: host.middleware,
       context,

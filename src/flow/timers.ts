@@ -1,8 +1,5 @@
 /** All timers of one runtime, so that none outlives it: `size` is 0 when it has stopped, and a test can see it. */
-import type { Clock, Timer } from '../clock.ts'
-
-/** The longest delay a platform timer takes; longer ones are set again. */
-const delayMsMax = 2 ** 31 - 1
+import { timerMsMax, type Clock, type Timer } from '../clock.ts'
 
 export class Timers {
   readonly clock: Clock
@@ -23,7 +20,7 @@ export class Timers {
   }
 
   /**
-   * Calls `run` once after `delayMs`.
+   * Calls `run` once after `delayMs`, which may be longer than a timer of the clock can take: that is set in parts.
    * @param keepAlive false for timers that only look after things: they do not keep an idle process from ending
    */
   after(delayMs: number, run: () => void, keepAlive = true): Timer {
@@ -32,7 +29,7 @@ export class Timers {
     const live = this.live
     let leftMs = Math.max(0, Math.ceil(delayMs))
     const arm = (): Timer => {
-      const partMs = Math.min(leftMs, delayMsMax)
+      const partMs = Math.min(leftMs, timerMsMax)
       leftMs -= partMs
       return clock.timer(fire, partMs, { keepAlive })
     }

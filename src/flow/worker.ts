@@ -190,8 +190,15 @@ export class Worker {
     this.commands.next({ lane: Lane.control, apply })
   }
 
-  /** Resolves when no claim is under way. */
-  claimed(): Promise<void> {
+  /**
+   * A pause is in force: nothing of this type (null: of any) that was claimed before starts, it is released. Resolves when no
+   * claim is under way.
+   */
+  holdBack(type: string | null, reason: JobchartError): Promise<void> {
+    for (const run of this.runs.all()) {
+      if (!run.begun && (type === null || run.claimed.type === type)) run.abort(reason)
+    }
+    this.claimer.holdBack(type, reason)
     return this.claimer.over()
   }
 

