@@ -1,58 +1,124 @@
-/** A machine's state as strict JSON, and back. Errors, which charts like to keep in their context, are kept as records. */
+/**
+ * A machine's state as strict JSON, and back. Beside JSON it carries what charts like to keep: errors, as records, and
+ * references to actors of the same job, by their addresses. Data whose keys look like these is escaped, so that nothing that
+ * an event brings can pass for an error or an actor.
+ */
+import { Actor, type AnyActorRef } from 'xstate'
 import { recordError, reviveError, type ErrorRecord } from '../job/failure.ts'
 import { toPayload, type Json } from '../job/payload.ts'
 import { payloadLimits } from '../limits.ts'
 
 const errorKey = 'jobchart$error'
+const actorKey = 'jobchart$actor'
+
+/** What stands for an actor in a state that was read, until the actors are there. */
+export class ActorReference {
+  readonly address: string
+
+  constructor(address: string) {
+    this.address = address
+  }
+}
+
+/** The address of an actor; null if it is none of the job's. */
+export type AddressOf = (actor: AnyActorRef) => string | null
+
+interface Encoding {
+  readonly error: (record: ErrorRecord) => unknown
+  readonly actor: (actor: AnyActorRef) => unknown
+  readonly key: (key: string) => string
+}
 
 /** @throws JobchartError NOT_DURABLE, naming the path, for what JSON cannot carry */
-export const encode = (value: unknown): Json =>
-  toPayload(
-    withErrors(value, (record) => ({ [errorKey]: record })),
-    'NOT_DURABLE',
-    payloadLimits,
-  )
+export const encode = (value: unknown, addressOf: AddressOf = () => null): Json =>
+  payload(value, {
+    error: (record) => ({ [errorKey]: record }),
+    actor: (actor) => {
+      const address = addressOf(actor)
+      return address === null ? actor : { [actorKey]: address }
+    },
+    key: escaped,
+  })
 
-/** The same for people to look at: errors are their records. @throws as `encode` */
+/** The same for people to look at: errors are their records, actors are named. @throws as `encode` */
 export const shown = (value: unknown): Json =>
-  toPayload(
-    withErrors(value, (record) => record),
-    'NOT_DURABLE',
-    payloadLimits,
-  )
+  payload(value, {
+    error: (record) => record,
+    actor: (actor) => actor.toJSON?.(),
+    key: (key) => key,
+  })
 
-/** A copy of its own each time: machines change what they are given. */
+const payload = (value: unknown, encoding: Encoding): Json =>
+  toPayload(encoded(value, encoding, 0), 'NOT_DURABLE', payloadLimits)
+
+/** A copy of its own each time: machines change what they are given. Actors are `ActorReference`s in it. */
 export function decode(json: Json): unknown {
   if (typeof json !== 'object' || json === null) return json
   if (Array.isArray(json)) return json.map(decode)
-  const { [errorKey]: record } = json
+  const { [errorKey]: record, [actorKey]: address } = json
   if (isErrorRecord(record)) return reviveError(record)
-  return Object.fromEntries(Object.entries(json).map(([key, member]) => [key, decode(member)]))
+  if (typeof address === 'string') return new ActorReference(address)
+  return Object.fromEntries(Object.entries(json).map(([key, member]) => [unescaped(key), decode(member)]))
 }
 
-/** An event may bring whatever it likes into a context. */
+/** The same value with actors for their references; a copy if there are any. */
+export function withActors(value: unknown, actorAt: (address: string) => AnyActorRef): unknown {
+  return mapped(value, 0, (each) => (each instanceof ActorReference ? actorAt(each.address) : undefined))
+}
+
+/** Data that is not escaped comes from an earlier release. */
 function isErrorRecord(record: unknown): record is ErrorRecord {
   if (typeof record !== 'object' || record === null) return false
   const { name, message, cause } = record as Partial<ErrorRecord>
   return typeof name === 'string' && typeof message === 'string' && (cause === undefined || isErrorRecord(cause))
 }
 
-function withErrors(value: unknown, as: (record: ErrorRecord) => unknown, depth = 0): unknown {
-  if (typeof value !== 'object' || value === null || depth > payloadLimits.depthMax) return value
-  if (value instanceof Error) return as(recordError(value))
-  if (Array.isArray(value)) return mapped(value, (member) => withErrors(member, as, depth + 1))
-  const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype !== Object.prototype && prototype !== null) return value
-  let copy: Record<string, unknown> | null = null
-  for (const [key, member] of Object.entries(value)) {
-    const recorded = withErrors(member, as, depth + 1)
-    if (recorded !== member) (copy ??= { ...value })[key] = recorded
-  }
-  return copy ?? value
+function encoded(value: unknown, encoding: Encoding, depth: number): unknown {
+  return mapped(
+    value,
+    depth,
+    (each) => {
+      if (each instanceof Actor) return encoding.actor(each as AnyActorRef)
+      return each instanceof Error ? encoding.error(recordError(each)) : undefined
+    },
+    encoding.key,
+  )
 }
 
-/** The list itself if nothing in it changes. */
-function mapped(list: readonly unknown[], map: (member: unknown) => unknown): readonly unknown[] {
-  const copy = list.map(map)
-  return copy.some((member, i) => member !== list[i]) ? copy : list
+/**
+ * The value itself if nothing in it changes, else a copy.
+ * @param replace what an object becomes; undefined to look into it
+ */
+function mapped(
+  value: unknown,
+  depth: number,
+  replace: (value: object) => unknown,
+  rename: (key: string) => string = (key) => key,
+): unknown {
+  if (typeof value !== 'object' || value === null || depth > payloadLimits.depthMax) return value
+  const replaced = replace(value)
+  if (replaced !== undefined) return replaced
+  const member = (each: unknown): unknown => mapped(each, depth + 1, replace, rename)
+  if (Array.isArray(value)) {
+    const copy = value.map(member)
+    return copy.some((each, i) => each !== value[i]) ? copy : value
+  }
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) return value
+  const entries = Object.entries(value)
+  let changed = false
+  const copies = entries.map(([key, each]): [string, unknown] => {
+    const copy: [string, unknown] = [rename(key), member(each)]
+    changed ||= copy[0] !== key || copy[1] !== each
+    return copy
+  })
+  return changed ? Object.fromEntries(copies) : value
 }
+
+const escapable = /^jobchart\$+(?:error|actor)$/
+
+const escaped = (key: string): string =>
+  key.startsWith('jobchart$') && escapable.test(key) ? key.replace('$', '$$$$') : key
+
+const unescaped = (key: string): string =>
+  key.startsWith('jobchart$$') && escapable.test(key) ? key.replace('$', '') : key

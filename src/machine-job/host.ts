@@ -16,7 +16,7 @@ import { JobchartError } from '../errors.ts'
 import type { Rest, Seat } from '../hosting.ts'
 import { fatal } from '../job/intent.ts'
 import type { Mail, NewCheckpoint } from '../job/machine.ts'
-import { encode } from './codec.ts'
+import { shown } from './codec.ts'
 import { Errands } from './errands.ts'
 import { tellActor } from './from-job.ts'
 import { Hosted } from './hosted.ts'
@@ -143,25 +143,37 @@ export class Host {
    */
   private async executeOrHold(held: readonly Held[]): Promise<void> {
     const effects = held.filter(isEffect)
-    if (effects.length === 0) return this.execute(held)
+    const work = held.filter((each) => !isEffect(each))
+    if (effects.length === 0) return this.startWork(work)
     await this.execute(effects)
-    this.hosted.plan.held.unshift(...held.filter((each) => !isEffect(each)))
+    this.hosted.plan.held.unshift(...work)
   }
 
   /** In order; an action that gives a promise is waited for. */
-  private async execute(held: readonly Held[]): Promise<void> {
-    for (const each of held) {
-      if (each.kind === 'other') each.run()
-      else {
-        // Its outbox must not hold it any longer.
-        this.dirty = true
-        if (each.kind === 'emit') this.seat.emitted(encode(each.event))
-        else if (each.kind === 'send') sendIfActive(each.actor, each.event)
-        else if (each.kind === 'leave') await this.errands.leave(each.job)
-        else await act(each)
-      }
+  private async execute(effects: readonly Held[]): Promise<void> {
+    for (const each of effects) {
+      // Its outbox must not hold it any longer.
+      this.dirty = true
+      if (each.kind === 'emit') this.seat.emitted(shown(each.event))
+      else if (each.kind === 'leave') await this.errands.leave(each.job)
+      else if (each.kind === 'action') await act(each)
       this.check()
     }
+  }
+
+  private startWork(work: readonly Held[]): void {
+    const { hosted } = this
+    hosted.startWork(() => {
+      for (const each of work) {
+        if (each.kind === 'start') hosted.plan.startWork(each.actor)
+        else if (each.kind === 'log') each.run()
+        else if (each.kind === 'send') {
+          this.dirty = true
+          sendIfActive(each.actor, each.event)
+        }
+      }
+    })
+    this.check()
   }
 
   private checkpoint(held: readonly Held[]): NewCheckpoint {
@@ -171,7 +183,9 @@ export class Host {
     try {
       return {
         number: ++this.number,
-        state: packState({ ...hosted.state(held), jobs: this.errands.jobs(hosted.jobIds), read: this.read }),
+        state: packState({ ...hosted.state(held), jobs: this.errands.jobs(hosted.jobIds), read: this.read }, (actor) =>
+          hosted.addressOf(actor),
+        ),
         read: this.read,
         note: note.length > noteCharsMax ? `${note.slice(0, noteCharsMax - 1)}…` : note,
         takesCancel,

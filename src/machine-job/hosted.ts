@@ -7,14 +7,18 @@ import {
   type AnyEventObject,
   type EventObject,
 } from 'xstate'
+import { ActorAddresses, childrenOf } from './addresses.ts'
+import { withActors } from './codec.ts'
 import { jobOf } from './from-job.ts'
 import type { Hosting, JobActorHost } from './job-actors.ts'
-import { heldOf, outboxOf, type Surroundings } from './outbox.ts'
+import { heldOf, outboxOf } from './outbox.ts'
 import { Plan, type Held } from './plan.ts'
-import { worksOutside, type PlannedLogic } from './planned.ts'
+import { isPlanned, plannedLogicOf, worksOutside, type PlannedLogic } from './planned.ts'
+import { restoreContexts, withoutContexts } from './references.ts'
 import type { MachineState } from './state.ts'
-import { DurableTimers, nameInPath } from './timers.ts'
+import { DurableTimers } from './timers.ts'
 import type { MachineVersion, PersistedMachine } from './versions.ts'
+import { wrapRelays } from './xstate-internals.ts'
 
 export interface HostedOptions {
   readonly logic: PlannedLogic
@@ -37,14 +41,20 @@ export class Hosted {
   notes: string[] = []
   private readonly root: Actor<AnyActorLogic>
   private readonly options: HostedOptions
+  private readonly addresses: ActorAddresses
+  /** Events for machines that wait until all of a step have started; null if none waits. */
+  private relays: (() => void)[] | null = null
   private failed: { readonly error: unknown } | null = null
   private readonly seen = new WeakMap<AnyActorRef, unknown>()
 
   constructor(options: HostedOptions, from: MachineState | null) {
     const { jobId, input, now, jobs, logger, changed } = options
     this.options = options
-    this.timers = new DurableTimers(now, changed)
-    this.plan = new Plan(jobId, from, changed)
+    this.addresses = new ActorAddresses(jobId, from?.actors ?? null, () => this.root)
+    const { addresses } = this
+    const delaysOf = (actor: AnyActorRef) => plannedLogicOf(actor)?.delays ?? null
+    this.timers = new DurableTimers({ now, addresses, delaysOf, changed })
+    this.plan = new Plan({ addresses, booked: from?.booked ?? 0, changed })
     const logic: AnyActorLogic & { readonly hosting: Hosting } = {
       ...options.logic,
       hosting: { jobs, plan: this.plan },
@@ -52,16 +62,24 @@ export class Hosted {
     this.root = createActor(logic, {
       id: jobId,
       logger,
-      ...(from === null ? { input } : { snapshot: from.snapshot as never }),
+      ...(from === null ? { input } : { snapshot: withoutContexts(from.snapshot) as never }),
       inspect: (seen) => {
         if (seen.type === '@xstate.snapshot') this.look(seen.actorRef as AnyActorRef, seen.snapshot, seen.event)
       },
     })
-    this.root.sessionId = jobId
+    addresses.of(this.root)
     this.root.system.scheduler = this.timers
+    wrapRelays(this.root.system, (target, deliver) => {
+      if (this.relays !== null && isPlanned(target)) this.relays.push(deliver)
+      else deliver()
+    })
     this.root.subscribe({ error: (error) => this.fail(error) })
     if (from === null) return
-    this.timers.restore(from.timers)
+    const actorAt = (address: string): AnyActorRef => addresses.referenceAt(address)
+    restoreContexts(this.root, from.snapshot, actorAt)
+    this.timers.restore(
+      from.timers.map((timer) => ({ ...timer, event: withActors(timer.event, actorAt) as EventObject })),
+    )
     // Nothing has changed by being restored.
     for (const actor of [this.root, ...this.actors()]) this.seen.set(actor, actor.getSnapshot())
   }
@@ -107,20 +125,25 @@ export class Hosted {
   fire(by: number): void {
     for (const timer of this.timers.list()) {
       if (timer.at > by) return
-      if (this.timers.take(timer)) this.actorAt(timer.target)?.send(timer.event)
+      if (this.timers.take(timer)) this.addresses.actorAt(timer.target)?.send(timer.event)
     }
   }
 
-  actorAt(path: string): AnyActorRef | null {
-    let actor: AnyActorRef = this.root
-    for (const name of path === '' ? [] : path.split('/')) {
-      const next = Object.values(childrenOf(actor)).find(
-        (child) => child !== undefined && nameInPath(child.id) === name,
-      )
-      if (next === undefined) return null
-      actor = next
+  /** Starts actors that do work. As in XState, all of a step have started before their machines hear of any. */
+  startWork(run: () => void): void {
+    this.relays = []
+    try {
+      run()
+    } finally {
+      const relays = this.relays
+      this.relays = null
+      for (const relay of relays) relay()
     }
-    return actor
+  }
+
+  /** The address of an actor of this job; null of any other. */
+  addressOf(actor: AnyActorRef): string | null {
+    return this.addresses.find(actor)
   }
 
   /** The actor of a job that it has invoked. */
@@ -148,13 +171,14 @@ export class Hosted {
   /** Its state, to be kept. @throws JobchartError NOT_DURABLE */
   state(held: readonly Held[]): Omit<MachineState, 'read' | 'jobs'> {
     return {
+      format: 2,
       machine: this.options.version,
       job: this.options.jobId,
       snapshot: this.persisted(),
-      timers: this.timers.list(),
-      beginnings: Object.fromEntries(this.plan.beginnings),
+      timers: this.timers.records(),
+      actors: this.addresses.state(),
       booked: this.plan.booked,
-      outbox: outboxOf(held, this.surroundings),
+      outbox: outboxOf(held, this.addresses),
     }
   }
 
@@ -168,11 +192,7 @@ export class Hosted {
 
   /** What was decided with a checkpoint. */
   heldOf(from: MachineState): Held[] {
-    return heldOf(from.outbox, this.surroundings)
-  }
-
-  private get surroundings(): Surroundings {
-    return { logic: this.options.logic, actorAt: (path) => this.actorAt(path) }
+    return heldOf(from.outbox, { logic: this.options.logic, addresses: this.addresses })
   }
 
   /** Stops all that goes on. Nothing is written any more. */
@@ -190,6 +210,7 @@ export class Hosted {
   private look(actor: AnyActorRef, snapshot: unknown, event: EventObject): void {
     if (this.seen.get(actor) === snapshot) return
     this.seen.set(actor, snapshot)
+    if (actor.getSnapshot().status !== 'active') this.plan.ended(actor)
     // What works outside is begun anew after a crash: its inner state need not be kept, only whether it has ended.
     if (actor !== this.root && worksOutside(actor) && actor.getSnapshot().status === 'active') return
     if (actor === this.root) this.notes.push(noteOf(event, snapshot))
@@ -207,13 +228,6 @@ export class Hosted {
 
 const isPersistedMachine = (snapshot: unknown): snapshot is PersistedMachine =>
   typeof snapshot === 'object' && snapshot !== null && 'children' in snapshot
-
-function childrenOf(actor: AnyActorRef): Readonly<Record<string, AnyActorRef | undefined>> {
-  const snapshot: unknown = actor.getSnapshot()
-  return typeof snapshot === 'object' && snapshot !== null && 'children' in snapshot
-    ? (snapshot.children as Readonly<Record<string, AnyActorRef | undefined>>)
-    : {}
-}
 
 /** `APPROVE → paid.shipping` */
 function noteOf({ type }: EventObject, snapshot: unknown): string {

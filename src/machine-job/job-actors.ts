@@ -3,6 +3,7 @@ import type { AnyActorRef } from 'xstate'
 import type { EnqueueOptions } from '../call-options.ts'
 import type { JobDefinition } from '../define-job.ts'
 import type { Plan } from './plan.ts'
+import { parentOf } from './xstate-internals.ts'
 
 /** What the host of a machine does for the actors of jobs in it. */
 export interface JobActorHost {
@@ -21,8 +22,7 @@ export interface Hosting {
 /** The host of the machine that an actor belongs to; null in an actor system of the user's own. */
 export function hostingOf(actor: AnyActorRef): Hosting | null {
   let root = actor
-  // oxlint-disable-next-line no-underscore-dangle -- typed and documented by XState, which has no other word for it
-  for (let above = actor._parent; above !== undefined; above = above._parent) root = above
+  for (let above = parentOf(actor); above !== undefined; above = parentOf(above)) root = above
   const { logic } = root as { readonly logic?: { readonly hosting?: Hosting } }
   return logic?.hosting ?? null
 }

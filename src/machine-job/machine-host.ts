@@ -14,11 +14,13 @@ import { snooze } from '../job/intent.ts'
 import type { JobRecord } from '../job/job.ts'
 import type { Letter } from '../job/machine.ts'
 import type { Json } from '../job/payload.ts'
+import { ActorAddresses } from './addresses.ts'
 import { shown } from './codec.ts'
 import { jobOf, type JobActorSnapshot } from './from-job.ts'
 import { cancelEvent, Host } from './host.ts'
 import { bounded, checkDurable } from './machines.ts'
 import { plannedLogic, type PlannedLogic } from './planned.ts'
+import { restoreContexts, withoutContexts } from './references.ts'
 import { unpackState, type MachineState } from './state.ts'
 import { lostTimers, misfits, structureHash, type MachineVersion, type PersistedMachine } from './versions.ts'
 
@@ -138,8 +140,15 @@ class Versions implements MachineHost {
   private restored(json: Json) {
     const kept = unpackState(json)
     const version = this.versionFor(kept)
-    const { snapshot } = version.adopt(kept)
-    return createActor(version.options.machine, { snapshot: snapshot as never, input: undefined })
+    const { snapshot, job, actors } = version.adopt(kept)
+    const root = createActor(version.options.machine, {
+      snapshot: withoutContexts(snapshot) as never,
+      input: undefined,
+    })
+    const addresses = new ActorAddresses(job, actors, () => root)
+    addresses.restoreAll()
+    restoreContexts(root, snapshot, (address) => addresses.referenceAt(address))
+    return root
   }
 }
 

@@ -6,14 +6,15 @@
  * It works through the public `ActorLogic` contract: a machine's logic is asked with a scope of ours.
  */
 import type { AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
+import type { ActorAddresses } from './addresses.ts'
 import { namelessSpawn, refusal } from './machines.ts'
 import { isItsSnapshot, worksOutside } from './planned.ts'
-import { pathOf } from './timers.ts'
+import { bookIds } from './xstate-internals.ts'
 
 /** An action of a machine that waits to be executed. */
 export interface HeldAction {
   readonly kind: 'action'
-  /** Its own, or, of one that is gone since, the nearest above it that is there. */
+  /** Its own; of one that is gone since a restart a stand-in. */
   readonly actor: AnyActorRef
   readonly act: ActionFunction
   readonly type: string
@@ -31,7 +32,9 @@ export type Held =
   | { readonly kind: 'emit'; readonly event: EventObject }
   | { readonly kind: 'send'; readonly actor: AnyActorRef; readonly event: EventObject }
   | { readonly kind: 'leave'; readonly job: string }
-  | { readonly kind: 'other'; readonly run: () => void }
+  /** An actor starts its work. */
+  | { readonly kind: 'start'; readonly actor: AnyActorRef }
+  | { readonly kind: 'log'; readonly run: () => void }
 
 export type ActionFunction = (
   args: {
@@ -51,38 +54,47 @@ interface Sent {
   readonly delay: number | undefined
 }
 
+interface Spawned {
+  readonly id: unknown
+  readonly actorRef: AnyActorRef | undefined
+}
+
 type Children = Readonly<Record<string, AnyActorRef | undefined>>
+
+export interface PlanOptions {
+  readonly addresses: ActorAddresses
+  /** Actors that were given an id by number so far. */
+  readonly booked: number
+  /** Called when something is held. */
+  readonly changed: () => void
+}
 
 export class Plan {
   /** In the order in which it is to be done. */
   held: Held[] = []
-  /** How often each actor was begun, by path: the number names one beginning, and with it what the actor does. */
-  readonly beginnings: Map<string, number>
+  readonly addresses: ActorAddresses
   /** Why the machine cannot be hosted, if it has shown that it cannot. */
   refused: Error | null = null
   /** Actors that were given an id by number so far. */
   booked: number
-  private readonly jobId: string
-  /** Called when something is held. */
   private readonly changed: () => void
   private readonly scopes = new WeakMap<AnyActorScope, AnyActorScope>()
-  /** Actors that were begun. */
-  private readonly named = new WeakSet<AnyActorRef>()
-  /** Those that may still be active, with the scopes that can stop them. */
-  private readonly actors = new Map<AnyActorRef, AnyActorScope>()
+  /** Machines that have started: what others do waits until they start. */
+  private readonly started = new WeakSet<AnyActorRef>()
+  /** Actors whose start is planned. */
+  private readonly starting = new WeakSet<AnyActorRef>()
+  /** Actors that were stopped: XState would start one again. */
+  private readonly stopped = new WeakSet<AnyActorRef>()
+  /** Actors that may be at work, with the scopes that can stop them. */
+  private readonly working = new Map<AnyActorRef, AnyActorScope>()
   /** Snapshots with which machines, and actors in them, go on. */
   private readonly goneOn = new WeakSet<object>()
   /** If what is deferred now is part of the plan: how it is done. */
   private planning: ((run: () => void) => () => void) | null = null
 
-  constructor(
-    jobId: string,
-    from: { readonly beginnings: Readonly<Record<string, number>>; readonly booked: number } | null,
-    changed: () => void,
-  ) {
-    this.jobId = jobId
-    this.booked = from?.booked ?? 0
-    this.beginnings = new Map(Object.entries(from?.beginnings ?? {}))
+  constructor({ addresses, booked, changed }: PlanOptions) {
+    this.addresses = addresses
+    this.booked = booked
     this.changed = changed
   }
 
@@ -91,18 +103,22 @@ export class Plan {
     this.changed()
   }
 
-  /** If a machine goes on with this snapshot: so do its actors, those that do work when it is time. */
-  goOn(snapshot: Snapshot<unknown>, { self }: AnyActorScope): void {
-    if (!this.goneOn.has(snapshot)) return
+  /** A machine starts, or goes on: its actors before its own actions, as in XState. */
+  start(snapshot: Snapshot<unknown>, scope: AnyActorScope): void {
+    this.started.add(scope.self)
     for (const actor of childrenOf(snapshot)) {
-      if (actor.getSnapshot().status !== 'active') continue
-      if (isItsSnapshot(actor)) actor.start()
-      else
-        this.held.push({
-          kind: 'other',
-          run: () => void (childrenOf(self.getSnapshot()).includes(actor) && actor.start()),
-        })
+      if (actor.getSnapshot().status === 'active') this.startChild(actor, scope)
     }
+  }
+
+  /** Executes the start of an actor that does work. */
+  startWork(actor: AnyActorRef): void {
+    if (!this.stopped.has(actor)) actor.start()
+  }
+
+  /** An actor has ended. */
+  ended(actor: AnyActorRef): void {
+    this.working.delete(actor)
   }
 
   /** Is it what an actor tells of itself because it has started to go on? Its machine has heard that long ago. */
@@ -112,8 +128,8 @@ export class Plan {
 
   /** Stops every actor that was begun, whatever has become of the machine that began it. */
   stopAll(): void {
-    for (const [actor, scope] of this.actors) scope.stopChild(actor)
-    this.actors.clear()
+    for (const [actor, scope] of this.working) scope.stopChild(actor)
+    this.working.clear()
     this.held = []
   }
 
@@ -122,11 +138,20 @@ export class Plan {
     let planned = this.scopes.get(scope)
     if (planned === undefined) {
       // Ids that XState gives by number begin anew in each process: those of this job go on.
-      Object.assign(scope.system, { _bookId: () => `x:${++this.booked}` })
+      bookIds(scope.system, () => `x:${++this.booked}`)
       planned = {
         ...scope,
-        defer: (run) => (this.planning === null ? this.hold({ kind: 'other', run }) : scope.defer(this.planning(run))),
-        actionExecutor: (action) => this.execute(action, scope, machine),
+        // Outside of an action XState defers only the start of an actor that `assign` has spawned: `known` does that.
+        defer: (run) => void (this.planning !== null && scope.defer(this.planning(run))),
+        // A machine that is stopped before it starts has done nothing.
+        actionExecutor: (action) => {
+          if (this.started.has(scope.self)) this.execute(action, scope, machine)
+          else scope.defer(() => this.execute(action, scope, machine))
+        },
+        stopChild: (child) => {
+          this.stopped.add(child)
+          scope.stopChild(child)
+        },
       }
       this.scopes.set(scope, planned)
     }
@@ -137,8 +162,9 @@ export class Plan {
     const { type, exec, info, params } = action
     if (exec === undefined) return
     if (type === 'xstate.spawnChild') {
-      if ((params as { readonly id: unknown }).id === undefined) this.refuse(namelessSpawn(machine))
-      exec(info, params)
+      const { id, actorRef } = params as Spawned
+      if (id === undefined) this.refuse(namelessSpawn(machine))
+      if (actorRef !== undefined) scope.defer(() => this.startChild(actorRef, scope))
     } else if (type === 'xstate.emit') {
       // As in XState, an event is emitted after all actions of its macrostep.
       const { event } = params as { readonly event: EventObject }
@@ -147,7 +173,7 @@ export class Plan {
         () => () => this.hold({ kind: 'emit', event }),
       )
     } else if (type === 'xstate.log') {
-      this.hold({ kind: 'other', run: () => exec(info, params) })
+      this.hold({ kind: 'log', run: () => exec(info, params) })
     } else if (type === 'xstate.sendTo') {
       // Whom it goes to may be known only when it is sent.
       this.plan(
@@ -185,40 +211,41 @@ export class Plan {
   }
 
   /**
-   * Gives the actors that have come to be the name of this beginning. What is its snapshot begins at once, so that the checkpoint holds
-   * what it was sent; actors that do work begin when it is known that they should.
+   * Gives the actors that have come to be their addresses. Machines, and what only makes transitions, start at once, so that
+   * the checkpoint holds what they were sent; actors that do work start when it is written that they should.
    */
   known<S extends Snapshot<unknown>>(snapshot: S, scope: AnyActorScope): S {
-    for (const [actor] of this.actors) if (actor.getSnapshot().status !== 'active') this.actors.delete(actor)
-    for (const actor of newActors(snapshot, this.named)) {
+    for (const actor of childrenOf(snapshot)) {
+      if (this.starting.has(actor)) continue
       if (typeof actor.src !== 'string') this.refuse(inlineSpawn(scope, actor))
-      const path = pathOf(actor)
-      this.beginnings.set(path, (this.beginnings.get(path) ?? 0) + 1)
-      this.name(actor, path, scope)
-      if (isItsSnapshot(actor)) scope.defer(() => actor.start())
+      this.addresses.of(actor)
+      scope.defer(() => this.startChild(actor, scope))
     }
     return snapshot
   }
 
-  /** Those that were there before keep theirs. */
-  restored<S extends Snapshot<unknown>>(snapshot: S, scope: AnyActorScope): S {
-    for (const actor of newActors(snapshot, this.named)) {
-      this.name(actor, pathOf(actor), scope)
+  private startChild(actor: AnyActorRef, scope: AnyActorScope): void {
+    if (this.starting.has(actor) || this.stopped.has(actor)) return
+    this.starting.add(actor)
+    if (isItsSnapshot(actor)) {
+      actor.start()
+      return
+    }
+    this.working.set(actor, scope)
+    this.hold({ kind: 'start', actor })
+  }
+
+  /** Those that were there before keep their addresses. */
+  restored<S extends Snapshot<unknown>>(snapshot: S): S {
+    for (const actor of childrenOf(snapshot)) {
+      this.addresses.restored(actor)
+      if (actor.getSnapshot().status !== 'active') this.starting.add(actor)
       if (!worksOutside(actor)) this.goneOn.add(actor.getSnapshot() as object)
     }
     this.goneOn.add(snapshot)
     return snapshot
   }
-
-  private name(actor: AnyActorRef, path: string, scope: AnyActorScope): void {
-    actor.sessionId = `${this.jobId}/${path}/${this.beginnings.get(path) ?? 1}`
-    this.named.add(actor)
-    this.actors.set(actor, scope)
-  }
 }
-
-const newActors = (snapshot: Snapshot<unknown>, known: WeakSet<AnyActorRef>): AnyActorRef[] =>
-  childrenOf(snapshot).filter((actor) => !known.has(actor))
 
 function childrenOf(snapshot: Snapshot<unknown>): AnyActorRef[] {
   const { children } = snapshot as { readonly children?: Children }

@@ -4,10 +4,13 @@ import { jobOf } from './from-job.ts'
 import { hostingOf } from './job-actors.ts'
 import { isMachine, namedActors } from './machines.ts'
 import type { Plan } from './plan.ts'
+import { delayPlaces, type DelayPlace } from './timers.ts'
 
 export type PlannedLogic = AnyActorLogic & {
   /** The machine, its named machines planned as well. */
   readonly machine: AnyStateMachine
+  /** Its delayed transitions, by the types of their events. */
+  readonly delays: ReadonlyMap<string, DelayPlace>
 }
 
 export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
@@ -19,6 +22,7 @@ export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
   planned.options = machine.options
   return {
     machine: planned,
+    delays: delayPlaces(planned),
     config: planned.config,
     transition: (snapshot: Snapshot<unknown>, event: EventObject, scope: AnyActorScope) => {
       const plan = planOf(scope)
@@ -27,23 +31,35 @@ export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
     },
     getInitialSnapshot: (scope: AnyActorScope, input: unknown) => {
       const plan = planOf(scope)
+      plan.addresses.of(scope.self)
       return plan.known(planned.getInitialSnapshot(plan.scopeOf(scope, planned), input), scope)
     },
     restoreSnapshot: (snapshot: Snapshot<unknown>, scope: AnyActorScope) => {
       const plan = planOf(scope)
-      return plan.restored(planned.restoreSnapshot(snapshot, plan.scopeOf(scope, planned)), scope)
+      plan.addresses.restored(scope.self)
+      return plan.restored(planned.restoreSnapshot(snapshot, plan.scopeOf(scope, planned)))
     },
-    getPersistedSnapshot: (snapshot: Snapshot<unknown>) => planned.getPersistedSnapshot(snapshot as never),
-    // The actors of a machine that begins do so when its first checkpoint is written, as all that come later.
+    // XState would replace actors in the context by their ids.
+    getPersistedSnapshot: (snapshot: Snapshot<unknown>) => ({
+      ...planned.getPersistedSnapshot({ ...snapshot, context: undefined } as never),
+      context: contextOf(snapshot),
+    }),
     start: (snapshot: Snapshot<unknown>, scope: AnyActorScope) => {
-      planOf(scope).goOn(snapshot, scope)
+      planOf(scope).start(snapshot, scope)
     },
   }
 }
 
+const contextOf = (snapshot: Snapshot<unknown>): unknown => (snapshot as { readonly context?: unknown }).context
+
+/** The logic of a hosted machine; null of any other actor. */
+export function plannedLogicOf(actor: AnyActorRef): PlannedLogic | null {
+  const { logic } = actor as { readonly logic?: unknown }
+  return typeof logic === 'object' && logic !== null && 'machine' in logic ? (logic as PlannedLogic) : null
+}
+
 /** Is it a hosted machine? */
-export const isPlanned = (actor: AnyActorRef): boolean =>
-  'logic' in actor && typeof actor.logic === 'object' && actor.logic !== null && 'machine' in actor.logic
+export const isPlanned = (actor: AnyActorRef): boolean => plannedLogicOf(actor) !== null
 
 /** Machines, and what only makes transitions, are wholly in their snapshots. */
 export const isItsSnapshot = (actor: AnyActorRef): boolean =>

@@ -1,7 +1,9 @@
 /** What a checkpoint of a machine holds, and how it is written and read. */
 import type { EventObject } from 'xstate'
 import type { Json } from '../job/payload.ts'
-import { decode, encode } from './codec.ts'
+import type { AddressState } from './addresses.ts'
+import { decode, encode, type AddressOf } from './codec.ts'
+import { fromFirstFormat } from './first-format.ts'
 import type { TimerRecord } from './timers.ts'
 import type { MachineVersion, PersistedMachine } from './versions.ts'
 
@@ -9,6 +11,7 @@ import type { MachineVersion, PersistedMachine } from './versions.ts'
 export type OutboxEntry =
   | {
       readonly kind: 'action'
+      /** The address of the actor whose action it is; it may be gone. */
       readonly actor: string
       /** The machine that the action is one of: by which name each actor on the way to it was made. */
       readonly machine: readonly string[]
@@ -23,13 +26,15 @@ export type OutboxEntry =
   | { readonly kind: 'leave'; readonly job: string }
 
 export interface MachineState {
+  /** How it is written; states of the first format have none. */
+  readonly format: 2
   readonly machine: MachineVersion
   /** The job it was written for: one that goes on from it is a fork. */
   readonly job: string
   readonly snapshot: PersistedMachine
   readonly timers: readonly TimerRecord[]
-  /** How often each actor was begun, by path. */
-  readonly beginnings: Readonly<Record<string, number>>
+  /** How often actors were started. */
+  readonly actors: AddressState
   /** Actors that were given an id by number so far. */
   readonly booked: number
   readonly outbox: readonly OutboxEntry[]
@@ -40,7 +45,7 @@ export interface MachineState {
 }
 
 /** @throws JobchartError NOT_DURABLE for what JSON cannot carry */
-export const packState = (state: MachineState): Json => encode(state)
+export const packState = (state: MachineState, addressOf: AddressOf): Json => encode(state, addressOf)
 
-/** Only `packState` has written it. */
-export const unpackState = (json: Json): MachineState => decode(json) as MachineState
+/** Only `packState` has written it, of this release or an earlier one. Actors are `ActorReference`s in it. */
+export const unpackState = (json: Json): MachineState => decode(fromFirstFormat(json)) as MachineState

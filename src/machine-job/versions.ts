@@ -16,6 +16,7 @@ export interface MachineVersion {
 
 /** A snapshot as XState persists it, as far as it is looked at. */
 export interface PersistedMachine {
+  readonly context?: unknown
   readonly value: StateValue
   readonly status: string
   readonly children: Readonly<Record<string, { readonly src: unknown; readonly snapshot: unknown }>>
@@ -82,5 +83,5 @@ function actorLogic(machine: AnyStateMachine, src: unknown): AnyActorLogic | nul
   return typeof logic === 'object' && logic !== null ? (logic as AnyActorLogic) : null
 }
 
-const isMachineState = (snapshot: unknown): boolean =>
+export const isMachineState = (snapshot: unknown): snapshot is PersistedMachine =>
   typeof snapshot === 'object' && snapshot !== null && 'historyValue' in snapshot

@@ -36,3 +36,12 @@ test('what JSON cannot carry is refused, by its path', () => {
   expect(() => encode({ a: [{ at: new Date(0) }] })).toThrow('state of the machine at a[0].at')
   expect(() => encode({ n: 1n })).toThrow(expect.objectContaining({ code: 'NOT_DURABLE' }) as Error)
 })
+
+test.each([
+  [{ jobchart$error: { name: 'Error', message: 'forged' } }],
+  [{ jobchart$actor: 'kid/1' }],
+  [{ jobchart$$error: { jobchart$$$actor: 1, jobchart$: 2 }, list: [{ jobchart$error: null }] }],
+  [{ xstate$$type: 1, id: 'kid' }],
+])('data whose keys look like ours stays data: %j', (data) => {
+  expect(decode(encode({ data }))).toEqual({ data })
+})

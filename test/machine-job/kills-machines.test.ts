@@ -78,7 +78,7 @@ test('an invoked machine lives in its parent', async () => {
     ],
   })
   expect(output).toBe('A')
-  expect(begunIn(told)).toEqual(['kid/work/1'])
+  expect(begunIn(told)).toEqual(['kid/1/work/1'])
   expect(didIn(told)).toEqual(['childDid work a', 'childDid end a'])
 })
 
@@ -169,7 +169,7 @@ test('a grandchild has a timer, a worker and actions, and tells its parent', asy
     },
   })
   expect(output).toEqual(['hello', 'middle'])
-  expect(begunIn(told)).toEqual(['mid/kid%2F1/work/1'])
+  expect(begunIn(told)).toEqual(['mid/1/kid%2F1/1/work/1'])
   expect(emittedIn(told)).toEqual(['{"type":"told"}'])
 })
 

@@ -24,6 +24,7 @@ import {
   type AnyEventObject,
 } from 'xstate'
 import { expect, test } from 'vitest'
+import { wrapRelays } from '../../src/machine-job/xstate-internals.ts'
 
 const kid = createMachine({ id: 'kid', initial: 'a', states: { a: {} } })
 
@@ -173,6 +174,38 @@ test('ids that are given by number come from the system, and an actor can be giv
   expect((child as { _parent?: AnyActorRef })._parent).toBe(root)
   expect(child.src).toBe('kid')
   root.stop()
+})
+
+test('every event that an actor gets goes through the relay of its system', () => {
+  const { root } = hosted()
+  const relayed: unknown[] = []
+  let held: (() => void)[] | null = null
+  wrapRelays(root.system, (target, deliver) => {
+    relayed.push(target.id)
+    if (held === null) deliver()
+    else held.push(deliver)
+  })
+  root.start()
+  relayed.length = 0
+  held = []
+  root.send({ type: 'GO' })
+  expect(root.getSnapshot()).toMatchObject({ value: 'one' })
+  for (const deliver of held.splice(0)) deliver()
+  expect(root.getSnapshot()).toMatchObject({ value: 'two' })
+  expect(relayed).toEqual(['root'])
+  root.stop()
+})
+
+test('a machine whose start is still to come defers what it does, and starts its children first', () => {
+  const order: string[] = []
+  const machine = setup({
+    actions: { own: () => order.push('own') },
+    actors: { kid: setup({ actions: { kid: () => order.push('kid') } }).createMachine({ entry: 'kid' }) },
+  }).createMachine({ entry: 'own', invoke: { src: 'kid' } })
+  const actor = createActor(machine)
+  expect(order).toEqual([])
+  actor.start()
+  expect(order).toEqual(['kid', 'own'])
 })
 
 test('a persisted snapshot has the shape that versions.ts reads', () => {

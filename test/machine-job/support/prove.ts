@@ -71,17 +71,18 @@ function checkBeginnings(told: readonly Told[]): void {
     const { what: key } = each
     expect(seen.has(key), `${key} was begun twice in one attempt`).toBe(false)
     seen.add(key)
-    const cut = key.lastIndexOf('/')
-    const path = key.slice(0, cut)
+    const parts = key.split('/')
+    const [parent, id, count] = [parts.slice(0, -2).join('/'), parts.at(-2) ?? '', Number(parts.at(-1))]
     expect(kept, `${key} was begun before a checkpoint`).not.toBeNull()
-    expect(kept?.beginnings[path], `beginnings of ${path}`).toBe(Number(key.slice(cut + 1)))
-    expect(childAt(kept?.snapshot, path)?.status, `${key} in the checkpoint`).toBe('active')
+    expect(kept?.actors.starts[parent]?.counts[id] ?? 1, `starts of ${id} in ${parent}`).toBe(count)
+    expect(childAt(kept?.snapshot, parts)?.status, `${key} in the checkpoint`).toBe('active')
   }
 }
 
-function childAt(machine: KeptMachine | undefined, path: string): KeptMachine | undefined {
+/** Every other part of an address is an id. */
+function childAt(machine: KeptMachine | undefined, address: readonly string[]): KeptMachine | undefined {
   let at = machine
-  for (const id of path.split('/')) at = at?.children?.[decodeURIComponent(id)]?.snapshot
+  for (let i = 0; i < address.length; i += 2) at = at?.children?.[decodeURIComponent(address[i] ?? '')]?.snapshot
   return at
 }
 

@@ -4,7 +4,9 @@ import type { Json, Store } from 'jobchart'
 /** A checkpoint's state, as far as the tests look at it. */
 export interface KeptState {
   readonly snapshot: KeptMachine
-  readonly beginnings: Readonly<Record<string, number>>
+  readonly actors: {
+    readonly starts: Readonly<Record<string, { readonly counts: Readonly<Record<string, number>> }>>
+  }
   readonly outbox: readonly { readonly kind: string; readonly type?: string; readonly event?: Json }[]
 }
 
