@@ -48,8 +48,13 @@ export interface RunContext {
   /** Keeps a line with the job (the last 100). `fields` must be strict JSON. */
   readonly log: (message: string, fields?: Record<string, unknown>) => void
   /**
-   * Runs `work` once per generation of the job: its result is stored, and a retry or resume gets it back instead.
-   * @throws whatever `work` throws; LEASE_LOST if the job is no longer this run's; INVALID_OUTPUT if the result is not JSON
+   * Does `work` once per generation of the job: its result is stored, and a later attempt gets the result instead. Every
+   * step of an attempt has a name of its own, of 200 characters at most; the name of a step that failed may be used again.
+   * No work begins once `signal` has aborted or the lease may have run out.
+   * @throws whatever `work` throws; DUPLICATE_STEP for a name that the attempt has used; TOO_MANY_STEPS beyond 10,000 steps
+   *   or 16 Mi characters of results as JSON; INVALID_OUTPUT if the result is not JSON or larger than 1 MiB; INVALID_OPTION
+   *   for a bad name; the reason of `signal` (LEASE_LOST, CANCELLED, TIMEOUT, STOPPED); NOT_ACCEPTED after the run's end
+   * @example for (const order of orders) await step(`charge:${order.id}`, () => charge(order))
    */
   readonly step: <T>(name: string, work: () => T | PromiseLike<T>) => Promise<T>
   /** Enqueues another job: also while the runtime drains, and without waiting for room, which its own slot might have to make. */

@@ -5,6 +5,7 @@ export type ErrorCode =
   | 'CANCELLED'
   | 'CAPACITY'
   | 'DEAD'
+  | 'DUPLICATE_STEP'
   | 'ID_TAKEN'
   | 'INVALID_INPUT'
   | 'INVALID_MIDDLEWARE'
@@ -19,6 +20,7 @@ export type ErrorCode =
   | 'STORE_CORRUPT'
   | 'STORE_UNAVAILABLE'
   | 'TIMEOUT'
+  | 'TOO_MANY_STEPS'
   | 'UNKNOWN_TYPE'
   | 'UNSUPPORTED'
 

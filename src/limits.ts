@@ -12,6 +12,11 @@ export const limits = {
   keyCharsMax: 500,
   reasonCharsMax: 500,
   priorityMax: 2 ** 31 - 1,
+  /** Length of a step's name. */
+  stepNameCharsMax: 200,
+  /** Steps of one generation of a job, and the characters of all their results as JSON: a claim hands them all out. */
+  stepsMax: 10_000,
+  stepsCharsMax: 16 * 1_048_576,
 } as const
 
 /** What a job's payloads and outputs may weigh. */

@@ -9,6 +9,7 @@ import type { Logger } from '../log.ts'
 import type { Beat, BeatAnswer, Store } from '../store.ts'
 import type { Health } from './health.ts'
 import { fenceAt, type LeaseClock } from './lease-clock.ts'
+import { runIsOver } from './run-context.ts'
 import type { Run } from './run.ts'
 import type { Runs } from './runs.ts'
 import type { Timers } from './timers.ts'
@@ -90,6 +91,13 @@ export class Heartbeat {
     } catch (error) {
       this.options.logger.warn('a heartbeat failed; the next one follows', { error })
     }
+  }
+
+  /** Why a run may begin no more work, if so. A lease that has run out is noticed here, not at the next look. */
+  refusal(run: Run): JobchartError | null {
+    if (run.abortReason !== null) return run.abortReason
+    if (run.ending !== null) return runIsOver(run)
+    return this.options.time.read() >= run.fenceAt ? this.lost(run) : null
   }
 
   /**

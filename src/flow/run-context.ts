@@ -3,17 +3,14 @@ import type { ContextValues, JobDefinition, RunContext } from '../define-job.ts'
 import { JobchartError } from '../errors.ts'
 import type { JobHandle } from '../handle.ts'
 import type { JobRecord } from '../job/job.ts'
-import { copyPayload, toPayload, type Json } from '../job/payload.ts'
 import type { EnqueueArguments } from '../call-options.ts'
-import { payloadLimits } from '../limits.ts'
 import type { Run } from './run.ts'
+import { Steps, type StepsHost } from './steps.ts'
 
-export interface ContextHost {
+export interface ContextHost extends StepsHost {
   /** @throws JobchartError INVALID_OUTPUT if the value is not strict JSON */
   readonly checkin: (run: Run, value: unknown) => void
   readonly log: (run: Run, message: string, fields?: Record<string, unknown>) => void
-  /** Keeps the result of a step with the job. @throws JobchartError LEASE_LOST */
-  readonly saveStep: (run: Run, name: string, value: Json) => Promise<void>
   readonly enqueue: <I, O>(job: JobDefinition<I, O>, ...args: EnqueueArguments<NoInfer<I>>) => Promise<JobHandle<O>>
 }
 
@@ -70,7 +67,8 @@ class Context implements RunContext {
   }
 
   get step(): RunContext['step'] {
-    return (name, work) => stepOnce(this.run, name, work)
+    const { run } = this
+    return (name, work) => (run.steps ??= new Steps(run, run.host)).once(name, work)
   }
 
   get enqueue(): RunContext['enqueue'] {
@@ -79,34 +77,7 @@ class Context implements RunContext {
   }
 }
 
-const runIsOver = ({ claimed: { id } }: Run): JobchartError =>
-  new JobchartError('NOT_ACCEPTED', `the run of job ${id} is over: it enqueues no more`, {
-    hint: 'Await ctx.enqueue within the handler, or enqueue through the runtime.',
+export const runIsOver = ({ claimed: { id } }: Run): JobchartError =>
+  new JobchartError('NOT_ACCEPTED', `the run of job ${id} is over: it begins no more work`, {
+    hint: 'Await ctx.step and ctx.enqueue within the handler; what comes later belongs to the runtime.',
   })
-
-/** A step that is stored is not run; one that is under way in this attempt is joined, not run beside itself. */
-function stepOnce<T>(run: Run, name: string, work: () => T | PromiseLike<T>): Promise<T> {
-  const steps = (run.steps ??= new Map<string, Promise<Json | undefined>>())
-  let result: Promise<Json | undefined> | undefined = steps.get(name)
-  if (result === undefined) {
-    result = firstTime(run, name, work)
-    steps.set(name, result)
-    // A failed step may be tried again within the attempt.
-    result.catch(() => steps.delete(name))
-  }
-  return result.then((value) => copyPayload(value) as T)
-}
-
-async function firstTime(run: Run, name: string, work: () => unknown): Promise<Json | undefined> {
-  const stored = run.claimed.steps
-  if (stored !== null && Object.hasOwn(stored, name)) return fromStored(stored[name] as Json)
-  const value = await work()
-  const kept = toStored(value)
-  await run.host.saveStep(run, name, kept)
-  return fromStored(kept)
-}
-
-/** JSON has no undefined, and many steps return none: it is kept as an empty list, any other value in a list of one. */
-const toStored = (value: unknown): Json =>
-  value === undefined ? [] : [toPayload(value, 'INVALID_OUTPUT', payloadLimits)]
-const fromStored = (stored: Json): Json | undefined => (stored as Json[])[0]

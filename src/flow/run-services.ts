@@ -10,7 +10,9 @@ export interface RunServicesOptions extends Omit<SeatOptions, 'log' | 'cancel'> 
   readonly graceMs: number
 }
 
-export function runServices(options: RunServicesOptions): Pick<RunHost, 'checkin' | 'log' | 'saveStep' | 'seat'> {
+export function runServices(
+  options: RunServicesOptions,
+): Pick<RunHost, 'checkin' | 'log' | 'saveStep' | 'refusal' | 'seat'> {
   const { graceMs } = options
   const signs = signsOfLife(options)
   const forSeats: SeatOptions = {

@@ -12,13 +12,13 @@ import type { CheckIn, LogLine } from '../job/job.ts'
 import type { MachineHost, Rest, Seat } from '../hosting.ts'
 import { fatal } from '../job/intent.ts'
 import type { Mail } from '../job/machine.ts'
-import type { Json } from '../job/payload.ts'
 import { parseInput } from './validate.ts'
 import type { Logger } from '../log.ts'
 import type { ClaimedJob } from '../store.ts'
 import { Lane } from './lanes.ts'
 import { throughMiddleware } from './middleware.ts'
 import { contextOf, type ContextHost } from './run-context.ts'
+import type { Steps } from './steps.ts'
 import type { Timers } from './timers.ts'
 
 /** What a run asks of the runtime. */
@@ -60,7 +60,7 @@ export class Run {
   /** Signs of life not written yet. */
   checkin: CheckIn | null = null
   logs: LogLine[] | null = null
-  steps: Map<string, Promise<Json | undefined>> | null = null
+  steps: Steps | null = null
   /** Who reads its letters, and the number of the last that was given to him. */
   mailbox: { after: number; readonly listener: (letters: readonly Mail[]) => void } | null = null
   /** Where its machine has come to rest. */

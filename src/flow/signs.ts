@@ -18,7 +18,7 @@ export interface SignsOptions {
   readonly heartbeat: Heartbeat
 }
 
-export function signsOfLife(options: SignsOptions): Pick<ContextHost, 'checkin' | 'log' | 'saveStep'> {
+export function signsOfLife(options: SignsOptions): Pick<ContextHost, 'checkin' | 'log' | 'saveStep' | 'refusal'> {
   const { store, worker, hub, heartbeat } = options
   const lived = (run: Run, sign: Pick<JobEvent, 'event' | 'at' | 'value'>): void => {
     if (run.ending !== null) return
@@ -42,6 +42,7 @@ export function signsOfLife(options: SignsOptions): Pick<ContextHost, 'checkin' 
       if (lines.length > caps.logs) lines.shift()
       lived(run, { event: 'LOG', at, value: { message, ...kept } })
     },
-    saveStep: (run, name, value) => heartbeat.saveStep(run, name, value),
+    saveStep: (run, name, result) => heartbeat.saveStep(run, name, result),
+    refusal: (run) => heartbeat.refusal(run),
   }
 }

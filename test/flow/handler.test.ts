@@ -115,7 +115,7 @@ test('what a handler does after its end leaves no trace', async () => {
   const [context] = contexts
   context?.checkin('late')
   context?.log('late')
-  await expect(context?.step('late', () => 1)).rejects.toMatchObject({ code: 'LEASE_LOST' })
+  await expect(context?.step('late', () => 1)).rejects.toMatchObject({ code: 'NOT_ACCEPTED' })
   await clock.advance('1m')
   expect(await handle.record()).toMatchObject({ state: 'done', checkin: null, logs: [] })
 })

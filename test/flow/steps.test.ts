@@ -1,4 +1,4 @@
-import { defineJob, memoryStore } from 'jobchart'
+import { defineJob, memoryStore, type JobchartError } from 'jobchart'
 import { faultyStore } from 'jobchart/testing'
 import { expect, test } from 'vitest'
 import { world } from '../support/leaks.ts'
@@ -98,22 +98,154 @@ test('a step that failed may be tried again within the attempt', async () => {
   expect(await (await runtime({ jobs: [job] })).run(job)).toBe(2)
 })
 
-test('the same name at the same time is one step, which all who ask wait for', async () => {
+test('a name that was used before in the attempt is refused, and the second work is not skipped unseen', async () => {
+  const { clock, runtime } = world()
+  const charged: string[] = []
+  const job = defineJob<string[], void>({
+    type: 'job',
+    retry: { maxAttempts: 1 },
+    run: async (orders, { step }) => {
+      for (const order of orders) await step('charge', () => void charged.push(order))
+    },
+  })
+  const handle = await (await runtime({ jobs: [job] })).enqueue(job, ['a', 'b'])
+  await clock.settle()
+  const { state, error } = await handle.record()
+  expect([charged, state]).toEqual([['a'], 'dead'])
+  expect(error).toMatchObject({ code: 'DUPLICATE_STEP', message: expect.stringContaining('"charge"') })
+})
+
+test('a name that a retry finds stored is refused the second time, too', async () => {
+  const { clock, runtime } = world()
+  const codes: unknown[] = []
+  const job = defineJob<undefined, void>({
+    type: 'job',
+    retry: { maxAttempts: 2, backoff: () => 1 },
+    run: async (_input, { step }) => {
+      await step('a', () => 1)
+      await step('a', () => 2).catch((error: JobchartError) => codes.push(error.code))
+      throw new Error('again')
+    },
+  })
+  await (await runtime({ jobs: [job] })).enqueue(job)
+  await clock.advance('1m')
+  expect(codes).toEqual(['DUPLICATE_STEP', 'DUPLICATE_STEP'])
+})
+
+test('of two calls of one name at the same time the second is refused, with a hint that says how', async () => {
   const { clock, runtime } = world()
   let runs = 0
   const job = defineJob<undefined, unknown>({
     type: 'job',
     run: async (_input, { step, signal }) => {
-      const work = () => clock.sleep('1s', signal).then(() => ({ run: ++runs }))
-      const [a, b] = await Promise.all([step('same', work), step('same', work)])
-      a.run = 99
-      return [a, b, await step('same', work)]
+      const work = () => clock.sleep('1s', signal).then(() => ++runs)
+      const [a, b] = await Promise.allSettled([step('same', work), step('same', work)])
+      return [a.status, b.status === 'rejected' && (b.reason as JobchartError).hint]
     },
   })
   const handle = await (await runtime({ jobs: [job] })).enqueue(job)
   await clock.advance('1m')
-  // Each has a copy of its own: what one does to it is not seen by the others.
-  expect(await handle.result()).toEqual([{ run: 99 }, { run: 1 }, { run: 1 }])
+  expect(await handle.result()).toEqual(['fulfilled', expect.stringContaining('`charge:${order.id}`')])
+  expect(runs).toBe(1)
+})
+
+test('what a handler does to the result of a step is not stored', async () => {
+  const { clock, runtime } = world()
+  const seen: unknown[] = []
+  const job = defineJob<undefined, void>({
+    type: 'job',
+    retry: { backoff: () => '1s' },
+    run: async (_input, { step, attempt }) => {
+      const result = await step('a', () => ({ n: 1 }))
+      seen.push({ ...result })
+      result.n = 99
+      if (attempt === 1) throw new Error('again')
+    },
+  })
+  await (await runtime({ jobs: [job] })).enqueue(job)
+  await clock.advance('1m')
+  expect(seen).toEqual([{ n: 1 }, { n: 1 }])
+})
+
+test('a name that is no text, too long or not well-formed is refused before the work', async () => {
+  const { clock, runtime } = world()
+  let runs = 0
+  const codes: unknown[] = []
+  const job = defineJob<undefined, void>({
+    type: 'job',
+    run: async (_input, { step }) => {
+      for (const name of [7 as unknown as string, 'x'.repeat(201), '\ud800']) {
+        await step(name, () => runs++).catch((error: JobchartError) => codes.push(error.code))
+      }
+      await step('x'.repeat(200), () => runs++)
+    },
+  })
+  const handle = await (await runtime({ jobs: [job] })).enqueue(job)
+  await clock.settle()
+  expect((await handle.record()).state).toBe('done')
+  expect([runs, codes]).toEqual([1, ['INVALID_OPTION', 'INVALID_OPTION', 'INVALID_OPTION']])
+})
+
+test('beyond the limits of number and size no further step begins; finished ones still count in a retry', async () => {
+  const store = memoryStore()
+  const { clock, runtime } = world({ store })
+  const codes: unknown[] = []
+  const many = defineJob<{ steps: number; size: number }, void>({
+    type: 'many',
+    retry: { maxAttempts: 2, backoff: () => 1 },
+    run: async ({ steps, size }, { step }) => {
+      const result = 'x'.repeat(size)
+      await Promise.all(Array.from({ length: steps }, (_, n) => step(`${n}`, () => result)))
+      await step('one more', () => 1).catch((error: JobchartError) => codes.push(error.code))
+      throw new Error('again')
+    },
+  })
+  const worker = await runtime({ jobs: [many] })
+  await worker.enqueue(many, { steps: 10_000, size: 1 })
+  await worker.enqueue(many, { steps: 17, size: 1_000_000 })
+  await clock.advance('1m')
+  expect(codes).toEqual(Array.from({ length: 4 }, () => 'TOO_MANY_STEPS'))
+})
+
+test('no step begins after the signal has aborted', async () => {
+  const { clock, runtime } = world()
+  const did: string[] = []
+  const codes: unknown[] = []
+  const job = defineJob<undefined, void>({
+    type: 'job',
+    run: async (_input, { step, signal }) => {
+      await step('first', async () => {
+        await clock.sleep('1h', signal).catch(() => {})
+        did.push('first')
+      })
+      await step('second', () => void did.push('second')).catch((error: JobchartError) => codes.push(error.code))
+    },
+  })
+  const handle = await (await runtime({ jobs: [job] })).enqueue(job)
+  await clock.advance('1s')
+  await handle.cancel()
+  await clock.advance('1s')
+  expect([did, codes]).toEqual([['first'], ['CANCELLED']])
+  expect((await handle.record()).state).toBe('cancelled')
+})
+
+test('nor in a run whose lease ran out while its process was blocked, although no heartbeat has noticed', async () => {
+  const { clock, runtime } = world()
+  const did: string[] = []
+  const job = defineJob<undefined, void>({
+    type: 'job',
+    retry: { maxAttempts: 1 },
+    run: async (_input, { step, attempt, signal }) => {
+      await step('first', () => void did.push('first'))
+      clock.jump(3_600_000)
+      await step('second', () => void did.push(`second of ${attempt}`)).catch((error: JobchartError) => {
+        did.push(error.code, `aborted: ${signal.aborted}`)
+      })
+    },
+  })
+  await (await runtime({ jobs: [job] })).enqueue(job)
+  await clock.advance('1m')
+  expect(did).toEqual(['first', 'LEASE_LOST', 'aborted: true'])
 })
 
 test('steps of different names run side by side', async () => {
@@ -201,22 +333,41 @@ test('a step whose result does not reach the store at first is not done twice', 
   expect(runs).toBe(10)
 })
 
-test('a step of a run that has lost its job is refused', async () => {
+test('a step of a run that has timed out is refused, and its work does not begin', async () => {
   const { clock, runtime } = world()
   const { promise: gate, resolve: open } = Promise.withResolvers<void>()
   const errors: unknown[] = []
+  let runs = 0
   const job = defineJob<undefined, void>({
     type: 'job',
     timeout: '1s',
     retry: { maxAttempts: 1 },
     run: async (_input, { step }) => {
       await gate
-      await step('late', () => 1).catch((error: unknown) => errors.push(error))
+      await step('late', () => runs++).catch((error: unknown) => errors.push(error))
     },
   })
   await (await runtime({ jobs: [job] })).enqueue(job)
   await clock.advance('10s')
   open()
   await clock.settle()
-  expect(errors).toMatchObject([{ code: 'LEASE_LOST', hint: expect.any(String) }])
+  expect([errors, runs]).toMatchObject([[{ code: 'TIMEOUT' }], 0])
+})
+
+test('a step of a run that has ended is refused', async () => {
+  const { clock, runtime } = world()
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>()
+  const errors: unknown[] = []
+  let runs = 0
+  const job = defineJob<undefined, void>({
+    type: 'job',
+    run: (_input, { step }) => {
+      void gate.then(() => step('late', () => runs++)).catch((error: unknown) => errors.push(error))
+    },
+  })
+  await (await runtime({ jobs: [job] })).enqueue(job)
+  await clock.settle()
+  open()
+  await clock.settle()
+  expect([errors, runs]).toMatchObject([[{ code: 'NOT_ACCEPTED', hint: expect.any(String) }], 0])
 })

@@ -171,7 +171,7 @@ const books: readonly Mutant[] = [
     "this.sql.run('move', row.state === 'cancelled' ? 'queued' : row.state,",
   ),
   put('a running job is discarded', 'admin', '=> isEnded(state))\n  books', "=> state !== 'queued')\n  books"),
-  drop('a retry keeps the results of steps', 'admin', ' row.steps ='),
+  drop('a retry keeps the results of steps', 'admin', '    forgetSteps(books, row)\n'),
   put(
     'a new life has the end of the one before',
     'books',
@@ -324,13 +324,7 @@ const machines: readonly Mutant[] = [
   drop('checkpoints stay when their job goes', 'machine', "  sql.run('removeWays', numbers)\n", deaths),
   drop('letters of others are not told of', 'log', '  books.mail.catchUp()\n', desk),
   drop('own letters are told of as those of others', 'books', '    this.mail.finish()\n', desk),
-  put(
-    'a file of an older version is left as it is',
-    'database',
-    '!== migrations.length) migrate',
-    '=== 0) migrate',
-    files,
-  ),
+  put('a file of an older version is left as it is', 'database', '!== fileVersion) migrate', '=== 0) migrate', files),
 ]
 
 const trouble: readonly Mutant[] = [
@@ -349,7 +343,7 @@ const trouble: readonly Mutant[] = [
     '    } catch (error) {\n      throw error\n    }\n',
     desk,
   ),
-  put('a newer file is opened', 'database', 'version <= migrations.length) return', 'version >= 0) return', files),
+  put('a newer file is opened', 'database', 'if (version > fileVersion) throw', 'if (version < 0) throw', files),
   put(
     'a file of another program is taken',
     'database',

@@ -159,3 +159,28 @@ test('a look at what others do that fails harms nobody, and the next one tells',
   await other.close()
   await store.close()
 }, 10_000)
+
+test('a step costs the same however many came before it: it writes its own result, and no other', async () => {
+  const written: string[] = []
+  const store = sqliteStore({
+    path: pathOfNew(),
+    onStatement: (sql, moment) =>
+      void (moment === 'before' && /^(INSERT|UPDATE|DELETE)/.test(sql) && written.push(sql)),
+  })
+  await store.open({ clock: systemClock })
+  const job = await putAndTake(store, 'a')
+  const costs: number[] = []
+  for (let n = 0; n < 50; n++) {
+    written.length = 0
+    await store.extend({
+      worker: 'w1',
+      leaseMs: 1_000,
+      beats: [{ ...lease(job), steps: { [`step ${n}`]: 'x'.repeat(n) } }],
+    })
+    costs.push(written.length)
+    expect(written.filter((sql) => sql.includes('steps'))).toEqual([expect.stringContaining('INSERT INTO steps')])
+    expect(written.join()).not.toContain('input = ?')
+  }
+  expect(new Set(costs).size).toBe(1)
+  await store.close()
+})

@@ -6,7 +6,7 @@ import type { JobState } from '../../job/lifecycle.ts'
 import type { Checkpoint, CheckpointEntry, Letter, Mail } from '../../job/machine.ts'
 import { copyPayload, type Json } from '../../job/payload.ts'
 import type { ClaimedJob, Move } from '../../store.ts'
-import type { Passage, Row, Run, Step } from './row.ts'
+import type { Passage, Past, Row, Run, Step } from './row.ts'
 
 export function historyEntry(
   { event, from, to }: Passage,
@@ -113,6 +113,9 @@ export function recordOf(row: Row): JobRecord {
   }
 }
 
+const stepsOf = ({ steps }: Past): Readonly<Record<string, Json>> | null =>
+  steps === null ? null : Object.fromEntries(Array.from(steps, ([name, result]) => [name, copyPayload(result)]))
+
 /** A job in the hands of a worker. Its record is made when it is asked for: most handlers never do. */
 export class Claimed implements ClaimedJob {
   readonly input: Json | undefined
@@ -125,11 +128,10 @@ export class Claimed implements ClaimedJob {
   private readonly run: Run
 
   constructor(row: Row, run: Run) {
-    const steps = row.past === null ? null : row.past.steps
     this.input = copyPayload(row.input)
     this.maxAttempts = row.maxAttempts
     this.generation = row.generation
-    this.steps = steps === null ? null : copyPayload(steps as Record<string, Json>)
+    this.steps = row.past === null ? null : stepsOf(row.past)
     this.checkpoint = row.machine === null ? null : checkpointOf(row)
     this.inbox = row.machine === null ? noMail : row.machine.inbox.map(mailOf)
     this.row = row

@@ -113,7 +113,8 @@ export class Past {
   errors: AttemptError[] = []
   logs: LogLine[] = []
   checkin: CheckIn | null = null
-  steps: Readonly<Record<string, Json>> | null = null
+  /** Results of finished steps, by name. */
+  steps: Map<string, Json> | null = null
   cancel: { readonly reason: string | null; readonly graceMs: number | null } | null = null
   /** What the last settlement let go on, for whoever settles again. A job that others wait for was cancelled: it has a past. */
   successor: Move | null = null

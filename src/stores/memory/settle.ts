@@ -2,6 +2,7 @@
 import { caps } from '../../job/caps.ts'
 import type { AttemptError } from '../../job/job.ts'
 import type { ErrorRecord } from '../../job/failure.ts'
+import type { Json } from '../../job/payload.ts'
 import type { Settlement } from '../../job/settlement.ts'
 import type { Beat, BeatAnswer, Move, SettleAnswer } from '../../store.ts'
 import type { Books } from './books.ts'
@@ -101,8 +102,8 @@ export function beat(books: Books, { id, attempt, token, ...signs }: Beat, lease
   }
   if (signs.logs !== undefined && signs.logs.length > 0) keep(row.remember().logs, signs.logs, caps.logs)
   if (signs.steps !== undefined) {
-    const past = row.remember()
-    past.steps = { ...past.steps, ...signs.steps }
+    const results = (row.remember().steps ??= new Map<string, Json>())
+    for (const [name, result] of Object.entries(signs.steps)) results.set(name, result)
   }
   const { mark } = row
   const answer: BeatAnswer = mark === null ? { outcome: 'held' } : { outcome: 'cancelling', ...mark }

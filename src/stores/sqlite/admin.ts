@@ -6,6 +6,7 @@ import { startOver } from './machine.ts'
 import type { Row } from './row.ts'
 import { select } from './selection.ts'
 import { isLeaving } from './successor.ts'
+import { forgetSteps } from './steps.ts'
 
 const noCounters = { attempt: 0, maxAttempts: 1, generation: 1 }
 const redrivable = (state: JobState): boolean => nextArrow(state, 'RETRY', noCounters) !== null
@@ -20,7 +21,8 @@ export function retry(books: Books, selection: Selection, fromStart: boolean): R
       refused.push(row.id)
       continue
     }
-    row.output = row.error = row.steps = row.cancel = null
+    row.output = row.error = row.cancel = null
+    forgetSteps(books, row)
     books.rows.tell(row)
     if (fromStart) startOver(books, row)
     moves.push(books.told(row, books.move(row, 'RETRY')))

@@ -231,6 +231,7 @@ export class Books {
   /** Removes ended jobs for good, and all that is kept of them. */
   remove(jobs: readonly Removable[]): void {
     if (jobs.length === 0) return
+    this.sql.run('removeSteps', numbersOf(jobs))
     this.sql.run('remove', numbersOf(jobs))
     const machines = jobs.filter(({ spared }) => spared !== null)
     if (machines.length > 0) removeMachines(this, numbersOf(machines))

@@ -8,11 +8,13 @@ import { keptOf } from './machine.ts'
 import type { Queue } from './queue.ts'
 import { freeAt, freeClaims, spend } from './rate.ts'
 import { Row, type RowValues } from './row.ts'
+import { stepsOf, type PackedStep } from './steps.ts'
 
-interface HandedJob {
+export interface HandedJob {
   readonly values: RowValues
   readonly type: string
   readonly kept: Kept | null
+  readonly steps: readonly PackedStep[]
 }
 
 /** Jobs as they stand in the file after the claim. */
@@ -27,28 +29,28 @@ export function claim(books: Books, request: ClaimRequest): Handed {
   for (const demand of request.demand) {
     const queue = books.queues.known(demand.type)
     const given = queue === undefined || queue.paused ? [] : claimFrom(books, queue, demand, request)
-    for (const row of given) jobs.push({ values: row.values(), type: demand.type, kept: keptOf(books, row) })
+    jobs.push(...given)
     if (given.length < demand.max) dry.push(whyDry(books, queue, demand))
   }
   return { jobs, dry }
 }
 
-function claimFrom(books: Books, queue: Queue, { max, limits }: Demand, request: ClaimRequest): Row[] {
+function claimFrom(books: Books, queue: Queue, { max, limits }: Demand, request: ClaimRequest): HandedJob[] {
   const { concurrency, perKey, rate } = limits
   let room = Math.min(max, queue.queued)
   if (concurrency !== null) room = Math.min(room, concurrency - queue.held)
   if (rate !== null && room > 0) room = Math.min(room, freeClaims(books, queue, rate))
   if (room <= 0) return []
   const plain = readyRows(books, queue, room)
-  const given: Row[] = []
+  const given: HandedJob[] = []
   if (!queue.keyed) {
-    for (const row of plain) given.push(claimRow(books, row, request))
+    for (const row of plain) given.push(claimRow(books, queue, row, request))
   } else {
     for (let next = 0; given.length < room;) {
       const row = firstOf(plain[next], books.lanes.first(queue, perKey ?? Infinity))
       if (row === undefined) break
       if (row === plain[next]) next++
-      given.push(claimRow(books, row, request))
+      given.push(claimRow(books, queue, row, request))
     }
   }
   if (rate !== null) spend(books, queue, rate, given.length)
@@ -64,7 +66,8 @@ function firstOf(a: Row | undefined, b: Row | undefined): Row | undefined {
   return before(a.priority, a.place, [b.priority, b.place]) ? a : b
 }
 
-function claimRow(books: Books, row: Row, { worker, token, leaseMs }: ClaimRequest): Row {
+function claimRow(books: Books, { type }: Queue, row: Row, { worker, token, leaseMs }: ClaimRequest): HandedJob {
+  const steps = stepsOf(books, row)
   if (row.worker !== worker) {
     row.history = withWorkers(row)
     row.worker = worker
@@ -73,7 +76,7 @@ function claimRow(books: Books, row: Row, { worker, token, leaseMs }: ClaimReque
   row.startedAt = books.now
   row.leaseAt = Math.ceil(books.now + leaseMs)
   books.move(row, 'CLAIM')
-  return row
+  return { values: row.values(), type, kept: keptOf(books, row), steps }
 }
 
 /** The first of the reasons, in the order of the contract, that holds now. */

@@ -10,13 +10,14 @@ import { systemClock, type Clock } from '../../clock.ts'
 import { invalidOption } from '../../errors.ts'
 import { caps } from '../../job/caps.ts'
 import type { ClaimAnswer, ClaimedJob, Hint, Store } from '../../store.ts'
-import type { Handed } from './claim.ts'
+import type { Handed, HandedJob } from './claim.ts'
 import { Desk } from './desk.ts'
 import { hostedHere } from './host.ts'
 import { packRequest } from './insert.ts'
-import { standing, type Kept } from './kept.ts'
+import { standing } from './kept.ts'
 import { recordOf, Row, unpacked } from './row.ts'
 import type { StatementListener } from './statements.ts'
+import { unpackedSteps } from './steps.ts'
 import { ThreadedHost } from './threaded.ts'
 
 export interface SqliteStoreOptions {
@@ -96,11 +97,11 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
 }
 
 const handedOut = ({ jobs, dry }: Handed): ClaimAnswer => ({
-  jobs: jobs.map(({ values, type, kept }) => claimed(new Row(values), type, kept)),
+  jobs: jobs.map((job) => claimed(new Row(job.values), job)),
   dry,
 })
 
-const claimed = (row: Row, type: string, kept: Kept | null): ClaimedJob => ({
+const claimed = (row: Row, { type, kept, steps }: HandedJob): ClaimedJob => ({
   id: row.id,
   type,
   input: unpacked(row.input, undefined),
@@ -111,7 +112,7 @@ const claimed = (row: Row, type: string, kept: Kept | null): ClaimedJob => ({
   token: row.token ?? '',
   startedAt: row.startedAt ?? 0,
   seq: row.moved,
-  steps: unpacked(row.steps, null),
+  steps: unpackedSteps(steps),
   ...standing(kept),
   record: () => recordOf(row, type, kept),
 })

@@ -8,6 +8,7 @@ import { startOver } from './machine.ts'
 import { packed, type Row } from './row.ts'
 import { bornReady, bornTimed } from './schema.ts'
 import { isLeaving, isStopping, waitForAnother, waitsForAnother } from './successor.ts'
+import { forgetSteps } from './steps.ts'
 
 /** A new job as it crosses to the engine: its payload as the text that is kept, and nothing that is not of the contract. */
 export interface PackedJob extends Omit<NewJob, 'input' | 'tags' | 'parent' | 'checkpoint'> {
@@ -97,7 +98,7 @@ function insertJob(books: Books, job: PackedJob): InsertAnswer {
   if (job.onConflict === 'keep' || !backlog.has(holder.state)) return found('duplicate', holder)
   holder.input = job.input
   holder.tags = job.tags
-  holder.steps = null
+  forgetSteps(books, holder)
   books.rows.tell(holder)
   startOver(books, holder)
   return found('replaced', holder)

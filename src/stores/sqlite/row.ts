@@ -10,7 +10,7 @@ import { never } from './schema.ts'
 export const columns =
   'seq, id, queue, state, priority, place, attempt, max_attempts, generation, due_at, lease_at, token, worker, ' +
   'enqueued_at, started_at, finished_at, moved, key, held_key, concurrency_key, input, tags, output, error, errors, ' +
-  'checkin, logs, steps, cancel, settled, history, spared'
+  'checkin, logs, cancel, settled, history, spared'
 
 /** The columns as the driver gives them, in that order. They are read by number: a destructured array is an iteration. */
 export type RowValues = [
@@ -41,7 +41,6 @@ export type RowValues = [
   errors: string | null,
   checkin: string | null,
   logs: string | null,
-  steps: string | null,
   cancel: string | null,
   settled: string | null,
   history: string,
@@ -82,7 +81,6 @@ export class Row implements JobCounters {
   errors: string | null
   checkin: string | null
   logs: string | null
-  steps: string | null
   cancel: string | null
   settled: string | null
   history: string
@@ -117,11 +115,10 @@ export class Row implements JobCounters {
     this.errors = values[24]
     this.checkin = values[25]
     this.logs = values[26]
-    this.steps = values[27]
-    this.cancel = values[28]
-    this.settled = values[29]
-    this.history = values[30]
-    this.spared = values[31]
+    this.cancel = values[27]
+    this.settled = values[28]
+    this.history = values[29]
+    this.spared = values[30]
   }
 
   get maxAttempts(): number {
@@ -163,7 +160,6 @@ export class Row implements JobCounters {
       this.errors,
       this.checkin,
       this.logs,
-      this.steps,
       this.cancel,
       this.settled,
       this.history,

@@ -61,7 +61,7 @@ export class Rows {
 
   /** Writes what a job is told, and what it tells. */
   tell(row: Row): void {
-    this.sql.run('tell', row.input, row.tags, row.error, row.errors, row.checkin, row.logs, row.steps, row.cancel, row.seq) // prettier-ignore
+    this.sql.run('tell', row.input, row.tags, row.error, row.errors, row.checkin, row.logs, row.cancel, row.seq) // prettier-ignore
   }
 
   /** What is remembered may be wrong. */

@@ -13,6 +13,7 @@ import { wake } from './letters.ts'
 import { inboxOf, machineOf, rest } from './machine.ts'
 import { gaveUpKey, releaseSuccessor } from './successor.ts'
 import { extended, packed, toldOf, unpacked, type CancelMark, type Row } from './row.ts'
+import { saveSteps } from './steps.ts'
 
 export function settle(books: Books, settlement: Settlement): SettleAnswer {
   const { id, attempt, token, event, fatal, reason, delayMs, checkin } = settlement
@@ -65,7 +66,7 @@ const lost = ({ attempt, to }: Settlement): SettleAnswer => ({
   dueAt: null,
 })
 
-type Signs = { readonly [K in 'checkin' | 'logs' | 'steps']?: Beat[K] | undefined }
+type Signs = { readonly [K in 'checkin' | 'logs']?: Beat[K] | undefined }
 
 /** Keeps what an attempt leaves behind; whether there was anything. */
 function leave(books: Books, row: Row, { event, error, checkin, logs }: Settlement): boolean {
@@ -76,11 +77,10 @@ function leave(books: Books, row: Row, { event, error, checkin, logs }: Settleme
   return true
 }
 
-function keepSigns(row: Row, { checkin, logs, steps }: Signs): boolean {
+function keepSigns(row: Row, { checkin, logs }: Signs): boolean {
   if (checkin !== undefined) row.checkin = JSON.stringify(checkin)
   if (logs !== undefined && logs.length > 0) row.logs = extended(row.logs, logs, caps.logs)
-  if (steps !== undefined) row.steps = JSON.stringify({ ...unpacked<object>(row.steps, {}), ...steps })
-  return checkin !== undefined || (logs !== undefined && logs.length > 0) || steps !== undefined
+  return checkin !== undefined || (logs !== undefined && logs.length > 0)
 }
 
 /** Keeps the error of an attempt that has just ended. */
@@ -109,6 +109,7 @@ function beat(books: Books, sign: Beat, leaseMs: number): BeatAnswer {
   row.leaseAt = Math.ceil(books.now + leaseMs)
   books.sql.run('lease', row.leaseAt, row.seq)
   if (keepSigns(row, sign)) books.rows.tell(row)
+  if (sign.steps !== undefined) saveSteps(books, row, sign.steps)
   tellCheckin(books, row, sign.checkin)
   const mark = toldOf(row)
   const answer: BeatAnswer = mark === null ? { outcome: 'held' } : { outcome: 'cancelling', ...mark }

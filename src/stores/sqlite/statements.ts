@@ -5,6 +5,7 @@ import type { MachineValues } from './machine.ts'
 import type { QueueValues } from './queue.ts'
 import { columns, type RowValues } from './row.ts'
 import { claimable, never } from './schema.ts'
+import type { PackedStep } from './steps.ts'
 
 /** Is told of each statement that is about to run and that has run: for traces, and for tests of crashes. */
 export type StatementListener = (sql: string, moment: 'before' | 'after') => void
@@ -12,7 +13,7 @@ export type StatementListener = (sql: string, moment: 'before' | 'after') => voi
 const ofQueue = 'queue, type, paused, keyed, counts'
 const moving =
   'state, place, attempt, generation, due_at, lease_at, token, worker, started_at, finished_at, moved, held_key, output, settled, history'
-const telling = 'input, tags, error, errors, checkin, logs, steps, cancel'
+const telling = 'input, tags, error, errors, checkin, logs, cancel'
 const assigned = (list: string): string => list.replace(/\w+/g, (name) => `${name} = ?`)
 
 // `LIMIT +?`, not `LIMIT ?`: the planner looks at a plain parameter, and so prepares the statement anew for every value.
@@ -50,6 +51,11 @@ const texts = {
   tell: `UPDATE jobs SET ${assigned(telling)} WHERE seq = ?`,
   keepSettled: 'UPDATE jobs SET settled = ? WHERE seq = ?',
   lease: 'UPDATE jobs SET lease_at = ? WHERE seq = ?',
+  saveStep: `INSERT INTO steps (job, name, result) VALUES (?, ?, ?)
+    ON CONFLICT (job, name) DO UPDATE SET result = excluded.result`,
+  stepsOf: 'SELECT name, result FROM steps WHERE job = ? ORDER BY step',
+  forgetSteps: 'DELETE FROM steps WHERE job = ?',
+  removeSteps: 'DELETE FROM steps WHERE job IN (SELECT value FROM json_each(?))',
   remove: 'DELETE FROM jobs WHERE seq IN (SELECT value FROM json_each(?))',
 
   ready: `SELECT ${columns} FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key IS NULL
@@ -137,6 +143,7 @@ interface RowOf {
   dueAfterAnother: [dueAfter: number | null]
   ready: RowValues
   readyOfKey: RowValues
+  stepsOf: PackedStep
   lane: [held: number, priority: number | null, place: number | null]
   nextHeld: [held: number | null]
   firstLane: [concurrencyKey: string, priority: number, place: number]

@@ -1,6 +1,8 @@
 /** Heartbeats, and workers as they are seen. */
 import assert from 'node:assert/strict'
-import { cancel, idsOf, lease, newJob, put, putAndTake, recordOf, takeOne } from './acts.ts'
+import type { Json } from '../../job/payload.ts'
+import type { ClaimedJob } from '../../store.ts'
+import { cancel, idsOf, lease, newJob, put, putAndTake, recordOf, take, takeOne } from './acts.ts'
 import type { Cases } from './subject.ts'
 
 const info = (id: string) => ({
@@ -77,6 +79,24 @@ export const extendCases: Cases = {
       ],
     )
   },
+  'steps are kept by job and name: a later result counts, and a job that has taken the id of a removed one has none':
+    async ({ store }) => {
+      const [a, b] = [await putAndTake(store, 'a'), await putAndTake(store, 'b')]
+      const save = (job: ClaimedJob, steps: Record<string, Json>) =>
+        store.extend({ worker: 'w1', leaseMs: 1_000, beats: [{ ...lease(job), steps }] })
+      for (let n = 0; n < 20; n++) await save(a, { [`step ${n}`]: n, last: n })
+      await save(b, { last: 'of b' })
+      await store.settle([a, b].map((job) => ({ ...lease(job), event: 'RELEASE', to: 'queued' })))
+      const again = await take(store, { token: 't2' })
+      const expected = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`step ${n}`, n]))
+      assert.deepEqual(
+        again.map(({ steps }) => steps),
+        [{ ...expected, last: 19 }, { last: 'of b' }],
+      )
+      await store.settle(again.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done' })))
+      await store.discard({ ids: ['a', 'b'] })
+      assert.equal((await putAndTake(store, 'a')).steps, null)
+    },
   'the workers are known with what they run, by their leases': async ({ store, advance }) => {
     await store.worker('w1', info('w1'))
     const [before] = await store.workers()

@@ -1,4 +1,4 @@
-/** What must hold between jobs and what is kept of them elsewhere: machines, checkpoints, letters, and their entries in the log. */
+/** What must hold between jobs and what is kept of them elsewhere: machines, checkpoints, letters, steps, and their entries in the log. */
 import type { DatabaseSync } from 'node:sqlite'
 import { caps } from '../../../src/job/caps.ts'
 import type { HistoryEntry } from '../../../src/job/job.ts'
@@ -21,6 +21,10 @@ export function checkMachines(
       .all()
       .map((machine) => [Number(machine['job']), machine]),
   )
+  const known = new Set(rows.map(({ seq }) => seq))
+  for (const { job } of db.prepare('SELECT DISTINCT job FROM steps').all()) {
+    if (!known.has(Number(job))) say(`steps of job ${String(job)} are kept, and the job is gone`)
+  }
   for (const row of rows) {
     const machine = machines.get(row.seq)
     const tell = (complaint: string): void => say(`job ${row.id}: ${complaint}`)

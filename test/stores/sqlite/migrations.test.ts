@@ -48,3 +48,28 @@ test('version 3 keeps the counts of every queue', () => {
   ])
   db.close()
 })
+
+test('version 3 keeps the steps of every job, one row each, in their order', () => {
+  const steps = {
+    z: [{ nested: [1.5, 'ü\n"quoted"', null] }],
+    a: [],
+    'charge:"7"\\\n': ['text'],
+    'läng: 😀': [1.5e300, -0.1],
+    big: ['x'.repeat(100_000)],
+    ...(JSON.parse('{ "__proto__": [true] }') as object),
+  }
+  const db = new DatabaseSync(':memory:')
+  for (const text of migrations.slice(0, 2)) db.exec(text)
+  db.exec("INSERT INTO queues (queue, type) VALUES (1, 'mail')")
+  const add =
+    db.prepare(`INSERT INTO jobs (seq, id, queue, state, priority, place, attempt, max_attempts, generation, enqueued_at,
+    moved, steps, history) VALUES (?, ?, 1, 'queued', 0, 1, 1, 3, 1, 0, 1, ?, '')`)
+  add.run(7, 'with', JSON.stringify(steps))
+  add.run(8, 'without', null)
+  db.exec(migrations[2] ?? '')
+  const rows = db.prepare('SELECT job, name, result FROM steps ORDER BY step').all()
+  const kept = rows.map(({ job, name, result }) => [job, name, JSON.parse(String(result)) as unknown])
+  expect(kept).toEqual(Object.entries(steps).map(([name, result]) => [7, name, result]))
+  expect(db.prepare('SELECT count(*) AS left FROM jobs WHERE steps IS NOT NULL').get()).toEqual({ left: 0 })
+  db.close()
+})

@@ -17,4 +17,16 @@ export const counts = `
 
   -- Of a job that waits for the end of the one before it under its unique key: when it is due itself.
   ALTER TABLE jobs ADD COLUMN due_after INTEGER;
+  -- Results of finished steps, one row each. They were a JSON object in a column of the job, which is empty from now on: to
+  -- drop the column would write every row anew.
+  CREATE TABLE steps (
+    step INTEGER PRIMARY KEY,
+    job INTEGER NOT NULL REFERENCES jobs,
+    name TEXT NOT NULL,
+    result TEXT NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX names ON steps (job, name);
+  INSERT INTO steps (job, name, result) SELECT jobs.seq, each.key, each.value FROM jobs, json_each(jobs.steps) AS each
+    WHERE jobs.steps IS NOT NULL ORDER BY jobs.seq, each.id;
+  UPDATE jobs SET steps = NULL WHERE steps IS NOT NULL;
 `
