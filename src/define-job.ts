@@ -151,7 +151,8 @@ export interface JobDefinition<Input = unknown, Output = unknown, Event extends 
  * With `input`, any Standard Schema (zod, valibot, arktype, …), the input's types are inferred from it, and every input is
  * validated at enqueue and again before each run. Without it: `defineJob<Input, Output>({ … })`.
  *
- * @throws JobchartError INVALID_OPTION for an option that makes no sense; NOT_DURABLE for a machine that would be lost in a crash
+ * @throws JobchartError INVALID_OPTION for an option that makes no sense, and for what a machine names and nobody has implemented;
+ *   NOT_DURABLE for a machine that would be lost in a crash. All that is refused of a machine is named at once, with its place
  * @example
  * const sendEmail = defineJob({
  *   type: 'email.send',

@@ -156,7 +156,8 @@ export class JobHandle<Output = unknown, Event extends MachineEvent = MachineEve
    * Waits until its machine rests in a state, has a tag, or is as a function says.
    * @param wanted `'paid.shipping'`, a tag, or `(view) => view.matches('paid') && …`
    * @returns where it stood then
-   * @throws TimeoutError, AbortError; JobDeadError, JobCancelledError or NOT_ACCEPTED (done) if it ends elsewhere; as `snapshot`
+   * @throws TimeoutError, AbortError; JobDeadError, JobCancelledError or NOT_ACCEPTED (done) if it ends elsewhere;
+   *   INVALID_OPTION for a name that is no state and no tag; as `snapshot`
    * @example await job.waitFor('approval', { timeout: '10s' })
    */
   async waitFor(wanted: Wanted, options: ResultOptions = {}): Promise<MachineView> {

@@ -86,6 +86,10 @@ export interface MachineHost {
   readonly view: (record: JobRecord) => MachineView
   /** Where it stood at a checkpoint. */
   readonly viewAt: (state: Json) => MachineView
+  /** Refuses a name that is no state and no tag of any of its versions. @throws JobchartError INVALID_OPTION, hinting at the nearest */
+  readonly checkName: (name: string) => void
+  /** The jobs that its actors enqueue. */
+  readonly invokes: ReadonlySet<JobDefinition>
   /** The same, and knows this other version of the machine as well. */
   readonly beside: (other: MachineHost) => MachineHost
   /** Is the other one of its versions? */

@@ -2,7 +2,7 @@
 import { checkFunction, knownKeys, textOption, whole } from './checks.ts'
 import { systemClock, systemRandom, type Clock, type Random } from './clock.ts'
 import type { JobDefinition, Middleware } from './define-job.ts'
-import { invalidOption } from './errors.ts'
+import { invalidOption, JobchartError } from './errors.ts'
 import { durationMs, type Duration } from './job/duration.ts'
 import { limits } from './limits.ts'
 import { consoleLogger, guarded, type Logger } from './log.ts'
@@ -51,6 +51,11 @@ export interface ClientOptions {
 }
 
 export interface RuntimeOptions extends ClientOptions {
+  /**
+   * Types of jobs that the machines among `jobs` enqueue (`fromJob`) and that other processes run. Default: none; each child
+   * job must be listed in `jobs`, because one that nobody runs is waited for without an end.
+   */
+  readonly jobsElsewhere?: readonly string[]
   /** Slots: jobs at once in this process. Default 10. */
   readonly concurrency?: number
   /** How a pick chooses among the queues that have work. Default 'weighted'. */
@@ -92,7 +97,7 @@ export interface RuntimeSettings extends ClientSettings {
 const clientKeys = ['jobs', 'store', 'capacity', 'logger', 'clock', 'random'] as const
 const runtimeKeys = [
   ...clientKeys,
-  ...(['concurrency', 'selection', 'middleware', 'lease', 'name', 'grace', 'retention'] as const),
+  ...(['jobsElsewhere', 'concurrency', 'selection', 'middleware', 'lease', 'name', 'grace', 'retention'] as const),
 ]
 
 /** @throws JobchartError INVALID_OPTION for anything that is not as documented */
@@ -132,6 +137,7 @@ function besides(job: JobDefinition, other: JobDefinition | undefined): JobDefin
 export function runtimeSettings(options: RuntimeOptions): RuntimeSettings {
   const settings = clientSettings(options, runtimeKeys)
   const { concurrency = 10, selection = 'weighted', middleware = [], lease = '30s', name, grace = '5s' } = options
+  checkChildJobs(settings.jobs, options.jobsElsewhere ?? [])
   const leaseMs = durationMs(lease, 'lease')
   if (leaseMs < 1_000) throw invalidOption('lease', 'at least one second', lease)
   if (!Array.isArray(middleware)) throw invalidOption('middleware', 'a list of functions', middleware)
@@ -147,6 +153,26 @@ export function runtimeSettings(options: RuntimeOptions): RuntimeSettings {
     retention: retentionPolicy(options.retention ?? {}),
   }
 }
+
+/** A machine that enqueues what nobody runs would wait for it, or take a wiring error for a failure of the job. */
+function checkChildJobs(jobs: ReadonlyMap<string, JobDefinition>, elsewhere: readonly string[]): void {
+  if (!Array.isArray(elsewhere)) throw invalidOption('jobsElsewhere', 'a list of job types', elsewhere)
+  for (const type of elsewhere) textOption('jobsElsewhere', type, limits.idCharsMax)
+  for (const { type, machine } of jobs.values()) {
+    for (const child of machine?.invokes ?? []) {
+      const listed = jobs.get(child.type)
+      if (isDefinition(listed, child) || (listed === undefined && elsewhere.includes(child.type))) continue
+      const why = listed === undefined ? 'which is not listed in jobs' : 'of which jobs lists another definition'
+      throw new JobchartError('INVALID_OPTION', `jobs: the machine of ${type} enqueues the job ${child.type}, ${why}`, {
+        hint: `List the definition that it is given: fromJob(${child.type}). If another process runs it: jobsElsewhere: ['${child.type}'].`,
+      })
+    }
+  }
+}
+
+/** Is it what is listed, or one of the versions of a machine that are listed together? */
+export const isDefinition = (listed: JobDefinition | undefined, job: JobDefinition): boolean =>
+  listed !== undefined && (listed === job || (job.machine !== null && listed.machine?.knows(job.machine) === true))
 
 function retentionPolicy(options: NonNullable<RuntimeOptions['retention']>): RetentionPolicy {
   knownKeys('retention', options, ['done', 'dead', 'cancelled'])

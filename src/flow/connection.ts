@@ -12,7 +12,7 @@ import type { Parent } from '../job/machine.ts'
 import type { EnqueueOptions } from '../call-options.ts'
 import type { ClientSettings } from '../options.ts'
 import type { Hint, InsertAnswer, NewJob, Store } from '../store.ts'
-import { prepare, type PrepareOptions } from './enqueue.ts'
+import { prepare, prepareChild, type PrepareOptions } from './enqueue.ts'
 import { Hub } from './events.ts'
 import type { FollowOptions } from './follow.ts'
 import { handleHost, type HandleHostOptions, type HandleOwner } from './handle-host.ts'
@@ -150,7 +150,7 @@ export class Connection {
     options: EnqueueOptions,
     parent: Parent,
   ): Promise<JobRecord | null> {
-    const made = { ...(await this.prepare(job, input, options, true)), parent }
+    const made = { ...(await prepareChild(this.preparing, job, input, options)), parent }
     const { id, deduplicated } = await this.insertOne(made, false)
     if (!deduplicated) return null
     const record = await this.record(id)

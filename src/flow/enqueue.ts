@@ -9,6 +9,7 @@ import { toPayload, type Json } from '../job/payload.ts'
 import { inputKey } from '../job/unique.ts'
 import { checkEnqueueOptions, type EnqueueOptions, type UniqueOption } from '../call-options.ts'
 import { payloadLimits } from '../limits.ts'
+import { isDefinition } from '../options.ts'
 import type { NewJob } from '../store.ts'
 import type { Ids } from './ids.ts'
 import { parseInput } from './validate.ts'
@@ -27,20 +28,26 @@ export interface PrepareOptions {
  * @throws JobchartError UNKNOWN_TYPE, INVALID_INPUT, INVALID_OPTION
  */
 export function prepare(
-  { jobs, ids, clock }: PrepareOptions,
+  preparing: PrepareOptions,
   job: JobDefinition,
   input: unknown,
   options: EnqueueOptions = noOptions,
 ): NewJob | Promise<NewJob> {
-  if (!isKnown(jobs.get(job?.type), job)) throw unknownType(job)
+  if (!isDefinition(preparing.jobs.get(job?.type), job)) throw unknownType(job)
+  return prepareChild(preparing, job, input, options)
+}
+
+/** The same for a job that a machine enqueues: the runtime has looked at its definition when it was created. */
+export function prepareChild(
+  { ids, clock }: PrepareOptions,
+  job: JobDefinition,
+  input: unknown,
+  options: EnqueueOptions,
+): NewJob | Promise<NewJob> {
   if (options !== noOptions) checkEnqueueOptions(options)
   const made = newJob(job, input, options, ids, clock)
   return job.schema === null ? made : parseInput(job, made.input).then(() => made)
 }
-
-/** One of several versions of a machine is known by the one that knows them all. */
-const isKnown = (known: JobDefinition | undefined, job: JobDefinition): boolean =>
-  known !== undefined && (known === job || (job.machine !== null && known.machine?.knows(job.machine) === true))
 
 function newJob(job: JobDefinition, input: unknown, options: EnqueueOptions, ids: Ids, clock: Clock): NewJob {
   const payload = input === undefined ? undefined : toPayload(input, 'INVALID_INPUT', payloadLimits)

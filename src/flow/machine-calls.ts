@@ -114,6 +114,7 @@ export class MachineCalls {
         looking = true
         try {
           const record = await this.options.record(id)
+          if (typeof what === 'string') this.hostOf(record).checkName(what)
           const view = record.checkpoint === null ? null : this.hostOf(record).viewAt(record.checkpoint.state)
           if (view !== null && wanted(view)) done(() => resolve(view))
           else if (isEnded(record.state)) failed(endedElsewhere(record))

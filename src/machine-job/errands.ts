@@ -2,7 +2,7 @@
 import type { AnyActorRef } from 'xstate'
 import type { EnqueueOptions } from '../call-options.ts'
 import type { JobDefinition } from '../define-job.ts'
-import { JobchartError } from '../errors.ts'
+import { JobchartError, type ErrorCode } from '../errors.ts'
 import type { Seat } from '../hosting.ts'
 import { tellActor } from './from-job.ts'
 import type { JobActorHost } from './job-actors.ts'
@@ -92,5 +92,7 @@ export class Errands implements JobActorHost {
   }
 }
 
-const isRefusal = (error: unknown): boolean =>
-  error instanceof JobchartError && error.code !== 'STORE_UNAVAILABLE' && error.code !== 'STOPPED'
+const notTheMachines = new Set<ErrorCode>(['STORE_UNAVAILABLE', 'STOPPED', 'UNKNOWN_TYPE', 'INVALID_OPTION'])
+
+/** Nothing that a chart could deal with: a store that is away, a runtime that stops, a mistake in the wiring. */
+const isRefusal = (error: unknown): boolean => error instanceof JobchartError && !notTheMachines.has(error.code)

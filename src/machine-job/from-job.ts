@@ -5,7 +5,15 @@
  * instead of enqueueing a second one.
  */
 import { nanoid } from 'nanoid'
-import type { ActorLogic, ActorSystem, ActorSystemInfo, AnyActorRef, EventObject, Snapshot } from 'xstate'
+import type {
+  ActorLogic,
+  ActorSystem,
+  ActorSystemInfo,
+  AnyActorRef,
+  AnyStateMachine,
+  EventObject,
+  Snapshot,
+} from 'xstate'
 import type { CancelOptions, EnqueueOptions } from '../call-options.ts'
 import type { JobDefinition } from '../define-job.ts'
 import { JobCancelledError, JobchartError, JobDeadError } from '../errors.ts'
@@ -14,6 +22,7 @@ import { reviveError } from '../job/failure.ts'
 import type { Letter } from '../job/machine.ts'
 import type { Json } from '../job/payload.ts'
 import { hostingOf } from './job-actors.ts'
+import { invokesOf, isMachine, namedActors, nodesOf } from './machines.ts'
 
 /** What the actor needs of a runtime or client. */
 export interface JobHost {
@@ -71,7 +80,7 @@ export function fromJob<Input, Output>(
 }
 
 class JobLogic<Input, Output> implements JobActorLogic<Input, Output> {
-  private readonly job: JobDefinition<Input, Output>
+  readonly job: JobDefinition<Input, Output>
   private readonly runtime: JobHost | undefined
   private readonly options: EnqueueOptions
 
@@ -125,6 +134,17 @@ class JobLogic<Input, Output> implements JobActorLogic<Input, Output> {
         (error: unknown) => tell({ type: 'jobchart.failed', error }),
       )
   }
+}
+
+/** The jobs that the actors of a machine enqueue, and those of the machines that it names. */
+export function invokedJobs(machine: AnyStateMachine, seen = new Set<AnyStateMachine>()): JobDefinition[] {
+  if (seen.has(machine)) return []
+  seen.add(machine)
+  const inline = nodesOf(machine).flatMap((node) => invokesOf(node).map(({ src }) => src))
+  return [...inline, ...namedActors(machine).map(([, logic]) => logic)].flatMap((logic) => {
+    if (logic instanceof JobLogic) return [logic.job as JobDefinition]
+    return isMachine(logic) ? invokedJobs(logic, seen) : []
+  })
 }
 
 /** The job of an actor that `fromJob` has made; null of any other actor. */

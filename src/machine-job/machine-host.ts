@@ -8,17 +8,20 @@ import {
   type AnyStateMachine,
   type SnapshotFrom,
 } from 'xstate'
-import { JobchartError } from '../errors.ts'
+import type { JobDefinition } from '../define-job.ts'
+import { describe, JobchartError } from '../errors.ts'
 import type { MachineHost, MachineView, Rest, Seat } from '../hosting.ts'
 import { snooze } from '../job/intent.ts'
 import type { JobRecord } from '../job/job.ts'
 import type { Letter } from '../job/machine.ts'
 import type { Json } from '../job/payload.ts'
 import { ActorAddresses } from './addresses.ts'
+import { bounded } from './bounded.ts'
+import { checkMachine } from './check-machine.ts'
 import { shown } from './codec.ts'
-import { jobOf, type JobActorSnapshot } from './from-job.ts'
+import { jobOf, invokedJobs, type JobActorSnapshot } from './from-job.ts'
 import { cancelEvent, Host } from './host.ts'
-import { bounded, checkDurable } from './machines.ts'
+import { namesIn, nearest } from './names.ts'
 import { plannedLogic, type PlannedLogic } from './planned.ts'
 import { restoreContexts, withoutContexts } from './references.ts'
 import { unpackState, type MachineState } from './state.ts'
@@ -36,9 +39,9 @@ export interface MachineOptions {
 /** How long a job rests that nobody here can go on with, before it is offered again: another process may know its version. */
 const unknownVersionRestMs = 30_000
 
-/** @throws JobchartError NOT_DURABLE for a machine that would be lost in a crash */
+/** @throws JobchartError INVALID_OPTION, NOT_DURABLE: as `checkMachine` */
 export function machineHost(options: MachineOptions): MachineHost {
-  checkDurable(options.machine)
+  checkMachine(options.machine)
   return new Versions([new Version(options)])
 }
 
@@ -81,6 +84,19 @@ class Versions implements MachineHost {
 
   constructor(versions: readonly Version[]) {
     this.versions = versions
+  }
+
+  checkName(name: string): void {
+    const known = new Set(this.versions.flatMap(({ options: { machine } }) => namesIn(machine)))
+    if (known.has(name)) return
+    const { id } = this.current.is
+    throw new JobchartError('INVALID_OPTION', `machine ${id} has no state and no tag ${describe(name)}`, {
+      hint: `Did you mean '${nearest(name, known)}'? A state inside others is written with dots: 'paid.shipping'.`,
+    })
+  }
+
+  get invokes(): ReadonlySet<JobDefinition> {
+    return new Set(this.versions.flatMap(({ options: { machine } }) => invokedJobs(machine)))
   }
 
   beside(other: MachineHost): MachineHost {

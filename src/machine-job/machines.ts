@@ -1,4 +1,4 @@
-/** What of a chart can be durable: looked at when a job is defined, so that nobody learns it from a crash. */
+/** Charts as they are read: their nodes, transitions, actions and actors. */
 import type { AnyActorLogic, AnyStateMachine, AnyStateNode } from 'xstate'
 import { JobchartError } from '../errors.ts'
 
@@ -7,17 +7,6 @@ export const isMachine = (logic: unknown): logic is AnyStateMachine =>
 
 export const refusal = (machine: { readonly id: string }, what: string, hint: string): JobchartError =>
   new JobchartError('NOT_DURABLE', `machine ${machine.id}: ${what} cannot be durable`, { hint })
-
-/** Microsteps of one macrostep at most, where the machine sets no bound of its own: a chart that runs in circles never rests. */
-const iterationsMax = 10_000
-
-/** The machine, and the machines that it names, with a bound on what they do before they rest. */
-export function bounded(machine: AnyStateMachine): AnyStateMachine {
-  const machines = namedActors(machine).flatMap(([name, logic]) => (isMachine(logic) ? [[name, bounded(logic)]] : []))
-  const copy = machine.provide({ actors: Object.fromEntries(machines) as Record<string, AnyStateMachine> })
-  if (copy.options.maxIterations === Infinity) copy.options = { ...copy.options, maxIterations: iterationsMax }
-  return copy
-}
 
 /** The actors that a machine names. */
 export const namedActors = (machine: AnyStateMachine): [name: string, logic: AnyActorLogic][] =>
@@ -30,50 +19,76 @@ export function nodesOf(machine: AnyStateMachine): AnyStateNode[] {
   return nodes
 }
 
-/** @throws JobchartError NOT_DURABLE for what would be lost or done wrong after a crash */
-export function checkDurable(machine: AnyStateMachine, seen = new Set<AnyStateMachine>()): void {
-  if (seen.has(machine)) return
-  seen.add(machine)
-  for (const node of nodesOf(machine)) {
-    for (const action of [...node.entry, ...node.exit, ...actionsOf(node)]) checkAction(machine, node, action)
-    for (const { src, id } of node.config.invoke === undefined ? [] : ([node.config.invoke].flat() as Invoke[])) {
-      if (isMachine(src)) {
-        throw refusal(
-          machine,
-          `the inline machine that ${node.id} invokes (${id ?? src.id})`,
-          'Name it: setup({ actors: { … } }).',
-        )
-      }
-    }
-  }
-  for (const [, logic] of namedActors(machine)) if (isMachine(logic)) checkDurable(logic, seen)
-}
-
-interface Invoke {
+/** What is written of an invoke. */
+export interface Invoke {
   readonly src: unknown
   readonly id?: string
 }
 
-function* actionsOf(node: AnyStateNode): Iterable<unknown> {
-  for (const transitions of node.transitions.values()) for (const { actions } of transitions) yield* actions
-  for (const { actions } of node.always ?? []) yield* actions
-  if (node.config.initial !== undefined) yield* node.initial.actions
+export const invokesOf = ({ config: { invoke } }: AnyStateNode): readonly Invoke[] =>
+  invoke === undefined ? [] : [invoke].flat()
+
+/** A list of actions in a chart. */
+export interface ActionSite {
+  /** For messages: `order.review, on APPROVE`. */
+  readonly place: string
+  readonly actions: readonly unknown[]
+  /** Only for a machine that nobody else has. */
+  readonly replace: (actions: unknown[]) => void
 }
 
-/** A plain function as an action has an effect and no name. XState's own actions are functions that are resolved. */
-function checkAction(machine: AnyStateMachine, node: AnyStateNode, action: unknown): void {
-  if (isSpawn(action) && action.id === undefined) throw namelessSpawn(machine)
-  if (typeof action !== 'function' || 'resolve' in action) return
-  const name = action.name === '' ? 'an action' : action.name
-  throw refusal(
-    machine,
-    `the inline action ${name} of ${node.id}`,
-    'Name it: setup({ actions: { … } }). An action without a name cannot be found again after a crash.',
-  )
+/** Every list of actions of a machine: of its states, their transitions, and the built-in actions that it names. */
+export function* actionSites(machine: AnyStateMachine): Iterable<ActionSite> {
+  for (const node of nodesOf(machine)) {
+    yield { place: `${node.id}, entry`, actions: node.entry, replace: (actions) => (node.entry = actions as never) }
+    yield { place: `${node.id}, exit`, actions: node.exit, replace: (actions) => (node.exit = actions as never) }
+    for (const { place, transition } of transitionsOf(node)) {
+      yield { place, actions: transition.actions, replace: (actions) => (transition.actions = actions as never) }
+    }
+  }
+  const { actions } = machine.implementations as { actions: Record<string, unknown> }
+  for (const [name, action] of Object.entries(actions)) {
+    if (!isBuiltIn(action)) continue
+    yield { place: `${machine.id}, actions.${name}`, actions: [action], replace: ([own]) => (actions[name] = own) }
+  }
 }
 
-const isSpawn = (action: unknown): action is { readonly id: unknown } =>
-  typeof action === 'function' && 'type' in action && action.type === 'xstate.spawnChild'
+export type Transition = AnyStateNode['initial'] | NonNullable<AnyStateNode['always']>[number]
+
+/** The transitions of a node, those to its initial state included. */
+export function* transitionsOf(node: AnyStateNode): Iterable<{ readonly place: string; transition: Transition }> {
+  for (const [descriptor, transitions] of node.transitions) {
+    const place = `${node.id}, ${labelOf(descriptor, node.id)}`
+    for (const transition of transitions) yield { place, transition }
+  }
+  for (const transition of node.always ?? []) yield { place: `${node.id}, always`, transition }
+  if (node.config.initial !== undefined) yield { place: `${node.id}, initial`, transition: node.initial }
+}
+
+/** What the author has written to come to a transition by this descriptor. */
+function labelOf(descriptor: string, nodeId: string): string {
+  const own = `.${nodeId}`
+  if (descriptor.startsWith('xstate.after.') && descriptor.endsWith(own)) {
+    return `after ${descriptor.slice('xstate.after.'.length, -own.length)}`
+  }
+  if (descriptor.startsWith('xstate.done.state.')) return 'onDone'
+  const actor = /^xstate\.(done|error)\.actor\.(.*)/.exec(descriptor)
+  if (actor !== null) return `${actor[1] === 'done' ? 'onDone' : 'onError'} of actor ${actor[2]}`
+  const snapshot = /^xstate\.snapshot\.(.*)/.exec(descriptor)
+  return snapshot === null ? `on ${descriptor}` : `onSnapshot of actor ${snapshot[1]}`
+}
+
+/** One of XState's own actions, as `raise(…)` and the like make it; what it was given is on it. */
+export interface BuiltIn {
+  readonly type: string
+  readonly id?: unknown
+  readonly delay?: unknown
+  readonly src?: unknown
+}
+
+/** XState's own actions are functions that are resolved. */
+export const isBuiltIn = (action: unknown): action is BuiltIn & (() => void) =>
+  typeof action === 'function' && 'resolve' in action
 
 /** XState keeps all of them in one place: only the last could be found again. */
 export const namelessSpawn = (machine: AnyStateMachine): JobchartError =>

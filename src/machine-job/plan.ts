@@ -7,6 +7,7 @@
  */
 import type { AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
 import type { ActorAddresses } from './addresses.ts'
+import { describe, JobchartError } from '../errors.ts'
 import { namelessSpawn, refusal } from './machines.ts'
 import { isItsSnapshot, worksOutside } from './planned.ts'
 import { bookIds } from './xstate-internals.ts'
@@ -160,7 +161,8 @@ export class Plan {
 
   private execute(action: ExecutableAction, scope: AnyActorScope, machine: AnyStateMachine): void {
     const { type, exec, info, params } = action
-    if (exec === undefined) return
+    if (exec === undefined) this.refuse(unknownAction(machine, type))
+    if (type === 'xstate.raise' || type === 'xstate.sendTo') checkDelay(machine, (params as Sent).delay)
     if (type === 'xstate.spawnChild') {
       const { id, actorRef } = params as Spawned
       if (id === undefined) this.refuse(namelessSpawn(machine))
@@ -255,6 +257,20 @@ function childrenOf(snapshot: Snapshot<unknown>): AnyActorRef[] {
 /** What a machine does by this name. */
 export const actionOf = (machine: AnyStateMachine, name: string): ActionFunction | undefined =>
   machine.implementations.actions[name as never] as ActionFunction | undefined
+
+/** Those that a chart names are looked at when its job is defined: this one was named when it ran. */
+const unknownAction = (machine: AnyStateMachine, name: string): JobchartError =>
+  new JobchartError('INVALID_OPTION', `machine ${machine.id}: the action ${name} is not implemented`, {
+    hint: 'Implement it: setup({ actions: { … } }).',
+  })
+
+/** Of an action that was made while the chart ran: those that stand in it are checked by `checkDelaysOf`. */
+function checkDelay(machine: AnyStateMachine, delay: unknown): void {
+  if (delay === undefined || Number.isFinite(delay)) return
+  throw new JobchartError('INVALID_OPTION', `machine ${machine.id}, enqueueActions: the delay is ${describe(delay)}`, {
+    hint: 'Let the function give milliseconds, or name the delay: setup({ delays: { … } }).',
+  })
+}
 
 const inlineSpawn = ({ self }: AnyActorScope, { id }: AnyActorRef): Error =>
   refusal(

@@ -1,6 +1,7 @@
 /** The logic of a machine as it is hosted: made once for a definition; each job's plan is found through its actor system. */
 import type { AnyActorLogic, AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
 import { jobOf } from './from-job.ts'
+import { checkDelaysOf } from './delays.ts'
 import { hostingOf } from './job-actors.ts'
 import { isMachine, namedActors } from './machines.ts'
 import type { Plan } from './plan.ts'
@@ -20,6 +21,7 @@ export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
     ),
   })
   planned.options = machine.options
+  checkDelaysOf(planned)
   return {
     machine: planned,
     delays: delayPlaces(planned),

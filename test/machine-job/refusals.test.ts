@@ -17,6 +17,12 @@ const idle = setup({}).createMachine({ id: 'idle', on: { STAY: {} } })
 
 const jobOf = (machine: AnyStateMachine) => defineJob({ type: 'refused', machine, retry: { maxAttempts: 2 } })
 
+/** A context that needs an input, so that it is first seen when the job runs. */
+const fromInput =
+  (context: object) =>
+  ({ input = context }: { readonly input?: unknown }) =>
+    input as object
+
 const notDurable = (hint: string) => ({ code: 'NOT_DURABLE', hint: expect.stringContaining(hint) as string })
 
 /** The record of a job of this machine when it has ended. */
@@ -62,10 +68,10 @@ test.each<[what: string, machine: () => AnyStateMachine, message: string]>([
       }),
     'without an id',
   ],
-  ['a Date', () => createMachine({ context: { at: new Date(0) } }), 'context.at'],
-  ['a Map', () => createMachine({ context: { of: { map: new Map() } } }), 'context.of.map'],
-  ['a BigInt', () => createMachine({ context: { big: 1n } }), 'context.big'],
-  ['a function', () => createMachine({ context: { act: () => {} } }), 'context.act'],
+  ['a Date', () => createMachine({ context: fromInput({ at: new Date(0) }) }), 'context.at'],
+  ['a Map', () => createMachine({ context: fromInput({ of: { map: new Map() } }) }), 'context.of.map'],
+  ['a BigInt', () => createMachine({ context: fromInput({ big: 1n }) }), 'context.big'],
+  ['a function', () => createMachine({ context: fromInput({ act: () => {} }) }), 'context.act'],
 ])('%s makes the job dead at once', async (_, machine, message) => {
   const { state, error, attempt } = await ended(machine())
   expect({ state, attempt }).toEqual({ state: 'dead', attempt: 1 })

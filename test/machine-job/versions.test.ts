@@ -130,7 +130,11 @@ test.each<[what: string, from: AnyStateMachine, to: AnyStateMachine, message: st
   [
     'an actor that is gone',
     states({ invoke: { id: 'kid', src: 'work' } }),
-    createMachine({ id: 'order', initial: 'waiting', states: { waiting: { invoke: { id: 'kid', src: 'other' } } } }),
+    setup({ actors: { other: work } }).createMachine({
+      id: 'order',
+      initial: 'waiting',
+      states: { waiting: { invoke: { id: 'kid', src: 'other' } } },
+    }),
     'there is no work any more',
   ],
   ['an actor that is new', states({}), states({ invoke: { id: 'kid', src: 'work' } }), 'kid'],

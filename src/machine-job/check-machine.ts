@@ -1,0 +1,220 @@
+/**
+ * What is refused of a machine when its job is defined: what has no implementation, what makes no sense, and what would be
+ * lost or done wrong after a crash. All of it is told at once, each with its place.
+ */
+import { getInitialSnapshot, type AnyStateMachine, type AnyStateNode } from 'xstate'
+import { describe, JobchartError } from '../errors.ts'
+import { bounded } from './bounded.ts'
+import { encode } from './codec.ts'
+import { delayHint, isDelay } from './delays.ts'
+import { actionSites, invokesOf, isBuiltIn, isMachine, namedActors, nodesOf, transitionsOf } from './machines.ts'
+
+interface Problem {
+  /** NOT_DURABLE for what would be lost in a crash. */
+  readonly code: 'INVALID_OPTION' | 'NOT_DURABLE'
+  readonly place: string
+  readonly what: string
+  readonly hint: string
+}
+
+const problemsMax = 20
+
+/**
+ * @throws JobchartError NOT_DURABLE if something of the machine, or of one that it names, would be lost in a crash;
+ *   INVALID_OPTION if something of it is missing or makes no sense. The message names all of it.
+ */
+export function checkMachine(machine: AnyStateMachine): void {
+  const problems = [...problemsOf(machine, new Set())]
+  if (problems.length === 0) return
+  const code = problems.some((problem) => problem.code === 'NOT_DURABLE') ? 'NOT_DURABLE' : 'INVALID_OPTION'
+  const lines = problems.slice(0, problemsMax).map(({ place, what }) => `${place}: ${what}`)
+  if (problems.length > problemsMax) lines.push(`and ${problems.length - problemsMax} more`)
+  const message =
+    lines.length === 1
+      ? `machine ${machine.id} cannot be a job: ${lines[0]}`
+      : `machine ${machine.id} cannot be a job, ${problems.length} problems:\n- ${lines.join('\n- ')}`
+  throw new JobchartError(code, message, { hint: [...new Set(problems.map(({ hint }) => hint))].join(' ') })
+}
+
+function* problemsOf(machine: AnyStateMachine, seen: Set<AnyStateMachine>): Iterable<Problem> {
+  if (seen.has(machine)) return
+  seen.add(machine)
+  const own = [
+    ...actionProblems(machine),
+    ...guardProblems(machine),
+    ...actorProblems(machine),
+    ...delayProblems(machine),
+    ...idProblems(machine),
+  ]
+  yield* own
+  // What is missing above would get in the way.
+  if (own.length === 0) yield* contextProblems(machine)
+  for (const [, logic] of namedActors(machine)) if (isMachine(logic)) yield* problemsOf(logic, seen)
+}
+
+// ── actions, guards, actors ─────────────────────────────────────────────────────────────────────────────────────────
+
+function* actionProblems(machine: AnyStateMachine): Iterable<Problem> {
+  for (const { place, actions } of actionSites(machine)) {
+    for (const action of actions) {
+      if (isBuiltIn(action)) yield* builtInProblems(machine, place, action)
+      else if (typeof action === 'function') {
+        yield notDurable(
+          place,
+          `the inline action ${action.name} cannot be durable`.replace('  ', ' '),
+          'Name it: setup({ actions: { … } }). An action without a name cannot be found again after a crash.',
+        )
+      } else {
+        const name = nameOf(action)
+        if (!has(machine.implementations.actions, name)) yield missing(place, 'action', name, 'actions')
+      }
+    }
+  }
+}
+
+function* builtInProblems(
+  machine: AnyStateMachine,
+  place: string,
+  { type, id, src, delay }: { type: string; id?: unknown; src?: unknown; delay?: unknown },
+): Iterable<Problem> {
+  const at = typeof id === 'string' && id.startsWith('xstate.after.') ? afterPlace(place, delay) : place
+  if (typeof delay === 'string' && !has(machine.implementations.delays, delay) && !isDelay(delay)) {
+    const hint = "Implement it: setup({ delays: { … } }), or write a duration such as '30s' or '3d'."
+    yield invalid(at, `the delay ${delay} is not implemented`, hint)
+  } else if (typeof delay === 'number' && !isDelay(delay)) yield badDelay(at, delay)
+  if (type !== 'xstate.spawnChild') return
+  if (id === undefined) {
+    const hint = "Give it one: spawnChild('child', { id: 'child-1' })."
+    yield notDurable(place, 'a child spawned without an id cannot be durable', hint)
+  }
+  if (typeof src !== 'string') {
+    const hint = 'Name it: setup({ actors: { … } }), and spawn it by its name.'
+    yield notDurable(place, 'a child spawned from inline logic cannot be durable', hint)
+  } else if (!has(machine.implementations.actors, src)) yield missing(place, 'actor', src, 'actors')
+}
+
+/** XState makes an action on entry of each `after`. */
+const afterPlace = (entry: string, delay: unknown): string => entry.replace(/entry$/, `after ${String(delay)}`)
+
+function* guardProblems(machine: AnyStateMachine): Iterable<Problem> {
+  for (const node of nodesOf(machine)) {
+    for (const { place, transition } of transitionsOf(node)) {
+      const guard: unknown = 'guard' in transition ? transition.guard : undefined
+      for (const name of missingGuards(machine, guard, new Set())) yield missing(place, 'guard', name, 'guards')
+    }
+  }
+}
+
+/** `and`, `or` and `not` carry those that they join. */
+function* missingGuards(machine: AnyStateMachine, guard: unknown, seen: Set<string>): Iterable<string> {
+  if (guard === undefined) return
+  if (typeof guard === 'function') {
+    const { guards = [] } = guard as { readonly guards?: readonly unknown[] }
+    for (const each of guards) yield* missingGuards(machine, each, seen)
+    return
+  }
+  const name = nameOf(guard)
+  if (seen.has(name)) return
+  seen.add(name)
+  const { guards } = machine.implementations
+  if (has(guards, name)) yield* missingGuards(machine, guards[name as never], seen)
+  else yield name
+}
+
+function* actorProblems(machine: AnyStateMachine): Iterable<Problem> {
+  for (const node of nodesOf(machine)) {
+    for (const [i, { src }] of invokesOf(node).entries()) {
+      const place = `${node.id}, invoke[${i}]`
+      if (typeof src === 'string') {
+        if (!has(machine.implementations.actors, src)) yield missing(place, 'actor', src, 'actors')
+      } else if (isMachine(src)) {
+        yield notDurable(place, `the inline machine ${src.id} cannot be durable`, 'Name it: setup({ actors: { … } }).')
+      } else if (!isLogic(src)) {
+        const hint = 'Invoke the name of an actor of setup({ actors: { … } }), or logic such as fromPromise(…).'
+        yield invalid(place, `${describe(src)} is no actor logic`, hint)
+      }
+    }
+  }
+  for (const [name, logic] of namedActors(machine)) {
+    if (isLogic(logic)) continue
+    const hint = 'Give actor logic, such as fromPromise(…) or a machine.'
+    yield invalid(`${machine.id}, actors.${name}`, `${describe(logic)} is no actor logic`, hint)
+  }
+}
+
+const isLogic = (logic: unknown): boolean =>
+  typeof logic === 'object' && logic !== null && 'transition' in logic && 'getInitialSnapshot' in logic
+
+// ── delays, ids, context ────────────────────────────────────────────────────────────────────────────────────────────
+
+function* delayProblems(machine: AnyStateMachine): Iterable<Problem> {
+  for (const [name, delay] of Object.entries(machine.implementations.delays as Readonly<Record<string, unknown>>)) {
+    if (typeof delay === 'function' || isDelay(delay)) continue
+    yield badDelay(`${machine.id}, delays.${name}`, delay)
+  }
+}
+
+/** An actor is known by its id: of two that are there at once, events and checkpoints would mean either. */
+function* idProblems(machine: AnyStateMachine): Iterable<Problem> {
+  const found = nodesOf(machine).flatMap((node) =>
+    invokesOf(node).flatMap(({ id }, i) => (id === undefined ? [] : [{ id, node, i }])),
+  )
+  for (const [n, { id, node, i }] of found.entries()) {
+    const other = found.slice(0, n).find((each) => each.id === id && mayBothBeActive(each.node, node))
+    if (other === undefined) continue
+    const what = `it has the id ${id}, as invoke[${other.i}] of ${other.node.id}, and both may be there at once`
+    yield invalid(`${node.id}, invoke[${i}]`, what, 'Give each actor an id of its own.')
+  }
+}
+
+function mayBothBeActive(a: AnyStateNode, b: AnyStateNode): boolean {
+  const above = new Set(lineOf(a))
+  const common = [...lineOf(b)].find((node) => above.has(node))
+  return common === a || common === b || common?.type === 'parallel'
+}
+
+/** The node, then those that it is in. */
+function* lineOf(node: AnyStateNode): Iterable<AnyStateNode> {
+  yield node
+  if (node.parent !== undefined) yield* lineOf(node.parent)
+}
+
+/** Its first context must be JSON, if there is one without an input. */
+function* contextProblems(machine: AnyStateMachine): Iterable<Problem> {
+  const first: unknown = machine.config.context
+  if (typeof first === 'function' && first.length > 0) return
+  let context: unknown
+  try {
+    const copy = bounded(machine)
+    const snapshot = getInitialSnapshot(copy)
+    const kept: object = copy.getPersistedSnapshot(snapshot)
+    context = 'context' in kept ? kept.context : undefined
+  } catch {
+    // It needs an input after all, or fails: its first attempt tells.
+    return
+  }
+  try {
+    encode({ context })
+  } catch (error) {
+    if (!(error instanceof JobchartError)) throw error
+    const hint = 'The context is kept as JSON: keep text, numbers, lists and plain objects (a Date as its time).'
+    yield notDurable(machine.id, error.message, hint)
+  }
+}
+
+// ── problems ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const invalid = (place: string, what: string, hint: string): Problem => ({ code: 'INVALID_OPTION', place, what, hint })
+const notDurable = (place: string, what: string, hint: string): Problem => ({ code: 'NOT_DURABLE', place, what, hint })
+
+const missing = (place: string, kind: string, name: string, option: string): Problem =>
+  invalid(place, `the ${kind} ${name} is not implemented`, `Implement it: setup({ ${option}: { … } }).`)
+
+const badDelay = (place: string, delay: unknown): Problem =>
+  invalid(place, `the delay is ${describe(delay)}`, delayHint)
+
+const nameOf = (named: unknown): string =>
+  typeof named === 'object' && named !== null && 'type' in named ? String(named.type) : String(named)
+
+const has = (implementations: object, name: string): boolean =>
+  Object.hasOwn(implementations, name) && (implementations as Readonly<Record<string, unknown>>)[name] !== undefined
