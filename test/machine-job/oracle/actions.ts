@@ -361,12 +361,6 @@ export const actions: readonly Case[] = [
     chart: { entry: ['twice', 'twice', { type: 'twice', params: { n: 1 } }] },
   },
   {
-    name: 'an action without an implementation does nothing',
-    chart: { entry: ['known', 'unknown'], on: { GO: { actions: ['unknown', 'known'] } } },
-    with: () => ({ actions: { unknown: undefined } }),
-    steps: ['GO'],
-  },
-  {
     name: 'a builtin action may have a name',
     chart: {
       context: { n: 0 },
