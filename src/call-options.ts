@@ -1,6 +1,6 @@
 /** What calls take and report: enqueue, cancel, retry, stop, drain. Everything is checked here, at the door. */
 import type { StopMode } from '../machines/runtime.machine.ts'
-import { knownKeys, oneOf, textOption, whole } from './checks.ts'
+import { checkSignal, knownKeys, oneOf, textOption, whole } from './checks.ts'
 import { invalidOption } from './errors.ts'
 import { durationMs, type Duration } from './job/duration.ts'
 import { jobStates } from './job/lifecycle.ts'
@@ -41,9 +41,16 @@ export type EnqueueArguments<Input> = undefined extends Input
 
 const enqueueKeys = ['id', 'delay', 'runAt', 'priority', 'unique', 'tags', 'signal', 'timeout'] as const
 
-/** @throws JobchartError INVALID_OPTION for anything that is not as documented */
-export function checkEnqueueOptions(options: EnqueueOptions): void {
-  knownKeys('enqueue options', options, enqueueKeys)
+/**
+ * @param without options that this call does not take
+ * @throws JobchartError INVALID_OPTION for anything that is not as documented
+ */
+export function checkEnqueueOptions(
+  options: EnqueueOptions,
+  name = 'options of enqueue',
+  without: readonly string[] = [],
+): void {
+  knownKeys(name, options, without.length === 0 ? enqueueKeys : enqueueKeys.filter((key) => !without.includes(key)))
   const { id, priority, tags, delay, runAt, signal } = options
   if (id !== undefined) textOption('id', id, limits.idCharsMax)
   if (priority !== undefined) whole('priority', priority, -limits.priorityMax, limits.priorityMax)
@@ -52,7 +59,7 @@ export function checkEnqueueOptions(options: EnqueueOptions): void {
     for (const tag of tags) textOption('tags', tag, limits.idCharsMax)
   }
   if (delay !== undefined && runAt !== undefined) throw invalidOption('delay', 'either delay or runAt', 'both')
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalidOption('signal', 'an AbortSignal', signal)
+  checkSignal(signal)
   if (options.unique !== undefined) checkUnique(options.unique)
 }
 
@@ -106,11 +113,16 @@ export function checkFilter(filter: JobFilter, others: readonly string[] = []): 
   knownKeys('filter', filter, [...filterKeys, ...others])
   const states = filter.state === undefined ? [] : [filter.state].flat()
   for (const state of states) oneOf('state', state, jobStates)
+  const types = filter.type === undefined ? [] : [filter.type].flat()
+  for (const type of types) textOption('type', type, limits.idCharsMax)
+  for (const name of ['tag', 'key', 'concurrencyKey'] as const) {
+    if (filter[name] !== undefined && typeof filter[name] !== 'string') throw invalidOption(name, 'text', filter[name])
+  }
 }
 
 /** @throws JobchartError INVALID_OPTION */
 export function cancelRequest(choice: JobChoice, options: CancelOptions, graceMs: number): CancelRequest {
-  knownKeys('cancel options', options, ['reason', 'grace', 'priority'])
+  knownKeys('options of cancel', options, ['reason', 'grace', 'priority'])
   const { reason, grace, priority = 0 } = options
   whole('priority', priority, -limits.priorityMax, limits.priorityMax)
   return {
@@ -131,8 +143,14 @@ export interface SendOptions {
 }
 
 /** @throws JobchartError INVALID_OPTION */
+export function sendKey(options: SendOptions): string | undefined {
+  knownKeys('options of send', options, ['key'])
+  return options.key === undefined ? undefined : textOption('key', options.key, limits.idCharsMax)
+}
+
+/** @throws JobchartError INVALID_OPTION */
 export function isFromStart(options: RetryFrom): boolean {
-  knownKeys('retry options', options, ['from'])
+  knownKeys('options of retry', options, ['from'])
   return options.from !== undefined && oneOf('from', options.from, ['checkpoint', 'start']) === 'start'
 }
 
@@ -163,6 +181,17 @@ export interface StopOptions {
   readonly grace?: Duration
 }
 
+/** @throws JobchartError INVALID_OPTION */
+export function stopLimits(options: StopOptions, graceMs: number) {
+  knownKeys('options of stop', options, ['mode', 'timeout', 'grace'])
+  const { mode = 'finish', timeout = '30s', grace } = options
+  return {
+    mode: oneOf<StopMode>('mode', mode, ['drain', 'finish', 'abort']),
+    timeoutMs: durationMs(timeout, 'timeout'),
+    graceMs: grace === undefined ? graceMs : durationMs(grace, 'grace'),
+  }
+}
+
 export interface StopReport {
   /** Did all end that the mode waits for, in time? */
   readonly completed: boolean
@@ -172,9 +201,21 @@ export interface StopReport {
   readonly dropped: number
 }
 
-export interface DrainOptions {
+export interface WaitOptions {
+  /** Waits this long at most. */
   readonly timeout?: Duration
+  /** Gives up waiting. */
   readonly signal?: AbortSignal
+}
+
+export type DrainOptions = WaitOptions
+
+/** @throws JobchartError INVALID_OPTION */
+export function waitLimits(call: string, options: WaitOptions) {
+  knownKeys(`options of ${call}`, options, ['timeout', 'signal'])
+  const { timeout, signal } = options
+  checkSignal(signal)
+  return { timeoutMs: timeout === undefined ? null : durationMs(timeout, 'timeout'), signal }
 }
 
 /** How full the backlog is. */

@@ -14,9 +14,26 @@ export function checkFunction(option: string, value: unknown): void {
   if (typeof value !== 'function') throw invalidOption(option, 'a function', value)
 }
 
-/** @throws JobchartError INVALID_OPTION unless `value` is an AbortSignal */
+/** @throws JobchartError INVALID_OPTION unless `value` is an AbortSignal or undefined */
 export function checkSignal(value: unknown): void {
-  if (!(value instanceof AbortSignal)) throw invalidOption('signal', 'an AbortSignal', value)
+  if (value === undefined || value instanceof AbortSignal) return
+  throw invalidOption('signal', 'an AbortSignal', value, 'Pass the `signal` of an AbortController, not the controller.')
+}
+
+/** @throws JobchartError INVALID_OPTION, naming those that are missing, unless `value` has all these methods */
+export function checkMethods(
+  option: string,
+  value: unknown,
+  methods: readonly string[],
+  what: string,
+  hint: string,
+): void {
+  const holds = (method: string): boolean =>
+    typeof (value as Record<string, unknown> | null | undefined)?.[method] === 'function'
+  const missing = methods.filter((method) => !holds(method))
+  if (missing.length === 0) return
+  const without = missing.length === methods.length ? '' : ` (without ${missing.join(', ')})`
+  throw invalidOption(option, `${what}${without}`, value, hint)
 }
 
 /** @throws JobchartError INVALID_OPTION unless `value` is one of `choices` */
@@ -35,9 +52,14 @@ export function textOption(option: string, value: string, max: number): string {
   return value
 }
 
-/** @throws JobchartError INVALID_OPTION, naming the unknown key, if `value` is no object or has keys beside `known` */
-export function knownKeys(option: string, value: object, known: readonly string[]): void {
-  if (typeof value !== 'object' || value === null) throw invalidOption(option, 'an object', value)
+/**
+ * @param hint what to pass instead of what is no object at all
+ * @throws JobchartError INVALID_OPTION, naming the unknown key, if `value` is no object or has keys beside `known`
+ */
+export function knownKeys(option: string, value: object, known: readonly string[], hint?: string): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalidOption(option, 'an object', value, hint)
+  }
   for (const key of Object.keys(value)) {
     if (!known.includes(key)) throw invalidOption(option, `one of ${known.join(', ')}`, key)
   }

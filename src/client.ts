@@ -1,7 +1,7 @@
 /** A client: enqueues, waits for results, lists and administers. It runs nothing; a runtime is a client with a worker. */
-import { whole } from './checks.ts'
+import { knownKeys, textOption, whole } from './checks.ts'
 import type { JobDefinition, MachineEvent } from './define-job.ts'
-import { invalidOption, JobchartError } from './errors.ts'
+import { describe, invalidOption, JobchartError } from './errors.ts'
 import { promised } from './flow/answer.ts'
 import { Connection } from './flow/connection.ts'
 import { waitOf } from './flow/insert-call.ts'
@@ -12,8 +12,10 @@ import type { JobHandle } from './handle.ts'
 import type { JobEvent, Transition } from './job/job.ts'
 import {
   cancelRequest,
+  checkEnqueueOptions,
   checkFilter,
   selectionOf,
+  sendKey,
   type CancelOptions,
   type CancelReport,
   type EnqueueArguments,
@@ -91,9 +93,9 @@ export class Client {
     inputs: readonly NoInfer<Input>[],
     options?: Omit<EnqueueOptions, 'id'>,
   ): Promise<JobHandle<Output, Event>[]> {
-    if (!Array.isArray(inputs)) throw invalidOption('inputs', 'a list', inputs)
-    whole('number of inputs', inputs.length, 0, limits.enqueueManyMax)
-    if (options !== undefined && 'id' in options) throw invalidOption('options of enqueueMany', 'no id', options.id)
+    if (!Array.isArray(inputs)) throw invalidOption('inputs of enqueueMany', 'a list', inputs)
+    whole('number of inputs of enqueueMany', inputs.length, 0, limits.enqueueManyMax)
+    if (options !== undefined) checkEnqueueOptions(options, 'options of enqueueMany', ['id'])
     const made = await Promise.all(inputs.map(async (input) => this.connection.prepare(job, input, options)))
     if (made.length === 0) return []
     return (await this.connection.insert<Output, Event>(made, waitOf(options))) ?? []
@@ -127,6 +129,7 @@ export class Client {
   async list(query: ListQuery = {}): Promise<JobPage> {
     checkFilter(query, ['after', 'limit'])
     if (query.limit !== undefined) whole('limit', query.limit, 1, 1_000)
+    if (query.after !== undefined) textOption('after', query.after, limits.idCharsMax)
     await this.connection.ready()
     return this.connection.store.list(query)
   }
@@ -146,8 +149,8 @@ export class Client {
   /** The queue of a type. @throws JobchartError UNKNOWN_TYPE */
   queue(type: string): QueueHandle {
     if (!this.connection.settings.jobs.has(type)) {
-      throw new JobchartError('UNKNOWN_TYPE', `job type ${type} is not among this runtime's jobs`, {
-        hint: 'A queue has the name of its job type.',
+      throw new JobchartError('UNKNOWN_TYPE', `queue: no job of this runtime has the type ${describe(type)}`, {
+        hint: 'A queue has the name of its job type; list its definition in `jobs`.',
       })
     }
     return new QueueHandle(
@@ -201,7 +204,7 @@ export class Client {
 
   /** Sends an event to the machine of a job. @throws as `JobHandle.send` @example await runtime.send(id, { type: 'APPROVE' }) */
   send(id: string, event: MachineEvent, options: SendOptions = {}): Promise<void> {
-    return this.connection.machines.send(id, event, options.key)
+    return this.connection.machines.send(id, event, sendKey(options))
   }
 
   /** A new job that goes on from where the machine of another one stood after `seq`. @throws as `JobHandle.fork` */
@@ -222,6 +225,7 @@ export class Client {
    *   if entries after `from` have been dropped.
    */
   transitions$(options: { readonly from?: number } = {}): Stream<Transition> {
+    knownKeys('options of transitions$', options, ['from'])
     return followTransitions(this.connection.follow, whole('from', options.from ?? 0, 0, Number.MAX_SAFE_INTEGER))
   }
 
@@ -283,5 +287,6 @@ const closed = (): JobchartError => new JobchartError('STOPPED', 'the client was
  * @example const client = createClient({ store, jobs: [sendEmail] })
  */
 export function createClient(options: ClientOptions): Client {
-  return new Client(options.store, clientSettings(options))
+  const settings = clientSettings(options)
+  return new Client(options.store, settings)
 }

@@ -180,7 +180,7 @@ export function defineJob<Input = undefined, Output = unknown>(
 export function defineJob<Input, Output>(
   options: Definition<Input, Output> & { readonly input?: StandardSchemaV1 | undefined },
 ): JobDefinition<Input, Output> {
-  knownKeys('job', options, jobKeys)
+  knownKeys('options of defineJob', options, jobKeys, 'Pass at least a type and a handler: defineJob({ type, run }).')
   const { type, priority = 1, concurrency, perKey, rateLimit, retry = {}, timeout, unique, input: schema } = options
   textOption('type', type, limits.idCharsMax)
   const of = (option: string): string => `${option} of job ${type}`

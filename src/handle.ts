@@ -1,12 +1,19 @@
 /** A job in the caller's hand: wait for it, watch it, cancel it. */
-import { checkSignal, knownKeys } from './checks.ts'
 import { AbortError, JobCancelledError, JobchartError, JobDeadError, TimeoutError } from './errors.ts'
-import type { CancelOptions, CancelReport, EnqueueOptions, RetryFrom, SendOptions } from './call-options.ts'
+import {
+  sendKey,
+  waitLimits,
+  type CancelOptions,
+  type CancelReport,
+  type EnqueueOptions,
+  type RetryFrom,
+  type SendOptions,
+  type WaitOptions,
+} from './call-options.ts'
 import type { MachineEvent } from './define-job.ts'
 import type { MachineView } from './hosting.ts'
 import type { IterateOptions } from './flow/iterate.ts'
 import type { Stream } from './flow/stream.ts'
-import { durationMs, type Duration } from './job/duration.ts'
 import { reviveError } from './job/failure.ts'
 import type { JobEvent, JobRecord } from './job/job.ts'
 import type { CheckpointEntry } from './job/machine.ts'
@@ -32,12 +39,8 @@ export interface HandleHost {
   eventsSince(id: string, seq: number, told: (event: JobEvent) => void): void
 }
 
-export interface ResultOptions {
-  /** Waits this long at most. */
-  readonly timeout?: Duration
-  /** Gives up waiting; the job goes on. */
-  readonly signal?: AbortSignal
-}
+/** Gives up waiting after `timeout`, or when `signal` aborts; the job goes on. */
+export type ResultOptions = WaitOptions
 
 /** What is waited for: a state (`'paid.shipping'`), a tag, or whatever a function says. */
 export type Wanted = string | ((view: MachineView) => boolean)
@@ -124,7 +127,7 @@ export class JobHandle<Output = unknown, Event extends MachineEvent = MachineEve
    *   full), INVALID_INPUT, UNKNOWN_TYPE, STORE_UNAVAILABLE
    */
   send(event: Event, options: SendOptions = {}): Promise<void> {
-    return this.host.send(this.id, event, options.key)
+    return this.host.send(this.id, event, sendKey(options))
   }
 
   /** Would its machine take this event now, after all that was sent to it before? @throws as `send` */
@@ -161,10 +164,7 @@ export class JobHandle<Output = unknown, Event extends MachineEvent = MachineEve
    * @example await job.waitFor('approval', { timeout: '10s' })
    */
   async waitFor(wanted: Wanted, options: ResultOptions = {}): Promise<MachineView> {
-    knownKeys('waitFor options', options, ['timeout', 'signal'])
-    const { timeout, signal } = options
-    if (signal !== undefined) checkSignal(signal)
-    const timeoutMs = timeout === undefined ? null : durationMs(timeout, 'timeout')
+    const { timeoutMs, signal } = waitLimits('waitFor', options)
     return this.host.waitFor(this.id, wanted, timeoutMs, signal)
   }
 
@@ -197,10 +197,7 @@ function waitForResult<Output>(
   see: (record: JobRecord) => void,
 ): Promise<Output> {
   return new Promise((resolve, reject) => {
-    knownKeys('result options', options, ['timeout', 'signal'])
-    const { timeout, signal } = options
-    if (signal !== undefined) checkSignal(signal)
-    const timeoutMs = timeout === undefined ? null : durationMs(timeout, 'timeout')
+    const { timeoutMs, signal } = waitLimits('result', options)
     if (signal?.aborted) return reject(new AbortError('waiting for the result was aborted', signal.reason))
     const done = (settle: () => void): void => {
       off()

@@ -1,5 +1,5 @@
 /** Every option of a client and a runtime with its default, its limits and its check: what comes out needs no second look. */
-import { checkFunction, knownKeys, textOption, whole } from './checks.ts'
+import { checkFunction, checkMethods, knownKeys, textOption, whole } from './checks.ts'
 import { systemClock, systemRandom, type Clock, type Random } from './clock.ts'
 import type { JobDefinition, Middleware } from './define-job.ts'
 import { invalidOption, JobchartError } from './errors.ts'
@@ -101,21 +101,24 @@ const runtimeKeys = [
 ]
 
 /** @throws JobchartError INVALID_OPTION for anything that is not as documented */
-export function clientSettings(options: ClientOptions, known: readonly string[] = clientKeys): ClientSettings {
-  knownKeys('options', options, known)
-  const { jobs, capacity, logger = consoleLogger, clock = systemClock, random = systemRandom } = options
-  if (!Array.isArray(jobs)) throw invalidOption('jobs', 'a list of job definitions', jobs)
-  const byType = new Map<string, JobDefinition>()
-  for (const job of jobs as readonly JobDefinition[]) {
-    if (typeof job?.type !== 'string' || job.limits === undefined) {
-      throw invalidOption('jobs', 'job definitions made by defineJob', job)
-    }
-    byType.set(job.type, besides(job, byType.get(job.type)))
-  }
-  whole('number of jobs', byType.size, 0, limits.jobTypesMax)
+export const clientSettings = (options: ClientOptions): ClientSettings =>
+  commonSettings('createClient', options, clientKeys)
+
+function commonSettings(maker: string, options: ClientOptions, known: readonly string[]): ClientSettings {
+  knownKeys(`options of ${maker}`, options, known, `Pass at least the jobs: ${maker}({ jobs: [sendEmail] }).`)
+  const { jobs, store, capacity, logger = consoleLogger, clock = systemClock, random = systemRandom } = options
+  const byType = definitions(jobs, maker)
+  if (store !== undefined) checkStore(store)
+  knownKeys(
+    'logger',
+    logger,
+    Object.keys(logger ?? {}),
+    'Leave it out for warnings and errors on stderr, or pass {} for none.',
+  )
   for (const method of ['debug', 'info', 'warn', 'error'] as const) {
     if (logger[method] !== undefined) checkFunction(`logger.${method}`, logger[method])
   }
+  checkMethods('clock', clock, clockMethods, 'a Clock', 'Leave it out, or pass a VirtualClock of jobchart/testing.')
   checkFunction('random', random)
   return {
     jobs: byType,
@@ -126,16 +129,53 @@ export function clientSettings(options: ClientOptions, known: readonly string[] 
   }
 }
 
+const clockMethods: readonly (keyof Clock)[] = ['now', 'monotonic', 'timer', 'nextTurn']
+
+function definitions(jobs: readonly JobDefinition[], maker: string): Map<string, JobDefinition> {
+  if (!Array.isArray(jobs)) {
+    const hint = `List what defineJob gave: ${maker}({ jobs: [sendEmail] }).`
+    throw invalidOption('jobs', 'a list of job definitions', jobs, hint)
+  }
+  const byType = new Map<string, JobDefinition>()
+  jobs.forEach((job: JobDefinition | null | undefined, i) => {
+    if (typeof job?.type !== 'string' || typeof job.limits !== 'object') {
+      throw invalidOption(
+        `jobs[${i}]`,
+        'a job definition made by defineJob',
+        job,
+        'Pass what defineJob({ type, run }) gives.',
+      )
+    }
+    byType.set(job.type, besides(job, byType.get(job.type), i))
+  })
+  whole('number of job types', byType.size, 0, limits.jobTypesMax)
+  return byType
+}
+
+const storeMethods: readonly (keyof Store)[] = ['open', 'close', 'now', 'insert', 'claim', 'settle', 'extend', 'watch']
+
+/** Only what tells a store from what is none: a store of another make is proved by the conformance suite. */
+function checkStore(store: unknown): void {
+  const hint =
+    typeof store === 'string'
+      ? `For a file: sqliteStore({ path: ${JSON.stringify(store)} }), imported from 'jobchart/sqlite'.`
+      : "Pass memoryStore(), or sqliteStore({ path: 'jobs.db' }), imported from 'jobchart/sqlite'."
+  checkMethods('store', store, storeMethods, 'a store', hint)
+}
+
 /** Several versions of a machine may share a type: the last one is current, jobs of the others go on with theirs. */
-function besides(job: JobDefinition, other: JobDefinition | undefined): JobDefinition {
+function besides(job: JobDefinition, other: JobDefinition | undefined, i: number): JobDefinition {
   if (other === undefined) return job
-  if (job.machine === null || other.machine === null) throw invalidOption('jobs', 'each type once', job.type)
+  if (job.machine === null || other.machine === null) {
+    const hint = 'Give each definition its own type; only versions of a machine may share one.'
+    throw invalidOption(`type of jobs[${i}]`, 'one that no definition before it has', job.type, hint)
+  }
   return { ...job, machine: job.machine.beside(other.machine) }
 }
 
 /** @throws JobchartError INVALID_OPTION for anything that is not as documented */
 export function runtimeSettings(options: RuntimeOptions): RuntimeSettings {
-  const settings = clientSettings(options, runtimeKeys)
+  const settings = commonSettings('createRuntime', options, runtimeKeys)
   const { concurrency = 10, selection = 'weighted', middleware = [], lease = '30s', name, grace = '5s' } = options
   checkChildJobs(settings.jobs, options.jobsElsewhere ?? [])
   const leaseMs = durationMs(lease, 'lease')

@@ -12,7 +12,7 @@
 import { nanoid } from 'nanoid'
 import { createActor, type Actor } from 'xstate'
 import { runtimeMachine, type StopMode } from '../machines/runtime.machine.ts'
-import { knownKeys, oneOf, whole } from './checks.ts'
+import { whole } from './checks.ts'
 import { Client } from './client.ts'
 import { AbortError, JobchartError } from './errors.ts'
 import { Quiet, waitForQuiet } from './flow/quiet.ts'
@@ -21,8 +21,7 @@ import { statesOf } from './flow/states.ts'
 import { Stopping, stopped, takeLeave } from './flow/stopping.ts'
 import type { Stream } from './flow/stream.ts'
 import { Worker } from './flow/worker.ts'
-import { durationMs } from './job/duration.ts'
-import type { DrainOptions, StopOptions, StopReport } from './call-options.ts'
+import { stopLimits, waitLimits, type DrainOptions, type StopOptions, type StopReport } from './call-options.ts'
 import { limits } from './limits.ts'
 import { runtimeSettings, type RuntimeOptions, type RuntimeSettings } from './options.ts'
 import type { RuntimeState, RuntimeStats } from './runtime-stats.ts'
@@ -109,6 +108,7 @@ export class Runtime extends Client {
    * @throws JobchartError STORE_UNAVAILABLE (the state is `failed` then), STOPPED
    */
   start(): Promise<void> {
+    if (this.stopping !== null) return Promise.reject(stopped())
     return (this.starting ??= this.startOnce())
   }
 
@@ -135,8 +135,8 @@ export class Runtime extends Client {
    * @returns false if `timeout` passed, or the runtime stopped, before all was done
    * @throws AbortError if `signal` aborts
    */
-  async drain({ timeout, signal }: DrainOptions = {}): Promise<boolean> {
-    const timeoutMs = timeout === undefined ? null : durationMs(timeout, 'timeout')
+  async drain(options: DrainOptions = {}): Promise<boolean> {
+    const { timeoutMs, signal } = waitLimits('drain', options)
     if (signal?.aborted) throw new AbortError('drain was aborted', signal.reason)
     await this.connection.ready()
     const { timers, follow } = this.connection
@@ -149,12 +149,9 @@ export class Runtime extends Client {
    * @throws JobchartError INVALID_OPTION
    */
   async stop(options: StopOptions = {}): Promise<StopReport> {
-    knownKeys('stop options', options, ['mode', 'timeout', 'grace'])
-    const asked = oneOf<StopMode>('mode', options.mode ?? 'finish', ['drain', 'finish', 'abort'])
+    const { mode: asked, timeoutMs, graceMs } = stopLimits(options, this.settings.graceMs)
     // A runtime that does not run drains nothing.
     const mode = asked === 'drain' && !['running', 'paused', 'draining'].includes(this.state) ? 'finish' : asked
-    const timeoutMs = durationMs(options.timeout ?? '30s', 'timeout')
-    const graceMs = options.grace === undefined ? this.settings.graceMs : durationMs(options.grace, 'grace')
     if (this.stopping === null) {
       const { worker, quiet } = this
       const { timers } = this.connection
@@ -168,12 +165,17 @@ export class Runtime extends Client {
   }
 
   /**
-   * Stops on the first of these signals, and aborts on the next. Once stopped the process ends by itself if nothing else
-   * keeps it, or by the signal if a stuck handler does.
-   * @returns a function that takes the signal handlers away again
+   * Stops on the first of these signals, and aborts on the next; one that comes within 300 ms of the one before is taken for
+   * its echo and ignored. Once stopped the process ends by itself if nothing else keeps it, or by the signal if a stuck
+   * handler does. The signal handlers are removed when the runtime has stopped, however that came.
+   * @param signals one, or several
+   * @returns a function that removes the signal handlers before that
+   * @throws JobchartError INVALID_OPTION for a name that is no signal, a signal that no process can handle (SIGKILL, SIGSTOP),
+   *   and options that `stop` would refuse
    * @example runtime.stopOn(['SIGTERM', 'SIGINT'], { mode: 'finish', timeout: '30s' })
    */
-  stopOn(signals: readonly NodeJS.Signals[], options: StopOptions = {}): () => void {
+  stopOn(signals: NodeJS.Signals | readonly NodeJS.Signals[], options: StopOptions = {}): () => void {
+    stopLimits(options, this.settings.graceMs)
     return stopOnSignals(this, signals, options, this.settings)
   }
 
@@ -272,5 +274,6 @@ const paused = (what: string): JobchartError => new JobchartError('STOPPED', `${
  * @example const runtime = createRuntime({ jobs: [sendEmail], concurrency: 20 })
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
-  return new Runtime(options.store, runtimeSettings(options))
+  const settings = runtimeSettings(options)
+  return new Runtime(options.store, settings)
 }

@@ -1,6 +1,6 @@
 /** An Observable read with `for await`, through a buffer that has a bound. */
 import type { Observable, Subscription } from 'rxjs'
-import { oneOf, whole } from '../checks.ts'
+import { checkSignal, knownKeys, oneOf, whole } from '../checks.ts'
 import { AbortError, JobchartError } from '../errors.ts'
 
 export interface IterateOptions {
@@ -33,7 +33,10 @@ class BufferedReader<T> implements AsyncIterableIterator<T, undefined> {
   private readonly onAbort = (): void =>
     this.end({ error: new AbortError('the iteration was aborted', this.signal?.reason) })
 
-  constructor(source: Observable<T>, { signal, buffer = 256, overflow = 'error' }: IterateOptions) {
+  constructor(source: Observable<T>, options: IterateOptions) {
+    knownKeys('options of iterate', options, ['signal', 'buffer', 'overflow'])
+    const { signal, buffer = 256, overflow = 'error' } = options
+    checkSignal(signal)
     this.room = whole('buffer', buffer, 1, 1_000_000)
     this.overflow = oneOf('overflow', overflow, ['error', 'drop-oldest', 'drop-newest'])
     this.signal = signal

@@ -31,6 +31,12 @@ test.each(Object.entries(refused))('%s is refused with STOPPED', async (_name, c
   expect(await worker.store.counts()).toEqual(before)
 })
 
+test('it does not start again', async () => {
+  const { worker } = await stopped()
+  await expect(worker.start()).rejects.toMatchObject({ code: 'STOPPED', hint: expect.any(String) })
+  expect(worker.state).toBe('stopped')
+})
+
 test('pause and resume are not accepted', async () => {
   const { worker } = await stopped()
   await expect(worker.pause()).rejects.toMatchObject({ code: 'NOT_ACCEPTED' })

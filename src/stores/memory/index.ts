@@ -2,8 +2,8 @@
  * The memory store: nothing outlives the process, everything else is as in any store. Each method does all of its work
  * in the call itself, so that calls take effect in the order in which they are made, awaited or not.
  */
+import { knownKeys, whole } from '../../checks.ts'
 import { systemClock, type Clock } from '../../clock.ts'
-import { invalidOption } from '../../errors.ts'
 import { caps } from '../../job/caps.ts'
 import type { Store } from '../../store.ts'
 import { discard, retry } from './admin.ts'
@@ -29,10 +29,9 @@ export interface MemoryStoreOptions {
  * @throws JobchartError INVALID_OPTION
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  knownKeys('options of memoryStore', options, ['clock', 'transitionsMax'])
   const { transitionsMax = caps.transitions } = options
-  if (!Number.isInteger(transitionsMax) || transitionsMax < 1) {
-    throw invalidOption('transitionsMax', 'an integer ≥ 1', transitionsMax)
-  }
+  whole('transitionsMax', transitionsMax, 1, 1_000_000_000)
   const books = new Books(transitionsMax)
   let { clock } = options
   const now = (): number => (clock ?? systemClock).now()

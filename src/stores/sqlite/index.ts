@@ -48,7 +48,12 @@ export interface SqliteStoreOptions {
  * const runtime = createRuntime({ jobs, store: sqliteStore({ path: 'jobs.db' }) })
  */
 export function sqliteStore(options: SqliteStoreOptions): Store {
-  knownKeys('sqliteStore options', options, ['path', 'durability', 'transitionsMax', 'thread', 'onStatement'])
+  knownKeys(
+    'options of sqliteStore',
+    options,
+    ['path', 'durability', 'transitionsMax', 'thread', 'onStatement'],
+    "Pass the path of the file: sqliteStore({ path: 'jobs.db' }).",
+  )
   const { durability = 'full', transitionsMax = caps.transitions, thread = false, onStatement } = options
   const path = textOption('path', options.path, 4_096)
   if (path === ':memory:' || path.startsWith('file:')) {
