@@ -14,6 +14,14 @@ export function checkFunction(option: string, value: unknown): void {
   if (typeof value !== 'function') throw invalidOption(option, 'a function', value)
 }
 
+/** @throws JobchartError INVALID_OPTION unless `value` is a function that is not async: its promise would not be awaited */
+export function checkSyncFunction(option: string, value: unknown): void {
+  checkFunction(option, value)
+  if (Object.prototype.toString.call(value) !== '[object AsyncFunction]') return
+  const hint = 'Answer at once: decide by what is known, or do what takes time in the handler.'
+  throw invalidOption(option, 'a function that is not async', value, hint)
+}
+
 /** @throws JobchartError INVALID_OPTION unless `value` is an AbortSignal or undefined */
 export function checkSignal(value: unknown): void {
   if (value === undefined || value instanceof AbortSignal) return

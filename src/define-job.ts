@@ -10,7 +10,7 @@ import type { Json } from './job/payload.ts'
 import type { JobHandle } from './handle.ts'
 import type { MachineHost } from './hosting.ts'
 import { machineHost, type Migrate } from './machine-job/machine-host.ts'
-import { checkFunction, knownKeys, textOption, whole } from './checks.ts'
+import { checkFunction, checkSyncFunction, knownKeys, textOption, whole } from './checks.ts'
 import { checkUnique, type EnqueueArguments, type UniqueOption } from './call-options.ts'
 import { limits } from './limits.ts'
 import type { TypeLimits } from './store.ts'
@@ -80,7 +80,7 @@ export interface RetryOptions {
   readonly maxAttempts?: number
   /** Default: exponential from 1 s to 1 h with full jitter. */
   readonly backoff?: Backoff
-  /** Is another attempt worth it after this error? Default: yes. */
+  /** Is another attempt worth it after this error? Answers at once: an async function is refused. Default: yes. */
   readonly retryIf?: (error: unknown) => boolean
 }
 
@@ -188,8 +188,8 @@ export function defineJob<Input, Output>(
   knownKeys(of('retry'), retry, ['maxAttempts', 'backoff', 'retryIf'])
   if (unique !== undefined) checkUnique(unique)
   const { concurrencyKey } = options
-  if (concurrencyKey !== undefined) checkFunction(of('concurrencyKey'), concurrencyKey)
-  if (retry.retryIf !== undefined) checkFunction(of('retry.retryIf'), retry.retryIf)
+  if (concurrencyKey !== undefined) checkSyncFunction(of('concurrencyKey'), concurrencyKey)
+  if (retry.retryIf !== undefined) checkSyncFunction(of('retry.retryIf'), retry.retryIf)
   if (perKey !== undefined && concurrencyKey === undefined) {
     throw invalidOption(of('concurrencyKey'), 'a function beside perKey', concurrencyKey)
   }

@@ -89,12 +89,19 @@ function heldBy({ claimed, maxAttempts }: Run): Held {
 }
 
 function worthRetrying(run: Run, error: unknown, { logger }: DecideOptions): boolean {
+  const { id, type } = run.claimed
+  let answer: unknown
   try {
-    return run.job.retryIf === null || run.job.retryIf(error)
+    answer = run.job.retryIf === null || run.job.retryIf(error)
   } catch (thrown) {
-    logger.error('retryIf threw; the job is retried', { error: thrown, id: run.claimed.id, type: run.claimed.type })
+    logger.error('retryIf threw; the job is retried', { error: thrown, id, type })
     return true
   }
+  if (!(answer instanceof Promise)) return Boolean(answer)
+  // What it will say is not awaited, and may be an error.
+  answer.catch(() => {})
+  logger.error('retryIf gave a promise instead of true or false; the job is retried', { id, type })
+  return true
 }
 
 /** Attempts in this place: those of a machine that led to a checkpoint raise its `maxAttempts`, and make nobody wait longer. */

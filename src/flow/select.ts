@@ -12,7 +12,7 @@
  * A queue leaves the heap when it is known to have no work and enters it again no earlier than the race has come: it
  * gives its share to the others and gains no credit meanwhile.
  */
-import { checkFunction, knownKeys, oneOf, whole } from '../checks.ts'
+import { checkFunction, knownKeys, oneOf, whole, checkSyncFunction } from '../checks.ts'
 import type { Random } from '../clock.ts'
 import { invalidOption } from '../errors.ts'
 import { Heap } from '../heap.ts'
@@ -206,7 +206,10 @@ export class Selector {
 }
 
 function strategyOf(selection: SelectionOption, random: Random, now: () => number): Strategy {
-  if (typeof selection === 'function') return weighted
+  if (typeof selection === 'function') {
+    checkSyncFunction('selection', selection)
+    return weighted
+  }
   if (typeof selection === 'object') {
     if (selection === null) throw invalidOption('selection', "'weighted', 'random', 'strict' or a function", selection)
     knownKeys('selection', selection, ['strategy', 'ageing'])

@@ -6,7 +6,7 @@
  * Architecture Blog, 2015: it spreads a burst of failures best.
  */
 import type { Random } from '../clock.ts'
-import { knownKeys } from '../checks.ts'
+import { checkSyncFunction, knownKeys } from '../checks.ts'
 import { invalidOption } from '../errors.ts'
 import { durationMs, type Duration } from './duration.ts'
 
@@ -74,7 +74,10 @@ export function backoffMs(backoff: Backoff, attempt: number, error: unknown, ran
 
 /** Refuses what is no backoff, at the door. */
 export function checkBackoff(backoff: Backoff): Backoff {
-  if (typeof backoff === 'function') return backoff
+  if (typeof backoff === 'function') {
+    checkSyncFunction('retry.backoff', backoff)
+    return backoff
+  }
   if (typeof backoff === 'object' && backoff !== null && Number.isFinite(backoff.baseMs)) return backoff
   throw invalidOption('retry.backoff', 'constant(), linear(), exponential() or a function', backoff)
 }

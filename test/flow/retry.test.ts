@@ -103,6 +103,19 @@ test('retryIf is not asked when no attempt is left', async () => {
   expect(asked).toBe(1)
 })
 
+test('a retryIf that gives a promise is logged, and the job is tried again', async () => {
+  const { clock, expectLogged, runtime } = world()
+  const answers = [Promise.resolve(false), Promise.reject(new Error('nobody hears of it'))]
+  // As a caller without types may write it.
+  const retryIf = (() => answers.shift()) as unknown as () => boolean
+  const { job, runs } = failing(2, { backoff, retryIf })
+  const handle = await (await runtime({ jobs: [job] })).enqueue(job)
+  await clock.advance('2s')
+  expect([await handle.result(), runs()]).toEqual([3, 3])
+  const told = 'retryIf gave a promise instead of true or false; the job is retried'
+  expect(expectLogged('error')).toEqual([told, told])
+})
+
 test('a retryIf that throws is logged, and the job is tried again', async () => {
   const { clock, runtime, expectLogged } = world()
   const retryIf = (): boolean => {
