@@ -105,9 +105,9 @@ test('retryIf is not asked when no attempt is left', async () => {
 
 test('a retryIf that gives a promise is logged, and the job is tried again', async () => {
   const { clock, expectLogged, runtime } = world()
-  const answers = [Promise.resolve(false), Promise.reject(new Error('nobody hears of it'))]
+  const answers = [() => Promise.resolve(false), () => Promise.reject(new Error('nobody hears of it'))]
   // As a caller without types may write it.
-  const retryIf = (() => answers.shift()) as unknown as () => boolean
+  const retryIf = (() => answers.shift()?.()) as unknown as () => boolean
   const { job, runs } = failing(2, { backoff, retryIf })
   const handle = await (await runtime({ jobs: [job] })).enqueue(job)
   await clock.advance('2s')
