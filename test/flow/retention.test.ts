@@ -1,4 +1,4 @@
-import { defineJob, fatal, type Duration, type RuntimeOptions } from 'jobchart'
+import { createClient, defineJob, fatal, type Duration, type JobHandle, type RuntimeOptions } from 'jobchart'
 import { expect, test } from 'vitest'
 import { world } from '../support/leaks.ts'
 
@@ -36,23 +36,51 @@ test('retention by age counts from the end of the job', async () => {
   expect(await worker.counts()).toMatchObject({ dead: 0 })
 })
 
-test('retention by count lets the oldest go', async () => {
+test('retention by count lets the oldest go, a second after they are a minute old', async () => {
   const { clock, worker } = await started({ done: { count: 3 }, dead: { count: 0 } })
   for (const what of ['a', 'b', 'die', 'c', 'd', 'e']) {
     await worker.enqueue(job, what)
-    await clock.advance('1s')
+    await clock.advance('2s')
   }
-  await clock.advance('1m')
-  expect((await worker.list({})).map(({ input }) => input)).toEqual(['c', 'd', 'e'])
+  const kept = async () => (await worker.list({})).map(({ input }) => input)
+  await clock.advance('47s')
+  expect(await kept()).toEqual(['a', 'b', 'die', 'c', 'd', 'e'])
+  await clock.advance('2s')
+  expect(await kept()).toEqual(['b', 'die', 'c', 'd', 'e'])
+  await clock.advance('4s')
+  expect(await kept()).toEqual(['c', 'd', 'e'])
 })
 
-test('many ends at once are pruned without waiting for the clock', async () => {
+test('of very many ends in a minute no more than 20,000 beyond the count are kept in memory', async () => {
   const { clock, worker } = await started({ done: { count: 10 } })
-  for (let n = 0; n < 5; n++) await worker.enqueueMany(job, Array<string>(1_000).fill('x'))
+  for (let n = 0; n < 3; n++) await worker.enqueueMany(job, Array<string>(10_000).fill('x'))
   await clock.settle()
-  expect((await worker.counts()).done).toBeLessThanOrEqual(600)
+  expect((await worker.counts()).done).toBeLessThanOrEqual(20_510)
+  await clock.advance('1s')
+  expect((await worker.counts()).done).toBe(20_010)
   await clock.advance('1m')
   expect((await worker.counts()).done).toBe(10)
+})
+
+test('an id is known for a minute after the end of its job, whatever the retention', async () => {
+  const { clock, worker } = await started({ done: { age: 0, count: 0 } })
+  const enqueued = async () => (await worker.enqueue(job, 'x', { id: 'mine' })).deduplicated
+  expect(await enqueued()).toBe(false)
+  await clock.advance('59s')
+  expect(await enqueued()).toBe(true)
+  await clock.advance('2s')
+  expect(await enqueued()).toBe(false)
+})
+
+test('every result that a client of the process awaits is delivered, however few are kept', async () => {
+  const { store, clock } = await started({ done: { age: 0, count: 0 } })
+  const client = createClient({ store, jobs: [job], clock })
+  const handles: JobHandle<void>[] = []
+  for (let n = 0; n < 6; n++) handles.push(...(await client.enqueueMany(job, Array<string>(10_000).fill('x'))))
+  const results = Promise.allSettled(handles.map((handle) => handle.result()))
+  await clock.settle()
+  expect((await results).filter(({ status }) => status === 'rejected')).toEqual([])
+  await client.close()
 })
 
 test('who waits for the result of a job that is pruned is told so', async () => {

@@ -238,7 +238,8 @@ function filter(pick: Pick): contract.JobFilter {
   }
 }
 
-const kept = (pick: Pick): { ageMs: number; count: number } => ({
+const kept = (pick: Pick): contract.RetentionPolicy['done'] => ({
   ageMs: from(pick, [never, 2 * tickMs, 0]),
   count: from(pick, [100, 2, 1, 0]),
+  ...(pick(3) === 2 && { minAgeMs: from(pick, [tickMs, 3 * tickMs]), countMax: from(pick, [100, 3]) }),
 })

@@ -100,9 +100,9 @@ export const timeCases: Cases = {
   'ended jobs beyond their count go, the oldest first': async ({ store }) => {
     await fill(store)
     const policy = { ...keepAll, done: { ...forever, count: 1 }, dead: { ...forever, count: 2 } }
-    assert.deepEqual(await store.prune(policy, 1), { pruned: 1, more: true })
+    assert.deepEqual(await store.prune(policy, 1), { pruned: 1, nextAt: null, more: true })
     assert.deepEqual(idsOf(await store.list({ state: 'done' })), ['done 1', 'done 2'])
-    assert.deepEqual(await store.prune(policy, 10), { pruned: 2, more: false })
+    assert.partialDeepStrictEqual(await store.prune(policy, 10), { pruned: 2, more: false })
     assert.deepEqual(idsOf(await store.list({ state: 'done' })), ['done 2'])
     assert.deepEqual(idsOf(await store.list({ state: 'dead' })), ['dead 1', 'dead 2'])
     assert.equal((await store.counts()).cancelled, 3)
@@ -112,11 +112,37 @@ export const timeCases: Cases = {
     await advance(10_000)
     await putAndEnd(store, 'young', 'dead')
     const policy = { ...keepAll, dead: { ...forever, ageMs: 10_000 } }
-    assert.deepEqual(await store.prune(policy, 100), { pruned: 3, more: false })
+    assert.partialDeepStrictEqual(await store.prune(policy, 100), { pruned: 3, more: false })
     assert.deepEqual(idsOf(await store.list({ state: 'dead' })), ['young'])
-    assert.deepEqual(await store.prune(keepAll, 100), { pruned: 0, more: false })
+    assert.partialDeepStrictEqual(await store.prune(keepAll, 100), { pruned: 0, more: false })
     const { done, dead, cancelled } = await store.counts()
     assert.deepEqual([done, dead, cancelled], [3, 1, 3])
+  },
+  'none goes by count before its least age, unless there are too many': async ({ store, advance }) => {
+    await fill(store)
+    await advance(10_000)
+    const young = await putAndEnd(store, 'young', 'done')
+    const { finishedAt } = await recordOf(store, young.id)
+    const done = { ...forever, count: 0, minAgeMs: 10_000 }
+    const { nextAt, ...first } = await store.prune({ ...keepAll, done }, 100)
+    assert.deepEqual(first, { pruned: 3, more: false })
+    assert.deepEqual([idsOf(await store.list({ state: 'done' })), nextAt], [['young'], (finishedAt ?? 0) + 10_000])
+    for (const id of ['b', 'c']) await putAndEnd(store, id, 'done')
+    assert.equal((await store.prune({ ...keepAll, done: { ...done, countMax: 2 } }, 100)).pruned, 1)
+    assert.deepEqual(idsOf(await store.list({ state: 'done' })), ['b', 'c'])
+    await advance(10_000)
+    assert.equal((await store.prune({ ...keepAll, done }, 100)).pruned, 2)
+  },
+  'a prune tells when there will be something to prune': async ({ store, advance }) => {
+    assert.deepEqual(await store.prune(keepAll, 100), { pruned: 0, nextAt: null, more: false })
+    await putAndEnd(store, 'a', 'dead')
+    await advance(10_000)
+    await putAndEnd(store, 'b', 'done')
+    const [a, b] = await Promise.all(['a', 'b'].map(async (id) => (await recordOf(store, id)).finishedAt ?? 0))
+    const policy = { ...keepAll, done: { ...forever, ageMs: 60_000 }, dead: { ...forever, ageMs: 100_000 } }
+    assert.equal((await store.prune(policy, 100)).nextAt, (b ?? 0) + 60_000)
+    await advance(70_000)
+    assert.deepEqual(await store.prune(policy, 100), { pruned: 1, nextAt: (a ?? 0) + 100_000, more: false })
   },
   'errors of the last attempt survive a snooze, not a success': async ({ store }) => {
     const first = await putAndTake(store, 'a')
