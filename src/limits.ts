@@ -17,6 +17,10 @@ export const limits = {
   /** Steps of one generation of a job, and the characters of all their results as JSON: a claim hands them all out. */
   stepsMax: 10_000,
   stepsCharsMax: 16 * 1_048_576,
+  /** An ended job is kept so long, whatever the retention says, so that its result can be asked for and its id is known, ms … */
+  retentionAgeMin: 60_000,
+  /** … unless more of its state are kept than the retention allows, and so many more: on a durable store, and in memory. */
+  retentionSurplusMax: { durable: 100_000, memory: 20_000 },
 } as const
 
 /** What a job's payloads and outputs may weigh. */

@@ -29,9 +29,9 @@ export type SelectionOption =
   | SelectionFunction
 
 export interface RetentionOptions {
-  /** Kept this long … */
+  /** Kept this long, a minute at least … */
   readonly age?: Duration
-  /** … and this many at most. */
+  /** … and this many at most; of more, those that ended a minute ago or longer go. */
   readonly count?: number
 }
 
@@ -68,7 +68,10 @@ export interface RuntimeOptions extends ClientOptions {
   readonly name?: string
   /** How long a cancelled or stopped handler may take to end. Default 5 s. */
   readonly grace?: Duration
-  /** How long ended jobs are kept. Default: done and cancelled a day, dead 30 days; 10,000 of each at most. */
+  /**
+   * How long ended jobs are kept. Default: done and cancelled a day, dead 30 days; 10,000 of each at most. Each is kept for
+   * a minute, unless so many end in a minute that 100,000 more than `count` would be kept (in memory: 20,000).
+   */
   readonly retention?: {
     readonly done?: RetentionOptions
     readonly dead?: RetentionOptions
@@ -190,7 +193,7 @@ export function runtimeSettings(options: RuntimeOptions): RuntimeSettings {
     leaseMs,
     name: name === undefined ? null : textOption('name', name, limits.idCharsMax),
     graceMs: durationMs(grace, 'grace'),
-    retention: retentionPolicy(options.retention ?? {}),
+    retention: retentionPolicy(options.retention ?? {}, options.store?.capabilities.durable === true),
   }
 }
 
@@ -214,13 +217,16 @@ function checkChildJobs(jobs: ReadonlyMap<string, JobDefinition>, elsewhere: rea
 export const isDefinition = (listed: JobDefinition | undefined, job: JobDefinition): boolean =>
   listed !== undefined && (listed === job || (job.machine !== null && listed.machine?.knows(job.machine) === true))
 
-function retentionPolicy(options: NonNullable<RuntimeOptions['retention']>): RetentionPolicy {
+function retentionPolicy(options: NonNullable<RuntimeOptions['retention']>, durable: boolean): RetentionPolicy {
   knownKeys('retention', options, ['done', 'dead', 'cancelled'])
   const of = (state: 'done' | 'dead' | 'cancelled', defaultAge: Duration) => {
     const { age = defaultAge, count = 10_000 } = options[state] ?? {}
+    const minAgeMs = limits.retentionAgeMin
     return {
-      ageMs: durationMs(age, `retention.${state}.age`),
+      ageMs: Math.max(durationMs(age, `retention.${state}.age`), minAgeMs),
       count: whole(`retention.${state}.count`, count, 0, limits.capacityMax),
+      minAgeMs,
+      countMax: count + limits.retentionSurplusMax[durable ? 'durable' : 'memory'],
     }
   }
   return { done: of('done', '1d'), dead: of('dead', '30d'), cancelled: of('cancelled', '1d') }

@@ -4,6 +4,7 @@ import type { CheckIn, JobRecord, LogLine, Transition } from './job/job.ts'
 import type { JobState } from './job/lifecycle.ts'
 import type { Checkpoint, Mail, Parent } from './job/machine.ts'
 import type { Json } from './job/payload.ts'
+import type { RetentionBounds } from './job/retention.ts'
 
 // ── insert ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -231,10 +232,16 @@ export interface DiscardAnswer {
   readonly notFound: readonly string[]
 }
 
-/** How many ended jobs are kept, and how long: one goes when `ageMs` have passed since its end. */
-export type RetentionPolicy = Readonly<
-  Record<'done' | 'dead' | 'cancelled', { readonly ageMs: number; readonly count: number }>
->
+/** How many ended jobs of each state are kept, and how long. */
+export type RetentionPolicy = Readonly<Record<'done' | 'dead' | 'cancelled', RetentionBounds>>
+
+export interface PruneAnswer {
+  readonly pruned: number
+  /** The next time at which a call will find something if no other job ends; null if nothing is kept, or with `more`. */
+  readonly nextAt: number | null
+  /** Was the limit reached? Then call again. */
+  readonly more: boolean
+}
 
 export interface SweepAnswer {
   readonly moves: readonly Move[]

@@ -34,6 +34,7 @@ import type {
   ExtendRequest,
   InsertAnswer,
   InsertRequest,
+  PruneAnswer,
   RetentionPolicy,
   RetryAnswer,
   Selection,
@@ -115,7 +116,7 @@ export interface Store {
   /** Takes back jobs whose lease has run out, likewise: EXPIRE, token and expiry compared in the same write. */
   rescue(limit: number): Answer<SweepAnswer>
   /** Removes ended jobs beyond the policy, oldest first, `limit` at most. */
-  prune(policy: RetentionPolicy, limit: number): Promise<{ readonly pruned: number; readonly more: boolean }>
+  prune(policy: RetentionPolicy, limit: number): Promise<PruneAnswer>
 
   get(ids: readonly string[]): Promise<(JobRecord | null)[]>
   list(query: ListQuery): Promise<JobPage>

@@ -1,6 +1,6 @@
 /**
- * Results: who waits for the end of a job is told, wherever it ends. Events of this process tell at once; for the rest
- * the store is asked, when it hints that something has ended and now and then, for all that are awaited in one call.
+ * Results: who waits for the end of a job is told, wherever it ends. The store is asked as soon as an event of this process
+ * or a hint says that the job has ended, before anything can let its record go; and now and then for all that are awaited.
  */
 import type { Timer } from '../clock.ts'
 import type { JobchartError } from '../errors.ts'
@@ -12,8 +12,6 @@ import type { Hub } from './events.ts'
 import type { Leave } from './leave.ts'
 import type { Timers } from './timers.ts'
 
-/** After a hint: time for this process's own events to arrive first. */
-const soonMs = 2
 /** Jobs of one call. */
 const askMax = 500
 /** Across processes a hint may be missed: so many jobs at most are asked for, on average, in so much time. */
@@ -36,9 +34,8 @@ export interface ResultsOptions {
 
 export class Results {
   private readonly waiting = new Map<string, Set<Waiter>>()
-  /** Those of them of which a hint says that they have ended. */
-  private readonly hinted = new Set<string>()
-  private hintTimer: Timer | null = null
+  /** Those of them that have ended, and are being asked for. */
+  private readonly fetching = new Set<string>()
   private timer: Timer | null = null
   private timerAt = Infinity
   /** Why nobody will know any more, if so. */
@@ -60,7 +57,7 @@ export class Results {
     if (waiters.size === 1) this.waiting.set(id, waiters)
     // An event of this process is the quickest word; the record follows from the store, which has it already.
     const off = this.options.hub.onJob(id, ({ to }) => {
-      if (isEnded(to)) void this.ask([id])
+      if (isEnded(to)) this.fetch([id])
     })
     void this.ask([id]).then(() => {
       // Who asks after the close, and finds no end, would wait for ever.
@@ -77,16 +74,20 @@ export class Results {
 
   hint(hint: Hint): void {
     if (this.waiting.size === 0 || hint.kind !== 'ended') return
-    if (hint.ids === undefined) return this.askIn(soonMs)
-    for (const id of hint.ids) if (this.waiting.has(id)) this.hinted.add(id)
-    if (this.hinted.size === 0) return
-    this.hintTimer ??= this.options.timers.after(soonMs, () => {
-      this.hintTimer = null
-      // Most have been told of by events meanwhile.
-      const ids = [...this.hinted].filter((id) => this.waiting.has(id))
-      this.hinted.clear()
-      if (ids.length > 0) void this.ask(ids)
-    })
+    if (hint.ids === undefined) this.askIn(0)
+    else this.fetch(hint.ids)
+  }
+
+  /** Asks for jobs that have ended, once for each however many say so; in this very call, so that nothing prunes them first. */
+  private fetch(ended: readonly string[]): void {
+    const ids = ended.filter((id) => this.waiting.has(id) && !this.fetching.has(id))
+    for (const id of ids) this.fetching.add(id)
+    for (let i = 0; i < ids.length; i += askMax) {
+      const some = ids.slice(i, i + askMax)
+      void this.ask(some).then(() => {
+        for (const id of some) this.fetching.delete(id)
+      })
+    }
   }
 
   /** Looks a last time, then tells those who still wait that it was the last. */
@@ -107,13 +108,6 @@ export class Results {
   }
 
   private rest(): void {
-    this.restPolling()
-    this.hintTimer?.cancel()
-    this.hintTimer = null
-    this.hinted.clear()
-  }
-
-  private restPolling(): void {
     this.timer?.cancel()
     this.timer = null
     this.timerAt = Infinity
@@ -130,7 +124,7 @@ export class Results {
     this.timer?.cancel()
     this.timerAt = at
     this.timer = this.options.timers.after(delayMs, () => {
-      this.restPolling()
+      this.rest()
       void this.ask([...this.waiting.keys()]).then(() => {
         if (this.waiting.size > 0) this.pollLater()
       })

@@ -24,8 +24,8 @@ export interface SettlerOptions extends Omit<DecideOptions, 'now'> {
   readonly hub: Hub
   readonly timers: Timers
   readonly time: LeaseClock
-  /** Called after each answer, with how many jobs have ended by it. */
-  readonly settled: (endedCount: number) => void
+  /** Called after each answer, and when there is none to wait for. */
+  readonly settled: () => void
 }
 
 export class Settler {
@@ -55,7 +55,7 @@ export class Settler {
     }
     if (runs.length === 0) {
       // Nothing to write, but whoever waits for quiet wants to know that these runs are over.
-      queueMicrotask(() => this.options.settled(0))
+      queueMicrotask(() => this.options.settled())
       return
     }
     this.inFlightCount += runs.length
@@ -85,7 +85,7 @@ export class Settler {
         ids: runs.slice(0, 20).map((run) => run.claimed.id),
         jobs: runs.length,
       })
-      settled(0)
+      settled()
       return
     }
     if (tries === 0) logger.warn('the store does not answer; settling again', { error, jobs: runs.length })
@@ -101,7 +101,6 @@ export class Settler {
   private tell(runs: readonly Run[], settlements: readonly Settlement[], answers: readonly SettleAnswer[]): void {
     const { hub, logger } = this.options
     const observed = hub.observed
-    let endedCount = 0
     for (let i = 0; i < runs.length; i++) {
       const run = runs[i] as Run
       const answer = answers[i] as SettleAnswer
@@ -113,11 +112,10 @@ export class Settler {
         continue
       }
       if (answer.woken !== undefined) hub.tell(answer.woken)
-      if (answer.to === 'done' || answer.to === 'dead' || answer.to === 'cancelled') endedCount++
       if (observed && hub.wants(run.claimed.id)) hub.tell(this.eventOf(run, settlements[i] as Settlement, answer))
       if (answer.successor !== undefined) hub.tell(answer.successor)
     }
-    this.options.settled(endedCount)
+    this.options.settled()
   }
 
   private eventOf(run: Run, settlement: Settlement, answer: SettleAnswer): JobEvent {

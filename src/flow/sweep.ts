@@ -4,13 +4,14 @@
  */
 import type { Timer } from '../clock.ts'
 import type { Logger } from '../log.ts'
-import type { Answer, RetentionPolicy, Store, SweepAnswer } from '../store.ts'
+import type { Answer, PruneAnswer, RetentionPolicy, Store, SweepAnswer } from '../store.ts'
 import { promised } from './answer.ts'
 import type { Hub } from './events.ts'
 import type { Timers } from './timers.ts'
 
 const bite = 500
-/** Jobs that end between two looks at the retention. */
+/** The retention is looked at so long after a job has ended, or at once when so many have ended. */
+const pruneAfterMs = 1_000
 const pruneEvery = 500
 /** Where others write too, work and due times may come that nobody has told of. */
 const pollMs = 1_000
@@ -31,6 +32,8 @@ export class Sweeper {
   private dueTimer: Timer | null = null
   private dueAt = Infinity
   private tickTimer: Timer | null = null
+  /** When it ticks next, monotonic ms. */
+  private tickAt = Infinity
   private promoting = false
   private promoteAgain = false
   private pruning = false
@@ -47,14 +50,14 @@ export class Sweeper {
     void this.promote()
     // Should every process die soon after its start, nobody would come to the first tick.
     void this.rescue()
-    this.tick()
+    this.tickIn(this.everyMs)
   }
 
   stop(): void {
     this.running = false
     this.dueTimer?.cancel()
     this.tickTimer?.cancel()
-    this.dueAt = Infinity
+    this.dueAt = this.tickAt = Infinity
   }
 
   /** Something will be due at `at`, by the store's clock. */
@@ -70,25 +73,35 @@ export class Sweeper {
 
   /** So many jobs have ended. */
   ended(count: number): void {
+    if (!this.running) return
+    if (this.endedSincePrune === 0) this.tickIn(pruneAfterMs)
     this.endedSincePrune += count
     if (this.endedSincePrune >= pruneEvery) void this.prune()
   }
 
+  private get everyMs(): number {
+    const { store, leaseMs } = this.options
+    return Math.min(leaseMs / 2, store.capabilities.shared ? pollMs : leaseMs)
+  }
+
+  /** Ticks after so long at the latest. */
+  private tickIn(delayMs: number): void {
+    const { store, timers } = this.options
+    const at = timers.clock.monotonic() + delayMs
+    if (at >= this.tickAt) return
+    this.tickTimer?.cancel()
+    this.tickAt = at
+    this.tickTimer = timers.after(delayMs, () => this.tick(), store.capabilities.shared)
+  }
+
   private tick(): void {
-    const { store, leaseMs, timers } = this.options
-    const everyMs = Math.min(leaseMs / 2, store.capabilities.shared ? pollMs : leaseMs)
-    this.tickTimer = timers.after(
-      everyMs,
-      () => {
-        void this.rescue()
-        void this.prune()
-        // The timer of what is due was set by a clock that may have been set since.
-        void this.promote()
-        if (store.capabilities.shared) this.options.look()
-        if (this.running) this.tick()
-      },
-      store.capabilities.shared,
-    )
+    this.tickAt = Infinity
+    void this.rescue()
+    void this.prune()
+    // The timer of what is due was set by a clock that may have been set since.
+    void this.promote()
+    if (this.options.store.capabilities.shared) this.options.look()
+    if (this.running) this.tickIn(this.everyMs)
   }
 
   private async promote(): Promise<void> {
@@ -129,10 +142,14 @@ export class Sweeper {
   private async prune(): Promise<void> {
     if (this.pruning) return
     this.pruning = true
+    const { store, retention } = this.options
     try {
       do {
         this.endedSincePrune = 0
-        while (this.running) if (!(await this.options.store.prune(this.options.retention, bite)).more) break
+        let answer: PruneAnswer
+        do answer = await store.prune(retention, bite)
+        while (this.running && answer.more)
+        if (this.running && answer.nextAt !== null) this.tickIn(Math.max(pruneAfterMs, answer.nextAt - store.now()))
         // As many have ended meanwhile, too late for the last bite.
       } while (this.running && this.endedSincePrune >= pruneEvery)
     } catch (error) {

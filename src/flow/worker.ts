@@ -113,10 +113,7 @@ export class Worker {
     this.settler = new Settler({
       ...shared,
       random,
-      settled: (endedCount) => {
-        this.sweeper.ended(endedCount)
-        changed()
-      },
+      settled: changed,
     })
     const { permits, selector, canceller } = this
     this.claimer = new Claimer({
@@ -228,6 +225,7 @@ export class Worker {
     if (hint.kind === 'ready') {
       this.commands.next({ lane: Lane.wake, type: hint.type, atMost: hint.atMost ?? Infinity })
     } else if (hint.kind === 'due') this.sweeper.due(hint.at)
+    else if (hint.kind === 'ended') this.sweeper.ended(hint.ids?.length ?? 1)
     else if (hint.kind === 'mail') this.marks.mail(hint.ids)
     else if (hint.kind === 'cancelled') this.marks.told(hint.ids)
   }

@@ -217,17 +217,23 @@ export class NaiveStore extends NaiveMachines {
     return { moves, nextAt: leased()[0]?.leaseUntil ?? null, more: bite.length === limit }
   }
 
-  prune(policy: contract.RetentionPolicy, limit: number): { pruned: number; more: boolean } {
+  prune(policy: contract.RetentionPolicy, limit: number): contract.PruneAnswer {
     const endedIn = (job: Job): number => job.record.history.at(-1)?.seq ?? 0
-    const inOrder = this.jobs.filter((job) => is('ended', job)).toSorted((a, b) => endedIn(a) - endedIn(b))
-    const beyond = inOrder.filter((job, i) => {
-      const { ageMs, count } = policy[job.record.state as keyof contract.RetentionPolicy]
-      const later = inOrder.slice(i + 1).filter((other) => other.record.state === job.record.state).length
-      return later >= count || this.time - (job.record.finishedAt ?? 0) >= ageMs
-    })
-    const gone = beyond.slice(0, limit)
-    this.jobs = this.jobs.filter((job) => !gone.includes(job))
-    return { pruned: gone.length, more: gone.length === limit }
+    const goes = (job: Job, kept: number): number => {
+      const { ageMs, count, minAgeMs = 0, countMax = Infinity } = policy[job.record.state as keyof typeof policy]
+      const endedAt = job.record.finishedAt ?? 0
+      return kept > countMax ? 0 : Math.min(endedAt + ageMs, kept > count ? endedAt + minAgeMs : Infinity)
+    }
+    for (let pruned = 0; ; pruned++) {
+      const inOrder = this.jobs.filter((job) => is('ended', job)).toSorted((a, b) => endedIn(a) - endedIn(b))
+      const goAt = inOrder.map((job, i) =>
+        goes(job, inOrder.slice(i).filter(({ record: { state } }) => state === job.record.state).length),
+      )
+      if (pruned === limit) return { pruned, nextAt: null, more: true }
+      const gone = inOrder[goAt.findIndex((at) => at <= this.time)]
+      if (gone === undefined) return { pruned, nextAt: goAt.length === 0 ? null : Math.min(...goAt), more: false }
+      this.jobs = this.jobs.filter((job) => job !== gone)
+    }
   }
 
   get(ids: readonly string[]): (JobRecord | null)[] {

@@ -184,7 +184,7 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
   'keeps all that ended': {
     notices: 'time: ended jobs beyond their count go, the oldest first',
     chance: true,
-    broken: () => ({ prune: async () => ({ pruned: 0, more: false }) }),
+    broken: () => ({ prune: async () => ({ pruned: 0, nextAt: null, more: false }) }),
   },
   'counts one too many': {
     notices: 'reading: counts are of all jobs and of each type',

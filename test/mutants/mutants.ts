@@ -196,8 +196,8 @@ const sweeps: readonly Mutant[] = [
     'finished_at IS NOT NULL ORDER BY moved LIMIT',
     'finished_at IS NOT NULL ORDER BY moved DESC LIMIT',
   ),
-  put('nothing is too old', 'sweep', 'i < excess || books.now - finishedAt >= ageMs', 'i < excess'),
-  put('nothing is too much', 'sweep', 'i < excess || books.now', 'books.now'),
+  put('nothing is too old', 'sweep', 'nextAt > books.now', 'nextAt > 0'),
+  put('nothing is too much', 'sweep', 'goesAt(bounds, kept - jobs.length,', 'goesAt(bounds, 0,'),
 ]
 
 const processes: readonly Mutant[] = [

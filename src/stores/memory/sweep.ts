@@ -1,9 +1,10 @@
 /** What time does to jobs: due ones move on, leases run out, the old ones go. */
 import { leaseExpired } from '../../job/failure.ts'
-import type { Move, RetentionPolicy, SweepAnswer } from '../../store.ts'
+import { goesAt } from '../../job/retention.ts'
+import type { Move, PruneAnswer, RetentionPolicy, SweepAnswer } from '../../store.ts'
 import type { Books } from './books.ts'
 import { tellEnd } from './children.ts'
-import { endedPhases, type Phase } from './phases.ts'
+import { endedPhases } from './phases.ts'
 import { moveOf } from './records.ts'
 import type { Row } from './row.ts'
 import { failed } from './settle.ts'
@@ -41,36 +42,28 @@ function ringing(heap: { peek(): Row | undefined }, now: number): Row | undefine
   return row !== undefined && (row.alarmAt ?? 0) <= now ? row : undefined
 }
 
-export function prune(
-  books: Books,
-  policy: RetentionPolicy,
-  limit: number,
-  now: number,
-): { pruned: number; more: boolean } {
-  let pruned = 0
-  while (pruned < limit) {
-    const row = oldestBeyond(books, policy, now)
-    if (row === null) break
+export function prune(books: Books, policy: RetentionPolicy, limit: number, now: number): PruneAnswer {
+  for (let pruned = 0; ; pruned++) {
+    const { row, nextAt } = oldestBeyond(books, policy, now)
+    if (pruned === limit) return { pruned, nextAt: null, more: true }
+    if (row === null) return { pruned, nextAt, more: false }
     books.remove(row)
-    pruned++
   }
-  return { pruned, more: pruned === limit }
 }
 
-/** Of the jobs that ended first in their states, the oldest that the policy lets go. */
-function oldestBeyond(books: Books, policy: RetentionPolicy, now: number): Row | null {
-  let oldest: Row | null = null
+/** Of the jobs that ended first in their states, the oldest that the policy lets go now, and when it lets go the next. */
+function oldestBeyond(books: Books, policy: RetentionPolicy, now: number) {
+  let row: Row | null = null
+  let nextAt: number | null = null
   for (const phase of endedPhases) {
-    const row = books.chains[phase.index]?.head ?? null
-    if (row === null || !isBeyond(books, row, phase, policy, now)) continue
-    if (oldest === null || endSeq(row) < endSeq(oldest)) oldest = row
+    const first = books.chains[phase.index]?.head ?? null
+    if (first === null) continue
+    const kept = books.counts[phase.index] as number
+    const at = goesAt(policy[phase.name as keyof RetentionPolicy], kept, first.last?.tick.at ?? now)
+    if (at > now) nextAt = Math.min(at, nextAt ?? at)
+    else if (row === null || endSeq(first) < endSeq(row)) row = first
   }
-  return oldest
-}
-
-function isBeyond(books: Books, row: Row, phase: Phase, policy: RetentionPolicy, now: number): boolean {
-  const { ageMs, count } = policy[phase.name as keyof RetentionPolicy]
-  return (books.counts[phase.index] as number) > count || now - (row.last?.tick.at ?? now) >= ageMs
+  return { row, nextAt }
 }
 
 const endSeq = (row: Row): number => row.last?.seq ?? row.seq

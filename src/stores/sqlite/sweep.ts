@@ -1,8 +1,9 @@
 /** What time does to jobs: due ones move on, leases run out, the old ones go. */
 import { leaseExpired } from '../../job/failure.ts'
-import { arrows, statesTagged } from '../../job/lifecycle.ts'
-import type { Move, RetentionPolicy, SweepAnswer } from '../../store.ts'
-import type { Books } from './books.ts'
+import { arrows, statesTagged, type JobState } from '../../job/lifecycle.ts'
+import { goesAt, type RetentionBounds } from '../../job/retention.ts'
+import type { Move, PruneAnswer, RetentionPolicy, SweepAnswer } from '../../store.ts'
+import type { Books, Removable } from './books.ts'
 import { tellEnd } from './children.ts'
 import { Row } from './row.ts'
 import { keepError } from './settle.ts'
@@ -34,16 +35,32 @@ export function rescue(books: Books, limit: number): SweepAnswer {
 
 const nextAt = (books: Books, which: 'nextDue' | 'nextLease'): number | null => books.sql.get(which)?.[0] ?? null
 
-export function prune(books: Books, policy: RetentionPolicy, limit: number): { pruned: number; more: boolean } {
-  const beyond = [...statesTagged('ended')].flatMap((state) => {
-    const { ageMs, count } = policy[state as keyof RetentionPolicy]
-    const excess = books.queues.all().reduce((sum, queue) => sum + queue.in(state), 0) - count
-    const oldest = books.sql.all('ended', state, limit)
-    return oldest
-      .filter(([, , , finishedAt], i) => i < excess || books.now - finishedAt >= ageMs)
-      .map(([seq, queue, moved, , spared]) => ({ seq, queue, moved, spared, state }))
-  })
-  const going = beyond.toSorted((a, b) => a.moved - b.moved).slice(0, limit)
+export function prune(books: Books, policy: RetentionPolicy, limit: number): PruneAnswer {
+  const states = [...statesTagged('ended')].map((state) =>
+    beyond(books, state, policy[state as keyof RetentionPolicy], limit),
+  )
+  const going = states
+    .flatMap(({ jobs }) => jobs)
+    .toSorted((a, b) => a.moved - b.moved)
+    .slice(0, limit)
   books.remove(going)
-  return { pruned: going.length, more: going.length === limit }
+  if (going.length === limit) return { pruned: limit, nextAt: null, more: true }
+  const next = states.flatMap(({ nextAt }) => nextAt ?? [])
+  return { pruned: going.length, nextAt: next.length === 0 ? null : Math.min(...next), more: false }
+}
+
+/** The jobs of an ended state that its bounds let go now, `limit` at most, oldest first, and when they let go the next. */
+function beyond(books: Books, state: JobState, bounds: RetentionBounds, limit: number) {
+  const kept = books.queues.all().reduce((sum, queue) => sum + queue.in(state), 0)
+  const jobs: (Removable & { readonly moved: number })[] = []
+  // Mostly there is nothing to let go: then one row is read.
+  for (const rows of [1, limit]) {
+    if (kept === jobs.length) break
+    for (const [seq, queue, moved, finishedAt, spared] of books.sql.all('ended', state, rows).slice(jobs.length)) {
+      const nextAt = goesAt(bounds, kept - jobs.length, finishedAt)
+      if (nextAt > books.now) return { jobs, nextAt }
+      jobs.push({ seq, queue, moved, spared, state })
+    }
+  }
+  return { jobs, nextAt: null }
 }

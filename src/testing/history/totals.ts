@@ -103,10 +103,11 @@ export function checkRetention({ prunes }: Facts, { records }: FinalState, findi
   const { policy } = last.asked
   const at = last.invokedAt
   for (const state of ['done', 'dead', 'cancelled'] as const) {
-    const { count, ageMs } = policy[state]
+    const { count, ageMs, minAgeMs = 0, countMax = Infinity } = policy[state]
     const kept = records.filter((record) => record.state === state && (record.finishedAt ?? at) < at)
     const left = `${state} jobs are left by the prune at ${at}`
-    if (kept.length > count) findings.add('I13', `${kept.length} ${left}, ${count} at most`)
+    const bound = kept.some(({ finishedAt }) => at - (finishedAt ?? at) >= minAgeMs) ? count : countMax
+    if (kept.length > bound) findings.add('I13', `${kept.length} ${left}, ${bound} at most`)
     const old = kept.filter(({ finishedAt }) => at - (finishedAt ?? at) >= ageMs)
     if (old.length > 0)
       findings.add(
