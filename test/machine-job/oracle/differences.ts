@@ -1,6 +1,10 @@
 /** Where a job is known to differ from a live actor, and why. A difference that vanishes fails its case. */
 export const differences = {
   oneTimerPerId: 'a delayed event replaces another of the same id, where XState delivers both',
+  callbacksRestart: 'a kill makes a callback or an observable begin again: what it had sent before comes again',
+  firstAnswersLast:
+    'of several actors that one step begins, those after the first are forgotten if it answers at once and the state is left',
+  startOrder: 'a machine that starts executes its entry actions first, XState begins its actors first',
 } as const
 
 export type Difference = keyof typeof differences

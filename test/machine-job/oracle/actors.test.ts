@@ -1,0 +1,9 @@
+/** Charts that live once as an actor and once as a job: actors that work. */
+import { describe } from 'vitest'
+import { callbacks, observables, promises, sums } from './actors.ts'
+import { oracle } from './lives-twice.ts'
+
+describe('promises', () => oracle(promises))
+describe('callbacks', () => oracle(callbacks))
+describe('observables', () => oracle(observables))
+describe('transition functions', () => oracle(sums))
