@@ -166,9 +166,11 @@ export class Host {
     hosted.startWork(() => {
       for (const each of work) {
         if (each.kind === 'start') hosted.plan.startWork(each.actor)
+        else if (each.kind === 'stop') hosted.plan.stopWork(each.actor)
         else if (each.kind === 'log') each.run()
         else if (each.kind === 'send') {
           this.dirty = true
+          hosted.plan.told(each.actor)
           sendIfActive(each.actor, each.event)
         }
       }

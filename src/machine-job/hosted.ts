@@ -69,7 +69,8 @@ export class Hosted {
     })
     addresses.of(this.root)
     this.root.system.scheduler = this.timers
-    wrapRelays(this.root.system, (target, deliver) => {
+    wrapRelays(this.root.system, (source, target, deliver) => {
+      if (source !== undefined && this.plan.isLeaving(source)) return
       if (this.relays !== null && isPlanned(target)) this.relays.push(deliver)
       else deliver()
     })

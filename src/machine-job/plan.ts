@@ -35,6 +35,8 @@ export type Held =
   | { readonly kind: 'leave'; readonly job: string }
   /** An actor starts its work. */
   | { readonly kind: 'start'; readonly actor: AnyActorRef }
+  /** An actor is stopped when it has been told what was sent to it before. */
+  | { readonly kind: 'stop'; readonly actor: AnyActorRef }
   | { readonly kind: 'log'; readonly run: () => void }
 
 export type ActionFunction = (
@@ -86,6 +88,10 @@ export class Plan {
   private readonly starting = new WeakSet<AnyActorRef>()
   /** Actors that were stopped: XState would start one again. */
   private readonly stopped = new WeakSet<AnyActorRef>()
+  /** Actors that do work and were sent something. */
+  private readonly sentTo = new WeakSet<AnyActorRef>()
+  /** Those whose stop is held. */
+  private readonly leaving = new WeakSet<AnyActorRef>()
   /** Actors that may be at work, with the scopes that can stop them. */
   private readonly working = new Map<AnyActorRef, AnyActorScope>()
   /** Snapshots with which machines, and actors in them, go on. */
@@ -115,6 +121,21 @@ export class Plan {
   /** Executes the start of an actor that does work. */
   startWork(actor: AnyActorRef): void {
     if (!this.stopped.has(actor)) actor.start()
+  }
+
+  /** Executes the stop of an actor that does work. */
+  stopWork(actor: AnyActorRef): void {
+    this.working.get(actor)?.stopChild(actor)
+  }
+
+  /** An actor is told what was sent to it: until it is stopped its answers are heard. */
+  told(actor: AnyActorRef): void {
+    this.leaving.delete(actor)
+  }
+
+  /** Is an actor stopped, but for what it was sent before? Nothing that it sends of itself is heard. */
+  isLeaving(actor: AnyActorRef): boolean {
+    return this.leaving.has(actor)
   }
 
   /** An actor has ended. */
@@ -151,7 +172,10 @@ export class Plan {
         },
         stopChild: (child) => {
           this.stopped.add(child)
-          scope.stopChild(child)
+          if (this.sentTo.has(child) && this.working.has(child)) {
+            this.leaving.add(child)
+            this.hold({ kind: 'stop', actor: child })
+          } else scope.stopChild(child)
         },
       }
       this.scopes.set(scope, planned)
@@ -208,8 +232,10 @@ export class Plan {
   }
 
   private send({ to: actor, event, delay }: Sent, run: () => void): void {
-    if (delay === undefined && worksOutside(actor)) this.hold({ kind: 'send', actor, event })
-    else run()
+    if (delay === undefined && worksOutside(actor)) {
+      this.sentTo.add(actor)
+      this.hold({ kind: 'send', actor, event })
+    } else run()
   }
 
   /**

@@ -16,9 +16,15 @@ export function bookIds(system: System, next: () => string): void {
   Object.assign(system, { _bookId: next })
 }
 
-/** Lets `wrap` decide when an event is delivered: every event between actors of the system, and to them, goes through it. */
-export function wrapRelays(system: System, wrap: (target: AnyActorRef, deliver: () => void) => void): void {
+/**
+ * Lets `wrap` decide whether and when an event is delivered: every event between actors of the system, and to them, goes
+ * through it. An event from outside has no source.
+ */
+export function wrapRelays(
+  system: System,
+  wrap: (source: AnyActorRef | undefined, target: AnyActorRef, deliver: () => void) => void,
+): void {
   const relay = Reflect.get(system, '_relay') as Relay
-  const wrapped: Relay = (source, target, event) => wrap(target, () => relay(source, target, event))
+  const wrapped: Relay = (source, target, event) => wrap(source, target, () => relay(source, target, event))
   Object.assign(system, { _relay: wrapped })
 }

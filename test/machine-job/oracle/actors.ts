@@ -28,6 +28,15 @@ const working = (more: object = {}, context: object = {}): Config => ({
 /** What the snapshot of an actor that an event tells of holds. */
 const valueOf = (event: AnyEventObject): unknown => (event['snapshot'] as { readonly context: unknown }).context
 
+/** Does something in each of so many turns of the event loop. */
+function everyTurn(turns: number, act: () => void, end = (): void => {}): void {
+  if (turns === 0) return end()
+  setImmediate(() => {
+    act()
+    everyTurn(turns - 1, act, end)
+  })
+}
+
 const boom = (): never => {
   throw new Error('boom')
 }
@@ -134,12 +143,14 @@ export const promises: readonly Case[] = [
   },
   {
     name: 'a state that is left stops its promise',
+    differs: 'stopsFirst',
     chart: working(),
     with: (make) => ({ actors: { work: make.promise('work', 50_000) } }),
     steps: ['LEAVE', 60_000],
   },
   {
     name: 'a state that is entered again begins its promise again',
+    differs: 'stopsFirst',
     chart: working(),
     with: (make) => ({ actors: { work: make.promise('work', 50_000) } }),
     steps: ['LEAVE', 'BACK', 'LEAVE'],
@@ -252,6 +263,7 @@ export const promises: readonly Case[] = [
   },
   {
     name: 'one that fails stops the other',
+    differs: 'stopsFirst',
     chart: {
       initial: 'a',
       states: { a: { invoke: [{ src: 'one', onError: 'b' }, { src: 'two' }] }, b: { entry: 'in-b' } },
@@ -390,6 +402,7 @@ export const promises: readonly Case[] = [
 export const callbacks: readonly Case[] = [
   {
     name: 'an event that it sends at once',
+    differs: 'stopsFirst',
     chart: {
       initial: 'a',
       states: { a: { invoke: { src: 'work' }, on: { HELLO: { target: 'b', actions: 'hello' } } }, b: {} },
@@ -446,6 +459,7 @@ export const callbacks: readonly Case[] = [
   },
   {
     name: 'its end when its state is left',
+    differs: 'stopsFirst',
     chart: working(),
     with: (make) => ({ actors: { work: make.callback('work') } }),
     steps: ['LEAVE'],
@@ -455,6 +469,47 @@ export const callbacks: readonly Case[] = [
     chart: { initial: 'a', states: { a: { invoke: { src: 'work' }, on: { GO: 'b' } }, b: { type: 'final' } } },
     with: (make) => ({ actors: { work: make.callback('work') } }),
     steps: ['GO'],
+  },
+  {
+    name: 'what it sends of itself after its state was left',
+    chart: {
+      initial: 'a',
+      states: {
+        a: {
+          exit: sendTo('w', { type: 'BYE' }),
+          invoke: { id: 'w', src: 'work' },
+          on: { GO: { target: 'b', actions: 'slow' } },
+        },
+        b: { on: { TICK: { actions: 'ghost' } } },
+      },
+    },
+    with: (make) => ({
+      actions: { slow: () => new Promise<void>((resolve) => everyTurn(3, () => {}, resolve)) },
+      actors: { work: make.callback('work', (send) => everyTurn(1_000, () => send({ type: 'TICK' }))) },
+    }),
+    steps: ['GO'],
+  },
+  {
+    name: 'its answer to what exit sends it',
+    chart: {
+      initial: 'a',
+      states: {
+        a: { exit: sendTo('w', { type: 'BYE' }), invoke: { id: 'w', src: 'work' }, on: { GO: 'b' } },
+        b: { on: { FAREWELL: 'c' } },
+        c: { type: 'final' },
+      },
+    },
+    with: (make) => ({
+      actors: {
+        work: make.callback(
+          'work',
+          () => {},
+          (_, send) => send({ type: 'FAREWELL' }),
+        ),
+      },
+    }),
+    steps: ['GO'],
+    cutDiffers: 'callbacksRestart',
   },
   {
     name: 'what exit sends it',
@@ -467,6 +522,7 @@ export const callbacks: readonly Case[] = [
   },
   {
     name: 'an input',
+    differs: 'stopsFirst',
     chart: working({ input: { what: 'x' } }),
     with: (make) => ({ actors: { work: make.callback('work', (send, input) => send({ type: 'LEAVE', input })) } }),
   },
@@ -553,6 +609,7 @@ export const callbacks: readonly Case[] = [
   },
   {
     name: 'a state that is entered again begins it again',
+    differs: 'stopsFirst',
     chart: working(),
     with: (make) => ({ actors: { work: make.callback('work') } }),
     steps: ['LEAVE', 'BACK', 'LEAVE'],

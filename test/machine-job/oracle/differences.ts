@@ -1,6 +1,7 @@
 /** Where a job is known to differ from a live actor, and why. A difference that vanishes fails its case. */
 export const differences = {
-  oneTimerPerId: 'a delayed event replaces another of the same id, where XState delivers both',
+  stopsFirst:
+    'an actor that is left is stopped when that is decided, before the actions of the step are executed: they may take long',
   callbacksRestart: 'a kill makes a callback or an observable begin again: what it had sent before comes again',
   firstAnswersLast:
     'of several actors that one step begins, those after the first are forgotten if it answers at once and the state is left',

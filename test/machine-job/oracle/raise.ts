@@ -395,7 +395,6 @@ export const delayedRaises: readonly Case[] = [
   },
   {
     name: 'two delayed events of one id both come',
-    differs: 'oneTimerPerId',
     chart: {
       on: {
         SET: { actions: raise(({ event }) => ({ type: 'R', n: event.n }), { delay: 10_000, id: 'r' }) },
@@ -406,7 +405,6 @@ export const delayedRaises: readonly Case[] = [
   },
   {
     name: 'a cancel of an id that two delayed events have',
-    differs: 'oneTimerPerId',
     chart: {
       on: {
         SET: { actions: raise(({ event }) => ({ type: 'R', n: event.n }), { delay: 10_000, id: 'r' }) },
