@@ -80,15 +80,15 @@ export class Engine {
     }
   }
 
-  /** Has another process written to the file since the last look? Then its moves become hints. */
-  poll(now: number): readonly Hint[] {
+  /** Has another process written to the file since the last look? Then its moves become hints; null if it has not. */
+  poll(now: number): readonly Hint[] | null {
     const { connection } = this
-    if (connection === null) return []
+    if (connection === null) return null
     // Whatever is wrong, the next call meets it too, and has somebody to tell.
     try {
-      if (connection.sql.get('version')?.[0] === connection.version) return []
+      if (connection.sql.get('version')?.[0] === connection.version) return null
     } catch {
-      return []
+      return null
     }
     const outcome = this.run([], now, () => true)
     return outcome.kind === 'done' ? outcome.hints : []

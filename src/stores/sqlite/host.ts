@@ -1,8 +1,8 @@
 /** Where the engine runs: in this thread, or in one of its own, so that the event loop never waits for the disk. */
 import type { Clock } from '../../clock.ts'
 import type { Hint } from '../../store.ts'
+import { ChangePoller, type Look } from './change-poller.ts'
 import { Engine, type EngineOptions, type Outcome } from './engine.ts'
-import { Looks } from './looks.ts'
 import type { Call } from './work.ts'
 
 export interface Host {
@@ -24,25 +24,42 @@ export function stopwatch(clock: Clock, where: keyof typeof transactionMs, waite
   return () => clock.monotonic() >= end
 }
 
+/** Polls for what other processes do with the file of an engine. */
+export function pollerOf(
+  engine: Engine,
+  path: string,
+  clock: Clock,
+  hinted: (hints: readonly Hint[]) => void,
+): ChangePoller {
+  const look = (): Look => {
+    const hints = engine.poll(Math.floor(clock.now()))
+    if (hints === null) return 'unchanged'
+    if (hints.length === 0) return 'changed'
+    hinted(hints)
+    return 'news'
+  }
+  return new ChangePoller({ clock, log: `${path}-wal`, look })
+}
+
+/** Have jobs moved? A sweep that finds nothing and a heartbeat are no reason to look at the file more often. */
+export const hasMoved = (outcome: Outcome): boolean => outcome.kind === 'done' && outcome.hints.length > 0
+
 /** The engine in this thread. */
 export function hostedHere(options: EngineOptions, clock: Clock, hinted: (hints: readonly Hint[]) => void): Host {
   const engine = new Engine(options)
-  const looks = new Looks(clock, () => {
-    const hints = engine.poll(Math.floor(clock.now()))
-    if (hints.length > 0) hinted(hints)
-    return hints.length > 0
-  })
+  const poller = pollerOf(engine, options.path, clock, hinted)
   return {
     async open() {
       engine.open()
     },
     async run(calls, now, waitedMs) {
-      looks.soon()
-      return engine.run(calls, now, stopwatch(clock, 'here', waitedMs))
+      const outcome = engine.run(calls, now, stopwatch(clock, 'here', waitedMs))
+      if (hasMoved(outcome)) poller.soon()
+      return outcome
     },
-    look: (on) => looks.set(on),
+    look: (on) => poller.set(on),
     async close() {
-      looks.set(false)
+      poller.set(false)
       engine.close()
     },
   }

@@ -2,19 +2,15 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../clock.ts'
 import { Engine, type EngineOptions } from './engine.ts'
-import { stopwatch } from './host.ts'
-import { Looks } from './looks.ts'
+import { hasMoved, pollerOf, stopwatch } from './host.ts'
 import { packError, packOutcome, type Ask, type PackedError, type Told } from './messages.ts'
 
-const engine = new Engine(workerData as EngineOptions)
+const options = workerData as EngineOptions
+const engine = new Engine(options)
 
 const tell = (told: Told): void => parentPort?.postMessage(told)
 
-const looks = new Looks(systemClock, () => {
-  const hints = engine.poll(systemClock.now())
-  if (hints.length > 0) tell({ kind: 'hints', hints })
-  return hints.length > 0
-})
+const poller = pollerOf(engine, options.path, systemClock, (hints) => tell({ kind: 'hints', hints }))
 
 function open(): PackedError | null {
   try {
@@ -27,15 +23,13 @@ function open(): PackedError | null {
 
 parentPort?.on('message', (ask: Ask) => {
   if (ask.kind === 'open') tell({ kind: 'opened', error: open() })
-  else if (ask.kind === 'look') looks.set(ask.on)
+  else if (ask.kind === 'look') poller.set(ask.on)
   else if (ask.kind === 'run') {
-    looks.soon()
-    tell({
-      kind: 'ran',
-      outcome: packOutcome(engine.run(ask.calls, ask.now, stopwatch(systemClock, 'thread', ask.waitedMs))),
-    })
+    const outcome = engine.run(ask.calls, ask.now, stopwatch(systemClock, 'thread', ask.waitedMs))
+    if (hasMoved(outcome)) poller.soon()
+    tell({ kind: 'ran', outcome: packOutcome(outcome) })
   } else {
-    looks.set(false)
+    poller.set(false)
     engine.close()
     tell({ kind: 'closed' })
     parentPort?.close()

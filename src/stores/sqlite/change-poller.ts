@@ -1,0 +1,111 @@
+/**
+ * Decides when to look whether another process has written to the file: often while jobs move, seldom while nothing does.
+ * Where the system reports writes to the log of the file (`fs.watch`), an idle process waits for that report; a look every
+ * quarter of a second stays, because reports are a hint only.
+ */
+import { watch, type FSWatcher } from 'node:fs'
+import type { Clock, Timer } from '../../clock.ts'
+
+/** What a look finds: nothing new · another process has written · what it has written concerns this one. */
+export type Look = 'unchanged' | 'changed' | 'news'
+
+/** The next look comes after a hundredth of the time since the last news, within these limits, ms. */
+const everyMs = { min: 1, max: 16, maxWatched: 250 }
+const quietPart = 100
+
+/** How long the commit of a reported write is looked for at the shortest interval, ms: it is seen when it is synced. */
+const commitMs = 50
+
+export interface ChangePollerOptions {
+  readonly clock: Clock
+  /** The file that grows with every commit. */
+  readonly log: string
+  readonly look: () => Look
+}
+
+export class ChangePoller {
+  private readonly options: ChangePollerOptions
+  private on = false
+  private timer: Timer | null = null
+  /** What the timer waits, ms. */
+  private delayMs = 0
+  private newsAt = 0
+  /** When a write was reported whose commit has not been seen yet. */
+  private writtenAt: number | null = null
+  private watcher: FSWatcher | null = null
+
+  constructor(options: ChangePollerOptions) {
+    this.options = options
+  }
+
+  set(on: boolean): void {
+    if (on === this.on) return
+    this.on = on
+    this.stopWatching()
+    this.timer?.cancel()
+    this.timer = null
+    this.writtenAt = null
+    if (!on) return
+    this.newsAt = this.options.clock.monotonic()
+    this.arm()
+  }
+
+  /** Jobs have moved: what other processes do is likely to follow. */
+  soon(): void {
+    this.newsAt = this.options.clock.monotonic()
+    this.stopWatching()
+    if (this.on && this.delayMs > everyMs.min) this.arm()
+  }
+
+  private arm(): void {
+    const { clock } = this.options
+    this.timer?.cancel()
+    this.delayMs = this.nextDelayMs(clock.monotonic())
+    this.timer = clock.timer(() => this.poll(), this.delayMs, { keepAlive: false })
+  }
+
+  private nextDelayMs(now: number): number {
+    if (this.writtenAt !== null && now - this.writtenAt < commitMs) return everyMs.min
+    this.writtenAt = null
+    const wantedMs = Math.max((now - this.newsAt) / quietPart, everyMs.min)
+    if (wantedMs < everyMs.max) return wantedMs
+    if (this.watcher !== null) return Math.min(wantedMs, everyMs.maxWatched)
+    // What was written before the watch began is found by a look that does not wait long.
+    this.startWatching()
+    return everyMs.max
+  }
+
+  private poll(): void {
+    try {
+      const look = this.options.look()
+      if (look !== 'unchanged') this.writtenAt = null
+      if (look === 'news') this.soon()
+    } finally {
+      if (this.on) this.arm()
+    }
+  }
+
+  private startWatching(): void {
+    try {
+      const watcher = watch(this.options.log, { persistent: false })
+      watcher.on('change', (event) => this.written(event))
+      watcher.on('error', () => this.stopWatching())
+      this.watcher = watcher
+    } catch {
+      // No log yet, or no watch left to be had: the looks go on at the shorter interval, and so do the tries.
+    }
+  }
+
+  private stopWatching(): void {
+    this.watcher?.close()
+    this.watcher = null
+  }
+
+  private written(event: string): void {
+    // The file is no longer at this path, so its writes are of no interest.
+    if (event === 'rename') this.stopWatching()
+    if (this.writtenAt !== null) return
+    this.writtenAt = this.options.clock.monotonic()
+    this.poll()
+  }
+}
