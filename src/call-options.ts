@@ -55,10 +55,12 @@ export function checkEnqueueOptions(
   if (id !== undefined) textOption('id', id, limits.idCharsMax)
   if (priority !== undefined) whole('priority', priority, -limits.priorityMax, limits.priorityMax)
   if (tags !== undefined) {
-    if (!Array.isArray(tags) || tags.length > limits.tagsMax) throw invalidOption('tags', 'a list of 20 at most', tags)
+    if (!Array.isArray(tags) || tags.length > limits.tagsMax)
+      throw invalidOption('tags', `a list of at most ${limits.tagsMax} tags`, tags)
     for (const tag of tags) textOption('tags', tag, limits.idCharsMax)
   }
-  if (delay !== undefined && runAt !== undefined) throw invalidOption('delay', 'either delay or runAt', 'both')
+  if (delay !== undefined && runAt !== undefined)
+    throw invalidOption('delay', 'no delay beside runAt', delay, 'Pass one of the two.')
   checkSignal(signal)
   if (options.unique !== undefined) checkUnique(options.unique)
 }
@@ -104,7 +106,8 @@ export function selectionOf(choice: JobChoice): Selection {
   const filter = choice as JobFilter
   checkFilter(filter)
   if (Object.values(filter).every((value) => value === undefined)) {
-    throw invalidOption('filter', `at least one of ${filterKeys.join(', ')}`, filter)
+    const hint = 'An empty filter would mean every job: say which. For all of a state: { state }.'
+    throw invalidOption('filter', `at least one of ${filterKeys.join(', ')}`, filter, hint)
   }
   return { filter }
 }

@@ -4,10 +4,12 @@ import { invalidOption } from './errors.ts'
 /** @throws JobchartError INVALID_OPTION unless `value` is an integer from `min` to `max` */
 export function whole(option: string, value: number, min: number, max: number): number {
   if (!Number.isInteger(value) || value < min || value > max) {
-    throw invalidOption(option, `a whole number from ${min} to ${max}`, value)
+    throw invalidOption(option, `a whole number from ${grouped(min)} to ${grouped(max)}`, value)
   }
   return value
 }
+
+const grouped = (number: number): string => number.toLocaleString('en-US')
 
 /** @throws JobchartError INVALID_OPTION unless `value` is a function */
 export function checkFunction(option: string, value: unknown): void {
@@ -54,8 +56,12 @@ export function oneOf<T extends string>(option: string, value: T, choices: reado
 
 /** @throws JobchartError INVALID_OPTION unless `value` is text of 1…`max` characters that JSON can carry */
 export function textOption(option: string, value: string, max: number): string {
-  if (typeof value !== 'string' || value === '' || value.length > max || !value.isWellFormed()) {
-    throw invalidOption(option, `text of 1…${max} characters`, value)
+  if (typeof value !== 'string' || value === '' || value.length > max) {
+    throw invalidOption(option, `text of 1 to ${max} characters`, value)
+  }
+  if (!value.isWellFormed()) {
+    const hint = 'Do not cut text in the middle of a character: use Array.from(text), or text.toWellFormed().'
+    throw invalidOption(option, 'text without half a surrogate pair', value, hint)
   }
   return value
 }

@@ -1,11 +1,11 @@
 /** A client: enqueues, waits for results, lists and administers. It runs nothing; a runtime is a client with a worker. */
 import { knownKeys, textOption, whole } from './checks.ts'
 import type { JobDefinition, MachineEvent } from './define-job.ts'
-import { describe, invalidOption, JobchartError } from './errors.ts'
+import { invalidOption, JobchartError } from './errors.ts'
 import { promised } from './flow/answer.ts'
 import { Connection } from './flow/connection.ts'
 import { waitOf } from './flow/insert-call.ts'
-import { expectRetried } from './flow/not-found.ts'
+import { expectRetried, unknownType } from './flow/not-found.ts'
 import { followPressure, followTransitions } from './flow/follow.ts'
 import type { Stream } from './flow/stream.ts'
 import type { JobHandle } from './handle.ts'
@@ -94,7 +94,10 @@ export class Client {
     options?: Omit<EnqueueOptions, 'id'>,
   ): Promise<JobHandle<Output, Event>[]> {
     if (!Array.isArray(inputs)) throw invalidOption('inputs of enqueueMany', 'a list', inputs)
-    whole('number of inputs of enqueueMany', inputs.length, 0, limits.enqueueManyMax)
+    if (inputs.length > limits.enqueueManyMax) {
+      const hint = 'Enqueue them in several calls: one call is one write.'
+      throw invalidOption('inputs of enqueueMany', `at most ${limits.enqueueManyMax}`, inputs.length, hint)
+    }
     if (options !== undefined) checkEnqueueOptions(options, 'options of enqueueMany', ['id'])
     const made = await Promise.all(inputs.map(async (input) => this.connection.prepare(job, input, options)))
     if (made.length === 0) return []
@@ -148,11 +151,7 @@ export class Client {
 
   /** The queue of a type. @throws JobchartError UNKNOWN_TYPE */
   queue(type: string): QueueHandle {
-    if (!this.connection.settings.jobs.has(type)) {
-      throw new JobchartError('UNKNOWN_TYPE', `queue: no job of this runtime has the type ${describe(type)}`, {
-        hint: 'A queue has the name of its job type; list its definition in `jobs`.',
-      })
-    }
+    if (!this.connection.settings.jobs.has(type)) throw unknownType(type)
     return new QueueHandle(
       this.connection,
       { given: () => this.given(), queuePaused: (paused) => this.queuePaused(paused) },
@@ -279,7 +278,8 @@ export class Client {
   }
 }
 
-const closed = (): JobchartError => new JobchartError('STOPPED', 'the client was closed', { hint: 'Create a new one.' })
+const closed = (): JobchartError =>
+  new JobchartError('STOPPED', 'the client was closed', { hint: 'A closed client stays closed: create a new one.' })
 
 /**
  * Creates a client: what a runtime is, without start, slots and runs. For processes that only enqueue, look and administer.

@@ -191,10 +191,12 @@ export function defineJob<Input, Output>(
   if (concurrencyKey !== undefined) checkSyncFunction(of('concurrencyKey'), concurrencyKey)
   if (retry.retryIf !== undefined) checkSyncFunction(of('retry.retryIf'), retry.retryIf)
   if (perKey !== undefined && concurrencyKey === undefined) {
-    throw invalidOption(of('concurrencyKey'), 'a function beside perKey', concurrencyKey)
+    const hint = 'Add concurrencyKey: it says which jobs share the limit.'
+    throw invalidOption(of('perKey'), 'no perKey without concurrencyKey', perKey, hint)
   }
   if (schema !== undefined && typeof schema?.['~standard']?.validate !== 'function') {
-    throw invalidOption(of('input'), 'a Standard Schema', schema)
+    const hint = 'Pass a schema of zod, valibot, arktype or the like; for types alone: defineJob<Input, Output>({ … }).'
+    throw invalidOption(of('input'), 'a Standard Schema', schema, hint)
   }
   return Object.freeze({
     type,
@@ -231,14 +233,16 @@ function checkWork(
   of: (option: string) => string,
 ): void {
   if (machine === undefined) {
-    checkFunction(of('run'), run)
-    if (version !== undefined) throw invalidOption(of('version'), 'a machine beside version', version)
-    if (migrate !== undefined) throw invalidOption(of('migrate'), 'a machine beside migrate', migrate)
+    checkHandler(of('run'), run)
+    if (version !== undefined)
+      throw invalidOption(of('version'), 'no version without a machine', version, 'Add machine, or leave version out.')
+    if (migrate !== undefined)
+      throw invalidOption(of('migrate'), 'no migrate without a machine', migrate, 'Add machine, or leave migrate out.')
     return
   }
-  if (run !== undefined) throw invalidOption(of('run'), 'either run or machine', 'both')
+  if (run !== undefined) throw invalidOption(of('run'), 'no run beside machine', run, 'Leave one of the two out.')
   if (typeof machine !== 'object' || typeof machine?.provide !== 'function') {
-    throw invalidOption(of('machine'), 'an XState machine', machine)
+    throw invalidOption(of('machine'), 'an XState machine', machine, 'Pass what createMachine of XState 5 gives.')
   }
   if (migrate !== undefined) checkFunction(of('migrate'), migrate)
 }
@@ -246,6 +250,11 @@ function checkWork(
 function machineOf({ machine, version = '1', migrate }: Definition<never, unknown>, of: (option: string) => string) {
   textOption(of('version'), version, limits.idCharsMax)
   return machineHost({ machine: machine as AnyStateMachine, version, migrate: migrate ?? null })
+}
+
+function checkHandler(option: string, run: unknown): void {
+  if (typeof run === 'function') return
+  throw invalidOption(option, 'a function', run, 'Pass run: async (input, ctx) => output, or a machine instead.')
 }
 
 function noHandler(): never {
@@ -266,6 +275,6 @@ function keyFunction(keyOf: KeyFunction, option: string) {
   return (input: Json | undefined): string | null => {
     const key = keyOf(input) ?? null
     if (key === null || (typeof key === 'string' && key.length <= limits.keyCharsMax && key.isWellFormed())) return key
-    throw invalidOption(option, `a function that gives text of ${limits.keyCharsMax} characters at most, or null`, key)
+    throw invalidOption(option, `a function that gives text of at most ${limits.keyCharsMax} characters, or null`, key)
   }
 }

@@ -70,7 +70,9 @@ export class JobCancelledError extends JobchartError {
   readonly reason: string | undefined
 
   constructor(jobId: string, reason?: string) {
-    super('CANCELLED', `job ${jobId} was cancelled${reason === undefined ? '' : `: ${reason}`}`)
+    super('CANCELLED', `job ${jobId} was cancelled${reason === undefined ? '' : `: ${reason}`}`, {
+      hint: 'runtime.retry(id) sends it through again.',
+    })
     this.jobId = jobId
     this.reason = reason
   }
@@ -81,7 +83,7 @@ export class TimeoutError extends JobchartError {
   override readonly name = 'TimeoutError'
 
   constructor(message: string, details?: ErrorDetails) {
-    super('TIMEOUT', message, details)
+    super('TIMEOUT', message, { hint: 'Allow more time with `timeout`, or look at what takes so long.', ...details })
   }
 }
 
@@ -90,7 +92,7 @@ export class AbortError extends JobchartError {
   override readonly name = 'AbortError'
 
   constructor(message: string, cause: unknown) {
-    super('ABORTED', message, { cause })
+    super('ABORTED', message, { hint: 'The signal that was passed has aborted; `cause` is its reason.', cause })
   }
 }
 

@@ -206,12 +206,7 @@ function waitForResult<Output>(
       settle()
     }
     const onAbort = (): void => done(() => reject(new AbortError('waiting for the result was aborted', signal?.reason)))
-    const timer =
-      timeoutMs === null
-        ? null
-        : host.after(timeoutMs, () =>
-            done(() => reject(new TimeoutError(`job ${id} has not ended within ${timeoutMs} ms`))),
-          )
+    const timer = timeoutMs === null ? null : host.after(timeoutMs, () => done(() => reject(timedOut(id, timeoutMs))))
     signal?.addEventListener('abort', onAbort, { once: true })
     const ended = (record: JobRecord | null): void => {
       if (record !== null) see(record)
@@ -225,6 +220,11 @@ function waitForResult<Output>(
     )
   })
 }
+
+const timedOut = (id: string, timeoutMs: number): TimeoutError =>
+  new TimeoutError(`job ${id} did not end within ${timeoutMs} ms`, {
+    hint: 'The job goes on: wait again with result(), or look at record().state. Does a runtime of its type run?',
+  })
 
 /** What those are told who wait for a job that has ended otherwise than done, or is gone. */
 export function endError(id: string, record: JobRecord | null): JobchartError {

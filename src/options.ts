@@ -182,7 +182,10 @@ export function runtimeSettings(options: RuntimeOptions): RuntimeSettings {
   const { concurrency = 10, selection = 'weighted', middleware = [], lease = '30s', name, grace = '5s' } = options
   checkChildJobs(settings.jobs, options.jobsElsewhere ?? [])
   const leaseMs = durationMs(lease, 'lease')
-  if (leaseMs < 1_000) throw invalidOption('lease', 'at least one second', lease)
+  if (leaseMs < 1_000) {
+    const hint = 'A shorter lease runs out while the event loop is busy; the default is 30 s.'
+    throw invalidOption('lease', 'a duration of at least 1 s', lease, hint)
+  }
   if (!Array.isArray(middleware)) throw invalidOption('middleware', 'a list of functions', middleware)
   middleware.forEach((each, i) => checkFunction(`middleware[${i}]`, each))
   return {

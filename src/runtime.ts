@@ -259,8 +259,8 @@ export class Runtime extends Client {
   }
 
   private notAccepted(what: string): JobchartError {
-    return new JobchartError('NOT_ACCEPTED', `a runtime that is ${this.state} cannot ${what}`, {
-      hint: 'Await start() first; a stopped runtime stays stopped.',
+    return new JobchartError('NOT_ACCEPTED', `the runtime cannot ${what} while it is ${this.state}`, {
+      hint: 'Only a runtime that is running or paused can: await start() first; a stopped one stays stopped.',
     })
   }
 }

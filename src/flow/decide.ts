@@ -42,7 +42,7 @@ function settlementOf(run: Run, options: DecideOptions): Settlement {
   } catch (fault) {
     // A proxy may throw whatever is asked of it, even whether it is an Error. It must not take other runs with it.
     options.logger.error('what a run ended with cannot be looked at', { error: fault, id: run.claimed.id })
-    return failed(run, new TypeError('what it threw cannot be looked at'), options)
+    return failed(run, new TypeError('the handler threw a value that cannot be read, such as a revoked proxy'), options)
   }
 }
 
@@ -59,7 +59,11 @@ function ending(run: Run, options: DecideOptions): Settlement {
   if (run.ending === 'returned') {
     let output: Json | undefined
     try {
-      output = run.result === undefined ? undefined : toPayload(run.result, 'INVALID_OUTPUT', payloadLimits)
+      const { type } = run.claimed
+      output =
+        run.result === undefined
+          ? undefined
+          : toPayload(run.result, 'INVALID_OUTPUT', payloadLimits, 'output of job', type)
     } catch (error) {
       // Running it again would do its work again and fail again.
       return dead(held, recordError(error))

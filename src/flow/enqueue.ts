@@ -1,7 +1,7 @@
 /**
  * Enqueue: checks a call at the door and makes the job that is to be inserted. Nothing is stored of a call that is refused.
  */
-import { invalidOption, JobchartError } from '../errors.ts'
+import { describe, invalidOption, JobchartError } from '../errors.ts'
 import type { Clock } from '../clock.ts'
 import type { JobDefinition } from '../define-job.ts'
 import { durationMs } from '../job/duration.ts'
@@ -12,6 +12,7 @@ import { payloadLimits } from '../limits.ts'
 import { isDefinition } from '../options.ts'
 import type { NewJob } from '../store.ts'
 import type { Ids } from './ids.ts'
+import { unknownType } from './not-found.ts'
 import { parseInput } from './validate.ts'
 
 const noOptions: EnqueueOptions = {}
@@ -33,7 +34,7 @@ export function prepare(
   input: unknown,
   options: EnqueueOptions = noOptions,
 ): NewJob | Promise<NewJob> {
-  if (!isDefinition(preparing.jobs.get(job?.type), job)) throw unknownType(job)
+  if (!isDefinition(preparing.jobs.get(job?.type), job)) throw unknownJob(job, preparing.jobs)
   return prepareChild(preparing, job, input, options)
 }
 
@@ -50,7 +51,8 @@ export function prepareChild(
 }
 
 function newJob(job: JobDefinition, input: unknown, options: EnqueueOptions, ids: Ids, clock: Clock): NewJob {
-  const payload = input === undefined ? undefined : toPayload(input, 'INVALID_INPUT', payloadLimits)
+  const payload =
+    input === undefined ? undefined : toPayload(input, 'INVALID_INPUT', payloadLimits, 'input of job', job.type)
   const unique = options.unique ?? job.unique
   return {
     id: options.id ?? ids.next(),
@@ -76,7 +78,10 @@ function keyOf(job: JobDefinition, payload: Json | undefined): string | null {
     return job.keyOf?.(payload) ?? null
   } catch (error) {
     if (error instanceof JobchartError) throw error
-    throw new JobchartError('INVALID_INPUT', `concurrencyKey of job ${job.type} threw for this input`, { cause: error })
+    throw new JobchartError('INVALID_INPUT', `concurrencyKey of job ${job.type} threw for this input`, {
+      hint: 'Look at the cause: the function is called with the input of every enqueue.',
+      cause: error,
+    })
   }
 }
 
@@ -101,8 +106,19 @@ function timeOf(runAt: Date | number, now: number): number {
   return Math.round(at)
 }
 
-function unknownType(job: JobDefinition): JobchartError {
-  return new JobchartError('UNKNOWN_TYPE', `job type ${job?.type} is not among this runtime's jobs`, {
-    hint: 'List the very definition in `jobs` of createRuntime or createClient.',
-  })
+function unknownJob(job: JobDefinition, jobs: ReadonlyMap<string, JobDefinition>): JobchartError {
+  if (typeof job?.type !== 'string') {
+    const hint = 'Pass the definition first, then the input: enqueue(sendEmail, { to }).'
+    return invalidOption('job', 'a job definition made by defineJob', job, hint)
+  }
+  const { type } = job
+  return jobs.has(type)
+    ? new JobchartError(
+        'UNKNOWN_TYPE',
+        `another definition of job type ${describe(type)} is listed in \`jobs\`, not this one`,
+        {
+          hint: 'Call defineJob once per type, and import that definition both where it is listed and where it is enqueued.',
+        },
+      )
+    : unknownType(type)
 }

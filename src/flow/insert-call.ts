@@ -87,7 +87,7 @@ class Patience {
     signal?.addEventListener('abort', this.onAbort, { once: true })
     if (timeoutMs === undefined || timers === null) return
     this.timer = timers.after(timeoutMs, () =>
-      giveUp(new TimeoutError(`no room for the job within ${timeoutMs} ms`, { cause })),
+      giveUp(new TimeoutError(`no room for the job within ${timeoutMs} ms`, { hint: noRoomHint, cause })),
     )
   }
 
@@ -99,9 +99,11 @@ class Patience {
 
 const nothing = (): void => {}
 
+const noRoomHint = 'Wait longer, tell the caller that the service is busy, raise `capacity`, or add workers.'
+
 const full = (capacity: number | null): JobchartError =>
-  new JobchartError('CAPACITY', `the backlog is full (${capacity} jobs)`, {
-    hint: 'Wait longer, use tryEnqueue, or raise capacity.',
+  new JobchartError('CAPACITY', `no room: as many jobs wait as \`capacity\` allows (${capacity})`, {
+    hint: noRoomHint,
   })
 
 export const waitOf = ({ signal, timeout }: EnqueueOptions = {}): WaitOptions | undefined =>

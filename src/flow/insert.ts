@@ -257,14 +257,14 @@ export class Inserter {
 const nothing = (): void => {}
 
 function tooMany(count: number, capacity: number): JobchartError {
-  return new JobchartError('CAPACITY', `${count} jobs at once never fit into a capacity of ${capacity}`, {
-    hint: 'Enqueue them in smaller parts.',
+  return new JobchartError('CAPACITY', `${count} jobs in one call never fit into a \`capacity\` of ${capacity}`, {
+    hint: 'Enqueue them in smaller parts, or raise `capacity`.',
   })
 }
 
 function idTaken(answers: readonly InsertAnswer[]): JobchartError {
   const ids = answers.filter(({ outcome }) => outcome === 'id-taken').map(({ id }) => id)
-  return new JobchartError('ID_TAKEN', `id ${ids.join(', ')} belongs to a job of another type`, {
+  return new JobchartError('ID_TAKEN', `id ${ids.slice(0, 10).join(', ')} belongs to a job of another type`, {
     hint: 'Use an id of its own for each type, e.g. prefixed with the type.',
   })
 }

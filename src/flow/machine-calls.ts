@@ -1,7 +1,7 @@
 /** Calls to machine jobs from outside: events sent to them, where they stand, where they stood, and forks. */
 import { nanoid } from 'nanoid'
 import type { JobDefinition } from '../define-job.ts'
-import { AbortError, JobchartError, TimeoutError } from '../errors.ts'
+import { AbortError, describe, JobchartError, TimeoutError } from '../errors.ts'
 import type { Timer } from '../clock.ts'
 import { endError, type Wanted } from '../handle.ts'
 import type { MachineHost, MachineView } from '../hosting.ts'
@@ -14,6 +14,7 @@ import type { SendAnswer, SendRequest, Store } from '../store.ts'
 import { promised } from './answer.ts'
 import type { FollowOptions } from './follow.ts'
 import type { Hub } from './events.ts'
+import { unknownType } from './not-found.ts'
 
 export interface MachineCallsOptions {
   readonly store: Store
@@ -58,7 +59,7 @@ export class MachineCalls {
     for (let looks = 1; ; looks++) {
       const record = await this.options.record(id)
       if (isEnded(record.state)) throw hasEnded(record)
-      if (!this.hostOf(record).view(record).can(event)) throw notAccepted(record, event.type)
+      if (!this.hostOf(record, 'take events').view(record).can(event)) throw notAccepted(record, event.type)
       const expect = { checkpoint: record.checkpoint?.number ?? 0, mail: record.letters }
       const { outcome } = await this.put({ ...request, expect: looks < looksMax ? expect : null })
       if (outcome === 'kept' || outcome === 'duplicate') return
@@ -68,30 +69,30 @@ export class MachineCalls {
 
   async can(id: string, event: { readonly type: string }): Promise<boolean> {
     const record = await this.options.record(id)
-    return !isEnded(record.state) && !isForged(event.type) && this.hostOf(record).view(record).can(event)
+    return !isEnded(record.state) && !isForged(event.type) && this.hostOf(record, 'take events').view(record).can(event)
   }
 
   async view(id: string): Promise<MachineView> {
     const record = await this.options.record(id)
-    const host = this.hostOf(record)
+    const host = this.hostOf(record, 'show a snapshot')
     return record.checkpoint === null ? host.view({ ...record, inbox: [] }) : host.viewAt(record.checkpoint.state)
   }
 
   async checkpoints(id: string): Promise<readonly CheckpointEntry[]> {
-    this.hostOf(await this.options.record(id))
+    this.hostOf(await this.options.record(id), 'list checkpoints')
     return this.options.store.checkpoints(id)
   }
 
   /** Where it stood when `seq` was the last that had happened. @throws JobchartError NOT_FOUND */
   async viewAt(id: string, seq: number): Promise<MachineView> {
-    const host = this.hostOf(await this.options.record(id))
+    const host = this.hostOf(await this.options.record(id), 'show a snapshot')
     return host.viewAt((await this.checkpointAt(id, seq)).state)
   }
 
   /** What a fork needs: the job, and the state to go on from. @throws JobchartError NOT_FOUND */
   async origin(id: string, seq: number): Promise<{ readonly record: JobRecord; readonly state: Json }> {
     const record = await this.options.record(id)
-    this.hostOf(record)
+    this.hostOf(record, 'be forked')
     return { record, state: (await this.checkpointAt(id, seq)).state }
   }
 
@@ -114,8 +115,9 @@ export class MachineCalls {
         looking = true
         try {
           const record = await this.options.record(id)
-          if (typeof what === 'string') this.hostOf(record).checkName(what)
-          const view = record.checkpoint === null ? null : this.hostOf(record).viewAt(record.checkpoint.state)
+          const host = this.hostOf(record, 'reach a state of one')
+          if (typeof what === 'string') host.checkName(what)
+          const view = record.checkpoint === null ? null : host.viewAt(record.checkpoint.state)
           if (view !== null && wanted(view)) done(() => resolve(view))
           else if (isEnded(record.state)) failed(endedElsewhere(record))
         } catch (error) {
@@ -131,11 +133,13 @@ export class MachineCalls {
       offs.push(() => polling?.cancel())
       offs.push(onChange(() => void look()))
       offs.push(
-        onEnd(() => failed(new JobchartError('STOPPED', `the runtime has stopped before job ${id} came there`))),
+        onEnd(() =>
+          failed(new JobchartError('STOPPED', `the runtime stopped before job ${id} reached the awaited state`)),
+        ),
       )
       if (timeoutMs !== null) {
         const timer = timers.after(timeoutMs, () =>
-          failed(new TimeoutError(`job ${id} has not come there within ${timeoutMs} ms`)),
+          failed(new TimeoutError(`job ${id} did not reach the awaited state within ${timeoutMs} ms`)),
         )
         offs.push(() => timer.cancel())
       }
@@ -148,16 +152,13 @@ export class MachineCalls {
     })
   }
 
-  private hostOf({ id, type }: JobRecord): MachineHost {
+  /** @param asked what the caller wants of its machine, after "cannot" */
+  private hostOf({ id, type }: JobRecord, asked: string): MachineHost {
     const job = this.options.jobs.get(type)
-    if (job === undefined) {
-      throw new JobchartError('UNKNOWN_TYPE', `job type ${type} is not among this runtime's jobs`, {
-        hint: 'List its definition in `jobs`: its machine says what it takes.',
-      })
-    }
+    if (job === undefined) throw unknownType(type)
     if (job.machine !== null) return job.machine
-    throw new JobchartError('NOT_ACCEPTED', `job ${id} (${type}) is no machine: it takes no events`, {
-      hint: 'Define it with `machine`.',
+    throw new JobchartError('NOT_ACCEPTED', `job ${id} (${type}) has no machine, so it cannot ${asked}`, {
+      hint: 'Only jobs defined with `machine` can. For this one use record(), state$, events() and result().',
     })
   }
 
@@ -191,41 +192,45 @@ type EventLetter = Letter & { readonly kind: 'event' }
 
 function letterOf(event: { readonly type: string }): EventLetter {
   if (typeof event?.type !== 'string' || event.type === '') {
-    throw new JobchartError('INVALID_INPUT', 'an event needs a type', {
+    throw new JobchartError('INVALID_INPUT', `the event sent: expected an object with a type, got ${describe(event)}`, {
       hint: "Send an object such as { type: 'APPROVE' }.",
     })
   }
   if (isForged(event.type)) {
-    throw new JobchartError('NOT_ACCEPTED', `${event.type} is an event of XState itself: nobody may send it`, {
-      hint: 'Give the machine an event of its own.',
-    })
+    throw new JobchartError(
+      'NOT_ACCEPTED',
+      `${event.type} is an event of XState itself, which is not sent from outside`,
+      {
+        hint: 'Give the machine an event of its own.',
+      },
+    )
   }
-  return { kind: 'event', event: toPayload(event, 'INVALID_INPUT', payloadLimits) }
+  return { kind: 'event', event: toPayload(event, 'INVALID_INPUT', payloadLimits, 'event', event.type) }
 }
 
 const notAccepted = ({ id, type, checkpoint }: JobRecord, event: string): JobchartError =>
   new JobchartError(
     'NOT_ACCEPTED',
-    `job ${id} (${type}) does not take ${event} where it stands${checkpoint === null ? ', at its start' : ''}`,
+    `job ${id} (${type}) does not take ${event} in its present state${checkpoint === null ? ', its start' : ''}`,
     {
-      hint: '`job.can(event)` asks, `job.waitFor(state)` waits; `job.snapshot()` shows where it stands.',
+      hint: 'Ask job.can(event) first, or wait with job.waitFor(state); job.snapshot() shows its state.',
     },
   )
 
 const hasEnded = ({ id, state }: JobRecord): JobchartError =>
   new JobchartError('NOT_ACCEPTED', `job ${id} is ${state}: it takes no events any more`, {
-    hint: 'Look at `record().state` first.',
+    hint: 'Look at record().state first; runtime.retry(id) sends a dead or cancelled job through again.',
   })
 
 const inboxFull = (id: string): JobchartError =>
-  new JobchartError('CAPACITY', `the inbox of job ${id} is full`, {
-    hint: 'Send when it has read some; is it stuck, or is no runtime running?',
+  new JobchartError('CAPACITY', `the inbox of job ${id} is full: it holds events that its machine has not read`, {
+    hint: 'Send again later. Does a runtime of its type run, and does its machine come to rest?',
   })
 
 function endedElsewhere(record: JobRecord): JobchartError {
   const { id, state } = record
   if (state !== 'done') return endError(id, record)
-  return new JobchartError('NOT_ACCEPTED', `job ${id} is done and has not come there`, {
-    hint: 'Its way is in `job.checkpoints()`.',
+  return new JobchartError('NOT_ACCEPTED', `job ${id} is done and did not reach the awaited state`, {
+    hint: 'job.checkpoints() lists the states it went through.',
   })
 }

@@ -161,8 +161,12 @@ export class Run {
   }
 
   private timeOut(): void {
-    const { attempt } = this.claimed
-    this.abort(new TimeoutError(`attempt ${attempt} took longer than ${this.job.timeoutMs} ms`))
+    const { id, type, attempt } = this.claimed
+    this.abort(
+      new TimeoutError(`attempt ${attempt} of job ${id} (${type}) took longer than ${this.job.timeoutMs} ms`, {
+        hint: 'Raise `timeout` of the job, or pass ctx.signal to what the handler waits for.',
+      }),
+    )
     this.abandonAfter(stuckAfterMs)
   }
 

@@ -1,4 +1,5 @@
 /** Signs of life of a run, check-ins and logs: told at once, written in a while or with the end of the run. */
+import { invalidOption } from '../errors.ts'
 import { caps } from '../job/caps.ts'
 import type { JobEvent } from '../job/job.ts'
 import { toPayload } from '../job/payload.ts'
@@ -30,12 +31,19 @@ export function signsOfLife(options: SignsOptions): Pick<ContextHost, 'checkin' 
   return {
     checkin: (run, value) => {
       const at = store.now()
-      run.checkin = { at, value: toPayload(value, 'INVALID_OUTPUT', payloadLimits) }
+      run.checkin = {
+        at,
+        value: toPayload(value, 'INVALID_OUTPUT', payloadLimits, 'check-in of job', run.claimed.type),
+      }
       lived(run, { event: 'CHECKIN', at, value: run.checkin.value })
     },
     log: (run, text, fields) => {
       const at = store.now()
-      const kept = fields === undefined ? {} : { fields: toPayload(fields, 'INVALID_OUTPUT', payloadLimits) }
+      if (typeof text !== 'string') throw invalidOption('message of ctx.log', 'text', text)
+      const kept =
+        fields === undefined
+          ? {}
+          : { fields: toPayload(fields, 'INVALID_OUTPUT', payloadLimits, 'fields of ctx.log of job', run.claimed.type) }
       const message = text.slice(0, logCharsMax).toWellFormed()
       const lines = (run.logs ??= [])
       lines.push({ at, attempt: run.claimed.attempt, message, ...kept })

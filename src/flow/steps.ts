@@ -36,7 +36,7 @@ export class Steps {
     if (stored !== null && Object.hasOwn(stored, name)) return fromStored(stored[name] as Json) as T
     try {
       this.checkMayBegin(name)
-      const result = toStored(await work())
+      const result = toStored(await work(), name)
       await this.host.saveStep(this.run, name, result)
       this.count(result)
       return fromStored(copyPayload(result)) as T
@@ -83,6 +83,6 @@ export class Steps {
 }
 
 /** JSON has no undefined, and many steps return none: it is kept as an empty list, any other value in a list of one. */
-const toStored = (value: unknown): Json =>
-  value === undefined ? [] : [toPayload(value, 'INVALID_OUTPUT', payloadLimits)]
+const toStored = (value: unknown, name: string): Json =>
+  value === undefined ? [] : [toPayload(value, 'INVALID_OUTPUT', payloadLimits, 'result of step', name)]
 const fromStored = (stored: Json): Json | undefined => (stored as Json[])[0]

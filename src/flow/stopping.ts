@@ -29,7 +29,9 @@ export interface StoppingOptions {
 }
 
 export const stopped = (): JobchartError =>
-  new JobchartError('STOPPED', 'the runtime is stopping or has stopped', { hint: 'Create a new runtime to go on.' })
+  new JobchartError('STOPPED', 'the runtime is stopping or has stopped', {
+    hint: 'A stopped runtime stays stopped: create a new one, or enqueue from another process.',
+  })
 
 export class Stopping {
   private mode: StopMode

@@ -24,7 +24,7 @@ export async function parseInput(job: JobDefinition, input: unknown): Promise<un
     return at === '' ? message : `${at}: ${message}`
   })
   throw new JobchartError('INVALID_INPUT', `input of job ${job.type}: ${issues.join('; ')}`, {
-    hint: 'Pass an input that its schema accepts.',
+    hint: 'Correct the input at the paths that the message names; `cause` holds every issue of the schema.',
     cause: result.issues,
   })
 }

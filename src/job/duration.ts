@@ -16,7 +16,8 @@ export function durationMs(duration: Duration, option: string): number {
   const match = typeof duration === 'string' ? written.exec(duration) : null
   const ms = match ? Number(match[1]) * unitMs[match[2] as keyof typeof unitMs] : duration
   if (typeof ms !== 'number' || !(ms >= 0 && ms <= durationMsMax)) {
-    throw invalidOption(option, "a duration: milliseconds, or '250ms', '30s', '5m', '2h', '1d'", duration)
+    const hint = "Pass milliseconds, or text such as '250ms', '30s', '5m', '2h', '1d'."
+    throw invalidOption(option, 'a duration from 0 to 100 years', duration, hint)
   }
   return Math.round(ms)
 }

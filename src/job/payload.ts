@@ -16,22 +16,32 @@ export interface PayloadLimits {
 interface Walk {
   readonly code: ErrorCode
   readonly limits: PayloadLimits
+  readonly what: string
+  readonly of: string | null
   bytesLeft: number
 }
 
 /**
  * A copy of `value`, every part of it strict JSON. Properties that are undefined are left out, −0 becomes 0.
  * @param code what to refuse with: INVALID_INPUT, INVALID_OUTPUT or NOT_DURABLE
+ * @param what names the value in a refusal
+ * @param of what it belongs to; apart from `what`, so that no text is made for the values that pass
  * @throws JobchartError naming the path: BigInt, function, symbol, NaN, ±Infinity, undefined at the top or in an array,
  *   a lone surrogate, an object with a class (Date, Map, …), a cycle, or more than the limits
  */
-export function toPayload(value: unknown, code: ErrorCode, limits: PayloadLimits): Json {
-  const walk: Walk = { code, limits, bytesLeft: limits.bytesMax }
+export function toPayload(
+  value: unknown,
+  code: ErrorCode,
+  limits: PayloadLimits,
+  what: string = names[code] ?? 'input',
+  of: string | null = null,
+): Json {
+  const walk: Walk = { code, limits, what, of, bytesLeft: limits.bytesMax }
   const payload = copied(value, walk)
   // The walk counts what it takes at least; only what may come near the limit is measured.
   const leastBytes = limits.bytesMax - walk.bytesLeft
   if (leastBytes * growthMax > limits.bytesMax && Buffer.byteLength(JSON.stringify(payload)) > limits.bytesMax) {
-    throw refused(walk, '', `larger than ${limits.bytesMax} bytes`)
+    throw tooLarge(walk, '')
   }
   return payload
 }
@@ -43,8 +53,15 @@ function copied(value: unknown, walk: Walk): Json {
   try {
     return copy(value, '', 0, walk)
   } catch (error) {
+    if (error instanceof TooDeep) throw tooDeep(value, error.path, walk)
     if (error instanceof JobchartError) throw error
-    throw refused(walk, '', 'reading it threw', error)
+    throw refused(
+      walk,
+      '',
+      'a property threw when it was read',
+      'Pass plain data without getters or proxies that throw.',
+      error,
+    )
   }
 }
 
@@ -65,7 +82,7 @@ function copy(value: unknown, path: string, depth: number, walk: Walk): Json {
         return null
       }
       if (depth >= walk.limits.depthMax) {
-        throw refused(walk, path, `nested deeper than ${walk.limits.depthMax}, or a cycle`)
+        throw new TooDeep(path)
       }
       return Array.isArray(value) ? list(value, path, depth, walk) : plain(value, path, depth, walk)
     default:
@@ -112,14 +129,72 @@ function text(value: string, path: string, walk: Walk): string {
 
 function spend(walk: Walk, bytes: number, path: string): void {
   walk.bytesLeft -= bytes
-  if (walk.bytesLeft < 0) throw refused(walk, path, `larger than ${walk.limits.bytesMax} bytes`)
+  if (walk.bytesLeft < 0) throw tooLarge(walk, path)
 }
 
-function refused(walk: Walk, path: string, problem: string, cause?: unknown): JobchartError {
-  const what = names[walk.code] ?? 'input'
-  return new JobchartError(walk.code, `${what}${path === '' ? '' : ` at ${path}`}: ${problem}`, {
+/** Thrown within a walk at the first value that is nested too deep. */
+class TooDeep extends Error {
+  readonly path: string
+
+  constructor(path: string) {
+    super('nested too deep')
+    this.path = path
+  }
+}
+
+/** What is nested too deep may be a cycle: that is looked for only now. */
+function tooDeep(value: unknown, path: string, walk: Walk): JobchartError {
+  const cycle = findCycle(value, '', [], walk.limits.depthMax)
+  if (cycle === null) {
+    return refused(
+      walk,
+      path,
+      `nested deeper than ${walk.limits.depthMax} levels`,
+      'Flatten the value, or pass a reference to it.',
+    )
+  }
+  const { at, to } = cycle
+  const target = to === '' ? 'the whole value' : to
+  return refused(walk, at, `a cycle, it refers back to ${target}`, 'Pass an id instead of the object that contains it.')
+}
+
+/** The first place in the order of the walk that refers to an object around it. */
+function findCycle(
+  value: unknown,
+  path: string,
+  around: readonly { readonly value: object; readonly path: string }[],
+  depthMax: number,
+): { readonly at: string; readonly to: string } | null {
+  if (typeof value !== 'object' || value === null) return null
+  const target = around.find((each) => each.value === value)
+  if (target !== undefined) return { at: path, to: target.path }
+  if (around.length > depthMax) return null
+  for (const [key, member] of Object.entries(value)) {
+    const within = Array.isArray(value) ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`
+    const found = findCycle(member, within, [...around, { value, path }], depthMax)
+    if (found !== null) return found
+  }
+  return null
+}
+
+const tooLarge = (walk: Walk, path: string): JobchartError =>
+  refused(
+    walk,
+    path,
+    `larger than ${walk.limits.bytesMax} bytes of JSON`,
+    'Keep large data elsewhere, and pass a reference to it: a path, a URL or a key.',
+  )
+
+const strictJson =
+  'Pass strict JSON: text, finite numbers, booleans, null, plain arrays and objects. A Date as date.toISOString().'
+const pathCharsMax = 200
+
+function refused(walk: Walk, path: string, problem: string, hint = strictJson, cause?: unknown): JobchartError {
+  const owner = walk.of === null ? walk.what : `${walk.what} ${walk.of}`
+  const shown = path.length > pathCharsMax ? `${path.slice(0, pathCharsMax)}…` : path
+  return new JobchartError(walk.code, `${owner}${shown === '' ? '' : ` at ${shown}`}: ${problem}`, {
     ...(cause !== undefined && { cause }),
-    hint: 'Pass strict JSON: text, finite numbers, booleans, null, plain arrays and objects. Dates as ISO text, large data by reference.',
+    hint,
   })
 }
 

@@ -73,6 +73,12 @@ function* attempts({ args, options = [] }: Door): Generator<{ readonly what: str
   }
 }
 
+/** Does its hint say something that its message does not? */
+function isHelpful({ message, hint = '' }: JobchartError): boolean {
+  const expected = /expected (.+), got /.exec(message)?.[1]
+  return hint !== '' && !message.includes(hint) && (expected === undefined || !hint.includes(expected))
+}
+
 async function expectRefusalOrAnswer(door: Door): Promise<void> {
   const wrong: string[] = []
   for (const { what, args } of attempts(door)) {
@@ -80,7 +86,7 @@ async function expectRefusalOrAnswer(door: Door): Promise<void> {
       await door.call(...args)
     } catch (error) {
       if (!(error instanceof JobchartError)) wrong.push(`${what}: ${String(error)}`)
-      else if (error.hint === undefined || error.hint === '') wrong.push(`${what}: no hint for "${error.message}"`)
+      else if (!isHelpful(error)) wrong.push(`${what}: "${error.message}", hint: "${error.hint}"`)
     }
   }
   expect(wrong).toEqual([])

@@ -96,7 +96,7 @@ test('what JSON would bend in silence is refused, by its path', () => {
     [10n, 'input: 10n'],
     [{ total: NaN }, 'input at total: NaN'],
     [[1, Infinity], 'input at [1]: Infinity'],
-    [{ list: [{ at: new Date(0) }] }, 'input at list[0].at: a Date'],
+    [{ list: [{ at: new Date(0) }] }, 'input at list[0].at: the Date 1970-01-01T00:00:00.000Z is not plain data'],
     [{ f: () => 1 }, 'input at f: a function'],
     [{ s: Symbol('x') }, 'input at s: Symbol(x)'],
     [[undefined], 'input at [0]: undefined'],
@@ -104,7 +104,7 @@ test('what JSON would bend in silence is refused, by its path', () => {
     [new Order(), 'input: a Order'],
     [{ t: '\ud800' }, 'input at t: a string with a lone surrogate'],
     [{ '\udc00': 1 }, 'lone surrogate'],
-    [cycle, 'nested deeper than 50, or a cycle'],
+    [cycle, 'input at self: a cycle, it refers back to the whole value'],
   ]
   for (const [value, message] of wrong) expect(() => check(value), message).toThrow(message)
   expect(() => toPayload(1n, 'INVALID_OUTPUT', limits)).toThrow(/^output: /)

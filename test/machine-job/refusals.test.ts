@@ -131,7 +131,7 @@ test('events that are not taken are refused with the reason', async () => {
   await expect(runtime.send('nobody', { type: 'ON' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   const other = await runtime.enqueue(plain)
   for (const call of [() => other.send({ type: 'ON' }), () => other.snapshot(), () => other.checkpoints()]) {
-    await expect(call()).rejects.toMatchObject(refused('NOT_ACCEPTED', 'is no machine'))
+    await expect(call()).rejects.toMatchObject(refused('NOT_ACCEPTED', 'has no machine'))
   }
   const alive = await runtime.enqueue(job)
   await at.clock.settle()
