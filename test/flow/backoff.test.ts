@@ -110,7 +110,7 @@ const broken: [name: string, backoff: () => unknown][] = [
   ['gives a negative number', () => -1],
   ['gives NaN', () => Number.NaN],
   ['gives infinity', () => Infinity],
-  ['gives a promise', async () => 5],
+  ['gives a promise', () => Promise.resolve(5)],
 ]
 
 test.each(broken)('a backoff function that %s is logged, and the default is used', async (_name, backoff) => {
