@@ -45,13 +45,19 @@ export interface Seat {
     options: EnqueueOptions,
     checkins: boolean,
   ) => Promise<ChildEnd | null>
-  /** Cancels a child that is left; or, for this reason, the job itself. */
-  readonly cancel: (id: string, reason?: string | null) => Promise<unknown>
+  /** Cancels a child that is left. */
+  readonly cancel: (id: string) => Promise<unknown>
 }
 
 /** How an attempt of a machine ends, if it does not fail: at its final state, or parked until a letter or a time. */
 export type Rest =
-  | { readonly kind: 'done'; readonly output: unknown; readonly checkpoint: NewCheckpoint | null }
+  | {
+      readonly kind: 'done'
+      readonly output: unknown
+      readonly checkpoint: NewCheckpoint | null
+      /** Has the machine taken the cancel that it was sent? Then its job is cancelled, else the cancel came too late. */
+      readonly cancelTaken: boolean
+    }
   | {
       readonly kind: 'parked'
       readonly checkpoint: NewCheckpoint | null

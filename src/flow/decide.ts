@@ -69,7 +69,9 @@ function ending(run: Run, options: DecideOptions): Settlement {
       return dead(held, recordError(error))
     }
     const settlement = completed(held, output)
-    return run.rest?.checkpoint ? { ...settlement, checkpoint: run.rest.checkpoint } : settlement
+    if (run.rest?.kind !== 'done') return settlement
+    const { checkpoint, cancelTaken } = run.rest
+    return { ...settlement, ...(checkpoint && { checkpoint }), ...(cancelTaken && { cancelTaken }) }
   }
   // Abandoned, or it threw after it was asked to stop: not the job's fault, the attempt is not spent.
   if (run.ending === 'abandoned' || reason?.code === 'STOPPED') return released(held, reason?.message ?? 'abandoned')

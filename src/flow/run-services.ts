@@ -18,7 +18,7 @@ export function runServices(
   const forSeats: SeatOptions = {
     ...options,
     log: (run, message) => signs.log(run, message),
-    cancel: (id, reason = 'its parent has left it') => options.cancel({ selection: { ids: [id] }, reason, graceMs }),
+    cancel: (id) => options.cancel({ selection: { ids: [id] }, reason: 'its parent has left it', graceMs }),
   }
   return { ...signs, seat: (run, input) => seatOf(run, input, forSeats) }
 }

@@ -37,6 +37,8 @@ export interface Settlement extends Traces {
   /** For a timed state: due this many ms after the store's now. */
   readonly delayMs?: number
   readonly reason?: string
+  /** Of a machine job that completes: its machine took the cancel that it was sent, so that the job is cancelled. */
+  readonly cancelTaken?: boolean
   /** Of a machine job: where its machine has come to rest, written together with the end. */
   readonly checkpoint?: NewCheckpoint
 }

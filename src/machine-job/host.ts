@@ -22,7 +22,7 @@ import { tellActor } from './from-job.ts'
 import { Hosted } from './hosted.ts'
 import type { Held, HeldAction } from './plan.ts'
 import type { PlannedLogic } from './planned.ts'
-import { packState, type MachineState } from './state.ts'
+import { packState, type MachineState, type ReadCancel } from './state.ts'
 import type { MachineVersion } from './versions.ts'
 
 /** What a machine that has a compensation is sent when its job is cancelled. */
@@ -47,6 +47,8 @@ export class Host {
   /** Does the last checkpoint lack something? */
   private dirty: boolean
   private turns = 0
+  /** The cancel that was read; undefined if an earlier release has not written whether there was one. */
+  private cancel: ReadCancel | null | undefined
   private readonly errands: Errands
   private failure: { readonly error: unknown } | null = null
   private wake: () => void = () => {}
@@ -58,6 +60,7 @@ export class Host {
     this.arrived = seat.inbox.at(-1)?.number ?? from?.read ?? 0
     this.read = from?.read ?? 0
     this.dirty = from === null
+    this.cancel = cancelOf(from, seat.generation)
     const stopped = (job: string): void => this.hosted.plan.hold({ kind: 'leave', job })
     const told = { stopped, changed: () => this.wake(), failed: (error: unknown) => this.fail(error) }
     this.errands = new Errands({ seat, ...told }, from?.jobs)
@@ -102,6 +105,7 @@ export class Host {
     for (;;) {
       this.readLetters()
       hosted.fire(seat.now())
+      this.takeCancel()
       this.check()
       const done = hosted.status === 'done'
       if (hosted.plan.held.length > 0) {
@@ -109,7 +113,7 @@ export class Host {
       } else if (done || (hosted.atRest && !this.errands.busy)) {
         const checkpoint = this.dirty || this.errands.news ? this.checkpoint([]) : null
         return done
-          ? { kind: 'done', output: hosted.output, checkpoint }
+          ? { kind: 'done', output: hosted.output, checkpoint, cancelTaken: this.cancelTaken }
           : { kind: 'parked', checkpoint, wakeAt: hosted.timers.nextAt }
       } else if (this.dirty) {
         await this.commitAndExecute()
@@ -185,8 +189,14 @@ export class Host {
     try {
       return {
         number: ++this.number,
-        state: packState({ ...hosted.state(held), jobs: this.errands.jobs(hosted.jobIds), read: this.read }, (actor) =>
-          hosted.addressOf(actor),
+        state: packState(
+          {
+            ...hosted.state(held),
+            jobs: this.errands.jobs(hosted.jobIds),
+            read: this.read,
+            ...(this.cancel !== undefined && { cancel: this.cancel }),
+          },
+          (actor) => hosted.addressOf(actor),
         ),
         read: this.read,
         note: note.length > noteCharsMax ? `${note.slice(0, noteCharsMax - 1)}…` : note,
@@ -199,15 +209,20 @@ export class Host {
   }
 
   private readLetters(): void {
-    for (let mail = this.inbox.shift(); mail !== undefined; mail = this.inbox.shift()) {
+    // What comes when the machine has ended comes too late, also a cancel.
+    while (this.hosted.status === 'active') {
+      const mail = this.inbox.shift()
+      if (mail === undefined) return
       const { number, at, letter } = mail
       // What was due before the letter came happens before it.
       this.hosted.fire(at)
       this.check()
       this.read = number
       this.dirty = true
-      if (letter.kind === 'cancel') this.cancelled(letter.reason)
-      else if (letter.kind === 'event') this.deliver(letter.event as { readonly type: string })
+      if (letter.kind === 'cancel') {
+        this.cancel = { generation: this.seat.generation, reason: letter.reason, taken: false }
+        this.takeCancel()
+      } else if (letter.kind === 'event') this.deliver(letter.event as { readonly type: string })
       else {
         const actor = this.hosted.jobActor(letter.child)
         if (actor !== null) tellActor(actor, letter)
@@ -216,11 +231,24 @@ export class Host {
     }
   }
 
-  /** A machine that has come to where it does not take a cancel any more is cancelled as any other job. */
-  private cancelled(reason: string | null): void {
-    const event = cancelled(reason)
-    if (this.hosted.names(event)) this.hosted.send(event)
-    else this.errands.run(() => this.seat.cancel(this.seat.id, reason))
+  /**
+   * A cancel that was acknowledged where the machine takes it may find the machine gone on: with what it has done since it is
+   * not ended, the cancel waits for the next state that takes it.
+   */
+  private takeCancel(): void {
+    if (this.cancel === null || this.cancel === undefined || this.cancel.taken) return
+    const event = cancelled(this.cancel.reason)
+    if (!this.hosted.names(event)) return
+    this.cancel = { ...this.cancel, taken: true }
+    this.dirty = true
+    this.hosted.send(event)
+  }
+
+  /** Has the machine taken the cancel that its job was sent? In earlier releases each that was read was taken. */
+  private get cancelTaken(): boolean {
+    return this.cancel === undefined
+      ? !this.inbox.some(({ letter }) => letter.kind === 'cancel')
+      : this.cancel?.taken === true
   }
 
   private deliver(event: { readonly type: string }): void {
@@ -281,6 +309,12 @@ export class Host {
     this.wake = () => {}
     ;(timer as Timer | null)?.cancel()
   }
+}
+
+/** The cancel that was read in this generation. A machine that begins has read none. */
+function cancelOf(from: MachineState | null, generation: number): ReadCancel | null | undefined {
+  if (from === null) return null
+  return from.cancel?.generation === generation || from.cancel === undefined ? from.cancel : null
 }
 
 /** What is done once, of itself: all else begins work, or is told to it. */

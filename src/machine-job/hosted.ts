@@ -10,6 +10,7 @@ import {
 import { ActorAddresses, childrenOf } from './addresses.ts'
 import { withActors } from './codec.ts'
 import { jobOf } from './from-job.ts'
+import { isNamed } from './machines.ts'
 import type { Hosting, JobActorHost } from './job-actors.ts'
 import { heldOf, outboxOf } from './outbox.ts'
 import { Plan, type Held } from './plan.ts'
@@ -110,12 +111,7 @@ export class Hosted {
 
   /** Is this event named by its present state? A wildcard does not name it. */
   names(event: EventObject): boolean {
-    if (this.status !== 'active') return false
-    const snapshot = this.root.getSnapshot()
-    const transitions = this.options.logic.machine.getTransitionData(snapshot as never, event)
-    return transitions.some(
-      ({ eventType, target, actions }) => eventType === event.type && (target !== undefined || actions.length > 0),
-    )
+    return this.status === 'active' && isNamed(this.root.getSnapshot(), event)
   }
 
   send(event: AnyEventObject): void {

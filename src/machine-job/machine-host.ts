@@ -21,6 +21,7 @@ import { checkMachine } from './check-machine.ts'
 import { shown } from './codec.ts'
 import { jobOf, invokedJobs, type JobActorSnapshot } from './from-job.ts'
 import { cancelEvent, Host } from './host.ts'
+import { isNamed } from './machines.ts'
 import { namesIn, nearest } from './names.ts'
 import { plannedLogic, type PlannedLogic } from './planned.ts'
 import { restoreContexts, withoutContexts } from './references.ts'
@@ -191,7 +192,7 @@ const noJobs: MachineState['jobs'] = { generation: 0, ids: [] }
 function ownedBy(state: MachineState, job: string): MachineState {
   return state.job === job
     ? state
-    : { ...state, job, read: 0, jobs: noJobs, snapshot: withOwnJobs(state.snapshot, job) }
+    : { ...state, job, read: 0, jobs: noJobs, cancel: null, snapshot: withOwnJobs(state.snapshot, job) }
 }
 
 function withOwnJobs(snapshot: PersistedMachine, job: string): PersistedMachine {
@@ -215,6 +216,7 @@ type Seen = SnapshotFrom<AnyStateMachine>
 function afterLetter(snapshot: Seen, letter: Letter): Seen {
   if (snapshot.status !== 'active' || letter.kind === 'checkin') return snapshot
   const event = eventOf(snapshot, letter)
+  if (letter.kind === 'cancel' && event !== null && !isNamed(snapshot, event)) return snapshot
   return event === null ? snapshot : getNextSnapshot(snapshot.machine as AnyStateMachine, snapshot, event)
 }
 

@@ -1,5 +1,5 @@
 /** Charts as they are read: their nodes, transitions, actions and actors. */
-import type { AnyActorLogic, AnyStateMachine, AnyStateNode } from 'xstate'
+import type { AnyActorLogic, AnyMachineSnapshot, AnyStateMachine, AnyStateNode, EventObject } from 'xstate'
 import { JobchartError } from '../errors.ts'
 
 export const isMachine = (logic: unknown): logic is AnyStateMachine =>
@@ -17,6 +17,14 @@ export function nodesOf(machine: AnyStateMachine): AnyStateNode[] {
   const nodes: AnyStateNode[] = [machine.root]
   for (const node of nodes) nodes.push(...Object.values(node.states))
   return nodes
+}
+
+/** Is the event named by the state that a machine stands in? A wildcard does not name it. */
+export function isNamed(snapshot: AnyMachineSnapshot, event: EventObject): boolean {
+  const transitions = (snapshot.machine as AnyStateMachine).getTransitionData(snapshot as never, event)
+  return transitions.some(
+    ({ eventType, target, actions }) => eventType === event.type && (target !== undefined || actions.length > 0),
+  )
 }
 
 /** What is written of an invoke. */

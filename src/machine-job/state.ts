@@ -25,6 +25,14 @@ export type OutboxEntry =
   | { readonly kind: 'send'; readonly actor: string; readonly event: EventObject }
   | { readonly kind: 'leave'; readonly job: string }
 
+/** A cancel of the job that its machine was sent. */
+export interface ReadCancel {
+  readonly generation: number
+  readonly reason: string | null
+  /** Has the machine taken it? Until then it waits for a state that does. */
+  readonly taken: boolean
+}
+
 export interface MachineState {
   /** How it is written; states of the first format have none. */
   readonly format: 2
@@ -40,6 +48,8 @@ export interface MachineState {
   readonly outbox: readonly OutboxEntry[]
   /** Jobs that it waits for and that are known to be in the store. A job that has ended hears of no ends: they hold for this generation. */
   readonly jobs: { readonly generation: number; readonly ids: readonly string[] }
+  /** The cancel that was read, in this generation of the job. Left out where an earlier release did not say. */
+  readonly cancel?: ReadCancel | null
   /** The number of the last letter that was read. */
   readonly read: number
 }

@@ -123,7 +123,7 @@ export class NaiveStore extends NaiveMachines {
       else if (event === 'COMPLETE') record.error = null
       const listening = checkin && this.tellCheckin(job, checkin.value)
       if (settlement.checkpoint) this.rest(job, settlement.checkpoint)
-      if (event === 'COMPLETE' && job.marked && record.state === 'running') {
+      if (settlement.cancelTaken === true && job.marked && record.state === 'running') {
         this.move(job, 'CANCEL', { reason: record.cancelReason })
       }
       const from = record.state

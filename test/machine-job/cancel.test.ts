@@ -99,17 +99,66 @@ test('a running one that does not take it is aborted', async () => {
   expect((await handle.record()).state).toBe('cancelled')
 })
 
-test('a cancel that finds the machine gone on to where it does not take it ends the job all the same', async () => {
+test('a cancel that finds the machine gone on waits for a state that takes it, and a second one ends the job', async () => {
   const at = world()
   const { runtime, handle, did } = await begin(at)
   await at.clock.advance('4s')
   await runtime.pause()
   await handle.send({ type: 'CLOSE' })
-  await handle.cancel({ reason: 'crossed' })
+  expect((await handle.cancel({ reason: 'crossed' })).cancelling).toEqual([handle.id])
   await runtime.resume()
   await at.clock.settle()
-  expect(await handle.record()).toMatchObject({ state: 'cancelled', cancelReason: 'crossed' })
+  expect(await handle.record()).toMatchObject({ state: 'waiting', cancelReason: 'crossed' })
+  expect((await handle.cancel({ reason: 'at once' })).cancelled).toEqual([handle.id])
   expect(did).toEqual(['work book'])
+})
+
+/** Charges, where it takes a cancel; is charged then, where it does not; and comes to where it does, or to its end. */
+const paying = (charge: () => Promise<void>, charged: { always?: 'paid'; after?: { 60_000: 'open' } }) =>
+  setup({
+    types: { events: {} as { type: 'job.cancel'; reason: string | null } },
+    actors: { charge: fromPromise(charge) },
+  }).createMachine({
+    initial: 'charging',
+    states: {
+      charging: { invoke: { src: 'charge', onDone: 'charged' }, on: { 'job.cancel': 'releasing' } },
+      charged,
+      open: { on: { 'job.cancel': 'releasing' } },
+      releasing: { after: { 1_000: 'released' } },
+      released: { type: 'final' },
+      paid: { type: 'final' },
+    },
+    output: 'paid',
+  })
+
+/** A job whose charge resolves in the very turn in which its cancel is acknowledged. */
+async function cancelledWithTheLastStep(charged: { always?: 'paid'; after?: { 60_000: 'open' } }) {
+  const at = world()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const job = defineJob({ type: 'paying', machine: paying(() => promise, charged) })
+  const runtime = await at.runtime({ jobs: [job] })
+  const handle = await runtime.enqueue(job)
+  await at.clock.advance('1s')
+  const cancel = at.store.cancel([{ selection: { ids: [handle.id] }, reason: 'too late', graceMs: 0 }])
+  resolve()
+  expect((await cancel)[0]?.cancelling).toEqual([handle.id])
+  await at.clock.settle()
+  return { handle, at }
+}
+
+test('a cancel that comes with the last step is too late: the job is done', async () => {
+  const { handle } = await cancelledWithTheLastStep({ always: 'paid' })
+  expect(await handle.record()).toMatchObject({ state: 'done', output: 'paid', cancelReason: 'too late' })
+})
+
+test('a cancel that comes with a step to where none is taken is taken in the next state that does, also after a restart', async () => {
+  const { handle, at } = await cancelledWithTheLastStep({ after: { 60_000: 'open' } })
+  expect(await handle.record()).toMatchObject({ state: 'waiting' })
+  expect((await handle.snapshot()).value).toBe('charged')
+  await at.clock.advance('60s')
+  expect((await handle.snapshot()).value).toBe('releasing')
+  await at.clock.advance('1s')
+  expect(await handle.record()).toMatchObject({ state: 'cancelled', cancelReason: 'too late' })
 })
 
 test('what is made good is made good through every crash', async () => {

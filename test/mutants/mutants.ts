@@ -304,8 +304,8 @@ const machines: readonly Mutant[] = [
   put(
     'a cancel that was taken is no cancel',
     'settle',
-    "row.cancel !== null && event === 'COMPLETE'",
-    'row.cancel === null',
+    'settlement.cancelTaken === true && row.cancel !== null',
+    'settlement.cancelTaken === true && row.cancel === null',
   ),
   put(
     'a letter sent twice is two',

@@ -108,7 +108,9 @@ test('what a cancel by filter writes to a running job is known when its run ends
   expect(await store.extend({ worker: 'w1', leaseMs: 1_000, beats: [beat] })).toMatchObject([
     { outcome: 'held', inbox: [{ number: 1, letter: { kind: 'cancel', reason: 'enough' } }] },
   ])
-  expect(await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])).toMatchObject([{ to: 'cancelled' }])
+  expect(await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done', cancelTaken: true }])).toMatchObject([
+    { to: 'cancelled' },
+  ])
   expect(await store.get(['a'])).toMatchObject([{ state: 'cancelled', cancelReason: 'enough' }])
   await store.close()
 })

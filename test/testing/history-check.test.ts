@@ -179,15 +179,19 @@ test('a machine that was retried, from its start or not, is clean', async () => 
   expect(check(end).violations).toEqual([])
 })
 
-test('a machine that was sent its cancel may go on, and end in any way but one', async () => {
-  for (const event of ['COMPLETE', 'FAIL'] as const) {
+test('a machine that was sent its cancel may go on, and end in any way', async () => {
+  for (const [event, taken] of [
+    ['COMPLETE', true],
+    ['COMPLETE', false],
+    ['FAIL', false],
+  ] as const) {
     const story = new Story()
     await story.enqueue('a', { maxAttempts: 1 })
     await story.settle((await story.claim())[0], 'PARK', rest(1, 0, true))
     await story.cancel('a')
     await story.settle((await story.claim())[0], 'PARK', rest(2, 1, true))
     await story.send('a', 'l1')
-    await story.settle((await story.claim())[0], event, rest(3, 2))
+    await story.settle((await story.claim())[0], event, rest(3, 2), taken)
     expect(check(await story.end()).violations).toEqual([])
   }
 })

@@ -205,14 +205,14 @@ export const badMachineStories: readonly BadStory[] = [
     },
   },
   {
-    what: 'I7: a machine that was sent its cancel is done',
+    what: 'I7: a machine that has taken its cancel is done',
     caught: ['I7'],
     tell: async (story) => {
       await story.enqueue('a')
       const [job] = await story.claim()
       await story.checkpoint(job, rest(1, 0, true))
       await story.cancel('a')
-      await story.settle(job)
+      await story.settle(job, 'COMPLETE', undefined, true)
     },
     bend: (end) => {
       Object.assign(answer(end, 'settle').ok[0] ?? {}, { from: 'running', to: 'done' })

@@ -46,11 +46,12 @@ export class Story {
     job: ClaimedJob | undefined,
     event: Settlement['event'] = 'COMPLETE',
     checkpoint?: NewCheckpoint,
+    cancelTaken = false,
   ): Promise<void> {
     const to = { COMPLETE: 'done', FAIL: 'retrying', RELEASE: 'queued', SNOOZE: 'scheduled', PARK: 'waiting' } as const
     // Who parks waits for a letter.
     const delay = event === 'PARK' ? {} : { delayMs: 5 }
-    const brought = checkpoint === undefined ? {} : { checkpoint }
+    const brought = { ...(checkpoint && { checkpoint }), ...(cancelTaken && { cancelTaken }) }
     await this.store.settle([{ ...held(job), event, to: to[event], ...delay, ...brought }])
     await this.pass(10)
   }

@@ -23,7 +23,7 @@ export function settle(books: Books, settlement: Settlement, now: number): Settl
   if (checkpoint !== undefined) mustFollow(row, checkpoint)
   const heard = leave(books, row, run, settlement, now)
   if (checkpoint !== undefined) rest(books, row, checkpoint, now)
-  if (row.machine !== null && event === 'COMPLETE') endMarked(books, row, now)
+  if (settlement.cancelTaken === true) endMarked(books, row, now)
   const parked = event === 'PARK' && settlement.delayMs === undefined
   run.end = books.move(row, event, now, { reason, fatal, dueAt: parked ? null : now + delayMs })
   run.dueAt = row.dueAt
@@ -35,7 +35,7 @@ export function settle(books: Books, settlement: Settlement, now: number): Settl
   return answerOf(row, run, settlement)
 }
 
-/** A machine that was sent a cancel and has come to its end since: CANCEL first, so that it ends cancelled. */
+/** A machine has taken the cancel that it was sent, and has come to its end: CANCEL first, so that the job is cancelled. */
 function endMarked(books: Books, row: Row, now: number): void {
   const cancel = row.past?.cancel ?? null
   if (cancel !== null && !row.phase.stopping) books.move(row, 'CANCEL', now, cancel)

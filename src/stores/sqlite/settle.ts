@@ -26,7 +26,7 @@ export function settle(books: Books, settlement: Settlement): SettleAnswer {
   if (leave(books, row, settlement)) books.rows.tell(row)
   const heard = tellCheckin(books, row, checkin)
   if (settlement.checkpoint !== undefined) rest(books, row, settlement.checkpoint)
-  if (row.cancel !== null && event === 'COMPLETE') endMarked(books, row)
+  if (settlement.cancelTaken === true && row.cancel !== null) endMarked(books, row)
   const dueAt = event === 'PARK' && delayMs === undefined ? null : Math.ceil(books.now + (delayMs ?? 0))
   const keyless = gaveUpKey(row)
   let answer = lost(settlement)
@@ -46,7 +46,7 @@ export function settle(books: Books, settlement: Settlement): SettleAnswer {
   return answer
 }
 
-/** A machine that was sent a cancel and has come to its end since: CANCEL first, so that it ends cancelled. */
+/** A machine has taken the cancel that it was sent, and has come to its end: CANCEL first, so that the job is cancelled. */
 function endMarked(books: Books, row: Row): void {
   if (nextArrow(row.state, 'CANCEL', row) === null) return
   books.move(row, 'CANCEL', unpacked<CancelMark | null>(row.cancel, null) ?? {})

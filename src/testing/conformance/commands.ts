@@ -36,6 +36,8 @@ export type Ending = AttemptPick & {
   readonly rest: Rest | null
   /** If it is one of the machines, is it to park instead? */
   readonly parksMachine: boolean
+  /** Says of a machine that completes that it has taken its cancel. */
+  readonly cancelTaken: boolean
 }
 
 export type Pulse = AttemptPick & {
@@ -184,6 +186,7 @@ function ending(pick: Pick): Ending {
     logs: from(pick, [0, 0, 0, 1, 60]),
     rest: pick(3) === 2 ? rest(pick) : null,
     parksMachine: pick(3) > 0,
+    cancelTaken: event === 'COMPLETE' && pick(2) === 1,
   }
 }
 

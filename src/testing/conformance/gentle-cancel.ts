@@ -103,7 +103,7 @@ export const gentleCancelCases: Cases = {
     await store.settle([{ ...lease(other), event: 'RELEASE', to: 'queued', checkpoint: ready(2) }])
     assert.deepEqual((await cancel(store, ['b']))?.moves, [])
   },
-  'a machine that completes after its cancel is cancelled: CANCEL, then COMPLETE': async ({ store }) => {
+  'a machine that completes after it has taken its cancel is cancelled: CANCEL, then COMPLETE': async ({ store }) => {
     const job = await cancellable(store, 'a')
     await cancel(store, ['a'], 'enough')
     const settlement = {
@@ -111,6 +111,7 @@ export const gentleCancelCases: Cases = {
       event: 'COMPLETE',
       to: 'done',
       output: 1,
+      cancelTaken: true,
       checkpoint: { ...rest(2), read: 1 },
     } as const
     const [answer] = await store.settle([settlement])
@@ -130,13 +131,26 @@ export const gentleCancelCases: Cases = {
     assert.deepEqual((await store.settle([settlement]))[0], answer)
     assert.equal((await store.counts()).cancelled, 1)
   },
+  'one that completes without having taken its cancel is done: the cancel came too late': async ({ store }) => {
+    const unread = await cancellable(store, 'unread')
+    await cancel(store, ['unread'], 'enough')
+    const [done] = await store.settle([{ ...lease(unread), event: 'COMPLETE', to: 'done', output: 1 }])
+    assert.deepEqual([done?.from, done?.to], ['running', 'done'])
+    const { state, output, cancelReason } = await recordOf(store, 'unread')
+    assert.deepEqual([state, output, cancelReason], ['done', 1, 'enough'])
+    const read = await cancellable(store, 'read')
+    await cancel(store, ['read'])
+    const checkpoint = { ...rest(2), read: 1 }
+    const [answer] = await store.settle([{ ...lease(read), event: 'COMPLETE', to: 'done', checkpoint }])
+    assert.equal(answer?.to, 'done')
+  },
   'it completes after its cancel in a later attempt, too': async ({ store }) => {
     await park(store, await cancellable(store, 'a'), ready(2))
     await cancel(store, ['a'], 'enough')
     await park(store, await takeOne(store, { token: 't2' }), { ...ready(3), read: 1 })
     await store.send([letter('a', 'l1')])
     const job = await takeOne(store, { token: 't3' })
-    const [answer] = await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+    const [answer] = await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done', cancelTaken: true }])
     assert.equal(answer?.to, 'cancelled')
   },
   'every other end of it is as without a cancel': async ({ store, advance }) => {
@@ -161,7 +175,7 @@ export const gentleCancelCases: Cases = {
   'a retry forgets the cancel, and the machine takes the next one again': async ({ store }) => {
     const job = await cancellable(store, 'a')
     await cancel(store, ['a'], 'first')
-    await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+    await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done', cancelTaken: true }])
     await store.retry({ ids: ['a'] })
     assert.equal((await recordOf(store, 'a')).cancelReason, null)
     const again = await takeOne(store, { token: 't2' })
@@ -172,7 +186,7 @@ export const gentleCancelCases: Cases = {
     await store.settle([{ ...lease(other), event: 'FAIL', fatal: true, to: 'dead', error: boom }])
     await store.retry({ ids: ['b'] })
     const last = await takeOne(store, { token: 't3' })
-    const [answer] = await store.settle([{ ...lease(last), event: 'COMPLETE', to: 'done' }])
+    const [answer] = await store.settle([{ ...lease(last), event: 'COMPLETE', to: 'done', cancelTaken: true }])
     assert.equal(answer?.to, 'done', 'nobody has cancelled this life of it')
   },
   'a full inbox has room for it': async ({ store }) => {

@@ -32,7 +32,7 @@ export class Requests {
     return job === undefined ? null : { id: job.id, attempt: job.attempt, token: forged ? 'forged' : job.token }
   }
 
-  settlement({ parksMachine, ...ending }: Ending): Settlement | null {
+  settlement({ parksMachine, cancelTaken, ...ending }: Ending): Settlement | null {
     const attempt = this.attempt(ending)
     if (attempt === null) return null
     const parks = parksMachine && machines.includes(attempt.id)
@@ -42,6 +42,7 @@ export class Requests {
       event,
       to: 'done',
       ...(event === 'COMPLETE' && { output: { of: attempt.token } }),
+      ...(event === 'COMPLETE' && cancelTaken && { cancelTaken }),
       ...(event === 'FAIL' && { fatal, error: { name: 'Error', message: `of ${attempt.token}` } }),
       ...(event === 'RELEASE' && { reason: 'shutdown' }),
       ...(delayMs !== null && { delayMs }),

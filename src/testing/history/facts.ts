@@ -59,6 +59,8 @@ export interface Write {
   readonly accepted: boolean
   readonly invokedAt: number
   readonly answeredAt: number
+  /** Of a settle: its machine took its cancel. */
+  readonly cancelTaken?: boolean
   /** Of an accepted settle. */
   readonly answer: SettleAnswer | null
 }

@@ -119,7 +119,7 @@ export class Facts {
   }
 
   private takeSettle({ asked, answer, outcome, invokedAt, answeredAt }: CallOf<'settle'>): void {
-    asked.forEach(({ id, token, attempt, event, checkpoint }, i) => {
+    asked.forEach(({ id, token, attempt, event, checkpoint, cancelTaken = false }, i) => {
       const answered = answer?.[i]
       if (checkpoint !== undefined && outcome !== 'fail') {
         const became = answered === undefined ? 'unknown' : answered.outcome === 'lost' ? 'lost' : 'kept'
@@ -128,7 +128,7 @@ export class Facts {
       if (answered === undefined) return
       const accepted = answered.outcome === 'settled'
       const told = { kind: 'settle', token, attempt, accepted, invokedAt, answeredAt: answeredAt ?? Infinity } as const
-      this.job(id).writes.push({ ...told, answer: accepted ? answered : null })
+      this.job(id).writes.push({ ...told, cancelTaken, answer: accepted ? answered : null })
       if (!accepted) return void this.figures.lostSettles++
       const { seq, at, from, to } = answered
       this.step(id, { seq, at, event, from, to, attempt: answered.attempt }, answeredAt)

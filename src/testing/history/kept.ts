@@ -41,8 +41,8 @@ export const askedCheckpoint = ({ number, read, takesCancel }: NewCheckpoint): A
 })
 
 export const askedEnd = (settlement: Settlement): AskedEnd => {
-  const { event, checkpoint } = settlement
-  const asked = { ...attemptName(settlement), event }
+  const { event, checkpoint, cancelTaken } = settlement
+  const asked = { ...attemptName(settlement), event, ...(cancelTaken === true && { cancelTaken }) }
   return checkpoint === undefined ? asked : { ...asked, checkpoint: askedCheckpoint(checkpoint) }
 }
 

@@ -49,7 +49,7 @@ export interface GivenJob extends Pick<
 export type AskedCheckpoint = Pick<NewCheckpoint, 'number' | 'read' | 'takesCancel'>
 
 /** What was asked of the end of an attempt. */
-export interface AskedEnd extends AttemptName, Pick<Settlement, 'event'> {
+export interface AskedEnd extends AttemptName, Pick<Settlement, 'event' | 'cancelTaken'> {
   readonly checkpoint?: AskedCheckpoint
 }
 

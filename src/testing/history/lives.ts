@@ -189,7 +189,7 @@ function checkRuns(job: JobFacts, findings: Findings): void {
 function checkCancels(job: JobFacts, findings: Findings): void {
   for (const { seq, invokedAt, answeredAt } of job.cancels) {
     if (seq === null && job.machine?.takesCancel === true) {
-      checkLetter(job, answeredAt, findings)
+      checkLetter(job, findings)
       continue
     }
     const cancelled = job.steps.some((step) => step.event === 'CANCEL' && step.at <= answeredAt)
@@ -203,11 +203,15 @@ function checkCancels(job: JobFacts, findings: Findings): void {
   }
 }
 
-/** I7, for a machine that was sent its cancel: it runs on, and may end as it likes, but not as if nothing had been asked. */
-function checkLetter(job: JobFacts, answeredAt: number, findings: Findings): void {
-  const next = job.steps.find(({ at, event, to }) => at > answeredAt && (to === 'done' || event === 'RETRY'))
-  if (next?.to !== 'done') return
-  findings.add('I7', `job ${job.id} was sent a cancel, and is done all the same: ${wording(next)}`, stepsOf(job))
+/** I7, for a machine that was sent its cancel: it runs on, and may be done, but not once it has taken the cancel. */
+function checkLetter(job: JobFacts, findings: Findings): void {
+  const taken = job.writes.find(({ cancelTaken, answer }) => cancelTaken === true && answer?.to === 'done')
+  if (taken === undefined) return
+  findings.add(
+    'I7',
+    `the machine of job ${job.id} has taken its cancel, and the job is done all the same`,
+    stepsOf(job),
+  )
 }
 
 /** The way of a job, for evidence. */

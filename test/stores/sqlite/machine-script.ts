@@ -86,7 +86,15 @@ const families: readonly Step[] = [
   step('which dies with its worker', async (store) => store.rescue(1), 20_000),
   step('a cancel of machines', cancel('enough', 'm2', 'm1')),
   step('which one of them takes', claim('u6', 'order', 1)),
-  settles('as an event', { id: 'm2', token: 'u6', event: 'COMPLETE', to: 'done', output: 1, checkpoint: at(4, 1) }),
+  settles('as an event', {
+    id: 'm2',
+    token: 'u6',
+    event: 'COMPLETE',
+    to: 'done',
+    output: 1,
+    cancelTaken: true,
+    checkpoint: at(4, 1),
+  }),
   step(
     'the others go',
     together(cancel('now', 'm2', 'm1', 'm3'), async (store) => store.rescue(10)),
