@@ -132,6 +132,22 @@ export interface ClaimAnswer {
   readonly dry: readonly Dry[]
 }
 
+/** What names an attempt for ever. */
+export interface Lease {
+  readonly id: string
+  readonly attempt: number
+  readonly token: string
+}
+
+/**
+ * How a job stands that was claimed and has not started. `held`: it may start · `cancelling`: it is to stop · `paused`: its
+ * queue was paused since · `lost`: another attempt holds it, or none does.
+ */
+export interface Standing {
+  readonly outcome: 'held' | 'cancelling' | 'paused' | 'lost'
+  readonly reason?: string
+}
+
 // ── while it runs, and its end ──────────────────────────────────────────────────────────────────────────────────────
 
 /** A move that was written. */
@@ -156,10 +172,7 @@ export interface SettleAnswer {
   readonly successor?: Move
 }
 
-export interface Beat {
-  readonly id: string
-  readonly attempt: number
-  readonly token: string
+export interface Beat extends Lease {
   readonly checkin?: CheckIn
   readonly logs?: readonly LogLine[]
   /** Results of steps to keep with the job. */

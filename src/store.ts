@@ -34,11 +34,13 @@ import type {
   ExtendRequest,
   InsertAnswer,
   InsertRequest,
+  Lease,
   PruneAnswer,
   RetentionPolicy,
   RetryAnswer,
   Selection,
   SettleAnswer,
+  Standing,
   SweepAnswer,
 } from './store-values.ts'
 
@@ -87,6 +89,12 @@ export interface Store {
   insert(requests: readonly InsertRequest[]): Answer<InsertAnswer[][]>
   /** Hands out queued jobs: CLAIM, attempt + 1, the token, a lease. Checks pause, caps and rate in the same write. */
   claim(request: ClaimRequest): Answer<ClaimAnswer>
+  /**
+   * How jobs stand that were claimed and have not started. Asked right before user code runs, so that a cancel or a pause which
+   * was answered since the claim, in whichever process, still keeps it from starting. Writes nothing, and answers in the
+   * call itself. A store whose answers travel leaves it out: they would be no newer than that of the claim.
+   */
+  confirm?(leases: readonly Lease[]): readonly Standing[]
   /** Ends attempts. The same token settled again gets the same answer. */
   settle(settlements: readonly Settlement[]): Answer<SettleAnswer[]>
   /** Heartbeat of all runs of a worker, and what they leave on the way. Also the worker's own sign of life. */

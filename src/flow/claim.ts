@@ -5,15 +5,16 @@
 import { nanoid } from 'nanoid'
 import type { JobDefinition } from '../define-job.ts'
 import type { Logger } from '../log.ts'
-import type { ClaimAnswer, Demand, Store } from '../store.ts'
+import type { Demand, Store } from '../store.ts'
 import { JobchartError } from '../errors.ts'
 import { whenAnswered } from './answer.ts'
 import type { Canceller } from './cancel.ts'
+import type { Confirmer } from './confirm.ts'
 import type { Hub } from './events.ts'
 import type { Health } from './health.ts'
 import { leaseLost } from './heartbeat.ts'
 import type { Commands } from './commands.ts'
-import { Lane, type StartCommand } from './lanes.ts'
+import { Lane, type ClaimedJobs, type StartCommand } from './lanes.ts'
 import { fenceAt, type LeaseClock } from './lease-clock.ts'
 import type { Permits } from './permits.ts'
 import { Run, type RunHost } from './run.ts'
@@ -33,6 +34,7 @@ export interface ClaimerOptions {
   readonly permits: Permits
   readonly selector: Selector
   readonly canceller: Canceller
+  readonly confirmer: Confirmer
   readonly hub: Hub
   readonly timers: Timers
   readonly time: LeaseClock
@@ -108,7 +110,7 @@ export class Claimer {
       (answer) => {
         this.failures = 0
         this.options.health.back()
-        commands.next({ lane: Lane.start, claimed: { answer, fenceAt: fenceAt(sentAt, leaseMs) } })
+        commands.next({ lane: Lane.start, claimed: { answer, sentAt, fenceAt: fenceAt(sentAt, leaseMs) } })
       },
       (error) => this.failed(error),
     )
@@ -119,23 +121,22 @@ export class Claimer {
    * say.
    */
   start(commands: readonly StartCommand[], urgent: () => boolean): void {
-    for (const { claimed } of commands) if (claimed !== null) this.admit(claimed.answer, claimed.fenceAt)
+    for (const { claimed } of commands) if (claimed !== null) this.admit(claimed)
+    const { canceller, confirmer, time } = this.options
     while (this.started < this.ready.length) {
-      if (this.options.canceller.inFlight) return
+      if (canceller.inFlight) return
       if (urgent()) return this.resume()
-      const run = this.ready[this.started++] as Run
-      const stop = run.abortReason ?? this.options.halted() ?? this.slotTaken() ?? this.tooLate(run)
+      const run = this.ready[this.started] as Run
+      const now = time.read()
+      if (confirmer.isDue(run, now) && !confirmer.confirm(this.ready.slice(this.started))) this.claimLater()
+      this.started++
+      const stop = run.abortReason ?? this.options.halted() ?? this.slotTaken() ?? tooLate(run, now)
       if (stop === null) run.start()
       else run.skip(stop)
     }
     this.ready.length = 0
     this.started = 0
     if (this.underWay && this.answered) this.end()
-  }
-
-  /** Did the answer, or the start before this one, take so long that the lease may have run out? Then it is not ours. */
-  private tooLate(run: Run): JobchartError | null {
-    return this.options.time.read() >= run.fenceAt ? leaseLost(run) : null
   }
 
   /** Were the slots made fewer since this job was asked for? Then it goes back. */
@@ -150,7 +151,7 @@ export class Claimer {
   }
 
   /** Takes over what the store has handed out: from here on cancels find it as a run. */
-  private admit(answer: ClaimAnswer, fence: number): void {
+  private admit({ answer, sentAt, fenceAt: fence }: ClaimedJobs): void {
     const { permits, selector, jobs, runs, host, canceller, hub, worker } = this.options
     this.answered = true
     selector.learn(answer)
@@ -158,6 +159,7 @@ export class Claimer {
     for (const { type, why, until } of answer.dry) if (why === 'limited') this.wakeAt(type, until ?? 0)
     for (const claimed of answer.jobs) {
       const run = new Run(claimed, jobs.get(claimed.type) as JobDefinition, host, fence)
+      run.confirmedAt = sentAt
       run.abortReason = canceller.beforeStart(claimed.id) ?? this.heldBack.get(claimed.type) ?? null
       runs.add(run)
       this.ready.push(run)
@@ -195,13 +197,18 @@ export class Claimer {
 
   /** The store did not answer: the permits come back, and it is asked again later. */
   private failed(error: unknown): void {
-    const { permits, selector, timers, logger, commands } = this.options
+    const { permits, selector, logger } = this.options
     this.options.health.lost(error)
     permits.give(this.asked)
     selector.learn(null)
     this.end()
-    this.resting = true
     if (this.failures++ === 0) logger.error('the store does not hand out jobs; asking again until it does', { error })
+    this.claimLater()
+  }
+
+  private claimLater(): void {
+    const { timers, commands } = this.options
+    this.resting = true
     const delayMs = Math.min(retryMs.first * 2 ** Math.min(this.failures, 10), retryMs.max)
     timers.after(delayMs, () => {
       this.resting = false
@@ -209,3 +216,6 @@ export class Claimer {
     })
   }
 }
+
+/** Did the answer, or the start before this one, take so long that the lease may have run out? Then it is not ours. */
+const tooLate = (run: Run, now: number): JobchartError | null => (now >= run.fenceAt ? leaseLost(run) : null)

@@ -23,11 +23,16 @@ export interface CancelCommand {
 /** Jobs the store has handed out, or none new: those that were held back go on. */
 export interface StartCommand {
   readonly lane: typeof Lane.start
-  readonly claimed: {
-    readonly answer: ClaimAnswer
-    /** Own time (ms) from which these leases must be taken as lost. */
-    readonly fenceAt: number
-  } | null
+  readonly claimed: ClaimedJobs | null
+}
+
+/** Times are those of the clock of leases, ms. */
+export interface ClaimedJobs {
+  readonly answer: ClaimAnswer
+  /** When the claim was sent: what the answer says is not older. */
+  readonly sentAt: number
+  /** From when on these leases must be taken as lost. */
+  readonly fenceAt: number
 }
 
 /** Queues may have work. */

@@ -30,6 +30,8 @@ export interface RunHost extends ContextHost {
   readonly ended: (run: Run) => void
   /** The seat of the machine that is its handler. */
   readonly seat: (run: Run, input: unknown) => Seat
+  /** Aborts a run that must not call user code any more, because of what was asked since its claim. */
+  readonly confirm: (run: Run) => void
   /** So many more (or, −1, fewer) handlers go on that nobody waits for. */
   readonly abandoned: (change: 1 | -1) => void
 }
@@ -52,6 +54,8 @@ export class Run {
   place = 0
   /** Own time (monotonic ms) from which the lease must be taken as lost. */
   fenceAt: number
+  /** When the store was asked last whether it may start, by the clock of leases (ms). */
+  confirmedAt = -Infinity
   ending: Ending | null = null
   /** What it returned or threw. */
   result: unknown = undefined
@@ -175,6 +179,7 @@ export class Run {
     // An input that the schema refuses now will be refused every time.
     const input = await parseInput(job, claimed.input).catch((error: unknown) => Promise.reject(fatal(error)))
     // A schema may have taken its time.
+    host.confirm(this)
     if (this.abortReason !== null) throw this.abortReason
     this.begun = true
     return throughMiddleware({

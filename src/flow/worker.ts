@@ -11,6 +11,7 @@ import type { CancelAnswer, CancelRequest, Demand, Hint, Store } from '../store.
 import { Canceller } from './cancel.ts'
 import { Claimer } from './claim.ts'
 import { Commands } from './commands.ts'
+import { Confirmer } from './confirm.ts'
 import { dispatch } from './dispatch.ts'
 import type { Hub } from './events.ts'
 import { watchedHealth } from './health.ts'
@@ -71,6 +72,7 @@ export class Worker {
   private readonly dispatcher: Subscription
   private readonly claimer: Claimer
   private readonly canceller: Canceller
+  private readonly confirmer: Confirmer
   private readonly settler: Settler
   private readonly heartbeat: Heartbeat
   private readonly sweeper: Sweeper
@@ -116,12 +118,14 @@ export class Worker {
       settled: changed,
     })
     const { permits, selector, canceller } = this
+    this.confirmer = new Confirmer(shared)
     this.claimer = new Claimer({
       ...shared,
       jobs,
       permits,
       selector,
       canceller,
+      confirmer: this.confirmer,
       commands,
       host: this.runHost(),
       halted,
@@ -275,6 +279,9 @@ export class Worker {
         this.commands.next(run)
       },
       abandoned: (change) => (this.stuck += change),
+      confirm: (run) => {
+        if (this.confirmer.isDue(run)) this.confirmer.confirm([run])
+      },
       ...runServices({ store, worker, hub, timers, heartbeat, enqueueChild, cancel, graceMs }),
     }
   }

@@ -109,6 +109,8 @@ export function faultyStore(store: Store, options: FaultyStoreOptions): FaultySt
     close: () => road.take('close', () => store.close()),
     insert: (requests) => road.take('insert', async () => store.insert(requests)),
     claim: (request) => road.take('claim', async () => store.claim(request)),
+    // An answer in the call itself is neither late nor lost.
+    ...(store.confirm && { confirm: (leases) => store.confirm?.(leases) ?? [] }),
     settle: (settlements) => road.take('settle', async () => store.settle(settlements)),
     extend: (request) => road.take('extend', () => store.extend(request)),
     checkpoint: (requests) => road.take('checkpoint', async () => store.checkpoint(requests)),

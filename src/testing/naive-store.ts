@@ -107,6 +107,16 @@ export class NaiveStore extends NaiveMachines {
     return structuredClone({ ...known, token, startedAt: this.time, seq }) as contract.ClaimedJob
   }
 
+  confirm(leases: readonly contract.Lease[]): contract.Standing[] {
+    return leases.map(({ id, attempt, token }) => {
+      const job = this.heldBy(id, attempt, token)
+      if (!job) return { outcome: 'lost' }
+      const { state, cancelReason: reason, type } = job.record
+      if (state === 'cancelling') return { outcome: state, ...(reason !== null && { reason }) }
+      return { outcome: this.paused.has(type) ? 'paused' : 'held' }
+    })
+  }
+
   settle(settlements: readonly Settlement[]): contract.SettleAnswer[] {
     return settlements.map((settlement) => {
       const { id, attempt, token, event, to, fatal, reason, delayMs, error, output, checkin, logs } = settlement

@@ -106,6 +106,11 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
         store.extend({ worker, leaseMs, beats: beats.map((beat) => Object.assign({}, beat, { steps: {} })) }),
     }),
   },
+  'says of every claimed job that it may start': {
+    notices: 'confirm: one that was cancelled since is to stop, and the reason is told',
+    chance: true,
+    broken: () => ({ confirm: (leases) => leases.map(() => ({ outcome: 'held' })) }),
+  },
   'answers heartbeats without making the lease longer': {
     notices: 'extend: a heartbeat makes the lease longer',
     chance: true,

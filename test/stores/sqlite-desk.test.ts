@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock } from '../../src/clock.ts'
 import type { Hint } from '../../src/store.ts'
-import { idsOf, lease, newJob, put, putAndTake } from '../../src/testing/conformance/acts.ts'
+import { idsOf, lease, newJob, put, putAndTake, take } from '../../src/testing/conformance/acts.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { movingClock } from './moving-clock.ts'
 
@@ -185,4 +185,25 @@ test('a step costs the same however many came before it: it writes its own resul
   }
   expect(new Set(costs).size).toBe(1)
   await store.close()
+})
+
+test('what another connection has cancelled or paused since a claim is seen by the very next question', async () => {
+  const path = pathOfNew()
+  const [mine, other] = [sqliteStore({ path }), sqliteStore({ path })]
+  await mine.open({ clock: systemClock })
+  await other.open({ clock: systemClock })
+  await put(mine, newJob('a'), newJob('b', { type: 'sms' }))
+  const jobs = [...(await take(mine)), ...(await take(mine, { type: 'sms' }))]
+  expect(mine.confirm?.(jobs)).toEqual([{ outcome: 'held' }, { outcome: 'held' }])
+  await other.cancel([{ selection: { ids: ['a'] }, reason: 'enough', graceMs: 1 }])
+  await other.queue('sms', { paused: true })
+  expect(mine.confirm?.(jobs)).toEqual([{ outcome: 'cancelling', reason: 'enough' }, { outcome: 'paused' }])
+  await mine.close()
+  await other.close()
+  expect(() => mine.confirm?.(jobs)).toThrow('not open')
+})
+
+test('a store whose file is in another thread does not offer a question that must be answered at once', () => {
+  const store = sqliteStore({ path: pathOfNew(), thread: true })
+  expect('confirm' in store).toBe(false)
 })

@@ -1,5 +1,5 @@
 /** Claims: what a type gives under its pause, caps and rate, and why it gives no more. */
-import type { ClaimAnswer, ClaimRequest, Demand, Dry } from '../../store.ts'
+import type { ClaimAnswer, ClaimRequest, Demand, Dry, Lease, Standing } from '../../store.ts'
 import type { Books } from './books.ts'
 import type { Queue } from './queue.ts'
 import { Claimed } from './records.ts'
@@ -43,6 +43,18 @@ function claimRow(books: Books, row: Row, request: ClaimRequest, now: number): C
   books.lease(row, now + request.leaseMs)
   return new Claimed(row, row.run)
 }
+
+/** How a claimed row stands, before it starts. */
+export function standing(books: Books, lease: Lease): Standing {
+  const row = books.inHand(lease.id)
+  if (row === undefined || row.heldBy(lease) === null) return { outcome: 'lost' }
+  const { mark } = row
+  if (mark !== null) return { outcome: 'cancelling', ...(mark.reason !== undefined && { reason: mark.reason }) }
+  return row.queue.paused ? paused : held
+}
+
+const held: Standing = { outcome: 'held' }
+const paused: Standing = { outcome: 'paused' }
 
 /** The first of the reasons, in the order of the contract, that holds now. */
 function whyDry(queue: Queue | undefined, { type, limits }: Demand, now: number): Dry {

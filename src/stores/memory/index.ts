@@ -9,7 +9,7 @@ import type { Store } from '../../store.ts'
 import { discard, retry } from './admin.ts'
 import { Books } from './books.ts'
 import { cancel } from './cancel.ts'
-import { claim } from './claim.ts'
+import { claim, standing } from './claim.ts'
 import { insert } from './insert.ts'
 import { checkpoint, checkpointsOf, send } from './machine.ts'
 import { counts, list, queueInfo, workerRecords } from './reading.ts'
@@ -56,7 +56,18 @@ function written<T>(books: Books, answer: T): T {
   return answer
 }
 
-type Work = 'insert' | 'claim' | 'settle' | 'extend' | 'checkpoint' | 'send' | 'promote' | 'rescue' | 'prune' | 'worker'
+type Work =
+  | 'insert'
+  | 'claim'
+  | 'confirm'
+  | 'settle'
+  | 'extend'
+  | 'checkpoint'
+  | 'send'
+  | 'promote'
+  | 'rescue'
+  | 'prune'
+  | 'worker'
 
 const forWorkers = (books: Books, now: () => number): Pick<Store, Work> => ({
   insert(requests) {
@@ -68,6 +79,9 @@ const forWorkers = (books: Books, now: () => number): Pick<Store, Work> => ({
   },
   claim(request) {
     return written(books, claim(books, request, now()))
+  },
+  confirm(leases) {
+    return leases.map((lease) => standing(books, lease))
   },
   settle(settlements) {
     const at = now()

@@ -1,5 +1,5 @@
 /** Claims: what a type gives under its pause, caps and rate, and why it gives no more. */
-import type { ClaimRequest, Demand, Dry } from '../../store.ts'
+import type { ClaimRequest, Demand, Dry, Lease, Standing } from '../../store.ts'
 import type { Books } from './books.ts'
 import { withWorkers } from './history.ts'
 import type { Kept } from './kept.ts'
@@ -7,7 +7,7 @@ import { before } from './lanes.ts'
 import { keptOf } from './machine.ts'
 import type { Queue } from './queue.ts'
 import { freeAt, freeClaims, spend } from './rate.ts'
-import { Row, type RowValues } from './row.ts'
+import { Row, toldOf, type RowValues } from './row.ts'
 import { stepsOf, type PackedStep } from './steps.ts'
 
 export interface HandedJob {
@@ -77,6 +77,17 @@ function claimRow(books: Books, { type }: Queue, row: Row, { worker, token, leas
   row.leaseAt = Math.ceil(books.now + leaseMs)
   books.move(row, 'CLAIM')
   return { values: row.values(), type, kept: keptOf(books, row), steps }
+}
+
+/** How claimed jobs stand, before they start. */
+export function confirm(books: Books, leases: readonly Lease[]): Standing[] {
+  return leases.map((lease) => {
+    const row = books.rows.of(lease.id)
+    if (row?.isHeldBy(lease) !== true) return { outcome: 'lost' }
+    const mark = toldOf(row)
+    if (mark !== null) return { outcome: 'cancelling', ...(mark.reason !== undefined && { reason: mark.reason }) }
+    return { outcome: books.queues.at(row.queue).paused ? 'paused' : 'held' }
+  })
 }
 
 /** The first of the reasons, in the order of the contract, that holds now. */

@@ -10,6 +10,8 @@ export interface Host {
   open(): Promise<void>
   /** @param waitedMs how long the calls have waited for other processes: so much more is done at once */
   run(calls: readonly Call[], now: number, waitedMs: number): Promise<Outcome>
+  /** Does a call that only reads, ahead of those that wait. Not there where the answer would have to travel. */
+  readNow?(call: Call, now: number): Outcome
   /** Looks for what other processes do, from now on or no longer. */
   look(on: boolean): void
   close(): Promise<void>
@@ -54,6 +56,11 @@ export function hostedHere(options: EngineOptions, clock: Clock, hinted: (hints:
     },
     async run(calls, now, waitedMs) {
       const outcome = engine.run(calls, now, stopwatch(clock, 'here', waitedMs))
+      if (hasMoved(outcome)) poller.soon()
+      return outcome
+    },
+    readNow(call, now) {
+      const outcome = engine.run([call], now, () => true)
       if (hasMoved(outcome)) poller.soon()
       return outcome
     },

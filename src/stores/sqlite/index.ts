@@ -9,7 +9,7 @@ import { whole, knownKeys, oneOf, textOption } from '../../checks.ts'
 import { systemClock, type Clock } from '../../clock.ts'
 import { invalidOption } from '../../errors.ts'
 import { caps } from '../../job/caps.ts'
-import type { ClaimAnswer, ClaimedJob, Hint, Store } from '../../store.ts'
+import type { ClaimAnswer, ClaimedJob, Hint, Lease, Store } from '../../store.ts'
 import type { Handed, HandedJob } from './claim.ts'
 import { Desk } from './desk.ts'
 import { hostedHere } from './host.ts'
@@ -80,6 +80,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     watch: (listener) => desk.watch(listener),
     insert: (requests) => desk.ask('insert', requests.map(packRequest)),
     claim: (request) => desk.ask('claim', request).then(handedOut),
+    ...(thread ? {} : { confirm: (leases: readonly Lease[]) => desk.askNow('confirm', leases) }),
     settle: (settlements) => desk.ask('settle', settlements),
     extend: (request) => desk.ask('extend', request),
     checkpoint: (requests) => desk.ask('checkpoint', requests),

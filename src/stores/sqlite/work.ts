@@ -4,6 +4,7 @@ import type {
   CheckpointRequest,
   ClaimRequest,
   ExtendRequest,
+  Lease,
   ListQuery,
   RetentionPolicy,
   Selection,
@@ -14,7 +15,7 @@ import type { Settlement } from '../../job/settlement.ts'
 import { discard, retry } from './admin.ts'
 import type { Books } from './books.ts'
 import { cancel } from './cancel.ts'
-import { claim } from './claim.ts'
+import { claim, confirm } from './claim.ts'
 import { insert, type PackedRequest } from './insert.ts'
 import { send } from './letters.ts'
 import { checkpoint, checkpoints } from './machine.ts'
@@ -42,6 +43,7 @@ const writing = {
 }
 
 const reading = {
+  confirm: (books: Books, leases: readonly Lease[]) => confirm(books, leases),
   checkpoints: (books: Books, id: string) => checkpoints(books, id),
   get: (books: Books, ids: readonly string[]) => get(books, ids),
   list: (books: Books, query: ListQuery) => list(books, query),

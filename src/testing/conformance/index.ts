@@ -6,6 +6,7 @@ import { againCases } from './again.ts'
 import { cancelCases } from './cancel.ts'
 import { childrenCases } from './children.ts'
 import { claimCases } from './claim.ts'
+import { confirmCases } from './confirm.ts'
 import { extendCases } from './extend.ts'
 import { familyCancelCases } from './family-cancel.ts'
 import { gentleCancelCases } from './gentle-cancel.ts'
@@ -42,6 +43,7 @@ const groups: Readonly<Record<string, Cases>> = {
   unique: uniqueCases,
   claim: claimCases,
   settle: settleCases,
+  confirm: confirmCases,
   extend: extendCases,
   cancel: cancelCases,
   again: againCases,

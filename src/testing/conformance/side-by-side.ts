@@ -76,7 +76,13 @@ export class SideBySide {
       case 'extend': {
         const beats = command.pulses.flatMap((pulse) => this.requests.beat(pulse) ?? [])
         const request = { worker: command.worker, leaseMs: command.leaseMs, beats }
-        return [model.extend(request), await store.extend(structuredClone(request))]
+        // Where the runs stand is asked before they beat, of a store that can say so.
+        const standings = model.confirm(beats)
+        const told = store.confirm === undefined ? standings : store.confirm(structuredClone(beats))
+        return [
+          [standings, model.extend(request)],
+          [told, await store.extend(structuredClone(request))],
+        ]
       }
       case 'cancel':
         return [model.cancel(command.requests), await store.cancel(command.requests)]

@@ -32,6 +32,7 @@ export function recordingStore(store: Store, sink: HistorySink): Store {
     ...forWorkers(store, scribe),
     ...forMachines(store, scribe),
     ...forAdmins(store, scribe),
+    ...(store.confirm && { confirm: (leases) => store.confirm?.(leases) ?? [] }),
     checkpoints: (id) => store.checkpoints(id),
     get: (ids) => store.get(ids),
     list: (query) => store.list(query),

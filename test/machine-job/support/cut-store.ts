@@ -76,6 +76,7 @@ export function cutStore(store: Store, cut: Cut | null, onCut: () => void): CutS
     checkpoint: (requests) => write(() => store.checkpoint(requests)),
     cancel: (requests) => write(() => store.cancel(requests)),
     send: (requests) => write(() => store.send(requests)),
+    ...(store.confirm && { confirm: (leases) => store.confirm?.(leases) ?? [] }),
     extend: (request) => read(() => store.extend(request)),
     checkpoints: (id) => read(() => store.checkpoints(id)),
     retry: (selection, fromStart) => read(() => store.retry(selection, fromStart)),

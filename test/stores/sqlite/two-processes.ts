@@ -59,7 +59,7 @@ export class Partner {
 }
 
 const methods = {
-  insert: true, claim: true, settle: true, extend: true, checkpoint: true, send: true, checkpoints: true, cancel: true,
+  insert: true, claim: true, confirm: true, settle: true, extend: true, checkpoint: true, send: true, checkpoints: true, cancel: true,
   retry: true, discard: true, promote: true, rescue: true, prune: true, get: true, list: true, counts: true, queue: true,
   worker: true, workers: true, transitions: true,
 } satisfies Record<Method, true> // prettier-ignore

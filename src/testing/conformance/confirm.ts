@@ -1,0 +1,55 @@
+/** How claimed jobs stand before they start, for stores that can say so at once. */
+import assert from 'node:assert/strict'
+import type { Standing, Store } from '../../store.ts'
+import { cancel, lease, newJob, put, putAndTake, recordOf, take } from './acts.ts'
+import type { Cases } from './subject.ts'
+
+/** A store that cannot say is not asked: the case holds. */
+function expectStanding(store: Store, jobs: Parameters<typeof lease>[0][], expected: readonly Standing[]): void {
+  if (store.confirm !== undefined) assert.deepEqual(store.confirm(jobs.map(lease)), expected)
+}
+
+export const confirmCases: Cases = {
+  'a job that was claimed is held': async ({ store }) => {
+    await put(store, newJob('a'), newJob('b'))
+    const jobs = [...(await take(store))]
+    const before = await Promise.all(jobs.map(({ id }) => recordOf(store, id)))
+    expectStanding(store, jobs, [{ outcome: 'held' }, { outcome: 'held' }])
+    expectStanding(store, [], [])
+    assert.deepEqual(await Promise.all(jobs.map(({ id }) => recordOf(store, id))), before)
+  },
+  'one that was cancelled since is to stop, and the reason is told': async ({ store }) => {
+    await put(store, newJob('a'), newJob('b'), newJob('c'))
+    const jobs = [...(await take(store))]
+    await cancel(store, ['b'], 'enough')
+    await store.cancel([{ selection: { ids: ['c'] }, reason: null, graceMs: 5_000 }])
+    expectStanding(store, jobs, [
+      { outcome: 'held' },
+      { outcome: 'cancelling', reason: 'enough' },
+      { outcome: 'cancelling' },
+    ])
+  },
+  'one whose queue was paused since is not to start, until the queue is resumed': async ({ store }) => {
+    await put(store, newJob('a'), newJob('b', { type: 'sms' }))
+    const jobs = [...(await take(store)), ...(await take(store, { type: 'sms' }))]
+    await store.queue('mail', { paused: true })
+    expectStanding(store, jobs, [{ outcome: 'paused' }, { outcome: 'held' }])
+    await cancel(store, ['a'], 'enough')
+    expectStanding(store, jobs.slice(0, 1), [{ outcome: 'cancelling', reason: 'enough' }])
+    await store.queue('mail', { paused: false })
+    expectStanding(store, jobs.slice(1), [{ outcome: 'held' }])
+  },
+  'one that was taken back, given to another, settled or removed is lost': async ({ store, advance }) => {
+    const a = await putAndTake(store, 'a')
+    await advance(30_000)
+    await store.rescue(10)
+    expectStanding(store, [a], [{ outcome: 'lost' }])
+    const [again] = await take(store, { token: 't2' })
+    assert.ok(again)
+    expectStanding(store, [a, again], [{ outcome: 'lost' }, { outcome: 'held' }])
+    await store.settle([{ ...lease(again), event: 'COMPLETE', to: 'done' }])
+    expectStanding(store, [again], [{ outcome: 'lost' }])
+    await store.discard({ ids: ['a'] })
+    expectStanding(store, [again], [{ outcome: 'lost' }])
+  },
+}
