@@ -9,7 +9,8 @@ import type { JobRecord } from './job/job.ts'
 import type { Json } from './job/payload.ts'
 import type { JobHandle } from './handle.ts'
 import type { MachineHost } from './hosting.ts'
-import { machineHost, type Migrate } from './machine-job/machine-host.ts'
+import { machineHost } from './machine-job/machine-host.ts'
+import type { Migrate } from './machine-job/migration.ts'
 import { checkFunction, checkSyncFunction, knownKeys, textOption, whole } from './checks.ts'
 import { checkUnique, type EnqueueArguments, type UniqueOption } from './call-options.ts'
 import { limits } from './limits.ts'
@@ -114,7 +115,10 @@ export interface MachineJobOptions<Machine extends AnyStateMachine, Input> exten
   readonly machine: Machine
   /** Names this form of the machine: jobs stay with the version they began with. Default '1'. */
   readonly version?: string
-  /** Brings a persisted snapshot of another version to this one. Without it such a job waits for a process that knows its version. */
+  /**
+   * Brings a persisted snapshot of another version to this one, and its timers: `(snapshot, from, { timers }) => snapshot` or
+   * `{ snapshot, timers }`. Without it such a job waits for a process that knows its version.
+   */
   readonly migrate?: Migrate
 }
 

@@ -90,6 +90,10 @@ export interface MachineHost {
   readonly host: (seat: Seat) => Promise<Rest>
   /** Where the machine of a job stands, letters that it has not read included. @throws JobchartError UNSUPPORTED */
   readonly view: (record: JobRecord) => MachineView
+  /** Was the machine of a waiting job defined otherwise, so that it has to go on before it waits for the right things? */
+  readonly isOutdated: (record: JobRecord) => boolean
+  /** Its versions, for other processes to compare. */
+  readonly definitions: string
   /** Where it stood at a checkpoint. */
   readonly viewAt: (state: Json) => MachineView
   /** Refuses a name that is no state and no tag of any of its versions. @throws JobchartError INVALID_OPTION, hinting at the nearest */

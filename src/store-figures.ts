@@ -36,6 +36,8 @@ export interface WorkerInfo {
   readonly version: string
   readonly slots: number
   readonly types: readonly string[]
+  /** How its machines are defined, by type: equal texts are equal definitions. Workers of earlier releases do not say. */
+  readonly definitions?: Readonly<Record<string, string>>
   readonly startedAt: number
 }
 

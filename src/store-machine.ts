@@ -30,7 +30,7 @@ export interface CheckpointAnswer {
 
 export interface SendRequest {
   readonly id: string
-  readonly letter: Letter & { readonly kind: 'event' }
+  readonly letter: Letter & { readonly kind: 'event' | 'resume' }
   /** Names this letter: the same key for the same job again is the same letter, also when it has been read since. */
   readonly key: string
   /** Only if the job is still as it was seen: at this checkpoint (0: at none), after this letter (0: none). Null: however it is. */

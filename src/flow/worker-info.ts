@@ -1,5 +1,6 @@
 /** What a runtime says of itself in the list of workers. */
 import { hostname } from 'node:os'
+import type { JobDefinition } from '../define-job.ts'
 import type { RuntimeSettings } from '../options.ts'
 import type { WorkerInfo } from '../store.ts'
 import { version } from '../version.ts'
@@ -12,5 +13,12 @@ export const workerInfo = (id: string, settings: RuntimeSettings, slots: number,
   version,
   slots,
   types: [...settings.jobs.keys()],
+  definitions: definitionsOf(settings.jobs),
   startedAt,
 })
+
+/** How the machines among these jobs are defined, by type. */
+export const definitionsOf = (jobs: ReadonlyMap<string, JobDefinition>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    [...jobs].flatMap(([type, { machine }]) => (machine === null ? [] : [[type, machine.definitions]])),
+  )

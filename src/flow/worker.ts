@@ -12,6 +12,7 @@ import { Canceller } from './cancel.ts'
 import { Claimer } from './claim.ts'
 import { Commands } from './commands.ts'
 import { Confirmer } from './confirm.ts'
+import { DefinitionCheck } from './definition-check.ts'
 import { dispatch } from './dispatch.ts'
 import type { Hub } from './events.ts'
 import { watchedHealth } from './health.ts'
@@ -76,6 +77,7 @@ export class Worker {
   private readonly settler: Settler
   private readonly heartbeat: Heartbeat
   private readonly sweeper: Sweeper
+  private readonly definitionCheck: DefinitionCheck
   private readonly marks: Marks
   /** Runs that have ended and wait in their lane. */
   private unsettled = 0
@@ -107,6 +109,7 @@ export class Worker {
     })
     this.canceller = new Canceller({ ...shared, graceMs, answered: () => this.afterCancels() })
     this.sweeper = new Sweeper({ ...shared, retention, look: () => this.look() })
+    this.definitionCheck = new DefinitionCheck({ ...shared, jobs })
     this.heartbeat = new Heartbeat({
       ...shared,
       cancelling: (run, answer) => this.canceller.cancelRun(run, answer),
@@ -166,6 +169,7 @@ export class Worker {
     if (this.stopped) return
     this.heartbeat.start()
     this.sweeper.start()
+    this.definitionCheck.start()
     this.look()
   }
 
@@ -179,6 +183,7 @@ export class Worker {
   async stop(): Promise<void> {
     this.heartbeat.stop()
     this.sweeper.stop()
+    this.definitionCheck.stop()
     this.stopped = true
     // What has been asked for is still handled.
     await new Promise<void>((resolve) => this.commands.next({ lane: Lane.rest, apply: resolve }))

@@ -35,11 +35,12 @@ export interface CheckpointEntry extends Checkpoint {
 
 /**
  * What is put into a job's inbox. `event`: sent by somebody · `cancel`: it was cancelled, and its machine takes that as an
- * event · `ended`, `checkin`: from a job that it has invoked.
+ * event · `resume`: nothing to read, its definition has changed · `ended`, `checkin`: from a job that it has invoked.
  */
 export type Letter =
   | { readonly kind: 'event'; readonly event: Json }
   | { readonly kind: 'cancel'; readonly reason: string | null }
+  | { readonly kind: 'resume' }
   | {
       readonly kind: 'ended'
       readonly child: string

@@ -142,7 +142,7 @@ export class ActorAddresses {
     const number = numberOf(starts, id)
     starts.counts.delete(id)
     starts.counts.set(id, number)
-    return this.remember(actor, `${above}${above === '' ? '' : '/'}${id}/${number}`)
+    return this.remember(actor, below(above, id, number))
   }
 
   private remember(actor: AnyActorRef, address: string): string {
@@ -153,6 +153,15 @@ export class ActorAddresses {
 }
 
 type Children = Readonly<Record<string, AnyActorRef | undefined>>
+
+/** The address of a child that was there when a checkpoint was written. */
+export function childAddress({ starts }: AddressState, parent: string, id: string): string {
+  const name = nameInAddress(id)
+  return below(parent, name, starts[parent]?.counts[name] ?? 1)
+}
+
+const below = (parent: string, name: string, number: number): string =>
+  `${parent}${parent === '' ? '' : '/'}${name}/${number}`
 
 /** The children of a machine, by id; none of any other actor. */
 export function childrenOf(actor: AnyActorRef): Children {

@@ -160,13 +160,13 @@ function wantsCheckins(actor: AnyActorRef): boolean {
 }
 
 /** Tells an actor how its job ended, or how far it is. */
-export function tellActor(actor: AnyActorRef, letter: Exclude<Letter, { readonly kind: 'event' | 'cancel' }>): void {
+export function tellActor(actor: AnyActorRef, letter: Extract<Letter, { readonly kind: 'ended' | 'checkin' }>): void {
   if ((actor.getSnapshot() as Snapshot<unknown>).status !== 'active') return
   const event = eventOf(letter)
   actor.send(event)
 }
 
-function eventOf(letter: Exclude<Letter, { readonly kind: 'event' | 'cancel' }>): JobActorEvent {
+function eventOf(letter: Extract<Letter, { readonly kind: 'ended' | 'checkin' }>): JobActorEvent {
   if (letter.kind === 'checkin') return { type: 'jobchart.checkin', value: letter.value }
   const { child, state, output, error, reason } = letter
   if (state === 'done') return { type: 'jobchart.done', output }

@@ -53,13 +53,14 @@ export class Host {
   private failure: { readonly error: unknown } | null = null
   private wake: () => void = () => {}
 
-  constructor(seat: Seat, logic: PlannedLogic, version: MachineVersion, from: MachineState | null) {
+  /** @param adopted was the state taken over from another definition, and is not written yet? */
+  constructor(seat: Seat, logic: PlannedLogic, version: MachineVersion, from: MachineState | null, adopted = false) {
     this.seat = seat
     this.number = seat.checkpoint?.number ?? 0
     this.inbox = [...seat.inbox]
     this.arrived = seat.inbox.at(-1)?.number ?? from?.read ?? 0
     this.read = from?.read ?? 0
-    this.dirty = from === null
+    this.dirty = from === null || adopted
     this.cancel = cancelOf(from, seat.generation)
     const stopped = (job: string): void => this.hosted.plan.hold({ kind: 'leave', job })
     const told = { stopped, changed: () => this.wake(), failed: (error: unknown) => this.fail(error) }
@@ -223,7 +224,7 @@ export class Host {
         this.cancel = { generation: this.seat.generation, reason: letter.reason, taken: false }
         this.takeCancel()
       } else if (letter.kind === 'event') this.deliver(letter.event as { readonly type: string })
-      else {
+      else if (letter.kind !== 'resume') {
         const actor = this.hosted.jobActor(letter.child)
         if (actor !== null) tellActor(actor, letter)
       }

@@ -6,6 +6,7 @@ import {
   type AnyActorRef,
   type AnyEventObject,
   type EventObject,
+  type StateValue,
 } from 'xstate'
 import { ActorAddresses, childrenOf } from './addresses.ts'
 import { withActors } from './codec.ts'
@@ -13,11 +14,12 @@ import { jobOf } from './from-job.ts'
 import { isNamed } from './machines.ts'
 import type { Hosting, JobActorHost } from './job-actors.ts'
 import { heldOf, outboxOf } from './outbox.ts'
+import { activeNodes } from './machines.ts'
 import { Plan, type Held } from './plan.ts'
 import { isPlanned, plannedLogicOf, worksOutside, type PlannedLogic } from './planned.ts'
 import { restoreContexts, withoutContexts } from './references.ts'
 import type { MachineState } from './state.ts'
-import { DurableTimers } from './timers.ts'
+import { DurableTimers, type PassedDelay } from './timers.ts'
 import type { MachineVersion, PersistedMachine } from './versions.ts'
 import { wrapRelays } from './xstate-internals.ts'
 
@@ -167,16 +169,34 @@ export class Hosted {
 
   /** Its state, to be kept. @throws JobchartError NOT_DURABLE */
   state(held: readonly Held[]): Omit<MachineState, 'read' | 'jobs'> {
+    const passed = this.passedDelays()
     return {
       format: 2,
       machine: this.options.version,
       job: this.options.jobId,
       snapshot: this.persisted(),
       timers: this.timers.records(),
+      ...(passed.length > 0 && { passed }),
       actors: this.addresses.state(),
       booked: this.plan.booked,
       outbox: outboxOf(held, this.addresses),
     }
+  }
+
+  /** Delayed transitions of active states that no timer is set for any more. */
+  private passedDelays(): PassedDelay[] {
+    const set = new Set(this.timers.records().map(({ source, id }) => `${source}\n${id}`))
+    return [this.root, ...this.actors()].flatMap((actor) => {
+      const logic = plannedLogicOf(actor)
+      if (logic === null || logic.delays.size === 0) return []
+      const { status, value } = actor.getSnapshot() as { readonly status: Status; readonly value: StateValue }
+      if (status !== 'active') return []
+      const active = new Set([...activeNodes(logic.machine.root, value)].map(({ id }) => id))
+      const source = this.addresses.of(actor)
+      return [...logic.delays].flatMap(([type, after]) =>
+        active.has(after.node) && !set.has(`${source}\n${type}`) ? [{ source, after }] : [],
+      )
+    })
   }
 
   private persisted(): PersistedMachine {

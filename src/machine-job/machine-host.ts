@@ -25,11 +25,9 @@ import { isNamed } from './machines.ts'
 import { namesIn, nearest } from './names.ts'
 import { plannedLogic, type PlannedLogic } from './planned.ts'
 import { restoreContexts, withoutContexts } from './references.ts'
-import { unpackState, type MachineState } from './state.ts'
-import { lostTimers, misfits, structureHash, type MachineVersion, type PersistedMachine } from './versions.ts'
-
-/** Turns a snapshot of another version into one of this; `from` says which it was. */
-export type Migrate = (snapshot: unknown, from: MachineVersion) => unknown
+import { adopt, timerOfNew, type Adopted, type Migrate } from './migration.ts'
+import { machineIn, unpackState, type MachineState } from './state.ts'
+import { ownStructureHash, structureHash, type MachineVersion, type PersistedMachine } from './versions.ts'
 
 export interface MachineOptions {
   readonly machine: AnyStateMachine
@@ -48,6 +46,8 @@ export function machineHost(options: MachineOptions): MachineHost {
 
 class Version {
   readonly is: MachineVersion
+  /** Its hash, and that of an earlier release. */
+  readonly hashes: readonly string[]
   readonly options: MachineOptions
   private readonly logic: PlannedLogic
 
@@ -56,24 +56,28 @@ class Version {
     this.options = { ...options, machine }
     this.logic = plannedLogic(machine)
     this.is = { id: options.machine.id, version: options.version, hash: structureHash(options.machine) }
+    this.hashes = [this.is.hash, ownStructureHash(options.machine)]
   }
 
-  host(seat: Seat, from: MachineState | null): Promise<Rest> {
-    return new Host(seat, this.logic, this.is, from).run()
+  async host(seat: Seat): Promise<Rest> {
+    if (seat.checkpoint === null) return new Host(seat, this.logic, this.is, null).run()
+    let adopted: Adopted
+    let from: MachineState
+    try {
+      const kept = unpackState(seat.checkpoint.state)
+      adopted = this.adopt(kept)
+      const timers = adopted.newDelays.map((delay) => timerOfNew(delay, seat.now()))
+      from = ownedBy({ ...adopted.state, timers: [...adopted.state.timers, ...timers] }, seat.id)
+    } catch (error) {
+      return waitForAnother(seat, error)
+    }
+    return new Host(seat, this.logic, this.is, from, adopted.newDelays.length > 0).run()
   }
 
-  /** The state as this version goes on from it. @throws JobchartError UNSUPPORTED; whatever `migrate` throws */
-  adopt(state: MachineState): MachineState {
+  /** @throws JobchartError UNSUPPORTED; whatever `migrate` throws */
+  adopt(state: MachineState): Adopted {
     const { machine, migrate } = this.options
-    const { is } = this
-    const same = state.machine.id === is.id && state.machine.version === is.version
-    if (same && state.machine.hash === is.hash) return state
-    const snapshot =
-      same || migrate === null ? state.snapshot : (migrate(state.snapshot, state.machine) as PersistedMachine)
-    if (!same && migrate === null) throw unknownVersion(state.machine, is)
-    const problems = [...misfits(machine, snapshot), ...lostTimers(machine, state.timers)]
-    if (problems.length > 0) throw misfit(is, problems)
-    return { ...state, machine: is, snapshot }
+    return adopt(state, { is: this.is, hashes: this.hashes, machine, migrate })
   }
 }
 
@@ -96,6 +100,10 @@ class Versions implements MachineHost {
     })
   }
 
+  get definitions(): string {
+    return this.versions.map(({ is }) => `${is.id} ${is.version} ${is.hash}`).join(', ')
+  }
+
   get invokes(): ReadonlySet<JobDefinition> {
     return new Set(this.versions.flatMap(({ options: { machine } }) => invokedJobs(machine)))
   }
@@ -110,17 +118,23 @@ class Versions implements MachineHost {
   }
 
   async host(seat: Seat): Promise<Rest> {
-    if (seat.checkpoint === null) return this.current.host(seat, null)
-    let version: Version
-    let state: MachineState
+    const machine = seat.checkpoint === null ? null : machineIn(seat.checkpoint.state)
+    return this.versionFor(machine).host(seat)
+  }
+
+  isOutdated({ checkpoint, history }: JobRecord): boolean {
+    if (checkpoint === null) return false
+    const machine = machineIn(checkpoint.state)
+    const version = this.versionFor(machine)
+    const last = history.at(-1)
+    const toldWhy = last?.event === 'PARK' && last.reason !== undefined
+    if (machine !== null && version.hashes.includes(machine.hash) && !toldWhy) return false
     try {
-      const kept = unpackState(seat.checkpoint.state)
-      version = this.versionFor(kept)
-      state = ownedBy(version.adopt(kept), seat.id)
+      return version.adopt(unpackState(checkpoint.state)).newDelays.length > 0 || toldWhy
     } catch (error) {
-      return waitForAnother(seat, error)
+      // What `migrate` is for may be known to another process; what does not fit any more is to be told once.
+      return !toldWhy && machine?.version === version.is.version && error instanceof JobchartError
     }
-    return version.host(seat, state)
   }
 
   view(record: JobRecord): MachineView {
@@ -150,14 +164,16 @@ class Versions implements MachineHost {
     return this.versions.at(-1) as Version
   }
 
-  private versionFor({ machine: { id, version } }: MachineState): Version {
-    return this.versions.find(({ is }) => is.id === id && is.version === version) ?? this.current
+  /** The version that a checkpoint was made by, if it is known here; else the current one. */
+  private versionFor(machine: MachineVersion | null): Version {
+    const same = ({ is }: Version): boolean => is.id === machine?.id && is.version === machine.version
+    return this.versions.find(same) ?? this.current
   }
 
   private restored(json: Json) {
     const kept = unpackState(json)
-    const version = this.versionFor(kept)
-    const { snapshot, job, actors } = version.adopt(kept)
+    const version = this.versionFor(kept.machine)
+    const { snapshot, job, actors } = version.adopt(kept).state
     const root = createActor(version.options.machine, {
       snapshot: withoutContexts(snapshot) as never,
       input: undefined,
@@ -223,6 +239,7 @@ function afterLetter(snapshot: Seen, letter: Letter): Seen {
 function eventOf(snapshot: Seen, letter: Exclude<Letter, { readonly kind: 'checkin' }>): AnyEventObject | null {
   if (letter.kind === 'event') return letter.event as { readonly type: string }
   if (letter.kind === 'cancel') return { type: cancelEvent, reason: letter.reason }
+  if (letter.kind === 'resume') return null
   const actors = Object.entries(snapshot.children as Readonly<Record<string, AnyActorRef | undefined>>)
   const id = actors.find(([, actor]) => actor !== undefined && jobOf(actor)?.id === letter.child)?.[0]
   if (id === undefined) return null
@@ -250,17 +267,3 @@ function viewOf(snapshot: Seen): MachineView {
     can: (event) => snapshot.status === 'active' && snapshot.can(event),
   }
 }
-
-const unknownVersion = (kept: MachineVersion, is: MachineVersion): JobchartError =>
-  new JobchartError(
-    'UNSUPPORTED',
-    `the job stands at version ${kept.version} of machine ${kept.id}; this process knows ${is.version}`,
-    {
-      hint: 'Run a process that has that version among its `jobs`, or give `migrate` to defineJob.',
-    },
-  )
-
-const misfit = (is: MachineVersion, problems: readonly string[]): JobchartError =>
-  new JobchartError('UNSUPPORTED', `machine ${is.id} ${is.version} has changed: ${problems.join('; ')}`, {
-    hint: 'Give the new machine a `version` of its own, and `migrate` to defineJob.',
-  })

@@ -1,5 +1,5 @@
 /** Charts as they are read: their nodes, transitions, actions and actors. */
-import type { AnyActorLogic, AnyMachineSnapshot, AnyStateMachine, AnyStateNode, EventObject } from 'xstate'
+import type { AnyActorLogic, AnyMachineSnapshot, AnyStateMachine, AnyStateNode, EventObject, StateValue } from 'xstate'
 import { JobchartError } from '../errors.ts'
 
 export const isMachine = (logic: unknown): logic is AnyStateMachine =>
@@ -25,6 +25,16 @@ export function isNamed(snapshot: AnyMachineSnapshot, event: EventObject): boole
   return transitions.some(
     ({ eventType, target, actions }) => eventType === event.type && (target !== undefined || actions.length > 0),
   )
+}
+
+/** The nodes that are active where a machine has this state value, the given node first. */
+export function* activeNodes(node: AnyStateNode, value: StateValue): Iterable<AnyStateNode> {
+  yield node
+  const inner = typeof value === 'string' ? { [value]: {} } : value
+  for (const [key, below] of Object.entries(inner)) {
+    const child = node.states[key]
+    if (child !== undefined && below !== undefined) yield* activeNodes(child, below)
+  }
 }
 
 /** What is written of an invoke. */

@@ -4,7 +4,7 @@ import type { Json } from '../job/payload.ts'
 import type { AddressState } from './addresses.ts'
 import { decode, encode, type AddressOf } from './codec.ts'
 import { fromFirstFormat } from './first-format.ts'
-import type { TimerRecord } from './timers.ts'
+import type { PassedDelay, TimerRecord } from './timers.ts'
 import type { MachineVersion, PersistedMachine } from './versions.ts'
 
 /** What was decided with this checkpoint and may not have happened yet: an action, an event, the cancel of a job. */
@@ -41,6 +41,8 @@ export interface MachineState {
   readonly job: string
   readonly snapshot: PersistedMachine
   readonly timers: readonly TimerRecord[]
+  /** Left out where there is none. States of earlier releases do not have it. */
+  readonly passed?: readonly PassedDelay[]
   /** How often actors were started. */
   readonly actors: AddressState
   /** Actors that were given an id by number so far. */
@@ -59,3 +61,9 @@ export const packState = (state: MachineState, addressOf: AddressOf): Json => en
 
 /** Only `packState` has written it, of this release or an earlier one. Actors are `ActorReference`s in it. */
 export const unpackState = (json: Json): MachineState => decode(fromFirstFormat(json)) as MachineState
+
+/** Which machine a packed state was made by; null of what was packed otherwise. */
+export function machineIn(json: Json): MachineVersion | null {
+  const { machine } = json as { readonly machine?: MachineVersion }
+  return machine ?? null
+}

@@ -34,6 +34,13 @@ export interface TimerRecord {
   readonly after?: DelayPlace
 }
 
+/** A delayed transition that has passed in a state that is still active: no deployment makes it begin again. */
+export interface PassedDelay {
+  /** Address of the machine. */
+  readonly source: string
+  readonly after: DelayPlace
+}
+
 /** Every delayed transition of a chart, by the type of its event. */
 export function delayPlaces(machine: AnyStateMachine): ReadonlyMap<string, DelayPlace> {
   const places = nodesOf(machine).flatMap((node) =>

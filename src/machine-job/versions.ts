@@ -4,13 +4,12 @@
  */
 import { createHash } from 'node:crypto'
 import type { AnyActorLogic, AnyStateMachine, AnyStateNode } from 'xstate'
-import { isMachine, nodesOf } from './machines.ts'
-import type { TimerRecord } from './timers.ts'
+import { isMachine, namedActors, nodesOf } from './machines.ts'
 
 export interface MachineVersion {
   readonly id: string
   readonly version: string
-  /** Of its structure: states and their kinds, events, actors. */
+  /** Of its structure, and that of its child machines: states and their kinds, events, actors. */
   readonly hash: string
 }
 
@@ -26,14 +25,25 @@ export interface PersistedMachine {
 type StateValue = string | { readonly [key: string]: StateValue }
 
 export function structureHash(machine: AnyStateMachine): string {
-  const structure = nodesOf(machine).map((node) => [
+  const children = namedActors(machine).flatMap(([name, logic]) =>
+    isMachine(logic) ? [[name, structureHash(logic)]] : [],
+  )
+  return hashOf(children.length === 0 ? structureOf(machine) : [structureOf(machine), children])
+}
+
+/** The hash that earlier releases gave: of the machine without its child machines. */
+export const ownStructureHash = (machine: AnyStateMachine): string => hashOf(structureOf(machine))
+
+const structureOf = (machine: AnyStateMachine): unknown[] =>
+  nodesOf(machine).map((node) => [
     node.id,
     node.type,
     node.events.toSorted((a, b) => (a < b ? -1 : 1)),
     node.invoke.map(({ id, src }) => [id, typeof src === 'string' ? src : 'inline']),
   ])
-  return createHash('sha256').update(JSON.stringify(structure)).digest('base64url').slice(0, 22)
-}
+
+const hashOf = (structure: unknown): string =>
+  createHash('sha256').update(JSON.stringify(structure)).digest('base64url').slice(0, 22)
 
 /** Why the machine cannot go on from this snapshot; empty if it can. */
 export function misfits(machine: AnyStateMachine, persisted: PersistedMachine, path = ''): string[] {
@@ -48,13 +58,6 @@ export function misfits(machine: AnyStateMachine, persisted: PersistedMachine, p
   }
   return path === '' ? found : found.map((what) => `${path}: ${what}`)
 }
-
-/** Timers of the machine that no state of it waits for any more. */
-export const lostTimers = (machine: AnyStateMachine, timers: readonly TimerRecord[]): string[] =>
-  timers.flatMap(({ source, event: { type } }) => {
-    const waitedFor = !type.startsWith('xstate.after.') || nodesOf(machine).some(({ events }) => events.includes(type))
-    return source !== '' || waitedFor ? [] : [`nobody waits for ${type} any more`]
-  })
 
 function* badStates(node: AnyStateNode, value: StateValue, actors: PersistedMachine['children']): Iterable<string> {
   // An actor that has ended stays until its state is left: one that is missing was never begun.
@@ -73,7 +76,7 @@ function* badStates(node: AnyStateNode, value: StateValue, actors: PersistedMach
 }
 
 /** The logic of a name, or of an inline invoke, which XState names by its place. */
-function actorLogic(machine: AnyStateMachine, src: unknown): AnyActorLogic | null {
+export function actorLogic(machine: AnyStateMachine, src: unknown): AnyActorLogic | null {
   if (typeof src !== 'string') return null
   const inline = /^xstate\.invoke\.(\d+)\.(.*)/.exec(src)
   if (inline === null) return (machine.implementations.actors[src as never] as AnyActorLogic | undefined) ?? null

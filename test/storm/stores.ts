@@ -40,7 +40,7 @@ const careless: MakeStore = (folder) => {
       const isLost = requests.map(({ letter, expect }) => {
         // Who only asks whether it is there is told the truth.
         const isMeant = expect === null || expect.checkpoint >= 0
-        return isMeant && hasNumber(letter.event) && ++letters % 5 === 0
+        return isMeant && letter.kind === 'event' && hasNumber(letter.event) && ++letters % 5 === 0
       })
       const answers = [...(await store.send(requests.filter((_, i) => isLost[i] !== true)))]
       return requests.map((_, i) =>

@@ -76,7 +76,7 @@ export const mailOf = ({ number, at, letter }: Mail): Mail => ({ number, at, let
 function letterOf(letter: Letter): Letter {
   if (letter.kind === 'event') return { ...letter, event: copyPayload(letter.event) }
   if (letter.kind === 'checkin') return { ...letter, value: copyPayload(letter.value) }
-  if (letter.kind === 'cancel' || letter.output === undefined) return { ...letter }
+  if (letter.kind !== 'ended' || letter.output === undefined) return { ...letter }
   return { ...letter, output: copyPayload(letter.output) }
 }
 
