@@ -250,12 +250,12 @@ export class Runtime extends Client {
   private async stopOnce(wait: Stopping, mode: StopMode, timeoutMs: number, graceMs: number): Promise<StopReport> {
     this.actor.send({ type: 'STOP', mode })
     this.connection.inserter.refuseWaiting(stopped())
-    const completed = await wait.wait(timeoutMs, graceMs)
-    const running = this.worker.stuck
     const { connection, worker, starting, id } = this
+    const completed = (await wait.wait(timeoutMs, graceMs)) && worker.stuck === 0
     const dropped = await takeLeave({ connection, worker, id, starting: starting ?? Promise.resolve() })
     this.actor.send({ type: 'STOPPED' })
-    return { completed: completed && running === 0, running, dropped }
+    // A handler that was abandoned may have ended since.
+    return { completed, running: worker.stuck, dropped }
   }
 
   private notAccepted(what: string): JobchartError {

@@ -146,7 +146,7 @@ export class Run {
   }
 
   /** Stops waiting for the handler. Its slot is free, whatever it still says is refused. */
-  abandon(): void {
+  private abandon(): void {
     if (this.ending !== null || !this.started) return
     this.host.logger.warn('a handler did not end in time and is stuck; its slot is free, its result will be refused', {
       id: this.claimed.id,

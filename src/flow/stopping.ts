@@ -13,6 +13,8 @@ import type { Timers } from './timers.ts'
 import type { Worker } from './worker.ts'
 
 const hardness: Record<StopMode, number> = { drain: 0, finish: 1, abort: 2 }
+/** After the timeout: for handlers that end when their signal aborts. The others are abandoned then. */
+const lastGraceMs = 50
 /** After the timeout: for the releases to reach the store. */
 const lastWriteMs = 1_000
 /** What is on its way into the store ends without a word. */
@@ -58,7 +60,7 @@ export class Stopping {
     this.rest()
     if (how === 'quiet') return true
     const { worker, timers } = this.options
-    worker.abandon(stopped())
+    worker.abort(stopped(), lastGraceMs)
     await new Promise<void>((resolve) => {
       const last = timers.after(lastWriteMs, resolve)
       this.end = () => {

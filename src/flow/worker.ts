@@ -222,14 +222,6 @@ export class Worker {
     }
   }
 
-  /** Asks every run to end and waits for none. */
-  abandon(reason: JobchartError): void {
-    for (const run of this.runs.all()) {
-      run.abort(reason)
-      run.abandon()
-    }
-  }
-
   hint(hint: Hint): void {
     if (hint.kind === 'ready') {
       this.commands.next({ lane: Lane.wake, type: hint.type, atMost: hint.atMost ?? Infinity })

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { createRuntime, defineJob, memoryStore, type JobchartError, type Runtime } from 'jobchart'
+import { createRuntime, defineJob, memoryStore, type JobchartError, type Runtime, type Store } from 'jobchart'
 import { createTestRuntime, VirtualClock } from 'jobchart/testing'
 
 let clock: VirtualClock
@@ -116,7 +116,8 @@ test.each(['drain', 'finish', 'abort'] as const)('%s never takes longer than its
     return report
   })
   expect(await during(stopping, 5_000)).toMatchObject({ completed: false, running: 1 })
-  expect(endedAt - started).toBe(3_000)
+  // And the moment that handlers have to end by themselves.
+  expect(endedAt - started).toBeLessThanOrEqual(3_050)
   expect(runtime.state).toBe('stopped')
   // Nor does a slot that became free by it start anything more.
   expect(starts).toHaveLength(1)
@@ -236,4 +237,50 @@ test('two runtimes on one store do not know of each other: one stops, the other 
   await clock.advance(100)
   expect((await store.get([job.id]))[0]).toMatchObject({ state: 'done', worker: two.id })
   await during(two.stop(), 10)
+})
+
+/** A handler that ends so long after its signal has aborted. */
+async function obeying(afterAbort: () => Promise<unknown>, store: Store = memoryStore()) {
+  clock = new VirtualClock()
+  const logged: string[] = []
+  const job = defineJob({
+    type: 'obeying',
+    run: async (_: undefined, { signal }) => {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      await afterAbort()
+      throw signal.reason
+    },
+  })
+  const warnings = { ...logger, warn: (message: string) => void logged.push(message) }
+  const { runtime } = await createTestRuntime({ jobs: [job], store, clock, logger: warnings })
+  const handle = await runtime.enqueue(job)
+  await clock.settle()
+  return { runtime, store, handle, logged }
+}
+
+test('a handler that ends soon after its signal has aborted is not reported as running, nor called stuck', async () => {
+  for (const mode of ['drain', 'finish', 'abort'] as const) {
+    const { runtime, store, handle, logged } = await obeying(() => clock.sleep(20))
+    const report = await during(runtime.stop({ mode, timeout: '3s', grace: '1h' }), 4_000)
+    expect(report, mode).toEqual({ completed: mode === 'abort', running: 0, dropped: 1 })
+    expect((await store.get([handle.id]))[0]).toMatchObject({ state: 'queued', attempt: 0 })
+    expect(logged).toEqual([])
+  }
+})
+
+test('a handler that ends between the timeout and the report is not reported as running', async () => {
+  const inner = memoryStore()
+  let saysGoodbye = false
+  const store: Store = {
+    ...inner,
+    async worker(id, info) {
+      if (info === null) saysGoodbye = true
+      if (info === null) await clock.sleep('500ms')
+      return inner.worker(id, info)
+    },
+  }
+  const { runtime } = await obeying(() => clock.sleep('300ms'), store)
+  const report = await during(runtime.stop({ timeout: '3s' }), 5_000)
+  expect(saysGoodbye).toBe(true)
+  expect(report).toEqual({ completed: false, running: 0, dropped: 1 })
 })
