@@ -55,6 +55,6 @@ for await (const { event, value, to } of job.events({ buffer: 64, overflow: 'dro
 }
 
 await runtime.enqueue(transcode, { file: 'broken.mov' })
-await runtime.drain()
+await runtime.drain({ retries: true })
 for (const file of ['a.mov', 'b.mov', 'c.mov', 'd.mov']) await runtime.enqueue(tag, { file })
 await runtime.stop({ mode: 'drain' })

@@ -1,6 +1,6 @@
 /** What calls take and report: enqueue, cancel, retry, stop, drain. Everything is checked here, at the door. */
 import type { StopMode } from '../machines/runtime.machine.ts'
-import { checkSignal, knownKeys, oneOf, textOption, whole } from './checks.ts'
+import { checkSignal, flag, knownKeys, oneOf, textOption, whole } from './checks.ts'
 import { invalidOption } from './errors.ts'
 import { durationMs, type Duration } from './job/duration.ts'
 import { jobStates } from './job/lifecycle.ts'
@@ -174,24 +174,27 @@ export interface DiscardReport {
 
 export interface StopOptions {
   /**
-   * `drain`: no new jobs, all that is queued runs · `finish` (default): what runs ends, the rest stays in the store ·
-   * `abort`: signals abort, and what has not ended after `grace` is released, its attempt not spent.
+   * `drain`: no new jobs, all that is queued runs, but in paused queues · `finish` (default): what runs ends, the rest
+   * stays in the store · `abort`: signals abort, and what has not ended after `grace` is released, its attempt not spent.
    */
   readonly mode?: StopMode
   /** The longest the stop may take. Default 30 s. What is left then is aborted and released. */
   readonly timeout?: Duration
   /** Default: the runtime's `grace`. */
   readonly grace?: Duration
+  /** Of `drain`: waits for the retries of failed jobs as well, however long their backoff. Default false. */
+  readonly retries?: boolean
 }
 
 /** @throws JobchartError INVALID_OPTION */
 export function stopLimits(options: StopOptions, graceMs: number) {
-  knownKeys('options of stop', options, ['mode', 'timeout', 'grace'])
+  knownKeys('options of stop', options, ['mode', 'timeout', 'grace', 'retries'])
   const { mode = 'finish', timeout = '30s', grace } = options
   return {
     mode: oneOf<StopMode>('mode', mode, ['drain', 'finish', 'abort']),
     timeoutMs: durationMs(timeout, 'timeout'),
     graceMs: grace === undefined ? graceMs : durationMs(grace, 'grace'),
+    retries: flag('retries', options.retries),
   }
 }
 
@@ -204,21 +207,43 @@ export interface StopReport {
   readonly dropped: number
 }
 
+export interface PauseOptions {
+  /** Ends the pause when it aborts: the runtime resumes unless another pause lasts. */
+  readonly signal?: AbortSignal
+  /** Waits until the jobs that run have ended. Default false. */
+  readonly idle?: boolean
+}
+
+/** @throws JobchartError INVALID_OPTION */
+export function pauseLimits(options: PauseOptions) {
+  knownKeys('options of pause', options, ['signal', 'idle'])
+  checkSignal(options.signal)
+  return { signal: options.signal, idle: flag('idle', options.idle) }
+}
+
 export interface WaitOptions {
-  /** Waits this long at most. */
+  /** Waits this long at most. Default: as long as it takes. */
   readonly timeout?: Duration
   /** Gives up waiting. */
   readonly signal?: AbortSignal
 }
 
-export type DrainOptions = WaitOptions
-
 /** @throws JobchartError INVALID_OPTION */
-export function waitLimits(call: string, options: WaitOptions) {
-  knownKeys(`options of ${call}`, options, ['timeout', 'signal'])
+export function waitLimits(call: string, options: WaitOptions, others: readonly string[] = []) {
+  knownKeys(`options of ${call}`, options, ['timeout', 'signal', ...others])
   const { timeout, signal } = options
   checkSignal(signal)
   return { timeoutMs: timeout === undefined ? null : durationMs(timeout, 'timeout'), signal }
+}
+
+export interface DrainOptions extends WaitOptions {
+  /** Waits for the retries of failed jobs as well, however long their backoff. Default false. */
+  readonly retries?: boolean
+}
+
+/** @throws JobchartError INVALID_OPTION */
+export function drainLimits(options: DrainOptions) {
+  return { ...waitLimits('drain', options, ['retries']), retries: flag('retries', options.retries) }
 }
 
 /** How full the backlog is. */

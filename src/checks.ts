@@ -24,6 +24,12 @@ export function checkSyncFunction(option: string, value: unknown): void {
   throw invalidOption(option, 'a function that is not async', value, hint)
 }
 
+/** An option that is off unless said. @throws JobchartError INVALID_OPTION unless `value` is true, false or undefined */
+export function flag(option: string, value: boolean | undefined): boolean {
+  if (value !== undefined && typeof value !== 'boolean') throw invalidOption(option, 'true or false', value)
+  return value ?? false
+}
+
 /** @throws JobchartError INVALID_OPTION unless `value` is an AbortSignal or undefined */
 export function checkSignal(value: unknown): void {
   if (value === undefined || value instanceof AbortSignal) return

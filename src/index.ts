@@ -47,6 +47,7 @@ export type {
   RetryReport,
   CancelReport,
   DrainOptions,
+  PauseOptions,
   EnqueueArguments,
   EnqueueOptions,
   JobChoice,

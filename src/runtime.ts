@@ -15,13 +15,22 @@ import { runtimeMachine, type StopMode } from '../machines/runtime.machine.ts'
 import { whole } from './checks.ts'
 import { Client } from './client.ts'
 import { AbortError, JobchartError } from './errors.ts'
-import { Quiet, waitForQuiet } from './flow/quiet.ts'
+import { DrainWatcher, waitForDrain } from './flow/drain.ts'
+import { Pauses } from './flow/pauses.ts'
 import { stopOnSignals } from './flow/signals.ts'
 import { statesOf } from './flow/states.ts'
 import { Stopping, stopped, takeLeave } from './flow/stopping.ts'
 import type { Stream } from './flow/stream.ts'
 import { Worker } from './flow/worker.ts'
-import { stopLimits, waitLimits, type DrainOptions, type StopOptions, type StopReport } from './call-options.ts'
+import {
+  drainLimits,
+  pauseLimits,
+  stopLimits,
+  type DrainOptions,
+  type PauseOptions,
+  type StopOptions,
+  type StopReport,
+} from './call-options.ts'
 import { limits } from './limits.ts'
 import { runtimeSettings, type RuntimeOptions, type RuntimeSettings } from './options.ts'
 import type { RuntimeState, RuntimeStats } from './runtime-stats.ts'
@@ -34,7 +43,8 @@ export class Runtime extends Client {
   readonly actor: Actor<typeof runtimeMachine>
   private readonly settings: RuntimeSettings
   private readonly worker: Worker
-  private readonly quiet: Quiet
+  private readonly drains: DrainWatcher
+  private readonly pauses = new Pauses(() => this.resumePicking())
   private readonly haltedBecause = stopped()
   private may = { accept: true, pick: false }
   private starting: Promise<void> | null = null
@@ -64,16 +74,17 @@ export class Runtime extends Client {
       halted: () => (this.may.pick ? null : this.haltedBecause),
       trouble: (error) => this.actor.send(error === undefined ? { type: 'STORE_BACK' } : { type: 'STORE_LOST', error }),
       changed: () => {
-        this.quiet.check()
+        this.drains.check()
         this.stopping?.wait.check()
       },
     })
-    this.quiet = new Quiet({
+    this.drains = new DrainWatcher({
       store: this.store,
       types: new Set(settings.jobs.keys()),
       timers,
       logger: settings.logger,
       busy: () => this.busy() || this.worker.hungry,
+      promote: () => this.worker.promote(),
     })
   }
 
@@ -114,33 +125,42 @@ export class Runtime extends Client {
 
   /**
    * Picks nothing more in this process; what runs goes on. After this has resolved nothing starts: a job that was claimed and
-   * has not started is released, its attempt not spent.
-   * @throws JobchartError NOT_ACCEPTED unless it is running or paused
+   * has not started is released, its attempt not spent. The pause lasts until `resume()`; one with a `signal` ends when that
+   * aborts, if no other pause lasts.
+   * @throws JobchartError NOT_ACCEPTED unless it is running or paused, INVALID_OPTION; AbortError if `signal` has aborted, or
+   *   the pause ends while it waits for `idle`
+   * @example await runtime.pause({ idle: true }) // no job runs now
    */
-  async pause(): Promise<void> {
+  async pause(options: PauseOptions = {}): Promise<void> {
+    const { signal, idle } = pauseLimits(options)
+    if (signal?.aborted) throw new AbortError('the pause was aborted', signal.reason)
     if (this.state !== 'running' && this.state !== 'paused') throw this.notAccepted('pause')
+    const pause = this.pauses.begin({ signal, idle })
     this.actor.send({ type: 'PAUSE' })
-    await this.worker.holdBack(null, paused('the runtime'))
+    const claimed = this.worker.holdBack(null, paused('the runtime'))
+    await pause.during(idle ? claimed.then(() => this.worker.idle()) : claimed)
   }
 
-  /** @throws JobchartError NOT_ACCEPTED unless it is running or paused */
+  /** Ends every pause of this runtime. @throws JobchartError NOT_ACCEPTED unless it is running or paused */
   async resume(): Promise<void> {
     if (this.state !== 'running' && this.state !== 'paused') throw this.notAccepted('resume')
-    this.actor.send({ type: 'RESUME' })
+    this.pauses.end()
+    this.resumePicking()
   }
 
   /**
-   * Waits until all work of this runtime's types is done, in whichever process: nothing queued, running or retrying. Jobs
-   * that wait for a later time or an event are not waited for. New jobs are accepted all the while.
+   * Waits until the work of this runtime's types is done, in whichever process: nothing is queued and nothing runs. What
+   * waits for a later time (scheduled, the backoff of a retry) or an event, or is queued in a paused queue, is not waited for;
+   * with `retries`, jobs that are to be retried are. New jobs are accepted all the while.
    * @returns false if `timeout` passed, or the runtime stopped, before all was done
-   * @throws AbortError if `signal` aborts
+   * @throws AbortError if `signal` aborts; JobchartError INVALID_OPTION, STORE_UNAVAILABLE
    */
   async drain(options: DrainOptions = {}): Promise<boolean> {
-    const { timeoutMs, signal } = waitLimits('drain', options)
+    const { timeoutMs, signal, retries } = drainLimits(options)
     if (signal?.aborted) throw new AbortError('drain was aborted', signal.reason)
     await this.connection.ready()
     const { timers, follow } = this.connection
-    return waitForQuiet(this.quiet, { timers, onEnd: follow.onEnd, timeoutMs, signal })
+    return waitForDrain(this.drains, { timers, onEnd: follow.onEnd, timeoutMs, signal, retries })
   }
 
   /**
@@ -149,13 +169,14 @@ export class Runtime extends Client {
    * @throws JobchartError INVALID_OPTION
    */
   async stop(options: StopOptions = {}): Promise<StopReport> {
-    const { mode: asked, timeoutMs, graceMs } = stopLimits(options, this.settings.graceMs)
+    const { mode: asked, timeoutMs, graceMs, retries } = stopLimits(options, this.settings.graceMs)
     // A runtime that does not run drains nothing.
     const mode = asked === 'drain' && !['running', 'paused', 'draining'].includes(this.state) ? 'finish' : asked
     if (this.stopping === null) {
-      const { worker, quiet } = this
+      const { worker, drains } = this
       const { timers } = this.connection
-      const wait = new Stopping({ worker, quiet, timers, busy: () => this.busy(), halt: () => this.halt() }, mode)
+      const [busy, halt] = [() => this.busy(), () => this.halt()]
+      const wait = new Stopping({ worker, drains, scope: { retries }, timers, busy, halt }, mode)
       this.stopping = { wait, report: this.stopOnce(wait, mode, timeoutMs, graceMs) }
     } else {
       if (this.state === 'draining') this.actor.send({ type: 'STOP', mode })
@@ -224,6 +245,10 @@ export class Runtime extends Client {
     this.worker.hint(hint)
   }
 
+  private resumePicking(): void {
+    if (this.state === 'paused') this.actor.send({ type: 'RESUME' })
+  }
+
   /** A drain is over: what it would still pick would be left alone. */
   private halt(): void {
     if (this.state === 'draining') this.actor.send({ type: 'STOP', mode: 'finish' })
@@ -249,6 +274,7 @@ export class Runtime extends Client {
 
   private async stopOnce(wait: Stopping, mode: StopMode, timeoutMs: number, graceMs: number): Promise<StopReport> {
     this.actor.send({ type: 'STOP', mode })
+    this.pauses.end()
     this.connection.inserter.refuseWaiting(stopped())
     const { connection, worker, starting, id } = this
     const completed = (await wait.wait(timeoutMs, graceMs)) && worker.stuck === 0

@@ -68,7 +68,7 @@ async function lookThrough(options: Options): Promise<number> {
   // What is left from before is worked on while it is counted.
   const goAhead = isNew ? Promise.resolve() : surveyed
   await startAndEnqueue({ runtime, tree, walked, outcomes, goAhead })
-  const completed = await runtime.drain()
+  const completed = await runtime.drain({ retries: true })
   if (completed) await outcomes.all()
   await runtime.stop() // joins the stop that is under way, if one is
   display.stop()

@@ -52,6 +52,7 @@ export class Claimer {
   private failures = 0
   private resting = false
   private answered = false
+  private closed = false
   /** Handed out; the first `started` have started. */
   private readonly ready: Run[] = []
   private started = 0
@@ -86,9 +87,9 @@ export class Claimer {
     return demand
   }
 
-  /** Resolves when no claim is under way. */
+  /** Resolves when no claim is under way, or no answer is listened to any more. */
   over(): Promise<void> {
-    return this.underWay ? new Promise((resolve) => void this.waiters.push(resolve)) : Promise.resolve()
+    return this.underWay && !this.closed ? new Promise((resolve) => void this.waiters.push(resolve)) : Promise.resolve()
   }
 
   /** Nothing of this type (null: of any) starts that was asked for before now: it is released. */
@@ -99,6 +100,11 @@ export class Claimer {
 
   /** No answer is listened to any more: whoever waits for one has waited long enough. */
   close(): void {
+    this.closed = true
+    this.answerWaiters()
+  }
+
+  private answerWaiters(): void {
     for (const resolve of this.waiters.splice(0)) resolve()
   }
 
@@ -178,7 +184,7 @@ export class Claimer {
     this.heldBack.clear()
     this.underWay = false
     this.answered = false
-    this.close()
+    this.answerWaiters()
     this.options.changed()
   }
 

@@ -54,7 +54,7 @@ export class Settler {
       settlements.push(settlement)
     }
     if (runs.length === 0) {
-      // Nothing to write, but whoever waits for quiet wants to know that these runs are over.
+      // Nothing to write, but a drain or stop may wait for these runs to be over.
       queueMicrotask(() => this.options.settled())
       return
     }

@@ -8,7 +8,7 @@ import { JobchartError } from '../errors.ts'
 import { isHeld, statesTagged } from '../job/lifecycle.ts'
 import type { Connection } from './connection.ts'
 import { Leave } from './leave.ts'
-import type { Quiet } from './quiet.ts'
+import type { DrainScope, DrainWatcher } from './drain.ts'
 import type { Timers } from './timers.ts'
 import type { Worker } from './worker.ts'
 
@@ -21,8 +21,10 @@ const lastWriteMs = 1_000
 const lookMs = 100
 
 export interface StoppingOptions {
+  /** What the mode `drain` waits for. */
+  readonly scope: DrainScope
   readonly worker: Worker
-  readonly quiet: Quiet
+  readonly drains: DrainWatcher
   readonly timers: Timers
   /** Is anything under way, in the worker or on its way into the store? */
   readonly busy: () => boolean
@@ -40,8 +42,8 @@ export class Stopping {
   private deadline = Infinity
   private timer: Timer | null = null
   private lookTimer: Timer | null = null
-  private offQuiet: () => void = () => {}
-  private end: (how: 'quiet' | 'timeout') => void = () => {}
+  private stopDraining: () => void = () => {}
+  private end: (how: 'done' | 'timeout') => void = () => {}
   private over = false
   private readonly options: StoppingOptions
 
@@ -52,13 +54,13 @@ export class Stopping {
 
   /** Resolves when nothing is under way any more, or nobody waits for it any longer. True if it ended by itself, in time. */
   async wait(timeoutMs: number, graceMs: number): Promise<boolean> {
-    const how = await new Promise<'quiet' | 'timeout'>((resolve) => {
+    const how = await new Promise<'done' | 'timeout'>((resolve) => {
       this.end = resolve
       this.setDeadline(timeoutMs)
       this.enter(this.mode, graceMs)
     })
     this.rest()
-    if (how === 'quiet') return true
+    if (how === 'done') return true
     const { worker, timers } = this.options
     worker.abort(stopped(), lastGraceMs)
     await new Promise<void>((resolve) => {
@@ -86,7 +88,7 @@ export class Stopping {
   /** Something has ended. */
   check(): void {
     if (this.over || this.mode === 'drain') return
-    if (!this.options.busy()) return this.finish('quiet')
+    if (!this.options.busy()) return this.finish('done')
     this.lookTimer ??= this.options.timers.after(lookMs, () => {
       this.lookTimer = null
       this.check()
@@ -95,9 +97,10 @@ export class Stopping {
 
   private enter(mode: StopMode, graceMs: number): void {
     this.mode = mode
-    this.offQuiet()
-    this.offQuiet = () => {}
-    if (mode === 'drain') this.offQuiet = this.options.quiet.wait(() => this.finish('quiet'))
+    this.stopDraining()
+    this.stopDraining = () => {}
+    const { drains, scope } = this.options
+    if (mode === 'drain') this.stopDraining = drains.wait(scope, () => this.finish('done'))
     if (mode === 'abort') this.options.worker.abort(stopped(), graceMs)
     this.check()
   }
@@ -111,7 +114,7 @@ export class Stopping {
     this.timer = timers.after(timeoutMs, () => this.finish('timeout'))
   }
 
-  private finish(how: 'quiet' | 'timeout'): void {
+  private finish(how: 'done' | 'timeout'): void {
     if (this.over) return
     this.over = true
     this.options.halt()
@@ -122,7 +125,7 @@ export class Stopping {
     this.timer?.cancel()
     this.lookTimer?.cancel()
     this.lookTimer = null
-    this.offQuiet()
+    this.stopDraining()
   }
 }
 

@@ -34,7 +34,7 @@ export class Sweeper {
   private tickTimer: Timer | null = null
   /** When it ticks next, monotonic ms. */
   private tickAt = Infinity
-  private promoting = false
+  private promotion: Promise<void> | null = null
   private promoteAgain = false
   private pruning = false
   private endedSincePrune = 0
@@ -104,15 +104,20 @@ export class Sweeper {
     if (this.running) this.tickIn(this.everyMs)
   }
 
-  private async promote(): Promise<void> {
-    // Something fell due while a promotion was under way, too late for it to see.
-    this.promoteAgain = this.promoting
-    if (this.promoting) return
-    this.promoting = true
-    const nextAt = await this.inBites('promote', (limit) => this.options.store.promote(limit))
-    this.promoting = false
-    if (nextAt !== null) this.due(nextAt)
-    if (this.promoteAgain) await this.promote()
+  /** Moves what is due now. Resolves when it has been moved. */
+  promote(): Promise<void> {
+    // Something may have fallen due while a promotion was under way, too late for it to see.
+    this.promoteAgain = this.promotion !== null
+    return (this.promotion ??= this.promoteAll())
+  }
+
+  private async promoteAll(): Promise<void> {
+    do {
+      this.promoteAgain = false
+      const nextAt = await this.inBites('promote', (limit) => this.options.store.promote(limit))
+      if (nextAt !== null) this.due(nextAt)
+    } while (this.promoteAgain)
+    this.promotion = null
   }
 
   private async rescue(): Promise<void> {

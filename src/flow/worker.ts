@@ -81,12 +81,14 @@ export class Worker {
   private readonly marks: Marks
   /** Runs that have ended and wait in their lane. */
   private unsettled = 0
+  private readonly idleWaiters: (() => void)[] = []
 
   constructor(options: WorkerOptions) {
     this.options = options
-    const { id: worker, settings, store, hub, timers, halted, changed } = options
+    const { id: worker, settings, store, hub, timers, halted } = options
     const { jobs, leaseMs, logger, random, clock, graceMs, retention } = settings
     const { runs, commands } = this
+    const changed = (): void => this.changed()
     const shared = {
       store,
       // An answer may come after the stop.
@@ -189,6 +191,12 @@ export class Worker {
     await new Promise<void>((resolve) => this.commands.next({ lane: Lane.rest, apply: resolve }))
     this.dispatcher.unsubscribe()
     this.claimer.close()
+    this.answerIdle()
+  }
+
+  /** Moves what is due now, if it has been started. */
+  promote(): Promise<void> {
+    return this.sweeper.promote()
   }
 
   /** Something about this runtime has changed: look again what can be picked. */
@@ -206,6 +214,13 @@ export class Worker {
     }
     this.claimer.holdBack(type, reason)
     return this.claimer.over()
+  }
+
+  /** Resolves when no job runs and every end is written, or the worker has stopped. */
+  idle(): Promise<void> {
+    return this.busy && !this.stopped
+      ? new Promise((resolve) => void this.idleWaiters.push(resolve))
+      : Promise.resolve()
   }
 
   cancel(request: CancelRequest, priority: number): Promise<CancelAnswer> {
@@ -250,7 +265,17 @@ export class Worker {
       this.claimer.resume()
       this.marks.ask()
     }
+    this.changed()
+  }
+
+  /** Some work has come to an end. */
+  private changed(): void {
+    if (!this.busy) this.answerIdle()
     this.options.changed()
+  }
+
+  private answerIdle(): void {
+    for (const resolve of this.idleWaiters.splice(0)) resolve()
   }
 
   private lose(run: Run): void {

@@ -224,3 +224,97 @@ test('a pause of one queue holds back no other, and what it holds back leaves it
   await clock.settle()
   expect(ran.toSorted()).toEqual(['b1', 'b2'])
 })
+
+test('a pause with a signal lasts until the signal aborts', async () => {
+  const { clock, runtime, ran, a } = setUp()
+  const worker = await runtime({ jobs: [a] })
+  const controller = new AbortController()
+  await worker.pause({ signal: controller.signal })
+  await worker.enqueue(a, 'x')
+  await clock.advance('1m')
+  expect([worker.state, ran]).toEqual(['paused', []])
+  controller.abort()
+  await clock.settle()
+  expect([worker.state, ran]).toEqual(['running', ['x']])
+})
+
+test('a runtime resumes when the last of its pauses has ended, or at once by resume()', async () => {
+  const { runtime, a } = setUp()
+  const worker = await runtime({ jobs: [a] })
+  const [one, two, three] = [new AbortController(), new AbortController(), new AbortController()]
+  await worker.pause({ signal: one.signal })
+  await worker.pause({ signal: two.signal })
+  one.abort()
+  expect(worker.state).toBe('paused')
+  two.abort()
+  expect(worker.state).toBe('running')
+  // One without a signal lasts until somebody resumes.
+  await worker.pause()
+  await worker.pause({ signal: three.signal })
+  three.abort()
+  expect(worker.state).toBe('paused')
+  await worker.resume()
+  expect(worker.state).toBe('running')
+})
+
+test('a signal that aborts after a resume or a stop changes nothing', async () => {
+  const { runtime, a } = setUp()
+  const worker = await runtime({ jobs: [a] })
+  const [one, two] = [new AbortController(), new AbortController()]
+  await worker.pause({ signal: one.signal })
+  await worker.resume()
+  await worker.pause()
+  one.abort()
+  expect(worker.state).toBe('paused')
+  await worker.pause({ signal: two.signal })
+  await worker.stop()
+  two.abort()
+  expect(worker.state).toBe('stopped')
+})
+
+test('pause({ idle: true }) resolves when the running jobs have ended and their ends are written', async () => {
+  const { clock, runtime, store, a } = setUp()
+  const worker = await runtime({ jobs: [a], concurrency: 2 })
+  const jobs = await worker.enqueueMany(a, ['slow 1', 'slow 2', 'slow 3'])
+  await clock.settle()
+  let counts: unknown = null
+  const pausing = worker.pause({ idle: true }).then(async () => (counts = await store.counts()))
+  await clock.advance('59s')
+  expect([worker.state, counts]).toEqual(['paused', null])
+  await clock.advance('1s')
+  await pausing
+  expect(counts).toMatchObject({ done: 2, running: 0, queued: 1 })
+  expect((await jobs[2]?.record())?.state).toBe('queued')
+  // Nothing runs: the next one resolves at once.
+  await worker.pause({ idle: true })
+})
+
+test('a pause that waits until no job runs rejects when it ends before', async () => {
+  const { clock, runtime, a } = setUp()
+  const worker = await runtime({ jobs: [a] })
+  await worker.enqueue(a, 'slow')
+  await clock.settle()
+  const controller = new AbortController()
+  const aborted = expect(worker.pause({ idle: true, signal: controller.signal })).rejects.toMatchObject({
+    code: 'ABORTED',
+    cause: { message: 'the deployment was called off' },
+  })
+  controller.abort(new Error('the deployment was called off'))
+  await aborted
+  expect(worker.state).toBe('running')
+  const resumed = expect(worker.pause({ idle: true })).rejects.toMatchObject({ code: 'ABORTED' })
+  await worker.resume()
+  await resumed
+  const stopped = expect(worker.pause({ idle: true })).rejects.toMatchObject({ code: 'ABORTED' })
+  const stopping = worker.stop()
+  await stopped
+  await clock.advance('1m')
+  await stopping
+})
+
+test('a pause whose signal has aborted before does not pause', async () => {
+  const { runtime, a } = setUp()
+  const worker = await runtime({ jobs: [a] })
+  await expect(worker.pause({ signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'ABORTED' })
+  expect(worker.state).toBe('running')
+})

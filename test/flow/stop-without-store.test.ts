@@ -129,3 +129,17 @@ test('a handler whose step cannot be kept is told, not left waiting', async () =
   expect(await stopped).toMatchObject({ completed: false })
   expect([codes, clock.pending]).toEqual([['STORE_UNAVAILABLE'], 0])
 })
+
+test('a queue may be paused through a runtime that stopped while its claim was not answered', async () => {
+  const { runtime, clock, inner, stop } = setUp(() => ({ claim: () => never() }))
+  await runtime.start()
+  await clock.settle()
+  await stop('5s')
+  let paused = false
+  void runtime
+    .queue('job')
+    .pause()
+    .then(() => (paused = true))
+  await clock.settle()
+  expect([paused, (await inner.queue('job')).paused]).toEqual([true, true])
+})

@@ -16,6 +16,8 @@ export interface Workplace {
   readonly slots: number
   /** Why nothing may start here now, if so. */
   readonly closed: string | null
+  /** The pauses of queues that were acknowledged here, by type: which change of the queue each was. */
+  readonly pauses: ReadonlyMap<string, number>
   readonly crash: () => void
 }
 
@@ -169,6 +171,8 @@ export class Floor {
     ledger.say(`${name} starts ${attempt} at ${place.host.name}`)
     const lease = ledger.leaseOf(id, place.worker, attempt)
     if (place.closed !== null) broken(`${name} was started by a runtime that is ${place.closed}`)
+    const pause = ledger.pauseOf(type)
+    if (pause !== null && place.pauses.get(type) === pause) broken(`${name} was started after the pause of its queue`)
     if (this.cancelledBy.get(id)?.has(place.worker) === true && !ledger.retried(id)) {
       broken(`${name} was started after its cancel was acknowledged`)
     }

@@ -113,6 +113,11 @@ export class Ledger {
     for (const { lease } of this.jobs.values()) if (lease !== null) lease.shaken = true
   }
 
+  /** Which of the changes of this queue is the pause that is in force; null while none is. */
+  pauseOf(type: string): number | null {
+    return this.paused.has(type) ? (this.changes.get(type) ?? null) : null
+  }
+
   /** A queue is about to be paused or resumed. Gives what `queueChanged` wants to know. */
   queueChanges(type: string, paused: boolean): number {
     const asked = (this.changes.get(type) ?? 0) + 1

@@ -6,7 +6,7 @@ export interface Mutant {
   /** What stands there, exactly once. */
   readonly right: string
   readonly wrong: string
-  /** A life in which it is noticed. After a change of the simulation: `npm run simulate -- --mutants` finds others. */
+  /** The life to begin with: one in which it was noticed. `npm run simulate -- --mutants` finds others. */
   readonly seed: number
 }
 
@@ -47,6 +47,13 @@ export const mutants: readonly Mutant[] = [
     seed: 165,
   },
   {
+    name: 'a job is started although its queue was paused after its claim',
+    file: 'src/runtime.ts',
+    right: 'return this.worker.holdBack(type,',
+    wrong: 'return super.queuePaused(type) ?? this.worker.holdBack(type,',
+    seed: 65,
+  },
+  {
     name: 'a claim that failed gives no permits back',
     file: 'src/flow/claim.ts',
     right: 'permits.give(this.asked)\n',
@@ -72,7 +79,7 @@ export const mutants: readonly Mutant[] = [
     file: 'src/flow/select.ts',
     right: 'queue.estimate += missed',
     wrong: 'queue.estimate = Math.max(queue.estimate, missed)',
-    seed: 1572,
+    seed: 833,
   },
   {
     name: 'work is found by hints alone',

@@ -27,6 +27,7 @@ export class Process implements Workplace {
   readonly jobs: readonly SimulatedJob[]
   readonly wire: Wire
   state: ProcessState = 'starting'
+  readonly pauses = new Map<string, number>()
 
   constructor(wire: Wire, { host, store, floor, middleware, dice }: ProcessOptions) {
     this.host = host

@@ -49,7 +49,7 @@ export class Storm {
       many: (process) => world.call('many', process, this.many(process)),
       cancel: (process) => world.call('cancel', process, this.cancel(process)),
       retry: (process) => world.call('retry', process, process.runtime.retry(this.someId())),
-      pauseQueue: (process) => world.call('pause queue', process, process.runtime.queue(typeOf(process)).pause()),
+      pauseQueue: (process) => world.call('pause queue', process, this.pauseQueue(process, typeOf(process))),
       resumeQueue: (process) => world.call('resume queue', process, process.runtime.queue(typeOf(process)).resume()),
       pause: (process) => process.state === 'up' && world.call('pause', process, process.runtime.pause()),
       resume: (process) => process.state === 'up' && world.call('resume', process, process.runtime.resume()),
@@ -117,6 +117,13 @@ export class Storm {
 
   private async many({ runtime, jobs }: Process): Promise<void> {
     for (const { id } of await runtime.enqueueMany(this.world.dice.pick(jobs), [1, 2, 3])) this.acknowledged.add(id)
+  }
+
+  private async pauseQueue({ runtime, pauses }: Process, type: string): Promise<void> {
+    await runtime.queue(type).pause()
+    const pause = this.world.ledger.pauseOf(type)
+    // It may have been resumed before this was answered.
+    if (pause !== null) pauses.set(type, pause)
   }
 
   private async cancel({ runtime, worker, jobs }: Process): Promise<void> {

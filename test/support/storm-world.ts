@@ -174,7 +174,7 @@ async function end(runtime: Runtime, clock: VirtualClock, calls: Promise<unknown
   }
   if (runtime.state === 'paused') await runtime.resume()
   if (runtime.state === 'running') {
-    const drained = runtime.drain({ timeout: '1m' })
+    const drained = runtime.drain({ timeout: '1m', retries: true })
     await clock.advance('1m')
     // A handler may have stopped it meanwhile.
     const stoppedSince = (await drained) || (runtime.state as string) !== 'running'
