@@ -2,7 +2,7 @@
 import { knownKeys, textOption, whole } from './checks.ts'
 import type { JobDefinition, MachineEvent } from './define-job.ts'
 import { invalidOption, JobchartError } from './errors.ts'
-import { promised } from './flow/answer.ts'
+import { promised, refusedBy } from './flow/answer.ts'
 import { Connection } from './flow/connection.ts'
 import { waitOf } from './flow/insert-call.ts'
 import { expectRetried, unknownType } from './flow/not-found.ts'
@@ -259,7 +259,9 @@ export class Client {
     return promised(
       () => store.cancel([request]),
       ([answer]) => {
-        hub.tellAll((answer as CancelAnswer).moves)
+        const { error, moves } = answer as CancelAnswer
+        if (error !== undefined) throw refusedBy(store.name, 'the cancel', error)
+        hub.tellAll(moves)
         return answer as CancelAnswer
       },
     )

@@ -18,6 +18,7 @@ export type ErrorCode =
   | 'SLOW_READER'
   | 'STOPPED'
   | 'STORE_CORRUPT'
+  | 'STORE_REFUSED'
   | 'STORE_UNAVAILABLE'
   | 'TIMEOUT'
   | 'TOO_MANY_STEPS'

@@ -1,4 +1,5 @@
 /** What goes into a store and comes out of it for machine jobs: checkpoints and letters. Part of the contract in `store.ts`. */
+import type { ErrorRecord } from './job/failure.ts'
 import type { JobState } from './job/lifecycle.ts'
 import type { Letter, Mail, NewCheckpoint } from './job/machine.ts'
 import type { Move } from './store-values.ts'
@@ -13,9 +14,10 @@ export interface CheckpointRequest {
 export interface CheckpointAnswer {
   /**
    * `kept`: written now, or by an earlier call with this number and token · `cancelling`: likewise, and the job is to stop ·
-   * `lost`: another attempt holds the job, or none does; nothing was written, and the other fields say nothing.
+   * `lost`: another attempt holds the job, or none does; nothing was written, and the other fields say nothing · `failed`:
+   * likewise nothing, because of `error`.
    */
-  readonly outcome: 'kept' | 'cancelling' | 'lost'
+  readonly outcome: 'kept' | 'cancelling' | 'lost' | 'failed'
   /** seq and time of the checkpoint. */
   readonly seq: number
   readonly at: number
@@ -26,6 +28,8 @@ export interface CheckpointAnswer {
   /** Of a cancel. */
   readonly reason?: string
   readonly graceMs?: number
+  /** Of `failed`. */
+  readonly error?: ErrorRecord
 }
 
 export interface SendRequest {
@@ -39,12 +43,14 @@ export interface SendRequest {
 
 /**
  * `kept`: in the inbox now · `duplicate`: it was before · `changed`: the job is not as expected · `ended` · `notFound` ·
- * `full`: `caps.inbox` letters wait. Nothing was written but for the first.
+ * `full`: `caps.inbox` letters wait · `failed`: because of `error`. Nothing was written but for the first.
  */
 export interface SendAnswer {
-  readonly outcome: 'kept' | 'duplicate' | 'changed' | 'ended' | 'notFound' | 'full'
-  /** Of the job after the write; of one that is not found, null. */
+  readonly outcome: 'kept' | 'duplicate' | 'changed' | 'ended' | 'notFound' | 'full' | 'failed'
+  /** Of the job after the write; of one that is not found, or of `failed`, null. */
   readonly state: JobState | null
   /** The WAKE of a job that was waiting. */
   readonly move?: Move
+  /** Of `failed`. */
+  readonly error?: ErrorRecord
 }

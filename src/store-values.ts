@@ -48,10 +48,11 @@ export interface InsertRequest {
 /**
  * `inserted` · `duplicate`: the id, or else the key, is there; `id` is the holder's · `replaced`: the key is, and its
  * holder has the new input, no steps, and its old place · `full`: nothing of the request was stored · `id-taken`: nothing
- * either, because `id` belongs to a job of another type. The last two are answered for every job of the request.
+ * either, because `id` belongs to a job of another type · `failed`: nothing either, because of `error`. The last three are
+ * answered for every job of the request.
  */
 export interface InsertAnswer {
-  readonly outcome: 'inserted' | 'duplicate' | 'replaced' | 'full' | 'id-taken'
+  readonly outcome: 'inserted' | 'duplicate' | 'replaced' | 'full' | 'id-taken' | 'failed'
   readonly id: string
   readonly state: JobState
   /** seq and time of the ENQUEUE, 0 unless inserted. */
@@ -60,6 +61,8 @@ export interface InsertAnswer {
   readonly dueAt: number | null
   /** The move of the holder this one superseded, for the reason `superseded`. */
   readonly superseded?: Move
+  /** Of `failed`. */
+  readonly error?: ErrorRecord
 }
 
 // ── claim ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -157,8 +160,11 @@ export interface Move extends Transition {
 }
 
 export interface SettleAnswer {
-  /** `lost`: another attempt holds the job, or none does; nothing was written, and the other fields say nothing. */
-  readonly outcome: 'settled' | 'lost'
+  /**
+   * `lost`: another attempt holds the job, or none does; nothing was written, and the other fields say nothing · `failed`:
+   * likewise nothing, because of `error`.
+   */
+  readonly outcome: 'settled' | 'lost' | 'failed'
   readonly seq: number
   readonly at: number
   readonly from: JobState
@@ -170,6 +176,8 @@ export interface SettleAnswer {
   readonly woken?: Move
   /** The DUE in the same write: of the job that waited, under the same unique key, for this one to end. */
   readonly successor?: Move
+  /** Of `failed`. */
+  readonly error?: ErrorRecord
 }
 
 export interface Beat extends Lease {
@@ -182,12 +190,17 @@ export interface Beat extends Lease {
 }
 
 export interface BeatAnswer {
-  /** `held`: the lease is longer now · `cancelling`: likewise, and the job is to stop · `lost`: nothing was written. */
-  readonly outcome: 'held' | 'cancelling' | 'lost'
+  /**
+   * `held`: the lease is longer now · `cancelling`: likewise, and the job is to stop · `lost`: nothing was written ·
+   * `failed`: likewise nothing, because of `error`.
+   */
+  readonly outcome: 'held' | 'cancelling' | 'lost' | 'failed'
   readonly reason?: string
   readonly graceMs?: number
   /** What was asked for by `letters`. */
   readonly inbox?: readonly Mail[]
+  /** Of `failed`. */
+  readonly error?: ErrorRecord
 }
 
 export interface ExtendRequest {
@@ -228,6 +241,8 @@ export interface CancelAnswer {
   readonly notFound: readonly string[]
   readonly finished: readonly string[]
   readonly moves: readonly Move[]
+  /** Why nothing of this request was written, if so. */
+  readonly error?: ErrorRecord
 }
 
 export interface RetryAnswer {

@@ -7,6 +7,9 @@
  * it, what it hands out belongs to the caller. `storeConformance` in `jobchart/testing` holds an implementation to all of
  * this.
  *
+ * What cannot be written of one item of a call (a request, a settlement, a beat) fails that item alone: its answer is `failed`
+ * and says why, nothing of it was written, and the others are answered as if it had not been there.
+ *
  * A method rejects with JobchartError STORE_UNAVAILABLE when the store cannot be reached: the write may or may not have
  * happened, and may be repeated, because inserts with ids and settles with tokens are idempotent.
  */

@@ -4,7 +4,7 @@
  */
 import { JobCancelledError } from '../errors.ts'
 import type { BeatAnswer, CancelAnswer, Store } from '../store.ts'
-import { whenAnswered } from './answer.ts'
+import { refusedBy, whenAnswered } from './answer.ts'
 import type { Hub } from './events.ts'
 import type { CancelCommand } from './lanes.ts'
 import type { Run } from './run.ts'
@@ -71,10 +71,11 @@ export class Canceller {
   }
 
   private take(commands: readonly CancelCommand[], answers: readonly CancelAnswer[]): void {
-    const { runs, hub } = this.options
+    const { runs, hub, store } = this.options
     this.inFlightCount--
     commands.forEach((command, i) => {
       const answer = answers[i] as CancelAnswer
+      if (answer.error !== undefined) return command.reject(refusedBy(store.name, 'the cancel', answer.error))
       const { reason, graceMs } = command.request
       // One that has ended may still be on its way here, in an answer from before its lease ran out.
       const struck = new Set(answer.moves.flatMap(({ id, event }) => (event === 'CANCEL' ? [id] : [])))

@@ -7,6 +7,7 @@ import { JobchartError } from '../errors.ts'
 import type { Json } from '../job/payload.ts'
 import type { Logger } from '../log.ts'
 import type { Beat, BeatAnswer, Store } from '../store.ts'
+import { refusedBy } from './answer.ts'
 import type { Health } from './health.ts'
 import { fenceAt, type LeaseClock } from './lease-clock.ts'
 import { runIsOver } from './run-context.ts'
@@ -111,6 +112,9 @@ export class Heartbeat {
     const [answer] = await this.insist(run, () => store.extend({ worker, leaseMs, beats }))
     if (answer !== undefined) this.take(run, answer)
     if (answer?.outcome === 'lost') throw leaseLost(run)
+    if (answer?.outcome === 'failed') {
+      throw refusedBy(store.name, `step ${name} of job ${run.claimed.id}`, answer.error)
+    }
   }
 
   /**
@@ -204,9 +208,16 @@ export class Heartbeat {
       const answer = answers[i] as BeatAnswer
       if (run.checkin === sent[i]?.checkin) run.checkin = null
       // Answers may overtake each other.
+      if (answer.outcome === 'failed') return this.refused(run, answer)
       if (answer.outcome !== 'lost') run.fenceAt = Math.max(run.fenceAt, fenceAt(sentAt, leaseMs))
       this.take(run, answer)
     })
+  }
+
+  /** What the run left on its way could not be written. It goes without: the next beat makes its lease longer. */
+  private refused(run: Run, { error }: BeatAnswer): void {
+    const { id } = run.claimed
+    this.options.logger.error('what a run checked in or logged could not be written, and is lost', { error, id })
   }
 
   private take(run: Run, answer: BeatAnswer): void {

@@ -5,7 +5,7 @@
 import type { Timer } from '../clock.ts'
 import { AbortError, JobchartError } from '../errors.ts'
 import type { InsertAnswer, InsertRequest, NewJob, Store } from '../store.ts'
-import { whenAnswered } from './answer.ts'
+import { refusedBy, whenAnswered } from './answer.ts'
 import { Call, type WaitOptions } from './insert-call.ts'
 import type { Timers } from './timers.ts'
 
@@ -233,7 +233,9 @@ export class Inserter {
         if (givenUp !== null) call.reject(givenUp)
         else call.done(null)
       } else if (answer.some((each) => each.outcome === 'id-taken')) call.reject(idTaken(answer))
-      else {
+      else if (outcome === 'failed') {
+        call.reject(refusedBy(this.options.store.name, `job ${answer[0]?.id}`, answer[0]?.error))
+      } else {
         this.options.inserted(call.jobs, answer)
         call.done(answer)
       }

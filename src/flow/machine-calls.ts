@@ -11,7 +11,7 @@ import type { CheckpointEntry, Letter } from '../job/machine.ts'
 import { toPayload, type Json } from '../job/payload.ts'
 import { payloadLimits } from '../limits.ts'
 import type { SendAnswer, SendRequest, Store } from '../store.ts'
-import { promised } from './answer.ts'
+import { promised, refusedBy } from './answer.ts'
 import type { FollowOptions } from './follow.ts'
 import type { Hub } from './events.ts'
 import { unknownType } from './not-found.ts'
@@ -175,6 +175,9 @@ export class MachineCalls {
     return promised(
       () => this.options.store.send([request]),
       ([answer]) => {
+        if (answer?.outcome === 'failed') {
+          throw refusedBy(this.options.store.name, `an event to job ${request.id}`, answer.error)
+        }
         if (answer?.move !== undefined) this.options.hub.tell(answer.move)
         return answer as SendAnswer
       },

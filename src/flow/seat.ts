@@ -6,7 +6,7 @@ import type { Json } from '../job/payload.ts'
 import type { JobRecord } from '../job/job.ts'
 import type { EnqueueOptions } from '../call-options.ts'
 import type { CheckpointAnswer, Store } from '../store.ts'
-import { promised } from './answer.ts'
+import { promised, refusedBy } from './answer.ts'
 import type { Hub } from './events.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import type { Run } from './run.ts'
@@ -72,6 +72,7 @@ async function commit(run: Run, checkpoint: NewCheckpoint, options: SeatOptions)
     )
   const answer = await heartbeat.insist(run, write)
   if (answer.outcome === 'lost') throw heartbeat.lost(run)
+  if (answer.outcome === 'failed') throw refusedBy(store.name, `a checkpoint of job ${id}`, answer.error)
   run.maxAttempts = answer.maxAttempts
   if (answer.outcome === 'cancelling') heartbeat.cancelling(run, answer)
   if (hub.wants(id)) {

@@ -3,11 +3,12 @@
  * which is safe because a settlement carries its token, until the lease has run out and the rescue is sure to come.
  */
 import type { JobEvent } from '../job/job.ts'
+import { recordError } from '../job/failure.ts'
 import { copyPayload } from '../job/payload.ts'
-import type { Settlement } from '../job/settlement.ts'
+import { dead, type Settlement } from '../job/settlement.ts'
 import { JobchartError } from '../errors.ts'
 import type { SettleAnswer, Store } from '../store.ts'
-import { whenAnswered } from './answer.ts'
+import { refusedBy, whenAnswered } from './answer.ts'
 import { decide, type DecideOptions } from './decide.ts'
 import type { Hub } from './events.ts'
 import type { Health } from './health.ts'
@@ -104,6 +105,10 @@ export class Settler {
     for (let i = 0; i < runs.length; i++) {
       const run = runs[i] as Run
       const answer = answers[i] as SettleAnswer
+      if (answer.outcome === 'failed') {
+        this.refused(run, settlements[i] as Settlement, answer)
+        continue
+      }
       if (answer.outcome === 'lost') {
         logger.warn('the result of a run was refused: its lease is lost', {
           id: run.claimed.id,
@@ -116,6 +121,22 @@ export class Settler {
       if (answer.successor !== undefined) hub.tell(answer.successor)
     }
     this.options.settled()
+  }
+
+  /**
+   * The end of a run could not be written as it was. Running the job again would do its work again, and end alike: it is
+   * dead for that reason, if that can be written.
+   */
+  private refused(run: Run, settlement: Settlement, { error }: SettleAnswer): void {
+    const { logger, store } = this.options
+    const { id } = run.claimed
+    if (settlement.error?.code === 'STORE_REFUSED') {
+      logger.error('the end of a job could not be written; it runs again when its lease has run out', { error, id })
+      return
+    }
+    logger.error('the end of a job could not be written; it ends as dead', { error, id })
+    this.inFlightCount++
+    this.write([run], [dead(run.claimed, recordError(refusedBy(store.name, `the end of job ${id}`, error)))])
   }
 
   private eventOf(run: Run, settlement: Settlement, answer: SettleAnswer): JobEvent {

@@ -150,10 +150,31 @@ const keys: readonly Mutant[] = [
 ]
 
 const books: readonly Mutant[] = [
-  drop('a request that is refused is not taken back', 'books', "    this.sql.run('backToMark')\n"),
-  drop('a request that is refused stays in the counts', 'books', '    this.queues.backToMark()\n'),
-  drop('a request that is refused leaves a gap in the log', 'books', '    this.rows.forget()\n    this.seq = seq\n'),
-  drop('what a request of many has moved is not logged', 'books', '      moves.append(this.moves)\n'),
+  drop('a request that is refused is not taken back', 'books', "        this.sql.run('backToMark')\n"),
+  put(
+    'a request that is refused stays in the counts',
+    'books',
+    'endMark(outer, done !== null)',
+    'endMark(outer, true)',
+  ),
+  put(
+    'a queue that was taken back is believed in',
+    'queues',
+    'if (was === null) this.drop(queue)',
+    'if (was === null) continue',
+  ),
+  put(
+    'no item fails alone',
+    'engine',
+    'calls.slice(0, 1), now, enough, true)',
+    'calls.slice(0, 1), now, enough, false)',
+  ),
+  drop(
+    'a request that is refused leaves a gap in the log',
+    'books',
+    '        this.rows.forget()\n        this.seq = seq\n',
+  ),
+  put('what a request of many has moved is not logged', 'books', 'else moves.append(this.moves)', ''),
   drop('moves are not logged', 'books', "    sql.run('append', seq, this.firstSeq, this.now, moves.toString())\n"),
   drop('a move is not counted where it arrives', 'books', '    this.queues.count(queue, to, 1)\n'),
   drop('a move is not in the history', 'books', '    row.history = withMove(row, entry)\n'),

@@ -35,6 +35,9 @@ export interface Circumstances {
 
 const plain: Circumstances = {}
 
+export const noArrow = ({ id, phase }: Row, event: string): TypeError =>
+  new TypeError(`job ${id}: the chart has no ${event} from ${phase.name}`)
+
 export class Books {
   readonly rows = new Register()
   readonly queues = new Map<string, Queue>()
@@ -104,7 +107,7 @@ export class Books {
   ): Step {
     const from = row.phase
     const way = wayOf(from, event, row, fatal)
-    if (way === null) throw new TypeError(`job ${row.id}: the chart has no ${event} from ${from.name}`)
+    if (way === null) throw noArrow(row, event)
     const { arrow, to } = way
     this.depart(row, from, to)
     if (arrow.counting !== null) {

@@ -5,12 +5,21 @@
 import { knownKeys, whole } from '../../checks.ts'
 import { systemClock, type Clock } from '../../clock.ts'
 import { caps } from '../../job/caps.ts'
+import { recordError, type ErrorRecord } from '../../job/failure.ts'
+import {
+  beatFailed,
+  cancelFailed,
+  checkpointFailed,
+  insertFailed,
+  sendFailed,
+  settleFailed,
+} from '../../store-failures.ts'
 import type { Store } from '../../store.ts'
 import { discard, retry } from './admin.ts'
 import { Books } from './books.ts'
 import { cancel } from './cancel.ts'
 import { claim, standing } from './claim.ts'
-import { insert } from './insert.ts'
+import { idsOf, insert } from './insert.ts'
 import { checkpoint, checkpointsOf, send } from './machine.ts'
 import { counts, list, queueInfo, workerRecords } from './reading.ts'
 import { recordOf } from './records.ts'
@@ -56,6 +65,17 @@ function written<T>(books: Books, answer: T): T {
   return answer
 }
 
+/** Answers item by item: one that throws fails alone. Each looks at all that it is given before it changes anything. */
+function each<I, A>(items: readonly I[], act: (item: I) => A, failed: (error: ErrorRecord, item: I) => A): A[] {
+  return items.map((item) => {
+    try {
+      return act(item)
+    } catch (error) {
+      return failed(recordError(error), item)
+    }
+  })
+}
+
 type Work =
   | 'insert'
   | 'claim'
@@ -74,7 +94,11 @@ const forWorkers = (books: Books, now: () => number): Pick<Store, Work> => ({
     const at = now()
     return written(
       books,
-      requests.map((request) => insert(books, request, at)),
+      each(
+        requests,
+        (request) => insert(books, request, at),
+        (error, request) => insertFailed(idsOf(request), error),
+      ),
     )
   },
   claim(request) {
@@ -87,7 +111,7 @@ const forWorkers = (books: Books, now: () => number): Pick<Store, Work> => ({
     const at = now()
     return written(
       books,
-      settlements.map((settlement) => settle(books, settlement, at)),
+      each(settlements, (settlement) => settle(books, settlement, at), settleFailed),
     )
   },
   async extend({ worker, leaseMs, beats }) {
@@ -96,18 +120,18 @@ const forWorkers = (books: Books, now: () => number): Pick<Store, Work> => ({
     if (known !== undefined) known.seenAt = at
     return written(
       books,
-      beats.map((sign) => beat(books, sign, leaseMs, at)),
+      each(beats, (sign) => beat(books, sign, leaseMs, at), beatFailed),
     )
   },
   checkpoint(requests) {
     const at = now()
-    return requests.map((request) => checkpoint(books, request, at))
+    return each(requests, (request) => checkpoint(books, request, at), checkpointFailed)
   },
   send(requests) {
     const at = now()
     return written(
       books,
-      requests.map((request) => send(books, request, at)),
+      each(requests, (request) => send(books, request, at), sendFailed),
     )
   },
   promote(limit) {
@@ -130,7 +154,7 @@ const forAdmins = (books: Books, now: () => number): Pick<Store, 'cancel' | 'ret
     const at = now()
     return written(
       books,
-      requests.map((request) => cancel(books, request, at)),
+      each(requests, (request) => cancel(books, request, at), cancelFailed),
     )
   },
   retry(selection, fromStart = false) {

@@ -13,11 +13,31 @@ export function insert(books: Books, request: InsertRequest, now: number): Inser
   if (only !== undefined && request.jobs.length === 1 && only.key === null && books.rows.get(only.id) === undefined) {
     if (request.capacity === null || books.backlog < request.capacity) return [inserted(enter(books, only, now))]
   }
-  const refused = refusal(books, request)
-  if (refused === null) return request.jobs.map((job) => insertJob(books, job, now))
+  const jobs = request.jobs.map(plain)
+  const refused = refusal(books, { jobs, capacity: request.capacity })
+  if (refused === null) return jobs.map((job) => insertJob(books, job, now))
   if (refused.outcome === 'full') books.hints.refused(books.backlog)
-  return request.jobs.map(({ id }) => ({ ...nowhere, id, ...refused }))
+  return jobs.map(({ id }) => ({ ...nowhere, id, ...refused }))
 }
+
+/** A job as it was handed over: what cannot be read of it is found out here, before anything is written. */
+const plain = (job: NewJob): NewJob => ({
+  id: job.id,
+  type: job.type,
+  input: job.input,
+  priority: job.priority,
+  maxAttempts: job.maxAttempts,
+  tags: job.tags,
+  concurrencyKey: job.concurrencyKey,
+  runAt: job.runAt,
+  delayMs: job.delayMs,
+  key: job.key,
+  onConflict: job.onConflict,
+  ...(job.parent !== undefined && { parent: job.parent }),
+  ...(job.checkpoint !== undefined && { checkpoint: job.checkpoint }),
+})
+
+export const idsOf = ({ jobs }: InsertRequest): string[] => jobs.map(({ id }) => id)
 
 const nowhere = { state: bornReady.name, seq: 0, at: 0, dueAt: null } as const
 
@@ -42,6 +62,7 @@ function insertJob(books: Books, job: NewJob, now: number): InsertAnswer {
 }
 
 function enter(books: Books, job: NewJob, now: number): Row {
+  const { parent, checkpoint } = job
   const dueAt = job.runAt ?? now + job.delayMs
   const row =
     job.key !== null && books.queue(job.type).isLeaving(job.key)
@@ -49,8 +70,8 @@ function enter(books: Books, job: NewJob, now: number): Row {
       : dueAt > now
         ? books.enter(job, bornTimed, dueAt, now)
         : books.enter(job, bornReady, null, now)
-  if (job.parent !== undefined) adopt(books, row, job.parent)
-  if (job.checkpoint !== undefined) fork(row, job.checkpoint)
+  if (parent !== undefined) adopt(books, row, parent)
+  if (checkpoint !== undefined) fork(row, checkpoint)
   return row
 }
 

@@ -5,9 +5,10 @@ import type { ErrorRecord } from '../../job/failure.ts'
 import type { Json } from '../../job/payload.ts'
 import type { Settlement } from '../../job/settlement.ts'
 import type { Beat, BeatAnswer, Move, SettleAnswer } from '../../store.ts'
-import type { Books } from './books.ts'
+import { noArrow, type Books } from './books.ts'
 import { tellCheckin, tellEnd } from './children.ts'
 import { mustFollow, rest, wake } from './machine.ts'
+import { wayOf } from './phases.ts'
 import { keep, type Row, type Run } from './row.ts'
 import { releaseSuccessor } from './successor.ts'
 
@@ -19,16 +20,18 @@ export function settle(books: Books, settlement: Settlement, now: number): Settl
     const { settled } = row
     return settled !== null && isSame(settled, settlement) ? answerOf(row, settled, settlement) : lost(settlement)
   }
-  const { event, fatal, reason, delayMs = 0, checkpoint } = settlement
+  const { event, fatal, reason, delayMs, checkpoint, output, error, checkin, logs, cancelTaken } = settlement
+  if (wayOf(row.phase, event, row, fatal) === null) throw noArrow(row, event)
   if (checkpoint !== undefined) mustFollow(row, checkpoint)
-  const heard = leave(books, row, run, settlement, now)
+  // From here on it is written.
+  const heard = leave(books, row, run, { event, error, checkin, logs }, now)
   if (checkpoint !== undefined) rest(books, row, checkpoint, now)
-  if (settlement.cancelTaken === true) endMarked(books, row, now)
-  const parked = event === 'PARK' && settlement.delayMs === undefined
-  run.end = books.move(row, event, now, { reason, fatal, dueAt: parked ? null : now + delayMs })
+  if (cancelTaken === true) endMarked(books, row, now)
+  const parked = event === 'PARK' && delayMs === undefined
+  run.end = books.move(row, event, now, { reason, fatal, dueAt: parked ? null : now + (delayMs ?? 0) })
   run.dueAt = row.dueAt
   run.settled = null
-  if (run.end.arrow.to === 'done') run.output = settlement.output
+  if (run.end.arrow.to === 'done') run.output = output
   if (row.machine !== null) row.machine.woken = tellOn(books, row, now) ?? heard
   const successor = releaseSuccessor(books, row, now)
   if (row.past !== null) row.past.successor = successor
@@ -72,9 +75,10 @@ const lost = ({ attempt, to }: Settlement): SettleAnswer => ({
   dueAt: null,
 })
 
+type Left = { readonly [K in 'event' | 'error' | 'checkin' | 'logs']: Settlement[K] | undefined }
+
 /** Keeps what an attempt leaves behind; the WAKE of a parent that waited to hear of it. */
-function leave(books: Books, row: Row, run: Run, settlement: Settlement, now: number): Move | null {
-  const { event, error, checkin, logs } = settlement
+function leave(books: Books, row: Row, run: Run, { event, error, checkin, logs }: Left, now: number): Move | null {
   if (checkin !== undefined) row.remember().checkin = checkin
   if (logs !== undefined && logs.length > 0) keep(row.remember().logs, logs, caps.logs)
   if (error !== undefined) failed(row, run, error, now)

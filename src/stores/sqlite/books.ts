@@ -5,9 +5,11 @@
  * What is remembered between transactions (queues, the number of the last move) is good as long as no other process has
  * written to the file, which SQLite tells for the price of a look (`data_version`).
  */
+import { recordError, type ErrorRecord } from '../../job/failure.ts'
 import type { HistoryEntry } from '../../job/job.ts'
 import { countersAfter, nextArrow, statesTagged, type ArrowEvent, type JobState } from '../../job/lifecycle.ts'
 import type { Hint, Move } from '../../store.ts'
+import { isBusy, isFileFault, storeError } from './errors.ts'
 import { Hints } from './hints.ts'
 import type { PackedJob } from './insert.ts'
 import { Lanes } from './lanes.ts'
@@ -57,8 +59,13 @@ export class Books {
   /** The moves of this transaction. */
   private moves = new Moves()
 
-  constructor(sql: Statements, transitionsMax: number) {
+  /** Is each item of a call to fail alone? Costs statements of its own, and so only where a call has failed. */
+  private careful = false
+  private readonly path: string
+
+  constructor(sql: Statements, transitionsMax: number, path: string) {
     this.sql = sql
+    this.path = path
     this.transitionsMax = transitionsMax
     this.rows = new Rows(sql)
     this.lanes = new Lanes(sql)
@@ -66,9 +73,14 @@ export class Books {
     this.mail = new Mail(sql, this.hints)
   }
 
-  /** Begins with what the file says now. @param stale has another process written to it? */
-  begin(now: number, stale: boolean): void {
+  /**
+   * Begins with what the file says now.
+   * @param stale has another process written to it?
+   * @param careful is each item of a call to fail alone?
+   */
+  begin(now: number, stale: boolean, careful: boolean): void {
     this.now = now
+    this.careful = careful
     if (stale) {
       this.queues.doubt()
       this.rows.forget()
@@ -104,30 +116,40 @@ export class Books {
     this.hints.forget()
   }
 
-  /**
-   * Does something, all or nothing within the transaction: if `act` gives null, nothing of it has happened. It makes no new
-   * queues.
-   */
+  /** Answers item by item. Where a call has failed before, an item that throws fails alone: nothing of it has happened. */
+  each<I, A>(items: readonly I[], act: (item: I) => A, failed: (error: ErrorRecord, item: I) => A): A[] {
+    if (!this.careful) return items.map(act)
+    return items.map((item) => {
+      try {
+        // Never null: what an item is answered is an object or a list.
+        return this.attempt(() => act(item)) as A
+      } catch (error) {
+        if (isBusy(error) || isFileFault(error)) throw error
+        return failed(recordError(storeError(error, this.path)), item)
+      }
+    })
+  }
+
+  /** Does something, all or nothing within the transaction: if `act` gives null or throws, nothing of it has happened. */
   attempt<T>(act: () => T | null): T | null {
     const { seq, moves } = this
     this.sql.run('mark')
-    this.queues.mark()
+    const outer = this.queues.mark()
     this.moves = new Moves()
-    const done = act()
-    if (done !== null) {
+    let done: T | null = null
+    try {
+      done = act()
+    } finally {
+      if (done === null) {
+        this.sql.run('backToMark')
+        this.rows.forget()
+        this.seq = seq
+      } else moves.append(this.moves)
       this.sql.run('forgetMark')
-      this.queues.forgetMark()
-      moves.append(this.moves)
       this.moves = moves
-      return done
+      this.queues.endMark(outer, done !== null)
     }
-    this.sql.run('backToMark')
-    this.sql.run('forgetMark')
-    this.rows.forget()
-    this.seq = seq
-    this.moves = moves
-    this.queues.backToMark()
-    return null
+    return done
   }
 
   /** ENQUEUE, the number of which it answers; null if there is a job of that id. Its key, if any, is free. */

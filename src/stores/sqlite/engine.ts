@@ -61,8 +61,11 @@ export class Engine {
     connection?.db.close()
   }
 
-  /** Runs calls in one transaction, in order, until `enough`. If one fails for a reason of its own, each has its own. */
-  run(calls: readonly Call[], now: number, enough: () => boolean): Outcome {
+  /**
+   * Runs calls in one transaction, in order, until `enough`. If one fails for a reason of its own, the first has one of its
+   * own, in which each of its items may fail alone.
+   */
+  run(calls: readonly Call[], now: number, enough: () => boolean, careful = false): Outcome {
     try {
       this.checkThere()
       this.connected()
@@ -70,13 +73,13 @@ export class Engine {
       return { kind: 'failed', error }
     }
     try {
-      return { kind: 'done', replies: this.transaction(calls, now, enough), hints: this.takeHints() }
+      return { kind: 'done', replies: this.transaction(calls, now, enough, careful), hints: this.takeHints() }
     } catch (error) {
       const told = storeError(error, this.options.path)
       if (isBusy(error)) return { kind: 'busy', error: told }
       if (isFileFault(error)) return { kind: 'failed', error: told }
-      if (calls.length <= 1) return { kind: 'done', replies: [{ error: told }], hints: [] }
-      return this.run(calls.slice(0, 1), now, enough)
+      if (careful || calls.length === 0) return { kind: 'done', replies: [{ error: told }], hints: [] }
+      return this.run(calls.slice(0, 1), now, enough, true)
     }
   }
 
@@ -94,13 +97,13 @@ export class Engine {
     return outcome.kind === 'done' ? outcome.hints : []
   }
 
-  private transaction(calls: readonly Call[], now: number, enough: () => boolean): Reply[] {
+  private transaction(calls: readonly Call[], now: number, enough: () => boolean, careful: boolean): Reply[] {
     const connection = this.connected()
     const { sql, books } = connection
     const changes = calls.some(writes)
     sql.run(changes ? 'begin' : 'beginReading')
     try {
-      this.look(connection, now)
+      this.look(connection, now, careful)
       const replies: Reply[] = []
       for (const call of calls) {
         replies.push(this.reply(books, call))
@@ -136,7 +139,7 @@ export class Engine {
     this.whole = true
     this.file = fileNumber(this.options.path)
     const sql = new Statements(db, this.options.onStatement)
-    const books = new Books(sql, this.options.transitionsMax)
+    const books = new Books(sql, this.options.transitionsMax, this.options.path)
     return (this.connection = { db, sql, books, version: null })
   }
 
@@ -156,13 +159,13 @@ export class Engine {
   }
 
   /** Begins the books with what the file says now. */
-  private look(connection: Connection, now: number): void {
+  private look(connection: Connection, now: number, careful: boolean): void {
     const { sql, books } = connection
     const version = sql.get('version')?.[0] ?? null
     const { seq } = books
     const stale = version !== connection.version
     if (stale) this.checkNotMigrated(sql)
-    books.begin(now, stale)
+    books.begin(now, stale, careful)
     if (stale) catchUp(books, connection.version === null ? null : seq)
     connection.version = version
   }

@@ -27,6 +27,9 @@ export const isCorrupt = (error: unknown): error is Error => {
   return code === corrupt || code === notADatabase
 }
 
+/** What befell the file itself, whichever call met it. */
+export const isFileFault = (error: unknown): boolean => isTrouble(error) || isCorrupt(error)
+
 /** What stands in the file cannot be. */
 export class Contradiction extends Error {}
 

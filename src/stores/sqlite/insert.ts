@@ -1,6 +1,8 @@
 /** Inserts: each request all or nothing, duplicates answered with the job that is there. */
+import { recordError, type ErrorRecord } from '../../job/failure.ts'
 import { isHeld, statesTagged } from '../../job/lifecycle.ts'
 import type { Parent } from '../../job/machine.ts'
+import { insertFailed } from '../../store-failures.ts'
 import type { InsertAnswer, InsertRequest, NewJob } from '../../store.ts'
 import type { Books } from './books.ts'
 import { supersede } from './cancel.ts'
@@ -22,7 +24,19 @@ export interface PackedRequest extends Omit<InsertRequest, 'jobs'> {
   readonly jobs: readonly PackedJob[]
 }
 
-export const packRequest = ({ jobs, capacity }: InsertRequest): PackedRequest => ({ jobs: jobs.map(packJob), capacity })
+/** A request that cannot be packed, and so cannot be written. */
+export interface Unpackable {
+  readonly ids: readonly string[]
+  readonly error: ErrorRecord
+}
+
+export function packRequest({ jobs, capacity }: InsertRequest): PackedRequest | Unpackable {
+  try {
+    return { jobs: jobs.map(packJob), capacity }
+  } catch (error) {
+    return { ids: jobs.map(({ id }) => id), error: recordError(error) }
+  }
+}
 
 const packJob = (job: NewJob): PackedJob => ({
   id: job.id,
@@ -43,14 +57,16 @@ const packJob = (job: NewJob): PackedJob => ({
 const backlog = statesTagged('backlog')
 const nowhere = { state: bornReady, seq: 0, at: 0, dueAt: null } as const
 
-export function insert(books: Books, request: PackedRequest): InsertAnswer[] {
+export const refused = (error: ErrorRecord, request: PackedRequest | Unpackable): InsertAnswer[] =>
+  insertFailed('error' in request ? request.ids : request.jobs.map(({ id }) => id), error)
+
+export function insert(books: Books, request: PackedRequest | Unpackable): InsertAnswer[] {
+  if ('error' in request) return insertFailed(request.ids, request.error)
   const { jobs, capacity } = request
   const [only] = jobs
   if (only !== undefined && jobs.length === 1 && (only.key === null || capacity === null)) {
     return [insertAlone(books, only, capacity)]
   }
-  // Made before the attempt, which may be taken back.
-  for (const { type } of jobs) books.queues.of(type)
   let refused: Pick<InsertAnswer, 'outcome'> & { readonly id?: string } = { outcome: 'full' }
   const answers = books.attempt(() => {
     const made: InsertAnswer[] = []

@@ -4,6 +4,9 @@ import { Contradiction } from './errors.ts'
 import { Queue, type QueueValues } from './queue.ts'
 import type { Statements } from './statements.ts'
 
+/** What queues were before something that may be taken back; null = they were not there. */
+type Before = Map<Queue, Pick<Queue, 'counts' | 'keyed'> | null>
+
 export class Queues {
   private readonly sql: Statements
   private readonly byType = new Map<string, Queue>()
@@ -13,8 +16,8 @@ export class Queues {
   private allFresh = false
   /** Those of which the file does not know everything yet. */
   private readonly unwritten = new Set<Queue>()
-  /** What queues were before that which may be taken back, while there is such. */
-  private before: Map<Queue, Pick<Queue, 'counts' | 'keyed'>> | null = null
+  /** Of what may be taken back, while there is such. */
+  private before: Before | null = null
 
   constructor(sql: Statements) {
     this.sql = sql
@@ -25,7 +28,9 @@ export class Queues {
     const known = this.known(type)
     if (known !== undefined) return known
     const number = this.sql.get('addQueue', type)?.[0] as number
-    return this.remember(new Queue(number, type))
+    const queue = this.remember(new Queue(number, type))
+    this.before?.set(queue, null)
+    return queue
   }
 
   /** The queue of a type, if it ever had a job. */
@@ -74,20 +79,30 @@ export class Queues {
     this.unwritten.add(queue)
   }
 
-  /** From here on, what jobs do to their queues may be taken back. */
-  mark(): void {
+  /** From here on, what jobs do to their queues may be taken back. Gives what `endMark` wants: marks may be within marks. */
+  mark(): Before | null {
+    const outer = this.before
     this.before = new Map()
+    return outer
   }
 
-  /** The end of that: it stays. */
-  forgetMark(): void {
-    this.before = null
+  /** The end of that. @param stays or has nothing of it happened? A queue that was made meanwhile is forgotten then. */
+  endMark(outer: Before | null, stays: boolean): void {
+    const inner: Before = this.before ?? new Map<never, never>()
+    this.before = outer
+    for (const [queue, was] of inner) {
+      if (stays) {
+        if (outer !== null && !outer.has(queue)) outer.set(queue, was)
+      } else if (was === null) this.drop(queue)
+      else Object.assign(queue, was)
+    }
   }
 
-  /** The end of that: nothing of it has happened. */
-  backToMark(): void {
-    for (const [queue, { counts, keyed }] of this.before ?? []) Object.assign(queue, { counts, keyed })
-    this.before = null
+  private drop(queue: Queue): void {
+    this.byType.delete(queue.type)
+    this.byNumber.delete(queue.number)
+    this.fresh.delete(queue)
+    this.unwritten.delete(queue)
   }
 
   write(): void {

@@ -4,6 +4,7 @@ import type { ErrorRecord } from '../../job/failure.ts'
 import type { AttemptError } from '../../job/job.ts'
 import { isEnded, nextArrow } from '../../job/lifecycle.ts'
 import type { Settlement } from '../../job/settlement.ts'
+import { beatFailed } from '../../store-failures.ts'
 import type { Beat, BeatAnswer, ExtendRequest, Move, SettleAnswer } from '../../store.ts'
 import type { Books } from './books.ts'
 import { tellCheckin, tellEnd } from './children.ts'
@@ -100,7 +101,7 @@ export function keepError(books: Books, row: Row, error: ErrorRecord): void {
 
 export function extend(books: Books, { worker, leaseMs, beats }: ExtendRequest): BeatAnswer[] {
   books.sql.run('seen', books.now, worker)
-  return beats.map((each) => beat(books, each, leaseMs))
+  return books.each(beats, (each) => beat(books, each, leaseMs), beatFailed)
 }
 
 function beat(books: Books, sign: Beat, leaseMs: number): BeatAnswer {

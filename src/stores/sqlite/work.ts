@@ -12,11 +12,12 @@ import type {
   WorkerInfo,
 } from '../../store.ts'
 import type { Settlement } from '../../job/settlement.ts'
+import { cancelFailed, checkpointFailed, sendFailed, settleFailed } from '../../store-failures.ts'
 import { discard, retry } from './admin.ts'
 import type { Books } from './books.ts'
 import { cancel } from './cancel.ts'
 import { claim, confirm } from './claim.ts'
-import { insert, type PackedRequest } from './insert.ts'
+import { insert, refused, type PackedRequest, type Unpackable } from './insert.ts'
 import { send } from './letters.ts'
 import { checkpoint, checkpoints } from './machine.ts'
 import { transitions } from './log.ts'
@@ -25,14 +26,18 @@ import { extend, settle } from './settle.ts'
 import { promote, prune, rescue } from './sweep.ts'
 
 const writing = {
-  insert: (books: Books, requests: readonly PackedRequest[]) => requests.map((request) => insert(books, request)),
+  insert: (books: Books, requests: readonly (PackedRequest | Unpackable)[]) =>
+    books.each(requests, (request) => insert(books, request), refused),
   claim: (books: Books, request: ClaimRequest) => claim(books, request),
-  settle: (books: Books, settlements: readonly Settlement[]) => settlements.map((each) => settle(books, each)),
+  settle: (books: Books, settlements: readonly Settlement[]) =>
+    books.each(settlements, (each) => settle(books, each), settleFailed),
   extend: (books: Books, request: ExtendRequest) => extend(books, request),
   checkpoint: (books: Books, requests: readonly CheckpointRequest[]) =>
-    requests.map((request) => checkpoint(books, request)),
-  send: (books: Books, requests: readonly SendRequest[]) => requests.map((request) => send(books, request)),
-  cancel: (books: Books, requests: readonly CancelRequest[]) => requests.map((request) => cancel(books, request)),
+    books.each(requests, (request) => checkpoint(books, request), checkpointFailed),
+  send: (books: Books, requests: readonly SendRequest[]) =>
+    books.each(requests, (request) => send(books, request), sendFailed),
+  cancel: (books: Books, requests: readonly CancelRequest[]) =>
+    books.each(requests, (request) => cancel(books, request), cancelFailed),
   retry: (books: Books, selection: Selection, fromStart: boolean) => retry(books, selection, fromStart),
   discard: (books: Books, selection: Selection) => discard(books, selection),
   promote: (books: Books, limit: number) => promote(books, limit),

@@ -8,6 +8,7 @@ import { childrenCases } from './children.ts'
 import { claimCases } from './claim.ts'
 import { confirmCases } from './confirm.ts'
 import { extendCases } from './extend.ts'
+import { failingItemCases } from './failing-items.ts'
 import { familyCancelCases } from './family-cancel.ts'
 import { gentleCancelCases } from './gentle-cancel.ts'
 import { insertCases } from './insert.ts'
@@ -45,6 +46,7 @@ const groups: Readonly<Record<string, Cases>> = {
   settle: settleCases,
   confirm: confirmCases,
   extend: extendCases,
+  'failing items': failingItemCases,
   cancel: cancelCases,
   again: againCases,
   machine: machineCases,

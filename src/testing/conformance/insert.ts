@@ -56,6 +56,8 @@ export const insertCases: Cases = {
       ],
     )
     assert.deepEqual(idsOf(await store.list({})), ['a'])
+    await put(store, newJob('b'))
+    assert.deepEqual(idsOf(await store.list({ type: 'mail' })), ['b'], 'the first of its type after the refusal')
   },
   'a request beyond the capacity stores nothing': async ({ store }) => {
     const jobs = (...ids: string[]) => ids.map((id) => newJob(id))

@@ -21,7 +21,7 @@ interface PackageRow {
 
 const leaves = ['src/errors.ts', 'src/clock.ts', 'src/checks.ts', 'src/heap.ts']
 const streams = ['src/flow/stream.ts', 'src/flow/iterate.ts']
-const values = ['src/store-values.ts', 'src/store-figures.ts', 'src/store-machine.ts']
+const values = ['src/store-values.ts', 'src/store-figures.ts', 'src/store-machine.ts', 'src/store-failures.ts']
 const contract = [...leaves, 'src/job/', 'src/store.ts', ...values]
 const steps = [...contract, 'machines/', 'src/limits.ts', 'src/options.ts', 'src/call-options.ts', 'src/log.ts']
 const services = [...steps, 'src/define-job.ts', 'src/handle.ts', 'src/hosting.ts', 'src/flow/', 'src/machine-job/']
@@ -67,6 +67,11 @@ export const rooms: readonly RoomRow[] = [
   { room: 'src/store-values.ts', may: ['src/job/'], why: 'the values of the contract' },
   { room: 'src/store-figures.ts', may: ['src/job/', 'src/store-values.ts'], why: 'what those see who only look' },
   { room: 'src/store-machine.ts', may: ['src/job/', 'src/store-values.ts'], why: 'the values of machine jobs' },
+  {
+    room: 'src/store-failures.ts',
+    may: ['src/job/', 'src/store-values.ts', 'src/store-machine.ts'],
+    why: 'answers of the contract for what could not be written',
+  },
   { room: 'src/version.ts', may: [], why: 'a constant' },
   { room: 'src/runtime-stats.ts', may: ['machines/', 'src/queue.ts'], why: 'what a runtime says of itself' },
   { room: 'src/queue.ts', may: services, why: 'a queue in the hand of the caller' },
