@@ -81,6 +81,13 @@ export interface MachineView {
   readonly can: (event: { readonly type: string }) => boolean
 }
 
+/**
+ * Where the machine of a job stands at a time (ms since the epoch), letters that it has not read and timers that are due
+ * included.
+ * @throws JobchartError UNSUPPORTED; NOT_ACCEPTED if the machine throws
+ */
+export type MachineViewer = (record: JobRecord, now: number) => MachineView
+
 /** The machine of a job type, hosted. */
 export interface MachineHost {
   /**
@@ -88,8 +95,8 @@ export interface MachineHost {
    * @throws what its actors and actions throw, and why it was asked to end
    */
   readonly host: (seat: Seat) => Promise<Rest>
-  /** Where the machine of a job stands, letters that it has not read included. @throws JobchartError UNSUPPORTED */
-  readonly view: (record: JobRecord) => MachineView
+  /** Looks at jobs of one store. */
+  readonly viewer: () => MachineViewer
   /** Was the machine of a waiting job defined otherwise, so that it has to go on before it waits for the right things? */
   readonly isOutdated: (record: JobRecord) => boolean
   /** Its versions, for other processes to compare. */

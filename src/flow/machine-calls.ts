@@ -4,7 +4,7 @@ import type { JobDefinition } from '../define-job.ts'
 import { AbortError, describe, JobchartError, TimeoutError } from '../errors.ts'
 import type { Timer } from '../clock.ts'
 import { endError, type Wanted } from '../handle.ts'
-import type { MachineHost, MachineView } from '../hosting.ts'
+import type { MachineHost, MachineView, MachineViewer } from '../hosting.ts'
 import type { JobRecord } from '../job/job.ts'
 import { isEnded } from '../job/lifecycle.ts'
 import type { CheckpointEntry, Letter } from '../job/machine.ts'
@@ -34,6 +34,8 @@ export class MachineCalls {
   private readonly options: MachineCallsOptions
   /** The last send to each job that is under way. */
   private readonly turns = new Map<string, Promise<void>>()
+  /** One for each machine: what they remember is of this store. */
+  private readonly viewers = new WeakMap<MachineHost, MachineViewer>()
 
   constructor(options: MachineCallsOptions) {
     this.options = options
@@ -59,7 +61,7 @@ export class MachineCalls {
     for (let looks = 1; ; looks++) {
       const record = await this.options.record(id)
       if (isEnded(record.state)) throw hasEnded(record)
-      if (!this.hostOf(record, 'take events').view(record).can(event)) throw notAccepted(record, event.type)
+      if (!this.expected(record, 'take events').can(event)) throw notAccepted(record, event.type)
       const expect = { checkpoint: record.checkpoint?.number ?? 0, mail: record.letters }
       const { outcome } = await this.put({ ...request, expect: looks < looksMax ? expect : null })
       if (outcome === 'kept' || outcome === 'duplicate') return
@@ -69,13 +71,21 @@ export class MachineCalls {
 
   async can(id: string, event: { readonly type: string }): Promise<boolean> {
     const record = await this.options.record(id)
-    return !isEnded(record.state) && !isForged(event.type) && this.hostOf(record, 'take events').view(record).can(event)
+    return !isEnded(record.state) && !isForged(event.type) && this.expected(record, 'take events').can(event)
   }
 
   async view(id: string): Promise<MachineView> {
     const record = await this.options.record(id)
-    const host = this.hostOf(record, 'show a snapshot')
-    return record.checkpoint === null ? host.view({ ...record, inbox: [] }) : host.viewAt(record.checkpoint.state)
+    if (record.checkpoint === null) return this.expected({ ...record, inbox: [] }, 'show a snapshot')
+    return this.hostOf(record, 'show a snapshot').viewAt(record.checkpoint.state)
+  }
+
+  /** Where its machine will stand when it has read what waits for it. */
+  private expected(record: JobRecord, what: string): MachineView {
+    const host = this.hostOf(record, what)
+    let viewer = this.viewers.get(host)
+    if (viewer === undefined) this.viewers.set(host, (viewer = host.viewer()))
+    return viewer(record, this.options.store.now())
   }
 
   async checkpoints(id: string): Promise<readonly CheckpointEntry[]> {
@@ -188,8 +198,8 @@ export class MachineCalls {
 /** No job is ever as this: only a letter with the same key is found. */
 const never = { checkpoint: -1, mail: -1 }
 
-/** What XState tells itself: nobody else may say that an actor has ended or a time has come. */
-const isForged = (type: string): boolean => type.startsWith('xstate.')
+/** What XState tells itself: nobody else may say that an actor has ended or a time has come. A route is asked for from outside. */
+const isForged = (type: string): boolean => type.startsWith('xstate.') && type !== 'xstate.route'
 
 type EventLetter = Letter & { readonly kind: 'event' }
 

@@ -35,6 +35,9 @@ export interface HostedOptions {
   readonly changed: () => void
 }
 
+/** Events that may follow from one. A step with ten thousand children sends each one, and hears of each. */
+const sentInTurnMax = 50_000
+
 type Status = 'active' | 'done' | 'error' | 'stopped'
 
 export class Hosted {
@@ -47,6 +50,8 @@ export class Hosted {
   private readonly addresses: ActorAddresses
   /** Events for machines that wait until all of a step have started; null if none waits. */
   private relays: (() => void)[] | null = null
+  /** Events that were sent since the last event from outside; null between two. */
+  private sentInTurn: number | null = null
   private failed: { readonly error: unknown } | null = null
   private readonly seen = new WeakMap<AnyActorRef, unknown>()
 
@@ -75,7 +80,7 @@ export class Hosted {
     wrapRelays(this.root.system, (source, target, deliver) => {
       if (source !== undefined && this.plan.isLeaving(source)) return
       if (this.relays !== null && isPlanned(target)) this.relays.push(deliver)
-      else deliver()
+      else this.turn(deliver)
     })
     this.root.subscribe({ error: (error) => this.fail(error) })
     if (from === null) return
@@ -89,7 +94,27 @@ export class Hosted {
   }
 
   start(): void {
-    this.root.start()
+    this.turn(() => this.root.start())
+  }
+
+  /** What follows from one event: machines that send each other events for ever would never give anybody else a turn. */
+  private turn(run: () => void): void {
+    if (this.sentInTurn !== null) {
+      if (++this.sentInTurn > sentInTurnMax) {
+        this.sentInTurn = 0
+        throw new Error(
+          `infinite loop: machines have sent ${sentInTurnMax} events, to themselves or each other, without coming to rest`,
+        )
+      }
+      run()
+      return
+    }
+    this.sentInTurn = 0
+    try {
+      run()
+    } finally {
+      this.sentInTurn = null
+    }
   }
 
   /** Why it failed, if it did. What cannot be durable is no failure that a machine could deal with. */

@@ -1,28 +1,20 @@
 /** A user's machine as a job: which version of it a job is pinned to, how it is hosted, and how it is seen from outside. */
 import { createHash } from 'node:crypto'
-import {
-  createActor,
-  getNextSnapshot,
-  type AnyActorRef,
-  type AnyEventObject,
-  type AnyStateMachine,
-  type SnapshotFrom,
-} from 'xstate'
+import { createActor, type AnyActorRef, type AnyEventObject, type AnyStateMachine } from 'xstate'
 import type { JobDefinition } from '../define-job.ts'
 import { describe, JobchartError } from '../errors.ts'
-import type { MachineHost, MachineView, Rest, Seat } from '../hosting.ts'
+import type { MachineHost, MachineView, MachineViewer, Rest, Seat } from '../hosting.ts'
 import { snooze } from '../job/intent.ts'
 import type { JobRecord } from '../job/job.ts'
-import type { Letter } from '../job/machine.ts'
 import type { Json } from '../job/payload.ts'
 import { ActorAddresses } from './addresses.ts'
 import { bounded } from './bounded.ts'
 import { checkMachine } from './check-machine.ts'
-import { shown } from './codec.ts'
-import { jobOf, invokedJobs, type JobActorSnapshot } from './from-job.ts'
-import { cancelEvent, Host } from './host.ts'
-import { isNamed } from './machines.ts'
+import { shown, withActors } from './codec.ts'
+import { invokedJobs, type JobActorSnapshot } from './from-job.ts'
+import { Host } from './host.ts'
 import { namesIn, nearest } from './names.ts'
+import { accepts, afterMail, afterTimers, failed, type AnySnapshot, type Outlook } from './outlook.ts'
 import { plannedLogic, type PlannedLogic } from './planned.ts'
 import { restoreContexts, withoutContexts } from './references.ts'
 import { adopt, timerOfNew, type Adopted, type Migrate } from './migration.ts'
@@ -84,8 +76,6 @@ class Version {
 class Versions implements MachineHost {
   /** The current one last. */
   private readonly versions: readonly Version[]
-  /** Who sends many letters to a job has each looked at with those before it. */
-  private lastView: { readonly key: string; readonly read: number; readonly snapshot: Seen } | null = null
 
   constructor(versions: readonly Version[]) {
     this.versions = versions
@@ -137,27 +127,26 @@ class Versions implements MachineHost {
     }
   }
 
-  view(record: JobRecord): MachineView {
-    const { id, generation, checkpoint, input, inbox } = record
-    const key = `${id}\n${generation}\n${checkpoint?.number ?? 0}`
-    const last = this.lastView
-    const goesOn = last?.key === key && last.read <= (inbox.at(-1)?.number ?? 0)
-    let { read, snapshot } = goesOn ? last : { read: 0, snapshot: null }
-    if (snapshot === null) {
-      const { machine } = this.current.options
-      snapshot = (checkpoint === null ? createActor(machine, { input }) : this.restored(checkpoint.state)).getSnapshot()
+  viewer(): MachineViewer {
+    // Who sends many letters to a job has each looked at with those before it.
+    let last: { readonly key: string; readonly read: number; readonly outlook: Outlook } | null = null
+    return (record, now) => {
+      const { inbox } = record
+      const key = viewKey(record)
+      const goesOn = last?.key === key && last.read <= (inbox.at(-1)?.number ?? 0) ? last : null
+      let { read, outlook } = goesOn ?? { read: 0, outlook: this.outlook(record) }
+      for (const mail of inbox) {
+        if (mail.number <= read) continue
+        outlook = afterMail(outlook, mail)
+        read = mail.number
+      }
+      last = { key, read, outlook }
+      return viewOf(afterTimers(outlook, now).snapshot)
     }
-    for (const { number, letter } of inbox) {
-      if (number <= read) continue
-      snapshot = afterLetter(snapshot, letter)
-      read = number
-    }
-    this.lastView = { key, read, snapshot }
-    return viewOf(snapshot)
   }
 
   viewAt(state: Json): MachineView {
-    return viewOf(this.restored(state).getSnapshot())
+    return viewOf(this.restored(state).snapshot)
   }
 
   private get current(): Version {
@@ -170,18 +159,31 @@ class Versions implements MachineHost {
     return this.versions.find(same) ?? this.current
   }
 
-  private restored(json: Json) {
+  private outlook({ checkpoint, input }: JobRecord): Outlook {
+    if (checkpoint !== null) return this.restored(checkpoint.state)
+    const snapshot = createActor(this.current.options.machine, { input }).getSnapshot()
+    checkBegun(snapshot)
+    return { snapshot, timers: [] }
+  }
+
+  private restored(json: Json): Outlook {
     const kept = unpackState(json)
     const version = this.versionFor(kept.machine)
-    const { snapshot, job, actors } = version.adopt(kept).state
+    const { snapshot, job, actors, timers } = version.adopt(kept).state
     const root = createActor(version.options.machine, {
       snapshot: withoutContexts(snapshot) as never,
       input: undefined,
     })
     const addresses = new ActorAddresses(job, actors, () => root)
     addresses.restoreAll()
-    restoreContexts(root, snapshot, (address) => addresses.referenceAt(address))
-    return root
+    const actorAt = (address: string): AnyActorRef => addresses.referenceAt(address)
+    restoreContexts(root, snapshot, actorAt)
+    return {
+      snapshot: root.getSnapshot(),
+      timers: timers
+        .filter(({ target }) => target === '')
+        .map((timer) => ({ ...timer, event: withActors(timer.event, actorAt) as AnyEventObject })),
+    }
   }
 }
 
@@ -225,33 +227,19 @@ function withOwnJobs(snapshot: PersistedMachine, job: string): PersistedMachine 
   return { ...snapshot, children: Object.fromEntries(children) as PersistedMachine['children'] }
 }
 
-/** A machine's snapshot, whatever its types. */
-type Seen = SnapshotFrom<AnyStateMachine>
-
-/** Where a machine will stand when it has read a letter; nothing is executed. */
-function afterLetter(snapshot: Seen, letter: Letter): Seen {
-  if (snapshot.status !== 'active' || letter.kind === 'checkin') return snapshot
-  const event = eventOf(snapshot, letter)
-  if (letter.kind === 'cancel' && event !== null && !isNamed(snapshot, event)) return snapshot
-  return event === null ? snapshot : getNextSnapshot(snapshot.machine as AnyStateMachine, snapshot, event)
+/** What a machine has read since is told by the checkpoint and the inbox; where it has none, by its input. */
+function viewKey({ id, generation, checkpoint, input, history }: JobRecord): string {
+  const from = checkpoint === null ? JSON.stringify(input) : checkpoint.number
+  return `${id}\n${history[0]?.seq ?? 0}\n${generation}\n${from}`
 }
 
-function eventOf(snapshot: Seen, letter: Exclude<Letter, { readonly kind: 'checkin' }>): AnyEventObject | null {
-  if (letter.kind === 'event') return letter.event as { readonly type: string }
-  if (letter.kind === 'cancel') return { type: cancelEvent, reason: letter.reason }
-  if (letter.kind === 'resume') return null
-  const actors = Object.entries(snapshot.children as Readonly<Record<string, AnyActorRef | undefined>>)
-  const id = actors.find(([, actor]) => actor !== undefined && jobOf(actor)?.id === letter.child)?.[0]
-  if (id === undefined) return null
-  const { state, output, error } = letter
-  const end =
-    state === 'done' ? { type: `xstate.done.actor.${id}`, output } : { type: `xstate.error.actor.${id}`, error }
-  return { ...end, actorId: id } satisfies AnyEventObject
+/** @throws JobchartError NOT_ACCEPTED for a machine that cannot even begin */
+function checkBegun(snapshot: AnySnapshot): void {
+  if (snapshot.status === 'error')
+    throw failed((snapshot.machine as AnyStateMachine).id, 'at its start', snapshot.error)
 }
 
-function viewOf(snapshot: Seen): MachineView {
-  // It cannot even begin.
-  if (snapshot.status === 'error') throw snapshot.error
+function viewOf(snapshot: AnySnapshot): MachineView {
   return {
     value: snapshot.value as Json,
     // Actors in it are shown as they are kept: by their ids.
@@ -264,6 +252,6 @@ function viewOf(snapshot: Seen): MachineView {
     output: snapshot.output === undefined ? undefined : shown(snapshot.output),
     matches: (state) => snapshot.matches(state),
     hasTag: (tag) => snapshot.hasTag(tag),
-    can: (event) => snapshot.status === 'active' && snapshot.can(event),
+    can: (event) => accepts(snapshot, event),
   }
 }

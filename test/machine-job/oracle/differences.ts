@@ -8,7 +8,6 @@ export const differences = {
   startOrder: 'a machine that starts executes its entry actions first, XState begins its actors first',
   childrenEmit: 'what a child machine emits is an event of its job, too',
   planFirst: 'a step that throws while it is decided executes none of its actions: what is executed is written before',
-  routesRefused: 'an event `xstate.route` from outside is refused as all events that begin with `xstate.`',
 } as const
 
 export type Difference = keyof typeof differences

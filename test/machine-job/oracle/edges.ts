@@ -188,7 +188,6 @@ export const inputs: readonly Case[] = [
 export const routes: readonly Case[] = [
   {
     name: 'a state is entered by its route',
-    differs: 'routesRefused',
     chart: {
       id: 'm',
       initial: 'a',
@@ -201,7 +200,6 @@ export const routes: readonly Case[] = [
   },
   {
     name: 'a route with a guard',
-    differs: 'routesRefused',
     chart: {
       id: 'm',
       context: { on: false },
@@ -215,7 +213,6 @@ export const routes: readonly Case[] = [
   },
   {
     name: 'a route to a deep state',
-    differs: 'routesRefused',
     chart: {
       id: 'm',
       initial: 'a',
@@ -228,7 +225,6 @@ export const routes: readonly Case[] = [
   },
   {
     name: 'a route in one region',
-    differs: 'routesRefused',
     chart: {
       id: 'm',
       type: 'parallel',
@@ -244,7 +240,6 @@ export const routes: readonly Case[] = [
   },
   {
     name: 'a route to where it is',
-    differs: 'routesRefused',
     chart: { id: 'm', initial: 'a', states: { a: { id: 'a', route: {}, entry: 'in-a', exit: 'out-a' } } } as never,
     steps: [{ type: 'xstate.route', to: '#a' }],
   },
