@@ -28,9 +28,14 @@ export interface DecideOptions {
   readonly logger: Logger
 }
 
-/** The settlement of an ended run, with its unwritten signs of life; null if its lease is lost: nothing may be written. */
+/**
+ * The settlement of an ended run, with its unwritten signs of life; null if it ended because its lease is lost. One that
+ * returned, or has not started, is settled all the same: that the lease is lost may be no more than a precaution, and the store
+ * writes the end only if nobody else has taken the job.
+ */
 export function decide(run: Run, options: DecideOptions): Settlement | null {
-  if (run.abortReason?.code === 'LEASE_LOST') return null
+  const gaveUp = run.ending === 'threw' || run.ending === 'abandoned'
+  if (gaveUp && run.abortReason?.code === 'LEASE_LOST') return null
   const settlement = settlementOf(run, options)
   if (run.checkin === null && run.logs === null) return settlement
   return { ...settlement, ...(run.checkin && { checkin: run.checkin }), ...(run.logs && { logs: run.logs }) }

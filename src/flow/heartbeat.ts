@@ -42,6 +42,8 @@ export interface HeartbeatOptions {
 export class Heartbeat {
   private running = false
   private beating = false
+  /** When leases were looked at last, by the clock of leases. */
+  private lookedAt = 0
   /** Looks since the last beat. */
   private looks = 0
   private timer: Timer | null = null
@@ -57,6 +59,7 @@ export class Heartbeat {
 
   start(): void {
     this.running = true
+    this.lookedAt = this.options.time.read()
     this.arm()
   }
 
@@ -98,7 +101,30 @@ export class Heartbeat {
   refusal(run: Run): JobchartError | null {
     if (run.abortReason !== null) return run.abortReason
     if (run.ending !== null) return runIsOver(run)
-    return this.options.time.read() >= run.fenceAt ? this.lost(run) : null
+    const now = this.options.time.read()
+    return now < run.fenceAt || this.renewed(run, now) ? null : this.lost(run)
+  }
+
+  /**
+   * May leases be taken back? Not while one of this process has run out because the process stood still, on a store that it
+   * has for itself: that one is made longer first, or given up.
+   */
+  get mayRescue(): boolean {
+    const { store, time, runs } = this.options
+    if (store.capabilities.shared) return true
+    const now = time.read()
+    if (this.stoodStill(now)) this.inspect()
+    return runs.all().every((run) => now < run.fenceAt || run.abortReason?.code === 'LEASE_LOST')
+  }
+
+  /** Makes a lease longer that has run out because this process stood still, on a store that it has for itself. */
+  private renewed(run: Run, now: number): boolean {
+    const { store } = this.options
+    if (store.capabilities.shared || !this.stoodStill(now)) return false
+    const [standing] = store.confirm?.([run.claimed]) ?? []
+    if (standing === undefined || standing.outcome === 'lost') return false
+    void this.ask([run])
+    return true
   }
 
   /**
@@ -149,11 +175,20 @@ export class Heartbeat {
     if (run.ending === null) this.options.cancelling(run, answer)
   }
 
+  /** Was this process blocked, or asleep with its machine, since the last look? Then it could send no heartbeat. */
+  private stoodStill(now: number): boolean {
+    return now - this.lookedAt > 2 * this.lookEveryMs
+  }
+
+  private get lookEveryMs(): number {
+    return this.options.leaseMs / beatsPerLease / looksPerBeat
+  }
+
   private arm(): void {
-    const { timers, leaseMs, store } = this.options
+    const { timers, store } = this.options
     // A store that others share keeps the process alive to serve it; the memory store has nobody else to serve.
     const { shared } = store.capabilities
-    this.timer = timers.after(leaseMs / beatsPerLease / looksPerBeat, () => this.look(), shared)
+    this.timer = timers.after(this.lookEveryMs, () => this.look(), shared)
   }
 
   /**
@@ -161,9 +196,22 @@ export class Heartbeat {
    * end early (the machine slept), and the store may keep its answers back: so the looks go on by themselves.
    */
   private look(): void {
-    this.fence()
+    this.inspect()
     if (this.running) this.arm()
     if (++this.looks >= looksPerBeat && !this.beating) void this.beatAll()
+  }
+
+  /**
+   * Gives up the runs whose leases may have run out. On a store that this process has for itself nobody else can have taken
+   * their jobs while the process stood still: then their leases are made longer first.
+   */
+  private inspect(): void {
+    const { store, time } = this.options
+    const now = time.read()
+    const couldNotBeat = this.stoodStill(now) && !store.capabilities.shared && !this.beating
+    this.lookedAt = now
+    if (couldNotBeat) void this.beatAll().then(() => this.fence())
+    else this.fence()
   }
 
   private async beatAll(): Promise<void> {

@@ -16,6 +16,8 @@ const pruneEvery = 500
 /** Where others write too, work and due times may come that nobody has told of. */
 const pollMs = 1_000
 const afterErrorMs = 1_000
+/** How often a rescue that has to wait is tried again within a lease. */
+const rescueTriesPerLease = 24
 
 export interface SweeperOptions {
   readonly store: Store
@@ -24,6 +26,10 @@ export interface SweeperOptions {
   readonly logger: Logger
   readonly leaseMs: number
   readonly retention: RetentionPolicy
+  /** May leases be taken back now? */
+  readonly mayRescue: () => boolean
+  /** Calls `apply` when all that has been asked before is handled. */
+  readonly whenHandled: (apply: () => void) => void
   /** Looks for work that nobody has told of. */
   readonly look: () => void
 }
@@ -49,7 +55,7 @@ export class Sweeper {
     this.running = true
     void this.promote()
     // Should every process die soon after its start, nobody would come to the first tick.
-    void this.rescue()
+    this.rescue()
     this.tickIn(this.everyMs)
   }
 
@@ -96,7 +102,7 @@ export class Sweeper {
 
   private tick(): void {
     this.tickAt = Infinity
-    void this.rescue()
+    this.rescue()
     void this.prune()
     // The timer of what is due was set by a clock that may have been set since.
     void this.promote()
@@ -120,7 +126,17 @@ export class Sweeper {
     this.promotion = null
   }
 
-  private async rescue(): Promise<void> {
+  /** The ends of runs go first, and so do the leases of this process that are to be made longer. */
+  private rescue(): void {
+    const { whenHandled, mayRescue, leaseMs } = this.options
+    whenHandled(() => {
+      if (!this.running) return
+      if (mayRescue()) void this.takeBack()
+      else this.tickIn(leaseMs / rescueTriesPerLease)
+    })
+  }
+
+  private async takeBack(): Promise<void> {
     await this.inBites('rescue', (limit) => this.options.store.rescue(limit))
   }
 

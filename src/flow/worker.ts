@@ -110,7 +110,13 @@ export class Worker {
       logger,
     })
     this.canceller = new Canceller({ ...shared, graceMs, answered: () => this.afterCancels() })
-    this.sweeper = new Sweeper({ ...shared, retention, look: () => this.look() })
+    this.sweeper = new Sweeper({
+      ...shared,
+      retention,
+      look: () => this.look(),
+      mayRescue: () => this.heartbeat.mayRescue,
+      whenHandled: (apply) => this.commands.next({ lane: Lane.rest, apply }),
+    })
     this.definitionCheck = new DefinitionCheck({ ...shared, jobs })
     this.heartbeat = new Heartbeat({
       ...shared,

@@ -126,6 +126,15 @@ export class VirtualClock implements Clock {
     this.wallOffset += ms
   }
 
+  /**
+   * Lets time pass as a handler does that blocks the event loop: on both clocks, and no timer fires. Those that have become
+   * due fire in their order when time is let pass again.
+   * @example run: () => clock.block('2m')
+   */
+  block(duration: Duration): void {
+    this.passedMs += durationMs(duration, 'block')
+  }
+
   private async fire(next: Due): Promise<void> {
     this.due.remove(next)
     if (next.keepAlive) this.awake--

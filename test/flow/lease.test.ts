@@ -1,5 +1,6 @@
 import { defineJob, memoryStore, type JobEvent } from 'jobchart'
 import { expect, test } from 'vitest'
+import type { Settlement } from '../../src/job/settlement.ts'
 import { stopInTime, world, type World } from '../support/leaks.ts'
 
 const job = defineJob<string, string>({ type: 'job', run: async (name) => `did ${name}` })
@@ -180,6 +181,8 @@ test('a job that expires while it runs here is refused its result, and runs agai
     ...inner,
     extend: (...args: Parameters<typeof inner.extend>) =>
       cutOff ? Promise.resolve(args[0].beats.map(() => ({ outcome: 'lost' as const }))) : inner.extend(...args),
+    settle: (settlements: readonly Settlement[]) =>
+      inner.settle(cutOff ? settlements.map((each) => ({ ...each, token: 'of another' })) : settlements),
   }
   const { clock, runtime } = world({ store })
   const reasons: unknown[] = []

@@ -229,15 +229,15 @@ test('no step begins after the signal has aborted', async () => {
   expect((await handle.record()).state).toBe('cancelled')
 })
 
-test('nor in a run whose lease ran out while its process was blocked, although no heartbeat has noticed', async () => {
-  const { clock, runtime } = world()
+test('nor in a run whose lease ran out on a shared store while its process was blocked, although no heartbeat has noticed', async () => {
+  const { clock, runtime } = world({ store: { ...memoryStore(), capabilities: { durable: true, shared: true } } })
   const did: string[] = []
   const job = defineJob<undefined, void>({
     type: 'job',
     retry: { maxAttempts: 1 },
     run: async (_input, { step, attempt, signal }) => {
       await step('first', () => void did.push('first'))
-      clock.jump(3_600_000)
+      clock.block('1h')
       await step('second', () => void did.push(`second of ${attempt}`)).catch((error: JobchartError) => {
         did.push(error.code, `aborted: ${signal.aborted}`)
       })

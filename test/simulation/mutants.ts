@@ -98,8 +98,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'what crashed workers have left is left',
     file: 'src/flow/sweep.ts',
-    right: 'void this.rescue()\n    void',
-    wrong: 'void',
+    right: 'this.rescue()\n    void this.prune()',
+    wrong: 'void this.prune()',
     seed: 2,
   },
   {
