@@ -58,13 +58,7 @@ function* actionProblems(machine: AnyStateMachine): Iterable<Problem> {
   for (const { place, actions } of actionSites(machine)) {
     for (const action of actions) {
       if (isBuiltIn(action)) yield* builtInProblems(machine, place, action)
-      else if (typeof action === 'function') {
-        yield notDurable(
-          place,
-          `the inline action ${action.name} cannot be durable`.replace('  ', ' '),
-          'Name it: setup({ actions: { … } }). An action without a name cannot be found again after a crash.',
-        )
-      } else {
+      else if (typeof action !== 'function') {
         const name = nameOf(action)
         if (!has(machine.implementations.actions, name)) yield missing(place, 'action', name, 'actions')
       }

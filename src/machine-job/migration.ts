@@ -5,6 +5,7 @@
  */
 import type { AnyStateMachine, AnyStateNode, EventObject } from 'xstate'
 import { describe, JobchartError } from '../errors.ts'
+import { machineAt, MachineActions } from './actions.ts'
 import { childAddress } from './addresses.ts'
 import { activeNodes, isMachine, nodesOf } from './machines.ts'
 import type { MachineState } from './state.ts'
@@ -74,8 +75,10 @@ interface Version {
 /** @throws JobchartError UNSUPPORTED if the machine cannot go on from the state; whatever `migrate` throws */
 export function adopt(state: MachineState, { is, hashes, machine, migrate }: Version): Adopted {
   const same = state.machine.id === is.id && state.machine.version === is.version
-  if (same && hashes.includes(state.machine.hash)) return { state, newDelays: [] }
   if (!same && migrate === null) throw unknownVersion(state.machine, is)
+  const lost = lostActions(machine, state.outbox)
+  if (lost.length > 0) throw misfit(is, lost, same)
+  if (same && hashes.includes(state.machine.hash)) return { state, newDelays: [] }
   const timers = state.timers.map((timer) => withPlace(timer, machine))
   const taken =
     same || migrate === null ? { snapshot: state.snapshot, timers } : migrated({ ...state, timers }, migrate)
@@ -88,6 +91,15 @@ export function adopt(state: MachineState, { is, hashes, machine, migrate }: Ver
     newDelays: fitted.newDelays,
   }
 }
+
+/** Actions that were decided and may not have been executed, and that the machine does not have any more. */
+const lostActions = (machine: AnyStateMachine, outbox: MachineState['outbox']): string[] =>
+  outbox.flatMap((entry) => {
+    if (entry.kind !== 'action') return []
+    const owner = machineAt(machine, entry.machine)
+    const found = owner !== null && new MachineActions(owner).find(entry) !== undefined
+    return found ? [] : [`the action ${entry.type}, which is still to be executed, is gone`]
+  })
 
 // ── migrate ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -2,12 +2,13 @@
  * The outbox: what was decided with a checkpoint and may not have happened yet, as data and back. Actions are called with
  * contexts and events that may hold actors: the codec keeps those by their addresses.
  */
-import type { AnyActorRef, AnyStateMachine, EventObject } from 'xstate'
+import type { AnyActorRef, EventObject } from 'xstate'
 import { payloadLimits } from '../limits.ts'
+import type { MachineActions } from './actions.ts'
 import type { ActorAddresses } from './addresses.ts'
 import { withActors } from './codec.ts'
-import { actionOf, type Held, type HeldAction } from './plan.ts'
-import type { PlannedLogic } from './planned.ts'
+import type { Held, HeldAction } from './plan.ts'
+import { isPlannedLogic, type PlannedLogic } from './planned.ts'
 import type { OutboxEntry } from './state.ts'
 import { parentOf } from './xstate-internals.ts'
 
@@ -28,9 +29,9 @@ export function outboxOf(held: readonly Held[], addresses: ActorAddresses): Outb
   })
 }
 
-function entryOf({ actor, type, params, context, event }: HeldAction, addresses: ActorAddresses): OutboxEntry {
+function entryOf({ actor, name, params, context, event }: HeldAction, addresses: ActorAddresses): OutboxEntry {
   const address = addresses.of(actor)
-  const kept = { type, params: keepable(params), event: keepable(event) as EventObject }
+  const kept = { ...name, params: keepable(params), event: keepable(event) as EventObject }
   // Mostly it is the context that the checkpoint has anyhow.
   const same = addresses.actorAt(address) === actor && contextOf(actor) === context
   return {
@@ -51,7 +52,7 @@ function sourcesOf(actor: AnyActorRef): string[] {
   return sources
 }
 
-/** What an outbox holds, to be executed. An action whose name is gone has nobody left to do it. */
+/** What an outbox holds, to be executed. */
 export function heldOf(outbox: readonly OutboxEntry[], { logic, addresses }: ActionLookup): Held[] {
   const revived = (value: unknown): unknown => withActors(value, (address) => addresses.referenceAt(address))
   return outbox.flatMap((entry): Held[] => {
@@ -62,18 +63,25 @@ export function heldOf(outbox: readonly OutboxEntry[], { logic, addresses }: Act
       const actor = addresses.actorAt(entry.actor)
       return actor === null ? [] : [{ kind: 'send', actor, event }]
     }
-    const machine = entry.machine.reduce<AnyStateMachine | null>(machineOf, logic.machine)
-    const act = machine === null ? undefined : actionOf(machine, entry.type)
-    if (act === undefined) return []
+    const { type, list } = entry
+    const name = { type, ...(list !== undefined && { list }) }
+    const act = actionsOf(logic, entry.machine)?.find(name)
+    // `adopt` has refused a state whose actions are gone.
+    if (act === undefined) throw new TypeError(`there is no action ${type}`)
     const actor = addresses.referenceAt(entry.actor)
     const context = entry.context === undefined ? contextOf(actor) : revived(entry.context)
-    return [{ kind: 'action', actor, act, type: entry.type, params: revived(entry.params), event, context }]
+    return [{ kind: 'action', actor, act, name, params: revived(entry.params), event, context }]
   })
 }
 
-function machineOf(machine: AnyStateMachine | null, source: string): AnyStateMachine | null {
-  const logic = machine?.implementations.actors[source as never] as Partial<PlannedLogic> | undefined
-  return logic?.machine ?? null
+/** The actions of the child machine that was made by these names, one in the other. */
+function actionsOf(root: PlannedLogic, sources: readonly string[]): MachineActions | null {
+  let at: PlannedLogic | null = root
+  for (const source of sources) {
+    const logic: unknown = at?.machine.implementations.actors[source as never]
+    at = isPlannedLogic(logic) ? logic : null
+  }
+  return at?.actions ?? null
 }
 
 const contextOf = (actor: AnyActorRef): unknown => (actor.getSnapshot() as { readonly context?: unknown }).context

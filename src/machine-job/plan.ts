@@ -6,6 +6,7 @@
  * It works through the public `ActorLogic` contract: a machine's logic is asked with a scope of ours.
  */
 import type { AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
+import type { ActionFunction, ActionName, MachineActions } from './actions.ts'
 import type { ActorAddresses } from './addresses.ts'
 import { describe, JobchartError } from '../errors.ts'
 import { namelessSpawn, refusal } from './machines.ts'
@@ -18,7 +19,7 @@ export interface HeldAction {
   /** Its own; of one that is gone since a restart a stand-in. */
   readonly actor: AnyActorRef
   readonly act: ActionFunction
-  readonly type: string
+  readonly name: ActionName
   readonly params: unknown
   readonly context: unknown
   readonly event: EventObject
@@ -39,16 +40,6 @@ export type Held =
   | { readonly kind: 'stop'; readonly actor: AnyActorRef }
   | { readonly kind: 'log'; readonly run: () => void }
 
-export type ActionFunction = (
-  args: {
-    readonly context: unknown
-    readonly event: EventObject
-    readonly self: AnyActorRef
-    readonly system: AnyActorRef['system']
-  },
-  params: unknown,
-) => unknown
-
 type ExecutableAction = Parameters<AnyActorScope['actionExecutor']>[0]
 /** The params of XState's own `sendTo`, once it is sent. */
 interface Sent {
@@ -60,6 +51,12 @@ interface Sent {
 interface Spawned {
   readonly id: unknown
   readonly actorRef: AnyActorRef | undefined
+}
+
+/** A machine that is hosted, with its actions. */
+export interface PlannedMachine {
+  readonly machine: AnyStateMachine
+  readonly actions: MachineActions
 }
 
 type Children = Readonly<Record<string, AnyActorRef | undefined>>
@@ -156,7 +153,7 @@ export class Plan {
   }
 
   /** The scope in which a machine of this job makes its transitions. */
-  scopeOf(scope: AnyActorScope, machine: AnyStateMachine): AnyActorScope {
+  scopeOf(scope: AnyActorScope, machine: PlannedMachine): AnyActorScope {
     let planned = this.scopes.get(scope)
     if (planned === undefined) {
       // Ids that XState gives by number begin anew in each process: those of this job go on.
@@ -183,7 +180,7 @@ export class Plan {
     return planned
   }
 
-  private execute(action: ExecutableAction, scope: AnyActorScope, machine: AnyStateMachine): void {
+  private execute(action: ExecutableAction, scope: AnyActorScope, { machine, actions }: PlannedMachine): void {
     const { type, exec, info, params } = action
     if (exec === undefined) this.refuse(unknownAction(machine, type))
     if (type === 'xstate.raise' || type === 'xstate.sendTo') checkDelay(machine, (params as Sent).delay)
@@ -208,12 +205,11 @@ export class Plan {
       )
     } else if (type.startsWith('xstate.')) {
       this.plan(() => exec(info, params))
-    } else if (actionOf(machine, type) !== exec) {
-      const hint = 'Name it: setup({ actions: { … } }). An action without a name cannot be found again after a crash.'
-      this.refuse(refusal(machine, `the inline action ${type}`, hint))
     } else {
+      const name = actions.nameOf(type, exec)
+      if (name === null) this.refuse(placeless(machine, type))
       const { context, event } = info
-      this.hold({ kind: 'action', actor: scope.self, act: exec as ActionFunction, type, params, context, event })
+      this.hold({ kind: 'action', actor: scope.self, act: exec as ActionFunction, name, params, context, event })
     }
   }
 
@@ -280,10 +276,6 @@ function childrenOf(snapshot: Snapshot<unknown>): AnyActorRef[] {
   return Object.values(children ?? {}).filter((actor) => actor !== undefined)
 }
 
-/** What a machine does by this name. */
-export const actionOf = (machine: AnyStateMachine, name: string): ActionFunction | undefined =>
-  machine.implementations.actions[name as never] as ActionFunction | undefined
-
 /** Those that a chart names are looked at when its job is defined: this one was named when it ran. */
 const unknownAction = (machine: AnyStateMachine, name: string): JobchartError =>
   new JobchartError('INVALID_OPTION', `machine ${machine.id}: the action ${name} is not implemented`, {
@@ -297,6 +289,14 @@ function checkDelay(machine: AnyStateMachine, delay: unknown): void {
     hint: 'Let the function give milliseconds, or name the delay: setup({ delays: { … } }).',
   })
 }
+
+/** Each call of `enqueueActions` makes its actions anew. */
+const placeless = (machine: AnyStateMachine, type: string): JobchartError =>
+  refusal(
+    machine,
+    `the inline action ${type}, made while the chart ran,`,
+    'Name it: setup({ actions: { … } }), and enqueue it by its name: it has no place in the chart where it could be found again.',
+  )
 
 const inlineSpawn = ({ self }: AnyActorScope, { id }: AnyActorRef): Error =>
   refusal(

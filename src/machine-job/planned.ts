@@ -4,10 +4,12 @@ import { jobOf } from './from-job.ts'
 import { checkDelaysOf } from './delays.ts'
 import { hostingOf } from './job-actors.ts'
 import { isMachine, namedActors } from './machines.ts'
+import { MachineActions } from './actions.ts'
 import type { Plan } from './plan.ts'
 import { delayPlaces, type DelayPlace } from './timers.ts'
 
 export type PlannedLogic = AnyActorLogic & {
+  readonly actions: MachineActions
   /** The machine, its named machines planned as well. */
   readonly machine: AnyStateMachine
   /** Its delayed transitions, by the types of their events. */
@@ -22,24 +24,25 @@ export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
   })
   planned.options = machine.options
   checkDelaysOf(planned)
+  const hosted = { machine: planned, actions: new MachineActions(planned) }
   return {
-    machine: planned,
+    ...hosted,
     delays: delayPlaces(planned),
     config: planned.config,
     transition: (snapshot: Snapshot<unknown>, event: EventObject, scope: AnyActorScope) => {
       const plan = planOf(scope)
       if (plan.isOldNews(event)) return snapshot
-      return plan.known(planned.transition(snapshot as never, event as never, plan.scopeOf(scope, planned)), scope)
+      return plan.known(planned.transition(snapshot as never, event as never, plan.scopeOf(scope, hosted)), scope)
     },
     getInitialSnapshot: (scope: AnyActorScope, input: unknown) => {
       const plan = planOf(scope)
       plan.addresses.of(scope.self)
-      return plan.known(planned.getInitialSnapshot(plan.scopeOf(scope, planned), input), scope)
+      return plan.known(planned.getInitialSnapshot(plan.scopeOf(scope, hosted), input), scope)
     },
     restoreSnapshot: (snapshot: Snapshot<unknown>, scope: AnyActorScope) => {
       const plan = planOf(scope)
       plan.addresses.restored(scope.self)
-      return plan.restored(planned.restoreSnapshot(snapshot, plan.scopeOf(scope, planned)))
+      return plan.restored(planned.restoreSnapshot(snapshot, plan.scopeOf(scope, hosted)))
     },
     // XState would replace actors in the context by their ids.
     getPersistedSnapshot: (snapshot: Snapshot<unknown>) => ({
@@ -54,10 +57,13 @@ export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
 
 const contextOf = (snapshot: Snapshot<unknown>): unknown => (snapshot as { readonly context?: unknown }).context
 
+export const isPlannedLogic = (logic: unknown): logic is PlannedLogic =>
+  typeof logic === 'object' && logic !== null && 'machine' in logic
+
 /** The logic of a hosted machine; null of any other actor. */
 export function plannedLogicOf(actor: AnyActorRef): PlannedLogic | null {
   const { logic } = actor as { readonly logic?: unknown }
-  return typeof logic === 'object' && logic !== null && 'machine' in logic ? (logic as PlannedLogic) : null
+  return isPlannedLogic(logic) ? logic : null
 }
 
 /** Is it a hosted machine? */

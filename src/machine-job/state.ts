@@ -15,7 +15,10 @@ export type OutboxEntry =
       readonly actor: string
       /** The machine that the action is one of: by which name each actor on the way to it was made. */
       readonly machine: readonly string[]
+      /** Its name, or its place in the chart. */
       readonly type: string
+      /** Of an inline action: what stands in its list of actions. */
+      readonly list?: string
       readonly params: unknown
       /** Left out where it is that of its actor in this checkpoint. */
       readonly context?: unknown

@@ -118,7 +118,7 @@ test.each<[what: string, machine: AnyStateMachine, ...parts: string[]]>([
 test('all that is refused is named at once, with what to do', () => {
   const machine = createMachine({
     id: 'm',
-    entry: ['greet', () => {}],
+    entry: ['greet', spawnChild(fromPromise(async () => 1) as never, { id: 'kid' })],
     initial: 'a',
     states: {
       a: { invoke: { src: 'charge' }, on: { GO: { guard: 'paid', target: 'b' } }, after: { soon: 'b' } },
@@ -127,7 +127,7 @@ test('all that is refused is named at once, with what to do', () => {
   })
   const { code, message, hint } = refusalOf(machine)
   expect(code).toBe('NOT_DURABLE')
-  for (const part of ['5 problems', 'greet', 'inline action', 'charge', 'guard paid', 'delay soon']) {
+  for (const part of ['5 problems', 'greet', 'inline logic', 'charge', 'guard paid', 'delay soon']) {
     expect(message).toContain(part)
   }
   expect(hint).toContain('setup({ actions')

@@ -36,13 +36,6 @@ async function ended(machine: AnyStateMachine) {
 }
 
 test.each<[what: string, machine: () => AnyStateMachine, hint: string]>([
-  ['an inline action', () => createMachine({ entry: () => {} }), 'setup({ actions'],
-  ['an inline action of a transition', () => createMachine({ on: { GO: { actions: () => {} } } }), 'setup({ actions'],
-  [
-    'an inline action of a child',
-    () => setup({ actors: { kid: createMachine({ exit: () => {} }) } }).createMachine({}),
-    'setup({ actions',
-  ],
   ['an inline machine', () => createMachine({ invoke: { src: idle } }), 'setup({ actors'],
   ['a child without an id', () => setup({ actors: { idle } }).createMachine({ entry: spawnChild('idle') }), 'id'],
 ])('%s is refused when the job is defined', (_, machine, hint) => {

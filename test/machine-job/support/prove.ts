@@ -100,7 +100,7 @@ export function checkEffects(told: readonly Told[], without: readonly Told[]): v
     for (const { kind, type = '', event } of kept?.outbox ?? []) {
       for (const what of most.keys()) {
         // A named action tells of itself with its name first.
-        const same = kind === 'emit' ? JSON.stringify(event) === what : what.split(' ')[0] === type
+        const same = kind === 'emit' ? JSON.stringify(event) === what : what.split(' ')[0] === type || what === type
         if (same) most.set(what, (most.get(what) ?? 0) + 1)
       }
     }
