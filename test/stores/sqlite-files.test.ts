@@ -6,17 +6,26 @@
  * a number) and leaves it one that could stand there; a file that was emptied, since an empty one is a new one; and the
  * end of a log, since a torn one is what a crash leaves.
  */
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { JobchartError } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock } from '../../src/clock.ts'
-import { fileVersion } from '../../src/stores/sqlite/migrations/index.ts'
+import { applicationId, fileVersion } from '../../src/stores/sqlite/migrations/index.ts'
 import { newJob, put } from '../../src/testing/conformance/acts.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { contentsOf } from './sqlite/consistency.ts'
+import { complaintsAbout, contentsOf } from './sqlite/consistency.ts'
 import { playUntilDeath, textOf } from './sqlite/kill-points.ts'
 import { playerOn, script } from './sqlite/script.ts'
 
@@ -94,15 +103,57 @@ test('a file that a newer version migrates while it is open is refused from then
   await store.close()
 })
 
+/** A file that SQLite has written, in rollback mode unless it is said otherwise. */
+function sqliteFile(sql: string): string {
+  const path = join(newFolder(), 'jobs.db')
+  const db = new DatabaseSync(path)
+  db.exec(sql)
+  db.close()
+  return path
+}
+
+/** A file whose last transactions are in its log only, as a killed process leaves it. */
+function withHotLog(sql: string): string {
+  const path = sqliteFile(`PRAGMA journal_mode = WAL; ${sql}`)
+  const db = new DatabaseSync(path)
+  db.exec('CREATE TABLE later (a); INSERT INTO later VALUES (1)')
+  const copy = join(newFolder(), 'jobs.db')
+  for (const end of ['', '-wal']) copyFileSync(`${path}${end}`, `${copy}${end}`)
+  db.close()
+  return copy
+}
+
+/** All files of the folder of a file, with their contents. */
+function folderOf(path: string): Record<string, Buffer> {
+  const folder = dirname(path)
+  return Object.fromEntries(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name))]))
+}
+
+const ourMark = `PRAGMA application_id = ${applicationId}`
+const anotherProgram = 'another program'
+
 test.each([
-  ['a SQLite file of another program', () => changed('PRAGMA application_id = 7')],
-  ['one in use, with tables of the same names', () => changed('PRAGMA application_id = 0')],
-])('%s is left alone', async (_name, make) => {
+  ['of another program', () => changed('PRAGMA application_id = 7'), anotherProgram],
+  ['of another program in WAL mode', () => sqliteFile('PRAGMA journal_mode = WAL; CREATE TABLE t (a)'), anotherProgram],
+  ['of another program that was killed', () => withHotLog('CREATE TABLE t (a)'), anotherProgram],
+  ['of ours without its mark', () => changed('PRAGMA application_id = 0'), anotherProgram],
+  ['with a table and no version', () => sqliteFile('CREATE TABLE t (a)'), anotherProgram],
+  ['with a table and version -5', () => sqliteFile('CREATE TABLE t (a); PRAGMA user_version = -5'), anotherProgram],
+  ['without tables, with a version', () => sqliteFile('PRAGMA user_version = -5'), anotherProgram],
+  ['without tables, with a mark', () => sqliteFile('PRAGMA application_id = 77'), anotherProgram],
+  [
+    'with our mark and version -5',
+    () => sqliteFile(`${ourMark}; CREATE TABLE t (a); PRAGMA user_version = -5`),
+    'version -5',
+  ],
+  ['with our mark and version 0', () => sqliteFile(`${ourMark}; CREATE TABLE jobs (a)`), 'version 0'],
+  ['of a newer version that was killed', () => withHotLog(`${ourMark}; PRAGMA user_version = 99`), 'version 99'],
+])('a SQLite file %s is refused, and nothing is written to it or beside it', async (_name, make, what) => {
   const path = make()
-  const before = readFileSync(path)
+  const before = folderOf(path)
   const refusal = await refusalOf(path)
-  expect([refusal?.code, refusal?.message]).toEqual(['UNSUPPORTED', expect.stringContaining('another program')])
-  expect(readFileSync(path)).toEqual(before)
+  expect([refusal?.code, refusal?.message]).toEqual(['UNSUPPORTED', expect.stringContaining(what)])
+  expect(folderOf(path)).toEqual(before)
 })
 
 test.each([
@@ -111,7 +162,9 @@ test.each([
   ['zeros', Buffer.alloc(8_192)],
 ])('a file of %s is refused and left alone', async (_name, bytes) => {
   const path = fileOf(bytes)
-  expect((await refusalOf(path))?.code).toBe('STORE_CORRUPT')
+  const refusal = await refusalOf(path)
+  expect(refusal).toMatchObject({ code: 'STORE_CORRUPT', message: expect.stringContaining('no SQLite file') })
+  expect(refusal?.hint).toContain('another file')
   expect(readFileSync(path)).toEqual(Buffer.from(bytes))
 })
 
@@ -300,8 +353,11 @@ test('a file that cannot be written can be read, and refuses every write until i
 
 test.each([
   ['in a folder that is not there', (folder: string) => join(folder, 'none', 'jobs.db'), 'there is no folder'],
-  ['that is a folder', (folder: string) => folder, 'cannot be opened'],
+  ['that is a folder', (folder: string) => folder, 'it is a folder'],
   ['in a file', (folder: string) => join(folder, 'file', 'jobs.db'), 'cannot be opened'],
+  ['with a name that is too long', (folder: string) => join(folder, 'n'.repeat(300)), 'its name is too long'],
+  ['that is too long', (folder: string) => longPath(folder), 'its path has'],
+  ['of a device', () => '/dev/null', 'it is not a regular file'],
 ])('a path %s is refused', async (_name, pathIn, what) => {
   const folder = newFolder()
   writeFileSync(join(folder, 'file'), 'x')
@@ -309,6 +365,51 @@ test.each([
   expect([refusal?.code, refusal?.message]).toEqual(['STORE_UNAVAILABLE', expect.stringContaining(what)])
   expect(existsSync(join(folder, 'none'))).toBe(false)
 })
+
+function longPath(folder: string): string {
+  const long = join(folder, ...Array.from({ length: 3 }, () => 'd'.repeat(200)))
+  mkdirSync(long, { recursive: true })
+  return join(long, 'jobs.db')
+}
+
+test('the longest path that is possible is opened', async () => {
+  const folder = join(newFolder(), 'd'.repeat(200), 'e'.repeat(150))
+  mkdirSync(folder, { recursive: true })
+  expect(await refusalOf(join(folder, 'n'.repeat(500 - folder.length - 1)))).toBeNull()
+})
+
+test.each(['a\0b', 'folder/', ''])('the path %j is refused before anything is opened', (path) => {
+  expect(() => sqliteStore({ path })).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
+})
+
+test.each(['-wal', '-shm'])(
+  'when %s is removed beside a file in use, every process is told so, and what was acknowledged is saved',
+  async (end) => {
+    const path = fileOf(sound)
+    const stores = [sqliteStore({ path }), sqliteStore({ path })] as const
+    for (const store of stores) await store.open({ clock: systemClock })
+    const [one, other] = stores
+    await put(one, newJob('of one'))
+    await put(other, newJob('of the other'))
+    rmSync(`${path}${end}`)
+    const refused = {
+      code: 'STORE_UNAVAILABLE',
+      message: `${path}${end} was removed while ${path} was in use`,
+      hint: expect.stringContaining('Stop every process'),
+    }
+    await expect(put(one, newJob('lost'))).rejects.toMatchObject(refused)
+    // It stays so: a file beside the database that is made anew is not the one that other processes have.
+    await expect(one.counts()).rejects.toMatchObject(refused)
+    await expect(put(other, newJob('lost'))).rejects.toMatchObject(refused)
+    for (const store of stores) await store.close()
+    const again = sqliteStore({ path })
+    await again.open({ clock: systemClock })
+    const [first, second, lost] = await again.get(['of one', 'of the other', 'lost'])
+    expect([first?.id, second?.id, lost]).toEqual(['of one', 'of the other', null])
+    await again.close()
+    expect(complaintsAbout(path)).toEqual([])
+  },
+)
 
 test('a file that is removed while it is in use is missed, and one that is put in its place is used', async () => {
   const path = fileOf(sound)

@@ -1,9 +1,9 @@
 /** The file: opened, checked, brought up to this version, and closed. */
-import { existsSync, statfsSync, statSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { JobchartError } from '../../errors.ts'
 import { damaged, isBusy, newer, storeError } from './errors.ts'
+import { checkIdentity, checkPath, checkUntouched, pragma } from './file-identity.ts'
 import { applicationId, fileVersion, migrations } from './migrations/index.ts'
 
 /** How long an opening waits for other processes, ms: they may be making or migrating the file. */
@@ -13,16 +13,6 @@ const modeTriesMax = 100
 
 /** Older ones can damage a file that several processes write (the WAL-reset bug: https://www.sqlite.org/wal.html). */
 const sqliteMin = [3, 51, 3] as const
-
-/** Filesystems that reach over a network, by the number in statfs(2): shared memory, which WAL needs, does not. */
-const networkFilesystems = new Map([
-  [0x6969, 'NFS'],
-  [0x517b, 'SMB'],
-  [0xff534d42, 'CIFS'],
-  [0xfe534d42, 'SMB2'],
-  [0x5346414f, 'AFS'],
-  [0x00c36400, 'CephFS'],
-])
 
 /** Files up to this size are checked from end to end when they are opened, bytes. */
 const checkedBytes = 32 * 1024 * 1024
@@ -39,7 +29,8 @@ export interface FileOptions {
  */
 export function openDatabase({ path, full }: FileOptions, check: boolean): DatabaseSync {
   checkVersion()
-  checkFilesystem(path)
+  checkPath(path)
+  checkUntouched(path)
   // Asked first: from the opening on there is a log, and what it holds the file may not have yet.
   const bytes = existsSync(`${path}-wal`) ? 0 : (statSync(path, { throwIfNoEntry: false })?.size ?? 0)
   let db: DatabaseSync | undefined
@@ -76,35 +67,9 @@ function checkVersion(): void {
   })
 }
 
-function checkFilesystem(path: string): void {
-  const folder = dirname(resolve(path))
-  if (!existsSync(folder)) {
-    throw new JobchartError('STORE_UNAVAILABLE', `${path} cannot be opened: there is no folder ${folder}`, {
-      hint: 'Make the folder first.',
-    })
-  }
-  const filesystem = networkFilesystems.get(Number(statfsSync(folder, { bigint: true }).type & 0xffffffffn))
-  if (filesystem === undefined) return
-  throw new JobchartError(
-    'UNSUPPORTED',
-    `${path} is on ${filesystem}: a file in WAL mode must be on a disk of this host`,
-    {
-      hint: 'Put the file on a local disk, or use a store with a server.',
-    },
-  )
-}
-
-const pragma = (db: DatabaseSync, name: string): unknown => Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0]
-
 /** @param bytes its size, if it is to be checked */
 function prepareFile(db: DatabaseSync, path: string, bytes: number | null): void {
-  const isNew = pragma(db, 'schema_version') === 0
-  if (!isNew && pragma(db, 'application_id') !== applicationId) {
-    throw new JobchartError('UNSUPPORTED', `${path} is a SQLite file of another program`, {
-      hint: 'Give jobchart a file of its own.',
-    })
-  }
-  checkNotNewer(db, path)
+  const { isNew } = checkIdentity(db, path)
   if (!isNew && bytes !== null) checkWhole(db, path, bytes)
   const mode = intoWalMode(db)
   if (mode !== 'wal') {
@@ -128,11 +93,6 @@ function intoWalMode(db: DatabaseSync): unknown {
   }
 }
 
-function checkNotNewer(db: DatabaseSync, path: string): void {
-  const version = Number(pragma(db, 'user_version'))
-  if (version > fileVersion) throw newer(path, version, fileVersion)
-}
-
 /** A damaged file is better refused than worked on. Large ones are not read from end to end. */
 function checkWhole(db: DatabaseSync, path: string, bytes: number): void {
   const pageBytes = Number(pragma(db, 'page_size'))
@@ -147,8 +107,8 @@ function migrate(db: DatabaseSync, path: string): void {
   for (;;) {
     db.exec('BEGIN IMMEDIATE')
     try {
-      checkNotNewer(db, path)
       const version = Number(pragma(db, 'user_version'))
+      if (version > fileVersion) throw newer(path, version, fileVersion)
       const step = migrations[version]
       if (step !== undefined) {
         db.exec(step)

@@ -2,7 +2,6 @@
  * The engine: runs what was asked in one turn in one transaction (group commit), so that a hundred calls share one write
  * to the disk. All or nothing: what is answered is on the disk, and when a commit fails nothing of it has happened.
  */
-import { statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Hint } from '../../store.ts'
 import { Books } from './books.ts'
@@ -10,6 +9,7 @@ import { openDatabase, type FileOptions } from './database.ts'
 import { isBusy, isCorrupt, isTrouble, isUnsupported, newer, removed, storeError } from './errors.ts'
 import { catchUp } from './log.ts'
 import { fileVersion } from './migrations/index.ts'
+import { OpenFiles } from './open-files.ts'
 import { Statements, type StatementListener } from './statements.ts'
 import { perform, writes, type Call } from './work.ts'
 
@@ -42,8 +42,10 @@ export class Engine {
   private connection: Connection | null = null
   /** Has the file been found whole? Opened anew because of a full disk, it need not be read from end to end each time. */
   private whole = false
-  /** The number of the file that was opened; null before the first opening. */
-  private file: number | null = null
+  /** Of the last connection; null before the first opening. */
+  private files: OpenFiles | null = null
+  /** Why this process must not use the file any more. */
+  private divided: Error | null = null
   private readonly options: EngineOptions
 
   constructor(options: EngineOptions) {
@@ -68,6 +70,7 @@ export class Engine {
   run(calls: readonly Call[], now: number, enough: () => boolean, careful = false): Outcome {
     try {
       this.checkThere()
+      if (calls.some(writes)) this.checkBeside()
       this.connected()
     } catch (error) {
       return { kind: 'failed', error }
@@ -137,25 +140,40 @@ export class Engine {
     if (this.connection !== null) return this.connection
     const db = openDatabase(this.options, !this.whole)
     this.whole = true
-    this.file = fileNumber(this.options.path)
+    this.files = new OpenFiles(this.options.path)
     const sql = new Statements(db, this.options.onStatement)
     const books = new Books(sql, this.options.transitionsMax, this.options.path)
     return (this.connection = { db, sql, books, version: null })
   }
 
   /**
-   * A file that was removed can still be written to, and is gone with the last process that has it open. One that has taken
-   * its place, such as a backup, is opened.
+   * A database that was removed is missed; one that has taken its place, such as a backup, is opened.
    * @throws JobchartError STORE_UNAVAILABLE
    */
   private checkThere(): void {
-    if (this.file === null) return
-    const { path } = this.options
-    const file = fileNumber(path)
-    if (file === this.file) return
+    if (this.divided !== null) throw this.divided
+    if (this.files === null) return
+    const isSame = this.files.isSame()
+    if (isSame === true) return
     this.close()
     this.whole = false
-    if (file === null) throw removed(path)
+    if (isSame === null) throw removed(this.options.path)
+  }
+
+  /**
+   * Without its log or its shared memory this process is cut off from those that open the file from now on: it closes it,
+   * which saves the log if no other process has the file open, and does not open it again. Asked before each write.
+   * @throws JobchartError STORE_UNAVAILABLE
+   */
+  private checkBeside(): void {
+    if (this.connection === null) return
+    try {
+      this.files?.checkBeside()
+    } catch (error) {
+      this.divided = error as Error
+      this.close()
+      throw error
+    }
   }
 
   /** Begins the books with what the file says now. */
@@ -191,8 +209,6 @@ export class Engine {
     if (isFileFault(error)) this.close()
   }
 }
-
-const fileNumber = (path: string): number | null => statSync(path, { throwIfNoEntry: false })?.ino ?? null
 
 /** What befell the file itself, whichever call met it. */
 const isFileFault = (error: unknown): boolean => isTrouble(error) || isCorrupt(error) || isUnsupported(error)

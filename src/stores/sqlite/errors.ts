@@ -55,8 +55,9 @@ const stories: Readonly<Record<number, readonly [what: string, hint: string]>> =
 
 /** The error for callers: STORE_CORRUPT for a damaged file, STORE_UNAVAILABLE for whatever may pass; others as they are. */
 export function storeError(error: unknown, path: string): unknown {
-  if (isCorrupt(error) || isDamage(error)) return damaged(path, error.message, error)
   const code = resultCode(error)
+  if (code === notADatabase) return noDatabase(path, error)
+  if (isCorrupt(error) || isDamage(error)) return damaged(path, error.message, error)
   const story = stories[code === locked ? busy : (code ?? -1)]
   if (story === undefined) return error
   const [what, hint] = story
@@ -69,6 +70,12 @@ export const removed = (path: string): JobchartError =>
     hint: 'Put it back; or a backup of it, without the -wal and -shm beside it. To begin with an empty one, start the process again.',
   })
 
+/** It was there when it was opened; what this process writes from now on, no other would see. */
+export const removedBeside = (beside: string, path: string): JobchartError =>
+  new JobchartError('STORE_UNAVAILABLE', `${beside} was removed while ${path} was in use`, {
+    hint: 'Stop every process that uses the file, then start them again: the last one to stop saves what the log holds. Never remove what lies beside an open file.',
+  })
+
 /** Another process runs a newer jobchart, and has changed the tables. */
 export const newer = (path: string, version: number, known: number): JobchartError =>
   new JobchartError(
@@ -78,6 +85,12 @@ export const newer = (path: string, version: number, known: number): JobchartErr
   )
 
 export const isUnsupported = (error: unknown): boolean => error instanceof JobchartError && error.code === 'UNSUPPORTED'
+
+const noDatabase = (path: string, cause: unknown): JobchartError =>
+  new JobchartError('STORE_CORRUPT', `${path} is no SQLite file, or its beginning is damaged`, {
+    hint: 'If jobchart has written it, stop every process that uses it, keep a copy, and restore a backup; otherwise name another file.',
+    cause,
+  })
 
 /** What is wrong with the file, and what to do about it. */
 export const damaged = (path: string, what: string, cause?: unknown): JobchartError =>

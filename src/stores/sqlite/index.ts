@@ -56,6 +56,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   )
   const { durability = 'full', transitionsMax = caps.transitions, thread = false, onStatement } = options
   const path = textOption('path', options.path, 4_096)
+  if (path.includes('\0') || /[/\\]$/.test(path)) throw invalidOption('path', 'the path of a file', path)
   if (path === ':memory:' || path.startsWith('file:')) {
     throw invalidOption('path', 'the path of a file (memoryStore() keeps jobs in memory)', path)
   }
