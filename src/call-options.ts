@@ -34,12 +34,23 @@ export interface EnqueueOptions {
   readonly timeout?: Duration
 }
 
+/** What `ctx.enqueue` takes. */
+export interface RunEnqueueOptions extends EnqueueOptions {
+  /**
+   * Names the new job within the job that enqueues it: a later attempt that passes the same key gets the job that is there,
+   * whatever its input. 1…500 characters. Default: the type, the input, and how often this attempt has enqueued both.
+   */
+  readonly key?: string
+}
+
 /** `(input, options?)`, or `(input?, options?)` for jobs without an input. */
-export type EnqueueArguments<Input> = undefined extends Input
-  ? [input?: Input, options?: EnqueueOptions]
-  : [input: Input, options?: EnqueueOptions]
+export type EnqueueArguments<Input, Options = EnqueueOptions> = undefined extends Input
+  ? [input?: Input, options?: Options]
+  : [input: Input, options?: Options]
 
 const enqueueKeys = ['id', 'delay', 'runAt', 'priority', 'unique', 'tags', 'signal', 'timeout'] as const
+/** Those of `ctx.enqueue`. */
+export const runEnqueueKeys = [...enqueueKeys, 'key'] as const
 
 /**
  * @param without options that this call does not take

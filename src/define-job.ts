@@ -12,7 +12,7 @@ import type { MachineHost } from './hosting.ts'
 import { machineHost } from './machine-job/machine-host.ts'
 import type { Migrate } from './machine-job/migration.ts'
 import { checkFunction, checkSyncFunction, knownKeys, textOption, whole } from './checks.ts'
-import { checkUnique, type EnqueueArguments, type UniqueOption } from './call-options.ts'
+import { checkUnique, type EnqueueArguments, type RunEnqueueOptions, type UniqueOption } from './call-options.ts'
 import { limits } from './limits.ts'
 import type { TypeLimits } from './store.ts'
 
@@ -58,10 +58,18 @@ export interface RunContext {
    * @example for (const order of orders) await step(`charge:${order.id}`, () => charge(order))
    */
   readonly step: <T>(name: string, work: () => T | PromiseLike<T>) => Promise<T>
-  /** Enqueues another job: also while the runtime drains, and without waiting for room, which its own slot might have to make. */
+  /**
+   * Enqueues another job: also while the runtime drains, and without waiting for room, which its own slot might have to make.
+   * An attempt that is repeated gets the job of the attempt before it (`deduplicated` is true): the id is derived from this job,
+   * its generation and `key`; without a key from the type, the input, and how often the attempt has enqueued both. Give a key
+   * where the input differs from attempt to attempt, or where each attempt is to enqueue a job of its own
+   * (`key: 'alert:' + attempt`). What is enqueued after a snooze or a `retry()` is new; of a key only after a `retry()`.
+   * @throws JobchartError UNKNOWN_TYPE, INVALID_INPUT, INVALID_OPTION, ID_TAKEN, STORE_UNAVAILABLE; NOT_ACCEPTED after the run's end
+   * @example await enqueue(receipt, { order: order.id, at: Date.now() }, { key: `receipt:${order.id}` })
+   */
   readonly enqueue: <Input, Output>(
     job: JobDefinition<Input, Output>,
-    ...args: EnqueueArguments<NoInfer<Input>>
+    ...args: EnqueueArguments<NoInfer<Input>, RunEnqueueOptions>
   ) => Promise<JobHandle<Output>>
 }
 

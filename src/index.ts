@@ -50,6 +50,7 @@ export type {
   PauseOptions,
   EnqueueArguments,
   EnqueueOptions,
+  RunEnqueueOptions,
   JobChoice,
   RetryFrom,
   SendOptions,

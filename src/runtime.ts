@@ -69,7 +69,7 @@ export class Runtime extends Client {
       store: this.store,
       hub,
       timers,
-      enqueue: (job, ...args) => this.connection.enqueue(job, args[0], args[1], true),
+      enqueue: (job, input, options) => this.connection.enqueue(job, input, options, true),
       enqueueChild: (...child) => this.connection.enqueueChild(...child),
       halted: () => (this.may.pick ? null : this.haltedBecause),
       trouble: (error) => this.actor.send(error === undefined ? { type: 'STORE_BACK' } : { type: 'STORE_LOST', error }),

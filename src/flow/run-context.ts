@@ -3,7 +3,8 @@ import type { ContextValues, JobDefinition, RunContext } from '../define-job.ts'
 import { JobchartError } from '../errors.ts'
 import type { JobHandle } from '../handle.ts'
 import type { JobRecord } from '../job/job.ts'
-import type { EnqueueArguments } from '../call-options.ts'
+import type { EnqueueOptions } from '../call-options.ts'
+import { RunEnqueue } from './run-enqueue.ts'
 import type { Run } from './run.ts'
 import { Steps, type StepsHost } from './steps.ts'
 
@@ -11,7 +12,7 @@ export interface ContextHost extends StepsHost {
   /** @throws JobchartError INVALID_OUTPUT if the value is not strict JSON */
   readonly checkin: (run: Run, value: unknown) => void
   readonly log: (run: Run, message: string, fields?: Record<string, unknown>) => void
-  readonly enqueue: <I, O>(job: JobDefinition<I, O>, ...args: EnqueueArguments<NoInfer<I>>) => Promise<JobHandle<O>>
+  readonly enqueue: <I, O>(job: JobDefinition<I, O>, input: unknown, options: EnqueueOptions) => Promise<JobHandle<O>>
 }
 
 export const contextOf = (run: Run): RunContext => new Context(run)
@@ -73,7 +74,11 @@ class Context implements RunContext {
 
   get enqueue(): RunContext['enqueue'] {
     const { run } = this
-    return (job, ...args) => (run.ending === null ? run.host.enqueue(job, ...args) : Promise.reject(runIsOver(run)))
+    return async (job, ...[input, options = {}]) => {
+      if (run.ending !== null) throw runIsOver(run)
+      const enqueue = (run.enqueue ??= new RunEnqueue(run.claimed))
+      return run.host.enqueue(job, input, enqueue.options(job?.type, input, options))
+    }
   }
 }
 

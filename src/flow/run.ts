@@ -18,6 +18,7 @@ import type { ClaimedJob } from '../store.ts'
 import { Lane } from './lanes.ts'
 import { throughMiddleware } from './middleware.ts'
 import { contextOf, type ContextHost } from './run-context.ts'
+import type { RunEnqueue } from './run-enqueue.ts'
 import type { Steps } from './steps.ts'
 import type { Timers } from './timers.ts'
 
@@ -65,6 +66,7 @@ export class Run {
   checkin: CheckIn | null = null
   logs: LogLine[] | null = null
   steps: Steps | null = null
+  enqueue: RunEnqueue | null = null
   /** Who reads its letters, and the number of the last that was given to him. */
   mailbox: { after: number; readonly listener: (letters: readonly Mail[]) => void } | null = null
   /** Where its machine has come to rest. */
