@@ -20,7 +20,7 @@ export const limits = {
   /** An ended job is kept so long, whatever the retention says, so that its result can be asked for and its id is known, ms … */
   retentionAgeMin: 60_000,
   /** … unless more of its state are kept than the retention allows, and so many more: on a durable store, and in memory. */
-  retentionSurplusMax: { durable: 100_000, memory: 20_000 },
+  retentionSurplusMax: { durable: 100_000, memory: 5_000 },
 } as const
 
 /** What a job's payloads and outputs may weigh. */

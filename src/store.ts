@@ -17,16 +17,8 @@ import type { Clock } from './clock.ts'
 import type { JobRecord } from './job/job.ts'
 import type { CheckpointEntry } from './job/machine.ts'
 import type { Settlement } from './job/settlement.ts'
-import type { CheckpointAnswer, CheckpointRequest, SendAnswer, SendRequest } from './store-machine.ts'
-import type {
-  Counts,
-  JobPage,
-  ListQuery,
-  QueueInfo,
-  TransitionPage,
-  WorkerInfo,
-  WorkerRecord,
-} from './store-figures.ts'
+import type { CheckpointAnswer, CheckpointRequest, SendAnswer, SendRequest } from './core/machine-values.ts'
+import type { Counts, JobPage, ListQuery, QueueInfo, TransitionPage, WorkerInfo, WorkerRecord } from './core/figures.ts'
 import type {
   BeatAnswer,
   CancelAnswer,
@@ -45,11 +37,11 @@ import type {
   SettleAnswer,
   Standing,
   SweepAnswer,
-} from './store-values.ts'
+} from './core/values.ts'
 
-export type * from './store-figures.ts'
-export type * from './store-machine.ts'
-export type * from './store-values.ts'
+export type * from './core/figures.ts'
+export type * from './core/machine-values.ts'
+export type * from './core/values.ts'
 
 /**
  * What the methods that move jobs give. A store within the process may answer at once: that saves its callers a turn, and

@@ -179,7 +179,8 @@ export class Connection {
   }
 
   private async prepareLater(made: NewJob | Promise<NewJob>, fromRun: boolean): Promise<NewJob> {
-    const [job] = await Promise.all([made, this.ready()])
+    await this.ready()
+    const job = await made
     // A stop may have come meanwhile.
     const refusal = fromRun ? null : this.owner.refusing()
     if (refusal !== null) throw refusal

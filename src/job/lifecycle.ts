@@ -116,11 +116,13 @@ export function arrows(event: ArrowEvent): Partial<Record<JobState, readonly Arr
 export function nextArrow(state: JobState, event: ArrowEvent, counters: JobCounters, fatal = false): Arrow | null {
   const candidates = table[state][event]
   if (candidates === undefined) return null
-  for (const arrow of candidates) {
-    if (arrow.guard === null || jobGuards[arrow.guard](counters, { type: event, fatal })) return arrow
-  }
+  for (const arrow of candidates) if (isTaken(arrow, counters, fatal)) return arrow
   return null
 }
+
+/** Does its guard, if it has one, let a job take this arrow? */
+export const isTaken = ({ event, guard }: Arrow, counters: JobCounters, fatal = false): boolean =>
+  guard === null || jobGuards[guard](counters, { type: event, fatal })
 
 /** The counters after an arrow. */
 export const countersAfter = (arrow: Arrow, counters: JobCounters): JobCounters =>

@@ -1,18 +1,18 @@
 /** The pieces of the memory store, each against the plain way to do what it does. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { settle } from '../../src/core/settle.ts'
 import { Heap } from '../../src/heap.ts'
 import { caps } from '../../src/job/caps.ts'
-import { Books } from '../../src/stores/memory/books.ts'
+import { MemoryUnit } from '../../src/stores/memory/unit.ts'
 import { claim } from '../../src/stores/memory/claim.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { Line } from '../../src/stores/memory/line.ts'
-import { bornReady } from '../../src/stores/memory/phases.ts'
+import { readyPhase } from '../../src/stores/memory/phases.ts'
 import { Queue } from '../../src/stores/memory/queue.ts'
 import { RateWindow } from '../../src/stores/memory/rate.ts'
 import { Register } from '../../src/stores/memory/register.ts'
 import { Row, Tick } from '../../src/stores/memory/row.ts'
-import { settle } from '../../src/stores/memory/settle.ts'
 import { idsOf, newJob, noLimits, put, take } from '../../src/testing/conformance/acts.ts'
 import { everyPage } from '../../src/testing/conformance/side-by-side.ts'
 import { handClock } from './hand-clock.ts'
@@ -20,7 +20,7 @@ import { handClock } from './hand-clock.ts'
 const queue = new Queue('mail')
 const row = (seq: number, id = `job ${seq}`, priority = 0): Row => {
   const job = newJob(id, { priority })
-  return new Row(job, queue, queue.termsOf(job), bornReady, seq, new Tick(0))
+  return new Row(job, queue, queue.termsOf(job), readyPhase, seq, new Tick(0))
 }
 
 test('a heap gives its items in order, whatever was pushed, moved or removed meanwhile', () => {
@@ -173,19 +173,20 @@ test('the transition log keeps its last entries, and says what was lost', async 
 })
 
 test('a job that is released for ever carries no more history than twice the cap, and its last attempts alone', () => {
-  const books = new Books(10)
-  const added = books.enter(newJob('a'), bornReady, null, 0)
+  const books = new MemoryUnit(10)
+  const added = books.insert(newJob('a'), readyPhase.name, null)
   const demand = [{ type: 'mail', max: 1, limits: noLimits }]
   for (let i = 0; i < 5_000; i++) {
+    books.now = i
     claim(books, { worker: 'w1', token: `t${i}`, leaseMs: 1_000, demand }, i)
-    settle(books, { id: 'a', attempt: 1, token: `t${i}`, event: 'RELEASE', to: 'queued' }, i)
+    settle(books, { id: 'a', attempt: 1, token: `t${i}`, event: 'RELEASE', to: 'queued' })
   }
   let steps = 0
-  for (let step = added.last; step !== null; step = step.before) steps++
+  for (let step = added?.last ?? null; step !== null; step = step.before) steps++
   expect(steps).toBeGreaterThanOrEqual(caps.history)
   expect(steps).toBeLessThanOrEqual(2 * caps.history)
   let runs = 0
-  for (let run = added.run; run !== null; run = run.settled) runs++
+  for (let run = added?.run ?? null; run !== null; run = run.settled) runs++
   expect(runs).toBeLessThanOrEqual(2)
 })
 

@@ -21,9 +21,10 @@ export class Chain {
     row.next = null
   }
 
-  toArray(): Row[] {
+  /** Its rows from the head on, `limit` at most. */
+  toArray(limit = Infinity): Row[] {
     const rows: Row[] = []
-    for (let row = this.head; row !== null; row = row.next) rows.push(row)
+    for (let row = this.head; row !== null && rows.length < limit; row = row.next) rows.push(row)
     return rows
   }
 }

@@ -1,24 +1,25 @@
 /** Claims: what a type gives under its pause, caps and rate, and why it gives no more. */
-import type { ClaimAnswer, ClaimRequest, Demand, Dry, Lease, Standing } from '../../store.ts'
-import type { Books } from './books.ts'
+import { move } from '../../core/transition.ts'
+import type { ClaimAnswer, ClaimRequest, Demand, Dry } from '../../store.ts'
+import type { MemoryUnit } from './unit.ts'
 import type { Queue } from './queue.ts'
 import { Claimed } from './records.ts'
-import { Run, type Row } from './row.ts'
+import { Run, type Row, type Step } from './row.ts'
 
-export function claim(books: Books, request: ClaimRequest, now: number): ClaimAnswer {
+export function claim(unit: MemoryUnit, request: ClaimRequest, now: number): ClaimAnswer {
   const jobs: Claimed[] = []
   const dry: Dry[] = []
   for (const demand of request.demand) {
-    const queue = books.queues.get(demand.type)
+    const queue = unit.queues.get(demand.type)
     const before = jobs.length
-    if (queue !== undefined && !queue.paused) claimFrom(books, queue, demand, request, now, jobs)
+    if (queue !== undefined && !queue.paused) claimFrom(unit, queue, demand, request, now, jobs)
     if (jobs.length - before < demand.max) dry.push(whyDry(queue, demand, now))
   }
   return { jobs, dry }
 }
 
 function claimFrom(
-  books: Books,
+  unit: MemoryUnit,
   queue: Queue,
   demand: Demand,
   request: ClaimRequest,
@@ -32,29 +33,18 @@ function claimFrom(
   for (; room > 0; room--) {
     const row = queue.next(perKey)
     if (row === null) return
-    jobs.push(claimRow(books, row, request, now))
+    jobs.push(claimRow(unit, row, request, now))
     if (rate !== null) queue.rate.spend(now)
   }
 }
 
-function claimRow(books: Books, row: Row, request: ClaimRequest, now: number): Claimed {
-  const step = books.move(row, 'CLAIM', now, request)
-  row.run = new Run(request.token, step, row.settled)
-  books.lease(row, now + request.leaseMs)
+function claimRow(unit: MemoryUnit, row: Row, request: ClaimRequest, now: number): Claimed {
+  const { settled } = row
+  move(unit, row, 'CLAIM', request)
+  row.run = new Run(request.token, row.last as Step, settled)
+  unit.extendLease(row, now + request.leaseMs)
   return new Claimed(row, row.run)
 }
-
-/** How a claimed row stands, before it starts. */
-export function standing(books: Books, lease: Lease): Standing {
-  const row = books.inHand(lease.id)
-  if (row === undefined || row.heldBy(lease) === null) return { outcome: 'lost' }
-  const { mark } = row
-  if (mark !== null) return { outcome: 'cancelling', ...(mark.reason !== undefined && { reason: mark.reason }) }
-  return row.queue.paused ? paused : held
-}
-
-const held: Standing = { outcome: 'held' }
-const paused: Standing = { outcome: 'paused' }
 
 /** The first of the reasons, in the order of the contract, that holds now. */
 function whyDry(queue: Queue | undefined, { type, limits }: Demand, now: number): Dry {

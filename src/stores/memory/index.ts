@@ -4,8 +4,6 @@
  */
 import { knownKeys, whole } from '../../checks.ts'
 import { systemClock, type Clock } from '../../clock.ts'
-import { caps } from '../../job/caps.ts'
-import { recordError, type ErrorRecord } from '../../job/failure.ts'
 import {
   beatFailed,
   cancelFailed,
@@ -13,18 +11,25 @@ import {
   insertFailed,
   sendFailed,
   settleFailed,
-} from '../../store-failures.ts'
-import type { Store } from '../../store.ts'
-import { discard, retry } from './admin.ts'
-import { Books } from './books.ts'
-import { cancel } from './cancel.ts'
-import { claim, standing } from './claim.ts'
-import { idsOf, insert } from './insert.ts'
-import { checkpoint, checkpointsOf, send } from './machine.ts'
+} from '../../core/failures.ts'
+import { caps } from '../../job/caps.ts'
+import { recordError, type ErrorRecord } from '../../job/failure.ts'
+import type { NewJob, Store } from '../../store.ts'
+import { discard, retry } from '../../core/admin.ts'
+import { cancel } from '../../core/cancel.ts'
+import { checkpoint } from '../../core/checkpoint.ts'
+import { confirm } from '../../core/confirm.ts'
+import { extend } from '../../core/extend.ts'
+import { send } from '../../core/inbox.ts'
+import { insert } from '../../core/insert.ts'
+import { prune } from '../../core/prune.ts'
+import { settle } from '../../core/settle.ts'
+import { promote, rescue } from '../../core/sweep.ts'
+import { MemoryUnit } from './unit.ts'
+import { claim } from './claim.ts'
+import { checkpointsOf } from './machine.ts'
 import { counts, list, queueInfo, workerRecords } from './reading.ts'
 import { recordOf } from './records.ts'
-import { beat, settle } from './settle.ts'
-import { promote, prune, rescue } from './sweep.ts'
 
 export interface MemoryStoreOptions {
   /** Judges leases and due times; default: the clock of the first host that opens the store. */
@@ -41,9 +46,15 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   knownKeys('options of memoryStore', options, ['clock', 'transitionsMax'])
   const { transitionsMax = caps.transitions } = options
   whole('transitionsMax', transitionsMax, 1, 1_000_000_000)
-  const books = new Books(transitionsMax)
+  const unit = new MemoryUnit(transitionsMax)
   let { clock } = options
   const now = (): number => (clock ?? systemClock).now()
+  const write: Write = (work) => {
+    unit.now = now()
+    const answer = work(unit.now)
+    unit.hints.send(unit.backlog)
+    return answer
+  }
   return {
     name: 'memory',
     capabilities: { durable: false, shared: false },
@@ -52,20 +63,17 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       clock ??= host.clock
     },
     async close() {},
-    watch: (listener) => books.hints.watch(listener),
-    ...forWorkers(books, now),
-    ...forAdmins(books, now),
-    ...forReaders(books),
+    watch: (listener) => unit.hints.watch(listener),
+    ...forWorkers(unit, now, write),
+    ...forAdmins(unit, write),
+    ...forReaders(unit),
   }
 }
 
-/** What every write ends with: the hints it has given rise to. */
-function written<T>(books: Books, answer: T): T {
-  books.hints.send(books.backlog)
-  return answer
-}
+/** Does an operation at the time of the store, and then sends the hints it has given rise to. */
+type Write = <T>(work: (at: number) => T) => T
 
-/** Answers item by item: one that throws fails alone. Each looks at all that it is given before it changes anything. */
+/** Answers item by item: one that throws fails alone. Operations look at all that they are given before they write. */
 function each<I, A>(items: readonly I[], act: (item: I) => A, failed: (error: ErrorRecord, item: I) => A): A[] {
   return items.map((item) => {
     try {
@@ -75,6 +83,13 @@ function each<I, A>(items: readonly I[], act: (item: I) => A, failed: (error: Er
     }
   })
 }
+
+/**
+ * The jobs as they were handed over: what cannot be read of them is found out before anything is written. A single job
+ * without a key is read before its first write anyway.
+ */
+const readJobs = (jobs: readonly NewJob[]): readonly NewJob[] =>
+  jobs.length === 1 && jobs[0]?.key === null ? jobs : jobs.map(({ ...job }) => job)
 
 type Work =
   | 'insert'
@@ -89,108 +104,72 @@ type Work =
   | 'prune'
   | 'worker'
 
-const forWorkers = (books: Books, now: () => number): Pick<Store, Work> => ({
-  insert(requests) {
-    const at = now()
-    return written(
-      books,
+const forWorkers = (unit: MemoryUnit, now: () => number, write: Write): Pick<Store, Work> => ({
+  insert: (requests) =>
+    write(() =>
       each(
         requests,
-        (request) => insert(books, request, at),
-        (error, request) => insertFailed(idsOf(request), error),
+        ({ jobs, capacity }) => insert(unit, { jobs: readJobs(jobs), capacity }),
+        (error, { jobs }) =>
+          insertFailed(
+            jobs.map(({ id }) => id),
+            error,
+          ),
       ),
-    )
-  },
-  claim(request) {
-    return written(books, claim(books, request, now()))
-  },
-  confirm(leases) {
-    return leases.map((lease) => standing(books, lease))
-  },
-  settle(settlements) {
-    const at = now()
-    return written(
-      books,
-      each(settlements, (settlement) => settle(books, settlement, at), settleFailed),
-    )
-  },
-  async extend({ worker, leaseMs, beats }) {
-    const at = now()
-    const known = books.workers.get(worker)
-    if (known !== undefined) known.seenAt = at
-    return written(
-      books,
-      each(beats, (sign) => beat(books, sign, leaseMs, at), beatFailed),
-    )
-  },
-  checkpoint(requests) {
-    const at = now()
-    return each(requests, (request) => checkpoint(books, request, at), checkpointFailed)
-  },
-  send(requests) {
-    const at = now()
-    return written(
-      books,
-      each(requests, (request) => send(books, request, at), sendFailed),
-    )
-  },
-  promote(limit) {
-    return written(books, promote(books, limit, now()))
-  },
-  rescue(limit) {
-    return written(books, rescue(books, limit, now()))
-  },
-  async prune(policy, limit) {
-    return prune(books, policy, limit, now())
-  },
+    ),
+  claim: (request) => write((at) => claim(unit, request, at)),
+  confirm: (leases) => leases.map((lease) => confirm(unit, lease)),
+  settle: (settlements) => write(() => each(settlements, (settlement) => settle(unit, settlement), settleFailed)),
+  extend: async ({ worker, leaseMs, beats }) =>
+    write((at) => {
+      const known = unit.workers.get(worker)
+      if (known !== undefined) known.seenAt = at
+      return each(beats, (beat) => extend(unit, beat, leaseMs), beatFailed)
+    }),
+  checkpoint: (requests) => write(() => each(requests, (request) => checkpoint(unit, request), checkpointFailed)),
+  send: (requests) => write(() => each(requests, (request) => send(unit, request), sendFailed)),
+  promote: (limit) => write(() => promote(unit, limit)),
+  rescue: (limit) => write(() => rescue(unit, limit)),
+  prune: async (policy, limit) => write(() => prune(unit, policy, limit)),
   async worker(id, info) {
-    if (info === null) books.workers.delete(id)
-    else books.workers.set(id, { info, seenAt: now() })
+    if (info === null) unit.workers.delete(id)
+    else unit.workers.set(id, { info, seenAt: now() })
   },
 })
 
-const forAdmins = (books: Books, now: () => number): Pick<Store, 'cancel' | 'retry' | 'discard' | 'queue'> => ({
-  cancel(requests) {
-    const at = now()
-    return written(
-      books,
-      each(requests, (request) => cancel(books, request, at), cancelFailed),
-    )
-  },
-  retry(selection, fromStart = false) {
-    return written(books, retry(books, selection, fromStart, now()))
-  },
-  async discard(selection) {
-    return discard(books, selection)
-  },
-  async queue(type, change) {
-    if (change !== undefined) books.pause(type, change.paused)
-    return written(books, queueInfo(books, type))
-  },
+const forAdmins = (unit: MemoryUnit, write: Write): Pick<Store, 'cancel' | 'retry' | 'discard' | 'queue'> => ({
+  cancel: (requests) => write(() => each(requests, (request) => cancel(unit, request), cancelFailed)),
+  retry: (selection, fromStart = false) => write(() => retry(unit, selection, fromStart)),
+  discard: async (selection) => write(() => discard(unit, selection)),
+  queue: async (type, change) =>
+    write(() => {
+      if (change !== undefined) unit.pause(type, change.paused)
+      return queueInfo(unit, type)
+    }),
 })
 
 type Questions = 'checkpoints' | 'get' | 'list' | 'counts' | 'workers' | 'transitions'
 
-const forReaders = (books: Books): Pick<Store, Questions> => ({
+const forReaders = (unit: MemoryUnit): Pick<Store, Questions> => ({
   async checkpoints(id) {
-    return checkpointsOf(books.rows.get(id))
+    return checkpointsOf(unit.rows.get(id))
   },
   async get(ids) {
     return ids.map((id) => {
-      const row = books.rows.get(id)
+      const row = unit.rows.get(id)
       return row === undefined ? null : recordOf(row)
     })
   },
   async list(query) {
-    return list(books, query)
+    return list(unit, query)
   },
   async counts() {
-    return counts(books)
+    return counts(unit)
   },
   async workers() {
-    return workerRecords(books)
+    return workerRecords(unit)
   },
   async transitions(from, limit) {
-    return books.log.page(from, limit)
+    return unit.log.page(from, limit)
   },
 })

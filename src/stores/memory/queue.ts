@@ -7,7 +7,7 @@
 import { Heap } from '../../heap.ts'
 import type { NewJob } from '../../store.ts'
 import { Line } from './line.ts'
-import { bornReady, heldPhases, noCounts, tally } from './phases.ts'
+import { readyPhase, heldPhases, noCounts, tally } from './phases.ts'
 import { RateWindow } from './rate.ts'
 import { Terms, type Row } from './row.ts'
 
@@ -60,7 +60,7 @@ export class Queue {
   }
 
   get queued(): number {
-    return this.counts[bornReady.index] as number
+    return this.counts[readyPhase.index] as number
   }
 
   get held(): number {

@@ -3,22 +3,22 @@ import { JobchartError } from '../../errors.ts'
 import { caps } from '../../job/caps.ts'
 import type { JobRecord } from '../../job/job.ts'
 import type { Counts, JobPage, ListQuery, QueueInfo, StateCounts, WorkerRecord } from '../../store.ts'
-import type { Books } from './books.ts'
+import type { MemoryUnit } from './unit.ts'
 import { heldPhases, noCounts, phases } from './phases.ts'
 import { checkinOf, recordOf } from './records.ts'
 import type { Row } from './row.ts'
 import { walk } from './selection.ts'
 
-export function list(books: Books, { after, limit = caps.page, ...filter }: ListQuery): JobPage {
+export function list(unit: MemoryUnit, { after, limit = caps.page, ...filter }: ListQuery): JobPage {
   const max = Math.min(limit, caps.pageMax)
   const records: JobRecord[] = []
   let last: Row | null = null
   let next: string | undefined
   walk(
-    books,
+    unit,
     filter,
     () => true,
-    after === undefined ? 0 : seqAfter(books, after),
+    after === undefined ? 0 : seqAfter(unit, after),
     (row) => {
       if (records.length === max) {
         // There is one more: the page ends where its last job was, whatever becomes of that job.
@@ -33,8 +33,8 @@ export function list(books: Books, { after, limit = caps.page, ...filter }: List
   return Object.assign(records, { next })
 }
 
-function seqAfter(books: Books, cursor: string): number {
-  const row = books.rows.get(cursor)
+function seqAfter(unit: MemoryUnit, cursor: string): number {
+  const row = unit.rows.get(cursor)
   if (row !== undefined) return row.seq
   if (/^~[0-9a-z]{1,11}$/.test(cursor)) return Number.parseInt(cursor.slice(1), 36)
   throw new JobchartError('INVALID_OPTION', `after: there is no job ${JSON.stringify(cursor)} to continue from`, {
@@ -45,21 +45,21 @@ function seqAfter(books: Books, cursor: string): number {
 const named = (counts: readonly number[]): StateCounts =>
   Object.fromEntries(phases.map((phase) => [phase.name, counts[phase.index] as number])) as unknown as StateCounts
 
-export function counts(books: Books): Counts {
-  const types: [string, StateCounts][] = [...books.queues.values()].map((queue) => [queue.type, named(queue.counts)])
-  return { ...named(books.counts), types: Object.fromEntries(types) }
+export function counts(unit: MemoryUnit): Counts {
+  const types: [string, StateCounts][] = [...unit.queues.values()].map((queue) => [queue.type, named(queue.counts)])
+  return { ...named(unit.counts), types: Object.fromEntries(types) }
 }
 
-export function queueInfo(books: Books, type: string): QueueInfo {
-  const queue = books.queues.get(type)
+export function queueInfo(unit: MemoryUnit, type: string): QueueInfo {
+  const queue = unit.queues.get(type)
   return { type, paused: queue?.paused ?? false, counts: named(queue?.counts ?? noCounts()) }
 }
 
 /** The workers in the order in which they were made known, with what each holds, longest first. */
-export function workerRecords(books: Books): WorkerRecord[] {
-  const rows = heldPhases.flatMap((phase) => books.chains[phase.index]?.toArray() ?? [])
+export function workerRecords(unit: MemoryUnit): WorkerRecord[] {
+  const rows = heldPhases.flatMap((phase) => unit.chains[phase.index]?.toArray() ?? [])
   const held = Map.groupBy(rows.toSorted(heldLonger), (row) => row.run?.claim.worker)
-  return Array.from(books.workers.values(), ({ info, seenAt }) => {
+  return Array.from(unit.workers.values(), ({ info, seenAt }) => {
     const running = (held.get(info.id) ?? []).map(runningRow)
     return { ...info, types: [...info.types], seenAt, running }
   })

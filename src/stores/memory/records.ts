@@ -62,7 +62,7 @@ const logLine = (line: LogLine): LogLine =>
 const noMail: readonly Mail[] = Object.freeze([])
 
 const checkpointOf = ({ machine }: Row): Checkpoint | null => {
-  const current = machine?.current
+  const current = machine?.checkpoint ?? undefined
   return current === undefined ? null : { number: current.number, state: copyPayload(current.state) }
 }
 
@@ -106,8 +106,8 @@ export function recordOf(row: Row): JobRecord {
     worker: run === null ? null : run.claim.worker,
     cancelReason: past?.cancel?.reason ?? null,
     checkpoint: checkpointOf(row),
-    inbox: machine === null ? [] : machine.inbox.map(mailOf),
-    letters: machine === null ? 0 : machine.letters,
+    inbox: machine === null ? [] : machine.messages.map(mailOf),
+    letters: machine === null ? 0 : machine.lastMessage,
     parent: machine === null || machine.parent === null ? null : { ...machine.parent },
     history: history(row),
   }
@@ -133,7 +133,7 @@ export class Claimed implements ClaimedJob {
     this.generation = row.generation
     this.steps = row.past === null ? null : stepsOf(row.past)
     this.checkpoint = row.machine === null ? null : checkpointOf(row)
-    this.inbox = row.machine === null ? noMail : row.machine.inbox.map(mailOf)
+    this.inbox = row.machine === null ? noMail : row.machine.messages.map(mailOf)
     this.row = row
     this.run = run
   }

@@ -7,6 +7,7 @@ import type { ErrorRecord } from '../../job/failure.ts'
 import type { AttemptError, CheckIn, LogLine } from '../../job/job.ts'
 import type { Arrow, ArrowEvent, JobState } from '../../job/lifecycle.ts'
 import type { Json } from '../../job/payload.ts'
+import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
 import type { Move, NewJob } from '../../store.ts'
 import type { Machine } from './machine.ts'
 import type { Phase } from './phases.ts'
@@ -49,6 +50,18 @@ export class Step {
     this.reason = reason
     this.before = row.last
     this.depth = row.last === null ? 1 : row.last.depth + 1
+  }
+
+  get at(): number {
+    return this.tick.at
+  }
+
+  get from(): JobState {
+    return this.arrow.from
+  }
+
+  get to(): JobState {
+    return this.arrow.to
   }
 
   /** Cuts the chain at the cap. Done only when it has grown to twice that, it costs next to nothing per step. */
@@ -115,12 +128,12 @@ export class Past {
   checkin: CheckIn | null = null
   /** Results of finished steps, by name. */
   steps: Map<string, Json> | null = null
-  cancel: { readonly reason: string | null; readonly graceMs: number | null } | null = null
+  cancel: CancelMark | null = null
   /** What the last settlement let go on, for whoever settles again. A job that others wait for was cancelled: it has a past. */
   successor: Move | null = null
 }
 
-export class Row {
+export class Row implements JobRow {
   readonly id: string
   readonly queue: Queue
   terms: Terms
@@ -161,12 +174,49 @@ export class Row {
     return this.queue.type
   }
 
+  get state(): JobState {
+    return this.phase.name
+  }
+
+  get checkpointedAttempts(): number {
+    return this.machine === null ? 0 : this.machine.checkpointedAttempts
+  }
+
+  set checkpointedAttempts(attempts: number) {
+    if (this.machine !== null) this.machine.checkpointedAttempts = attempts
+  }
+
+  get startedAt(): number | null {
+    return this.run === null ? null : this.run.claim.tick.at
+  }
+
+  get worker(): string | null {
+    return this.run === null ? null : this.run.claim.worker
+  }
+
+  get endedAt(): number {
+    return this.last === null ? 0 : this.last.tick.at
+  }
+
+  get endedBy(): number {
+    return this.last === null ? 0 : this.last.seq
+  }
+
+  get cancelMark(): CancelMark | null {
+    return this.past === null ? null : this.past.cancel
+  }
+
+  isLeasedBy({ attempt, token }: LeaseKey): boolean {
+    const { run } = this
+    return this.phase.held && run !== null && run.token === token && run.claim.attempt === attempt
+  }
+
   get priority(): number {
     return this.terms.priority
   }
 
   get maxAttempts(): number {
-    return this.machine === null ? this.terms.maxAttempts : this.terms.maxAttempts + this.machine.spared
+    return this.machine === null ? this.terms.maxAttempts : this.terms.maxAttempts + this.machine.checkpointedAttempts
   }
 
   /** The unique key it holds or held. */
@@ -180,20 +230,6 @@ export class Row {
 
   get dueAt(): number | null {
     return this.phase.timed ? this.alarmAt : null
-  }
-
-  /** The current run, if it is the one that speaks. */
-  heldBy({ token, attempt }: { readonly token: string; readonly attempt: number }): Run | null {
-    const { run } = this
-    return this.phase.held && run !== null && run.token === token && run.claim.attempt === attempt ? run : null
-  }
-
-  /** What a worker is to be told of a cancel: nothing while the machine may still take it as an event. */
-  get mark(): { readonly reason?: string; readonly graceMs?: number } | null {
-    const cancel = this.past?.cancel ?? null
-    if (cancel === null || !this.phase.stopping) return null
-    const { reason, graceMs } = cancel
-    return { ...(reason !== null && { reason }), ...(graceMs !== null && { graceMs }) }
   }
 
   /** The last attempt that was settled. */

@@ -1,6 +1,6 @@
 /** Which rows: by id, or by a filter that walks no more rows than it must. */
 import type { JobFilter, Selection } from '../../store.ts'
-import type { Books } from './books.ts'
+import type { MemoryUnit } from './unit.ts'
 import { phases, tally, type Phase } from './phases.ts'
 import type { Row } from './row.ts'
 
@@ -10,10 +10,10 @@ export interface Selected {
 }
 
 /** The rows of a selection: as the ids name them, each once, or by filter those in an `eligible` phase, oldest first. */
-export function select(books: Books, selection: Selection, eligible: (phase: Phase) => boolean): Selected {
+export function select(unit: MemoryUnit, selection: Selection, eligible: (phase: Phase) => boolean): Selected {
   if ('filter' in selection) {
     const rows: Row[] = []
-    walk(books, selection.filter, eligible, 0, (row) => {
+    walk(unit, selection.filter, eligible, 0, (row) => {
       rows.push(row)
       return 'more'
     })
@@ -22,7 +22,7 @@ export function select(books: Books, selection: Selection, eligible: (phase: Pha
   const rows: Row[] = []
   const notFound: string[] = []
   for (const id of new Set(selection.ids)) {
-    const row = books.rows.get(id)
+    const row = unit.rows.get(id)
     if (row === undefined) notFound.push(id)
     else rows.push(row)
   }
@@ -31,7 +31,7 @@ export function select(books: Books, selection: Selection, eligible: (phase: Pha
 
 /** Visits the rows after `seq` that pass the filter, oldest first, until `visit` has had enough. */
 export function walk(
-  books: Books,
+  unit: MemoryUnit,
   filter: JobFilter,
   eligible: (phase: Phase) => boolean,
   seq: number,
@@ -40,8 +40,8 @@ export function walk(
   const types = anyOf(filter.type)
   const states = anyOf(filter.state)
   const among = phases.filter((phase) => eligible(phase) && (states === null || states.has(phase.name)))
-  const queues = types === null ? null : [...types].flatMap((type) => books.queues.get(type) ?? [])
-  const counts = queues === null ? [books.counts] : queues.map((queue) => queue.counts)
+  const queues = types === null ? null : [...types].flatMap((type) => unit.queues.get(type) ?? [])
+  const counts = queues === null ? [unit.counts] : queues.map((queue) => queue.counts)
   let left = counts.reduce((sum, each) => sum + tally(each, among), 0)
   if (left === 0) return
   const look = (row: Row): 'more' | 'enough' => {
@@ -50,8 +50,8 @@ export function walk(
     const answer = passes(row, filter) ? visit(row) : 'more'
     return left === 0 ? 'enough' : answer
   }
-  const few = fewRows(books, among)
-  if (few === null) return books.rows.walk(seq, look)
+  const few = fewRows(unit, among)
+  if (few === null) return unit.rows.walk(seq, look)
   for (const row of few) if (row.seq > seq && look(row) === 'enough') return
 }
 
@@ -66,9 +66,9 @@ function anyOf<T extends string>(wanted: T | readonly T[] | undefined): Readonly
 }
 
 /** The rows of some phases in their order, if they are few and at hand. */
-function fewRows(books: Books, among: readonly Phase[]): Row[] | null {
+function fewRows(unit: MemoryUnit, among: readonly Phase[]): Row[] | null {
   const atHand = among.every((phase) => phase.held || phase.ended)
-  if (!atHand || tally(books.counts, among) * 20 > books.rows.size) return null
-  const rows = among.flatMap((phase) => books.chains[phase.index]?.toArray() ?? [])
+  if (!atHand || tally(unit.counts, among) * 20 > unit.rows.size) return null
+  const rows = among.flatMap((phase) => unit.chains[phase.index]?.toArray() ?? [])
   return rows.toSorted((a, b) => a.seq - b.seq)
 }

@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Hint } from '../../store.ts'
-import { Books } from './books.ts'
+import { FileUnit } from './unit.ts'
 import { openDatabase, type FileOptions } from './database.ts'
 import { isBusy, isCorrupt, isTrouble, isUnsupported, newer, removed, storeError } from './errors.ts'
 import { catchUp } from './log.ts'
@@ -33,7 +33,7 @@ export type Outcome =
 interface Connection {
   readonly db: DatabaseSync
   readonly sql: Statements
-  readonly books: Books
+  readonly unit: FileUnit
   /** The version of the file when it was last looked at; null = unknown. */
   version: number | null
 }
@@ -102,17 +102,18 @@ export class Engine {
 
   private transaction(calls: readonly Call[], now: number, enough: () => boolean, careful: boolean): Reply[] {
     const connection = this.connected()
-    const { sql, books } = connection
+    const { sql, unit } = connection
     const changes = calls.some(writes)
     sql.run(changes ? 'begin' : 'beginReading')
     try {
       this.look(connection, now, careful)
       const replies: Reply[] = []
       for (const call of calls) {
-        replies.push(this.reply(books, call))
+        replies.push(this.reply(unit, call))
         if (enough()) break
       }
-      if (changes) books.finish()
+      if (changes) unit.finish()
+      else unit.rows.finish()
       sql.run('commit')
       return replies
     } catch (error) {
@@ -122,10 +123,10 @@ export class Engine {
   }
 
   /** A call that only reads may fail alone. */
-  private reply(books: Books, call: Call): Reply {
-    if (writes(call)) return { answer: perform(books, call) }
+  private reply(unit: FileUnit, call: Call): Reply {
+    if (writes(call)) return { answer: perform(unit, call) }
     try {
-      return { answer: perform(books, call) }
+      return { answer: perform(unit, call) }
     } catch (error) {
       if (isBusy(error) || isFileFault(error)) throw error
       return { error: storeError(error, this.options.path) }
@@ -133,7 +134,7 @@ export class Engine {
   }
 
   private takeHints(): Hint[] {
-    return this.connection === null ? [] : this.connection.books.takeHints()
+    return this.connection === null ? [] : this.connection.unit.takeHints()
   }
 
   private connected(): Connection {
@@ -142,8 +143,8 @@ export class Engine {
     this.whole = true
     this.files = new OpenFiles(this.options.path)
     const sql = new Statements(db, this.options.onStatement)
-    const books = new Books(sql, this.options.transitionsMax, this.options.path)
-    return (this.connection = { db, sql, books, version: null })
+    const unit = new FileUnit(sql, this.options.transitionsMax, this.options.path)
+    return (this.connection = { db, sql, unit, version: null })
   }
 
   /**
@@ -176,15 +177,15 @@ export class Engine {
     }
   }
 
-  /** Begins the books with what the file says now. */
+  /** Begins the unit with what the file says now. */
   private look(connection: Connection, now: number, careful: boolean): void {
-    const { sql, books } = connection
+    const { sql, unit } = connection
     const version = sql.get('version')?.[0] ?? null
-    const { seq } = books
+    const { seq } = unit
     const stale = version !== connection.version
     if (stale) this.checkNotMigrated(sql)
-    books.begin(now, stale, careful)
-    if (stale) catchUp(books, connection.version === null ? null : seq)
+    unit.begin(now, stale, careful)
+    if (stale) catchUp(unit, connection.version === null ? null : seq)
     connection.version = version
   }
 
@@ -195,8 +196,8 @@ export class Engine {
   }
 
   private rollBack(connection: Connection, error: unknown): void {
-    const { db, sql, books } = connection
-    books.forget()
+    const { db, sql, unit } = connection
+    unit.forget()
     connection.version = null
     if (isCorrupt(error)) this.whole = false
     try {

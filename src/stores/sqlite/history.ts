@@ -144,6 +144,6 @@ export function settledOf(row: Row): Settled | null {
   return {
     token: row.token,
     attempt: claim.attempt,
-    answer: { outcome: 'settled', seq, at, from, to, attempt: row.attempt, dueAt: null },
+    answer: { outcome: 'settled', seq, at, from, to, attempt: end.attempt, dueAt: null },
   }
 }

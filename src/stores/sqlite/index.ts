@@ -104,13 +104,13 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
 }
 
 const handedOut = ({ jobs, dry }: Handed): ClaimAnswer => ({
-  jobs: jobs.map((job) => claimed(new Row(job.values), job)),
+  jobs: jobs.map((job) => claimed(new Row(job.values, job.type), job)),
   dry,
 })
 
-const claimed = (row: Row, { type, kept, steps }: HandedJob): ClaimedJob => ({
+const claimed = (row: Row, { kept, steps }: HandedJob): ClaimedJob => ({
   id: row.id,
-  type,
+  type: row.type,
   input: unpacked(row.input, undefined),
   priority: row.priority,
   attempt: row.attempt,
@@ -121,5 +121,5 @@ const claimed = (row: Row, { type, kept, steps }: HandedJob): ClaimedJob => ({
   seq: row.moved,
   steps: unpackedSteps(steps),
   ...standing(kept),
-  record: () => recordOf(row, type, kept),
+  record: () => recordOf(row, kept),
 })

@@ -4,7 +4,8 @@
  */
 import { statesTagged, type JobState } from '../../job/lifecycle.ts'
 import type { Queue } from './queue.ts'
-import { Row } from './row.ts'
+import type { Row } from './row.ts'
+import type { Rows } from './rows.ts'
 import { claimable } from './schema.ts'
 import type { Statements } from './statements.ts'
 
@@ -18,9 +19,11 @@ export const before = (priority: number, place: number, other: Head): boolean =>
 
 export class Lanes {
   private readonly sql: Statements
+  private readonly rows: Rows
 
-  constructor(sql: Statements) {
+  constructor(sql: Statements, rows: Rows) {
     this.sql = sql
+    this.rows = rows
   }
 
   /** A job has come to the queue. */
@@ -29,7 +32,7 @@ export class Lanes {
     if (head === null || before(priority, place, head)) this.write(queue, key, count, [priority, place])
   }
 
-  /** A job has moved; its row is written. */
+  /** A job has moved. */
   moved(queue: Queue, row: Row, key: string, from: JobState): void {
     const change = Number(held.has(row.state)) - Number(held.has(from))
     const arrives = row.state === claimable
@@ -43,6 +46,7 @@ export class Lanes {
 
   /** The first job, by (priority, place), whose key has fewer than `perKey` held. */
   first(queue: Queue, perKey: number): Row | undefined {
+    this.rows.write()
     let best: [key: string, ...Head] | undefined
     for (
       let count = this.nextHeld(queue, 0);
@@ -54,7 +58,7 @@ export class Lanes {
     }
     if (best === undefined) return undefined
     const values = this.sql.get('readyOfKey', queue.number, best[0])
-    return values === undefined ? undefined : new Row(values)
+    return values === undefined ? undefined : this.rows.from(values)
   }
 
   private nextHeld(queue: Queue, from: number): number | null {
@@ -62,6 +66,7 @@ export class Lanes {
   }
 
   private head(queue: Queue, key: string): Head | null {
+    this.rows.write()
     return this.sql.get('headOfLane', queue.number, key) ?? null
   }
 

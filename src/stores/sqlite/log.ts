@@ -2,7 +2,7 @@
 import type { HistoryEntry, Transition } from '../../job/job.ts'
 import type { JobState } from '../../job/lifecycle.ts'
 import type { TransitionPage } from '../../store.ts'
-import type { Books } from './books.ts'
+import type { FileUnit } from './unit.ts'
 
 /**
  * The moves of a row have one time, and numbers that follow each other. Those in a row that are alike are told together:
@@ -54,14 +54,14 @@ export class Moves {
 }
 
 /** The moves after `from`, a whole transaction at a time, until there are `limit` at least (−1 = all). */
-export function* movesAfter(books: Books, from: number, limit: number): Generator<Transition> {
+export function* movesAfter(unit: FileUnit, from: number, limit: number): Generator<Transition> {
   // Each row has one move at least.
-  for (const [first, at, text] of books.sql.all('logAfter', from, limit)) {
+  for (const [first, at, text] of unit.sql.all('logAfter', from, limit)) {
     let seq = first
     for (const [event, left, to, worker, reason, jobs] of JSON.parse(text) as LoggedMoves[]) {
       for (const [queue, id, attempt] of jobs) {
         if (seq > from) {
-          const move = { id, type: books.queues.at(queue).type, seq, at, event, from: left, to, attempt }
+          const move = { id, type: unit.queues.at(queue).type, seq, at, event, from: left, to, attempt }
           yield { ...move, ...(worker !== null && { worker }), ...(reason !== null && { reason }) }
         }
         seq++
@@ -71,13 +71,13 @@ export function* movesAfter(books: Books, from: number, limit: number): Generato
 }
 
 /** The number of the oldest move that is told. */
-const oldestOf = (books: Books): number => Math.max(1, books.seq - books.transitionsMax + 1)
+const oldestOf = (unit: FileUnit): number => Math.max(1, unit.seq - unit.transitionsMax + 1)
 
-export function transitions(books: Books, from: number, limit: number): TransitionPage {
-  const oldest = oldestOf(books)
+export function transitions(unit: FileUnit, from: number, limit: number): TransitionPage {
+  const oldest = oldestOf(unit)
   const start = Math.max(from, oldest - 1)
   const page: Transition[] = []
-  for (const transition of movesAfter(books, start, limit)) {
+  for (const transition of movesAfter(unit, start, limit)) {
     if (page.length === limit) break
     page.push(transition)
   }
@@ -88,15 +88,15 @@ export function transitions(books: Books, from: number, limit: number): Transiti
  * Takes note of what other processes have done since the move `from`. If that is not known (null: the file has just been
  * opened, or a transaction was rolled back) or not in the log any more, it may have concerned any queue.
  */
-export function catchUp(books: Books, from: number | null): void {
-  books.mail.catchUp()
-  if (books.seq === from) return
-  if (from === null || oldestOf(books) > from + 1) {
-    for (const queue of books.queues.all()) books.hints.resumed(queue)
+export function catchUp(unit: FileUnit, from: number | null): void {
+  unit.mail.catchUp()
+  if (unit.seq === from) return
+  if (from === null || oldestOf(unit) > from + 1) {
+    for (const queue of unit.queues.all()) unit.hints.resumed(queue)
   }
-  for (const { id, type, from: left, to } of movesAfter(books, from ?? books.seq, -1)) {
-    books.hints.moved(books.queues.of(type), id, left, to)
+  for (const { id, type, from: left, to } of movesAfter(unit, from ?? unit.seq, -1)) {
+    unit.hints.moved(unit.queues.of(type), id, left, to)
   }
-  const due = books.sql.get('nextDue')?.[0]
-  if (typeof due === 'number') books.hints.due(due)
+  const due = unit.sql.get('nextDue')?.[0]
+  if (typeof due === 'number') unit.hints.due(due)
 }

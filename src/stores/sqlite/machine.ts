@@ -1,31 +1,15 @@
 /**
- * Checkpoints: where machines stand. A job has a row in `machines` as soon as there is something to say there; its own row
- * tells so (`spared` is not null), and costs nothing where there is not.
+ * What a job with a machine, or with a parent, has beyond its own row: a row in `machines`, checkpoints and messages. Its own
+ * row tells that there is one (`spared` is not null), and costs nothing where there is none.
  */
+import type { MachineRow } from '../../core/unit-of-work.ts'
 import { caps } from '../../job/caps.ts'
-import type { CheckpointEntry, NewCheckpoint } from '../../job/machine.ts'
+import type { CheckpointEntry, Letter, NewCheckpoint, Parent } from '../../job/machine.ts'
 import type { Json } from '../../job/payload.ts'
-import type { CheckpointAnswer, CheckpointRequest } from '../../store.ts'
-import type { Books } from './books.ts'
 import { Contradiction } from './errors.ts'
-import type { PackedJob } from './insert.ts'
-import { mailOf, type Kept, type PackedMail } from './kept.ts'
-import { toldOf, type Row } from './row.ts'
-
-/** The columns of `machines`. */
-export interface Machine {
-  /** The number of the checkpoint it stands at, and its seq: 0 and null before the first. */
-  number: number
-  checkpoint: number | null
-  takesCancel: boolean
-  /** The numbers of the last letter that came, and of the last that left the inbox. */
-  letters: number
-  read: number
-  readonly parent: string | null
-  readonly checkins: boolean
-  /** The keys of the letters sent last, as JSON. */
-  keys: string | null
-}
+import type { Kept, PackedMail } from './kept.ts'
+import type { Row } from './row.ts'
+import type { Statements } from './statements.ts'
 
 export type MachineValues = [
   number: number,
@@ -38,138 +22,118 @@ export type MachineValues = [
   keys: string | null,
 ]
 
-/** What the file says of a job's machine; if it says nothing, what there is to begin with. */
-export function machineOf(books: Books, row: Row): Machine {
-  const values = books.sql.get('machine', row.seq)
-  if (values === undefined) return newMachine(null)
-  const [number, checkpoint, takesCancel, letters, read, parent, checkins, keys] = values
-  return {
-    number,
-    checkpoint,
-    takesCancel: takesCancel === 1,
-    letters,
-    read,
-    parent,
-    checkins: checkins === 1,
-    keys,
+export class Machine implements MachineRow {
+  readonly parent: Parent | null
+  /** The last checkpoint: its number, and the number of its entry in the log. */
+  checkpoint: { readonly number: number; readonly seq: number } | null = null
+  takesCancel = false
+  lastMessage = 0
+  lastRead = 0
+  messageKeys: string[] = []
+
+  constructor(parent: Parent | null, values?: MachineValues) {
+    this.parent = parent
+    if (values === undefined) return
+    const [number, seq, takesCancel, lastMessage, lastRead, , , keys] = values
+    this.checkpoint = seq === null ? null : { number, seq }
+    this.takesCancel = takesCancel === 1
+    this.lastMessage = lastMessage
+    this.lastRead = lastRead
+    this.messageKeys = keys === null ? [] : (JSON.parse(keys) as string[])
   }
 }
 
-const newMachine = (parent: PackedJob['parent']): Machine => ({
-  number: 0,
-  checkpoint: null,
-  takesCancel: false,
-  letters: 0,
-  read: 0,
-  parent: parent?.id ?? null,
-  checkins: parent?.checkins ?? false,
-  keys: null,
-})
+/** The machines of the file. */
+export class Machines {
+  private readonly sql: Statements
 
-export function writeMachine({ sql }: Books, seq: number, machine: Machine): void {
-  const { number, checkpoint, takesCancel, letters, read, parent, checkins, keys } = machine
-  sql.run('writeMachine', seq, number, checkpoint, takesCancel ? 1 : 0, letters, read, parent, checkins ? 1 : 0, keys)
-}
-
-/** Notes in a job's own row that there is more, and how many of its attempts do not count. */
-export function spare(books: Books, row: Row, attempts: number): void {
-  if (row.spared === attempts) return
-  row.spared = attempts
-  books.sql.run('spare', attempts, row.seq)
-}
-
-/** What is to be kept of a new job besides its row. */
-export function enterMachine(books: Books, seq: number, { parent, checkpoint }: PackedJob): void {
-  const machine = newMachine(parent)
-  if (checkpoint !== null) {
-    machine.number = 1
-    machine.checkpoint = seq
-    books.sql.run('addCheckpoint', seq, seq, 1, books.now, 'fork', checkpoint)
+  constructor(sql: Statements) {
+    this.sql = sql
   }
-  writeMachine(books, seq, machine)
-  books.sql.run('spare', 0, seq)
-}
 
-/** Removes all that is kept of jobs besides their rows. @param numbers those of the jobs, as JSON */
-export function removeMachines({ sql }: Books, numbers: string): void {
-  sql.run('removeMachines', numbers)
-  sql.run('removeWays', numbers)
-  sql.run('removeInboxes', numbers)
-}
-
-/** Forgets where a machine stood and what it was told. Its letters are numbered on, so that no number comes twice. */
-export function startOver(books: Books, row: Row): void {
-  if (row.spared === null) return
-  const machine = machineOf(books, row)
-  books.sql.run('removeCheckpoints', row.seq, machine.number)
-  books.sql.run('removeLetters', row.seq, machine.letters)
-  writeMachine(books, row.seq, {
-    ...machine,
-    number: 0,
-    checkpoint: null,
-    takesCancel: false,
-    read: machine.letters,
-  })
-}
-
-export function checkpoint(books: Books, { id, checkpoint: next, ...speaker }: CheckpointRequest): CheckpointAnswer {
-  const row = books.rows.of(id)
-  if (row?.isHeldBy(speaker) !== true) return { outcome: 'lost', seq: 0, at: 0, maxAttempts: 0, inbox: [] }
-  const machine = rest(books, row, next)
-  const [, at] = currentOf(books, row, machine)
-  const inbox = mailOf(inboxOf(books, row, machine))
-  const told = { seq: machine.checkpoint ?? 0, at, maxAttempts: row.maxAttempts, inbox }
-  const mark = toldOf(row)
-  return mark === null ? { outcome: 'kept', ...told } : { outcome: 'cancelling', ...told, ...mark }
-}
-
-/** Writes a checkpoint of a held job, unless it has been written already. @throws TypeError if it is neither the current nor the next */
-export function rest(books: Books, row: Row, next: NewCheckpoint): Machine {
-  const { sql } = books
-  const machine = machineOf(books, row)
-  const { number, state, note } = next
-  if (number === machine.number && machine.checkpoint !== null) return machine
-  if (number !== machine.number + 1) {
-    throw new TypeError(`job ${row.id}: checkpoint ${number} does not follow on ${machine.number}`)
+  load({ seq }: Row): Machine {
+    const values = this.sql.get('machine', seq)
+    if (values === undefined) return new Machine(null)
+    const [, , , , , parent, checkins] = values
+    return new Machine(parent === null ? null : { id: parent, checkins: checkins === 1 }, values)
   }
-  machine.number = number
-  machine.checkpoint = books.rest(row, note)
-  machine.takesCancel = next.takesCancel
-  const read = Math.min(next.read, machine.letters)
-  if (read > machine.read) sql.run('removeLetters', row.seq, (machine.read = read))
-  sql.run('addCheckpoint', machine.checkpoint, row.seq, number, books.now, note, JSON.stringify(state))
-  if (number > caps.checkpoints) sql.run('removeCheckpoints', row.seq, number - caps.checkpoints)
-  writeMachine(books, row.seq, machine)
-  spare(books, row, row.attempt - 1)
-  return machine
-}
 
-function currentOf(books: Books, row: Row, { checkpoint }: Machine): [state: string, at: number] {
-  const found = checkpoint === null ? undefined : books.sql.get('checkpointAt', checkpoint)
-  if (found === undefined) throw new Contradiction(`the file has no checkpoint ${checkpoint} of job ${row.id}`)
-  return found
-}
-
-/** The letters after one, by default all that have not been read. */
-export const inboxOf = ({ sql }: Books, row: Row, { letters, read }: Machine, after = read): PackedMail[] =>
-  letters > after ? sql.all('lettersAfter', row.seq, after) : []
-
-export function keptOf(books: Books, row: Row): Kept | null {
-  if (row.spared === null) return null
-  const machine = machineOf(books, row)
-  const { number, checkpoint, letters, parent, checkins } = machine
-  return {
-    checkpoint: checkpoint === null ? null : [number, currentOf(books, row, machine)[0]],
-    inbox: inboxOf(books, row, machine),
-    letters,
-    parent: parent === null ? null : { id: parent, checkins },
+  write({ seq }: Row, machine: Machine): void {
+    const { parent, checkpoint, takesCancel, lastMessage, lastRead, messageKeys } = machine
+    this.sql.run(
+      'writeMachine',
+      seq,
+      checkpoint?.number ?? 0,
+      checkpoint?.seq ?? null,
+      takesCancel ? 1 : 0,
+      lastMessage,
+      lastRead,
+      parent?.id ?? null,
+      parent?.checkins === true ? 1 : 0,
+      messageKeys.length === 0 ? null : JSON.stringify(messageKeys),
+    )
   }
-}
 
-export function checkpoints(books: Books, id: string): CheckpointEntry[] {
-  const row = books.rows.of(id)
-  if (row === undefined || row.spared === null) return []
-  return books.sql.all('checkpointsOf', row.seq).map(([number, state, seq, at, note]) => {
-    return { number, state: JSON.parse(state) as Json, seq, at, note }
-  })
+  addMessage({ seq }: Row, machine: Machine, message: Letter, at: number): void {
+    this.sql.run('addLetter', seq, ++machine.lastMessage, at, JSON.stringify(message))
+  }
+
+  /** @param entry the number of its entry in the log */
+  addCheckpoint({ seq }: Row, machine: Machine, next: NewCheckpoint, entry: number, at: number): void {
+    const { number, state, note, takesCancel } = next
+    machine.checkpoint = { number, seq: entry }
+    machine.takesCancel = takesCancel
+    const read = Math.min(next.read, machine.lastMessage)
+    if (read > machine.lastRead) this.sql.run('removeLetters', seq, (machine.lastRead = read))
+    this.sql.run('addCheckpoint', entry, seq, number, at, note, JSON.stringify(state))
+    if (number > caps.checkpoints) this.sql.run('removeCheckpoints', seq, number - caps.checkpoints)
+  }
+
+  /** Messages are numbered on, so that no number comes twice. */
+  forgetCheckpoints({ seq }: Row, machine: Machine): void {
+    if (machine.checkpoint !== null) this.sql.run('removeCheckpoints', seq, machine.checkpoint.number)
+    this.sql.run('removeLetters', seq, machine.lastMessage)
+    machine.checkpoint = null
+    machine.takesCancel = false
+    machine.lastRead = machine.lastMessage
+  }
+
+  /** Messages after the one of a number. */
+  inbox({ seq }: Row, { lastMessage }: Machine, after: number): PackedMail[] {
+    return lastMessage > after ? this.sql.all('lettersAfter', seq, after) : []
+  }
+
+  /** The last checkpoint of a job that has one. */
+  checkpointOf(row: Row): readonly [state: string, at: number] {
+    const seq = row.machine?.checkpoint?.seq
+    const found = seq === undefined ? undefined : this.sql.get('checkpointAt', seq)
+    if (found === undefined) throw new Contradiction(`the file has no checkpoint ${seq} of job ${row.id}`)
+    return found
+  }
+
+  /** What leaves the store with the row of a job. */
+  keptOf(row: Row): Kept | null {
+    const { machine } = row
+    if (machine === null) return null
+    const { checkpoint, lastMessage, lastRead, parent } = machine
+    return {
+      checkpoint: checkpoint === null ? null : [checkpoint.number, this.checkpointOf(row)[0]],
+      inbox: this.inbox(row, machine, lastRead),
+      letters: lastMessage,
+      parent,
+    }
+  }
+
+  checkpoints({ seq }: Row): CheckpointEntry[] {
+    return this.sql.all('checkpointsOf', seq).map(([number, state, entry, at, note]) => {
+      return { number, state: JSON.parse(state) as Json, seq: entry, at, note }
+    })
+  }
+
+  /** Removes all that is kept of jobs besides their rows. @param numbers those of the jobs, as JSON */
+  remove(numbers: string): void {
+    this.sql.run('removeMachines', numbers)
+    this.sql.run('removeWays', numbers)
+    this.sql.run('removeInboxes', numbers)
+  }
 }

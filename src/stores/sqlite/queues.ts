@@ -79,21 +79,18 @@ export class Queues {
     this.unwritten.add(queue)
   }
 
-  /** From here on, what jobs do to their queues may be taken back. Gives what `endMark` wants: marks may be within marks. */
-  mark(): Before | null {
-    const outer = this.before
+  /** From here on, what jobs do to their queues may be taken back. */
+  mark(): void {
     this.before = new Map()
-    return outer
   }
 
   /** The end of that. @param stays or has nothing of it happened? A queue that was made meanwhile is forgotten then. */
-  endMark(outer: Before | null, stays: boolean): void {
-    const inner: Before = this.before ?? new Map<never, never>()
-    this.before = outer
-    for (const [queue, was] of inner) {
-      if (stays) {
-        if (outer !== null && !outer.has(queue)) outer.set(queue, was)
-      } else if (was === null) this.drop(queue)
+  endMark(stays: boolean): void {
+    const { before } = this
+    this.before = null
+    if (stays || before === null) return
+    for (const [queue, was] of before) {
+      if (was === null) this.drop(queue)
       else Object.assign(queue, was)
     }
   }

@@ -3,32 +3,32 @@ import { JobchartError } from '../../errors.ts'
 import { caps } from '../../job/caps.ts'
 import type { CheckIn, JobRecord } from '../../job/job.ts'
 import type { Counts, JobPage, ListQuery, QueueInfo, StateCounts, WorkerInfo, WorkerRecord } from '../../store.ts'
-import type { Books } from './books.ts'
-import { keptOf } from './machine.ts'
+import type { CheckpointEntry } from '../../job/machine.ts'
+import type { FileUnit } from './unit.ts'
 import { named } from './queue.ts'
-import { recordOf, Row, unpacked } from './row.ts'
+import { recordOf, unpacked, type Row } from './row.ts'
 import { find } from './selection.ts'
 
-const told = (books: Books, row: Row): JobRecord => recordOf(row, books.queues.at(row.queue).type, keptOf(books, row))
+const shown = (unit: FileUnit, row: Row): JobRecord => recordOf(row, unit.machines.keptOf(row))
 
-export const get = (books: Books, ids: readonly string[]): (JobRecord | null)[] =>
+export const get = (unit: FileUnit, ids: readonly string[]): (JobRecord | null)[] =>
   ids.map((id) => {
-    const row = books.rows.of(id)
-    return row === undefined ? null : told(books, row)
+    const row = unit.rows.of(id)
+    return row === undefined ? null : shown(unit, row)
   })
 
-export function list(books: Books, { after, limit = caps.page, ...filter }: ListQuery): JobPage {
+export function list(unit: FileUnit, { after, limit = caps.page, ...filter }: ListQuery): JobPage {
   const max = Math.min(limit, caps.pageMax)
-  const seq = after === undefined ? 0 : seqAfter(books, after)
+  const seq = after === undefined ? 0 : seqAfter(unit, after)
   // One more than the page has tells whether there is another.
-  const rows = find(books, filter, () => true, seq, max + 1)
+  const rows = find(unit, filter, () => true, seq, max + 1)
   const last = rows.length > max ? rows[max - 1] : undefined
-  const records = rows.slice(0, max).map((row) => told(books, row))
+  const records = rows.slice(0, max).map((row) => shown(unit, row))
   return Object.assign(records, { next: last === undefined ? undefined : `~${last.seq.toString(36)}` })
 }
 
-function seqAfter(books: Books, cursor: string): number {
-  const row = books.rows.of(cursor)
+function seqAfter(unit: FileUnit, cursor: string): number {
+  const row = unit.rows.of(cursor)
   if (row !== undefined) return row.seq
   if (/^~[0-9a-z]{1,11}$/.test(cursor)) return Number.parseInt(cursor.slice(1), 36)
   throw new JobchartError('INVALID_OPTION', `after: there is no job ${JSON.stringify(cursor)} to continue from`, {
@@ -36,28 +36,28 @@ function seqAfter(books: Books, cursor: string): number {
   })
 }
 
-export function counts(books: Books): Counts {
-  const queues = books.queues.all()
+export function counts(unit: FileUnit): Counts {
+  const queues = unit.queues.all()
   const total = queues.reduce<number[]>((sums, queue) => queue.counts.map((count, i) => count + (sums[i] ?? 0)), [])
   const types = queues.map((queue): [string, StateCounts] => [queue.type, queue.stateCounts()])
   return { ...named(total), types: Object.fromEntries(types) }
 }
 
-export function queueInfo(books: Books, type: string): QueueInfo {
-  const queue = books.queues.known(type)
+export function queueInfo(unit: FileUnit, type: string): QueueInfo {
+  const queue = unit.queues.known(type)
   return { type, paused: queue?.paused ?? false, counts: queue?.stateCounts() ?? named([]) }
 }
 
-export function pause(books: Books, type: string, paused: boolean): QueueInfo {
-  const queue = books.queues.of(type)
+export function pause(unit: FileUnit, type: string, paused: boolean): QueueInfo {
+  const queue = unit.queues.of(type)
   queue.paused = paused
-  books.queues.changed(queue)
-  if (!paused) books.hints.resumed(queue)
-  return queueInfo(books, type)
+  unit.queues.changed(queue)
+  if (!paused) unit.hints.resumed(queue)
+  return queueInfo(unit, type)
 }
 
-export function worker(books: Books, id: string, info: WorkerInfo | null): void {
-  const { sql, now } = books
+export function worker(unit: FileUnit, id: string, info: WorkerInfo | null): void {
+  const { sql, now } = unit
   if (info === null) return sql.run('removeWorker', id)
   sql.run('writeWorker', id, JSON.stringify(info), now)
   // Whoever was killed could not say that it left.
@@ -68,19 +68,24 @@ export function worker(books: Books, id: string, info: WorkerInfo | null): void 
 const unseenMs = 86_400_000
 
 /** The workers in the order in which they were made known, with what each holds, longest first. */
-export function workers(books: Books): WorkerRecord[] {
+export function workers(unit: FileUnit): WorkerRecord[] {
   const held = Map.groupBy(
-    books.sql.all('held').map((values) => new Row(values)),
+    unit.sql.all('held').map((values) => unit.rows.from(values)),
     (row) => row.worker,
   )
-  return books.sql.all('workers').map(([id, info, seenAt]) => {
+  return unit.sql.all('workers').map(([id, info, seenAt]) => {
     const running = (held.get(id) ?? []).map((row) => ({
       id: row.id,
-      type: books.queues.at(row.queue).type,
+      type: unit.queues.at(row.queue).type,
       attempt: row.attempt,
       since: row.startedAt ?? 0,
       checkin: unpacked<CheckIn | null>(row.checkin, null),
     }))
     return { ...(JSON.parse(info) as WorkerInfo), seenAt, running }
   })
+}
+
+export function checkpoints(unit: FileUnit, id: string): CheckpointEntry[] {
+  const row = unit.find(id)
+  return row === undefined || row.spared === null ? [] : unit.machines.checkpoints(row)
 }

@@ -1,9 +1,11 @@
 /** A job as it stands in the file: its columns by name, JSON still as text, and what is made of them outside. */
+import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
 import type { ErrorRecord } from '../../job/failure.ts'
-import type { AttemptError, CheckIn, JobRecord, LogLine } from '../../job/job.ts'
-import { isHeld, nextArrow, type JobCounters, type JobState } from '../../job/lifecycle.ts'
+import type { AttemptError, CheckIn, HistoryEntry, JobRecord, LogLine } from '../../job/job.ts'
+import { isHeld, type JobState } from '../../job/lifecycle.ts'
 import type { Json } from '../../job/payload.ts'
 import { historyOf } from './history.ts'
+import type { Machine } from './machine.ts'
 import { beyondRow, type Kept } from './kept.ts'
 import { never } from './schema.ts'
 
@@ -47,12 +49,20 @@ export type RowValues = [
   spared: number | null,
 ]
 
-export interface CancelMark {
-  readonly reason: string | null
-  readonly graceMs: number | null
+/**
+ * What of a row differs from the file, as bits. A claim and the end of a run change less than other transitions do; data is
+ * what a job is told and tells.
+ */
+export const changes = { claim: 1, end: 2, otherTransition: 4, data: 8, lease: 16, machine: 32 } as const
+
+/** For rows that have left the store. */
+const noMachines = {
+  load(row: Row): Machine {
+    throw new TypeError(`job ${row.id}: its machine is not here`)
+  },
 }
 
-export class Row implements JobCounters {
+export class Row implements JobRow {
   readonly seq: number
   readonly id: string
   readonly queue: number
@@ -87,7 +97,17 @@ export class Row implements JobCounters {
   /** Attempts that led to a checkpoint, and so do not count; null of a plain job. */
   spared: number | null
 
-  constructor(values: RowValues) {
+  /** What of it differs from the file. */
+  unwritten = 0
+  /** The entry of its last transition in this unit. */
+  lastEntry: HistoryEntry | null = null
+  readonly type: string
+  private readonly machines: { load(row: Row): Machine }
+  private loaded: Machine | null = null
+
+  constructor(values: RowValues, type: string, machines: { load(row: Row): Machine } = noMachines) {
+    this.type = type
+    this.machines = machines
     this.seq = values[0]
     this.id = values[1]
     this.queue = values[2]
@@ -125,8 +145,32 @@ export class Row implements JobCounters {
     return this.spared === null ? this.attempts : this.attempts + this.spared
   }
 
-  /** Is it the current attempt that speaks? */
-  isHeldBy({ attempt, token }: { readonly attempt: number; readonly token: string }): boolean {
+  /** Its machine, read when it is first asked for. */
+  get machine(): Machine | null {
+    return this.spared === null ? null : (this.loaded ??= this.machines.load(this))
+  }
+
+  /** A new row that has a machine. */
+  become(machine: Machine): void {
+    this.spared = 0
+    this.loaded = machine
+  }
+
+  get checkpointedAttempts(): number {
+    return this.spared ?? 0
+  }
+
+  set checkpointedAttempts(attempts: number) {
+    if (this.spared === attempts) return
+    this.spared = attempts
+    this.unwritten |= changes.machine
+  }
+
+  get cancelMark(): CancelMark | null {
+    return unpacked<CancelMark | null>(this.cancel, null)
+  }
+
+  isLeasedBy({ attempt, token }: LeaseKey): boolean {
     return isHeld(this.state) && this.token === token && this.attempt === attempt
   }
 
@@ -168,13 +212,6 @@ export class Row implements JobCounters {
   }
 }
 
-/** What a worker is told of a cancel: nothing while the machine may still take it as an event. */
-export function toldOf(row: Row): { readonly reason?: string; readonly graceMs?: number } | null {
-  if (row.cancel === null || nextArrow(row.state, 'CANCEL', row) !== null) return null
-  const { reason, graceMs } = JSON.parse(row.cancel) as CancelMark
-  return { ...(reason !== null && { reason }), ...(graceMs !== null && { graceMs }) }
-}
-
 /** JSON of a value; null for undefined. */
 export const packed = (value: unknown): string | null => (value === undefined ? null : JSON.stringify(value))
 
@@ -189,10 +226,10 @@ export const extended = (text: string | null, more: readonly unknown[], cap: num
 
 // ── what leaves the store ───────────────────────────────────────────────────────────────────────────────────────────
 
-export function recordOf(row: Row, type: string, kept: Kept | null): JobRecord {
+export function recordOf(row: Row, kept: Kept | null): JobRecord {
   return {
     id: row.id,
-    type,
+    type: row.type,
     state: row.state,
     priority: row.priority,
     attempt: row.attempt,

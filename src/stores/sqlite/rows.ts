@@ -1,71 +1,118 @@
 /**
- * The rows of jobs, read and written. Those that were handed out are remembered until another process writes: so that the
- * end of a run need not read what its claim has written.
+ * The rows of jobs, read and written. A row that was found is the only one of its job: two finds give the same object. What
+ * changes in it is written before the next query that could see it, and at the end of the transaction at the latest. Leased
+ * rows are remembered until another process writes, so that the end of a run need not read what its claim has written.
  */
-import { statesTagged } from '../../job/lifecycle.ts'
+import { isHeld, statesTagged } from '../../job/lifecycle.ts'
+import type { Machines } from './machine.ts'
 import type { Queue } from './queue.ts'
-import { Row, type RowValues } from './row.ts'
+import type { Queues } from './queues.ts'
+import { changes, Row, type RowValues } from './row.ts'
 import { never } from './schema.ts'
 import type { Statements } from './statements.ts'
 
-const held = statesTagged('held')
 const timed = statesTagged('timed')
 
 export class Rows {
   private readonly sql: Statements
-  private readonly running = new Map<string, Row>()
+  private readonly queues: Queues
+  private readonly machines: Machines
+  private readonly byId = new Map<string, Row>()
+  private readonly unwritten = new Set<Row>()
+  /** Those that the transaction has read or changed. */
+  private readonly touched = new Set<Row>()
 
-  constructor(sql: Statements) {
+  constructor(sql: Statements, queues: Queues, machines: Machines) {
     this.sql = sql
+    this.queues = queues
+    this.machines = machines
   }
 
   of(id: string): Row | undefined {
-    const running = this.running.get(id)
-    if (running !== undefined) return running
+    const known = this.byId.get(id)
+    if (known !== undefined) return known
     const values = this.sql.get('byId', id)
-    return values === undefined ? undefined : new Row(values)
+    return values === undefined ? undefined : this.from(values)
   }
 
   holder(queue: Queue, key: string): Row | undefined {
+    this.write()
     const values = this.sql.get('holder', queue.number, key)
     return values === undefined ? undefined : this.from(values)
   }
 
-  /** A row that has been read: the one that is known, if there is one, so that no two say different things of a job. */
+  /** The first jobs of a queue that have no concurrency key. */
+  ready(queue: Queue, limit: number): Row[] {
+    this.write()
+    return this.sql.all('ready', queue.number, limit).map((values) => this.from(values))
+  }
+
+  /** The row of a job that has been read. */
   from(values: RowValues): Row {
-    return this.running.get(values[1]) ?? new Row(values)
+    const known = this.byId.get(values[1])
+    if (known !== undefined) return known
+    const row = new Row(values, this.queues.at(values[2]).type, this.machines)
+    this.byId.set(row.id, row)
+    this.touched.add(row)
+    return row
   }
 
-  /** Writes what a move changes. */
-  write(row: Row): void {
-    this.sql.run('move', row.state, row.place, row.attempt, row.generation,
-      timed.has(row.state) ? (row.dueAt ?? never) : null, row.leaseAt, row.token,
-      row.worker, row.startedAt, row.finishedAt, row.moved, row.heldKey, row.output, row.settled, row.history, row.seq) // prettier-ignore
-    if (held.has(row.state)) this.running.set(row.id, row)
-    else this.running.delete(row.id)
+  /** A row that is not as it was. */
+  changed(row: Row, what: number): void {
+    row.unwritten |= what
+    this.unwritten.add(row)
+    this.touched.add(row)
   }
 
-  /** Writes what a claim changes: less, because it is the most frequent of all. */
-  writeClaim(row: Row): void {
-    this.sql.run('take', row.state, row.attempt, row.leaseAt, row.token, row.worker, row.startedAt, row.moved,
-      row.history, row.seq) // prettier-ignore
-    this.running.set(row.id, row)
+  /** Writes all that has changed. */
+  write(): void {
+    if (this.unwritten.size === 0) return
+    for (const row of this.unwritten) this.writeRow(row)
+    this.unwritten.clear()
   }
 
-  /** Writes what the end of a run that ends its job changes. */
-  writeEnd(row: Row): void {
-    this.sql.run('end', row.state, row.attempt, row.token, row.finishedAt, row.moved, row.output, row.settled,
-      row.history, row.seq) // prettier-ignore
-    this.running.delete(row.id)
-  }
-
-  /** Writes what a job is told, and what it tells. */
-  tell(row: Row): void {
-    this.sql.run('tell', row.input, row.tags, row.error, row.errors, row.checkin, row.logs, row.cancel, row.seq) // prettier-ignore
+  /** The transaction is over: of the rows it has found, those that are leased are remembered. */
+  finish(): void {
+    this.write()
+    for (const row of this.touched) if (!isHeld(row.state)) this.byId.delete(row.id)
+    this.touched.clear()
   }
 
   /** What is remembered may be wrong. */
   forget(): void {
-    this.running.clear()
+    this.byId.clear()
+    this.unwritten.clear()
+    this.touched.clear()
+  }
+
+  /** A job that is gone. */
+  removed(id: string): void {
+    this.byId.delete(id)
+  }
+
+  private writeRow(row: Row): void {
+    const { unwritten, machine } = row
+    row.unwritten = 0
+    if ((unwritten & changes.data) !== 0) {
+      this.sql.run('tell', row.input, row.tags, row.error, row.errors, row.checkin, row.logs, row.cancel, row.seq) // prettier-ignore
+    }
+    if ((unwritten & changes.machine) !== 0) {
+      if (machine !== null) this.machines.write(row, machine)
+      this.sql.run('spare', row.spared, row.seq)
+    }
+    const transitions = unwritten & (changes.claim | changes.end | changes.otherTransition)
+    if (transitions === changes.claim) {
+      this.sql.run('take', row.state, row.attempt, row.leaseAt, row.token, row.worker, row.startedAt, row.moved,
+        row.history, row.seq) // prettier-ignore
+    } else if (transitions === changes.end) {
+      this.sql.run('end', row.state, row.attempt, row.token, row.finishedAt, row.moved, row.output, row.settled,
+        row.history, row.seq) // prettier-ignore
+    } else if (transitions !== 0) {
+      this.sql.run('move', row.state, row.place, row.attempt, row.generation,
+        timed.has(row.state) ? (row.dueAt ?? never) : null, row.leaseAt, row.token,
+        row.worker, row.startedAt, row.finishedAt, row.moved, row.heldKey, row.output, row.settled, row.history, row.seq) // prettier-ignore
+    } else if ((unwritten & changes.lease) !== 0) {
+      this.sql.run('lease', row.leaseAt, row.seq)
+    }
   }
 }

@@ -2,7 +2,7 @@
 import type { SQLInputValue } from 'node:sqlite'
 import { isEnded, isHeld, jobStates, type JobState } from '../../job/lifecycle.ts'
 import type { JobFilter, Selection } from '../../store.ts'
-import type { Books } from './books.ts'
+import type { FileUnit } from './unit.ts'
 import type { Queue } from './queue.ts'
 import { columns, type Row } from './row.ts'
 import { claimable } from './schema.ts'
@@ -13,12 +13,12 @@ export interface Selected {
 }
 
 /** The jobs of a selection: as the ids name them, each once, or by filter those in an `eligible` state, oldest first. */
-export function select(books: Books, selection: Selection, eligible: (state: JobState) => boolean): Selected {
-  if ('filter' in selection) return { rows: find(books, selection.filter, eligible, 0, -1), notFound: [] }
+export function select(unit: FileUnit, selection: Selection, eligible: (state: JobState) => boolean): Selected {
+  if ('filter' in selection) return { rows: find(unit, selection.filter, eligible, 0, -1), notFound: [] }
   const rows: Row[] = []
   const notFound: string[] = []
   for (const id of new Set(selection.ids)) {
-    const row = books.rows.of(id)
+    const row = unit.rows.of(id)
     if (row === undefined) notFound.push(id)
     else rows.push(row)
   }
@@ -30,7 +30,7 @@ export function select(books: Books, selection: Selection, eligible: (state: Job
  * queues can have any: those that cannot are not looked at.
  */
 export function find(
-  books: Books,
+  unit: FileUnit,
   filter: JobFilter,
   eligible: (state: JobState) => boolean,
   seq: number,
@@ -38,15 +38,15 @@ export function find(
 ): Row[] {
   const queues =
     filter.type === undefined
-      ? books.queues.all()
-      : [...new Set([filter.type].flat())].flatMap((type) => books.queues.known(type) ?? [])
+      ? unit.queues.all()
+      : [...new Set([filter.type].flat())].flatMap((type) => unit.queues.known(type) ?? [])
   const wanted = filter.state === undefined ? jobStates : [filter.state].flat()
   const states = jobStates.filter((state) => wanted.includes(state) && eligible(state))
   const jobsIn = (state: JobState): number => queues.reduce((sum, queue) => sum + queue.in(state), 0)
   const those = where(filter, queues)
   const page = (table: string, own: string): Row[] => {
     const sql = `SELECT ${columns} FROM ${table} WHERE seq > ? AND ${[own, ...those.terms].join(' AND ')} ORDER BY seq LIMIT +?`
-    return books.sql.jobs(sql, seq, ...those.values, limit).map((values) => books.rows.from(values))
+    return unit.sql.jobs(sql, seq, ...those.values, limit).map((values) => unit.rows.from(values))
   }
   if (states.length === jobStates.length) return page('jobs', 'TRUE')
   const pages = states.flatMap((state) => {

@@ -35,6 +35,7 @@ const texts = {
   addQueue: 'INSERT INTO queues (type) VALUES (?) RETURNING queue',
   writeQueue: 'UPDATE queues SET paused = ?, keyed = ?, counts = ? WHERE queue = ?',
 
+  existing: 'SELECT id, queue FROM jobs WHERE id IN (SELECT value FROM json_each(?))',
   byId: `SELECT ${columns} FROM jobs WHERE id = ?`,
   holder: `SELECT ${columns} FROM jobs WHERE queue = ? AND held_key = ?`,
   leaving: `SELECT 1 FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL AND queue = ? AND key = ?
@@ -137,6 +138,7 @@ interface RowOf {
   queueAt: QueueValues
   queues: QueueValues
   addQueue: [queue: number]
+  existing: [id: string, queue: number]
   byId: RowValues
   holder: RowValues
   leaving: [1]

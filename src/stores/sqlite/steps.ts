@@ -3,22 +3,22 @@
  * claimed has none and is not looked up.
  */
 import type { Json } from '../../job/payload.ts'
-import type { Books } from './books.ts'
+import type { FileUnit } from './unit.ts'
 import type { Row } from './row.ts'
 
 /** A step as it crosses to whoever asked: its result still as text. */
 export type PackedStep = [name: string, result: string]
 
-export function saveSteps({ sql }: Books, row: Row, results: Readonly<Record<string, Json>>): void {
+export function saveSteps({ sql }: FileUnit, row: Row, results: Readonly<Record<string, Json>>): void {
   for (const [name, result] of Object.entries(results)) sql.run('saveStep', row.seq, name, JSON.stringify(result))
 }
 
 /** The steps of a job in the order in which they were finished; it is read before the claim that asks for them is written. */
-export const stepsOf = ({ sql }: Books, row: Row): readonly PackedStep[] =>
+export const stepsOf = ({ sql }: FileUnit, row: Row): readonly PackedStep[] =>
   row.startedAt === null ? [] : sql.all('stepsOf', row.seq)
 
 /** A new generation, or a new input, begins its steps anew. */
-export function forgetSteps({ sql }: Books, row: Row): void {
+export function forgetSteps({ sql }: FileUnit, row: Row): void {
   if (row.startedAt !== null) sql.run('forgetSteps', row.seq)
 }
 

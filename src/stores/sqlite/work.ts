@@ -12,56 +12,62 @@ import type {
   WorkerInfo,
 } from '../../store.ts'
 import type { Settlement } from '../../job/settlement.ts'
-import { cancelFailed, checkpointFailed, sendFailed, settleFailed } from '../../store-failures.ts'
-import { discard, retry } from './admin.ts'
-import type { Books } from './books.ts'
-import { cancel } from './cancel.ts'
-import { claim, confirm } from './claim.ts'
-import { insert, refused, type PackedRequest, type Unpackable } from './insert.ts'
-import { send } from './letters.ts'
-import { checkpoint, checkpoints } from './machine.ts'
+import { discard, retry } from '../../core/admin.ts'
+import { cancel } from '../../core/cancel.ts'
+import { checkpoint } from '../../core/checkpoint.ts'
+import { confirm } from '../../core/confirm.ts'
+import { beatFailed, cancelFailed, checkpointFailed, sendFailed, settleFailed } from '../../core/failures.ts'
+import { extend } from '../../core/extend.ts'
+import { send } from '../../core/inbox.ts'
+import { prune } from '../../core/prune.ts'
+import { settle } from '../../core/settle.ts'
+import { promote, rescue } from '../../core/sweep.ts'
+import type { FileUnit } from './unit.ts'
+import { claim } from './claim.ts'
+import { insertPacked, refused, type PackedRequest, type Unpackable } from './insert.ts'
 import { transitions } from './log.ts'
-import { counts, get, list, pause, queueInfo, worker, workers } from './reading.ts'
-import { extend, settle } from './settle.ts'
-import { promote, prune, rescue } from './sweep.ts'
+import { checkpoints, counts, get, list, pause, queueInfo, worker, workers } from './reading.ts'
 
 const writing = {
-  insert: (books: Books, requests: readonly (PackedRequest | Unpackable)[]) =>
-    books.each(requests, (request) => insert(books, request), refused),
-  claim: (books: Books, request: ClaimRequest) => claim(books, request),
-  settle: (books: Books, settlements: readonly Settlement[]) =>
-    books.each(settlements, (each) => settle(books, each), settleFailed),
-  extend: (books: Books, request: ExtendRequest) => extend(books, request),
-  checkpoint: (books: Books, requests: readonly CheckpointRequest[]) =>
-    books.each(requests, (request) => checkpoint(books, request), checkpointFailed),
-  send: (books: Books, requests: readonly SendRequest[]) =>
-    books.each(requests, (request) => send(books, request), sendFailed),
-  cancel: (books: Books, requests: readonly CancelRequest[]) =>
-    books.each(requests, (request) => cancel(books, request), cancelFailed),
-  retry: (books: Books, selection: Selection, fromStart: boolean) => retry(books, selection, fromStart),
-  discard: (books: Books, selection: Selection) => discard(books, selection),
-  promote: (books: Books, limit: number) => promote(books, limit),
-  rescue: (books: Books, limit: number) => rescue(books, limit),
-  prune: (books: Books, policy: RetentionPolicy, limit: number) => prune(books, policy, limit),
-  pause: (books: Books, type: string, paused: boolean) => pause(books, type, paused),
-  worker: (books: Books, id: string, info: WorkerInfo | null) => worker(books, id, info),
+  insert: (unit: FileUnit, requests: readonly (PackedRequest | Unpackable)[]) =>
+    unit.each(requests, (request) => insertPacked(unit, request), refused),
+  claim: (unit: FileUnit, request: ClaimRequest) => claim(unit, request),
+  settle: (unit: FileUnit, settlements: readonly Settlement[]) =>
+    unit.each(settlements, (settlement) => settle(unit, settlement), settleFailed),
+  extend: (unit: FileUnit, { worker: id, leaseMs, beats }: ExtendRequest) => {
+    unit.sql.run('seen', unit.now, id)
+    return unit.each(beats, (beat) => extend(unit, beat, leaseMs), beatFailed)
+  },
+  checkpoint: (unit: FileUnit, requests: readonly CheckpointRequest[]) =>
+    unit.each(requests, (request) => checkpoint(unit, request), checkpointFailed),
+  send: (unit: FileUnit, requests: readonly SendRequest[]) =>
+    unit.each(requests, (request) => send(unit, request), sendFailed),
+  cancel: (unit: FileUnit, requests: readonly CancelRequest[]) =>
+    unit.each(requests, (request) => cancel(unit, request), cancelFailed),
+  retry: (unit: FileUnit, selection: Selection, fromStart: boolean) => retry(unit, selection, fromStart),
+  discard: (unit: FileUnit, selection: Selection) => discard(unit, selection),
+  promote: (unit: FileUnit, limit: number) => promote(unit, limit),
+  rescue: (unit: FileUnit, limit: number) => rescue(unit, limit),
+  prune: (unit: FileUnit, policy: RetentionPolicy, limit: number) => prune(unit, policy, limit),
+  pause: (unit: FileUnit, type: string, paused: boolean) => pause(unit, type, paused),
+  worker: (unit: FileUnit, id: string, info: WorkerInfo | null) => worker(unit, id, info),
 }
 
 const reading = {
-  confirm: (books: Books, leases: readonly Lease[]) => confirm(books, leases),
-  checkpoints: (books: Books, id: string) => checkpoints(books, id),
-  get: (books: Books, ids: readonly string[]) => get(books, ids),
-  list: (books: Books, query: ListQuery) => list(books, query),
-  counts: (books: Books) => counts(books),
-  queue: (books: Books, type: string) => queueInfo(books, type),
-  workers: (books: Books) => workers(books),
-  transitions: (books: Books, from: number, limit: number) => transitions(books, from, limit),
+  confirm: (unit: FileUnit, leases: readonly Lease[]) => leases.map((lease) => confirm(unit, lease)),
+  checkpoints: (unit: FileUnit, id: string) => checkpoints(unit, id),
+  get: (unit: FileUnit, ids: readonly string[]) => get(unit, ids),
+  list: (unit: FileUnit, query: ListQuery) => list(unit, query),
+  counts: (unit: FileUnit) => counts(unit),
+  queue: (unit: FileUnit, type: string) => queueInfo(unit, type),
+  workers: (unit: FileUnit) => workers(unit),
+  transitions: (unit: FileUnit, from: number, limit: number) => transitions(unit, from, limit),
 }
 
 const work = { ...writing, ...reading }
 
 export type Method = keyof typeof work
-export type Arguments<M extends Method> = Parameters<(typeof work)[M]> extends [Books, ...infer A] ? A : never
+export type Arguments<M extends Method> = Parameters<(typeof work)[M]> extends [FileUnit, ...infer A] ? A : never
 export type Answer<M extends Method> = ReturnType<(typeof work)[M]>
 
 export interface Call {
@@ -72,7 +78,7 @@ export interface Call {
 export const writes = ({ method }: Call): boolean => method in writing
 
 /** Does what a call asks. Whoever made the call has matched its arguments with its method. */
-export function perform(books: Books, { method, args }: Call): unknown {
-  const act = work[method] as (books: Books, ...args: readonly unknown[]) => unknown
-  return act(books, ...args)
+export function perform(unit: FileUnit, { method, args }: Call): unknown {
+  const act = work[method] as (unit: FileUnit, ...args: readonly unknown[]) => unknown
+  return act(unit, ...args)
 }

@@ -8,7 +8,6 @@ import type { HistoryEntry } from '../../../src/job/job.ts'
 import { allArrows, jobStates, statesTagged } from '../../../src/job/lifecycle.ts'
 import { historyOf } from '../../../src/stores/sqlite/history.ts'
 import { columns, Row, type RowValues } from '../../../src/stores/sqlite/row.ts'
-import { waitsForAnother } from '../../../src/stores/sqlite/successor.ts'
 import { checkMachines } from './machine-consistency.ts'
 
 const held = statesTagged('held')
@@ -71,7 +70,7 @@ function readJobs(db: DatabaseSync): Job[] {
   const statement = db.prepare(`SELECT ${columns} FROM jobs ORDER BY seq`)
   statement.setReturnArrays(true)
   return (statement.all() as unknown as RowValues[]).map((values) => {
-    const row = new Row(values)
+    const row = new Row(values, '')
     return { row, history: historyOf(row) }
   })
 }
@@ -141,7 +140,8 @@ function checkKeys(jobs: readonly Job[], say: Say): void {
     holders.add(name)
     const ofKey = jobs.filter((job) => job.row.queue === row.queue && job.row.key === row.heldKey)
     const leaving = ofKey.some((job) => held.has(job.row.state) && job.row.heldKey === null)
-    if (leaving !== waitsForAnother(row)) say(`job ${row.id} waits for nobody, or does not wait for ${row.heldKey}`)
+    if (leaving !== (row.state === 'scheduled' && row.dueAt === null))
+      say(`job ${row.id} waits for nobody, or does not wait for ${row.heldKey}`)
   }
 }
 

@@ -21,8 +21,7 @@ interface PackageRow {
 
 const leaves = ['src/errors.ts', 'src/clock.ts', 'src/checks.ts', 'src/heap.ts']
 const streams = ['src/flow/stream.ts', 'src/flow/iterate.ts']
-const values = ['src/store-values.ts', 'src/store-figures.ts', 'src/store-machine.ts', 'src/store-failures.ts']
-const contract = [...leaves, 'src/job/', 'src/store.ts', ...values]
+const contract = [...leaves, 'src/job/', 'src/core/', 'src/store.ts']
 const steps = [...contract, 'machines/', 'src/limits.ts', 'src/options.ts', 'src/call-options.ts', 'src/log.ts']
 const services = [...steps, 'src/define-job.ts', 'src/handle.ts', 'src/hosting.ts', 'src/flow/', 'src/machine-job/']
 const roots = [
@@ -48,8 +47,13 @@ export const rooms: readonly RoomRow[] = [
     why: 'what a job is: pure, from the chart up',
   },
   {
+    room: 'src/core/',
+    may: ['src/job/'],
+    why: 'what each operation does to a job: pure and synchronous, written once',
+  },
+  {
     room: 'src/store.ts',
-    may: ['src/job/', ...values, 'src/errors.ts', 'src/clock.ts'],
+    may: ['src/job/', 'src/core/', 'src/errors.ts', 'src/clock.ts'],
     why: 'the contract, without a store',
   },
   { room: 'src/stores/*/', may: contract, why: 'an adapter keeps the contract alone: no flow, no other adapter' },
@@ -63,14 +67,6 @@ export const rooms: readonly RoomRow[] = [
     room: 'src/call-options.ts',
     may: [...contract, 'machines/', 'src/limits.ts'],
     why: 'what a call takes and reports',
-  },
-  { room: 'src/store-values.ts', may: ['src/job/'], why: 'the values of the contract' },
-  { room: 'src/store-figures.ts', may: ['src/job/', 'src/store-values.ts'], why: 'what those see who only look' },
-  { room: 'src/store-machine.ts', may: ['src/job/', 'src/store-values.ts'], why: 'the values of machine jobs' },
-  {
-    room: 'src/store-failures.ts',
-    may: ['src/job/', 'src/store-values.ts', 'src/store-machine.ts'],
-    why: 'answers of the contract for what could not be written',
   },
   { room: 'src/version.ts', may: [], why: 'a constant' },
   { room: 'src/runtime-stats.ts', may: ['machines/', 'src/queue.ts'], why: 'what a runtime says of itself' },

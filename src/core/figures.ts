@@ -1,7 +1,7 @@
 /** What a store answers to those who only look: pages, counts, queues, workers and the log. Part of the contract in `store.ts`. */
-import type { CheckIn, JobRecord, Transition } from './job/job.ts'
-import type { JobState } from './job/lifecycle.ts'
-import type { JobFilter } from './store-values.ts'
+import type { CheckIn, JobRecord, Transition } from '../job/job.ts'
+import type { JobState } from '../job/lifecycle.ts'
+import type { JobFilter } from './values.ts'
 
 export interface ListQuery extends JobFilter {
   /** `next` of the page before, or the id of its last job. */

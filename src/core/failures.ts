@@ -1,7 +1,7 @@
 /** The answers for items of a call that could not be written, while the others were. Part of the contract in `store.ts`. */
-import type { ErrorRecord } from './job/failure.ts'
-import type { CheckpointAnswer, SendAnswer } from './store-machine.ts'
-import type { BeatAnswer, CancelAnswer, InsertAnswer, SettleAnswer } from './store-values.ts'
+import type { ErrorRecord } from '../job/failure.ts'
+import type { CheckpointAnswer, SendAnswer } from './machine-values.ts'
+import type { BeatAnswer, CancelAnswer, InsertAnswer, SettleAnswer } from './values.ts'
 
 const outcome = 'failed'
 const nowhere = { seq: 0, at: 0, dueAt: null } as const

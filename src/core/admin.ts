@@ -1,0 +1,52 @@
+/** Retry and discard of ended jobs, by administrators. */
+import { isEnded, jobStates } from '../job/lifecycle.ts'
+import type { DiscardAnswer, Move, RetryAnswer, Selection } from './values.ts'
+import { move, nextTransition } from './transition.ts'
+import type { JobRow, UnitOfWork } from './unit-of-work.ts'
+
+const anyCounters = { attempt: 0, maxAttempts: 1, generation: 1 }
+const retryable = new Set(jobStates.filter((state) => nextTransition(state, 'RETRY', anyCounters) !== null))
+const ended = new Set(jobStates.filter(isEnded))
+
+/** RETRY: a new generation. @param fromStart a machine forgets its checkpoints and messages */
+export function retry<Row extends JobRow>(
+  unit: UnitOfWork<Row>,
+  selection: Selection,
+  fromStart: boolean,
+): RetryAnswer {
+  const { rows, notFound } = unit.select(selection, retryable)
+  const retried: string[] = []
+  const refused: string[] = []
+  const moves: Move[] = []
+  for (const row of rows) {
+    if (!retryable.has(row.state) || isKeyTaken(unit, row)) {
+      refused.push(row.id)
+      continue
+    }
+    unit.resetForRetry(row)
+    if (fromStart) unit.forgetCheckpoints(row)
+    move(unit, row, 'RETRY')
+    retried.push(row.id)
+    moves.push(unit.lastTransition(row))
+  }
+  return { retried, refused, notFound, moves }
+}
+
+const isKeyTaken = <Row extends JobRow>(unit: UnitOfWork<Row>, { type, key }: Row): boolean =>
+  key !== null && (unit.holder(type, key) !== undefined || unit.hasPredecessor(type, key))
+
+/** Removes ended jobs. */
+export function discard<Row extends JobRow>(unit: UnitOfWork<Row>, selection: Selection): DiscardAnswer {
+  const { rows, notFound } = unit.select(selection, ended)
+  const discarded: string[] = []
+  const refused: string[] = []
+  for (const row of rows) {
+    if (isEnded(row.state)) {
+      unit.remove(row)
+      discarded.push(row.id)
+    } else {
+      refused.push(row.id)
+    }
+  }
+  return { discarded, refused, notFound }
+}

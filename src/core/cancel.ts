@@ -1,0 +1,78 @@
+/**
+ * Cancels. A job without a lease ends at once; a leased one is marked, and its run is told to stop. A machine that takes
+ * a cancel as an event is sent one the first time and ends as it sees fit; a second cancel is forced. A forced cancel
+ * reaches the jobs that the job has invoked, and theirs.
+ */
+import { isEnded, jobStates } from '../job/lifecycle.ts'
+import type { CancelAnswer, CancelRequest, Move } from './values.ts'
+import { deliver, notifyParentOfEnd } from './inbox.ts'
+import { move, nextTransition } from './transition.ts'
+import type { CancelMark, JobRow, UnitOfWork } from './unit-of-work.ts'
+
+const liveStates = new Set(jobStates.filter((state) => !isEnded(state)))
+
+export function cancel<Row extends JobRow>(unit: UnitOfWork<Row>, request: CancelRequest): CancelAnswer {
+  const { selection, reason, graceMs } = request
+  const { rows, notFound } = unit.select(selection, liveStates)
+  const byUrgency = rows.toSorted((a, b) => b.priority - a.priority || a.seq - b.seq)
+  const cancelled: string[] = []
+  const cancelling: string[] = []
+  const finished: string[] = []
+  const forced: Row[] = []
+  const moves: Move[] = []
+  for (const row of byUrgency) {
+    if (isEnded(row.state)) {
+      finished.push(row.id)
+      continue
+    }
+    if (cancelJob(unit, row, { reason, graceMs }, moves)) forced.push(row)
+    if (isEnded(row.state)) cancelled.push(row.id)
+    else cancelling.push(row.id)
+  }
+  cancelChildren(unit, forced, graceMs, moves)
+  return { cancelled, cancelling, notFound, finished, moves }
+}
+
+/** Cancels by force the job that another one supersedes. Gives its CANCEL; null if it was cancelled before. */
+export function cancelSuperseded<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Move | null {
+  const moves: Move[] = []
+  if (cancelByForce(unit, row, { reason: 'superseded', graceMs: null }, moves)) {
+    cancelChildren(unit, [row], null, moves)
+  }
+  return moves[0] ?? null
+}
+
+function cancelChildren<Row extends JobRow>(
+  unit: UnitOfWork<Row>,
+  forced: Row[],
+  graceMs: number | null,
+  moves: Move[],
+): void {
+  const mark = { reason: 'its parent was cancelled', graceMs }
+  // The list grows while it is walked: children of children follow.
+  for (const parent of forced) {
+    for (const child of unit.children(parent)) {
+      // The end of a sibling may have ended it.
+      if (!isEnded(child.state) && cancelJob(unit, child, mark, moves)) forced.push(child)
+    }
+  }
+}
+
+/** Cancels a live job. Was it by force, and now? */
+function cancelJob<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, mark: CancelMark, moves: Move[]): boolean {
+  if (row.machine?.takesCancel !== true || row.cancelMark !== null) return cancelByForce(unit, row, mark, moves)
+  unit.mark(row, mark)
+  const woken = deliver(unit, row, { kind: 'cancel', reason: mark.reason })
+  if (woken !== null) moves.push(woken)
+  return false
+}
+
+function cancelByForce<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, mark: CancelMark, moves: Move[]): boolean {
+  if (nextTransition(row.state, 'CANCEL', row) === null) return false
+  unit.mark(row, mark)
+  move(unit, row, 'CANCEL', mark)
+  moves.push(unit.lastTransition(row))
+  const woken = notifyParentOfEnd(unit, row)
+  if (woken !== null) moves.push(woken)
+  return true
+}

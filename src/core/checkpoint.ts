@@ -1,0 +1,38 @@
+/** Checkpoints: where a machine stands is kept by a write that its lease permits. */
+import type { NewCheckpoint } from '../job/machine.ts'
+import type { CheckpointAnswer, CheckpointRequest } from './machine-values.ts'
+import { stopNotice, type JobRow, type UnitOfWork } from './unit-of-work.ts'
+
+export function checkpoint<Row extends JobRow>(unit: UnitOfWork<Row>, request: CheckpointRequest): CheckpointAnswer {
+  const row = unit.findLeased(request.id)
+  if (row?.isLeasedBy(request) !== true) return { outcome: 'lost', seq: 0, at: 0, maxAttempts: 0, inbox: [] }
+  mustFollow(row, request.checkpoint)
+  keepCheckpoint(unit, row, request.checkpoint)
+  const { seq } = row.machine?.checkpoint ?? never(row)
+  const kept = {
+    seq,
+    at: unit.checkpointAt(row),
+    maxAttempts: row.maxAttempts,
+    inbox: unit.inbox(row, row.machine?.lastRead ?? 0),
+  }
+  const notice = stopNotice(row)
+  return notice === null ? { outcome: 'kept', ...kept } : { outcome: 'cancelling', ...kept, ...notice }
+}
+
+/** Keeps a checkpoint, unless it is there already: the write may be repeated. Attempts that led to it do not count. */
+export function keepCheckpoint<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, next: NewCheckpoint): void {
+  if (row.machine?.checkpoint?.number === next.number) return
+  unit.addCheckpoint(row, next)
+  row.checkpointedAttempts = row.attempt - 1
+}
+
+/** @throws TypeError if a checkpoint is neither the current one nor the next */
+export function mustFollow(row: JobRow, { number }: NewCheckpoint): void {
+  const current = row.machine?.checkpoint?.number ?? 0
+  if (number === current + 1 || (number === current && current > 0)) return
+  throw new TypeError(`job ${row.id}: checkpoint ${number} does not follow checkpoint ${current}`)
+}
+
+function never(row: JobRow): never {
+  throw new TypeError(`job ${row.id}: its checkpoint was not kept`)
+}

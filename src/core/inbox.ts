@@ -1,0 +1,79 @@
+/** Messages to jobs: events from outside, news of the jobs they have invoked, cancels that a machine takes as events. */
+import { caps } from '../job/caps.ts'
+import { arrows, isEnded } from '../job/lifecycle.ts'
+import type { Letter } from '../job/machine.ts'
+import type { Json } from '../job/payload.ts'
+import type { SendAnswer, SendRequest } from './machine-values.ts'
+import type { Move } from './values.ts'
+import { move } from './transition.ts'
+import type { JobRow, MachineRow, UnitOfWork } from './unit-of-work.ts'
+
+const waiting = new Set<string>(Object.keys(arrows('WAKE')))
+
+/** Puts an event into the inbox of a live job. The same key again is the same event. */
+export function send<Row extends JobRow>(unit: UnitOfWork<Row>, request: SendRequest): SendAnswer {
+  const row = unit.find(request.id)
+  if (row === undefined) return { outcome: 'notFound', state: null }
+  const refused = refusal(row, request)
+  if (refused !== null) return { outcome: refused, state: row.state }
+  unit.keepMessageKey(row, request.key)
+  const woken = deliver(unit, row, request.letter)
+  return { outcome: 'kept', state: row.state, ...(woken !== null && { move: woken }) }
+}
+
+function refusal({ state, machine }: JobRow, { key, expect }: SendRequest): SendAnswer['outcome'] | null {
+  if (machine?.messageKeys.includes(key) === true) return 'duplicate'
+  if (isEnded(state)) return 'ended'
+  const number = machine?.checkpoint?.number ?? 0
+  if (expect !== null && (expect.checkpoint !== number || expect.mail !== (machine?.lastMessage ?? 0))) return 'changed'
+  return isFull(machine) ? 'full' : null
+}
+
+/** Messages are read in the order of their numbers, which have no gaps. */
+const isFull = (machine: MachineRow | null): boolean =>
+  machine !== null && machine.lastMessage - machine.lastRead >= caps.inbox
+
+/** Puts a message into the inbox of a live job. Gives the WAKE of a job that was waiting. */
+export function deliver<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, message: Letter): Move | null {
+  unit.addMessage(row, message)
+  return wakeForMessages(unit, row)
+}
+
+/** Wakes a job that waits while messages are unread. */
+export function wakeForMessages<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Move | null {
+  const { machine } = row
+  if (machine === null || machine.lastMessage === machine.lastRead || !waiting.has(row.state)) return null
+  move(unit, row, 'WAKE')
+  return unit.lastTransition(row)
+}
+
+/** Tells the parent of a job that has ended. Gives the WAKE of a parent that was waiting. */
+export function notifyParentOfEnd<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Move | null {
+  if (!isEnded(row.state)) return null
+  const parent = liveParent(unit, row)
+  return parent === null ? null : deliver(unit, parent, endMessage(unit, row))
+}
+
+/** Tells the parent of a check-in, if it asked for them and its inbox is not full. */
+export function notifyParentOfCheckin<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, value: Json): Move | null {
+  if (row.machine?.parent?.checkins !== true) return null
+  const parent = liveParent(unit, row)
+  return parent === null || isFull(parent.machine)
+    ? null
+    : deliver(unit, parent, { kind: 'checkin', child: row.id, value })
+}
+
+function liveParent<Row extends JobRow>(unit: UnitOfWork<Row>, { machine }: Row): Row | null {
+  const id = machine?.parent?.id
+  const parent = id === undefined ? undefined : unit.find(id)
+  return parent === undefined || isEnded(parent.state) ? null : parent
+}
+
+function endMessage<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Letter {
+  const ended = { kind: 'ended', child: row.id } as const
+  const { output, error } = unit.outcome(row)
+  if (row.state === 'done') return { ...ended, state: 'done', ...(output !== undefined && { output }) }
+  if (row.state === 'dead') return { ...ended, state: 'dead', ...(error !== null && { error }) }
+  const reason = row.cancelMark?.reason ?? null
+  return { ...ended, state: 'cancelled', ...(reason !== null && { reason }) }
+}

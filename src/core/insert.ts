@@ -1,0 +1,126 @@
+/**
+ * Inserts: the jobs of a request are stored all or not at all, and a duplicate is answered with the job that is there.
+ * What becomes of each job is planned before the first of them is written.
+ */
+import { allArrows, statesTagged, type JobState } from '../job/lifecycle.ts'
+import type { InsertAnswer } from './values.ts'
+import { cancelSuperseded } from './cancel.ts'
+import { isStopping, type InsertUnit, type JobRow, type JobToInsert } from './unit-of-work.ts'
+
+export interface InsertRequest<New> {
+  readonly jobs: readonly New[]
+  /** Jobs that wait to run at most, after this insert, over all types; null = no bound. */
+  readonly capacity: number | null
+}
+
+const claimable = new Set(allArrows.filter(({ event }) => event === 'CLAIM').map(({ from }) => from))
+
+function birth(fits: (state: JobState) => boolean): JobState {
+  const [state, ...others] = [...statesTagged('birth')].filter(fits)
+  if (state === undefined || others.length > 0) throw new TypeError('job.machine.ts: births are ambiguous')
+  return state
+}
+
+/** Where a new job goes: at once, or until its time has come. */
+export const bornReady = birth((state) => claimable.has(state))
+export const bornTimed = birth((state) => statesTagged('timed').has(state))
+
+const backlog = statesTagged('backlog')
+const nowhere = { state: bornReady, seq: 0, at: 0, dueAt: null } as const
+
+export function insert<Row extends JobRow, New extends JobToInsert>(
+  unit: InsertUnit<Row, New>,
+  { jobs, capacity }: InsertRequest<New>,
+): InsertAnswer[] {
+  const room = capacity === null ? Infinity : capacity - unit.backlog
+  const refused = isHarmless(unit, jobs, room) ? null : refusal(unit, jobs, room)
+  if (refused === null) return jobs.map((job) => insertJob(unit, job))
+  if (refused.outcome === 'full') unit.refusedFull()
+  return jobs.map(({ id }) => ({ ...nowhere, id, ...refused }))
+}
+
+function insertJob<Row extends JobRow, New extends JobToInsert>(unit: InsertUnit<Row, New>, job: New): InsertAnswer {
+  const holder = job.key === null ? undefined : unit.holder(job.type, job.key)
+  if (holder === undefined) return insertNew(unit, job)
+  const same = unit.find(job.id)
+  if (same !== undefined) return ofSameId(job, same)
+  if (job.onConflict === 'supersede' || isStopping(holder.state)) {
+    const superseded = job.onConflict === 'supersede' ? cancelSuperseded(unit, holder) : null
+    unit.giveUpKey(holder)
+    const answer = insertNew(unit, job)
+    return superseded === null ? answer : { ...answer, superseded }
+  }
+  if (job.onConflict === 'keep' || !backlog.has(holder.state)) return found('duplicate', holder)
+  unit.replaceInput(holder, job)
+  unit.forgetCheckpoints(holder)
+  return found('replaced', holder)
+}
+
+/** Inserts a job whose key, if any, is free. */
+function insertNew<Row extends JobRow, New extends JobToInsert>(unit: InsertUnit<Row, New>, job: New): InsertAnswer {
+  const due = Math.ceil(job.runAt ?? unit.now + job.delayMs)
+  // A job that takes the key of one that is leased still waits for the end of that one.
+  const waits = job.key !== null && unit.hasPredecessor(job.type, job.key)
+  const dueAt = due > unit.now && !waits ? due : null
+  const row = unit.insert(job, dueAt !== null || waits ? bornTimed : bornReady, dueAt)
+  if (row === null) return ofSameId(job, unit.find(job.id))
+  if (waits) unit.waitForPredecessor(row, due)
+  return { outcome: 'inserted', id: row.id, state: row.state, seq: row.seq, at: unit.now, dueAt }
+}
+
+const ofSameId = ({ id, type }: JobToInsert, same: JobRow | undefined): InsertAnswer =>
+  same?.type === type ? found('duplicate', same) : { ...nowhere, outcome: 'id-taken', id }
+
+const found = (outcome: 'duplicate' | 'replaced', { id, state, dueAt }: JobRow): InsertAnswer => ({
+  outcome,
+  id,
+  state,
+  seq: 0,
+  at: 0,
+  dueAt,
+})
+
+interface Refusal {
+  readonly outcome: 'full' | 'id-taken'
+  /** Whose id is taken. */
+  readonly id?: string
+}
+
+/** Most requests: there is room, and no id is taken by a job of another type, so that all of it can be stored. */
+function isHarmless<Row extends JobRow, New extends JobToInsert>(
+  unit: InsertUnit<Row, New>,
+  jobs: readonly New[],
+  room: number,
+): boolean {
+  const [first] = jobs
+  if (first === undefined || jobs.length > room) return first === undefined
+  return jobs.length === 1 || (jobs.every(({ type }) => type === first.type) && unit.existing(jobs).size === 0)
+}
+
+/** Why nothing of a request can be stored, if so: follows its jobs one by one without storing them. */
+function refusal<Row extends JobRow, New extends JobToInsert>(
+  unit: InsertUnit<Row, New>,
+  jobs: readonly New[],
+  room: number,
+): Refusal | null {
+  const typesById = new Map(unit.existing(jobs))
+  const keys = new Set<string>()
+  let added = 0
+  let freed = 0
+  for (const { id, type, key, onConflict } of jobs) {
+    const sameId = typesById.get(id)
+    if (sameId !== undefined && sameId !== type) return { outcome: 'id-taken', id }
+    if (sameId !== undefined) continue
+    if (key !== null) {
+      const holder = unit.holder(type, key)
+      const own = JSON.stringify([type, key])
+      const kept = keys.has(own) || (holder !== undefined && !isStopping(holder.state))
+      if (kept && onConflict !== 'supersede') continue
+      if (keys.has(own) || (holder !== undefined && backlog.has(holder.state))) freed++
+      keys.add(own)
+    }
+    typesById.set(id, type)
+    added++
+  }
+  return added > 0 && added - freed > room ? { outcome: 'full' } : null
+}

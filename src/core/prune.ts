@@ -1,0 +1,64 @@
+/** Retention: which ended jobs are removed, and when the next one will be. */
+import { jobStates, isEnded, type JobState } from '../job/lifecycle.ts'
+import { goesAt, type RetentionBounds } from '../job/retention.ts'
+import type { PruneAnswer, RetentionPolicy } from './values.ts'
+
+/** An ended job, as far as retention looks at it. */
+export interface EndedJob {
+  readonly endedAt: number
+  /** Number of the transition that ended it. */
+  readonly endedBy: number
+}
+
+/** What retention asks of a store. */
+export interface PruneUnit<Ended extends EndedJob> {
+  readonly now: number
+  /** Jobs in an ended state. */
+  endedCount(state: JobState): number
+  /** Those that ended first, `limit` at most. */
+  firstEnded(state: JobState, limit: number): readonly Ended[]
+  /** Removes ended jobs and all that is kept of them. */
+  removeEnded(jobs: readonly Ended[]): void
+}
+
+const endedStates = jobStates.filter(isEnded)
+
+/** Removes the jobs that the policy lets go now, `limit` at most, those that ended first. */
+export function prune<Ended extends EndedJob>(
+  unit: PruneUnit<Ended>,
+  policy: RetentionPolicy,
+  limit: number,
+): PruneAnswer {
+  const states = endedStates.map((state) => beyond(unit, state, policy[state as keyof RetentionPolicy], limit))
+  const [first, ...others] = states.filter(({ jobs }) => jobs.length > 0)
+  const jobs = first === undefined ? [] : others.length === 0 ? first.jobs : inOrder([first, ...others])
+  const going = jobs.length > limit ? jobs.slice(0, limit) : jobs
+  unit.removeEnded(going)
+  if (going.length === limit) return { pruned: limit, nextAt: null, more: true }
+  const next = states.flatMap(({ nextAt }) => nextAt ?? [])
+  return { pruned: going.length, nextAt: next.length === 0 ? null : Math.min(...next), more: false }
+}
+
+const inOrder = <Ended extends EndedJob>(states: readonly { readonly jobs: readonly Ended[] }[]): readonly Ended[] =>
+  states.flatMap(({ jobs }) => jobs).toSorted((a, b) => a.endedBy - b.endedBy)
+
+/** The jobs of a state that its bounds let go now, `limit` at most, and when they let go the next. */
+function beyond<Ended extends EndedJob>(
+  unit: PruneUnit<Ended>,
+  state: JobState,
+  bounds: RetentionBounds,
+  limit: number,
+): { readonly jobs: readonly Ended[]; readonly nextAt: number | null } {
+  const kept = unit.endedCount(state)
+  const jobs: Ended[] = []
+  // Mostly there is nothing to let go: then one job is read.
+  for (const rows of [1, limit]) {
+    if (kept === jobs.length) break
+    for (const job of unit.firstEnded(state, rows).slice(jobs.length)) {
+      const nextAt = goesAt(bounds, kept - jobs.length, job.endedAt)
+      if (nextAt > unit.now) return { jobs, nextAt }
+      jobs.push(job)
+    }
+  }
+  return { jobs, nextAt: null }
+}

@@ -1,0 +1,77 @@
+/** The end of an attempt, conditional on its lease. The same settlement again gets the same answer. */
+import type { AttemptError } from '../job/job.ts'
+import type { ErrorRecord } from '../job/failure.ts'
+import type { Settlement } from '../job/settlement.ts'
+import type { Move, SettleAnswer } from './values.ts'
+import { keepCheckpoint, mustFollow } from './checkpoint.ts'
+import { notifyParentOfCheckin, notifyParentOfEnd, wakeForMessages } from './inbox.ts'
+import { releaseSuccessor } from './succession.ts'
+import { move, nextTransition, noTransition } from './transition.ts'
+import type { JobRow, UnitOfWork } from './unit-of-work.ts'
+
+/** Built field by field: this is the hottest path of all. */
+type SettledAnswer = { -readonly [K in keyof SettleAnswer]: SettleAnswer[K] }
+
+export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Settlement): SettleAnswer {
+  const { event, fatal, reason, delayMs, output, checkpoint, cancelTaken } = settlement
+  const row = unit.findLeased(settlement.id)
+  if (row === undefined) return lost(settlement)
+  if (!row.isLeasedBy(settlement)) return unit.settledBefore(row, settlement) ?? lost(settlement)
+  // Whatever is wrong with a settlement is found before anything of it is written.
+  if (checkpoint !== undefined) mustFollow(row, checkpoint)
+  if (nextTransition(row.state, event, row, fatal) === null) throw noTransition(row, event)
+  const heard = keepTraces(unit, row, settlement)
+  if (checkpoint !== undefined) keepCheckpoint(unit, row, checkpoint)
+  if (cancelTaken === true) cancelFirst(unit, row)
+  const end = event === 'PARK' && delayMs === undefined ? null : Math.ceil(unit.now + (delayMs ?? 0))
+  const { seq, at, from, to } = move(unit, row, event, { reason, fatal, dueAt: end, output })
+  // The answer tells of this transition, not of a wake that may follow in the same write.
+  const { attempt, dueAt } = row
+  const woken = row.machine === null ? null : (notifyParentOfEnd(unit, row) ?? wakeForMessages(unit, row) ?? heard)
+  const successor = releaseSuccessor(unit, row)
+  const answer: SettledAnswer = { outcome: 'settled', seq, at, from, to, attempt, dueAt }
+  if (woken !== null) answer.woken = woken
+  if (successor !== null) answer.successor = successor
+  unit.keepSettled(row, settlement, answer)
+  return answer
+}
+
+/** A machine has taken the cancel that it was sent, and has come to its end: the job ends cancelled. */
+function cancelFirst<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): void {
+  const { cancelMark } = row
+  if (cancelMark !== null && nextTransition(row.state, 'CANCEL', row) !== null) move(unit, row, 'CANCEL', cancelMark)
+}
+
+/** Keeps what an attempt leaves behind. Gives the WAKE of a parent that waited for a check-in. */
+function keepTraces<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, settlement: Settlement): Move | null {
+  const { event, error, checkin, logs } = settlement
+  if (checkin !== undefined) unit.keepCheckin(row, checkin)
+  if (logs !== undefined && logs.length > 0) unit.keepLogs(row, logs)
+  if (error !== undefined) unit.keepError(row, attemptError(unit, row, error))
+  else if (event === 'COMPLETE') unit.clearError(row)
+  return checkin === undefined ? null : notifyParentOfCheckin(unit, row, checkin.value)
+}
+
+/** The error of the attempt that a job is in. */
+export const attemptError = <Row extends JobRow>(
+  { now }: UnitOfWork<Row>,
+  { attempt, generation, startedAt, worker }: Row,
+  error: ErrorRecord,
+): AttemptError => ({
+  attempt,
+  generation,
+  error,
+  startedAt: startedAt ?? now,
+  failedAt: now,
+  worker: worker ?? '',
+})
+
+const lost = ({ attempt, to }: Settlement): SettleAnswer => ({
+  outcome: 'lost',
+  seq: 0,
+  at: 0,
+  from: 'running',
+  to,
+  attempt,
+  dueAt: null,
+})

@@ -1,0 +1,17 @@
+/** A job that waits, under its unique key, for the end of a leased job that has given up that key. */
+import { isEnded } from '../job/lifecycle.ts'
+import type { Move } from './values.ts'
+import { move } from './transition.ts'
+import type { JobRow, UnitOfWork } from './unit-of-work.ts'
+
+/** Lets go on what has waited for the end of a job, if it has ended. Gives its DUE, unless it is due later itself. */
+export function releaseSuccessor<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Move | null {
+  const next = row.key === null || !isEnded(row.state) ? null : unit.successor(row)
+  if (next === null) return null
+  if (next.dueAt > unit.now) {
+    unit.setDue(next.row, next.dueAt)
+    return null
+  }
+  move(unit, next.row, 'DUE')
+  return unit.lastTransition(next.row)
+}

@@ -1,0 +1,93 @@
+/** What an arrow of the chart means for what is kept of a job beside its state. Compiled from the chart's tags, once. */
+import {
+  allArrows,
+  arrowsFrom,
+  countersAfter,
+  isEnded,
+  isHeld,
+  isTaken,
+  jobStates,
+  statesTagged,
+  type Arrow,
+  type ArrowEvent,
+  type JobCounters,
+  type JobState,
+} from '../job/lifecycle.ts'
+import type { JobRow, LoggedTransition, TransitionOptions, UnitOfWork } from './unit-of-work.ts'
+
+export interface Transition extends Arrow {
+  readonly lease: 'begins' | 'goes on' | 'ends' | 'none'
+  /** Does the job go to the end of its queue? One that a worker gives back keeps its place. */
+  readonly takesPlace: boolean
+  /** Its unique key: an end frees it, a retry takes it again. */
+  readonly key: 'freed' | 'taken' | 'kept'
+  /** Does the state it leads to end at a time, or by an event? */
+  readonly timed: boolean
+}
+
+const claimable: ReadonlySet<JobState> = new Set(
+  allArrows.filter(({ event }) => event === 'CLAIM').map(({ from }) => from),
+)
+
+function compile(arrow: Arrow): Transition {
+  const { from, to } = arrow
+  const [wasLeased, isLeased] = [isHeld(from), isHeld(to)]
+  return {
+    ...arrow,
+    lease: isLeased ? (wasLeased ? 'goes on' : 'begins') : wasLeased ? 'ends' : 'none',
+    takesPlace: claimable.has(to) && !wasLeased,
+    key: isEnded(to) ? 'freed' : isEnded(from) ? 'taken' : 'kept',
+    timed: statesTagged('timed').has(to),
+  }
+}
+
+type Table = Readonly<Record<JobState, Partial<Record<ArrowEvent, readonly Transition[]>>>>
+
+function compileTable(): Table {
+  const rows: Partial<Record<JobState, Partial<Record<ArrowEvent, readonly Transition[]>>>> = {}
+  for (const state of jobStates) {
+    const row: Partial<Record<ArrowEvent, readonly Transition[]>> = (rows[state] = {})
+    for (const { event } of allArrows.filter(({ from }) => from === state)) {
+      row[event] = (arrowsFrom(state)[event] ?? []).map(compile)
+    }
+  }
+  return rows as Table
+}
+
+const table = compileTable()
+
+/** The transition that an event makes from a state, or null if the chart has none. @param fatal of a FAIL */
+export function nextTransition(
+  state: JobState,
+  event: ArrowEvent,
+  counters: JobCounters,
+  fatal?: boolean,
+): Transition | null {
+  const candidates = table[state][event]
+  if (candidates === undefined) return null
+  for (const transition of candidates) if (isTaken(transition, counters, fatal)) return transition
+  return null
+}
+
+export const noTransition = ({ id, state }: JobRow, event: string): TypeError =>
+  new TypeError(`job ${id}: the chart has no ${event} from ${state}`)
+
+const noOptions: TransitionOptions = {}
+
+/** Moves a job along the arrow of the chart for an event, which must exist. */
+export function move<Row extends JobRow>(
+  unit: UnitOfWork<Row>,
+  row: Row,
+  event: ArrowEvent,
+  options: TransitionOptions = noOptions,
+): LoggedTransition {
+  const transition = nextTransition(row.state, event, row, options.fatal)
+  if (transition === null) throw noTransition(row, event)
+  if (transition.counting !== null) {
+    const { attempt, generation } = countersAfter(transition, row)
+    row.attempt = attempt
+    row.generation = generation
+    if (attempt === 0 && row.checkpointedAttempts > 0) row.checkpointedAttempts = 0
+  }
+  return unit.apply(row, transition, options)
+}

@@ -1,0 +1,416 @@
+/**
+ * The rows of the store and every index over them, as a unit of work. A row is inserted, moved and removed here and
+ * nowhere else, so that counts, queues, timers, leases, ended rows and the log always agree. It works in place: what an
+ * operation has written it cannot take back, and operations decide before they write.
+ */
+import type { PruneUnit } from '../../core/prune.ts'
+import type { Transition } from '../../core/transition.ts'
+import type {
+  CancelMark,
+  InsertUnit,
+  LeaseKey,
+  LoggedTransition,
+  SelectedRows,
+  TransitionOptions,
+} from '../../core/unit-of-work.ts'
+import { Heap } from '../../heap.ts'
+import { caps } from '../../job/caps.ts'
+import type { ErrorRecord } from '../../job/failure.ts'
+import type { AttemptError, CheckIn, LogLine } from '../../job/job.ts'
+import type { JobState } from '../../job/lifecycle.ts'
+import type { Letter, Mail, NewCheckpoint } from '../../job/machine.ts'
+import type { Json } from '../../job/payload.ts'
+import type { Move, NewJob, Selection, SettleAnswer, WorkerInfo } from '../../store.ts'
+import { Chain } from './chain.ts'
+import { Hints } from './hints.ts'
+import { TransitionLog } from './log.ts'
+import { Machine, machineOf } from './machine.ts'
+import { backlogPhases, heldPhases, noCounts, phaseOf, phases, tally, type Phase } from './phases.ts'
+import { Queue } from './queue.ts'
+import { moveOf } from './records.ts'
+import { Register } from './register.ts'
+import { keep, Row, Step, Terms, Tick, type Passage, type Run } from './row.ts'
+import { select } from './selection.ts'
+
+const soonest = (a: Row, b: Row): boolean => {
+  const left = a.alarmAt ?? 0
+  const right = b.alarmAt ?? 0
+  return left === right ? a.seq < b.seq : left < right
+}
+
+const rests: readonly Passage[] = phases.map(({ name }) => ({ event: 'CHECKPOINT', from: name, to: name }))
+const births: readonly Passage[] = phases.map((phase) => ({ event: 'ENQUEUE', from: null, to: phase.name }))
+
+const noChildren: readonly Row[] = []
+
+export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
+  readonly rows = new Register()
+  readonly queues = new Map<string, Queue>()
+  readonly timers = new Heap<Row>(soonest)
+  readonly leases = new Heap<Row>(soonest)
+  /** The held and the ended rows of each phase, in the order in which they came to it. */
+  readonly chains: readonly Chain[] = phases.map(() => new Chain())
+  readonly counts = noCounts()
+  readonly workers = new Map<string, { readonly info: WorkerInfo; seenAt: number }>()
+  readonly hints = new Hints()
+  readonly log: TransitionLog
+  now = 0
+  /** Rows by the id of the job that has invoked them. */
+  private readonly families = new Map<string, Set<Row>>()
+  private tick = new Tick(0)
+
+  constructor(transitionsMax: number) {
+    this.log = new TransitionLog(transitionsMax)
+  }
+
+  // ── finding ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  get backlog(): number {
+    return tally(this.counts, backlogPhases)
+  }
+
+  isPaused(type: string): boolean {
+    return this.queues.get(type)?.paused === true
+  }
+
+  find(id: string): Row | undefined {
+    return this.rows.get(id)
+  }
+
+  /** Runs mostly end in the order in which they began: then their rows need not be searched. */
+  findLeased(id: string): Row | undefined {
+    for (const { index } of heldPhases) {
+      const longest = this.chains[index]?.head
+      if (longest?.id === id) return longest
+    }
+    return this.rows.get(id)
+  }
+
+  holder(type: string, key: string): Row | undefined {
+    return this.queues.get(type)?.holder(key)
+  }
+
+  hasPredecessor(type: string, key: string): boolean {
+    return this.queues.get(type)?.isLeaving(key) === true
+  }
+
+  successor(row: Row): { readonly row: Row; readonly dueAt: number } | null {
+    return row.queue.left(row)
+  }
+
+  select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row> {
+    return select(this, selection, (phase) => states.has(phase.name))
+  }
+
+  children({ id }: Row): readonly Row[] {
+    const children = this.families.get(id)
+    if (children === undefined) return noChildren
+    const live = [...children].filter((child) => !child.phase.ended)
+    return live.toSorted((a, b) => b.priority - a.priority || a.seq - b.seq)
+  }
+
+  *due(limit: number): Iterable<Row> {
+    for (let i = 0; i < limit; i++) {
+      const row = this.timers.peek()
+      if (row === undefined || (row.alarmAt ?? 0) > this.now) return
+      yield row
+    }
+  }
+
+  *expired(limit: number): Iterable<Row> {
+    for (let i = 0; i < limit; i++) {
+      const row = this.leases.peek()
+      if (row === undefined || (row.alarmAt ?? 0) > this.now) return
+      yield row
+    }
+  }
+
+  get nextDueAt(): number | null {
+    return this.timers.peek()?.alarmAt ?? null
+  }
+
+  get nextExpiryAt(): number | null {
+    return this.leases.peek()?.alarmAt ?? null
+  }
+
+  endedCount(state: JobState): number {
+    return this.counts[phaseOf[state].index] as number
+  }
+
+  firstEnded(state: JobState, limit: number): readonly Row[] {
+    return (this.chains[phaseOf[state].index] as Chain).toArray(limit)
+  }
+
+  removeEnded(rows: readonly Row[]): void {
+    for (const row of rows) this.remove(row)
+  }
+
+  /** The queue of a type, made when it is first needed. */
+  queue(type: string): Queue {
+    let queue = this.queues.get(type)
+    if (queue === undefined) {
+      queue = new Queue(type)
+      this.queues.set(type, queue)
+    }
+    return queue
+  }
+
+  pause(type: string, paused: boolean): void {
+    const queue = this.queue(type)
+    queue.paused = paused
+    this.hints.ready(queue)
+  }
+
+  // ── transitions ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  existing(jobs: readonly NewJob[]): ReadonlyMap<string, string> {
+    const types = new Map<string, string>()
+    for (const { id } of jobs) {
+      const row = this.rows.get(id)
+      if (row !== undefined) types.set(id, row.type)
+    }
+    return types
+  }
+
+  insert(job: NewJob, state: JobState, dueAt: number | null): Row | null {
+    if (this.rows.get(job.id) !== undefined) return null
+    const queue = this.queue(job.type)
+    const phase = phaseOf[state]
+    const row = new Row(job, queue, queue.termsOf(job), phase, this.log.nextSeq, this.currentTick())
+    this.log.append(row, births[phase.index] as Passage, this.now, null, null)
+    this.rows.add(row)
+    this.count(row, phase, 1)
+    queue.takeKey(row)
+    this.arrive(row, false, phase, dueAt)
+    if (job.parent !== undefined) this.adopt(row, job.parent)
+    if (job.checkpoint !== undefined) {
+      machineOf(row).checkpoints = [{ number: 1, state: job.checkpoint, seq: row.seq, at: this.now, note: 'fork' }]
+    }
+    return row
+  }
+
+  apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition {
+    const { phase: from, run } = row
+    const to = phaseOf[transition.to]
+    this.depart(row, from, to)
+    const seq = this.log.nextSeq
+    const worker = options.worker ?? (from.held && run !== null ? run.claim.worker : null)
+    const reason = options.reason ?? null
+    this.log.append(row, transition, this.now, worker, reason)
+    const step = (row.last = new Step(transition, row, seq, this.currentTick(), worker, reason))
+    if (step.depth >= 2 * caps.history) step.trim()
+    row.phase = to
+    if (transition.takesPlace) row.place = seq
+    if (transition.key === 'taken') row.queue.takeKey(row)
+    else if (transition.key === 'freed') row.queue.freeKey(row)
+    if (options.output !== undefined && transition.to === 'done' && run !== null) run.output = options.output
+    this.arrive(row, from.held, to, options.dueAt ?? null)
+    if (transition.lease === 'goes on') this.hints.cancelled(row.id)
+    return step
+  }
+
+  /** Gives a row a lease until then. */
+  extendLease(row: Row, until: number): void {
+    row.alarmAt = until
+    if (row.heapIndex < 0) this.leases.push(row)
+    else this.leases.update(row)
+  }
+
+  remove(row: Row): void {
+    this.depart(row, row.phase, null)
+    this.rows.remove(row)
+    if (row.machine !== null) this.disown(row)
+    row.forget()
+  }
+
+  lastTransition(row: Row, error?: ErrorRecord): Move {
+    return moveOf(row, error)
+  }
+
+  // ── what is kept of a job beside its state ──────────────────────────────────────────────────────────────────────────
+
+  outcome({ run, past }: Row): { readonly output: Json | undefined; readonly error: ErrorRecord | null } {
+    return { output: run?.output, error: past?.error ?? null }
+  }
+
+  giveUpKey(row: Row): void {
+    row.queue.giveUpKey(row)
+  }
+
+  waitForPredecessor(row: Row, dueAt: number): void {
+    row.queue.await(row, dueAt)
+  }
+
+  setDue(row: Row, dueAt: number): void {
+    this.wait(row, dueAt)
+  }
+
+  mark(row: Row, { reason, graceMs }: CancelMark): void {
+    row.remember().cancel = { reason, graceMs }
+  }
+
+  keepCheckin(row: Row, checkin: CheckIn): void {
+    row.remember().checkin = checkin
+  }
+
+  keepLogs(row: Row, lines: readonly LogLine[]): void {
+    keep(row.remember().logs, lines, caps.logs)
+  }
+
+  keepSteps(row: Row, steps: Readonly<Record<string, Json>>): void {
+    const results = (row.remember().steps ??= new Map<string, Json>())
+    for (const [name, result] of Object.entries(steps)) results.set(name, result)
+  }
+
+  keepError(row: Row, error: AttemptError): void {
+    const past = row.remember()
+    past.error = error.error
+    keep(past.errors, [error], caps.errors)
+  }
+
+  clearError({ past }: Row): void {
+    if (past !== null) past.error = null
+  }
+
+  resetForRetry({ past }: Row): void {
+    if (past !== null) past.error = past.steps = past.cancel = null
+  }
+
+  replaceInput(row: Row, { input, tags }: NewJob): void {
+    const { priority, maxAttempts, key, concurrencyKey } = row.terms
+    row.input = input
+    row.terms = new Terms({ priority, maxAttempts, tags, key, concurrencyKey })
+    if (row.past !== null) row.past.steps = null
+  }
+
+  settledBefore({ settled, machine, past }: Row, { attempt, token }: LeaseKey): SettleAnswer | null {
+    if (settled === null || settled.token !== token || settled.claim.attempt !== attempt) return null
+    const { end, dueAt } = settled
+    if (end === null) return null
+    const woken = machine?.woken ?? null
+    const successor = past?.successor ?? null
+    const { seq, at, from, to } = end
+    const answer = { outcome: 'settled', seq, at, from, to, attempt: end.attempt, dueAt } as const
+    return {
+      ...answer,
+      ...(woken !== null && { woken: { ...woken } }),
+      ...(successor !== null && { successor: { ...successor } }),
+    }
+  }
+
+  keepSettled(row: Row, _lease: LeaseKey, { seq, dueAt, woken, successor }: SettleAnswer): void {
+    const run = row.run as Run
+    // A parent that was woken, or this job itself, has moved on since: the end of the run is the step of that number.
+    let end = row.last
+    while (end !== null && end.seq !== seq) end = end.before
+    run.end = end
+    run.dueAt = dueAt
+    run.settled = null
+    if (row.machine !== null) row.machine.woken = woken ?? null
+    if (row.past !== null) row.past.successor = successor ?? null
+  }
+
+  // ── machines ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  inbox({ machine }: Row, after: number): readonly Mail[] {
+    return machine === null ? [] : machine.messagesAfter(after)
+  }
+
+  addCheckpoint(row: Row, { number, state, read, note, takesCancel }: NewCheckpoint): void {
+    const machine = machineOf(row)
+    const seq = this.log.nextSeq
+    this.log.append(row, rests[row.phase.index] as Passage, this.now, row.worker, note)
+    keep(machine.checkpoints, [{ number, state, seq, at: this.now, note }], caps.checkpoints)
+    machine.takesCancel = takesCancel
+    machine.messages = machine.messages.filter((entry) => entry.number > read)
+  }
+
+  checkpointAt({ machine }: Row): number {
+    return machine?.checkpoint?.at ?? 0
+  }
+
+  forgetCheckpoints({ machine }: Row): void {
+    machine?.startOver()
+  }
+
+  addMessage(row: Row, message: Letter): void {
+    const machine = machineOf(row)
+    machine.messages.push({ number: ++machine.lastMessage, at: this.now, letter: message })
+    if (row.phase.held) this.hints.mail(row.id)
+  }
+
+  keepMessageKey(row: Row, key: string): void {
+    keep(machineOf(row).messageKeys, [key], caps.letterKeys)
+  }
+
+  refusedFull(): void {
+    this.hints.refused(this.backlog)
+  }
+
+  // ── indexes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  private depart(row: Row, from: Phase, to: Phase | null): void {
+    this.count(row, from, -1)
+    if (to !== null) this.count(row, to, 1)
+    if (from.claimable) row.queue.remove(row)
+    else if (from.timed) this.timers.remove(row)
+    else (this.chains[from.index] as Chain).remove(row)
+    if (from.held && to?.held === true) return
+    row.alarmAt = null
+    if (from.held) this.giveUp(row)
+  }
+
+  private arrive(row: Row, wasHeld: boolean, to: Phase, dueAt: number | null): void {
+    if (to.claimable) {
+      row.queue.add(row)
+      this.hints.ready(row.queue)
+      return
+    }
+    if (to.timed) return this.wait(row, dueAt)
+    ;(this.chains[to.index] as Chain).append(row)
+    if (to.held && !wasHeld) row.queue.hold(row)
+    if (to.ended) this.hints.ended(row.id)
+  }
+
+  /** Sets when a timed row that has no due time is due; null = it waits for an event, or for the end of another job. */
+  wait(row: Row, dueAt: number | null): void {
+    row.alarmAt = dueAt
+    if (dueAt === null) return
+    this.timers.push(row)
+    if (this.timers.peek() === row) this.hints.due(dueAt)
+  }
+
+  private giveUp(row: Row): void {
+    this.leases.remove(row)
+    row.queue.release(row)
+    if (row.queue.capped) {
+      row.queue.capped = false
+      this.hints.ready(row.queue)
+    }
+  }
+
+  private adopt(row: Row, parent: NonNullable<NewJob['parent']>): void {
+    row.machine = new Machine(parent)
+    const siblings = this.families.get(parent.id)
+    if (siblings === undefined) this.families.set(parent.id, new Set([row]))
+    else siblings.add(row)
+  }
+
+  private disown(row: Row): void {
+    const parent = row.machine?.parent?.id
+    const siblings = parent === undefined ? undefined : this.families.get(parent)
+    if (parent === undefined || siblings === undefined) return
+    siblings.delete(row)
+    if (siblings.size === 0) this.families.delete(parent)
+  }
+
+  private currentTick(): Tick {
+    if (this.tick.at !== this.now) this.tick = new Tick(this.now)
+    return this.tick
+  }
+
+  private count(row: Row, phase: Phase, by: 1 | -1): void {
+    ;(this.counts[phase.index] as number) += by
+    ;(row.queue.counts[phase.index] as number) += by
+  }
+}

@@ -1,0 +1,517 @@
+/**
+ * A transaction of the file, as a unit of work. A job is inserted, moved and removed here and nowhere else, so that its row,
+ * the counts, the lanes, the log and the hints always agree.
+ *
+ * What is remembered between transactions (queues, leased rows, the number of the last transition) is good as long as no
+ * other process has written to the file, which SQLite tells for the price of a look (`data_version`).
+ */
+import type { EndedJob, PruneUnit } from '../../core/prune.ts'
+import type { Transition } from '../../core/transition.ts'
+import {
+  isStopping,
+  type CancelMark,
+  type InsertUnit,
+  type LeaseKey,
+  type LoggedTransition,
+  type SelectedRows,
+  type TransitionOptions,
+} from '../../core/unit-of-work.ts'
+import { caps } from '../../job/caps.ts'
+import { recordError, type ErrorRecord } from '../../job/failure.ts'
+import type { AttemptError, CheckIn, HistoryEntry, LogLine } from '../../job/job.ts'
+import { isEnded, isHeld, jobStates, statesTagged, type JobState } from '../../job/lifecycle.ts'
+import type { Letter, Mail as MailEntry, NewCheckpoint } from '../../job/machine.ts'
+import type { Json } from '../../job/payload.ts'
+import type { Hint, Move, Selection, SettleAnswer } from '../../store.ts'
+import { isBusy, isFileFault, storeError } from './errors.ts'
+import { Hints } from './hints.ts'
+import { born, packSettled, settledOf, withMove } from './history.ts'
+import type { PackedJob } from './insert.ts'
+import { mailOf } from './kept.ts'
+import { Lanes } from './lanes.ts'
+import { Mail } from './letters.ts'
+import { Moves } from './log.ts'
+import { Machine, Machines } from './machine.ts'
+import { Queues } from './queues.ts'
+import { changes, extended, packed, type Row, type RowValues } from './row.ts'
+import { Rows } from './rows.ts'
+import { claimable, never } from './schema.ts'
+import { select } from './selection.ts'
+import type { Statements } from './statements.ts'
+import { forgetSteps, saveSteps } from './steps.ts'
+
+const timed = statesTagged('timed')
+const stoppingStates = jobStates.filter(isStopping)
+
+/** Entries by which the log may be longer than its cap before the oldest are removed. */
+const logSlack = 1_000
+
+/** What must be known of a job to remove it. */
+type Removable = Pick<Row, 'seq' | 'queue' | 'state' | 'spared'>
+
+/** An ended job, as much of it as its removal needs. */
+type Ended = Removable & EndedJob
+
+export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
+  readonly sql: Statements
+  readonly hints = new Hints()
+  readonly queues: Queues
+  readonly machines: Machines
+  readonly rows: Rows
+  readonly lanes: Lanes
+  readonly mail: Mail
+  readonly transitionsMax: number
+  now = 0
+  /** The number of the last transition. */
+  seq = 0
+  private firstSeq = 1
+  private logTrimmedTo = 0
+  /** The transitions of this transaction. */
+  private moves = new Moves()
+  private removing: Removable[] = []
+  /** Does any job of the file have a parent? null = not known in this transaction. */
+  private hasChildren: boolean | null = null
+
+  /** Is each item of a call to fail alone? Costs statements of its own, and so only where a call has failed. */
+  private careful = false
+  private readonly path: string
+
+  constructor(sql: Statements, transitionsMax: number, path: string) {
+    this.path = path
+    this.sql = sql
+    this.transitionsMax = transitionsMax
+    this.queues = new Queues(sql)
+    this.machines = new Machines(sql)
+    this.rows = new Rows(sql, this.queues, this.machines)
+    this.lanes = new Lanes(sql, this.rows)
+    this.mail = new Mail(sql, this.hints)
+  }
+
+  /**
+   * Begins with what the file says now.
+   * @param stale has another process written to it?
+   * @param careful is each item of a call to fail alone?
+   */
+  begin(now: number, stale: boolean, careful: boolean): void {
+    this.careful = careful
+    this.now = now
+    if (stale) {
+      this.queues.doubt()
+      this.rows.forget()
+      this.seq = this.sql.get('lastSeq')?.[0] ?? 0
+    }
+    this.firstSeq = this.seq + 1
+    this.moves = new Moves()
+    this.hasChildren = null
+  }
+
+  /** Writes what was kept back until the end. */
+  finish(): void {
+    const { sql, seq, moves } = this
+    this.rows.finish()
+    this.removeAll()
+    this.queues.write()
+    this.mail.finish()
+    if (moves.none) return
+    sql.run('append', seq, this.firstSeq, this.now, moves.toString())
+    const oldest = seq - this.transitionsMax
+    if (oldest - this.logTrimmedTo < logSlack) return
+    sql.run('forgetLog', oldest)
+    this.logTrimmedTo = oldest
+  }
+
+  /** The wake-ups that committed transactions have given rise to. */
+  takeHints(): Hint[] {
+    return this.hints.take(() => this.queues.backlog())
+  }
+
+  /** Answers item by item. Where a call has failed before, an item that throws fails alone: nothing of it has happened. */
+  each<I, A>(items: readonly I[], act: (item: I) => A, failed: (error: ErrorRecord, item: I) => A): A[] {
+    if (!this.careful) return items.map(act)
+    return items.map((item) => {
+      try {
+        return this.attempt(() => act(item))
+      } catch (error) {
+        if (isBusy(error) || isFileFault(error)) throw error
+        return failed(recordError(storeError(error, this.path)), item)
+      }
+    })
+  }
+
+  /** Does something; if it throws, nothing of it has happened. */
+  private attempt<T>(act: () => T): T {
+    const { seq, moves } = this
+    this.rows.write()
+    this.removeAll()
+    this.sql.run('mark')
+    this.queues.mark()
+    this.moves = new Moves()
+    let done = false
+    try {
+      const answer = act()
+      this.rows.write()
+      done = true
+      moves.append(this.moves)
+      return answer
+    } finally {
+      if (!done) {
+        this.sql.run('backToMark')
+        this.rows.forget()
+        this.removing = []
+        this.seq = seq
+      }
+      this.moves = moves
+      this.sql.run('forgetMark')
+      this.queues.endMark(done)
+    }
+  }
+
+  /** Forgets what a transaction that was rolled back has led to believe. */
+  forget(): void {
+    this.queues.forget()
+    this.mail.forget()
+    this.rows.forget()
+    this.hints.forget()
+    this.removing = []
+  }
+
+  // ── finding ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  get backlog(): number {
+    return this.queues.backlog()
+  }
+
+  isPaused(type: string): boolean {
+    return this.queues.known(type)?.paused === true
+  }
+
+  find(id: string): Row | undefined {
+    return this.rows.of(id)
+  }
+
+  findLeased(id: string): Row | undefined {
+    return this.rows.of(id)
+  }
+
+  holder(type: string, key: string): Row | undefined {
+    const queue = this.queues.known(type)
+    return queue === undefined ? undefined : this.rows.holder(queue, key)
+  }
+
+  hasPredecessor(type: string, key: string): boolean {
+    const queue = this.queues.known(type)
+    if (queue === undefined || !stoppingStates.some((state) => queue.in(state) > 0)) return false
+    this.rows.write()
+    return this.sql.get('leaving', queue.number, key) !== undefined
+  }
+
+  successor({ queue, key, heldKey }: Row): { readonly row: Row; readonly dueAt: number } | null {
+    const row = key === null || heldKey !== null ? undefined : this.rows.holder(this.queues.at(queue), key)
+    if (row === undefined || !timed.has(row.state) || row.dueAt !== null) return null
+    const dueAt = this.sql.get('dueAfterAnother', row.seq)?.[0] ?? null
+    return dueAt === null ? null : { row, dueAt }
+  }
+
+  select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row> {
+    return select(this, selection, (state) => states.has(state))
+  }
+
+  children({ id }: Row): readonly Row[] {
+    this.rows.write()
+    // Most files know of no children, and then no job is asked for them.
+    this.hasChildren ??= this.sql.get('anyChild') !== undefined
+    if (!this.hasChildren) return []
+    return this.sql.all('childrenOf', id).flatMap(([child]) => this.rows.of(child) ?? [])
+  }
+
+  due(limit: number): readonly Row[] {
+    return this.found(this.sql.all('due', this.now, limit))
+  }
+
+  expired(limit: number): readonly Row[] {
+    return this.found(this.sql.all('expired', this.now, limit))
+  }
+
+  get nextDueAt(): number | null {
+    this.rows.write()
+    return this.sql.get('nextDue')?.[0] ?? null
+  }
+
+  get nextExpiryAt(): number | null {
+    this.rows.write()
+    return this.sql.get('nextLease')?.[0] ?? null
+  }
+
+  existing(jobs: readonly PackedJob[]): ReadonlyMap<string, string> {
+    const found = this.sql.all('existing', JSON.stringify(jobs.map(({ id }) => id)))
+    return new Map(found.map(([id, queue]) => [id, this.queues.at(queue).type]))
+  }
+
+  // ── transitions ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  insert(job: PackedJob, state: JobState, dueAt: number | null): Row | null {
+    const queue = this.queues.of(job.type)
+    const { id, priority, maxAttempts, key, concurrencyKey, input, tags } = job
+    const seq = this.seq + 1
+    const history = born(state)
+    const isNew = this.sql.changes('add', seq, id, queue.number, state, priority, maxAttempts, dueAt, this.now, key,
+      concurrencyKey, input, tags, history) // prettier-ignore
+    if (!isNew) return null
+    this.seq = seq
+    const row = this.rows.from([seq, id, queue.number, state, priority, seq, 0, maxAttempts, 1, dueAt, null, null, null,
+      this.now, null, null, seq, key, key, concurrencyKey, input, tags, null, null, null, null, null, null, null, history, null]) // prettier-ignore
+    this.queues.count(queue, state, 1)
+    if (concurrencyKey !== null) {
+      queue.keyed = true
+      if (state === claimable) this.lanes.arrive(queue, concurrencyKey, priority, seq)
+    }
+    this.log(row, { seq, at: this.now, event: 'ENQUEUE', from: null, to: state, attempt: 0 })
+    if (dueAt !== null) this.hints.due(dueAt)
+    if (job.parent !== null || job.checkpoint !== null) this.insertMachine(row, job)
+    return row
+  }
+
+  apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition {
+    const { event, from, to, lease } = transition
+    const queue = this.queues.at(row.queue)
+    // What an ended job's token tells would be lost.
+    if (isEnded(from) && row.settled === null) row.settled = packedSettledOf(row)
+    const seq = ++this.seq
+    row.state = to
+    row.moved = seq
+    row.dueAt = transition.timed ? (options.dueAt ?? null) : null
+    if (!isHeld(to)) row.leaseAt = row.token = null
+    row.finishedAt = isEnded(to) ? this.now : null
+    if (transition.takesPlace) row.place = seq
+    if (transition.key === 'freed') row.heldKey = null
+    else if (transition.key === 'taken') row.heldKey = row.key
+    if (to === 'done') row.output = packed(options.output)
+    const entry: HistoryEntry = {
+      seq,
+      at: this.now,
+      event,
+      from,
+      to,
+      attempt: row.attempt,
+      ...(lease !== 'none' && row.worker !== null && { worker: row.worker }),
+      ...(typeof options.reason === 'string' && { reason: options.reason }),
+    }
+    row.history = withMove(row, entry)
+    row.lastEntry = entry
+    const isEnd = lease === 'ends' && isEnded(to)
+    this.rows.changed(row, lease === 'begins' ? changes.claim : isEnd ? changes.end : changes.otherTransition)
+    this.queues.count(queue, from, -1)
+    this.queues.count(queue, to, 1)
+    if (row.concurrencyKey !== null) this.lanes.moved(queue, row, row.concurrencyKey, from)
+    this.log(row, entry)
+    if (row.dueAt !== null) this.hints.due(row.dueAt)
+    return { seq, at: this.now, from, to, attempt: row.attempt }
+  }
+
+  lastTransition({ id, type, lastEntry }: Row, error?: ErrorRecord): Move {
+    if (lastEntry === null) throw new TypeError(`job ${id} has made no transition in this transaction`)
+    return { id, type, ...lastEntry, ...(error !== undefined && { error }) }
+  }
+
+  /** Removed together, at the end of the transaction. */
+  remove(row: Row): void {
+    this.rows.removed(row.id)
+    this.removing.push(row)
+  }
+
+  endedCount(state: JobState): number {
+    return this.queues.all().reduce((sum, queue) => sum + queue.in(state), 0)
+  }
+
+  firstEnded(state: JobState, limit: number): readonly Ended[] {
+    this.rows.write()
+    return this.sql.all('ended', state, limit).map(([seq, queue, endedBy, endedAt, spared]) => {
+      return { seq, queue, endedBy, endedAt, spared, state }
+    })
+  }
+
+  removeEnded(jobs: readonly Ended[]): void {
+    this.removing.push(...jobs)
+  }
+
+  // ── what is kept of a job beside its state ──────────────────────────────────────────────────────────────────────────
+
+  outcome({ output, error }: Row): { readonly output: Json | undefined; readonly error: ErrorRecord | null } {
+    return {
+      output: output === null ? undefined : (JSON.parse(output) as Json),
+      error: error === null ? null : (JSON.parse(error) as ErrorRecord),
+    }
+  }
+
+  giveUpKey(row: Row): void {
+    if (row.heldKey === null) return
+    row.heldKey = null
+    this.rows.changed(row, changes.otherTransition)
+  }
+
+  waitForPredecessor(row: Row, dueAt: number): void {
+    this.sql.run('waitForAnother', never, dueAt, row.seq)
+  }
+
+  setDue(row: Row, dueAt: number): void {
+    row.dueAt = dueAt
+    this.rows.changed(row, changes.otherTransition)
+    this.hints.due(dueAt)
+  }
+
+  mark(row: Row, { reason, graceMs }: CancelMark): void {
+    row.cancel = JSON.stringify({ reason, graceMs })
+    this.rows.changed(row, changes.data)
+  }
+
+  keepCheckin(row: Row, checkin: CheckIn): void {
+    row.checkin = JSON.stringify(checkin)
+    this.rows.changed(row, changes.data)
+  }
+
+  keepLogs(row: Row, lines: readonly LogLine[]): void {
+    row.logs = extended(row.logs, lines, caps.logs)
+    this.rows.changed(row, changes.data)
+  }
+
+  keepSteps(row: Row, steps: Readonly<Record<string, Json>>): void {
+    saveSteps(this, row, steps)
+  }
+
+  keepError(row: Row, error: AttemptError): void {
+    row.error = JSON.stringify(error.error)
+    row.errors = extended(row.errors, [error], caps.errors)
+    this.rows.changed(row, changes.data)
+  }
+
+  clearError(row: Row): void {
+    if (row.error === null) return
+    row.error = null
+    this.rows.changed(row, changes.data)
+  }
+
+  resetForRetry(row: Row): void {
+    row.output = row.error = row.cancel = null
+    forgetSteps(this, row)
+    this.rows.changed(row, changes.data)
+  }
+
+  replaceInput(row: Row, { input, tags }: PackedJob): void {
+    row.input = input
+    row.tags = tags
+    forgetSteps(this, row)
+    this.rows.changed(row, changes.data)
+  }
+
+  extendLease(row: Row, until: number): void {
+    row.leaseAt = Math.ceil(until)
+    this.rows.changed(row, changes.lease)
+  }
+
+  settledBefore(row: Row, { attempt, token }: LeaseKey): SettleAnswer | null {
+    const last = settledOf(row)
+    return last?.token === token && last.attempt === attempt ? last.answer : null
+  }
+
+  /** The token of an attempt that ends its job stays: with the history it says what was answered. */
+  keepSettled(row: Row, { attempt, token }: LeaseKey, answer: SettleAnswer): void {
+    const ended = isEnded(row.state)
+    if (ended) row.token = token
+    const simple = ended && answer.woken === undefined && answer.successor === undefined
+    row.settled = simple ? null : packSettled({ token, attempt, answer })
+    this.rows.changed(row, ended ? changes.end : changes.otherTransition)
+  }
+
+  // ── machines ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  inbox(row: Row, after: number): readonly MailEntry[] {
+    const { machine } = row
+    return machine === null ? [] : mailOf(this.machines.inbox(row, machine, after))
+  }
+
+  /** CHECKPOINT: a leased job stays where it is, and the log tells why. */
+  addCheckpoint(row: Row, checkpoint: NewCheckpoint): void {
+    const seq = ++this.seq
+    const { state, attempt, worker } = row
+    const entry: HistoryEntry = {
+      seq,
+      at: this.now,
+      event: 'CHECKPOINT',
+      from: state,
+      to: state,
+      attempt,
+      reason: checkpoint.note,
+    }
+    this.moves.add(row.queue, row.id, worker === null ? entry : { ...entry, worker })
+    this.machines.addCheckpoint(row, this.machineOf(row), checkpoint, seq, this.now)
+  }
+
+  checkpointAt(row: Row): number {
+    return this.machines.checkpointOf(row)[1]
+  }
+
+  forgetCheckpoints(row: Row): void {
+    const { machine } = row
+    if (machine === null) return
+    this.machines.forgetCheckpoints(row, machine)
+    this.rows.changed(row, changes.machine)
+  }
+
+  addMessage(row: Row, message: Letter): void {
+    this.machines.addMessage(row, this.machineOf(row), message, this.now)
+    this.mail.posted()
+    if (isHeld(row.state)) this.hints.mailed(row.id)
+  }
+
+  keepMessageKey(row: Row, key: string): void {
+    const machine = this.machineOf(row)
+    machine.messageKeys = [...machine.messageKeys, key].slice(-caps.letterKeys)
+  }
+
+  refusedFull(): void {
+    this.hints.refused(this.backlog)
+  }
+
+  /** The machine of a row, which is about to change. */
+  private machineOf(row: Row): Machine {
+    row.spared ??= 0
+    this.rows.changed(row, changes.machine)
+    return row.machine as Machine
+  }
+
+  private insertMachine(row: Row, { parent, checkpoint }: PackedJob): void {
+    row.become(new Machine(parent))
+    if (parent !== null) this.hasChildren = true
+    const machine = this.machineOf(row)
+    if (checkpoint === null) return
+    machine.checkpoint = { number: 1, seq: row.seq }
+    this.sql.run('addCheckpoint', row.seq, row.seq, 1, this.now, 'fork', checkpoint)
+  }
+
+  private found(rows: readonly RowValues[]): Row[] {
+    return rows.map((values) => this.rows.from(values))
+  }
+
+  private removeAll(): void {
+    const jobs = this.removing
+    if (jobs.length === 0) return
+    this.removing = []
+    // As JSON, so that one statement serves any number of them.
+    const numbers = (rows: readonly Removable[]): string => JSON.stringify(rows.map(({ seq }) => seq))
+    this.sql.run('removeSteps', numbers(jobs))
+    this.sql.run('remove', numbers(jobs))
+    const machines = jobs.filter(({ spared }) => spared !== null)
+    if (machines.length > 0) this.machines.remove(numbers(machines))
+    for (const { queue, state } of jobs) this.queues.count(this.queues.at(queue), state, -1)
+  }
+
+  private log(row: Row, entry: HistoryEntry): void {
+    this.moves.add(row.queue, row.id, entry)
+    this.hints.moved(this.queues.at(row.queue), row.id, entry.from, entry.to)
+  }
+}
+
+function packedSettledOf(row: Row): string | null {
+  const settled = settledOf(row)
+  return settled === null ? null : packSettled(settled)
+}
