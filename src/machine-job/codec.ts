@@ -10,6 +10,7 @@ import { payloadLimits } from '../limits.ts'
 
 const errorKey = 'jobchart$error'
 const actorKey = 'jobchart$actor'
+const notKeptKey = 'jobchart$notKept'
 
 /** What stands for an actor in a state that was read, until the actors are there. */
 export class ActorReference {
@@ -17,6 +18,16 @@ export class ActorReference {
 
   constructor(address: string) {
     this.address = address
+  }
+}
+
+/** What stands for a part of an action's arguments that JSON cannot carry. */
+export class NotKept {
+  /** For messages: `a Set`. */
+  readonly what: string
+
+  constructor(what: string) {
+    this.what = what
   }
 }
 
@@ -55,9 +66,10 @@ const payload = (value: unknown, encoding: Encoding): Json =>
 export function decode(json: Json): unknown {
   if (typeof json !== 'object' || json === null) return json
   if (Array.isArray(json)) return json.map(decode)
-  const { [errorKey]: record, [actorKey]: address } = json
+  const { [errorKey]: record, [actorKey]: address, [notKeptKey]: what } = json
   if (isErrorRecord(record)) return reviveError(record)
   if (typeof address === 'string') return new ActorReference(address)
+  if (typeof what === 'string') return new NotKept(what)
   return Object.fromEntries(Object.entries(json).map(([key, member]) => [unescaped(key), decode(member)]))
 }
 
@@ -79,6 +91,7 @@ function encoded(value: unknown, encoding: Encoding, depth: number): unknown {
     depth,
     (each) => {
       if (each instanceof Actor) return encoding.actor(each as AnyActorRef)
+      if (each instanceof NotKept) return { [notKeptKey]: each.what }
       return each instanceof Error ? encoding.error(recordError(each)) : undefined
     },
     encoding.key,
@@ -115,7 +128,7 @@ function mapped(
   return changed ? Object.fromEntries(copies) : value
 }
 
-const escapable = /^jobchart\$+(?:error|actor)$/
+const escapable = /^jobchart\$+(?:error|actor|notKept)$/
 
 const escaped = (key: string): string =>
   key.startsWith('jobchart$') && escapable.test(key) ? key.replace('$', '$$$$') : key

@@ -20,6 +20,7 @@ import { shown } from './codec.ts'
 import { Errands } from './errands.ts'
 import { tellActor } from './from-job.ts'
 import { Hosted } from './hosted.ts'
+import { usableArgs } from './kept-args.ts'
 import type { Held, HeldAction } from './plan.ts'
 import type { PlannedLogic } from './planned.ts'
 import { packState, type MachineState, type ReadCancel } from './state.ts'
@@ -321,8 +322,10 @@ function cancelOf(from: MachineState | null, generation: number): ReadCancel | n
 /** What is done once, of itself: all else begins work, or is told to it. */
 const isEffect = ({ kind }: Held): boolean => kind === 'action' || kind === 'emit' || kind === 'leave'
 
-const act = ({ act: exec, actor, context, event, params }: HeldAction): unknown =>
-  exec({ context, event, self: actor, system: actor.system }, params)
+function act({ act: exec, actor, name, ...args }: HeldAction): unknown {
+  const { context, event, params } = usableArgs(args, name.type)
+  return exec({ context, event, self: actor, system: actor.system }, params)
+}
 
 /** Its actor may have ended since it was decided. */
 function sendIfActive(actor: AnyActorRef, event: AnyEventObject): void {

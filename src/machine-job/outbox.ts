@@ -3,10 +3,10 @@
  * contexts and events that may hold actors: the codec keeps those by their addresses.
  */
 import type { AnyActorRef, EventObject } from 'xstate'
-import { payloadLimits } from '../limits.ts'
 import type { MachineActions } from './actions.ts'
 import type { ActorAddresses } from './addresses.ts'
 import { withActors } from './codec.ts'
+import { keepable } from './kept-args.ts'
 import type { Held, HeldAction } from './plan.ts'
 import { isPlannedLogic, type PlannedLogic } from './planned.ts'
 import type { OutboxEntry } from './state.ts'
@@ -85,20 +85,3 @@ function actionsOf(root: PlannedLogic, sources: readonly string[]): MachineActio
 }
 
 const contextOf = (actor: AnyActorRef): unknown => (actor.getSnapshot() as { readonly context?: unknown }).context
-
-/** A machine's snapshot, as `onSnapshot` tells it, is its state and much that is not. */
-const keepable = (value: unknown): unknown => withoutSnapshots(value, 0)
-
-function withoutSnapshots(value: unknown, depth: number): unknown {
-  if (typeof value !== 'object' || value === null || depth > payloadLimits.depthMax) return value
-  if (Array.isArray(value)) return value.map((member) => withoutSnapshots(member, depth + 1))
-  if ('machine' in value && 'historyValue' in value) return withoutSnapshots(seen(value), depth)
-  const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype !== Object.prototype && prototype !== null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, withoutSnapshots(member, depth + 1)]))
-}
-
-function seen(snapshot: object): object {
-  const { status, value, context, output, error } = snapshot as Readonly<Record<string, unknown>>
-  return { status, value, context, output, error }
-}

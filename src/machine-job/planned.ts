@@ -3,6 +3,7 @@ import type { AnyActorLogic, AnyActorRef, AnyActorScope, AnyStateMachine, EventO
 import { jobOf } from './from-job.ts'
 import { checkDelaysOf } from './delays.ts'
 import { hostingOf } from './job-actors.ts'
+import { isWhole, keepable } from './kept-args.ts'
 import { isMachine, namedActors } from './machines.ts'
 import { MachineActions } from './actions.ts'
 import type { Plan } from './plan.ts'
@@ -44,15 +45,37 @@ export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
       plan.addresses.restored(scope.self)
       return plan.restored(planned.restoreSnapshot(snapshot, plan.scopeOf(scope, hosted)))
     },
-    // XState would replace actors in the context by their ids.
-    getPersistedSnapshot: (snapshot: Snapshot<unknown>) => ({
-      ...planned.getPersistedSnapshot({ ...snapshot, context: undefined } as never),
-      context: contextOf(snapshot),
-    }),
+    getPersistedSnapshot: (snapshot: Snapshot<unknown>) => persisted(planned, snapshot),
     start: (snapshot: Snapshot<unknown>, scope: AnyActorScope) => {
       planOf(scope).start(snapshot, scope)
     },
   }
+}
+
+function persisted(machine: AnyStateMachine, snapshot: Snapshot<unknown>): Snapshot<unknown> {
+  // XState would replace actors in the context by their ids.
+  const kept = machine.getPersistedSnapshot({ ...snapshot, context: undefined } as never) as PersistedChildren
+  const { children } = snapshot as { readonly children?: Readonly<Record<string, AnyActorRef>> }
+  const ended = Object.entries(kept.children).map(([id, child]) => {
+    const actor = children?.[id]
+    return [
+      id,
+      actor !== undefined && hasWorked(actor) ? { ...child, snapshot: endOf(child.snapshot) } : child,
+    ] as const
+  })
+  const whole: object = { ...kept, context: contextOf(snapshot), children: Object.fromEntries(ended) }
+  return whole as Snapshot<unknown>
+}
+
+type PersistedChildren = Snapshot<unknown> & {
+  readonly children: Readonly<Record<string, { readonly snapshot: Snapshot<unknown> }>>
+}
+
+const hasWorked = (actor: AnyActorRef): boolean => actor.getSnapshot().status !== 'active' && worksOutside(actor)
+
+/** An actor that has done its work does not need its input again, and its output only if JSON can carry it: few ask for it later. */
+function endOf({ status, output, error }: Snapshot<unknown>): Snapshot<unknown> {
+  return { status, error, output: isWhole(keepable(output)) ? output : undefined } as Snapshot<unknown>
 }
 
 const contextOf = (snapshot: Snapshot<unknown>): unknown => (snapshot as { readonly context?: unknown }).context

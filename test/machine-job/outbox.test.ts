@@ -1,6 +1,6 @@
 /** What actions are called with is kept until they are executed: also actors, and the snapshots of machines. */
 import { defineJob } from 'jobchart'
-import { assign, emit, fromTransition, log, setup, type AnyActorRef } from 'xstate'
+import { assign, emit, fromPromise, fromTransition, log, setup, type AnyActorRef } from 'xstate'
 import { expect, test } from 'vitest'
 import { world } from '../support/leaks.ts'
 import { didIn, prove } from './support/prove.ts'
@@ -92,4 +92,28 @@ test('what a machine logs is kept with its job, what it emits is told to who fol
   await at.clock.settle()
   expect((await handle.record()).logs.map(({ message }) => message)).toEqual(['n is 7'])
   expect(told).toEqual(['xstate.init → a', 'GO → b', { type: 'at', n: 7 }])
+})
+
+test('an action whose event carries what JSON cannot is executed with the rest, whenever its process is killed', async () => {
+  const { told } = await prove({
+    jobs: (tell) => [
+      defineJob({
+        type: 'rest',
+        retry: { maxAttempts: 9 },
+        machine: setup({
+          actors: { work: fromPromise(async () => ({ set: new Set([1]), n: 7 })) },
+          actions: {
+            note: ({ event }) => tell.did(`note ${(event as unknown as { output: { n: number } }).output.n}`),
+          },
+        }).createMachine({
+          initial: 'on',
+          states: {
+            on: { invoke: { src: 'work', onDone: { target: 'off', actions: 'note' } } },
+            off: { type: 'final' },
+          },
+        }),
+      }),
+    ],
+  })
+  expect(didIn(told)).toEqual(['note 7'])
 })

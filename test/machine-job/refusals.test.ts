@@ -71,17 +71,59 @@ test.each<[what: string, machine: () => AnyStateMachine, message: string]>([
   expect(error).toMatchObject({ code: 'NOT_DURABLE', message: expect.stringContaining(message) as string })
 })
 
-test('a Date that an action is called with makes the job dead, not stuck', async () => {
-  const machine = setup({
-    actions: { note: () => {} },
-    actors: { now: fromPromise(async () => new Date(0)) },
+const asking = (note: (output: { at: unknown; n: number }) => void) =>
+  setup({
+    actions: { note: ({ event }) => note((event as unknown as { output: { at: unknown; n: number } }).output) },
+    actors: { now: fromPromise(async () => ({ at: new Date(0), n: 1 })) },
   }).createMachine({
     initial: 'asking',
     states: { asking: { invoke: { src: 'now', onDone: { target: 'end', actions: 'note' } } }, end: { type: 'final' } },
   })
+
+test('an action that reads a Date of its event makes the job dead, with the path', async () => {
+  const { state, error } = await ended(asking(({ at }) => at))
+  expect(state).toBe('dead')
+  expect(error).toMatchObject({
+    code: 'NOT_DURABLE',
+    message: expect.stringMatching(/note reads event\.output\.at, which is the Date 1970/) as string,
+  })
+})
+
+test('what is no JSON and what nobody uses is no harm: in an event, or as the end of a promise', async () => {
+  const seen: number[] = []
+  expect((await ended(asking(({ n }) => seen.push(n)))).state).toBe('done')
+  expect(seen).toEqual([1])
+  const work = fromPromise(async () => ({ set: new Set([1]), list: [undefined, NaN], pattern: /x/ }))
+  const root = setup({ types: { context: {} as { size: number } }, actors: { work } }).createMachine({
+    context: { size: 0 },
+    invoke: {
+      src: 'work',
+      onDone: { actions: assign({ size: ({ event }) => event.output.set.size }), target: '.off' },
+    },
+    initial: 'on',
+    states: { on: {}, off: { after: { 1_000: 'end' } }, end: { type: 'final' } },
+    output: ({ context }) => context.size,
+  })
+  expect(await ended(root)).toMatchObject({ state: 'done', output: 1 })
+})
+
+test.each([
+  [new Set(), 'kept.deep[0]'],
+  [/x/, 'kept.deep[0]'],
+  [NaN, 'kept.deep[0]'],
+  [undefined, 'kept.deep[0]'],
+])('%s in the context makes the job dead, with the path', async (value, path) => {
+  const machine = setup({
+    types: { context: {} as { kept: unknown } },
+    actors: { work: fromPromise(async () => ({ deep: [value] })) },
+  }).createMachine({
+    context: { kept: null },
+    initial: 'on',
+    states: { on: { invoke: { src: 'work', onDone: { actions: assign({ kept: ({ event }) => event.output }) } } } },
+  })
   const { state, error } = await ended(machine)
   expect(state).toBe('dead')
-  expect(error).toMatchObject({ code: 'NOT_DURABLE', message: expect.stringContaining('event.output') as string })
+  expect(error?.message).toContain(path)
 })
 
 test('a chart that runs in circles fails its attempts, and nobody who asks about it hangs', async () => {
