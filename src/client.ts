@@ -41,6 +41,7 @@ export class Client {
   constructor(store: Store | undefined, settings: ClientSettings) {
     this.connection = new Connection(store ?? memoryStore({ clock: settings.clock }), settings, {
       refusing: () => this.refusing(),
+      stored: () => this.stored(),
       hint: (hint) => this.hint(hint),
       cancel: (id, options) => this.cancel(id, options),
       retry: async (id, options) => expectRetried(id, await this.retry(id, options)),
@@ -274,6 +275,10 @@ export class Client {
 
   /** The store has paused a queue; a client starts nothing. */
   protected async queuePaused(_type: string): Promise<void> {}
+
+  protected stored(): void {
+    // A client runs nothing that would have to be started.
+  }
 
   protected hint(_hint: Hint): void {
     // A client runs nothing that a hint could wake.

@@ -14,6 +14,7 @@ import { createActor, type Actor } from 'xstate'
 import { runtimeMachine, type StopMode } from '../machines/runtime.machine.ts'
 import { whole } from './checks.ts'
 import { Client } from './client.ts'
+import type { Timer } from './clock.ts'
 import { AbortError, JobchartError } from './errors.ts'
 import { DrainWatcher, waitForDrain } from './flow/drain.ts'
 import { Pauses } from './flow/pauses.ts'
@@ -36,6 +37,10 @@ import { runtimeSettings, type RuntimeOptions, type RuntimeSettings } from './op
 import type { RuntimeState, RuntimeStats } from './runtime-stats.ts'
 import type { CancelAnswer, CancelRequest, Hint, Store } from './store.ts'
 
+/** A runtime that has stored jobs is expected to be started within this time, ms. */
+const startReminderMs = 3_000
+const startHint = 'Call await runtime.start(). For a process that only enqueues use createClient.'
+
 export class Runtime extends Client {
   /** This runtime in the workers' list, and in the events it causes. */
   readonly id: string = nanoid()
@@ -48,6 +53,8 @@ export class Runtime extends Client {
   private readonly haltedBecause = stopped()
   private may = { accept: true, pick: false }
   private starting: Promise<void> | null = null
+  /** Set while jobs were stored and nobody has called `start`. */
+  private startReminder: Timer | null = null
   private stopping: { readonly wait: Stopping; readonly report: Promise<StopReport> } | null = null
 
   constructor(store: Store | undefined, settings: RuntimeSettings) {
@@ -241,6 +248,14 @@ export class Runtime extends Client {
     return this.worker.holdBack(type, paused(`queue ${type}`))
   }
 
+  protected override stored(): void {
+    if (this.starting !== null || this.stopping !== null || this.startReminder !== null) return
+    // What the memory store holds is lost with the process, which lives until this was told.
+    const keepAlive = !this.store.capabilities.durable
+    const remind = (): void => void this.remindOfStart()
+    this.startReminder = this.connection.timers.after(startReminderMs, remind, keepAlive)
+  }
+
   protected override hint(hint: Hint): void {
     this.worker.hint(hint)
   }
@@ -254,12 +269,27 @@ export class Runtime extends Client {
     if (this.state === 'draining') this.actor.send({ type: 'STOP', mode: 'finish' })
   }
 
+  /** Once, unless another process has taken the jobs: the next enqueue sets the reminder again then. */
+  private async remindOfStart(): Promise<void> {
+    const { logger, jobs } = this.settings
+    try {
+      const [waiting] = await this.list({ type: [...jobs.keys()], state: 'queued', limit: 1 })
+      if (this.starting !== null || this.stopping !== null) return
+      if (waiting === undefined) this.startReminder = null
+      else logger.warn('jobs wait, and start() of this runtime was not called', { type: waiting.type, hint: startHint })
+    } catch (error) {
+      this.startReminder = null
+      logger.debug('the jobs that wait for start() could not be looked for', { error })
+    }
+  }
+
   private busy(): boolean {
     return this.worker.busy || this.connection.inserter.pending > 0
   }
 
   private async startOnce(): Promise<void> {
     if (this.stopping !== null) throw stopped()
+    this.startReminder?.cancel()
     this.actor.send({ type: 'START' })
     try {
       await this.connection.ready()

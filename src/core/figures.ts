@@ -1,7 +1,7 @@
 /** What a store answers to those who only look: pages, counts, queues, workers and the log. Part of the contract in `store.ts`. */
 import type { CheckIn, JobRecord, Transition } from '../job/job.ts'
 import type { JobState } from '../job/lifecycle.ts'
-import type { JobFilter } from './values.ts'
+import type { JobFilter, TypeLimits } from './values.ts'
 
 export interface ListQuery extends JobFilter {
   /** `next` of the page before, or the id of its last job. */
@@ -38,6 +38,8 @@ export interface WorkerInfo {
   readonly types: readonly string[]
   /** How its machines are defined, by type: equal texts are equal definitions. Workers of earlier releases do not say. */
   readonly definitions?: Readonly<Record<string, string>>
+  /** Of those types that have any. Unknown of a worker of an older version. */
+  readonly limits?: Readonly<Record<string, TypeLimits>>
   readonly startedAt: number
 }
 

@@ -29,6 +29,8 @@ import { Timers } from './timers.ts'
 export interface ConnectionOwner extends HandleOwner {
   /** Why no new jobs are taken, if so. */
   refusing(): JobchartError | null
+  /** Jobs were stored. */
+  stored(): void
   /** Hints of the store, after the connection has taken its own part. */
   hint(hint: Hint): void
 }
@@ -276,6 +278,7 @@ export class Connection {
 
   private inserted(jobs: readonly NewJob[], answers: readonly InsertAnswer[]): void {
     const { hub } = this
+    this.owner.stored()
     if (!hub.observed) return
     answers.forEach(({ outcome, id, state, seq, at, superseded }, i) => {
       if (superseded !== undefined) hub.tell(superseded)

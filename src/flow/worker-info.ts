@@ -5,6 +5,9 @@ import type { RuntimeSettings } from '../options.ts'
 import type { WorkerInfo } from '../store.ts'
 import { version } from '../version.ts'
 
+const limited = (jobs: Iterable<JobDefinition>): JobDefinition[] =>
+  [...jobs].filter(({ limits }) => limits.concurrency !== null || limits.perKey !== null || limits.rate !== null)
+
 export const workerInfo = (id: string, settings: RuntimeSettings, slots: number, startedAt: number): WorkerInfo => ({
   id,
   name: settings.name ?? `${hostname()}:${process.pid}`,
@@ -14,6 +17,7 @@ export const workerInfo = (id: string, settings: RuntimeSettings, slots: number,
   slots,
   types: [...settings.jobs.keys()],
   definitions: definitionsOf(settings.jobs),
+  limits: Object.fromEntries(limited(settings.jobs.values()).map((job) => [job.type, job.limits])),
   startedAt,
 })
 

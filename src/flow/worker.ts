@@ -30,6 +30,7 @@ import {
 import { LeaseClock } from './lease-clock.ts'
 import { Pace } from './pace.ts'
 import { Marks } from './marks.ts'
+import { Peers } from './peers.ts'
 import { Permits } from './permits.ts'
 import type { Run, RunHost } from './run.ts'
 import { Runs } from './runs.ts'
@@ -78,6 +79,7 @@ export class Worker {
   private readonly heartbeat: Heartbeat
   private readonly sweeper: Sweeper
   private readonly definitionCheck: DefinitionCheck
+  private readonly peers: Peers
   private readonly marks: Marks
   /** Runs that have ended and wait in their lane. */
   private unsettled = 0
@@ -118,6 +120,7 @@ export class Worker {
       whenHandled: (apply) => this.commands.next({ lane: Lane.rest, apply }),
     })
     this.definitionCheck = new DefinitionCheck({ ...shared, jobs })
+    this.peers = new Peers(shared)
     this.heartbeat = new Heartbeat({
       ...shared,
       cancelling: (run, answer) => this.canceller.cancelRun(run, answer),
@@ -173,11 +176,13 @@ export class Worker {
   /** Makes itself known and begins to pick. */
   async start(): Promise<void> {
     const { id, settings, store } = this.options
-    await store.worker(id, workerInfo(id, settings, this.permits.slots, store.now()))
+    const info = workerInfo(id, settings, this.permits.slots, store.now())
+    await store.worker(id, info)
     if (this.stopped) return
     this.heartbeat.start()
     this.sweeper.start()
     this.definitionCheck.start()
+    this.peers.start(info)
     this.look()
   }
 
@@ -192,6 +197,7 @@ export class Worker {
     this.heartbeat.stop()
     this.sweeper.stop()
     this.definitionCheck.stop()
+    this.peers.stop()
     this.stopped = true
     // What has been asked for is still handled.
     await new Promise<void>((resolve) => this.commands.next({ lane: Lane.rest, apply: resolve }))

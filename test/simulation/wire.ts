@@ -115,7 +115,12 @@ function reach(store: Store, host: Host, world: VirtualClock, dice: Dice, every:
       )
     })
   })
-  const near = atHand(shore, host)
+  // What only warnings are made of has no faults: it would take dice from what jobs depend on.
+  const safe: Pick<Store, 'workers' | 'list'> = {
+    workers: () => (host.dead ? never() : store.workers()),
+    list: (query) => (host.dead ? never() : store.list(query)),
+  }
+  const near = atHand({ ...shore, ...safe }, host)
   return {
     store: near.store,
     get listening() {
