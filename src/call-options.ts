@@ -110,10 +110,14 @@ export type JobChoice = string | readonly string[] | JobFilter
 
 const filterKeys = ['type', 'state', 'tag', 'key', 'concurrencyKey'] as const
 
+/** @throws JobchartError INVALID_OPTION for what cannot be the id of a job: 1…200 characters, without lone surrogates */
+export const checkId = (id: string): string => textOption('id', id, limits.idCharsMax)
+
 /** @throws JobchartError INVALID_OPTION for an empty filter: it would mean every job there is */
 export function selectionOf(choice: JobChoice): Selection {
-  if (typeof choice === 'string') return { ids: [choice] }
-  if (Array.isArray(choice)) return { ids: [...new Set(choice as readonly string[])] }
+  if (typeof choice === 'string') return { ids: [checkId(choice)] }
+  if (Array.isArray(choice)) return { ids: [...new Set((choice as readonly string[]).map(checkId))] }
+  if (typeof choice !== 'object' || choice === null) throw invalidOption('jobs', 'an id, ids, or a filter', choice)
   const filter = choice as JobFilter
   checkFilter(filter)
   if (Object.values(filter).every((value) => value === undefined)) {

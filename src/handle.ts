@@ -35,8 +35,8 @@ export interface HandleHost {
   waitFor(id: string, what: Wanted, timeoutMs: number | null, signal?: AbortSignal): Promise<MachineView>
   state$(id: string): Stream<JobState>
   events$(id: string): Stream<JobEvent>
-  /** Calls `told` with what has happened since `seq` and what happens, until the job ends. */
-  eventsSince(id: string, seq: number, told: (event: JobEvent) => void): void
+  /** Calls `told` with what has happened since `seq` and what happens, until the job ends or the returned function is called. */
+  eventsSince(id: string, seq: number, told: (event: JobEvent) => void): () => void
 }
 
 /** Gives up waiting after `timeout`, or when `signal` aborts; the job goes on. */
@@ -50,6 +50,11 @@ export class JobHandle<Output = unknown, Event extends MachineEvent = MachineEve
   readonly type: string
   /** Was it there already: the same id, or the same unique key? */
   readonly deduplicated: boolean
+  /**
+   * Has the job the input of the call that gave this handle? False if it was there already, with another input: then that of
+   * the call was not stored.
+   */
+  readonly sameInput: boolean
   private readonly host: HandleHost
   /** What it has seen of its job last. */
   private state: JobState
@@ -62,6 +67,7 @@ export class JobHandle<Output = unknown, Event extends MachineEvent = MachineEve
     id: string,
     type: string,
     deduplicated: boolean,
+    sameInput: boolean,
     state: JobState,
     seq: number,
     counters: JobCounters,
@@ -70,6 +76,7 @@ export class JobHandle<Output = unknown, Event extends MachineEvent = MachineEve
     this.id = id
     this.type = type
     this.deduplicated = deduplicated
+    this.sameInput = sameInput
     this.state = state
     this.seq = seq
     this.counters = counters
@@ -170,14 +177,16 @@ export class JobHandle<Output = unknown, Event extends MachineEvent = MachineEve
 
   /**
    * A live XState actor of the job's chart: at the state this handle has seen last (by its enqueue, `record` or `result`),
-   * from where it follows the job to its end. For inspection and pictures; sending to it moves nothing in the store.
+   * from where it follows the job to its end, or until it is stopped. For inspection and pictures; sending to it moves nothing
+   * in the store.
    */
   actor(): JobActor {
     const actor = actorAt(this.state, this.counters)
-    this.host.eventsSince(this.id, this.seq, (event) => {
+    const off = this.host.eventsSince(this.id, this.seq, (event) => {
       if (event.event === 'FAIL') actor.send({ type: 'FAIL', fatal: event.to === 'dead' })
       else if (isArrow(event.event)) actor.send({ type: event.event })
     })
+    actor.subscribe({ complete: off })
     return actor
   }
 

@@ -43,14 +43,14 @@ function insertJob<Row extends JobRow, New extends JobToInsert>(unit: InsertUnit
   const holder = job.key === null ? undefined : unit.holder(job.type, job.key)
   if (holder === undefined) return insertNew(unit, job)
   const same = unit.find(job.id)
-  if (same !== undefined) return ofSameId(job, same)
+  if (same !== undefined) return ofSameId(unit, job, same)
   if (job.onConflict === 'supersede' || isStopping(holder.state)) {
     const superseded = job.onConflict === 'supersede' ? cancelSuperseded(unit, holder) : null
     unit.giveUpKey(holder)
     const answer = insertNew(unit, job)
     return superseded === null ? answer : { ...answer, superseded }
   }
-  if (job.onConflict === 'keep' || !backlog.has(holder.state)) return found('duplicate', holder)
+  if (job.onConflict === 'keep' || !backlog.has(holder.state)) return duplicate(unit, holder, job)
   unit.replaceInput(holder, job)
   unit.forgetCheckpoints(holder)
   return found('replaced', holder)
@@ -63,13 +63,23 @@ function insertNew<Row extends JobRow, New extends JobToInsert>(unit: InsertUnit
   const waits = job.key !== null && unit.hasPredecessor(job.type, job.key)
   const dueAt = due > unit.now && !waits ? due : null
   const row = unit.insert(job, dueAt !== null || waits ? bornTimed : bornReady, dueAt)
-  if (row === null) return ofSameId(job, unit.find(job.id))
+  if (row === null) return ofSameId(unit, job, unit.find(job.id))
   if (waits) unit.waitForPredecessor(row, due)
   return { outcome: 'inserted', id: row.id, state: row.state, seq: row.seq, at: unit.now, dueAt }
 }
 
-const ofSameId = ({ id, type }: JobToInsert, same: JobRow | undefined): InsertAnswer =>
-  same?.type === type ? found('duplicate', same) : { ...nowhere, outcome: 'id-taken', id }
+const ofSameId = <Row extends JobRow, New extends JobToInsert>(
+  unit: InsertUnit<Row, New>,
+  job: New,
+  same: Row | undefined,
+): InsertAnswer =>
+  same?.type === job.type ? duplicate(unit, same, job) : { ...nowhere, outcome: 'id-taken', id: job.id }
+
+const duplicate = <Row extends JobRow, New extends JobToInsert>(
+  unit: InsertUnit<Row, New>,
+  row: Row,
+  job: New,
+): InsertAnswer => ({ ...found('duplicate', row), sameInput: unit.hasSameInput(row, job) })
 
 const found = (outcome: 'duplicate' | 'replaced', { id, state, dueAt }: JobRow): InsertAnswer => ({
   outcome,

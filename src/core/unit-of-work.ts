@@ -166,6 +166,8 @@ export interface InsertUnit<Row extends JobRow, New extends JobToInsert> extends
   insert(job: New, state: JobState, dueAt: number | null): Row | null
   /** Lets a new job wait for the end of its predecessor, and then until it is due itself. */
   waitForPredecessor(row: Row, dueAt: number): void
+  /** Has the job that is there the input of this one? The order of members does not matter. */
+  hasSameInput(row: Row, job: New): boolean
   /** Replaces input and tags of a job that waits to run; forgets its steps. */
   replaceInput(row: Row, job: New): void
   /** An insert was refused because the store is full: a hint follows when there is room. */

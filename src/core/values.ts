@@ -59,6 +59,8 @@ export interface InsertAnswer {
   readonly seq: number
   readonly at: number
   readonly dueAt: number | null
+  /** Of `duplicate`: has the job that is there the same input? The order of members does not matter. */
+  readonly sameInput?: boolean
   /** The move of the holder this one superseded, for the reason `superseded`. */
   readonly superseded?: Move
   /** Of `failed`. */

@@ -9,7 +9,7 @@ import { JobHandle, type HandleHost } from '../handle.ts'
 import type { JobRecord } from '../job/job.ts'
 import { isEnded, type JobCounters } from '../job/lifecycle.ts'
 import type { Parent } from '../job/machine.ts'
-import type { EnqueueOptions } from '../call-options.ts'
+import { checkId, type EnqueueOptions } from '../call-options.ts'
 import type { ClientSettings } from '../options.ts'
 import type { Hint, InsertAnswer, NewJob, Store } from '../store.ts'
 import { prepare, prepareChild, type PrepareOptions } from './enqueue.ts'
@@ -215,15 +215,24 @@ export class Connection {
 
   private handle<Output, Event extends MachineEvent>(
     { type, maxAttempts }: NewJob,
-    { id, outcome, state, seq }: InsertAnswer,
+    { id, outcome, sameInput = true, state, seq }: InsertAnswer,
   ): JobHandle<Output, Event> {
     const counters = this.fresh(maxAttempts)
-    return new JobHandle<Output, Event>(this.handleHost, id, type, outcome !== 'inserted', state, seq, counters)
+    return new JobHandle<Output, Event>(
+      this.handleHost,
+      id,
+      type,
+      outcome !== 'inserted',
+      sameInput,
+      state,
+      seq,
+      counters,
+    )
   }
 
   handleOf({ id, type, state, attempt, maxAttempts, generation, history }: JobRecord): JobHandle {
     const counters = { attempt, maxAttempts, generation }
-    return new JobHandle(this.handleHost, id, type, true, state, history.at(-1)?.seq ?? 0, counters)
+    return new JobHandle(this.handleHost, id, type, true, true, state, history.at(-1)?.seq ?? 0, counters)
   }
 
   /** The counters of a new job, one object for all that have the same. */
@@ -240,7 +249,9 @@ export class Connection {
     return record
   }
 
+  /** @throws JobchartError INVALID_OPTION */
   async get(id: string): Promise<JobRecord | null> {
+    checkId(id)
     await this.ready()
     return (await this.store.get([id]))[0] ?? null
   }

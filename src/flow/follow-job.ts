@@ -61,7 +61,7 @@ export function followJob({ hub, results, get }: FollowJobOptions, id: string, f
       }
       const told = (ended: JobRecord | null): void => {
         if (over) return
-        for (const entry of ended?.history ?? []) take(asEvent(id, record.type, entry))
+        if (ended !== null) for (const entry of ended.history) take(asEvent(ended, entry))
         end()
       }
       offEnd = results.whenEnded(id, told, end)
@@ -81,4 +81,12 @@ export function lastCheckIn({ id, type, state, attempt, checkin, history }: JobR
   return { seq: history.at(-1)?.seq ?? 0, at, id, type, event: 'CHECKIN', from: state, to: state, attempt, value }
 }
 
-export const asEvent = (id: string, type: string, entry: HistoryEntry): JobEvent => ({ id, type, ...entry })
+/** An entry of a job's history as the event it was, with what the record still knows: its output, and its errors. */
+export function asEvent({ id, type, output, errors }: JobRecord, entry: HistoryEntry): JobEvent {
+  const { event, to, at, attempt } = entry
+  // A job that is done stays done: its output is that of its last COMPLETE.
+  if (event === 'COMPLETE' && to === 'done' && output !== undefined) return { id, type, ...entry, value: output }
+  const failed = event === 'FAIL' || event === 'EXPIRE'
+  const failure = failed ? errors.findLast((each) => each.failedAt === at && each.attempt === attempt) : undefined
+  return failure === undefined ? { id, type, ...entry } : { id, type, ...entry, error: failure.error }
+}

@@ -59,7 +59,7 @@ export function handleHost(options: HandleHostOptions): HandleHost {
           record: (record) => {
             if (record === null) return subscriber.error(notFound(id))
             const last = record.history.at(-1)
-            if (last !== undefined) subscriber.next(asEvent(id, record.type, last))
+            if (last !== undefined) subscriber.next(asEvent(record, last))
             const checkin = lastCheckIn(record)
             if (checkin !== null) subscriber.next(checkin)
           },
@@ -71,7 +71,8 @@ export function handleHost(options: HandleHostOptions): HandleHost {
     eventsSince: (id, seq, told) =>
       followJob(followed, id, {
         record: (record) => {
-          for (const entry of record?.history ?? []) if (entry.seq > seq) told(asEvent(id, record?.type ?? '', entry))
+          if (record === null) return
+          for (const entry of record.history) if (entry.seq > seq) told(asEvent(record, entry))
         },
         event: told,
         end: () => {},

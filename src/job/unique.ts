@@ -1,4 +1,4 @@
-/** The key under which at most one job lives: the caller's own, or a digest of the input. */
+/** The key under which at most one job lives: the caller's own, or a digest of the input; and when two inputs are the same. */
 import { createHash } from 'node:crypto'
 import type { Json } from './payload.ts'
 
@@ -8,6 +8,18 @@ export function canonical(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   const members = Object.keys(value).toSorted()
   return `{${members.map((name) => `${JSON.stringify(name)}:${canonical(value[name] as Json)}`).join(',')}}`
+}
+
+/** Do two payloads say the same, whatever the order of their members? */
+export function sameJson(a: Json | undefined, b: Json | undefined): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  if (Array.isArray(a) || Array.isArray(b)) {
+    return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, i) => sameJson(item, b[i]))
+  }
+  const members = Object.keys(a)
+  const same = (name: string): boolean => Object.hasOwn(b, name) && sameJson(a[name], b[name])
+  return members.length === Object.keys(b).length && members.every(same)
 }
 
 /** The key of an input: the same for equal inputs, 43 characters whatever their size. */

@@ -2,6 +2,7 @@
  * A store that is obviously right: plain arrays, filtered and sorted anew for every question, in virtual time. Random
  * command sequences are run against it and a real store side by side; it shares no code with any of them but the chart.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { caps } from '../job/caps.ts'
 import { leaseExpired } from '../job/failure.ts'
 import type { JobRecord, Transition } from '../job/job.ts'
@@ -37,7 +38,8 @@ export class NaiveStore extends NaiveMachines {
 
   private insertOne(job: contract.NewJob): contract.InsertAnswer {
     const answer = (outcome: contract.InsertAnswer['outcome'], { record }: Job): contract.InsertAnswer => {
-      return { outcome, id: record.id, state: record.state, seq: 0, at: 0, dueAt: record.dueAt }
+      const sameInput = outcome === 'duplicate' ? { sameInput: isDeepStrictEqual(record.input, job.input) } : {}
+      return { outcome, id: record.id, state: record.state, seq: 0, at: 0, dueAt: record.dueAt, ...sameInput }
     }
     const same = this.find(job.id)
     if (same) return answer(same.record.type === job.type ? 'duplicate' : 'id-taken', same)

@@ -1,5 +1,6 @@
-import { defineJob, type JobEvent, type JobState } from 'jobchart'
+import { createClient, defineJob, type JobEvent, type JobState } from 'jobchart'
 import { expect, test } from 'vitest'
+import { JobHandle, type HandleHost } from '../../src/handle.ts'
 import { world } from '../support/leaks.ts'
 
 function setUp() {
@@ -177,6 +178,49 @@ test('actor() of a job that is dead stands there, and of one looked up in the mi
   expect(actor?.getSnapshot()).toMatchObject({ value: 'done', context: { attempt: 2 } })
   await handle.record()
   expect(handle.actor().getSnapshot()).toMatchObject({ value: 'done' })
+})
+
+test('an actor that is stopped, or has come to its end, follows its job no longer', async () => {
+  let observers = 0
+  const host: Pick<HandleHost, 'eventsSince'> = {
+    eventsSince: () => {
+      observers++
+      return () => void observers--
+    },
+  }
+  const counters = { attempt: 1, maxAttempts: 2, generation: 1 }
+  const handle = new JobHandle(host as HandleHost, 'a', 'job', false, true, 'running', 2, counters)
+  const actors = [handle.actor(), handle.actor(), handle.actor()]
+  expect(observers).toBe(3)
+  actors[0]?.stop()
+  expect(observers).toBe(2)
+  actors[1]?.send({ type: 'COMPLETE' })
+  expect(observers).toBe(1)
+  actors[2]?.send({ type: 'FAIL' })
+  expect(observers).toBe(1)
+  actors[2]?.stop()
+  expect(observers).toBe(0)
+})
+
+test('a job that was moved elsewhere tells the same when it has ended: outputs and errors too', async () => {
+  const { clock, store, runtime, job } = setUp()
+  const worker = await runtime({ jobs: [job] })
+  const client = createClient({ store, jobs: [job], clock })
+  const [here, there]: [unknown[], unknown[]] = [[], []]
+  const told = ({ event, value, error }: JobEvent): unknown[] => [event, value, error]
+  const isMove = ({ event }: JobEvent): boolean => !['ENQUEUE', 'CHECKIN', 'LOG'].includes(event)
+  worker.events$.subscribe((event) => isMove(event) && here.push(told(event)))
+  const handle = await client.enqueue(job, 'flaky', { delay: '1s' })
+  handle.events$.subscribe((event) => isMove(event) && there.push(told(event)))
+  await clock.advance('1m')
+  expect(there).toEqual(here)
+  expect(there.at(-1)).toEqual(['COMPLETE', 'flaky', undefined])
+  expect(there).toContainEqual(['FAIL', undefined, expect.objectContaining({ message: 'no' })])
+  const late: unknown[] = []
+  handle.events$.subscribe((event) => late.push(told(event)))
+  await clock.settle()
+  expect(late).toEqual([['COMPLETE', 'flaky', undefined]])
+  await client.close()
 })
 
 test('what is sent to an actor moves nothing in the store', async () => {

@@ -20,6 +20,7 @@ import type { AttemptError, CheckIn, LogLine } from '../../job/job.ts'
 import type { JobState } from '../../job/lifecycle.ts'
 import type { Letter, Mail, NewCheckpoint } from '../../job/machine.ts'
 import type { Json } from '../../job/payload.ts'
+import { sameJson } from '../../job/unique.ts'
 import type { Move, NewJob, Selection, SettleAnswer, WorkerInfo } from '../../store.ts'
 import { Chain } from './chain.ts'
 import { Hints } from './hints.ts'
@@ -274,6 +275,10 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
 
   resetForRetry({ past }: Row): void {
     if (past !== null) past.error = past.steps = past.cancel = null
+  }
+
+  hasSameInput(row: Row, { input }: NewJob): boolean {
+    return sameJson(row.input, input)
   }
 
   replaceInput(row: Row, { input, tags }: NewJob): void {

@@ -22,6 +22,7 @@ import type { AttemptError, CheckIn, HistoryEntry, LogLine } from '../../job/job
 import { isEnded, isHeld, jobStates, statesTagged, type JobState } from '../../job/lifecycle.ts'
 import type { Letter, Mail as MailEntry, NewCheckpoint } from '../../job/machine.ts'
 import type { Json } from '../../job/payload.ts'
+import { sameJson } from '../../job/unique.ts'
 import type { Hint, Move, Selection, SettleAnswer } from '../../store.ts'
 import { isBusy, isFileFault, storeError } from './errors.ts'
 import { Hints } from './hints.ts'
@@ -33,7 +34,7 @@ import { Mail } from './letters.ts'
 import { Moves } from './log.ts'
 import { Machine, Machines } from './machine.ts'
 import { Queues } from './queues.ts'
-import { changes, extended, packed, type Row, type RowValues } from './row.ts'
+import { changes, extended, packed, unpacked, type Row, type RowValues } from './row.ts'
 import { Rows } from './rows.ts'
 import { claimable, never } from './schema.ts'
 import { select } from './selection.ts'
@@ -394,6 +395,10 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
     row.output = row.error = row.cancel = null
     forgetSteps(this, row)
     this.rows.changed(row, changes.data)
+  }
+
+  hasSameInput(row: Row, { input }: PackedJob): boolean {
+    return row.input === input || sameJson(unpacked(row.input, undefined), unpacked(input, undefined))
   }
 
   replaceInput(row: Row, { input, tags }: PackedJob): void {

@@ -1,5 +1,7 @@
 /** How jobs come in. */
 import assert from 'node:assert/strict'
+import type { Json } from '../../job/payload.ts'
+import type { NewJob } from '../../store.ts'
 import { newJob, idsOf, put, putAndEnd, recordOf, stateOf, take } from './acts.ts'
 import type { Cases } from './subject.ts'
 
@@ -43,6 +45,16 @@ export const insertCases: Cases = {
     await putAndEnd(store, 'b', 'done', { type: 'sms' })
     const [late] = await put(store, newJob('b', { type: 'sms' }))
     assert.deepEqual([late?.outcome, late?.state], ['duplicate', 'done'])
+  },
+  'a duplicate says whether the job that is there has the same input': async ({ store }) => {
+    const input = { a: 1, b: [{ c: null, d: 'x' }], ['__proto__']: 1 }
+    await put(store, newJob('a', { input, key: 'k' }), newJob('none', { input: undefined }))
+    const same = async (fields: Partial<NewJob>) => (await put(store, newJob('a', fields)))[0]?.sameInput
+    assert.equal(await same({ input: JSON.parse('{"__proto__":1,"b":[{"d":"x","c":null}],"a":1}') as Json }), true)
+    const others: (Json | undefined)[] = [undefined, null, {}, [], 'a', { ...input, e: 1 }, { ...input, b: [] }]
+    for (const other of others) assert.equal(await same({ input: other }), false, JSON.stringify(other))
+    assert.equal((await put(store, newJob('b', { input: 2, key: 'k' })))[0]?.sameInput, false)
+    assert.equal((await put(store, newJob('none', { input: undefined })))[0]?.sameInput, true)
   },
   'an id of another type refuses the whole request and names it': async ({ store }) => {
     await put(store, newJob('a', { type: 'sms' }))
