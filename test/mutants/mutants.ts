@@ -32,20 +32,28 @@ const put = (name: string, file: string, right: string, wrong: string, by?: stri
   wrong,
 })
 
+/** A mistake in an operation, which every store would make. */
+const inCore = (name: string, file: string, right: string, wrong = ''): Mutant => ({
+  name,
+  file: `src/core/${file}.ts`,
+  right,
+  wrong,
+})
+
 const tokens: readonly Mutant[] = [
   put('the token is not compared', 'row', 'this.token === token && this.attempt', 'this.attempt'),
   put('the attempt is not compared', 'row', 'this.token === token && this.attempt === attempt', 'this.token === token'),
   put('whoever knows the id may settle', 'row', ' && this.token === token && this.attempt === attempt', ''),
   put('no claim has a token of its own', 'claim', 'row.token = token', "row.token = 'token'"),
-  put('a settle that is repeated is lost', 'settle', 'last?.token === token && last', 'last?.token === null && last'),
-  put('a settle that is repeated settles', 'settle', 'if (!row.isHeldBy(settlement)) {', 'if (row.leaseAt === null) {'),
-  put('a heartbeat needs no token', 'settle', 'row?.isHeldBy(sign) !== true', 'row === undefined'),
-  drop('a heartbeat does not make the lease longer', 'settle', "  books.sql.run('lease', row.leaseAt, row.seq)\n"),
-  put(
+  put('a settle that is repeated is lost', 'unit', 'last?.token === token && last', 'last?.token === null && last'),
+  inCore('a settle needs no token', 'settle', '!row.isLeasedBy(settlement)', 'row.worker === null'),
+  inCore('a heartbeat needs no token', 'extend', 'row?.isLeasedBy(beat) !== true', 'row === undefined'),
+  drop('a heartbeat does not make the lease longer', 'unit', '    this.rows.changed(row, changes.lease)\n'),
+  inCore(
     'a heartbeat does not tell of a cancel',
-    'settle',
-    "mark === null ? { outcome: 'held' }",
-    "mark !== undefined ? { outcome: 'held' }",
+    'extend',
+    "notice === null ? { outcome: 'held' }",
+    "notice !== undefined ? { outcome: 'held' }",
   ),
 ]
 
@@ -72,9 +80,9 @@ const claims: readonly Mutant[] = [
   drop(
     'the rate is ignored',
     'claim',
-    'if (rate !== null && room > 0) room = Math.min(room, freeClaims(books, queue, rate))',
+    'if (rate !== null && room > 0) room = Math.min(room, freeClaims(unit, queue, rate))',
   ),
-  drop('the rate is not spent', 'claim', 'if (rate !== null) spend(books, queue, rate, given.length)'),
+  drop('the rate is not spent', 'claim', 'if (rate !== null) spend(unit, queue, rate, given.length)'),
   put(
     'of a whole rate all comes free at once',
     'rate',
@@ -99,64 +107,48 @@ const claims: readonly Mutant[] = [
     'priority === other[0] && place < other[1]',
     'priority === other[0] && place > other[1]',
   ),
-  put('who comes back goes to the end', 'books', 'if (to === claimable && !wasHeld)', 'if (to === claimable)'),
+  inCore(
+    'a job that is given back goes to the end',
+    'transition',
+    'claimable.has(to) && !wasLeased',
+    'claimable.has(to)',
+  ),
 ]
 
 const keys: readonly Mutant[] = [
-  drop('a cancel does not free the key', 'books', 'if (ended.has(to)) row.heldKey = null\n    else '),
+  inCore('an end does not free the key', 'transition', "isEnded(to) ? 'freed'", "to === 'dead' ? 'freed'"),
   put('the end of a run does not free the key', 'statements', 'lease_at = NULL, held_key = NULL,', 'lease_at = NULL,'),
-  put('a failure frees the key', 'books', 'if (ended.has(to)) row.heldKey', 'if (to !== claimable) row.heldKey'),
-  put('a retry does not take its key back', 'books', 'row.heldKey = row.key', 'row.heldKey = null'),
-  put(
+  inCore('a failure frees the key', 'transition', "isEnded(to) ? 'freed'", "!claimable.has(to) ? 'freed'"),
+  inCore('a retry does not take its key back', 'transition', "isEnded(from) ? 'taken'", "isEnded(from) ? 'kept'"),
+  inCore(
     'a retry takes a key from its holder',
     'admin',
-    'key !== null && (books.rows.holder',
-    'key === null && (books.rows.holder',
+    'key !== null && (unit.holder',
+    'key === null && (unit.holder',
   ),
-  put('a retry runs beside a job of its key', 'admin', 'undefined || isLeaving(books, queue, key))', 'undefined)'),
-  put(
+  inCore('a retry runs beside a job of its key', 'admin', 'undefined || unit.hasPredecessor(type, key))', 'undefined)'),
+  inCore(
     'a job runs beside the one that it supersedes',
     'insert',
-    'const waits = isHeld(holder.state) || waitsForAnother(holder)',
-    'const waits = false',
-  ),
-  put(
-    'a job runs beside one that has given up its key',
-    'insert',
-    'isLeaving(books, books.queues.of(job.type), job.key)',
+    'job.key !== null && unit.hasPredecessor(job.type, job.key)',
     'false',
   ),
-  put(
-    'a job that waits for another one waits for ever',
-    'settle',
-    'keyless ? releaseSuccessor(books, row) : null',
-    'null',
-  ),
-  put('a lease that ends lets nobody go on', 'sweep', 'keyless ? releaseSuccessor(books, row) : null', 'null'),
-  put('a job that waits for another one forgets its delay', 'successor', 'dueAt <= books.now', 'dueAt > 0'),
-  drop('a cancelled job keeps new ones away', 'insert', ' || isStopping(holder.state)'),
-  put(
+  inCore('a job that waits for another one waits for ever', 'settle', 'releaseSuccessor(unit, row)', 'null'),
+  inCore('a lease that ends lets no successor go on', 'sweep', 'releaseSuccessor(unit, row)]', 'null]'),
+  inCore('a job that waits for another one forgets its delay', 'succession', 'next.dueAt > unit.now', 'next.dueAt < 0'),
+  inCore('a job that is being cancelled keeps new ones away', 'insert', ' || isStopping(holder.state)) {', ') {'),
+  inCore(
     'a running job is replaced',
     'insert',
     " || !backlog.has(holder.state)) return found('duplicate'",
     ") return found('duplicate'",
   ),
-  put(
-    'a full store takes one more',
-    'insert',
-    'books.queues.backlog() >= capacity',
-    'books.queues.backlog() > capacity',
-  ),
+  inCore('a full store takes one more', 'insert', 'added - freed > room', 'added - freed > room + 1'),
 ]
 
-const books: readonly Mutant[] = [
-  drop('a request that is refused is not taken back', 'books', "        this.sql.run('backToMark')\n"),
-  put(
-    'a request that is refused stays in the counts',
-    'books',
-    'endMark(outer, done !== null)',
-    'endMark(outer, true)',
-  ),
+const writes: readonly Mutant[] = [
+  drop('an item that fails is not taken back', 'unit', "        this.sql.run('backToMark')\n"),
+  put('an item that fails stays in the counts', 'unit', 'this.queues.endMark(done)', 'this.queues.endMark(true)'),
   put(
     'a queue that was taken back is believed in',
     'queues',
@@ -169,15 +161,11 @@ const books: readonly Mutant[] = [
     'calls.slice(0, 1), now, enough, true)',
     'calls.slice(0, 1), now, enough, false)',
   ),
-  drop(
-    'a request that is refused leaves a gap in the log',
-    'books',
-    '        this.rows.forget()\n        this.seq = seq\n',
-  ),
-  put('what a request of many has moved is not logged', 'books', 'else moves.append(this.moves)', ''),
-  drop('moves are not logged', 'books', "    sql.run('append', seq, this.firstSeq, this.now, moves.toString())\n"),
-  drop('a move is not counted where it arrives', 'books', '    this.queues.count(queue, to, 1)\n'),
-  drop('a move is not in the history', 'books', '    row.history = withMove(row, entry)\n'),
+  drop('an item that fails leaves a gap in the log', 'unit', '        this.seq = seq\n      }\n'),
+  drop('what an item among others has moved is not logged', 'unit', '      moves.append(this.moves)\n'),
+  drop('moves are not logged', 'unit', "    sql.run('append', seq, this.firstSeq, this.now, moves.toString())\n"),
+  drop('a move is not counted where it arrives', 'unit', '    this.queues.count(queue, to, 1)\n'),
+  drop('a move is not in the history', 'unit', '    row.history = withMove(row, entry)\n'),
   put(
     'histories forget who worked before',
     'history',
@@ -191,34 +179,39 @@ const books: readonly Mutant[] = [
     "this.sql.run('move', row.state,",
     "this.sql.run('move', row.state === 'cancelled' ? 'queued' : row.state,",
   ),
-  put('a running job is discarded', 'admin', '=> isEnded(state))\n  books', "=> state !== 'queued')\n  books"),
-  drop('a retry keeps the results of steps', 'admin', '    forgetSteps(books, row)\n'),
+  inCore('a running job is discarded', 'admin', 'if (isEnded(row.state)) {', "if (row.state !== 'queued') {"),
   put(
-    'a new life has the end of the one before',
-    'books',
-    'row.finishedAt = ended.has(to) ? this.now : null',
-    'row.finishedAt ??= ended.has(to) ? this.now : null',
+    'a retry keeps the results of steps',
+    'unit',
+    'row.output = row.error = row.cancel = null\n    forgetSteps(this, row)',
+    'row.output = row.error = row.cancel = null',
+  ),
+  put(
+    'a retried job has the end of its life before',
+    'unit',
+    'row.finishedAt = isEnded(to) ? this.now : null',
+    'row.finishedAt ??= isEnded(to) ? this.now : null',
   ),
 ]
 
 const sweeps: readonly Mutant[] = [
-  put('what is not due is promoted', 'sweep', "'due', books.now, limit", "'due', books.now + 2_500, limit"),
+  put('what is not due is promoted', 'unit', "'due', this.now, limit", "'due', this.now + 2_500, limit"),
   put(
     'leases are taken back before they run out',
-    'sweep',
-    "'expired', books.now, limit",
-    "'expired', books.now + 2_500, limit",
+    'unit',
+    "'expired', this.now, limit",
+    "'expired', this.now + 2_500, limit",
   ),
-  put('all leases are taken back', 'sweep', "'expired', books.now, limit", "'expired', Number.MAX_SAFE_INTEGER, limit"),
-  drop('a rescue leaves no error', 'sweep', '    keepError(books, row, leaseExpired)\n'),
+  put('all leases are taken back', 'unit', "'expired', this.now, limit", "'expired', Number.MAX_SAFE_INTEGER, limit"),
+  inCore('a rescue leaves no error', 'sweep', '    unit.keepError(row, attemptError(unit, row, leaseExpired))\n'),
   put(
     'the newest are pruned',
     'statements',
     'finished_at IS NOT NULL ORDER BY moved LIMIT',
     'finished_at IS NOT NULL ORDER BY moved DESC LIMIT',
   ),
-  put('nothing is too old', 'sweep', 'nextAt > books.now', 'nextAt > 0'),
-  put('nothing is too much', 'sweep', 'goesAt(bounds, kept - jobs.length,', 'goesAt(bounds, 0,'),
+  inCore('nothing is too old', 'prune', 'nextAt > unit.now', 'nextAt > 0'),
+  inCore('nothing is too much', 'prune', 'goesAt(bounds, kept - jobs.length,', 'goesAt(bounds, 0,'),
 ]
 
 const processes: readonly Mutant[] = [
@@ -231,25 +224,25 @@ const processes: readonly Mutant[] = [
   ),
   drop(
     'rows of running jobs are believed after others wrote',
-    'books',
+    'unit',
     '      this.rows.forget()\n      this.seq = this.sql',
     shared,
   ),
   put(
     'moves of others are not counted',
-    'books',
+    'unit',
     "this.seq = this.sql.get('lastSeq')",
     "this.seq ||= this.sql.get('lastSeq')",
     shared,
   ),
-  drop('queues are believed after others wrote', 'books', '      this.queues.doubt()\n', shared),
+  drop('queues are believed after others wrote', 'unit', '      this.queues.doubt()\n', shared),
   drop(
     'the list of queues is believed after others wrote',
     'queues',
     '    this.fresh.clear()\n    this.allFresh = false\n',
     shared,
   ),
-  drop('counts are not written', 'books', '    this.queues.write()\n', shared),
+  drop('counts are not written', 'unit', '    this.queues.write()\n', shared),
   put(
     'answers are given before the commit',
     'engine',
@@ -260,21 +253,21 @@ const processes: readonly Mutant[] = [
   put(
     'counts are written in a transaction of their own',
     'engine',
-    "      if (changes) books.finish()\n      sql.run('commit')",
-    "      const { queues } = books\n      const write = queues.write.bind(queues)\n      queues.write = () => {}\n      if (changes) books.finish()\n      sql.run('commit')\n      queues.write = write\n      write()",
+    "      if (changes) unit.finish()\n      else unit.rows.finish()\n      sql.run('commit')",
+    "      const { queues } = unit\n      const write = queues.write.bind(queues)\n      queues.write = () => {}\n      if (changes) unit.finish()\n      sql.run('commit')\n      queues.write = write\n      write()",
     deaths,
   ),
   put(
     'each call has a transaction of its own',
     'engine',
     '        if (enough()) break\n',
-    "        if (changes) {\n          books.queues.write()\n          sql.run('commit')\n          sql.run('begin')\n        }\n",
+    "        if (changes) {\n          unit.rows.write()\n          unit.queues.write()\n          sql.run('commit')\n          sql.run('begin')\n        }\n",
     deaths,
   ),
   drop(
     'what others did is not told',
     'engine',
-    '    if (stale) catchUp(books, connection.version === null ? null : seq)\n',
+    '    if (stale) catchUp(unit, connection.version === null ? null : seq)\n',
     desk,
   ),
   put('damage is not looked for', 'database', "if (found !== 'ok')", "if (found === 'ok' && path === '')", files),
@@ -288,63 +281,54 @@ const processes: readonly Mutant[] = [
 ]
 
 const machines: readonly Mutant[] = [
-  put('a checkpoint needs no token', 'machine', 'row?.isHeldBy(speaker) !== true', 'row === undefined'),
-  put('a checkpoint may leave others out', 'machine', 'number !== machine.number + 1', 'number <= machine.number'),
+  inCore('a checkpoint needs no token', 'checkpoint', 'row?.isLeasedBy(request) !== true', 'row === undefined'),
+  inCore('a checkpoint may leave others out', 'checkpoint', 'number === current + 1 ||', 'number > current ||'),
   put(
-    'letters go before they are read',
+    'messages go before they are read',
     'machine',
-    'const read = Math.min(next.read, machine.letters)',
-    'const read = machine.letters',
+    'const read = Math.min(next.read, machine.lastMessage)',
+    'const read = machine.lastMessage',
   ),
-  put(
+  inCore(
     'attempts that led to a checkpoint count',
-    'machine',
-    'spare(books, row, row.attempt - 1)',
-    'spare(books, row, 0)',
+    'checkpoint',
+    'row.checkpointedAttempts = row.attempt - 1',
+    'row.checkpointedAttempts = 0',
   ),
-  drop(
-    'spared attempts are not given back',
-    'books',
-    '      if (row.spared !== null && row.attempt === 0) spare(this, row, 0)\n',
+  inCore(
+    'checkpointed attempts are not given back',
+    'transition',
+    '    if (attempt === 0 && row.checkpointedAttempts > 0) row.checkpointedAttempts = 0\n',
   ),
-  put('a machine that parks sleeps on its letters', 'settle', ': wake(books, row, machineOf(books, row))', ': null'),
-  drop(
-    'a settle that is repeated tells of no WAKE',
-    'settle',
-    "  row.settled = packSettled({ token, attempt, answer })\n  books.sql.run('keepSettled', row.settled, row.seq)\n",
-  ),
-  put(
+  inCore('a machine that parks sleeps on its messages', 'settle', ' ?? wakeForMessages(unit, row)', ''),
+  put('a settle that is repeated tells of no WAKE', 'unit', 'ended && answer.woken === undefined', 'ended'),
+  inCore(
     'a parent that has ended is written to',
-    'children',
+    'inbox',
     'parent === undefined || isEnded(parent.state) ? null : parent',
     'parent ?? null',
   ),
-  put('nobody hears of a child that died with its worker', 'sweep', '[tellEnd(books, row),', '[null,'),
-  drop('children outlive a cancel', 'cancel', '  if (families) cancelChildren(books, struck, graceMs, moves)\n'),
-  put('each cancel is a letter', 'cancel', 'row.spared === null || row.cancel !== null', 'row.spared === null'),
-  put(
-    'a cancel that was taken is no cancel',
-    'settle',
-    'settlement.cancelTaken === true && row.cancel !== null',
-    'settlement.cancelTaken === true && row.cancel === null',
-  ),
-  put(
-    'a letter sent twice is two',
-    'letters',
-    "[]).includes(key)) return 'duplicate'",
-    "[]).length < 0) return 'duplicate'",
+  inCore('no parent hears of a child that died with its worker', 'sweep', '[notifyParentOfEnd(unit, row),', '[null,'),
+  inCore('children outlive a cancel', 'cancel', '  cancelChildren(unit, forced, graceMs, moves)\n'),
+  inCore('each cancel is a message', 'cancel', ' || row.cancelMark !== null) return', ') return'),
+  inCore('a cancel that was taken is no cancel', 'settle', 'if (cancelTaken === true)', 'if (cancelTaken === null)'),
+  inCore(
+    'a message sent twice is two',
+    'inbox',
+    'machine?.messageKeys.includes(key) === true',
+    'machine?.messageKeys.includes(key) === null',
   ),
   put(
     'of a running job two rows are believed',
     'rows',
-    'return this.running.get(values[1]) ?? new Row(values)',
-    'return new Row(values)',
+    'if (known !== undefined) return known\n    const row',
+    'const row',
     desk,
   ),
-  drop('a retry from the start goes on', 'admin', '    if (fromStart) startOver(books, row)\n'),
-  drop('checkpoints stay when their job goes', 'machine', "  sql.run('removeWays', numbers)\n", deaths),
-  drop('letters of others are not told of', 'log', '  books.mail.catchUp()\n', desk),
-  drop('own letters are told of as those of others', 'books', '    this.mail.finish()\n', desk),
+  inCore('a retry from the start goes on', 'admin', '    if (fromStart) unit.forgetCheckpoints(row)\n'),
+  drop('checkpoints stay when their job goes', 'machine', "    this.sql.run('removeWays', numbers)\n", deaths),
+  drop('letters of others are not told of', 'log', '  unit.mail.catchUp()\n', desk),
+  drop('own messages are told of as those of others', 'unit', '    this.mail.finish()\n', desk),
   put('a file of an older version is left as it is', 'database', '!== fileVersion) migrate', '=== 0) migrate', files),
 ]
 
@@ -360,26 +344,20 @@ const trouble: readonly Mutant[] = [
   put(
     'a look that fails ends the process',
     'engine',
-    '    } catch {\n      return []\n    }\n',
+    '    } catch {\n      return null\n    }\n',
     '    } catch (error) {\n      throw error\n    }\n',
     desk,
   ),
   put('a newer file is opened', 'database', 'if (version > fileVersion) throw', 'if (version < 0) throw', files),
-  put(
-    'a file of another program is taken',
-    'database',
-    "pragma(db, 'application_id') !== applicationId",
-    "path === ''",
-    files,
-  ),
-  put('a file on a network is opened', 'database', 'if (filesystem === undefined) return', 'return', opening),
+  put('a file of another program is taken', 'file-identity', 'application !== applicationId', 'application < 0', files),
+  put('a file on a network is opened', 'file-identity', 'if (filesystem === undefined) return', 'return', opening),
 ]
 
 export const mutants: readonly Mutant[] = [
   ...tokens,
   ...claims,
   ...keys,
-  ...books,
+  ...writes,
   ...sweeps,
   ...processes,
   ...machines,
