@@ -88,3 +88,17 @@ test.each([0xef53n, 0x01021994n, 0x9123683en, 0x58465342n, 0x794c7630n])(
     await store.close()
   },
 )
+
+test.each(['3.51.2', '3.50.4', '3.9.9', '2.99.99'])(
+  'SQLite %s is refused, and the versions of Node that have a newer one are named',
+  async (version) => {
+    const real = process.versions['sqlite']
+    Object.defineProperty(process.versions, 'sqlite', { value: version, configurable: true })
+    onTestFinished(() => void Object.defineProperty(process.versions, 'sqlite', { value: real, configurable: true }))
+    await expect(sqliteStore({ path: newPath() }).open({ clock: systemClock })).rejects.toMatchObject({
+      code: 'UNSUPPORTED',
+      message: expect.stringContaining(`this Node has ${version}`),
+      hint: expect.stringMatching(/22\.22\.3.*24\.15.*26/),
+    })
+  },
+)

@@ -63,7 +63,7 @@ function checkVersion(): void {
   const at = sqliteMin.findIndex((part, i) => (parts[i] ?? 0) !== part)
   if (at < 0 || (parts[at] ?? 0) > (sqliteMin[at] as number)) return
   throw new JobchartError('UNSUPPORTED', `sqliteStore needs SQLite ${sqliteMin.join('.')}, this Node has ${version}`, {
-    hint: 'Use a newer Node: older versions of SQLite can damage a file that several processes write.',
+    hint: 'Use Node 22.22.3 or newer of 22, 24.15 or newer of 24, or 26: older versions of SQLite can damage a file that several processes write.',
   })
 }
 

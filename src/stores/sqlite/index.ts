@@ -33,7 +33,8 @@ export interface SqliteStoreOptions {
   /**
    * Is the file worked on in a thread of its own, so that the event loop never waits for the disk? Default false: with ten
    * slots on an SSD the loop waits a millisecond or two at a time, and a third more jobs get done. Set it for a slow disk,
-   * for hundreds of slots, or where other work in this process must not wait.
+   * for hundreds of slots, or where other work in this process must not wait. In a bundle, jobchart must be
+   * external.
    */
   readonly thread?: boolean
   /** Is told of each statement before and after it runs, in this thread: for traces and for tests of crashes. */

@@ -1,4 +1,5 @@
 /** The engine in a thread of its own, seen from this one. */
+import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { JobchartError } from '../../errors.ts'
 import type { Hint } from '../../store.ts'
@@ -66,8 +67,7 @@ export class ThreadedHost implements Host {
 
   private start(): Worker {
     const { path, full, transitionsMax } = this.options
-    // As source or as built: the thread's file is beside this one and of its kind.
-    const file = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url)
+    const file = threadFile()
     const worker = new Worker(file, { workerData: { path, full, transitionsMax }, name: 'jobchart sqlite' })
     worker.on('message', (told: Told) => {
       if (told.kind === 'hints') return this.hinted(told.hints)
@@ -87,6 +87,24 @@ export class ThreadedHost implements Host {
     worker.on('exit', (code) => ended(`exit code ${code}`))
     return worker
   }
+}
+
+/**
+ * The thread's file: beside this one and of its kind, as source or as built.
+ * @throws JobchartError UNSUPPORTED in a bundle, which has no such file
+ */
+function threadFile(): URL {
+  // A bundle in CommonJS form has no URL.
+  const { url } = import.meta as { readonly url?: string }
+  const file = url === undefined ? null : new URL(url.endsWith('.ts') ? './thread.ts' : './thread.js', url)
+  if (file !== null && existsSync(file)) return file
+  throw new JobchartError(
+    'UNSUPPORTED',
+    'thread: true needs the file thread.js of jobchart, which is not in this bundle',
+    {
+      hint: 'Tell the bundler to leave jobchart out (external: jobchart and jobchart/*), or leave `thread` out.',
+    },
+  )
 }
 
 const died = (path: string, cause: unknown): JobchartError =>

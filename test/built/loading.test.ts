@@ -1,0 +1,67 @@
+/** The package as programs load it: with require, and in a bundle. */
+import { execFileSync } from 'node:child_process'
+import { cpSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** A folder with the package in its `node_modules`. */
+function newProject(): string {
+  const folder = temporaryFolder()
+  onTestFinished(() => folder.remove())
+  cpSync(join(root, 'dist'), join(folder.path, 'dist'), { recursive: true })
+  cpSync(join(root, 'package.json'), join(folder.path, 'package.json'))
+  symlinkSync(join(root, 'node_modules'), join(folder.path, 'node_modules'))
+  return folder.path
+}
+
+/** Runs a program in the folder and gives what it prints. */
+function run(folder: string, name: string, text: string): string {
+  writeFileSync(join(folder, name), text)
+  // Only what any process has: a test runner's own variables must not change how modules are found.
+  const options = { cwd: folder, encoding: 'utf8', env: { PATH: process.env['PATH'] } } as const
+  return execFileSync(process.execPath, [name], options).trim()
+}
+
+test('a CommonJS program loads the package with require, and runs a job on a file', () => {
+  const printed = run(
+    newProject(),
+    'program.cjs',
+    `const { createRuntime, defineJob } = require('jobchart')
+     const { sqliteStore } = require('jobchart/sqlite')
+     const { createTestRuntime } = require('jobchart/testing')
+     const double = defineJob({ type: 'double', run: async (n) => 2 * n })
+     const runtime = createRuntime({ jobs: [double], store: sqliteStore({ path: 'jobs.db' }) })
+     const main = async () => {
+       await runtime.start()
+       console.log(await runtime.run(double, 21), typeof createTestRuntime)
+       await runtime.stop()
+     }
+     main()`,
+  )
+  expect(printed).toBe('42 function')
+})
+
+test('without the file of the thread, as in a bundle, thread: true says what to mark as external; without it all works', () => {
+  const folder = newProject()
+  rmSync(join(folder, 'dist/src/stores/sqlite/thread.js'))
+  const printed = run(
+    folder,
+    'program.mjs',
+    `import { createClient } from 'jobchart'
+     import { sqliteStore } from 'jobchart/sqlite'
+     for (const thread of [true, false]) {
+       const client = createClient({ jobs: [], store: sqliteStore({ path: 'jobs.db', thread }) })
+       try {
+         console.log((await client.counts()).queued)
+       } catch ({ code, hint }) {
+         console.log(code, hint.includes('external: jobchart'))
+       }
+       await client.close()
+     }`,
+  )
+  expect(printed.split('\n')).toEqual(['UNSUPPORTED true', '0'])
+})
