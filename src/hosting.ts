@@ -3,7 +3,7 @@ import type { EnqueueOptions } from './call-options.ts'
 import type { Timer } from './clock.ts'
 import type { JobDefinition } from './define-job.ts'
 import type { JobRecord } from './job/job.ts'
-import type { Checkpoint, Letter, Mail, NewCheckpoint } from './job/machine.ts'
+import type { Checkpoint, Gather, Letter, Mail, NewCheckpoint } from './job/machine.ts'
 import type { Json } from './job/payload.ts'
 import type { Logger } from './log.ts'
 
@@ -63,6 +63,7 @@ export type Rest =
       readonly checkpoint: NewCheckpoint | null
       /** ms since the epoch; null: until a letter. */
       readonly wakeAt: number | null
+      readonly gather?: Gather
       readonly reason?: string
     }
 

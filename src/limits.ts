@@ -23,5 +23,8 @@ export const limits = {
   retentionSurplusMax: { durable: 100_000, memory: 5_000 },
 } as const
 
+/** What a checkpoint of a machine may weigh: its context, its timers, its actors with what they were given. */
+export const checkpointLimits: PayloadLimits = { bytesMax: 16 * 1_048_576, depthMax: 100 }
+
 /** What a job's payloads and outputs may weigh. */
 export const payloadLimits: PayloadLimits = { bytesMax: 1_048_576, depthMax: 100 }

@@ -1,7 +1,7 @@
 /** Messages to jobs: events from outside, news of the jobs they have invoked, cancels that a machine takes as events. */
 import { caps } from '../job/caps.ts'
 import { arrows, isEnded } from '../job/lifecycle.ts'
-import type { Letter } from '../job/machine.ts'
+import { mayGather, type Letter } from '../job/machine.ts'
 import type { Json } from '../job/payload.ts'
 import type { SendAnswer, SendRequest } from './machine-values.ts'
 import type { Move } from './values.ts'
@@ -36,13 +36,26 @@ const isFull = (machine: MachineRow | null): boolean =>
 /** Puts a message into the inbox of a live job. Gives the WAKE of a job that was waiting. */
 export function deliver<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, message: Letter): Move | null {
   unit.addMessage(row, message)
-  return wakeForMessages(unit, row)
+  return wakeForMessages(unit, row, () => [message])
 }
 
-/** Wakes a job that waits while messages are unread. */
-export function wakeForMessages<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Move | null {
+/**
+ * Wakes a job that waits while messages are unread, or, if it gathers them, sets when it is woken.
+ * @param latest gives the unread messages; those that have left it waiting before may be left out
+ */
+export function wakeForMessages<Row extends JobRow>(
+  unit: UnitOfWork<Row>,
+  row: Row,
+  latest: () => readonly Letter[],
+): Move | null {
   const { machine } = row
   if (machine === null || machine.lastMessage === machine.lastRead || !waiting.has(row.state)) return null
+  const { gather, lastMessage, lastRead } = machine
+  if (gather !== null && lastMessage - lastRead < gather.letters && latest().every(mayGather)) {
+    const dueAt = Math.ceil(unit.now + gather.ms)
+    if (row.dueAt === null || row.dueAt > dueAt) unit.setDue(row, dueAt)
+    return null
+  }
   move(unit, row, 'WAKE')
   return unit.lastTransition(row)
 }

@@ -27,7 +27,9 @@ export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Se
   const { seq, at, from, to } = move(unit, row, event, { reason, fatal, dueAt: end, output })
   // The answer tells of this transition, not of a wake that may follow in the same write.
   const { attempt, dueAt } = row
-  const woken = row.machine === null ? null : (notifyParentOfEnd(unit, row) ?? wakeForMessages(unit, row) ?? heard)
+  const gather = settlement.gather ?? null
+  if (gather !== null || (row.machine?.gather ?? null) !== null) unit.setGather(row, gather)
+  const woken = row.machine === null ? null : (notifyParentOfEnd(unit, row) ?? wakeForUnread(unit, row) ?? heard)
   const successor = releaseSuccessor(unit, row)
   const answer: SettledAnswer = { outcome: 'settled', seq, at, from, to, attempt, dueAt }
   if (woken !== null) answer.woken = woken
@@ -35,6 +37,9 @@ export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Se
   unit.keepSettled(row, settlement, answer)
   return answer
 }
+
+const wakeForUnread = <Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Move | null =>
+  wakeForMessages(unit, row, () => unit.inbox(row, row.machine?.lastRead ?? 0).map(({ letter }) => letter))
 
 /** A machine has taken the cancel that it was sent, and has come to its end: the job ends cancelled. */
 function cancelFirst<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): void {

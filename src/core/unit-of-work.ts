@@ -12,7 +12,7 @@
 import type { ErrorRecord } from '../job/failure.ts'
 import type { AttemptError, CheckIn, LogLine } from '../job/job.ts'
 import { arrowsFrom, isHeld, type JobCounters, type JobState } from '../job/lifecycle.ts'
-import type { Letter, Mail, NewCheckpoint, Parent } from '../job/machine.ts'
+import type { Gather, Letter, Mail, NewCheckpoint, Parent } from '../job/machine.ts'
 import type { Json } from '../job/payload.ts'
 import type { Lease, Move, NewJob, Selection, SettleAnswer } from './values.ts'
 import type { Transition } from './transition.ts'
@@ -61,6 +61,8 @@ export interface MachineRow {
   /** Numbers of the last message that came, and of the last that was read. */
   readonly lastMessage: number
   readonly lastRead: number
+  /** Messages that leave it waiting, since it was parked; null: each wakes it. */
+  readonly gather: Gather | null
   /** Keys of the messages sent last. */
   readonly messageKeys: readonly string[]
 }
@@ -126,7 +128,7 @@ export interface UnitOfWork<Row extends JobRow> {
 
   /** Takes its unique key from a live job, so that another one may take it. */
   giveUpKey(row: Row): void
-  /** Sets when a timed job is due that had no due time. */
+  /** Sets when a timed job is due. */
   setDue(row: Row, dueAt: number): void
   mark(row: Row, mark: CancelMark): void
   keepCheckin(row: Row, checkin: CheckIn): void
@@ -152,6 +154,8 @@ export interface UnitOfWork<Row extends JobRow> {
   /** Forgets checkpoints and messages. Messages are numbered on. */
   forgetCheckpoints(row: Row): void
   addMessage(row: Row, message: Letter): void
+  /** Keeps which messages leave the machine waiting. */
+  setGather(row: Row, gather: Gather | null): void
   keepMessageKey(row: Row, key: string): void
 }
 

@@ -58,8 +58,9 @@ function ending(run: Run, options: DecideOptions): Settlement {
   // A timeout has been told to everybody who listened: no late success takes it back.
   if (reason?.code === 'TIMEOUT') return failed(run, reason, options)
   if (run.ending === 'returned' && run.rest?.kind === 'parked') {
-    const { checkpoint, wakeAt, reason: why } = run.rest
-    return parked(held, checkpoint, wakeAt === null ? null : Math.max(0, wakeAt - options.now()), why)
+    const { checkpoint, wakeAt, reason: why, gather } = run.rest
+    const delayMs = wakeAt === null ? null : Math.max(0, wakeAt - options.now())
+    return parked(held, checkpoint, delayMs, { reason: why, gather })
   }
   if (run.ending === 'returned') {
     let output: Json | undefined

@@ -51,6 +51,18 @@ export type Letter =
     }
   | { readonly kind: 'checkin'; readonly child: string; readonly value: Json }
 
+/**
+ * How a machine that waits for many child jobs is woken: their ends and check-ins wake it only when so many letters wait in
+ * its inbox, or so many ms after the first of them. Any other letter wakes it at once.
+ */
+export interface Gather {
+  readonly letters: number
+  readonly ms: number
+}
+
+/** Is it news of a child job? */
+export const mayGather = ({ kind }: Letter): boolean => kind === 'ended' || kind === 'checkin'
+
 /** A letter in an inbox. */
 export interface Mail {
   /** 1, 2, 3, … over the whole life of the job: letters are read in this order. */

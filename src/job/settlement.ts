@@ -7,7 +7,7 @@
 import type { ErrorRecord } from './failure.ts'
 import { nextArrow, type ArrowEvent, type JobCounters, type JobState } from './lifecycle.ts'
 import type { CheckIn, LogLine } from './job.ts'
-import type { NewCheckpoint } from './machine.ts'
+import type { Gather, NewCheckpoint } from './machine.ts'
 import type { Json } from './payload.ts'
 
 export type SettleEvent = Extract<ArrowEvent, 'COMPLETE' | 'FAIL' | 'SNOOZE' | 'RELEASE' | 'PARK'>
@@ -41,6 +41,8 @@ export interface Settlement extends Traces {
   readonly cancelTaken?: boolean
   /** Of a machine job: where its machine has come to rest, written together with the end. */
   readonly checkpoint?: NewCheckpoint
+  /** Of a PARK: letters that do not wake the job at once. Left out: every letter does. */
+  readonly gather?: Gather
 }
 
 function settlement(
@@ -79,10 +81,11 @@ export function parked(
   held: Held,
   checkpoint: NewCheckpoint | null,
   delayMs: number | null,
-  reason?: string,
+  { reason, gather }: { readonly reason?: string | undefined; readonly gather?: Gather | undefined } = {},
 ): Settlement {
   return {
     ...settlement(held, 'PARK', false),
+    ...(gather !== undefined && { gather }),
     ...(checkpoint !== null && { checkpoint }),
     ...(delayMs !== null && { delayMs }),
     ...(reason !== undefined && { reason }),

@@ -152,7 +152,7 @@ export class ActorAddresses {
   }
 }
 
-type Children = Readonly<Record<string, AnyActorRef | undefined>>
+export type Children = Readonly<Record<string, AnyActorRef | undefined>>
 
 /** The address of a child that was there when a checkpoint was written. */
 export function childAddress({ starts }: AddressState, parent: string, id: string): string {

@@ -6,7 +6,7 @@
 import { Actor, type AnyActorRef } from 'xstate'
 import { recordError, reviveError, type ErrorRecord } from '../job/failure.ts'
 import { toPayload, type Json } from '../job/payload.ts'
-import { payloadLimits } from '../limits.ts'
+import { checkpointLimits } from '../limits.ts'
 
 const errorKey = 'jobchart$error'
 const actorKey = 'jobchart$actor'
@@ -60,7 +60,7 @@ export const shown = (value: unknown): Json =>
   })
 
 const payload = (value: unknown, encoding: Encoding): Json =>
-  toPayload(encoded(value, encoding, 0), 'NOT_DURABLE', payloadLimits)
+  toPayload(encoded(value, encoding, 0), 'NOT_DURABLE', checkpointLimits)
 
 /** A copy of its own each time: machines change what they are given. Actors are `ActorReference`s in it. */
 export function decode(json: Json): unknown {
@@ -108,7 +108,7 @@ function mapped(
   replace: (value: object) => unknown,
   rename: (key: string) => string = (key) => key,
 ): unknown {
-  if (typeof value !== 'object' || value === null || depth > payloadLimits.depthMax) return value
+  if (typeof value !== 'object' || value === null || depth > checkpointLimits.depthMax) return value
   const replaced = replace(value)
   if (replaced !== undefined) return replaced
   const member = (each: unknown): unknown => mapped(each, depth + 1, replace, rename)

@@ -2,10 +2,8 @@
  * Delays of a machine: milliseconds, or a duration as text ('3d'). XState takes what is no number for no delay at all, and
  * the event would come at once; here every other value fails the attempt, and the error names the delay.
  */
-import type { AnyStateMachine } from 'xstate'
 import { describe, JobchartError } from '../errors.ts'
 import { durationMs, type Duration } from '../job/duration.ts'
-import { actionSites, isBuiltIn } from './machines.ts'
 
 export const delayHint = "A delay is a number of milliseconds, a hundred years at most, or text such as '30s' or '3d'."
 
@@ -32,17 +30,8 @@ export function isDelay(delay: unknown): boolean {
   }
 }
 
-/** Makes the delays of a machine that nobody else has checked ones. */
-export function checkDelaysOf(machine: AnyStateMachine): void {
-  const { implementations } = machine as unknown as { implementations: { delays: Record<string, unknown> } }
-  implementations.delays = checkedDelays(machine.id, implementations.delays)
-  for (const { place, actions, replace } of actionSites(machine)) {
-    if (actions.some(hasOwnDelay)) replace(actions.map((action) => withCheckedDelay(action, place)))
-  }
-}
-
-/** Any name may be asked for: also one that is made up when the machine runs. */
-const checkedDelays = (machine: string, delays: Record<string, unknown>): Record<string, unknown> =>
+/** The delays of a machine by name, checked. Any name may be asked for: also one that is made up while the machine runs. */
+export const checkedDelays = (machine: string, delays: Record<string, unknown>): Record<string, unknown> =>
   new Proxy(delays, {
     get: (_, name) => {
       if (typeof name !== 'string') return undefined
@@ -52,11 +41,3 @@ const checkedDelays = (machine: string, delays: Record<string, unknown>): Record
       return (...args: unknown[]) => delayMs(typeof delay === 'function' ? delay(...args) : delay, place)
     },
   })
-
-const hasOwnDelay = (action: unknown): boolean => isBuiltIn(action) && typeof action.delay === 'function'
-
-function withCheckedDelay(action: unknown, place: string): unknown {
-  if (!isBuiltIn(action) || typeof action.delay !== 'function') return action
-  const { delay } = action as { delay: (...args: unknown[]) => unknown }
-  return Object.assign((): void => {}, action, { delay: (...args: unknown[]) => delayMs(delay(...args), place) })
-}

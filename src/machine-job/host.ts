@@ -15,7 +15,7 @@ import type { AnyActorRef, AnyEventObject } from 'xstate'
 import { JobchartError } from '../errors.ts'
 import type { Rest, Seat } from '../hosting.ts'
 import { fatal } from '../job/intent.ts'
-import type { Mail, NewCheckpoint } from '../job/machine.ts'
+import type { Gather, Mail, NewCheckpoint } from '../job/machine.ts'
 import { shown } from './codec.ts'
 import { Errands } from './errands.ts'
 import { tellActor } from './from-job.ts'
@@ -116,7 +116,7 @@ export class Host {
         const checkpoint = this.dirty || this.errands.news ? this.checkpoint([]) : null
         return done
           ? { kind: 'done', output: hosted.output, checkpoint, cancelTaken: this.cancelTaken }
-          : { kind: 'parked', checkpoint, wakeAt: hosted.timers.nextAt }
+          : { kind: 'parked', checkpoint, wakeAt: hosted.timers.nextAt, ...gatherOf(hosted.jobIds.length) }
       } else if (this.dirty) {
         await this.commitAndExecute()
       } else {
@@ -317,6 +317,18 @@ export class Host {
 function cancelOf(from: MachineState | null, generation: number): ReadCancel | null | undefined {
   if (from === null) return null
   return from.cancel?.generation === generation || from.cancel === undefined ? from.cancel : null
+}
+
+/**
+ * A machine with many child jobs at work is restored and kept whole for each batch of their ends. So a batch is a part of
+ * them: all batches together cost in proportion to the children. The last ones wake it one by one.
+ */
+const gatherParts = 8
+const gatherMs = { least: 50, perJob: 0.05 }
+
+function gatherOf(jobs: number): { readonly gather?: Gather } {
+  const letters = Math.floor(jobs / gatherParts)
+  return letters < 2 ? {} : { gather: { letters, ms: Math.ceil(gatherMs.least + jobs * gatherMs.perJob) } }
 }
 
 /** What is done once, of itself: all else begins work, or is told to it. */

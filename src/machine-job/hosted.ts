@@ -8,7 +8,7 @@ import {
   type EventObject,
   type StateValue,
 } from 'xstate'
-import { ActorAddresses, childrenOf } from './addresses.ts'
+import { ActorAddresses, childrenOf, type Children } from './addresses.ts'
 import { withActors } from './codec.ts'
 import { jobOf } from './from-job.ts'
 import { isNamed } from './machines.ts'
@@ -16,7 +16,7 @@ import type { Hosting, JobActorHost } from './job-actors.ts'
 import { heldOf, outboxOf } from './outbox.ts'
 import { activeNodes } from './machines.ts'
 import { Plan, type Held } from './plan.ts'
-import { isPlanned, plannedLogicOf, worksOutside, type PlannedLogic } from './planned.ts'
+import { isItsSnapshot, isPlanned, plannedLogicOf, worksOutside, type PlannedLogic } from './planned.ts'
 import { restoreContexts, withoutContexts } from './references.ts'
 import type { MachineState } from './state.ts'
 import { DurableTimers, type PassedDelay } from './timers.ts'
@@ -54,6 +54,9 @@ export class Hosted {
   private sentInTurn: number | null = null
   private failed: { readonly error: unknown } | null = null
   private readonly seen = new WeakMap<AnyActorRef, unknown>()
+  /** Actors of jobs, by the id of the job, as they were when the plan had seen so many actors. */
+  private readonly jobActors = new Map<string, AnyActorRef>()
+  private jobActorsOf = -1
 
   constructor(options: HostedOptions, from: MachineState | null) {
     const { jobId, input, now, jobs, logger, changed } = options
@@ -172,8 +175,14 @@ export class Hosted {
 
   /** The actor of a job that it has invoked. */
   jobActor(jobId: string): AnyActorRef | null {
-    for (const actor of this.actors()) if (jobOf(actor)?.id === jobId) return actor
-    return null
+    if (this.jobActorsOf !== this.plan.actorsSeen) {
+      this.jobActorsOf = this.plan.actorsSeen
+      for (const actor of this.actors()) {
+        const job = jobOf(actor)
+        if (job !== null) this.jobActors.set(job.id, actor)
+      }
+    }
+    return this.jobActors.get(jobId) ?? null
   }
 
   /** The jobs that its actors wait for. */
@@ -194,6 +203,7 @@ export class Hosted {
 
   /** Its state, to be kept. @throws JobchartError NOT_DURABLE */
   state(held: readonly Held[]): Omit<MachineState, 'read' | 'jobs'> {
+    this.dropEnded()
     const passed = this.passedDelays()
     return {
       format: 2,
@@ -224,6 +234,26 @@ export class Hosted {
     })
   }
 
+  /**
+   * Takes spawned actors that have done their work out of their machines: nothing reaches them any more, and a machine that
+   * spawns many would carry all of them to its end. An invoked one stays until its state is left: it must not begin again.
+   */
+  private dropEnded(): void {
+    for (const machine of [this.root, ...this.actors()]) {
+      const logic = plannedLogicOf(machine)
+      const { value, children } = machine.getSnapshot() as { readonly value?: StateValue; readonly children?: Children }
+      if (logic === null || value === undefined || children === undefined) continue
+      let invoked: Set<string> | null = null
+      for (const [id, actor] of Object.entries(children)) {
+        if (actor === undefined || actor.getSnapshot().status === 'active' || isItsSnapshot(actor)) continue
+        invoked ??= new Set(
+          [...activeNodes(logic.machine.root, value)].flatMap((node) => node.invoke.map((each) => each.id)),
+        )
+        if (!invoked.has(id)) Reflect.deleteProperty(children, id)
+      }
+    }
+  }
+
   private persisted(): PersistedMachine {
     const snapshot = this.root.getPersistedSnapshot() as unknown as PersistedMachine
     if (snapshot.status !== 'done') return snapshot
@@ -240,6 +270,9 @@ export class Hosted {
   /** Stops all that goes on. Nothing is written any more. */
   stop(): void {
     this.plan.stopAll()
+    // XState would copy all children of a machine for each that it stops.
+    for (const machine of this.actors()) if (isPlanned(machine)) forgetChildren(machine)
+    forgetChildren(this.root)
     this.root.stop()
     this.plan.held = []
   }
@@ -266,6 +299,12 @@ export class Hosted {
       yield* this.actors(actor)
     }
   }
+}
+
+/** Of a machine that is about to be thrown away. */
+function forgetChildren(machine: AnyActorRef): void {
+  const children = childrenOf(machine)
+  for (const id of Object.keys(children)) Reflect.deleteProperty(children, id)
 }
 
 const isPersistedMachine = (snapshot: unknown): snapshot is PersistedMachine =>

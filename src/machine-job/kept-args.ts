@@ -5,7 +5,7 @@
  */
 import { Actor, type EventObject } from 'xstate'
 import { describe, JobchartError } from '../errors.ts'
-import { payloadLimits } from '../limits.ts'
+import { checkpointLimits } from '../limits.ts'
 import { NotKept } from './codec.ts'
 
 export interface ActionArgs {
@@ -35,7 +35,7 @@ export function usableArgs({ context, event, params }: ActionArgs, action: strin
 
 function keptOf(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return isJson(value) ? value : new NotKept(describe(value))
-  if (depth > payloadLimits.depthMax) return value
+  if (depth > checkpointLimits.depthMax) return value
   if (value instanceof Actor || value instanceof Error || value instanceof NotKept) return value
   if (Array.isArray(value)) {
     return value.map((member) => (member === undefined ? new NotKept('undefined') : keptOf(member, depth + 1)))

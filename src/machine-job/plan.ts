@@ -8,7 +8,7 @@
 import type { AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
 import type { ActionFunction, ActionName, MachineActions } from './actions.ts'
 import type { ActorAddresses } from './addresses.ts'
-import { describe, JobchartError } from '../errors.ts'
+import { JobchartError } from '../errors.ts'
 import { namelessSpawn, refusal } from './machines.ts'
 import { isItsSnapshot, worksOutside } from './planned.ts'
 import { bookIds } from './xstate-internals.ts'
@@ -77,6 +77,9 @@ export class Plan {
   refused: Error | null = null
   /** Actors that were given an id by number so far. */
   booked: number
+  /** How many actors it has come to know: while it is the same, none has been added. */
+  actorsSeen = 0
+  private readonly knownChildren = new WeakMap<AnyActorRef, Children>()
   private readonly changed: () => void
   private readonly scopes = new WeakMap<AnyActorScope, AnyActorScope>()
   /** Machines that have started: what others do waits until they start. */
@@ -183,7 +186,6 @@ export class Plan {
   private execute(action: ExecutableAction, scope: AnyActorScope, { machine, actions }: PlannedMachine): void {
     const { type, exec, info, params } = action
     if (exec === undefined) this.refuse(unknownAction(machine, type))
-    if (type === 'xstate.raise' || type === 'xstate.sendTo') checkDelay(machine, (params as Sent).delay)
     if (type === 'xstate.spawnChild') {
       const { id, actorRef } = params as Spawned
       if (id === undefined) this.refuse(namelessSpawn(machine))
@@ -239,9 +241,14 @@ export class Plan {
    * the checkpoint holds what they were sent; actors that do work start when it is written that they should.
    */
   known<S extends Snapshot<unknown>>(snapshot: S, scope: AnyActorScope): S {
+    const { children } = snapshot as { readonly children?: Children }
+    // Another object only when an actor has come or gone.
+    if (children === undefined || this.knownChildren.get(scope.self) === children) return snapshot
+    this.knownChildren.set(scope.self, children)
     for (const actor of childrenOf(snapshot)) {
       if (this.starting.has(actor)) continue
       if (typeof actor.src !== 'string') this.refuse(inlineSpawn(scope, actor))
+      this.actorsSeen++
       this.addresses.of(actor)
       scope.defer(() => this.startChild(actor, scope))
     }
@@ -262,6 +269,7 @@ export class Plan {
   /** Those that were there before keep their addresses. */
   restored<S extends Snapshot<unknown>>(snapshot: S): S {
     for (const actor of childrenOf(snapshot)) {
+      this.actorsSeen++
       this.addresses.restored(actor)
       if (actor.getSnapshot().status !== 'active') this.starting.add(actor)
       if (!worksOutside(actor)) this.goneOn.add(actor.getSnapshot() as object)
@@ -281,14 +289,6 @@ const unknownAction = (machine: AnyStateMachine, name: string): JobchartError =>
   new JobchartError('INVALID_OPTION', `machine ${machine.id}: the action ${name} is not implemented`, {
     hint: 'Implement it: setup({ actions: { … } }).',
   })
-
-/** Of an action that was made while the chart ran: those that stand in it are checked by `checkDelaysOf`. */
-function checkDelay(machine: AnyStateMachine, delay: unknown): void {
-  if (delay === undefined || Number.isFinite(delay)) return
-  throw new JobchartError('INVALID_OPTION', `machine ${machine.id}, enqueueActions: the delay is ${describe(delay)}`, {
-    hint: 'Let the function give milliseconds, or name the delay: setup({ delays: { … } }).',
-  })
-}
 
 /** Each call of `enqueueActions` makes its actions anew. */
 const placeless = (machine: AnyStateMachine, type: string): JobchartError =>

@@ -1,7 +1,7 @@
 /** The logic of a machine as it is hosted: made once for a definition; each job's plan is found through its actor system. */
 import type { AnyActorLogic, AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
 import { jobOf } from './from-job.ts'
-import { checkDelaysOf } from './delays.ts'
+import { prepareBuiltIns } from './built-ins.ts'
 import { hostingOf } from './job-actors.ts'
 import { isWhole, keepable } from './kept-args.ts'
 import { isMachine, namedActors } from './machines.ts'
@@ -24,8 +24,13 @@ export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
     ),
   })
   planned.options = machine.options
-  checkDelaysOf(planned)
+  const builtIns = prepareBuiltIns(planned)
   const hosted = { machine: planned, actions: new MachineActions(planned) }
+  const published = <S extends Snapshot<unknown>>(snapshot: S): S => {
+    const { children } = snapshot as { readonly children?: object }
+    if (children !== undefined) builtIns.publish(children)
+    return snapshot
+  }
   return {
     ...hosted,
     delays: delayPlaces(planned),
@@ -33,12 +38,13 @@ export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
     transition: (snapshot: Snapshot<unknown>, event: EventObject, scope: AnyActorScope) => {
       const plan = planOf(scope)
       if (plan.isOldNews(event)) return snapshot
-      return plan.known(planned.transition(snapshot as never, event as never, plan.scopeOf(scope, hosted)), scope)
+      const next = planned.transition(snapshot as never, event, plan.scopeOf(scope, hosted))
+      return plan.known(published(next), scope)
     },
     getInitialSnapshot: (scope: AnyActorScope, input: unknown) => {
       const plan = planOf(scope)
       plan.addresses.of(scope.self)
-      return plan.known(planned.getInitialSnapshot(plan.scopeOf(scope, hosted), input), scope)
+      return plan.known(published(planned.getInitialSnapshot(plan.scopeOf(scope, hosted), input)), scope)
     },
     restoreSnapshot: (snapshot: Snapshot<unknown>, scope: AnyActorScope) => {
       const plan = planOf(scope)

@@ -3,7 +3,7 @@ import { caps } from '../job/caps.ts'
 import type { ErrorRecord } from '../job/failure.ts'
 import type { HistoryEntry, JobRecord, Transition } from '../job/job.ts'
 import { countersAfter, nextArrow, statesTagged, type ArrowEvent, type JobState } from '../job/lifecycle.ts'
-import type { CheckpointEntry } from '../job/machine.ts'
+import type { CheckpointEntry, Gather } from '../job/machine.ts'
 import type { Json } from '../job/payload.ts'
 import type * as contract from '../store.ts'
 
@@ -25,6 +25,8 @@ export interface Job {
   takesCancel: boolean
   /** Of the letters sent last. */
   keys: readonly string[]
+  /** Letters that leave it waiting, since it was parked. */
+  gather: Gather | null
   settled: { token: string; attempt: number; answer: contract.SettleAnswer } | null
   /** Does it wait for the end of the job before it under its unique key? Then: when it is due itself. */
   waits: { readonly dueAt: number } | null
@@ -82,7 +84,7 @@ export class NaiveJobs {
     const seq = this.log.length + 1
     const holdsKey = job.key !== null
     const lease = { token: null, leaseUntil: 0, steps: null, marked: false, graceMs: undefined, settled: null }
-    const machine = { base: job.maxAttempts, checkpoints: [], takesCancel: false, keys: [] }
+    const machine = { base: job.maxAttempts, checkpoints: [], takesCancel: false, keys: [], gather: null }
     const added: Job = { record, seq, place: seq, holdsKey, waits, ...lease, ...machine }
     this.jobs.push(added)
     this.note(added, 'ENQUEUE', null, undefined)

@@ -1,6 +1,6 @@
 /** What machines do to the naive store: checkpoints and letters, what children tell their parents, and who is cancelled with whom. */
 import { caps } from '../job/caps.ts'
-import type { CheckpointEntry, Letter, NewCheckpoint } from '../job/machine.ts'
+import { mayGather, type CheckpointEntry, type Letter, type NewCheckpoint } from '../job/machine.ts'
 import type * as contract from '../store.ts'
 import { byPriority, is, NaiveJobs, type Job } from './naive-jobs.ts'
 
@@ -128,7 +128,17 @@ export class NaiveMachines extends NaiveJobs {
     const { record } = job
     record.letters += 1
     record.inbox = [...record.inbox, { number: record.letters, at: this.time, letter }]
-    return record.state === 'waiting' ? this.move(job, 'WAKE') : undefined
+    return this.wake(job)
+  }
+
+  /** Wakes whoever waits while there are letters for him. */
+  protected wake(job: Job): contract.Move | undefined {
+    const { record, gather } = job
+    if (record.state !== 'waiting' || record.inbox.length === 0) return undefined
+    const news = record.inbox.every(({ letter }) => mayGather(letter))
+    if (gather === null || !news || record.inbox.length >= gather.letters) return this.move(job, 'WAKE')
+    record.dueAt = Math.min(record.dueAt ?? Infinity, this.time + gather.ms)
+    return undefined
   }
 
   protected tellCheckin(job: Job, value: NonNullable<contract.Beat['checkin']>['value']): contract.Move | undefined {

@@ -152,8 +152,8 @@ export class NaiveStore extends NaiveMachines {
         attempt: record.attempt,
         dueAt: record.dueAt,
       } as const
-      const mail = record.state === 'waiting' && record.inbox.length > 0
-      const woken = (mail ? this.move(job, 'WAKE') : this.tellEnd(job)) ?? listening
+      job.gather = settlement.gather ?? null
+      const woken = this.wake(job) ?? this.tellEnd(job) ?? listening
       const successor = this.letGoOn(job)
       job.settled = { token, attempt, answer: { ...answer, ...(woken && { woken }), ...(successor && { successor }) } }
       return job.settled.answer

@@ -1,6 +1,6 @@
 /** What a job with a machine, or with a parent, is beyond a plain one: its checkpoints and its messages. */
 import type { MachineRow } from '../../core/unit-of-work.ts'
-import type { CheckpointEntry, Mail, Parent } from '../../job/machine.ts'
+import type { CheckpointEntry, Gather, Mail, Parent } from '../../job/machine.ts'
 import type { Move } from '../../store.ts'
 import { checkpointEntry, mailOf } from './records.ts'
 import type { Row } from './row.ts'
@@ -15,6 +15,7 @@ export class Machine implements MachineRow {
   lastMessage = 0
   messageKeys: string[] = []
   checkpointedAttempts = 0
+  gather: Gather | null = null
   /** What the last settlement woke, for whoever settles again. */
   woken: Move | null = null
 

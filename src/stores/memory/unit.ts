@@ -18,7 +18,7 @@ import { caps } from '../../job/caps.ts'
 import type { ErrorRecord } from '../../job/failure.ts'
 import type { AttemptError, CheckIn, LogLine } from '../../job/job.ts'
 import type { JobState } from '../../job/lifecycle.ts'
-import type { Letter, Mail, NewCheckpoint } from '../../job/machine.ts'
+import type { Gather, Letter, Mail, NewCheckpoint } from '../../job/machine.ts'
 import type { Json } from '../../job/payload.ts'
 import { sameJson } from '../../job/unique.ts'
 import type { Move, NewJob, Selection, SettleAnswer, WorkerInfo } from '../../store.ts'
@@ -243,6 +243,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
   }
 
   setDue(row: Row, dueAt: number): void {
+    this.timers.remove(row)
     this.wait(row, dueAt)
   }
 
@@ -342,6 +343,10 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
     const machine = machineOf(row)
     machine.messages.push({ number: ++machine.lastMessage, at: this.now, letter: message })
     if (row.phase.held) this.hints.mail(row.id)
+  }
+
+  setGather(row: Row, gather: Gather | null): void {
+    machineOf(row).gather = gather
   }
 
   keepMessageKey(row: Row, key: string): void {

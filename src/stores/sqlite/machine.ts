@@ -4,7 +4,7 @@
  */
 import type { MachineRow } from '../../core/unit-of-work.ts'
 import { caps } from '../../job/caps.ts'
-import type { CheckpointEntry, Letter, NewCheckpoint, Parent } from '../../job/machine.ts'
+import type { CheckpointEntry, Gather, Letter, NewCheckpoint, Parent } from '../../job/machine.ts'
 import type { Json } from '../../job/payload.ts'
 import { Contradiction } from './errors.ts'
 import type { Kept, PackedMail } from './kept.ts'
@@ -20,6 +20,8 @@ export type MachineValues = [
   parent: string | null,
   checkins: number,
   keys: string | null,
+  gatherLetters: number | null,
+  gatherMs: number | null,
 ]
 
 export class Machine implements MachineRow {
@@ -30,16 +32,18 @@ export class Machine implements MachineRow {
   lastMessage = 0
   lastRead = 0
   messageKeys: string[] = []
+  gather: Gather | null = null
 
   constructor(parent: Parent | null, values?: MachineValues) {
     this.parent = parent
     if (values === undefined) return
-    const [number, seq, takesCancel, lastMessage, lastRead, , , keys] = values
+    const [number, seq, takesCancel, lastMessage, lastRead, , , keys, gatherLetters, gatherMs] = values
     this.checkpoint = seq === null ? null : { number, seq }
     this.takesCancel = takesCancel === 1
     this.lastMessage = lastMessage
     this.lastRead = lastRead
     this.messageKeys = keys === null ? [] : (JSON.parse(keys) as string[])
+    this.gather = gatherLetters === null ? null : { letters: gatherLetters, ms: gatherMs ?? 0 }
   }
 }
 
@@ -59,7 +63,7 @@ export class Machines {
   }
 
   write({ seq }: Row, machine: Machine): void {
-    const { parent, checkpoint, takesCancel, lastMessage, lastRead, messageKeys } = machine
+    const { parent, checkpoint, takesCancel, lastMessage, lastRead, messageKeys, gather } = machine
     this.sql.run(
       'writeMachine',
       seq,
@@ -71,6 +75,8 @@ export class Machines {
       parent?.id ?? null,
       parent?.checkins === true ? 1 : 0,
       messageKeys.length === 0 ? null : JSON.stringify(messageKeys),
+      gather?.letters ?? null,
+      gather?.ms ?? null,
     )
   }
 

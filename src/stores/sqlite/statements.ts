@@ -91,11 +91,13 @@ const texts = {
     WHERE state = ? AND finished_at IS NOT NULL ORDER BY moved LIMIT +?`,
 
   spare: 'UPDATE jobs SET spared = ? WHERE seq = ?',
-  machine: 'SELECT number, checkpoint, takes_cancel, letters, read, parent, checkins, keys FROM machines WHERE job = ?',
-  writeMachine: `INSERT INTO machines (job, number, checkpoint, takes_cancel, letters, read, parent, checkins, keys)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (job) DO UPDATE SET number = excluded.number,
+  machine: `SELECT number, checkpoint, takes_cancel, letters, read, parent, checkins, keys, gather_letters, gather_ms
+    FROM machines WHERE job = ?`,
+  writeMachine: `INSERT INTO machines (job, number, checkpoint, takes_cancel, letters, read, parent, checkins, keys,
+    gather_letters, gather_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (job) DO UPDATE SET number = excluded.number,
     checkpoint = excluded.checkpoint, takes_cancel = excluded.takes_cancel, letters = excluded.letters,
-    read = excluded.read, keys = excluded.keys`,
+    read = excluded.read, keys = excluded.keys, gather_letters = excluded.gather_letters,
+    gather_ms = excluded.gather_ms`,
   removeMachines: 'DELETE FROM machines WHERE job IN (SELECT value FROM json_each(?))',
   removeWays: 'DELETE FROM checkpoints WHERE job IN (SELECT value FROM json_each(?))',
   removeInboxes: 'DELETE FROM letters WHERE job IN (SELECT value FROM json_each(?))',

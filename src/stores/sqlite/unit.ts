@@ -20,7 +20,7 @@ import { caps } from '../../job/caps.ts'
 import { recordError, type ErrorRecord } from '../../job/failure.ts'
 import type { AttemptError, CheckIn, HistoryEntry, LogLine } from '../../job/job.ts'
 import { isEnded, isHeld, jobStates, statesTagged, type JobState } from '../../job/lifecycle.ts'
-import type { Letter, Mail as MailEntry, NewCheckpoint } from '../../job/machine.ts'
+import type { Gather, Letter, Mail as MailEntry, NewCheckpoint } from '../../job/machine.ts'
 import type { Json } from '../../job/payload.ts'
 import { sameJson } from '../../job/unique.ts'
 import type { Hint, Move, Selection, SettleAnswer } from '../../store.ts'
@@ -466,6 +466,10 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
     this.machines.addMessage(row, this.machineOf(row), message, this.now)
     this.mail.posted()
     if (isHeld(row.state)) this.hints.mailed(row.id)
+  }
+
+  setGather(row: Row, gather: Gather | null): void {
+    this.machineOf(row).gather = gather
   }
 
   keepMessageKey(row: Row, key: string): void {

@@ -1,7 +1,8 @@
 /** Jobs that were invoked by others: what their parents hear of them. */
 import assert from 'node:assert/strict'
 import { caps } from '../../job/caps.ts'
-import type { Letter } from '../../job/machine.ts'
+import type { Gather, Letter } from '../../job/machine.ts'
+import type { SettleAnswer, Store } from '../../store.ts'
 import {
   boom,
   cancel,
@@ -21,6 +22,24 @@ import {
 import { child, family, lettersTo, takeChild } from './family.ts'
 import type { Cases } from './subject.ts'
 import { hinted } from './watching.ts'
+
+/** Parks `p` so that it gathers. */
+async function gathering(store: Store, gather: Gather, delayMs?: number): Promise<void> {
+  const job = await putAndTake(store, 'p')
+  const parking = { ...lease(job), event: 'PARK', to: 'waiting', checkpoint: rest(1), gather } as const
+  await store.settle([delayMs === undefined ? parking : { ...parking, delayMs }])
+}
+
+/** Lets children of `p` come to their ends, one by one. */
+async function childrenEnd(store: Store, ids: readonly string[]): Promise<(SettleAnswer | undefined)[]> {
+  const answers: (SettleAnswer | undefined)[] = []
+  for (const id of ids) {
+    await put(store, child(id))
+    const [answer] = await store.settle([{ ...lease(await takeChild(store)), event: 'COMPLETE', to: 'done' }])
+    answers.push(answer)
+  }
+  return answers
+}
 
 export const childrenCases: Cases = {
   'a job knows who has invoked it': async ({ store }) => {
@@ -53,6 +72,53 @@ export const childrenCases: Cases = {
     assert.deepEqual(letters, told)
     assert.equal(JSON.stringify(letters[0]), JSON.stringify(told[0]))
     assert.equal((await recordOf(store, 'p')).letters, 5)
+  },
+  'a parent that gathers is woken when enough children have ended': async ({ store }) => {
+    await gathering(store, { letters: 2, ms: 10_000 })
+    const ends = await childrenEnd(store, ['c1', 'c2', 'c3'])
+    assert.deepEqual(
+      ends.map((answer) => answer?.woken?.event),
+      [undefined, 'WAKE', undefined],
+    )
+    assert.deepEqual([await stateOf(store, 'p'), (await recordOf(store, 'p')).dueAt], ['queued', null])
+  },
+  'a parent that gathers is due a while after the first end, and not later for the next': async ({
+    store,
+    advance,
+  }) => {
+    await gathering(store, { letters: 9, ms: 10_000 })
+    await childrenEnd(store, ['c1'])
+    const { state, dueAt } = await recordOf(store, 'p')
+    assert.equal(state, 'waiting')
+    await advance(4_000)
+    await childrenEnd(store, ['c2'])
+    assert.equal((await recordOf(store, 'p')).dueAt, dueAt)
+    await advance(6_000)
+    assert.deepEqual(
+      (await store.promote(10)).moves.map(({ id, event }) => [id, event]),
+      [['p', 'WAKE']],
+    )
+  },
+  'a parent that gathers keeps its own time if that comes first, and any other letter wakes it at once': async ({
+    store,
+  }) => {
+    await gathering(store, { letters: 9, ms: 10_000 }, 1_000)
+    const { dueAt } = await recordOf(store, 'p')
+    await childrenEnd(store, ['c1'])
+    assert.equal((await recordOf(store, 'p')).dueAt, dueAt)
+    assert.equal((await store.send([letter('p', 'l1')]))[0]?.move?.event, 'WAKE')
+  },
+  'what came while a parent ran is gathered as well, unless it is more or something else': async ({ store }) => {
+    const gather = { letters: 2, ms: 10_000 }
+    const run = await putAndTake(store, 'p')
+    await childrenEnd(store, ['c1'])
+    const parking = { event: 'PARK', to: 'waiting', gather } as const
+    const [alone] = await store.settle([{ ...lease(run), ...parking }])
+    assert.equal(alone?.woken, undefined)
+    await store.send([letter('p', 'l1')])
+    const next = await takeOne(store, { token: 't2' })
+    const [other] = await store.settle([{ ...lease(next), ...parking, gather: { ...gather, letters: 9 } }])
+    assert.equal(other?.woken?.event, 'WAKE')
   },
   'only the last error and the end count: a child that is retried, parks or is released says nothing': async ({
     store,

@@ -3,6 +3,7 @@
  * small numbers ("genes"), in which lower means simpler: any source of numbers can drive it, and any shrinker shorten it.
  */
 import type { JobState } from '../../job/lifecycle.ts'
+import type { Gather } from '../../job/machine.ts'
 import type { Json } from '../../job/payload.ts'
 import type { SettleEvent } from '../../job/settlement.ts'
 import type * as contract from '../../store.ts'
@@ -38,6 +39,7 @@ export type Ending = AttemptPick & {
   readonly parksMachine: boolean
   /** Says of a machine that completes that it has taken its cancel. */
   readonly cancelTaken: boolean
+  readonly gather: Gather | null
 }
 
 export type Pulse = AttemptPick & {
@@ -187,6 +189,7 @@ function ending(pick: Pick): Ending {
     rest: pick(3) === 2 ? rest(pick) : null,
     parksMachine: pick(3) > 0,
     cancelTaken: event === 'COMPLETE' && pick(2) === 1,
+    gather: from(pick, [null, null, { letters: 2, ms: tickMs }, { letters: 3, ms: 0 }]),
   }
 }
 

@@ -36,7 +36,7 @@ export class Requests {
     const attempt = this.attempt(ending)
     if (attempt === null) return null
     const parks = parksMachine && machines.includes(attempt.id)
-    const { event, delayMs, fatal, checkin, logs, rest } = parks ? { ...ending, ...parking } : ending
+    const { event, delayMs, fatal, checkin, logs, rest, gather } = parks ? { ...ending, ...parking } : ending
     return {
       ...attempt,
       event,
@@ -46,6 +46,7 @@ export class Requests {
       ...(event === 'FAIL' && { fatal, error: { name: 'Error', message: `of ${attempt.token}` } }),
       ...(event === 'RELEASE' && { reason: 'shutdown' }),
       ...(delayMs !== null && { delayMs }),
+      ...(parks && gather !== null && { gather }),
       ...(rest !== null && { checkpoint: this.rest(attempt.id, rest) }),
       ...traces(attempt.attempt, checkin, logs),
     }

@@ -29,4 +29,8 @@ export const counts = `
   INSERT INTO steps (job, name, result) SELECT jobs.seq, each.key, each.value FROM jobs, json_each(jobs.steps) AS each
     WHERE jobs.steps IS NOT NULL ORDER BY jobs.seq, each.id;
   UPDATE jobs SET steps = NULL WHERE steps IS NOT NULL;
+
+  -- Of a job that was parked: how many ends and check-ins of its children wake it, or how many ms after the first; null = each.
+  ALTER TABLE machines ADD COLUMN gather_letters INTEGER;
+  ALTER TABLE machines ADD COLUMN gather_ms INTEGER;
 `
