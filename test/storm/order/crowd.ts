@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { seededRandom } from 'jobchart/testing'
 import { pulse } from '../pulse.ts'
+import { LedgerTail } from './ledger.ts'
 import { sleep } from '../jobs.ts'
 
 export interface OrderOptions {
@@ -19,12 +20,10 @@ export interface OrderOptions {
   readonly leaseMs: number
 }
 
-/** Of a wave, before it does not get on. */
-const waveMsMax = 60_000
-/** A process that has lived so long does its work. */
-const attendedMs = 1_000
-/** One that has lived for less has hardly begun: to kill it proves little. */
-const victimMs = 500
+/** A wave in which nothing is written for so long does not get on. */
+const silenceMsMax = 60_000
+/** A process that has written for so long, and not longer ago, is at work: to kill one that is starting or waits proves little. */
+const atWorkMs = 300
 
 const example = fileURLToPath(new URL('../../../examples/order/main.ts', import.meta.url))
 const record = new URL('record.ts', import.meta.url).href
@@ -36,13 +35,16 @@ export class Crowd {
   orders = 0
   /** How often this process itself got nothing done for half a lease. */
   pauses = 0
-  /** The longest time in which no process lived that had lived for a second. */
+  /** The longest time in which no process lived that had done anything. */
   unattendedMs = 0
+  /** When processes were killed, ms since the epoch. */
+  readonly killedAt: number[] = []
   readonly problems: string[] = []
   private readonly options: OrderOptions
   private readonly folder: string
   private readonly random: () => number
-  private readonly alive = new Map<ChildProcess, number>()
+  private readonly alive = new Set<ChildProcess>()
+  private readonly ledger: LedgerTail
   private readonly output: number
   private attendedAt = Infinity
   private killAt = 0
@@ -53,6 +55,7 @@ export class Crowd {
     this.options = options
     this.folder = folder
     this.random = seededRandom(options.seed)
+    this.ledger = new LedgerTail(join(folder, 'ledger.jsonl'))
     this.output = openSync(join(folder, 'output.txt'), 'a')
   }
 
@@ -67,7 +70,7 @@ export class Crowd {
       }
     } finally {
       clearInterval(beat)
-      for (const child of this.alive.keys()) child.kill('SIGKILL')
+      for (const child of this.alive) child.kill('SIGKILL')
     }
   }
 
@@ -78,16 +81,17 @@ export class Crowd {
 
   private async wave(say: (line: string) => void): Promise<void> {
     this.isOver = false
-    const startedAt = performance.now()
+    let wroteAt = performance.now()
     while (!this.isOver || this.alive.size > 0) {
       while (!this.isOver && this.alive.size < this.options.workers) this.start()
       const now = performance.now()
+      if (this.ledger.read()) wroteAt = now
       if (now >= this.killAt && this.killed < this.options.kills) {
         if (this.kill()) this.killAt = now + 200 + 300 * this.random()
         say(`wave ${this.waves} · orders ${this.orders} · kills ${this.killed}/${this.options.kills}`)
       }
-      if (now > startedAt + waveMsMax) {
-        this.problems.push(`wave ${this.waves} does not end`)
+      if (now > wroteAt + silenceMsMax) {
+        this.problems.push(`wave ${this.waves} does not end: nothing was written for ${silenceMsMax} ms`)
         return
       }
       await sleep(20)
@@ -102,7 +106,7 @@ export class Crowd {
       stdio: ['ignore', this.output, this.output],
     })
     this.started++
-    this.alive.set(child, performance.now())
+    this.alive.add(child)
     child.on('exit', (code, signal) => {
       this.alive.delete(child)
       if (code === 0) this.isOver = true
@@ -110,20 +114,25 @@ export class Crowd {
     })
   }
 
-  /** False if nobody is there to be killed. */
+  /** Kills a process that is at work. False if none is. */
   private kill(): boolean {
-    const now = performance.now()
-    const all = [...this.alive].filter(([, since]) => since < now - victimMs)
-    const [victim] = all[Math.floor(this.random() * all.length)] ?? []
+    const since = Date.now() - atWorkMs
+    const all = [...this.alive].filter(({ pid }) => {
+      const writer = this.ledger.writer(pid)
+      return writer !== null && writer.firstAt <= since && writer.lastAt > since
+    })
+    const victim = all[Math.floor(this.random() * all.length)]
     if (victim?.kill('SIGKILL') !== true) return false
     this.killed++
+    this.killedAt.push(Date.now())
     return true
   }
 
   private beat(lateMs: number): void {
     const now = performance.now()
     if (lateMs > this.options.leaseMs / 2) this.pauses++
-    if ([...this.alive.values()].some((since) => since < now - attendedMs)) this.attendedAt = now
+    const isAttended = [...this.alive].some(({ pid }) => this.ledger.writer(pid) !== null)
+    if (isAttended) this.attendedAt = now
     this.unattendedMs = Math.max(this.unattendedMs, now - this.attendedAt)
   }
 }

@@ -1,5 +1,5 @@
 /** What the ledger of the example must say of each order, whatever has become of the processes. */
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import type { Entry as NewEntry } from '../../../examples/order/ledger.ts'
 
 export type Entry = NewEntry & { readonly at: number; readonly pid: number }
@@ -14,6 +14,8 @@ export type LedgerPromise = keyof typeof ledgerPromises
 
 export type Tell = (promise: LedgerPromise, message: string) => void
 
+export type LateMsMax = (dueAt: number, firedAt: number) => number
+
 /** A clock may be a moment behind another look at it. */
 const earlyMs = 2
 
@@ -23,8 +25,60 @@ export const readLedger = (path: string): Entry[] =>
     .slice(0, -1)
     .map((line) => JSON.parse(line) as Entry)
 
-/** @param orders as many as were ordered @returns how late each timer was */
-export function checkLedger(entries: readonly Entry[], orders: number, lateMsMax: number, tell: Tell): number[] {
+export interface Writer {
+  readonly firstAt: number
+  readonly lastAt: number
+}
+
+/** What processes have written to the ledger so far, and when: reads only what is new each time. */
+export class LedgerTail {
+  private readonly path: string
+  private offset = 0
+  private rest = ''
+  /** When each process wrote first and last, ms since the epoch. */
+  private readonly writers = new Map<number, Writer>()
+  private readonly buffer = Buffer.alloc(65_536)
+
+  constructor(path: string) {
+    this.path = path
+  }
+
+  /** null: the process has not written anything. */
+  writer(pid: number | undefined): Writer | null {
+    return pid === undefined ? null : (this.writers.get(pid) ?? null)
+  }
+
+  /** Reads what is new. Was there anything? */
+  read(): boolean {
+    const before = this.offset
+    const file = openSync(this.path, 'a+')
+    try {
+      for (let bytes = this.next(file); bytes > 0; bytes = this.next(file)) this.offset += bytes
+    } finally {
+      closeSync(file)
+    }
+    return this.offset > before
+  }
+
+  private next(file: number): number {
+    const bytes = readSync(file, this.buffer, 0, this.buffer.length, this.offset)
+    // The ledger is ASCII: no character is cut.
+    const lines = (this.rest + this.buffer.toString('latin1', 0, bytes)).split('\n')
+    this.rest = lines.pop() ?? ''
+    for (const line of lines) {
+      const { pid, at } = JSON.parse(line) as Entry
+      this.writers.set(pid, { firstAt: this.writers.get(pid)?.firstAt ?? at, lastAt: at })
+    }
+    return bytes
+  }
+}
+
+/**
+ * @param orders as many as were ordered
+ * @param lateMsMax how late a timer may be that was due and fired at these times
+ * @returns how late each timer was
+ */
+export function checkLedger(entries: readonly Entry[], orders: number, lateMsMax: LateMsMax, tell: Tell): number[] {
   const byOrder = Map.groupBy(entries, ({ order }) => order)
   const lates: number[] = []
   for (let n = 1; n <= orders; n++) {
@@ -62,7 +116,7 @@ function checkEffects(id: string, its: readonly Entry[], goesBack: boolean, tell
     tell('whole', `${id} has ended as ${[...states].join(' and ')}, not ${end}`)
 }
 
-function checkTimer(id: string, its: readonly Entry[], lateMsMax: number, tell: Tell): number[] {
+function checkTimer(id: string, its: readonly Entry[], lateMsMax: LateMsMax, tell: Tell): number[] {
   const [set, ...others] = new Set(its.flatMap(({ deadline }) => deadline ?? []))
   const fired = its.filter(({ what }) => what === 'fired')
   if (set === undefined || fired.length === 0) {
@@ -72,6 +126,7 @@ function checkTimer(id: string, its: readonly Entry[], lateMsMax: number, tell: 
   if (others.length > 0) tell('timers', `the deadline of ${id} was put off: ${[set, ...others].join(', ')}`)
   const lateMs = Math.min(...fired.map(({ at }) => at)) - set
   if (lateMs < -earlyMs) tell('timers', `the timer of ${id} fired ${-lateMs} ms early`)
-  if (lateMs > lateMsMax) tell('timers', `the timer of ${id} fired ${lateMs} ms late, of ${lateMsMax}`)
+  const max = lateMsMax(set, set + lateMs)
+  if (lateMs > max) tell('timers', `the timer of ${id} fired ${lateMs} ms late, of ${max}`)
   return [lateMs]
 }

@@ -4,16 +4,22 @@ import { expect, test } from 'vitest'
 import { checkLedger, type Entry } from './ledger.ts'
 import { stormOrders } from './storm.ts'
 
+const small = { kills: 6, workers: 4, ordersPerWave: 100, leaseMs: 1_000 }
+
 test('orders come to their ends, each effect once, while processes die', async () => {
-  const verdict = await stormOrders({ kills: 10, workers: 4, ordersPerWave: 150, seed: 1, leaseMs: 1_000 }, () => {})
-  const { broken, figures, folder } = verdict
-  expect(broken, folder).toEqual([])
-  expect(figures.killed).toBe(10)
-  // A calm proves little.
-  expect(figures.rescues).toBeGreaterThan(0)
-  expect(figures.timers).toBe(figures.orders / 2)
-  expect(existsSync(folder)).toBe(false)
-})
+  const stormsMax = 5
+  let rescues = 0
+  // A calm proves little: so there are storms until a process has left something behind.
+  for (let seed = 1; rescues === 0 && seed <= stormsMax; seed++) {
+    const { broken, figures, folder } = await stormOrders({ ...small, seed }, () => {})
+    expect(broken, folder).toEqual([])
+    expect(figures.killed).toBe(small.kills)
+    expect(figures.timers).toBe(figures.orders / 2)
+    expect(existsSync(folder)).toBe(false)
+    rescues += figures.rescues
+  }
+  expect(rescues).toBeGreaterThan(0)
+}, 600_000)
 
 const entry = (what: Entry['what'], more: Partial<Entry>): Entry => {
   return { order: 'order-1', key: what, what, at: 1_000, pid: 1, ...more }
@@ -36,7 +42,12 @@ const sound = [
 
 function found(entries: readonly Entry[]): string[] {
   const promises: string[] = []
-  checkLedger(entries, 1, 500, (promise) => promises.push(promise))
+  checkLedger(
+    entries,
+    1,
+    () => 500,
+    (promise) => promises.push(promise),
+  )
   return [...new Set(promises)]
 }
 

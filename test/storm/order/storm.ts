@@ -75,7 +75,11 @@ function judge(
   for (const { invariant, message, evidence } of history.violations) tell(invariant, message, evidence)
   const entries = readLedger(join(folder, 'ledger.jsonl'))
   const lateMsMax = leaseMs + rescueMs
-  const lates = checkLedger(entries, crowd.orders, lateMsMax, tell).toSorted((a, b) => a - b)
+  // Each kill in between may have hit the process that was at it, and then costs as much again.
+  const kills = (from: number, until: number): number => crowd.killedAt.filter((at) => at > from && at < until).length
+  const lates = checkLedger(entries, crowd.orders, (due, fired) => (1 + kills(due, fired)) * lateMsMax, tell).toSorted(
+    (a, b) => a - b,
+  )
   checkEnds(crowd, final, tell)
   const at = (part: number): number => lates[Math.ceil(lates.length * part) - 1] ?? 0
   const begun = entries.filter(({ what }) => what === 'begun').map(({ key }) => key)
