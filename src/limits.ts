@@ -26,5 +26,8 @@ export const limits = {
 /** What a checkpoint of a machine may weigh: its context, its timers, its actors with what they were given. */
 export const checkpointLimits: PayloadLimits = { bytesMax: 16 * 1_048_576, depthMax: 100 }
 
+/** What the fields of one line of a job's log may weigh: so that a line always fits into the log (`caps.logBytes`). */
+export const logFieldLimits: PayloadLimits = { bytesMax: 32_768, depthMax: 100 }
+
 /** What a job's payloads and outputs may weigh. */
 export const payloadLimits: PayloadLimits = { bytesMax: 1_048_576, depthMax: 100 }

@@ -70,7 +70,7 @@ export interface RuntimeOptions extends ClientOptions {
   readonly grace?: Duration
   /**
    * How long ended jobs are kept. Default: done and cancelled a day, dead 30 days; 10,000 of each at most. Each is kept for
-   * a minute, unless so many end in a minute that 100,000 more than `count` would be kept (in memory: 20,000).
+   * a minute, unless so many end in a minute that 100,000 more than `count` would be kept (in memory: 5,000).
    */
   readonly retention?: {
     readonly done?: RetentionOptions

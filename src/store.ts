@@ -59,7 +59,8 @@ export interface StoreCapabilities {
 /**
  * A wake-up. Never the truth, only a reason to ask for it: a store may send too many or, across processes, miss some.
  * `ready`: jobs of the type may be claimable, `atMost` of them where that is known · `due`: something waits for a time ·
- * `cancelled`: running jobs were marked · `mail`: running jobs have letters · `room`: an insert refused as full may succeed now · `ended`: jobs came to an end.
+ * `cancelled`: running jobs were marked · `mail`: running jobs have letters · `room`: an insert refused as full may succeed now · `ended`: jobs came to an end ·
+ * `queue`: a queue was paused or resumed.
  */
 export type Hint =
   | { readonly kind: 'ready'; readonly type: string; readonly atMost?: number }
@@ -68,6 +69,7 @@ export type Hint =
   | { readonly kind: 'mail'; readonly ids: readonly string[] }
   | { readonly kind: 'room' }
   | { readonly kind: 'ended'; readonly ids?: readonly string[] }
+  | { readonly kind: 'queue'; readonly type: string; readonly paused: boolean }
 
 export interface Store {
   /** For messages: 'memory', 'sqlite', … */
@@ -126,7 +128,7 @@ export interface Store {
   counts(): Promise<Counts>
   /** A queue as it is, after `change`. A pause is in force for every claim after the answer. */
   queue(type: string, change?: { readonly paused: boolean }): Promise<QueueInfo>
-  /** Makes a worker known (and seen), or removes it with null. */
+  /** Makes a worker known (and seen), or removes it with null. Forgets those that were lost long ago. */
   worker(id: string, info: WorkerInfo | null): Promise<void>
   workers(): Promise<WorkerRecord[]>
   /** Entries of the transition log after `from` (0 = the oldest kept), `limit` at most. */

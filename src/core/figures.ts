@@ -40,12 +40,16 @@ export interface WorkerInfo {
   readonly definitions?: Readonly<Record<string, string>>
   /** Of those types that have any. Unknown of a worker of an older version. */
   readonly limits?: Readonly<Record<string, TypeLimits>>
+  /** Without a sign of life for so long it is lost, ms. Workers of earlier releases do not say: 30 s. */
+  readonly leaseMs?: number
   readonly startedAt: number
 }
 
 export interface WorkerRecord extends WorkerInfo {
   /** Last sign of life, by the store's clock. */
   readonly seenAt: number
+  /** Has it given none for its lease? It leaves the list ten minutes later. */
+  readonly lost: boolean
   readonly running: readonly {
     readonly id: string
     readonly type: string

@@ -37,6 +37,8 @@ export interface HeartbeatOptions {
   readonly cancelling: (run: Run, answer: Pick<BeatAnswer, 'reason' | 'graceMs'>) => void
   /** A run's lease is lost. */
   readonly lost: (run: Run) => void
+  /** Says who the worker is if that has changed, or if it was silent for so long that it may have been forgotten. */
+  readonly announce: (wasSilent: boolean) => Promise<void>
 }
 
 export class Heartbeat {
@@ -44,6 +46,8 @@ export class Heartbeat {
   private beating = false
   /** When leases were looked at last, by the clock of leases. */
   private lookedAt = 0
+  /** When all runs were beaten for last, by the same clock. */
+  private beatenAt = 0
   /** Looks since the last beat. */
   private looks = 0
   private timer: Timer | null = null
@@ -59,7 +63,7 @@ export class Heartbeat {
 
   start(): void {
     this.running = true
-    this.lookedAt = this.options.time.read()
+    this.lookedAt = this.beatenAt = this.options.time.read()
     this.arm()
   }
 
@@ -219,9 +223,12 @@ export class Heartbeat {
     this.beating = true
     this.looks = 0
     try {
+      const now = this.options.time.read()
+      await this.options.announce(now - this.beatenAt > this.options.leaseMs)
       // The empty beat is the worker's own sign of life.
       const all = runs.all()
       for (let i = 0; i === 0 || i < all.length; i += beatsMax) await this.beat(all.slice(i, i + beatsMax))
+      this.beatenAt = now
       this.options.health.back()
     } catch (error) {
       this.options.health.lost(error)

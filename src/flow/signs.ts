@@ -3,7 +3,7 @@ import { invalidOption } from '../errors.ts'
 import { caps } from '../job/caps.ts'
 import type { JobEvent } from '../job/job.ts'
 import { toPayload } from '../job/payload.ts'
-import { payloadLimits } from '../limits.ts'
+import { logFieldLimits, payloadLimits } from '../limits.ts'
 import type { Store } from '../store.ts'
 import type { Hub } from './events.ts'
 import type { Heartbeat } from './heartbeat.ts'
@@ -43,7 +43,9 @@ export function signsOfLife(options: SignsOptions): Pick<ContextHost, 'checkin' 
       const kept =
         fields === undefined
           ? {}
-          : { fields: toPayload(fields, 'INVALID_OUTPUT', payloadLimits, 'fields of ctx.log of job', run.claimed.type) }
+          : {
+              fields: toPayload(fields, 'INVALID_OUTPUT', logFieldLimits, 'fields of ctx.log of job', run.claimed.type),
+            }
       const message = text.slice(0, logCharsMax).toWellFormed()
       const lines = (run.logs ??= [])
       lines.push({ at, attempt: run.claimed.attempt, message, ...kept })

@@ -18,6 +18,7 @@ export const workerInfo = (id: string, settings: RuntimeSettings, slots: number,
   types: [...settings.jobs.keys()],
   definitions: definitionsOf(settings.jobs),
   limits: Object.fromEntries(limited(settings.jobs.values()).map((job) => [job.type, job.limits])),
+  leaseMs: settings.leaseMs,
   startedAt,
 })
 

@@ -81,6 +81,9 @@ export class Worker {
   private readonly definitionCheck: DefinitionCheck
   private readonly peers: Peers
   private readonly marks: Marks
+  private startedAt = 0
+  /** The slots that the list of workers says it has. */
+  private announcedSlots = 0
   /** Runs that have ended and wait in their lane. */
   private unsettled = 0
   private readonly idleWaiters: (() => void)[] = []
@@ -125,6 +128,9 @@ export class Worker {
       ...shared,
       cancelling: (run, answer) => this.canceller.cancelRun(run, answer),
       lost: (run) => this.lose(run),
+      announce: async (wasSilent) => {
+        if (wasSilent || this.permits.slots !== this.announcedSlots) await this.announce()
+      },
     })
     this.settler = new Settler({
       ...shared,
@@ -177,13 +183,22 @@ export class Worker {
   async start(): Promise<void> {
     const { id, settings, store } = this.options
     const info = workerInfo(id, settings, this.permits.slots, store.now())
-    await store.worker(id, info)
+    this.startedAt = info.startedAt
+    await this.announce()
     if (this.stopped) return
     this.heartbeat.start()
     this.sweeper.start()
     this.definitionCheck.start()
     this.peers.start(info)
     this.look()
+  }
+
+  /** Says who it is and how many slots it has now. */
+  private async announce(): Promise<void> {
+    const { id, settings, store } = this.options
+    const { slots } = this.permits
+    await store.worker(id, workerInfo(id, settings, slots, this.startedAt))
+    this.announcedSlots = slots
   }
 
   /** Every queue may have work. */

@@ -3,6 +3,8 @@ export const caps = {
   errors: 20,
   history: 100,
   logs: 100,
+  /** … and what they weigh together, bytes of JSON. */
+  logBytes: 65_536,
   /** Checkpoints of a machine job that are kept for time travel. */
   checkpoints: 50,
   /** Letters that wait in a job's inbox; those of its children always find room. */

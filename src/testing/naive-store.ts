@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { caps } from '../job/caps.ts'
 import { leaseExpired } from '../job/failure.ts'
-import type { JobRecord, Transition } from '../job/job.ts'
+import type { JobRecord, LogLine, Transition } from '../job/job.ts'
 import { jobStates, type JobState } from '../job/lifecycle.ts'
 import type { Settlement } from '../job/settlement.ts'
 import type * as contract from '../store.ts'
@@ -130,7 +130,7 @@ export class NaiveStore extends NaiveMachines {
       }
       const { record } = job
       if (checkin) record.checkin = checkin
-      if (logs) record.logs = [...record.logs, ...logs].slice(-caps.logs)
+      if (logs) record.logs = capped([...record.logs, ...logs])
       if (error) this.keepError(job, error)
       else if (event === 'COMPLETE') record.error = null
       const listening = checkin && this.tellCheckin(job, checkin.value)
@@ -169,7 +169,7 @@ export class NaiveStore extends NaiveMachines {
       job.leaseUntil = this.time + leaseMs
       if (checkin) job.record.checkin = checkin
       if (checkin) this.tellCheckin(job, checkin.value)
-      if (logs) job.record.logs = [...job.record.logs, ...logs].slice(-caps.logs)
+      if (logs) job.record.logs = capped([...job.record.logs, ...logs])
       if (steps) job.steps = { ...job.steps, ...steps }
       const inbox = letters === undefined ? {} : { inbox: job.record.inbox.filter(({ number }) => number > letters) }
       return { outcome: 'held', ...this.toldOfCancel(job), ...inbox }
@@ -274,16 +274,25 @@ export class NaiveStore extends NaiveMachines {
   }
 
   workers(): contract.WorkerRecord[] {
-    return Array.from(this.known.values(), ({ info, seenAt }) => {
+    const silent = (seenAt: number): number => this.time - seenAt
+    const leaseOf = ({ leaseMs }: contract.WorkerInfo): number => leaseMs ?? 30_000
+    const listed = [...this.known.values()].filter(({ info, seenAt }) => silent(seenAt) < leaseOf(info) + 600_000)
+    return listed.map(({ info, seenAt }) => {
       const held = this.jobs.filter((job) => is('held', job) && job.record.worker === info.id)
       const running = held.map(({ record: { id, type, attempt, startedAt, checkin } }) => {
         return { id, type, attempt, since: startedAt ?? 0, checkin }
       })
-      return { ...info, seenAt, running }
+      return { ...info, seenAt, lost: silent(seenAt) >= leaseOf(info), running }
     })
   }
 
   transitions(): readonly Transition[] {
     return this.log
   }
+}
+
+/** The last lines that are few enough, and light enough together. */
+function capped(logs: readonly LogLine[]): readonly LogLine[] {
+  const bytes = logs.reduce((sum, line) => sum + Buffer.byteLength(JSON.stringify(line)), 0)
+  return logs.length <= caps.logs && bytes <= caps.logBytes ? logs : capped(logs.slice(1))
 }

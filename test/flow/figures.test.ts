@@ -54,6 +54,19 @@ test('figures are told ten times a second at most, and the last one always', asy
   expect(seen.at(-1)).toBe(500)
 })
 
+test('stats$ of a queue tells that it was paused and resumed', async () => {
+  const { clock, store, runtime, a } = setUp()
+  const worker = await runtime({ jobs: [a], concurrency: 0 })
+  const seen: boolean[] = []
+  worker.queue('a').stats$.subscribe(({ paused }) => seen.push(paused))
+  await clock.advance('1s')
+  await worker.queue('a').pause()
+  await clock.advance('1s')
+  await store.queue('a', { paused: false })
+  await clock.advance('1s')
+  expect(seen).toEqual([false, true, false])
+})
+
 test('nobody who listens costs anything: no timer, no question to the store', async () => {
   const { clock, runtime, a } = setUp()
   const worker = await runtime({ jobs: [a] })

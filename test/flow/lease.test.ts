@@ -174,6 +174,28 @@ test('a worker is known while it lives, with what it runs, and shows signs of li
   expect(await worker.store.workers()).toEqual([])
 })
 
+test('the list of workers says how many slots each has now', async () => {
+  const { clock, runtime } = world()
+  const long = defineJob<undefined, void>({ type: 'long', run: async () => {} })
+  const worker = await runtime({ jobs: [long], concurrency: 7 })
+  worker.concurrency = 3
+  await clock.advance('10s')
+  expect((await worker.workers()).map(({ slots, lost }) => [slots, lost])).toEqual([[3, false]])
+})
+
+test('a worker that was taken for lost and forgotten is listed again when it goes on', async () => {
+  const { clock, store, runtime } = world()
+  const long = defineJob<undefined, void>({ type: 'long', run: async () => {} })
+  const worker = await runtime({ jobs: [long] })
+  const ids = async () => (await worker.workers()).map(({ id }) => id)
+  // As a process that was stopped finds it: others have forgotten it.
+  await store.worker(worker.id, null)
+  clock.jump(900_000)
+  expect(await ids()).toEqual([])
+  await clock.advance('1m')
+  expect(await ids()).toEqual([worker.id])
+})
+
 test('a job that expires while it runs here is refused its result, and runs again', async () => {
   const inner = memoryStore()
   let cutOff = false

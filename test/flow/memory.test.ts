@@ -43,6 +43,6 @@ test('with retention on, the heap after 400,000 jobs is where it was after 50,00
   expect(grown).toBeLessThan(1_500_000)
   const counts = await runtime.counts()
   // What ended less than a minute ago stays, up to a bound.
-  expect(counts.done).toBeLessThanOrEqual(21_500)
+  expect(counts.done).toBeLessThanOrEqual(6_500)
   await runtime.stop()
 }, 120_000)

@@ -5,6 +5,7 @@ import type { Queue } from './queue.ts'
 export class Hints {
   private readonly listeners = new Set<(hint: Hint) => void>()
   private queues: Queue[] = []
+  private switchedQueues: Queue[] = []
   private cancelledIds: string[] = []
   private mailIds: string[] = []
   private endedIds: string[] = []
@@ -25,6 +26,11 @@ export class Hints {
     if (this.listeners.size === 0 || queue.hinted) return
     queue.hinted = true
     this.queues.push(queue)
+  }
+
+  /** It was paused or resumed. */
+  switched(queue: Queue): void {
+    if (this.listeners.size > 0) this.switchedQueues.push(queue)
   }
 
   due(at: number): void {
@@ -52,13 +58,15 @@ export class Hints {
     const shrunk = this.full !== null && backlog < this.full
     if (this.full !== null) this.full = shrunk ? null : backlog
     if (this.listeners.size === 0) return
-    const { queues, cancelledIds, mailIds, endedIds, dueAt } = this
+    const { queues, cancelledIds, mailIds, endedIds, dueAt, switchedQueues } = this
     this.dueAt = null
     if (queues.length > 0) this.queues = []
+    if (switchedQueues.length > 0) this.switchedQueues = []
     if (cancelledIds.length > 0) this.cancelledIds = []
     if (mailIds.length > 0) this.mailIds = []
     if (endedIds.length > 0) this.endedIds = []
     for (const queue of queues) queue.hinted = false
+    for (const { type, paused } of switchedQueues) this.tell({ kind: 'queue', type, paused })
     if (cancelledIds.length > 0) this.tell({ kind: 'cancelled', ids: cancelledIds })
     if (mailIds.length > 0) this.tell({ kind: 'mail', ids: mailIds })
     for (const queue of queues) {

@@ -2,6 +2,7 @@
  * The memory store: nothing outlives the process, everything else is as in any store. Each method does all of its work
  * in the call itself, so that calls take effect in the order in which they are made, awaited or not.
  */
+import { isForgotten } from '../../core/workers.ts'
 import { knownKeys, whole } from '../../checks.ts'
 import { systemClock, type Clock } from '../../clock.ts'
 import {
@@ -66,7 +67,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     watch: (listener) => unit.hints.watch(listener),
     ...forWorkers(unit, now, write),
     ...forAdmins(unit, write),
-    ...forReaders(unit),
+    ...forReaders(unit, now),
   }
 }
 
@@ -132,8 +133,10 @@ const forWorkers = (unit: MemoryUnit, now: () => number, write: Write): Pick<Sto
   rescue: (limit) => write(() => rescue(unit, limit)),
   prune: async (policy, limit) => write(() => prune(unit, policy, limit)),
   async worker(id, info) {
+    const at = now()
     if (info === null) unit.workers.delete(id)
-    else unit.workers.set(id, { info, seenAt: now() })
+    else unit.workers.set(id, { info, seenAt: at })
+    for (const [each, known] of unit.workers) if (isForgotten(known.info, at - known.seenAt)) unit.workers.delete(each)
   },
 })
 
@@ -150,7 +153,7 @@ const forAdmins = (unit: MemoryUnit, write: Write): Pick<Store, 'cancel' | 'retr
 
 type Questions = 'checkpoints' | 'get' | 'list' | 'counts' | 'workers' | 'transitions'
 
-const forReaders = (unit: MemoryUnit): Pick<Store, Questions> => ({
+const forReaders = (unit: MemoryUnit, now: () => number): Pick<Store, Questions> => ({
   async checkpoints(id) {
     return checkpointsOf(unit.rows.get(id))
   },
@@ -167,7 +170,7 @@ const forReaders = (unit: MemoryUnit): Pick<Store, Questions> => ({
     return counts(unit)
   },
   async workers() {
-    return workerRecords(unit)
+    return workerRecords(unit, now())
   },
   async transitions(from, limit) {
     return unit.log.page(from, limit)

@@ -1,4 +1,5 @@
 /** Reading: pages of jobs, counts, queues and workers as they are now. */
+import { isForgotten, isLost } from '../../core/workers.ts'
 import { JobchartError } from '../../errors.ts'
 import { caps } from '../../job/caps.ts'
 import type { JobRecord } from '../../job/job.ts'
@@ -56,12 +57,13 @@ export function queueInfo(unit: MemoryUnit, type: string): QueueInfo {
 }
 
 /** The workers in the order in which they were made known, with what each holds, longest first. */
-export function workerRecords(unit: MemoryUnit): WorkerRecord[] {
+export function workerRecords(unit: MemoryUnit, now: number): WorkerRecord[] {
   const rows = heldPhases.flatMap((phase) => unit.chains[phase.index]?.toArray() ?? [])
   const held = Map.groupBy(rows.toSorted(heldLonger), (row) => row.run?.claim.worker)
-  return Array.from(unit.workers.values(), ({ info, seenAt }) => {
+  const listed = [...unit.workers.values()].filter(({ info, seenAt }) => !isForgotten(info, now - seenAt))
+  return listed.map(({ info, seenAt }) => {
     const running = (held.get(info.id) ?? []).map(runningRow)
-    return { ...info, types: [...info.types], seenAt, running }
+    return { ...info, types: [...info.types], seenAt, lost: isLost(info, now - seenAt), running }
   })
 }
 

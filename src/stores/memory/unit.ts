@@ -18,6 +18,7 @@ import { caps } from '../../job/caps.ts'
 import type { ErrorRecord } from '../../job/failure.ts'
 import type { AttemptError, CheckIn, LogLine } from '../../job/job.ts'
 import type { JobState } from '../../job/lifecycle.ts'
+import { lastLogs } from '../../job/logs.ts'
 import type { Gather, Letter, Mail, NewCheckpoint } from '../../job/machine.ts'
 import type { Json } from '../../job/payload.ts'
 import { sameJson } from '../../job/unique.ts'
@@ -158,6 +159,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
 
   pause(type: string, paused: boolean): void {
     const queue = this.queue(type)
+    if (queue.paused !== paused) this.hints.switched(queue)
     queue.paused = paused
     this.hints.ready(queue)
   }
@@ -256,7 +258,8 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
   }
 
   keepLogs(row: Row, lines: readonly LogLine[]): void {
-    keep(row.remember().logs, lines, caps.logs)
+    const past = row.remember()
+    past.logs = lastLogs([...past.logs, ...lines])
   }
 
   keepSteps(row: Row, steps: Readonly<Record<string, Json>>): void {

@@ -8,6 +8,7 @@ const [heldStates, endedStates] = [statesTagged('held'), statesTagged('ended')]
 
 export class Hints {
   private readonly ready = new Set<Queue>()
+  private readonly switchedQueues = new Set<Queue>()
   private cancelled: string[] = []
   private ended: string[] = []
   /** Running jobs that have letters. */
@@ -35,7 +36,14 @@ export class Hints {
     this.mail.add(id)
   }
 
-  resumed(queue: Queue): void {
+  /** Jobs of it may be claimable. */
+  look(queue: Queue): void {
+    this.ready.add(queue)
+  }
+
+  /** It was paused or resumed. */
+  switched(queue: Queue): void {
+    this.switchedQueues.add(queue)
     this.ready.add(queue)
   }
 
@@ -53,6 +61,7 @@ export class Hints {
     const hints: Hint[] = []
     if (this.cancelled.length > 0) hints.push({ kind: 'cancelled', ids: this.cancelled })
     if (this.mail.size > 0) hints.push({ kind: 'mail', ids: [...this.mail] })
+    for (const { type, paused } of this.switchedQueues) hints.push({ kind: 'queue', type, paused })
     for (const queue of this.ready) {
       if (!queue.paused && queue.queued > 0) hints.push({ kind: 'ready', type: queue.type, atMost: queue.queued })
     }
@@ -69,6 +78,7 @@ export class Hints {
 
   forget(): void {
     this.ready.clear()
+    this.switchedQueues.clear()
     this.cancelled = []
     this.mail.clear()
     this.ended = []

@@ -90,9 +90,10 @@ export function transitions(unit: FileUnit, from: number, limit: number): Transi
  */
 export function catchUp(unit: FileUnit, from: number | null): void {
   unit.mail.catchUp()
+  for (const queue of unit.queues.switchedElsewhere()) unit.hints.switched(queue)
   if (unit.seq === from) return
   if (from === null || oldestOf(unit) > from + 1) {
-    for (const queue of unit.queues.all()) unit.hints.resumed(queue)
+    for (const queue of unit.queues.all()) unit.hints.look(queue)
   }
   for (const { id, type, from: left, to } of movesAfter(unit, from ?? unit.seq, -1)) {
     unit.hints.moved(unit.queues.of(type), id, left, to)

@@ -18,6 +18,8 @@ export class Queues {
   private readonly unwritten = new Set<Queue>()
   /** Of what may be taken back, while there is such. */
   private before: Before | null = null
+  /** Numbers of the paused ones, as far as this process knows; null = it does not. */
+  private paused: Set<number> | null = null
 
   constructor(sql: Statements) {
     this.sql = sql
@@ -102,6 +104,20 @@ export class Queues {
     this.unwritten.delete(queue)
   }
 
+  /** This process has paused or resumed a queue. */
+  switched({ number, paused }: Queue): void {
+    if (paused) this.paused?.add(number)
+    else this.paused?.delete(number)
+  }
+
+  /** Another process has written: the queues that were paused or resumed since this was asked last. */
+  switchedElsewhere(): Queue[] {
+    const before = this.paused
+    const now = new Set(this.sql.all('pausedQueues').map(([number]) => number))
+    this.paused = now
+    return before === null ? [] : [...before.symmetricDifference(now)].map((number) => this.at(number))
+  }
+
   write(): void {
     for (const queue of this.unwritten) {
       this.sql.run(
@@ -125,6 +141,7 @@ export class Queues {
   forget(): void {
     this.doubt()
     this.before = null
+    this.paused = null
     this.byType.clear()
     this.byNumber.clear()
     this.unwritten.clear()

@@ -1,4 +1,5 @@
 /** Reading: pages of jobs, counts, queues, and workers as they are now. */
+import { isForgotten, isLost } from '../../core/workers.ts'
 import { JobchartError } from '../../errors.ts'
 import { caps } from '../../job/caps.ts'
 import type { CheckIn, JobRecord } from '../../job/job.ts'
@@ -50,9 +51,11 @@ export function queueInfo(unit: FileUnit, type: string): QueueInfo {
 
 export function pause(unit: FileUnit, type: string, paused: boolean): QueueInfo {
   const queue = unit.queues.of(type)
+  if (queue.paused === paused) return queueInfo(unit, type)
   queue.paused = paused
   unit.queues.changed(queue)
-  if (!paused) unit.hints.resumed(queue)
+  unit.queues.switched(queue)
+  unit.hints.switched(queue)
   return queueInfo(unit, type)
 }
 
@@ -61,11 +64,10 @@ export function worker(unit: FileUnit, id: string, info: WorkerInfo | null): voi
   if (info === null) return sql.run('removeWorker', id)
   sql.run('writeWorker', id, JSON.stringify(info), now)
   // Whoever was killed could not say that it left.
-  sql.run('forgetWorkers', now - unseenMs)
+  for (const [other, text, seenAt] of sql.all('workers')) {
+    if (isForgotten(JSON.parse(text) as WorkerInfo, now - seenAt)) sql.run('removeWorker', other)
+  }
 }
-
-/** Workers that have given no sign of life for so long are forgotten when another comes: a day. */
-const unseenMs = 86_400_000
 
 /** The workers in the order in which they were made known, with what each holds, longest first. */
 export function workers(unit: FileUnit): WorkerRecord[] {
@@ -73,7 +75,10 @@ export function workers(unit: FileUnit): WorkerRecord[] {
     unit.sql.all('held').map((values) => unit.rows.from(values)),
     (row) => row.worker,
   )
-  return unit.sql.all('workers').map(([id, info, seenAt]) => {
+  return unit.sql.all('workers').flatMap(([id, text, seenAt]) => {
+    const info = JSON.parse(text) as WorkerInfo
+    const silentMs = unit.now - seenAt
+    if (isForgotten(info, silentMs)) return []
     const running = (held.get(id) ?? []).map((row) => ({
       id: row.id,
       type: unit.queues.at(row.queue).type,
@@ -81,7 +86,7 @@ export function workers(unit: FileUnit): WorkerRecord[] {
       since: row.startedAt ?? 0,
       checkin: unpacked<CheckIn | null>(row.checkin, null),
     }))
-    return { ...(JSON.parse(info) as WorkerInfo), seenAt, running }
+    return [{ ...info, seenAt, lost: isLost(info, silentMs), running }]
   })
 }
 

@@ -125,7 +125,7 @@ const texts = {
   writeWorker: `INSERT INTO workers (id, info, seen_at) VALUES (?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET info = excluded.info, seen_at = excluded.seen_at`,
   removeWorker: 'DELETE FROM workers WHERE id = ?',
-  forgetWorkers: 'DELETE FROM workers WHERE seen_at < ?',
+  pausedQueues: 'SELECT queue FROM queues INDEXED BY paused WHERE paused = 1',
   seen: 'UPDATE workers SET seen_at = ? WHERE id = ?',
 } as const
 
@@ -144,6 +144,7 @@ interface RowOf {
   byId: RowValues
   holder: RowValues
   leaving: [1]
+  pausedQueues: [queue: number]
   dueAfterAnother: [dueAfter: number | null]
   ready: RowValues
   readyOfKey: RowValues

@@ -20,6 +20,7 @@ import { caps } from '../../job/caps.ts'
 import { recordError, type ErrorRecord } from '../../job/failure.ts'
 import type { AttemptError, CheckIn, HistoryEntry, LogLine } from '../../job/job.ts'
 import { isEnded, isHeld, jobStates, statesTagged, type JobState } from '../../job/lifecycle.ts'
+import { lastLogs } from '../../job/logs.ts'
 import type { Gather, Letter, Mail as MailEntry, NewCheckpoint } from '../../job/machine.ts'
 import type { Json } from '../../job/payload.ts'
 import { sameJson } from '../../job/unique.ts'
@@ -371,7 +372,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
   }
 
   keepLogs(row: Row, lines: readonly LogLine[]): void {
-    row.logs = extended(row.logs, lines, caps.logs)
+    row.logs = JSON.stringify(lastLogs([...unpacked<LogLine[]>(row.logs, []), ...lines]))
     this.rows.changed(row, changes.data)
   }
 

@@ -106,14 +106,39 @@ export const extendCases: Cases = {
     await store.extend({ worker: 'w1', leaseMs: 30_000, beats: [{ ...lease(job), checkin }] })
     const [record] = await store.workers()
     assert.ok(before && record)
-    const { seenAt, running, ...rest } = record
-    assert.deepEqual(rest, info('w1'))
+    const { seenAt, running, lost, ...rest } = record
+    assert.deepEqual([rest, lost], [info('w1'), false])
     assert.ok(seenAt >= before.seenAt + 1_000)
     assert.deepEqual(running, [{ id: 'a', type: 'mail', attempt: 1, since: job.startedAt, checkin }])
     await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
     assert.deepEqual((await store.workers())[0]?.running, [])
     await store.worker('w1', null)
     assert.deepEqual(await store.workers(), [])
+  },
+  'a worker is lost when it was silent for its lease, and is not listed any more ten minutes later': async ({
+    store,
+    advance,
+  }) => {
+    await store.worker('w1', { ...info('w1'), leaseMs: 60_000 })
+    await store.worker('w2', info('w2'))
+    const listed = async () => (await store.workers()).map(({ id, lost }) => [id, lost])
+    await advance(30_000)
+    assert.deepEqual(await listed(), [
+      ['w1', false],
+      ['w2', true],
+    ])
+    await store.extend({ worker: 'w2', leaseMs: 30_000, beats: [] })
+    await advance(30_000)
+    assert.deepEqual(await listed(), [
+      ['w1', true],
+      ['w2', true],
+    ])
+    await store.extend({ worker: 'w2', leaseMs: 30_000, beats: [] })
+    await advance(600_000)
+    assert.deepEqual(await listed(), [['w2', true]])
+    await store.worker('w3', { ...info('w3'), slots: 2 })
+    await store.worker('w3', { ...info('w3'), slots: 5 })
+    assert.deepEqual((await store.workers()).map(({ id, slots }) => [id, slots]).at(-1), ['w3', 5])
   },
   'a worker without a job is seen by its heartbeat': async ({ store, advance }) => {
     await store.worker('w1', info('w1'))

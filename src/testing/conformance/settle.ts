@@ -139,6 +139,17 @@ export const settleCases: Cases = {
     assert.deepEqual(checkin, { at: last, value: { progress: last } })
     assert.equal(history.length, Math.min(caps.history, 1 + 3 * last))
   },
+  'of logs that weigh too much together, the oldest go': async ({ store }) => {
+    const job = await putAndTake(store, 'a')
+    const line = (i: number) => ({ at: i, attempt: 1, message: `${i}`, fields: 'ä'.repeat(7_000) })
+    for (const i of [1, 2, 3, 4]) {
+      await store.extend({ worker: 'w1', leaseMs: 60_000, beats: [{ ...lease(job), logs: [line(i)] }] })
+    }
+    const messages = async () => (await recordOf(store, 'a')).logs.map(({ message }) => message)
+    assert.deepEqual(await messages(), ['1', '2', '3', '4'])
+    await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done', logs: [line(5), line(6)] }])
+    assert.deepEqual(await messages(), ['3', '4', '5', '6'])
+  },
   'the history is capped, the oldest goes first': async ({ store }) => {
     await put(store, newJob('a'))
     for (let entries = 3; entries <= 3 * caps.history; entries += 2) {

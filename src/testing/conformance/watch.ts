@@ -9,6 +9,15 @@ export const watchCases: Cases = {
     await hinted(store, 'ready', '"mail"', () => put(store, newJob('a'), newJob('b')))
     await hinted(store, 'ready', '"sms"', () => put(store, newJob('c', { type: 'sms' })))
   },
+  'a queue that is paused or resumed says so, and makes its type ready': async ({ store }) => {
+    await put(store, newJob('a'))
+    const paused = await hinted(store, 'queue', '"mail"', () => store.queue('mail', { paused: true }))
+    assert.equal(paused.kind === 'queue' && paused.paused, true)
+    const resumed = await hinted(store, 'queue', '"mail"', () => store.queue('mail', { paused: false }))
+    assert.equal(resumed.kind === 'queue' && resumed.paused, false)
+    await store.queue('mail', { paused: true })
+    await hinted(store, 'ready', '"mail"', () => store.queue('mail', { paused: false }))
+  },
   'a scheduled job tells when it is due, and makes its type ready then': async ({ store, advance }) => {
     const hint = await hinted(store, 'due', null, () => put(store, newJob('a', { delayMs: 10_000 })))
     assert.equal(hint.kind === 'due' && hint.at, (await store.get(['a']))[0]?.dueAt)

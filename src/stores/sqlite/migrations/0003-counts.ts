@@ -17,6 +17,9 @@ export const counts = `
 
   -- Of a job that waits for the end of the one before it under its unique key: when it is due itself.
   ALTER TABLE jobs ADD COLUMN due_after INTEGER;
+
+  CREATE INDEX paused ON queues (queue) WHERE paused = 1;
+
   -- Results of finished steps, one row each. They were a JSON object in a column of the job, which is empty from now on: to
   -- drop the column would write every row anew.
   CREATE TABLE steps (
