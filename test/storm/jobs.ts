@@ -17,8 +17,11 @@ export const pausable = 'pausable'
 
 const retry = { maxAttempts: 6, backoff: exponential({ base: 50, max: 500 }) }
 
-async function work({ ms }: Input, { signal, attempt }: RunContext): Promise<number> {
-  await sleep(ms, signal)
+/** Two steps, of which the first is not done again by a later attempt, and work beside them. */
+async function work({ ms }: Input, { signal, attempt, step }: RunContext): Promise<number> {
+  await step('first', () => sleep(ms / 3, signal))
+  await step('second', () => sleep(ms / 3, signal))
+  await sleep(ms / 3, signal)
   const fate = Math.random()
   if (fate < 0.03) throw new Error('now and then')
   if (fate < 0.04) throw snooze(100)

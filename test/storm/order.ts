@@ -31,7 +31,7 @@ console.log(`
   orders ${orders} in ${(durationMs / 1_000).toFixed(1)} s, in ${waves} waves; processes ${started}: killed ${killed}
   attempts ${attempts}, of them rescued ${rescues}; effects ${effects}, begun again ${again}
   timers ${timers}, late by ${median} ms (median), ${p99} ms (99 of 100), ${max} ms (the last), of ${Math.round(figures.lateMsMax)} ms
-  no process that had lived for a second: ${Math.round(figures.unattendedMs)} ms at the longest; the machine paused ${pauses}×
+  no process that had done anything: ${Math.round(figures.unattendedMs)} ms at the longest; the machine paused ${pauses}×
 `)
 for (const { promise, message, evidence } of broken.slice(0, 20)) {
   console.log([`${promise}: ${message}`, ...evidence.slice(0, 30).map((each) => `    ${each}`)].join('\n'))

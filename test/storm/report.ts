@@ -56,13 +56,14 @@ export function report({ options, promises, broken, figures, machines, folder }:
 }
 
 function figureRows(figures: Verdict['figures']): string[] {
-  const { jobs, durationMs, drainMs, attempts, runs, rescues, lostSettles, unknown, dead, poison, calls } = figures
+  const { jobs, durationMs, drainMs, attempts, runs, steps, rescues, lostSettles, unknown, dead, poison, calls } =
+    figures
   const { started, killed, selfKilled, zombies, blocked, terminated, slowestStopMs, turnedAway, pauses, unattendedMs } =
     figures
   const seconds = durationMs / 1_000
   return [
     `  jobs ${jobs} in ${seconds.toFixed(1)} s (${Math.round(jobs / seconds)}/s), of them dead ${dead}, poison ${poison}; drained in ${(drainMs / 1_000).toFixed(1)} s`,
-    `  attempts ${attempts}, of them rescued ${rescues}; runs ${runs}; settles refused as lost ${lostSettles}`,
+    `  attempts ${attempts}, of them rescued ${rescues}; runs ${runs} with ${steps} steps; settles refused as lost ${lostSettles}`,
     `  calls ${calls}, of them without an answer ${unknown}`,
     `  processes ${started}: killed ${killed}, by poison ${selfKilled}, stopped and continued ${zombies}, blocked ${blocked}`,
     `  terminated ${terminated}, the slowest within ${Math.round(slowestStopMs)} ms; turned away at the start ${turnedAway}; the machine paused ${pauses}×`,

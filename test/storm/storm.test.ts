@@ -34,10 +34,11 @@ test.each(Object.keys(stores))('%s keeps its promises while processes die', asyn
   const verdict = await storm({ store })
   expect(verdict.broken, report(verdict)).toEqual([])
   // A calm proves little.
-  const { killed, selfKilled, zombies, rescues, runs, poison, terminated, unknown } = verdict.figures
+  const { killed, selfKilled, zombies, rescues, runs, steps, poison, terminated, unknown } = verdict.figures
   expect({ killed, zombies, poison }).toEqual({ killed: 6, zombies: 1, poison: 3 })
   for (const count of [selfKilled, rescues, terminated, unknown]) expect(count).toBeGreaterThan(0)
   expect(runs).toBeGreaterThan(200)
+  expect(steps).toBeGreaterThan(200)
   expect(existsSync(verdict.folder)).toBe(false)
 })
 

@@ -51,6 +51,9 @@ export interface Storm {
 /** What was promised of the jobs of a dead worker: to start again within their lease and this. */
 const promisedMs = 5_000
 
+/** How late a handler may start after the answer to a cancel or a pause: the window of the file, and a moment without a turn. */
+const startMs = 500
+
 /** What is still to come when nobody is killed any more: a poison's three lives beside a job, and timers one after the other. */
 const livesMax = 3
 const backoffMsMax = 500
@@ -74,7 +77,7 @@ export async function judge({ options, folder, store, fleet, durationMs, drainMs
   const isFree = options.zombies === 0 && fleet.tally.pauses === 0
   const rescueMs = promisedMs + fleet.tally.unattendedMs
   const lines = readHistory(join(folder, 'history'))
-  const { violations, counts, figures } = checkHistory(lines, { final, limits, ...(isFree && { rescueMs }) })
+  const { violations, counts, figures } = checkHistory(lines, { final, limits, ...(isFree && { rescueMs, startMs }) })
   const broken: Broken[] = violations.map(({ invariant, ...found }: Violation) => ({ promise: invariant, ...found }))
   broken.push(...(machines?.broken ?? []))
   for (const problem of fleet.problems) {

@@ -403,6 +403,63 @@ export const badStories: readonly BadStory[] = [
     bend: ({ lines }) => retain(lines, { ageMs: 5, count: 100 }),
   },
   {
+    what: 'I7: a handler starts after the cancel of its job was answered',
+    caught: ['I7'],
+    tell: async (story) => {
+      await story.enqueue('a')
+      const [job] = await story.claim()
+      await story.cancel('a')
+      await story.pass(500)
+      await story.begin(job)
+      await story.settle(job, 'RELEASE')
+    },
+    bend: (end) => (end.startMs = 400),
+  },
+  {
+    what: 'I10: a handler starts after the pause of its queue was answered',
+    caught: ['I10'],
+    tell: async (story) => {
+      await story.enqueue('a')
+      const [job] = await story.claim()
+      await story.pause(true)
+      await story.pass(500)
+      await story.begin(job)
+      await story.pause(false)
+      await story.settle(job)
+    },
+    bend: (end) => (end.startMs = 400),
+  },
+  {
+    what: 'steps: a step that is stored is done again by the next attempt',
+    caught: ['steps'],
+    tell: async (story) => {
+      await story.enqueue('a')
+      const [first] = await story.claim()
+      await story.step(first, 'charge')
+      await story.crash()
+      const [second] = await story.claim()
+      await story.step(second, 'mail')
+      await story.settle(second)
+    },
+    bend: ({ lines }) => {
+      for (const line of lines)
+        if (line.op === 'step' && 'invoke' in line) Object.assign(line.invoke, { name: 'charge' })
+    },
+  },
+  {
+    what: 'steps: a step is begun after the lease of its run has run out',
+    caught: ['steps'],
+    tell: async (story) => {
+      await story.enqueue('a')
+      const [job] = await story.claim()
+      await story.crash()
+      await story.run()
+      await story.pass(500)
+      await story.step(job, 'charge')
+    },
+    bend: (end) => (end.startMs = 400),
+  },
+  {
     what: 'late: a lease that is left for long',
     caught: ['late'],
     tell: async (story) => {

@@ -2,7 +2,7 @@
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createRuntime, defineJob, memoryStore } from 'jobchart'
+import { createRuntime, defineJob, memoryStore, type Store } from 'jobchart'
 import {
   checkHistory,
   faultyStore,
@@ -147,6 +147,54 @@ test('a runtime on a recorded store leaves a whole history, with its runs', asyn
     op: 'run',
     invoke: { id: expect.any(String), type: 'flaky', attempt: 3, generation: 1, seq: expect.any(Number) },
   })
+})
+
+/** Runs a job of two steps that fails at its first attempt, and checks the history. */
+async function stepsOn(inner: Store) {
+  const lines: HistoryLine[] = []
+  const clock = new VirtualClock()
+  const sink = (line: HistoryLine): void => void lines.push(structuredClone(line))
+  const store = recordingStore(inner, sink)
+  const job = defineJob<undefined>({
+    type: 'job',
+    retry: { backoff: () => 1 },
+    run: async (_input, { step, attempt }) => {
+      await step('first', () => clock.sleep('1s'))
+      await step('second', () => (attempt === 1 ? Promise.reject(new RangeError('no')) : 2))
+    },
+  })
+  const runtime = createRuntime({ jobs: [job], store, middleware: [recordRuns(sink, clock)], clock })
+  await runtime.start()
+  await runtime.enqueue(job)
+  await clock.advance('1m')
+  const final = await finalState(store)
+  await runtime.stop()
+  const { violations, figures } = checkHistory(lines, { final, startMs: 10 })
+  return { steps: said(lines.filter(({ op }) => op === 'step')), violations, figures, lines }
+}
+
+test('a step is written down when its work begins and ends, and in the heartbeat that stores its result', async () => {
+  const { steps, violations, figures, lines } = await stepsOn(memoryStore())
+  expect([violations, figures.steps]).toEqual([[], 3])
+  expect(steps).toEqual([
+    { op: 'step', invoke: expect.objectContaining({ type: 'job', attempt: 1, generation: 1, name: 'first' }) },
+    { op: 'step', ok: null },
+    { op: 'step', invoke: expect.objectContaining({ attempt: 1, name: 'second' }) },
+    { op: 'step', fail: 'RangeError' },
+    { op: 'step', invoke: expect.objectContaining({ attempt: 2, name: 'second' }) },
+    { op: 'step', ok: null },
+  ])
+  const stored = lines.flatMap((each) => (each.op === 'extend' && 'invoke' in each ? each.invoke.beats : []))
+  expect(stored.flatMap(({ steps: names }) => names ?? [])).toEqual(['first', 'second'])
+})
+
+test('a store that acknowledges steps and does not keep them is found out', async () => {
+  const inner = memoryStore()
+  const { violations } = await stepsOn({
+    ...inner,
+    extend: ({ beats, ...request }) => inner.extend({ ...request, beats: beats.map(({ steps: _, ...beat }) => beat) }),
+  })
+  expect(violations.map(({ invariant }) => invariant)).toEqual(['steps'])
 })
 
 function folder(): string {

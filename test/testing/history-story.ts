@@ -8,6 +8,7 @@ import type { FinalState, HistoryLine, HistoryVerdict } from 'jobchart/testing'
 import type { NewCheckpoint } from '../../src/job/machine.ts'
 import type { ClaimedJob, NewJob, TypeLimits } from '../../src/store.ts'
 import type { Settlement } from '../../src/job/settlement.ts'
+import type { RunStart } from '../../src/testing/history/lines.ts'
 import { newJob } from './new-job.ts'
 
 export const leaseMs = 1_000
@@ -20,6 +21,7 @@ export interface End {
   final: Change<FinalState>
   limits?: Record<string, TypeLimits>
   rescueMs?: number
+  startMs?: number
 }
 
 export class Story {
@@ -73,6 +75,24 @@ export class Story {
     await this.pass(10)
   }
 
+  /** The handler of a claimed job begins, and ends at once. */
+  async begin(job: ClaimedJob | undefined): Promise<void> {
+    this.tell('run', startOf(job))
+    await this.pass(10)
+  }
+
+  /** A step of the handler is done, and its result is stored. */
+  async step(job: ClaimedJob | undefined, name: string): Promise<void> {
+    this.tell('step', { ...startOf(job), name })
+    await this.store.extend({ worker: 'w', leaseMs, beats: [{ ...held(job), steps: { [name]: 1 } }] })
+    await this.pass(10)
+  }
+
+  private tell(op: 'run' | 'step', invoke: RunStart & { name?: string }): void {
+    const line = { op, call: `handler ${this.lines.length}`, at: this.clock.now() }
+    this.lines.push({ ...line, invoke } as HistoryLine, { ...line, ok: null } as HistoryLine)
+  }
+
   /** The lease of a claimed job runs out, and it is taken back. */
   async crash(): Promise<void> {
     await this.pass(leaseMs)
@@ -109,6 +129,12 @@ export class Story {
   }
 }
 
+function startOf(job: ClaimedJob | undefined): RunStart {
+  if (job === undefined) throw new Error('the story has no such job')
+  const { id, type, attempt, generation, seq } = job
+  return { id, type, attempt, generation, seq }
+}
+
 function held(job: ClaimedJob | undefined): Pick<ClaimedJob, 'id' | 'attempt' | 'token'> {
   if (job === undefined) throw new Error('the story has no such job')
   const { id, attempt, token } = job
@@ -124,11 +150,12 @@ export const rest = (number: number, read = 0, takesCancel = false): NewCheckpoi
   takesCancel,
 })
 
-export const check = ({ lines, final, limits, rescueMs }: End): HistoryVerdict =>
+export const check = ({ lines, final, limits, rescueMs, startMs }: End): HistoryVerdict =>
   checkHistory(lines, {
     final,
     ...(limits !== undefined && { limits }),
     ...(rescueMs !== undefined && { rescueMs }),
+    ...(startMs !== undefined && { startMs }),
   })
 
 /** The names of the broken promises, once each. */

@@ -2,7 +2,7 @@
  * Checks what a store promises against what was seen of it: the histories of all processes that used it, and its final
  * state. It knows nothing of how a store works. What it can prove:
  *
- *   I1–I8, I10–I13, late and caps, as `invariants` names them. I9 (cron ticks) leaves no lines yet, and is not checked.
+ *   I1–I8, I10–I13, late, caps and steps, as `invariants` names them. I9 (cron ticks) leaves no lines yet, and is not checked.
  */
 import type { JobRecord, Transition } from '../../job/job.ts'
 import type { Store, TypeLimits } from '../../store.ts'
@@ -13,6 +13,7 @@ import { checkCaps, checkLeases } from './leases.ts'
 import type { HistoryLine } from './lines.ts'
 import { checkLives } from './lives.ts'
 import { checkMachines } from './machines.ts'
+import { checkStarts } from './starts.ts'
 import { checkCounts, checkDrained, checkPauses, checkRetention } from './totals.ts'
 import { Findings, type Invariant, type Violation } from './violation.ts'
 
@@ -23,6 +24,11 @@ export interface CheckHistoryOptions {
   readonly limits?: Readonly<Record<string, TypeLimits>>
   /** How long, ms, a lease that has run out may wait until it is taken back; default: not checked. */
   readonly rescueMs?: number
+  /**
+   * How long, ms, after the answer to a cancel or a pause a handler may still start, and after the end of a lease the work of a
+   * step may still begin: the window of the store, and what a busy machine adds to it. Default: not checked.
+   */
+  readonly startMs?: number
   /** Must every job have ended? Default true. */
   readonly drained?: boolean
 }
@@ -46,6 +52,8 @@ export interface HistoryFigures {
   readonly attempts: number
   /** Runs that handlers began. */
   readonly runs: number
+  /** Steps whose work handlers began. */
+  readonly steps: number
   /** Leases that were taken back from whoever held them. */
   readonly rescues: number
   /** Settles that were refused because their lease was lost. */
@@ -61,7 +69,7 @@ export interface HistoryFigures {
  * expect(violations).toEqual([])
  */
 export function checkHistory(lines: Iterable<HistoryLine>, options: CheckHistoryOptions): HistoryVerdict {
-  const { final, limits = {}, rescueMs = null, drained = true } = options
+  const { final, limits = {}, rescueMs = null, startMs = null, drained = true } = options
   const facts = new Facts(lines, final)
   const findings = new Findings()
   checkLives(facts, findings)
@@ -70,6 +78,7 @@ export function checkHistory(lines: Iterable<HistoryLine>, options: CheckHistory
   checkKeys(facts, findings)
   checkMachines(facts, findings)
   checkPauses(facts, findings)
+  checkStarts(facts, startMs, findings)
   if (drained) checkDrained(final, findings)
   checkCounts(facts, final, findings)
   checkRetention(facts, final, findings)
@@ -77,7 +86,7 @@ export function checkHistory(lines: Iterable<HistoryLine>, options: CheckHistory
   return { violations, counts, figures: figuresOf(facts) }
 }
 
-function figuresOf({ jobs, figures: { calls, unknown, runs, lostSettles } }: Facts): HistoryFigures {
+function figuresOf({ jobs, figures: { calls, unknown, runs, steps: stepsBegun, lostSettles } }: Facts): HistoryFigures {
   let attempts = 0
   let rescues = 0
   let there = 0
@@ -88,7 +97,7 @@ function figuresOf({ jobs, figures: { calls, unknown, runs, lostSettles } }: Fac
       else if (event === 'EXPIRE') rescues++
     }
   }
-  return { calls, unknown, jobs: there, attempts, runs, rescues, lostSettles }
+  return { calls, unknown, jobs: there, attempts, runs, steps: stepsBegun, rescues, lostSettles }
 }
 
 /**

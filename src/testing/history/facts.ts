@@ -74,6 +74,23 @@ export interface RunFact {
   readonly endedAt: number | null
 }
 
+/** A step of a handler whose work was begun. `seq` is that of the claim of its run. */
+export interface StepFact {
+  readonly name: string
+  readonly seq: number | null
+  readonly attempt: number
+  readonly generation: number
+  readonly begunAt: number
+}
+
+/** The result of a step that is stored. */
+export interface StoredStep {
+  readonly name: string
+  readonly token: string
+  /** When that was acknowledged. */
+  readonly storedBy: number
+}
+
 /** One insert of a job, as it was answered. */
 export interface InsertFact {
   readonly asked: AskedJob
@@ -133,6 +150,8 @@ export interface JobFacts {
   readonly attempts: Map<string, Attempt>
   readonly writes: Write[]
   readonly runs: RunFact[]
+  readonly stepsBegun: StepFact[]
+  readonly stepsStored: StoredStep[]
   readonly cancels: CancelFact[]
   /** null while nobody has told of one. */
   machine: MachineFacts | null

@@ -17,7 +17,7 @@ export class Facts {
   readonly jobs = new Map<string, JobFacts>()
   readonly pauses: CallOf<'queue'>[] = []
   readonly prunes: CallOf<'prune'>[] = []
-  readonly figures = { calls: 0, unknown: 0, runs: 0, lostSettles: 0 }
+  readonly figures = { calls: 0, unknown: 0, runs: 0, steps: 0, lostSettles: 0 }
   /** Jobs that may have been removed without a trace, at most. */
   removable = 0
   /** Moves that two tell differently. */
@@ -39,7 +39,7 @@ export class Facts {
   private job(id: string): JobFacts {
     let facts = this.jobs.get(id)
     if (facts === undefined) {
-      const many = { inserts: [], steps: [], writes: [], runs: [], cancels: [] }
+      const many = { inserts: [], steps: [], writes: [], runs: [], cancels: [], stepsBegun: [], stepsStored: [] }
       facts = { id, ...many, attempts: new Map(), machine: null, record: null, discarded: false }
       this.jobs.set(id, facts)
     }
@@ -82,6 +82,8 @@ export class Facts {
         return void this.prunes.push(call)
       case 'run':
         return this.takeRun(call)
+      case 'step':
+        return this.takeStep(call)
     }
   }
 
@@ -139,7 +141,7 @@ export class Facts {
   }
 
   private takeExtend({ asked: { leaseMs, beats }, answer, invokedAt, answeredAt }: CallOf<'extend'>): void {
-    beats.forEach(({ id, token, attempt }, i) => {
+    beats.forEach(({ id, token, attempt, steps = [] }, i) => {
       const outcome = answer?.[i]?.outcome
       const accepted = outcome !== 'lost'
       const job = this.job(id)
@@ -149,6 +151,8 @@ export class Facts {
         held.heldUntilMost = Math.max(held.heldUntilMost, (answeredAt ?? invokedAt) + leaseMs)
       }
       if (outcome === undefined) return
+      const storedBy = answeredAt ?? Infinity
+      if (accepted) for (const name of steps) job.stepsStored.push({ name, token, storedBy })
       const told = { kind: 'extend', token, attempt, accepted, invokedAt, answeredAt: answeredAt ?? Infinity } as const
       job.writes.push({ ...told, answer: null })
       if (!accepted || held === undefined || invokedAt < held.grantedAt) return
@@ -217,6 +221,11 @@ export class Facts {
   private takeRun({ asked: { id, seq, attempt, generation }, invokedAt, answeredAt }: CallOf<'run'>): void {
     this.figures.runs++
     this.job(id).runs.push({ seq, attempt, generation, startedAt: invokedAt, endedAt: answeredAt })
+  }
+
+  private takeStep({ asked: { id, ...step }, invokedAt: begunAt }: CallOf<'step'>): void {
+    this.figures.steps++
+    this.job(id).stepsBegun.push({ ...step, begunAt })
   }
 
   private takeRecord(record: JobRecord): void {

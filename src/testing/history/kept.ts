@@ -1,8 +1,17 @@
 /** What a history keeps of what is asked and answered: who and when, and of payloads, letters and states at most a number. */
 import type { Mail, NewCheckpoint } from '../../job/machine.ts'
 import type { Settlement } from '../../job/settlement.ts'
-import type { BeatAnswer, CheckpointAnswer, ClaimedJob, NewJob } from '../../store.ts'
-import type { AskedCheckpoint, AskedEnd, AskedJob, AttemptName, GivenBeat, GivenCheckpoint, GivenJob } from './lines.ts'
+import type { Beat, BeatAnswer, CheckpointAnswer, ClaimedJob, NewJob } from '../../store.ts'
+import type {
+  AskedBeat,
+  AskedCheckpoint,
+  AskedEnd,
+  AskedJob,
+  AttemptName,
+  GivenBeat,
+  GivenCheckpoint,
+  GivenJob,
+} from './lines.ts'
 
 export function askedJob({
   id,
@@ -45,6 +54,11 @@ export const askedEnd = (settlement: Settlement): AskedEnd => {
   const asked = { ...attemptName(settlement), event, ...(cancelTaken === true && { cancelTaken }) }
   return checkpoint === undefined ? asked : { ...asked, checkpoint: askedCheckpoint(checkpoint) }
 }
+
+export const askedBeat = (beat: Beat): AskedBeat => ({
+  ...attemptName(beat),
+  ...(beat.steps !== undefined && { steps: Object.keys(beat.steps) }),
+})
 
 export const givenBeat = ({ outcome, inbox }: BeatAnswer): GivenBeat => ({
   outcome,

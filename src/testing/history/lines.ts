@@ -68,13 +68,23 @@ export interface RunStart extends Pick<JobRecord, 'id' | 'type' | 'attempt' | 'g
   readonly seq: number | null
 }
 
-/** What is recorded of each operation: payloads, logs and check-ins are left out. `run` is the handler's. */
+/** A heartbeat of one attempt; of steps whose results it stores, the names. */
+export interface AskedBeat extends AttemptName {
+  readonly steps?: readonly string[]
+}
+
+/** A step whose work is begun. */
+export interface StepStart extends RunStart {
+  readonly name: string
+}
+
+/** What is recorded of each operation: payloads, logs and check-ins are left out. `run` and `step` are the handler's. */
 export interface RecordedCalls {
   readonly insert: { readonly asked: readonly (readonly AskedJob[])[]; readonly answer: readonly InsertAnswer[][] }
   readonly claim: { readonly asked: Omit<ClaimRequest, 'demand'>; readonly answer: readonly GivenJob[] }
   readonly settle: { readonly asked: readonly AskedEnd[]; readonly answer: readonly SettleAnswer[] }
   readonly extend: {
-    readonly asked: Pick<ExtendRequest, 'worker' | 'leaseMs'> & { readonly beats: readonly AttemptName[] }
+    readonly asked: Pick<ExtendRequest, 'worker' | 'leaseMs'> & { readonly beats: readonly AskedBeat[] }
     readonly answer: readonly GivenBeat[]
   }
   readonly checkpoint: {
@@ -99,6 +109,7 @@ export interface RecordedCalls {
     readonly answer: { readonly pruned: number }
   }
   readonly run: { readonly asked: RunStart; readonly answer: null }
+  readonly step: { readonly asked: StepStart; readonly answer: null }
 }
 
 export type RecordedOperation = keyof RecordedCalls

@@ -5,10 +5,19 @@
 import { nanoid } from 'nanoid'
 import type { Clock } from '../../clock.ts'
 import { JobchartError } from '../../errors.ts'
-import type { Middleware } from '../../index.ts'
+import type { Middleware, RunContext } from '../../index.ts'
 import type { Answer, Store } from '../../store.ts'
 import { systemClock } from '../../clock.ts'
-import { askedCheckpoint, askedEnd, askedJob, attemptName, givenBeat, givenCheckpoint, givenJob } from './kept.ts'
+import {
+  askedBeat,
+  askedCheckpoint,
+  askedEnd,
+  askedJob,
+  attemptName,
+  givenBeat,
+  givenCheckpoint,
+  givenJob,
+} from './kept.ts'
 import type { HistoryLine, HistorySink, RecordedCalls, RunStart } from './lines.ts'
 
 type Operation = keyof RecordedCalls
@@ -75,7 +84,7 @@ const forWorkers = (store: Store, scribe: Scribe): Pick<Store, Work> => ({
     const { worker, leaseMs, beats } = request
     return scribe.write(
       'extend',
-      { worker, leaseMs, beats: beats.map(attemptName) },
+      { worker, leaseMs, beats: beats.map(askedBeat) },
       () => store.extend(request),
       (answers) => answers.map(givenBeat),
     )
@@ -154,19 +163,27 @@ const forAdmins = (store: Store, scribe: Scribe): Pick<Store, 'cancel' | 'retry'
 })
 
 /**
- * A middleware that writes down when each run of a handler begins and ends. Put it first, and give it the same sink as the
+ * A middleware that writes down when each run of a handler, and the work of each of its steps, begins and ends. Put it first, and give it the same sink as the
  * store's: a run that is not known to have begun cannot be missed.
  * @param clock default: the system's; that of the runtime if it has another
  * @example createRuntime({ jobs, store: recordingStore(store, sink), middleware: [recordRuns(sink)] })
  */
 export function recordRuns(sink: HistorySink, clock: Clock = systemClock): Middleware {
   const scribe = new Scribe(sink, () => clock.now())
-  return ({ id, type, attempt, job: { generation, history } }, next) => {
+  return (context, next) => {
+    const { id, type, attempt, step } = context
+    const { generation, history } = context.job
     const claim = history.findLast((entry) => entry.event === 'CLAIM' && entry.attempt === attempt)
     const start: RunStart = { id, type, attempt, generation, seq: claim?.seq ?? null }
-    return scribe.write('run', start, next, () => null)
+    const recorded: RunContext['step'] = (name, work) =>
+      step(name, async () => scribe.write('step', { ...start, name }, async () => work(), nothing))
+    // The handler is given this very context, and may take its members out of it.
+    Object.defineProperty(context, 'step', { value: recorded })
+    return scribe.write('run', start, next, nothing)
   }
 }
+
+const nothing = (): null => null
 
 /** Writes the two lines of each call. */
 class Scribe {
@@ -220,7 +237,7 @@ class Scribe {
 
 /** Only a store that says so has written nothing; a handler that threw has ended. */
 const wasRefused = (op: Operation, error: unknown): boolean =>
-  op === 'run' || (error instanceof JobchartError && error.code !== 'STORE_UNAVAILABLE')
+  op === 'run' || op === 'step' || (error instanceof JobchartError && error.code !== 'STORE_UNAVAILABLE')
 
 const codeOf = (error: unknown): string =>
   error instanceof JobchartError ? error.code : error instanceof Error ? error.name : typeof error

@@ -1,7 +1,7 @@
 /** What is true of all jobs together: pauses (I10), drained (I6), counts and log (I12), retention (I13). */
 import { isEnded, jobStates } from '../../job/lifecycle.ts'
 import type { StateCounts } from '../../store.ts'
-import { wording, type FinalState } from './facts.ts'
+import { wording, type FinalState, type JobFacts } from './facts.ts'
 import type { Facts } from './gather.ts'
 import type { CallOf } from './lines.ts'
 import type { Findings } from './violation.ts'
@@ -11,7 +11,31 @@ import type { Findings } from './violation.ts'
  * answered nobody knows whether it came before the resume.
  */
 export function checkPauses(facts: Facts, findings: Findings): void {
-  const spans = new Map<string, { readonly from: number; readonly to: number }[]>()
+  const spans = spansOfPauses(facts)
+  if (spans.size === 0) return
+  for (const job of facts.jobs.values()) {
+    const ofType = spans.get(typeOf(job))
+    if (ofType === undefined) continue
+    for (const step of job.steps) {
+      // A claim is written at its time at the earliest, and when it was answered at the latest.
+      const broken = step.event === 'CLAIM' && ofType.find(({ from, to }) => step.at > from && step.knownBy < to)
+      if (!broken) continue
+      const span = `from ${broken.from} to ${broken.to}`
+      findings.add('I10', `job ${job.id} was claimed while its queue was paused ${span}: ${wording(step)}`)
+    }
+  }
+}
+
+export const typeOf = ({ record, inserts }: JobFacts): string => record?.type ?? inserts[0]?.asked.type ?? ''
+
+interface Span {
+  readonly from: number
+  readonly to: number
+}
+
+/** When the queue of each type was surely paused. */
+export function spansOfPauses(facts: Facts): ReadonlyMap<string, readonly Span[]> {
+  const spans = new Map<string, Span[]>()
   for (const pause of facts.pauses) {
     if (!pause.asked.paused || pause.answeredAt === null || pause.outcome !== 'ok') continue
     const from = pause.answeredAt
@@ -19,18 +43,7 @@ export function checkPauses(facts: Facts, findings: Findings): void {
     const ofType = spans.get(pause.asked.type) ?? []
     if (from < to) spans.set(pause.asked.type, [...ofType, { from, to }])
   }
-  if (spans.size === 0) return
-  for (const { id, steps, record, inserts } of facts.jobs.values()) {
-    const ofType = spans.get(record?.type ?? inserts[0]?.asked.type ?? '')
-    if (ofType === undefined) continue
-    for (const step of steps) {
-      // A claim is written at its time at the earliest, and when it was answered at the latest.
-      const broken = step.event === 'CLAIM' && ofType.find(({ from, to }) => step.at > from && step.knownBy < to)
-      if (!broken) continue
-      const span = `from ${broken.from} to ${broken.to}`
-      findings.add('I10', `job ${id} was claimed while its queue was paused ${span}: ${wording(step)}`)
-    }
-  }
+  return spans
 }
 
 /** When the first resume was asked for that may have come after this pause. */

@@ -8,13 +8,14 @@ export const invariants = {
   I4: 'accepted writes carry the current token, and it is not refused',
   I5: 'attempts overlap only if the earlier lease had run out',
   I6: 'everything has drained',
-  I7: 'after an acknowledged cancel no new attempt',
+  I7: 'after an acknowledged cancel no new attempt, and no start',
   I8: 'one live job per key, no key without a holder',
-  I10: 'no claim after an acknowledged pause',
+  I10: 'no claim, and no start, after an acknowledged pause',
   I11: 'a machine goes on from its last checkpoint, and reads each letter once and in order',
   I12: 'counts and log agree with the records',
   I13: 'retention bounds hold',
   late: 'a lease that has run out is taken back in time',
+  steps: 'a step that is stored is not done again, and none begins without a lease',
   caps: 'concurrency, perKey and rate are never exceeded',
 } as const
 
