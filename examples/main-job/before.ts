@@ -38,11 +38,17 @@ async function isOutdated({ input }: JobRecord): Promise<boolean> {
   return (await versionOf(path)) !== version
 }
 
+/** Jobs that have ended. */
+export interface Ended {
+  readonly done: number
+  readonly dead: number
+}
+
 export interface Survey {
   readonly files: number
-  /** Jobs that had ended at the start, those of them that were dead, and files all of whose jobs had. */
-  readonly jobsEnded: number
-  readonly jobsDead: number
+  /** Jobs that had ended at the start, by type. */
+  readonly ended: ReadonlyMap<string, Ended>
+  /** Files all of whose jobs had. */
   readonly filesDone: number
 }
 
@@ -59,17 +65,21 @@ export interface SurveyOptions {
 /** Goes through the whole tree, ahead of the walk that waits for room. */
 export async function survey({ client, tree, startedAt, isNew, isOver }: SurveyOptions): Promise<Survey | null> {
   const walked = new Walked()
-  let [filesDone, jobsEnded, jobsDead] = [0, 0, 0]
+  const ended = new Map(own.type.map((type) => [type, { done: 0, dead: 0 }]))
+  let filesDone = 0
   for await (const files of walk(tree, walked)) {
     if (isOver()) return null
     if (isNew) continue
     const ids = files.flatMap((file) => jobs.map(({ type }) => idOf(type, file)))
     const records = await client.store.get(ids)
-    const ended = records.filter((record) => record !== null && endedBefore(record, startedAt))
-    jobsEnded += ended.length
-    jobsDead += ended.filter((record) => record?.state === 'dead').length
-    const endedIds = new Set(ended.map((record) => record?.id))
+    const endedIds = new Set<string>()
+    for (const record of records) {
+      if (record === null || !endedBefore(record, startedAt) || record.state === 'cancelled') continue
+      endedIds.add(record.id)
+      const counts = ended.get(record.type)
+      if (counts !== undefined) counts[record.state === 'dead' ? 'dead' : 'done']++
+    }
     filesDone += files.filter((file) => jobs.every(({ type }) => endedIds.has(idOf(type, file)))).length
   }
-  return { files: walked.files, filesDone, jobsEnded, jobsDead }
+  return { files: walked.files, filesDone, ended }
 }

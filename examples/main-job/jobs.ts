@@ -40,7 +40,7 @@ export interface Lined extends FileOutput {
 }
 
 /** How far a job is with a large file. */
-export interface Progress {
+export interface FileProgress {
   readonly path: string
   /** 0…1 */
   readonly read: number
@@ -131,7 +131,7 @@ async function* contents(path: string, { signal, checkin }: RunContext): AsyncGe
     yield chunk
     read += chunk.length
     if (read < checkinAt) continue
-    checkin({ path, read: Math.min(1, read / size) } satisfies Progress)
+    checkin({ path, read: Math.min(1, read / size) } satisfies FileProgress)
     checkinAt = read + checkinEveryBytes
   }
 }

@@ -17,6 +17,7 @@ import { idOf, jobs } from './jobs.ts'
 import { keep, type Kept } from './keep.ts'
 import { ledger } from './ledger.ts'
 import { Outcomes } from './outcomes.ts'
+import { Progress, sum } from './progress.ts'
 import { Screen } from './screen.ts'
 import { summaryOf } from './summary.ts'
 import { Tallies } from './tally.ts'
@@ -42,6 +43,7 @@ async function lookThrough(options: Options): Promise<number> {
   await cancelOutdated(client)
   const isNew = (await client.list({ ...own, limit: 1 })).length === 0
 
+  const atStart = await client.counts()
   await using runtime = runtimeFor(options, kept, screen)
   const startedAt = kept.store.now()
   const walked = new Walked()
@@ -56,14 +58,14 @@ async function lookThrough(options: Options): Promise<number> {
   runtime.stopOn(['SIGINT', 'SIGTERM'], { mode: 'finish' })
 
   if (kept.file !== null) screen.say(`Jobs are kept in ${kept.file} (process ${process.pid})`)
-  let expected: number | null = null
+  const progress = new Progress(tallies, atStart)
   const isOver = (): boolean => ['stopping', 'stopped'].includes(runtime.state)
   const surveyed = survey({ client, tree, startedAt, isNew, isOver }).then((found) => {
     if (found === null) return
-    expected = found.files * jobs.length
+    progress.surveyed(found)
     if (!isNew && found.files > 0) screen.say(goingOn(found, retry))
   })
-  using display = new Display(runtime, screen, { folder, tallies, shown, expected: () => expected })
+  using display = new Display(runtime, screen, { folder, tallies, progress, shown })
 
   // What is left from before is worked on while it is counted.
   const goAhead = isNew ? Promise.resolve() : surveyed
@@ -96,10 +98,11 @@ function runtimeFor({ concurrency, fail, seed, ledger: file }: Options, kept: Ke
   return createRuntime({ jobs, store, concurrency, capacity, lease, middleware, retention, logger })
 }
 
-function goingOn({ files, filesDone, jobsEnded, jobsDead }: Survey, retry: boolean): string {
+function goingOn({ files, filesDone, ended: byType }: Survey, retry: boolean): string {
+  const { done, dead: jobsDead } = sum(byType.values())
   const dead = jobsDead === 0 || retry ? '' : `; ${plural(jobsDead, 'job')} dead, --retry does them again`
   if (filesDone === files) return `All ${plural(files, 'file')} are done already, --fresh does them again${dead}`
-  const ended = `${count(jobsEnded)} of ${plural(files * jobs.length, 'job')}`
+  const ended = `${count(done + jobsDead)} of ${plural(files * jobs.length, 'job')}`
   return `Going on: ${count(filesDone)} of ${plural(files, 'file')} are done, ${ended}${dead}`
 }
 

@@ -31,9 +31,9 @@ export async function runIn(
 }
 
 /** Calls back at each line of progress. */
-export function onProgress(child: ChildProcess, told: () => void): void {
+export function onProgress(child: ChildProcess, told: (line: string) => void): void {
   child.stderr?.on('data', (text: string) => {
-    if (text.includes(' waiting ')) told()
+    if (text.includes(' queued ')) told(text)
   })
 }
 
