@@ -2,6 +2,7 @@
 import type { StopMode } from '../machines/runtime.machine.ts'
 import { checkSignal, flag, knownKeys, oneOf, textOption, whole } from './checks.ts'
 import { invalidOption } from './errors.ts'
+import { caps } from './job/caps.ts'
 import { durationMs, type Duration } from './job/duration.ts'
 import { jobStates } from './job/lifecycle.ts'
 import { limits } from './limits.ts'
@@ -153,23 +154,52 @@ export function cancelRequest(choice: JobChoice, options: CancelOptions, graceMs
 /** Where a machine begins when it is sent through again: at its last checkpoint (default), or at its start. */
 export interface RetryFrom {
   readonly from?: 'checkpoint' | 'start'
+  /**
+   * Drops so many messages from the inbox of a machine, the oldest first: events, and ends of child jobs. For one that the
+   * machine fails at whenever it reads it. Default 0.
+   */
+  readonly dropInbox?: number
+}
+
+export interface RetryPlace {
+  readonly fromStart: boolean
+  readonly dropInbox: number
 }
 
 export interface SendOptions {
   /** Own name of the event: sent twice by the same key, it is read once. */
   readonly key?: string
+  /**
+   * `now` (default): only if its machine takes the event where it will stand when it reads it. `always`: the event is kept
+   * however the job is, also by a process that does not know its machine, and judged when it is read; what is not taken then
+   * is dropped with a warning.
+   */
+  readonly accept?: 'now' | 'always'
+}
+
+export interface SendChoice {
+  readonly key: string | undefined
+  readonly always: boolean
 }
 
 /** @throws JobchartError INVALID_OPTION */
-export function sendKey(options: SendOptions): string | undefined {
-  knownKeys('options of send', options, ['key'])
-  return options.key === undefined ? undefined : textOption('key', options.key, limits.idCharsMax)
+export function sendChoice(options: SendOptions): SendChoice {
+  knownKeys('options of send', options, ['key', 'accept'])
+  const { key, accept = 'now' } = options
+  return {
+    key: key === undefined ? undefined : textOption('key', key, limits.idCharsMax),
+    always: oneOf('accept', accept, ['now', 'always']) === 'always',
+  }
 }
 
 /** @throws JobchartError INVALID_OPTION */
-export function isFromStart(options: RetryFrom): boolean {
-  knownKeys('options of retry', options, ['from'])
-  return options.from !== undefined && oneOf('from', options.from, ['checkpoint', 'start']) === 'start'
+export function retryPlace(options: RetryFrom): RetryPlace {
+  knownKeys('options of retry', options, ['from', 'dropInbox'])
+  const { from = 'checkpoint', dropInbox = 0 } = options
+  const fromStart = oneOf('from', from, ['checkpoint', 'start']) === 'start'
+  whole('dropInbox', dropInbox, 0, caps.inbox)
+  if (fromStart && dropInbox > 0) throw invalidOption('dropInbox', "no from: 'start' beside it: that drops all", from)
+  return { fromStart, dropInbox }
 }
 
 /** Retries and discards: what became of each job, by id. */

@@ -15,7 +15,7 @@ import {
   checkEnqueueOptions,
   checkFilter,
   selectionOf,
-  sendKey,
+  sendChoice,
   type CancelOptions,
   type CancelReport,
   type EnqueueArguments,
@@ -23,7 +23,7 @@ import {
   type JobChoice,
   type DiscardReport,
   type Pressure,
-  isFromStart,
+  retryPlace,
   type RetryFrom,
   type RetryReport,
   type SendOptions,
@@ -183,11 +183,11 @@ export class Client {
    */
   async retry(choice: JobChoice, options: RetryFrom = {}): Promise<RetryReport> {
     const selection = selectionOf(choice)
-    const fromStart = isFromStart(options)
+    const { fromStart, dropInbox } = retryPlace(options)
     await this.connection.ready()
     const { store, hub } = this.connection
     return promised(
-      () => store.retry(selection, fromStart),
+      () => store.retry(selection, fromStart, dropInbox),
       ({ moves, ...report }) => {
         hub.tellAll(moves)
         return report
@@ -203,8 +203,8 @@ export class Client {
   }
 
   /** Sends an event to the machine of a job. @throws as `JobHandle.send` @example await runtime.send(id, { type: 'APPROVE' }) */
-  send(id: string, event: MachineEvent, options: SendOptions = {}): Promise<void> {
-    return this.connection.machines.send(id, event, sendKey(options))
+  async send(id: string, event: MachineEvent, options: SendOptions = {}): Promise<void> {
+    return this.connection.machines.send(id, event, sendChoice(options))
   }
 
   /** A new job that goes on from where the machine of another one stood after `seq`. @throws as `JobHandle.fork` */

@@ -1,12 +1,13 @@
 /** A job in the caller's hand: wait for it, watch it, cancel it. */
 import { AbortError, JobCancelledError, JobchartError, JobDeadError, TimeoutError } from './errors.ts'
 import {
-  sendKey,
+  sendChoice,
   waitLimits,
   type CancelOptions,
   type CancelReport,
   type EnqueueOptions,
   type RetryFrom,
+  type SendChoice,
   type SendOptions,
   type WaitOptions,
 } from './call-options.ts'
@@ -27,7 +28,7 @@ export interface HandleHost {
   cancel(id: string, options?: CancelOptions): Promise<CancelReport>
   retry(id: string, options?: RetryFrom): Promise<unknown>
   fork(id: string, seq: number, options?: EnqueueOptions): Promise<JobHandle>
-  send(id: string, event: MachineEvent, key?: string): Promise<void>
+  send(id: string, event: MachineEvent, choice: SendChoice): Promise<void>
   can(id: string, event: MachineEvent): Promise<boolean>
   view(id: string): Promise<MachineView>
   viewAt(id: string, seq: number): Promise<MachineView>
@@ -130,11 +131,12 @@ export class JobHandle<Output = unknown, Event extends MachineEvent = MachineEve
 
   /**
    * Sends an event to its machine: kept with the job, read once and in order, also if it is parked or its process has died.
+   * @param options `key` names the event, so that it may be sent again; `accept: 'always'` keeps it whatever its state
    * @throws JobchartError NOT_ACCEPTED if its state does not take the event, or it has ended; NOT_FOUND, CAPACITY (its inbox is
    *   full), INVALID_INPUT, UNKNOWN_TYPE, STORE_UNAVAILABLE
    */
-  send(event: Event, options: SendOptions = {}): Promise<void> {
-    return this.host.send(this.id, event, sendKey(options))
+  async send(event: Event, options: SendOptions = {}): Promise<void> {
+    return this.host.send(this.id, event, sendChoice(options))
   }
 
   /** Would its machine take this event now, after all that was sent to it before? @throws as `send` */
@@ -244,7 +246,12 @@ export function endError(id: string, record: JobRecord | null): JobchartError {
   }
   if (record.state === 'cancelled') return new JobCancelledError(id, record.cancelReason ?? undefined)
   const cause = record.error === null ? undefined : reviveError(record.error)
+  const unread = record.inbox.length
+  const dropping = `If the machine fails at the first of the ${unread} unread messages: runtime.retry(id, { dropInbox: 1 }).`
   return new JobDeadError(id, `job ${id} (${record.type}) is dead: ${record.error?.message ?? 'its worker died'}`, {
     cause,
+    ...(unread > 0 && {
+      hint: `Look at record().errors and .logs; runtime.retry(id) sends it through again. ${dropping}`,
+    }),
   })
 }

@@ -22,6 +22,8 @@ export interface Seat {
   readonly checkpoint: Checkpoint | null
   /** Letters it has not read. More come to `mail`. */
   readonly inbox: readonly Mail[]
+  /** Has an attempt of the job failed before? */
+  readonly hasFailed: () => boolean
   readonly signal: AbortSignal
   readonly logger: Logger
   /** ms since the epoch, by the store's clock. */

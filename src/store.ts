@@ -111,9 +111,9 @@ export interface Store {
   /**
    * Sends dead and cancelled jobs through again: RETRY, a new generation, at the end of their queue in the order of the
    * ids, or oldest first. Errors, logs and history stay; error, steps, and why it was cancelled are forgotten. A machine goes
-   * on at its checkpoint, or, `fromStart`, forgets it and its letters.
+   * on at its checkpoint, or, `fromStart`, forgets it and its letters; of those left in its inbox the first `dropInbox` go.
    */
-  retry(selection: Selection, fromStart?: boolean): Answer<RetryAnswer>
+  retry(selection: Selection, fromStart?: boolean, dropInbox?: number): Answer<RetryAnswer>
   /** Removes ended jobs. */
   discard(selection: Selection): Promise<DiscardAnswer>
   /** Moves what is due, earliest first, of equals the older: DUE for scheduled and retrying, WAKE for waiting. */

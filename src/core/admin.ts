@@ -8,11 +8,16 @@ const anyCounters = { attempt: 0, maxAttempts: 1, generation: 1 }
 const retryable = new Set(jobStates.filter((state) => nextTransition(state, 'RETRY', anyCounters) !== null))
 const ended = new Set(jobStates.filter(isEnded))
 
-/** RETRY: a new generation. @param fromStart a machine forgets its checkpoints and messages */
+/**
+ * RETRY: a new generation.
+ * @param fromStart a machine forgets its checkpoints and messages
+ * @param dropInbox so many of the unread messages are dropped, the oldest first
+ */
 export function retry<Row extends JobRow>(
   unit: UnitOfWork<Row>,
   selection: Selection,
   fromStart: boolean,
+  dropInbox: number,
 ): RetryAnswer {
   const { rows, notFound } = unit.select(selection, retryable)
   const retried: string[] = []
@@ -25,6 +30,7 @@ export function retry<Row extends JobRow>(
     }
     unit.resetForRetry(row)
     if (fromStart) unit.forgetCheckpoints(row)
+    if (dropInbox > 0) unit.dropMessages(row, dropInbox)
     move(unit, row, 'RETRY')
     retried.push(row.id)
     moves.push(unit.lastTransition(row))

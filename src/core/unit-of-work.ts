@@ -154,6 +154,8 @@ export interface UnitOfWork<Row extends JobRow> {
   /** Forgets checkpoints and messages. Messages are numbered on. */
   forgetCheckpoints(row: Row): void
   addMessage(row: Row, message: Letter): void
+  /** Drops unread messages, the oldest first; of a job that has fewer all of them. */
+  dropMessages(row: Row, count: number): void
   /** Keeps which messages leave the machine waiting. */
   setGather(row: Row, gather: Gather | null): void
   keepMessageKey(row: Row, key: string): void

@@ -1,5 +1,6 @@
 /** Calls to machine jobs from outside: events sent to them, where they stand, where they stood, and forks. */
 import { nanoid } from 'nanoid'
+import type { SendChoice } from '../call-options.ts'
 import type { JobDefinition } from '../define-job.ts'
 import { AbortError, describe, JobchartError, TimeoutError } from '../errors.ts'
 import type { Timer } from '../clock.ts'
@@ -42,10 +43,10 @@ export class MachineCalls {
   }
 
   /** @throws JobchartError NOT_FOUND, NOT_ACCEPTED, CAPACITY, INVALID_INPUT, UNKNOWN_TYPE, STORE_UNAVAILABLE */
-  async send(id: string, event: { readonly type: string }, key: string | undefined): Promise<void> {
+  async send(id: string, event: { readonly type: string }, choice: SendChoice): Promise<void> {
     const letter = letterOf(event)
     // One after the other, so that they keep their order and none is in the way of the next.
-    const turn = (this.turns.get(id) ?? Promise.resolve()).then(() => this.sendNow(id, letter, key))
+    const turn = (this.turns.get(id) ?? Promise.resolve()).then(() => this.sendNow(id, letter, choice))
     const over = turn.catch(() => {})
     this.turns.set(id, over)
     await over
@@ -53,7 +54,7 @@ export class MachineCalls {
     return turn
   }
 
-  private async sendNow(id: string, letter: EventLetter, key: string | undefined): Promise<void> {
+  private async sendNow(id: string, letter: EventLetter, { key, always }: SendChoice): Promise<void> {
     const event = letter.event as { readonly type: string }
     const request = { id, letter, key: key ?? nanoid() }
     // Sent again by its key, it may have been read already, and its state would not take it a second time.
@@ -61,9 +62,11 @@ export class MachineCalls {
     for (let looks = 1; ; looks++) {
       const record = await this.options.record(id)
       if (isEnded(record.state)) throw hasEnded(record)
-      if (!this.expected(record, 'take events').can(event)) throw notAccepted(record, event.type)
+      // A process that does not know the type cannot tell whether it is a machine, either.
+      if (always && this.options.jobs.has(record.type)) this.hostOf(record, 'take events')
+      else if (!always && !this.expected(record, 'take events').can(event)) throw notAccepted(record, event.type)
       const expect = { checkpoint: record.checkpoint?.number ?? 0, mail: record.letters }
-      const { outcome } = await this.put({ ...request, expect: looks < looksMax ? expect : null })
+      const { outcome } = await this.put({ ...request, expect: always || looks >= looksMax ? null : expect })
       if (outcome === 'kept' || outcome === 'duplicate') return
       if (outcome === 'full') throw inboxFull(id)
     }

@@ -41,6 +41,7 @@ export function seatOf(run: Run, input: unknown, options: SeatOptions): Seat {
     input,
     checkpoint,
     inbox,
+    hasFailed: () => run.claimed.record().errors.length > 0,
     signal: run.signal,
     logger: run.host.logger,
     now: () => store.now(),

@@ -35,6 +35,11 @@ const turnsMax = 100
 
 const cancelled = (reason: string | null) => ({ type: cancelEvent, reason })
 
+interface Reading {
+  readonly number: number
+  readonly what: string
+}
+
 export class Host {
   private readonly seat: Seat
   private readonly hosted: Hosted
@@ -51,6 +56,10 @@ export class Host {
   /** The cancel that was read; undefined if an earlier release has not written whether there was one. */
   private cancel: ReadCancel | null | undefined
   private readonly errands: Errands
+  /** Is a checkpoint to follow each message? */
+  private readonly oneByOne: boolean
+  /** The message that is read now. */
+  private reading: Reading | null = null
   private failure: { readonly error: unknown } | null = null
   private wake: () => void = () => {}
 
@@ -59,6 +68,7 @@ export class Host {
     this.seat = seat
     this.number = seat.checkpoint?.number ?? 0
     this.inbox = [...seat.inbox]
+    this.oneByOne = seat.inbox.length > 1 && seat.hasFailed()
     this.arrived = seat.inbox.at(-1)?.number ?? from?.read ?? 0
     this.read = from?.read ?? 0
     this.dirty = from === null || adopted
@@ -221,6 +231,7 @@ export class Host {
       this.check()
       this.read = number
       this.dirty = true
+      this.reading = { number, what: letter.kind === 'event' ? (letter.event as { type: string }).type : letter.kind }
       if (letter.kind === 'cancel') {
         this.cancel = { generation: this.seat.generation, reason: letter.reason, taken: false }
         this.takeCancel()
@@ -230,6 +241,9 @@ export class Host {
         if (actor !== null) tellActor(actor, letter)
       }
       this.check()
+      this.reading = null
+      // The next one may be what it has failed at: then it is the first in its inbox.
+      if (this.oneByOne) return
     }
   }
 
@@ -284,6 +298,7 @@ export class Host {
     const failure = this.failure ?? this.hosted.failure
     if (failure === null) return
     const { error } = failure
+    if (this.reading !== null && this.failure === null) this.seat.log(failedAt(this.reading))
     throw error instanceof JobchartError && error.code === 'NOT_DURABLE' ? fatal(error) : error
   }
 
@@ -330,6 +345,9 @@ function gatherOf(jobs: number): { readonly gather?: Gather } {
   const letters = Math.floor(jobs / gatherParts)
   return letters < 2 ? {} : { gather: { letters, ms: Math.ceil(gatherMs.least + jobs * gatherMs.perJob) } }
 }
+
+const failedAt = ({ number, what }: Reading): string =>
+  `the machine failed when it read ${what}, message ${number}; retry(id, { dropInbox: 1 }) drops the first that is unread`
 
 /** What is done once, of itself: all else begins work, or is told to it. */
 const isEffect = ({ kind }: Held): boolean => kind === 'action' || kind === 'emit' || kind === 'leave'

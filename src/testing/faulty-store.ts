@@ -117,7 +117,8 @@ export function faultyStore(store: Store, options: FaultyStoreOptions): FaultySt
     send: (requests) => road.take('send', async () => store.send(requests)),
     checkpoints: (id) => road.take('checkpoints', () => store.checkpoints(id)),
     cancel: (requests) => road.take('cancel', async () => store.cancel(requests)),
-    retry: (selection, fromStart) => road.take('retry', async () => store.retry(selection, fromStart)),
+    retry: (selection, fromStart, dropInbox) =>
+      road.take('retry', async () => store.retry(selection, fromStart, dropInbox)),
     discard: (selection) => road.take('discard', () => store.discard(selection)),
     promote: (limit) => road.take('promote', async () => store.promote(limit)),
     rescue: (limit) => road.take('rescue', async () => store.rescue(limit)),

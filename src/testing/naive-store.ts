@@ -176,7 +176,7 @@ export class NaiveStore extends NaiveMachines {
     })
   }
 
-  retry(selection: contract.Selection, fromStart = false): contract.RetryAnswer {
+  retry(selection: contract.Selection, fromStart = false, dropInbox = 0): contract.RetryAnswer {
     const canRetry = (job: Job): boolean => job.record.state === 'dead' || job.record.state === 'cancelled'
     const { jobs, notFound } = this.select(selection, canRetry)
     const [retried, refused]: [string[], string[]] = [[], []]
@@ -190,6 +190,7 @@ export class NaiveStore extends NaiveMachines {
       moves.push(this.move(job, 'RETRY'))
       job.marked = false
       if (fromStart) this.startOver(job)
+      job.record.inbox = job.record.inbox.slice(dropInbox)
       job.holdsKey = key !== null
       Object.assign(job.record, { output: undefined, error: null, cancelReason: null })
       job.steps = null

@@ -42,7 +42,7 @@ const through = (store: Store, pass: Pass): Store => ({
   send: (requests) => pass('send', () => store.send(requests)),
   checkpoints: (id) => pass('checkpoints', () => store.checkpoints(id)),
   cancel: (requests) => pass('cancel', () => store.cancel(requests)),
-  retry: (selection, fromStart) => pass('retry', () => store.retry(selection, fromStart)),
+  retry: (selection, fromStart, dropInbox) => pass('retry', () => store.retry(selection, fromStart, dropInbox)),
   discard: (selection) => pass('discard', () => store.discard(selection)),
   promote: (limit) => pass('promote', () => store.promote(limit)),
   rescue: (limit) => pass('rescue', () => store.rescue(limit)),

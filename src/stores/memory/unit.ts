@@ -348,6 +348,10 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
     if (row.phase.held) this.hints.mail(row.id)
   }
 
+  dropMessages({ machine }: Row, count: number): void {
+    machine?.messages.splice(0, count)
+  }
+
   setGather(row: Row, gather: Gather | null): void {
     machineOf(row).gather = gather
   }

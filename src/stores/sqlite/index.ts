@@ -92,7 +92,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     prune: (policy, limit) => desk.ask('prune', policy, limit),
     worker: (id, info) => desk.ask('worker', id, info),
     cancel: (requests) => desk.ask('cancel', requests),
-    retry: (selection, fromStart = false) => desk.ask('retry', selection, fromStart),
+    retry: (selection, fromStart = false, dropInbox = 0) => desk.ask('retry', selection, fromStart, dropInbox),
     discard: (selection) => desk.ask('discard', selection),
     queue: (type, change) => (change === undefined ? desk.ask('queue', type) : desk.ask('pause', type, change.paused)),
     checkpoints: (id) => desk.ask('checkpoints', id),

@@ -104,6 +104,12 @@ export class Machines {
     machine.lastRead = machine.lastMessage
   }
 
+  /** Drops unread messages, the oldest first. */
+  dropMessages({ seq }: Row, machine: Machine, count: number): void {
+    machine.lastRead = Math.min(machine.lastMessage, machine.lastRead + count)
+    this.sql.run('removeLetters', seq, machine.lastRead)
+  }
+
   /** Messages after the one of a number. */
   inbox({ seq }: Row, { lastMessage }: Machine, after: number): PackedMail[] {
     return lastMessage > after ? this.sql.all('lettersAfter', seq, after) : []

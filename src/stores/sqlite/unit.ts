@@ -469,6 +469,13 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
     if (isHeld(row.state)) this.hints.mailed(row.id)
   }
 
+  dropMessages(row: Row, count: number): void {
+    const { machine } = row
+    if (machine === null) return
+    this.machines.dropMessages(row, machine, count)
+    this.rows.changed(row, changes.machine)
+  }
+
   setGather(row: Row, gather: Gather | null): void {
     this.machineOf(row).gather = gather
   }

@@ -44,7 +44,8 @@ const writing = {
     unit.each(requests, (request) => send(unit, request), sendFailed),
   cancel: (unit: FileUnit, requests: readonly CancelRequest[]) =>
     unit.each(requests, (request) => cancel(unit, request), cancelFailed),
-  retry: (unit: FileUnit, selection: Selection, fromStart: boolean) => retry(unit, selection, fromStart),
+  retry: (unit: FileUnit, selection: Selection, fromStart: boolean, dropInbox: number) =>
+    retry(unit, selection, fromStart, dropInbox),
   discard: (unit: FileUnit, selection: Selection) => discard(unit, selection),
   promote: (unit: FileUnit, limit: number) => promote(unit, limit),
   rescue: (unit: FileUnit, limit: number) => rescue(unit, limit),

@@ -57,7 +57,12 @@ export type Command =
   | { readonly op: 'cancel'; readonly requests: readonly contract.CancelRequest[] }
   | { readonly op: 'checkpoint'; readonly rests: readonly (AttemptPick & Rest)[] }
   | { readonly op: 'send'; readonly missives: readonly Missive[] }
-  | { readonly op: 'retry'; readonly selection: contract.Selection; readonly fromStart: boolean }
+  | {
+      readonly op: 'retry'
+      readonly selection: contract.Selection
+      readonly fromStart: boolean
+      readonly dropInbox: number
+    }
   | { readonly op: 'discard'; readonly selection: contract.Selection }
   | { readonly op: 'promote' | 'rescue'; readonly limit: number }
   | { readonly op: 'prune'; readonly policy: contract.RetentionPolicy; readonly limit: number }
@@ -112,7 +117,7 @@ export function decode(genes: readonly number[], freshId: () => string): Command
     case 'send':
       return { op, missives: some(pick, 2, missive) }
     case 'retry':
-      return { op, selection: selection(pick), fromStart: pick(3) === 2 }
+      return { op, selection: selection(pick), fromStart: pick(3) === 2, dropInbox: from(pick, [0, 1, 2]) }
     case 'discard':
       return { op, selection: selection(pick) }
     case 'promote':

@@ -25,6 +25,29 @@ export const machineAgainCases: Cases = {
     assert.equal((await store.checkpoints('a')).length, 1)
     await write(store, again, rest(2))
   },
+  'a retry may drop the oldest unread letters: so many, or all there are, and their numbers do not come again': async ({
+    store,
+  }) => {
+    const job = await putAndTake(store, 'a')
+    await store.send([letter('a', 'l1'), letter('a', 'l2'), letter('a', 'l3'), letter('a', 'l4')])
+    await write(store, job, { ...rest(1), read: 1 })
+    const failing = { event: 'FAIL', fatal: true, to: 'dead', error: boom } as const
+    await store.settle([{ ...lease(job), ...failing }])
+    await store.retry({ ids: ['a'] }, false, 2)
+    const again = await takeOne(store, { token: 't2' })
+    assert.deepEqual(
+      again.inbox.map(({ number }) => number),
+      [4],
+    )
+    await store.settle([{ ...lease(again), ...failing }])
+    await store.retry({ ids: ['a'] }, false, 9)
+    assert.deepEqual((await recordOf(store, 'a')).inbox, [])
+    await store.send([letter('a', 'l5')])
+    assert.deepEqual(
+      (await recordOf(store, 'a')).inbox.map(({ number }) => number),
+      [5],
+    )
+  },
   'a retry from the start forgets checkpoints and letters, and numbers letters on': async ({ store }) => {
     const job = await putAndTake(store, 'a')
     await store.send([letter('a', 'l1'), letter('a', 'l2')])

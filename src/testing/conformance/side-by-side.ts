@@ -96,8 +96,8 @@ export class SideBySide {
         return [model.send(requests), await store.send(structuredClone(requests))]
       }
       case 'retry': {
-        const { selection, fromStart } = command
-        return [model.retry(selection, fromStart), await store.retry(selection, fromStart)]
+        const { selection, fromStart, dropInbox } = command
+        return [model.retry(selection, fromStart, dropInbox), await store.retry(selection, fromStart, dropInbox)]
       }
       case 'discard':
         return [model.discard(command.selection), await store.discard(command.selection)]

@@ -137,11 +137,11 @@ const forAdmins = (store: Store, scribe: Scribe): Pick<Store, 'cancel' | 'retry'
       () => store.cancel(requests),
       (answers) => answers,
     ),
-  retry: (selection, fromStart) =>
+  retry: (selection, fromStart, dropInbox) =>
     scribe.write(
       'retry',
       { ...selection, ...(fromStart === true && { fromStart }) },
-      () => store.retry(selection, fromStart),
+      () => store.retry(selection, fromStart, dropInbox),
       (answer) => answer,
     ),
   discard: async (selection) =>

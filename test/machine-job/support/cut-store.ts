@@ -79,7 +79,7 @@ export function cutStore(store: Store, cut: Cut | null, onCut: () => void): CutS
     ...(store.confirm && { confirm: (leases) => store.confirm?.(leases) ?? [] }),
     extend: (request) => read(() => store.extend(request)),
     checkpoints: (id) => read(() => store.checkpoints(id)),
-    retry: (selection, fromStart) => read(() => store.retry(selection, fromStart)),
+    retry: (selection, fromStart, dropInbox) => read(() => store.retry(selection, fromStart, dropInbox)),
     discard: (selection) => read(() => store.discard(selection)),
     promote: (limit) => read(() => store.promote(limit)),
     rescue: (limit) => read(() => store.rescue(limit)),
