@@ -164,7 +164,7 @@ export class Fleet {
     )
     for (const place of this.places) {
       if (place.role === 'worker') this.terminate(place)
-      else this.kill(place)
+      else place.process?.child.kill('SIGKILL')
     }
     const last = setTimeout(() => {
       for (const { process } of this.places) {
@@ -263,7 +263,9 @@ export class Fleet {
     } else if (terminatedAt !== null) {
       const tookMs = isFrozen ? 0 : performance.now() - Math.max(terminatedAt, blockedUntil, this.thawedAt)
       this.tally.slowestStopMs = Math.max(this.tally.slowestStopMs, tookMs)
-      if (code !== 0) this.problems.push(`${name} ended with ${code ?? signal} after SIGTERM`)
+      // Before its code runs a process has no signal handlers: the signal ends it.
+      const unborn = id === null && signal === 'SIGTERM'
+      if (code !== 0 && !unborn) this.problems.push(`${name} ended with ${code ?? signal} after SIGTERM`)
       else if (id !== null && !disturbed && !isFrozen && !this.wasPausedSince(terminatedAt)) {
         this.stoppedWell.set(id, Date.now() - tookMs)
       }

@@ -30,11 +30,13 @@ process.on('message', ({ block }: Order) => {
 
 try {
   await runtime.start()
+  tell({ ready: runtime.id })
 } catch (error) {
+  const code = error instanceof JobchartError ? error.code : null
   // A stopped process may hold the store; whoever starts services tries again.
-  if (!(error instanceof JobchartError) || error.code !== 'STORE_UNAVAILABLE') throw error
-  process.exit(unavailableCode)
+  if (code === 'STORE_UNAVAILABLE') process.exit(unavailableCode)
+  // It was terminated while it started: the stop goes on, and ends the process.
+  if (code !== 'STOPPED') throw error
 }
-tell({ ready: runtime.id })
 // A runtime that has stopped ends its process; the line to the storm must not keep it.
 process.channel?.unref()
