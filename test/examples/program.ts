@@ -3,6 +3,7 @@ import { execFile, type ChildProcess } from 'node:child_process'
 import { existsSync, readFileSync, watch } from 'node:fs'
 import { mkdir, truncate, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import { plainEnvironment } from '../support/plain-environment.ts'
 import { repositoryRoot } from '../support/tidy/repository.ts'
 
 const program = join(repositoryRoot, 'examples/main-job/main.ts')
@@ -23,7 +24,7 @@ export async function runIn(
     const child = execFile(
       process.execPath,
       ['--conditions=@jobchart/source', program, ...args],
-      { cwd: folder, timeout: 50_000, killSignal: 'SIGKILL', env: { PATH: process.env['PATH'], NO_COLOR: '1' } },
+      { cwd: folder, timeout: 150_000, killSignal: 'SIGKILL', env: { ...plainEnvironment, NO_COLOR: '1' } },
       (_error, stdout, stderr) => resolve({ exitCode: child.exitCode, stdout, stderr }),
     )
     meanwhile(child)

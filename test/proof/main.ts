@@ -3,10 +3,13 @@
  * wrongly. A new proof is a file beside this one and an entry in `proofs`.
  */
 import { parseArgs } from 'node:util'
+import { bench } from './bench.ts'
+import { lives } from './lives.ts'
+import { model } from './model.ts'
 import { power } from './power.ts'
 import type { Proof, ProofOptions } from './proof.ts'
 
-const proofs: readonly Proof[] = [power]
+const proofs: readonly Proof[] = [power, model, lives, bench]
 
 const usage = `npm run proof -- [options]
   --only name   one of them, may be repeated: ${proofs.map(({ name }) => name).join(', ')}

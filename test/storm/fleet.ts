@@ -4,9 +4,9 @@
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { openSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { plainEnvironment } from '../support/plain-environment.ts'
 import { pulse } from './pulse.ts'
 import { emptyTally } from './tally.ts'
 import { tasksOf } from './plan.ts'
@@ -221,8 +221,7 @@ export class Fleet {
     this.tally.started++
     const child = fork(fileURLToPath(new URL(`${role}.ts`, import.meta.url)), [JSON.stringify(assignment)], {
       execArgv: ['--conditions=@jobchart/source'],
-      // Only what any process has, and a cache, because many are started.
-      env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: join(tmpdir(), 'jobchart-compile-cache') },
+      env: plainEnvironment,
       stdio: ['ignore', this.output, this.output, 'ipc'],
     })
     const born: Process = {

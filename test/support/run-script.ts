@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { plainEnvironment } from './plain-environment.ts'
 
 export interface ScriptRun {
   exitCode: number | null
@@ -10,7 +11,7 @@ export interface ScriptRun {
   stderr: string
 }
 
-const scriptMsMax = 30_000
+const scriptMsMax = 120_000
 
 /** Never rejects for what the script does: a failure is an exit code, a script that was stopped has none. */
 export async function runScript(path: string): Promise<ScriptRun> {
@@ -20,8 +21,7 @@ export async function runScript(path: string): Promise<ScriptRun> {
       const child = execFile(
         process.execPath,
         ['--conditions=@jobchart/source', path],
-        // Only what any process has: a test runner's own variables must not change what an example does.
-        { cwd: folder, timeout: scriptMsMax, killSignal: 'SIGKILL', env: { PATH: process.env['PATH'], NO_COLOR: '1' } },
+        { cwd: folder, timeout: scriptMsMax, killSignal: 'SIGKILL', env: { ...plainEnvironment, NO_COLOR: '1' } },
         (_error, stdout, stderr) => resolve({ exitCode: child.exitCode, stdout, stderr }),
       )
     })

@@ -1,9 +1,8 @@
 /** Processes of our own: TypeScript files that are started with arguments, and talk through their channel. */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { plainEnvironment } from '../../support/plain-environment.ts'
 
 export interface Child {
   readonly process: ChildProcess
@@ -14,11 +13,10 @@ export interface Child {
   ended(): Promise<void>
 }
 
-/** How a child is started: on the sources, and with a cache, because many are. */
+/** How a child is started: on the sources. */
 export const childOptions = {
   execArgv: ['--conditions=@jobchart/source'],
-  // Only what any process has: a test runner's own variables must not change what it does.
-  env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: join(tmpdir(), 'jobchart-compile-cache') },
+  env: plainEnvironment,
 }
 
 /** @param file beside this one */

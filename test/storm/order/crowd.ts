@@ -7,6 +7,7 @@ import { openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { seededRandom } from 'jobchart/testing'
+import { plainEnvironment } from '../../support/plain-environment.ts'
 import { pulse } from '../pulse.ts'
 import { LedgerTail } from './ledger.ts'
 import { sleep } from '../jobs.ts'
@@ -102,7 +103,7 @@ export class Crowd {
     const args = ['--db', join(this.folder, 'jobs.db'), '--ledger', join(this.folder, 'ledger.jsonl'), '--work']
     args.push('--orders', `${this.orders}`, '--lease', `${this.options.leaseMs}`)
     const child = spawn(process.execPath, ['--conditions=@jobchart/source', `--import=${record}`, example, ...args], {
-      env: { PATH: process.env['PATH'], ORDER_HISTORY: join(this.folder, 'history') },
+      env: { ...plainEnvironment, ORDER_HISTORY: join(this.folder, 'history') },
       stdio: ['ignore', this.output, this.output],
     })
     this.started++
