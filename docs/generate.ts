@@ -77,6 +77,9 @@ const table = (head: string[], rows: string[][]): string =>
   [row(...head), row(...head.map(() => '---')), ...rows.map((cells) => row(...cells))].join('\n')
 const fenced = (text: string): string => `\`\`\`mermaid\n${text}\n\`\`\``
 
+/** The life of a job as a picture; the README shows it, too. */
+export const jobPicture = (): string => fenced(mermaid([...statesTagged('birth')], jobArrows, ['done']))
+
 export function lifecycleDocument(): string {
   const counting = { spendAttempt: 'attempt + 1', giveAttemptBack: 'attempt − 1', forgetAttempts: 'attempt = 0' }
   const does = (name: string | null): string =>
@@ -92,7 +95,7 @@ export function lifecycleDocument(): string {
 Every job lives by one chart, \`machines/job.machine.ts\`. The runtime's table, the stores' writes and this page are derived
 from it.
 
-${fenced(mermaid([...statesTagged('birth')], jobArrows, ['done']))}
+${jobPicture()}
 
 ## States
 

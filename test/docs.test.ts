@@ -1,12 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { lifecycleDocument } from '../docs/generate.ts'
+import { jobPicture, lifecycleDocument } from '../docs/generate.ts'
 import { version } from '../src/version.ts'
 
 const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8')
 
 test('docs/lifecycle.md is what the charts say (else: npm run docs)', () => {
   expect(read('../docs/lifecycle.md')).toBe(lifecycleDocument())
+})
+
+test('the README shows the life of a job as the chart says', () => {
+  expect(read('../README.md')).toContain(jobPicture())
 })
 
 test('the version a worker reports is the one of the package', () => {
