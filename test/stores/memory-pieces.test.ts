@@ -228,9 +228,12 @@ test('a hint for each type comes once per call, with how many are claimable at m
   ])
   await store.queue('mail', { paused: true })
   await put(store, newJob('d'))
-  expect(hints).toEqual([])
+  expect(hints.splice(0)).toEqual([{ kind: 'queue', type: 'mail', paused: true }])
   await store.queue('mail', { paused: false })
-  expect(hints.splice(0)).toEqual([{ kind: 'ready', type: 'mail', atMost: 3 }])
+  expect(hints.splice(0)).toEqual([
+    { kind: 'queue', type: 'mail', paused: false },
+    { kind: 'ready', type: 'mail', atMost: 3 },
+  ])
   await store.insert([{ jobs: [newJob('e')], capacity: 1 }])
   await take(store, { max: 1 })
   await take(store, { max: 1 })
