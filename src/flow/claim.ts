@@ -208,7 +208,7 @@ export class Claimer {
     permits.give(this.asked)
     selector.learn(null)
     this.end()
-    if (this.failures++ === 0) logger.error('the store does not hand out jobs; asking again until it does', { error })
+    if (this.failures++ === 0) logger.error('a claim failed; it is repeated until the store answers', { error })
     this.claimLater()
   }
 

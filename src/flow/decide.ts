@@ -46,7 +46,7 @@ function settlementOf(run: Run, options: DecideOptions): Settlement {
     return ending(run, options)
   } catch (fault) {
     // A proxy may throw whatever is asked of it, even whether it is an Error. It must not take other runs with it.
-    options.logger.error('what a run ended with cannot be looked at', { error: fault, id: run.claimed.id })
+    options.logger.error('the result or error of a run could not be read', { error: fault, id: run.claimed.id })
     return failed(run, new TypeError('the handler threw a value that cannot be read, such as a revoked proxy'), options)
   }
 }

@@ -83,7 +83,7 @@ export class DrainWatcher {
         if (!busy()) this.release(left)
       } while (this.askAgain && this.waiters.size > 0)
     } catch (error) {
-      logger.warn('a drain could not ask the store what is left; asking again', { error })
+      logger.warn('a drain could not count the jobs that are left; it asks again', { error })
     }
     this.asking = false
     this.poll()

@@ -139,7 +139,10 @@ export class Results {
         some.forEach((id, at) => this.tell(id, records[at] ?? null))
       }
     } catch (error) {
-      this.options.logger.warn('could not ask for the end of jobs; asking again', { error, jobs: ids.length })
+      this.options.logger.warn('the store could not be asked for the ends of jobs; it is asked again', {
+        error,
+        jobs: ids.length,
+      })
       this.askIn(pollMs)
     }
   }

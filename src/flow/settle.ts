@@ -89,7 +89,8 @@ export class Settler {
       settled()
       return
     }
-    if (tries === 0) logger.warn('the store does not answer; settling again', { error, jobs: runs.length })
+    if (tries === 0)
+      logger.warn('the store does not answer; the ends of jobs are written again', { error, jobs: runs.length })
     const delayMs = Math.min(retryMs.first * 2 ** tries, retryMs.max)
     timers.after(delayMs, () => this.write(runs, settlements, tries + 1))
   }

@@ -164,7 +164,7 @@ export class Worker {
         pace: new Pace(clock),
         handle: (lane, batch, waits) => this.handle(lane, batch, waits),
         pick: () => this.claimer.pick(),
-        failed: (error) => logger.error('the dispatcher met a fault; it goes on', { error }),
+        failed: (error) => logger.error('a command of the dispatcher failed; it continues with the next', { error }),
       }),
     )
   }

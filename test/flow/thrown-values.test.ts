@@ -101,14 +101,14 @@ test.each(thrown)('%s', async (_what, value, expected) => {
   expect(JSON.stringify(record).length).toBeLessThan(100_000)
   const caught = await sync?.result().catch((error: unknown) => error)
   expect(caught).toMatchObject({ code: 'DEAD', cause: { message: record?.error?.message } })
-  // What cannot be looked at is the operator's to know; nothing else is an error of the runtime.
+  // What could not be read is the operator's to know; nothing else is an error of the runtime.
   const complaints = logged.filter(({ level }) => level === 'error').map(({ message }) => message)
   expect(new Set(complaints).size).toBeLessThanOrEqual(1)
-  for (const message of complaints) expect(message).toContain('cannot be looked at')
+  for (const message of complaints) expect(message).toContain('could not be read')
   logged.length = 0
 })
 
-test('an output that cannot be looked at makes the job dead and harms nobody else', async () => {
+test('an output that could not be read makes the job dead and harms nobody else', async () => {
   const { clock, runtime, logged } = world()
   const { proxy, revoke } = Proxy.revocable({}, {})
   const outputs: Record<string, () => unknown> = {

@@ -91,7 +91,7 @@ test.concurrent.for(disks)(
       })
     }
     expect(trouble).toMatch(disk.says)
-    expect(logged).toContain('the store does not hand out jobs; asking again until it does')
+    expect(logged).toContain('a claim failed; it is repeated until the store answers')
     const startsUntilFull = lines.filter((line) => line.op === 'run' && 'invoke' in line).length
     // What waits now waits for room.
     expect(startsUntilFull).toBeLessThan(acknowledged.length)

@@ -39,7 +39,7 @@ function seqAfter(unit: MemoryUnit, cursor: string): number {
   if (row !== undefined) return row.seq
   if (/^~[0-9a-z]{1,11}$/.test(cursor)) return Number.parseInt(cursor.slice(1), 36)
   throw new JobchartError('INVALID_OPTION', `after: there is no job ${JSON.stringify(cursor)} to continue from`, {
-    hint: 'Pass the `next` of the page before: it stays good when jobs go.',
+    hint: 'Pass the `next` of the previous page: it stays valid when jobs are removed.',
   })
 }
 

@@ -71,7 +71,7 @@ await runtime.start()
 tell({ kind: 'ready' })
 await told()
 const filled = await fill()
-await until(() => logged.some((message) => message.includes('does not hand out jobs')))
+await until(() => logged.some((message) => message.includes('a claim failed')))
 tell({ kind: 'full', ...filled, trouble: runtime.trouble?.message ?? '', logged: [...logged] })
 await told()
 freed = true
