@@ -4,12 +4,13 @@
  */
 import { parseArgs } from 'node:util'
 import { bench } from './bench.ts'
+import { chartsTwice } from './charts.ts'
 import { lives } from './lives.ts'
 import { model } from './model.ts'
 import { power } from './power.ts'
 import type { Proof, ProofOptions } from './proof.ts'
 
-const proofs: readonly Proof[] = [power, model, lives, bench]
+const proofs: readonly Proof[] = [power, model, lives, bench, chartsTwice]
 
 const usage = `npm run proof -- [options]
   --only name   one of them, may be repeated: ${proofs.map(({ name }) => name).join(', ')}

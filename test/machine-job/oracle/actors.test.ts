@@ -1,7 +1,7 @@
 /** Charts that live once as an actor and once as a job: actors that work. */
 import { describe } from 'vitest'
 import { callbacks, observables, promises, sums } from './actors.ts'
-import { oracle } from './lives-twice.ts'
+import { oracle } from './oracle.ts'
 
 describe('promises', () => oracle(promises))
 describe('callbacks', () => oracle(callbacks))

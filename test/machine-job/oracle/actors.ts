@@ -580,7 +580,7 @@ export const callbacks: readonly Case[] = [
     with: (make) => ({
       actors: { one: make.callback('one', (send) => send({ type: 'ONE' })), two: make.callback('two') },
     }),
-    differs: 'firstAnswersLast',
+    differs: 'stopsFirst',
   },
   {
     name: 'a delayed event to it',

@@ -85,11 +85,13 @@ export class Workshop {
     return setup(parts as never).createMachine(config as never) as unknown as AnyStateMachine
   }
 
-  /** A promise that settles after so many ms with what `settle` gives; 0: at once. */
+  /** A promise that settles after so many ms with what `settle` gives; 0: at once. Without a name it reports nothing. */
   promise(name: string, ms: number, settle: (input: unknown) => unknown = () => name): AnyActorLogic {
     return fromPromise<unknown, unknown>(async ({ input, signal }) => {
-      this.tools.tell('work', `${name} begins ${text(input)}`)
-      signal.addEventListener('abort', () => this.tools.tell('work', `${name} aborted`))
+      if (name !== '') {
+        this.tools.tell('work', `${name} begins ${text(input)}`)
+        signal.addEventListener('abort', () => this.tools.tell('work', `${name} aborted`))
+      }
       if (ms > 0) await this.tools.sleep(ms, signal)
       return settle(input)
     })

@@ -1,7 +1,7 @@
 /** Charts that live once as an actor and once as a job: machines in machines, and edges. */
 import { describe } from 'vitest'
 import { errors, inputs, routes, stories } from './edges.ts'
-import { oracle } from './lives-twice.ts'
+import { oracle } from './oracle.ts'
 import { children, spawned } from './machines.ts'
 
 describe('child machines', () => oracle(children))

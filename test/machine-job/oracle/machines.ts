@@ -584,6 +584,46 @@ export const children: readonly Case[] = [
     steps: ['GO'],
   },
   {
+    name: 'a child of a leaf that leads to itself through its history: it is entered again and was not left',
+    chart: {
+      initial: 'a',
+      on: { LATE: { actions: 'late' } },
+      states: {
+        a: {
+          initial: 'x',
+          states: {
+            x: { entry: 'in-x', exit: 'out-x', invoke: { id: 'c', src: 'child' }, on: { AGAIN: '#past' } },
+            past: { id: 'past', type: 'history' },
+          },
+        },
+      },
+    },
+    with: (make) => ({
+      actors: {
+        child: make.machine({
+          initial: 'x',
+          states: { x: { after: { 10_000: 'y' } }, y: { entry: sendParent({ type: 'LATE' }) } },
+        }),
+      },
+    }),
+    steps: [5_000, 'AGAIN', 15_000],
+    differs: 'replacedActors',
+  },
+  {
+    name: 'an event that is taken because a child has answered the one before',
+    chart: {
+      initial: 'a',
+      states: {
+        a: { invoke: { id: 'c', src: 'child' }, on: { ASK: { actions: sendTo('c', { type: 'PING' }) }, PONG: 'b' } },
+        b: { on: { NEXT: 'c' } },
+        c: {},
+      },
+    },
+    with: (make) => ({ actors: { child: make.machine({ on: { PING: { actions: sendParent({ type: 'PONG' }) } } }) } }),
+    steps: [[{ type: 'ASK' }, { type: 'NEXT' }]],
+    differs: 'sentTogether',
+  },
+  {
     name: 'a child emits',
     chart: { invoke: { src: 'child' } },
     with: (make) => ({ actors: { child: make.machine({ entry: emit({ type: 'inner' }) }) } }),

@@ -415,6 +415,18 @@ export const delayedRaises: readonly Case[] = [
     steps: [{ type: 'SET', n: 1 }, { type: 'SET', n: 2 }, 'STOP', 15_000],
   },
   {
+    name: 'a cancel of an id that two delayed events have, when the first has come',
+    chart: {
+      on: {
+        SET: { actions: raise(({ event }) => ({ type: 'R', n: event.n }), { delay: 20_000, id: 'r' }) },
+        STOP: { actions: cancel('r') },
+        R: { actions: 'heard' },
+      },
+    },
+    steps: [{ type: 'SET', n: 1 }, 10_000, { type: 'SET', n: 2 }, 15_000, 'STOP', 15_000],
+    differs: 'forgottenTimers',
+  },
+  {
     name: 'a delayed event to itself',
     chart: {
       entry: sendTo(({ self }) => self, { type: 'S', n: 1 }, { delay: 10_000, id: 's' }),

@@ -3,7 +3,7 @@ import { describe } from 'vitest'
 import { actions, params } from './actions.ts'
 import { always, guards } from './guards.ts'
 import { history } from './history.ts'
-import { oracle } from './lives-twice.ts'
+import { oracle } from './oracle.ts'
 import { delayedRaises, emitted, enqueued, raised } from './raise.ts'
 import { descriptors, tags, transitions } from './transitions.ts'
 

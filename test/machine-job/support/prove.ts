@@ -1,6 +1,7 @@
 /** Lives a story without a kill, then with a kill at every write, and holds what must be the same against each other. */
 import { expect } from 'vitest'
 import type { Cut, CutKind } from './cut-store.ts'
+import { effectProblems, toldOf } from './effects.ts'
 import { live, type Chronicle, type Story, type Told } from './lives.ts'
 import type { KeptMachine, KeptState } from './spied-store.ts'
 
@@ -50,15 +51,12 @@ function compare(chronicle: Chronicle, without: Chronicle): void {
   })
   checkBeginnings(chronicle.told)
   expect(new Set(begunIn(chronicle.told))).toEqual(new Set(begunIn(without.told)))
-  checkEffects(chronicle.told, without.told)
+  expect(effectProblems(chronicle.told, without.told)).toEqual([])
 }
 
-export const begunIn = (told: readonly Told[]): string[] => of(told, 'begun')
-export const didIn = (told: readonly Told[]): string[] => of(told, 'did')
-export const emittedIn = (told: readonly Told[]): string[] => of(told, 'emitted')
-
-const of = (told: readonly Told[], wanted: 'did' | 'begun' | 'emitted'): string[] =>
-  told.flatMap((each) => (each.kind === wanted ? [each.what] : []))
+export const begunIn = (told: readonly Told[]): string[] => toldOf(told, 'begun')
+export const didIn = (told: readonly Told[]): string[] => toldOf(told, 'did')
+export const emittedIn = (told: readonly Told[]): string[] => toldOf(told, 'emitted')
 
 /** What begins is active in the checkpoint that was written last: neither decided later, nor finished before. */
 function checkBeginnings(told: readonly Told[]): void {
@@ -84,36 +82,4 @@ function childAt(machine: KeptMachine | undefined, address: readonly string[]): 
   let at = machine
   for (let i = 0; i < address.length; i += 2) at = at?.children?.[decodeURIComponent(address[i] ?? '')]?.snapshot
   return at
-}
-
-/** Each effect happens as often as without kills, and once more at most for each kill while it waited in the outbox. */
-export function checkEffects(told: readonly Told[], without: readonly Told[]): void {
-  const most = new Map<string, number>()
-  for (const kind of ['did', 'emitted'] as const) {
-    for (const what of of(without, kind)) most.set(what, (most.get(what) ?? 0) + 1)
-  }
-  const least = new Map(most)
-  let kept: KeptState | null = null
-  for (const each of told) {
-    if (each.kind === 'kept') kept = each.state
-    if (each.kind !== 'cut') continue
-    for (const { kind, type = '', event } of kept?.outbox ?? []) {
-      for (const what of most.keys()) {
-        // A named action tells of itself with its name first.
-        const same = kind === 'emit' ? JSON.stringify(event) === what : what.split(' ')[0] === type || what === type
-        if (same) most.set(what, (most.get(what) ?? 0) + 1)
-      }
-    }
-  }
-  for (const kind of ['did', 'emitted'] as const) {
-    for (const what of new Set(of(told, kind)))
-      expect(least.has(what), `${kind} ${what}, unknown without a kill`).toBe(true)
-  }
-  for (const [what, times] of least) {
-    const count = of(told, 'did')
-      .concat(of(told, 'emitted'))
-      .filter((each) => each === what).length
-    expect(count, `${what} at least`).toBeGreaterThanOrEqual(times)
-    expect(count, `${what} at most`).toBeLessThanOrEqual(most.get(what) as number)
-  }
 }
