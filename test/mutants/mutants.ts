@@ -140,8 +140,8 @@ const keys: readonly Mutant[] = [
   inCore(
     'a running job is replaced',
     'insert',
-    " || !backlog.has(holder.state)) return found('duplicate'",
-    ") return found('duplicate'",
+    ' || !backlog.has(holder.state)) return duplicate(',
+    ') return duplicate(',
   ),
   inCore('a full store takes one more', 'insert', 'added - freed > room', 'added - freed > room + 1'),
 ]
@@ -300,7 +300,7 @@ const machines: readonly Mutant[] = [
     'transition',
     '    if (attempt === 0 && row.checkpointedAttempts > 0) row.checkpointedAttempts = 0\n',
   ),
-  inCore('a machine that parks sleeps on its messages', 'settle', ' ?? wakeForMessages(unit, row)', ''),
+  inCore('a machine that parks sleeps on its messages', 'settle', ' ?? wakeForUnread(unit, row)', ''),
   put('a settle that is repeated tells of no WAKE', 'unit', 'ended && answer.woken === undefined', 'ended'),
   inCore(
     'a parent that has ended is written to',

@@ -11,10 +11,10 @@ export const watchCases: Cases = {
   },
   'a queue that is paused or resumed says so, and makes its type ready': async ({ store }) => {
     await put(store, newJob('a'))
-    const paused = await hinted(store, 'queue', '"mail"', () => store.queue('mail', { paused: true }))
-    assert.equal(paused.kind === 'queue' && paused.paused, true)
-    const resumed = await hinted(store, 'queue', '"mail"', () => store.queue('mail', { paused: false }))
-    assert.equal(resumed.kind === 'queue' && resumed.paused, false)
+    const paused = await hinted(store, 'queue', '"paused":true', () => store.queue('mail', { paused: true }))
+    assert.equal(paused.kind === 'queue' && paused.type, 'mail')
+    const resumed = await hinted(store, 'queue', '"paused":false', () => store.queue('mail', { paused: false }))
+    assert.equal(resumed.kind === 'queue' && resumed.type, 'mail')
     await store.queue('mail', { paused: true })
     await hinted(store, 'ready', '"mail"', () => store.queue('mail', { paused: false }))
   },

@@ -58,11 +58,14 @@ export class Partner {
   }
 }
 
+/** `confirm` answers in the call itself, so it is always asked here. */
+type Shared = Exclude<Method, 'confirm'>
+
 const methods = {
-  insert: true, claim: true, confirm: true, settle: true, extend: true, checkpoint: true, send: true, checkpoints: true, cancel: true,
+  insert: true, claim: true, settle: true, extend: true, checkpoint: true, send: true, checkpoints: true, cancel: true,
   retry: true, discard: true, promote: true, rescue: true, prune: true, get: true, list: true, counts: true, queue: true,
   worker: true, workers: true, transitions: true,
-} satisfies Record<Method, true> // prettier-ignore
+} satisfies Record<Shared, true> // prettier-ignore
 
 /** A store on a file, open in both processes. */
 export async function sharedStore(path: string, clock: Clock, partner: Partner): Promise<Store> {
@@ -73,8 +76,8 @@ export async function sharedStore(path: string, clock: Clock, partner: Partner):
   await there('open')
   let underWay = 0
   let isThere = false
-  const ask = async (method: Method, ...args: readonly unknown[]): Promise<unknown> => {
-    if (underWay++ === 0) isThere = !isThere
+  const ask = async (method: Shared, ...args: readonly unknown[]): Promise<unknown> => {
+    if (underWay++ === 0) isThere = !isThere && canTravel(args)
     try {
       const own = here[method] as (...args: readonly unknown[]) => unknown
       return await (isThere ? there(method, ...args) : own(...args))
@@ -82,10 +85,10 @@ export async function sharedStore(path: string, clock: Clock, partner: Partner):
       underWay--
     }
   }
-  const asked = Object.keys(methods).map((method) => [method, ask.bind(null, method as Method)] as const)
+  const asked = Object.keys(methods).map((method) => [method, ask.bind(null, method as Shared)] as const)
   return {
     ...here,
-    ...(Object.fromEntries(asked) as unknown as Pick<Store, Method>),
+    ...(Object.fromEntries(asked) as unknown as Pick<Store, Shared>),
     watch(listener) {
       partner.listen(path, listener)
       const unwatch = here.watch(listener)
@@ -98,6 +101,16 @@ export async function sharedStore(path: string, clock: Clock, partner: Partner):
       await there('close')
       await here.close()
     },
+  }
+}
+
+/** What cannot be read cannot be sent to another process. */
+function canTravel(args: readonly unknown[]): boolean {
+  try {
+    structuredClone(args)
+    return true
+  } catch {
+    return false
   }
 }
 
