@@ -16,7 +16,7 @@ export const mutants: readonly Mutant[] = [
     file: 'src/flow/heartbeat.ts',
     right: 'if (now >= run.fenceAt) this.options.lost(run)',
     wrong: 'if (now < 0) this.options.lost(run)',
-    seed: 5,
+    seed: 255,
   },
   {
     name: 'leases are looked at between beats no more often than every third of one',
@@ -51,7 +51,7 @@ export const mutants: readonly Mutant[] = [
     file: 'src/runtime.ts',
     right: 'return this.worker.holdBack(type,',
     wrong: 'return super.queuePaused(type) ?? this.worker.holdBack(type,',
-    seed: 65,
+    seed: 999,
   },
   {
     name: 'a claim that failed gives no permits back',
@@ -79,7 +79,7 @@ export const mutants: readonly Mutant[] = [
     file: 'src/flow/select.ts',
     right: 'queue.estimate += missed',
     wrong: 'queue.estimate = Math.max(queue.estimate, missed)',
-    seed: 833,
+    seed: 348,
   },
   {
     name: 'work is found by hints alone',
@@ -135,7 +135,7 @@ export const mutants: readonly Mutant[] = [
     file: 'src/flow/heartbeat.ts',
     right: "run.signal.addEventListener('abort', () => resolve(), { once: true })",
     wrong: '',
-    seed: 395,
+    seed: 1973,
   },
   {
     name: 'a machine that slept does not know how long',
@@ -156,7 +156,7 @@ export const mutants: readonly Mutant[] = [
     file: 'src/flow/heartbeat.ts',
     right: 'fenceAt(sentAt, leaseMs))',
     wrong: 'fenceAt(time.read(), leaseMs))',
-    seed: 1266,
+    seed: 2534,
   },
   {
     name: 'nothing beats',
