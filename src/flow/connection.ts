@@ -181,7 +181,10 @@ export class Connection {
   }
 
   private async prepareLater(made: NewJob | Promise<NewJob>, fromRun: boolean): Promise<NewJob> {
-    await this.ready()
+    // Together: an input may be refused while the store is still being opened, and somebody must be there to hear of it.
+    const ready = this.ready()
+    if (made instanceof Promise) await Promise.all([made, ready])
+    else await ready
     const job = await made
     // A stop may have come meanwhile.
     const refusal = fromRun ? null : this.owner.refusing()
