@@ -2,9 +2,10 @@
  * Inserts: the jobs of a request are stored all or not at all, and a duplicate is answered with the job that is there.
  * What becomes of each job is planned before the first of them is written.
  */
-import { allArrows, statesTagged, type JobState } from '../job/lifecycle.ts'
+import { statesTagged, type JobState } from '../job/lifecycle.ts'
 import type { InsertAnswer } from './values.ts'
 import { cancelSuperseded } from './cancel.ts'
+import { claimable } from './transition.ts'
 import { isStopping, type InsertUnit, type JobRow, type JobToInsert } from './unit-of-work.ts'
 
 export interface InsertRequest<New> {
@@ -13,8 +14,6 @@ export interface InsertRequest<New> {
   readonly capacity: number | null
 }
 
-const claimable = new Set(allArrows.filter(({ event }) => event === 'CLAIM').map(({ from }) => from))
-
 function birth(fits: (state: JobState) => boolean): JobState {
   const [state, ...others] = [...statesTagged('birth')].filter(fits)
   if (state === undefined || others.length > 0) throw new TypeError('job.machine.ts: births are ambiguous')
@@ -22,8 +21,8 @@ function birth(fits: (state: JobState) => boolean): JobState {
 }
 
 /** Where a new job goes: at once, or until its time has come. */
-export const bornReady = birth((state) => claimable.has(state))
-export const bornTimed = birth((state) => statesTagged('timed').has(state))
+const bornReady = birth((state) => claimable.has(state))
+const bornTimed = birth((state) => statesTagged('timed').has(state))
 
 const backlog = statesTagged('backlog')
 const nowhere = { state: bornReady, seq: 0, at: 0, dueAt: null } as const

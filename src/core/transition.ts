@@ -25,7 +25,8 @@ export interface Transition extends Arrow {
   readonly timed: boolean
 }
 
-const claimable: ReadonlySet<JobState> = new Set(
+/** The states that jobs are claimed from. */
+export const claimable: ReadonlySet<JobState> = new Set(
   allArrows.filter(({ event }) => event === 'CLAIM').map(({ from }) => from),
 )
 

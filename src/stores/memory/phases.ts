@@ -31,7 +31,6 @@ export const readyPhase = phases.find(({ claimable }) => claimable) as Phase
 
 export const backlogPhases = phases.filter((phase) => phase.backlog)
 export const heldPhases = phases.filter((phase) => phase.held)
-export const endedPhases = phases.filter((phase) => phase.ended)
 
 /** Jobs in any of some phases, by an array of counts. */
 export function tally(counts: readonly number[], among: readonly Phase[]): number {

@@ -5,7 +5,7 @@
  * A job is one row for life, numbered by its ENQUEUE. What the hot path looks for stands in partial indexes that hold
  * live jobs only: finished ones cost a claim nothing, however many are kept.
  */
-import { arrows, statesTagged, type JobState } from '../../job/lifecycle.ts'
+import { arrows, type JobState } from '../../job/lifecycle.ts'
 
 function only(states: Iterable<string>, what: string): string {
   const [state, ...others] = states
@@ -15,17 +15,6 @@ function only(states: Iterable<string>, what: string): string {
 
 /** The one state that jobs are claimed from. */
 export const claimable = only(Object.keys(arrows('CLAIM')), 'to claim from') as JobState
-
-const births = statesTagged('birth')
-/** Where a new job goes: at once, or until its time has come. */
-export const bornReady = only(
-  [...births].filter((state) => state === claimable),
-  'to be born into',
-) as JobState
-export const bornTimed = only(
-  [...births].filter((state) => statesTagged('timed').has(state)),
-  'to wait in',
-) as JobState
 
 /** The due time of a job that waits for an event alone: it has one, so that one index finds all that wait. */
 export const never = Number.MAX_SAFE_INTEGER
