@@ -260,7 +260,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
       concurrencyKey, input, tags, history) // prettier-ignore
     if (!isNew) return null
     this.seq = seq
-    const row = this.rows.from([seq, id, queue.number, state, priority, seq, 0, maxAttempts, 1, dueAt, null, null, null,
+    const row = this.rows.inserted([seq, id, queue.number, state, priority, seq, 0, maxAttempts, 1, dueAt, null, null, null,
       this.now, null, null, seq, key, key, concurrencyKey, input, tags, null, null, null, null, null, null, null, history, null]) // prettier-ignore
     this.queues.count(queue, state, 1)
     if (concurrencyKey !== null) {
@@ -497,6 +497,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
   }
 
   private insertMachine(row: Row, { parent, checkpoint }: PackedJob): void {
+    this.rows.remember(row)
     row.become(new Machine(parent))
     if (parent !== null) this.hasChildren = true
     const machine = this.machineOf(row)
