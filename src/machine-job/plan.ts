@@ -263,7 +263,9 @@ export class Plan {
       return
     }
     this.working.set(actor, scope)
-    this.hold({ kind: 'start', actor })
+    // No news to write: it follows from the snapshot that holds the actor. Else each attempt that restores it would write a
+    // checkpoint, and attempts are counted from the last one.
+    this.held.push({ kind: 'start', actor })
   }
 
   /** Those that were there before keep their addresses. */

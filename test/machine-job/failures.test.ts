@@ -101,6 +101,22 @@ test('a job is dead after so many attempts in one place; those that led to a che
   expect(await handle.record()).toMatchObject({ state: 'dead', error: { message: 'second' } })
 })
 
+test('an actor that fails after a while fails in the same place: that it began again is no checkpoint', async () => {
+  const at = world()
+  let second = 0
+  const machine = steps({
+    second: async () => {
+      second++
+      await at.clock.sleep('5s')
+      throw new Error('second')
+    },
+  })
+  const { handle } = await begin(at, machine)
+  await at.clock.advance('5m')
+  expect(second).toBe(3)
+  expect(await handle.record()).toMatchObject({ state: 'dead', error: { message: 'second' } })
+})
+
 test('attempts that led to a checkpoint do not make the next one wait longer', async () => {
   const at = world()
   const tries: number[] = []
