@@ -1,7 +1,7 @@
 /** Writes docs/lifecycle.md from the charts. `npm run docs`; a test compares what it gives with what is there. */
 import { writeFileSync } from 'node:fs'
 import { machines } from '../machines/index.ts'
-import { allArrows, jobStates, statesTagged, type Arrow, type StateTag } from '../src/job/lifecycle.ts'
+import { allArrows, jobStates, statesTagged, type Arrow, type StateTag } from '../src/core/lifecycle.ts'
 
 const tags: Record<StateTag, string> = {
   birth: 'an enqueue may put a job here',

@@ -1,19 +1,10 @@
 /** The public names of jobchart. */
-export { createClient, type Client } from './client.ts'
-export { createRuntime, type Runtime } from './runtime.ts'
-export type { RuntimeState, RuntimeStats } from './runtime-stats.ts'
-export {
-  defineJob,
-  type ContextValues,
-  type HandlerResult,
-  type JobDefinition,
-  type JobOptions,
-  type MachineEvent,
-  type MachineJobOptions,
-  type Middleware,
-  type RetryOptions,
-  type RunContext,
-} from './define-job.ts'
+export { createClient, type Client } from './api/client.ts'
+export { createRuntime, type Runtime } from './api/runtime.ts'
+export type { RuntimeState, RuntimeStats } from './api/runtime-stats.ts'
+export { defineJob, type JobOptions, type MachineJobOptions, type RetryOptions } from './api/define-job.ts'
+export type { ContextValues, HandlerResult, JobDefinition, Middleware, RunContext } from './core/definition.ts'
+export type { MachineEvent } from './core/machine-record.ts'
 export { memoryStore } from './stores/memory/index.ts'
 export {
   constant,
@@ -22,24 +13,31 @@ export {
   type Backoff,
   type BackoffFunction,
   type BackoffOptions,
-} from './job/backoff.ts'
-export { fatal, snooze } from './job/intent.ts'
-export { AbortError, JobCancelledError, JobchartError, JobDeadError, TimeoutError, type ErrorCode } from './errors.ts'
-export type { Clock, Random, Timer } from './clock.ts'
-export type { Duration } from './job/duration.ts'
-export type { ErrorRecord } from './job/failure.ts'
-export type { AttemptError, CheckIn, HistoryEntry, JobEvent, JobRecord, LogLine, Transition } from './job/job.ts'
-export type { JobActor, JobState } from './job/lifecycle.ts'
-export type { Json } from './job/payload.ts'
-export type { JobHandle, ResultOptions, Wanted } from './handle.ts'
-export type { MachineView } from './hosting.ts'
+} from './core/backoff.ts'
+export { fatal, snooze } from './core/intent.ts'
+export {
+  AbortError,
+  JobCancelledError,
+  JobchartError,
+  JobDeadError,
+  TimeoutError,
+  type ErrorCode,
+} from './core/errors.ts'
+export type { Clock, Random, Timer } from './core/clock.ts'
+export type { Duration } from './core/duration.ts'
+export type { ErrorRecord } from './core/failure.ts'
+export type { AttemptError, CheckIn, HistoryEntry, JobEvent, JobRecord, LogLine, Transition } from './core/record.ts'
+export type { JobActor, JobState } from './core/lifecycle.ts'
+export type { Json } from './core/payload.ts'
+export type { JobHandle, ResultOptions, Wanted } from './core/handle.ts'
+export type { MachineView } from './core/machine-record.ts'
 export type { MachineTimer, Migrate, MigrateDetails, Migrated } from './machine-job/migration.ts'
 export type { MachineVersion } from './machine-job/versions.ts'
-export type { Checkpoint, CheckpointEntry, Letter, Mail } from './job/machine.ts'
-export type { QueueHandle, QueueStats } from './queue.ts'
-export type { Logger } from './log.ts'
-export type { IterateOptions } from './flow/iterate.ts'
-export type { Stream } from './flow/stream.ts'
+export type { Checkpoint, CheckpointEntry, Letter, Mail } from './core/machine-record.ts'
+export type { QueueHandle, QueueStats } from './api/queue-handle.ts'
+export type { Logger } from './core/logger.ts'
+export type { IterateOptions } from './core/stream.ts'
+export type { Stream } from './core/stream.ts'
 export type {
   CancelOptions,
   DiscardReport,
@@ -57,14 +55,8 @@ export type {
   StopOptions,
   StopReport,
   UniqueOption,
-} from './call-options.ts'
-export type {
-  Candidate,
-  ClientOptions,
-  RetentionOptions,
-  RuntimeOptions,
-  SelectionFunction,
-  SelectionOption,
-} from './options.ts'
+} from './core/call-options.ts'
+export type { Candidate, SelectionFunction, SelectionOption } from './core/settings.ts'
+export type { ClientOptions, RetentionOptions, RuntimeOptions } from './api/options.ts'
 export type { Counts, JobFilter, JobPage, ListQuery, StateCounts, Store, WorkerRecord } from './store.ts'
 export { fromJob, type JobActorLogic, type JobActorSnapshot, type JobHost } from './machine-job/from-job.ts'

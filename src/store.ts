@@ -13,10 +13,10 @@
  * A method rejects with JobchartError STORE_UNAVAILABLE when the store cannot be reached: the write may or may not have
  * happened, and may be repeated, because inserts with ids and settles with tokens are idempotent.
  */
-import type { Clock } from './clock.ts'
-import type { JobRecord } from './job/job.ts'
-import type { CheckpointEntry } from './job/machine.ts'
-import type { Settlement } from './job/settlement.ts'
+import type { Clock } from './core/clock.ts'
+import type { JobRecord } from './core/record.ts'
+import type { CheckpointEntry } from './core/machine-record.ts'
+import type { Settlement } from './core/settlement.ts'
 import type { CheckpointAnswer, CheckpointRequest, SendAnswer, SendRequest } from './core/machine-values.ts'
 import type { Counts, JobPage, ListQuery, QueueInfo, TransitionPage, WorkerInfo, WorkerRecord } from './core/figures.ts'
 import type {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { jobPicture, lifecycleDocument } from '../docs/generate.ts'
-import { version } from '../src/version.ts'
+import { version } from '../src/core/version.ts'
 
 const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8')
 

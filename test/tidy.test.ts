@@ -35,15 +35,15 @@ test('no function in src/ or machines/ is longer than a screen', () => {
 test('every module imports only what the import table allows its room', () => {
   const violations = (path: string, line: string) => importViolations(sample(path, line))
   for (const [path, line] of [
-    ['src/flow/claim.ts', "import { memoryStore } from '../stores/memory/index.ts'"],
+    ['src/worker/claim.ts', "import { memoryStore } from '../stores/memory/index.ts'"],
     ['src/stores/redis/index.ts', "import type { Heap } from '../memory/heap.ts'"],
     ['src/stores/redis/index.ts', "export * from '../../flow/claim.ts'"],
-    ['src/job/job.ts', "const late = await import('../runtime.ts')"],
-    ['src/job/job.ts', "type Late = import('../runtime.ts').Runtime"],
+    ['src/core/record.ts', "const late = await import('../runtime.ts')"],
+    ['src/core/record.ts', "type Late = import('../runtime.ts').Runtime"],
     ['src/store.ts', "import { Subject } from 'rxjs'"],
-    ['src/job/backoff.ts', "import { setup } from 'xstate'"],
+    ['src/core/backoff.ts', "import { setup } from 'xstate'"],
     ['src/stores/memory/index.ts', "import { DatabaseSync } from 'node:sqlite'"],
-    ['src/flow/claim.ts', "import lodash from 'lodash'"],
+    ['src/worker/claim.ts', "import lodash from 'lodash'"],
     ['machines/a.machine.ts', "import { readFileSync } from 'node:fs'"],
     ['src/attic.ts', ''],
   ] as const) {
@@ -51,10 +51,10 @@ test('every module imports only what the import table allows its room', () => {
   }
   for (const [path, line] of [
     ['src/stores/redis/index.ts', "import { keys } from './keys.ts'"],
-    ['src/job/lifecycle.ts', "import { jobMachine } from '../../machines/job.machine.ts'"],
+    ['src/core/lifecycle.ts', "import { jobMachine } from '../../machines/job.machine.ts'"],
     ['src/store.ts', "import type { Observable } from 'rxjs'"],
-    ['src/job/job.ts', "import { type AnyStateMachine } from 'xstate'"],
-    ['src/flow/claim.ts', "import { map } from 'rxjs/operators'"],
+    ['src/core/record.ts', "import { type AnyStateMachine } from 'xstate'"],
+    ['src/worker/claim.ts', "import { map } from 'rxjs/operators'"],
     ['src/stores/sqlite/index.ts', "import { DatabaseSync } from 'node:sqlite'"],
   ] as const) {
     expect(violations(path, line), line).toEqual([])
@@ -77,10 +77,10 @@ test('time, chance, the console and the end of the process are reached only from
     'process.exit(1)',
     "import { setTimeout as sleep } from 'node:timers/promises'",
   ]
-  for (const line of bad) expect(rules.bannedNames(sample('src/flow/claim.ts', line)), line).not.toEqual([])
+  for (const line of bad) expect(rules.bannedNames(sample('src/worker/claim.ts', line)), line).not.toEqual([])
   const good = ['new Date(dueAt)', 'clock.setTimeout(f, 1)', 'let t: ReturnType<typeof setTimeout>', 'clearTimeout(t)']
-  for (const line of good) expect(rules.bannedNames(sample('src/flow/claim.ts', line)), line).toEqual([])
-  expect(rules.bannedNames(sample('src/clock.ts', 'Date.now()'))).toEqual([])
+  for (const line of good) expect(rules.bannedNames(sample('src/worker/claim.ts', line)), line).toEqual([])
+  expect(rules.bannedNames(sample('src/core/clock.ts', 'Date.now()'))).toEqual([])
   expect(rules.bannedNames(library)).toEqual([])
 })
 

@@ -1,5 +1,5 @@
 /** Retry and discard of ended jobs, by administrators. */
-import { isEnded, jobStates } from '../job/lifecycle.ts'
+import { isEnded, jobStates } from './lifecycle.ts'
 import type { DiscardAnswer, Move, RetryAnswer, Selection } from './values.ts'
 import { move, nextTransition } from './transition.ts'
 import type { JobRow, UnitOfWork } from './unit-of-work.ts'

@@ -3,7 +3,7 @@
  * a cancel as an event is sent one the first time and ends as it sees fit; a second cancel is forced. A forced cancel
  * reaches the jobs that the job has invoked, and theirs.
  */
-import { isEnded, jobStates } from '../job/lifecycle.ts'
+import { isEnded, jobStates } from './lifecycle.ts'
 import type { CancelAnswer, CancelRequest, Move } from './values.ts'
 import { deliver, notifyParentOfEnd } from './inbox.ts'
 import { move, nextTransition } from './transition.ts'

@@ -1,5 +1,5 @@
 /** Checkpoints: where a machine stands is kept by a write that its lease permits. */
-import type { NewCheckpoint } from '../job/machine.ts'
+import type { NewCheckpoint } from './machine-record.ts'
 import type { CheckpointAnswer, CheckpointRequest } from './machine-values.ts'
 import { stopNotice, type JobRow, type UnitOfWork } from './unit-of-work.ts'
 

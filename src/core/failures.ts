@@ -1,5 +1,5 @@
 /** The answers for items of a call that could not be written, while the others were. Part of the contract in `store.ts`. */
-import type { ErrorRecord } from '../job/failure.ts'
+import type { ErrorRecord } from './failure.ts'
 import type { CheckpointAnswer, SendAnswer } from './machine-values.ts'
 import type { BeatAnswer, CancelAnswer, InsertAnswer, SettleAnswer } from './values.ts'
 

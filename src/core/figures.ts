@@ -1,6 +1,6 @@
 /** What a store answers to those who only look: pages, counts, queues, workers and the log. Part of the contract in `store.ts`. */
-import type { CheckIn, JobRecord, Transition } from '../job/job.ts'
-import type { JobState } from '../job/lifecycle.ts'
+import type { CheckIn, JobRecord, Transition } from './record.ts'
+import type { JobState } from './lifecycle.ts'
 import type { JobFilter, TypeLimits } from './values.ts'
 
 export interface ListQuery extends JobFilter {

@@ -1,8 +1,8 @@
 /** Messages to jobs: events from outside, news of the jobs they have invoked, cancels that a machine takes as events. */
-import { caps } from '../job/caps.ts'
-import { arrows, isEnded } from '../job/lifecycle.ts'
-import { mayGather, type Letter } from '../job/machine.ts'
-import type { Json } from '../job/payload.ts'
+import { caps } from './caps.ts'
+import { arrows, isEnded } from './lifecycle.ts'
+import { mayGather, type Letter } from './machine-record.ts'
+import type { Json } from './payload.ts'
 import type { SendAnswer, SendRequest } from './machine-values.ts'
 import type { Move } from './values.ts'
 import { move } from './transition.ts'

@@ -2,7 +2,7 @@
  * Inserts: the jobs of a request are stored all or not at all, and a duplicate is answered with the job that is there.
  * What becomes of each job is planned before the first of them is written.
  */
-import { statesTagged, type JobState } from '../job/lifecycle.ts'
+import { statesTagged, type JobState } from './lifecycle.ts'
 import type { InsertAnswer } from './values.ts'
 import { cancelSuperseded } from './cancel.ts'
 import { claimable } from './transition.ts'

@@ -1,7 +1,7 @@
 /** What goes into a store and comes out of it for machine jobs: checkpoints and letters. Part of the contract in `store.ts`. */
-import type { ErrorRecord } from '../job/failure.ts'
-import type { JobState } from '../job/lifecycle.ts'
-import type { Letter, Mail, NewCheckpoint } from '../job/machine.ts'
+import type { ErrorRecord } from './failure.ts'
+import type { JobState } from './lifecycle.ts'
+import type { Letter, Mail, NewCheckpoint } from './machine-record.ts'
 import type { Move } from './values.ts'
 
 export interface CheckpointRequest {

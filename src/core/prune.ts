@@ -1,6 +1,6 @@
 /** Retention: which ended jobs are removed, and when the next one will be. */
-import { jobStates, isEnded, type JobState } from '../job/lifecycle.ts'
-import { goesAt, type RetentionBounds } from '../job/retention.ts'
+import { jobStates, isEnded, type JobState } from './lifecycle.ts'
+import { goesAt, type RetentionBounds } from './retention.ts'
 import type { PruneAnswer, RetentionPolicy } from './values.ts'
 
 /** An ended job, as far as retention looks at it. */

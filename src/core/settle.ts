@@ -1,7 +1,7 @@
 /** The end of an attempt, conditional on its lease. The same settlement again gets the same answer. */
-import type { AttemptError } from '../job/job.ts'
-import type { ErrorRecord } from '../job/failure.ts'
-import type { Settlement } from '../job/settlement.ts'
+import type { AttemptError } from './record.ts'
+import type { ErrorRecord } from './failure.ts'
+import type { Settlement } from './settlement.ts'
 import type { Move, SettleAnswer } from './values.ts'
 import { keepCheckpoint, mustFollow } from './checkpoint.ts'
 import { notifyParentOfCheckin, notifyParentOfEnd, wakeForMessages } from './inbox.ts'

@@ -1,5 +1,5 @@
 /** A job that waits, under its unique key, for the end of a leased job that has given up that key. */
-import { isEnded } from '../job/lifecycle.ts'
+import { isEnded } from './lifecycle.ts'
 import type { Move } from './values.ts'
 import { move } from './transition.ts'
 import type { JobRow, UnitOfWork } from './unit-of-work.ts'

@@ -1,6 +1,6 @@
 /** What time does to jobs: due ones go on, and those whose lease ran out are queued again, or dead. */
-import { leaseExpired } from '../job/failure.ts'
-import { arrows } from '../job/lifecycle.ts'
+import { leaseExpired } from './failure.ts'
+import { arrows } from './lifecycle.ts'
 import type { Move, SweepAnswer } from './values.ts'
 import { notifyParentOfEnd } from './inbox.ts'
 import { attemptError } from './settle.ts'

@@ -12,7 +12,7 @@ import {
   type ArrowEvent,
   type JobCounters,
   type JobState,
-} from '../job/lifecycle.ts'
+} from './lifecycle.ts'
 import type { JobRow, LoggedTransition, TransitionOptions, UnitOfWork } from './unit-of-work.ts'
 
 export interface Transition extends Arrow {

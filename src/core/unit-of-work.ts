@@ -9,11 +9,11 @@
  *   method that needs another row throws `NotLoaded`, the driver loads that row and runs the operation again from its
  *   start. Operations read nothing but their arguments and the unit, so each run decides on what is true by then.
  */
-import type { ErrorRecord } from '../job/failure.ts'
-import type { AttemptError, CheckIn, LogLine } from '../job/job.ts'
-import { arrowsFrom, isHeld, type JobCounters, type JobState } from '../job/lifecycle.ts'
-import type { Gather, Letter, Mail, NewCheckpoint, Parent } from '../job/machine.ts'
-import type { Json } from '../job/payload.ts'
+import type { ErrorRecord } from './failure.ts'
+import type { AttemptError, CheckIn, LogLine } from './record.ts'
+import { arrowsFrom, isHeld, type JobCounters, type JobState } from './lifecycle.ts'
+import type { Gather, Letter, Mail, NewCheckpoint, Parent } from './machine-record.ts'
+import type { Json } from './payload.ts'
 import type { Lease, Move, NewJob, Selection, SettleAnswer } from './values.ts'
 import type { Transition } from './transition.ts'
 

@@ -1,10 +1,10 @@
 /** What goes into a store and what comes out of it: the values of the contract in `store.ts`. */
-import type { ErrorRecord } from '../job/failure.ts'
-import type { CheckIn, JobRecord, LogLine, Transition } from '../job/job.ts'
-import type { JobState } from '../job/lifecycle.ts'
-import type { Checkpoint, Mail, Parent } from '../job/machine.ts'
-import type { Json } from '../job/payload.ts'
-import type { RetentionBounds } from '../job/retention.ts'
+import type { ErrorRecord } from './failure.ts'
+import type { CheckIn, JobRecord, LogLine, Transition } from './record.ts'
+import type { JobState } from './lifecycle.ts'
+import type { Checkpoint, Mail, Parent } from './machine-record.ts'
+import type { Json } from './payload.ts'
+import type { RetentionBounds } from './retention.ts'
 
 // ── insert ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -3,7 +3,7 @@
  * lost or done wrong after a crash. All of it is told at once, each with its place.
  */
 import { getInitialSnapshot, type AnyStateMachine, type AnyStateNode } from 'xstate'
-import { describe, JobchartError } from '../errors.ts'
+import { describe, JobchartError } from '../core/errors.ts'
 import { bounded } from './bounded.ts'
 import { encode } from './codec.ts'
 import { delayHint, isDelay } from './delays.ts'

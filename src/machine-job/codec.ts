@@ -4,9 +4,9 @@
  * an event brings can pass for an error or an actor.
  */
 import { Actor, type AnyActorRef } from 'xstate'
-import { recordError, reviveError, type ErrorRecord } from '../job/failure.ts'
-import { toPayload, type Json } from '../job/payload.ts'
-import { checkpointLimits } from '../limits.ts'
+import { recordError, reviveError, type ErrorRecord } from '../core/failure.ts'
+import { toPayload, type Json } from '../core/payload.ts'
+import { checkpointLimits } from '../core/limits.ts'
 
 const errorKey = 'jobchart$error'
 const actorKey = 'jobchart$actor'

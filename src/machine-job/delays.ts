@@ -2,8 +2,8 @@
  * Delays of a machine: milliseconds, or a duration as text ('3d'). XState takes what is no number for no delay at all, and
  * the event would come at once; here every other value fails the attempt, and the error names the delay.
  */
-import { describe, JobchartError } from '../errors.ts'
-import { durationMs, type Duration } from '../job/duration.ts'
+import { describe, JobchartError } from '../core/errors.ts'
+import { durationMs, type Duration } from '../core/duration.ts'
 
 export const delayHint = "A delay is a number of milliseconds, a hundred years at most, or text such as '30s' or '3d'."
 

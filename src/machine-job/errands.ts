@@ -1,9 +1,8 @@
 /** What a machine's host does beside it: enqueues the jobs of its actors, hears how those were that had ended before, cancels. */
 import type { AnyActorRef } from 'xstate'
-import type { EnqueueOptions } from '../call-options.ts'
-import type { JobDefinition } from '../define-job.ts'
-import { JobchartError, type ErrorCode } from '../errors.ts'
-import type { Seat } from '../hosting.ts'
+import type { EnqueueOptions } from '../core/call-options.ts'
+import type { JobDefinition, Seat } from '../core/definition.ts'
+import { JobchartError, type ErrorCode } from '../core/errors.ts'
 import { tellActor } from './from-job.ts'
 import type { JobActorHost } from './job-actors.ts'
 import type { MachineState } from './state.ts'

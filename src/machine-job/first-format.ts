@@ -2,7 +2,7 @@
  * Checkpoints of the first format, which named actors by their paths alone (`kid/work`) and counted the starts of each path:
  * as the second format has them. Actors keep the keys that they were given.
  */
-import type { Json } from '../job/payload.ts'
+import type { Json } from '../core/payload.ts'
 import type { StartCounts } from './addresses.ts'
 
 type JsonObject = { readonly [key: string]: Json }

@@ -14,13 +14,13 @@ import type {
   EventObject,
   Snapshot,
 } from 'xstate'
-import type { CancelOptions, EnqueueOptions } from '../call-options.ts'
-import type { JobDefinition } from '../define-job.ts'
-import { JobCancelledError, JobchartError, JobDeadError } from '../errors.ts'
-import type { JobHandle } from '../handle.ts'
-import { reviveError } from '../job/failure.ts'
-import type { Letter } from '../job/machine.ts'
-import type { Json } from '../job/payload.ts'
+import type { CancelOptions, EnqueueOptions } from '../core/call-options.ts'
+import type { JobDefinition } from '../core/definition.ts'
+import { JobCancelledError, JobchartError, JobDeadError } from '../core/errors.ts'
+import type { JobHandle } from '../core/handle.ts'
+import { reviveError } from '../core/failure.ts'
+import type { Letter } from '../core/machine-record.ts'
+import type { Json } from '../core/payload.ts'
 import { hostingOf } from './job-actors.ts'
 import { invokesOf, isMachine, namedActors, nodesOf } from './machines.ts'
 

@@ -10,12 +10,12 @@
  * write. After a crash it goes on from the last checkpoint; what the outbox of that one holds is executed again.
  */
 import { format } from 'node:util'
-import type { Timer } from '../clock.ts'
+import type { Timer } from '../core/clock.ts'
 import type { AnyActorRef, AnyEventObject } from 'xstate'
-import { JobchartError } from '../errors.ts'
-import type { Rest, Seat } from '../hosting.ts'
-import { fatal } from '../job/intent.ts'
-import type { Gather, Mail, NewCheckpoint } from '../job/machine.ts'
+import { JobchartError } from '../core/errors.ts'
+import type { Rest, Seat } from '../core/definition.ts'
+import { fatal } from '../core/intent.ts'
+import type { Gather, Mail, NewCheckpoint } from '../core/machine-record.ts'
 import { shown } from './codec.ts'
 import { Errands } from './errands.ts'
 import { tellActor } from './from-job.ts'

@@ -1,7 +1,7 @@
 /** How the actors of jobs in a hosted machine find its host. */
 import type { AnyActorRef } from 'xstate'
-import type { EnqueueOptions } from '../call-options.ts'
-import type { JobDefinition } from '../define-job.ts'
+import type { EnqueueOptions } from '../core/call-options.ts'
+import type { JobDefinition } from '../core/definition.ts'
 import type { Plan } from './plan.ts'
 import { parentOf } from './xstate-internals.ts'
 

@@ -4,8 +4,8 @@
  * not kept throws when it is read: the same before a crash and after it.
  */
 import { Actor, type EventObject } from 'xstate'
-import { describe, JobchartError } from '../errors.ts'
-import { checkpointLimits } from '../limits.ts'
+import { describe, JobchartError } from '../core/errors.ts'
+import { checkpointLimits } from '../core/limits.ts'
 import { NotKept } from './codec.ts'
 
 export interface ActionArgs {

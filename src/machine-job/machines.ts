@@ -1,6 +1,6 @@
 /** Charts as they are read: their nodes, transitions, actions and actors. */
 import type { AnyActorLogic, AnyMachineSnapshot, AnyStateMachine, AnyStateNode, EventObject, StateValue } from 'xstate'
-import { JobchartError } from '../errors.ts'
+import { JobchartError } from '../core/errors.ts'
 
 export const isMachine = (logic: unknown): logic is AnyStateMachine =>
   typeof logic === 'object' && logic !== null && 'root' in logic && 'implementations' in logic && 'provide' in logic

@@ -4,7 +4,7 @@
  * delay, because a deployment may change the delay.
  */
 import type { AnyStateMachine, AnyStateNode, EventObject } from 'xstate'
-import { describe, JobchartError } from '../errors.ts'
+import { describe, JobchartError } from '../core/errors.ts'
 import { machineAt, MachineActions } from './actions.ts'
 import { childAddress } from './addresses.ts'
 import { activeNodes, isMachine, nodesOf } from './machines.ts'

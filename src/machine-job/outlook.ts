@@ -1,7 +1,7 @@
 /** Where a machine will stand when it has read what waits for it and its due timers have fired; nothing is executed. */
 import { transition, type AnyActorRef, type AnyEventObject, type AnyStateMachine, type SnapshotFrom } from 'xstate'
-import { JobchartError } from '../errors.ts'
-import type { Letter, Mail } from '../job/machine.ts'
+import { JobchartError } from '../core/errors.ts'
+import type { Letter, Mail } from '../core/machine-record.ts'
 import { jobOf } from './from-job.ts'
 import { cancelEvent } from './host.ts'
 import { isNamed } from './machines.ts'

@@ -8,7 +8,7 @@
 import type { AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
 import type { ActionFunction, ActionName, MachineActions } from './actions.ts'
 import type { ActorAddresses } from './addresses.ts'
-import { JobchartError } from '../errors.ts'
+import { JobchartError } from '../core/errors.ts'
 import { namelessSpawn, refusal } from './machines.ts'
 import { isItsSnapshot, worksOutside } from './planned.ts'
 import { bookIds } from './xstate-internals.ts'

@@ -1,6 +1,6 @@
 /** What a checkpoint of a machine holds, and how it is written and read. */
 import type { EventObject } from 'xstate'
-import type { Json } from '../job/payload.ts'
+import type { Json } from '../core/payload.ts'
 import type { AddressState } from './addresses.ts'
 import { decode, encode, type AddressOf } from './codec.ts'
 import { fromFirstFormat } from './first-format.ts'

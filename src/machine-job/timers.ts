@@ -3,7 +3,7 @@
  * goes into each checkpoint, and is delivered when its time has come, in whichever process the machine lives then.
  */
 import type { AnyActorRef, AnyStateMachine, EventObject } from 'xstate'
-import { JobchartError } from '../errors.ts'
+import { JobchartError } from '../core/errors.ts'
 import type { ActorAddresses } from './addresses.ts'
 import { nodesOf } from './machines.ts'
 

@@ -6,10 +6,10 @@
  * Calls still take effect in the order in which they are made, as on one connection: each arrives when its own delay is
  * over, but never before those ahead of it. Replies may overtake each other.
  */
-import { knownKeys, whole } from '../checks.ts'
-import { seededRandom, systemClock, systemRandom, type Clock, type Random } from '../clock.ts'
-import { invalidOption, JobchartError } from '../errors.ts'
-import { durationMs, type Duration } from '../job/duration.ts'
+import { knownKeys, whole } from '../core/checks.ts'
+import { seededRandom, systemClock, systemRandom, type Clock, type Random } from '../core/clock.ts'
+import { invalidOption, JobchartError } from '../core/errors.ts'
+import { durationMs, type Duration } from '../core/duration.ts'
 import type { Store } from '../store.ts'
 
 const operations = [

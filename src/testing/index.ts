@@ -1,5 +1,5 @@
 /** What `jobchart/testing` offers: virtual time, and tools to prove a store. */
-export { seededRandom } from '../clock.ts'
+export { seededRandom } from '../core/clock.ts'
 export { storeConformance, type ConformanceOptions, type Subject } from './conformance/index.ts'
 export {
   faultyStore,

@@ -1,10 +1,10 @@
 /** The jobs of the naive store as a plain array: how one comes to be, moves, and is found. */
-import { caps } from '../job/caps.ts'
-import type { ErrorRecord } from '../job/failure.ts'
-import type { HistoryEntry, JobRecord, Transition } from '../job/job.ts'
-import { countersAfter, nextArrow, statesTagged, type ArrowEvent, type JobState } from '../job/lifecycle.ts'
-import type { CheckpointEntry, Gather } from '../job/machine.ts'
-import type { Json } from '../job/payload.ts'
+import { caps } from '../core/caps.ts'
+import type { ErrorRecord } from '../core/failure.ts'
+import type { HistoryEntry, JobRecord, Transition } from '../core/record.ts'
+import { countersAfter, nextArrow, statesTagged, type ArrowEvent, type JobState } from '../core/lifecycle.ts'
+import type { CheckpointEntry, Gather } from '../core/machine-record.ts'
+import type { Json } from '../core/payload.ts'
 import type * as contract from '../store.ts'
 
 export interface Job {

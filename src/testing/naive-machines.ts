@@ -1,6 +1,6 @@
 /** What machines do to the naive store: checkpoints and letters, what children tell their parents, and who is cancelled with whom. */
-import { caps } from '../job/caps.ts'
-import { mayGather, type CheckpointEntry, type Letter, type NewCheckpoint } from '../job/machine.ts'
+import { caps } from '../core/caps.ts'
+import { mayGather, type CheckpointEntry, type Letter, type NewCheckpoint } from '../core/machine-record.ts'
 import type * as contract from '../store.ts'
 import { byPriority, is, NaiveJobs, type Job } from './naive-jobs.ts'
 

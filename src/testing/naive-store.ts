@@ -3,11 +3,11 @@
  * command sequences are run against it and a real store side by side; it shares no code with any of them but the chart.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { caps } from '../job/caps.ts'
-import { leaseExpired } from '../job/failure.ts'
-import type { JobRecord, LogLine, Transition } from '../job/job.ts'
-import { jobStates, type JobState } from '../job/lifecycle.ts'
-import type { Settlement } from '../job/settlement.ts'
+import { caps } from '../core/caps.ts'
+import { leaseExpired } from '../core/failure.ts'
+import type { JobRecord, LogLine, Transition } from '../core/record.ts'
+import { jobStates, type JobState } from '../core/lifecycle.ts'
+import type { Settlement } from '../core/settlement.ts'
 import type * as contract from '../store.ts'
 import { byPriority, is, type Job } from './naive-jobs.ts'
 import { NaiveMachines } from './naive-machines.ts'

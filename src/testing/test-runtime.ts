@@ -1,5 +1,5 @@
 /** A runtime in virtual time with seeded chance: the same run twice, in milliseconds. */
-import { seededRandom } from '../clock.ts'
+import { seededRandom } from '../core/clock.ts'
 import { createRuntime, type Runtime, type RuntimeOptions } from '../index.ts'
 import { VirtualClock } from './virtual-clock.ts'
 

@@ -3,9 +3,9 @@
  * leases, grace) one timer at a time, in order, and lets everything that a timer set off come to rest before the next one,
  * so that an hour passes in milliseconds and twice in the same way.
  */
-import { timerMsMax, type Clock, type Timer, type TimerOptions } from '../clock.ts'
-import { Heap, type HeapItem } from '../heap.ts'
-import { durationMs, type Duration } from '../job/duration.ts'
+import { timerMsMax, type Clock, type Timer, type TimerOptions } from '../core/clock.ts'
+import { Heap, type HeapItem } from '../core/heap.ts'
+import { durationMs, type Duration } from '../core/duration.ts'
 
 interface Due extends HeapItem {
   readonly at: number

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { createRuntime, defineJob, JobchartError } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/core/clock.ts'
 import { ask, newJob, put } from '../../src/testing/conformance/acts.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 

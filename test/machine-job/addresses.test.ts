@@ -13,7 +13,7 @@ import {
   type AnyActorRef,
 } from 'xstate'
 import { expect, test } from 'vitest'
-import type { Json } from '../../src/job/payload.ts'
+import type { Json } from '../../src/core/payload.ts'
 import { newJob, put, rest, takeOne, write } from '../../src/testing/conformance/acts.ts'
 import { world } from '../support/leaks.ts'
 import firstFormat from './support/first-format.json' with { type: 'json' }

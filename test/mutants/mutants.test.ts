@@ -7,16 +7,18 @@ import { mutants } from './mutants.ts'
 test('every mutant has a name of its own, and makes its mistake in a place that is there once', () => {
   expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length)
   for (const mutant of mutants) expect(mistaken(mutant), mutant.name).not.toBe('')
-  expect(() => mistaken({ name: 'none', file: 'src/version.ts', right: 'no such text', wrong: '' })).toThrow(/once/)
+  expect(() => mistaken({ name: 'none', file: 'src/core/version.ts', right: 'no such text', wrong: '' })).toThrow(
+    /once/,
+  )
 })
 
 test('mutants are noticed, and a change that is none is not', async () => {
   const names = ['the token is not compared', 'a paused queue gives jobs']
   const some = mutants.filter(({ name }) => names.includes(name))
-  const by = 'test/job/settlement.test.ts'
+  const by = 'test/core/settlement.test.ts'
   const harmless = {
     name: 'no mistake',
-    file: 'src/job/settlement.ts',
+    file: 'src/core/settlement.ts',
     right: 'export type',
     wrong: '/* */ export type',
     by,

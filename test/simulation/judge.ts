@@ -1,7 +1,7 @@
 /** What is promised of the end: every acknowledged job is there and has ended, with the output of the attempt that ended it. */
 import { isDeepStrictEqual } from 'node:util'
 import type { JobRecord, JobState, Store } from 'jobchart'
-import { statesTagged } from '../../src/job/lifecycle.ts'
+import { statesTagged } from '../../src/core/lifecycle.ts'
 import type { Output } from './floor.ts'
 
 export const liveStates = [...statesTagged('live')]

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Transition } from 'jobchart'
-import { isEnded } from '../../src/job/lifecycle.ts'
+import { isEnded } from '../../src/core/lifecycle.ts'
 import type {
   ClaimAnswer,
   ClaimRequest,
@@ -15,7 +15,7 @@ import type {
   NewJob,
   SettleAnswer,
 } from '../../src/store.ts'
-import type { Settlement } from '../../src/job/settlement.ts'
+import type { Settlement } from '../../src/core/settlement.ts'
 
 /** One attempt in the hands of a worker. */
 export interface Lease {

@@ -1,5 +1,5 @@
 /** A clock that stands still until it is moved by hand. It has no timers: stores need none. */
-import type { Clock } from '../../src/clock.ts'
+import type { Clock } from '../../src/core/clock.ts'
 
 export function handClock(start = 1_700_000_000_000): Clock & { advance(ms: number): Promise<void> } {
   let time = start

@@ -1,6 +1,6 @@
 /** What the memory store costs when it grows: bytes per job, time per claim, and what is left when all is over. */
 import { expect, test } from 'vitest'
-import { completed } from '../../src/job/settlement.ts'
+import { completed } from '../../src/core/settlement.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import type { NewJob, Store } from '../../src/store.ts'
 import { ask, newJob } from '../../src/testing/conformance/acts.ts'

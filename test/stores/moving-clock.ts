@@ -1,5 +1,5 @@
 /** A clock whose wall time stands still until it is moved by hand; its turns and timers are the system's. */
-import { systemClock, type Clock } from '../../src/clock.ts'
+import { systemClock, type Clock } from '../../src/core/clock.ts'
 
 export function movingClock(): Clock & { advance(ms: number): Promise<void> } {
   let time = systemClock.now()

@@ -3,7 +3,7 @@
  * The short form; `npm run proof -- --only power` tries more. Only for Linux: file calls are recorded by a preloaded library.
  */
 import { expect, test } from 'vitest'
-import { seededRandom } from '../../src/clock.ts'
+import { seededRandom } from '../../src/core/clock.ts'
 import { Disk, losses } from './sqlite/power/disk.ts'
 import type { FileCall } from './sqlite/power/log.ts'
 import { cutPower } from './sqlite/power/power.ts'

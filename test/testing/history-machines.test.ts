@@ -3,11 +3,19 @@
  * hundred. Whatever happens to them, the checker finds nothing; and it finds what a store forgets.
  */
 import { memoryStore, type JobRecord, type Store } from 'jobchart'
-import { checkHistory, faultyStore, finalState, recordingStore, seededRandom, VirtualClock } from 'jobchart/testing'
-import type { HistoryLine, HistoryVerdict } from 'jobchart/testing'
+import {
+  checkHistory,
+  faultyStore,
+  finalState,
+  recordingStore,
+  seededRandom,
+  VirtualClock,
+  type HistoryLine,
+  type HistoryVerdict,
+} from 'jobchart/testing'
 import { expect, test } from 'vitest'
-import type { Mail, NewCheckpoint } from '../../src/job/machine.ts'
-import type { Settlement } from '../../src/job/settlement.ts'
+import type { Mail, NewCheckpoint } from '../../src/core/machine-record.ts'
+import type { Settlement } from '../../src/core/settlement.ts'
 import type { ClaimedJob } from '../../src/store.ts'
 import { newJob } from './new-job.ts'
 

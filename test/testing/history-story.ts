@@ -3,11 +3,18 @@
  * history, or the end of the story, as a broken store would have, and sees who notices.
  */
 import { memoryStore, type JobRecord, type Store } from 'jobchart'
-import { checkHistory, finalState, recordingStore, VirtualClock } from 'jobchart/testing'
-import type { FinalState, HistoryLine, HistoryVerdict } from 'jobchart/testing'
-import type { NewCheckpoint } from '../../src/job/machine.ts'
+import {
+  checkHistory,
+  finalState,
+  recordingStore,
+  VirtualClock,
+  type FinalState,
+  type HistoryLine,
+  type HistoryVerdict,
+} from 'jobchart/testing'
+import type { NewCheckpoint } from '../../src/core/machine-record.ts'
 import type { ClaimedJob, NewJob, TypeLimits } from '../../src/store.ts'
-import type { Settlement } from '../../src/job/settlement.ts'
+import type { Settlement } from '../../src/core/settlement.ts'
 import type { RunStart } from '../../src/testing/history/lines.ts'
 import { newJob } from './new-job.ts'
 

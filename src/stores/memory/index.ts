@@ -3,8 +3,8 @@
  * in the call itself, so that calls take effect in the order in which they are made, awaited or not.
  */
 import { isForgotten } from '../../core/workers.ts'
-import { knownKeys, whole } from '../../checks.ts'
-import { systemClock, type Clock } from '../../clock.ts'
+import { knownKeys, whole } from '../../core/checks.ts'
+import { systemClock, type Clock } from '../../core/clock.ts'
 import {
   beatFailed,
   cancelFailed,
@@ -13,8 +13,8 @@ import {
   sendFailed,
   settleFailed,
 } from '../../core/failures.ts'
-import { caps } from '../../job/caps.ts'
-import { recordError, type ErrorRecord } from '../../job/failure.ts'
+import { caps } from '../../core/caps.ts'
+import { recordError, type ErrorRecord } from '../../core/failure.ts'
 import type { NewJob, Store } from '../../store.ts'
 import { discard, retry } from '../../core/admin.ts'
 import { cancel } from '../../core/cancel.ts'

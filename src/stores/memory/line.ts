@@ -2,7 +2,7 @@
  * Queued jobs in the order of their claim: higher priority first, then by place. The work per job does not grow with the
  * line: each priority is a chain in order of place, and only the priorities stand in a heap.
  */
-import { Heap } from '../../heap.ts'
+import { Heap } from '../../core/heap.ts'
 import { Chain } from './chain.ts'
 import type { Row } from './row.ts'
 

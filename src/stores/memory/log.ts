@@ -2,7 +2,7 @@
  * The transition log: the last moves of all jobs, and the counter that numbers them. Kept in columns, one slot per entry
  * in each, because an object per entry would be most of the cost of a move.
  */
-import type { Transition } from '../../job/job.ts'
+import type { Transition } from '../../core/record.ts'
 import type { TransitionPage } from '../../store.ts'
 import { historyEntry } from './records.ts'
 import type { Passage, Row } from './row.ts'

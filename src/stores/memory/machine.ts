@@ -1,6 +1,6 @@
 /** What a job with a machine, or with a parent, is beyond a plain one: its checkpoints and its messages. */
 import type { MachineRow } from '../../core/unit-of-work.ts'
-import type { CheckpointEntry, Gather, Mail, Parent } from '../../job/machine.ts'
+import type { CheckpointEntry, Gather, Mail, Parent } from '../../core/machine-record.ts'
 import type { Move } from '../../store.ts'
 import { checkpointEntry, mailOf } from './records.ts'
 import type { Row } from './row.ts'

@@ -1,5 +1,5 @@
 /** What the store needs to know of each state of a job, asked from the chart once. */
-import { arrows, jobStates, statesTagged, type JobState } from '../../job/lifecycle.ts'
+import { arrows, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
 
 export interface Phase {
   readonly name: JobState

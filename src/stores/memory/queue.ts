@@ -4,7 +4,7 @@
  * Jobs stand in a lane per concurrencyKey, those without one in a lane of their own. Lanes that have a job to give stand
  * in a heap; a lane at its cap is set aside, so that a claim never looks at jobs it may not take.
  */
-import { Heap } from '../../heap.ts'
+import { Heap } from '../../core/heap.ts'
 import type { NewJob } from '../../store.ts'
 import { Line } from './line.ts'
 import { readyPhase, heldPhases, noCounts, tally } from './phases.ts'

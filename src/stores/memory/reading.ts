@@ -1,8 +1,8 @@
 /** Reading: pages of jobs, counts, queues and workers as they are now. */
 import { isForgotten, isLost } from '../../core/workers.ts'
-import { JobchartError } from '../../errors.ts'
-import { caps } from '../../job/caps.ts'
-import type { JobRecord } from '../../job/job.ts'
+import { JobchartError } from '../../core/errors.ts'
+import { caps } from '../../core/caps.ts'
+import type { JobRecord } from '../../core/record.ts'
 import type { Counts, JobPage, ListQuery, QueueInfo, StateCounts, WorkerRecord } from '../../store.ts'
 import type { MemoryUnit } from './unit.ts'
 import { heldPhases, noCounts, phases } from './phases.ts'

@@ -1,10 +1,10 @@
 /** What leaves the store: records, claimed jobs and moves, each a copy that shares nothing changeable with a row. */
-import { caps } from '../../job/caps.ts'
-import type { ErrorRecord } from '../../job/failure.ts'
-import type { CheckIn, HistoryEntry, JobRecord, LogLine } from '../../job/job.ts'
-import type { JobState } from '../../job/lifecycle.ts'
-import type { Checkpoint, CheckpointEntry, Letter, Mail } from '../../job/machine.ts'
-import { copyPayload, type Json } from '../../job/payload.ts'
+import { caps } from '../../core/caps.ts'
+import type { ErrorRecord } from '../../core/failure.ts'
+import type { CheckIn, HistoryEntry, JobRecord, LogLine } from '../../core/record.ts'
+import type { JobState } from '../../core/lifecycle.ts'
+import type { Checkpoint, CheckpointEntry, Letter, Mail } from '../../core/machine-record.ts'
+import { copyPayload, type Json } from '../../core/payload.ts'
 import type { ClaimedJob, Move } from '../../store.ts'
 import type { Passage, Past, Row, Run, Step } from './row.ts'
 

@@ -2,11 +2,11 @@
  * A job as the memory store keeps it. Every row has the same shape, so that the engine compiles access to it once; what
  * most waiting jobs do not have yet (a run, a past) hangs on it when it comes to be.
  */
-import { caps } from '../../job/caps.ts'
-import type { ErrorRecord } from '../../job/failure.ts'
-import type { AttemptError, CheckIn, LogLine } from '../../job/job.ts'
-import type { Arrow, ArrowEvent, JobState } from '../../job/lifecycle.ts'
-import type { Json } from '../../job/payload.ts'
+import { caps } from '../../core/caps.ts'
+import type { ErrorRecord } from '../../core/failure.ts'
+import type { AttemptError, CheckIn, LogLine } from '../../core/record.ts'
+import type { Arrow, ArrowEvent, JobState } from '../../core/lifecycle.ts'
+import type { Json } from '../../core/payload.ts'
 import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
 import type { Move, NewJob } from '../../store.ts'
 import type { Machine } from './machine.ts'

@@ -4,7 +4,7 @@
  * quarter of a second stays, because reports are a hint only.
  */
 import { watch, type FSWatcher } from 'node:fs'
-import type { Clock, Timer } from '../../clock.ts'
+import type { Clock, Timer } from '../../core/clock.ts'
 
 /** What a look finds: nothing new · another process has written · what it has written concerns this one. */
 export type Look = 'unchanged' | 'changed' | 'news'

@@ -1,7 +1,7 @@
 /** The file: opened, checked, brought up to this version, and closed. */
 import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { JobchartError } from '../../errors.ts'
+import { JobchartError } from '../../core/errors.ts'
 import { damaged, isBusy, newer, storeError } from './errors.ts'
 import { checkIdentity, checkPath, checkUntouched, pragma } from './file-identity.ts'
 import { applicationId, fileVersion, migrations } from './migrations/index.ts'

@@ -2,8 +2,8 @@
  * The desk: takes the calls of a process in order and hands those of one turn to the engine together; what comes while it
  * works goes together again. If another process is writing, it tries again a moment later.
  */
-import type { Clock, Timer } from '../../clock.ts'
-import { JobchartError } from '../../errors.ts'
+import type { Clock, Timer } from '../../core/clock.ts'
+import { JobchartError } from '../../core/errors.ts'
 import type { Hint } from '../../store.ts'
 import type { Reply } from './engine.ts'
 import type { Host } from './host.ts'

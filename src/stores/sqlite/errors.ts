@@ -1,5 +1,5 @@
 /** What SQLite reports, as errors that say what to do. Codes: https://www.sqlite.org/rescode.html */
-import { JobchartError } from '../../errors.ts'
+import { JobchartError } from '../../core/errors.ts'
 
 /** The primary result code of an error of node:sqlite, or null if it is none. */
 export function resultCode(error: unknown): number | null {

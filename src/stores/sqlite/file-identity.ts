@@ -3,7 +3,7 @@ import { existsSync, statfsSync, statSync, type Stats } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { JobchartError } from '../../errors.ts'
+import { JobchartError } from '../../core/errors.ts'
 import { newer } from './errors.ts'
 import { applicationId, fileVersion } from './migrations/index.ts'
 

@@ -1,5 +1,5 @@
 /** Wake-ups, collected while a transaction works and sent when it is committed. */
-import { statesTagged, type JobState } from '../../job/lifecycle.ts'
+import { statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { Hint } from '../../store.ts'
 import type { Queue } from './queue.ts'
 import { claimable } from './schema.ts'

@@ -4,9 +4,9 @@
  *
  *   "queued",[2,120,"CLAIM","running",1],[7,151,"COMPLETE","done",1]
  */
-import { caps } from '../../job/caps.ts'
-import type { HistoryEntry } from '../../job/job.ts'
-import { isHeld, type JobState } from '../../job/lifecycle.ts'
+import { caps } from '../../core/caps.ts'
+import type { HistoryEntry } from '../../core/record.ts'
+import { isHeld, type JobState } from '../../core/lifecycle.ts'
 import type { Move, SettleAnswer } from '../../store.ts'
 import type { Row } from './row.ts'
 

@@ -1,5 +1,5 @@
 /** Where the engine runs: in this thread, or in one of its own, so that the event loop never waits for the disk. */
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { Hint } from '../../store.ts'
 import { ChangePoller, type Look } from './change-poller.ts'
 import { Engine, type EngineOptions, type Outcome } from './engine.ts'

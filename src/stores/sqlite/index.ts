@@ -5,10 +5,10 @@
  *
  * Other processes are heard of by a look at the file's change counter.
  */
-import { whole, knownKeys, oneOf, textOption } from '../../checks.ts'
-import { systemClock, type Clock } from '../../clock.ts'
-import { invalidOption } from '../../errors.ts'
-import { caps } from '../../job/caps.ts'
+import { whole, knownKeys, oneOf, textOption } from '../../core/checks.ts'
+import { systemClock, type Clock } from '../../core/clock.ts'
+import { invalidOption } from '../../core/errors.ts'
+import { caps } from '../../core/caps.ts'
 import type { ClaimAnswer, ClaimedJob, Hint, Lease, Store } from '../../store.ts'
 import type { Handed, HandedJob } from './claim.ts'
 import { Desk } from './desk.ts'

@@ -1,8 +1,8 @@
 /** New jobs as they cross to the engine. */
 import { insertFailed } from '../../core/failures.ts'
 import { insert } from '../../core/insert.ts'
-import { recordError, type ErrorRecord } from '../../job/failure.ts'
-import type { Parent } from '../../job/machine.ts'
+import { recordError, type ErrorRecord } from '../../core/failure.ts'
+import type { Parent } from '../../core/machine-record.ts'
 import type { InsertAnswer, InsertRequest, NewJob } from '../../store.ts'
 import { packed } from './row.ts'
 import type { FileUnit } from './unit.ts'

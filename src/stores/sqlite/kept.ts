@@ -1,7 +1,7 @@
 /** What a job has besides its row (a checkpoint, letters, a parent), as it crosses to whoever asked: JSON still as text. */
-import type { JobRecord } from '../../job/job.ts'
-import type { Checkpoint, Letter, Mail, Parent } from '../../job/machine.ts'
-import type { Json } from '../../job/payload.ts'
+import type { JobRecord } from '../../core/record.ts'
+import type { Checkpoint, Letter, Mail, Parent } from '../../core/machine-record.ts'
+import type { Json } from '../../core/payload.ts'
 
 /** A letter as it stands in the file. */
 export type PackedMail = [number: number, at: number, letter: string]

@@ -2,7 +2,7 @@
  * Lanes: one per concurrency key of a type, with how many of its jobs are held and which of its queued ones is first. A
  * claim under a cap per key looks at the first of each open lane, and never at the jobs behind a key that is at its cap.
  */
-import { statesTagged, type JobState } from '../../job/lifecycle.ts'
+import { statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { Queue } from './queue.ts'
 import type { Row } from './row.ts'
 import type { Rows } from './rows.ts'

@@ -1,6 +1,6 @@
 /** The transition log: the moves of a transaction are one row, as JSON. */
-import type { HistoryEntry, Transition } from '../../job/job.ts'
-import type { JobState } from '../../job/lifecycle.ts'
+import type { HistoryEntry, Transition } from '../../core/record.ts'
+import type { JobState } from '../../core/lifecycle.ts'
 import type { TransitionPage } from '../../store.ts'
 import type { FileUnit } from './unit.ts'
 

@@ -3,9 +3,9 @@
  * row tells that there is one (`spared` is not null), and costs nothing where there is none.
  */
 import type { MachineRow } from '../../core/unit-of-work.ts'
-import { caps } from '../../job/caps.ts'
-import type { CheckpointEntry, Gather, Letter, NewCheckpoint, Parent } from '../../job/machine.ts'
-import type { Json } from '../../job/payload.ts'
+import { caps } from '../../core/caps.ts'
+import type { CheckpointEntry, Gather, Letter, NewCheckpoint, Parent } from '../../core/machine-record.ts'
+import type { Json } from '../../core/payload.ts'
 import { Contradiction } from './errors.ts'
 import type { Kept, PackedMail } from './kept.ts'
 import type { Row } from './row.ts'

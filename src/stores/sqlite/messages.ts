@@ -1,6 +1,6 @@
 /** What the two threads tell each other. Errors cross as data, because a copy of one is not one of its class. */
-import { JobchartError, type ErrorCode } from '../../errors.ts'
-import { recordError, reviveError, type ErrorRecord } from '../../job/failure.ts'
+import { JobchartError, type ErrorCode } from '../../core/errors.ts'
+import { recordError, reviveError, type ErrorRecord } from '../../core/failure.ts'
 import type { Hint } from '../../store.ts'
 import type { Outcome, Reply } from './engine.ts'
 import type { Call } from './work.ts'

@@ -1,5 +1,5 @@
 /** The queue of a type, as it stands in the file: whether it is paused, and how many jobs are in each state. */
-import { jobStates, statesTagged, type JobState, type StateTag } from '../../job/lifecycle.ts'
+import { jobStates, statesTagged, type JobState, type StateTag } from '../../core/lifecycle.ts'
 import type { StateCounts } from '../../store.ts'
 import { claimable } from './schema.ts'
 

@@ -1,5 +1,5 @@
 /** The queues of the file as this process knows them: read when they are needed, written at the end of a transaction. */
-import type { JobState } from '../../job/lifecycle.ts'
+import type { JobState } from '../../core/lifecycle.ts'
 import { Contradiction } from './errors.ts'
 import { Queue, type QueueValues } from './queue.ts'
 import type { Statements } from './statements.ts'

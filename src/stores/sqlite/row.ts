@@ -1,9 +1,9 @@
 /** A job as it stands in the file: its columns by name, JSON still as text, and what is made of them outside. */
 import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
-import type { ErrorRecord } from '../../job/failure.ts'
-import type { AttemptError, CheckIn, HistoryEntry, JobRecord, LogLine } from '../../job/job.ts'
-import { isHeld, type JobState } from '../../job/lifecycle.ts'
-import type { Json } from '../../job/payload.ts'
+import type { ErrorRecord } from '../../core/failure.ts'
+import type { AttemptError, CheckIn, HistoryEntry, JobRecord, LogLine } from '../../core/record.ts'
+import { isHeld, type JobState } from '../../core/lifecycle.ts'
+import type { Json } from '../../core/payload.ts'
 import { historyOf } from './history.ts'
 import type { Machine } from './machine.ts'
 import { beyondRow, type Kept } from './kept.ts'

@@ -3,7 +3,7 @@
  * changes in it is written before the next query that could see it, and at the end of the transaction at the latest. Leased
  * rows are remembered until another process writes, so that the end of a run need not read what its claim has written.
  */
-import { isHeld, statesTagged } from '../../job/lifecycle.ts'
+import { isHeld, statesTagged } from '../../core/lifecycle.ts'
 import type { Machines } from './machine.ts'
 import type { Queue } from './queue.ts'
 import type { Queues } from './queues.ts'

@@ -5,7 +5,7 @@
  * A job is one row for life, numbered by its ENQUEUE. What the hot path looks for stands in partial indexes that hold
  * live jobs only: finished ones cost a claim nothing, however many are kept.
  */
-import { arrows, type JobState } from '../../job/lifecycle.ts'
+import { arrows, type JobState } from '../../core/lifecycle.ts'
 
 function only(states: Iterable<string>, what: string): string {
   const [state, ...others] = states

@@ -1,6 +1,6 @@
 /** Which jobs: by id, or by a filter that becomes a WHERE. */
 import type { SQLInputValue } from 'node:sqlite'
-import { isEnded, isHeld, jobStates, type JobState } from '../../job/lifecycle.ts'
+import { isEnded, isHeld, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { JobFilter, Selection } from '../../store.ts'
 import type { FileUnit } from './unit.ts'
 import type { Queue } from './queue.ts'

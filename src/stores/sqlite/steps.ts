@@ -2,7 +2,7 @@
  * Finished steps: one row each, so that what a step costs does not grow with those before it. A job that has never been
  * claimed has none and is not looked up.
  */
-import type { Json } from '../../job/payload.ts'
+import type { Json } from '../../core/payload.ts'
 import type { FileUnit } from './unit.ts'
 import type { Row } from './row.ts'
 

@@ -1,6 +1,6 @@
 /** The thread of an engine: does what it is asked, message by message. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { systemClock } from '../../clock.ts'
+import { systemClock } from '../../core/clock.ts'
 import { Engine, type EngineOptions } from './engine.ts'
 import { hasMoved, pollerOf, stopwatch } from './host.ts'
 import { packError, packOutcome, type Ask, type PackedError, type Told } from './messages.ts'

@@ -1,7 +1,7 @@
 /** The engine in a thread of its own, seen from this one. */
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
-import { JobchartError } from '../../errors.ts'
+import { JobchartError } from '../../core/errors.ts'
 import type { Hint } from '../../store.ts'
 import type { EngineOptions, Outcome } from './engine.ts'
 import type { Host } from './host.ts'

@@ -11,7 +11,7 @@ import type {
   SendRequest,
   WorkerInfo,
 } from '../../store.ts'
-import type { Settlement } from '../../job/settlement.ts'
+import type { Settlement } from '../../core/settlement.ts'
 import { discard, retry } from '../../core/admin.ts'
 import { cancel } from '../../core/cancel.ts'
 import { checkpoint } from '../../core/checkpoint.ts'

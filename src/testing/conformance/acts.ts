@@ -1,9 +1,9 @@
 /** What cases do over and over, in a word each. */
 import assert from 'node:assert/strict'
-import type { JobRecord } from '../../job/job.ts'
-import type { JobState } from '../../job/lifecycle.ts'
-import type { Checkpoint, NewCheckpoint } from '../../job/machine.ts'
-import type { Settlement } from '../../job/settlement.ts'
+import type { JobRecord } from '../../core/record.ts'
+import type { JobState } from '../../core/lifecycle.ts'
+import type { Checkpoint, NewCheckpoint } from '../../core/machine-record.ts'
+import type { Settlement } from '../../core/settlement.ts'
 import type {
   CheckpointAnswer,
   ClaimAnswer,

@@ -1,7 +1,7 @@
 /** Jobs that were invoked by others: what their parents hear of them. */
 import assert from 'node:assert/strict'
-import { caps } from '../../job/caps.ts'
-import type { Gather, Letter } from '../../job/machine.ts'
+import { caps } from '../../core/caps.ts'
+import type { Gather, Letter } from '../../core/machine-record.ts'
 import type { SettleAnswer, Store } from '../../store.ts'
 import {
   boom,

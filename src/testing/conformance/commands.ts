@@ -2,10 +2,10 @@
  * Commands for random sequences: few ids, keys, types and times, so that they collide. A command is decoded from a list of
  * small numbers ("genes"), in which lower means simpler: any source of numbers can drive it, and any shrinker shorten it.
  */
-import type { JobState } from '../../job/lifecycle.ts'
-import type { Gather } from '../../job/machine.ts'
-import type { Json } from '../../job/payload.ts'
-import type { SettleEvent } from '../../job/settlement.ts'
+import type { JobState } from '../../core/lifecycle.ts'
+import type { Gather } from '../../core/machine-record.ts'
+import type { Json } from '../../core/payload.ts'
+import type { SettleEvent } from '../../core/settlement.ts'
 import type * as contract from '../../store.ts'
 
 /** One of the attempts that were handed out, counted back from the last, and perhaps with a token that is not its own. */

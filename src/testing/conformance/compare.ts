@@ -1,5 +1,5 @@
 /** Two stores never agree on numbers and clocks: what is left when those are taken out must be equal. */
-import type { Transition } from '../../job/job.ts'
+import type { Transition } from '../../core/record.ts'
 
 export interface Origin {
   /** The store's time at the start. */

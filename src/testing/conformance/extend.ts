@@ -1,6 +1,6 @@
 /** Heartbeats, and workers as they are seen. */
 import assert from 'node:assert/strict'
-import type { Json } from '../../job/payload.ts'
+import type { Json } from '../../core/payload.ts'
 import type { ClaimedJob } from '../../store.ts'
 import { cancel, idsOf, lease, newJob, put, putAndTake, recordOf, take, takeOne } from './acts.ts'
 import type { Cases } from './subject.ts'

@@ -1,5 +1,5 @@
 /** Parents and children, for the cases that are about them. */
-import type { Letter } from '../../job/machine.ts'
+import type { Letter } from '../../core/machine-record.ts'
 import type { ClaimedJob, NewJob, Store } from '../../store.ts'
 import { newJob, park, put, putAndTake, recordOf, takeOne } from './acts.ts'
 

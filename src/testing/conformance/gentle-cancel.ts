@@ -1,6 +1,6 @@
 /** The cancel of a job whose machine takes it as an event: a letter the first time, by force the second. */
 import assert from 'node:assert/strict'
-import { caps } from '../../job/caps.ts'
+import { caps } from '../../core/caps.ts'
 import type { ClaimedJob, Store } from '../../store.ts'
 import {
   boom,

@@ -1,6 +1,6 @@
 /** How jobs come in. */
 import assert from 'node:assert/strict'
-import type { Json } from '../../job/payload.ts'
+import type { Json } from '../../core/payload.ts'
 import type { NewJob } from '../../store.ts'
 import { newJob, idsOf, put, putAndEnd, recordOf, stateOf, take } from './acts.ts'
 import type { Cases } from './subject.ts'

@@ -1,7 +1,7 @@
 /** Letters: who gets them, in which order, and whom they wake. */
 import assert from 'node:assert/strict'
-import { caps } from '../../job/caps.ts'
-import type { Mail } from '../../job/machine.ts'
+import { caps } from '../../core/caps.ts'
+import type { Mail } from '../../core/machine-record.ts'
 import type { Store } from '../../store.ts'
 import {
   boom,

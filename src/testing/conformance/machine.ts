@@ -1,6 +1,6 @@
 /** Checkpoints: where a machine stands, and what an attempt costs that came to one. */
 import assert from 'node:assert/strict'
-import { caps } from '../../job/caps.ts'
+import { caps } from '../../core/caps.ts'
 import {
   boom,
   cancel,

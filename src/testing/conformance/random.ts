@@ -1,5 +1,5 @@
 /** Random sequences of commands, from seeds. */
-import { seededRandom } from '../../clock.ts'
+import { seededRandom } from '../../core/clock.ts'
 import { decode, geneMax, genesPerCommand, tickMs, type Command } from './commands.ts'
 import { SideBySide } from './side-by-side.ts'
 import type { Subject } from './subject.ts'

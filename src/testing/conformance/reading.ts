@@ -1,6 +1,6 @@
 /** Reading, page by page. */
 import assert from 'node:assert/strict'
-import { JobchartError } from '../../errors.ts'
+import { JobchartError } from '../../core/errors.ts'
 import { idsOf, newJob, put, putAndEnd, putAndTake, recordOf } from './acts.ts'
 import { everyPage } from './side-by-side.ts'
 import type { Cases } from './subject.ts'

@@ -1,6 +1,6 @@
 /** What a random command asks of a store, in full: which attempt it names, which checkpoint comes next, as the naive store has it. */
-import type { NewCheckpoint } from '../../job/machine.ts'
-import type { Settlement } from '../../job/settlement.ts'
+import type { NewCheckpoint } from '../../core/machine-record.ts'
+import type { Settlement } from '../../core/settlement.ts'
 import type { Beat, CheckpointRequest, ClaimedJob, InsertRequest, SendRequest } from '../../store.ts'
 import type { NaiveStore } from '../naive-store.ts'
 import { machines, type AttemptPick, type Ending, type Missive, type Pulse, type Rest } from './commands.ts'

@@ -1,6 +1,6 @@
 /** How attempts end, and who may end them. */
 import assert from 'node:assert/strict'
-import { caps } from '../../job/caps.ts'
+import { caps } from '../../core/caps.ts'
 import { boom, cancel, lease, newJob, put, putAndTake, recordOf, stateOf, take, takeOne } from './acts.ts'
 import type { Cases } from './subject.ts'
 

@@ -1,8 +1,8 @@
 /** Runs one sequence of commands against a store and the naive store side by side, and says where they part. */
 import assert from 'node:assert/strict'
 import { inspect } from 'node:util'
-import type { JobRecord, Transition } from '../../job/job.ts'
-import { allArrows, jobStates, statesTagged, type JobState } from '../../job/lifecycle.ts'
+import type { JobRecord, Transition } from '../../core/record.ts'
+import { allArrows, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointAnswer, CheckpointRequest, JobFilter, Store, WorkerInfo } from '../../store.ts'
 import { NaiveStore } from '../naive-store.ts'
 import type { Command } from './commands.ts'

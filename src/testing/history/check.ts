@@ -4,7 +4,7 @@
  *
  *   I1–I8, I10–I13, late, caps and steps, as `invariants` names them. I9 (cron ticks) leaves no lines yet, and is not checked.
  */
-import type { JobRecord, Transition } from '../../job/job.ts'
+import type { JobRecord, Transition } from '../../core/record.ts'
 import type { Store, TypeLimits } from '../../store.ts'
 import type { FinalState } from './facts.ts'
 import { Facts } from './gather.ts'

@@ -1,6 +1,6 @@
 /** What is known of each job from a history and the final state of a store. */
-import type { HistoryEntry, JobRecord, Transition } from '../../job/job.ts'
-import { isEnded } from '../../job/lifecycle.ts'
+import type { HistoryEntry, JobRecord, Transition } from '../../core/record.ts'
+import { isEnded } from '../../core/lifecycle.ts'
 import type { Counts, SendAnswer, SettleAnswer } from '../../store.ts'
 import type { AskedJob } from './lines.ts'
 

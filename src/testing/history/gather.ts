@@ -1,5 +1,5 @@
 /** Puts what a history and the final state of a store say of each job side by side. Gathers; judges nothing. */
-import type { JobRecord, Transition } from '../../job/job.ts'
+import type { JobRecord, Transition } from '../../core/record.ts'
 import {
   machineOf,
   wording,

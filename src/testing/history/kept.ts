@@ -1,6 +1,6 @@
 /** What a history keeps of what is asked and answered: who and when, and of payloads, letters and states at most a number. */
-import type { Mail, NewCheckpoint } from '../../job/machine.ts'
-import type { Settlement } from '../../job/settlement.ts'
+import type { Mail, NewCheckpoint } from '../../core/machine-record.ts'
+import type { Settlement } from '../../core/settlement.ts'
 import type { Beat, BeatAnswer, CheckpointAnswer, ClaimedJob, NewJob } from '../../store.ts'
 import type {
   AskedBeat,

@@ -1,5 +1,5 @@
 /** Unique keys (I8): one live job holds each at a time, at most one job of each runs, and none is held by nobody. */
-import { isEnded } from '../../job/lifecycle.ts'
+import { isEnded } from '../../core/lifecycle.ts'
 import { isWhole, wording, type InsertFact, type JobFacts, type Step } from './facts.ts'
 import type { Facts } from './gather.ts'
 import { stepsOf } from './lives.ts'

@@ -1,5 +1,5 @@
 /** Leases: who may write (I4), when an attempt may follow another (I5), and how many hold one at once (caps). */
-import { isHeld } from '../../job/lifecycle.ts'
+import { isHeld } from '../../core/lifecycle.ts'
 import type { TypeLimits } from '../../store.ts'
 import { isWhole, wording, type Attempt, type JobFacts, type Step, type Write } from './facts.ts'
 import type { Facts } from './gather.ts'

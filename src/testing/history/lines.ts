@@ -2,9 +2,9 @@
  * The lines of a history: what each call to a store asked, and what it was answered; when each run began, and ended. A line
  * is plain JSON. A call has two, so that one whose process died in between is known as what it is: it may have happened.
  */
-import type { JobRecord } from '../../job/job.ts'
-import type { NewCheckpoint } from '../../job/machine.ts'
-import type { Settlement } from '../../job/settlement.ts'
+import type { JobRecord } from '../../core/record.ts'
+import type { NewCheckpoint } from '../../core/machine-record.ts'
+import type { Settlement } from '../../core/settlement.ts'
 import type {
   BeatAnswer,
   CancelAnswer,

@@ -1,5 +1,5 @@
 /** The life of each job: that it exists (I1), follows the chart (I2), counts its attempts (I3), and heeds a cancel (I7). */
-import { caps } from '../../job/caps.ts'
+import { caps } from '../../core/caps.ts'
 import {
   arrowsFrom,
   countersAfter,
@@ -9,7 +9,7 @@ import {
   type Arrow,
   type JobCounters,
   type JobState,
-} from '../../job/lifecycle.ts'
+} from '../../core/lifecycle.ts'
 import { Allowance } from './allowance.ts'
 import { isWhole, wording, type JobFacts, type Step } from './facts.ts'
 import type { Facts } from './gather.ts'

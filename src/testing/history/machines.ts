@@ -2,7 +2,7 @@
  * I11: machines. What each attempt was given, and what it wrote, is followed in the order of the claims. A call that was not
  * answered may have been written or not: so what is known of a number is a span, until the next claim tells which it was.
  */
-import { caps } from '../../job/caps.ts'
+import { caps } from '../../core/caps.ts'
 import { wording, type Attempt, type CheckpointFact, type JobFacts, type MachineFacts } from './facts.ts'
 import type { Facts } from './gather.ts'
 import type { Findings } from './violation.ts'

@@ -3,11 +3,10 @@
  * answered after. Reads are not recorded: they promise nothing that the end does not show.
  */
 import { nanoid } from 'nanoid'
-import type { Clock } from '../../clock.ts'
-import { JobchartError } from '../../errors.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
+import { JobchartError } from '../../core/errors.ts'
 import type { Middleware, RunContext } from '../../index.ts'
 import type { Answer, Store } from '../../store.ts'
-import { systemClock } from '../../clock.ts'
 import {
   askedBeat,
   askedCheckpoint,

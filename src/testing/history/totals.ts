@@ -1,5 +1,5 @@
 /** What is true of all jobs together: pauses (I10), drained (I6), counts and log (I12), retention (I13). */
-import { isEnded, jobStates } from '../../job/lifecycle.ts'
+import { isEnded, jobStates } from '../../core/lifecycle.ts'
 import type { StateCounts } from '../../store.ts'
 import { wording, type FinalState, type JobFacts } from './facts.ts'
 import type { Facts } from './gather.ts'

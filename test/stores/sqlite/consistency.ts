@@ -4,8 +4,8 @@
  * move led. Answers with what does not fit.
  */
 import { DatabaseSync } from 'node:sqlite'
-import type { HistoryEntry } from '../../../src/job/job.ts'
-import { allArrows, jobStates, statesTagged } from '../../../src/job/lifecycle.ts'
+import type { HistoryEntry } from '../../../src/core/record.ts'
+import { allArrows, jobStates, statesTagged } from '../../../src/core/lifecycle.ts'
 import { historyOf } from '../../../src/stores/sqlite/history.ts'
 import { columns, Row, type RowValues } from '../../../src/stores/sqlite/row.ts'
 import { checkMachines } from './machine-consistency.ts'

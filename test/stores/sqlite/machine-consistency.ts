@@ -1,8 +1,8 @@
 /** What must hold between jobs and what is kept of them elsewhere: machines, checkpoints, letters, steps, and their entries in the log. */
 import type { DatabaseSync } from 'node:sqlite'
-import { caps } from '../../../src/job/caps.ts'
-import type { HistoryEntry } from '../../../src/job/job.ts'
-import { statesTagged } from '../../../src/job/lifecycle.ts'
+import { caps } from '../../../src/core/caps.ts'
+import type { HistoryEntry } from '../../../src/core/record.ts'
+import { statesTagged } from '../../../src/core/lifecycle.ts'
 import type { Row } from '../../../src/stores/sqlite/row.ts'
 
 const held = statesTagged('held')

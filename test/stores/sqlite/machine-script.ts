@@ -1,5 +1,5 @@
 /** The part of the script that machines play: checkpoints, letters, children, cancels that are letters, and their ends. */
-import type { NewCheckpoint } from '../../../src/job/machine.ts'
+import type { NewCheckpoint } from '../../../src/core/machine-record.ts'
 import type { NewJob, SendRequest } from '../../../src/store.ts'
 import { newJob } from '../../../src/testing/conformance/acts.ts'
 import { boom, cancel, claim, inserts, put, settle, settles, step, together, type Ask, type Step } from './steps.ts'

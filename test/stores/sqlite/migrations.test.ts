@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
-import { jobStates } from '../../../src/job/lifecycle.ts'
+import { jobStates } from '../../../src/core/lifecycle.ts'
 import { migrations } from '../../../src/stores/sqlite/migrations/index.ts'
 
 /** SHA-256 of each text that a release contains. A text is added here when it is released, and never changed after. */

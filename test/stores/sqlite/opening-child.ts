@@ -1,7 +1,7 @@
 /** Opens a file when it is told to, puts a job into it, and closes it: `path id`. */
 import { once } from 'node:events'
 import { sqliteStore } from 'jobchart/sqlite'
-import { systemClock } from '../../../src/clock.ts'
+import { systemClock } from '../../../src/core/clock.ts'
 import { newJob, put } from '../../../src/testing/conformance/acts.ts'
 
 const [path = '', id = ''] = process.argv.slice(2)

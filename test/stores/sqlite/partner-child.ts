@@ -1,7 +1,7 @@
 /** A process that makes the calls it is asked to make, on stores of its own: the other half of `two-processes.ts`. */
 import { sqliteStore } from 'jobchart/sqlite'
 import { JobchartError } from 'jobchart'
-import { systemClock, type Clock } from '../../../src/clock.ts'
+import { systemClock, type Clock } from '../../../src/core/clock.ts'
 import type { ClaimAnswer, Hint, JobPage, Store } from '../../../src/store.ts'
 
 /** The methods of a store that are asked by name. */

@@ -5,7 +5,7 @@
  * What a step asks is asked in one turn, and so is one transaction.
  */
 import { sqliteStore } from 'jobchart/sqlite'
-import { systemClock, type Clock } from '../../../src/clock.ts'
+import { systemClock, type Clock } from '../../../src/core/clock.ts'
 import type { NewJob, Store, WorkerInfo } from '../../../src/store.ts'
 import { newJob } from '../../../src/testing/conformance/acts.ts'
 import { machines } from './machine-script.ts'

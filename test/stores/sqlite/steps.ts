@@ -1,5 +1,5 @@
 /** Steps of the script: what is asked in one turn, and what each kind of step says of itself. */
-import type { Settlement } from '../../../src/job/settlement.ts'
+import type { Settlement } from '../../../src/core/settlement.ts'
 import type { NewJob, Store, TypeLimits } from '../../../src/store.ts'
 import { noLimits } from '../../../src/testing/conformance/acts.ts'
 

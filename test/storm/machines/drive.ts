@@ -3,7 +3,7 @@
  * the end. Everything is safe to repeat, and is repeated by whoever follows a producer that was killed.
  */
 import { JobchartError, type Client, type Logger } from 'jobchart'
-import { isEnded } from '../../../src/job/lifecycle.ts'
+import { isEnded } from '../../../src/core/lifecycle.ts'
 import { sleep } from '../jobs.ts'
 import type { Kind, MachineJob } from './jobs.ts'
 import type { StormEvent } from './parts.ts'

@@ -1,9 +1,8 @@
 /** What a seed decides of each machine job: its chart, what it is told, and what befalls it. */
 import { seededRandom } from 'jobchart/testing'
 import type { StormOptions } from '../command.ts'
-import type { Kind } from './jobs.ts'
+import { type Kind, kinds } from './jobs.ts'
 import type { MachineInput } from './parts.ts'
-import { kinds } from './jobs.ts'
 
 export interface MachineTask {
   readonly id: string

@@ -1,6 +1,6 @@
 /** What machine jobs promise, looked for in all that is known of one of them. */
 import type { JobRecord } from 'jobchart'
-import { caps } from '../../../src/job/caps.ts'
+import { caps } from '../../../src/core/caps.ts'
 import type { Evidence, Stand } from './evidence.ts'
 import { kinds } from './jobs.ts'
 import { ticksMax, type Fired, type Memory, type Result } from './parts.ts'

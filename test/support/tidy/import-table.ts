@@ -19,82 +19,40 @@ interface PackageRow {
   why: string
 }
 
-const leaves = ['src/errors.ts', 'src/clock.ts', 'src/checks.ts', 'src/heap.ts']
-const streams = ['src/flow/stream.ts', 'src/flow/iterate.ts']
-const contract = [...leaves, 'src/job/', 'src/core/', 'src/store.ts']
-const steps = [...contract, 'machines/', 'src/limits.ts', 'src/options.ts', 'src/call-options.ts', 'src/log.ts']
-const services = [...steps, 'src/define-job.ts', 'src/handle.ts', 'src/hosting.ts', 'src/flow/', 'src/machine-job/']
-const roots = [
-  'src/client.ts',
-  'src/runtime.ts',
-  'src/runtime-stats.ts',
-  'src/queue.ts',
-  'src/version.ts',
-  'src/stores/memory/',
-]
+const contract = ['src/core/', 'src/store.ts']
+/** What a user can import. */
 const faces = ['src/index.ts', ...contract, 'src/stores/memory/']
 
 export const rooms: readonly RoomRow[] = [
   { room: 'machines/', may: [], why: 'a chart is a description: it knows nothing of what runs it' },
-  { room: 'src/errors.ts', may: [], why: 'everything throws, so errors stand on nothing' },
-  { room: 'src/clock.ts', may: [], why: 'time and chance are parameters of everything else' },
-  { room: 'src/checks.ts', may: ['src/errors.ts'], why: 'checks a value, knows no option' },
-  { room: 'src/heap.ts', may: [], why: 'a data structure' },
-  { room: 'src/log.ts', may: ['src/errors.ts', 'src/clock.ts'], why: 'one line per entry, no knowledge of jobs' },
-  {
-    room: 'src/job/',
-    may: ['machines/', 'src/errors.ts', 'src/clock.ts', 'src/checks.ts'],
-    why: 'what a job is: pure, from the chart up',
-  },
   {
     room: 'src/core/',
-    may: ['src/job/'],
-    why: 'what each operation does to a job: pure and synchronous, written once',
+    may: ['machines/'],
+    why: 'what a job is, and what each operation does to it: pure and synchronous, written once',
+  },
+  { room: 'src/store.ts', may: ['src/core/'], why: 'the contract, without a store' },
+  {
+    room: 'src/stores/*/',
+    may: contract,
+    why: 'an adapter keeps the contract alone: no client, no worker, no other adapter',
+  },
+  { room: 'src/client/', may: [...contract, 'machines/'], why: 'a client asks the contract, never a store' },
+  {
+    room: 'src/worker/',
+    may: [...contract, 'machines/', 'src/client/'],
+    why: 'a worker runs what it claims, and tells it through the streams of its client',
+  },
+  { room: 'src/machine-job/', may: contract, why: 'a machine is run by what it is given for an attempt' },
+  {
+    room: 'src/api/',
+    may: [...contract, 'machines/', 'src/client/', 'src/worker/', 'src/machine-job/', 'src/stores/memory/'],
+    why: 'what users hold, put together here',
   },
   {
-    room: 'src/store.ts',
-    may: ['src/job/', 'src/core/', 'src/errors.ts', 'src/clock.ts'],
-    why: 'the contract, without a store',
+    room: 'src/index.ts',
+    may: [...contract, 'src/api/', 'src/machine-job/', 'src/stores/memory/'],
+    why: 'the public names, listed one by one',
   },
-  { room: 'src/stores/*/', may: contract, why: 'an adapter keeps the contract alone: no flow, no other adapter' },
-  {
-    room: 'src/options.ts',
-    may: [...contract, 'src/limits.ts', 'src/log.ts', 'src/define-job.ts'],
-    why: 'defaults and limits, checked before anything runs',
-  },
-  { room: 'src/limits.ts', may: ['src/job/'], why: 'numbers' },
-  {
-    room: 'src/call-options.ts',
-    may: [...contract, 'machines/', 'src/limits.ts'],
-    why: 'what a call takes and reports',
-  },
-  { room: 'src/version.ts', may: [], why: 'a constant' },
-  { room: 'src/runtime-stats.ts', may: ['machines/', 'src/queue.ts'], why: 'what a runtime says of itself' },
-  { room: 'src/queue.ts', may: services, why: 'a queue in the hand of the caller' },
-  {
-    room: 'src/define-job.ts',
-    may: [...steps, 'src/handle.ts', 'src/hosting.ts', 'src/machine-job/'],
-    why: 'a definition names the handle it returns, and checks its machine',
-  },
-  { room: 'src/hosting.ts', may: [...steps, 'src/define-job.ts'], why: 'what flow and machines know of each other' },
-  {
-    room: 'src/handle.ts',
-    may: [...steps, ...streams, 'src/define-job.ts', 'src/hosting.ts'],
-    why: 'a handle is typed by its definition',
-  },
-  {
-    room: 'src/flow/',
-    may: [...steps, 'src/define-job.ts', 'src/handle.ts', 'src/hosting.ts', 'src/version.ts'],
-    why: 'flow sees the contract, never a store',
-  },
-  { room: 'src/machine-job/', may: services, why: 'a machine is hosted by the same flow as a handler' },
-  {
-    room: 'src/client.ts',
-    may: [...services, 'src/queue.ts', 'src/stores/memory/'],
-    why: 'composition root without workers',
-  },
-  { room: 'src/runtime.ts', may: [...services, ...roots], why: 'composition root' },
-  { room: 'src/index.ts', may: [...services, ...roots], why: 'the public names, listed one by one' },
   { room: 'src/testing/', may: faces, why: 'built on what a user can import' },
   { room: 'src/dashboard/', may: [...faces, 'src/chart/'], why: 'built on what a user can import' },
   { room: 'src/cli/', may: [...faces, 'src/chart/', 'src/dashboard/'], why: 'built on what a user can import' },
@@ -104,19 +62,17 @@ export const rooms: readonly RoomRow[] = [
 export const packages: readonly PackageRow[] = [
   {
     package: 'xstate',
-    rooms: ['machines/', 'src/job/lifecycle.ts', 'src/machine-job/', 'src/chart/', 'src/runtime.ts'],
+    rooms: ['machines/', 'src/core/lifecycle.ts', 'src/machine-job/', 'src/chart/', 'src/api/runtime.ts'],
     typesIn: 'src/',
     why: 'the hot path reads a compiled table; XState stays where charts are made, hosted or drawn',
   },
   {
     package: 'rxjs',
     rooms: [
-      'src/flow/',
-      'src/runtime.ts',
-      'src/client.ts',
-      'src/handle.ts',
-      'src/define-job.ts',
+      'src/client/',
+      'src/worker/',
       'src/machine-job/',
+      'src/api/',
       'src/dashboard/',
       'src/testing/',
       'src/index.ts',

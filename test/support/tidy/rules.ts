@@ -32,13 +32,13 @@ export interface Ban {
   instead: string
 }
 
-const time = { allowedIn: ['src/clock.ts', 'src/testing/'], instead: 'take the Clock' }
+const time = { allowedIn: ['src/core/clock.ts', 'src/testing/'], instead: 'take the Clock' }
 
 export const bans: readonly Ban[] = [
   { name: /^(Date\.now|new Date\(\)|Date\(\)|performance\.now|process\.hrtime(\.bigint)?)$/, ...time },
   { name: /^(setTimeout|setInterval|setImmediate|AbortSignal\.timeout)$/, ...time },
-  { name: /^Math\.random$/, allowedIn: ['src/clock.ts', 'src/testing/'], instead: 'take the Random' },
-  { name: /^console(\..+)?$/, allowedIn: ['src/log.ts', 'src/cli/'], instead: 'take the Logger' },
+  { name: /^Math\.random$/, allowedIn: ['src/core/clock.ts', 'src/testing/'], instead: 'take the Random' },
+  { name: /^console(\..+)?$/, allowedIn: ['src/core/logger.ts', 'src/cli/'], instead: 'take the Logger' },
   { name: /^process\.exit$/, allowedIn: [], instead: 'throw, and let the caller decide' },
 ]
 

@@ -3,7 +3,7 @@
  * there. Of what was written since, nothing, all, any part of the calls, or any sectors of any of the calls is there: a disk
  * writes in any order. A file is found by its name if the folder was synced after it was made, and may be without.
  */
-import type { Random } from '../../../../src/clock.ts'
+import type { Random } from '../../../../src/core/clock.ts'
 import type { FileCall } from './log.ts'
 
 /** What becomes of calls that were not synced. */

@@ -2,8 +2,8 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sqliteStore } from 'jobchart/sqlite'
-import { systemClock } from '../../../../src/clock.ts'
-import type { JobState } from '../../../../src/job/lifecycle.ts'
+import { systemClock } from '../../../../src/core/clock.ts'
+import type { JobState } from '../../../../src/core/lifecycle.ts'
 import { newJob, put } from '../../../../src/testing/conformance/acts.ts'
 import { complaintsAbout } from '../consistency.ts'
 

@@ -1,0 +1,301 @@
+/** A client: enqueues, waits for results, lists and administers. It runs nothing; a runtime is a client with a worker. */
+import { knownKeys, textOption, whole } from '../core/checks.ts'
+import type { JobDefinition } from '../core/definition.ts'
+import type { MachineEvent } from '../core/machine-record.ts'
+import { invalidOption, JobchartError } from '../core/errors.ts'
+import { promised, refusedBy } from '../client/answer.ts'
+import { Connection } from '../client/connection.ts'
+import { waitOf } from '../client/insert-call.ts'
+import { expectRetried, unknownType } from '../client/not-found.ts'
+import { followPressure, followTransitions } from '../client/follow.ts'
+import type { Stream } from '../core/stream.ts'
+import type { JobHandle } from '../core/handle.ts'
+import type { JobEvent, Transition } from '../core/record.ts'
+import {
+  cancelRequest,
+  checkEnqueueOptions,
+  checkFilter,
+  selectionOf,
+  sendChoice,
+  type CancelOptions,
+  type CancelReport,
+  type EnqueueArguments,
+  type EnqueueOptions,
+  type JobChoice,
+  type DiscardReport,
+  type Pressure,
+  retryPlace,
+  type RetryFrom,
+  type RetryReport,
+  type SendOptions,
+} from '../core/call-options.ts'
+import { limits } from '../core/limits.ts'
+import { clientSettings, type ClientOptions } from './options.ts'
+import { type ClientSettings } from '../core/settings.ts'
+import { QueueHandle } from './queue-handle.ts'
+import type { CancelAnswer, CancelRequest, Counts, Hint, JobPage, ListQuery, Store, WorkerRecord } from '../store.ts'
+import { memoryStore } from '../stores/memory/index.ts'
+
+export class Client {
+  protected readonly connection: Connection
+
+  /** Made by `createClient`. */
+  constructor(store: Store | undefined, settings: ClientSettings) {
+    this.connection = new Connection(store ?? memoryStore({ clock: settings.clock }), settings, {
+      refusing: () => this.refusing(),
+      stored: () => this.stored(),
+      hint: (hint) => this.hint(hint),
+      cancel: (id, options) => this.cancel(id, options),
+      retry: async (id, options) => expectRetried(id, await this.retry(id, options)),
+    })
+  }
+
+  /** The store everything rests in. */
+  get store(): Store {
+    return this.connection.store
+  }
+
+  // ── enqueue ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Stores a job; it is there when this resolves. With a `capacity` it waits for room, first come, first served.
+   * @param job one of the client's `jobs`
+   * @param args the input, and options
+   * @throws JobchartError UNKNOWN_TYPE, INVALID_INPUT, INVALID_OPTION, ID_TAKEN, STOPPED, STORE_UNAVAILABLE; TIMEOUT and
+   *   ABORTED while it waits for room
+   * @example const job = await runtime.enqueue(sendEmail, { to: 'ada@example.com' }, { delay: '5m' })
+   */
+  enqueue<Input, Output, Event extends MachineEvent>(
+    job: JobDefinition<Input, Output, Event>,
+    ...args: EnqueueArguments<NoInfer<Input>>
+  ): Promise<JobHandle<Output, Event>> {
+    return this.connection.enqueue<Output, Event>(job, args[0], args[1])
+  }
+
+  /**
+   * Stores a job if there is room now, else answers null, and nothing was stored.
+   * @throws as `enqueue`, but never waits
+   */
+  async tryEnqueue<Input, Output, Event extends MachineEvent>(
+    job: JobDefinition<Input, Output, Event>,
+    ...args: EnqueueArguments<NoInfer<Input>>
+  ): Promise<JobHandle<Output, Event> | null> {
+    const made = await this.connection.prepare(job, args[0], args[1])
+    const handles = await this.connection.insert<Output, Event>([made], null)
+    return handles?.[0] ?? null
+  }
+
+  /**
+   * Stores many jobs of a type in one round trip: all or none.
+   * @param inputs 10,000 at most
+   * @param options for each of them; an `id` makes no sense here
+   * @throws as `enqueue`; CAPACITY if they never fit
+   */
+  async enqueueMany<Input, Output, Event extends MachineEvent>(
+    job: JobDefinition<Input, Output, Event>,
+    inputs: readonly NoInfer<Input>[],
+    options?: Omit<EnqueueOptions, 'id'>,
+  ): Promise<JobHandle<Output, Event>[]> {
+    if (!Array.isArray(inputs)) throw invalidOption('inputs of enqueueMany', 'a list', inputs)
+    if (inputs.length > limits.enqueueManyMax) {
+      const hint = 'Enqueue them in several calls: one call is one write.'
+      throw invalidOption('inputs of enqueueMany', `at most ${limits.enqueueManyMax}`, inputs.length, hint)
+    }
+    if (options !== undefined) checkEnqueueOptions(options, 'options of enqueueMany', ['id'])
+    const made = await Promise.all(inputs.map(async (input) => this.connection.prepare(job, input, options)))
+    if (made.length === 0) return []
+    return (await this.connection.insert<Output, Event>(made, waitOf(options))) ?? []
+  }
+
+  /**
+   * Enqueues and waits for the result. `signal` and `timeout` bound each of the two waits; they do not cancel the job.
+   * @throws as `enqueue`, and as `JobHandle.result`
+   */
+  async run<Input, Output>(
+    job: JobDefinition<Input, Output>,
+    ...args: EnqueueArguments<NoInfer<Input>>
+  ): Promise<Output> {
+    const handle = await this.enqueue(job, ...args)
+    const { signal, timeout } = args[1] ?? {}
+    return handle.result({ ...(signal && { signal }), ...(timeout !== undefined && { timeout }) })
+  }
+
+  // ── what is there ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** A handle on a job that is there, or null. Its output's type is not known. */
+  async job(id: string): Promise<JobHandle | null> {
+    const record = await this.connection.get(id)
+    return record === null ? null : this.connection.handleOf(record)
+  }
+
+  /**
+   * A page of jobs, oldest first; `next` of the page is the `after` of the following one.
+   * @throws JobchartError INVALID_OPTION
+   */
+  async list(query: ListQuery = {}): Promise<JobPage> {
+    checkFilter(query, ['after', 'limit'])
+    if (query.limit !== undefined) whole('limit', query.limit, 1, 1_000)
+    if (query.after !== undefined) textOption('after', query.after, limits.idCharsMax)
+    await this.connection.ready()
+    return this.connection.store.list(query)
+  }
+
+  /** Jobs in each state, over all types and, under `types`, for each. */
+  async counts(): Promise<Counts> {
+    await this.connection.ready()
+    return this.connection.store.counts()
+  }
+
+  /** The runtimes that work on the store, and what each runs now. */
+  async workers(): Promise<WorkerRecord[]> {
+    await this.connection.ready()
+    return this.connection.store.workers()
+  }
+
+  /** The queue of a type. @throws JobchartError UNKNOWN_TYPE */
+  queue(type: string): QueueHandle {
+    if (!this.connection.settings.jobs.has(type)) throw unknownType(type)
+    return new QueueHandle(
+      this.connection,
+      { given: () => this.given(), queuePaused: (paused) => this.queuePaused(paused) },
+      type,
+    )
+  }
+
+  // ── administration ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Cancels jobs: those that do not run end at once; those that run are asked to end, wherever they run. After this has
+   * resolved none of them starts.
+   * @param choice an id, ids, or a filter
+   * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
+   * @example await runtime.cancel({ tag: 'tenant-7' }, { reason: 'account closed', priority: 10 })
+   */
+  async cancel(choice: JobChoice, options: CancelOptions = {}): Promise<CancelReport> {
+    const request = cancelRequest(choice, options, this.cancelGraceMs)
+    // No pause where none is needed: what is asked now counts before anything that happens next.
+    if (!this.connection.opened) await this.connection.ready()
+    const { cancelled, cancelling, notFound, finished } = await this.submitCancel(request, options.priority ?? 0)
+    return { cancelled, cancelling, notFound, finished }
+  }
+
+  /**
+   * Sends dead or cancelled jobs through again: back to their queue, attempts from 0, a new generation. Machines go on at
+   * their last checkpoint, or `from: 'start'`.
+   */
+  async retry(choice: JobChoice, options: RetryFrom = {}): Promise<RetryReport> {
+    const selection = selectionOf(choice)
+    const { fromStart, dropInbox } = retryPlace(options)
+    await this.connection.ready()
+    const { store, hub } = this.connection
+    return promised(
+      () => store.retry(selection, fromStart, dropInbox),
+      ({ moves, ...report }) => {
+        hub.tellAll(moves)
+        return report
+      },
+    )
+  }
+
+  /** Removes ended jobs. */
+  async discard(choice: JobChoice): Promise<DiscardReport> {
+    const selection = selectionOf(choice)
+    await this.connection.ready()
+    return this.connection.store.discard(selection)
+  }
+
+  /** Sends an event to the machine of a job. @throws as `JobHandle.send` @example await runtime.send(id, { type: 'APPROVE' }) */
+  async send(id: string, event: MachineEvent, options: SendOptions = {}): Promise<void> {
+    return this.connection.machines.send(id, event, sendChoice(options))
+  }
+
+  /** A new job that goes on from where the machine of another one stood after `seq`. @throws as `JobHandle.fork` */
+  fork(id: string, seq: number, options?: EnqueueOptions): Promise<JobHandle> {
+    return this.connection.fork(id, seq, options)
+  }
+
+  // ── streams ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** What happens to jobs through this process, after it was written. Hot. */
+  get events$(): Stream<JobEvent> {
+    return this.connection.hub.events$
+  }
+
+  /**
+   * The store's transition log: every move of every process, in order.
+   * @param options `from`: the `seq` to go on after; default 0, the oldest entry kept. The stream fails with SLOW_READER
+   *   if entries after `from` have been dropped.
+   */
+  transitions$(options: { readonly from?: number } = {}): Stream<Transition> {
+    knownKeys('options of transitions$', options, ['from'])
+    return followTransitions(this.connection.follow, whole('from', options.from ?? 0, 0, Number.MAX_SAFE_INTEGER))
+  }
+
+  /** How full the backlog is: now, then whenever it has changed, ten times a second at most. */
+  get pressure$(): Stream<Pressure> {
+    return followPressure(this.connection.follow, () => this.counts(), this.connection.settings.capacity)
+  }
+
+  /** Ends every stream and wait and lets go of the store. Jobs stay where they are. */
+  async close(): Promise<void> {
+    await this.connection.close(closed())
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  // ── what a runtime does otherwise ─────────────────────────────────────────────────────────────────────────────────
+
+  /** How long a cancelled handler may take if the caller does not say, ms. */
+  protected get cancelGraceMs(): number {
+    return 5_000
+  }
+
+  /** Why no new jobs are taken, if so. */
+  protected refusing(): JobchartError | null {
+    return null
+  }
+
+  protected submitCancel(request: CancelRequest, _priority: number): Promise<CancelAnswer> {
+    const { store, hub } = this.connection
+    return promised(
+      () => store.cancel([request]),
+      ([answer]) => {
+        const { error, moves } = answer as CancelAnswer
+        if (error !== undefined) throw refusedBy(store.name, 'the cancel', error)
+        hub.tellAll(moves)
+        return answer as CancelAnswer
+      },
+    )
+  }
+
+  /** Picks given so far, per type. */
+  protected given(): ReadonlyMap<string, number> {
+    return new Map()
+  }
+
+  /** The store has paused a queue; a client starts nothing. */
+  protected async queuePaused(_type: string): Promise<void> {}
+
+  protected stored(): void {
+    // A client runs nothing that would have to be started.
+  }
+
+  protected hint(_hint: Hint): void {
+    // A client runs nothing that a hint could wake.
+  }
+}
+
+const closed = (): JobchartError =>
+  new JobchartError('STOPPED', 'the client was closed', { hint: 'A closed client stays closed: create a new one.' })
+
+/**
+ * Creates a client: what a runtime is, without start, slots and runs. For processes that only enqueue, look and administer.
+ * @throws JobchartError INVALID_OPTION
+ * @example const client = createClient({ store, jobs: [sendEmail] })
+ */
+export function createClient(options: ClientOptions): Client {
+  const settings = clientSettings(options)
+  return new Client(options.store, settings)
+}

@@ -1,0 +1,196 @@
+/** A type of job: what it takes, what it does, how it is limited and retried. Checked here, at definition. */
+import type { AnyStateMachine, EventFromLogic, InputFrom, OutputFrom } from 'xstate'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { invalidOption } from '../core/errors.ts'
+import { checkBackoff, exponential, type Backoff } from '../core/backoff.ts'
+import { durationMs, type Duration } from '../core/duration.ts'
+import type { Json } from '../core/payload.ts'
+import type { HandlerResult, JobDefinition, RunContext } from '../core/definition.ts'
+import { machineHost } from '../machine-job/machine-host.ts'
+import type { Migrate } from '../machine-job/migration.ts'
+import { checkFunction, checkSyncFunction, knownKeys, textOption, whole } from '../core/checks.ts'
+import { checkUnique, type UniqueOption } from '../core/call-options.ts'
+import { limits } from '../core/limits.ts'
+
+export interface RetryOptions {
+  /** Attempts at most. Default 3; 1 = straight to dead. */
+  readonly maxAttempts?: number
+  /** Default: exponential from 1 s to 1 h with full jitter. */
+  readonly backoff?: Backoff
+  /** Is another attempt worth it after this error? Answers at once: an async function is refused. Default: yes. */
+  readonly retryIf?: (error: unknown) => boolean
+}
+
+/** What every job has, whatever does its work. */
+export interface CommonOptions<Input> {
+  /** Its name, and its queue's. 1…200 characters. */
+  readonly type: string
+  /** Weight of its queue, 1…100000. Default 1. */
+  readonly priority?: number
+  /** Running at once, all processes together. Default, and 0: no cap. */
+  readonly concurrency?: number
+  /** Jobs with the same key share `perKey`. */
+  readonly concurrencyKey?: (input: Input) => string | null | undefined
+  /** Running at once per concurrencyKey. Default 1 where there is a key. */
+  readonly perKey?: number
+  /** Starts at most in any window of `per`, all processes together. */
+  readonly rateLimit?: { readonly limit: number; readonly per: Duration }
+  readonly retry?: RetryOptions
+  /** Per attempt. Default: none. */
+  readonly timeout?: Duration
+  /** Default for its enqueues. */
+  readonly unique?: UniqueOption
+}
+
+export interface JobOptions<Input, Parsed, Output> extends CommonOptions<Input> {
+  readonly run: (input: Parsed, context: RunContext) => HandlerResult<Output>
+}
+
+export interface MachineJobOptions<Machine extends AnyStateMachine, Input> extends CommonOptions<Input> {
+  /** The statechart that is the job. Its input is the job's, its output the job's output. */
+  readonly machine: Machine
+  /** Names this form of the machine: jobs stay with the version they began with. Default '1'. */
+  readonly version?: string
+  /**
+   * Brings a persisted snapshot of another version to this one, and its timers: `(snapshot, from, { timers }) => snapshot` or
+   * `{ snapshot, timers }`. Without it such a job waits for a process that knows its version.
+   */
+  readonly migrate?: Migrate
+}
+
+/**
+ * Defines a type of job.
+ *
+ * Its work is done by `run`, or by `machine`: an XState machine that is checkpointed at each state it comes to rest in, waits
+ * without a slot, and goes on after a crash where it stood.
+ *
+ * With `input`, any Standard Schema (zod, valibot, arktype, …), the input's types are inferred from it, and every input is
+ * validated at enqueue and again before each run. Without it: `defineJob<Input, Output>({ … })`.
+ *
+ * @throws JobchartError INVALID_OPTION for an option that makes no sense, and for what a machine names and nobody has implemented;
+ *   NOT_DURABLE for a machine that would be lost in a crash. All that is refused of a machine is named at once, with its place
+ * @example
+ * const sendEmail = defineJob({
+ *   type: 'email.send',
+ *   input: z.object({ to: z.string() }),
+ *   retry: { maxAttempts: 5 },
+ *   run: async ({ to }, { signal }) => ({ messageId: await send(to, signal) }),
+ * })
+ * @example
+ * const order = defineJob({ type: 'order', machine: orderMachine, version: '2' })
+ */
+export function defineJob<Machine extends AnyStateMachine, Schema extends StandardSchemaV1>(
+  options: MachineJobOptions<Machine, StandardSchemaV1.InferInput<Schema>> & { readonly input: Schema },
+): JobDefinition<StandardSchemaV1.InferInput<Schema>, OutputFrom<Machine>, EventFromLogic<Machine>>
+export function defineJob<Machine extends AnyStateMachine>(
+  options: MachineJobOptions<Machine, InputFrom<Machine>> & { readonly input?: undefined },
+): JobDefinition<InputFrom<Machine>, OutputFrom<Machine>, EventFromLogic<Machine>>
+export function defineJob<Schema extends StandardSchemaV1, Output>(
+  options: JobOptions<StandardSchemaV1.InferInput<Schema>, StandardSchemaV1.InferOutput<Schema>, Output> & {
+    readonly input: Schema
+  },
+): JobDefinition<StandardSchemaV1.InferInput<Schema>, Output>
+export function defineJob<Input = undefined, Output = unknown>(
+  options: JobOptions<Input, Input, Output> & { readonly input?: undefined },
+): JobDefinition<Input, Output>
+export function defineJob<Input, Output>(
+  options: Definition<Input, Output> & { readonly input?: StandardSchemaV1 | undefined },
+): JobDefinition<Input, Output> {
+  knownKeys('options of defineJob', options, jobKeys, 'Pass at least a type and a handler: defineJob({ type, run }).')
+  const { type, priority = 1, concurrency, perKey, rateLimit, retry = {}, timeout, unique, input: schema } = options
+  textOption('type', type, limits.idCharsMax)
+  const of = (option: string): string => `${option} of job ${type}`
+  checkWork(options, of)
+  knownKeys(of('retry'), retry, ['maxAttempts', 'backoff', 'retryIf'])
+  if (unique !== undefined) checkUnique(unique)
+  const { concurrencyKey } = options
+  if (concurrencyKey !== undefined) checkSyncFunction(of('concurrencyKey'), concurrencyKey)
+  if (retry.retryIf !== undefined) checkSyncFunction(of('retry.retryIf'), retry.retryIf)
+  if (perKey !== undefined && concurrencyKey === undefined) {
+    const hint = 'Add concurrencyKey: it says which jobs share the limit.'
+    throw invalidOption(of('perKey'), 'no perKey without concurrencyKey', perKey, hint)
+  }
+  if (schema !== undefined && typeof schema?.['~standard']?.validate !== 'function') {
+    const hint = 'Pass a schema of zod, valibot, arktype or the like; for types alone: defineJob<Input, Output>({ … }).'
+    throw invalidOption(of('input'), 'a Standard Schema', schema, hint)
+  }
+  return Object.freeze({
+    type,
+    priority: whole(of('priority'), priority, 1, 100_000),
+    limits: Object.freeze({
+      concurrency: concurrency === undefined ? null : whole(of('concurrency'), concurrency, 0, 1_000_000) || null,
+      perKey: concurrencyKey === undefined ? null : whole(of('perKey'), perKey ?? 1, 1, 1_000_000),
+      rate: rateLimit === undefined ? null : rateOf(rateLimit, of('rateLimit')),
+    }),
+    schema: schema ?? null,
+    maxAttempts: whole(of('retry.maxAttempts'), retry.maxAttempts ?? 3, 1, 1_000_000),
+    backoff: checkBackoff(retry.backoff ?? exponential()),
+    retryIf: retry.retryIf ?? null,
+    timeoutMs: timeout === undefined ? null : durationMs(timeout, of('timeout')),
+    unique: unique ?? false,
+    keyOf: concurrencyKey === undefined ? null : keyFunction(concurrencyKey as KeyFunction, of('concurrencyKey')),
+    run: (options.run ?? noHandler) as (input: unknown, context: RunContext) => unknown,
+    machine: options.machine === undefined ? null : machineOf(options, of),
+  })
+}
+
+const jobKeys = [
+  ...(['type', 'input', 'run', 'machine', 'version', 'migrate', 'priority', 'retry', 'timeout', 'unique'] as const),
+  ...(['concurrency', 'concurrencyKey', 'perKey', 'rateLimit'] as const),
+]
+
+/** Either a handler or a machine. */
+type Definition<Input, Output> = CommonOptions<Input> &
+  Partial<JobOptions<Input, Input, Output>> &
+  Partial<Pick<MachineJobOptions<AnyStateMachine, Input>, 'machine' | 'version' | 'migrate'>>
+
+function checkWork(
+  { run, machine, version, migrate }: Definition<never, unknown>,
+  of: (option: string) => string,
+): void {
+  if (machine === undefined) {
+    checkHandler(of('run'), run)
+    if (version !== undefined)
+      throw invalidOption(of('version'), 'no version without a machine', version, 'Add machine, or leave version out.')
+    if (migrate !== undefined)
+      throw invalidOption(of('migrate'), 'no migrate without a machine', migrate, 'Add machine, or leave migrate out.')
+    return
+  }
+  if (run !== undefined) throw invalidOption(of('run'), 'no run beside machine', run, 'Leave one of the two out.')
+  if (typeof machine !== 'object' || typeof machine?.provide !== 'function') {
+    throw invalidOption(of('machine'), 'an XState machine', machine, 'Pass what createMachine of XState 5 gives.')
+  }
+  if (migrate !== undefined) checkFunction(of('migrate'), migrate)
+}
+
+function machineOf({ machine, version = '1', migrate }: Definition<never, unknown>, of: (option: string) => string) {
+  textOption(of('version'), version, limits.idCharsMax)
+  return machineHost({ machine: machine as AnyStateMachine, version, migrate: migrate ?? null })
+}
+
+function checkHandler(option: string, run: unknown): void {
+  if (typeof run === 'function') return
+  throw invalidOption(option, 'a function', run, 'Pass run: async (input, ctx) => output, or a machine instead.')
+}
+
+function noHandler(): never {
+  throw new TypeError('a machine is hosted, not run')
+}
+
+function rateOf(rate: { readonly limit: number; readonly per: Duration }, option: string) {
+  knownKeys(option, rate, ['limit', 'per'])
+  const { limit, per } = rate
+  const perMs = durationMs(per, `${option}.per`)
+  if (perMs === 0) throw invalidOption(`${option}.per`, 'a window longer than 0 ms', per)
+  return Object.freeze({ limit: whole(`${option}.limit`, limit, 1, 1_000_000), perMs })
+}
+
+type KeyFunction = (input: unknown) => string | null | undefined
+
+function keyFunction(keyOf: KeyFunction, option: string) {
+  return (input: Json | undefined): string | null => {
+    const key = keyOf(input) ?? null
+    if (key === null || (typeof key === 'string' && key.length <= limits.keyCharsMax && key.isWellFormed())) return key
+    throw invalidOption(option, `a function that gives text of at most ${limits.keyCharsMax} characters, or null`, key)
+  }
+}

@@ -1,0 +1,91 @@
+/** A queue in the caller's hand: pause it, resume it, look at its figures. */
+import type { Connection } from '../client/connection.ts'
+import { followFigure } from '../client/follow.ts'
+import type { Stream } from '../core/stream.ts'
+import type { StateCounts } from '../store.ts'
+
+export interface QueueStats {
+  readonly type: string
+  readonly paused: boolean
+  /** Weight of the queue. */
+  readonly priority: number
+  /** Jobs in each state. */
+  readonly counts: StateCounts
+  /** Picks this runtime has given it since its start; 0 for a client. */
+  readonly given: number
+  /** Its part of all picks this runtime has given, 0…1. */
+  readonly share: number
+  /** The part its weight asks for if every queue always has work, 0…1. */
+  readonly weight: number
+}
+
+/** What only the runtime or client of a queue's handle knows. */
+export interface QueueOwner {
+  /** Picks given so far, per type. */
+  given(): ReadonlyMap<string, number>
+  /** The store has paused a queue: resolves when nothing of it starts in this process any more. */
+  queuePaused(type: string): Promise<void>
+}
+
+export class QueueHandle {
+  readonly type: string
+  private readonly connection: Connection
+  private readonly owner: QueueOwner
+
+  /** Made by a runtime or client. */
+  constructor(connection: Connection, owner: QueueOwner, type: string) {
+    this.connection = connection
+    this.owner = owner
+    this.type = type
+  }
+
+  /**
+   * Pauses the queue for all processes; on a durable store it stays paused across restarts. After this resolves no process
+   * claims from the queue, and nothing of it starts in this one: a job that was claimed and has not started is released, its
+   * attempt not spent. Running jobs go on.
+   * @throws JobchartError STORE_UNAVAILABLE
+   */
+  async pause(): Promise<void> {
+    await this.setPaused(true)
+    await this.owner.queuePaused(this.type)
+  }
+
+  /** Lets all processes claim from the queue again, and wakes them. @throws JobchartError STORE_UNAVAILABLE */
+  resume(): Promise<void> {
+    return this.setPaused(false)
+  }
+
+  async stats(): Promise<QueueStats> {
+    const { type, connection } = this
+    await connection.ready()
+    const { paused, counts } = await connection.store.queue(type)
+    const { jobs } = connection.settings
+    const given = this.owner.given()
+    const priority = jobs.get(type)?.priority ?? 0
+    return {
+      type,
+      paused,
+      priority,
+      counts,
+      given: given.get(type) ?? 0,
+      share: (given.get(type) ?? 0) / Math.max(1, sum(given.values())),
+      weight: priority / sum(jobs.values().map((job) => job.priority)),
+    }
+  }
+
+  /** Its figures now, then whenever they have changed, ten times a second at most. */
+  get stats$(): Stream<QueueStats> {
+    return followFigure(this.connection.follow, () => this.stats())
+  }
+
+  private async setPaused(paused: boolean): Promise<void> {
+    await this.connection.ready()
+    await this.connection.store.queue(this.type, { paused })
+  }
+}
+
+function sum(numbers: Iterable<number>): number {
+  let total = 0
+  for (const each of numbers) total += each
+  return total
+}

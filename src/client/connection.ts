@@ -1,0 +1,305 @@
+/**
+ * What a client and a runtime stand on: the store, opened once and watched, and the parts that every call shares.
+ *
+ *   enqueue ─▶ prepare (check, validate) ─▶ insert (batch, room) ─▶ store ─▶ handle
+ */
+import type { JobDefinition } from '../core/definition.ts'
+import type { MachineEvent, Parent } from '../core/machine-record.ts'
+import type { JobchartError } from '../core/errors.ts'
+import type { JobHandle } from '../core/handle.ts'
+import { ClientHandle, type HandleHost } from './handle.ts'
+import type { JobRecord } from '../core/record.ts'
+import { isEnded, type JobCounters } from '../core/lifecycle.ts'
+import { checkId, type EnqueueOptions } from '../core/call-options.ts'
+import type { ClientSettings } from '../core/settings.ts'
+import type { Hint, InsertAnswer, NewJob, Store } from '../store.ts'
+import { prepare, prepareChild, type PrepareOptions } from './enqueue.ts'
+import { Hub } from './events.ts'
+import type { FollowOptions } from './follow.ts'
+import { handleHost, type HandleHostOptions, type HandleOwner } from './handle-host.ts'
+import { Ids } from './ids.ts'
+import { Inserter } from './insert.ts'
+import { waitOf, type Call, type WaitOptions } from './insert-call.ts'
+import { Leave } from './leave.ts'
+import { MachineCalls } from './machine-calls.ts'
+import { notFound } from './not-found.ts'
+import { Results } from './results.ts'
+import { Timers } from './timers.ts'
+
+/** What only the owner of a connection knows. */
+export interface ConnectionOwner extends HandleOwner {
+  /** Why no new jobs are taken, if so. */
+  refusing(): JobchartError | null
+  /** Jobs were stored. */
+  stored(): void
+  /** Hints of the store, after the connection has taken its own part. */
+  hint(hint: Hint): void
+}
+
+export class Connection {
+  readonly store: Store
+  readonly settings: ClientSettings
+  readonly hub: Hub
+  readonly timers: Timers
+  readonly inserter: Inserter
+  private readonly preparing: PrepareOptions
+  /** Calls to machine jobs. */
+  readonly machines: MachineCalls
+  private readonly results: Results
+  private readonly owner: ConnectionOwner
+  private readonly handleHost: HandleHost
+  private readonly changeListeners = new Set<() => void>()
+  private readonly endListeners = new Set<() => void>()
+  private freshCounters: JobCounters = { attempt: 0, maxAttempts: 3, generation: 1 }
+  private opening: Promise<void> | null = null
+  private isOpen = false
+  /** Why it was closed, if it was. */
+  private closedBecause: JobchartError | null = null
+  private unwatch: () => void = () => {}
+
+  constructor(store: Store, settings: ClientSettings, owner: ConnectionOwner) {
+    const { logger, clock, capacity } = settings
+    this.store = store
+    this.settings = settings
+    this.owner = owner
+    this.preparing = { jobs: settings.jobs, ids: new Ids(clock), clock }
+    const timers = (this.timers = new Timers(clock))
+    const hub = (this.hub = new Hub(logger))
+    this.results = new Results({ store, hub, timers, logger })
+    this.inserter = new Inserter({ store, capacity, timers, inserted: (jobs, answers) => this.inserted(jobs, answers) })
+    const lookups = this.lookups()
+    this.machines = new MachineCalls({ store, hub, jobs: settings.jobs, follow: () => this.follow, ...lookups })
+    const { machines, results } = this
+    this.handleHost = handleHost({ owner, results, machines, timers, hub, logger, ...lookups })
+  }
+
+  private lookups(): Pick<HandleHostOptions, 'get' | 'record' | 'fork'> {
+    return {
+      get: (id) => this.get(id),
+      record: (id) => this.record(id),
+      fork: (id, seq, options) => this.fork(id, seq, options),
+    }
+  }
+
+  get opened(): boolean {
+    return this.isOpen
+  }
+
+  /** Opens the store, the first time. @throws JobchartError STORE_UNAVAILABLE */
+  ready(): Promise<void> {
+    return (this.opening ??= this.store.open({ clock: this.settings.clock }).then(
+      async () => {
+        if (this.closedBecause !== null) {
+          // It was waited for no longer.
+          await this.store.close()
+          throw this.closedBecause
+        }
+        this.isOpen = true
+        this.unwatch = this.store.watch((hint) => this.hint(hint))
+      },
+      (error: unknown) => {
+        this.opening = null
+        throw error
+      },
+    ))
+  }
+
+  /** Ends every stream and wait, whether the store answers or not, then lets go of it. */
+  async close(reason: JobchartError, leave = new Leave(this.settings.clock)): Promise<void> {
+    const { isOpen } = this
+    this.closedBecause = reason
+    this.inserter.close(reason)
+    this.unwatch()
+    if (isOpen) await this.results.close(reason, leave)
+    for (const ended of this.endListeners) ended()
+    this.hub.complete()
+    this.timers.cancelAll()
+    this.isOpen = false
+    try {
+      if (isOpen) await leave.wait(this.store.close())
+    } finally {
+      leave.end()
+    }
+  }
+
+  /** @param fromRun a running job may enqueue while others are refused, and needs no room */
+  enqueue<Output, Event extends MachineEvent = MachineEvent>(
+    job: JobDefinition<unknown, Output>,
+    input: unknown,
+    options?: EnqueueOptions,
+    fromRun = false,
+  ): Promise<JobHandle<Output, Event>> {
+    let made: NewJob | Promise<NewJob>
+    let wait: WaitOptions | undefined
+    try {
+      made = this.prepare(job, input, options, fromRun)
+      wait = waitOf(options)
+    } catch (error) {
+      // A promise is promised, whatever is wrong.
+      return Promise.reject(error)
+    }
+    return made instanceof Promise
+      ? made.then((later) => this.insertOne(later, !fromRun, wait))
+      : this.insertOne(made, !fromRun, wait)
+  }
+
+  /**
+   * Enqueues a job for the machine of another one. Gives its record if it was there before; of one that is not this parent's
+   * child, because a unique key has led to it, only when it has ended: its end comes as no letter.
+   */
+  async enqueueChild(
+    job: JobDefinition,
+    input: unknown,
+    options: EnqueueOptions,
+    parent: Parent,
+  ): Promise<JobRecord | null> {
+    const made = { ...(await prepareChild(this.preparing, job, input, options)), parent }
+    const { id, deduplicated } = await this.insertOne(made, false)
+    if (!deduplicated) return null
+    const record = await this.record(id)
+    if (record.parent?.id === parent.id || isEnded(record.state)) return record
+    return new Promise((resolve, reject) => {
+      const ended = (last: JobRecord | null): void => (last === null ? reject(notFound(id)) : resolve(last))
+      this.results.whenEnded(id, ended, reject)
+    })
+  }
+
+  /** Enqueues a job that goes on from where another one stood. */
+  async fork(id: string, seq: number, options: EnqueueOptions = {}): Promise<JobHandle> {
+    const { record, state } = await this.machines.origin(id, seq)
+    const { type, input, priority, tags } = record
+    const job = this.settings.jobs.get(type) as JobDefinition
+    const made = await this.prepare(job, input, { priority, tags, unique: false, ...options })
+    return this.insertOne({ ...made, checkpoint: state }, true, waitOf(options))
+  }
+
+  /** The job to insert, checked. @throws JobchartError STOPPED, and what `prepare` throws */
+  prepare(job: JobDefinition, input: unknown, options?: EnqueueOptions, fromRun = false): NewJob | Promise<NewJob> {
+    const refusal = fromRun ? null : this.owner.refusing()
+    if (refusal !== null) throw refusal
+    const made = prepare(this.preparing, job, input, options)
+    return this.isOpen && !(made instanceof Promise) ? made : this.prepareLater(made, fromRun)
+  }
+
+  private async prepareLater(made: NewJob | Promise<NewJob>, fromRun: boolean): Promise<NewJob> {
+    // Together: an input may be refused while the store is still being opened, and somebody must be there to hear of it.
+    const ready = this.ready()
+    if (made instanceof Promise) await Promise.all([made, ready])
+    else await ready
+    const job = await made
+    // A stop may have come meanwhile.
+    const refusal = fromRun ? null : this.owner.refusing()
+    if (refusal !== null) throw refusal
+    return job
+  }
+
+  /** All of these or, with `wait` null and no room, none: then it answers null. */
+  insert<Output, Event extends MachineEvent = MachineEvent>(
+    jobs: readonly NewJob[],
+    wait: WaitOptions | null | undefined,
+  ): Promise<JobHandle<Output, Event>[] | null> {
+    return this.inserter.insert(jobs, true, wait, (_, answers) =>
+      answers === null ? null : jobs.map((made, i) => this.handle<Output, Event>(made, answers[i] as InsertAnswer)),
+    )
+  }
+
+  private insertOne<Output, Event extends MachineEvent>(
+    made: NewJob,
+    bounded: boolean,
+    wait?: WaitOptions,
+  ): Promise<JobHandle<Output, Event>> {
+    return this.inserter.insert([made], bounded, wait, this.finishOne<Output, Event>)
+  }
+
+  /** One function for all calls. */
+  private readonly finishOne = <Output, Event extends MachineEvent>(
+    call: Call<JobHandle<Output, Event>>,
+    answers: InsertAnswer[] | null,
+  ): JobHandle<Output, Event> => this.handle<Output, Event>(call.jobs[0] as NewJob, answers?.[0] as InsertAnswer)
+
+  private handle<Output, Event extends MachineEvent>(
+    { type, maxAttempts }: NewJob,
+    { id, outcome, sameInput = true, state, seq }: InsertAnswer,
+  ): JobHandle<Output, Event> {
+    const counters = this.fresh(maxAttempts)
+    return new ClientHandle<Output, Event>(
+      this.handleHost,
+      id,
+      type,
+      outcome !== 'inserted',
+      sameInput,
+      state,
+      seq,
+      counters,
+    )
+  }
+
+  handleOf({ id, type, state, attempt, maxAttempts, generation, history }: JobRecord): JobHandle {
+    const counters = { attempt, maxAttempts, generation }
+    return new ClientHandle(this.handleHost, id, type, true, true, state, history.at(-1)?.seq ?? 0, counters)
+  }
+
+  /** The counters of a new job, one object for all that have the same. */
+  private fresh(maxAttempts: number): JobCounters {
+    const last = this.freshCounters
+    if (last.maxAttempts === maxAttempts) return last
+    return (this.freshCounters = { attempt: 0, maxAttempts, generation: 1 })
+  }
+
+  /** @throws JobchartError NOT_FOUND */
+  async record(id: string): Promise<JobRecord> {
+    const record = await this.get(id)
+    if (record === null) throw notFound(id)
+    return record
+  }
+
+  /** @throws JobchartError INVALID_OPTION */
+  async get(id: string): Promise<JobRecord | null> {
+    checkId(id)
+    await this.ready()
+    return (await this.store.get([id]))[0] ?? null
+  }
+
+  /** For streams over the store. */
+  get follow(): FollowOptions {
+    const listen = (listeners: Set<() => void>) => (listener: () => void) => {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    }
+    const { store, timers, hub } = this
+    return {
+      store,
+      timers,
+      logger: this.settings.logger,
+      onChange: (changed) => {
+        const offHints = listen(this.changeListeners)(changed)
+        const offEvents = hub.onAll(changed)
+        return () => {
+          offHints()
+          offEvents()
+        }
+      },
+      onEnd: listen(this.endListeners),
+      ready: () => this.ready(),
+    }
+  }
+
+  private hint(hint: Hint): void {
+    if (hint.kind === 'room') this.inserter.room()
+    this.results.hint(hint)
+    this.owner.hint(hint)
+    for (const changed of this.changeListeners) changed()
+  }
+
+  private inserted(jobs: readonly NewJob[], answers: readonly InsertAnswer[]): void {
+    const { hub } = this
+    this.owner.stored()
+    if (!hub.observed) return
+    answers.forEach(({ outcome, id, state, seq, at, superseded }, i) => {
+      if (superseded !== undefined) hub.tell(superseded)
+      if (outcome !== 'inserted' || !hub.wants(id)) return
+      const { type } = jobs[i] as NewJob
+      hub.tell({ seq, at, id, type, event: 'ENQUEUE', from: null, to: state, attempt: 0 })
+    })
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * Enqueue: checks a call at the door and makes the job that is to be inserted. Nothing is stored of a call that is refused.
+ */
+import { describe, invalidOption, JobchartError } from '../core/errors.ts'
+import type { Clock } from '../core/clock.ts'
+import { type JobDefinition, isDefinition } from '../core/definition.ts'
+import { durationMs } from '../core/duration.ts'
+import { toPayload, type Json } from '../core/payload.ts'
+import { inputKey } from '../core/unique.ts'
+import { checkEnqueueOptions, type EnqueueOptions, type UniqueOption } from '../core/call-options.ts'
+import { payloadLimits } from '../core/limits.ts'
+import type { NewJob } from '../store.ts'
+import type { Ids } from './ids.ts'
+import { unknownType } from './not-found.ts'
+import { parseInput } from './validate.ts'
+
+const noOptions: EnqueueOptions = {}
+const noTags: readonly string[] = []
+
+export interface PrepareOptions {
+  readonly jobs: ReadonlyMap<string, JobDefinition>
+  readonly ids: Ids
+  readonly clock: Clock
+}
+
+/**
+ * The job to insert; a promise of it if its type has a schema, whose validation may take time.
+ * @throws JobchartError UNKNOWN_TYPE, INVALID_INPUT, INVALID_OPTION
+ */
+export function prepare(
+  preparing: PrepareOptions,
+  job: JobDefinition,
+  input: unknown,
+  options: EnqueueOptions = noOptions,
+): NewJob | Promise<NewJob> {
+  if (!isDefinition(preparing.jobs.get(job?.type), job)) throw unknownJob(job, preparing.jobs)
+  return prepareChild(preparing, job, input, options)
+}
+
+/** The same for a job that a machine enqueues: the runtime has looked at its definition when it was created. */
+export function prepareChild(
+  { ids, clock }: PrepareOptions,
+  job: JobDefinition,
+  input: unknown,
+  options: EnqueueOptions,
+): NewJob | Promise<NewJob> {
+  if (options !== noOptions) checkEnqueueOptions(options)
+  const made = newJob(job, input, options, ids, clock)
+  return job.schema === null ? made : parseInput(job, made.input).then(() => made)
+}
+
+function newJob(job: JobDefinition, input: unknown, options: EnqueueOptions, ids: Ids, clock: Clock): NewJob {
+  const payload =
+    input === undefined ? undefined : toPayload(input, 'INVALID_INPUT', payloadLimits, 'input of job', job.type)
+  const unique = options.unique ?? job.unique
+  return {
+    id: options.id ?? ids.next(),
+    type: job.type,
+    input: payload,
+    priority: options.priority ?? 0,
+    maxAttempts: job.maxAttempts,
+    tags: options.tags === undefined ? noTags : [...options.tags],
+    concurrencyKey: job.keyOf === null ? null : keyOf(job, payload),
+    runAt: options.runAt === undefined ? null : timeOf(options.runAt, clock.now()),
+    delayMs: options.delay === undefined ? 0 : durationMs(options.delay, 'delay'),
+    key: unique === false ? null : uniqueKey(unique, payload),
+    onConflict: typeof unique === 'object' ? (unique.onConflict ?? 'keep') : 'keep',
+  }
+}
+
+function uniqueKey(unique: Exclude<UniqueOption, false>, payload: Json | undefined): string {
+  return (typeof unique === 'object' ? unique.key : undefined) ?? inputKey(payload ?? null)
+}
+
+function keyOf(job: JobDefinition, payload: Json | undefined): string | null {
+  try {
+    return job.keyOf?.(payload) ?? null
+  } catch (error) {
+    if (error instanceof JobchartError) throw error
+    throw new JobchartError('INVALID_INPUT', `concurrencyKey of job ${job.type} threw for this input`, {
+      hint: 'Look at the cause: the function is called with the input of every enqueue.',
+      cause: error,
+    })
+  }
+}
+
+/** Times before this one, in 1970, are seconds that were taken for milliseconds; ms. As seconds it is the year 2286. */
+const runAtMsMin = 1e10
+/** The farthest time from now, ms: a hundred years. Farther ones are microseconds that were taken for milliseconds. */
+const runAtAheadMsMax = 100 * 365 * 86_400_000
+
+function timeOf(runAt: Date | number, now: number): number {
+  const at = runAt instanceof Date ? runAt.getTime() : runAt
+  if (typeof at !== 'number' || !Number.isFinite(at))
+    throw invalidOption('runAt', 'a valid Date or ms since the epoch', runAt)
+  // A clock of a test may itself stand in 1970.
+  if (at < Math.min(runAtMsMin, now)) {
+    const hint = 'Pass milliseconds: multiply a time in seconds by 1000. To run the job now, leave runAt out.'
+    throw invalidOption('runAt', 'a time after April 1970', runAt, hint)
+  }
+  if (at > now + runAtAheadMsMax) {
+    const hint = 'Pass milliseconds since the epoch, not microseconds or nanoseconds.'
+    throw invalidOption('runAt', 'a time within a hundred years from now', runAt, hint)
+  }
+  return Math.round(at)
+}
+
+function unknownJob(job: JobDefinition, jobs: ReadonlyMap<string, JobDefinition>): JobchartError {
+  if (typeof job?.type !== 'string') {
+    const hint = 'Pass the definition first, then the input: enqueue(sendEmail, { to }).'
+    return invalidOption('job', 'a job definition made by defineJob', job, hint)
+  }
+  const { type } = job
+  return jobs.has(type)
+    ? new JobchartError(
+        'UNKNOWN_TYPE',
+        `another definition of job type ${describe(type)} is listed in \`jobs\`, not this one`,
+        {
+          hint: 'Call defineJob once per type, and import that definition both where it is listed and where it is enqueued.',
+        },
+      )
+    : unknownType(type)
+}

@@ -1,0 +1,105 @@
+/**
+ * The hub: where what happened in this process is told, after it was written.
+ *
+ * Listeners of one job are routed by its id, so that a thousand of them cost nobody else anything, and an event that
+ * nobody wants is never made. Telling is a trampoline: an event raised while another is told waits its turn, so that all
+ * listeners see the same order.
+ */
+import type { JobEvent } from '../core/record.ts'
+import type { Logger } from '../core/logger.ts'
+import type { Stream } from '../core/stream.ts'
+import { GuardedStream } from './stream.ts'
+
+export type Listener = (event: JobEvent) => void
+
+export class Hub {
+  /** Everything that happens, for users. */
+  readonly events$: Stream<JobEvent>
+  private all: readonly Listener[] = []
+  private readonly routes = new Map<string, readonly Listener[]>()
+  private readonly queue: JobEvent[] = []
+  private telling = false
+  private readonly logger: Logger
+  private readonly completers = new Set<() => void>()
+  private completed = false
+
+  constructor(logger: Logger) {
+    this.logger = logger
+    this.events$ = new GuardedStream(logger, (subscriber) => {
+      if (this.completed) return subscriber.complete()
+      const off = this.onAll((event) => subscriber.next(event))
+      const complete = (): void => subscriber.complete()
+      this.completers.add(complete)
+      return () => {
+        off()
+        this.completers.delete(complete)
+      }
+    })
+  }
+
+  /** Would an event of this job reach anybody? Ask before making one. */
+  wants(id: string): boolean {
+    return this.all.length > 0 || (this.routes.size > 0 && this.routes.has(id))
+  }
+
+  /** Is there any listener at all? */
+  get observed(): boolean {
+    return this.all.length > 0 || this.routes.size > 0
+  }
+
+  onAll(listener: Listener): () => void {
+    this.all = [...this.all, listener]
+    return () => {
+      this.all = this.all.filter((each) => each !== listener)
+    }
+  }
+
+  onJob(id: string, listener: Listener): () => void {
+    this.routes.set(id, [...(this.routes.get(id) ?? []), listener])
+    return () => {
+      const left = (this.routes.get(id) ?? []).filter((each) => each !== listener)
+      if (left.length > 0) this.routes.set(id, left)
+      else this.routes.delete(id)
+    }
+  }
+
+  tell(event: JobEvent): void {
+    if (this.telling) {
+      this.queue.push(event)
+      return
+    }
+    this.telling = true
+    this.deliver(event)
+    if (this.queue.length > 0) {
+      // The queue grows while it is read; it is emptied as a whole.
+      for (let i = 0; i < this.queue.length; i++) this.deliver(this.queue[i] as JobEvent)
+      this.queue.length = 0
+    }
+    this.telling = false
+  }
+
+  tellAll(events: readonly JobEvent[]): void {
+    if (this.observed) for (const event of events) this.tell(event)
+  }
+
+  /** Ends every stream: nothing will happen any more. */
+  complete(): void {
+    this.completed = true
+    for (const complete of this.completers) complete()
+  }
+
+  private deliver(event: JobEvent): void {
+    for (const listener of this.all) this.call(listener, event)
+    if (this.routes.size === 0) return
+    const routed = this.routes.get(event.id)
+    if (routed !== undefined) for (const listener of routed) this.call(listener, event)
+  }
+
+  private call(listener: Listener, event: JobEvent): void {
+    try {
+      listener(event)
+    } catch (error) {
+      this.logger.error('a listener threw', { error, id: event.id, event: event.event })
+    }
+  }
+}

@@ -1,0 +1,82 @@
+/** What handles ask of the client that gave them: the calls of its owner, and streams over one job. */
+import type { HandleHost } from './handle.ts'
+import type { JobEvent, JobRecord } from '../core/record.ts'
+import type { JobState } from '../core/lifecycle.ts'
+import type { Logger } from '../core/logger.ts'
+import type { Hub } from './events.ts'
+import { asEvent, followJob, lastCheckIn } from './follow-job.ts'
+import type { MachineCalls } from './machine-calls.ts'
+import { notFound } from './not-found.ts'
+import type { Results } from './results.ts'
+import { GuardedStream } from './stream.ts'
+import type { Timers } from './timers.ts'
+
+/** What only the client or runtime itself can do. */
+export type HandleOwner = Pick<HandleHost, 'cancel' | 'retry'>
+
+export interface HandleHostOptions {
+  readonly owner: HandleOwner
+  readonly fork: HandleHost['fork']
+  readonly results: Results
+  readonly machines: MachineCalls
+  readonly timers: Timers
+  readonly hub: Hub
+  readonly logger: Logger
+  readonly get: (id: string) => Promise<JobRecord | null>
+  readonly record: (id: string) => Promise<JobRecord>
+}
+
+export function handleHost(options: HandleHostOptions): HandleHost {
+  const { owner, results, timers, hub, logger, machines, get, record } = options
+  const followed = { hub, results, get }
+  return {
+    whenEnded: (id, told, closed) => results.whenEnded(id, told, closed),
+    after: (delayMs, run) => timers.after(delayMs, run),
+    record,
+    cancel: (id, options) => owner.cancel(id, options),
+    retry: (id, retryOptions) => owner.retry(id, retryOptions),
+    fork: options.fork,
+    send: (id, event, key) => machines.send(id, event, key),
+    can: (id, event) => machines.can(id, event),
+    view: (id) => machines.view(id),
+    viewAt: (id, seq) => machines.viewAt(id, seq),
+    checkpoints: (id) => machines.checkpoints(id),
+    waitFor: (id, what, timeoutMs, signal) => machines.waitFor(id, what, timeoutMs, signal),
+    state$: (id) =>
+      new GuardedStream<JobState>(logger, (subscriber) =>
+        followJob(followed, id, {
+          record: (record) => (record === null ? subscriber.error(notFound(id)) : subscriber.next(record.state)),
+          event: ({ from, to }) => {
+            if (from !== to) subscriber.next(to)
+          },
+          end: () => subscriber.complete(),
+          failed: (error) => subscriber.error(error),
+        }),
+      ),
+    events$: (id) =>
+      new GuardedStream<JobEvent>(logger, (subscriber) =>
+        followJob(followed, id, {
+          record: (record) => {
+            if (record === null) return subscriber.error(notFound(id))
+            const last = record.history.at(-1)
+            if (last !== undefined) subscriber.next(asEvent(record, last))
+            const checkin = lastCheckIn(record)
+            if (checkin !== null) subscriber.next(checkin)
+          },
+          event: (event) => subscriber.next(event),
+          end: () => subscriber.complete(),
+          failed: (error) => subscriber.error(error),
+        }),
+      ),
+    eventsSince: (id, seq, told) =>
+      followJob(followed, id, {
+        record: (record) => {
+          if (record === null) return
+          for (const entry of record.history) if (entry.seq > seq) told(asEvent(record, entry))
+        },
+        event: told,
+        end: () => {},
+        failed: (error) => logger.warn('could not follow a job', { error, id }),
+      }),
+  }
+}

@@ -1,0 +1,203 @@
+/** A job in the caller's hand: wait for it, watch it, cancel it. */
+import { AbortError, JobCancelledError, JobchartError, JobDeadError, TimeoutError } from '../core/errors.ts'
+import {
+  sendChoice,
+  waitLimits,
+  type CancelOptions,
+  type CancelReport,
+  type EnqueueOptions,
+  type RetryFrom,
+  type SendChoice,
+  type SendOptions,
+} from '../core/call-options.ts'
+import type { MachineEvent, MachineView, CheckpointEntry } from '../core/machine-record.ts'
+import type { JobHandle, ResultOptions, Wanted } from '../core/handle.ts'
+import type { IterateOptions, Stream } from '../core/stream.ts'
+import { reviveError } from '../core/failure.ts'
+import type { JobEvent, JobRecord } from '../core/record.ts'
+import { actorAt, isArrow, type JobActor, type JobCounters, type JobState } from '../core/lifecycle.ts'
+
+/** What a handle asks of the client that gave it. */
+export interface HandleHost {
+  whenEnded(id: string, told: (record: JobRecord | null) => void, closed: (reason: JobchartError) => void): () => void
+  after(delayMs: number, run: () => void): { cancel(): void }
+  record(id: string): Promise<JobRecord>
+  cancel(id: string, options?: CancelOptions): Promise<CancelReport>
+  retry(id: string, options?: RetryFrom): Promise<unknown>
+  fork(id: string, seq: number, options?: EnqueueOptions): Promise<JobHandle>
+  send(id: string, event: MachineEvent, choice: SendChoice): Promise<void>
+  can(id: string, event: MachineEvent): Promise<boolean>
+  view(id: string): Promise<MachineView>
+  viewAt(id: string, seq: number): Promise<MachineView>
+  checkpoints(id: string): Promise<readonly CheckpointEntry[]>
+  waitFor(id: string, what: Wanted, timeoutMs: number | null, signal?: AbortSignal): Promise<MachineView>
+  state$(id: string): Stream<JobState>
+  events$(id: string): Stream<JobEvent>
+  /** Calls `told` with what has happened since `seq` and what happens, until the job ends or the returned function is called. */
+  eventsSince(id: string, seq: number, told: (event: JobEvent) => void): () => void
+}
+
+/** The handle that clients and runtimes give. */
+export class ClientHandle<Output, Event extends MachineEvent> implements JobHandle<Output, Event> {
+  readonly id: string
+  readonly type: string
+  readonly deduplicated: boolean
+  readonly sameInput: boolean
+  private readonly host: HandleHost
+  /** What it has seen of its job last. */
+  private state: JobState
+  private seq: number
+  private counters: JobCounters
+
+  constructor(
+    host: HandleHost,
+    id: string,
+    type: string,
+    deduplicated: boolean,
+    sameInput: boolean,
+    state: JobState,
+    seq: number,
+    counters: JobCounters,
+  ) {
+    this.host = host
+    this.id = id
+    this.type = type
+    this.deduplicated = deduplicated
+    this.sameInput = sameInput
+    this.state = state
+    this.seq = seq
+    this.counters = counters
+  }
+
+  result(options: ResultOptions = {}): Promise<Output> {
+    return waitForResult<Output>(this.host, this.id, options, (record) => this.see(record))
+  }
+
+  async record(): Promise<JobRecord> {
+    return this.see(await this.host.record(this.id))
+  }
+
+  get state$(): Stream<JobState> {
+    return this.host.state$(this.id)
+  }
+
+  get events$(): Stream<JobEvent> {
+    return this.host.events$(this.id)
+  }
+
+  events(options?: IterateOptions): AsyncIterableIterator<JobEvent, undefined> {
+    return this.events$.iterate(options)
+  }
+
+  cancel(options?: CancelOptions): Promise<CancelReport> {
+    return this.host.cancel(this.id, options)
+  }
+
+  async retry(options?: RetryFrom): Promise<void> {
+    await this.host.retry(this.id, options)
+  }
+
+  // ── machines ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async send(event: Event, options: SendOptions = {}): Promise<void> {
+    return this.host.send(this.id, event, sendChoice(options))
+  }
+
+  can(event: Event): Promise<boolean> {
+    return this.host.can(this.id, event)
+  }
+
+  snapshot(): Promise<MachineView> {
+    return this.host.view(this.id)
+  }
+
+  checkpoints(): Promise<readonly CheckpointEntry[]> {
+    return this.host.checkpoints(this.id)
+  }
+
+  snapshotAt(seq: number): Promise<MachineView> {
+    return this.host.viewAt(this.id, seq)
+  }
+
+  fork(seq: number, options?: EnqueueOptions): Promise<JobHandle<Output, Event>> {
+    return this.host.fork(this.id, seq, options) as Promise<JobHandle<Output, Event>>
+  }
+
+  async waitFor(wanted: Wanted, options: ResultOptions = {}): Promise<MachineView> {
+    const { timeoutMs, signal } = waitLimits('waitFor', options)
+    return this.host.waitFor(this.id, wanted, timeoutMs, signal)
+  }
+
+  actor(): JobActor {
+    const actor = actorAt(this.state, this.counters)
+    const off = this.host.eventsSince(this.id, this.seq, (event) => {
+      if (event.event === 'FAIL') actor.send({ type: 'FAIL', fatal: event.to === 'dead' })
+      else if (isArrow(event.event)) actor.send({ type: event.event })
+    })
+    actor.subscribe({ complete: off })
+    return actor
+  }
+
+  private see(record: JobRecord): JobRecord {
+    const { state, attempt, maxAttempts, generation, history } = record
+    this.state = state
+    this.seq = history.at(-1)?.seq ?? 0
+    this.counters = { attempt, maxAttempts, generation }
+    return record
+  }
+}
+
+function waitForResult<Output>(
+  host: HandleHost,
+  id: string,
+  options: ResultOptions,
+  see: (record: JobRecord) => void,
+): Promise<Output> {
+  return new Promise((resolve, reject) => {
+    const { timeoutMs, signal } = waitLimits('result', options)
+    if (signal?.aborted) return reject(new AbortError('waiting for the result was aborted', signal.reason))
+    const done = (settle: () => void): void => {
+      off()
+      timer?.cancel()
+      signal?.removeEventListener('abort', onAbort)
+      settle()
+    }
+    const onAbort = (): void => done(() => reject(new AbortError('waiting for the result was aborted', signal?.reason)))
+    const timer = timeoutMs === null ? null : host.after(timeoutMs, () => done(() => reject(timedOut(id, timeoutMs))))
+    signal?.addEventListener('abort', onAbort, { once: true })
+    const ended = (record: JobRecord | null): void => {
+      if (record !== null) see(record)
+      if (record?.state === 'done') resolve(record.output as Output)
+      else reject(endError(id, record))
+    }
+    const off = host.whenEnded(
+      id,
+      (record) => done(() => ended(record)),
+      (reason) => done(() => reject(reason)),
+    )
+  })
+}
+
+const timedOut = (id: string, timeoutMs: number): TimeoutError =>
+  new TimeoutError(`job ${id} did not end within ${timeoutMs} ms`, {
+    hint: 'The job goes on: wait again with result(), or look at record().state. Does a runtime of its type run?',
+  })
+
+/** What those are told who wait for a job that has ended otherwise than done, or is gone. */
+export function endError(id: string, record: JobRecord | null): JobchartError {
+  if (record === null) {
+    return new JobchartError('NOT_FOUND', `job ${id} is not in the store`, {
+      hint: 'It was pruned or discarded; keep ended jobs longer with `retention`.',
+    })
+  }
+  if (record.state === 'cancelled') return new JobCancelledError(id, record.cancelReason ?? undefined)
+  const cause = record.error === null ? undefined : reviveError(record.error)
+  const unread = record.inbox.length
+  const dropping = `If the machine fails at the first of the ${unread} unread messages: runtime.retry(id, { dropInbox: 1 }).`
+  return new JobDeadError(id, `job ${id} (${record.type}) is dead: ${record.error?.message ?? 'its worker died'}`, {
+    cause,
+    ...(unread > 0 && {
+      hint: `Look at record().errors and .logs; runtime.retry(id) sends it through again. ${dropping}`,
+    }),
+  })
+}

@@ -1,0 +1,98 @@
+/** An Observable read with `for await`, through a buffer that has a bound. */
+import type { Observable, Subscription } from 'rxjs'
+import { checkSignal, knownKeys, oneOf, whole } from '../core/checks.ts'
+import { AbortError, JobchartError } from '../core/errors.ts'
+import type { IterateOptions } from '../core/stream.ts'
+
+interface Reading<T> {
+  readonly resolve: (result: IteratorResult<T, undefined>) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** The values of `source` from now on. @throws JobchartError INVALID_OPTION */
+export function iterate<T>(source: Observable<T>, options: IterateOptions = {}): AsyncIterableIterator<T, undefined> {
+  return new BufferedReader(source, options)
+}
+
+class BufferedReader<T> implements AsyncIterableIterator<T, undefined> {
+  private readonly room: number
+  private readonly overflow: NonNullable<IterateOptions['overflow']>
+  private readonly signal: AbortSignal | undefined
+  private readonly values: T[] = []
+  private readonly readings: Reading<T>[] = []
+  private ending: { readonly error: unknown } | 'complete' | null = null
+  private subscription: Subscription | null = null
+  private readonly onAbort = (): void =>
+    this.end({ error: new AbortError('the iteration was aborted', this.signal?.reason) })
+
+  constructor(source: Observable<T>, options: IterateOptions) {
+    knownKeys('options of iterate', options, ['signal', 'buffer', 'overflow'])
+    const { signal, buffer = 256, overflow = 'error' } = options
+    checkSignal(signal)
+    this.room = whole('buffer', buffer, 1, 1_000_000)
+    this.overflow = oneOf('overflow', overflow, ['error', 'drop-oldest', 'drop-newest'])
+    this.signal = signal
+    if (signal?.aborted) {
+      this.onAbort()
+      return
+    }
+    signal?.addEventListener('abort', this.onAbort, { once: true })
+    this.subscription = source.subscribe({
+      next: (value) => this.take(value),
+      error: (error: unknown) => this.end({ error }),
+      complete: () => this.end('complete'),
+    })
+    // It may have ended while it was subscribed to.
+    if (this.ending !== null) this.subscription.unsubscribe()
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  next(): Promise<IteratorResult<T, undefined>> {
+    return new Promise((resolve, reject) => {
+      const reading = { resolve, reject }
+      if (this.values.length > 0 || this.ending !== null) this.answer(reading)
+      else this.readings.push(reading)
+    })
+  }
+
+  return(): Promise<IteratorResult<T, undefined>> {
+    this.values.length = 0
+    this.end('complete')
+    return Promise.resolve({ value: undefined, done: true })
+  }
+
+  private take(value: T): void {
+    const reading = this.readings.shift()
+    if (reading !== undefined) return reading.resolve({ value, done: false })
+    if (this.values.length < this.room) return void this.values.push(value)
+    if (this.overflow === 'error') return this.end({ error: tooSlow(this.room) })
+    if (this.overflow === 'drop-newest') return
+    this.values.shift()
+    this.values.push(value)
+  }
+
+  private answer({ resolve, reject }: Reading<T>): void {
+    if (this.values.length > 0) return resolve({ value: this.values.shift() as T, done: false })
+    const { ending } = this
+    if (ending === null || ending === 'complete') return resolve({ value: undefined, done: true })
+    // An error is told once; whoever reads on is at the end.
+    this.ending = 'complete'
+    reject(ending.error)
+  }
+
+  private end(how: { readonly error: unknown } | 'complete'): void {
+    if (this.ending !== null) return
+    this.ending = how
+    this.signal?.removeEventListener('abort', this.onAbort)
+    this.subscription?.unsubscribe()
+    for (const reading of this.readings.splice(0)) this.answer(reading)
+  }
+}
+
+const tooSlow = (room: number): JobchartError =>
+  new JobchartError('SLOW_READER', `more than ${room} values were waiting to be read`, {
+    hint: "Read faster, raise buffer, or choose overflow: 'drop-oldest'.",
+  })

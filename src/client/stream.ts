@@ -1,0 +1,68 @@
+/** How streams are made: what a subscriber throws is logged, and they can be read with `for await`. */
+import { Observable, Subscriber, type Observer, type OperatorFunction, type Subscription } from 'rxjs'
+import type { Logger } from '../core/logger.ts'
+import type { IterateOptions, Stream } from '../core/stream.ts'
+import { iterate } from './iterate.ts'
+
+export class GuardedStream<T> extends Observable<T> implements Stream<T> {
+  private readonly logger: Logger
+
+  constructor(logger: Logger, subscribe: (subscriber: Subscriber<T>) => Subscription | (() => void) | void) {
+    super(subscribe)
+    this.logger = logger
+  }
+
+  /** What is piped is guarded too. The types of the operators are those of `Observable.pipe`, which ends in the same `any`. */
+  // oxlint-disable-next-line typescript/no-explicit-any
+  override pipe(...operators: OperatorFunction<any, any>[]): Observable<any> {
+    const piped = operators.reduce<Observable<unknown>>(
+      (source, operator) => operator(source) as Observable<unknown>,
+      this,
+    )
+    return new GuardedStream<unknown>(this.logger, (subscriber) => piped.subscribe(subscriber))
+  }
+
+  override subscribe(observerOrNext?: Partial<Observer<T>> | ((value: T) => void)): Subscription
+  override subscribe(
+    next?: ((value: T) => void) | null,
+    error?: ((error: unknown) => void) | null,
+    complete?: (() => void) | null,
+  ): Subscription
+  override subscribe(
+    observerOrNext?: Partial<Observer<T>> | ((value: T) => void) | null,
+    error?: ((error: unknown) => void) | null,
+    complete?: (() => void) | null,
+  ): Subscription {
+    // Operators hand their own subscribers through here: they report errors by themselves, and must stay who they are.
+    if (observerOrNext instanceof Subscriber) return super.subscribe(observerOrNext)
+    const given = typeof observerOrNext === 'function' || !observerOrNext ? null : observerOrNext
+    const on = given
+      ? { next: given.next?.bind(given), error: given.error?.bind(given), complete: given.complete?.bind(given) }
+      : { next: observerOrNext as ((value: T) => void) | null | undefined, error, complete }
+    return super.subscribe({
+      next: (value) => this.guard(() => on.next?.(value)),
+      error: (reason: unknown) => this.guard(() => (on.error ? on.error(reason) : this.unheard(reason))),
+      complete: () => this.guard(() => on.complete?.()),
+    })
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<T, undefined> {
+    return this.iterate()
+  }
+
+  iterate(options: IterateOptions = {}): AsyncIterableIterator<T, undefined> {
+    return iterate(this, options)
+  }
+
+  private guard(call: () => void): void {
+    try {
+      call()
+    } catch (error) {
+      this.logger.error('a subscriber threw', { error })
+    }
+  }
+
+  private unheard(error: unknown): void {
+    this.logger.error('a stream failed and nobody listened for its error', { error })
+  }
+}

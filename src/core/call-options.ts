@@ -1,0 +1,301 @@
+/** What calls take and report: enqueue, cancel, retry, stop, drain. Everything is checked here, at the door. */
+import type { StopMode } from '../../machines/runtime.machine.ts'
+import { checkSignal, flag, knownKeys, oneOf, textOption, whole } from './checks.ts'
+import { invalidOption } from './errors.ts'
+import { caps } from './caps.ts'
+import { durationMs, type Duration } from './duration.ts'
+import { jobStates } from './lifecycle.ts'
+import { limits } from './limits.ts'
+import type { CancelRequest, JobFilter, Selection } from './values.ts'
+
+// ── enqueue ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * At most one live job: `true` per type and input, or per own `key` within the type. A duplicate: `keep` (default) gives
+ * the job that is there, `replace` also gives it the new input while it has not started, `supersede` cancels it and takes
+ * its place. A new job never runs beside one of its key that is being cancelled: it is stored and waits for the end of that one.
+ */
+export type UniqueOption = boolean | { readonly key?: string; readonly onConflict?: 'keep' | 'replace' | 'supersede' }
+
+export interface EnqueueOptions {
+  /** Own id: enqueueing it twice is one job. 1…200 characters. Default: 21, the time first. */
+  readonly id?: string
+  /** Not before this long from now. */
+  readonly delay?: Duration
+  /** Not before this time: a Date, or ms (not seconds) since the epoch. One that has passed means now. A hundred years ahead at most. */
+  readonly runAt?: Date | number
+  /** Higher goes first in its queue; equal ones first in, first out. A 32-bit integer, default 0. */
+  readonly priority?: number
+  readonly unique?: UniqueOption
+  /** Words to find it by: 20 at most. */
+  readonly tags?: readonly string[]
+  /** Gives up waiting for room. */
+  readonly signal?: AbortSignal
+  /** Waits this long for room at most. */
+  readonly timeout?: Duration
+}
+
+/** What `ctx.enqueue` takes. */
+export interface RunEnqueueOptions extends EnqueueOptions {
+  /**
+   * Names the new job within the job that enqueues it: a later attempt that passes the same key gets the job that is there,
+   * whatever its input. 1…500 characters. Default: the type, the input, and how often this attempt has enqueued both.
+   */
+  readonly key?: string
+}
+
+/** `(input, options?)`, or `(input?, options?)` for jobs without an input. */
+export type EnqueueArguments<Input, Options = EnqueueOptions> = undefined extends Input
+  ? [input?: Input, options?: Options]
+  : [input: Input, options?: Options]
+
+const enqueueKeys = ['id', 'delay', 'runAt', 'priority', 'unique', 'tags', 'signal', 'timeout'] as const
+/** Those of `ctx.enqueue`. */
+export const runEnqueueKeys = [...enqueueKeys, 'key'] as const
+
+/**
+ * @param without options that this call does not take
+ * @throws JobchartError INVALID_OPTION for anything that is not as documented
+ */
+export function checkEnqueueOptions(
+  options: EnqueueOptions,
+  name = 'options of enqueue',
+  without: readonly string[] = [],
+): void {
+  knownKeys(name, options, without.length === 0 ? enqueueKeys : enqueueKeys.filter((key) => !without.includes(key)))
+  const { id, priority, tags, delay, runAt, signal } = options
+  if (id !== undefined) textOption('id', id, limits.idCharsMax)
+  if (priority !== undefined) whole('priority', priority, -limits.priorityMax, limits.priorityMax)
+  if (tags !== undefined) {
+    if (!Array.isArray(tags) || tags.length > limits.tagsMax)
+      throw invalidOption('tags', `a list of at most ${limits.tagsMax} tags`, tags)
+    for (const tag of tags) textOption('tags', tag, limits.idCharsMax)
+  }
+  if (delay !== undefined && runAt !== undefined)
+    throw invalidOption('delay', 'no delay beside runAt', delay, 'Pass one of the two.')
+  checkSignal(signal)
+  if (options.unique !== undefined) checkUnique(options.unique)
+}
+
+export function checkUnique(unique: UniqueOption): void {
+  if (typeof unique === 'boolean') return
+  knownKeys('unique', unique, ['key', 'onConflict'])
+  if (unique.key !== undefined) textOption('unique.key', unique.key, limits.keyCharsMax)
+  if (unique.onConflict !== undefined) oneOf('unique.onConflict', unique.onConflict, ['keep', 'replace', 'supersede'])
+}
+
+// ── cancel, stop ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface CancelOptions {
+  /** Why, for people; kept with the job. */
+  readonly reason?: string
+  /** How long a running handler may take to end. Default: the runtime's `grace`. */
+  readonly grace?: Duration
+  /** Among cancels asked at the same time, higher goes first. Default 0. */
+  readonly priority?: number
+}
+
+/** What became of each job, by id, in the order in which they were cancelled: higher priority first. */
+export interface CancelReport {
+  /** Ended: they had not started. */
+  readonly cancelled: readonly string[]
+  /** Running: asked to end. */
+  readonly cancelling: readonly string[]
+  readonly notFound: readonly string[]
+  /** Had ended before. */
+  readonly finished: readonly string[]
+}
+
+/** Jobs by one id, several, or what they have in common. */
+export type JobChoice = string | readonly string[] | JobFilter
+
+const filterKeys = ['type', 'state', 'tag', 'key', 'concurrencyKey'] as const
+
+/** @throws JobchartError INVALID_OPTION for what cannot be the id of a job: 1…200 characters, without lone surrogates */
+export const checkId = (id: string): string => textOption('id', id, limits.idCharsMax)
+
+/** @throws JobchartError INVALID_OPTION for an empty filter: it would mean every job there is */
+export function selectionOf(choice: JobChoice): Selection {
+  if (typeof choice === 'string') return { ids: [checkId(choice)] }
+  if (Array.isArray(choice)) return { ids: [...new Set((choice as readonly string[]).map(checkId))] }
+  if (typeof choice !== 'object' || choice === null) throw invalidOption('jobs', 'an id, ids, or a filter', choice)
+  const filter = choice as JobFilter
+  checkFilter(filter)
+  if (Object.values(filter).every((value) => value === undefined)) {
+    const hint = 'An empty filter would mean every job: say which. For all of a state: { state }.'
+    throw invalidOption('filter', `at least one of ${filterKeys.join(', ')}`, filter, hint)
+  }
+  return { filter }
+}
+
+export function checkFilter(filter: JobFilter, others: readonly string[] = []): void {
+  knownKeys('filter', filter, [...filterKeys, ...others])
+  const states = filter.state === undefined ? [] : [filter.state].flat()
+  for (const state of states) oneOf('state', state, jobStates)
+  const types = filter.type === undefined ? [] : [filter.type].flat()
+  for (const type of types) textOption('type', type, limits.idCharsMax)
+  for (const name of ['tag', 'key', 'concurrencyKey'] as const) {
+    if (filter[name] !== undefined && typeof filter[name] !== 'string') throw invalidOption(name, 'text', filter[name])
+  }
+}
+
+/** @throws JobchartError INVALID_OPTION */
+export function cancelRequest(choice: JobChoice, options: CancelOptions, graceMs: number): CancelRequest {
+  knownKeys('options of cancel', options, ['reason', 'grace', 'priority'])
+  const { reason, grace, priority = 0 } = options
+  whole('priority', priority, -limits.priorityMax, limits.priorityMax)
+  return {
+    selection: selectionOf(choice),
+    reason: reason === undefined ? null : textOption('reason', reason, limits.reasonCharsMax),
+    graceMs: grace === undefined ? graceMs : durationMs(grace, 'grace'),
+  }
+}
+
+/** Where a machine begins when it is sent through again: at its last checkpoint (default), or at its start. */
+export interface RetryFrom {
+  readonly from?: 'checkpoint' | 'start'
+  /**
+   * Drops so many messages from the inbox of a machine, the oldest first: events, and ends of child jobs. For one that the
+   * machine fails at whenever it reads it. Default 0.
+   */
+  readonly dropInbox?: number
+}
+
+export interface RetryPlace {
+  readonly fromStart: boolean
+  readonly dropInbox: number
+}
+
+export interface SendOptions {
+  /** Own name of the event: sent twice by the same key, it is read once. */
+  readonly key?: string
+  /**
+   * `now` (default): only if its machine takes the event where it will stand when it reads it. `always`: the event is kept
+   * however the job is, also by a process that does not know its machine, and judged when it is read; what is not taken then
+   * is dropped with a warning.
+   */
+  readonly accept?: 'now' | 'always'
+}
+
+export interface SendChoice {
+  readonly key: string | undefined
+  readonly always: boolean
+}
+
+/** @throws JobchartError INVALID_OPTION */
+export function sendChoice(options: SendOptions): SendChoice {
+  knownKeys('options of send', options, ['key', 'accept'])
+  const { key, accept = 'now' } = options
+  return {
+    key: key === undefined ? undefined : textOption('key', key, limits.idCharsMax),
+    always: oneOf('accept', accept, ['now', 'always']) === 'always',
+  }
+}
+
+/** @throws JobchartError INVALID_OPTION */
+export function retryPlace(options: RetryFrom): RetryPlace {
+  knownKeys('options of retry', options, ['from', 'dropInbox'])
+  const { from = 'checkpoint', dropInbox = 0 } = options
+  const fromStart = oneOf('from', from, ['checkpoint', 'start']) === 'start'
+  whole('dropInbox', dropInbox, 0, caps.inbox)
+  if (fromStart && dropInbox > 0) throw invalidOption('dropInbox', "no from: 'start' beside it: that drops all", from)
+  return { fromStart, dropInbox }
+}
+
+/** Retries and discards: what became of each job, by id. */
+export interface RetryReport {
+  readonly retried: readonly string[]
+  /** Neither dead nor cancelled, or its unique key has another holder now, or a job that is being cancelled. */
+  readonly refused: readonly string[]
+  readonly notFound: readonly string[]
+}
+
+export interface DiscardReport {
+  readonly discarded: readonly string[]
+  /** Not ended: cancel it first. */
+  readonly refused: readonly string[]
+  readonly notFound: readonly string[]
+}
+
+export interface StopOptions {
+  /**
+   * `drain`: no new jobs, all that is queued runs, but in paused queues · `finish` (default): what runs ends, the rest
+   * stays in the store · `abort`: signals abort, and what has not ended after `grace` is released, its attempt not spent.
+   */
+  readonly mode?: StopMode
+  /** The longest the stop may take. Default 30 s. What is left then is aborted and released. */
+  readonly timeout?: Duration
+  /** Default: the runtime's `grace`. */
+  readonly grace?: Duration
+  /** Of `drain`: waits for the retries of failed jobs as well, however long their backoff. Default false. */
+  readonly retries?: boolean
+}
+
+/** @throws JobchartError INVALID_OPTION */
+export function stopLimits(options: StopOptions, graceMs: number) {
+  knownKeys('options of stop', options, ['mode', 'timeout', 'grace', 'retries'])
+  const { mode = 'finish', timeout = '30s', grace } = options
+  return {
+    mode: oneOf<StopMode>('mode', mode, ['drain', 'finish', 'abort']),
+    timeoutMs: durationMs(timeout, 'timeout'),
+    graceMs: grace === undefined ? graceMs : durationMs(grace, 'grace'),
+    retries: flag('retries', options.retries),
+  }
+}
+
+export interface StopReport {
+  /** Did all end that the mode waits for, in time? */
+  readonly completed: boolean
+  /** Handlers that still go on; nobody waits for them. */
+  readonly running: number
+  /** Jobs that are lost with the process, because the store is not durable. */
+  readonly dropped: number
+}
+
+export interface PauseOptions {
+  /** Ends the pause when it aborts: the runtime resumes unless another pause lasts. */
+  readonly signal?: AbortSignal
+  /** Waits until the jobs that run have ended. Default false. */
+  readonly idle?: boolean
+}
+
+/** @throws JobchartError INVALID_OPTION */
+export function pauseLimits(options: PauseOptions) {
+  knownKeys('options of pause', options, ['signal', 'idle'])
+  checkSignal(options.signal)
+  return { signal: options.signal, idle: flag('idle', options.idle) }
+}
+
+export interface WaitOptions {
+  /** Waits this long at most. Default: as long as it takes. */
+  readonly timeout?: Duration
+  /** Gives up waiting. */
+  readonly signal?: AbortSignal
+}
+
+/** @throws JobchartError INVALID_OPTION */
+export function waitLimits(call: string, options: WaitOptions, others: readonly string[] = []) {
+  knownKeys(`options of ${call}`, options, ['timeout', 'signal', ...others])
+  const { timeout, signal } = options
+  checkSignal(signal)
+  return { timeoutMs: timeout === undefined ? null : durationMs(timeout, 'timeout'), signal }
+}
+
+export interface DrainOptions extends WaitOptions {
+  /** Waits for the retries of failed jobs as well, however long their backoff. Default false. */
+  readonly retries?: boolean
+}
+
+/** @throws JobchartError INVALID_OPTION */
+export function drainLimits(options: DrainOptions) {
+  return { ...waitLimits('drain', options, ['retries']), retries: flag('retries', options.retries) }
+}
+
+/** How full the backlog is. */
+export interface Pressure {
+  /** Jobs that are scheduled, queued or retrying. */
+  readonly waiting: number
+  /** null = no bound. */
+  readonly capacity: number | null
+  readonly full: boolean
+}

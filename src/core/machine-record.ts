@@ -1,0 +1,99 @@
+/** What a machine job is beyond a plain one: where its machine stands, what was written to it, and whose child it is. */
+import type { ErrorRecord } from './failure.ts'
+import type { Json } from './payload.ts'
+
+/** Where a job's machine stood when it was last at rest. */
+export interface Checkpoint {
+  /** 1, 2, 3, … since the job's start. */
+  readonly number: number
+  /** The machine as the host has written it; stores do not look into it. */
+  readonly state: Json
+}
+
+/** A checkpoint to be written, by a `checkpoint` of its own or with a settlement. */
+export interface NewCheckpoint {
+  /** One more than that of the checkpoint before it; 1 for the first. */
+  readonly number: number
+  readonly state: Json
+  /** Letters up to this number have been read: they leave the inbox in the same write. */
+  readonly read: number
+  /** What led here, for people. */
+  readonly note: string
+  /** Would the machine take a cancel as an event here? Then it is written to instead of being ended. */
+  readonly takesCancel: boolean
+}
+
+/** A checkpoint of the past, for time travel. */
+export interface CheckpointEntry extends Checkpoint {
+  /** In the order of all that happens in the store. */
+  readonly seq: number
+  /** ms since the epoch, by the store's clock. */
+  readonly at: number
+  /** What led here, for people: `APPROVE → shipping`. */
+  readonly note: string
+}
+
+/**
+ * What is put into a job's inbox. `event`: sent by somebody · `cancel`: it was cancelled, and its machine takes that as an
+ * event · `resume`: nothing to read, its definition has changed · `ended`, `checkin`: from a job that it has invoked.
+ */
+export type Letter =
+  | { readonly kind: 'event'; readonly event: Json }
+  | { readonly kind: 'cancel'; readonly reason: string | null }
+  | { readonly kind: 'resume' }
+  | {
+      readonly kind: 'ended'
+      readonly child: string
+      readonly state: 'done' | 'dead' | 'cancelled'
+      readonly output?: Json
+      readonly error?: ErrorRecord
+      readonly reason?: string
+    }
+  | { readonly kind: 'checkin'; readonly child: string; readonly value: Json }
+
+/**
+ * How a machine that waits for many child jobs is woken: their ends and check-ins wake it only when so many letters wait in
+ * its inbox, or so many ms after the first of them. Any other letter wakes it at once.
+ */
+export interface Gather {
+  readonly letters: number
+  readonly ms: number
+}
+
+/** Is it news of a child job? */
+export const mayGather = ({ kind }: Letter): boolean => kind === 'ended' || kind === 'checkin'
+
+/** A letter in an inbox. */
+export interface Mail {
+  /** 1, 2, 3, … over the whole life of the job: letters are read in this order. */
+  readonly number: number
+  readonly at: number
+  readonly letter: Letter
+}
+
+/** The job that has invoked this one and hears of its end. */
+export interface Parent {
+  readonly id: string
+  /** Does it want to hear of check-ins, too? */
+  readonly checkins: boolean
+}
+
+/** What a machine is sent. */
+export interface MachineEvent {
+  readonly type: string
+}
+
+/** Where a machine stands, as it is seen from outside. */
+export interface MachineView {
+  /** The state: `'paid'`, or `{ paid: 'shipping' }`. */
+  readonly value: Json
+  readonly context: Json
+  readonly tags: readonly string[]
+  readonly status: 'active' | 'done' | 'error' | 'stopped'
+  readonly output: Json | undefined
+  /** Is it in this state, given as a path (`'paid.shipping'`)? */
+  readonly matches: (state: string) => boolean
+  readonly hasTag: (tag: string) => boolean
+  /** Would it take this event now? */
+  readonly can: (event: { readonly type: string }) => boolean
+}

@@ -1,0 +1,218 @@
+/**
+ * What may be stored: strict JSON. A payload is checked and copied in one walk, so that the caller's later changes do not
+ * reach the job, every store keeps the same thing, and what JSON would bend in silence is refused at the door.
+ */
+import { describe, JobchartError, type ErrorCode } from './errors.ts'
+
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
+
+export interface PayloadLimits {
+  /** Size at most, in bytes of JSON as UTF-8. */
+  readonly bytesMax: number
+  /** Objects within objects at most. */
+  readonly depthMax: number
+}
+
+interface Walk {
+  readonly code: ErrorCode
+  readonly limits: PayloadLimits
+  readonly what: string
+  readonly of: string | null
+  bytesLeft: number
+}
+
+/**
+ * A copy of `value`, every part of it strict JSON. Properties that are undefined are left out, −0 becomes 0.
+ * @param code what to refuse with: INVALID_INPUT, INVALID_OUTPUT or NOT_DURABLE
+ * @param what names the value in a refusal
+ * @param of what it belongs to; apart from `what`, so that no text is made for the values that pass
+ * @throws JobchartError naming the path: BigInt, function, symbol, NaN, ±Infinity, undefined at the top or in an array,
+ *   a lone surrogate, an object with a class (Date, Map, …), a cycle, or more than the limits
+ */
+export function toPayload(
+  value: unknown,
+  code: ErrorCode,
+  limits: PayloadLimits,
+  what: string = names[code] ?? 'input',
+  of: string | null = null,
+): Json {
+  const walk: Walk = { code, limits, what, of, bytesLeft: limits.bytesMax }
+  const payload = copied(value, walk)
+  // The walk counts what it takes at least; only what may come near the limit is measured.
+  const leastBytes = limits.bytesMax - walk.bytesLeft
+  if (leastBytes * growthMax > limits.bytesMax && Buffer.byteLength(JSON.stringify(payload)) > limits.bytesMax) {
+    throw tooLarge(walk, '')
+  }
+  return payload
+}
+
+/** A number counted as one byte may take 24, a character counted as one may be escaped to 6. */
+const growthMax = 24
+
+function copied(value: unknown, walk: Walk): Json {
+  try {
+    return copy(value, '', 0, walk)
+  } catch (error) {
+    if (error instanceof TooDeep) throw tooDeep(value, error.path, walk)
+    if (error instanceof JobchartError) throw error
+    throw refused(
+      walk,
+      '',
+      'a property threw when it was read',
+      'Pass plain data without getters or proxies that throw.',
+      error,
+    )
+  }
+}
+
+function copy(value: unknown, path: string, depth: number, walk: Walk): Json {
+  switch (typeof value) {
+    case 'string':
+      return text(value, path, walk)
+    case 'number':
+      if (!Number.isFinite(value)) throw refused(walk, path, `${value} is not JSON`)
+      spend(walk, 1, path)
+      return value === 0 ? 0 : value
+    case 'boolean':
+      spend(walk, 4, path)
+      return value
+    case 'object':
+      if (value === null) {
+        spend(walk, 4, path)
+        return null
+      }
+      if (depth >= walk.limits.depthMax) {
+        throw new TooDeep(path)
+      }
+      return Array.isArray(value) ? list(value, path, depth, walk) : plain(value, path, depth, walk)
+    default:
+      throw refused(walk, path, `${describe(value)} is not JSON`)
+  }
+}
+
+function list(value: readonly unknown[], path: string, depth: number, walk: Walk): Json[] {
+  spend(walk, 1 + value.length, path)
+  const result: Json[] = []
+  for (let i = 0; i < value.length; i++) result.push(copy(value[i], `${path}[${i}]`, depth + 1, walk))
+  return result
+}
+
+function plain(value: object, path: string, depth: number, walk: Walk): Json {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  // Plain objects of another realm (vm, test runners) have an Object.prototype of their own: its prototype is null.
+  if (prototype !== Object.prototype && prototype !== null && Object.getPrototypeOf(prototype) !== null) {
+    throw refused(walk, path, `${describe(value)} is not plain data`)
+  }
+  spend(walk, 2, path)
+  const result: { [key: string]: Json } = {}
+  for (const key in value) {
+    if (!Object.hasOwn(value, key)) continue
+    const member: unknown = value[key as keyof typeof value]
+    if (member === undefined) continue
+    text(key, path, walk)
+    const copied = copy(member, path === '' ? key : `${path}.${key}`, depth + 1, walk)
+    if (key === '__proto__') {
+      // Plain assignment would set the prototype; as an own property it stays data.
+      Object.defineProperty(result, key, { value: copied, enumerable: true, configurable: true, writable: true })
+    } else {
+      result[key] = copied
+    }
+  }
+  return result
+}
+
+function text(value: string, path: string, walk: Walk): string {
+  spend(walk, value.length + 2, path)
+  if (!value.isWellFormed()) throw refused(walk, path, 'a string with a lone surrogate')
+  return value
+}
+
+function spend(walk: Walk, bytes: number, path: string): void {
+  walk.bytesLeft -= bytes
+  if (walk.bytesLeft < 0) throw tooLarge(walk, path)
+}
+
+/** Thrown within a walk at the first value that is nested too deep. */
+class TooDeep extends Error {
+  readonly path: string
+
+  constructor(path: string) {
+    super('nested too deep')
+    this.path = path
+  }
+}
+
+/** What is nested too deep may be a cycle: that is looked for only now. */
+function tooDeep(value: unknown, path: string, walk: Walk): JobchartError {
+  const cycle = findCycle(value, '', [], walk.limits.depthMax)
+  if (cycle === null) {
+    return refused(
+      walk,
+      path,
+      `nested deeper than ${walk.limits.depthMax} levels`,
+      'Flatten the value, or pass a reference to it.',
+    )
+  }
+  const { at, to } = cycle
+  const target = to === '' ? 'the whole value' : to
+  return refused(walk, at, `a cycle, it refers back to ${target}`, 'Pass an id instead of the object that contains it.')
+}
+
+/** The first place in the order of the walk that refers to an object around it. */
+function findCycle(
+  value: unknown,
+  path: string,
+  around: readonly { readonly value: object; readonly path: string }[],
+  depthMax: number,
+): { readonly at: string; readonly to: string } | null {
+  if (typeof value !== 'object' || value === null) return null
+  const target = around.find((each) => each.value === value)
+  if (target !== undefined) return { at: path, to: target.path }
+  if (around.length > depthMax) return null
+  for (const [key, member] of Object.entries(value)) {
+    const within = Array.isArray(value) ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`
+    const found = findCycle(member, within, [...around, { value, path }], depthMax)
+    if (found !== null) return found
+  }
+  return null
+}
+
+const tooLarge = (walk: Walk, path: string): JobchartError =>
+  refused(
+    walk,
+    path,
+    `larger than ${walk.limits.bytesMax} bytes of JSON`,
+    'Keep large data elsewhere, and pass a reference to it: a path, a URL or a key.',
+  )
+
+const strictJson =
+  'Pass strict JSON: text, finite numbers, booleans, null, plain arrays and objects. A Date as date.toISOString().'
+const pathCharsMax = 200
+
+function refused(walk: Walk, path: string, problem: string, hint = strictJson, cause?: unknown): JobchartError {
+  const owner = walk.of === null ? walk.what : `${walk.what} ${walk.of}`
+  const shown = path.length > pathCharsMax ? `${path.slice(0, pathCharsMax)}…` : path
+  return new JobchartError(walk.code, `${owner}${shown === '' ? '' : ` at ${shown}`}: ${problem}`, {
+    ...(cause !== undefined && { cause }),
+    hint,
+  })
+}
+
+const names: Partial<Record<ErrorCode, string>> = { INVALID_OUTPUT: 'output', NOT_DURABLE: 'state of the machine' }
+
+/** A copy of what is already known to be a payload; cheaper than the checks. */
+export function copyPayload<T extends Json | undefined>(value: T): T
+export function copyPayload(value: Json | undefined): Json | undefined {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((member) => copyPayload(member))
+  const result: { [key: string]: Json } = {}
+  for (const key in value) {
+    const member = copyPayload(value[key] as Json)
+    if (key === '__proto__') {
+      Object.defineProperty(result, key, { value: member, enumerable: true, configurable: true, writable: true })
+    } else {
+      result[key] = member
+    }
+  }
+  return result
+}

@@ -1,0 +1,44 @@
+/** What a client and a runtime are made with, checked and with every default in its place. */
+import type { Clock, Random } from './clock.ts'
+import type { JobDefinition, Middleware } from './definition.ts'
+import type { Duration } from './duration.ts'
+import type { Logger } from './logger.ts'
+import type { RetentionPolicy } from './values.ts'
+
+/** A queue as an own selection function sees it. */
+export interface Candidate {
+  readonly type: string
+  readonly priority: number
+  /** Picks it was given since the start. */
+  readonly given: number
+}
+
+/** Gives the type to pick from among `candidates`, which may have work; null to pick nothing now. */
+export type SelectionFunction = (candidates: readonly Candidate[]) => string | null
+
+export type SelectionOption =
+  | 'weighted'
+  | 'random'
+  | 'strict'
+  | { readonly strategy: 'weighted' | 'random' }
+  /** `ageing`: waiting this long is worth one point of priority. */
+  | { readonly strategy: 'strict'; readonly ageing?: Duration }
+  | SelectionFunction
+
+export interface ClientSettings {
+  readonly jobs: ReadonlyMap<string, JobDefinition>
+  readonly capacity: number | null
+  readonly logger: Logger
+  readonly clock: Clock
+  readonly random: Random
+}
+
+export interface RuntimeSettings extends ClientSettings {
+  readonly concurrency: number
+  readonly selection: SelectionOption
+  readonly middleware: readonly Middleware[]
+  readonly leaseMs: number
+  readonly name: string | null
+  readonly graceMs: number
+  readonly retention: RetentionPolicy
+}

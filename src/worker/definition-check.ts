@@ -1,0 +1,109 @@
+/**
+ * Definition check: a machine that waits is in nobody's memory, so a deployment that adds a delay to its state, or no longer
+ * fits it, would reach it only when it is sent something. At its start, a runtime looks through the jobs that wait and
+ * resumes those whose definition has changed. It looks again a minute later as long as it has found some, or another
+ * process that works on the store defines their machines otherwise and may park more of them.
+ */
+import { nanoid } from 'nanoid'
+import type { JobDefinition, MachineHost } from '../core/definition.ts'
+import type { Logger } from '../core/logger.ts'
+import type { ListQuery, Store } from '../store.ts'
+import { promised } from '../client/answer.ts'
+import type { Hub } from '../client/events.ts'
+import type { Timers } from '../client/timers.ts'
+import { definitionsOf } from './worker-info.ts'
+
+const pageSize = 100
+/** Between two pages, so that many jobs take no time from those that run. */
+const pauseMs = 10
+const againAfterMs = 60_000
+
+export interface DefinitionCheckOptions {
+  readonly store: Store
+  readonly worker: string
+  readonly jobs: ReadonlyMap<string, JobDefinition>
+  readonly hub: Hub
+  readonly timers: Timers
+  readonly leaseMs: number
+  readonly logger: Logger
+}
+
+export class DefinitionCheck {
+  private readonly options: DefinitionCheckOptions
+  private running = false
+
+  constructor(options: DefinitionCheckOptions) {
+    this.options = options
+  }
+
+  start(): void {
+    this.running = true
+    if ([...this.options.jobs.values()].some(({ machine }) => machine !== null)) void this.check()
+  }
+
+  stop(): void {
+    this.running = false
+  }
+
+  private async check(): Promise<void> {
+    const { timers, logger } = this.options
+    let again = true
+    try {
+      // Asked first: what a process has parked before it goes is seen by the pages.
+      const mixed = await this.isMixed()
+      again = (await this.resumeAll()) || mixed
+    } catch (error) {
+      logger.warn('the definitions of waiting jobs could not be checked; they are checked again', { error })
+    }
+    if (again && this.running) timers.after(againAfterMs, () => void this.check(), false)
+  }
+
+  /** Does another process that is alive define one of these machines otherwise? */
+  private async isMixed(): Promise<boolean> {
+    const { store, worker, jobs, leaseMs } = this.options
+    const own = definitionsOf(jobs)
+    const workers = await store.workers()
+    return workers.some(({ id, seenAt, types, definitions = {} }) => {
+      if (id === worker || seenAt < store.now() - leaseMs) return false
+      return types.some((type) => type in own && definitions[type] !== own[type])
+    })
+  }
+
+  /** Was any found? */
+  private async resumeAll(): Promise<boolean> {
+    let found = false
+    for (const [type, { machine }] of this.options.jobs) {
+      if (machine !== null && (await this.resumeOutdated(type, machine))) found = true
+    }
+    return found
+  }
+
+  private async resumeOutdated(type: string, machine: MachineHost): Promise<boolean> {
+    let found = false
+    let after: string | undefined
+    do {
+      const query: ListQuery = { type, state: 'waiting', limit: pageSize, ...(after !== undefined && { after }) }
+      const page = await this.options.store.list(query)
+      const outdated = page.filter((record) => machine.isOutdated(record)).map(({ id }) => id)
+      if (outdated.length > 0) await this.resume(outdated)
+      found ||= outdated.length > 0
+      after = page.next
+      if (after !== undefined) await this.pause()
+    } while (after !== undefined && this.running)
+    return found
+  }
+
+  private async resume(ids: readonly string[]): Promise<void> {
+    const { store, hub } = this.options
+    await promised(
+      () => store.send(ids.map((id) => ({ id, letter: { kind: 'resume' }, key: nanoid(), expect: null }))),
+      (answers) => hub.tellAll(answers.flatMap(({ move }) => (move === undefined ? [] : [move]))),
+    )
+  }
+
+  private pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.options.timers.after(pauseMs, resolve, false)
+    })
+  }
+}

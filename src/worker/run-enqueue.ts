@@ -1,0 +1,69 @@
+/**
+ * What a run enqueues: the ids of these jobs are derived from the job, so that an attempt which is repeated finds the jobs of
+ * the attempt before it instead of enqueueing them again.
+ */
+import { createHash } from 'node:crypto'
+import { runEnqueueKeys, type EnqueueOptions, type RunEnqueueOptions } from '../core/call-options.ts'
+import { knownKeys, textOption } from '../core/checks.ts'
+import { invalidOption } from '../core/errors.ts'
+import { toPayload } from '../core/payload.ts'
+import { canonical } from '../core/unique.ts'
+import { limits, payloadLimits } from '../core/limits.ts'
+import type { ClaimedJob } from '../store.ts'
+
+/** Ids that are made by a runtime: the time in 7 characters comes first. Those derived from one stand beside it in an index. */
+const madeId = /^[-\w]{21}$/
+const timeChars = 7
+const idChars = 21
+
+export class RunEnqueue {
+  private readonly claimed: ClaimedJob
+  /** How often this run has enqueued the same input of the same type. */
+  private readonly times = new Map<string, number>()
+  private begin: number | null = null
+
+  constructor(claimed: ClaimedJob) {
+    this.claimed = claimed
+  }
+
+  /**
+   * The options with the id of the job.
+   * @throws JobchartError INVALID_OPTION, INVALID_INPUT
+   */
+  options(type: string, input: unknown, given: RunEnqueueOptions): EnqueueOptions {
+    knownKeys('options of ctx.enqueue', given, runEnqueueKeys)
+    const { key, ...options } = given
+    if (key !== undefined) {
+      if (options.id !== undefined) {
+        throw invalidOption('key', 'no key beside id', key, 'Pass one of the two: an id of your own needs no key.')
+      }
+      return { ...options, id: this.derived('key', type, textOption('key', key, limits.keyCharsMax)) }
+    }
+    return options.id === undefined ? { ...options, id: this.ofInput(type, input) } : options
+  }
+
+  /** Without a key the same input of the same type is told apart by how often the run has enqueued it. */
+  private ofInput(type: string, input: unknown): string {
+    const payload =
+      input === undefined ? 'none' : canonical(toPayload(input, 'INVALID_INPUT', payloadLimits, 'input of job', type))
+    const same = this.derived('input', type, payload, this.snoozedAt())
+    const times = this.times.get(same) ?? 0
+    this.times.set(same, times + 1)
+    return times === 0 ? same : this.derived('again', same, times)
+  }
+
+  private derived(...parts: readonly (string | number)[]): string {
+    const { id, generation } = this.claimed
+    const digest = createHash('sha256')
+      .update(JSON.stringify([id, generation, ...parts]))
+      .digest('base64url')
+    const time = madeId.test(id) ? id.slice(0, timeChars) : ''
+    return time + digest.slice(0, idChars - time.length)
+  }
+
+  /** seq of the last SNOOZE, 0 if there is none: a run that was snoozed is over, what comes after it is no repetition. */
+  private snoozedAt(): number {
+    this.begin ??= this.claimed.record().history.findLast(({ event }) => event === 'SNOOZE')?.seq ?? 0
+    return this.begin
+  }
+}

@@ -1,0 +1,113 @@
+/** The seat of a machine in a run: what its host asks for, done with the means of the flow. */
+import type { JobDefinition, ChildEnd, Seat } from '../core/definition.ts'
+import type { Mail, NewCheckpoint, Parent } from '../core/machine-record.ts'
+import type { Json } from '../core/payload.ts'
+import type { JobRecord } from '../core/record.ts'
+import type { EnqueueOptions } from '../core/call-options.ts'
+import type { CheckpointAnswer, Store } from '../store.ts'
+import { promised, refusedBy } from '../client/answer.ts'
+import type { Hub } from '../client/events.ts'
+import type { Heartbeat } from './heartbeat.ts'
+import type { Run } from './run.ts'
+import type { Timers } from '../client/timers.ts'
+
+export interface SeatOptions {
+  readonly store: Store
+  readonly worker: string
+  readonly hub: Hub
+  readonly timers: Timers
+  readonly heartbeat: Heartbeat
+  /** Enqueues a child; gives its record if it was there before. */
+  readonly enqueueChild: (
+    job: JobDefinition,
+    input: unknown,
+    options: EnqueueOptions,
+    parent: Parent,
+  ) => Promise<JobRecord | null>
+  readonly cancel: Seat['cancel']
+  readonly log: (run: Run, message: string) => void
+}
+
+const askAfterMs = 100
+
+export function seatOf(run: Run, input: unknown, options: SeatOptions): Seat {
+  const { store, timers, enqueueChild, cancel, log } = options
+  const { id, type, generation, checkpoint, inbox } = run.claimed
+  return {
+    id,
+    type,
+    generation,
+    input,
+    checkpoint,
+    inbox,
+    hasFailed: () => run.claimed.record().errors.length > 0,
+    signal: run.signal,
+    logger: run.host.logger,
+    now: () => store.now(),
+    after: (delayMs, go) => timers.after(delayMs, go),
+    mail: (listener) => {
+      run.mailbox = { after: inbox.at(-1)?.number ?? 0, listener }
+      // Letters may have come since the claim, and their hint found nobody to tell. Most runs are over before that matters.
+      timers.after(askAfterMs, () => void (run.ending ?? options.heartbeat.ask([run])), false)
+    },
+    commit: (next) => commit(run, next, options),
+    log: (message) => log(run, message),
+    emitted: (event) => emitted(run, event, options),
+    invoke: async (job, childInput, enqueueOptions, checkins) => {
+      const record = await enqueueChild(job, childInput, enqueueOptions, { id, checkins })
+      return record === null ? null : endOf(record)
+    },
+    cancel,
+  }
+}
+
+/** A checkpoint carries its number and the token, so it may be repeated until it is answered, or the lease has run out. */
+async function commit(run: Run, checkpoint: NewCheckpoint, options: SeatOptions): Promise<readonly Mail[]> {
+  const { store, heartbeat, hub, worker } = options
+  const { id, type, attempt, token } = run.claimed
+  const write = (): Promise<CheckpointAnswer> =>
+    promised(
+      () => store.checkpoint([{ id, attempt, token, checkpoint }]),
+      ([answer]) => answer as CheckpointAnswer,
+    )
+  const answer = await heartbeat.insist(run, write)
+  if (answer.outcome === 'lost') throw heartbeat.lost(run)
+  if (answer.outcome === 'failed') throw refusedBy(store.name, `a checkpoint of job ${id}`, answer.error)
+  run.maxAttempts = answer.maxAttempts
+  if (answer.outcome === 'cancelling') heartbeat.cancelling(run, answer)
+  if (hub.wants(id)) {
+    const state = answer.outcome === 'kept' ? 'running' : 'cancelling'
+    const { seq, at } = answer
+    hub.tell({
+      seq,
+      at,
+      id,
+      type,
+      event: 'CHECKPOINT',
+      from: state,
+      to: state,
+      attempt,
+      worker,
+      reason: checkpoint.note,
+    })
+  }
+  return answer.inbox
+}
+
+function emitted(run: Run, value: Json, { hub, store, worker }: SeatOptions): void {
+  const { id, type, seq, attempt } = run.claimed
+  if (!hub.wants(id)) return
+  hub.tell({ seq, at: store.now(), id, type, event: 'EMIT', from: 'running', to: 'running', attempt, worker, value })
+}
+
+/** null: it has not ended. */
+function endOf({ id, state, output, error, cancelReason }: JobRecord): ChildEnd | null {
+  if (state !== 'done' && state !== 'dead' && state !== 'cancelled') return null
+  return {
+    child: id,
+    state,
+    ...(output !== undefined && { output }),
+    ...(error !== null && state === 'dead' && { error }),
+    ...(cancelReason !== null && { reason: cancelReason }),
+  }
+}

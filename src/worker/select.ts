@@ -1,0 +1,228 @@
+/**
+ * Selection: which queue gives the next job.
+ *
+ * Every queue that may have work stands in one heap, ordered by its key; the smallest key is picked, and the pick moves it
+ * back. The strategies differ only in how far:
+ * - `weighted` is stride scheduling (Waldspurger & Weihl, 1995): by 1/priority. Shares are exact, nobody starves.
+ * - `random` is the same race run by chance: by Exp(1)/priority. As the exponential distribution has no memory, each pick
+ *   is an independent draw with probability priority / sum of priorities.
+ * - `strict` orders by priority itself; with ageing, a queue gains one point of priority for each `ageing` that it waits.
+ *   Two queues age alike, so their order does not change while they wait, and a key computed once stays right.
+ *
+ * A queue leaves the heap when it is known to have no work and enters it again no earlier than the race has come: it
+ * gives its share to the others and gains no credit meanwhile.
+ */
+import { checkFunction, knownKeys, oneOf, whole, checkSyncFunction } from '../core/checks.ts'
+import type { Random } from '../core/clock.ts'
+import { invalidOption } from '../core/errors.ts'
+import { Heap } from '../core/heap.ts'
+import { durationMs } from '../core/duration.ts'
+import type { Logger } from '../core/logger.ts'
+import type { Candidate, SelectionFunction, SelectionOption } from '../core/settings.ts'
+import type { ClaimAnswer, Demand, TypeLimits } from '../store.ts'
+
+interface Strategy {
+  /** The key of a queue that enters at the race's time `at`. */
+  enter(queue: Entrant, at: number): number
+  /** Its key after a pick at `at`. */
+  step(queue: Entrant, at: number): number
+  /** What a pick that found no job is worth, to be given back. */
+  refund(queue: Entrant): number
+}
+
+/** A queue in the race. */
+class Entrant implements Candidate {
+  heapIndex = -1
+  key = 0
+  given = 0
+  /** How many jobs it may have; Infinity where nobody counts. */
+  estimate = 0
+  /** Grows with each wake: an answer that was asked for before the last wake proves nothing. */
+  wakes = 0
+  /** Of the plan under way. */
+  wanted = 0
+  got = 0
+  wakesAtPlan = 0
+  readonly type: string
+  readonly priority: number
+  readonly limits: TypeLimits
+  /** Order of definition, which breaks ties. */
+  readonly order: number
+
+  constructor(job: { type: string; priority: number; limits: TypeLimits }, order: number) {
+    this.type = job.type
+    this.priority = job.priority
+    this.limits = job.limits
+    this.order = order
+  }
+}
+
+const weighted: Strategy = {
+  enter: (queue, at) => Math.max(queue.key, at),
+  step: (queue) => queue.key + 1 / queue.priority,
+  refund: (queue) => 1 / queue.priority,
+}
+
+const byChance = (random: Random): Strategy => {
+  const wait = (queue: Entrant): number => -Math.log(1 - random()) / queue.priority
+  return { enter: (queue, at) => at + wait(queue), step: (queue, at) => at + wait(queue), refund: () => 0 }
+}
+
+const strict = (ageingMs: number | null, now: () => number): Strategy => {
+  const key = (queue: Entrant): number => (ageingMs === null ? 0 : now() / ageingMs) - queue.priority
+  return { enter: key, step: key, refund: () => 0 }
+}
+
+export interface SelectOptions {
+  readonly jobs: Iterable<{ type: string; priority: number; limits: TypeLimits }>
+  readonly selection: SelectionOption
+  readonly random: Random
+  /** Monotonic ms. */
+  readonly now: () => number
+  readonly logger: Logger
+}
+
+export class Selector {
+  private readonly queues = new Map<string, Entrant>()
+  private readonly race = new Heap<Entrant>((a, b) => a.key < b.key || (a.key === b.key && a.order < b.order))
+  private readonly strategy: Strategy
+  private readonly own: SelectionFunction | null
+  private readonly logger: Logger
+  /** The race's time: the key of the last pick. */
+  private at = 0
+  private planned: Entrant[] = []
+
+  /** @throws JobchartError INVALID_OPTION if the selection is none of the known */
+  constructor({ jobs, selection, random, now, logger }: SelectOptions) {
+    for (const job of jobs) this.queues.set(job.type, new Entrant(job, this.queues.size))
+    this.own = typeof selection === 'function' ? selection : null
+    this.strategy = strategyOf(selection, random, now)
+    this.logger = logger
+  }
+
+  get idle(): boolean {
+    return this.race.size === 0
+  }
+
+  /** The queue may have work now, `atMost` jobs where that is known. */
+  wake(type: string, atMost = Infinity): void {
+    const queue = this.queues.get(type)
+    if (queue === undefined) return
+    queue.wakes++
+    if (atMost <= 0) return
+    queue.estimate = atMost
+    if (queue.heapIndex < 0) this.enter(queue)
+  }
+
+  wakeAll(): void {
+    for (const type of this.queues.keys()) this.wake(type)
+  }
+
+  /** Picks up to `slots` times; null if no queue may have work. The answer is to be told to `learn`. */
+  plan(slots: number): Demand[] | null {
+    const planned = this.planned
+    let left = slots
+    while (left > 0) {
+      const queue = this.next()
+      if (queue === undefined) break
+      // A queue that is alone gets all slots at once: there is nobody to share with.
+      const picks = this.own === null && this.race.size === 1 ? Math.min(left, queue.estimate) : 1
+      this.at = queue.key
+      if (queue.wanted === 0) {
+        queue.wakesAtPlan = queue.wakes
+        planned.push(queue)
+      }
+      for (let i = 0; i < picks; i++) queue.key = this.strategy.step(queue, queue.key)
+      queue.wanted += picks
+      queue.estimate -= picks
+      left -= picks
+      if (queue.estimate <= 0) this.race.remove(queue)
+      else this.race.update(queue)
+    }
+    if (planned.length === 0) return null
+    return planned.map(({ type, wanted, limits }): Demand => ({ type, max: wanted, limits }))
+  }
+
+  /** What came of the plan: picks that found no job are given back, dry queues leave the race. Null: nothing came of it. */
+  learn(answer: ClaimAnswer | null): void {
+    const planned = this.planned
+    this.planned = []
+    let wanted = 0
+    for (const queue of planned) wanted += queue.wanted
+    if (answer?.jobs.length === wanted) {
+      // Nobody missed anything. There may be more than the estimates knew only if a wake says so.
+      for (const queue of planned) {
+        queue.given += queue.wanted
+        queue.wanted = 0
+      }
+      return
+    }
+    for (const job of answer?.jobs ?? []) {
+      const queue = this.queues.get(job.type)
+      if (queue !== undefined) queue.got++
+    }
+    const dry = new Set(answer?.dry.map(({ type }) => type))
+    for (const queue of planned) {
+      const missed = queue.wanted - queue.got
+      queue.given += queue.got
+      queue.wanted = 0
+      queue.got = 0
+      if (missed === 0) continue
+      queue.key -= missed * this.strategy.refund(queue)
+      if (queue.heapIndex >= 0) this.race.update(queue)
+      const woken = queue.wakes !== queue.wakesAtPlan
+      if (dry.has(queue.type) && !woken) {
+        queue.estimate = 0
+        this.race.remove(queue)
+      } else {
+        // Nothing says that those it missed are gone.
+        queue.estimate += missed
+        if (queue.heapIndex < 0) this.enter(queue)
+      }
+    }
+  }
+
+  /** Picks given so far, per type. */
+  given(): ReadonlyMap<string, number> {
+    return new Map([...this.queues.values()].map((queue) => [queue.type, queue.given]))
+  }
+
+  private enter(queue: Entrant): void {
+    queue.key = this.strategy.enter(queue, this.at)
+    this.race.push(queue)
+  }
+
+  private next(): Entrant | undefined {
+    if (this.own === null || this.race.size === 0) return this.race.peek()
+    const candidates = [...this.queues.values()].filter((queue) => queue.heapIndex >= 0)
+    try {
+      const type = this.own(candidates.map(({ type, priority, given }) => ({ type, priority, given })))
+      return type === null ? undefined : candidates.find((queue) => queue.type === type)
+    } catch (error) {
+      this.logger.error('the selection function threw; this pick goes by weights', { error })
+      return this.race.peek()
+    }
+  }
+}
+
+function strategyOf(selection: SelectionOption, random: Random, now: () => number): Strategy {
+  if (typeof selection === 'function') {
+    checkSyncFunction('selection', selection)
+    return weighted
+  }
+  if (typeof selection === 'object') {
+    if (selection === null) throw invalidOption('selection', "'weighted', 'random', 'strict' or a function", selection)
+    knownKeys('selection', selection, ['strategy', 'ageing'])
+  }
+  const named = typeof selection === 'string' ? selection : selection.strategy
+  oneOf('selection', named, ['weighted', 'random', 'strict'])
+  if (named === 'random') {
+    checkFunction('random', random)
+    return byChance(random)
+  }
+  if (named === 'weighted') return weighted
+  const ageing = typeof selection === 'object' && 'ageing' in selection ? selection.ageing : undefined
+  const ageingMs =
+    ageing === undefined ? null : whole('selection.ageing', durationMs(ageing, 'selection.ageing'), 1, 2 ** 47)
+  return strict(ageingMs, now)
+}

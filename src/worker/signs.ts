@@ -1,0 +1,58 @@
+/** Signs of life of a run, check-ins and logs: told at once, written in a while or with the end of the run. */
+import { invalidOption } from '../core/errors.ts'
+import { caps } from '../core/caps.ts'
+import type { JobEvent } from '../core/record.ts'
+import { toPayload } from '../core/payload.ts'
+import { logFieldLimits, payloadLimits } from '../core/limits.ts'
+import type { Store } from '../store.ts'
+import type { Hub } from '../client/events.ts'
+import type { Heartbeat } from './heartbeat.ts'
+import type { Run } from './run.ts'
+import type { ContextHost } from './run-context.ts'
+
+const logCharsMax = 2_000
+
+export interface SignsOptions {
+  readonly store: Store
+  readonly worker: string
+  readonly hub: Hub
+  readonly heartbeat: Heartbeat
+}
+
+export function signsOfLife(options: SignsOptions): Pick<ContextHost, 'checkin' | 'log' | 'saveStep' | 'refusal'> {
+  const { store, worker, hub, heartbeat } = options
+  const lived = (run: Run, sign: Pick<JobEvent, 'event' | 'at' | 'value'>): void => {
+    if (run.ending !== null) return
+    heartbeat.traces(run)
+    const { id, type, attempt, seq } = run.claimed
+    const state = run.abortReason?.code === 'CANCELLED' ? 'cancelling' : 'running'
+    if (hub.wants(id)) hub.tell({ seq, id, type, attempt, worker, from: state, to: state, ...sign })
+  }
+  return {
+    checkin: (run, value) => {
+      const at = store.now()
+      run.checkin = {
+        at,
+        value: toPayload(value, 'INVALID_OUTPUT', payloadLimits, 'check-in of job', run.claimed.type),
+      }
+      lived(run, { event: 'CHECKIN', at, value: run.checkin.value })
+    },
+    log: (run, text, fields) => {
+      const at = store.now()
+      if (typeof text !== 'string') throw invalidOption('message of ctx.log', 'text', text)
+      const kept =
+        fields === undefined
+          ? {}
+          : {
+              fields: toPayload(fields, 'INVALID_OUTPUT', logFieldLimits, 'fields of ctx.log of job', run.claimed.type),
+            }
+      const message = text.slice(0, logCharsMax).toWellFormed()
+      const lines = (run.logs ??= [])
+      lines.push({ at, attempt: run.claimed.attempt, message, ...kept })
+      if (lines.length > caps.logs) lines.shift()
+      lived(run, { event: 'LOG', at, value: { message, ...kept } })
+    },
+    saveStep: (run, name, result) => heartbeat.saveStep(run, name, result),
+    refusal: (run) => heartbeat.refusal(run),
+  }
+}

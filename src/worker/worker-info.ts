@@ -1,0 +1,29 @@
+/** What a runtime says of itself in the list of workers. */
+import { hostname } from 'node:os'
+import type { JobDefinition } from '../core/definition.ts'
+import type { RuntimeSettings } from '../core/settings.ts'
+import type { WorkerInfo } from '../store.ts'
+import { version } from '../core/version.ts'
+
+const limited = (jobs: Iterable<JobDefinition>): JobDefinition[] =>
+  [...jobs].filter(({ limits }) => limits.concurrency !== null || limits.perKey !== null || limits.rate !== null)
+
+export const workerInfo = (id: string, settings: RuntimeSettings, slots: number, startedAt: number): WorkerInfo => ({
+  id,
+  name: settings.name ?? `${hostname()}:${process.pid}`,
+  host: hostname(),
+  pid: process.pid,
+  version,
+  slots,
+  types: [...settings.jobs.keys()],
+  definitions: definitionsOf(settings.jobs),
+  limits: Object.fromEntries(limited(settings.jobs.values()).map((job) => [job.type, job.limits])),
+  leaseMs: settings.leaseMs,
+  startedAt,
+})
+
+/** How the machines among these jobs are defined, by type. */
+export const definitionsOf = (jobs: ReadonlyMap<string, JobDefinition>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    [...jobs].flatMap(([type, { machine }]) => (machine === null ? [] : [[type, machine.definitions]])),
+  )

@@ -1,0 +1,337 @@
+/**
+ * The worker: the parts of a running runtime, joined. Every command goes through the dispatcher's lanes; what each part
+ * does is written in its own file.
+ *
+ *   commands ─▶ dispatch ─▶ control · cancel · settle · start · wake, then pick ─▶ claim ─▶ run ─▶ its end is a command
+ */
+import type { Observable, Subscription } from 'rxjs'
+import type { JobchartError } from '../core/errors.ts'
+import type { RuntimeSettings } from '../core/settings.ts'
+import type { CancelAnswer, CancelRequest, Demand, Hint, Store } from '../store.ts'
+import { Canceller } from './cancel.ts'
+import { Claimer } from './claim.ts'
+import { Commands } from './commands.ts'
+import { Confirmer } from './confirm.ts'
+import { DefinitionCheck } from './definition-check.ts'
+import { dispatch } from './dispatch.ts'
+import type { Hub } from '../client/events.ts'
+import { watchedHealth } from './health.ts'
+import { Heartbeat, leaseLost } from './heartbeat.ts'
+import {
+  Lane,
+  laneCount,
+  type ControlCommand,
+  type RestCommand,
+  type CancelCommand,
+  type FlowCommand,
+  type StartCommand,
+  type WakeCommand,
+} from './lanes.ts'
+import { LeaseClock } from './lease-clock.ts'
+import { Pace } from './pace.ts'
+import { Marks } from './marks.ts'
+import { Peers } from './peers.ts'
+import { Permits } from './permits.ts'
+import type { Run, RunHost } from './run.ts'
+import { Runs } from './runs.ts'
+import type { ContextHost } from './run-context.ts'
+import { Selector } from './select.ts'
+import { Settler } from './settle.ts'
+import { runServices } from './run-services.ts'
+import type { SeatOptions } from './seat.ts'
+import { Sweeper } from './sweep.ts'
+import type { Timers } from '../client/timers.ts'
+import { workerInfo } from './worker-info.ts'
+
+export interface WorkerOptions {
+  readonly id: string
+  readonly settings: RuntimeSettings
+  readonly store: Store
+  readonly hub: Hub
+  readonly timers: Timers
+  readonly enqueue: ContextHost['enqueue']
+  readonly enqueueChild: SeatOptions['enqueueChild']
+  /** Why nothing may start now, if so. */
+  readonly halted: () => JobchartError | null
+  /** Some work has come to an end. */
+  readonly changed: () => void
+  /** The store does not answer, for this reason; or, undefined, it does again. */
+  readonly trouble: (trouble: unknown) => void
+}
+
+export class Worker {
+  readonly permits: Permits
+  readonly selector: Selector
+  readonly runs = new Runs()
+  /** Does it take no more commands? */
+  stopped = false
+  /** Handlers that were abandoned and have not come back. */
+  stuck = 0
+  /** How often a machine was parked that cannot be hosted here. */
+  unhosted = 0
+  private readonly options: WorkerOptions
+  private readonly commands = new Commands()
+  private readonly dispatcher: Subscription
+  private readonly claimer: Claimer
+  private readonly canceller: Canceller
+  private readonly confirmer: Confirmer
+  private readonly settler: Settler
+  private readonly heartbeat: Heartbeat
+  private readonly sweeper: Sweeper
+  private readonly definitionCheck: DefinitionCheck
+  private readonly peers: Peers
+  private readonly marks: Marks
+  private startedAt = 0
+  /** The slots that the list of workers says it has. */
+  private announcedSlots = 0
+  /** Runs that have ended and wait in their lane. */
+  private unsettled = 0
+  private readonly idleWaiters: (() => void)[] = []
+
+  constructor(options: WorkerOptions) {
+    this.options = options
+    const { id: worker, settings, store, hub, timers, halted } = options
+    const { jobs, leaseMs, logger, random, clock, graceMs, retention } = settings
+    const { runs, commands } = this
+    const changed = (): void => this.changed()
+    const shared = {
+      store,
+      // An answer may come after the stop.
+      health: watchedHealth((trouble) => void (this.stopped || options.trouble(trouble))),
+      worker,
+      hub,
+      runs,
+      leaseMs,
+      timers,
+      logger,
+      time: new LeaseClock(clock),
+    }
+    this.permits = new Permits(settings.concurrency)
+    this.selector = new Selector({
+      jobs: jobs.values(),
+      selection: settings.selection,
+      random,
+      now: () => clock.monotonic(),
+      logger,
+    })
+    this.canceller = new Canceller({ ...shared, graceMs, answered: () => this.afterCancels() })
+    this.sweeper = new Sweeper({
+      ...shared,
+      retention,
+      look: () => this.look(),
+      mayRescue: () => this.heartbeat.mayRescue,
+      whenHandled: (apply) => this.commands.next({ lane: Lane.rest, apply }),
+    })
+    this.definitionCheck = new DefinitionCheck({ ...shared, jobs })
+    this.peers = new Peers(shared)
+    this.heartbeat = new Heartbeat({
+      ...shared,
+      cancelling: (run, answer) => this.canceller.cancelRun(run, answer),
+      lost: (run) => this.lose(run),
+      announce: async (wasSilent) => {
+        if (wasSilent || this.permits.slots !== this.announcedSlots) await this.announce()
+      },
+    })
+    this.settler = new Settler({
+      ...shared,
+      random,
+      settled: changed,
+    })
+    const { permits, selector, canceller } = this
+    this.confirmer = new Confirmer(shared)
+    this.claimer = new Claimer({
+      ...shared,
+      jobs,
+      permits,
+      selector,
+      canceller,
+      confirmer: this.confirmer,
+      commands,
+      host: this.runHost(),
+      halted,
+      changed,
+    })
+    const { claimer, heartbeat } = this
+    this.marks = new Marks({ runs, canceller, heartbeat, claiming: () => claimer.busy })
+    this.dispatcher = this.dispatched().subscribe((demand) => this.claimer.claim(demand))
+  }
+
+  private dispatched(): Observable<Demand[]> {
+    const { logger, clock } = this.options.settings
+    return this.commands.pipe(
+      dispatch({
+        lanes: laneCount,
+        pace: new Pace(clock),
+        handle: (lane, batch, waits) => this.handle(lane, batch, waits),
+        pick: () => this.claimer.pick(),
+        failed: (error) => logger.error('a command of the dispatcher failed; it continues with the next', { error }),
+      }),
+    )
+  }
+
+  /** Is any run going on, or about to, or not written yet? */
+  get busy(): boolean {
+    return this.runs.size > 0 || this.unsettled > 0 || this.claimer.busy || this.settler.inFlight > 0
+  }
+
+  /** Is there, as far as it knows, more to pick? */
+  get hungry(): boolean {
+    return !this.selector.idle && this.permits.free > 0 && this.options.halted() === null
+  }
+
+  /** Makes itself known and begins to pick. */
+  async start(): Promise<void> {
+    const { id, settings, store } = this.options
+    const info = workerInfo(id, settings, this.permits.slots, store.now())
+    this.startedAt = info.startedAt
+    await this.announce()
+    if (this.stopped) return
+    this.heartbeat.start()
+    this.sweeper.start()
+    this.definitionCheck.start()
+    this.peers.start(info)
+    this.look()
+  }
+
+  /** Says who it is and how many slots it has now. */
+  private async announce(): Promise<void> {
+    const { id, settings, store } = this.options
+    const { slots } = this.permits
+    await store.worker(id, workerInfo(id, settings, slots, this.startedAt))
+    this.announcedSlots = slots
+  }
+
+  /** Every queue may have work. */
+  private look(): void {
+    this.selector.wakeAll()
+    this.nudge()
+  }
+
+  /** Ends all that goes on by itself. What is under way must be over. */
+  async stop(): Promise<void> {
+    this.heartbeat.stop()
+    this.sweeper.stop()
+    this.definitionCheck.stop()
+    this.peers.stop()
+    this.stopped = true
+    // What has been asked for is still handled.
+    await new Promise<void>((resolve) => this.commands.next({ lane: Lane.rest, apply: resolve }))
+    this.dispatcher.unsubscribe()
+    this.claimer.close()
+    this.answerIdle()
+  }
+
+  /** Moves what is due now, if it has been started. */
+  promote(): Promise<void> {
+    return this.sweeper.promote()
+  }
+
+  /** Something about this runtime has changed: look again what can be picked. */
+  nudge(apply: () => void = () => {}): void {
+    this.commands.next({ lane: Lane.control, apply })
+  }
+
+  /**
+   * A pause is in force: nothing of this type (null: of any) that was claimed before starts, it is released. Resolves when no
+   * claim is under way.
+   */
+  holdBack(type: string | null, reason: JobchartError): Promise<void> {
+    for (const run of this.runs.all()) {
+      if (!run.begun && (type === null || run.claimed.type === type)) run.abort(reason)
+    }
+    this.claimer.holdBack(type, reason)
+    return this.claimer.over()
+  }
+
+  /** Resolves when no job runs and every end is written, or the worker has stopped. */
+  idle(): Promise<void> {
+    return this.busy && !this.stopped
+      ? new Promise((resolve) => void this.idleWaiters.push(resolve))
+      : Promise.resolve()
+  }
+
+  cancel(request: CancelRequest, priority: number): Promise<CancelAnswer> {
+    return new Promise((resolve, reject) => {
+      this.commands.next({ lane: Lane.cancel, request, priority, resolve, reject })
+    })
+  }
+
+  /** Asks every run to end; after `graceMs` those that have not are abandoned. */
+  abort(reason: JobchartError, graceMs: number): void {
+    for (const run of this.runs.all()) {
+      run.abort(reason)
+      run.abandonAfter(graceMs)
+    }
+  }
+
+  hint(hint: Hint): void {
+    if (hint.kind === 'ready') {
+      this.commands.next({ lane: Lane.wake, type: hint.type, atMost: hint.atMost ?? Infinity })
+    } else if (hint.kind === 'due') this.sweeper.due(hint.at)
+    else if (hint.kind === 'ended') this.sweeper.ended(hint.ids?.length ?? 1)
+    else if (hint.kind === 'mail') this.marks.mail(hint.ids)
+    else if (hint.kind === 'cancelled') this.marks.told(hint.ids)
+  }
+
+  private handle(lane: number, batch: readonly FlowCommand[], waits: (lane: number) => boolean): void {
+    // The lane names the kind of all its commands.
+    if (lane === Lane.settle) {
+      this.unsettled -= batch.length
+      this.settler.settle(batch as readonly Run[])
+    } else if (lane === Lane.start)
+      this.claimer.start(batch as readonly StartCommand[], () => waits(Lane.control) || waits(Lane.cancel))
+    else if (lane === Lane.cancel) this.canceller.cancel(batch as readonly CancelCommand[])
+    else if (lane === Lane.wake) {
+      for (const { type, atMost } of batch as readonly WakeCommand[]) this.selector.wake(type, atMost)
+    } else for (const command of batch as readonly (ControlCommand | RestCommand)[]) command.apply()
+  }
+
+  private afterCancels(): void {
+    if (!this.canceller.inFlight) {
+      if (!this.claimer.busy) this.canceller.forget()
+      this.claimer.resume()
+      this.marks.ask()
+    }
+    this.changed()
+  }
+
+  /** Some work has come to an end. */
+  private changed(): void {
+    if (!this.busy) this.answerIdle()
+    this.options.changed()
+  }
+
+  private answerIdle(): void {
+    for (const resolve of this.idleWaiters.splice(0)) resolve()
+  }
+
+  private lose(run: Run): void {
+    run.abort(leaseLost(run))
+    run.abandonAfter(this.options.settings.graceMs)
+  }
+
+  private runHost(): RunHost {
+    const { id: worker, settings, store, hub, timers, enqueue, enqueueChild } = this.options
+    const { heartbeat } = this
+    const { graceMs } = settings
+    const cancel = (request: CancelRequest): Promise<unknown> => this.cancel(request, 0)
+    return {
+      middleware: settings.middleware,
+      logger: settings.logger,
+      timers,
+      enqueue,
+      ended: (run) => {
+        if (run.rest?.kind === 'parked' && run.rest.reason !== undefined) this.unhosted++
+        this.runs.remove(run)
+        this.permits.give(1)
+        this.unsettled++
+        this.commands.next(run)
+      },
+      abandoned: (change) => (this.stuck += change),
+      confirm: (run) => {
+        if (this.confirmer.isDue(run)) this.confirmer.confirm([run])
+      },
+      ...runServices({ store, worker, hub, timers, heartbeat, enqueueChild, cancel, graceMs }),
+    }
+  }
+}

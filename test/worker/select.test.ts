@@ -1,0 +1,197 @@
+import { expect, test } from 'vitest'
+import { createRuntime, defineJob, type SelectionOption } from 'jobchart'
+import { seededRandom, VirtualClock } from 'jobchart/testing'
+import { Selector } from '../../src/worker/select.ts'
+
+const noLimits = { concurrency: null, perKey: null, rate: null }
+const priorities: Record<string, number> = { one: 1, two: 2, seven: 7, ninety: 90 }
+const logger = { debug() {}, info() {}, warn() {}, error() {} }
+
+function selector(selection: SelectionOption, options: { seed?: number; now?: () => number } = {}) {
+  const jobs = Object.entries(priorities).map(([type, priority]) => ({ type, priority, limits: noLimits }))
+  const made = new Selector({
+    jobs,
+    selection,
+    random: seededRandom(options.seed ?? 1),
+    now: options.now ?? (() => 0),
+    logger,
+  })
+  return made
+}
+
+/** Picks with every queue full, `slots` at a time, and what each type got. */
+function picks(from: Selector, count: number, slots = 10): Record<string, number> {
+  const got: Record<string, number> = Object.fromEntries(Object.keys(priorities).map((type) => [type, 0]))
+  for (let left = count; left > 0; left -= slots) {
+    const demand = from.plan(Math.min(slots, left)) ?? []
+    const jobs = demand.flatMap(({ type, max }) => Array.from({ length: max }, () => ({ type })))
+    for (const { type } of jobs) got[type] = (got[type] ?? 0) + 1
+    from.learn({ jobs: jobs as never, dry: [] })
+  }
+  return got
+}
+
+test.each([1, 3, 10, 100])('weighted shares of 10,000 picks are within 0.5 % of the weights, %i slots', (slots) => {
+  const from = selector('weighted')
+  from.wakeAll()
+  const got = picks(from, 10_000, slots)
+  for (const [type, priority] of Object.entries(priorities)) {
+    const share = (got[type] ?? 0) / 10_000
+    expect(Math.abs(share - priority / 100), type).toBeLessThan(0.005 * Math.max(priority / 100, 0.01) + 1e-4)
+  }
+})
+
+test('random shares are within the error of sampling, for every seed', () => {
+  for (let seed = 1; seed <= 20; seed++) {
+    const from = selector('random', { seed })
+    from.wakeAll()
+    const got = picks(from, 10_000)
+    for (const [type, priority] of Object.entries(priorities)) {
+      const share = priority / 100
+      // Five standard deviations of a binomial: one false alarm in a million and a half.
+      const error = 5 * Math.sqrt((share * (1 - share)) / 10_000)
+      expect(Math.abs((got[type] ?? 0) / 10_000 - share), `${type}, seed ${seed}`).toBeLessThan(error)
+    }
+  }
+})
+
+test('random picks are independent draws: no queue is due', () => {
+  const from = selector('random')
+  from.wakeAll()
+  let repeats = 0
+  let last = ''
+  for (let i = 0; i < 10_000; i++) {
+    const [only] = from.plan(1) ?? []
+    from.learn({ jobs: [{ type: only?.type }] as never, dry: [] })
+    if (only?.type === last) repeats++
+    last = only?.type ?? ''
+  }
+  // Independent draws repeat with the sum of the squared shares; stride scheduling would spread them.
+  const expected = Object.values(priorities).reduce((sum, priority) => sum + (priority / 100) ** 2, 0)
+  expect(Math.abs(repeats / 10_000 - expected)).toBeLessThan(0.02)
+})
+
+test('the same seed gives the same picks', () => {
+  const run = (): Record<string, number> => {
+    const from = selector('random', { seed: 7 })
+    from.wakeAll()
+    return picks(from, 500)
+  }
+  expect(run()).toEqual(run())
+})
+
+test('strict picks the highest priority as long as it has work', () => {
+  const from = selector('strict')
+  from.wakeAll()
+  expect(picks(from, 1_000)).toEqual({ one: 0, two: 0, seven: 0, ninety: 1_000 })
+})
+
+test('strict with ageing lets a queue gain one point of priority per interval that it waits', () => {
+  let now = 0
+  const from = selector({ strategy: 'strict', ageing: '1s' }, { now: () => now })
+  from.wakeAll()
+  const order: string[] = []
+  for (; now < 100_000; now += 1_000) {
+    const [only] = from.plan(1) ?? []
+    order.push(only?.type ?? '')
+    from.learn({ jobs: [{ type: only?.type }] as never, dry: [] })
+  }
+  // 90 is picked until another has waited longer than it is behind: 83 points, 88, and 89; each pick ages the rest.
+  expect(order.indexOf('seven')).toBe(84)
+  expect(order.indexOf('two')).toBe(89)
+  expect(order.indexOf('one')).toBe(91)
+})
+
+test('a queue without work gives its share to the others and gains no credit meanwhile', () => {
+  const from = selector('weighted')
+  for (const type of ['one', 'two', 'seven']) from.wake(type)
+  const before = picks(from, 1_000)
+  expect(before['ninety']).toBe(0)
+  expect(before['seven']).toBe(700)
+  from.wake('ninety')
+  const after = picks(from, 1_000)
+  expect(after['ninety']).toBeGreaterThan(895)
+  expect(after['ninety']).toBeLessThan(905)
+})
+
+test('picks that found no job cost no share', () => {
+  const from = selector('weighted')
+  from.wake('one')
+  from.wake('two')
+  // `one` is asked for in vain a hundred times; it must not owe anything afterwards.
+  for (let i = 0; i < 100; i++) {
+    const demand = from.plan(3) ?? []
+    const jobs = demand
+      .filter(({ type }) => type === 'two')
+      .flatMap(({ type, max }) => Array.from({ length: max }, () => ({ type })))
+    from.learn({ jobs: jobs as never, dry: [{ type: 'one', why: 'capped' }] })
+    from.wake('one')
+  }
+  const got = picks(from, 300)
+  expect(got['one']).toBeGreaterThan(95)
+})
+
+test('a wake that comes while a claim is under way outlives the answer that the queue is dry', () => {
+  const from = selector('weighted')
+  from.wake('one')
+  from.plan(1)
+  from.wake('one')
+  from.learn({ jobs: [], dry: [{ type: 'one', why: 'empty' }] })
+  expect(from.idle).toBe(false)
+})
+
+test('an own function chooses among the queues that may have work', () => {
+  const asked: string[][] = []
+  const from = selector((candidates) => {
+    asked.push(candidates.map(({ type }) => type))
+    return candidates.at(-1)?.type ?? null
+  })
+  from.wake('one')
+  from.wake('seven')
+  expect(picks(from, 10)).toMatchObject({ one: 0, seven: 10 })
+  expect(asked[0]).toEqual(['one', 'seven'])
+})
+
+test('an own function that throws harms only its pick', () => {
+  const from = selector(() => {
+    throw new Error('mine')
+  })
+  from.wakeAll()
+  expect(picks(from, 100)['ninety']).toBe(90)
+})
+
+test('the shares that a runtime really gave are in its stats, and follow the weights', async () => {
+  const clock = new VirtualClock()
+  const jobs = Object.entries(priorities).map(([type, priority]) => defineJob({ type, priority, run: async () => {} }))
+  const runtime = createRuntime({ jobs, concurrency: 5, clock })
+  for (const job of jobs)
+    await runtime.enqueueMany(
+      job,
+      Array.from({ length: 4_000 }, () => undefined),
+    )
+  const order: string[] = []
+  runtime.events$.subscribe(({ event, type }) => event === 'CLAIM' && order.push(type))
+  await runtime.start()
+  await runtime.drain()
+  const first = order.slice(0, 4_000)
+  for (const [type, priority] of Object.entries(priorities)) {
+    expect(first.filter((each) => each === type).length / 4_000, type).toBeCloseTo(priority / 100, 2)
+  }
+  const { queues } = await runtime.stats()
+  expect(queues.map(({ given }) => given)).toEqual([4_000, 4_000, 4_000, 4_000])
+  expect(queues.map(({ weight }) => weight)).toEqual([0.01, 0.02, 0.07, 0.9])
+  await runtime.stop()
+})
+
+test('jobs whose pick failed are picked later, all of them', () => {
+  const from = selector('weighted')
+  from.wake('one', 2)
+  from.wake('two', 1)
+  // A pick of one slot among several queues takes one job of one of them.
+  for (let failures = 0; failures < 5; failures++) {
+    expect(from.plan(1)).toHaveLength(1)
+    from.learn(null)
+  }
+  expect(picks(from, 3, 1)).toMatchObject({ one: 2, two: 1 })
+  expect(from.idle).toBe(true)
+})
