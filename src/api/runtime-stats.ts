@@ -15,7 +15,10 @@ export interface RuntimeStats {
   readonly running: number
   /** Handlers that were abandoned and still go on. */
   readonly stuck: number
-  /** How often a machine job was parked because none of the versions known here can go on from its checkpoint. */
-  readonly unhosted: number
+  /**
+   * Claims of machine jobs that this process has put off, because none of the versions it knows can begin or go on with them.
+   * `list({ unsupported: true })` finds the jobs.
+   */
+  readonly unsupportedVersions: number
   readonly queues: readonly QueueStats[]
 }

@@ -211,7 +211,7 @@ export class Runtime extends Client {
   /** Its state, its slots, and the figures of each queue, among them the shares that were given. */
   async stats(): Promise<RuntimeStats> {
     const queues = await Promise.all([...this.settings.jobs.keys()].map((type) => this.queue(type).stats()))
-    const { permits, stuck, unhosted } = this.worker
+    const { permits, stuck, unsupported } = this.worker
     return {
       state: this.state,
       trouble: this.trouble,
@@ -219,7 +219,7 @@ export class Runtime extends Client {
       taken: permits.taken,
       running: this.worker.runs.size,
       stuck,
-      unhosted,
+      unsupportedVersions: unsupported.count,
       queues,
     }
   }

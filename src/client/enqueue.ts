@@ -45,7 +45,8 @@ export function prepareChild(
   options: EnqueueOptions,
 ): NewJob | Promise<NewJob> {
   if (options !== noOptions) checkEnqueueOptions(options)
-  const made = newJob(job, input, options, ids, clock)
+  const plain = newJob(job, input, options, ids, clock)
+  const made = job.machine === null ? plain : { ...plain, version: job.machine.version }
   return job.schema === null ? made : parseInput(job, made.input).then(() => made)
 }
 

@@ -109,7 +109,7 @@ export interface CancelReport {
 /** Jobs by one id, several, or what they have in common. */
 export type JobChoice = string | readonly string[] | JobFilter
 
-const filterKeys = ['type', 'state', 'tag', 'key', 'concurrencyKey'] as const
+const filterKeys = ['type', 'state', 'tag', 'key', 'concurrencyKey', 'unsupported'] as const
 
 /** @throws JobchartError INVALID_OPTION for what cannot be the id of a job: 1…200 characters, without lone surrogates */
 export const checkId = (id: string): string => textOption('id', id, limits.idCharsMax)
@@ -134,6 +134,11 @@ export function checkFilter(filter: JobFilter, others: readonly string[] = []): 
   for (const state of states) oneOf('state', state, jobStates)
   const types = filter.type === undefined ? [] : [filter.type].flat()
   for (const type of types) textOption('type', type, limits.idCharsMax)
+  // Unchecked callers may pass false.
+  const { unsupported }: { readonly unsupported?: unknown } = filter
+  if (unsupported !== undefined && unsupported !== true) {
+    throw invalidOption('unsupported', 'true', unsupported, 'Leave it out to find all jobs.')
+  }
   for (const name of ['tag', 'key', 'concurrencyKey'] as const) {
     if (filter[name] !== undefined && typeof filter[name] !== 'string') throw invalidOption(name, 'text', filter[name])
   }

@@ -1,6 +1,7 @@
 /** Checkpoints: where a machine stands is kept by a write that its lease permits. */
 import type { NewCheckpoint } from './machine-record.ts'
 import type { CheckpointAnswer, CheckpointRequest } from './machine-values.ts'
+import { clearUnsupported } from './unsupported.ts'
 import { stopNotice, type JobRow, type UnitOfWork } from './unit-of-work.ts'
 
 export function checkpoint<Row extends JobRow>(unit: UnitOfWork<Row>, request: CheckpointRequest): CheckpointAnswer {
@@ -23,6 +24,7 @@ export function checkpoint<Row extends JobRow>(unit: UnitOfWork<Row>, request: C
 export function keepCheckpoint<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, next: NewCheckpoint): void {
   if (row.machine?.checkpoint?.number === next.number) return
   unit.addCheckpoint(row, next)
+  clearUnsupported(unit, row)
   row.checkpointedAttempts = row.attempt - 1
 }
 

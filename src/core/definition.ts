@@ -166,8 +166,20 @@ export type Rest =
       /** ms since the epoch; null: until a letter. */
       readonly wakeAt: number | null
       readonly gather?: Gather
-      readonly reason?: string
     }
+  | UnsupportedRest
+
+/** None of the versions known here can begin or go on with the job; nothing of it has been run. */
+export interface UnsupportedRest {
+  readonly kind: 'unsupported'
+  /** The version that the job needs. */
+  readonly version: string
+  readonly reason: string
+  readonly error: unknown
+}
+
+/** A job whose machine is to run: where it stands, or else with which version and input it is to begin. */
+export type MachineJob = Pick<JobRecord, 'checkpoint' | 'version' | 'input'>
 
 /**
  * Where the machine of a job stands at a time (ms since the epoch), letters that it has not read and timers that are due
@@ -179,10 +191,12 @@ export type MachineViewer = (record: JobRecord, now: number) => MachineView
 /** The machine of a job type, hosted. */
 export interface MachineHost {
   /**
-   * Brings the machine from where it stands to its next rest.
-   * @throws what its actors and actions throw, and why it was asked to end
+   * Finds the version that goes on with a job. What it gives brings the machine from where it stands to its next rest, and
+   * throws what its actors and actions throw, and why it was asked to end.
    */
-  readonly host: (seat: Seat) => Promise<Rest>
+  readonly prepare: (job: MachineJob) => UnsupportedRest | ((seat: Seat) => Promise<Rest>)
+  /** The version that jobs enqueued here begin with. */
+  readonly version: string
   /** Looks at jobs of one store. */
   readonly viewer: () => MachineViewer
   /** Was the machine of a waiting job defined otherwise, so that it has to go on before it waits for the right things? */

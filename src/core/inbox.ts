@@ -6,6 +6,7 @@ import type { Json } from './payload.ts'
 import type { SendAnswer, SendRequest } from './machine-values.ts'
 import type { Move } from './values.ts'
 import { move } from './transition.ts'
+import { isPutOff } from './unsupported.ts'
 import type { JobRow, MachineRow, UnitOfWork } from './unit-of-work.ts'
 
 const waiting = new Set<string>(Object.keys(arrows('WAKE')))
@@ -14,6 +15,10 @@ const waiting = new Set<string>(Object.keys(arrows('WAKE')))
 export function send<Row extends JobRow>(unit: UnitOfWork<Row>, request: SendRequest): SendAnswer {
   const row = unit.find(request.id)
   if (row === undefined) return { outcome: 'notFound', state: null }
+  if (request.letter.kind === 'resume' && isPutOff(row)) {
+    move(unit, row, 'DUE')
+    return { outcome: 'kept', state: row.state, move: unit.lastTransition(row) }
+  }
   const refused = refusal(row, request)
   if (refused !== null) return { outcome: refused, state: row.state }
   unit.keepMessageKey(row, request.key)

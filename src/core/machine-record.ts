@@ -63,6 +63,19 @@ export interface Gather {
 /** Is it news of a child job? */
 export const mayGather = ({ kind }: Letter): boolean => kind === 'ended' || kind === 'checkin'
 
+/** Why a job is put off: no worker that has claimed it lately could run its machine. */
+export interface Unsupported {
+  /** The version of its machine that a worker must know, or be able to migrate from. */
+  readonly version: string
+  /** What the last worker said. */
+  readonly reason: string
+  /** Claims in a row that ended so: each doubles the time until the next, from 30 s to 10 minutes. */
+  readonly tries: number
+  /** When it was put off first, ms since the epoch, and the number of that transition. */
+  readonly since: number
+  readonly seq: number
+}
+
 /** A letter in an inbox. */
 export interface Mail {
   /** 1, 2, 3, … over the whole life of the job: letters are read in this order. */

@@ -49,7 +49,7 @@ export interface SendAnswer {
   readonly outcome: 'kept' | 'duplicate' | 'changed' | 'ended' | 'notFound' | 'full' | 'failed'
   /** Of the job after the write; of one that is not found, or of `failed`, null. */
   readonly state: JobState | null
-  /** The WAKE of a job that was waiting. */
+  /** The WAKE of a job that was waiting, or the DUE of one that was put off as unsupported and is resumed. */
   readonly move?: Move
   /** Of `failed`. */
   readonly error?: ErrorRecord

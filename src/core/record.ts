@@ -1,7 +1,7 @@
 /** What a job is: the record everybody sees, and what is told of its moves. */
 import type { ErrorRecord } from './failure.ts'
 import type { ArrowEvent, JobState } from './lifecycle.ts'
-import type { Checkpoint, Mail, Parent } from './machine-record.ts'
+import type { Checkpoint, Mail, Parent, Unsupported } from './machine-record.ts'
 import type { Json } from './payload.ts'
 
 /** A failed attempt, as it is kept. */
@@ -86,7 +86,14 @@ export interface JobRecord {
   readonly letters: number
   /** The job that has invoked it, if one has. */
   readonly parent: Parent | null
-  /** Its way through the chart, oldest first, capped. */
+  /**
+   * The version of its machine that it was enqueued with: it begins with this one or a later one. Null of a plain job, and of
+   * one that an earlier release has enqueued.
+   */
+  readonly version: string | null
+  /** Set while no worker that claims it can run its machine; until its next checkpoint, or end of an attempt. */
+  readonly unsupported: Unsupported | null
+  /** Its way through the chart, oldest first, capped. Of claims in a row that put it off as unsupported, only the first. */
   readonly history: readonly HistoryEntry[]
 }
 

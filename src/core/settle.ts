@@ -7,6 +7,7 @@ import { keepCheckpoint, mustFollow } from './checkpoint.ts'
 import { notifyParentOfCheckin, notifyParentOfEnd, wakeForMessages } from './inbox.ts'
 import { releaseSuccessor } from './succession.ts'
 import { move, nextTransition, noTransition } from './transition.ts'
+import { clearUnsupported, putOff, unsupportedDelayMs } from './unsupported.ts'
 import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 
 /** Built field by field: this is the hottest path of all. */
@@ -23,7 +24,8 @@ export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Se
   const heard = keepTraces(unit, row, settlement)
   if (checkpoint !== undefined) keepCheckpoint(unit, row, checkpoint)
   if (cancelTaken === true) cancelFirst(unit, row)
-  const end = event === 'PARK' && delayMs === undefined ? null : Math.ceil(unit.now + (delayMs ?? 0))
+  const delay = settlement.unsupported === undefined ? delayMs : unsupportedDelayMs(row)
+  const end = event === 'PARK' && delay === undefined ? null : Math.ceil(unit.now + (delay ?? 0))
   const { seq, at, from, to } = move(unit, row, event, { reason, fatal, dueAt: end, output })
   // The answer tells of this transition, not of a wake that may follow in the same write.
   const { attempt, dueAt } = row
@@ -35,6 +37,9 @@ export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Se
   if (woken !== null) answer.woken = woken
   if (successor !== null) answer.successor = successor
   unit.keepSettled(row, settlement, answer)
+  if (settlement.unsupported !== undefined) putOff(unit, row, settlement.unsupported, answer, reason)
+  // A worker that gives a job back has not said whether it could run it.
+  else if (row.machine !== null && event !== 'RELEASE') clearUnsupported(unit, row)
   return answer
 }
 

@@ -41,6 +41,11 @@ export interface Settlement extends Traces {
   readonly cancelTaken?: boolean
   /** Of a machine job: where its machine has come to rest, written together with the end. */
   readonly checkpoint?: NewCheckpoint
+  /**
+   * Of a SNOOZE: the version of the job's machine that the worker cannot run, for the given reason. The store sets when the
+   * job is offered again, and keeps all but the first of such claims out of its history.
+   */
+  readonly unsupported?: string
   /** Of a PARK: letters that do not wake the job at once. Left out: every letter does. */
   readonly gather?: Gather
 }
@@ -81,15 +86,19 @@ export function parked(
   held: Held,
   checkpoint: NewCheckpoint | null,
   delayMs: number | null,
-  { reason, gather }: { readonly reason?: string | undefined; readonly gather?: Gather | undefined } = {},
+  gather?: Gather,
 ): Settlement {
   return {
     ...settlement(held, 'PARK', false),
     ...(gather !== undefined && { gather }),
     ...(checkpoint !== null && { checkpoint }),
     ...(delayMs !== null && { delayMs }),
-    ...(reason !== undefined && { reason }),
   }
+}
+
+/** Puts off a job whose machine this worker cannot run, until another one may. */
+export function unsupported(held: Held, version: string, reason: string): Settlement {
+  return { ...settlement(held, 'SNOOZE', false), unsupported: version, reason }
 }
 
 export function released(held: Held, reason: string): Settlement {

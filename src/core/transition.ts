@@ -13,6 +13,7 @@ import {
   type JobCounters,
   type JobState,
 } from './lifecycle.ts'
+import { clearUnsupported } from './unsupported.ts'
 import type { JobRow, LoggedTransition, TransitionOptions, UnitOfWork } from './unit-of-work.ts'
 
 export interface Transition extends Arrow {
@@ -90,5 +91,8 @@ export function move<Row extends JobRow>(
     row.generation = generation
     if (attempt === 0 && row.checkpointedAttempts > 0) row.checkpointedAttempts = 0
   }
-  return unit.apply(row, transition, options)
+  const logged = unit.apply(row, transition, options)
+  // What has ended is not offered again.
+  if (transition.key === 'freed' && row.machine !== null) clearUnsupported(unit, row)
+  return logged
 }

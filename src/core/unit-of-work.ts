@@ -12,7 +12,7 @@
 import type { ErrorRecord } from './failure.ts'
 import type { AttemptError, CheckIn, LogLine } from './record.ts'
 import { arrowsFrom, isHeld, type JobCounters, type JobState } from './lifecycle.ts'
-import type { Gather, Letter, Mail, NewCheckpoint, Parent } from './machine-record.ts'
+import type { Gather, Letter, Mail, NewCheckpoint, Parent, Unsupported } from './machine-record.ts'
 import type { Json } from './payload.ts'
 import type { Lease, Move, NewJob, Selection, SettleAnswer } from './values.ts'
 import type { Transition } from './transition.ts'
@@ -65,6 +65,8 @@ export interface MachineRow {
   readonly gather: Gather | null
   /** Keys of the messages sent last. */
   readonly messageKeys: readonly string[]
+  /** Set while no worker that claims the job can run its machine. */
+  readonly unsupported: Unsupported | null
 }
 
 /** What a transition needs beside its arrow. */
@@ -159,6 +161,9 @@ export interface UnitOfWork<Row extends JobRow> {
   /** Keeps which messages leave the machine waiting. */
   setGather(row: Row, gather: Gather | null): void
   keepMessageKey(row: Row, key: string): void
+  setUnsupported(row: Row, unsupported: Unsupported | null): void
+  /** Removes the transitions after the one of this number from the history of a job, not from the log. */
+  forgetHistoryAfter(row: Row, seq: number): void
 }
 
 /** What a job is inserted with, as far as the operation looks at it. */
@@ -174,7 +179,7 @@ export interface InsertUnit<Row extends JobRow, New extends JobToInsert> extends
   waitForPredecessor(row: Row, dueAt: number): void
   /** Has the job that is there the input of this one? The order of members does not matter. */
   hasSameInput(row: Row, job: New): boolean
-  /** Replaces input and tags of a job that waits to run; forgets its steps. */
+  /** Replaces input, tags and version of a job that waits to run; forgets its steps. */
   replaceInput(row: Row, job: New): void
   /** An insert was refused because the store is full: a hint follows when there is room. */
   refusedFull(): void

@@ -34,6 +34,8 @@ export interface NewJob {
   readonly onConflict: 'keep' | 'replace' | 'supersede'
   /** The job that invokes it: its end is put into that job's inbox by the very write that ends it. */
   readonly parent?: Parent
+  /** The version of its machine that it is enqueued with; left out of a plain job. */
+  readonly version?: string
   /** Where its machine starts from: that of another job. */
   readonly checkpoint?: Json
 }
@@ -114,6 +116,8 @@ export interface ClaimedJob {
   /** Where its machine stands, and the letters it has not read: null and none for plain jobs. */
   readonly checkpoint: Checkpoint | null
   readonly inbox: readonly Mail[]
+  /** The version of its machine that it was enqueued with; null of plain jobs. */
+  readonly version: string | null
   /** The whole record, as of now at the earliest and as of the claim at the latest. */
   record(): JobRecord
 }
@@ -222,6 +226,8 @@ export interface JobFilter {
   /** Unique key. */
   readonly key?: string
   readonly concurrencyKey?: string
+  /** Only those that were put off because no worker which claimed them could run their machine. */
+  readonly unsupported?: true
 }
 
 export type Selection = { readonly ids: readonly string[] } | { readonly filter: JobFilter }

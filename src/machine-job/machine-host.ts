@@ -1,10 +1,17 @@
 /** A user's machine as a job: which version of it a job is pinned to, how it is hosted, and how it is seen from outside. */
 import { createHash } from 'node:crypto'
 import { createActor, type AnyActorRef, type AnyEventObject, type AnyStateMachine } from 'xstate'
-import type { JobDefinition, MachineHost, MachineViewer, Rest, Seat } from '../core/definition.ts'
+import type {
+  JobDefinition,
+  MachineHost,
+  MachineJob,
+  MachineViewer,
+  Rest,
+  Seat,
+  UnsupportedRest,
+} from '../core/definition.ts'
 import { describe, JobchartError } from '../core/errors.ts'
 import type { MachineView } from '../core/machine-record.ts'
-import { snooze } from '../core/intent.ts'
 import type { JobRecord } from '../core/record.ts'
 import type { Json } from '../core/payload.ts'
 import { ActorAddresses } from './addresses.ts'
@@ -17,7 +24,7 @@ import { namesIn, nearest } from './names.ts'
 import { accepts, afterMail, afterTimers, failed, type AnySnapshot, type Outlook } from './outlook.ts'
 import { plannedLogic, type PlannedLogic } from './planned.ts'
 import { restoreContexts, withoutContexts } from './references.ts'
-import { adopt, timerOfNew, type Adopted, type Migrate } from './migration.ts'
+import { adopt, timerOfNew, unknownBeforeStart, type Adopted, type Migrate } from './migration.ts'
 import { machineIn, unpackState, type MachineState } from './state.ts'
 import { ownStructureHash, structureHash, type MachineVersion, type PersistedMachine } from './versions.ts'
 
@@ -26,9 +33,6 @@ export interface MachineOptions {
   readonly version: string
   readonly migrate: Migrate | null
 }
-
-/** How long a job rests that nobody here can go on with, before it is offered again: another process may know its version. */
-const unknownVersionRestMs = 30_000
 
 /** @throws JobchartError INVALID_OPTION, NOT_DURABLE: as `checkMachine` */
 export function machineHost(options: MachineOptions): MachineHost {
@@ -51,19 +55,36 @@ class Version {
     this.hashes = [this.is.hash, ownStructureHash(options.machine)]
   }
 
-  async host(seat: Seat): Promise<Rest> {
-    if (seat.checkpoint === null) return new Host(seat, this.logic, this.is, null).run()
-    let adopted: Adopted
+  begin(seat: Seat): Promise<Rest> {
+    return new Host(seat, this.logic, this.is, null).run()
+  }
+
+  async goOn(seat: Seat, { state, newDelays }: Adopted): Promise<Rest> {
     let from: MachineState
     try {
-      const kept = unpackState(seat.checkpoint.state)
-      adopted = this.adopt(kept)
-      const timers = adopted.newDelays.map((delay) => timerOfNew(delay, seat.now()))
-      from = ownedBy({ ...adopted.state, timers: [...adopted.state.timers, ...timers] }, seat.id)
+      const timers = newDelays.map((delay) => timerOfNew(delay, seat.now()))
+      from = ownedBy({ ...state, timers: [...state.timers, ...timers] }, seat.id)
     } catch (error) {
-      return waitForAnother(seat, error)
+      return unsupported(state.machine.version, error)
     }
-    return new Host(seat, this.logic, this.is, from, adopted.newDelays.length > 0).run()
+    return new Host(seat, this.logic, this.is, from, newDelays.length > 0).run()
+  }
+
+  /**
+   * Is it later than the version that a job was enqueued with? `migrate` says so by taking that version. A job that has not
+   * begun has no snapshot: `migrate` gets that of its own start, and may stumble over its form (TypeError), which refuses
+   * nothing.
+   */
+  follows(version: string, input: unknown): boolean {
+    const { machine, migrate } = this.options
+    if (migrate === null) return false
+    try {
+      const start = createActor(machine, { input }).getPersistedSnapshot()
+      migrate(start, { id: this.is.id, version, hash: '' }, { timers: [] })
+      return true
+    } catch (error) {
+      return error instanceof TypeError
+    }
   }
 
   /** @throws JobchartError UNSUPPORTED; whatever `migrate` throws */
@@ -107,9 +128,23 @@ class Versions implements MachineHost {
     return other instanceof Versions && other.versions.every((version) => this.versions.includes(version))
   }
 
-  async host(seat: Seat): Promise<Rest> {
-    const machine = seat.checkpoint === null ? null : machineIn(seat.checkpoint.state)
-    return this.versionFor(machine).host(seat)
+  get version(): string {
+    return this.current.is.version
+  }
+
+  prepare({ checkpoint, version: enqueued, input }: MachineJob): UnsupportedRest | ((seat: Seat) => Promise<Rest>) {
+    const machine = checkpoint === null ? null : machineIn(checkpoint.state)
+    try {
+      if (checkpoint === null) {
+        const version = this.versionToBegin(enqueued, input)
+        return (seat) => version.begin(seat)
+      }
+      const version = this.versionFor(machine)
+      const adopted = version.adopt(unpackState(checkpoint.state))
+      return (seat) => version.goOn(seat, adopted)
+    } catch (error) {
+      return unsupported(machine?.version ?? enqueued ?? this.version, error)
+    }
   }
 
   isOutdated({ checkpoint, history }: JobRecord): boolean {
@@ -117,6 +152,7 @@ class Versions implements MachineHost {
     const machine = machineIn(checkpoint.state)
     const version = this.versionFor(machine)
     const last = history.at(-1)
+    // Earlier releases parked what they could not run.
     const toldWhy = last?.event === 'PARK' && last.reason !== undefined
     if (machine !== null && version.hashes.includes(machine.hash) && !toldWhy) return false
     try {
@@ -159,9 +195,21 @@ class Versions implements MachineHost {
     return this.versions.find(same) ?? this.current
   }
 
-  private outlook({ checkpoint, input }: JobRecord): Outlook {
+  /**
+   * The version that a job begins with: the current one, unless the job was enqueued with a later one.
+   * @throws JobchartError UNSUPPORTED
+   */
+  private versionToBegin(enqueued: string | null, input: unknown): Version {
+    const { current } = this
+    const isKnown = enqueued === null || this.versions.some(({ is }) => is.version === enqueued)
+    if (isKnown || current.follows(enqueued, input)) return current
+    throw unknownBeforeStart(enqueued, current.is)
+  }
+
+  private outlook({ checkpoint, input, version }: JobRecord): Outlook {
     if (checkpoint !== null) return this.restored(checkpoint.state)
-    const snapshot = createActor(this.current.options.machine, { input }).getSnapshot()
+    const { machine } = this.versionToBegin(version, input).options
+    const snapshot = createActor(machine, { input }).getSnapshot()
     checkBegun(snapshot)
     return { snapshot, timers: [] }
   }
@@ -187,22 +235,12 @@ class Versions implements MachineHost {
   }
 }
 
-/**
- * The job rests, its attempt not spent, until somebody comes by who can go on with it. Letters would wake it at once:
- * while there are any it is put off instead.
- */
-function waitForAnother(seat: Seat, error: unknown): Rest {
-  const { id, type } = seat
-  const reason = error instanceof Error ? error.message : String(error)
-  seat.logger.error('a machine cannot go on from its checkpoint here; the job waits for a process that can', {
-    id,
-    type,
-    error,
-  })
-  seat.log(reason)
-  if (seat.inbox.length > 0) throw snooze(unknownVersionRestMs)
-  return { kind: 'parked', checkpoint: null, wakeAt: seat.now() + unknownVersionRestMs, reason }
-}
+const unsupported = (version: string, error: unknown): UnsupportedRest => ({
+  kind: 'unsupported',
+  version,
+  reason: error instanceof Error ? error.message : String(error),
+  error,
+})
 
 const noJobs: MachineState['jobs'] = { generation: 0, ids: [] }
 

@@ -269,6 +269,13 @@ const unknownVersion = (kept: MachineVersion, is: MachineVersion): JobchartError
     'Run a process that has that version among its `jobs`, or give `migrate` to defineJob.',
   )
 
+/** Of a job that has not begun. */
+export const unknownBeforeStart = (enqueued: string, is: MachineVersion): JobchartError =>
+  unfit(
+    `the job was enqueued with version ${enqueued} of machine ${is.id}; this process knows ${is.version}`,
+    'Run a process that has that version among its `jobs`, or a later one whose `migrate` takes it.',
+  )
+
 const misfit = (is: MachineVersion, problems: readonly string[], sameVersion: boolean): JobchartError =>
   unfit(
     `machine ${is.id} ${is.version} has changed: ${problems.join('; ')}`,

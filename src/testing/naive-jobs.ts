@@ -74,6 +74,8 @@ export class NaiveJobs {
       inbox: [],
       letters: 0,
       parent: job.parent ?? null,
+      version: job.version ?? null,
+      unsupported: null,
       worker: null,
       startedAt: null,
       finishedAt: null,
@@ -121,12 +123,16 @@ export class NaiveJobs {
     return undefined
   }
 
-  protected matches({ record }: Job, { type, state, tag, key, concurrencyKey }: contract.JobFilter): boolean {
+  protected matches(
+    { record }: Job,
+    { type, state, tag, key, concurrencyKey, unsupported }: contract.JobFilter,
+  ): boolean {
     return (
       anyOf(record.type, type) &&
       anyOf(record.state, state) &&
       (tag === undefined || record.tags.includes(tag)) &&
       anyOf(record.key, key) &&
+      (unsupported === undefined || record.unsupported !== null) &&
       anyOf(record.concurrencyKey, concurrencyKey)
     )
   }
@@ -161,6 +167,7 @@ export class NaiveJobs {
     // Its attempts start over, and with them those that do not count.
     if (event === 'RETRY' || record.state === 'waiting') record.maxAttempts = job.base
     if (is('ended', job)) job.holdsKey = false
+    if (is('ended', job)) record.unsupported = null
     if (record.state === 'queued' && !statesTagged('held').has(from)) job.place = this.log.length + 1
     return this.note(job, event, from, reason)
   }

@@ -24,6 +24,9 @@ export class NaiveMachines extends NaiveJobs {
     return requests.map(({ id, letter, key, expect }) => {
       const job = this.find(id)
       if (!job) return { outcome: 'notFound', state: null }
+      if (letter.kind === 'resume' && job.record.unsupported && job.record.state === 'scheduled' && job.record.dueAt) {
+        return { outcome: 'kept', move: this.move(job, 'DUE'), state: 'queued' }
+      }
       const { state, letters, inbox, checkpoint } = job.record
       const seen = expect === null || (expect.checkpoint === (checkpoint?.number ?? 0) && expect.mail === letters)
       if (job.keys.includes(key)) return { outcome: 'duplicate', state }
@@ -118,6 +121,7 @@ export class NaiveMachines extends NaiveJobs {
     job.checkpoints = [...job.checkpoints, entry].slice(-caps.checkpoints)
     job.takesCancel = takesCancel
     record.checkpoint = { number, state }
+    record.unsupported = null
     record.inbox = record.inbox.filter((mail) => mail.number > read)
     record.maxAttempts = job.base + record.attempt - 1
     return entry
@@ -160,6 +164,14 @@ export class NaiveMachines extends NaiveJobs {
       ...(state === 'dead' && error !== null && { error }),
       ...(state === 'cancelled' && reason !== null && { reason }),
     })
+  }
+
+  /** Puts off a job that no worker could run: its history keeps the first time only. */
+  protected putOff({ record }: Job, version: string, reason: string, { seq, at }: contract.Move): void {
+    if (record.state !== 'scheduled') return
+    const { tries, ...first } = record.unsupported ?? { tries: 0, since: at, seq }
+    record.unsupported = { version, reason, tries: tries + 1, since: first.since, seq: first.seq }
+    if (tries > 0) record.history = record.history.filter((entry) => entry.seq <= first.seq)
   }
 
   private parentOf({ record: { parent } }: Job): Job | undefined {

@@ -48,7 +48,7 @@ export class NaiveStore extends NaiveMachines {
     if (holder && live && job.onConflict === 'keep') return answer('duplicate', holder)
     if (holder && live && job.onConflict === 'replace') {
       if (!is('backlog', holder)) return answer('duplicate', holder)
-      Object.assign(holder.record, { input: job.input, tags: job.tags })
+      Object.assign(holder.record, { input: job.input, tags: job.tags, version: job.version ?? null })
       holder.steps = null
       this.startOver(holder)
       return answer('replaced', holder)
@@ -103,8 +103,8 @@ export class NaiveStore extends NaiveMachines {
     Object.assign(job, { token, leaseUntil: this.time + leaseMs })
     Object.assign(record, { worker, startedAt: this.time })
     const { seq } = this.move(job, 'CLAIM')
-    const { id, type, input, priority, attempt, maxAttempts, generation, checkpoint, inbox } = record
-    const told = { id, type, input, priority, attempt, maxAttempts, generation, checkpoint, inbox }
+    const { id, type, input, priority, attempt, maxAttempts, generation, checkpoint, inbox, version } = record
+    const told = { id, type, input, priority, attempt, maxAttempts, generation, checkpoint, inbox, version }
     const known = { ...told, steps: job.steps }
     return structuredClone({ ...known, token, startedAt: this.time, seq }) as contract.ClaimedJob
   }
@@ -139,7 +139,9 @@ export class NaiveStore extends NaiveMachines {
         this.move(job, 'CANCEL', { reason: record.cancelReason })
       }
       const from = record.state
-      const dueAt = event === 'PARK' && delayMs === undefined ? null : this.time + (delayMs ?? 0)
+      const longer = Math.min(30_000 * 2 ** (record.unsupported?.tries ?? 0), 600_000)
+      const delay = settlement.unsupported === undefined ? delayMs : longer
+      const dueAt = event === 'PARK' && delay === undefined ? null : this.time + (delay ?? 0)
       const move = this.move(job, event, { reason, fatal, dueAt })
       if (move.to === 'done') record.output = output
       const { seq, at } = move
@@ -152,6 +154,8 @@ export class NaiveStore extends NaiveMachines {
         attempt: record.attempt,
         dueAt: record.dueAt,
       } as const
+      if (settlement.unsupported !== undefined) this.putOff(job, settlement.unsupported, reason ?? '', move)
+      else if (event !== 'RELEASE') record.unsupported = null
       job.gather = settlement.gather ?? null
       const woken = this.wake(job) ?? this.tellEnd(job) ?? listening
       const successor = this.letGoOn(job)

@@ -12,6 +12,7 @@ import {
   released,
   retryAfter,
   snoozedFor,
+  unsupported,
   type Held,
   type Settlement,
 } from '../core/settlement.ts'
@@ -58,9 +59,12 @@ function ending(run: Run, options: DecideOptions): Settlement {
   // A timeout has been told to everybody who listened: no late success takes it back.
   if (reason?.code === 'TIMEOUT') return failed(run, reason, options)
   if (run.ending === 'returned' && run.rest?.kind === 'parked') {
-    const { checkpoint, wakeAt, reason: why, gather } = run.rest
+    const { checkpoint, wakeAt, gather } = run.rest
     const delayMs = wakeAt === null ? null : Math.max(0, wakeAt - options.now())
-    return parked(held, checkpoint, delayMs, { reason: why, gather })
+    return parked(held, checkpoint, delayMs, gather)
+  }
+  if (run.ending === 'returned' && run.rest?.kind === 'unsupported') {
+    return unsupported(held, run.rest.version, run.rest.reason)
   }
   if (run.ending === 'returned') {
     let output: Json | undefined

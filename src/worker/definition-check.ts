@@ -1,13 +1,15 @@
 /**
  * Definition check: a machine that waits is in nobody's memory, so a deployment that adds a delay to its state, or no longer
  * fits it, would reach it only when it is sent something. At its start, a runtime looks through the jobs that wait and
- * resumes those whose definition has changed. It looks again a minute later as long as it has found some, or another
- * process that works on the store defines their machines otherwise and may park more of them.
+ * resumes those whose definition has changed, and those that other processes have put off as unsupported and it can run. It
+ * looks again a minute later as long as it has found some, or another process that works on the store defines their machines
+ * otherwise and may put off more of them.
  */
 import { nanoid } from 'nanoid'
 import type { JobDefinition, MachineHost } from '../core/definition.ts'
 import type { Logger } from '../core/logger.ts'
-import type { ListQuery, Store } from '../store.ts'
+import type { JobRecord } from '../core/record.ts'
+import type { JobFilter, ListQuery, Store } from '../store.ts'
 import { promised } from '../client/answer.ts'
 import type { Hub } from '../client/events.ts'
 import type { Timers } from '../client/timers.ts'
@@ -79,12 +81,20 @@ export class DefinitionCheck {
   }
 
   private async resumeOutdated(type: string, machine: MachineHost): Promise<boolean> {
+    const outdated = await this.resumeSome({ type, state: 'waiting' }, (record) => machine.isOutdated(record))
+    const runs = (record: JobRecord): boolean => typeof machine.prepare(record) === 'function'
+    const putOff = await this.resumeSome({ type, state: 'scheduled', unsupported: true }, runs)
+    return outdated || putOff
+  }
+
+  /** Resumes the jobs of a filter that it is for. Were there any? */
+  private async resumeSome(filter: JobFilter, isFor: (record: JobRecord) => boolean): Promise<boolean> {
     let found = false
     let after: string | undefined
     do {
-      const query: ListQuery = { type, state: 'waiting', limit: pageSize, ...(after !== undefined && { after }) }
+      const query: ListQuery = { ...filter, limit: pageSize, ...(after !== undefined && { after }) }
       const page = await this.options.store.list(query)
-      const outdated = page.filter((record) => machine.isOutdated(record)).map(({ id }) => id)
+      const outdated = page.filter(isFor).map(({ id }) => id)
       if (outdated.length > 0) await this.resume(outdated)
       found ||= outdated.length > 0
       after = page.next

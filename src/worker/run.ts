@@ -6,7 +6,7 @@
  */
 import type { Observable, Subscription } from 'rxjs'
 import type { Timer } from '../core/clock.ts'
-import type { JobDefinition, Middleware, RunContext, MachineHost, Rest, Seat } from '../core/definition.ts'
+import type { JobDefinition, Middleware, RunContext, Rest, Seat } from '../core/definition.ts'
 import { TimeoutError, type JobchartError } from '../core/errors.ts'
 import type { CheckIn, LogLine } from '../core/record.ts'
 import { fatal } from '../core/intent.ts'
@@ -177,6 +177,12 @@ export class Run {
 
   private async withMiddleware(context: RunContext): Promise<unknown> {
     const { job, host, claimed } = this
+    // Before its input is looked at: that of another version may have another schema.
+    const machine = job.machine?.prepare(claimed) ?? null
+    if (machine !== null && typeof machine !== 'function') {
+      this.rest = machine
+      return undefined
+    }
     // An input that the schema refuses now will be refused every time.
     const input = await parseInput(job, claimed.input).catch((error: unknown) => Promise.reject(fatal(error)))
     // A schema may have taken its time.
@@ -187,13 +193,14 @@ export class Run {
       middleware: host.middleware,
       context,
       handler: async () =>
-        job.machine === null ? this.collect(await job.run(input, context)) : this.hosted(job.machine, input),
+        machine === null
+          ? this.collect(await job.run(input, context))
+          : this.hosted(await machine(this.host.seat(this, input))),
       logger: host.logger,
     })
   }
 
-  private async hosted(machine: MachineHost, input: unknown): Promise<unknown> {
-    const rest = await machine.host(this.host.seat(this, input))
+  private hosted(rest: Rest): unknown {
     this.rest = rest
     return rest.kind === 'done' ? rest.output : undefined
   }

@@ -41,6 +41,7 @@ import { runServices } from './run-services.ts'
 import type { SeatOptions } from './seat.ts'
 import { Sweeper } from './sweep.ts'
 import type { Timers } from '../client/timers.ts'
+import { UnsupportedVersions } from './unsupported-versions.ts'
 import { workerInfo } from './worker-info.ts'
 
 export interface WorkerOptions {
@@ -67,8 +68,7 @@ export class Worker {
   stopped = false
   /** Handlers that were abandoned and have not come back. */
   stuck = 0
-  /** How often a machine was parked that cannot be hosted here. */
-  unhosted = 0
+  readonly unsupported: UnsupportedVersions
   private readonly options: WorkerOptions
   private readonly commands = new Commands()
   private readonly dispatcher: Subscription
@@ -106,6 +106,7 @@ export class Worker {
       logger,
       time: new LeaseClock(clock),
     }
+    this.unsupported = new UnsupportedVersions(logger)
     this.permits = new Permits(settings.concurrency)
     this.selector = new Selector({
       jobs: jobs.values(),
@@ -321,7 +322,7 @@ export class Worker {
       timers,
       enqueue,
       ended: (run) => {
-        if (run.rest?.kind === 'parked' && run.rest.reason !== undefined) this.unhosted++
+        if (run.rest?.kind === 'unsupported') this.unsupported.note(run.claimed, run.rest)
         this.runs.remove(run)
         this.permits.give(1)
         this.unsettled++

@@ -229,7 +229,8 @@ const forget: Readonly<Record<string, (store: Store) => Partial<Store>>> = {
 const plain = (job: ClaimedJob): ClaimedJob => {
   const { id, type, input, priority, attempt, maxAttempts, generation, token, startedAt, seq, steps } = job
   const told = { id, type, input, priority, attempt, maxAttempts, generation, token, startedAt, seq, steps }
-  return { ...told, checkpoint: job.checkpoint, inbox: job.inbox, record: (): JobRecord => job.record() }
+  const { checkpoint, inbox, version } = job
+  return { ...told, checkpoint, inbox, version, record: (): JobRecord => job.record() }
 }
 
 test.each(Object.entries(forget))('a store that %s is found out', async (_, change) => {

@@ -1,6 +1,6 @@
 /** What a job with a machine, or with a parent, is beyond a plain one: its checkpoints and its messages. */
 import type { MachineRow } from '../../core/unit-of-work.ts'
-import type { CheckpointEntry, Gather, Mail, Parent } from '../../core/machine-record.ts'
+import type { CheckpointEntry, Gather, Mail, Parent, Unsupported } from '../../core/machine-record.ts'
 import type { Move } from '../../store.ts'
 import { checkpointEntry, mailOf } from './records.ts'
 import type { Row } from './row.ts'
@@ -16,6 +16,9 @@ export class Machine implements MachineRow {
   messageKeys: string[] = []
   checkpointedAttempts = 0
   gather: Gather | null = null
+  /** The version that the job was enqueued with. */
+  version: string | null = null
+  unsupported: Unsupported | null = null
   /** What the last settlement woke, for whoever settles again. */
   woken: Move | null = null
 

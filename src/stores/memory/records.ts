@@ -109,6 +109,8 @@ export function recordOf(row: Row): JobRecord {
     inbox: machine === null ? [] : machine.messages.map(mailOf),
     letters: machine === null ? 0 : machine.lastMessage,
     parent: machine === null || machine.parent === null ? null : { ...machine.parent },
+    version: machine === null ? null : machine.version,
+    unsupported: machine === null || machine.unsupported === null ? null : { ...machine.unsupported },
     history: history(row),
   }
 }
@@ -124,6 +126,7 @@ export class Claimed implements ClaimedJob {
   readonly steps: Readonly<Record<string, Json>> | null
   readonly checkpoint: Checkpoint | null
   readonly inbox: readonly Mail[]
+  readonly version: string | null
   private readonly row: Row
   private readonly run: Run
 
@@ -134,6 +137,7 @@ export class Claimed implements ClaimedJob {
     this.steps = row.past === null ? null : stepsOf(row.past)
     this.checkpoint = row.machine === null ? null : checkpointOf(row)
     this.inbox = row.machine === null ? noMail : row.machine.messages.map(mailOf)
+    this.version = row.machine === null ? null : row.machine.version
     this.row = row
     this.run = run
   }

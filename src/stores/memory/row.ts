@@ -248,6 +248,11 @@ export class Row implements JobRow {
     this.machine = null
   }
 
+  /** Leaves out of its history the steps after the one of this number. */
+  forgetSteps(seq: number): void {
+    while (this.last !== null && this.last.seq > seq) this.last = this.last.before
+  }
+
   /** Its past, to be written to. */
   remember(): Past {
     return (this.past ??= new Past())

@@ -50,7 +50,7 @@ export function walk(
     const answer = passes(row, filter) ? visit(row) : 'more'
     return left === 0 ? 'enough' : answer
   }
-  const few = fewRows(unit, among)
+  const few = filter.unsupported === true ? bySeq([...unit.unsupported]) : fewRows(unit, among)
   if (few === null) return unit.rows.walk(seq, look)
   for (const row of few) if (row.seq > seq && look(row) === 'enough') return
 }
@@ -65,10 +65,12 @@ function anyOf<T extends string>(wanted: T | readonly T[] | undefined): Readonly
   return new Set<string>(typeof wanted === 'string' ? [wanted] : wanted)
 }
 
+const bySeq = (rows: readonly Row[]): Row[] => rows.toSorted((a, b) => a.seq - b.seq)
+
 /** The rows of some phases in their order, if they are few and at hand. */
 function fewRows(unit: MemoryUnit, among: readonly Phase[]): Row[] | null {
   const atHand = among.every((phase) => phase.held || phase.ended)
   if (!atHand || tally(unit.counts, among) * 20 > unit.rows.size) return null
   const rows = among.flatMap((phase) => unit.chains[phase.index]?.toArray() ?? [])
-  return rows.toSorted((a, b) => a.seq - b.seq)
+  return bySeq(rows)
 }

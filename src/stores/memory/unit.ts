@@ -19,7 +19,7 @@ import type { ErrorRecord } from '../../core/failure.ts'
 import type { AttemptError, CheckIn, LogLine } from '../../core/record.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import { lastLogs } from '../../core/log-lines.ts'
-import type { Gather, Letter, Mail, NewCheckpoint } from '../../core/machine-record.ts'
+import type { Gather, Letter, Mail, NewCheckpoint, Unsupported } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
 import type { Move, NewJob, Selection, SettleAnswer, WorkerInfo } from '../../store.ts'
@@ -57,6 +57,8 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
   readonly hints = new Hints()
   readonly log: TransitionLog
   now = 0
+  /** Rows that were put off because no worker could run their machine. */
+  readonly unsupported = new Set<Row>()
   /** Rows by the id of the job that has invoked them. */
   private readonly families = new Map<string, Set<Row>>()
   private tick = new Tick(0)
@@ -186,6 +188,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
     queue.takeKey(row)
     this.arrive(row, false, phase, dueAt)
     if (job.parent !== undefined) this.adopt(row, job.parent)
+    if (job.version !== undefined) machineOf(row).version = job.version
     if (job.checkpoint !== undefined) {
       machineOf(row).checkpoints = [{ number: 1, state: job.checkpoint, seq: row.seq, at: this.now, note: 'fork' }]
     }
@@ -222,6 +225,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
   remove(row: Row): void {
     this.depart(row, row.phase, null)
     this.rows.remove(row)
+    this.unsupported.delete(row)
     if (row.machine !== null) this.disown(row)
     row.forget()
   }
@@ -285,11 +289,12 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
     return sameJson(row.input, input)
   }
 
-  replaceInput(row: Row, { input, tags }: NewJob): void {
+  replaceInput(row: Row, { input, tags, version }: NewJob): void {
     const { priority, maxAttempts, key, concurrencyKey } = row.terms
     row.input = input
     row.terms = new Terms({ priority, maxAttempts, tags, key, concurrencyKey })
     if (row.past !== null) row.past.steps = null
+    if (row.machine !== null || version !== undefined) machineOf(row).version = version ?? null
   }
 
   settledBefore({ settled, machine, past }: Row, { attempt, token }: LeaseKey): SettleAnswer | null {
@@ -358,6 +363,16 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
 
   keepMessageKey(row: Row, key: string): void {
     keep(machineOf(row).messageKeys, [key], caps.letterKeys)
+  }
+
+  setUnsupported(row: Row, unsupported: Unsupported | null): void {
+    machineOf(row).unsupported = unsupported
+    if (unsupported === null) this.unsupported.delete(row)
+    else this.unsupported.add(row)
+  }
+
+  forgetHistoryAfter(row: Row, seq: number): void {
+    row.forgetSteps(seq)
   }
 
   refusedFull(): void {

@@ -50,6 +50,12 @@ export function withWorkers(row: Row): string {
   return row.worker === null ? row.history : packHistory(row, historyOf(row), true)
 }
 
+/** The history of a row without the moves after the one of this number. */
+export function historyUntil(row: Row, seq: number): string {
+  const entries = historyOf(row).filter((entry) => entry.seq <= seq)
+  return packHistory(row, entries)
+}
+
 export function historyOf(row: Row): HistoryEntry[] {
   const [start, ...moves] = JSON.parse(`[${row.history}]`) as [Start, ...PackedMove[]]
   const { seq, enqueuedAt } = row

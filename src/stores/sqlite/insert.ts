@@ -8,10 +8,11 @@ import { packed } from './row.ts'
 import type { FileUnit } from './unit.ts'
 
 /** A new job as it crosses to the engine: its payload as the text that is kept, and nothing that is not of the contract. */
-export interface PackedJob extends Omit<NewJob, 'input' | 'tags' | 'parent' | 'checkpoint'> {
+export interface PackedJob extends Omit<NewJob, 'input' | 'tags' | 'parent' | 'version' | 'checkpoint'> {
   readonly input: string | null
   readonly tags: string | null
   readonly parent: Parent | null
+  readonly version: string | null
   readonly checkpoint: string | null
 }
 
@@ -52,5 +53,6 @@ const packJob = (job: NewJob): PackedJob => ({
   key: job.key,
   onConflict: job.onConflict,
   parent: job.parent ?? null,
+  version: job.version ?? null,
   checkpoint: packed(job.checkpoint),
 })

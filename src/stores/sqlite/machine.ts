@@ -4,7 +4,7 @@
  */
 import type { MachineRow } from '../../core/unit-of-work.ts'
 import { caps } from '../../core/caps.ts'
-import type { CheckpointEntry, Gather, Letter, NewCheckpoint, Parent } from '../../core/machine-record.ts'
+import type { CheckpointEntry, Gather, Letter, NewCheckpoint, Parent, Unsupported } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import { Contradiction } from './errors.ts'
 import type { Kept, PackedMail } from './kept.ts'
@@ -22,6 +22,8 @@ export type MachineValues = [
   keys: string | null,
   gatherLetters: number | null,
   gatherMs: number | null,
+  version: string | null,
+  unsupported: string | null,
 ]
 
 export class Machine implements MachineRow {
@@ -33,17 +35,23 @@ export class Machine implements MachineRow {
   lastRead = 0
   messageKeys: string[] = []
   gather: Gather | null = null
+  /** The version that the job was enqueued with. */
+  version: string | null = null
+  unsupported: Unsupported | null = null
 
   constructor(parent: Parent | null, values?: MachineValues) {
     this.parent = parent
     if (values === undefined) return
-    const [number, seq, takesCancel, lastMessage, lastRead, , , keys, gatherLetters, gatherMs] = values
+    const [number, seq, takesCancel, lastMessage, lastRead, , , keys, gatherLetters, gatherMs, version, unsupported] =
+      values
     this.checkpoint = seq === null ? null : { number, seq }
     this.takesCancel = takesCancel === 1
     this.lastMessage = lastMessage
     this.lastRead = lastRead
     this.messageKeys = keys === null ? [] : (JSON.parse(keys) as string[])
     this.gather = gatherLetters === null ? null : { letters: gatherLetters, ms: gatherMs ?? 0 }
+    this.version = version
+    this.unsupported = unsupported === null ? null : (JSON.parse(unsupported) as Unsupported)
   }
 }
 
@@ -63,7 +71,7 @@ export class Machines {
   }
 
   write({ seq }: Row, machine: Machine): void {
-    const { parent, checkpoint, takesCancel, lastMessage, lastRead, messageKeys, gather } = machine
+    const { parent, checkpoint, takesCancel, lastMessage, lastRead, messageKeys, gather, unsupported } = machine
     this.sql.run(
       'writeMachine',
       seq,
@@ -77,6 +85,8 @@ export class Machines {
       messageKeys.length === 0 ? null : JSON.stringify(messageKeys),
       gather?.letters ?? null,
       gather?.ms ?? null,
+      machine.version,
+      unsupported === null ? null : JSON.stringify(unsupported),
     )
   }
 
@@ -127,12 +137,14 @@ export class Machines {
   keptOf(row: Row): Kept | null {
     const { machine } = row
     if (machine === null) return null
-    const { checkpoint, lastMessage, lastRead, parent } = machine
+    const { checkpoint, lastMessage, lastRead, parent, version, unsupported } = machine
     return {
       checkpoint: checkpoint === null ? null : [checkpoint.number, this.checkpointOf(row)[0]],
       inbox: this.inbox(row, machine, lastRead),
       letters: lastMessage,
       parent,
+      version,
+      unsupported,
     }
   }
 

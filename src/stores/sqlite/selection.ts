@@ -48,6 +48,13 @@ export function find(
     const sql = `SELECT ${columns} FROM ${table} WHERE seq > ? AND ${[own, ...those.terms].join(' AND ')} ORDER BY seq LIMIT +?`
     return unit.sql.jobs(sql, seq, ...those.values, limit).map((values) => unit.rows.from(values))
   }
+  if (filter.unsupported === true) {
+    const anyState = states.length === 0 ? 'FALSE' : `state IN (${states.map((state) => `'${state}'`).join(', ')})`
+    return page(
+      'machines INDEXED BY unsupported CROSS JOIN jobs ON seq = job',
+      `unsupported IS NOT NULL AND ${anyState}`,
+    )
+  }
   if (states.length === jobStates.length) return page('jobs', 'TRUE')
   const pages = states.flatMap((state) => {
     const jobs = jobsIn(state)

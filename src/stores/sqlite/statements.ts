@@ -91,13 +91,14 @@ const texts = {
     WHERE state = ? AND finished_at IS NOT NULL ORDER BY moved LIMIT +?`,
 
   spare: 'UPDATE jobs SET spared = ? WHERE seq = ?',
-  machine: `SELECT number, checkpoint, takes_cancel, letters, read, parent, checkins, keys, gather_letters, gather_ms
-    FROM machines WHERE job = ?`,
+  machine: `SELECT number, checkpoint, takes_cancel, letters, read, parent, checkins, keys, gather_letters, gather_ms,
+    version, unsupported FROM machines WHERE job = ?`,
   writeMachine: `INSERT INTO machines (job, number, checkpoint, takes_cancel, letters, read, parent, checkins, keys,
-    gather_letters, gather_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (job) DO UPDATE SET number = excluded.number,
+    gather_letters, gather_ms, version, unsupported) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (job) DO UPDATE SET number = excluded.number,
     checkpoint = excluded.checkpoint, takes_cancel = excluded.takes_cancel, letters = excluded.letters,
     read = excluded.read, keys = excluded.keys, gather_letters = excluded.gather_letters,
-    gather_ms = excluded.gather_ms`,
+    gather_ms = excluded.gather_ms, version = excluded.version, unsupported = excluded.unsupported`,
   removeMachines: 'DELETE FROM machines WHERE job IN (SELECT value FROM json_each(?))',
   removeWays: 'DELETE FROM checkpoints WHERE job IN (SELECT value FROM json_each(?))',
   removeInboxes: 'DELETE FROM letters WHERE job IN (SELECT value FROM json_each(?))',

@@ -21,13 +21,13 @@ import { recordError, type ErrorRecord } from '../../core/failure.ts'
 import type { AttemptError, CheckIn, HistoryEntry, LogLine } from '../../core/record.ts'
 import { isEnded, isHeld, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import { lastLogs } from '../../core/log-lines.ts'
-import type { Gather, Letter, Mail as MailEntry, NewCheckpoint } from '../../core/machine-record.ts'
+import type { Gather, Letter, Mail as MailEntry, NewCheckpoint, Unsupported } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
 import type { Hint, Move, Selection, SettleAnswer } from '../../store.ts'
 import { isBusy, isFileFault, storeError } from './errors.ts'
 import { Hints } from './hints.ts'
-import { born, packSettled, settledOf, withMove } from './history.ts'
+import { born, historyUntil, packSettled, settledOf, withMove } from './history.ts'
 import type { PackedJob } from './insert.ts'
 import { mailOf } from './kept.ts'
 import { Lanes } from './lanes.ts'
@@ -269,7 +269,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
     }
     this.log(row, { seq, at: this.now, event: 'ENQUEUE', from: null, to: state, attempt: 0 })
     if (dueAt !== null) this.hints.due(dueAt)
-    if (job.parent !== null || job.checkpoint !== null) this.insertMachine(row, job)
+    if (job.parent !== null || job.version !== null || job.checkpoint !== null) this.insertMachine(row, job)
     return row
   }
 
@@ -402,9 +402,10 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
     return row.input === input || sameJson(unpacked(row.input, undefined), unpacked(input, undefined))
   }
 
-  replaceInput(row: Row, { input, tags }: PackedJob): void {
+  replaceInput(row: Row, { input, tags, version }: PackedJob): void {
     row.input = input
     row.tags = tags
+    if (row.machine !== null || version !== null) this.machineOf(row).version = version
     forgetSteps(this, row)
     this.rows.changed(row, changes.data)
   }
@@ -485,6 +486,15 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
     machine.messageKeys = [...machine.messageKeys, key].slice(-caps.letterKeys)
   }
 
+  setUnsupported(row: Row, unsupported: Unsupported | null): void {
+    this.machineOf(row).unsupported = unsupported
+  }
+
+  forgetHistoryAfter(row: Row, seq: number): void {
+    row.history = historyUntil(row, seq)
+    this.rows.changed(row, changes.otherTransition)
+  }
+
   refusedFull(): void {
     this.hints.refused(this.backlog)
   }
@@ -496,11 +506,12 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
     return row.machine as Machine
   }
 
-  private insertMachine(row: Row, { parent, checkpoint }: PackedJob): void {
+  private insertMachine(row: Row, { parent, version, checkpoint }: PackedJob): void {
     this.rows.remember(row)
     row.become(new Machine(parent))
     if (parent !== null) this.hasChildren = true
     const machine = this.machineOf(row)
+    machine.version = version
     if (checkpoint === null) return
     machine.checkpoint = { number: 1, seq: row.seq }
     this.sql.run('addCheckpoint', row.seq, row.seq, 1, this.now, 'fork', checkpoint)

@@ -26,6 +26,8 @@ export interface Missive {
   readonly id: string
   readonly key: string
   readonly expect: 'any' | 'now' | 'other'
+  /** Is it nothing to read, but a request to look at its definition again? */
+  readonly resume: boolean
 }
 
 export type Ending = AttemptPick & {
@@ -40,6 +42,8 @@ export type Ending = AttemptPick & {
   /** Says of a machine that completes that it has taken its cancel. */
   readonly cancelTaken: boolean
   readonly gather: Gather | null
+  /** Of a SNOOZE: is it because the worker cannot run the machine of the job? */
+  readonly unsupported: boolean
 }
 
 export type Pulse = AttemptPick & {
@@ -147,7 +151,8 @@ const newJob = (pick: Pick, freshId: () => string): contract.NewJob => {
   const job = plainJob(pick, freshId)
   const parent = pick(3) === 2 ? { id: from(pick, machines), checkins: pick(2) === 1 } : null
   const forked = pick(10) === 9 ? { checkpoint: { forked: job.id } } : {}
-  return { ...job, ...forked, ...(parent !== null && { parent }) }
+  const version = from(pick, [null, null, '1', '2'])
+  return { ...job, ...forked, ...(parent !== null && { parent }), ...(version !== null && { version }) }
 }
 
 const plainJob = (pick: Pick, freshId: () => string): contract.NewJob => ({
@@ -195,6 +200,7 @@ function ending(pick: Pick): Ending {
     parksMachine: pick(3) > 0,
     cancelTaken: event === 'COMPLETE' && pick(2) === 1,
     gather: from(pick, [null, null, { letters: 2, ms: tickMs }, { letters: 3, ms: 0 }]),
+    unsupported: event === 'SNOOZE' && pick(2) === 1,
   }
 }
 
@@ -216,6 +222,7 @@ const missive = (pick: Pick): Missive => ({
   id: from(pick, ['a', 'b', 'a', 'b', 'c', 'd']),
   key: from(pick, ['l1', 'l2', 'l3', 'l4', 'l5', 'l6', 'l7', 'l8']),
   expect: from(pick, ['any', 'any', 'now', 'other']),
+  resume: pick(4) === 3,
 })
 
 const cancelRequest = (pick: Pick): contract.CancelRequest => ({
@@ -233,7 +240,9 @@ const states: readonly (JobState | readonly JobState[])[] = [
 ]
 
 function filter(pick: Pick): contract.JobFilter {
-  switch (pick(6)) {
+  switch (pick(7)) {
+    case 6:
+      return { unsupported: true, ...(pick(2) === 1 && { type: from(pick, types), state: from(pick, states) }) }
     case 0:
       return { type: from(pick, types) }
     case 1:

@@ -22,6 +22,7 @@ import { settleCases } from './settle.ts'
 import type { Cases, Subject } from './subject.ts'
 import { timeCases } from './time.ts'
 import { uniqueCases } from './unique.ts'
+import { unsupportedCases } from './unsupported.ts'
 import { watchCases } from './watch.ts'
 
 export type { Subject } from './subject.ts'
@@ -58,6 +59,7 @@ const groups: Readonly<Record<string, Cases>> = {
   time: timeCases,
   reading: readingCases,
   log: logCases,
+  unsupported: unsupportedCases,
   watch: watchCases,
 }
 

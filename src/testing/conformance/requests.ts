@@ -36,7 +36,8 @@ export class Requests {
     const attempt = this.attempt(ending)
     if (attempt === null) return null
     const parks = parksMachine && machines.includes(attempt.id)
-    const { event, delayMs, fatal, checkin, logs, rest, gather } = parks ? { ...ending, ...parking } : ending
+    const made = parks ? { ...ending, ...parking } : ending
+    const { event, delayMs, fatal, checkin, logs, rest, gather, unsupported } = made
     return {
       ...attempt,
       event,
@@ -45,7 +46,7 @@ export class Requests {
       ...(event === 'COMPLETE' && cancelTaken && { cancelTaken }),
       ...(event === 'FAIL' && { fatal, error: { name: 'Error', message: `of ${attempt.token}` } }),
       ...(event === 'RELEASE' && { reason: 'shutdown' }),
-      ...(delayMs !== null && { delayMs }),
+      ...(unsupported ? { unsupported: '2', reason: 'too new' } : delayMs !== null && { delayMs }),
       ...(parks && gather !== null && { gather }),
       ...(rest !== null && { checkpoint: this.rest(attempt.id, rest) }),
       ...traces(attempt.attempt, checkin, logs),
@@ -73,15 +74,16 @@ export class Requests {
     return { number, state: { of: id, number }, read: lastRead, note: `GO → ${number}`, takesCancel }
   }
 
-  letter({ id, key, expect }: Missive): SendRequest {
+  letter({ id, key, expect, resume }: Missive): SendRequest {
     const { checkpoint = null, letters = 0 } = this.model.get([id])[0] ?? {}
     const now = { checkpoint: checkpoint?.number ?? 0, mail: letters }
     const expected = { any: null, now, other: { ...now, mail: letters + 1 } }[expect]
-    return { id, key, letter: { kind: 'event', event: { type: key } }, expect: expected }
+    const letter = resume ? ({ kind: 'resume' } as const) : ({ kind: 'event', event: { type: key } } as const)
+    return { id, key, letter, expect: expected }
   }
 }
 
-const parking = { event: 'PARK', delayMs: null, fatal: false } as const
+const parking = { event: 'PARK', delayMs: null, fatal: false, unsupported: false } as const
 
 const traces = (attempt: number, checkin: boolean, logs: number): Pick<Beat, 'checkin' | 'logs'> => ({
   ...(checkin && { checkin: { at: 1, value: { progress: attempt } } }),

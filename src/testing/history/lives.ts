@@ -75,12 +75,26 @@ function checkWritten(job: JobFacts, findings: Findings): void {
     findings.add('I2', `the record of job ${id} does not tell of its enqueue`, stepsOf(job))
   }
   for (const step of steps) {
-    if (step.recorded || (isCut && step.seq < firstSeq)) continue
+    if (step.recorded || (isCut && step.seq < firstSeq) || isLeftOut(step, steps)) continue
     const said = step.knownBy < Infinity ? 'acknowledged' : 'logged'
     findings.add('I1', `a move of job ${id} was ${said} and is not in its record: ${wording(step)}`, stepsOf(job))
   }
   const last = steps.findLast(({ recorded }) => recorded)
   if (last?.to !== record.state) findings.add('I2', `job ${id} is ${record.state} after`, stepsOf(job))
+}
+
+const leftOut = new Set<Step['event']>(['DUE', 'CLAIM', 'SNOOZE', 'RELEASE', 'EXPIRE'])
+
+/**
+ * Was the job put off as unsupported before this step, and again after it? What lies between, from `scheduled` to `scheduled`, is
+ * left out of a record.
+ */
+function isLeftOut({ event, seq }: Step, steps: readonly Step[]): boolean {
+  const before = steps.findLast((other) => other.seq < seq && other.recorded)
+  const isPutOff = ({ event: what, reason }: Step): boolean => what === 'SNOOZE' && reason !== undefined
+  return (
+    leftOut.has(event) && before !== undefined && isPutOff(before) && steps.some((o) => o.seq >= seq && isPutOff(o))
+  )
 }
 
 /** I2 and I3: goes the job's way again, through the chart. */

@@ -36,4 +36,10 @@ export const counts = `
   -- Of a job that was parked: how many ends and check-ins of its children wake it, or how many ms after the first; null = each.
   ALTER TABLE machines ADD COLUMN gather_letters INTEGER;
   ALTER TABLE machines ADD COLUMN gather_ms INTEGER;
+
+  -- The version of its machine that a job was enqueued with. Null where an earlier jobchart has enqueued it: it begins with any.
+  ALTER TABLE machines ADD COLUMN version TEXT;
+  -- Of a job that was put off because no worker could run its machine: which version, why, how often and since when, as JSON.
+  ALTER TABLE machines ADD COLUMN unsupported TEXT;
+  CREATE INDEX unsupported ON machines (job) WHERE unsupported IS NOT NULL;
 `

@@ -1,0 +1,173 @@
+/** Versions of machines: what a job was enqueued with is kept, and what no worker can run is put off, longer each time. */
+import assert from 'node:assert/strict'
+import type { JobRecord } from '../../core/record.ts'
+import type { Settlement } from '../../core/settlement.ts'
+import type { ClaimedJob, SettleAnswer, Store } from '../../store.ts'
+import {
+  boom,
+  cancel,
+  idsOf,
+  lease,
+  letter,
+  newJob,
+  put,
+  putAndTake,
+  recordOf,
+  rest,
+  take,
+  takeOne,
+  write,
+} from './acts.ts'
+import type { Cases, Subject } from './subject.ts'
+
+const tooNew = { event: 'SNOOZE', to: 'scheduled', unsupported: '2', reason: 'this process knows 1' } as const
+
+async function end(store: Store, job: ClaimedJob, ending: Omit<Settlement, 'id' | 'attempt' | 'token'>) {
+  const [answer] = await store.settle([{ ...lease(job), ...ending }])
+  return answer as SettleAnswer
+}
+
+/** Takes the job as soon as it is due, and puts it off. Gives how long it was not due before, in seconds. */
+async function again({ store, advance }: Pick<Subject, 'store' | 'advance'>, id: string): Promise<number> {
+  const waitMs = ((await recordOf(store, id)).dueAt ?? 0) - store.now()
+  // A clock that ticks on by itself may be a little beyond.
+  await advance(Math.max(0, waitMs) + 1)
+  await store.promote(100)
+  await end(store, await takeOne(store, { token: `again at ${store.now()}` }), tooNew)
+  return Math.round(waitMs / 1_000)
+}
+
+const eventsOf = ({ history }: JobRecord): string[] => history.map(({ event }) => event)
+
+export const unsupportedCases: Cases = {
+  'a job keeps the version it was enqueued with, and its worker is told': async ({ store }) => {
+    await put(store, newJob('a', { version: '2' }), newJob('b'))
+    const told = (await take(store)).map(({ version, checkpoint, inbox }) => [version, checkpoint, inbox])
+    assert.deepEqual(told, [
+      ['2', null, []],
+      [null, null, []],
+    ])
+    const records = [await recordOf(store, 'a'), await recordOf(store, 'b')]
+    assert.deepEqual(
+      records.map(({ version, unsupported }) => [version, unsupported]),
+      [
+        ['2', null],
+        [null, null],
+      ],
+    )
+  },
+  'the version stays when a machine is at rest, fails and is sent through again from its start': async ({ store }) => {
+    const job = await putAndTake(store, 'a', { version: '2' })
+    await write(store, job, rest(1))
+    await end(store, job, { event: 'FAIL', to: 'dead', fatal: true, error: boom })
+    await store.retry({ ids: ['a'] }, true)
+    const { version, checkpoint } = await takeOne(store, { token: 't2' })
+    assert.deepEqual([version, checkpoint], ['2', null])
+  },
+  'an input that replaces another brings its version': async ({ store }) => {
+    const unique = { key: 'k', onConflict: 'replace' } as const
+    await put(store, newJob('a', unique))
+    await put(store, newJob('b', { ...unique, version: '2' }))
+    assert.equal((await recordOf(store, 'a')).version, '2')
+    await put(store, newJob('c', unique))
+    assert.equal((await recordOf(store, 'a')).version, null)
+  },
+  'what a worker cannot run is put off for 30 s, and twice as long each time, up to ten minutes': async (subject) => {
+    const { store } = subject
+    const job = await putAndTake(store, 'a', { version: '2' })
+    const answer = await end(store, job, tooNew)
+    assert.deepEqual([answer.to, answer.attempt], ['scheduled', 0])
+    const waits: number[] = []
+    for (let i = 0; i < 7; i++) waits.push(await again(subject, 'a'))
+    assert.deepEqual(waits, [30, 60, 120, 240, 480, 600, 600])
+    const record = await recordOf(store, 'a')
+    assert.deepEqual([record.attempt, record.state, record.unsupported?.tries], [0, 'scheduled', 8])
+    const { version, reason, since, seq } = record.unsupported ?? {}
+    assert.deepEqual(
+      { version, reason, since, seq },
+      { version: '2', reason: tooNew.reason, since: answer.at, seq: answer.seq },
+    )
+    assert.deepEqual(eventsOf(record), ['ENQUEUE', 'CLAIM', 'SNOOZE'])
+    assert.equal(record.history.at(-1)?.reason, tooNew.reason)
+  },
+  'the log has every time it was put off, and the same settlement again gets the same answer': async (subject) => {
+    const { store } = subject
+    await end(store, await putAndTake(store, 'a'), tooNew)
+    await again(subject, 'a')
+    await subject.advance(60_001)
+    await store.promote(100)
+    const job = await takeOne(store, { token: 'third' })
+    const answer = await end(store, job, tooNew)
+    assert.deepEqual(await end(store, job, tooNew), answer)
+    const { transitions } = await store.transitions(0, 1_000)
+    assert.deepEqual(
+      transitions.map(({ event }) => event),
+      ['ENQUEUE', 'CLAIM', 'SNOOZE', 'DUE', 'CLAIM', 'SNOOZE', 'DUE', 'CLAIM', 'SNOOZE'],
+    )
+    assert.deepEqual([transitions.at(-1)?.seq, (await recordOf(store, 'a')).unsupported?.tries], [answer.seq, 3])
+  },
+  'a release says nothing of it; a checkpoint, and every other end of an attempt, takes it back': async (subject) => {
+    const { store, advance } = subject
+    const ends = {
+      RELEASE: { event: 'RELEASE', to: 'queued' },
+      FAIL: { event: 'FAIL', to: 'retrying', error: boom },
+      PARK: { event: 'PARK', to: 'waiting' },
+      SNOOZE: { event: 'SNOOZE', to: 'scheduled' },
+      COMPLETE: { event: 'COMPLETE', to: 'done' },
+      CHECKPOINT: null,
+    } as const
+    for (const [id, ending] of Object.entries(ends)) {
+      await end(store, await putAndTake(store, id, { type: id }), tooNew)
+      await advance(30_001)
+      await store.promote(100)
+      const job = await takeOne(store, { type: id, token: `second of ${id}` })
+      if (ending === null) await write(store, job, rest(1))
+      else await end(store, job, ending)
+      assert.equal((await recordOf(store, id)).unsupported?.tries, id === 'RELEASE' ? 1 : undefined, id)
+      // What follows is told again.
+      const more = id === 'RELEASE' || id === 'CHECKPOINT' ? [] : [id]
+      assert.deepEqual(
+        eventsOf(await recordOf(store, id))
+          .slice(3)
+          .filter((event) => event !== 'RELEASE'),
+        ['DUE', 'CLAIM', ...more],
+      )
+    }
+  },
+  'a job that is put off is queued at once when it is resumed, whatever waits in its inbox': async ({ store }) => {
+    await end(store, await putAndTake(store, 'a', { version: '2' }), tooNew)
+    const [sent] = await store.send([letter('a', 'one')])
+    assert.deepEqual([sent?.outcome, sent?.state], ['kept', 'scheduled'])
+    const resume = { id: 'a', key: 'r', letter: { kind: 'resume' }, expect: null } as const
+    const [answer] = await store.send([resume])
+    assert.deepEqual([answer?.outcome, answer?.state, answer?.move?.event], ['kept', 'queued', 'DUE'])
+    const { inbox } = await takeOne(store, { token: 't2' })
+    assert.deepEqual(
+      inbox.map(({ letter: { kind } }) => kind),
+      ['event'],
+    )
+  },
+  'list finds what is put off, by type and state too, in pages; and none that has ended': async ({ store }) => {
+    await put(store, newJob('plain'))
+    await take(store)
+    await put(store, ...['a', 'b', 'c'].map((id) => newJob(id, { version: '2' })))
+    for (const job of await take(store, { token: 't2' })) await end(store, job, tooNew)
+    const find = async (filter: object): Promise<string[]> => idsOf(await store.list({ unsupported: true, ...filter }))
+    assert.deepEqual(await find({}), ['a', 'b', 'c'])
+    assert.deepEqual(await find({ type: 'mail', state: 'scheduled' }), ['a', 'b', 'c'])
+    assert.deepEqual([await find({ type: 'sms' }), await find({ state: 'queued' })], [[], []])
+    const page = await store.list({ unsupported: true, limit: 2 })
+    assert.deepEqual([idsOf(page), await find({ after: page.next })], [['a', 'b'], ['c']])
+    await cancel(store, ['b'])
+    assert.deepEqual(await find({}), ['a', 'c'])
+    await store.cancel([{ selection: { filter: { unsupported: true } }, reason: null, graceMs: 0 }])
+    assert.deepEqual([await find({}), (await recordOf(store, 'plain')).state], [[], 'running'])
+  },
+  'one that was cancelled meanwhile ends so, and is not put off': async ({ store }) => {
+    const job = await putAndTake(store, 'a', { version: '2' })
+    await cancel(store, ['a'])
+    assert.equal((await end(store, job, tooNew)).to, 'cancelled')
+    const { unsupported, dueAt } = await recordOf(store, 'a')
+    assert.deepEqual([unsupported, dueAt], [null, null])
+  },
+}

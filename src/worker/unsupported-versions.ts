@@ -1,0 +1,31 @@
+/** Machine jobs that this process has claimed and could not run: counted, and logged once per type and version. */
+import type { UnsupportedRest } from '../core/definition.ts'
+import type { Logger } from '../core/logger.ts'
+
+/** Types and versions remembered at most; the oldest are forgotten, and may be logged again. */
+const loggedMax = 1_000
+
+export class UnsupportedVersions {
+  /** Claims that ended so. */
+  count = 0
+  private readonly logged = new Set<string>()
+  private readonly logger: Logger
+
+  constructor(logger: Logger) {
+    this.logger = logger
+  }
+
+  note(
+    { id, type }: { readonly id: string; readonly type: string },
+    { version, reason, error }: UnsupportedRest,
+  ): void {
+    this.count++
+    const name = JSON.stringify([type, version])
+    if (this.logged.has(name)) return
+    const [oldest] = this.logged
+    if (oldest !== undefined && this.logged.size >= loggedMax) this.logged.delete(oldest)
+    this.logged.add(name)
+    const message = 'this process cannot run jobs of a version of a machine; they wait for a process that can'
+    this.logger.error(message, { type, version, reason, id, error })
+  }
+}
