@@ -25,6 +25,8 @@ export interface Step extends Telling {
   knownBy: number
   recorded: boolean
   logged: boolean
+  /** Is it a SNOOZE by a worker that cannot run the job? These alone give a reason. */
+  unsupported: boolean
 }
 
 /** An attempt of which the claim was answered. */

@@ -121,7 +121,7 @@ export class Facts {
   }
 
   private takeSettle({ asked, answer, outcome, invokedAt, answeredAt }: CallOf<'settle'>): void {
-    asked.forEach(({ id, token, attempt, event, checkpoint, cancelTaken = false }, i) => {
+    asked.forEach(({ id, token, attempt, event, checkpoint, cancelTaken = false, unsupported }, i) => {
       const answered = answer?.[i]
       if (checkpoint !== undefined && outcome !== 'fail') {
         const became = answered === undefined ? 'unknown' : answered.outcome === 'lost' ? 'lost' : 'kept'
@@ -133,7 +133,8 @@ export class Facts {
       this.job(id).writes.push({ ...told, cancelTaken, answer: accepted ? answered : null })
       if (!accepted) return void this.figures.lostSettles++
       const { seq, at, from, to } = answered
-      this.step(id, { seq, at, event, from, to, attempt: answered.attempt }, answeredAt)
+      const step = this.step(id, { seq, at, event, from, to, attempt: answered.attempt }, answeredAt)
+      if (step !== null && unsupported === true) step.unsupported = true
       for (const move of [answered.woken, answered.successor]) {
         if (move !== undefined) this.step(move.id, move, answeredAt)
       }
@@ -236,21 +237,26 @@ export class Facts {
   }
 
   /** @param by who tells: a call that was answered at a time, a record, or the log */
-  private step(id: string, told: Telling, by: number | null | 'recorded' | 'logged'): void {
+  private step(id: string, told: Telling, by: number | null | 'recorded' | 'logged'): Step | null {
     const { seq, at, event, from, to, attempt, reason } = told
     const job = this.job(id)
     // The log tells of checkpoints, too: they move nothing.
-    if (event === 'CHECKPOINT') return void machineOf(job).logged.push({ seq, attempt })
+    if (event === 'CHECKPOINT') {
+      machineOf(job).logged.push({ seq, attempt })
+      return null
+    }
     let steps = this.bySeq.get(id)
     if (steps === undefined) this.bySeq.set(id, (steps = new Map<number, Step>()))
     let known = steps.get(seq)
     if (known === undefined) {
       const said = { seq, at, event, from, to, attempt, ...(reason !== undefined && { reason }) }
-      steps.set(seq, (known = { ...said, knownBy: Infinity, recorded: false, logged: false }))
+      steps.set(seq, (known = { ...said, knownBy: Infinity, recorded: false, logged: false, unsupported: false }))
     } else if (wording(known) !== wording(told)) {
       this.contradictions.push({ id, ways: [wording(known), wording(told)] })
     }
+    if (event === 'SNOOZE' && reason !== undefined) known.unsupported = true
     if (typeof by === 'string') known[by] = true
     else known.knownBy = Math.min(known.knownBy, by ?? Infinity)
+    return known
   }
 }

@@ -50,8 +50,13 @@ export const askedCheckpoint = ({ number, read, takesCancel }: NewCheckpoint): A
 })
 
 export const askedEnd = (settlement: Settlement): AskedEnd => {
-  const { event, checkpoint, cancelTaken } = settlement
-  const asked = { ...attemptName(settlement), event, ...(cancelTaken === true && { cancelTaken }) }
+  const { event, checkpoint, cancelTaken, unsupported } = settlement
+  const asked = {
+    ...attemptName(settlement),
+    event,
+    ...(cancelTaken === true && { cancelTaken }),
+    ...(unsupported !== undefined && { unsupported: true as const }),
+  }
   return checkpoint === undefined ? asked : { ...asked, checkpoint: askedCheckpoint(checkpoint) }
 }
 

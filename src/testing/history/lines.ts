@@ -51,6 +51,8 @@ export type AskedCheckpoint = Pick<NewCheckpoint, 'number' | 'read' | 'takesCanc
 /** What was asked of the end of an attempt. */
 export interface AskedEnd extends AttemptName, Pick<Settlement, 'event' | 'cancelTaken'> {
   readonly checkpoint?: AskedCheckpoint
+  /** Is it put off because the worker cannot run it? */
+  readonly unsupported?: true
 }
 
 /** What a sign of life was answered; of letters, their numbers. */

@@ -91,10 +91,7 @@ const leftOut = new Set<Step['event']>(['DUE', 'CLAIM', 'SNOOZE', 'RELEASE', 'EX
  */
 function isLeftOut({ event, seq }: Step, steps: readonly Step[]): boolean {
   const before = steps.findLast((other) => other.seq < seq && other.recorded)
-  const isPutOff = ({ event: what, reason }: Step): boolean => what === 'SNOOZE' && reason !== undefined
-  return (
-    leftOut.has(event) && before !== undefined && isPutOff(before) && steps.some((o) => o.seq >= seq && isPutOff(o))
-  )
+  return before?.unsupported === true && leftOut.has(event) && steps.some((o) => o.seq >= seq && o.unsupported)
 }
 
 /** I2 and I3: goes the job's way again, through the chart. */
