@@ -17,7 +17,7 @@ export function send<Row extends JobRow>(unit: UnitOfWork<Row>, request: SendReq
   if (row === undefined) return { outcome: 'notFound', state: null }
   if (request.letter.kind === 'resume' && isPutOff(row)) {
     move(unit, row, 'DUE')
-    return { outcome: 'kept', state: row.state, move: unit.lastTransition(row) }
+    return { outcome: 'resumed', state: row.state, move: unit.lastTransition(row) }
   }
   const refused = refusal(row, request)
   if (refused !== null) return { outcome: refused, state: row.state }

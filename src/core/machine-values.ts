@@ -43,10 +43,11 @@ export interface SendRequest {
 
 /**
  * `kept`: in the inbox now · `duplicate`: it was before · `changed`: the job is not as expected · `ended` · `notFound` ·
- * `full`: `caps.inbox` letters wait · `failed`: because of `error`. Nothing was written but for the first.
+ * `full`: `caps.inbox` letters wait · `resumed`: a `resume` of a job that was put off as unsupported, which is queued now ·
+ * `failed`: because of `error`. Nothing was put into the inbox but for the first.
  */
 export interface SendAnswer {
-  readonly outcome: 'kept' | 'duplicate' | 'changed' | 'ended' | 'notFound' | 'full' | 'failed'
+  readonly outcome: 'kept' | 'resumed' | 'duplicate' | 'changed' | 'ended' | 'notFound' | 'full' | 'failed'
   /** Of the job after the write; of one that is not found, or of `failed`, null. */
   readonly state: JobState | null
   /** The WAKE of a job that was waiting, or the DUE of one that was put off as unsupported and is resumed. */

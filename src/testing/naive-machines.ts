@@ -25,7 +25,7 @@ export class NaiveMachines extends NaiveJobs {
       const job = this.find(id)
       if (!job) return { outcome: 'notFound', state: null }
       if (letter.kind === 'resume' && job.record.unsupported && job.record.state === 'scheduled' && job.record.dueAt) {
-        return { outcome: 'kept', move: this.move(job, 'DUE'), state: 'queued' }
+        return { outcome: 'resumed', move: this.move(job, 'DUE'), state: 'queued' }
       }
       const { state, letters, inbox, checkpoint } = job.record
       const seen = expect === null || (expect.checkpoint === (checkpoint?.number ?? 0) && expect.mail === letters)
