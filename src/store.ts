@@ -111,7 +111,8 @@ export interface Store {
   /**
    * Sends dead and cancelled jobs through again: RETRY, a new generation, at the end of their queue in the order of the
    * ids, or oldest first. Errors, logs and history stay; error, steps, and why it was cancelled are forgotten. A machine goes
-   * on at its checkpoint, or, `fromStart`, forgets it and its letters; of those left in its inbox the first `dropInbox` go.
+   * on at its checkpoint and keeps its steps, or, `fromStart`, forgets both and its letters; of those left in its inbox the
+   * first `dropInbox` go.
    */
   retry(selection: Selection, fromStart?: boolean, dropInbox?: number): Answer<RetryAnswer>
   /** Removes ended jobs. */

@@ -30,6 +30,8 @@ export function retry<Row extends JobRow>(
     }
     unit.resetForRetry(row)
     if (fromStart) unit.forgetCheckpoints(row)
+    // A machine that goes on where it stood has its actors again, and what they have finished.
+    if ((row.machine?.checkpoint ?? null) === null) unit.forgetSteps(row)
     if (dropInbox > 0) unit.dropMessages(row, dropInbox)
     move(unit, row, 'RETRY')
     retried.push(row.id)

@@ -25,6 +25,7 @@ export function keepCheckpoint<Row extends JobRow>(unit: UnitOfWork<Row>, row: R
   if (row.machine?.checkpoint?.number === next.number) return
   unit.addCheckpoint(row, next)
   clearUnsupported(unit, row)
+  if (next.forgetSteps !== undefined && next.forgetSteps.length > 0) unit.forgetSteps(row, next.forgetSteps)
   row.checkpointedAttempts = row.attempt - 1
 }
 

@@ -19,6 +19,8 @@ export interface NewCheckpoint {
   readonly read: number
   /** What led here, for people. */
   readonly note: string
+  /** Names of steps whose actors are gone: their results are forgotten by the same write. */
+  readonly forgetSteps?: readonly string[]
   /** Would the machine take a cancel as an event here? Then it is written to instead of being ended. */
   readonly takesCancel: boolean
 }

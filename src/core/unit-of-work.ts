@@ -140,7 +140,9 @@ export interface UnitOfWork<Row extends JobRow> {
   keepError(row: Row, error: AttemptError): void
   /** Its last attempt did not fail. */
   clearError(row: Row): void
-  /** Forgets what a new generation does not take over: error, steps, cancel mark, output. */
+  /** Forgets results of steps; without names all of them. */
+  forgetSteps(row: Row, names?: readonly string[]): void
+  /** Forgets what a new generation does not take over: error, cancel mark, output. */
   resetForRetry(row: Row): void
   extendLease(row: Row, until: number): void
   /** What the last settlement of the job was answered, if it was that of this lease. */

@@ -111,7 +111,7 @@ export class NaiveMachines extends NaiveJobs {
     return { outcome: 'cancelling', ...(reason !== null && { reason }), ...(graceMs !== undefined && { graceMs }) }
   }
 
-  protected rest(job: Job, { number, state, read, note, takesCancel }: NewCheckpoint): CheckpointEntry {
+  protected rest(job: Job, { number, state, read, note, takesCancel, forgetSteps }: NewCheckpoint): CheckpointEntry {
     const { record } = job
     const current = job.checkpoints.at(-1)
     if (current?.number === number) return current
@@ -120,6 +120,8 @@ export class NaiveMachines extends NaiveJobs {
     const entry = { number, state, seq, at, note }
     job.checkpoints = [...job.checkpoints, entry].slice(-caps.checkpoints)
     job.takesCancel = takesCancel
+    const kept = Object.entries(job.steps ?? {}).filter(([name]) => forgetSteps?.includes(name) !== true)
+    job.steps = kept.length === 0 ? null : Object.fromEntries(kept)
     record.checkpoint = { number, state }
     record.unsupported = null
     record.inbox = record.inbox.filter((mail) => mail.number > read)

@@ -197,7 +197,7 @@ export class NaiveStore extends NaiveMachines {
       job.record.inbox = job.record.inbox.slice(dropInbox)
       job.holdsKey = key !== null
       Object.assign(job.record, { output: undefined, error: null, cancelReason: null })
-      job.steps = null
+      if (job.record.checkpoint === null) job.steps = null
       retried.push(id)
     }
     return { retried, refused, notFound, moves }

@@ -271,6 +271,12 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
     for (const [name, result] of Object.entries(steps)) results.set(name, result)
   }
 
+  forgetSteps({ past }: Row, names?: readonly string[]): void {
+    if (past === null) return
+    if (names === undefined) past.steps = null
+    else for (const name of names) past.steps?.delete(name)
+  }
+
   keepError(row: Row, error: AttemptError): void {
     const past = row.remember()
     past.error = error.error
@@ -282,7 +288,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
   }
 
   resetForRetry({ past }: Row): void {
-    if (past !== null) past.error = past.steps = past.cancel = null
+    if (past !== null) past.error = past.cancel = null
   }
 
   hasSameInput(row: Row, { input }: NewJob): boolean {

@@ -56,6 +56,7 @@ const texts = {
     ON CONFLICT (job, name) DO UPDATE SET result = excluded.result`,
   stepsOf: 'SELECT name, result FROM steps WHERE job = ? ORDER BY step',
   forgetSteps: 'DELETE FROM steps WHERE job = ?',
+  forgetNamedSteps: 'DELETE FROM steps WHERE job = ? AND name IN (SELECT value FROM json_each(?))',
   removeSteps: 'DELETE FROM steps WHERE job IN (SELECT value FROM json_each(?))',
   remove: 'DELETE FROM jobs WHERE seq IN (SELECT value FROM json_each(?))',
 

@@ -17,9 +17,11 @@ export function saveSteps({ sql }: FileUnit, row: Row, results: Readonly<Record<
 export const stepsOf = ({ sql }: FileUnit, row: Row): readonly PackedStep[] =>
   row.startedAt === null ? [] : sql.all('stepsOf', row.seq)
 
-/** A new generation, or a new input, begins its steps anew. */
-export function forgetSteps({ sql }: FileUnit, row: Row): void {
-  if (row.startedAt !== null) sql.run('forgetSteps', row.seq)
+/** Forgets the steps of these names; without names all of them: a new generation, or a new input, begins its steps anew. */
+export function forgetSteps({ sql }: FileUnit, row: Row, names?: readonly string[]): void {
+  if (row.startedAt === null) return
+  if (names === undefined) sql.run('forgetSteps', row.seq)
+  else sql.run('forgetNamedSteps', row.seq, JSON.stringify(names))
 }
 
 export const unpackedSteps = (steps: readonly PackedStep[]): Readonly<Record<string, Json>> | null =>

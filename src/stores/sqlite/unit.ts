@@ -380,6 +380,10 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
     saveSteps(this, row, steps)
   }
 
+  forgetSteps(row: Row, names?: readonly string[]): void {
+    forgetSteps(this, row, names)
+  }
+
   keepError(row: Row, error: AttemptError): void {
     row.error = JSON.stringify(error.error)
     row.errors = extended(row.errors, [error], caps.errors)
@@ -394,7 +398,6 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
 
   resetForRetry(row: Row): void {
     row.output = row.error = row.cancel = null
-    forgetSteps(this, row)
     this.rows.changed(row, changes.data)
   }
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { JobRecord } from '../../core/record.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { Checkpoint, NewCheckpoint } from '../../core/machine-record.ts'
+import type { Json } from '../../core/payload.ts'
 import type { Settlement } from '../../core/settlement.ts'
 import type {
   CheckpointAnswer,
@@ -124,6 +125,10 @@ export async function write(store: Store, job: ClaimedJob, checkpoint: NewCheckp
 }
 
 /** Parks a job, at a checkpoint if one is given. */
+/** Keeps results of steps. */
+export const saveSteps = (store: Store, job: ClaimedJob, steps: Readonly<Record<string, Json>>) =>
+  store.extend({ worker: 'w1', leaseMs, beats: [{ ...lease(job), steps }] })
+
 export async function park(store: Store, job: ClaimedJob, checkpoint?: NewCheckpoint): Promise<SettleAnswer> {
   const parking = { ...lease(job), event: 'PARK', to: 'waiting' } as const
   const [answer] = await store.settle([checkpoint === undefined ? parking : { ...parking, checkpoint }])

@@ -1,6 +1,6 @@
 /** Where a machine starts: from the checkpoint of another, from its own in a second life, or anew. */
 import assert from 'node:assert/strict'
-import { boom, cancel, lease, letter, newJob, put, putAndTake, recordOf, rest, restAt, takeOne, write } from './acts.ts'
+import { boom, cancel, lease, letter, newJob, put, putAndTake, recordOf, rest, restAt, saveSteps, takeOne, write } from './acts.ts'
 import type { Cases } from './subject.ts'
 
 export const machineAgainCases: Cases = {
@@ -24,6 +24,19 @@ export const machineAgainCases: Cases = {
     assert.deepEqual([again.checkpoint, again.inbox.map(({ number }) => number)], [restAt(1), [2]])
     assert.equal((await store.checkpoints('a')).length, 1)
     await write(store, again, rest(2))
+  },
+  'a retry at the checkpoint keeps the steps, one from the start forgets them': async ({ store }) => {
+    for (const fromStart of [false, true]) {
+      const id = `from start: ${fromStart}`
+      const job = await putAndTake(store, id)
+      await write(store, job, rest(1))
+      await saveSteps(store, job, { charge: 1 })
+      await store.settle([{ ...lease(job), event: 'FAIL', fatal: true, to: 'dead', error: boom }])
+      await store.retry({ ids: [id] }, fromStart)
+      const again = await takeOne(store, { token: 't2' })
+      assert.deepEqual(again.steps, fromStart ? null : { charge: 1 })
+      await store.settle([{ ...lease(again), event: 'COMPLETE', to: 'done' }])
+    }
   },
   'a retry may drop the oldest unread letters: so many, or all there are, and their numbers do not come again': async ({
     store,

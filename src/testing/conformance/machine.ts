@@ -13,6 +13,7 @@ import {
   recordOf,
   rest,
   restAt,
+  saveSteps,
   take,
   takeOne,
   write,
@@ -55,6 +56,22 @@ export const machineCases: Cases = {
     spoil((await recordOf(store, 'a')).checkpoint?.state)
     spoil((await store.checkpoints('a'))[0]?.state)
     assert.deepEqual((await recordOf(store, 'a')).checkpoint?.state, { list: [1] })
+  },
+  'a checkpoint forgets the steps that it names, and no others': async ({ store }) => {
+    const job = await putAndTake(store, 'a')
+    await saveSteps(store, job, { charge: 1, mail: 2, 'kid/1/charge': 3 })
+    await write(store, job, { ...rest(1), forgetSteps: ['charge', 'mail', 'unknown'] })
+    await saveSteps(store, job, { mail: 5 })
+    // The same checkpoint again is no other.
+    await write(store, job, { ...rest(1), forgetSteps: ['charge', 'mail', 'unknown'] })
+    await store.settle([{ ...lease(job), event: 'RELEASE', to: 'queued' }])
+    const again = await takeOne(store, { token: 't2' })
+    assert.deepEqual(again.steps, { mail: 5, 'kid/1/charge': 3 })
+    const all = Object.keys(again.steps ?? {})
+    await store.settle([
+      { ...lease(again), event: 'RELEASE', to: 'queued', checkpoint: { ...rest(2), forgetSteps: all } },
+    ])
+    assert.equal((await takeOne(store, { token: 't3' })).steps, null)
   },
   'the last checkpoints are kept, oldest first': async ({ store }) => {
     const job = await putAndTake(store, 'a')

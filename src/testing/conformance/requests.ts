@@ -71,7 +71,8 @@ export class Requests {
     const current = checkpoint?.number ?? 0
     const number = again && current > 0 ? current : current + 1
     const lastRead = { none: 0, half: Math.floor(letters / 2), all: letters }[read]
-    return { number, state: { of: id, number }, read: lastRead, note: `GO → ${number}`, takesCancel }
+    const forgets = number % 2 === 0 ? { forgetSteps: ['charge'] } : {}
+    return { number, state: { of: id, number }, read: lastRead, note: `GO → ${number}`, takesCancel, ...forgets }
   }
 
   letter({ id, key, expect, resume }: Missive): SendRequest {
