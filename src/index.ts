@@ -2,8 +2,15 @@
 export { createClient, type Client } from './api/client.ts'
 export { createRuntime, type Runtime } from './api/runtime.ts'
 export type { RuntimeState, RuntimeStats } from './api/runtime-stats.ts'
-export { defineJob, type JobOptions, type MachineJobOptions, type RetryOptions } from './api/define-job.ts'
-export type { ContextValues, HandlerResult, JobDefinition, Middleware, RunContext } from './core/definition.ts'
+export { defineJob, type JobOptions, type MachineJobOptions } from './api/define-job.ts'
+export type {
+  ContextValues,
+  HandlerResult,
+  JobDefinition,
+  Middleware,
+  RetryOptions,
+  RunContext,
+} from './core/definition.ts'
 export type { MachineEvent } from './core/machine-record.ts'
 export { memoryStore } from './stores/memory/index.ts'
 export {
@@ -59,4 +66,11 @@ export type {
 export type { Candidate, SelectionFunction, SelectionOption } from './core/settings.ts'
 export type { ClientOptions, RetentionOptions, RuntimeOptions } from './api/options.ts'
 export type { Counts, JobFilter, JobPage, ListQuery, StateCounts, Store, WorkerRecord } from './store.ts'
+export {
+  durable,
+  type DurableAttempt,
+  type DurableOptions,
+  type DurableScope,
+  type DurableSnapshot,
+} from './machine-job/durable.ts'
 export { fromJob, type JobActorLogic, type JobActorSnapshot, type JobHost } from './machine-job/from-job.ts'

@@ -2,24 +2,15 @@
 import type { AnyStateMachine, EventFromLogic, InputFrom, OutputFrom } from 'xstate'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { invalidOption } from '../core/errors.ts'
-import { checkBackoff, exponential, type Backoff } from '../core/backoff.ts'
+import { checkBackoff, exponential } from '../core/backoff.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
 import type { Json } from '../core/payload.ts'
-import type { HandlerResult, JobDefinition, RunContext } from '../core/definition.ts'
+import type { HandlerResult, JobDefinition, RetryOptions, RunContext } from '../core/definition.ts'
 import { machineHost } from '../machine-job/machine-host.ts'
 import type { Migrate } from '../machine-job/migration.ts'
 import { checkFunction, checkSyncFunction, knownKeys, textOption, whole } from '../core/checks.ts'
 import { checkUnique, type UniqueOption } from '../core/call-options.ts'
 import { limits } from '../core/limits.ts'
-
-export interface RetryOptions {
-  /** Attempts at most. Default 3; 1 = straight to dead. */
-  readonly maxAttempts?: number
-  /** Default: exponential from 1 s to 1 h with full jitter. */
-  readonly backoff?: Backoff
-  /** Is another attempt worth it after this error? Answers at once: an async function is refused. Default: yes. */
-  readonly retryIf?: (error: unknown) => boolean
-}
 
 /** What every job has, whatever does its work. */
 export interface CommonOptions<Input> {

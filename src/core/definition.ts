@@ -6,7 +6,8 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Observable } from 'rxjs'
 import type { Backoff } from './backoff.ts'
 import type { EnqueueArguments, EnqueueOptions, RunEnqueueOptions, UniqueOption } from './call-options.ts'
-import type { Timer } from './clock.ts'
+import type { Random, Timer } from './clock.ts'
+import type { JobchartError } from './errors.ts'
 import type { JobHandle } from './handle.ts'
 import type { Logger } from './logger.ts'
 import type { Checkpoint, Gather, Letter, MachineEvent, MachineView, Mail, NewCheckpoint } from './machine-record.ts'
@@ -20,6 +21,15 @@ import type { TypeLimits } from './values.ts'
  */
 // oxlint-disable-next-line typescript/no-empty-object-type -- an interface, so that users can merge their members into it
 export interface ContextValues {}
+
+export interface RetryOptions {
+  /** Attempts at most. Default 3; 1 = straight to dead. */
+  readonly maxAttempts?: number
+  /** Default: exponential from 1 s to 1 h with full jitter. */
+  readonly backoff?: Backoff
+  /** Is another attempt worth it after this error? Answers at once: an async function is refused. Default: yes. */
+  readonly retryIf?: (error: unknown) => boolean
+}
 
 /** What a run knows and can do. Its members may be destructured. */
 export interface RunContext {
@@ -136,6 +146,13 @@ export interface Seat {
    * @throws JobchartError LEASE_LOST if the job is no longer this attempt's; STORE_UNAVAILABLE
    */
   readonly commit: (checkpoint: NewCheckpoint) => Promise<readonly Mail[]>
+  /** Results of finished steps, by name, as they were at the claim. */
+  readonly steps: Readonly<Record<string, Json>> | null
+  /** Keeps the result of a step with the job. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
+  readonly saveStep: (name: string, result: Json) => Promise<void>
+  /** Why no more work may begin, if so: the attempt has ended, was asked to end, or its lease may have run out. */
+  readonly refusal: () => JobchartError | null
+  readonly random: Random
   /** Keeps a line with the job. */
   readonly log: (message: string) => void
   /** Tells an event that the machine has emitted. */

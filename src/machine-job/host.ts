@@ -16,6 +16,7 @@ import { JobchartError } from '../core/errors.ts'
 import type { Rest, Seat } from '../core/definition.ts'
 import { fatal } from '../core/intent.ts'
 import type { Gather, Mail, NewCheckpoint } from '../core/machine-record.ts'
+import { ActorSteps } from './actor-steps.ts'
 import { shown } from './codec.ts'
 import { Errands } from './errands.ts'
 import { tellActor } from './from-job.ts'
@@ -56,6 +57,7 @@ export class Host {
   /** The cancel that was read; undefined if an earlier release has not written whether there was one. */
   private cancel: ReadCancel | null | undefined
   private readonly errands: Errands
+  private readonly steps: ActorSteps
   /** Is a checkpoint to follow each message? */
   private readonly oneByOne: boolean
   /** The message that is read now. */
@@ -76,6 +78,7 @@ export class Host {
     const stopped = (job: string): void => this.hosted.plan.hold({ kind: 'leave', job })
     const told = { stopped, changed: () => this.wake(), failed: (error: unknown) => this.fail(error) }
     this.errands = new Errands({ seat, ...told }, from?.jobs)
+    this.steps = new ActorSteps({ seat, failed: (error) => this.fail(error) })
     this.hosted = new Hosted(
       {
         logic,
@@ -84,6 +87,8 @@ export class Host {
         input: seat.input,
         now: seat.now,
         jobs: this.errands,
+        attempts: { random: seat.random, after: seat.after, log: seat.log },
+        steps: this.steps,
         logger: (...args) => seat.log(format(...args)),
         changed: () => this.changed(),
       },
@@ -183,6 +188,7 @@ export class Host {
       for (const each of work) {
         if (each.kind === 'start') hosted.plan.startWork(each.actor)
         else if (each.kind === 'stop') hosted.plan.stopWork(each.actor)
+        else if (each.kind === 'attempt') each.begin()
         else if (each.kind === 'log') each.run()
         else if (each.kind === 'send') {
           this.dirty = true
@@ -199,11 +205,14 @@ export class Host {
     const note = hosted.notes.splice(0).join(', ')
     const takesCancel = hosted.names(cancelled(null))
     try {
+      const state = hosted.state(held)
+      const gone = this.steps.takeGone((address) => hosted.isActive(address))
       return {
         number: ++this.number,
+        ...(gone.length > 0 && { forgetSteps: gone }),
         state: packState(
           {
-            ...hosted.state(held),
+            ...state,
             jobs: this.errands.jobs(hosted.jobIds),
             read: this.read,
             ...(this.cancel !== undefined && { cancel: this.cancel }),

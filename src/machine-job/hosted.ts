@@ -12,7 +12,9 @@ import { ActorAddresses, childrenOf, type Children } from './addresses.ts'
 import { withActors } from './codec.ts'
 import { jobOf } from './from-job.ts'
 import { isNamed, activeNodes } from './machines.ts'
-import type { Hosting, JobActorHost } from './job-actors.ts'
+import type { ActorSteps } from './actor-steps.ts'
+import { attemptNote, isWaiting } from './durable.ts'
+import type { AttemptHost, Hosting, JobActorHost } from './job-actors.ts'
 import { heldOf, outboxOf } from './outbox.ts'
 import { Plan, type Held } from './plan.ts'
 import { isItsSnapshot, isPlanned, plannedLogicOf, worksOutside, type PlannedLogic } from './planned.ts'
@@ -29,6 +31,8 @@ export interface HostedOptions {
   readonly input: unknown
   readonly now: () => number
   readonly jobs: JobActorHost
+  readonly attempts: Pick<AttemptHost, 'random' | 'after' | 'log'>
+  readonly steps: ActorSteps
   readonly logger: (...args: unknown[]) => void
   /** Something has changed: a machine's state, a timer, what is held, or whether it failed. */
   readonly changed: () => void
@@ -67,7 +71,7 @@ export class Hosted {
     this.plan = new Plan({ addresses, booked: from?.booked ?? 0, changed })
     const logic: AnyActorLogic & { readonly hosting: Hosting } = {
       ...options.logic,
-      hosting: { jobs, plan: this.plan },
+      hosting: { jobs, plan: this.plan, attempts: this.attemptHost() },
     }
     this.root = createActor(logic, {
       id: jobId,
@@ -93,6 +97,16 @@ export class Hosted {
     )
     // Nothing has changed by being restored.
     for (const actor of [this.root, ...this.actors()]) this.seen.set(actor, actor.getSnapshot())
+  }
+
+  private attemptHost(): AttemptHost {
+    const { timers, addresses } = this
+    const { attempts, steps } = this.options
+    return {
+      ...attempts,
+      isTimerSet: (actor, id) => timers.isSet(actor, id),
+      steps: (actor, attempt, over) => steps.of(addresses.of(actor), attempt, over),
+    }
   }
 
   start(): void {
@@ -195,9 +209,14 @@ export class Hosted {
   /** Does none of its actors do work of its own? Machines wait, and so do jobs that were invoked: they tell when they end. */
   get atRest(): boolean {
     for (const actor of this.actors()) {
-      if (actor.getSnapshot().status === 'active' && worksOutside(actor)) return false
+      if (actor.getSnapshot().status === 'active' && worksOutside(actor) && !isWaiting(actor)) return false
     }
     return true
+  }
+
+  /** Is the actor at this address there, and has not ended? */
+  isActive(address: string): boolean {
+    return this.addresses.actorAt(address)?.getSnapshot().status === 'active'
   }
 
   /** Its state, to be kept. @throws JobchartError NOT_DURABLE */
@@ -285,8 +304,11 @@ export class Hosted {
     if (this.seen.get(actor) === snapshot) return
     this.seen.set(actor, snapshot)
     if (actor.getSnapshot().status !== 'active') this.plan.ended(actor)
-    // What works outside is begun anew after a crash: its inner state need not be kept, only whether it has ended.
-    if (actor !== this.root && worksOutside(actor) && actor.getSnapshot().status === 'active') return
+    const note = attemptNote(event, actor, snapshot)
+    // What works outside is begun anew after a crash: its inner state need not be kept, only whether it has ended, or which
+    // attempt it has come to.
+    if (note === null && actor !== this.root && worksOutside(actor) && actor.getSnapshot().status === 'active') return
+    if (note !== null) this.notes.push(note)
     if (actor === this.root) this.notes.push(noteOf(event, snapshot))
     this.options.changed()
   }

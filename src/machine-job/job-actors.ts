@@ -1,7 +1,10 @@
-/** How the actors of jobs in a hosted machine find its host. */
+/** How the actors of a hosted machine find its host: those of jobs, and durable promises. */
 import type { AnyActorRef } from 'xstate'
 import type { EnqueueOptions } from '../core/call-options.ts'
+import type { Random, Timer } from '../core/clock.ts'
 import type { JobDefinition } from '../core/definition.ts'
+import type { JobchartError } from '../core/errors.ts'
+import type { Steps } from '../core/steps.ts'
 import type { Plan } from './plan.ts'
 import { parentOf } from './xstate-internals.ts'
 
@@ -13,9 +16,23 @@ export interface JobActorHost {
   stopped(jobId: string): void
 }
 
+/** What the host of a machine does for durable promises in it. */
+export interface AttemptHost {
+  readonly random: Random
+  /** A timer of this process: it is gone after a crash. */
+  readonly after: (delayMs: number, run: () => void) => Timer
+  /** Keeps a line with the job. */
+  readonly log: (message: string) => void
+  /** Is a durable timer of this id set for the actor? */
+  readonly isTimerSet: (actor: AnyActorRef, id: string) => boolean
+  /** The steps of an attempt. @param over why the attempt may begin and keep no more steps, if so */
+  readonly steps: (actor: AnyActorRef, attempt: string, over: () => JobchartError | null) => Steps
+}
+
 /** What the logic of a hosted root carries. */
 export interface Hosting {
   readonly jobs: JobActorHost
+  readonly attempts: AttemptHost
   readonly plan: Plan
 }
 

@@ -21,7 +21,7 @@ export interface ActionLookup {
 /** What is held back and must survive a crash. */
 export function outboxOf(held: readonly Held[], addresses: ActorAddresses): OutboxEntry[] {
   return held.flatMap((each): OutboxEntry[] => {
-    if (each.kind === 'start' || each.kind === 'stop' || each.kind === 'log') return []
+    if (each.kind === 'start' || each.kind === 'stop' || each.kind === 'attempt' || each.kind === 'log') return []
     if (each.kind === 'send') {
       return [{ ...each, actor: addresses.of(each.actor), event: keepable(each.event) as EventObject }]
     }

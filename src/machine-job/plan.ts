@@ -9,6 +9,7 @@ import type { AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot
 import type { ActionFunction, ActionName, MachineActions } from './actions.ts'
 import type { ActorAddresses } from './addresses.ts'
 import { JobchartError } from '../core/errors.ts'
+import { isDurable, isToldSnapshot } from './durable.ts'
 import { namelessSpawn, refusal } from './machines.ts'
 import { isItsSnapshot, worksOutside } from './planned.ts'
 import { bookIds } from './xstate-internals.ts'
@@ -38,6 +39,8 @@ export type Held =
   | { readonly kind: 'start'; readonly actor: AnyActorRef }
   /** An actor is stopped when it has been told what was sent to it before. */
   | { readonly kind: 'stop'; readonly actor: AnyActorRef }
+  /** An actor that has started begins its next attempt. */
+  | { readonly kind: 'attempt'; readonly begin: () => void }
   | { readonly kind: 'log'; readonly run: () => void }
 
 type ExecutableAction = Parameters<AnyActorScope['actionExecutor']>[0]
@@ -175,7 +178,11 @@ export class Plan {
           if (this.sentTo.has(child) && this.working.has(child)) {
             this.leaving.add(child)
             this.hold({ kind: 'stop', actor: child })
-          } else scope.stopChild(child)
+          } else {
+            scope.stopChild(child)
+            // XState leaves the timers of an actor that was restored and has not started yet.
+            if (isDurable(child)) scope.system.scheduler.cancelAll(child)
+          }
         },
       }
       this.scopes.set(scope, planned)
@@ -274,7 +281,7 @@ export class Plan {
       this.actorsSeen++
       this.addresses.restored(actor)
       if (actor.getSnapshot().status !== 'active') this.starting.add(actor)
-      if (!worksOutside(actor)) this.goneOn.add(actor.getSnapshot() as object)
+      if (!worksOutside(actor) || isToldSnapshot(actor)) this.goneOn.add(actor.getSnapshot() as object)
     }
     this.goneOn.add(snapshot)
     return snapshot

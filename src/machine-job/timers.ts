@@ -104,6 +104,11 @@ export class DurableTimers {
     for (const timer of this.timers) if (timer.source === address) this.take(timer)
   }
 
+  /** Is a timer of this id set for its actor? */
+  isSet(source: AnyActorRef, id: string): boolean {
+    return this.lastOf.has(keyOf(this.options.addresses.of(source), id))
+  }
+
   /** Sets again what a checkpoint has kept. */
   restore(records: readonly TimerRecord[]): void {
     for (const record of records) this.add(record)

@@ -4,11 +4,16 @@ import { JobchartError } from '../core/errors.ts'
 import type { JobHandle } from '../core/handle.ts'
 import type { JobRecord } from '../core/record.ts'
 import type { EnqueueOptions } from '../core/call-options.ts'
+import type { Json } from '../core/payload.ts'
 import { RunEnqueue } from './run-enqueue.ts'
 import type { Run } from './run.ts'
-import { Steps, type StepsHost } from './steps.ts'
+import { StepResults, Steps } from '../core/steps.ts'
 
-export interface ContextHost extends StepsHost {
+export interface ContextHost {
+  /** Why the run may begin no more work, if so: it has ended, was asked to end, or its lease may have run out. */
+  readonly refusal: (run: Run) => JobchartError | null
+  /** Keeps the result of a step with the job. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
+  readonly saveStep: (run: Run, name: string, result: Json) => Promise<void>
   /** @throws JobchartError INVALID_OUTPUT if the value is not strict JSON */
   readonly checkin: (run: Run, value: unknown) => void
   readonly log: (run: Run, message: string, fields?: Record<string, unknown>) => void
@@ -69,7 +74,7 @@ class Context implements RunContext {
 
   get step(): RunContext['step'] {
     const { run } = this
-    return (name, work) => (run.steps ??= new Steps(run, run.host)).once(name, work)
+    return (name, work) => (run.steps ??= stepsOf(run)).once(name, work)
   }
 
   get enqueue(): RunContext['enqueue'] {
@@ -80,6 +85,16 @@ class Context implements RunContext {
       return run.host.enqueue(job, input, enqueue.options(job?.type, input, options))
     }
   }
+}
+
+function stepsOf(run: Run): Steps {
+  const { id, attempt, steps } = run.claimed
+  return new Steps({
+    results: new StepResults(id, steps),
+    attempt: `attempt ${attempt} of job ${id}`,
+    refusal: () => run.host.refusal(run),
+    save: (name, result) => run.host.saveStep(run, name, result),
+  })
 }
 
 export const runIsOver = ({ claimed: { id } }: Run): JobchartError =>

@@ -18,7 +18,7 @@ import { Lane } from './lanes.ts'
 import { throughMiddleware } from './middleware.ts'
 import { contextOf, type ContextHost } from './run-context.ts'
 import type { RunEnqueue } from './run-enqueue.ts'
-import type { Steps } from './steps.ts'
+import type { Steps } from '../core/steps.ts'
 import type { Timers } from '../client/timers.ts'
 
 /** What a run asks of the runtime. */

@@ -1,4 +1,5 @@
 /** The seat of a machine in a run: what its host asks for, done with the means of the flow. */
+import type { Random } from '../core/clock.ts'
 import type { JobDefinition, ChildEnd, Seat } from '../core/definition.ts'
 import type { Mail, NewCheckpoint, Parent } from '../core/machine-record.ts'
 import type { Json } from '../core/payload.ts'
@@ -25,14 +26,15 @@ export interface SeatOptions {
     parent: Parent,
   ) => Promise<JobRecord | null>
   readonly cancel: Seat['cancel']
+  readonly random: Random
   readonly log: (run: Run, message: string) => void
 }
 
 const askAfterMs = 100
 
 export function seatOf(run: Run, input: unknown, options: SeatOptions): Seat {
-  const { store, timers, enqueueChild, cancel, log } = options
-  const { id, type, generation, checkpoint, inbox } = run.claimed
+  const { store, timers, heartbeat, enqueueChild, cancel, random, log } = options
+  const { id, type, generation, checkpoint, inbox, steps } = run.claimed
   return {
     id,
     type,
@@ -48,9 +50,13 @@ export function seatOf(run: Run, input: unknown, options: SeatOptions): Seat {
     mail: (listener) => {
       run.mailbox = { after: inbox.at(-1)?.number ?? 0, listener }
       // Letters may have come since the claim, and their hint found nobody to tell. Most runs are over before that matters.
-      timers.after(askAfterMs, () => void (run.ending ?? options.heartbeat.ask([run])), false)
+      timers.after(askAfterMs, () => void (run.ending ?? heartbeat.ask([run])), false)
     },
     commit: (next) => commit(run, next, options),
+    steps,
+    saveStep: (name, result) => heartbeat.saveStep(run, name, result),
+    refusal: () => heartbeat.refusal(run),
+    random,
     log: (message) => log(run, message),
     emitted: (event) => emitted(run, event, options),
     invoke: async (job, childInput, enqueueOptions, checkins) => {

@@ -314,7 +314,7 @@ export class Worker {
   private runHost(): RunHost {
     const { id: worker, settings, store, hub, timers, enqueue, enqueueChild } = this.options
     const { heartbeat } = this
-    const { graceMs } = settings
+    const { graceMs, random } = settings
     const cancel = (request: CancelRequest): Promise<unknown> => this.cancel(request, 0)
     return {
       middleware: settings.middleware,
@@ -332,7 +332,7 @@ export class Worker {
       confirm: (run) => {
         if (this.confirmer.isDue(run)) this.confirmer.confirm([run])
       },
-      ...runServices({ store, worker, hub, timers, heartbeat, enqueueChild, cancel, graceMs }),
+      ...runServices({ store, worker, hub, timers, heartbeat, enqueueChild, cancel, graceMs, random }),
     }
   }
 }

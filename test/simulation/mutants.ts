@@ -104,9 +104,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a step that was kept is run again',
-    file: 'src/worker/steps.ts',
-    right: 'if (stored !== null && Object.hasOwn(stored, name))',
-    wrong: 'if (stored !== null && name === "")',
+    file: 'src/core/steps.ts',
+    right: 'if (stored !== undefined)',
+    wrong: 'if (stored !== undefined && name === "")',
     seed: 1,
   },
   {

@@ -116,7 +116,9 @@ export function recordOf(row: Row): JobRecord {
 }
 
 const stepsOf = ({ steps }: Past): Readonly<Record<string, Json>> | null =>
-  steps === null || steps.size === 0 ? null : Object.fromEntries(Array.from(steps, ([name, result]) => [name, copyPayload(result)]))
+  steps === null || steps.size === 0
+    ? null
+    : Object.fromEntries(Array.from(steps, ([name, result]) => [name, copyPayload(result)]))
 
 /** A job in the hands of a worker. Its record is made when it is asked for: most handlers never do. */
 export class Claimed implements ClaimedJob {

@@ -1,6 +1,20 @@
 /** Where a machine starts: from the checkpoint of another, from its own in a second life, or anew. */
 import assert from 'node:assert/strict'
-import { boom, cancel, lease, letter, newJob, put, putAndTake, recordOf, rest, restAt, saveSteps, takeOne, write } from './acts.ts'
+import {
+  boom,
+  cancel,
+  lease,
+  letter,
+  newJob,
+  put,
+  putAndTake,
+  recordOf,
+  rest,
+  restAt,
+  saveSteps,
+  takeOne,
+  write,
+} from './acts.ts'
 import type { Cases } from './subject.ts'
 
 export const machineAgainCases: Cases = {

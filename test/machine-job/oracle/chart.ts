@@ -70,6 +70,15 @@ export class Workshop {
     this.tools = tools
   }
 
+  /** Reports what an actor's work does. */
+  work(what: string): void {
+    this.tools.tell('work', what)
+  }
+
+  sleep(ms: number, signal: AbortSignal): Promise<void> {
+    return this.tools.sleep(ms, signal)
+  }
+
   machine(config: Config, given: Implementations = {}): AnyStateMachine {
     const names = new Set([...namesIn(config), ...(given.enqueued ?? [])])
     const reporting = [...names].map((name) => [

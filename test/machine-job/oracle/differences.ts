@@ -12,6 +12,8 @@ export const differences = {
   childrenEmit: 'What a child machine emits is an `EMIT` of the job. XState tells it to who listens to the child.',
   callbacksRestart:
     'After a kill a callback or an observable starts again: what it had sent before the kill may come again.',
+  firstAttemptAgain:
+    'After a kill the first attempt of a durable promise that was under way begins again, and `onSnapshot` tells of it again.',
   sentTogether:
     'When several events are sent at once, whether `send` accepts the later ones is judged without what the machine’s actors would answer to the earlier ones.',
   forgottenTimers:

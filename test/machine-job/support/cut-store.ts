@@ -77,7 +77,16 @@ export function cutStore(store: Store, cut: Cut | null, onCut: () => void): CutS
     cancel: (requests) => write(() => store.cancel(requests)),
     send: (requests) => write(() => store.send(requests)),
     ...(store.confirm && { confirm: (leases) => store.confirm?.(leases) ?? [] }),
-    extend: (request) => read(() => store.extend(request)),
+    // A heartbeat alone is no write: when one comes depends on the time of day. What it carries of a step is one.
+    extend(request) {
+      if (isCut) return never()
+      const saves = request.beats.some(({ steps }) => steps !== undefined)
+      const last = saves && cut !== null && writes + 1 === cut.at
+      if (last && cut.kind === 'before') return die()
+      const answer = store.extend(request)
+      if (saves) writes++
+      return last ? die() : answer
+    },
     checkpoints: (id) => read(() => store.checkpoints(id)),
     retry: (selection, fromStart, dropInbox) => read(() => store.retry(selection, fromStart, dropInbox)),
     discard: (selection) => read(() => store.discard(selection)),

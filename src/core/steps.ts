@@ -1,0 +1,123 @@
+/**
+ * Steps: work whose result is stored under a name. A step that is finished is not run again: the next attempt gets its
+ * result. A name stands for one step of an attempt, and no work begins in an attempt that has been asked to end or may have
+ * lost its lease.
+ */
+import { describe, invalidOption, JobchartError } from './errors.ts'
+import { limits, payloadLimits } from './limits.ts'
+import { copyPayload, toPayload, type Json } from './payload.ts'
+
+/** The finished steps of a job, and what they weigh. */
+export class StepResults {
+  private readonly jobId: string
+  private readonly results = new Map<string, { readonly result: Json; readonly chars: number }>()
+  /** Characters of all results as JSON. */
+  private chars = 0
+
+  /** @param finished results that are stored, by name */
+  constructor(jobId: string, finished: Readonly<Record<string, Json>> | null) {
+    this.jobId = jobId
+    for (const [name, result] of Object.entries(finished ?? {})) this.add(name, result)
+  }
+
+  get names(): Iterable<string> {
+    return this.results.keys()
+  }
+
+  /** A copy of its own for who asks; undefined of a step that is not finished. */
+  find(name: string): Json | undefined {
+    const found = this.results.get(name)
+    return found === undefined ? undefined : copyPayload(found.result)
+  }
+
+  add(name: string, result: Json): void {
+    this.forget(name)
+    const { length: chars } = JSON.stringify(result)
+    this.results.set(name, { result, chars })
+    this.chars += chars
+  }
+
+  forget(name: string): void {
+    this.chars -= this.results.get(name)?.chars ?? 0
+    this.results.delete(name)
+  }
+
+  /** @throws JobchartError TOO_MANY_STEPS */
+  checkRoom(name: string): void {
+    const { stepsMax, stepsCharsMax } = limits
+    const { size } = this.results
+    if (size < stepsMax && this.chars < stepsCharsMax) return
+    const reached = size < stepsMax ? `${stepsCharsMax} characters of results` : `${stepsMax} steps`
+    throw new JobchartError(
+      'TOO_MANY_STEPS',
+      `step ${describe(name)} of job ${this.jobId} was not begun: the job has reached ${reached}`,
+      { hint: 'Put several items into one step, return references instead of data, or enqueue a job per item.' },
+    )
+  }
+}
+
+export interface StepsOptions {
+  readonly results: StepResults
+  /** For messages: `attempt 2 of job 7`. */
+  readonly attempt: string
+  /** The name under which a step is stored. */
+  readonly key?: (name: string) => string
+  /** Why the attempt may begin no more work, if so: it has ended, was asked to end, or its lease may have run out. */
+  readonly refusal: () => JobchartError | null
+  /** Keeps the result of a step with the job. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
+  readonly save: (key: string, result: Json) => Promise<void>
+}
+
+/** The steps of one attempt. */
+export class Steps {
+  private readonly options: StepsOptions
+  /** Names that this attempt has used. The name of a step that failed is free again. */
+  private readonly used = new Set<string>()
+
+  constructor(options: StepsOptions) {
+    this.options = options
+  }
+
+  /** Gives the stored result of a step, or does its work and stores what that gives. */
+  async once<T>(name: string, work: () => T | PromiseLike<T>): Promise<T> {
+    this.use(name)
+    const { results, key = sameKey, refusal, save } = this.options
+    const stored = results.find(key(name))
+    if (stored !== undefined) return fromStored(stored) as T
+    try {
+      const refused = refusal()
+      if (refused !== null) throw refused
+      results.checkRoom(name)
+      const result = toStored(await work(), name)
+      await save(key(name), result)
+      results.add(key(name), result)
+      return fromStored(copyPayload(result)) as T
+    } catch (error) {
+      this.used.delete(name)
+      throw error
+    }
+  }
+
+  /** @throws JobchartError INVALID_OPTION, DUPLICATE_STEP */
+  private use(name: string): void {
+    const max = limits.stepNameCharsMax
+    if (typeof name !== 'string' || name.length > max || !name.isWellFormed()) {
+      throw invalidOption('name of a step', `text of ${max} characters at most`, name)
+    }
+    if (this.used.has(name)) {
+      throw new JobchartError(
+        'DUPLICATE_STEP',
+        `${this.options.attempt} has used the step name ${describe(name)} before`,
+        { hint: 'Give every step of an attempt its own name; in a loop one per item, such as `charge:${order.id}`.' },
+      )
+    }
+    this.used.add(name)
+  }
+}
+
+const sameKey = (name: string): string => name
+
+/** JSON has no undefined, and many steps return none: it is kept as an empty list, any other value in a list of one. */
+const toStored = (value: unknown, name: string): Json =>
+  value === undefined ? [] : [toPayload(value, 'INVALID_OUTPUT', payloadLimits, 'result of step', name)]
+const fromStored = (stored: Json): Json | undefined => (stored as Json[])[0]
