@@ -54,6 +54,37 @@ test('it retries on the clock of its actor system, and keeps finished steps', as
   expect(clock.pending).toBe(0)
 })
 
+test('what an attempt makes of the result of a step changes it for no other', async () => {
+  const { clock, xstate } = clocks()
+  const seen: unknown[] = []
+  const logic = durable(
+    async ({ step }) => {
+      const list = await step('list', () => [0])
+      seen.push([...list])
+      list.push(1)
+      throw new Error('no')
+    },
+    { retry },
+  )
+  begin(logic, xstate)
+  await clock.advance('2m')
+  expect(seen).toEqual([[0], [0], [0]])
+})
+
+test('what an attempt still says after its timeout is not heard', async () => {
+  const { clock, xstate } = clocks()
+  const logic = durable(
+    async ({ attempt }) => {
+      await clock.sleep(attempt === 1 ? '75s' : '9s')
+      return attempt
+    },
+    { retry, timeout: '10s' },
+  )
+  const actor = begin(logic, xstate)
+  await clock.advance('2m')
+  expect(await toPromise(actor)).toBe(2)
+})
+
 test('a step whose result is no JSON fails as in a job', async () => {
   const { xstate } = clocks()
   const actor = begin(

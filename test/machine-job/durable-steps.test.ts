@@ -4,15 +4,16 @@ import {
   defineJob,
   durable,
   fatal,
+  JobchartError,
   memoryStore,
   type DurableScope,
-  type JobchartError,
   type Json,
   type Store,
 } from 'jobchart'
 import { faultyStore } from 'jobchart/testing'
 import { assign, fromPromise, setup } from 'xstate'
 import { expect, test } from 'vitest'
+import { ActorSteps } from '../../src/machine-job/actor-steps.ts'
 import { world } from '../support/leaks.ts'
 
 type Steps = Readonly<Record<string, Json>> | null
@@ -184,4 +185,42 @@ test('a deployment may make a durable promise of a plain one, and the other way'
   await at.clock.advance('1s')
   expect(tries).toEqual(['plain', 'attempt 1', 'plain'])
   expect((await handle.record()).state).toBe('running')
+})
+
+test('one that waits and whose timer a migration has dropped waits anew', async () => {
+  const at = world()
+  const tries: string[] = []
+  const machine = twice(async ({ attempt }) => {
+    tries.push(`${attempt} at ${at.clock.now() - start}`)
+    if (attempt === 1) throw new Error('no')
+  })
+  const start = at.clock.now()
+  const old = defineJob({ type: 'twice', machine })
+  const first = await at.runtime({ jobs: [old] })
+  const handle = await first.enqueue(old, undefined)
+  await at.clock.advance('30s')
+  const stopping = first.stop()
+  await at.clock.advance('1s')
+  await stopping
+  await at.runtime({
+    jobs: [defineJob({ type: 'twice', machine, version: '2', migrate: (snapshot) => ({ snapshot, timers: [] }) })],
+  })
+  await at.clock.advance('5m')
+  expect((await handle.record()).state).toBe('waiting')
+  expect(tries[0]).toBe('1 at 0')
+  expect(tries).toHaveLength(2)
+})
+
+test.each<[code: 'LEASE_LOST' | 'STORE_REFUSED', fails: boolean]>([
+  ['LEASE_LOST', true],
+  ['STORE_REFUSED', false],
+])('%s when a result is kept: does the run of the job fail? %s', async (code, fails) => {
+  const error = new JobchartError(code, 'no')
+  const failures: unknown[] = []
+  const steps = new ActorSteps({
+    seat: { id: 'job', steps: null, refusal: () => null, saveStep: () => Promise.reject(error) },
+    failed: (failure) => failures.push(failure),
+  })
+  await expect(steps.of('a/1', 'attempt 1', () => null).once('s', () => 1)).rejects.toBe(error)
+  expect(failures).toEqual(fails ? [error] : [])
 })

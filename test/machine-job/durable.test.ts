@@ -1,5 +1,14 @@
 /** A promise with attempts and steps of its own, in a job. */
-import { constant, defineJob, durable, fatal, snooze, type DurableScope, type JobHandle } from 'jobchart'
+import {
+  constant,
+  defineJob,
+  durable,
+  fatal,
+  snooze,
+  type DurableScope,
+  type JobchartError,
+  type JobHandle,
+} from 'jobchart'
 import { assign, setup } from 'xstate'
 import { expect, test } from 'vitest'
 import { world, type World } from '../support/leaks.ts'
@@ -10,7 +19,7 @@ type Scope = DurableScope<{ readonly n: number }>
 function working(work: (scope: Scope) => Promise<unknown>, options: Parameters<typeof durable>[1] = {}) {
   const retry = { maxAttempts: 3, backoff: constant('1m'), ...options.retry }
   return setup({
-    types: { context: {} as { end: unknown }, events: {} as { type: 'LEAVE' } },
+    types: { context: {} as { end: unknown }, events: {} as { type: 'LEAVE' | 'NOTE' } },
     actors: { work: durable<unknown, { readonly n: number }>(work, { ...options, retry }) },
   }).createMachine({
     id: 'm',
@@ -25,7 +34,7 @@ function working(work: (scope: Scope) => Promise<unknown>, options: Parameters<t
           onDone: { target: 'end', actions: assign({ end: ({ event }) => event.output }) },
           onError: { target: 'end', actions: assign({ end: ({ event }) => event.error }) },
         },
-        on: { LEAVE: 'left' },
+        on: { LEAVE: 'left', NOTE: { actions: assign({ end: 'noted' }) } },
       },
       left: { after: { '10m': 'end' } },
       end: { type: 'final' },
@@ -42,7 +51,7 @@ async function begin(at: World, machine: ReturnType<typeof working>, more: { tim
     ...more,
   } as never)
   const runtime = await at.runtime({ jobs: [job], lease: '1h' })
-  const handle = (await runtime.enqueue(job, undefined)) as JobHandle<unknown, { type: 'LEAVE' }>
+  const handle = (await runtime.enqueue(job, undefined)) as JobHandle<unknown, { type: 'LEAVE' | 'NOTE' }>
   await at.clock.advance(0)
   return { runtime, handle, job }
 }
@@ -146,6 +155,7 @@ test.each<[what: string, error: () => unknown, end: string]>([
     { retry: { retryIf: (thrown) => (thrown as Error).message !== 'refused' } },
   )
   const { handle } = await begin(at, machine)
+  expect((await handle.record()).state).toBe('done')
   expect(await handle.result()).toBe(end)
   expect(tries).toBe(1)
 })
@@ -180,6 +190,25 @@ test('a cancel while it waits ends the job, and no attempt comes late', async ()
   await at.clock.advance('10m')
   expect((await handle.record()).state).toBe('cancelled')
   expect(tries).toBe(1)
+})
+
+test('an event that the machine reads while it waits changes nothing of when it is due', async () => {
+  const at = world()
+  const start = at.clock.now()
+  const tries: number[] = []
+  const { handle } = await begin(
+    at,
+    working(async ({ attempt }) => {
+      tries.push(at.clock.now() - start)
+      if (attempt < 3) throw new Error('no')
+      return 'end'
+    }),
+  )
+  await at.clock.advance('30s')
+  await handle.send({ type: 'NOTE' })
+  await at.clock.advance('3m')
+  expect(tries).toEqual([0, 60_000, 120_000])
+  expect(await handle.result()).toBe('end')
 })
 
 test('leaving the state while it waits takes its timer along', async () => {
@@ -281,4 +310,58 @@ test('the timeout of the job, or a stop of its process, spends no attempt of the
   expect(await handle.result()).toBe(2)
   expect(tries).toEqual(['first', ...Array<string>(4).fill('1 after 1'), '2 after 1'])
   at.expectLogged('warn')
+})
+
+test('what an attempt has begun and did not wait for hears that it has failed, and its late result is not kept', async () => {
+  const at = world()
+  const told: unknown[] = []
+  const slow = async (attempt: number, signal: AbortSignal): Promise<void> => {
+    told.push(`slow of ${attempt}`)
+    await at.clock.sleep('10s')
+    told.push(signal.aborted && (signal.reason as Error).message)
+  }
+  const { handle } = await begin(
+    at,
+    working(async ({ attempt, signal, step }) => {
+      await Promise.all([
+        step('slow', () => slow(attempt, signal)).catch((error: JobchartError) => told.push(error.code)),
+        attempt === 1 ? Promise.reject(new Error('no')) : null,
+      ])
+    }),
+  )
+  await at.clock.advance('5m')
+  expect((await handle.record()).state).toBe('done')
+  expect(told).toEqual(['slow of 1', 'no', 'NOT_ACCEPTED', 'slow of 2', false])
+})
+
+test('the timer of one that waits goes with it, also if it was restored and had not started yet', async () => {
+  const at = world()
+  let broken = true
+  const machine = setup({
+    types: { events: {} as { type: 'NOTE' | 'LEAVE' } },
+    actors: { work: durable(() => Promise.reject(new Error('no')), { retry: { backoff: constant('1m') } }) },
+    actions: {
+      note: () => {
+        if (broken) throw new Error('broken')
+      },
+    },
+  }).createMachine({
+    initial: 'at',
+    states: {
+      at: { invoke: { src: 'work', onError: 'left' }, on: { NOTE: { actions: 'note' }, LEAVE: 'left' } },
+      left: { after: { 600_000: 'end' } },
+      end: { type: 'final' },
+    },
+  })
+  const job = defineJob({ type: 'noting', machine, retry: { backoff: constant('1s') } })
+  const handle = await (await at.runtime({ jobs: [job] })).enqueue(job, undefined)
+  await at.clock.advance('30s')
+  // What the checkpoint holds to be executed fails once. So the next attempt executes it first, and then reads LEAVE.
+  await handle.send({ type: 'NOTE' })
+  await at.clock.advance(0)
+  broken = false
+  await handle.send({ type: 'LEAVE' })
+  await at.clock.advance('2s')
+  expect((await handle.snapshot()).value).toBe('left')
+  expect((await handle.record()).dueAt).toBe(at.clock.now() + 599_000)
 })

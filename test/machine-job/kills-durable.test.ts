@@ -4,6 +4,7 @@ import { assign, enqueueActions, setup, type DoneActorEvent } from 'xstate'
 import { expect, test } from 'vitest'
 import type { CutKind } from './support/cut-store.ts'
 import { didIn, prove } from './support/prove.ts'
+import type { KeptMachine } from './support/spied-store.ts'
 import { live, type Chronicle, type Story, type Teller } from './support/lives.ts'
 
 /** Fails twice: before its second step, and in its third. */
@@ -60,6 +61,17 @@ const one: Story = {
   ],
 }
 
+/** An attempt begins when it is written that it does. */
+function checkAttempts({ told }: Chronicle, where: string): void {
+  let kept: KeptMachine | undefined
+  for (const each of told) {
+    if (each.kind === 'kept') kept = each.state.snapshot.children?.['0.(machine).charging']?.snapshot
+    const number = each.kind === 'did' ? /^charge attempt (\d)/.exec(each.what)?.[1] : undefined
+    if (number === undefined) continue
+    expect(kept?.attempt, `${where}, attempt ${number}`).toMatchObject({ number: Number(number), delayMs: null })
+  }
+}
+
 const timesOf = (chronicle: Chronicle): Map<string, number> => {
   const times = new Map<string, number>()
   for (const what of didIn(chronicle.told)) times.set(what, (times.get(what) ?? 0) + 1)
@@ -88,6 +100,7 @@ test('a kill at any write loses no attempt and no finished step; what it cut off
       expect(new Set(attempts), where).toEqual(new Set([1, 2, 3].map((n) => `charge attempt ${n}`)))
       expect(attempts.toSorted(), where).toEqual(attempts)
       expect(attempts.length, where).toBeLessThanOrEqual(4)
+      checkAttempts(chronicle, where)
     }
   }
 })

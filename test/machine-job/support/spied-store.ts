@@ -12,6 +12,8 @@ export interface KeptState {
 
 export interface KeptMachine {
   readonly status: string
+  /** Of a durable promise. */
+  readonly attempt?: { readonly number: number; readonly delayMs: number | null }
   readonly children?: Readonly<Record<string, { readonly snapshot: KeptMachine }>>
 }
 
