@@ -8,7 +8,7 @@ const tags: Record<StateTag, string> = {
   live: 'not ended: it keeps its unique key',
   backlog: 'counts against `capacity`',
   timed: 'may have a due time (`dueAt`)',
-  held: 'a worker holds a lease on it',
+  leased: 'a worker holds a lease on it',
   ended: 'kept for `retention`',
 }
 

@@ -58,7 +58,7 @@ export const jobMachine = setup({
     input: {} as Partial<JobCounters> | undefined,
     // birth: an enqueue may put a job here · live: not ended yet, keeps its unique key · backlog: counts against the
     // capacity · timed: may have a due time · held: a worker has a lease on it · ended: kept for retention only
-    tags: {} as 'birth' | 'live' | 'backlog' | 'timed' | 'held' | 'ended',
+    tags: {} as 'birth' | 'live' | 'backlog' | 'timed' | 'leased' | 'ended',
   },
   guards: {
     attemptsLeft: ({ context }) => jobGuards.attemptsLeft(context),
@@ -87,7 +87,7 @@ export const jobMachine = setup({
       on: { CLAIM: { target: 'running', actions: 'spendAttempt' }, CANCEL: 'cancelled' },
     },
     running: {
-      tags: ['live', 'held'],
+      tags: ['live', 'leased'],
       description: 'a worker holds its lease',
       on: {
         COMPLETE: 'done',
@@ -111,7 +111,7 @@ export const jobMachine = setup({
       on: { WAKE: 'queued', CANCEL: 'cancelled' },
     },
     cancelling: {
-      tags: ['live', 'held'],
+      tags: ['live', 'leased'],
       description: 'asked to stop, has not ended yet',
       on: {
         COMPLETE: 'cancelled',

@@ -36,11 +36,11 @@ export type { ErrorRecord } from './core/failure.ts'
 export type { AttemptError, CheckIn, HistoryEntry, JobEvent, JobRecord, LogLine, Transition } from './core/record.ts'
 export type { JobActor, JobState } from './core/lifecycle.ts'
 export type { Json } from './core/payload.ts'
-export type { JobHandle, ResultOptions, Wanted } from './core/handle.ts'
+export type { JobHandle, ResultOptions, WaitCondition } from './core/handle.ts'
 export type { MachineView } from './core/machine-record.ts'
 export type { MachineTimer, Migrate, MigrateDetails, Migrated } from './machine-job/migration.ts'
 export type { MachineVersion } from './machine-job/versions.ts'
-export type { Checkpoint, CheckpointEntry, Letter, Mail, Unsupported } from './core/machine-record.ts'
+export type { Checkpoint, CheckpointEntry, InboxMessage, InboxEntry, Unsupported } from './core/machine-record.ts'
 export type { QueueHandle, QueueStats } from './api/queue-handle.ts'
 export type { Logger } from './core/logger.ts'
 export type { IterateOptions } from './core/stream.ts'
@@ -56,7 +56,7 @@ export type {
   EnqueueArguments,
   EnqueueOptions,
   RunEnqueueOptions,
-  JobChoice,
+  JobSelector,
   RetryFrom,
   SendOptions,
   StopOptions,
@@ -73,4 +73,4 @@ export {
   type DurableScope,
   type DurableSnapshot,
 } from './machine-job/durable.ts'
-export { fromJob, type JobActorLogic, type JobActorSnapshot, type JobHost } from './machine-job/from-job.ts'
+export { fromJob, type JobActorLogic, type JobActorSnapshot, type JobEnqueuer } from './machine-job/from-job.ts'

@@ -7,7 +7,7 @@
  * it, what it hands out belongs to the caller. `storeConformance` in `jobchart/testing` holds an implementation to all of
  * this.
  *
- * What cannot be written of one item of a call (a request, a settlement, a beat) fails that item alone: its answer is `failed`
+ * What cannot be written of one item of a call (a request, a settlement, a heartbeat) fails that item alone: its answer is `failed`
  * and says why, nothing of it was written, and the others are answered as if it had not been there.
  *
  * A method rejects with JobchartError STORE_UNAVAILABLE when the store cannot be reached: the write may or may not have
@@ -20,7 +20,7 @@ import type { Settlement } from './core/settlement.ts'
 import type { CheckpointAnswer, CheckpointRequest, SendAnswer, SendRequest } from './core/machine-values.ts'
 import type { Counts, JobPage, ListQuery, QueueInfo, TransitionPage, WorkerInfo, WorkerRecord } from './core/figures.ts'
 import type {
-  BeatAnswer,
+  HeartbeatAnswer,
   CancelAnswer,
   CancelRequest,
   ClaimAnswer,
@@ -59,14 +59,14 @@ export interface StoreCapabilities {
 /**
  * A wake-up. Never the truth, only a reason to ask for it: a store may send too many or, across processes, miss some.
  * `ready`: jobs of the type may be claimable, `atMost` of them where that is known · `due`: something waits for a time ·
- * `cancelled`: running jobs were marked · `mail`: running jobs have letters · `room`: an insert refused as full may succeed now · `ended`: jobs came to an end ·
+ * `cancelled`: running jobs were marked · `mail`: running jobs have messages · `room`: an insert refused as full may succeed now · `ended`: jobs came to an end ·
  * `queue`: a queue was paused or resumed.
  */
 export type Hint =
   | { readonly kind: 'ready'; readonly type: string; readonly atMost?: number }
   | { readonly kind: 'due'; readonly at: number }
   | { readonly kind: 'cancelled'; readonly ids: readonly string[] }
-  | { readonly kind: 'mail'; readonly ids: readonly string[] }
+  | { readonly kind: 'messages'; readonly ids: readonly string[] }
   | { readonly kind: 'room' }
   | { readonly kind: 'ended'; readonly ids?: readonly string[] }
   | { readonly kind: 'queue'; readonly type: string; readonly paused: boolean }
@@ -95,15 +95,15 @@ export interface Store {
   /** Ends attempts. The same token settled again gets the same answer. */
   settle(settlements: readonly Settlement[]): Answer<SettleAnswer[]>
   /** Heartbeat of all runs of a worker, and what they leave on the way. Also the worker's own sign of life. */
-  extend(request: ExtendRequest): Promise<BeatAnswer[]>
-  /** Keeps where machines stand: each is one conditional write, with the letters that were read. */
+  extend(request: ExtendRequest): Promise<HeartbeatAnswer[]>
+  /** Keeps where machines stand: each is one conditional write, with the messages that were read. */
   checkpoint(requests: readonly CheckpointRequest[]): Answer<CheckpointAnswer[]>
-  /** Puts letters into inboxes, in order. A job that waits is woken by the same write: WAKE. */
+  /** Puts messages into inboxes, in order. A job that waits is woken by the same write: WAKE. */
   send(requests: readonly SendRequest[]): Answer<SendAnswer[]>
   /** The checkpoints of a job that are still kept, oldest first; none for a job that is not there. */
   checkpoints(id: string): Promise<readonly CheckpointEntry[]>
   /**
-   * Cancels, request by request, in order. A job whose last checkpoint takes a cancel is sent a letter the first time, and
+   * Cancels, request by request, in order. A job whose last checkpoint takes a cancel is sent a message the first time, and
    * ends as its machine sees fit; its COMPLETE is then preceded by the CANCEL. What ends, or is marked, takes the jobs it has
    * invoked with it, and theirs: those are told by `moves` alone.
    */
@@ -111,7 +111,7 @@ export interface Store {
   /**
    * Sends dead and cancelled jobs through again: RETRY, a new generation, at the end of their queue in the order of the
    * ids, or oldest first. Errors, logs and history stay; error, steps, and why it was cancelled are forgotten. A machine goes
-   * on at its checkpoint and keeps its steps, or, `fromStart`, forgets both and its letters; of those left in its inbox the
+   * on at its checkpoint and keeps its steps, or, `fromStart`, forgets both and its messages; of those left in its inbox the
    * first `dropInbox` go.
    */
   retry(selection: Selection, fromStart?: boolean, dropInbox?: number): Answer<RetryAnswer>

@@ -1,5 +1,5 @@
 /** A client: enqueues, waits for results, lists and administers. It runs nothing; a runtime is a client with a worker. */
-import { knownKeys, textOption, whole } from '../core/checks.ts'
+import { checkKeys, checkText, checkInteger } from '../core/checks.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import type { MachineEvent } from '../core/machine-record.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
@@ -16,15 +16,15 @@ import {
   checkEnqueueOptions,
   checkFilter,
   selectionOf,
-  sendChoice,
+  sendSettings,
   type CancelOptions,
   type CancelReport,
   type EnqueueArguments,
   type EnqueueOptions,
-  type JobChoice,
+  type JobSelector,
   type DiscardReport,
   type Pressure,
-  retryPlace,
+  retrySettings,
   type RetryFrom,
   type RetryReport,
   type SendOptions,
@@ -134,8 +134,8 @@ export class Client {
    */
   async list(query: ListQuery = {}): Promise<JobPage> {
     checkFilter(query, ['after', 'limit'])
-    if (query.limit !== undefined) whole('limit', query.limit, 1, 1_000)
-    if (query.after !== undefined) textOption('after', query.after, limits.idCharsMax)
+    if (query.limit !== undefined) checkInteger('limit', query.limit, 1, 1_000)
+    if (query.after !== undefined) checkText('after', query.after, limits.idCharsMax)
     await this.connection.ready()
     return this.connection.store.list(query)
   }
@@ -171,7 +171,7 @@ export class Client {
    * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
    * @example await runtime.cancel({ tag: 'tenant-7' }, { reason: 'account closed', priority: 10 })
    */
-  async cancel(choice: JobChoice, options: CancelOptions = {}): Promise<CancelReport> {
+  async cancel(choice: JobSelector, options: CancelOptions = {}): Promise<CancelReport> {
     const request = cancelRequest(choice, options, this.cancelGraceMs)
     // No pause where none is needed: what is asked now counts before anything that happens next.
     if (!this.connection.opened) await this.connection.ready()
@@ -183,22 +183,22 @@ export class Client {
    * Sends dead or cancelled jobs through again: back to their queue, attempts from 0, a new generation. Machines go on at
    * their last checkpoint, or `from: 'start'`.
    */
-  async retry(choice: JobChoice, options: RetryFrom = {}): Promise<RetryReport> {
+  async retry(choice: JobSelector, options: RetryFrom = {}): Promise<RetryReport> {
     const selection = selectionOf(choice)
-    const { fromStart, dropInbox } = retryPlace(options)
+    const { fromStart, dropInbox } = retrySettings(options)
     await this.connection.ready()
     const { store, hub } = this.connection
     return promised(
       () => store.retry(selection, fromStart, dropInbox),
       ({ moves, ...report }) => {
-        hub.tellAll(moves)
+        hub.emitAll(moves)
         return report
       },
     )
   }
 
   /** Removes ended jobs. */
-  async discard(choice: JobChoice): Promise<DiscardReport> {
+  async discard(choice: JobSelector): Promise<DiscardReport> {
     const selection = selectionOf(choice)
     await this.connection.ready()
     return this.connection.store.discard(selection)
@@ -206,7 +206,7 @@ export class Client {
 
   /** Sends an event to the machine of a job. @throws as `JobHandle.send` @example await runtime.send(id, { type: 'APPROVE' }) */
   async send(id: string, event: MachineEvent, options: SendOptions = {}): Promise<void> {
-    return this.connection.machines.send(id, event, sendChoice(options))
+    return this.connection.machines.send(id, event, sendSettings(options))
   }
 
   /** A new job that goes on from where the machine of another one stood after `seq`. @throws as `JobHandle.fork` */
@@ -227,8 +227,11 @@ export class Client {
    *   if entries after `from` have been dropped.
    */
   transitions$(options: { readonly from?: number } = {}): Stream<Transition> {
-    knownKeys('options of transitions$', options, ['from'])
-    return followTransitions(this.connection.follow, whole('from', options.from ?? 0, 0, Number.MAX_SAFE_INTEGER))
+    checkKeys('options of transitions$', options, ['from'])
+    return followTransitions(
+      this.connection.follow,
+      checkInteger('from', options.from ?? 0, 0, Number.MAX_SAFE_INTEGER),
+    )
   }
 
   /** How full the backlog is: now, then whenever it has changed, ten times a second at most. */
@@ -264,7 +267,7 @@ export class Client {
       ([answer]) => {
         const { error, moves } = answer as CancelAnswer
         if (error !== undefined) throw refusedBy(store.name, 'the cancel', error)
-        hub.tellAll(moves)
+        hub.emitAll(moves)
         return answer as CancelAnswer
       },
     )

@@ -6,9 +6,9 @@ import { checkBackoff, exponential } from '../core/backoff.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
 import type { Json } from '../core/payload.ts'
 import type { HandlerResult, JobDefinition, RetryOptions, RunContext } from '../core/definition.ts'
-import { machineHost } from '../machine-job/machine-host.ts'
+import { machineRunner } from '../machine-job/machine-runner.ts'
 import type { Migrate } from '../machine-job/migration.ts'
-import { checkFunction, checkSyncFunction, knownKeys, textOption, whole } from '../core/checks.ts'
+import { checkFunction, checkSyncFunction, checkKeys, checkText, checkInteger } from '../core/checks.ts'
 import { checkUnique, type UniqueOption } from '../core/call-options.ts'
 import { limits } from '../core/limits.ts'
 
@@ -87,12 +87,12 @@ export function defineJob<Input = undefined, Output = unknown>(
 export function defineJob<Input, Output>(
   options: Definition<Input, Output> & { readonly input?: StandardSchemaV1 | undefined },
 ): JobDefinition<Input, Output> {
-  knownKeys('options of defineJob', options, jobKeys, 'Pass at least a type and a handler: defineJob({ type, run }).')
+  checkKeys('options of defineJob', options, jobKeys, 'Pass at least a type and a handler: defineJob({ type, run }).')
   const { type, priority = 1, concurrency, perKey, rateLimit, retry = {}, timeout, unique, input: schema } = options
-  textOption('type', type, limits.idCharsMax)
+  checkText('type', type, limits.idCharsMax)
   const of = (option: string): string => `${option} of job ${type}`
   checkWork(options, of)
-  knownKeys(of('retry'), retry, ['maxAttempts', 'backoff', 'retryIf'])
+  checkKeys(of('retry'), retry, ['maxAttempts', 'backoff', 'retryIf'])
   if (unique !== undefined) checkUnique(unique)
   const { concurrencyKey } = options
   if (concurrencyKey !== undefined) checkSyncFunction(of('concurrencyKey'), concurrencyKey)
@@ -107,14 +107,15 @@ export function defineJob<Input, Output>(
   }
   return Object.freeze({
     type,
-    priority: whole(of('priority'), priority, 1, 100_000),
+    priority: checkInteger(of('priority'), priority, 1, 100_000),
     limits: Object.freeze({
-      concurrency: concurrency === undefined ? null : whole(of('concurrency'), concurrency, 0, 1_000_000) || null,
-      perKey: concurrencyKey === undefined ? null : whole(of('perKey'), perKey ?? 1, 1, 1_000_000),
+      concurrency:
+        concurrency === undefined ? null : checkInteger(of('concurrency'), concurrency, 0, 1_000_000) || null,
+      perKey: concurrencyKey === undefined ? null : checkInteger(of('perKey'), perKey ?? 1, 1, 1_000_000),
       rate: rateLimit === undefined ? null : rateOf(rateLimit, of('rateLimit')),
     }),
     schema: schema ?? null,
-    maxAttempts: whole(of('retry.maxAttempts'), retry.maxAttempts ?? 3, 1, 1_000_000),
+    maxAttempts: checkInteger(of('retry.maxAttempts'), retry.maxAttempts ?? 3, 1, 1_000_000),
     backoff: checkBackoff(retry.backoff ?? exponential()),
     retryIf: retry.retryIf ?? null,
     timeoutMs: timeout === undefined ? null : durationMs(timeout, of('timeout')),
@@ -155,8 +156,8 @@ function checkWork(
 }
 
 function machineOf({ machine, version = '1', migrate }: Definition<never, unknown>, of: (option: string) => string) {
-  textOption(of('version'), version, limits.idCharsMax)
-  return machineHost({ machine: machine as AnyStateMachine, version, migrate: migrate ?? null })
+  checkText(of('version'), version, limits.idCharsMax)
+  return machineRunner({ machine: machine as AnyStateMachine, version, migrate: migrate ?? null })
 }
 
 function checkHandler(option: string, run: unknown): void {
@@ -169,11 +170,11 @@ function noHandler(): never {
 }
 
 function rateOf(rate: { readonly limit: number; readonly per: Duration }, option: string) {
-  knownKeys(option, rate, ['limit', 'per'])
+  checkKeys(option, rate, ['limit', 'per'])
   const { limit, per } = rate
   const perMs = durationMs(per, `${option}.per`)
   if (perMs === 0) throw invalidOption(`${option}.per`, 'a window longer than 0 ms', per)
-  return Object.freeze({ limit: whole(`${option}.limit`, limit, 1, 1_000_000), perMs })
+  return Object.freeze({ limit: checkInteger(`${option}.limit`, limit, 1, 1_000_000), perMs })
 }
 
 type KeyFunction = (input: unknown) => string | null | undefined

@@ -1,5 +1,5 @@
 /** Every option of a client and a runtime with its default, its limits and its check: what comes out needs no second look. */
-import { checkFunction, checkMethods, knownKeys, textOption, whole } from '../core/checks.ts'
+import { checkFunction, checkMethods, checkKeys, checkText, checkInteger } from '../core/checks.ts'
 import { systemClock, systemRandom, type Clock, type Random } from '../core/clock.ts'
 import { isDefinition, type JobDefinition, type Middleware } from '../core/definition.ts'
 import type { ClientSettings, RuntimeSettings, SelectionOption } from '../core/settings.ts'
@@ -71,11 +71,11 @@ export const clientSettings = (options: ClientOptions): ClientSettings =>
   commonSettings('createClient', options, clientKeys)
 
 function commonSettings(maker: string, options: ClientOptions, known: readonly string[]): ClientSettings {
-  knownKeys(`options of ${maker}`, options, known, `Pass at least the jobs: ${maker}({ jobs: [sendEmail] }).`)
+  checkKeys(`options of ${maker}`, options, known, `Pass at least the jobs: ${maker}({ jobs: [sendEmail] }).`)
   const { jobs, store, capacity, logger = consoleLogger, clock = systemClock, random = systemRandom } = options
   const byType = definitions(jobs, maker)
   if (store !== undefined) checkStore(store)
-  knownKeys(
+  checkKeys(
     'logger',
     logger,
     Object.keys(logger ?? {}),
@@ -88,7 +88,7 @@ function commonSettings(maker: string, options: ClientOptions, known: readonly s
   checkFunction('random', random)
   return {
     jobs: byType,
-    capacity: capacity === undefined ? null : whole('capacity', capacity, 1, limits.capacityMax),
+    capacity: capacity === undefined ? null : checkInteger('capacity', capacity, 1, limits.capacityMax),
     logger: guarded(logger),
     clock,
     random,
@@ -114,7 +114,7 @@ function definitions(jobs: readonly JobDefinition[], maker: string): Map<string,
     }
     byType.set(job.type, besides(job, byType.get(job.type), i))
   })
-  whole('number of job types', byType.size, 0, limits.jobTypesMax)
+  checkInteger('number of job types', byType.size, 0, limits.jobTypesMax)
   return byType
 }
 
@@ -136,7 +136,7 @@ function besides(job: JobDefinition, other: JobDefinition | undefined, i: number
     const hint = 'Give each definition its own type; only versions of a machine may share one.'
     throw invalidOption(`type of jobs[${i}]`, 'one that no definition before it has', job.type, hint)
   }
-  return { ...job, machine: job.machine.beside(other.machine) }
+  return { ...job, machine: job.machine.withVersionsOf(other.machine) }
 }
 
 /** @throws JobchartError INVALID_OPTION for anything that is not as documented */
@@ -153,11 +153,11 @@ export function runtimeSettings(options: RuntimeOptions): RuntimeSettings {
   middleware.forEach((each, i) => checkFunction(`middleware[${i}]`, each))
   return {
     ...settings,
-    concurrency: whole('concurrency', concurrency, 0, limits.slotsMax),
+    concurrency: checkInteger('concurrency', concurrency, 0, limits.slotsMax),
     selection,
     middleware,
     leaseMs,
-    name: name === undefined ? null : textOption('name', name, limits.idCharsMax),
+    name: name === undefined ? null : checkText('name', name, limits.idCharsMax),
     graceMs: durationMs(grace, 'grace'),
     retention: retentionPolicy(options.retention ?? {}, options.store?.capabilities.durable === true),
   }
@@ -166,7 +166,7 @@ export function runtimeSettings(options: RuntimeOptions): RuntimeSettings {
 /** A machine that enqueues what nobody runs would wait for it, or take a wiring error for a failure of the job. */
 function checkChildJobs(jobs: ReadonlyMap<string, JobDefinition>, elsewhere: readonly string[]): void {
   if (!Array.isArray(elsewhere)) throw invalidOption('jobsElsewhere', 'a list of job types', elsewhere)
-  for (const type of elsewhere) textOption('jobsElsewhere', type, limits.idCharsMax)
+  for (const type of elsewhere) checkText('jobsElsewhere', type, limits.idCharsMax)
   for (const { type, machine } of jobs.values()) {
     for (const child of machine?.invokes ?? []) {
       const listed = jobs.get(child.type)
@@ -180,13 +180,13 @@ function checkChildJobs(jobs: ReadonlyMap<string, JobDefinition>, elsewhere: rea
 }
 
 function retentionPolicy(options: NonNullable<RuntimeOptions['retention']>, durable: boolean): RetentionPolicy {
-  knownKeys('retention', options, ['done', 'dead', 'cancelled'])
+  checkKeys('retention', options, ['done', 'dead', 'cancelled'])
   const of = (state: 'done' | 'dead' | 'cancelled', defaultAge: Duration) => {
     const { age = defaultAge, count = 10_000 } = options[state] ?? {}
     const minAgeMs = limits.retentionAgeMin
     return {
       ageMs: Math.max(durationMs(age, `retention.${state}.age`), minAgeMs),
-      count: whole(`retention.${state}.count`, count, 0, limits.capacityMax),
+      count: checkInteger(`retention.${state}.count`, count, 0, limits.capacityMax),
       minAgeMs,
       countMax: count + limits.retentionSurplusMax[durable ? 'durable' : 'memory'],
     }

@@ -8,13 +8,13 @@ export type RuntimeState = StateValueFrom<typeof runtimeMachine>
 export interface RuntimeStats {
   readonly state: RuntimeState
   /** Why the store does not answer at present, if so. */
-  readonly trouble: Error | null
+  readonly storeError: Error | null
   /** Slots of this process, how many are taken, and the runs that go on. */
   readonly concurrency: number
   readonly taken: number
   readonly running: number
   /** Handlers that were abandoned and still go on. */
-  readonly stuck: number
+  readonly abandoned: number
   /**
    * Claims of machine jobs that this process has put off, because none of the versions it knows can begin or go on with them.
    * `list({ unsupported: true })` finds the jobs.

@@ -12,7 +12,7 @@
 import { nanoid } from 'nanoid'
 import { createActor, type Actor } from 'xstate'
 import { runtimeMachine, type StopMode } from '../../machines/runtime.machine.ts'
-import { whole } from '../core/checks.ts'
+import { checkInteger } from '../core/checks.ts'
 import { Client } from './client.ts'
 import type { Timer } from '../core/clock.ts'
 import { AbortError, JobchartError } from '../core/errors.ts'
@@ -20,7 +20,7 @@ import { DrainWatcher, waitForDrain } from '../worker/drain.ts'
 import { Pauses } from '../worker/pauses.ts'
 import { stopOnSignals } from '../worker/signals.ts'
 import { statesOf } from '../client/states.ts'
-import { Stopping, stopped, takeLeave } from '../worker/stopping.ts'
+import { Shutdown, stopped, shutdown } from '../worker/shutdown.ts'
 import type { Stream } from '../core/stream.ts'
 import { Worker } from '../worker/worker.ts'
 import {
@@ -56,7 +56,7 @@ export class Runtime extends Client {
   private starting: Promise<void> | null = null
   /** Set while jobs were stored and nobody has called `start`. */
   private startReminder: Timer | null = null
-  private stopping: { readonly wait: Stopping; readonly report: Promise<StopReport> } | null = null
+  private stopping: { readonly wait: Shutdown; readonly report: Promise<StopReport> } | null = null
 
   constructor(store: Store | undefined, settings: RuntimeSettings) {
     super(store, settings)
@@ -80,7 +80,8 @@ export class Runtime extends Client {
       enqueue: (job, input, options) => this.connection.enqueue(job, input, options, true),
       enqueueChild: (...child) => this.connection.enqueueChild(...child),
       halted: () => (this.may.pick ? null : this.haltedBecause),
-      trouble: (error) => this.actor.send(error === undefined ? { type: 'STORE_BACK' } : { type: 'STORE_LOST', error }),
+      storeError: (error) =>
+        this.actor.send(error === undefined ? { type: 'STORE_BACK' } : { type: 'STORE_LOST', error }),
       changed: () => {
         this.drains.check()
         this.stopping?.wait.check()
@@ -91,7 +92,7 @@ export class Runtime extends Client {
       types: new Set(settings.jobs.keys()),
       timers,
       logger: settings.logger,
-      busy: () => this.busy() || this.worker.hungry,
+      busy: () => this.busy() || this.worker.canClaim,
       promote: () => this.worker.promote(),
     })
   }
@@ -101,7 +102,7 @@ export class Runtime extends Client {
   }
 
   /** Why its store does not answer at present, or null; it goes on trying. `actor` emits when that begins and is over. */
-  get trouble(): Error | null {
+  get storeError(): Error | null {
     const { trouble } = this.actor.getSnapshot().context
     return trouble instanceof Error ? trouble : null
   }
@@ -117,7 +118,7 @@ export class Runtime extends Client {
   }
 
   set concurrency(slots: number) {
-    whole('concurrency', slots, 0, limits.slotsMax)
+    checkInteger('concurrency', slots, 0, limits.slotsMax)
     this.worker.permits.slots = slots
     this.worker.nudge()
   }
@@ -184,11 +185,11 @@ export class Runtime extends Client {
       const { worker, drains } = this
       const { timers } = this.connection
       const [busy, halt] = [() => this.busy(), () => this.halt()]
-      const wait = new Stopping({ worker, drains, scope: { retries }, timers, busy, halt }, mode)
+      const wait = new Shutdown({ worker, drains, scope: { retries }, timers, busy, halt }, mode)
       this.stopping = { wait, report: this.stopOnce(wait, mode, timeoutMs, graceMs) }
     } else {
       if (this.state === 'draining') this.actor.send({ type: 'STOP', mode })
-      this.stopping.wait.hurry(mode, timeoutMs, graceMs)
+      this.stopping.wait.escalate(mode, timeoutMs, graceMs)
     }
     return this.stopping.report
   }
@@ -211,14 +212,14 @@ export class Runtime extends Client {
   /** Its state, its slots, and the figures of each queue, among them the shares that were given. */
   async stats(): Promise<RuntimeStats> {
     const queues = await Promise.all([...this.settings.jobs.keys()].map((type) => this.queue(type).stats()))
-    const { permits, stuck, unsupported } = this.worker
+    const { permits, abandoned, unsupported } = this.worker
     return {
       state: this.state,
-      trouble: this.trouble,
+      storeError: this.storeError,
       concurrency: permits.slots,
       taken: permits.taken,
       running: this.worker.runs.size,
-      stuck,
+      abandoned,
       unsupportedVersions: unsupported.count,
       queues,
     }
@@ -303,16 +304,16 @@ export class Runtime extends Client {
     this.actor.send({ type: 'STARTED' })
   }
 
-  private async stopOnce(wait: Stopping, mode: StopMode, timeoutMs: number, graceMs: number): Promise<StopReport> {
+  private async stopOnce(wait: Shutdown, mode: StopMode, timeoutMs: number, graceMs: number): Promise<StopReport> {
     this.actor.send({ type: 'STOP', mode })
     this.pauses.end()
     this.connection.inserter.refuseWaiting(stopped())
     const { connection, worker, starting, id } = this
-    const completed = (await wait.wait(timeoutMs, graceMs)) && worker.stuck === 0
-    const dropped = await takeLeave({ connection, worker, id, starting: starting ?? Promise.resolve() })
+    const completed = (await wait.wait(timeoutMs, graceMs)) && worker.abandoned === 0
+    const dropped = await shutdown({ connection, worker, id, starting: starting ?? Promise.resolve() })
     this.actor.send({ type: 'STOPPED' })
     // A handler that was abandoned may have ended since.
-    return { completed, running: worker.stuck, dropped }
+    return { completed, running: worker.abandoned, dropped }
   }
 
   private notAccepted(what: string): JobchartError {

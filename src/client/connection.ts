@@ -7,20 +7,20 @@ import type { JobDefinition } from '../core/definition.ts'
 import type { MachineEvent, Parent } from '../core/machine-record.ts'
 import type { JobchartError } from '../core/errors.ts'
 import type { JobHandle } from '../core/handle.ts'
-import { ClientHandle, type HandleHost } from './handle.ts'
+import { ClientHandle, type HandleServices } from './handle.ts'
 import type { JobRecord } from '../core/record.ts'
 import { isEnded, type JobCounters } from '../core/lifecycle.ts'
 import { checkId, type EnqueueOptions } from '../core/call-options.ts'
 import type { ClientSettings } from '../core/settings.ts'
 import type { Hint, InsertAnswer, NewJob, Store } from '../store.ts'
 import { prepare, prepareChild, type PrepareOptions } from './enqueue.ts'
-import { Hub } from './events.ts'
+import { EventHub } from './event-hub.ts'
 import type { FollowOptions } from './follow.ts'
-import { handleHost, type HandleHostOptions, type HandleOwner } from './handle-host.ts'
+import { handleServices, type HandleServicesOptions, type HandleOwner } from './handle-services.ts'
 import { Ids } from './ids.ts'
 import { Inserter } from './insert.ts'
-import { waitOf, type Call, type WaitOptions } from './insert-call.ts'
-import { Leave } from './leave.ts'
+import { waitOf, type InsertCall, type WaitOptions } from './insert-call.ts'
+import { CallDeadline } from './call-deadline.ts'
 import { MachineCalls } from './machine-calls.ts'
 import { notFound } from './not-found.ts'
 import { Results } from './results.ts'
@@ -39,7 +39,7 @@ export interface ConnectionOwner extends HandleOwner {
 export class Connection {
   readonly store: Store
   readonly settings: ClientSettings
-  readonly hub: Hub
+  readonly hub: EventHub
   readonly timers: Timers
   readonly inserter: Inserter
   private readonly preparing: PrepareOptions
@@ -47,7 +47,7 @@ export class Connection {
   readonly machines: MachineCalls
   private readonly results: Results
   private readonly owner: ConnectionOwner
-  private readonly handleHost: HandleHost
+  private readonly handleServices: HandleServices
   private readonly changeListeners = new Set<() => void>()
   private readonly endListeners = new Set<() => void>()
   private freshCounters: JobCounters = { attempt: 0, maxAttempts: 3, generation: 1 }
@@ -64,16 +64,16 @@ export class Connection {
     this.owner = owner
     this.preparing = { jobs: settings.jobs, ids: new Ids(clock), clock }
     const timers = (this.timers = new Timers(clock))
-    const hub = (this.hub = new Hub(logger))
+    const hub = (this.hub = new EventHub(logger))
     this.results = new Results({ store, hub, timers, logger })
     this.inserter = new Inserter({ store, capacity, timers, inserted: (jobs, answers) => this.inserted(jobs, answers) })
     const lookups = this.lookups()
     this.machines = new MachineCalls({ store, hub, jobs: settings.jobs, follow: () => this.follow, ...lookups })
     const { machines, results } = this
-    this.handleHost = handleHost({ owner, results, machines, timers, hub, logger, ...lookups })
+    this.handleServices = handleServices({ owner, results, machines, timers, hub, logger, ...lookups })
   }
 
-  private lookups(): Pick<HandleHostOptions, 'get' | 'record' | 'fork'> {
+  private lookups(): Pick<HandleServicesOptions, 'get' | 'record' | 'fork'> {
     return {
       get: (id) => this.get(id),
       record: (id) => this.record(id),
@@ -105,7 +105,7 @@ export class Connection {
   }
 
   /** Ends every stream and wait, whether the store answers or not, then lets go of it. */
-  async close(reason: JobchartError, leave = new Leave(this.settings.clock)): Promise<void> {
+  async close(reason: JobchartError, leave = new CallDeadline(this.settings.clock)): Promise<void> {
     const { isOpen } = this
     this.closedBecause = reason
     this.inserter.close(reason)
@@ -145,7 +145,7 @@ export class Connection {
 
   /**
    * Enqueues a job for the machine of another one. Gives its record if it was there before; of one that is not this parent's
-   * child, because a unique key has led to it, only when it has ended: its end comes as no letter.
+   * child, because a unique key has led to it, only when it has ended: its end comes as no message.
    */
   async enqueueChild(
     job: JobDefinition,
@@ -213,7 +213,7 @@ export class Connection {
 
   /** One function for all calls. */
   private readonly finishOne = <Output, Event extends MachineEvent>(
-    call: Call<JobHandle<Output, Event>>,
+    call: InsertCall<JobHandle<Output, Event>>,
     answers: InsertAnswer[] | null,
   ): JobHandle<Output, Event> => this.handle<Output, Event>(call.jobs[0] as NewJob, answers?.[0] as InsertAnswer)
 
@@ -223,7 +223,7 @@ export class Connection {
   ): JobHandle<Output, Event> {
     const counters = this.fresh(maxAttempts)
     return new ClientHandle<Output, Event>(
-      this.handleHost,
+      this.handleServices,
       id,
       type,
       outcome !== 'inserted',
@@ -236,7 +236,7 @@ export class Connection {
 
   handleOf({ id, type, state, attempt, maxAttempts, generation, history }: JobRecord): JobHandle {
     const counters = { attempt, maxAttempts, generation }
-    return new ClientHandle(this.handleHost, id, type, true, true, state, history.at(-1)?.seq ?? 0, counters)
+    return new ClientHandle(this.handleServices, id, type, true, true, state, history.at(-1)?.seq ?? 0, counters)
   }
 
   /** The counters of a new job, one object for all that have the same. */
@@ -296,10 +296,10 @@ export class Connection {
     this.owner.stored()
     if (!hub.observed) return
     answers.forEach(({ outcome, id, state, seq, at, superseded }, i) => {
-      if (superseded !== undefined) hub.tell(superseded)
+      if (superseded !== undefined) hub.emit(superseded)
       if (outcome !== 'inserted' || !hub.wants(id)) return
       const { type } = jobs[i] as NewJob
-      hub.tell({ seq, at, id, type, event: 'ENQUEUE', from: null, to: state, attempt: 0 })
+      hub.emit({ seq, at, id, type, event: 'ENQUEUE', from: null, to: state, attempt: 0 })
     })
   }
 }

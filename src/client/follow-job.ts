@@ -1,6 +1,6 @@
 /** One job, followed: as it is, then every move, then its end; whichever process moves it. */
 import type { HistoryEntry, JobEvent, JobRecord } from '../core/record.ts'
-import type { Hub } from './events.ts'
+import type { EventHub } from './event-hub.ts'
 import type { Results } from './results.ts'
 
 export interface JobFollower {
@@ -14,7 +14,7 @@ export interface JobFollower {
 }
 
 export interface FollowJobOptions {
-  readonly hub: Hub
+  readonly hub: EventHub
   readonly results: Results
   readonly get: (id: string) => Promise<JobRecord | null>
 }

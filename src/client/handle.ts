@@ -1,36 +1,36 @@
 /** A job in the caller's hand: wait for it, watch it, cancel it. */
 import { AbortError, JobCancelledError, JobchartError, JobDeadError, TimeoutError } from '../core/errors.ts'
 import {
-  sendChoice,
+  sendSettings,
   waitLimits,
   type CancelOptions,
   type CancelReport,
   type EnqueueOptions,
   type RetryFrom,
-  type SendChoice,
+  type SendSettings,
   type SendOptions,
 } from '../core/call-options.ts'
 import type { MachineEvent, MachineView, CheckpointEntry } from '../core/machine-record.ts'
-import type { JobHandle, ResultOptions, Wanted } from '../core/handle.ts'
+import type { JobHandle, ResultOptions, WaitCondition } from '../core/handle.ts'
 import type { IterateOptions, Stream } from '../core/stream.ts'
 import { reviveError } from '../core/failure.ts'
 import type { JobEvent, JobRecord } from '../core/record.ts'
 import { actorAt, isArrow, type JobActor, type JobCounters, type JobState } from '../core/lifecycle.ts'
 
 /** What a handle asks of the client that gave it. */
-export interface HandleHost {
+export interface HandleServices {
   whenEnded(id: string, told: (record: JobRecord | null) => void, closed: (reason: JobchartError) => void): () => void
   after(delayMs: number, run: () => void): { cancel(): void }
   record(id: string): Promise<JobRecord>
   cancel(id: string, options?: CancelOptions): Promise<CancelReport>
   retry(id: string, options?: RetryFrom): Promise<unknown>
   fork(id: string, seq: number, options?: EnqueueOptions): Promise<JobHandle>
-  send(id: string, event: MachineEvent, choice: SendChoice): Promise<void>
+  send(id: string, event: MachineEvent, choice: SendSettings): Promise<void>
   can(id: string, event: MachineEvent): Promise<boolean>
   view(id: string): Promise<MachineView>
   viewAt(id: string, seq: number): Promise<MachineView>
   checkpoints(id: string): Promise<readonly CheckpointEntry[]>
-  waitFor(id: string, what: Wanted, timeoutMs: number | null, signal?: AbortSignal): Promise<MachineView>
+  waitFor(id: string, what: WaitCondition, timeoutMs: number | null, signal?: AbortSignal): Promise<MachineView>
   state$(id: string): Stream<JobState>
   events$(id: string): Stream<JobEvent>
   /** Calls `told` with what has happened since `seq` and what happens, until the job ends or the returned function is called. */
@@ -43,14 +43,14 @@ export class ClientHandle<Output, Event extends MachineEvent> implements JobHand
   readonly type: string
   readonly deduplicated: boolean
   readonly sameInput: boolean
-  private readonly host: HandleHost
+  private readonly services: HandleServices
   /** What it has seen of its job last. */
   private state: JobState
   private seq: number
   private counters: JobCounters
 
   constructor(
-    host: HandleHost,
+    host: HandleServices,
     id: string,
     type: string,
     deduplicated: boolean,
@@ -59,7 +59,7 @@ export class ClientHandle<Output, Event extends MachineEvent> implements JobHand
     seq: number,
     counters: JobCounters,
   ) {
-    this.host = host
+    this.services = host
     this.id = id
     this.type = type
     this.deduplicated = deduplicated
@@ -70,19 +70,19 @@ export class ClientHandle<Output, Event extends MachineEvent> implements JobHand
   }
 
   result(options: ResultOptions = {}): Promise<Output> {
-    return waitForResult<Output>(this.host, this.id, options, (record) => this.see(record))
+    return waitForResult<Output>(this.services, this.id, options, (record) => this.see(record))
   }
 
   async record(): Promise<JobRecord> {
-    return this.see(await this.host.record(this.id))
+    return this.see(await this.services.record(this.id))
   }
 
   get state$(): Stream<JobState> {
-    return this.host.state$(this.id)
+    return this.services.state$(this.id)
   }
 
   get events$(): Stream<JobEvent> {
-    return this.host.events$(this.id)
+    return this.services.events$(this.id)
   }
 
   events(options?: IterateOptions): AsyncIterableIterator<JobEvent, undefined> {
@@ -90,47 +90,47 @@ export class ClientHandle<Output, Event extends MachineEvent> implements JobHand
   }
 
   cancel(options?: CancelOptions): Promise<CancelReport> {
-    return this.host.cancel(this.id, options)
+    return this.services.cancel(this.id, options)
   }
 
   async retry(options?: RetryFrom): Promise<void> {
-    await this.host.retry(this.id, options)
+    await this.services.retry(this.id, options)
   }
 
   // ── machines ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async send(event: Event, options: SendOptions = {}): Promise<void> {
-    return this.host.send(this.id, event, sendChoice(options))
+    return this.services.send(this.id, event, sendSettings(options))
   }
 
   can(event: Event): Promise<boolean> {
-    return this.host.can(this.id, event)
+    return this.services.can(this.id, event)
   }
 
   snapshot(): Promise<MachineView> {
-    return this.host.view(this.id)
+    return this.services.view(this.id)
   }
 
   checkpoints(): Promise<readonly CheckpointEntry[]> {
-    return this.host.checkpoints(this.id)
+    return this.services.checkpoints(this.id)
   }
 
   snapshotAt(seq: number): Promise<MachineView> {
-    return this.host.viewAt(this.id, seq)
+    return this.services.viewAt(this.id, seq)
   }
 
   fork(seq: number, options?: EnqueueOptions): Promise<JobHandle<Output, Event>> {
-    return this.host.fork(this.id, seq, options) as Promise<JobHandle<Output, Event>>
+    return this.services.fork(this.id, seq, options) as Promise<JobHandle<Output, Event>>
   }
 
-  async waitFor(wanted: Wanted, options: ResultOptions = {}): Promise<MachineView> {
+  async waitFor(wanted: WaitCondition, options: ResultOptions = {}): Promise<MachineView> {
     const { timeoutMs, signal } = waitLimits('waitFor', options)
-    return this.host.waitFor(this.id, wanted, timeoutMs, signal)
+    return this.services.waitFor(this.id, wanted, timeoutMs, signal)
   }
 
   actor(): JobActor {
     const actor = actorAt(this.state, this.counters)
-    const off = this.host.eventsSince(this.id, this.seq, (event) => {
+    const off = this.services.eventsSince(this.id, this.seq, (event) => {
       if (event.event === 'FAIL') actor.send({ type: 'FAIL', fatal: event.to === 'dead' })
       else if (isArrow(event.event)) actor.send({ type: event.event })
     })
@@ -148,7 +148,7 @@ export class ClientHandle<Output, Event extends MachineEvent> implements JobHand
 }
 
 function waitForResult<Output>(
-  host: HandleHost,
+  host: HandleServices,
   id: string,
   options: ResultOptions,
   see: (record: JobRecord) => void,

@@ -14,25 +14,25 @@ export interface WaitOptions {
 export type Failed = (error: unknown) => void
 
 /** One call: all of its jobs or none. It is its own request to the store. */
-export class Call<T = unknown> implements InsertRequest {
+export class InsertCall<T = unknown> implements InsertRequest {
   readonly jobs: readonly NewJob[]
   readonly capacity: number | null
   /** Or does it want to know at once that there is no room? */
   readonly waits: boolean
   /** What its caller waits for. */
   readonly promise: Promise<T>
-  private readonly finish: (call: Call<T>, answers: InsertAnswer[] | null) => T
+  private readonly finish: (call: InsertCall<T>, answers: InsertAnswer[] | null) => T
   private resolve: (value: T) => void = nothing
   private failed: Failed = nothing
   /** What may end its wait: most calls have nothing. */
-  private patience: Patience | null = null
+  private patience: WaitLimit | null = null
 
   /** @param finish makes the caller's value of the answers (null: there is no room) */
   constructor(
     jobs: readonly NewJob[],
     capacity: number | null,
     waits: boolean,
-    finish: (call: Call<T>, answers: InsertAnswer[] | null) => T,
+    finish: (call: InsertCall<T>, answers: InsertAnswer[] | null) => T,
   ) {
     this.jobs = jobs
     this.capacity = capacity
@@ -51,11 +51,11 @@ export class Call<T = unknown> implements InsertRequest {
 
   /** Lets the caller's signal and timeout end the wait, by calling `giveUp`. */
   watch(wait: WaitOptions, timers: Timers, giveUp: (error: JobchartError) => void): void {
-    this.patience = new Patience(wait, timers, full(this.capacity), giveUp)
+    this.patience = new WaitLimit(wait, timers, full(this.capacity), giveUp)
   }
 
   giveUp(error: JobchartError): void {
-    this.patience ??= new Patience({}, null, error, () => {})
+    this.patience ??= new WaitLimit({}, null, error, () => {})
     this.patience.givenUp = error
   }
 
@@ -70,7 +70,7 @@ export class Call<T = unknown> implements InsertRequest {
   }
 }
 
-class Patience {
+class WaitLimit {
   givenUp: JobchartError | null = null
   private readonly timer: Timer | null = null
   private readonly signal: AbortSignal | undefined

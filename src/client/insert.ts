@@ -6,13 +6,13 @@ import type { Timer } from '../core/clock.ts'
 import { AbortError, JobchartError } from '../core/errors.ts'
 import type { InsertAnswer, InsertRequest, NewJob, Store } from '../store.ts'
 import { refusedBy, whenAnswered } from './answer.ts'
-import { Call, type WaitOptions } from './insert-call.ts'
+import { InsertCall, type WaitOptions } from './insert-call.ts'
 import type { Timers } from './timers.ts'
 
 /** Requests of one write at most: it bounds how long a store is busy with it. */
 const batchMax = 1_000
 /** So many calls of one turn are written at once. */
-const burst = 500
+const batchBytesHint = 500
 /** Where hints may be missed, room is looked for this often. */
 const roomPollMs = 500
 /** A write that failed is repeated, which is safe because ids are fixed before the first try. */
@@ -28,10 +28,10 @@ export interface InserterOptions {
 
 export class Inserter {
   /** Calls of this turn, not tried yet. */
-  private fresh: Call[] = []
+  private fresh: InsertCall[] = []
   /** Calls that found no room, in the order in which they came; each keeps its place until it is answered. */
-  private readonly line = new Set<Call>()
-  private writing: readonly Call[] = []
+  private readonly waiters = new Set<InsertCall>()
+  private writing: readonly InsertCall[] = []
   private flushing = false
   private roomSeen = false
   private roomTimer: Timer | null = null
@@ -53,7 +53,7 @@ export class Inserter {
 
   /** Calls whose answer is not known yet. */
   get pending(): number {
-    return this.fresh.length + this.line.size + this.writing.length
+    return this.fresh.length + this.waiters.size + this.writing.length
   }
 
   /**
@@ -67,18 +67,18 @@ export class Inserter {
     jobs: readonly NewJob[],
     bounded: boolean,
     wait: WaitOptions | null | undefined,
-    finish: (call: Call<T>, answers: InsertAnswer[] | null) => T,
+    finish: (call: InsertCall<T>, answers: InsertAnswer[] | null) => T,
   ): Promise<T> {
-    const call = new Call(jobs, bounded ? this.options.capacity : null, wait !== null, finish)
+    const call = new InsertCall(jobs, bounded ? this.options.capacity : null, wait !== null, finish)
     const refusal = this.refusal(call, wait)
     if (refusal !== null) call.reject(refusal)
-    else this.take(call as Call, wait)
+    else this.take(call as InsertCall, wait)
     return call.promise
   }
 
   /** There may be room again. */
   room(): void {
-    if (this.line.size === 0) return
+    if (this.waiters.size === 0) return
     this.roomSeen = true
     if (!this.flushing && !this.announced) this.announce()
   }
@@ -90,8 +90,8 @@ export class Inserter {
   refuseWaiting(error: JobchartError): void {
     this.waitRefusal = error
     // A call that is being written learns it with the answer of the write.
-    for (const call of this.line) if (!this.writing.includes(call)) call.reject(error)
-    this.line.clear()
+    for (const call of this.waiters) if (!this.writing.includes(call)) call.reject(error)
+    this.waiters.clear()
     this.roomTimer?.cancel()
     this.roomTimer = null
   }
@@ -111,12 +111,12 @@ export class Inserter {
     return wait?.signal?.aborted ? new AbortError('the enqueue was aborted', wait.signal.reason) : null
   }
 
-  private take(call: Call, wait: WaitOptions | null | undefined): void {
+  private take(call: InsertCall, wait: WaitOptions | null | undefined): void {
     if (wait) call.watch(wait, this.options.timers, (error) => this.giveUp(call, error))
     this.fresh.push(call)
     if (this.flushing) return
     // A large turn is written in parts, while what it has made is young.
-    if (this.fresh.length >= burst) this.flush()
+    if (this.fresh.length >= batchBytesHint) this.flush()
     else if (!this.announced) this.announce()
   }
 
@@ -146,12 +146,12 @@ export class Inserter {
   }
 
   /** What is to be written next. While a line waits for room nobody overtakes it. */
-  private next(): readonly Call[] {
-    if (this.line.size === 0) return this.takeFresh()
-    const unbounded: Call[] = []
+  private next(): readonly InsertCall[] {
+    if (this.waiters.size === 0) return this.takeFresh()
+    const unbounded: InsertCall[] = []
     for (const call of this.fresh) {
       if (call.capacity === null) unbounded.push(call)
-      else if (call.waits) this.line.add(call)
+      else if (call.waits) this.waiters.add(call)
       else call.done(null)
     }
     this.fresh = []
@@ -164,12 +164,12 @@ export class Inserter {
       return []
     }
     this.roomSeen = false
-    const first = this.line.values().take(this.tryCount).toArray()
-    return first.slice(0, this.together(first))
+    const first = this.waiters.values().take(this.tryCount).toArray()
+    return first.slice(0, this.batch(first))
   }
 
-  private takeFresh(): readonly Call[] {
-    const count = this.together(this.fresh)
+  private takeFresh(): readonly InsertCall[] {
+    const count = this.batch(this.fresh)
     if (count < this.fresh.length) return this.fresh.splice(0, count)
     const calls = this.fresh
     this.fresh = []
@@ -180,15 +180,15 @@ export class Inserter {
    * How many of the first calls may share a write. With a capacity, a call of several jobs goes alone: it may find no room
    * where a smaller one behind it would, and must not be overtaken.
    */
-  private together(calls: readonly Call[]): number {
+  private batch(calls: readonly InsertCall[]): number {
     const count = Math.min(calls.length, batchMax)
     if (this.options.capacity === null) return count
-    for (let i = 0; i < count; i++) if ((calls[i] as Call).jobs.length > 1) return Math.max(1, i)
+    for (let i = 0; i < count; i++) if ((calls[i] as InsertCall).jobs.length > 1) return Math.max(1, i)
     return count
   }
 
   /** Writes, again if the store is not there, and calls `next` when every call has its answer. */
-  private write(calls: readonly Call[], tries: number, next: () => void): void {
+  private write(calls: readonly InsertCall[], tries: number, next: () => void): void {
     this.writing = calls
     this.repeatNow = nothing
     whenAnswered(
@@ -208,7 +208,7 @@ export class Inserter {
         }
         this.writing = []
         for (const call of calls) {
-          this.line.delete(call)
+          this.waiters.delete(call)
           call.reject(error)
         }
         next()
@@ -216,19 +216,19 @@ export class Inserter {
     )
   }
 
-  private answer(calls: readonly Call[], answers: readonly InsertAnswer[][]): void {
+  private answer(calls: readonly InsertCall[], answers: readonly InsertAnswer[][]): void {
     let refused = 0
     for (let i = 0; i < calls.length; i++) {
-      const call = calls[i] as Call
+      const call = calls[i] as InsertCall
       const answer = answers[i] as InsertAnswer[]
       const outcome = answer[0]?.outcome
       const givenUp = call.givenUp ?? this.waitRefusal
       if (outcome === 'full' && call.waits && givenUp === null) {
         refused++
-        this.line.add(call)
+        this.waiters.add(call)
         continue
       }
-      this.line.delete(call)
+      this.waiters.delete(call)
       if (outcome === 'full') {
         if (givenUp !== null) call.reject(givenUp)
         else call.done(null)
@@ -245,12 +245,12 @@ export class Inserter {
     if (refused === 0) this.roomSeen = true
   }
 
-  private giveUp(call: Call, error: JobchartError): void {
+  private giveUp(call: InsertCall, error: JobchartError): void {
     if (this.writing.includes(call)) {
       call.giveUp(error)
       return
     }
-    this.line.delete(call)
+    this.waiters.delete(call)
     this.fresh = this.fresh.filter((each) => each !== call)
     call.reject(error)
   }

@@ -1,6 +1,6 @@
 /** An Observable read with `for await`, through a buffer that has a bound. */
 import type { Observable, Subscription } from 'rxjs'
-import { checkSignal, knownKeys, oneOf, whole } from '../core/checks.ts'
+import { checkSignal, checkKeys, checkEnum, checkInteger } from '../core/checks.ts'
 import { AbortError, JobchartError } from '../core/errors.ts'
 import type { IterateOptions } from '../core/stream.ts'
 
@@ -26,11 +26,11 @@ class BufferedReader<T> implements AsyncIterableIterator<T, undefined> {
     this.end({ error: new AbortError('the iteration was aborted', this.signal?.reason) })
 
   constructor(source: Observable<T>, options: IterateOptions) {
-    knownKeys('options of iterate', options, ['signal', 'buffer', 'overflow'])
+    checkKeys('options of iterate', options, ['signal', 'buffer', 'overflow'])
     const { signal, buffer = 256, overflow = 'error' } = options
     checkSignal(signal)
-    this.room = whole('buffer', buffer, 1, 1_000_000)
-    this.overflow = oneOf('overflow', overflow, ['error', 'drop-oldest', 'drop-newest'])
+    this.room = checkInteger('buffer', buffer, 1, 1_000_000)
+    this.overflow = checkEnum('overflow', overflow, ['error', 'drop-oldest', 'drop-newest'])
     this.signal = signal
     if (signal?.aborted) {
       this.onAbort()

@@ -1,12 +1,12 @@
 /** Calls to machine jobs from outside: events sent to them, where they stand, where they stood, and forks. */
 import { nanoid } from 'nanoid'
-import type { SendChoice } from '../core/call-options.ts'
-import type { JobDefinition, MachineHost, MachineViewer } from '../core/definition.ts'
+import type { SendSettings } from '../core/call-options.ts'
+import type { JobDefinition, MachineRunner, MachineViewer } from '../core/definition.ts'
 import { AbortError, describe, JobchartError, TimeoutError } from '../core/errors.ts'
 import type { Timer } from '../core/clock.ts'
 import { endError } from './handle.ts'
-import type { Wanted } from '../core/handle.ts'
-import type { MachineView, CheckpointEntry, Letter } from '../core/machine-record.ts'
+import type { WaitCondition } from '../core/handle.ts'
+import type { MachineView, CheckpointEntry, InboxMessage } from '../core/machine-record.ts'
 import type { JobRecord } from '../core/record.ts'
 import { isEnded } from '../core/lifecycle.ts'
 import { toPayload, type Json } from '../core/payload.ts'
@@ -14,12 +14,12 @@ import { payloadLimits } from '../core/limits.ts'
 import type { SendAnswer, SendRequest, Store } from '../store.ts'
 import { promised, refusedBy } from './answer.ts'
 import type { FollowOptions } from './follow.ts'
-import type { Hub } from './events.ts'
+import type { EventHub } from './event-hub.ts'
 import { unknownType } from './not-found.ts'
 
 export interface MachineCallsOptions {
   readonly store: Store
-  readonly hub: Hub
+  readonly hub: EventHub
   readonly jobs: ReadonlyMap<string, JobDefinition>
   readonly follow: () => FollowOptions
   /** @throws JobchartError NOT_FOUND */
@@ -36,17 +36,17 @@ export class MachineCalls {
   /** The last send to each job that is under way. */
   private readonly turns = new Map<string, Promise<void>>()
   /** One for each machine: what they remember is of this store. */
-  private readonly viewers = new WeakMap<MachineHost, MachineViewer>()
+  private readonly viewers = new WeakMap<MachineRunner, MachineViewer>()
 
   constructor(options: MachineCallsOptions) {
     this.options = options
   }
 
   /** @throws JobchartError NOT_FOUND, NOT_ACCEPTED, CAPACITY, INVALID_INPUT, UNKNOWN_TYPE, STORE_UNAVAILABLE */
-  async send(id: string, event: { readonly type: string }, choice: SendChoice): Promise<void> {
-    const letter = letterOf(event)
+  async send(id: string, event: { readonly type: string }, choice: SendSettings): Promise<void> {
+    const message = messageOf(event)
     // One after the other, so that they keep their order and none is in the way of the next.
-    const turn = (this.turns.get(id) ?? Promise.resolve()).then(() => this.sendNow(id, letter, choice))
+    const turn = (this.turns.get(id) ?? Promise.resolve()).then(() => this.sendNow(id, message, choice))
     const over = turn.catch(() => {})
     this.turns.set(id, over)
     await over
@@ -54,18 +54,18 @@ export class MachineCalls {
     return turn
   }
 
-  private async sendNow(id: string, letter: EventLetter, { key, always }: SendChoice): Promise<void> {
-    const event = letter.event as { readonly type: string }
-    const request = { id, letter, key: key ?? nanoid() }
+  private async sendNow(id: string, message: EventMessage, { key, always }: SendSettings): Promise<void> {
+    const event = message.event as { readonly type: string }
+    const request = { id, message, key: key ?? nanoid() }
     // Sent again by its key, it may have been read already, and its state would not take it a second time.
     if (key !== undefined && (await this.put({ ...request, expect: never })).outcome === 'duplicate') return
     for (let looks = 1; ; looks++) {
       const record = await this.options.record(id)
       if (isEnded(record.state)) throw hasEnded(record)
       // A process that does not know the type cannot tell whether it is a machine, either.
-      if (always && this.options.jobs.has(record.type)) this.hostOf(record, 'take events')
+      if (always && this.options.jobs.has(record.type)) this.runnerOf(record, 'take events')
       else if (!always && !this.expected(record, 'take events').can(event)) throw notAccepted(record, event.type)
-      const expect = { checkpoint: record.checkpoint?.number ?? 0, mail: record.letters }
+      const expect = { checkpoint: record.checkpoint?.number ?? 0, lastMessageNumber: record.lastMessageNumber }
       const { outcome } = await this.put({ ...request, expect: always || looks >= looksMax ? null : expect })
       if (outcome === 'kept' || outcome === 'duplicate') return
       if (outcome === 'full') throw inboxFull(id)
@@ -80,37 +80,42 @@ export class MachineCalls {
   async view(id: string): Promise<MachineView> {
     const record = await this.options.record(id)
     if (record.checkpoint === null) return this.expected({ ...record, inbox: [] }, 'show a snapshot')
-    return this.hostOf(record, 'show a snapshot').viewAt(record.checkpoint.state)
+    return this.runnerOf(record, 'show a snapshot').viewAt(record.checkpoint.state)
   }
 
   /** Where its machine will stand when it has read what waits for it. */
   private expected(record: JobRecord, what: string): MachineView {
-    const host = this.hostOf(record, what)
+    const host = this.runnerOf(record, what)
     let viewer = this.viewers.get(host)
     if (viewer === undefined) this.viewers.set(host, (viewer = host.viewer()))
     return viewer(record, this.options.store.now())
   }
 
   async checkpoints(id: string): Promise<readonly CheckpointEntry[]> {
-    this.hostOf(await this.options.record(id), 'list checkpoints')
+    this.runnerOf(await this.options.record(id), 'list checkpoints')
     return this.options.store.checkpoints(id)
   }
 
   /** Where it stood when `seq` was the last that had happened. @throws JobchartError NOT_FOUND */
   async viewAt(id: string, seq: number): Promise<MachineView> {
-    const host = this.hostOf(await this.options.record(id), 'show a snapshot')
+    const host = this.runnerOf(await this.options.record(id), 'show a snapshot')
     return host.viewAt((await this.checkpointAt(id, seq)).state)
   }
 
   /** What a fork needs: the job, and the state to go on from. @throws JobchartError NOT_FOUND */
   async origin(id: string, seq: number): Promise<{ readonly record: JobRecord; readonly state: Json }> {
     const record = await this.options.record(id)
-    this.hostOf(record, 'be forked')
+    this.runnerOf(record, 'be forked')
     return { record, state: (await this.checkpointAt(id, seq)).state }
   }
 
   /** Resolves when a checkpoint of the job is as wanted. @throws TimeoutError, AbortError, JobDeadError, JobCancelledError, NOT_ACCEPTED */
-  waitFor(id: string, what: Wanted, timeoutMs: number | null, signal: AbortSignal | undefined): Promise<MachineView> {
+  waitFor(
+    id: string,
+    what: WaitCondition,
+    timeoutMs: number | null,
+    signal: AbortSignal | undefined,
+  ): Promise<MachineView> {
     const wanted = typeof what === 'string' ? (view: MachineView) => view.hasTag(what) || view.matches(what) : what
     const { timers, onChange, onEnd } = this.options.follow()
     return new Promise((resolve, reject) => {
@@ -128,7 +133,7 @@ export class MachineCalls {
         looking = true
         try {
           const record = await this.options.record(id)
-          const host = this.hostOf(record, 'reach a state of one')
+          const host = this.runnerOf(record, 'reach a state of one')
           if (typeof what === 'string') host.checkName(what)
           const view = record.checkpoint === null ? null : host.viewAt(record.checkpoint.state)
           if (view !== null && wanted(view)) done(() => resolve(view))
@@ -166,7 +171,7 @@ export class MachineCalls {
   }
 
   /** @param asked what the caller wants of its machine, after "cannot" */
-  private hostOf({ id, type }: JobRecord, asked: string): MachineHost {
+  private runnerOf({ id, type }: JobRecord, asked: string): MachineRunner {
     const job = this.options.jobs.get(type)
     if (job === undefined) throw unknownType(type)
     if (job.machine !== null) return job.machine
@@ -191,22 +196,22 @@ export class MachineCalls {
         if (answer?.outcome === 'failed') {
           throw refusedBy(this.options.store.name, `an event to job ${request.id}`, answer.error)
         }
-        if (answer?.move !== undefined) this.options.hub.tell(answer.move)
+        if (answer?.move !== undefined) this.options.hub.emit(answer.move)
         return answer as SendAnswer
       },
     )
   }
 }
 
-/** No job is ever as this: only a letter with the same key is found. */
-const never = { checkpoint: -1, mail: -1 }
+/** No job is ever as this: only a message with the same key is found. */
+const never = { checkpoint: -1, lastMessageNumber: -1 }
 
 /** What XState tells itself: nobody else may say that an actor has ended or a time has come. A route is asked for from outside. */
 const isForged = (type: string): boolean => type.startsWith('xstate.') && type !== 'xstate.route'
 
-type EventLetter = Letter & { readonly kind: 'event' }
+type EventMessage = InboxMessage & { readonly kind: 'event' }
 
-function letterOf(event: { readonly type: string }): EventLetter {
+function messageOf(event: { readonly type: string }): EventMessage {
   if (typeof event?.type !== 'string' || event.type === '') {
     throw new JobchartError('INVALID_INPUT', `the event sent: expected an object with a type, got ${describe(event)}`, {
       hint: "Send an object such as { type: 'APPROVE' }.",

@@ -8,8 +8,8 @@ import type { JobRecord } from '../core/record.ts'
 import { isEnded } from '../core/lifecycle.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Hint, Store } from '../store.ts'
-import type { Hub } from './events.ts'
-import type { Leave } from './leave.ts'
+import type { EventHub } from './event-hub.ts'
+import type { CallDeadline } from './call-deadline.ts'
 import type { Timers } from './timers.ts'
 
 /** Jobs of one call. */
@@ -21,13 +21,13 @@ const pollMs = 1_000
 export type WhenEnded = (record: JobRecord | null) => void
 
 interface Waiter {
-  readonly told: WhenEnded
+  readonly ended: WhenEnded
   readonly closed: (reason: JobchartError) => void
 }
 
 export interface ResultsOptions {
   readonly store: Store
-  readonly hub: Hub
+  readonly hub: EventHub
   readonly timers: Timers
   readonly logger: Logger
 }
@@ -51,7 +51,7 @@ export class Results {
    * returned function is called.
    */
   whenEnded(id: string, told: WhenEnded, closed: Waiter['closed'] = () => {}): () => void {
-    const waiter: Waiter = { told, closed }
+    const waiter: Waiter = { ended: told, closed }
     const waiters = this.waiting.get(id) ?? new Set()
     waiters.add(waiter)
     if (waiters.size === 1) this.waiting.set(id, waiters)
@@ -68,7 +68,7 @@ export class Results {
       off()
       waiters.delete(waiter)
       if (waiters.size === 0 && this.waiting.get(id) === waiters) this.waiting.delete(id)
-      if (this.waiting.size === 0) this.rest()
+      if (this.waiting.size === 0) this.stopPolling()
     }
   }
 
@@ -91,10 +91,10 @@ export class Results {
   }
 
   /** Looks a last time, then tells those who still wait that it was the last. */
-  async close(reason: JobchartError, leave: Leave): Promise<void> {
-    this.rest()
+  async close(reason: JobchartError, leave: CallDeadline): Promise<void> {
+    this.stopPolling()
     if (this.waiting.size > 0) await leave.wait(this.ask([...this.waiting.keys()]))
-    this.rest()
+    this.stopPolling()
     this.closed = reason
     this.refuse([...this.waiting.keys()], reason)
   }
@@ -107,7 +107,7 @@ export class Results {
     }
   }
 
-  private rest(): void {
+  private stopPolling(): void {
     this.timer?.cancel()
     this.timer = null
     this.timerAt = Infinity
@@ -124,7 +124,7 @@ export class Results {
     this.timer?.cancel()
     this.timerAt = at
     this.timer = this.options.timers.after(delayMs, () => {
-      this.rest()
+      this.stopPolling()
       void this.ask([...this.waiting.keys()]).then(() => {
         if (this.waiting.size > 0) this.pollLater()
       })
@@ -136,7 +136,7 @@ export class Results {
       for (let i = 0; i < ids.length; i += askMax) {
         const some = ids.slice(i, i + askMax)
         const records = await this.options.store.get(some)
-        some.forEach((id, at) => this.tell(id, records[at] ?? null))
+        some.forEach((id, at) => this.notify(id, records[at] ?? null))
       }
     } catch (error) {
       this.options.logger.warn('the store could not be asked for the ends of jobs; it is asked again', {
@@ -147,11 +147,11 @@ export class Results {
     }
   }
 
-  private tell(id: string, record: JobRecord | null): void {
+  private notify(id: string, record: JobRecord | null): void {
     if (record !== null && !isEnded(record.state)) return
     const waiters = this.waiting.get(id)
     if (waiters === undefined) return
     this.waiting.delete(id)
-    for (const { told } of waiters) told(record)
+    for (const { ended: told } of waiters) told(record)
   }
 }

@@ -6,7 +6,7 @@
  * Architecture Blog, 2015: it spreads a burst of failures best.
  */
 import type { Random } from './clock.ts'
-import { checkSyncFunction, knownKeys } from './checks.ts'
+import { checkSyncFunction, checkKeys } from './checks.ts'
 import { invalidOption } from './errors.ts'
 import { durationMs, type Duration } from './duration.ts'
 
@@ -32,7 +32,7 @@ export interface BackoffOptions {
 }
 
 function policy(kind: BackoffPolicy['kind'], options: Duration | BackoffOptions, jitter: boolean): BackoffPolicy {
-  if (typeof options === 'object') knownKeys(`options of ${kind}`, options, ['base', 'max', 'jitter'])
+  if (typeof options === 'object') checkKeys(`options of ${kind}`, options, ['base', 'max', 'jitter'])
   const { base = '1s', max = '1h', jitter: wanted = jitter } = typeof options === 'object' ? options : { base: options }
   const baseMs = durationMs(base, `${kind} base`)
   return { kind, baseMs, maxMs: Math.max(baseMs, durationMs(max, `${kind} max`)), jitter: wanted }

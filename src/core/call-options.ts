@@ -1,6 +1,6 @@
 /** What calls take and report: enqueue, cancel, retry, stop, drain. Everything is checked here, at the door. */
 import type { StopMode } from '../../machines/runtime.machine.ts'
-import { checkSignal, flag, knownKeys, oneOf, textOption, whole } from './checks.ts'
+import { checkSignal, checkBoolean, checkKeys, checkEnum, checkText, checkInteger } from './checks.ts'
 import { invalidOption } from './errors.ts'
 import { caps } from './caps.ts'
 import { durationMs, type Duration } from './duration.ts'
@@ -62,14 +62,14 @@ export function checkEnqueueOptions(
   name = 'options of enqueue',
   without: readonly string[] = [],
 ): void {
-  knownKeys(name, options, without.length === 0 ? enqueueKeys : enqueueKeys.filter((key) => !without.includes(key)))
+  checkKeys(name, options, without.length === 0 ? enqueueKeys : enqueueKeys.filter((key) => !without.includes(key)))
   const { id, priority, tags, delay, runAt, signal } = options
-  if (id !== undefined) textOption('id', id, limits.idCharsMax)
-  if (priority !== undefined) whole('priority', priority, -limits.priorityMax, limits.priorityMax)
+  if (id !== undefined) checkText('id', id, limits.idCharsMax)
+  if (priority !== undefined) checkInteger('priority', priority, -limits.priorityMax, limits.priorityMax)
   if (tags !== undefined) {
     if (!Array.isArray(tags) || tags.length > limits.tagsMax)
       throw invalidOption('tags', `a list of at most ${limits.tagsMax} tags`, tags)
-    for (const tag of tags) textOption('tags', tag, limits.idCharsMax)
+    for (const tag of tags) checkText('tags', tag, limits.idCharsMax)
   }
   if (delay !== undefined && runAt !== undefined)
     throw invalidOption('delay', 'no delay beside runAt', delay, 'Pass one of the two.')
@@ -79,9 +79,10 @@ export function checkEnqueueOptions(
 
 export function checkUnique(unique: UniqueOption): void {
   if (typeof unique === 'boolean') return
-  knownKeys('unique', unique, ['key', 'onConflict'])
-  if (unique.key !== undefined) textOption('unique.key', unique.key, limits.keyCharsMax)
-  if (unique.onConflict !== undefined) oneOf('unique.onConflict', unique.onConflict, ['keep', 'replace', 'supersede'])
+  checkKeys('unique', unique, ['key', 'onConflict'])
+  if (unique.key !== undefined) checkText('unique.key', unique.key, limits.keyCharsMax)
+  if (unique.onConflict !== undefined)
+    checkEnum('unique.onConflict', unique.onConflict, ['keep', 'replace', 'supersede'])
 }
 
 // ── cancel, stop ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -107,15 +108,15 @@ export interface CancelReport {
 }
 
 /** Jobs by one id, several, or what they have in common. */
-export type JobChoice = string | readonly string[] | JobFilter
+export type JobSelector = string | readonly string[] | JobFilter
 
 const filterKeys = ['type', 'state', 'tag', 'key', 'concurrencyKey', 'unsupported'] as const
 
 /** @throws JobchartError INVALID_OPTION for what cannot be the id of a job: 1…200 characters, without lone surrogates */
-export const checkId = (id: string): string => textOption('id', id, limits.idCharsMax)
+export const checkId = (id: string): string => checkText('id', id, limits.idCharsMax)
 
 /** @throws JobchartError INVALID_OPTION for an empty filter: it would mean every job there is */
-export function selectionOf(choice: JobChoice): Selection {
+export function selectionOf(choice: JobSelector): Selection {
   if (typeof choice === 'string') return { ids: [checkId(choice)] }
   if (Array.isArray(choice)) return { ids: [...new Set((choice as readonly string[]).map(checkId))] }
   if (typeof choice !== 'object' || choice === null) throw invalidOption('jobs', 'an id, ids, or a filter', choice)
@@ -129,11 +130,11 @@ export function selectionOf(choice: JobChoice): Selection {
 }
 
 export function checkFilter(filter: JobFilter, others: readonly string[] = []): void {
-  knownKeys('filter', filter, [...filterKeys, ...others])
+  checkKeys('filter', filter, [...filterKeys, ...others])
   const states = filter.state === undefined ? [] : [filter.state].flat()
-  for (const state of states) oneOf('state', state, jobStates)
+  for (const state of states) checkEnum('state', state, jobStates)
   const types = filter.type === undefined ? [] : [filter.type].flat()
-  for (const type of types) textOption('type', type, limits.idCharsMax)
+  for (const type of types) checkText('type', type, limits.idCharsMax)
   // Unchecked callers may pass false.
   const { unsupported }: { readonly unsupported?: unknown } = filter
   if (unsupported !== undefined && unsupported !== true) {
@@ -145,13 +146,13 @@ export function checkFilter(filter: JobFilter, others: readonly string[] = []): 
 }
 
 /** @throws JobchartError INVALID_OPTION */
-export function cancelRequest(choice: JobChoice, options: CancelOptions, graceMs: number): CancelRequest {
-  knownKeys('options of cancel', options, ['reason', 'grace', 'priority'])
+export function cancelRequest(choice: JobSelector, options: CancelOptions, graceMs: number): CancelRequest {
+  checkKeys('options of cancel', options, ['reason', 'grace', 'priority'])
   const { reason, grace, priority = 0 } = options
-  whole('priority', priority, -limits.priorityMax, limits.priorityMax)
+  checkInteger('priority', priority, -limits.priorityMax, limits.priorityMax)
   return {
     selection: selectionOf(choice),
-    reason: reason === undefined ? null : textOption('reason', reason, limits.reasonCharsMax),
+    reason: reason === undefined ? null : checkText('reason', reason, limits.reasonCharsMax),
     graceMs: grace === undefined ? graceMs : durationMs(grace, 'grace'),
   }
 }
@@ -166,7 +167,7 @@ export interface RetryFrom {
   readonly dropInbox?: number
 }
 
-export interface RetryPlace {
+export interface RetrySettings {
   readonly fromStart: boolean
   readonly dropInbox: number
 }
@@ -182,27 +183,27 @@ export interface SendOptions {
   readonly accept?: 'now' | 'always'
 }
 
-export interface SendChoice {
+export interface SendSettings {
   readonly key: string | undefined
   readonly always: boolean
 }
 
 /** @throws JobchartError INVALID_OPTION */
-export function sendChoice(options: SendOptions): SendChoice {
-  knownKeys('options of send', options, ['key', 'accept'])
+export function sendSettings(options: SendOptions): SendSettings {
+  checkKeys('options of send', options, ['key', 'accept'])
   const { key, accept = 'now' } = options
   return {
-    key: key === undefined ? undefined : textOption('key', key, limits.idCharsMax),
-    always: oneOf('accept', accept, ['now', 'always']) === 'always',
+    key: key === undefined ? undefined : checkText('key', key, limits.idCharsMax),
+    always: checkEnum('accept', accept, ['now', 'always']) === 'always',
   }
 }
 
 /** @throws JobchartError INVALID_OPTION */
-export function retryPlace(options: RetryFrom): RetryPlace {
-  knownKeys('options of retry', options, ['from', 'dropInbox'])
+export function retrySettings(options: RetryFrom): RetrySettings {
+  checkKeys('options of retry', options, ['from', 'dropInbox'])
   const { from = 'checkpoint', dropInbox = 0 } = options
-  const fromStart = oneOf('from', from, ['checkpoint', 'start']) === 'start'
-  whole('dropInbox', dropInbox, 0, caps.inbox)
+  const fromStart = checkEnum('from', from, ['checkpoint', 'start']) === 'start'
+  checkInteger('dropInbox', dropInbox, 0, caps.inbox)
   if (fromStart && dropInbox > 0) throw invalidOption('dropInbox', "no from: 'start' beside it: that drops all", from)
   return { fromStart, dropInbox }
 }
@@ -238,13 +239,13 @@ export interface StopOptions {
 
 /** @throws JobchartError INVALID_OPTION */
 export function stopLimits(options: StopOptions, graceMs: number) {
-  knownKeys('options of stop', options, ['mode', 'timeout', 'grace', 'retries'])
+  checkKeys('options of stop', options, ['mode', 'timeout', 'grace', 'retries'])
   const { mode = 'finish', timeout = '30s', grace } = options
   return {
-    mode: oneOf<StopMode>('mode', mode, ['drain', 'finish', 'abort']),
+    mode: checkEnum<StopMode>('mode', mode, ['drain', 'finish', 'abort']),
     timeoutMs: durationMs(timeout, 'timeout'),
     graceMs: grace === undefined ? graceMs : durationMs(grace, 'grace'),
-    retries: flag('retries', options.retries),
+    retries: checkBoolean('retries', options.retries),
   }
 }
 
@@ -266,9 +267,9 @@ export interface PauseOptions {
 
 /** @throws JobchartError INVALID_OPTION */
 export function pauseLimits(options: PauseOptions) {
-  knownKeys('options of pause', options, ['signal', 'idle'])
+  checkKeys('options of pause', options, ['signal', 'idle'])
   checkSignal(options.signal)
-  return { signal: options.signal, idle: flag('idle', options.idle) }
+  return { signal: options.signal, idle: checkBoolean('idle', options.idle) }
 }
 
 export interface WaitOptions {
@@ -280,7 +281,7 @@ export interface WaitOptions {
 
 /** @throws JobchartError INVALID_OPTION */
 export function waitLimits(call: string, options: WaitOptions, others: readonly string[] = []) {
-  knownKeys(`options of ${call}`, options, ['timeout', 'signal', ...others])
+  checkKeys(`options of ${call}`, options, ['timeout', 'signal', ...others])
   const { timeout, signal } = options
   checkSignal(signal)
   return { timeoutMs: timeout === undefined ? null : durationMs(timeout, 'timeout'), signal }
@@ -293,7 +294,7 @@ export interface DrainOptions extends WaitOptions {
 
 /** @throws JobchartError INVALID_OPTION */
 export function drainLimits(options: DrainOptions) {
-  return { ...waitLimits('drain', options, ['retries']), retries: flag('retries', options.retries) }
+  return { ...waitLimits('drain', options, ['retries']), retries: checkBoolean('retries', options.retries) }
 }
 
 /** How full the backlog is. */

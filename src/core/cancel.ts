@@ -36,7 +36,7 @@ export function cancel<Row extends JobRow>(unit: UnitOfWork<Row>, request: Cance
 /** Cancels by force the job that another one supersedes. Gives its CANCEL; null if it was cancelled before. */
 export function cancelSuperseded<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Move | null {
   const moves: Move[] = []
-  if (cancelByForce(unit, row, { reason: 'superseded', graceMs: null }, moves)) {
+  if (cancelNow(unit, row, { reason: 'superseded', graceMs: null }, moves)) {
     cancelChildren(unit, [row], null, moves)
   }
   return moves[0] ?? null
@@ -60,14 +60,14 @@ function cancelChildren<Row extends JobRow>(
 
 /** Cancels a live job. Was it by force, and now? */
 function cancelJob<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, mark: CancelMark, moves: Move[]): boolean {
-  if (row.machine?.takesCancel !== true || row.cancelMark !== null) return cancelByForce(unit, row, mark, moves)
+  if (row.machine?.takesCancel !== true || row.cancelMark !== null) return cancelNow(unit, row, mark, moves)
   unit.mark(row, mark)
   const woken = deliver(unit, row, { kind: 'cancel', reason: mark.reason })
   if (woken !== null) moves.push(woken)
   return false
 }
 
-function cancelByForce<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, mark: CancelMark, moves: Move[]): boolean {
+function cancelNow<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, mark: CancelMark, moves: Move[]): boolean {
   if (nextTransition(row.state, 'CANCEL', row) === null) return false
   unit.mark(row, mark)
   move(unit, row, 'CANCEL', mark)

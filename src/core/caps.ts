@@ -7,10 +7,10 @@ export const caps = {
   logBytes: 65_536,
   /** Checkpoints of a machine job that are kept for time travel. */
   checkpoints: 50,
-  /** Letters that wait in a job's inbox; those of its children always find room. */
+  /** Messages that wait in a job's inbox; those of its children always find room. */
   inbox: 1_000,
-  /** Keys of letters sent last, by which one that is sent again is known. */
-  letterKeys: 100,
+  /** Keys of messages sent last, by which one that is sent again is known. */
+  messageKeys: 100,
   /** Entries of a store's transition log, if the store is not told otherwise. */
   transitions: 10_000,
   /** Jobs on a page of a list, and by default. */

@@ -2,7 +2,7 @@
 import { invalidOption } from './errors.ts'
 
 /** @throws JobchartError INVALID_OPTION unless `value` is an integer from `min` to `max` */
-export function whole(option: string, value: number, min: number, max: number): number {
+export function checkInteger(option: string, value: number, min: number, max: number): number {
   if (!Number.isInteger(value) || value < min || value > max) {
     throw invalidOption(option, `a whole number from ${grouped(min)} to ${grouped(max)}`, value)
   }
@@ -25,7 +25,7 @@ export function checkSyncFunction(option: string, value: unknown): void {
 }
 
 /** An option that is off unless said. @throws JobchartError INVALID_OPTION unless `value` is true, false or undefined */
-export function flag(option: string, value: boolean | undefined): boolean {
+export function checkBoolean(option: string, value: boolean | undefined): boolean {
   if (value !== undefined && typeof value !== 'boolean') throw invalidOption(option, 'true or false', value)
   return value ?? false
 }
@@ -53,7 +53,7 @@ export function checkMethods(
 }
 
 /** @throws JobchartError INVALID_OPTION unless `value` is one of `choices` */
-export function oneOf<T extends string>(option: string, value: T, choices: readonly T[]): T {
+export function checkEnum<T extends string>(option: string, value: T, choices: readonly T[]): T {
   if (!choices.includes(value)) {
     throw invalidOption(option, choices.map((choice) => `'${choice}'`).join(' or '), value)
   }
@@ -61,7 +61,7 @@ export function oneOf<T extends string>(option: string, value: T, choices: reado
 }
 
 /** @throws JobchartError INVALID_OPTION unless `value` is text of 1…`max` characters that JSON can carry */
-export function textOption(option: string, value: string, max: number): string {
+export function checkText(option: string, value: string, max: number): string {
   if (typeof value !== 'string' || value === '' || value.length > max) {
     throw invalidOption(option, `text of 1 to ${max} characters`, value)
   }
@@ -76,7 +76,7 @@ export function textOption(option: string, value: string, max: number): string {
  * @param hint what to pass instead of what is no object at all
  * @throws JobchartError INVALID_OPTION, naming the unknown key, if `value` is no object or has keys beside `known`
  */
-export function knownKeys(option: string, value: object, known: readonly string[], hint?: string): void {
+export function checkKeys(option: string, value: object, known: readonly string[], hint?: string): void {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalidOption(option, 'an object', value, hint)
   }

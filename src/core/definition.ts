@@ -10,7 +10,15 @@ import type { Random, Timer } from './clock.ts'
 import type { JobchartError } from './errors.ts'
 import type { JobHandle } from './handle.ts'
 import type { Logger } from './logger.ts'
-import type { Checkpoint, Gather, Letter, MachineEvent, MachineView, Mail, NewCheckpoint } from './machine-record.ts'
+import type {
+  Checkpoint,
+  Gather,
+  InboxMessage,
+  MachineEvent,
+  MachineView,
+  InboxEntry,
+  NewCheckpoint,
+} from './machine-record.ts'
 import type { Json } from './payload.ts'
 import type { JobRecord } from './record.ts'
 import type { TypeLimits } from './values.ts'
@@ -106,7 +114,7 @@ export interface JobDefinition<Input = unknown, Output = unknown, Event extends 
   readonly keyOf: ((input: Json | undefined) => string | null) | null
   readonly run: (input: unknown, context: RunContext) => unknown
   /** What hosts its machine, if the job is one. */
-  readonly machine: MachineHost | null
+  readonly machine: MachineRunner | null
   /** Never there at run time; carries the types. */
   readonly '~types'?: { readonly input: Input; readonly output: Output; readonly event: Event }
 }
@@ -118,10 +126,10 @@ export const isDefinition = (listed: JobDefinition | undefined, job: JobDefiniti
 // ── machines ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** How a child ended, as its parent hears of it. */
-export type ChildEnd = Omit<Extract<Letter, { readonly kind: 'ended' }>, 'kind'>
+export type ChildEnd = Omit<Extract<InboxMessage, { readonly kind: 'ended' }>, 'kind'>
 
 /** One attempt of a job, as the host of its machine sees it. */
-export interface Seat {
+export interface MachineRunContext {
   readonly id: string
   readonly type: string
   /** Goes up when the job is sent through again after its end. */
@@ -130,8 +138,8 @@ export interface Seat {
   readonly input: unknown
   /** Where the machine stood when it was last at rest. */
   readonly checkpoint: Checkpoint | null
-  /** Letters it has not read. More come to `mail`. */
-  readonly inbox: readonly Mail[]
+  /** Messages it has not read. More come to `mail`. */
+  readonly inbox: readonly InboxEntry[]
   /** Has an attempt of the job failed before? */
   readonly hasFailed: () => boolean
   readonly signal: AbortSignal
@@ -139,13 +147,13 @@ export interface Seat {
   /** ms since the epoch, by the store's clock. */
   readonly now: () => number
   readonly after: (delayMs: number, run: () => void) => Timer
-  /** From now on calls the listener with letters that arrive, in order. */
-  readonly mail: (listener: (letters: readonly Mail[]) => void) => void
+  /** From now on calls the listener with messages that arrive, in order. */
+  readonly onMessages: (listener: (messages: readonly InboxEntry[]) => void) => void
   /**
-   * Writes a checkpoint; gives the letters that have not been read.
+   * Writes a checkpoint; gives the messages that have not been read.
    * @throws JobchartError LEASE_LOST if the job is no longer this attempt's; STORE_UNAVAILABLE
    */
-  readonly commit: (checkpoint: NewCheckpoint) => Promise<readonly Mail[]>
+  readonly commit: (checkpoint: NewCheckpoint) => Promise<readonly InboxEntry[]>
   /** Results of finished steps, by name, as they were at the claim. */
   readonly steps: Readonly<Record<string, Json>> | null
   /** Keeps the result of a step with the job. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
@@ -157,19 +165,19 @@ export interface Seat {
   readonly log: (message: string) => void
   /** Tells an event that the machine has emitted. */
   readonly emitted: (event: Json) => void
-  /** Enqueues a job as a child of this one. Its end comes as a letter; if it has ended before, it is the answer. */
-  readonly invoke: (
+  /** Enqueues a job as a child of this one. Its end comes as a message; if it has ended before, it is the answer. */
+  readonly enqueueChild: (
     job: JobDefinition,
     input: unknown,
     options: EnqueueOptions,
     checkins: boolean,
   ) => Promise<ChildEnd | null>
   /** Cancels a child that is left. */
-  readonly cancel: (id: string) => Promise<unknown>
+  readonly cancelChild: (id: string) => Promise<unknown>
 }
 
-/** How an attempt of a machine ends, if it does not fail: at its final state, or parked until a letter or a time. */
-export type Rest =
+/** How an attempt of a machine ends, if it does not fail: at its final state, or parked until a message or a time. */
+export type RunResult =
   | {
       readonly kind: 'done'
       readonly output: unknown
@@ -180,7 +188,7 @@ export type Rest =
   | {
       readonly kind: 'parked'
       readonly checkpoint: NewCheckpoint | null
-      /** ms since the epoch; null: until a letter. */
+      /** ms since the epoch; null: until a message. */
       readonly wakeAt: number | null
       readonly gather?: Gather
     }
@@ -199,19 +207,19 @@ export interface UnsupportedRest {
 export type MachineJob = Pick<JobRecord, 'checkpoint' | 'version' | 'input'>
 
 /**
- * Where the machine of a job stands at a time (ms since the epoch), letters that it has not read and timers that are due
+ * Where the machine of a job stands at a time (ms since the epoch), messages that it has not read and timers that are due
  * included.
  * @throws JobchartError UNSUPPORTED; NOT_ACCEPTED if the machine throws
  */
 export type MachineViewer = (record: JobRecord, now: number) => MachineView
 
 /** The machine of a job type, hosted. */
-export interface MachineHost {
+export interface MachineRunner {
   /**
    * Finds the version that goes on with a job. What it gives brings the machine from where it stands to its next rest, and
    * throws what its actors and actions throw, and why it was asked to end.
    */
-  readonly prepare: (job: MachineJob) => UnsupportedRest | ((seat: Seat) => Promise<Rest>)
+  readonly prepare: (job: MachineJob) => UnsupportedRest | ((seat: MachineRunContext) => Promise<RunResult>)
   /** The version that jobs enqueued here begin with. */
   readonly version: string
   /** Looks at jobs of one store. */
@@ -227,7 +235,7 @@ export interface MachineHost {
   /** The jobs that its actors enqueue. */
   readonly invokes: ReadonlySet<JobDefinition>
   /** The same, and knows this other version of the machine as well. */
-  readonly beside: (other: MachineHost) => MachineHost
+  readonly withVersionsOf: (other: MachineRunner) => MachineRunner
   /** Is the other one of its versions? */
-  readonly knows: (other: MachineHost) => boolean
+  readonly knows: (other: MachineRunner) => boolean
 }

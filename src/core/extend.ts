@@ -1,12 +1,16 @@
 /** Heartbeats: a lease grows longer, and what the run has to say is kept with it. */
-import type { Beat, BeatAnswer } from './values.ts'
+import type { HeartbeatPayload, HeartbeatAnswer } from './values.ts'
 import { notifyParentOfCheckin } from './inbox.ts'
 import { stopNotice, type JobRow, type UnitOfWork } from './unit-of-work.ts'
 
-export function extend<Row extends JobRow>(unit: UnitOfWork<Row>, beat: Beat, leaseMs: number): BeatAnswer {
-  const { checkin, logs, steps, letters: after } = beat
-  const row = unit.findLeased(beat.id)
-  if (row?.isLeasedBy(beat) !== true) return { outcome: 'lost' }
+export function extend<Row extends JobRow>(
+  unit: UnitOfWork<Row>,
+  heartbeat: HeartbeatPayload,
+  leaseMs: number,
+): HeartbeatAnswer {
+  const { checkin, logs, steps, lastMessageNumber: after } = heartbeat
+  const row = unit.findLeased(heartbeat.id)
+  if (row?.isLeasedBy(heartbeat) !== true) return { outcome: 'lost' }
   unit.extendLease(row, unit.now + leaseMs)
   if (checkin !== undefined) {
     unit.keepCheckin(row, checkin)
@@ -15,6 +19,6 @@ export function extend<Row extends JobRow>(unit: UnitOfWork<Row>, beat: Beat, le
   if (logs !== undefined && logs.length > 0) unit.keepLogs(row, logs)
   if (steps !== undefined) unit.keepSteps(row, steps)
   const notice = stopNotice(row)
-  const answer: BeatAnswer = notice === null ? { outcome: 'held' } : { outcome: 'cancelling', ...notice }
+  const answer: HeartbeatAnswer = notice === null ? { outcome: 'held' } : { outcome: 'cancelling', ...notice }
   return after === undefined ? answer : { ...answer, inbox: unit.inbox(row, after) }
 }

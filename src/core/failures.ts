@@ -1,7 +1,7 @@
 /** The answers for items of a call that could not be written, while the others were. Part of the contract in `store.ts`. */
 import type { ErrorRecord } from './failure.ts'
 import type { CheckpointAnswer, SendAnswer } from './machine-values.ts'
-import type { BeatAnswer, CancelAnswer, InsertAnswer, SettleAnswer } from './values.ts'
+import type { HeartbeatAnswer, CancelAnswer, InsertAnswer, SettleAnswer } from './values.ts'
 
 const outcome = 'failed'
 const nowhere = { seq: 0, at: 0, dueAt: null } as const
@@ -19,7 +19,7 @@ export const settleFailed = (error: ErrorRecord): SettleAnswer => ({
   error,
 })
 
-export const beatFailed = (error: ErrorRecord): BeatAnswer => ({ outcome, error })
+export const heartbeatFailed = (error: ErrorRecord): HeartbeatAnswer => ({ outcome, error })
 
 export const checkpointFailed = (error: ErrorRecord): CheckpointAnswer => ({
   outcome,

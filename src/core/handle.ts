@@ -16,7 +16,7 @@ import type { IterateOptions, Stream } from './stream.ts'
 export type ResultOptions = WaitOptions
 
 /** What is waited for: a state (`'paid.shipping'`), a tag, or whatever a function says. */
-export type Wanted = string | ((view: MachineView) => boolean)
+export type WaitCondition = string | ((view: MachineView) => boolean)
 
 export interface JobHandle<Output = unknown, Event extends MachineEvent = MachineEvent> {
   readonly id: string
@@ -91,7 +91,7 @@ export interface JobHandle<Output = unknown, Event extends MachineEvent = Machin
    *   INVALID_OPTION for a name that is no state and no tag; as `snapshot`
    * @example await job.waitFor('approval', { timeout: '10s' })
    */
-  waitFor(wanted: Wanted, options?: ResultOptions): Promise<MachineView>
+  waitFor(wanted: WaitCondition, options?: ResultOptions): Promise<MachineView>
 
   /**
    * A live XState actor of the job's chart: at the state this handle has seen last (by its enqueue, `record` or `result`),

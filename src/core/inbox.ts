@@ -1,7 +1,7 @@
 /** Messages to jobs: events from outside, news of the jobs they have invoked, cancels that a machine takes as events. */
 import { caps } from './caps.ts'
 import { arrows, isEnded } from './lifecycle.ts'
-import { mayGather, type Letter } from './machine-record.ts'
+import { mayGather, type InboxMessage } from './machine-record.ts'
 import type { Json } from './payload.ts'
 import type { SendAnswer, SendRequest } from './machine-values.ts'
 import type { Move } from './values.ts'
@@ -15,14 +15,14 @@ const waiting = new Set<string>(Object.keys(arrows('WAKE')))
 export function send<Row extends JobRow>(unit: UnitOfWork<Row>, request: SendRequest): SendAnswer {
   const row = unit.find(request.id)
   if (row === undefined) return { outcome: 'notFound', state: null }
-  if (request.letter.kind === 'resume' && isPutOff(row)) {
+  if (request.message.kind === 'resume' && isPutOff(row)) {
     move(unit, row, 'DUE')
     return { outcome: 'resumed', state: row.state, move: unit.lastTransition(row) }
   }
   const refused = refusal(row, request)
   if (refused !== null) return { outcome: refused, state: row.state }
   unit.keepMessageKey(row, request.key)
-  const woken = deliver(unit, row, request.letter)
+  const woken = deliver(unit, row, request.message)
   return { outcome: 'kept', state: row.state, ...(woken !== null && { move: woken }) }
 }
 
@@ -30,7 +30,8 @@ function refusal({ state, machine }: JobRow, { key, expect }: SendRequest): Send
   if (machine?.messageKeys.includes(key) === true) return 'duplicate'
   if (isEnded(state)) return 'ended'
   const number = machine?.checkpoint?.number ?? 0
-  if (expect !== null && (expect.checkpoint !== number || expect.mail !== (machine?.lastMessage ?? 0))) return 'changed'
+  if (expect !== null && (expect.checkpoint !== number || expect.lastMessageNumber !== (machine?.lastMessage ?? 0)))
+    return 'changed'
   return isFull(machine) ? 'full' : null
 }
 
@@ -39,7 +40,7 @@ const isFull = (machine: MachineRow | null): boolean =>
   machine !== null && machine.lastMessage - machine.lastRead >= caps.inbox
 
 /** Puts a message into the inbox of a live job. Gives the WAKE of a job that was waiting. */
-export function deliver<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, message: Letter): Move | null {
+export function deliver<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, message: InboxMessage): Move | null {
   unit.addMessage(row, message)
   return wakeForMessages(unit, row, () => [message])
 }
@@ -51,12 +52,12 @@ export function deliver<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, mes
 export function wakeForMessages<Row extends JobRow>(
   unit: UnitOfWork<Row>,
   row: Row,
-  latest: () => readonly Letter[],
+  latest: () => readonly InboxMessage[],
 ): Move | null {
   const { machine } = row
   if (machine === null || machine.lastMessage === machine.lastRead || !waiting.has(row.state)) return null
   const { gather, lastMessage, lastRead } = machine
-  if (gather !== null && lastMessage - lastRead < gather.letters && latest().every(mayGather)) {
+  if (gather !== null && lastMessage - lastRead < gather.messages && latest().every(mayGather)) {
     const dueAt = Math.ceil(unit.now + gather.ms)
     if (row.dueAt === null || row.dueAt > dueAt) unit.setDue(row, dueAt)
     return null
@@ -87,7 +88,7 @@ function liveParent<Row extends JobRow>(unit: UnitOfWork<Row>, { machine }: Row)
   return parent === undefined || isEnded(parent.state) ? null : parent
 }
 
-function endMessage<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Letter {
+function endMessage<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): InboxMessage {
   const ended = { kind: 'ended', child: row.id } as const
   const { output, error } = unit.outcome(row)
   if (row.state === 'done') return { ...ended, state: 'done', ...(output !== undefined && { output }) }

@@ -17,7 +17,7 @@ export type JobState = StateValueFrom<typeof jobMachine>
 export type { JobCounters }
 export type JobActor = Actor<typeof jobMachine>
 export type ArrowEvent = JobMachineEvent['type']
-export type StateTag = 'birth' | 'live' | 'backlog' | 'timed' | 'held' | 'ended'
+export type StateTag = 'birth' | 'live' | 'backlog' | 'timed' | 'leased' | 'ended'
 
 type Guard = keyof typeof jobGuards
 type Counting = keyof typeof jobCounting
@@ -83,7 +83,7 @@ const stateSets: Readonly<Record<StateTag, ReadonlySet<JobState>>> = {
   live: tagged('live'),
   backlog: tagged('backlog'),
   timed: tagged('timed'),
-  held: tagged('held'),
+  leased: tagged('leased'),
   ended: tagged('ended'),
 }
 
@@ -91,7 +91,7 @@ const stateSets: Readonly<Record<StateTag, ReadonlySet<JobState>>> = {
 export const statesTagged = (tag: StateTag): ReadonlySet<JobState> => stateSets[tag]
 
 export const isEnded = (state: JobState): boolean => stateSets.ended.has(state)
-export const isHeld = (state: JobState): boolean => stateSets.held.has(state)
+export const isLeased = (state: JobState): boolean => stateSets.leased.has(state)
 
 /** Is it an event of the chart, not only of the log? */
 export const isArrow = (event: string): event is ArrowEvent => arrowEvents.has(event)

@@ -15,7 +15,7 @@ export interface NewCheckpoint {
   /** One more than that of the checkpoint before it; 1 for the first. */
   readonly number: number
   readonly state: Json
-  /** Letters up to this number have been read: they leave the inbox in the same write. */
+  /** Messages up to this number have been read: they leave the inbox in the same write. */
   readonly read: number
   /** What led here, for people. */
   readonly note: string
@@ -39,7 +39,7 @@ export interface CheckpointEntry extends Checkpoint {
  * What is put into a job's inbox. `event`: sent by somebody · `cancel`: it was cancelled, and its machine takes that as an
  * event · `resume`: nothing to read, its definition has changed · `ended`, `checkin`: from a job that it has invoked.
  */
-export type Letter =
+export type InboxMessage =
   | { readonly kind: 'event'; readonly event: Json }
   | { readonly kind: 'cancel'; readonly reason: string | null }
   | { readonly kind: 'resume' }
@@ -54,16 +54,16 @@ export type Letter =
   | { readonly kind: 'checkin'; readonly child: string; readonly value: Json }
 
 /**
- * How a machine that waits for many child jobs is woken: their ends and check-ins wake it only when so many letters wait in
- * its inbox, or so many ms after the first of them. Any other letter wakes it at once.
+ * How a machine that waits for many child jobs is woken: their ends and check-ins wake it only when so many messages wait in
+ * its inbox, or so many ms after the first of them. Any other message wakes it at once.
  */
 export interface Gather {
-  readonly letters: number
+  readonly messages: number
   readonly ms: number
 }
 
 /** Is it news of a child job? */
-export const mayGather = ({ kind }: Letter): boolean => kind === 'ended' || kind === 'checkin'
+export const mayGather = ({ kind }: InboxMessage): boolean => kind === 'ended' || kind === 'checkin'
 
 /** Why a job is put off: no worker that has claimed it lately could run its machine. */
 export interface Unsupported {
@@ -78,12 +78,12 @@ export interface Unsupported {
   readonly seq: number
 }
 
-/** A letter in an inbox. */
-export interface Mail {
-  /** 1, 2, 3, … over the whole life of the job: letters are read in this order. */
+/** A message in an inbox. */
+export interface InboxEntry {
+  /** 1, 2, 3, … over the whole life of the job: messages are read in this order. */
   readonly number: number
   readonly at: number
-  readonly letter: Letter
+  readonly message: InboxMessage
 }
 
 /** The job that has invoked this one and hears of its end. */

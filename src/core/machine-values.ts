@@ -1,7 +1,7 @@
-/** What goes into a store and comes out of it for machine jobs: checkpoints and letters. Part of the contract in `store.ts`. */
+/** What goes into a store and comes out of it for machine jobs: checkpoints and messages. Part of the contract in `store.ts`. */
 import type { ErrorRecord } from './failure.ts'
 import type { JobState } from './lifecycle.ts'
-import type { Letter, Mail, NewCheckpoint } from './machine-record.ts'
+import type { InboxMessage, InboxEntry, NewCheckpoint } from './machine-record.ts'
 import type { Move } from './values.ts'
 
 export interface CheckpointRequest {
@@ -23,8 +23,8 @@ export interface CheckpointAnswer {
   readonly at: number
   /** Attempts the generation may spend now: those that led to a checkpoint do not count. */
   readonly maxAttempts: number
-  /** The letters that have not been read. */
-  readonly inbox: readonly Mail[]
+  /** The messages that have not been read. */
+  readonly inbox: readonly InboxEntry[]
   /** Of a cancel. */
   readonly reason?: string
   readonly graceMs?: number
@@ -34,16 +34,16 @@ export interface CheckpointAnswer {
 
 export interface SendRequest {
   readonly id: string
-  readonly letter: Letter & { readonly kind: 'event' | 'resume' }
-  /** Names this letter: the same key for the same job again is the same letter, also when it has been read since. */
+  readonly message: InboxMessage & { readonly kind: 'event' | 'resume' }
+  /** Names this message: the same key for the same job again is the same message, also when it has been read since. */
   readonly key: string
-  /** Only if the job is still as it was seen: at this checkpoint (0: at none), after this letter (0: none). Null: however it is. */
-  readonly expect: { readonly checkpoint: number; readonly mail: number } | null
+  /** Only if the job is still as it was seen: at this checkpoint (0: at none), after this message (0: none). Null: however it is. */
+  readonly expect: { readonly checkpoint: number; readonly lastMessageNumber: number } | null
 }
 
 /**
  * `kept`: in the inbox now · `duplicate`: it was before · `changed`: the job is not as expected · `ended` · `notFound` ·
- * `full`: `caps.inbox` letters wait · `resumed`: a `resume` of a job that was put off as unsupported, which is queued now ·
+ * `full`: `caps.inbox` messages wait · `resumed`: a `resume` of a job that was put off as unsupported, which is queued now ·
  * `failed`: because of `error`. Nothing was put into the inbox but for the first.
  */
 export interface SendAnswer {

@@ -1,7 +1,7 @@
 /** What a job is: the record everybody sees, and what is told of its moves. */
 import type { ErrorRecord } from './failure.ts'
 import type { ArrowEvent, JobState } from './lifecycle.ts'
-import type { Checkpoint, Mail, Parent, Unsupported } from './machine-record.ts'
+import type { Checkpoint, InboxEntry, Parent, Unsupported } from './machine-record.ts'
 import type { Json } from './payload.ts'
 
 /** A failed attempt, as it is kept. */
@@ -80,10 +80,10 @@ export interface JobRecord {
   readonly cancelReason: string | null
   /** Where its machine stands; null for plain jobs, and before the first rest. */
   readonly checkpoint: Checkpoint | null
-  /** Letters its machine has not read yet, oldest first. */
-  readonly inbox: readonly Mail[]
-  /** The number of the last letter it was sent. */
-  readonly letters: number
+  /** Messages its machine has not read yet, oldest first. */
+  readonly inbox: readonly InboxEntry[]
+  /** The number of the last message it was sent. */
+  readonly lastMessageNumber: number
   /** The job that has invoked it, if one has. */
   readonly parent: Parent | null
   /**

@@ -21,7 +21,7 @@ export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Se
   // Whatever is wrong with a settlement is found before anything of it is written.
   if (checkpoint !== undefined) mustFollow(row, checkpoint)
   if (nextTransition(row.state, event, row, fatal) === null) throw noTransition(row, event)
-  const heard = keepTraces(unit, row, settlement)
+  const heard = keepNews(unit, row, settlement)
   if (checkpoint !== undefined) keepCheckpoint(unit, row, checkpoint)
   if (cancelTaken === true) cancelFirst(unit, row)
   const delay = settlement.unsupported === undefined ? delayMs : unsupportedDelayMs(row)
@@ -44,7 +44,7 @@ export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Se
 }
 
 const wakeForUnread = <Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Move | null =>
-  wakeForMessages(unit, row, () => unit.inbox(row, row.machine?.lastRead ?? 0).map(({ letter }) => letter))
+  wakeForMessages(unit, row, () => unit.inbox(row, row.machine?.lastRead ?? 0).map(({ message }) => message))
 
 /** A machine has taken the cancel that it was sent, and has come to its end: the job ends cancelled. */
 function cancelFirst<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): void {
@@ -53,7 +53,7 @@ function cancelFirst<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): void 
 }
 
 /** Keeps what an attempt leaves behind. Gives the WAKE of a parent that waited for a check-in. */
-function keepTraces<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, settlement: Settlement): Move | null {
+function keepNews<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, settlement: Settlement): Move | null {
   const { event, error, checkin, logs } = settlement
   if (checkin !== undefined) unit.keepCheckin(row, checkin)
   if (logs !== undefined && logs.length > 0) unit.keepLogs(row, logs)

@@ -13,18 +13,18 @@ import type { Json } from './payload.ts'
 export type SettleEvent = Extract<ArrowEvent, 'COMPLETE' | 'FAIL' | 'SNOOZE' | 'RELEASE' | 'PARK'>
 
 /** Who settles: the lease of one attempt. */
-export interface Held extends JobCounters {
+export interface LeaseRef extends JobCounters {
   readonly id: string
   readonly token: string
 }
 
 /** What a run leaves behind with any ending: signs of life not written yet. */
-export interface Traces {
+export interface HeartbeatNews {
   readonly checkin?: CheckIn
   readonly logs?: readonly LogLine[]
 }
 
-export interface Settlement extends Traces {
+export interface Settlement extends HeartbeatNews {
   readonly id: string
   readonly attempt: number
   readonly token: string
@@ -46,12 +46,12 @@ export interface Settlement extends Traces {
    * job is offered again, and keeps all but the first of such claims out of its history.
    */
   readonly unsupported?: string
-  /** Of a PARK: letters that do not wake the job at once. Left out: every letter does. */
+  /** Of a PARK: messages that do not wake the job at once. Left out: every message does. */
   readonly gather?: Gather
 }
 
 function settlement(
-  held: Held,
+  held: LeaseRef,
   event: SettleEvent,
   fatal: boolean,
 ): { -readonly [K in keyof Settlement]: Settlement[K] } {
@@ -60,30 +60,30 @@ function settlement(
   return { id: held.id, attempt: held.attempt, token: held.token, event, to: arrow.to }
 }
 
-export function completed(held: Held, output: Json | undefined): Settlement {
+export function completed(held: LeaseRef, output: Json | undefined): Settlement {
   const made = settlement(held, 'COMPLETE', false)
   if (output !== undefined) made.output = output
   return made
 }
 
 /** Would a failure now be followed by another attempt? */
-export const mayRetry = (held: Held): boolean => nextArrow('running', 'FAIL', held, false)?.to === 'retrying'
+export const mayRetry = (held: LeaseRef): boolean => nextArrow('running', 'FAIL', held, false)?.to === 'retrying'
 
-export function retryAfter(held: Held, error: ErrorRecord, delayMs: number): Settlement {
+export function retryAfter(held: LeaseRef, error: ErrorRecord, delayMs: number): Settlement {
   return { ...settlement(held, 'FAIL', false), error, delayMs }
 }
 
-export function dead(held: Held, error: ErrorRecord): Settlement {
+export function dead(held: LeaseRef, error: ErrorRecord): Settlement {
   return { ...settlement(held, 'FAIL', true), error, fatal: true }
 }
 
-export function snoozedFor(held: Held, delayMs: number): Settlement {
+export function snoozedFor(held: LeaseRef, delayMs: number): Settlement {
   return { ...settlement(held, 'SNOOZE', false), delayMs }
 }
 
-/** Parks a machine that has come to rest until a letter, or `delayMs` from now. */
+/** Parks a machine that has come to rest until a message, or `delayMs` from now. */
 export function parked(
-  held: Held,
+  held: LeaseRef,
   checkpoint: NewCheckpoint | null,
   delayMs: number | null,
   gather?: Gather,
@@ -97,10 +97,10 @@ export function parked(
 }
 
 /** Puts off a job whose machine this worker cannot run, until another one may. */
-export function unsupported(held: Held, version: string, reason: string): Settlement {
+export function unsupported(held: LeaseRef, version: string, reason: string): Settlement {
   return { ...settlement(held, 'SNOOZE', false), unsupported: version, reason }
 }
 
-export function released(held: Held, reason: string): Settlement {
+export function released(held: LeaseRef, reason: string): Settlement {
   return { ...settlement(held, 'RELEASE', false), reason }
 }

@@ -8,13 +8,13 @@ import { releaseSuccessor } from './succession.ts'
 import { move } from './transition.ts'
 import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 
-const waiting = new Set<string>(Object.keys(arrows('WAKE')))
+const waitingJobs = new Set<string>(Object.keys(arrows('WAKE')))
 
 /** DUE or WAKE for jobs whose time has come, `limit` at most. */
 export function promote<Row extends JobRow>(unit: UnitOfWork<Row>, limit: number): SweepAnswer {
   const moves: Move[] = []
   for (const row of unit.due(limit)) {
-    move(unit, row, waiting.has(row.state) ? 'WAKE' : 'DUE')
+    move(unit, row, waitingJobs.has(row.state) ? 'WAKE' : 'DUE')
     moves.push(unit.lastTransition(row))
   }
   return { moves, nextAt: unit.nextDueAt, more: moves.length === limit }

@@ -4,7 +4,7 @@ import {
   arrowsFrom,
   countersAfter,
   isEnded,
-  isHeld,
+  isLeased,
   isTaken,
   jobStates,
   statesTagged,
@@ -33,11 +33,11 @@ export const claimable: ReadonlySet<JobState> = new Set(
 
 function compile(arrow: Arrow): Transition {
   const { from, to } = arrow
-  const [wasLeased, isLeased] = [isHeld(from), isHeld(to)]
+  const [before, after] = [isLeased(from), isLeased(to)]
   return {
     ...arrow,
-    lease: isLeased ? (wasLeased ? 'goes on' : 'begins') : wasLeased ? 'ends' : 'none',
-    takesPlace: claimable.has(to) && !wasLeased,
+    lease: after ? (before ? 'goes on' : 'begins') : before ? 'ends' : 'none',
+    takesPlace: claimable.has(to) && !before,
     key: isEnded(to) ? 'freed' : isEnded(from) ? 'taken' : 'kept',
     timed: statesTagged('timed').has(to),
   }

@@ -11,8 +11,8 @@
  */
 import type { ErrorRecord } from './failure.ts'
 import type { AttemptError, CheckIn, LogLine } from './record.ts'
-import { arrowsFrom, isHeld, type JobCounters, type JobState } from './lifecycle.ts'
-import type { Gather, Letter, Mail, NewCheckpoint, Parent, Unsupported } from './machine-record.ts'
+import { arrowsFrom, isLeased, type JobCounters, type JobState } from './lifecycle.ts'
+import type { Gather, InboxMessage, InboxEntry, NewCheckpoint, Parent, Unsupported } from './machine-record.ts'
 import type { Json } from './payload.ts'
 import type { Lease, Move, NewJob, Selection, SettleAnswer } from './values.ts'
 import type { Transition } from './transition.ts'
@@ -150,14 +150,14 @@ export interface UnitOfWork<Row extends JobRow> {
   keepSettled(row: Row, lease: LeaseKey, answer: SettleAnswer): void
 
   /** Messages after the one of this number. */
-  inbox(row: Row, after: number): readonly Mail[]
+  inbox(row: Row, after: number): readonly InboxEntry[]
   /** Logs a CHECKPOINT, keeps it as where the machine stands, and removes the messages it has read. */
   addCheckpoint(row: Row, checkpoint: NewCheckpoint): void
   /** When the last checkpoint was kept. */
   checkpointAt(row: Row): number
   /** Forgets checkpoints and messages. Messages are numbered on. */
   forgetCheckpoints(row: Row): void
-  addMessage(row: Row, message: Letter): void
+  addMessage(row: Row, message: InboxMessage): void
   /** Drops unread messages, the oldest first; of a job that has fewer all of them. */
   dropMessages(row: Row, count: number): void
   /** Keeps which messages leave the machine waiting. */
@@ -193,7 +193,7 @@ export interface SelectedRows<Row> {
 }
 
 /** Is a job of this state leased, and to stop? */
-export const isStopping = (state: JobState): boolean => isHeld(state) && !('CANCEL' in arrowsFrom(state))
+export const isStopping = (state: JobState): boolean => isLeased(state) && !('CANCEL' in arrowsFrom(state))
 
 /** What a run is told of a cancel; null while there is none, or its machine may still take it as an event. */
 export function stopNotice(row: JobRow): { readonly reason?: string; readonly graceMs?: number } | null {

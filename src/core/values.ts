@@ -2,7 +2,7 @@
 import type { ErrorRecord } from './failure.ts'
 import type { CheckIn, JobRecord, LogLine, Transition } from './record.ts'
 import type { JobState } from './lifecycle.ts'
-import type { Checkpoint, Mail, Parent } from './machine-record.ts'
+import type { Checkpoint, InboxEntry, Parent } from './machine-record.ts'
 import type { Json } from './payload.ts'
 import type { RetentionBounds } from './retention.ts'
 
@@ -113,9 +113,9 @@ export interface ClaimedJob {
   readonly seq: number
   /** Results of finished `ctx.step`s of this generation, by name. */
   readonly steps: Readonly<Record<string, Json>> | null
-  /** Where its machine stands, and the letters it has not read: null and none for plain jobs. */
+  /** Where its machine stands, and the messages it has not read: null and none for plain jobs. */
   readonly checkpoint: Checkpoint | null
-  readonly inbox: readonly Mail[]
+  readonly inbox: readonly InboxEntry[]
   /** The version of its machine that it was enqueued with; null of plain jobs. */
   readonly version: string | null
   /** The whole record, as of now at the earliest and as of the claim at the latest. */
@@ -126,9 +126,9 @@ export interface ClaimedJob {
  * Why a type gave fewer than were asked, the first that holds: `paused` · `empty` · `capped` by its semaphore or its
  * keys' · `limited` by its rate until `until`. A hint follows (see `watch`) when one of the first three may have ended.
  */
-export interface Dry {
+export interface Shortfall {
   readonly type: string
-  readonly why: 'paused' | 'empty' | 'capped' | 'limited'
+  readonly reason: 'paused' | 'empty' | 'capped' | 'limited'
   readonly until?: number
 }
 
@@ -138,7 +138,7 @@ export interface ClaimAnswer {
    * RETRY makes it queued; RELEASE and EXPIRE give it its old place back.
    */
   readonly jobs: readonly ClaimedJob[]
-  readonly dry: readonly Dry[]
+  readonly shortfalls: readonly Shortfall[]
 }
 
 /** What names an attempt for ever. */
@@ -178,7 +178,7 @@ export interface SettleAnswer {
   /** Attempts spent after the move. */
   readonly attempt: number
   readonly dueAt: number | null
-  /** The WAKE in the same write: of a job that parked with letters in its inbox, or of the parent of one that ended. */
+  /** The WAKE in the same write: of a job that parked with messages in its inbox, or of the parent of one that ended. */
   readonly woken?: Move
   /** The DUE in the same write: of the job that waited, under the same unique key, for this one to end. */
   readonly successor?: Move
@@ -186,16 +186,16 @@ export interface SettleAnswer {
   readonly error?: ErrorRecord
 }
 
-export interface Beat extends Lease {
+export interface HeartbeatPayload extends Lease {
   readonly checkin?: CheckIn
   readonly logs?: readonly LogLine[]
   /** Results of steps to keep with the job. */
   readonly steps?: Readonly<Record<string, Json>>
-  /** Asks for the letters after this one. */
-  readonly letters?: number
+  /** Asks for the messages after this one. */
+  readonly lastMessageNumber?: number
 }
 
-export interface BeatAnswer {
+export interface HeartbeatAnswer {
   /**
    * `held`: the lease is longer now · `cancelling`: likewise, and the job is to stop · `lost`: nothing was written ·
    * `failed`: likewise nothing, because of `error`.
@@ -203,8 +203,8 @@ export interface BeatAnswer {
   readonly outcome: 'held' | 'cancelling' | 'lost' | 'failed'
   readonly reason?: string
   readonly graceMs?: number
-  /** What was asked for by `letters`. */
-  readonly inbox?: readonly Mail[]
+  /** What was asked for by `messages`. */
+  readonly inbox?: readonly InboxEntry[]
   /** Of `failed`. */
   readonly error?: ErrorRecord
 }
@@ -213,7 +213,7 @@ export interface ExtendRequest {
   readonly worker: string
   /** The new lease, from the store's now. */
   readonly leaseMs: number
-  readonly beats: readonly Beat[]
+  readonly heartbeats: readonly HeartbeatPayload[]
 }
 
 // ── administration ──────────────────────────────────────────────────────────────────────────────────────────────────

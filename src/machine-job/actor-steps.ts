@@ -4,11 +4,11 @@
  */
 import { JobchartError, type ErrorCode } from '../core/errors.ts'
 import { StepResults, Steps } from '../core/steps.ts'
-import type { Seat } from '../core/definition.ts'
+import type { MachineRunContext } from '../core/definition.ts'
 import { nameInAddress } from './addresses.ts'
 
 export interface ActorStepsOptions {
-  readonly seat: Pick<Seat, 'id' | 'steps' | 'saveStep' | 'refusal'>
+  readonly context: Pick<MachineRunContext, 'id' | 'steps' | 'saveStep' | 'refusal'>
   /** A result could not be kept: the machine may not go on, because its job may be another process's. */
   readonly failed: (error: unknown) => void
 }
@@ -20,7 +20,7 @@ export class ActorSteps {
   private readonly byActor = new Map<string, Set<string>>()
 
   constructor(options: ActorStepsOptions) {
-    const { id, steps } = options.seat
+    const { id, steps } = options.context
     this.options = options
     this.results = new StepResults(id, steps)
     for (const key of this.results.names) this.keep(key.slice(0, Math.max(0, key.lastIndexOf('/'))), key)
@@ -32,16 +32,16 @@ export class ActorSteps {
    * @param over why the attempt may begin and keep no more steps, if so
    */
   of(address: string, attempt: string, over: () => JobchartError | null): Steps {
-    const { seat } = this.options
+    const { context } = this.options
     return new Steps({
       results: this.results,
-      attempt: `${attempt} in job ${seat.id}`,
+      attempt: `${attempt} in job ${context.id}`,
       key: (name) => `${address}/${nameInAddress(name)}`,
-      refusal: () => over() ?? seat.refusal(),
+      refusal: () => over() ?? context.refusal(),
       save: async (key, result) => {
         const refused = over()
         if (refused !== null) throw refused
-        await seat.saveStep(key, result).catch((error: unknown) => {
+        await context.saveStep(key, result).catch((error: unknown) => {
           if (isOfTheStore(error)) this.options.failed(error)
           throw error
         })

@@ -17,7 +17,7 @@ import type {
   PromiseSnapshot,
   Snapshot,
 } from 'xstate'
-import { checkSyncFunction, knownKeys, whole } from '../core/checks.ts'
+import { checkSyncFunction, checkKeys, checkInteger } from '../core/checks.ts'
 import { systemRandom, type Timer } from '../core/clock.ts'
 import type { RetryOptions, RunContext } from '../core/definition.ts'
 import { invalidOption, JobchartError, TimeoutError } from '../core/errors.ts'
@@ -26,7 +26,7 @@ import { backoffMs, checkBackoff, exponential, type Backoff } from '../core/back
 import { durationMs, type Duration } from '../core/duration.ts'
 import { recordError, type ErrorRecord } from '../core/failure.ts'
 import { FatalError, Snooze } from '../core/intent.ts'
-import { hostingOf } from './job-actors.ts'
+import { runnerOf } from './job-actors.ts'
 
 /** What the work of a durable promise is called with: what `fromPromise` gives, and its attempt and steps. */
 export interface DurableScope<Input = NonReducibleUnknown, Emitted extends EventObject = EventObject> {
@@ -156,12 +156,12 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
       const hint = 'Pass the function itself, in place of fromPromise: durable(async ({ input, step }) => …).'
       throw invalidOption('work of durable', 'a function', work, hint)
     }
-    knownKeys('options of durable', options, ['retry', 'timeout'])
+    checkKeys('options of durable', options, ['retry', 'timeout'])
     const { retry = {}, timeout } = options
-    knownKeys('retry of durable', retry, ['maxAttempts', 'backoff', 'retryIf'])
+    checkKeys('retry of durable', retry, ['maxAttempts', 'backoff', 'retryIf'])
     if (retry.retryIf !== undefined) checkSyncFunction('retry.retryIf of durable', retry.retryIf)
     this.work = work
-    this.maxAttempts = whole('retry.maxAttempts of durable', retry.maxAttempts ?? 3, 1, 1_000_000)
+    this.maxAttempts = checkInteger('retry.maxAttempts of durable', retry.maxAttempts ?? 3, 1, 1_000_000)
     this.backoff = checkBackoff(retry.backoff ?? exponential())
     this.retryIf = retry.retryIf ?? null
     this.timeoutMs = timeout === undefined ? null : durationMs(timeout, 'timeout of durable')
@@ -209,7 +209,7 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
     const { delayMs } = attemptOf(snapshot)
     if (delayMs === null) this.begin(scope)
     // A checkpoint holds its timer, unless a migration has dropped it; a snapshot that was kept otherwise does not.
-    else if (hostingOf(scope.self)?.attempts.isTimerSet(scope.self, dueEvent) !== true) schedule(scope, delayMs)
+    else if (runnerOf(scope.self)?.attempts.isTimerSet(scope.self, dueEvent) !== true) schedule(scope, delayMs)
   }
 
   /** An attempt has failed: waits for the next one, or gives up. */
@@ -223,7 +223,7 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
     const error = thrown instanceof Snooze ? snoozed(scope.self) : thrown
     const delayMs = error === thrown ? this.delayMs(error, number, scope) : null
     const { name, message, code } = recordError(error)
-    const log = hostingOf(scope.self)?.attempts.log
+    const log = runnerOf(scope.self)?.attempts.log
     log?.(
       `${id}: attempt ${number} of ${this.maxAttempts} failed: ${name}: ${message}; ${delayMs === null ? 'it was the last' : `the next one begins in ${delayMs} ms`}`,
     )
@@ -235,7 +235,7 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
   /** ms to the next attempt; null if there is none. */
   private delayMs(error: unknown, number: number, scope: AnyActorScope): number | null {
     if (error instanceof FatalError || number >= this.maxAttempts) return null
-    const attempts = hostingOf(scope.self)?.attempts
+    const attempts = runnerOf(scope.self)?.attempts
     const complain = attempts?.log ?? scope.logger
     if (!this.isWorthRetrying(error, (what) => complain(`${scope.self.id}: ${what}; the attempt is retried`)))
       return null
@@ -266,7 +266,7 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
 
   /** Begins the attempt that the snapshot has come to, when its machine has been told: in a job when that is written. */
   private beginNext(scope: AnyActorScope): void {
-    const plan = hostingOf(scope.self)?.plan
+    const plan = runnerOf(scope.self)?.plan
     if (plan === undefined) queueMicrotask(() => this.begin(scope))
     else plan.hold({ kind: 'attempt', begin: () => this.begin(scope) })
   }
@@ -307,7 +307,7 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
   private armTimeout(attempt: Attempt, { self, system }: AnyActorScope): void {
     const { timeoutMs } = this
     if (timeoutMs === null) return
-    const attempts = hostingOf(self)?.attempts
+    const attempts = runnerOf(self)?.attempts
     const event = { type: timeoutEvent }
     if (attempts !== undefined) attempt.timer = attempts.after(timeoutMs, () => self.send(event))
     else {
@@ -318,7 +318,7 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
 
   private stepsOf(self: AnyActorRef, number: number, over: () => JobchartError | null): Steps {
     const attempt = `attempt ${number} of actor ${self.id}`
-    const hosting = hostingOf(self)
+    const hosting = runnerOf(self)
     if (hosting !== null) return hosting.attempts.steps(self, attempt, over)
     const results = this.results.get(self) ?? new StepResults(self.id, null)
     this.results.set(self, results)

@@ -19,13 +19,13 @@ import type { JobDefinition } from '../core/definition.ts'
 import { JobCancelledError, JobchartError, JobDeadError } from '../core/errors.ts'
 import type { JobHandle } from '../core/handle.ts'
 import { reviveError } from '../core/failure.ts'
-import type { Letter } from '../core/machine-record.ts'
+import type { InboxMessage } from '../core/machine-record.ts'
 import type { Json } from '../core/payload.ts'
-import { hostingOf } from './job-actors.ts'
+import { runnerOf } from './job-actors.ts'
 import { invokesOf, isMachine, namedActors, nodesOf } from './machines.ts'
 
 /** What the actor needs of a runtime or client. */
-export interface JobHost {
+export interface JobEnqueuer {
   enqueue(job: JobDefinition, input: unknown, options?: EnqueueOptions): Promise<JobHandle>
   cancel(id: string, options?: CancelOptions): Promise<unknown>
 }
@@ -73,7 +73,7 @@ export type JobActorLogic<Input, Output> = ActorLogic<
  */
 export function fromJob<Input, Output>(
   job: JobDefinition<Input, Output>,
-  runtime?: JobHost,
+  runtime?: JobEnqueuer,
   options: Omit<EnqueueOptions, 'id'> = {},
 ): JobActorLogic<Input, Output> {
   return new JobLogic(job, runtime, options)
@@ -81,10 +81,10 @@ export function fromJob<Input, Output>(
 
 class JobLogic<Input, Output> implements JobActorLogic<Input, Output> {
   readonly job: JobDefinition<Input, Output>
-  private readonly runtime: JobHost | undefined
+  private readonly runtime: JobEnqueuer | undefined
   private readonly options: EnqueueOptions
 
-  constructor(job: JobDefinition<Input, Output>, runtime: JobHost | undefined, options: EnqueueOptions) {
+  constructor(job: JobDefinition<Input, Output>, runtime: JobEnqueuer | undefined, options: EnqueueOptions) {
     this.job = job
     this.runtime = runtime
     this.options = options
@@ -94,7 +94,7 @@ class JobLogic<Input, Output> implements JobActorLogic<Input, Output> {
     if (snapshot.status !== 'active') return snapshot
     return after(snapshot, event as JobActorEvent, () => {
       const { id } = snapshot.context
-      const hosting = hostingOf(self)
+      const hosting = runnerOf(self)
       if (hosting !== null) hosting.jobs.stopped(id)
       else this.runtime?.cancel(id, { reason: 'its actor was stopped' }).catch(ignoreAfterStop)
     })
@@ -114,7 +114,7 @@ class JobLogic<Input, Output> implements JobActorLogic<Input, Output> {
     if (status !== 'active') return
     const { job, runtime } = this
     const options = { ...this.options, id: context.id }
-    const hosting = hostingOf(self)
+    const hosting = runnerOf(self)
     if (hosting !== null) return hosting.jobs.begun(self, job, input, options, wantsCheckins(self))
     const tell = (event: JobActorEvent): void => {
       // The end of a job whose actor was stopped is nobody's news.
@@ -160,15 +160,18 @@ function wantsCheckins(actor: AnyActorRef): boolean {
 }
 
 /** Tells an actor how its job ended, or how far it is. */
-export function tellActor(actor: AnyActorRef, letter: Extract<Letter, { readonly kind: 'ended' | 'checkin' }>): void {
+export function notifyActor(
+  actor: AnyActorRef,
+  message: Extract<InboxMessage, { readonly kind: 'ended' | 'checkin' }>,
+): void {
   if ((actor.getSnapshot() as Snapshot<unknown>).status !== 'active') return
-  const event = eventOf(letter)
+  const event = eventOf(message)
   actor.send(event)
 }
 
-function eventOf(letter: Extract<Letter, { readonly kind: 'ended' | 'checkin' }>): JobActorEvent {
-  if (letter.kind === 'checkin') return { type: 'jobchart.checkin', value: letter.value }
-  const { child, state, output, error, reason } = letter
+function eventOf(message: Extract<InboxMessage, { readonly kind: 'ended' | 'checkin' }>): JobActorEvent {
+  if (message.kind === 'checkin') return { type: 'jobchart.checkin', value: message.value }
+  const { child, state, output, error, reason } = message
   if (state === 'done') return { type: 'jobchart.done', output }
   if (state === 'cancelled') return { type: 'jobchart.failed', error: new JobCancelledError(child, reason) }
   return {

@@ -9,7 +9,7 @@ import type { Plan } from './plan.ts'
 import { parentOf } from './xstate-internals.ts'
 
 /** What the host of a machine does for the actors of jobs in it. */
-export interface JobActorHost {
+export interface JobActorServices {
   /** Enqueues the actor's job, or finds it again, and tells the actor of its end. */
   begun(actor: AnyActorRef, job: JobDefinition, input: unknown, options: EnqueueOptions, checkins: boolean): void
   /** The actor was stopped before its job has ended. */
@@ -30,16 +30,16 @@ export interface AttemptHost {
 }
 
 /** What the logic of a hosted root carries. */
-export interface Hosting {
-  readonly jobs: JobActorHost
+export interface RunnerRef {
+  readonly jobs: JobActorServices
   readonly attempts: AttemptHost
   readonly plan: Plan
 }
 
 /** The host of the machine that an actor belongs to; null in an actor system of the user's own. */
-export function hostingOf(actor: AnyActorRef): Hosting | null {
+export function runnerOf(actor: AnyActorRef): RunnerRef | null {
   let root = actor
   for (let above = parentOf(actor); above !== undefined; above = parentOf(above)) root = above
-  const { logic } = root as { readonly logic?: { readonly hosting?: Hosting } }
+  const { logic } = root as { readonly logic?: { readonly hosting?: RunnerRef } }
   return logic?.hosting ?? null
 }

@@ -7,7 +7,7 @@ import type { MachineActions } from './actions.ts'
 import type { ActorAddresses } from './addresses.ts'
 import { withActors } from './codec.ts'
 import { keepable } from './kept-args.ts'
-import type { Held, HeldAction } from './plan.ts'
+import type { PendingEffect, PendingAction } from './plan.ts'
 import { isPlannedLogic, type PlannedLogic } from './planned.ts'
 import type { OutboxEntry } from './state.ts'
 import { parentOf } from './xstate-internals.ts'
@@ -19,7 +19,7 @@ export interface ActionLookup {
 }
 
 /** What is held back and must survive a crash. */
-export function outboxOf(held: readonly Held[], addresses: ActorAddresses): OutboxEntry[] {
+export function outboxOf(held: readonly PendingEffect[], addresses: ActorAddresses): OutboxEntry[] {
   return held.flatMap((each): OutboxEntry[] => {
     if (each.kind === 'start' || each.kind === 'stop' || each.kind === 'attempt' || each.kind === 'log') return []
     if (each.kind === 'send') {
@@ -29,7 +29,7 @@ export function outboxOf(held: readonly Held[], addresses: ActorAddresses): Outb
   })
 }
 
-function entryOf({ actor, name, params, context, event }: HeldAction, addresses: ActorAddresses): OutboxEntry {
+function entryOf({ actor, name, params, context, event }: PendingAction, addresses: ActorAddresses): OutboxEntry {
   const address = addresses.of(actor)
   const kept = { ...name, params: keepable(params), event: keepable(event) as EventObject }
   // Mostly it is the context that the checkpoint has anyhow.
@@ -53,9 +53,9 @@ function sourcesOf(actor: AnyActorRef): string[] {
 }
 
 /** What an outbox holds, to be executed. */
-export function heldOf(outbox: readonly OutboxEntry[], { logic, addresses }: ActionLookup): Held[] {
+export function pendingOf(outbox: readonly OutboxEntry[], { logic, addresses }: ActionLookup): PendingEffect[] {
   const revived = (value: unknown): unknown => withActors(value, (address) => addresses.referenceAt(address))
-  return outbox.flatMap((entry): Held[] => {
+  return outbox.flatMap((entry): PendingEffect[] => {
     if (entry.kind === 'leave') return [entry]
     const event = revived(entry.event) as EventObject
     if (entry.kind === 'emit') return [{ kind: 'emit', event }]

@@ -1,9 +1,9 @@
 /** Where a machine will stand when it has read what waits for it and its due timers have fired; nothing is executed. */
 import { transition, type AnyActorRef, type AnyEventObject, type AnyStateMachine, type SnapshotFrom } from 'xstate'
 import { JobchartError } from '../core/errors.ts'
-import type { Letter, Mail } from '../core/machine-record.ts'
+import type { InboxMessage, InboxEntry } from '../core/machine-record.ts'
 import { jobOf } from './from-job.ts'
-import { cancelEvent } from './host.ts'
+import { cancelEvent } from './machine-run.ts'
 import { isNamed } from './machines.ts'
 import type { TimerRecord } from './timers.ts'
 
@@ -17,12 +17,12 @@ export interface Outlook {
 }
 
 /** @throws JobchartError NOT_ACCEPTED if the machine throws */
-export function afterMail(outlook: Outlook, { at, letter }: Mail): Outlook {
-  // What was due before the letter came happens before it.
+export function afterInbox(outlook: Outlook, { at, message }: InboxEntry): Outlook {
+  // What was due before the message came happens before it.
   const due = afterTimers(outlook, at)
-  if (due.snapshot.status !== 'active' || letter.kind === 'checkin' || letter.kind === 'resume') return due
-  const event = eventOf(due.snapshot, letter)
-  if (event === null || (letter.kind === 'cancel' && !isNamed(due.snapshot, event))) return due
+  if (due.snapshot.status !== 'active' || message.kind === 'checkin' || message.kind === 'resume') return due
+  const event = eventOf(due.snapshot, message)
+  if (event === null || (message.kind === 'cancel' && !isNamed(due.snapshot, event))) return due
   return after(due, event)
 }
 
@@ -82,14 +82,14 @@ export function failed(machine: string, where: string, error: unknown): Jobchart
 
 function eventOf(
   snapshot: AnySnapshot,
-  letter: Exclude<Letter, { readonly kind: 'checkin' | 'resume' }>,
+  message: Exclude<InboxMessage, { readonly kind: 'checkin' | 'resume' }>,
 ): AnyEventObject | null {
-  if (letter.kind === 'event') return letter.event as { readonly type: string }
-  if (letter.kind === 'cancel') return { type: cancelEvent, reason: letter.reason }
+  if (message.kind === 'event') return message.event as { readonly type: string }
+  if (message.kind === 'cancel') return { type: cancelEvent, reason: message.reason }
   const actors = Object.entries(snapshot.children as Readonly<Record<string, AnyActorRef | undefined>>)
-  const id = actors.find(([, actor]) => actor !== undefined && jobOf(actor)?.id === letter.child)?.[0]
+  const id = actors.find(([, actor]) => actor !== undefined && jobOf(actor)?.id === message.child)?.[0]
   if (id === undefined) return null
-  const { state, output, error } = letter
+  const { state, output, error } = message
   const end =
     state === 'done' ? { type: `xstate.done.actor.${id}`, output } : { type: `xstate.error.actor.${id}`, error }
   return { ...end, actorId: id } satisfies AnyEventObject

@@ -12,10 +12,10 @@ import { JobchartError } from '../core/errors.ts'
 import { isDurable, isToldSnapshot } from './durable.ts'
 import { namelessSpawn, refusal } from './machines.ts'
 import { isItsSnapshot, worksOutside } from './planned.ts'
-import { bookIds } from './xstate-internals.ts'
+import { countActorIds } from './xstate-internals.ts'
 
 /** An action of a machine that waits to be executed. */
-export interface HeldAction {
+export interface PendingAction {
   readonly kind: 'action'
   /** Its own; of one that is gone since a restart a stand-in. */
   readonly actor: AnyActorRef
@@ -30,8 +30,8 @@ export interface HeldAction {
  * What waits for the commit: an action, an emitted event, an event sent to an actor that does work, a job that is left and
  * to be cancelled. All else follows from the checkpoint by itself.
  */
-export type Held =
-  | HeldAction
+export type PendingEffect =
+  | PendingAction
   | { readonly kind: 'emit'; readonly event: EventObject }
   | { readonly kind: 'send'; readonly actor: AnyActorRef; readonly event: EventObject }
   | { readonly kind: 'leave'; readonly job: string }
@@ -67,19 +67,19 @@ type Children = Readonly<Record<string, AnyActorRef | undefined>>
 export interface PlanOptions {
   readonly addresses: ActorAddresses
   /** Actors that were given an id by number so far. */
-  readonly booked: number
+  readonly nextActorNumber: number
   /** Called when something is held. */
   readonly changed: () => void
 }
 
 export class Plan {
   /** In the order in which it is to be done. */
-  held: Held[] = []
+  pending: PendingEffect[] = []
   readonly addresses: ActorAddresses
   /** Why the machine cannot be hosted, if it has shown that it cannot. */
   refused: Error | null = null
   /** Actors that were given an id by number so far. */
-  booked: number
+  nextActorNumber: number
   /** How many actors it has come to know: while it is the same, none has been added. */
   actorsSeen = 0
   private readonly knownChildren = new WeakMap<AnyActorRef, Children>()
@@ -98,18 +98,18 @@ export class Plan {
   /** Actors that may be at work, with the scopes that can stop them. */
   private readonly working = new Map<AnyActorRef, AnyActorScope>()
   /** Snapshots with which machines, and actors in them, go on. */
-  private readonly goneOn = new WeakSet<object>()
+  private readonly continued = new WeakSet<object>()
   /** If what is deferred now is part of the plan: how it is done. */
   private planning: ((run: () => void) => () => void) | null = null
 
-  constructor({ addresses, booked, changed }: PlanOptions) {
+  constructor({ addresses, nextActorNumber: booked, changed }: PlanOptions) {
     this.addresses = addresses
-    this.booked = booked
+    this.nextActorNumber = booked
     this.changed = changed
   }
 
-  hold(held: Held): void {
-    this.held.push(held)
+  hold(held: PendingEffect): void {
+    this.pending.push(held)
     this.changed()
   }
 
@@ -132,7 +132,7 @@ export class Plan {
   }
 
   /** An actor is told what was sent to it: until it is stopped its answers are heard. */
-  told(actor: AnyActorRef): void {
+  notified(actor: AnyActorRef): void {
     this.leaving.delete(actor)
   }
 
@@ -148,14 +148,14 @@ export class Plan {
 
   /** Is it what an actor tells of itself because it has started to go on? Its machine has heard that long ago. */
   isOldNews({ type, snapshot }: EventObject & { readonly snapshot?: unknown }): boolean {
-    return type.startsWith('xstate.snapshot.') && this.goneOn.has(snapshot as object)
+    return type.startsWith('xstate.snapshot.') && this.continued.has(snapshot as object)
   }
 
   /** Stops every actor that was begun, whatever has become of the machine that began it. */
   stopAll(): void {
     for (const [actor, scope] of this.working) scope.stopChild(actor)
     this.working.clear()
-    this.held = []
+    this.pending = []
   }
 
   /** The scope in which a machine of this job makes its transitions. */
@@ -163,7 +163,7 @@ export class Plan {
     let planned = this.scopes.get(scope)
     if (planned === undefined) {
       // Ids that XState gives by number begin anew in each process: those of this job go on.
-      bookIds(scope.system, () => `x:${++this.booked}`)
+      countActorIds(scope.system, () => `x:${++this.nextActorNumber}`)
       planned = {
         ...scope,
         // Outside of an action XState defers only the start of an actor that `assign` has spawned: `known` does that.
@@ -272,7 +272,7 @@ export class Plan {
     this.working.set(actor, scope)
     // No news to write: it follows from the snapshot that holds the actor. Else each attempt that restores it would write a
     // checkpoint, and attempts are counted from the last one.
-    this.held.push({ kind: 'start', actor })
+    this.pending.push({ kind: 'start', actor })
   }
 
   /** Those that were there before keep their addresses. */
@@ -281,9 +281,9 @@ export class Plan {
       this.actorsSeen++
       this.addresses.restored(actor)
       if (actor.getSnapshot().status !== 'active') this.starting.add(actor)
-      if (!worksOutside(actor) || isToldSnapshot(actor)) this.goneOn.add(actor.getSnapshot() as object)
+      if (!worksOutside(actor) || isToldSnapshot(actor)) this.continued.add(actor.getSnapshot() as object)
     }
-    this.goneOn.add(snapshot)
+    this.continued.add(snapshot)
     return snapshot
   }
 }

@@ -2,7 +2,7 @@
 import type { AnyActorLogic, AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
 import { jobOf } from './from-job.ts'
 import { prepareBuiltIns } from './built-ins.ts'
-import { hostingOf } from './job-actors.ts'
+import { runnerOf } from './job-actors.ts'
 import { isWhole, keepable } from './kept-args.ts'
 import { isMachine, namedActors } from './machines.ts'
 import { MachineActions } from './actions.ts'
@@ -106,7 +106,7 @@ export const isItsSnapshot = (actor: AnyActorRef): boolean =>
 export const worksOutside = (actor: AnyActorRef): boolean => !isItsSnapshot(actor) && jobOf(actor) === null
 
 function planOf({ self }: AnyActorScope): Plan {
-  const hosting = hostingOf(self)
+  const hosting = runnerOf(self)
   if (hosting === null) throw new TypeError('a planned machine is outside of its host')
   return hosting.plan
 }

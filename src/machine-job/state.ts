@@ -55,7 +55,7 @@ export interface MachineState {
   readonly jobs: { readonly generation: number; readonly ids: readonly string[] }
   /** The cancel that was read, in this generation of the job. Left out where an earlier release did not say. */
   readonly cancel?: ReadCancel | null
-  /** The number of the last letter that was read. */
+  /** The number of the last message that was read. */
   readonly read: number
 }
 

@@ -12,7 +12,7 @@ type Relay = (source: AnyActorRef | undefined, target: AnyActorRef, event: AnyEv
 export const parentOf = (actor: AnyActorRef): AnyActorRef | undefined => actor._parent
 
 /** Gives the ids of actors that the chart does not name. */
-export function bookIds(system: System, next: () => string): void {
+export function countActorIds(system: System, next: () => string): void {
   Object.assign(system, { _bookId: next })
 }
 

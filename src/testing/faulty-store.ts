@@ -6,7 +6,7 @@
  * Calls still take effect in the order in which they are made, as on one connection: each arrives when its own delay is
  * over, but never before those ahead of it. Replies may overtake each other.
  */
-import { knownKeys, whole } from '../core/checks.ts'
+import { checkKeys, checkInteger } from '../core/checks.ts'
 import { seededRandom, systemClock, systemRandom, type Clock, type Random } from '../core/clock.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
@@ -150,16 +150,17 @@ class Road {
   private jam: Promise<void> | null = null
 
   constructor(options: FaultyStoreOptions) {
-    knownKeys('faultyStore options', options, ['faults', 'seed', 'random', 'clock'])
+    checkKeys('faultyStore options', options, ['faults', 'seed', 'random', 'clock'])
     const { seed, random, clock, faults } = options
     if (seed !== undefined && random !== undefined) throw invalidOption('seed', 'either seed or random', 'both')
-    this.random = seed === undefined ? (random ?? systemRandom) : seededRandom(whole('seed', seed, 0, 2 ** 32 - 1))
+    this.random =
+      seed === undefined ? (random ?? systemRandom) : seededRandom(checkInteger('seed', seed, 0, 2 ** 32 - 1))
     this.clock = clock
     this.disturb(faults)
   }
 
   disturb(faults: FaultPlan): void {
-    knownKeys('faults', faults, ['every', ...operations])
+    checkKeys('faults', faults, ['every', ...operations])
     for (const [operation, each] of Object.entries(faults)) checkFaults(`faults.${operation}`, each)
     this.plan = faults
   }
@@ -211,7 +212,7 @@ class Road {
 }
 
 function checkFaults(option: string, faults: Faults): void {
-  knownKeys(option, faults, ['before', 'lostReply', 'late', 'lateBy'])
+  checkKeys(option, faults, ['before', 'lostReply', 'late', 'lateBy'])
   const { before = 0, lostReply = 0, late = 0, lateBy = 0 } = faults
   for (const [name, probability] of Object.entries({
     before,

@@ -23,9 +23,9 @@ export interface Job {
   base: number
   checkpoints: readonly CheckpointEntry[]
   takesCancel: boolean
-  /** Of the letters sent last. */
+  /** Of the messages sent last. */
   keys: readonly string[]
-  /** Letters that leave it waiting, since it was parked. */
+  /** Messages that leave it waiting, since it was parked. */
   gather: Gather | null
   settled: { token: string; attempt: number; answer: contract.SettleAnswer } | null
   /** Does it wait for the end of the job before it under its unique key? Then: when it is due itself. */
@@ -72,7 +72,7 @@ export class NaiveJobs {
       history: [],
       checkpoint: null,
       inbox: [],
-      letters: 0,
+      lastMessageNumber: 0,
       parent: job.parent ?? null,
       version: job.version ?? null,
       unsupported: null,
@@ -108,7 +108,7 @@ export class NaiveJobs {
   /** A job that is in the hands of a worker and has given up its key. */
   protected leaving(type: string, key: string | null): Job | undefined {
     return this.jobs.find(
-      (job) => key !== null && job.record.key === key && job.record.type === type && is('held', job) && !job.holdsKey,
+      (job) => key !== null && job.record.key === key && job.record.type === type && is('leased', job) && !job.holdsKey,
     )
   }
 
@@ -168,7 +168,7 @@ export class NaiveJobs {
     if (event === 'RETRY' || record.state === 'waiting') record.maxAttempts = job.base
     if (is('ended', job)) job.holdsKey = false
     if (is('ended', job)) record.unsupported = null
-    if (record.state === 'queued' && !statesTagged('held').has(from)) job.place = this.log.length + 1
+    if (record.state === 'queued' && !statesTagged('leased').has(from)) job.place = this.log.length + 1
     return this.note(job, event, from, reason)
   }
 
@@ -179,7 +179,7 @@ export class NaiveJobs {
     reason: string | null | undefined,
   ): Transition {
     const { id, type, state: to, attempt, worker } = record
-    const inHand = [from, to].some((state) => state !== null && statesTagged('held').has(state))
+    const inHand = [from, to].some((state) => state !== null && statesTagged('leased').has(state))
     const entry: HistoryEntry = {
       seq: this.log.length + 1,
       at: this.time,

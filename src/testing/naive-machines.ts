@@ -1,6 +1,6 @@
-/** What machines do to the naive store: checkpoints and letters, what children tell their parents, and who is cancelled with whom. */
+/** What machines do to the naive store: checkpoints and messages, what children tell their parents, and who is cancelled with whom. */
 import { caps } from '../core/caps.ts'
-import { mayGather, type CheckpointEntry, type Letter, type NewCheckpoint } from '../core/machine-record.ts'
+import { mayGather, type CheckpointEntry, type InboxMessage, type NewCheckpoint } from '../core/machine-record.ts'
 import type * as contract from '../store.ts'
 import { byPriority, is, NaiveJobs, type Job } from './naive-jobs.ts'
 
@@ -21,20 +21,21 @@ export class NaiveMachines extends NaiveJobs {
   }
 
   send(requests: readonly contract.SendRequest[]): contract.SendAnswer[] {
-    return requests.map(({ id, letter, key, expect }) => {
+    return requests.map(({ id, message, key, expect }) => {
       const job = this.find(id)
       if (!job) return { outcome: 'notFound', state: null }
-      if (letter.kind === 'resume' && job.record.unsupported && job.record.state === 'scheduled' && job.record.dueAt) {
+      if (message.kind === 'resume' && job.record.unsupported && job.record.state === 'scheduled' && job.record.dueAt) {
         return { outcome: 'resumed', move: this.move(job, 'DUE'), state: 'queued' }
       }
-      const { state, letters, inbox, checkpoint } = job.record
-      const seen = expect === null || (expect.checkpoint === (checkpoint?.number ?? 0) && expect.mail === letters)
+      const { state, lastMessageNumber: messages, inbox, checkpoint } = job.record
+      const seen =
+        expect === null || (expect.checkpoint === (checkpoint?.number ?? 0) && expect.lastMessageNumber === messages)
       if (job.keys.includes(key)) return { outcome: 'duplicate', state }
       if (is('ended', job)) return { outcome: 'ended', state }
       if (!seen) return { outcome: 'changed', state }
       if (inbox.length >= caps.inbox) return { outcome: 'full', state }
-      job.keys = [...job.keys, key].slice(-caps.letterKeys)
-      const move = this.post(job, letter)
+      job.keys = [...job.keys, key].slice(-caps.messageKeys)
+      const move = this.post(job, message)
       return { outcome: 'kept', state: job.record.state, ...(move && { move }) }
     })
   }
@@ -101,7 +102,7 @@ export class NaiveMachines extends NaiveJobs {
 
   protected heldBy(id: string, attempt: number, token: string): Job | undefined {
     const job = this.find(id)
-    return job && is('held', job) && job.token === token && job.record.attempt === attempt ? job : undefined
+    return job && is('leased', job) && job.token === token && job.record.attempt === attempt ? job : undefined
   }
 
   protected toldOfCancel(job: Job): { outcome: 'cancelling'; reason?: string; graceMs?: number } | undefined {
@@ -129,25 +130,28 @@ export class NaiveMachines extends NaiveJobs {
     return entry
   }
 
-  /** Puts a letter into an inbox, and wakes whoever waits for it. */
-  private post(job: Job, letter: Letter): contract.Move | undefined {
+  /** Puts a message into an inbox, and wakes whoever waits for it. */
+  private post(job: Job, message: InboxMessage): contract.Move | undefined {
     const { record } = job
-    record.letters += 1
-    record.inbox = [...record.inbox, { number: record.letters, at: this.time, letter }]
+    record.lastMessageNumber += 1
+    record.inbox = [...record.inbox, { number: record.lastMessageNumber, at: this.time, message }]
     return this.wake(job)
   }
 
-  /** Wakes whoever waits while there are letters for him. */
+  /** Wakes whoever waits while there are messages for him. */
   protected wake(job: Job): contract.Move | undefined {
     const { record, gather } = job
     if (record.state !== 'waiting' || record.inbox.length === 0) return undefined
-    const news = record.inbox.every(({ letter }) => mayGather(letter))
-    if (gather === null || !news || record.inbox.length >= gather.letters) return this.move(job, 'WAKE')
+    const news = record.inbox.every(({ message }) => mayGather(message))
+    if (gather === null || !news || record.inbox.length >= gather.messages) return this.move(job, 'WAKE')
     record.dueAt = Math.min(record.dueAt ?? Infinity, this.time + gather.ms)
     return undefined
   }
 
-  protected tellCheckin(job: Job, value: NonNullable<contract.Beat['checkin']>['value']): contract.Move | undefined {
+  protected tellCheckin(
+    job: Job,
+    value: NonNullable<contract.HeartbeatPayload['checkin']>['value'],
+  ): contract.Move | undefined {
     const parent = this.parentOf(job)
     if (!parent || job.record.parent?.checkins !== true || parent.record.inbox.length >= caps.inbox) return undefined
     return this.post(parent, { kind: 'checkin', child: job.record.id, value })

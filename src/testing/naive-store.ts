@@ -62,12 +62,12 @@ export class NaiveStore extends NaiveMachines {
 
   claim({ worker, leaseMs, token, demand }: contract.ClaimRequest): contract.ClaimAnswer {
     const jobs: contract.ClaimedJob[] = []
-    const dry: contract.Dry[] = []
+    const shortfalls: contract.Shortfall[] = []
     for (const { type, max, limits } of demand) {
       const { concurrency, perKey, rate } = limits
       for (let given = 0; ; given++) {
         const ofType = this.jobs.filter((job) => job.record.type === type)
-        const running = ofType.filter((job) => is('held', job))
+        const running = ofType.filter((job) => is('leased', job))
         const queued = ofType.filter((job) => job.record.state === 'queued')
         const next = queued
           .toSorted((a, b) => byPriority(a, b) || a.place - b.place)
@@ -88,14 +88,14 @@ export class NaiveStore extends NaiveMachines {
         if (given === max) break
         if (why !== null || next === undefined) {
           const until = (recent.at(-(rate?.limit ?? 0))?.at ?? this.time) + (rate?.perMs ?? 0)
-          dry.push({ type, why: why ?? 'empty', ...(why === 'limited' && { until }) })
+          shortfalls.push({ type, reason: why ?? 'empty', ...(why === 'limited' && { until }) })
           break
         }
         if (rate) this.claims.push({ type, at: this.time })
         jobs.push(this.claimOne(next, worker, token, leaseMs))
       }
     }
-    return { jobs, dry }
+    return { jobs, shortfalls }
   }
 
   private claimOne(job: Job, worker: string, token: string, leaseMs: number): contract.ClaimedJob {
@@ -164,10 +164,10 @@ export class NaiveStore extends NaiveMachines {
     })
   }
 
-  extend({ worker, leaseMs, beats }: contract.ExtendRequest): contract.BeatAnswer[] {
+  extend({ worker, leaseMs, heartbeats }: contract.ExtendRequest): contract.HeartbeatAnswer[] {
     const seen = this.known.get(worker)
     if (seen) seen.seenAt = this.time
-    return beats.map(({ id, attempt, token, checkin, logs, steps, letters }) => {
+    return heartbeats.map(({ id, attempt, token, checkin, logs, steps, lastMessageNumber: messages }) => {
       const job = this.heldBy(id, attempt, token)
       if (!job) return { outcome: 'lost' }
       job.leaseUntil = this.time + leaseMs
@@ -175,7 +175,7 @@ export class NaiveStore extends NaiveMachines {
       if (checkin) this.tellCheckin(job, checkin.value)
       if (logs) job.record.logs = capped([...job.record.logs, ...logs])
       if (steps) job.steps = { ...job.steps, ...steps }
-      const inbox = letters === undefined ? {} : { inbox: job.record.inbox.filter(({ number }) => number > letters) }
+      const inbox = messages === undefined ? {} : { inbox: job.record.inbox.filter(({ number }) => number > messages) }
       return { outcome: 'held', ...this.toldOfCancel(job), ...inbox }
     })
   }
@@ -223,7 +223,7 @@ export class NaiveStore extends NaiveMachines {
 
   rescue(limit: number): contract.SweepAnswer {
     const leased = (): Job[] =>
-      this.jobs.filter((job) => is('held', job)).toSorted((a, b) => a.leaseUntil - b.leaseUntil || a.seq - b.seq)
+      this.jobs.filter((job) => is('leased', job)).toSorted((a, b) => a.leaseUntil - b.leaseUntil || a.seq - b.seq)
     const expired = leased().filter((job) => job.leaseUntil <= this.time)
     const bite = expired.slice(0, limit)
     const moves = bite.flatMap((job): contract.Move[] => {
@@ -283,7 +283,7 @@ export class NaiveStore extends NaiveMachines {
     const leaseOf = ({ leaseMs }: contract.WorkerInfo): number => leaseMs ?? 30_000
     const listed = [...this.known.values()].filter(({ info, seenAt }) => silent(seenAt) < leaseOf(info) + 600_000)
     return listed.map(({ info, seenAt }) => {
-      const held = this.jobs.filter((job) => is('held', job) && job.record.worker === info.id)
+      const held = this.jobs.filter((job) => is('leased', job) && job.record.worker === info.id)
       const running = held.map(({ record: { id, type, attempt, startedAt, checkin } }) => {
         return { id, type, attempt, since: startedAt ?? 0, checkin }
       })

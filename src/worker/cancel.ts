@@ -3,16 +3,16 @@
  * store before anything else is picked. While one is under way nothing starts that was handed out meanwhile.
  */
 import { JobCancelledError } from '../core/errors.ts'
-import type { BeatAnswer, CancelAnswer, Store } from '../store.ts'
+import type { HeartbeatAnswer, CancelAnswer, Store } from '../store.ts'
 import { refusedBy, whenAnswered } from '../client/answer.ts'
-import type { Hub } from '../client/events.ts'
+import type { EventHub } from '../client/event-hub.ts'
 import type { CancelCommand } from './lanes.ts'
 import type { Run } from './run.ts'
 import type { Runs } from './runs.ts'
 
 export interface CancellerOptions {
   readonly store: Store
-  readonly hub: Hub
+  readonly hub: EventHub
   readonly runs: Runs
   /** Grace of cancels that come from elsewhere without one. */
   readonly graceMs: number
@@ -24,7 +24,7 @@ export class Canceller {
   private inFlightCount = 0
   private readonly options: CancellerOptions
   /** Cancelled between their claim and their start. Emptied when no claim is under way. */
-  private readonly early = new Map<string, JobCancelledError>()
+  private readonly cancelledBeforeStart = new Map<string, JobCancelledError>()
 
   constructor(options: CancellerOptions) {
     this.options = options
@@ -49,7 +49,7 @@ export class Canceller {
   }
 
   /** The store says that a run is to be cancelled. */
-  cancelRun(run: Run, { reason, graceMs }: Pick<BeatAnswer, 'reason' | 'graceMs'>): void {
+  cancelRun(run: Run, { reason, graceMs }: Pick<HeartbeatAnswer, 'reason' | 'graceMs'>): void {
     if (run.abortReason?.code === 'CANCELLED') return
     run.abort(new JobCancelledError(run.claimed.id, reason))
     run.abandonAfter(graceMs ?? this.options.graceMs)
@@ -57,17 +57,17 @@ export class Canceller {
 
   /** A job was cancelled; if it is on its way here, it must not start. */
   cancelledElsewhere(id: string): void {
-    this.early.set(id, new JobCancelledError(id))
+    this.cancelledBeforeStart.set(id, new JobCancelledError(id))
   }
 
   /** Was it cancelled after its claim? */
   beforeStart(id: string): JobCancelledError | null {
-    return this.early.size === 0 ? null : (this.early.get(id) ?? null)
+    return this.cancelledBeforeStart.size === 0 ? null : (this.cancelledBeforeStart.get(id) ?? null)
   }
 
   /** No claim is under way any more. */
   forget(): void {
-    if (this.early.size > 0) this.early.clear()
+    if (this.cancelledBeforeStart.size > 0) this.cancelledBeforeStart.clear()
   }
 
   private take(commands: readonly CancelCommand[], answers: readonly CancelAnswer[]): void {
@@ -83,13 +83,13 @@ export class Canceller {
       const ids = [...new Set([...answer.cancelling, ...struck])]
       runs.find(ids).forEach((run, at) => {
         const id = ids[at] as string
-        // A machine that takes a cancel as an event is only sent a letter: no move says so, and it goes on.
+        // A machine that takes a cancel as an event is only sent a message: no move says so, and it goes on.
         if (run !== null && run.job.machine !== null && !struck.has(id)) return
         if (run !== null) this.cancelRun(run, { graceMs, ...(reason !== null && { reason }) })
         // The run may be one whose lease is lost, while the attempt that was cancelled is still on its way here.
-        this.early.set(id, new JobCancelledError(id, reason ?? undefined))
+        this.cancelledBeforeStart.set(id, new JobCancelledError(id, reason ?? undefined))
       })
-      hub.tellAll(answer.moves)
+      hub.emitAll(answer.moves)
       command.resolve(answer)
     })
     this.options.answered()

@@ -10,14 +10,14 @@ import { JobchartError } from '../core/errors.ts'
 import { whenAnswered } from '../client/answer.ts'
 import type { Canceller } from './cancel.ts'
 import type { Confirmer } from './confirm.ts'
-import type { Hub } from '../client/events.ts'
+import type { EventHub } from '../client/event-hub.ts'
 import type { Health } from './health.ts'
 import { leaseLost } from './heartbeat.ts'
 import type { Commands } from './commands.ts'
 import { Lane, type ClaimedJobs, type StartCommand } from './lanes.ts'
 import { fenceAt, type LeaseClock } from './lease-clock.ts'
 import type { Permits } from './permits.ts'
-import { Run, type RunHost } from './run.ts'
+import { Run, type RunServices } from './run.ts'
 import type { Runs } from './runs.ts'
 import type { Selector } from './select.ts'
 import type { Timers } from '../client/timers.ts'
@@ -30,12 +30,12 @@ export interface ClaimerOptions {
   readonly leaseMs: number
   readonly jobs: ReadonlyMap<string, JobDefinition>
   readonly runs: Runs
-  readonly host: RunHost
+  readonly host: RunServices
   readonly permits: Permits
   readonly selector: Selector
   readonly canceller: Canceller
   readonly confirmer: Confirmer
-  readonly hub: Hub
+  readonly hub: EventHub
   readonly timers: Timers
   readonly time: LeaseClock
   readonly logger: Logger
@@ -160,9 +160,9 @@ export class Claimer {
   private admit({ answer, sentAt, fenceAt: fence }: ClaimedJobs): void {
     const { permits, selector, jobs, runs, host, canceller, hub, worker } = this.options
     this.answered = true
-    selector.learn(answer)
+    selector.applyClaim(answer)
     permits.give(this.asked - answer.jobs.length)
-    for (const { type, why, until } of answer.dry) if (why === 'limited') this.wakeAt(type, until ?? 0)
+    for (const { type, reason: why, until } of answer.shortfalls) if (why === 'limited') this.wakeAt(type, until ?? 0)
     for (const claimed of answer.jobs) {
       const run = new Run(claimed, jobs.get(claimed.type) as JobDefinition, host, fence)
       run.confirmedAt = sentAt
@@ -174,7 +174,7 @@ export class Claimer {
     if (!hub.observed) return
     for (const { id, type, seq, startedAt: at, attempt } of answer.jobs) {
       if (hub.wants(id)) {
-        hub.tell({ seq, at, id, type, event: 'CLAIM', from: 'queued', to: 'running', attempt, worker })
+        hub.emit({ seq, at, id, type, event: 'CLAIM', from: 'queued', to: 'running', attempt, worker })
       }
     }
   }
@@ -206,7 +206,7 @@ export class Claimer {
     const { permits, selector, logger } = this.options
     this.options.health.lost(error)
     permits.give(this.asked)
-    selector.learn(null)
+    selector.applyClaim(null)
     this.end()
     if (this.failures++ === 0) logger.error('a claim failed; it is repeated until the store answers', { error })
     this.claimLater()

@@ -3,10 +3,10 @@
  * observers for every command.
  */
 import { Observable, type Subscriber } from 'rxjs'
-import type { FlowCommand } from './lanes.ts'
+import type { WorkerCommand } from './lanes.ts'
 
-export class Commands extends Observable<FlowCommand> {
-  private subscriber: Subscriber<FlowCommand> | null = null
+export class Commands extends Observable<WorkerCommand> {
+  private subscriber: Subscriber<WorkerCommand> | null = null
 
   constructor() {
     super((subscriber) => {
@@ -15,7 +15,7 @@ export class Commands extends Observable<FlowCommand> {
     })
   }
 
-  next(command: FlowCommand): void {
+  next(command: WorkerCommand): void {
     this.subscriber?.next(command)
   }
 }

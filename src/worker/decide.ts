@@ -13,7 +13,7 @@ import {
   retryAfter,
   snoozedFor,
   unsupported,
-  type Held,
+  type LeaseRef,
   type Settlement,
 } from '../core/settlement.ts'
 import type { Logger } from '../core/logger.ts'
@@ -53,18 +53,18 @@ function settlementOf(run: Run, options: DecideOptions): Settlement {
 }
 
 function ending(run: Run, options: DecideOptions): Settlement {
-  const held = heldBy(run)
+  const held = leaseOf(run)
   const reason = run.abortReason
   if (run.ending === 'unstarted') return released(held, reason?.message ?? 'not started')
   // A timeout has been told to everybody who listened: no late success takes it back.
   if (reason?.code === 'TIMEOUT') return failed(run, reason, options)
-  if (run.ending === 'returned' && run.rest?.kind === 'parked') {
-    const { checkpoint, wakeAt, gather } = run.rest
+  if (run.ending === 'returned' && run.machineResult?.kind === 'parked') {
+    const { checkpoint, wakeAt, gather } = run.machineResult
     const delayMs = wakeAt === null ? null : Math.max(0, wakeAt - options.now())
     return parked(held, checkpoint, delayMs, gather)
   }
-  if (run.ending === 'returned' && run.rest?.kind === 'unsupported') {
-    return unsupported(held, run.rest.version, run.rest.reason)
+  if (run.ending === 'returned' && run.machineResult?.kind === 'unsupported') {
+    return unsupported(held, run.machineResult.version, run.machineResult.reason)
   }
   if (run.ending === 'returned') {
     let output: Json | undefined
@@ -79,8 +79,8 @@ function ending(run: Run, options: DecideOptions): Settlement {
       return dead(held, recordError(error))
     }
     const settlement = completed(held, output)
-    if (run.rest?.kind !== 'done') return settlement
-    const { checkpoint, cancelTaken } = run.rest
+    if (run.machineResult?.kind !== 'done') return settlement
+    const { checkpoint, cancelTaken } = run.machineResult
     return { ...settlement, ...(checkpoint && { checkpoint }), ...(cancelTaken && { cancelTaken }) }
   }
   // Abandoned, or it threw after it was asked to stop: not the job's fault, the attempt is not spent.
@@ -89,7 +89,7 @@ function ending(run: Run, options: DecideOptions): Settlement {
 }
 
 function failed(run: Run, error: unknown, options: DecideOptions): Settlement {
-  const held = heldBy(run)
+  const held = leaseOf(run)
   if (error instanceof Snooze) return snoozedFor(held, error.delayMs)
   if (error instanceof FatalError) return dead(held, recordError(error.cause ?? error))
   const record = recordError(error)
@@ -98,7 +98,7 @@ function failed(run: Run, error: unknown, options: DecideOptions): Settlement {
 }
 
 /** Checkpoints of the attempt may have made room for more. */
-function heldBy({ claimed, maxAttempts }: Run): Held {
+function leaseOf({ claimed, maxAttempts }: Run): LeaseRef {
   if (maxAttempts === null) return claimed
   const { id, token, attempt, generation } = claimed
   return { id, token, attempt, generation, maxAttempts }

@@ -6,12 +6,12 @@
  * otherwise and may put off more of them.
  */
 import { nanoid } from 'nanoid'
-import type { JobDefinition, MachineHost } from '../core/definition.ts'
+import type { JobDefinition, MachineRunner } from '../core/definition.ts'
 import type { Logger } from '../core/logger.ts'
 import type { JobRecord } from '../core/record.ts'
 import type { JobFilter, ListQuery, Store } from '../store.ts'
 import { promised } from '../client/answer.ts'
-import type { Hub } from '../client/events.ts'
+import type { EventHub } from '../client/event-hub.ts'
 import type { Timers } from '../client/timers.ts'
 import { definitionsOf } from './worker-info.ts'
 
@@ -24,7 +24,7 @@ export interface DefinitionCheckOptions {
   readonly store: Store
   readonly worker: string
   readonly jobs: ReadonlyMap<string, JobDefinition>
-  readonly hub: Hub
+  readonly hub: EventHub
   readonly timers: Timers
   readonly leaseMs: number
   readonly logger: Logger
@@ -80,7 +80,7 @@ export class DefinitionCheck {
     return found
   }
 
-  private async resumeOutdated(type: string, machine: MachineHost): Promise<boolean> {
+  private async resumeOutdated(type: string, machine: MachineRunner): Promise<boolean> {
     const outdated = await this.resumeSome({ type, state: 'waiting' }, (record) => machine.isOutdated(record))
     const runs = (record: JobRecord): boolean => typeof machine.prepare(record) === 'function'
     const putOff = await this.resumeSome({ type, state: 'scheduled', unsupported: true }, runs)
@@ -106,8 +106,8 @@ export class DefinitionCheck {
   private async resume(ids: readonly string[]): Promise<void> {
     const { store, hub } = this.options
     await promised(
-      () => store.send(ids.map((id) => ({ id, letter: { kind: 'resume' }, key: nanoid(), expect: null }))),
-      (answers) => hub.tellAll(answers.flatMap(({ move }) => (move === undefined ? [] : [move]))),
+      () => store.send(ids.map((id) => ({ id, message: { kind: 'resume' }, key: nanoid(), expect: null }))),
+      (answers) => hub.emitAll(answers.flatMap(({ move }) => (move === undefined ? [] : [move]))),
     )
   }
 

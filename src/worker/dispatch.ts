@@ -9,7 +9,7 @@
  * stack, releases travel in one write, and a cancel asked in the same turn as a release goes first.
  */
 import { Observable, type OperatorFunction } from 'rxjs'
-import type { Pace } from './pace.ts'
+import type { TurnBudget } from './turn-budget.ts'
 
 export interface Command {
   /** 0 is the most urgent. */
@@ -24,7 +24,7 @@ export interface DispatchOptions<C extends Command, P> {
    */
   readonly handle: (lane: number, commands: readonly C[], waits: (lane: number) => boolean) => void
   /** When to let the event loop turn. Default: never. */
-  readonly pace?: Pace
+  readonly pace?: TurnBudget
   /** Is there something to pick? Asked with all lanes empty, until it answers null. */
   readonly pick: () => P | null
   /** `handle`, `pick` or the pick's consumer threw. The dispatcher goes on. */

@@ -6,7 +6,7 @@ import type { Timer } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'
 import type { Json } from '../core/payload.ts'
 import type { Logger } from '../core/logger.ts'
-import type { Beat, BeatAnswer, Store } from '../store.ts'
+import type { HeartbeatPayload, HeartbeatAnswer, Store } from '../store.ts'
 import { refusedBy } from '../client/answer.ts'
 import type { Health } from './health.ts'
 import { fenceAt, type LeaseClock } from './lease-clock.ts'
@@ -16,13 +16,13 @@ import type { Runs } from './runs.ts'
 import type { Timers } from '../client/timers.ts'
 
 /** Check-ins and logs are written this often at most, and at the end of the run. */
-const tracesEveryMs = 250
+const reportEveryMs = 250
 const insistMs = { first: 25, max: 2_000 }
 /** Runs in one call at most. */
-const beatsMax = 1_000
-/** Leases are looked at so often between two beats: more often than the tenth of a lease by which a run is fenced early. */
-const looksPerBeat = 8
-const beatsPerLease = 3
+const heartbeatsMax = 1_000
+/** Leases are looked at so often between two heartbeats: more often than the tenth of a lease by which a run is fenced early. */
+const looksPerHeartbeat = 8
+const heartbeatsPerLease = 3
 
 export interface HeartbeatOptions {
   readonly store: Store
@@ -34,7 +34,7 @@ export interface HeartbeatOptions {
   readonly time: LeaseClock
   readonly logger: Logger
   /** A run is to be cancelled. */
-  readonly cancelling: (run: Run, answer: Pick<BeatAnswer, 'reason' | 'graceMs'>) => void
+  readonly cancelling: (run: Run, answer: Pick<HeartbeatAnswer, 'reason' | 'graceMs'>) => void
   /** A run's lease is lost. */
   readonly lost: (run: Run) => void
   /** Says who the worker is if that has changed, or if it was silent for so long that it may have been forgotten. */
@@ -48,13 +48,13 @@ export class Heartbeat {
   private lookedAt = 0
   /** When all runs were beaten for last, by the same clock. */
   private beatenAt = 0
-  /** Looks since the last beat. */
+  /** Looks since the last heartbeat. */
   private looks = 0
   private timer: Timer | null = null
   private soonTimer: Timer | null = null
   private readonly soon = new Set<Run>()
   /** When traces were written last, monotonic ms. */
-  private tracesAt = -Infinity
+  private reportAt = -Infinity
   private readonly options: HeartbeatOptions
 
   constructor(options: HeartbeatOptions) {
@@ -77,25 +77,25 @@ export class Heartbeat {
   }
 
   /** This run has something to write. */
-  traces(run: Run): void {
+  report(run: Run): void {
     this.soon.add(run)
     if (this.soonTimer !== null) return
     const { timers } = this.options
     const now = timers.clock.monotonic()
-    const restMs = this.tracesAt + tracesEveryMs - now
+    const restMs = this.reportAt + reportEveryMs - now
     if (restMs > 0) {
       this.soonTimer = timers.after(restMs, () => void this.flushSoon(), false)
       return
     }
     // The first is written in this turn, so that whoever looks sees it; those that follow closely share a write.
-    this.tracesAt = now
+    this.reportAt = now
     queueMicrotask(() => void this.flushSoon())
   }
 
   /** Asks the store now how these runs stand. */
   async ask(runs: readonly Run[]): Promise<void> {
     try {
-      await this.beat(runs)
+      await this.send(runs)
     } catch (error) {
       this.options.logger.warn('a heartbeat failed; the next one follows', { error })
     }
@@ -138,9 +138,9 @@ export class Heartbeat {
    */
   async saveStep(run: Run, name: string, value: Json): Promise<void> {
     const { store, worker, leaseMs } = this.options
-    const beats = [{ ...beatOf(run), steps: { [name]: value } }]
-    const [answer] = await this.insist(run, () => store.extend({ worker, leaseMs, beats }))
-    if (answer !== undefined) this.take(run, answer)
+    const heartbeats = [{ ...heartbeatOf(run), steps: { [name]: value } }]
+    const [answer] = await this.insist(run, () => store.extend({ worker, leaseMs, heartbeats }))
+    if (answer !== undefined) this.applyAnswer(run, answer)
     if (answer?.outcome === 'lost') throw leaseLost(run)
     if (answer?.outcome === 'failed') {
       throw refusedBy(store.name, `step ${name} of job ${run.claimed.id}`, answer.error)
@@ -175,7 +175,7 @@ export class Heartbeat {
   }
 
   /** A write of the run was answered: it is to end. */
-  cancelling(run: Run, answer: Pick<BeatAnswer, 'reason' | 'graceMs'>): void {
+  cancelling(run: Run, answer: Pick<HeartbeatAnswer, 'reason' | 'graceMs'>): void {
     if (run.ending === null) this.options.cancelling(run, answer)
   }
 
@@ -185,7 +185,7 @@ export class Heartbeat {
   }
 
   private get lookEveryMs(): number {
-    return this.options.leaseMs / beatsPerLease / looksPerBeat
+    return this.options.leaseMs / heartbeatsPerLease / looksPerHeartbeat
   }
 
   private arm(): void {
@@ -196,13 +196,13 @@ export class Heartbeat {
   }
 
   /**
-   * Looks whether leases have run out, and beats when it is time. A lease may begin late (its claim was slow to answer) or
+   * Looks whether leases have run out, and heartbeats when it is time. A lease may begin late (its claim was slow to answer) or
    * end early (the machine slept), and the store may keep its answers back: so the looks go on by themselves.
    */
   private look(): void {
     this.inspect()
     if (this.running) this.arm()
-    if (++this.looks >= looksPerBeat && !this.beating) void this.beatAll()
+    if (++this.looks >= looksPerHeartbeat && !this.beating) void this.heartbeatAll()
   }
 
   /**
@@ -214,68 +214,68 @@ export class Heartbeat {
     const now = time.read()
     const couldNotBeat = this.stoodStill(now) && !store.capabilities.shared && !this.beating
     this.lookedAt = now
-    if (couldNotBeat) void this.beatAll().then(() => this.fence())
+    if (couldNotBeat) void this.heartbeatAll().then(() => this.fence())
     else this.fence()
   }
 
-  private async beatAll(): Promise<void> {
+  private async heartbeatAll(): Promise<void> {
     const { runs, logger } = this.options
     this.beating = true
     this.looks = 0
     try {
       const now = this.options.time.read()
       await this.options.announce(now - this.beatenAt > this.options.leaseMs)
-      // The empty beat is the worker's own sign of life.
+      // The empty heartbeat is the worker's own sign of life.
       const all = runs.all()
-      for (let i = 0; i === 0 || i < all.length; i += beatsMax) await this.beat(all.slice(i, i + beatsMax))
+      for (let i = 0; i === 0 || i < all.length; i += heartbeatsMax) await this.send(all.slice(i, i + heartbeatsMax))
       this.beatenAt = now
       this.options.health.back()
     } catch (error) {
       this.options.health.lost(error)
       logger.warn('a heartbeat failed; trying again before the leases run out', { error, running: runs.size })
-      this.looks = looksPerBeat
+      this.looks = looksPerHeartbeat
     }
     this.beating = false
   }
 
   private async flushSoon(): Promise<void> {
     this.soonTimer = null
-    this.tracesAt = this.options.timers.clock.monotonic()
+    this.reportAt = this.options.timers.clock.monotonic()
     const runs = [...this.soon].filter((run) => run.ending === null)
     this.soon.clear()
     if (runs.length > 0) await this.ask(runs)
   }
 
-  private async beat(all: readonly Run[]): Promise<void> {
+  private async send(all: readonly Run[]): Promise<void> {
     const { store, worker, leaseMs, time } = this.options
     const sentAt = time.read()
     // Whoever was told that his lease is lost has given the job up: nobody else should have to wait for it.
     const runs = all.filter((run) => run.abortReason?.code !== 'LEASE_LOST')
-    const sent = runs.map((run) => takeTraces(run))
-    let answers: BeatAnswer[]
+    const sent = runs.map((run) => takeNews(run))
+    let answers: HeartbeatAnswer[]
     try {
-      answers = await store.extend({ worker, leaseMs, beats: sent })
+      answers = await store.extend({ worker, leaseMs, heartbeats: sent })
     } catch (error) {
-      runs.forEach((run, i) => putLogsBack(run, sent[i] as Beat))
+      runs.forEach((run, i) => putLogsBack(run, sent[i] as HeartbeatPayload))
       throw error
     }
     runs.forEach((run, i) => {
-      const answer = answers[i] as BeatAnswer
+      const answer = answers[i] as HeartbeatAnswer
       if (run.checkin === sent[i]?.checkin) run.checkin = null
       // Answers may overtake each other.
       if (answer.outcome === 'failed') return this.refused(run, answer)
       if (answer.outcome !== 'lost') run.fenceAt = Math.max(run.fenceAt, fenceAt(sentAt, leaseMs))
-      this.take(run, answer)
+      this.applyAnswer(run, answer)
     })
   }
 
-  /** What the run left on its way could not be written. It goes without: the next beat makes its lease longer. */
-  private refused(run: Run, { error }: BeatAnswer): void {
+  /** What the run left on its way could not be written. It goes without: the next heartbeat makes its lease longer. */
+  private refused(run: Run, { error }: HeartbeatAnswer): void {
     const { id } = run.claimed
     this.options.logger.error('what a run checked in or logged could not be written, and is lost', { error, id })
   }
 
-  private take(run: Run, answer: BeatAnswer): void {
+  private applyAnswer(run: Run, answer: HeartbeatAnswer): void {
     if (run.ending !== null) return
     if (answer.inbox !== undefined) run.deliver(answer.inbox)
     if (answer.outcome === 'lost') this.options.lost(run)
@@ -294,18 +294,18 @@ export function leaseLost(run: Run): JobchartError {
   })
 }
 
-const beatOf = ({ claimed: { id, attempt, token } }: Run): Beat => ({ id, attempt, token })
+const heartbeatOf = ({ claimed: { id, attempt, token } }: Run): HeartbeatPayload => ({ id, attempt, token })
 
 /** A check-in stays with its run until it is known to be written: should the run end first, its end carries it too. */
-function takeTraces(run: Run): Beat {
-  const beat: { -readonly [K in keyof Beat]: Beat[K] } = beatOf(run)
-  if (run.mailbox !== null) beat.letters = run.mailbox.after
-  if (run.checkin !== null) beat.checkin = run.checkin
-  if (run.logs !== null) beat.logs = run.logs
+function takeNews(run: Run): HeartbeatPayload {
+  const heartbeat: { -readonly [K in keyof HeartbeatPayload]: HeartbeatPayload[K] } = heartbeatOf(run)
+  if (run.mailbox !== null) heartbeat.lastMessageNumber = run.mailbox.after
+  if (run.checkin !== null) heartbeat.checkin = run.checkin
+  if (run.logs !== null) heartbeat.logs = run.logs
   run.logs = null
-  return beat
+  return heartbeat
 }
 
-function putLogsBack(run: Run, { logs }: Beat): void {
+function putLogsBack(run: Run, { logs }: HeartbeatPayload): void {
   if (logs !== undefined) run.logs = [...logs, ...(run.logs ?? [])]
 }

@@ -43,10 +43,10 @@ export interface WakeCommand {
 }
 
 /** Applies itself when everything that was asked before has been handled. */
-export interface RestCommand {
+export interface IdleCommand {
   readonly lane: typeof Lane.rest
   readonly apply: () => void
 }
 
 /** A run that has ended is its own command. */
-export type FlowCommand = ControlCommand | RestCommand | CancelCommand | Run | StartCommand | WakeCommand
+export type WorkerCommand = ControlCommand | IdleCommand | CancelCommand | Run | StartCommand | WakeCommand

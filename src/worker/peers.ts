@@ -24,7 +24,7 @@ export class Peers {
   private timer: Timer | null = null
   private over = false
   /** What was told, by the worker and the matter. */
-  private readonly told = new Set<string>()
+  private readonly warned = new Set<string>()
   private readonly options: PeersOptions
 
   constructor(options: PeersOptions) {
@@ -82,8 +82,8 @@ export class Peers {
   }
 
   private warn(matter: string, message: string, fields: Record<string, unknown>): void {
-    if (this.told.has(matter)) return
-    this.told.add(matter)
+    if (this.warned.has(matter)) return
+    this.warned.add(matter)
     this.options.logger.warn(message, fields)
   }
 }

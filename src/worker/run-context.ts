@@ -9,7 +9,7 @@ import { RunEnqueue } from './run-enqueue.ts'
 import type { Run } from './run.ts'
 import { StepResults, Steps } from '../core/steps.ts'
 
-export interface ContextHost {
+export interface ContextServices {
   /** Why the run may begin no more work, if so: it has ended, was asked to end, or its lease may have run out. */
   readonly refusal: (run: Run) => JobchartError | null
   /** Keeps the result of a step with the job. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
@@ -65,11 +65,11 @@ class Context implements RunContext {
   }
 
   get checkin(): RunContext['checkin'] {
-    return (value) => this.run.host.checkin(this.run, value)
+    return (value) => this.run.services.checkin(this.run, value)
   }
 
   get log(): RunContext['log'] {
-    return (message, fields) => this.run.host.log(this.run, message, fields)
+    return (message, fields) => this.run.services.log(this.run, message, fields)
   }
 
   get step(): RunContext['step'] {
@@ -82,7 +82,7 @@ class Context implements RunContext {
     return async (job, ...[input, options = {}]) => {
       if (run.ending !== null) throw runIsOver(run)
       const enqueue = (run.enqueue ??= new RunEnqueue(run.claimed))
-      return run.host.enqueue(job, input, enqueue.options(job?.type, input, options))
+      return run.services.enqueue(job, input, enqueue.options(job?.type, input, options))
     }
   }
 }
@@ -92,8 +92,8 @@ function stepsOf(run: Run): Steps {
   return new Steps({
     results: new StepResults(id, steps),
     attempt: `attempt ${attempt} of job ${id}`,
-    refusal: () => run.host.refusal(run),
-    save: (name, result) => run.host.saveStep(run, name, result),
+    refusal: () => run.services.refusal(run),
+    save: (name, result) => run.services.saveStep(run, name, result),
   })
 }
 

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { runEnqueueKeys, type EnqueueOptions, type RunEnqueueOptions } from '../core/call-options.ts'
-import { knownKeys, textOption } from '../core/checks.ts'
+import { checkKeys, checkText } from '../core/checks.ts'
 import { invalidOption } from '../core/errors.ts'
 import { toPayload } from '../core/payload.ts'
 import { canonical } from '../core/unique.ts'
@@ -31,13 +31,13 @@ export class RunEnqueue {
    * @throws JobchartError INVALID_OPTION, INVALID_INPUT
    */
   options(type: string, input: unknown, given: RunEnqueueOptions): EnqueueOptions {
-    knownKeys('options of ctx.enqueue', given, runEnqueueKeys)
+    checkKeys('options of ctx.enqueue', given, runEnqueueKeys)
     const { key, ...options } = given
     if (key !== undefined) {
       if (options.id !== undefined) {
         throw invalidOption('key', 'no key beside id', key, 'Pass one of the two: an id of your own needs no key.')
       }
-      return { ...options, id: this.derived('key', type, textOption('key', key, limits.keyCharsMax)) }
+      return { ...options, id: this.derived('key', type, checkText('key', key, limits.keyCharsMax)) }
     }
     return options.id === undefined ? { ...options, id: this.ofInput(type, input) } : options
   }

@@ -1,10 +1,10 @@
 /** What runs are given besides their job: signs of life for handlers, a seat for machines. */
 import type { CancelRequest } from '../store.ts'
-import type { RunHost } from './run.ts'
-import { seatOf, type SeatOptions } from './seat.ts'
-import { signsOfLife } from './signs.ts'
+import type { RunServices } from './run.ts'
+import { machineRunContext, type MachineRunContextOptions } from './machine-run-context.ts'
+import { runReports } from './run-reports.ts'
 
-export interface RunServicesOptions extends Omit<SeatOptions, 'log' | 'cancel'> {
+export interface RunServicesOptions extends Omit<MachineRunContextOptions, 'log' | 'cancel'> {
   readonly cancel: (request: CancelRequest) => Promise<unknown>
   /** How long a child that is left behind may take to end. */
   readonly graceMs: number
@@ -12,13 +12,13 @@ export interface RunServicesOptions extends Omit<SeatOptions, 'log' | 'cancel'> 
 
 export function runServices(
   options: RunServicesOptions,
-): Pick<RunHost, 'checkin' | 'log' | 'saveStep' | 'refusal' | 'seat'> {
+): Pick<RunServices, 'checkin' | 'log' | 'saveStep' | 'refusal' | 'machineContext'> {
   const { graceMs } = options
-  const signs = signsOfLife(options)
-  const forSeats: SeatOptions = {
+  const signs = runReports(options)
+  const forSeats: MachineRunContextOptions = {
     ...options,
     log: (run, message) => signs.log(run, message),
     cancel: (id) => options.cancel({ selection: { ids: [id] }, reason: 'its parent has left it', graceMs }),
   }
-  return { ...signs, seat: (run, input) => seatOf(run, input, forSeats) }
+  return { ...signs, machineContext: (run, input) => machineRunContext(run, input, forSeats) }
 }

@@ -6,30 +6,30 @@
  */
 import type { Observable, Subscription } from 'rxjs'
 import type { Timer } from '../core/clock.ts'
-import type { JobDefinition, Middleware, RunContext, Rest, Seat } from '../core/definition.ts'
+import type { JobDefinition, Middleware, RunContext, RunResult, MachineRunContext } from '../core/definition.ts'
 import { TimeoutError, type JobchartError } from '../core/errors.ts'
 import type { CheckIn, LogLine } from '../core/record.ts'
 import { fatal } from '../core/intent.ts'
-import type { Mail } from '../core/machine-record.ts'
+import type { InboxEntry } from '../core/machine-record.ts'
 import { parseInput } from '../client/validate.ts'
 import type { Logger } from '../core/logger.ts'
 import type { ClaimedJob } from '../store.ts'
 import { Lane } from './lanes.ts'
 import { throughMiddleware } from './middleware.ts'
-import { contextOf, type ContextHost } from './run-context.ts'
+import { contextOf, type ContextServices } from './run-context.ts'
 import type { RunEnqueue } from './run-enqueue.ts'
 import type { Steps } from '../core/steps.ts'
 import type { Timers } from '../client/timers.ts'
 
 /** What a run asks of the runtime. */
-export interface RunHost extends ContextHost {
+export interface RunServices extends ContextServices {
   readonly middleware: readonly Middleware[]
   readonly timers: Timers
   readonly logger: Logger
   /** The run is over; its slot is free and its end waits to be settled. */
   readonly ended: (run: Run) => void
   /** The seat of the machine that is its handler. */
-  readonly seat: (run: Run, input: unknown) => Seat
+  readonly machineContext: (run: Run, input: unknown) => MachineRunContext
   /** Aborts a run that must not call user code any more, because of what was asked since its claim. */
   readonly confirm: (run: Run) => void
   /** So many more (or, −1, fewer) handlers go on that nobody waits for. */
@@ -42,14 +42,14 @@ export interface RunHost extends ContextHost {
  */
 export type Ending = 'returned' | 'threw' | 'abandoned' | 'unstarted'
 
-/** How long a handler may go on after its timeout before it is called stuck. */
-const stuckAfterMs = 1_000
+/** How long a handler may go on after its timeout before it is abandoned. */
+const abandonAfterMs = 1_000
 
 export class Run {
   readonly lane = Lane.settle
   readonly claimed: ClaimedJob
   readonly job: JobDefinition
-  readonly host: RunHost
+  readonly services: RunServices
   /** Its place among the runs of this process. */
   place = 0
   /** Own time (monotonic ms) from which the lease must be taken as lost. */
@@ -66,14 +66,14 @@ export class Run {
   logs: LogLine[] | null = null
   steps: Steps | null = null
   enqueue: RunEnqueue | null = null
-  /** Who reads its letters, and the number of the last that was given to him. */
-  mailbox: { after: number; readonly listener: (letters: readonly Mail[]) => void } | null = null
+  /** Who reads its messages, and the number of the last that was given to him. */
+  mailbox: { after: number; readonly listener: (messages: readonly InboxEntry[]) => void } | null = null
   /** Where its machine has come to rest. */
-  rest: Rest | null = null
+  machineResult: RunResult | null = null
   /** Attempts the job may spend, once a checkpoint has changed that. */
   maxAttempts: number | null = null
   /** Has user code been called? Before that its input is validated. */
-  begun = false
+  hasBegun = false
   private started = false
   private controller: AbortController | null = null
   private timer: Timer | null = null
@@ -82,10 +82,10 @@ export class Run {
   /** Cancels the Observable that is followed. */
   private cancelStream: ((reason: JobchartError) => void) | null = null
 
-  constructor(claimed: ClaimedJob, job: JobDefinition, host: RunHost, fenceAt: number) {
+  constructor(claimed: ClaimedJob, job: JobDefinition, host: RunServices, fenceAt: number) {
     this.claimed = claimed
     this.job = job
-    this.host = host
+    this.services = host
     this.fenceAt = fenceAt
   }
 
@@ -99,13 +99,13 @@ export class Run {
   }
 
   start(): void {
-    const { job, host } = this
+    const { job, services: host } = this
     this.started = true
     if (job.timeoutMs !== null) this.timer = host.timers.after(job.timeoutMs, () => this.timeOut())
     try {
       const context = contextOf(this)
       if (job.schema === null && host.middleware.length === 0 && job.machine === null) {
-        this.begun = true
+        this.hasBegun = true
         this.follow(job.run(this.claimed.input, context))
       } else {
         this.follow(this.withMiddleware(context))
@@ -115,13 +115,13 @@ export class Run {
     }
   }
 
-  /** Gives it letters that have come, in order; those it has had already are passed over by who reads them. */
-  deliver(letters: readonly Mail[]): void {
+  /** Gives it messages that have come, in order; those it has had already are passed over by who reads them. */
+  deliver(messages: readonly InboxEntry[]): void {
     const { mailbox } = this
-    const last = letters.at(-1)
+    const last = messages.at(-1)
     if (mailbox === null || last === undefined || this.ending !== null) return
     mailbox.after = Math.max(mailbox.after, last.number)
-    mailbox.listener(letters)
+    mailbox.listener(messages)
   }
 
   /** Asks the handler to end; the first reason stays. */
@@ -139,23 +139,26 @@ export class Run {
   /** Abandons the handler if it has not ended `graceMs` from now; a time that was set before is never put off. */
   abandonAfter(graceMs: number): void {
     if (this.ending !== null || !this.started) return
-    const at = this.host.timers.clock.monotonic() + graceMs
+    const at = this.services.timers.clock.monotonic() + graceMs
     if (at >= this.abandonAt) return
     this.abandonAt = at
     this.timer?.cancel()
-    this.timer = this.host.timers.after(graceMs, () => this.abandon())
+    this.timer = this.services.timers.after(graceMs, () => this.abandon())
   }
 
   /** Stops waiting for the handler. Its slot is free, whatever it still says is refused. */
   private abandon(): void {
     if (this.ending !== null || !this.started) return
-    this.host.logger.warn('a handler did not end in time and is stuck; its slot is free, its result will be refused', {
-      id: this.claimed.id,
-      type: this.claimed.type,
-      attempt: this.claimed.attempt,
-      reason: this.abortReason?.code,
-    })
-    this.host.abandoned(1)
+    this.services.logger.warn(
+      'a handler did not end in time and is abandoned; its slot is free, its result will be refused',
+      {
+        id: this.claimed.id,
+        type: this.claimed.type,
+        attempt: this.claimed.attempt,
+        reason: this.abortReason?.code,
+      },
+    )
+    this.services.abandoned(1)
     this.end('abandoned', undefined)
   }
 
@@ -172,15 +175,15 @@ export class Run {
         hint: 'Raise `timeout` of the job, or pass ctx.signal to what the handler waits for.',
       }),
     )
-    this.abandonAfter(stuckAfterMs)
+    this.abandonAfter(abandonAfterMs)
   }
 
   private async withMiddleware(context: RunContext): Promise<unknown> {
-    const { job, host, claimed } = this
+    const { job, services: host, claimed } = this
     // Before its input is looked at: that of another version may have another schema.
     const machine = job.machine?.prepare(claimed) ?? null
     if (machine !== null && typeof machine !== 'function') {
-      this.rest = machine
+      this.machineResult = machine
       return undefined
     }
     // An input that the schema refuses now will be refused every time.
@@ -188,20 +191,20 @@ export class Run {
     // A schema may have taken its time.
     host.confirm(this)
     if (this.abortReason !== null) throw this.abortReason
-    this.begun = true
+    this.hasBegun = true
     return throughMiddleware({
       middleware: host.middleware,
       context,
       handler: async () =>
         machine === null
           ? this.collect(await job.run(input, context))
-          : this.hosted(await machine(this.host.seat(this, input))),
+          : this.runMachine(await machine(this.services.machineContext(this, input))),
       logger: host.logger,
     })
   }
 
-  private hosted(rest: Rest): unknown {
-    this.rest = rest
+  private runMachine(rest: RunResult): unknown {
+    this.machineResult = rest
     return rest.kind === 'done' ? rest.output : undefined
   }
 
@@ -234,7 +237,7 @@ export class Run {
           if (over) return
           last = value
           try {
-            this.host.checkin(this, value)
+            this.services.checkin(this, value)
           } catch (error) {
             cancel(error)
           }
@@ -255,22 +258,22 @@ export class Run {
     try {
       stream.unsubscribe()
     } catch (error) {
-      this.host.logger.error('an Observable threw when it was unsubscribed from', { error, id: this.claimed.id })
+      this.services.logger.error('an Observable threw when it was unsubscribed from', { error, id: this.claimed.id })
     }
   }
 
   private end(ending: Ending, result: unknown): void {
     if (this.ending !== null) {
       if (this.ending === 'abandoned') {
-        this.host.abandoned(-1)
-        this.host.logger.warn('refused the late result of a stuck handler', { id: this.claimed.id, ending })
+        this.services.abandoned(-1)
+        this.services.logger.warn('refused the late result of an abandoned handler', { id: this.claimed.id, ending })
       }
       return
     }
     this.ending = ending
     this.result = result
     if (this.timer !== null) this.timer.cancel()
-    this.host.ended(this)
+    this.services.ended(this)
   }
 }
 

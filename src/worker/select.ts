@@ -12,7 +12,7 @@
  * A queue leaves the heap when it is known to have no work and enters it again no earlier than the race has come: it
  * gives its share to the others and gains no credit meanwhile.
  */
-import { checkFunction, knownKeys, oneOf, whole, checkSyncFunction } from '../core/checks.ts'
+import { checkFunction, checkKeys, checkEnum, checkInteger, checkSyncFunction } from '../core/checks.ts'
 import type { Random } from '../core/clock.ts'
 import { invalidOption } from '../core/errors.ts'
 import { Heap } from '../core/heap.ts'
@@ -23,15 +23,15 @@ import type { ClaimAnswer, Demand, TypeLimits } from '../store.ts'
 
 interface Strategy {
   /** The key of a queue that enters at the race's time `at`. */
-  enter(queue: Entrant, at: number): number
+  enter(queue: QueueEntry, at: number): number
   /** Its key after a pick at `at`. */
-  step(queue: Entrant, at: number): number
+  step(queue: QueueEntry, at: number): number
   /** What a pick that found no job is worth, to be given back. */
-  refund(queue: Entrant): number
+  refund(queue: QueueEntry): number
 }
 
 /** A queue in the race. */
-class Entrant implements Candidate {
+class QueueEntry implements Candidate {
   heapIndex = -1
   key = 0
   given = 0
@@ -64,12 +64,12 @@ const weighted: Strategy = {
 }
 
 const byChance = (random: Random): Strategy => {
-  const wait = (queue: Entrant): number => -Math.log(1 - random()) / queue.priority
+  const wait = (queue: QueueEntry): number => -Math.log(1 - random()) / queue.priority
   return { enter: (queue, at) => at + wait(queue), step: (queue, at) => at + wait(queue), refund: () => 0 }
 }
 
 const strict = (ageingMs: number | null, now: () => number): Strategy => {
-  const key = (queue: Entrant): number => (ageingMs === null ? 0 : now() / ageingMs) - queue.priority
+  const key = (queue: QueueEntry): number => (ageingMs === null ? 0 : now() / ageingMs) - queue.priority
   return { enter: key, step: key, refund: () => 0 }
 }
 
@@ -83,25 +83,25 @@ export interface SelectOptions {
 }
 
 export class Selector {
-  private readonly queues = new Map<string, Entrant>()
-  private readonly race = new Heap<Entrant>((a, b) => a.key < b.key || (a.key === b.key && a.order < b.order))
+  private readonly queues = new Map<string, QueueEntry>()
+  private readonly heap = new Heap<QueueEntry>((a, b) => a.key < b.key || (a.key === b.key && a.order < b.order))
   private readonly strategy: Strategy
   private readonly own: SelectionFunction | null
   private readonly logger: Logger
   /** The race's time: the key of the last pick. */
   private at = 0
-  private planned: Entrant[] = []
+  private planned: QueueEntry[] = []
 
   /** @throws JobchartError INVALID_OPTION if the selection is none of the known */
   constructor({ jobs, selection, random, now, logger }: SelectOptions) {
-    for (const job of jobs) this.queues.set(job.type, new Entrant(job, this.queues.size))
+    for (const job of jobs) this.queues.set(job.type, new QueueEntry(job, this.queues.size))
     this.own = typeof selection === 'function' ? selection : null
     this.strategy = strategyOf(selection, random, now)
     this.logger = logger
   }
 
   get idle(): boolean {
-    return this.race.size === 0
+    return this.heap.size === 0
   }
 
   /** The queue may have work now, `atMost` jobs where that is known. */
@@ -126,7 +126,7 @@ export class Selector {
       const queue = this.next()
       if (queue === undefined) break
       // A queue that is alone gets all slots at once: there is nobody to share with.
-      const picks = this.own === null && this.race.size === 1 ? Math.min(left, queue.estimate) : 1
+      const picks = this.own === null && this.heap.size === 1 ? Math.min(left, queue.estimate) : 1
       this.at = queue.key
       if (queue.wanted === 0) {
         queue.wakesAtPlan = queue.wakes
@@ -136,15 +136,15 @@ export class Selector {
       queue.wanted += picks
       queue.estimate -= picks
       left -= picks
-      if (queue.estimate <= 0) this.race.remove(queue)
-      else this.race.update(queue)
+      if (queue.estimate <= 0) this.heap.remove(queue)
+      else this.heap.update(queue)
     }
     if (planned.length === 0) return null
     return planned.map(({ type, wanted, limits }): Demand => ({ type, max: wanted, limits }))
   }
 
   /** What came of the plan: picks that found no job are given back, dry queues leave the race. Null: nothing came of it. */
-  learn(answer: ClaimAnswer | null): void {
+  applyClaim(answer: ClaimAnswer | null): void {
     const planned = this.planned
     this.planned = []
     let wanted = 0
@@ -161,7 +161,7 @@ export class Selector {
       const queue = this.queues.get(job.type)
       if (queue !== undefined) queue.got++
     }
-    const dry = new Set(answer?.dry.map(({ type }) => type))
+    const dry = new Set(answer?.shortfalls.map(({ type }) => type))
     for (const queue of planned) {
       const missed = queue.wanted - queue.got
       queue.given += queue.got
@@ -169,11 +169,11 @@ export class Selector {
       queue.got = 0
       if (missed === 0) continue
       queue.key -= missed * this.strategy.refund(queue)
-      if (queue.heapIndex >= 0) this.race.update(queue)
+      if (queue.heapIndex >= 0) this.heap.update(queue)
       const woken = queue.wakes !== queue.wakesAtPlan
       if (dry.has(queue.type) && !woken) {
         queue.estimate = 0
-        this.race.remove(queue)
+        this.heap.remove(queue)
       } else {
         // Nothing says that those it missed are gone.
         queue.estimate += missed
@@ -187,20 +187,20 @@ export class Selector {
     return new Map([...this.queues.values()].map((queue) => [queue.type, queue.given]))
   }
 
-  private enter(queue: Entrant): void {
+  private enter(queue: QueueEntry): void {
     queue.key = this.strategy.enter(queue, this.at)
-    this.race.push(queue)
+    this.heap.push(queue)
   }
 
-  private next(): Entrant | undefined {
-    if (this.own === null || this.race.size === 0) return this.race.peek()
+  private next(): QueueEntry | undefined {
+    if (this.own === null || this.heap.size === 0) return this.heap.peek()
     const candidates = [...this.queues.values()].filter((queue) => queue.heapIndex >= 0)
     try {
       const type = this.own(candidates.map(({ type, priority, given }) => ({ type, priority, given })))
       return type === null ? undefined : candidates.find((queue) => queue.type === type)
     } catch (error) {
       this.logger.error('the selection function threw; this pick goes by weights', { error })
-      return this.race.peek()
+      return this.heap.peek()
     }
   }
 }
@@ -212,10 +212,10 @@ function strategyOf(selection: SelectionOption, random: Random, now: () => numbe
   }
   if (typeof selection === 'object') {
     if (selection === null) throw invalidOption('selection', "'weighted', 'random', 'strict' or a function", selection)
-    knownKeys('selection', selection, ['strategy', 'ageing'])
+    checkKeys('selection', selection, ['strategy', 'ageing'])
   }
   const named = typeof selection === 'string' ? selection : selection.strategy
-  oneOf('selection', named, ['weighted', 'random', 'strict'])
+  checkEnum('selection', named, ['weighted', 'random', 'strict'])
   if (named === 'random') {
     checkFunction('random', random)
     return byChance(random)
@@ -223,6 +223,6 @@ function strategyOf(selection: SelectionOption, random: Random, now: () => numbe
   if (named === 'weighted') return weighted
   const ageing = typeof selection === 'object' && 'ageing' in selection ? selection.ageing : undefined
   const ageingMs =
-    ageing === undefined ? null : whole('selection.ageing', durationMs(ageing, 'selection.ageing'), 1, 2 ** 47)
+    ageing === undefined ? null : checkInteger('selection.ageing', durationMs(ageing, 'selection.ageing'), 1, 2 ** 47)
   return strict(ageingMs, now)
 }

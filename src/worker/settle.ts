@@ -10,7 +10,7 @@ import { JobchartError } from '../core/errors.ts'
 import type { SettleAnswer, Store } from '../store.ts'
 import { refusedBy, whenAnswered } from '../client/answer.ts'
 import { decide, type DecideOptions } from './decide.ts'
-import type { Hub } from '../client/events.ts'
+import type { EventHub } from '../client/event-hub.ts'
 import type { Health } from './health.ts'
 import type { LeaseClock } from './lease-clock.ts'
 import type { Run } from './run.ts'
@@ -22,7 +22,7 @@ export interface SettlerOptions extends Omit<DecideOptions, 'now'> {
   readonly store: Store
   readonly health: Health
   readonly worker: string
-  readonly hub: Hub
+  readonly hub: EventHub
   readonly timers: Timers
   readonly time: LeaseClock
   /** Called after each answer, and when there is none to wait for. */
@@ -117,9 +117,9 @@ export class Settler {
         })
         continue
       }
-      if (answer.woken !== undefined) hub.tell(answer.woken)
-      if (observed && hub.wants(run.claimed.id)) hub.tell(this.eventOf(run, settlements[i] as Settlement, answer))
-      if (answer.successor !== undefined) hub.tell(answer.successor)
+      if (answer.woken !== undefined) hub.emit(answer.woken)
+      if (observed && hub.wants(run.claimed.id)) hub.emit(this.eventOf(run, settlements[i] as Settlement, answer))
+      if (answer.successor !== undefined) hub.emit(answer.successor)
     }
     this.options.settled()
   }

@@ -6,10 +6,10 @@ import type { Timer } from '../core/clock.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Answer, PruneAnswer, RetentionPolicy, Store, SweepAnswer } from '../store.ts'
 import { promised } from '../client/answer.ts'
-import type { Hub } from '../client/events.ts'
+import type { EventHub } from '../client/event-hub.ts'
 import type { Timers } from '../client/timers.ts'
 
-const bite = 500
+const batchSize = 500
 /** The retention is looked at so long after a job has ended, or at once when so many have ended. */
 const pruneAfterMs = 1_000
 const pruneEvery = 500
@@ -21,7 +21,7 @@ const rescueTriesPerLease = 24
 
 export interface SweeperOptions {
   readonly store: Store
-  readonly hub: Hub
+  readonly hub: EventHub
   readonly timers: Timers
   readonly logger: Logger
   readonly leaseMs: number
@@ -120,7 +120,7 @@ export class Sweeper {
   private async promoteAll(): Promise<void> {
     do {
       this.promoteAgain = false
-      const nextAt = await this.inBites('promote', (limit) => this.options.store.promote(limit))
+      const nextAt = await this.inBatches('promote', (limit) => this.options.store.promote(limit))
       if (nextAt !== null) this.due(nextAt)
     } while (this.promoteAgain)
     this.promotion = null
@@ -137,17 +137,17 @@ export class Sweeper {
   }
 
   private async takeBack(): Promise<void> {
-    await this.inBites('rescue', (limit) => this.options.store.rescue(limit))
+    await this.inBatches('rescue', (limit) => this.options.store.rescue(limit))
   }
 
-  private async inBites(what: string, sweep: (limit: number) => Answer<SweepAnswer>): Promise<number | null> {
+  private async inBatches(what: string, sweep: (limit: number) => Answer<SweepAnswer>): Promise<number | null> {
     const { hub, logger, store } = this.options
     try {
       while (this.running) {
         const { nextAt, more } = await promised(
-          () => sweep(bite),
+          () => sweep(batchSize),
           (answer) => {
-            hub.tellAll(answer.moves)
+            hub.emitAll(answer.moves)
             return answer
           },
         )
@@ -168,7 +168,7 @@ export class Sweeper {
       do {
         this.endedSincePrune = 0
         let answer: PruneAnswer
-        do answer = await store.prune(retention, bite)
+        do answer = await store.prune(retention, batchSize)
         while (this.running && answer.more)
         if (this.running && answer.nextAt !== null) this.tickIn(Math.max(pruneAfterMs, answer.nextAt - store.now()))
         // As many have ended meanwhile, too late for the last bite.

@@ -14,31 +14,31 @@ import { Commands } from './commands.ts'
 import { Confirmer } from './confirm.ts'
 import { DefinitionCheck } from './definition-check.ts'
 import { dispatch } from './dispatch.ts'
-import type { Hub } from '../client/events.ts'
+import type { EventHub } from '../client/event-hub.ts'
 import { watchedHealth } from './health.ts'
 import { Heartbeat, leaseLost } from './heartbeat.ts'
 import {
   Lane,
   laneCount,
   type ControlCommand,
-  type RestCommand,
+  type IdleCommand,
   type CancelCommand,
-  type FlowCommand,
+  type WorkerCommand,
   type StartCommand,
   type WakeCommand,
 } from './lanes.ts'
 import { LeaseClock } from './lease-clock.ts'
-import { Pace } from './pace.ts'
-import { Marks } from './marks.ts'
+import { TurnBudget } from './turn-budget.ts'
+import { RemoteCancels } from './remote-cancels.ts'
 import { Peers } from './peers.ts'
 import { Permits } from './permits.ts'
-import type { Run, RunHost } from './run.ts'
+import type { Run, RunServices } from './run.ts'
 import { Runs } from './runs.ts'
-import type { ContextHost } from './run-context.ts'
+import type { ContextServices } from './run-context.ts'
 import { Selector } from './select.ts'
 import { Settler } from './settle.ts'
 import { runServices } from './run-services.ts'
-import type { SeatOptions } from './seat.ts'
+import type { MachineRunContextOptions } from './machine-run-context.ts'
 import { Sweeper } from './sweep.ts'
 import type { Timers } from '../client/timers.ts'
 import { UnsupportedVersions } from './unsupported-versions.ts'
@@ -48,16 +48,16 @@ export interface WorkerOptions {
   readonly id: string
   readonly settings: RuntimeSettings
   readonly store: Store
-  readonly hub: Hub
+  readonly hub: EventHub
   readonly timers: Timers
-  readonly enqueue: ContextHost['enqueue']
-  readonly enqueueChild: SeatOptions['enqueueChild']
+  readonly enqueue: ContextServices['enqueue']
+  readonly enqueueChild: MachineRunContextOptions['enqueueChild']
   /** Why nothing may start now, if so. */
   readonly halted: () => JobchartError | null
   /** Some work has come to an end. */
   readonly changed: () => void
   /** The store does not answer, for this reason; or, undefined, it does again. */
-  readonly trouble: (trouble: unknown) => void
+  readonly storeError: (trouble: unknown) => void
 }
 
 export class Worker {
@@ -67,7 +67,7 @@ export class Worker {
   /** Does it take no more commands? */
   stopped = false
   /** Handlers that were abandoned and have not come back. */
-  stuck = 0
+  abandoned = 0
   readonly unsupported: UnsupportedVersions
   private readonly options: WorkerOptions
   private readonly commands = new Commands()
@@ -80,7 +80,7 @@ export class Worker {
   private readonly sweeper: Sweeper
   private readonly definitionCheck: DefinitionCheck
   private readonly peers: Peers
-  private readonly marks: Marks
+  private readonly marks: RemoteCancels
   private startedAt = 0
   /** The slots that the list of workers says it has. */
   private announcedSlots = 0
@@ -97,7 +97,7 @@ export class Worker {
     const shared = {
       store,
       // An answer may come after the stop.
-      health: watchedHealth((trouble) => void (this.stopped || options.trouble(trouble))),
+      health: watchedHealth((trouble) => void (this.stopped || options.storeError(trouble))),
       worker,
       hub,
       runs,
@@ -148,12 +148,12 @@ export class Worker {
       canceller,
       confirmer: this.confirmer,
       commands,
-      host: this.runHost(),
+      host: this.runServices(),
       halted,
       changed,
     })
     const { claimer, heartbeat } = this
-    this.marks = new Marks({ runs, canceller, heartbeat, claiming: () => claimer.busy })
+    this.marks = new RemoteCancels({ runs, canceller, heartbeat, claiming: () => claimer.busy })
     this.dispatcher = this.dispatched().subscribe((demand) => this.claimer.claim(demand))
   }
 
@@ -162,7 +162,7 @@ export class Worker {
     return this.commands.pipe(
       dispatch({
         lanes: laneCount,
-        pace: new Pace(clock),
+        pace: new TurnBudget(clock),
         handle: (lane, batch, waits) => this.handle(lane, batch, waits),
         pick: () => this.claimer.pick(),
         failed: (error) => logger.error('a command of the dispatcher failed; it continues with the next', { error }),
@@ -176,7 +176,7 @@ export class Worker {
   }
 
   /** Is there, as far as it knows, more to pick? */
-  get hungry(): boolean {
+  get canClaim(): boolean {
     return !this.selector.idle && this.permits.free > 0 && this.options.halted() === null
   }
 
@@ -238,7 +238,7 @@ export class Worker {
    */
   holdBack(type: string | null, reason: JobchartError): Promise<void> {
     for (const run of this.runs.all()) {
-      if (!run.begun && (type === null || run.claimed.type === type)) run.abort(reason)
+      if (!run.hasBegun && (type === null || run.claimed.type === type)) run.abort(reason)
     }
     this.claimer.holdBack(type, reason)
     return this.claimer.over()
@@ -270,11 +270,11 @@ export class Worker {
       this.commands.next({ lane: Lane.wake, type: hint.type, atMost: hint.atMost ?? Infinity })
     } else if (hint.kind === 'due') this.sweeper.due(hint.at)
     else if (hint.kind === 'ended') this.sweeper.ended(hint.ids?.length ?? 1)
-    else if (hint.kind === 'mail') this.marks.mail(hint.ids)
-    else if (hint.kind === 'cancelled') this.marks.told(hint.ids)
+    else if (hint.kind === 'messages') this.marks.messagesArrived(hint.ids)
+    else if (hint.kind === 'cancelled') this.marks.cancelled(hint.ids)
   }
 
-  private handle(lane: number, batch: readonly FlowCommand[], waits: (lane: number) => boolean): void {
+  private handle(lane: number, batch: readonly WorkerCommand[], waits: (lane: number) => boolean): void {
     // The lane names the kind of all its commands.
     if (lane === Lane.settle) {
       this.unsettled -= batch.length
@@ -284,7 +284,7 @@ export class Worker {
     else if (lane === Lane.cancel) this.canceller.cancel(batch as readonly CancelCommand[])
     else if (lane === Lane.wake) {
       for (const { type, atMost } of batch as readonly WakeCommand[]) this.selector.wake(type, atMost)
-    } else for (const command of batch as readonly (ControlCommand | RestCommand)[]) command.apply()
+    } else for (const command of batch as readonly (ControlCommand | IdleCommand)[]) command.apply()
   }
 
   private afterCancels(): void {
@@ -311,7 +311,7 @@ export class Worker {
     run.abandonAfter(this.options.settings.graceMs)
   }
 
-  private runHost(): RunHost {
+  private runServices(): RunServices {
     const { id: worker, settings, store, hub, timers, enqueue, enqueueChild } = this.options
     const { heartbeat } = this
     const { graceMs, random } = settings
@@ -322,13 +322,13 @@ export class Worker {
       timers,
       enqueue,
       ended: (run) => {
-        if (run.rest?.kind === 'unsupported') this.unsupported.note(run.claimed, run.rest)
+        if (run.machineResult?.kind === 'unsupported') this.unsupported.note(run.claimed, run.machineResult)
         this.runs.remove(run)
         this.permits.give(1)
         this.unsettled++
         this.commands.next(run)
       },
-      abandoned: (change) => (this.stuck += change),
+      abandoned: (change) => (this.abandoned += change),
       confirm: (run) => {
         if (this.confirmer.isDue(run)) this.confirmer.confirm([run])
       },

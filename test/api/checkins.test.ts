@@ -14,7 +14,8 @@ function notingStore(
   const store: Store = {
     ...inner,
     extend(request) {
-      for (const { checkin } of request.beats) if (checkin !== undefined) written.push([checkin.value, clock() - start])
+      for (const { checkin } of request.heartbeats)
+        if (checkin !== undefined) written.push([checkin.value, clock() - start])
       return inner.extend(request)
     },
   }

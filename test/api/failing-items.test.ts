@@ -1,7 +1,7 @@
 /** What cannot be written of one call fails that call alone, whatever else was written with it. */
 import { defineJob, memoryStore, type Store } from 'jobchart'
 import { expect, test } from 'vitest'
-import type { Beat } from '../../src/store.ts'
+import type { HeartbeatPayload } from '../../src/store.ts'
 import { world } from '../support/leaks.ts'
 
 const unreadable = {
@@ -27,11 +27,11 @@ function picky(): Store {
     settle: (settlements) =>
       inner.settle(settlements.map((each) => (each.output === 'bad' ? { ...each, event: 'VANISH' as 'FAIL' } : each))),
     extend: async (request) => {
-      const isBad = ({ checkin }: Beat): boolean => checkin?.value === 'bad'
-      const beats = request.beats.map((beat) => (isBad(beat) ? { ...beat, token: 'of nobody' } : beat))
-      const answers = await inner.extend({ ...request, beats })
+      const isBad = ({ checkin }: HeartbeatPayload): boolean => checkin?.value === 'bad'
+      const heartbeats = request.heartbeats.map((beat) => (isBad(beat) ? { ...beat, token: 'of nobody' } : beat))
+      const answers = await inner.extend({ ...request, heartbeats })
       const bad = { outcome: 'failed', error: { name: 'TypeError', message: 'cannot be read' } } as const
-      return answers.map((answer, i) => (isBad(request.beats[i] as Beat) ? bad : answer))
+      return answers.map((answer, i) => (isBad(request.heartbeats[i] as HeartbeatPayload) ? bad : answer))
     },
     cancel: async (requests) => {
       const answers = await inner.cancel(requests.filter(({ reason }) => reason !== 'bad'))

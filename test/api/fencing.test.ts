@@ -64,11 +64,11 @@ test('heartbeats whose replies are lost do not prove that the lease was extended
 
 test('one heartbeat that fails is no reason to stop', async () => {
   const inner = memoryStore()
-  let beats = 0
+  let heartbeats = 0
   const down = new JobchartError('STORE_UNAVAILABLE', 'down')
   const store: Store = {
     ...inner,
-    extend: (request) => (++beats % 3 === 0 ? inner.extend(request) : Promise.reject(down)),
+    extend: (request) => (++heartbeats % 3 === 0 ? inner.extend(request) : Promise.reject(down)),
   }
   const { clock, runtime, aborts, starts, job } = setUp(store)
   await (await runtime({ jobs: [job] })).enqueue(job)
@@ -131,7 +131,7 @@ test('a handler that ignores the loss is stuck after its grace: its slot is free
   await clock.advance('1m')
   expect(outputs).toEqual([1, 2])
   expect(await handle.result()).toBe(2)
-  expect((await worker.stats()).stuck).toBe(1)
+  expect((await worker.stats()).abandoned).toBe(1)
   open()
   await clock.settle()
   expect(await handle.record()).toMatchObject({ state: 'done', output: 2, attempt: 2 })
@@ -155,9 +155,9 @@ test('it is stuck after its grace however long the store stays away, and its lea
   store.calm()
   await clock.advance('8s')
   store.disturb({ extend: { before: 1 } })
-  expect([starts, (await worker.stats()).stuck]).toEqual([[1, 2], 0])
+  expect([starts, (await worker.stats()).abandoned]).toEqual([[1, 2], 0])
   await clock.advance('10s')
-  expect((await worker.stats()).stuck).toBe(1)
+  expect((await worker.stats()).abandoned).toBe(1)
   open()
   await clock.settle()
   store.calm()

@@ -116,7 +116,7 @@ test('stats() is the whole picture of a runtime', async () => {
   const worker = await runtime({ jobs: [a, b], concurrency: 4 })
   await worker.enqueueMany(a, [1_000, 1_000, 5_000])
   await clock.settle()
-  expect(await worker.stats()).toMatchObject({ state: 'running', concurrency: 4, taken: 3, running: 3, stuck: 0 })
+  expect(await worker.stats()).toMatchObject({ state: 'running', concurrency: 4, taken: 3, running: 3, abandoned: 0 })
   expect((await worker.stats()).queues.map(({ type, counts }) => [type, counts.running])).toEqual([
     ['a', 3],
     ['b', 0],

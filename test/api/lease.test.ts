@@ -202,7 +202,7 @@ test('a job that expires while it runs here is refused its result, and runs agai
   const store = {
     ...inner,
     extend: (...args: Parameters<typeof inner.extend>) =>
-      cutOff ? Promise.resolve(args[0].beats.map(() => ({ outcome: 'lost' as const }))) : inner.extend(...args),
+      cutOff ? Promise.resolve(args[0].heartbeats.map(() => ({ outcome: 'lost' as const }))) : inner.extend(...args),
     settle: (settlements: readonly Settlement[]) =>
       inner.settle(cutOff ? settlements.map((each) => ({ ...each, token: 'of another' })) : settlements),
   }

@@ -87,7 +87,7 @@ test('a stuck handler is ended by the signal itself', async () => {
 
 const bad: Record<string, [signals: unknown, options: unknown, message: string]> = {
   'a name that is none': [['SIGFOO'], {}, 'expected names of signals, such as \'SIGTERM\', got "SIGFOO"'],
-  'a name in small letters': ['sigterm', {}, 'got "sigterm"'],
+  'a name in small messages': ['sigterm', {}, 'got "sigterm"'],
   'no signal': [[], {}, 'expected a list of signals, got an array'],
   'a number': [15, {}, 'expected a list of signals, got 15'],
   'what no process can handle': [

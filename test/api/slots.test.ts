@@ -28,7 +28,7 @@ test('as many jobs run at once as there are slots', async () => {
   const { running, start } = setUp()
   const runtime = await start(4)
   expect([...running]).toEqual([0, 1, 2, 3])
-  expect(await runtime.stats()).toMatchObject({ concurrency: 4, taken: 4, running: 4, stuck: 0, state: 'running' })
+  expect(await runtime.stats()).toMatchObject({ concurrency: 4, taken: 4, running: 4, abandoned: 0, state: 'running' })
 })
 
 test('the default is ten slots', async () => {

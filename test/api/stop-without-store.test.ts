@@ -100,7 +100,7 @@ test('a store that is back after the stop changes nothing any more', async () =>
   // The next heartbeat fails, and is late with it.
   faulty.disturb({ extend: { before: 1 } })
   await clock.advance('20s')
-  expect(runtime.trouble).toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  expect(runtime.storeError).toMatchObject({ code: 'STORE_UNAVAILABLE' })
   faulty.disturb({ extend: { late: 1, lateBy: '8s' } })
   await clock.advance('2s')
   await stop('1s')

@@ -72,7 +72,7 @@ test('a success that comes after the timeout does not take it back', async () =>
   expect(await handle.record()).toMatchObject({ state: 'dead', output: undefined, error: { code: 'TIMEOUT' } })
 })
 
-test('a handler that ignores its signal is stuck: its slot is free, its late result and signs of life are refused', async () => {
+test('a handler that ignores its signal is abandoned: its slot is free, its late result and signs of life are refused', async () => {
   const { clock, runtime, logged } = world()
   const { promise: gate, resolve: open } = Promise.withResolvers<void>()
   const job = defineJob<string, string>({
@@ -93,11 +93,11 @@ test('a handler that ignores its signal is stuck: its slot is free, its late res
   expect((await next.record()).state).toBe('queued')
   await clock.advance(1)
   expect(await next.result()).toBe('good')
-  expect(await worker.stats()).toMatchObject({ stuck: 1, taken: 0, running: 0 })
+  expect(await worker.stats()).toMatchObject({ abandoned: 1, taken: 0, running: 0 })
   expect(await stuck.record()).toMatchObject({ state: 'retrying', error: { code: 'TIMEOUT' } })
   open()
   await clock.settle()
-  expect(await worker.stats()).toMatchObject({ stuck: 0 })
+  expect(await worker.stats()).toMatchObject({ abandoned: 0 })
   expect(await stuck.record()).toMatchObject({ state: 'retrying', checkin: null, output: undefined })
   expect(logged.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
     expect.stringContaining('stuck'),
@@ -120,10 +120,10 @@ test('stuck handlers are counted until they come back, and a stop says that they
   await worker.enqueueMany(job, Array(4).fill(undefined))
   await clock.advance('10s')
   expect(gates).toHaveLength(4)
-  expect(await worker.stats()).toMatchObject({ stuck: 4, taken: 0 })
+  expect(await worker.stats()).toMatchObject({ abandoned: 4, taken: 0 })
   gates[0]?.()
   await clock.settle()
-  expect((await worker.stats()).stuck).toBe(3)
+  expect((await worker.stats()).abandoned).toBe(3)
   expect(await worker.stop()).toEqual({ completed: false, running: 3, dropped: 0 })
 })
 

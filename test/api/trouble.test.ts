@@ -13,21 +13,21 @@ test('its trouble with the store is told when it begins and when it is over, onc
   const told: (string | null)[] = []
   const states: string[] = []
   worker.actor.subscribe(() => {
-    const trouble = worker.trouble === null ? null : worker.trouble.message
+    const trouble = worker.storeError === null ? null : worker.storeError.message
     if (trouble !== (told.at(-1) ?? null)) told.push(trouble)
   })
   worker.state$.subscribe((state) => states.push(state))
-  expect(worker.trouble).toBe(null)
+  expect(worker.storeError).toBe(null)
   faulty.disturb({ claim: { before: 1 }, extend: { before: 1 } })
   const handle = await worker.enqueue(job, 'x')
   await clock.advance('1m')
-  expect(worker.trouble).toMatchObject({ code: 'STORE_UNAVAILABLE' })
-  expect((await worker.stats()).trouble).toBe(worker.trouble)
+  expect(worker.storeError).toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  expect((await worker.stats()).storeError).toBe(worker.storeError)
   expect(worker.state).toBe('running')
   faulty.calm()
   await clock.advance('10s')
   expect(await handle.result()).toBe('x')
-  expect(worker.trouble).toBe(null)
+  expect(worker.storeError).toBe(null)
   expect(told).toEqual([expect.stringContaining('claim was refused'), null])
   // The trouble is no change of its state.
   expect(states).toEqual(['running'])
@@ -40,8 +40,8 @@ test('a heartbeat finds out that the store is away, and that it is back, when th
   const worker = await runtime({ jobs: [job] })
   faulty.disturb({ extend: { before: 1 } })
   await clock.advance('30s')
-  expect(worker.trouble).not.toBe(null)
+  expect(worker.storeError).not.toBe(null)
   faulty.calm()
   await clock.advance('30s')
-  expect(worker.trouble).toBe(null)
+  expect(worker.storeError).toBe(null)
 })

@@ -1,7 +1,6 @@
 import { createClient, defineJob, type JobEvent, type JobState } from 'jobchart'
 import { expect, test } from 'vitest'
-import { ClientHandle } from '../../src/client/handle.ts'
-import type { HandleHost } from '../../src/client/handle.ts'
+import { ClientHandle, type HandleServices } from '../../src/client/handle.ts'
 import { world } from '../support/leaks.ts'
 
 function setUp() {
@@ -183,14 +182,14 @@ test('actor() of a job that is dead stands there, and of one looked up in the mi
 
 test('an actor that is stopped, or has come to its end, follows its job no longer', async () => {
   let observers = 0
-  const host: Pick<HandleHost, 'eventsSince'> = {
+  const host: Pick<HandleServices, 'eventsSince'> = {
     eventsSince: () => {
       observers++
       return () => void observers--
     },
   }
   const counters = { attempt: 1, maxAttempts: 2, generation: 1 }
-  const handle = new ClientHandle(host as HandleHost, 'a', 'job', false, true, 'running', 2, counters)
+  const handle = new ClientHandle(host as HandleServices, 'a', 'job', false, true, 'running', 2, counters)
   const actors = [handle.actor(), handle.actor(), handle.actor()]
   expect(observers).toBe(3)
   actors[0]?.stop()

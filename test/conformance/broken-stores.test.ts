@@ -102,8 +102,8 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     notices: 'extend: finished steps come back with the next attempt',
     chance: true,
     broken: (store) => ({
-      extend: ({ worker, leaseMs, beats }) =>
-        store.extend({ worker, leaseMs, beats: beats.map((beat) => Object.assign({}, beat, { steps: {} })) }),
+      extend: ({ worker, leaseMs, heartbeats }) =>
+        store.extend({ worker, leaseMs, heartbeats: heartbeats.map((each) => ({ ...each, steps: {} })) }),
     }),
   },
   'says of every claimed job that it may start': {
@@ -114,7 +114,7 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
   'answers heartbeats without making the lease longer': {
     notices: 'extend: a heartbeat makes the lease longer',
     chance: true,
-    broken: (store) => ({ extend: ({ worker, beats }) => store.extend({ worker, beats, leaseMs: 0 }) }),
+    broken: (store) => ({ extend: ({ worker, heartbeats }) => store.extend({ worker, heartbeats, leaseMs: 0 }) }),
   },
   'knows no priority': {
     notices: 'claim: higher priority goes first, equal ones first in first out',

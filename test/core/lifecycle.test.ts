@@ -15,7 +15,7 @@ import {
   arrows,
   countersAfter,
   isEnded,
-  isHeld,
+  isLeased,
   jobStates,
   nextArrow,
   statesTagged,
@@ -106,12 +106,12 @@ test('a new job is where the chart says it begins, with the counters of its inpu
 })
 
 test('states, tags and arrows are those of the chart', () => {
-  const allTags = ['birth', 'live', 'backlog', 'timed', 'held', 'ended'] as const
+  const allTags = ['birth', 'live', 'backlog', 'timed', 'leased', 'ended'] as const
   expect(jobStates).toEqual(Object.keys(jobMachine.states))
   for (const state of jobStates) {
     const snapshot = jobMachine.resolveState({ value: state, context: { attempt: 1, maxAttempts: 3, generation: 1 } })
     for (const tag of allTags) expect(statesTagged(tag).has(state), `${tag} of ${state}`).toBe(snapshot.hasTag(tag))
-    expect([isEnded(state), isHeld(state)]).toEqual([snapshot.hasTag('ended'), snapshot.hasTag('held')])
+    expect([isEnded(state), isLeased(state)]).toEqual([snapshot.hasTag('ended'), snapshot.hasTag('leased')])
     // A job is live or it has ended.
     expect(snapshot.hasTag('live')).toBe(!snapshot.hasTag('ended'))
   }

@@ -1,9 +1,17 @@
 /** Settlements: where the chart leads from running, as data. */
 import { expect, test } from 'vitest'
-import { completed, dead, mayRetry, released, retryAfter, snoozedFor, type Held } from '../../src/core/settlement.ts'
+import {
+  completed,
+  dead,
+  mayRetry,
+  released,
+  retryAfter,
+  snoozedFor,
+  type LeaseRef,
+} from '../../src/core/settlement.ts'
 
-const held: Held = { id: 'a', token: 't', attempt: 1, maxAttempts: 2, generation: 1 }
-const last: Held = { ...held, attempt: 2 }
+const held: LeaseRef = { id: 'a', token: 't', attempt: 1, maxAttempts: 2, generation: 1 }
+const last: LeaseRef = { ...held, attempt: 2 }
 const lease = { id: 'a', token: 't', attempt: 1 }
 const boom = { name: 'Error', message: 'boom' }
 

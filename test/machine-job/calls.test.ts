@@ -36,7 +36,7 @@ async function begin() {
   return { ...at, at, runtime, handle }
 }
 
-test('a job says what it takes, letters that are on their way included', async () => {
+test('a job says what it takes, messages that are on their way included', async () => {
   const at = world()
   const runtime = at.idle({ jobs: [job] })
   const handle = await runtime.enqueue(job)

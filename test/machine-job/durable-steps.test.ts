@@ -218,7 +218,7 @@ test.each<[code: 'LEASE_LOST' | 'STORE_REFUSED', fails: boolean]>([
   const error = new JobchartError(code, 'no')
   const failures: unknown[] = []
   const steps = new ActorSteps({
-    seat: { id: 'job', steps: null, refusal: () => null, saveStep: () => Promise.reject(error) },
+    context: { id: 'job', steps: null, refusal: () => null, saveStep: () => Promise.reject(error) },
     failed: (failure) => failures.push(failure),
   })
   await expect(steps.of('a/1', 'attempt 1', () => null).once('s', () => 1)).rejects.toBe(error)

@@ -32,7 +32,7 @@ test('an event for the state behind a timer that is due is taken while nobody ru
   await handle.result()
 })
 
-test('a timer that a letter cancels does not fire, though it is due by now', async () => {
+test('a timer that a message cancels does not fire, though it is due by now', async () => {
   const at = world()
   const job = defineJob({ type: 'shop', machine: shop })
   const runtime = await at.runtime({ jobs: [job] })

@@ -67,7 +67,7 @@ test('a snapshot of another version is migrated', async () => {
   expect(seen[0]).toMatchObject({ id: 'order', version: '1' })
 })
 
-test('a job of an unknown version waits, with letters and without, for a process that knows it', async () => {
+test('a job of an unknown version waits, with messages and without, for a process that knows it', async () => {
   const at = world()
   const old = versionOf(first, '1')
   const id = await begun(at, old)
@@ -88,7 +88,7 @@ test('a job of an unknown version waits, with letters and without, for a process
   expect(await (await knows.job(id))?.result()).toBe('first')
 })
 
-test('without letters it is put off with the reason, whatever it waited for', async () => {
+test('without messages it is put off with the reason, whatever it waited for', async () => {
   const at = world()
   const waits = (after: string) =>
     createMachine({
@@ -157,7 +157,7 @@ test.each<[what: string, from: AnyStateMachine, to: AnyStateMachine, message: st
   await at.clock.settle()
   await before.stop({ mode: 'abort', grace: 0 })
   const runtime = await at.runtime({ jobs: [versionOf(to, '1')] })
-  await runtime.store.send([{ id, letter: { kind: 'event', event: { type: 'ANY' } }, key: 'k', expect: null }])
+  await runtime.store.send([{ id, message: { kind: 'event', event: { type: 'ANY' } }, key: 'k', expect: null }])
   await at.clock.settle()
   const handle = await runtime.job(id)
   const { state, unsupported } = (await handle?.record()) ?? {}

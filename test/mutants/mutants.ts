@@ -17,7 +17,7 @@ const deaths = 'test/stores/sqlite-kill.test.ts'
 const files = 'test/stores/sqlite-files.test.ts'
 const room = 'test/stores/sqlite-full.test.ts'
 const opening = 'test/stores/sqlite-opening.test.ts'
-const desk = 'test/stores/sqlite-desk.test.ts'
+const desk = 'test/stores/sqlite-call-queue.test.ts'
 
 const of = (file: string) => `src/stores/sqlite/${file}.ts`
 const drop = (name: string, file: string, right: string, by?: string): Mutant => ({
@@ -47,7 +47,7 @@ const tokens: readonly Mutant[] = [
   put('no claim has a token of its own', 'claim', 'row.token = token', "row.token = 'token'"),
   put('a settle that is repeated is lost', 'unit', 'last?.token === token && last', 'last?.token === null && last'),
   inCore('a settle needs no token', 'settle', '!row.isLeasedBy(settlement)', 'row.worker === null'),
-  inCore('a heartbeat needs no token', 'extend', 'row?.isLeasedBy(beat) !== true', 'row === undefined'),
+  inCore('a heartbeat needs no token', 'extend', 'row?.isLeasedBy(heartbeat) !== true', 'row === undefined'),
   drop('a heartbeat does not make the lease longer', 'unit', '    this.rows.changed(row, changes.lease)\n'),
   inCore(
     'a heartbeat does not tell of a cancel',
@@ -92,27 +92,22 @@ const claims: readonly Mutant[] = [
   put('jobs with a key come last', 'claim', 'before(a.priority, a.place, [b.priority, b.place]) ? a : b', 'a'),
   drop(
     'a lane that lost its first job does not look for the next',
-    'lanes',
+    'key-groups',
     'if (from === claimable && head !== null && head[1] === row.place) next = this.head(queue, key)',
   ),
   put(
     'a lane does not count what is held',
-    'lanes',
+    'key-groups',
     'this.write(queue, key, count + change, next)',
     'this.write(queue, key, count, next)',
   ),
   put(
     'a lane has the last job first',
-    'lanes',
+    'key-groups',
     'priority === other[0] && place < other[1]',
     'priority === other[0] && place > other[1]',
   ),
-  inCore(
-    'a job that is given back goes to the end',
-    'transition',
-    'claimable.has(to) && !wasLeased',
-    'claimable.has(to)',
-  ),
+  inCore('a job that is given back goes to the end', 'transition', 'claimable.has(to) && !before', 'claimable.has(to)'),
 ]
 
 const keys: readonly Mutant[] = [
@@ -165,7 +160,7 @@ const writes: readonly Mutant[] = [
   drop('what an item among others has moved is not logged', 'unit', '      moves.append(this.moves)\n'),
   drop('moves are not logged', 'unit', "    sql.run('append', seq, this.firstSeq, this.now, moves.toString())\n"),
   drop('a move is not counted where it arrives', 'unit', '    this.queues.count(queue, to, 1)\n'),
-  drop('a move is not in the history', 'unit', '    row.history = withMove(row, entry)\n'),
+  drop('a move is not in the history', 'unit', '    row.history = withTransition(row, entry)\n'),
   put(
     'histories forget who worked before',
     'history',
@@ -180,11 +175,10 @@ const writes: readonly Mutant[] = [
     "this.sql.run('move', row.state === 'cancelled' ? 'queued' : row.state,",
   ),
   inCore('a running job is discarded', 'admin', 'if (isEnded(row.state)) {', "if (row.state !== 'queued') {"),
-  put(
+  inCore(
     'a retry keeps the results of steps',
-    'unit',
-    'row.output = row.error = row.cancel = null\n    forgetSteps(this, row)',
-    'row.output = row.error = row.cancel = null',
+    'admin',
+    '    if ((row.machine?.checkpoint ?? null) === null) unit.forgetSteps(row)\n',
   ),
   put(
     'a retried job has the end of its life before',
@@ -235,7 +229,7 @@ const processes: readonly Mutant[] = [
     "this.seq ||= this.sql.get('lastSeq')",
     shared,
   ),
-  drop('queues are believed after others wrote', 'unit', '      this.queues.doubt()\n', shared),
+  drop('queues are believed after others wrote', 'unit', '      this.queues.markStale()\n', shared),
   drop(
     'the list of queues is believed after others wrote',
     'queues',
@@ -327,8 +321,8 @@ const machines: readonly Mutant[] = [
   ),
   inCore('a retry from the start goes on', 'admin', '    if (fromStart) unit.forgetCheckpoints(row)\n'),
   drop('checkpoints stay when their job goes', 'machine', "    this.sql.run('removeWays', numbers)\n", deaths),
-  drop('letters of others are not told of', 'log', '  unit.mail.catchUp()\n', desk),
-  drop('own messages are told of as those of others', 'unit', '    this.mail.finish()\n', desk),
+  drop('messages of others are not told of', 'log', '  unit.inboxWatch.catchUp()\n', desk),
+  drop('own messages are told of as those of others', 'unit', '    this.inboxWatch.finish()\n', desk),
   put('a file of an older version is left as it is', 'database', '!== fileVersion) migrate', '=== 0) migrate', files),
 ]
 
@@ -340,7 +334,12 @@ const trouble: readonly Mutant[] = [
     "      try { sql.run('commit') } catch {}\n",
     room,
   ),
-  drop('what is asked while it closes is never answered', 'desk', '    this.rejectAll(closed(this.path))\n', desk),
+  drop(
+    'what is asked while it closes is never answered',
+    'call-queue',
+    '    this.rejectAll(closed(this.path))\n',
+    desk,
+  ),
   put(
     'a look that fails ends the process',
     'engine',

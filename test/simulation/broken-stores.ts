@@ -115,7 +115,10 @@ export const brokenStores: Readonly<Record<string, StoreFactory>> = {
   })),
   'keeps no steps': broken((store) => ({
     extend: (request) =>
-      store.extend({ ...request, beats: request.beats.map(({ id, attempt, token }) => ({ id, attempt, token })) }),
+      store.extend({
+        ...request,
+        heartbeats: request.heartbeats.map(({ id, attempt, token }) => ({ id, attempt, token })),
+      }),
   })),
   'never promotes': broken(() => ({ promote: () => ({ moves: [], nextAt: null, more: false }) })),
   'never rescues': broken(() => ({ rescue: () => ({ moves: [], nextAt: null, more: false }) })),

@@ -9,7 +9,7 @@ import type {
   ClaimAnswer,
   ClaimRequest,
   ExtendRequest,
-  BeatAnswer,
+  HeartbeatAnswer,
   InsertAnswer,
   InsertRequest,
   NewJob,
@@ -134,8 +134,8 @@ export class Ledger {
   }
 
   /** Leases are about to be extended. Gives what `extended` wants to know. */
-  extends({ beats }: ExtendRequest, now: number): Extension {
-    const held = beats.map(({ id, token }) => {
+  extends({ heartbeats }: ExtendRequest, now: number): Extension {
+    const held = heartbeats.map(({ id, token }) => {
       const { lease } = this.job(id)
       return lease?.token === token ? { lease, marked: lease.marked } : null
     })
@@ -221,9 +221,13 @@ export class Ledger {
     })
   }
 
-  extended({ beats, leaseMs }: ExtendRequest, { now, held }: Extension, answers: readonly BeatAnswer[]): void {
-    beats.forEach(({ id }, i) => {
-      const { outcome } = answers[i] as BeatAnswer
+  extended(
+    { heartbeats, leaseMs }: ExtendRequest,
+    { now, held }: Extension,
+    answers: readonly HeartbeatAnswer[],
+  ): void {
+    heartbeats.forEach(({ id }, i) => {
+      const { outcome } = answers[i] as HeartbeatAnswer
       const { name } = this.job(id)
       const current = held[i] ?? null
       if ((current === null) !== (outcome === 'lost')) this.broken(`${name}: ${outcome} is told to the wrong one`)

@@ -19,10 +19,10 @@ export const mutants: readonly Mutant[] = [
     seed: 255,
   },
   {
-    name: 'leases are looked at between beats no more often than every third of one',
+    name: 'leases are looked at between heartbeats no more often than every third of one',
     file: 'src/worker/heartbeat.ts',
-    right: 'const looksPerBeat = 8',
-    wrong: 'const looksPerBeat = 1',
+    right: 'const looksPerHeartbeat = 8',
+    wrong: 'const looksPerHeartbeat = 1',
     seed: 284,
   },
   {
@@ -111,14 +111,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a drain goes on picking when its time is up',
-    file: 'src/worker/stopping.ts',
+    file: 'src/worker/shutdown.ts',
     right: 'this.options.halt()\n',
     wrong: '\n',
     seed: 14,
   },
   {
     name: 'a stop that cannot say goodbye closes nothing',
-    file: 'src/worker/stopping.ts',
+    file: 'src/worker/shutdown.ts',
     right: 'await leave.wait(store.worker(id, null)).catch(failed)',
     wrong: 'await leave.wait(store.worker(id, null))',
     seed: 11,
@@ -159,9 +159,9 @@ export const mutants: readonly Mutant[] = [
     seed: 2534,
   },
   {
-    name: 'nothing beats',
+    name: 'there are no heartbeats',
     file: 'src/worker/heartbeat.ts',
-    right: 'if (++this.looks >= looksPerBeat && !this.beating)',
+    right: 'if (++this.looks >= looksPerHeartbeat && !this.beating)',
     wrong: 'if (this.looks < 0)',
     seed: 1,
   },

@@ -7,11 +7,11 @@ import { caps } from '../../src/core/caps.ts'
 import { MemoryUnit } from '../../src/stores/memory/unit.ts'
 import { claim } from '../../src/stores/memory/claim.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
-import { Line } from '../../src/stores/memory/line.ts'
+import { PriorityQueue } from '../../src/stores/memory/priority-queue.ts'
 import { readyPhase } from '../../src/stores/memory/phases.ts'
 import { Queue } from '../../src/stores/memory/queue.ts'
 import { RateWindow } from '../../src/stores/memory/rate.ts'
-import { Register } from '../../src/stores/memory/register.ts'
+import { RowTable } from '../../src/stores/memory/row-table.ts'
 import { Row, Tick } from '../../src/stores/memory/row.ts'
 import { idsOf, newJob, noLimits, put, take } from '../../src/testing/conformance/acts.ts'
 import { everyPage } from '../../src/testing/conformance/side-by-side.ts'
@@ -63,7 +63,7 @@ test('a line gives by priority, then by place, also what comes back to an old pl
     fc.integer({ min: -2, max: 2 }),
   )
   const property = fc.property(fc.array(operation, { maxLength: 200, size: 'max' }), (operations) => {
-    const line = new Line()
+    const line = new PriorityQueue()
     const inside: Row[] = []
     const taken: Row[] = []
     const sorted = () => inside.toSorted((a, b) => b.priority - a.priority || a.place - b.place)
@@ -95,7 +95,7 @@ test('a line gives by priority, then by place, also what comes back to an old pl
 })
 
 test('a register finds by id and walks by seq, through thousands of gaps', () => {
-  const register = new Register()
+  const register = new RowTable()
   const plain = new Map<string, Row>()
   let seq = 0
   const walked = (from: number) => {

@@ -266,7 +266,10 @@ test('a job whose checkpoint is damaged, or gone, is refused', async () => {
     const { store } = await playerOn(changed(sql))
     const [broken, other] = await Promise.allSettled([store.get(['m2']), store.get(['m1'])])
     expect(broken, sql).toMatchObject({ status: 'rejected', reason: { code: 'STORE_CORRUPT' } })
-    expect(other, sql).toMatchObject({ status: 'fulfilled', value: [{ id: 'm1', checkpoint: null, letters: 7 }] })
+    expect(other, sql).toMatchObject({
+      status: 'fulfilled',
+      value: [{ id: 'm1', checkpoint: null, lastMessageNumber: 7 }],
+    })
     await store.close()
   }
 })

@@ -147,7 +147,7 @@ test('all jobs of a file of version 1 come to their ends', async () => {
   expect(complaintsAbout(path)).toEqual([])
 })
 
-test('all jobs of a file of version 2 come to their ends, machines with timers, letters and children among them', async () => {
+test('all jobs of a file of version 2 come to their ends, machines with timers, messages and children among them', async () => {
   const path = copyOf(2)
   const runtime = await startOn(path)
   for (const type of ['sms', 'ship', 'order']) await runtime.queue(type).resume()

@@ -5,7 +5,7 @@ import { VirtualClock } from 'jobchart/testing'
 import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock } from '../../src/core/clock.ts'
 import type { Hint, Store } from '../../src/store.ts'
-import { ChangePoller, type Look } from '../../src/stores/sqlite/change-poller.ts'
+import { ChangePoller, type LookResult } from '../../src/stores/sqlite/change-poller.ts'
 import { newJob, put } from '../../src/testing/conformance/acts.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -68,7 +68,7 @@ test('a heartbeat of another process is no reason to look more often', async () 
   const before = looks()
   for (let i = 0; i < 10; i++) {
     await idle(store, clock, 1)
-    await other.extend({ worker: 'w', leaseMs: 30_000, beats: [] })
+    await other.extend({ worker: 'w', leaseMs: 30_000, heartbeats: [] })
   }
   // Each of its writes is reported, and looked for until its commit is seen.
   expect(looks() - before).toBeLessThanOrEqual(10 * 4 + 10 + 10 * 50)
@@ -106,7 +106,7 @@ test('after news, and after a call that moves jobs, the looks are a millisecond 
 test('where writes are not reported, the file is looked at every 16 ms', async () => {
   const clock = new VirtualClock()
   let looks = 0
-  const look = (): Look => (looks++, 'unchanged')
+  const look = (): LookResult => (looks++, 'unchanged')
   const poller = new ChangePoller({ clock, log: `${newPath()}-wal`, look })
   poller.set(true)
   await clock.advance('10s')

@@ -87,7 +87,7 @@ export function turnOf(
 
 /** CPU time for a process to start, halved for two cores: there must be time left to work. */
 const restartMs = 250
-/** What a machine takes of the time of all: a dozen letters and checkpoints, and its children. */
+/** What a machine takes of the time of all: a dozen messages and checkpoints, and its children. */
 const machineMs = 40
 
 /** How long producers take: long enough for faults to come one by one, and for the machine to do the work besides. */

@@ -73,12 +73,12 @@ function figureRows(figures: Verdict['figures']): string[] {
 
 function machineRows(figures: MachineFigures | null): string[] {
   if (figures === null) return []
-  const { machines, ended, letters, repeated, checkpoints, children, compensated, work, workAgain, timers } = figures
+  const { machines, ended, messages, repeated, checkpoints, children, compensated, work, workAgain, timers } = figures
   const states = Object.entries(ended).map(([state, count]) => `${state} ${count}`)
   const [median, p99, max] = figures.lateMs
   return [
     `  machines ${machines}: ${states.join(', ')}; children ${children}; cancels compensated ${compensated}`,
-    `  events ${letters}, sent again ${repeated}; checkpoints ${checkpoints}; pieces of work ${work}, of them again after a crash ${workAgain}`,
+    `  events ${messages}, sent again ${repeated}; checkpoints ${checkpoints}; pieces of work ${work}, of them again after a crash ${workAgain}`,
     `  timers ${timers}, late by ${median} ms (median), ${p99} ms (99 of 100), ${max} ms (the last)`,
   ]
 }

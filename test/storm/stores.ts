@@ -30,17 +30,17 @@ const impatient: MakeStore = (folder) => {
   return { ...store, claim: (request) => store.claim({ ...request, leaseMs: Math.ceil(request.leaseMs / 20) }) }
 }
 
-/** A store that now and then takes a letter, and loses it. */
+/** A store that now and then takes a message, and loses it. */
 const careless: MakeStore = (folder) => {
   const store = sqlite(folder)
-  let letters = 0
+  let messages = 0
   return {
     ...store,
     async send(requests) {
-      const isLost = requests.map(({ letter, expect }) => {
+      const isLost = requests.map(({ message, expect }) => {
         // Who only asks whether it is there is told the truth.
         const isMeant = expect === null || expect.checkpoint >= 0
-        return isMeant && letter.kind === 'event' && hasNumber(letter.event) && ++letters % 5 === 0
+        return isMeant && message.kind === 'event' && hasNumber(message.event) && ++messages % 5 === 0
       })
       const answers = [...(await store.send(requests.filter((_, i) => isLost[i] !== true)))]
       return requests.map((_, i) =>
@@ -70,7 +70,7 @@ const torn: MakeStore = (folder) => {
     async claim(request) {
       const answer = await store.claim(request)
       for (const { id, checkpoint, inbox } of answer.jobs) {
-        const isTold = inbox.every(({ letter }) => letter.kind === 'event' && hasNumber(letter.event))
+        const isTold = inbox.every(({ message }) => message.kind === 'event' && hasNumber(message.event))
         if (checkpoint === null || !isTold) stood.delete(id)
         else stood.set(id, { state: checkpoint.state, numbers: inbox.at(-1)?.number ?? 0 })
       }

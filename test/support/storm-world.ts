@@ -186,7 +186,7 @@ async function end(runtime: Runtime, clock: VirtualClock, calls: Promise<unknown
   const { store } = runtime
   const counts = await store.counts()
   if (counts.running + counts.cancelling > 0) broken.push('jobs are left in their leases')
-  const { taken, stuck } = await runtime.stats()
+  const { taken, abandoned: stuck } = await runtime.stats()
   if (stuck > 0) broken.push(`${stuck} handlers still run`)
   if (taken !== 0) broken.push(`${taken} permits are missing`)
   if (clock.pending > 0) broken.push(`${clock.pending} timers are left`)

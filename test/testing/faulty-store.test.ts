@@ -32,12 +32,12 @@ test('what machines write fails like everything else: nothing is written, or all
   await insert(store, 'a')
   const demand = [{ type: 'job', max: 1, limits: { concurrency: null, perKey: null, rate: null } }]
   await store.claim({ worker: 'w', token: 't', leaseMs: 1_000, demand })
-  const letter = { kind: 'event', event: { type: 'GO' } } as const
-  await expect(store.send([{ id: 'a', letter, key: 'k', expect: null }])).rejects.toMatchObject(unavailable)
+  const message = { kind: 'event', event: { type: 'GO' } } as const
+  await expect(store.send([{ id: 'a', message, key: 'k', expect: null }])).rejects.toMatchObject(unavailable)
   const checkpoint = { number: 1, state: 1, read: 0, note: '', takesCancel: false }
   const write = async () => store.checkpoint([{ id: 'a', attempt: 1, token: 't', checkpoint }])
   await expect(write()).rejects.toMatchObject(unavailable)
-  expect(await store.get(['a'])).toMatchObject([{ letters: 0, checkpoint: { number: 1 } }])
+  expect(await store.get(['a'])).toMatchObject([{ lastMessageNumber: 0, checkpoint: { number: 1 } }])
   expect(await store.checkpoints('a')).toHaveLength(1)
 })
 

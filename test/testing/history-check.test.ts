@@ -194,7 +194,7 @@ test('of many violations of one promise all are counted and some kept', async ()
 test('a good story of machines is clean', async () => {
   const story = new Story()
   await machineStory(story)
-  // A job that is written to is no machine, but its letters are numbered all the same.
+  // A job that is written to is no machine, but its messages are numbered all the same.
   await story.enqueue('plain')
   await story.send('plain', 'l1')
   await story.run()

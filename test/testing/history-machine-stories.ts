@@ -75,26 +75,26 @@ export const badMachineStories: readonly BadStory[] = [
   bad('what is read goes back', (end) => wrote(end, 2, { read: 2 })),
   bad('more is read than was given', (end) => wrote(end, 1, { read: 3 })),
   bad('more is read than was given, at the end of an attempt', (end) => brought(end, 1, { read: 4 })),
-  bad('a letter is handed out again after it was read', (end) => given(end, 1, { inbox: [1, 2] })),
-  bad('a letter is gone that was not read', (end) => given(end, 1, { inbox: [] })),
-  bad('letters come out of order', (end) => given(end, 2, { inbox: [4, 3] })),
-  bad('a letter is left out', (end) => given(end, 2, { inbox: [4] })),
-  bad('a checkpoint answers with a letter that it has read', (end) =>
+  bad('a message is handed out again after it was read', (end) => given(end, 1, { inbox: [1, 2] })),
+  bad('a message is gone that was not read', (end) => given(end, 1, { inbox: [] })),
+  bad('messages come out of order', (end) => given(end, 2, { inbox: [4, 3] })),
+  bad('a message is left out', (end) => given(end, 2, { inbox: [4] })),
+  bad('a checkpoint answers with a message that it has read', (end) =>
     Object.assign(answer(end, 'checkpoint', 1).ok[0] ?? {}, { inbox: [1, 2] }),
   ),
   bad('in the end it stands elsewhere', (end) =>
     bend(end, 'a', (record) => void (record.checkpoint = { number: 4, state: 4 })),
   ),
   bad('in the end it stands nowhere', (end) => bend(end, 'a', (record) => void (record.checkpoint = null))),
-  bad('in the end fewer letters have come than were acknowledged', (end) =>
-    bend(end, 'a', (record) => void (record.letters = 2)),
+  bad('in the end fewer messages have come than were acknowledged', (end) =>
+    bend(end, 'a', (record) => void (record.lastMessageNumber = 2)),
   ),
-  bad('a letter is kept twice', (end) => Object.assign(answer(end, 'send', 0).ok[2] ?? {}, { outcome: 'kept' })),
-  bad('a letter is known that nobody sent', (end) =>
+  bad('a message is kept twice', (end) => Object.assign(answer(end, 'send', 0).ok[2] ?? {}, { outcome: 'kept' })),
+  bad('a message is known that nobody sent', (end) =>
     Object.assign(answer(end, 'send', 1).ok[0] ?? {}, { outcome: 'duplicate' }),
   ),
   {
-    what: 'I11: an acknowledged letter does not come',
+    what: 'I11: an acknowledged message does not come',
     caught: ['I11'],
     tell: async (story) => {
       await story.enqueue('a')
@@ -107,7 +107,7 @@ export const badMachineStories: readonly BadStory[] = [
     },
   },
   {
-    what: 'I11: a letter is gone that a heartbeat had brought',
+    what: 'I11: a message is gone that a heartbeat had brought',
     caught: ['I11'],
     tell: async (story) => {
       await story.enqueue('a')
@@ -124,7 +124,7 @@ export const badMachineStories: readonly BadStory[] = [
     },
   },
   {
-    what: 'I11: a letter is lost in the end',
+    what: 'I11: a message is lost in the end',
     caught: ['I11'],
     tell: async (story) => {
       await story.enqueue('a', { maxAttempts: 1 })
@@ -134,14 +134,14 @@ export const badMachineStories: readonly BadStory[] = [
     bend: (end) => bend(end, 'a', (record) => void (record.inbox = [])),
   },
   {
-    what: 'I11: another letter is the last one in the end',
+    what: 'I11: another message is the last one in the end',
     caught: ['I11'],
     tell: async (story) => {
       await story.enqueue('a', { maxAttempts: 1 })
       await story.send('a', 'l1')
       await story.settle((await story.claim())[0], 'FAIL')
     },
-    bend: (end) => bend(end, 'a', (record) => void (record.letters = 2)),
+    bend: (end) => bend(end, 'a', (record) => void (record.lastMessageNumber = 2)),
   },
   {
     what: 'I11: a machine is done, and has not read what it was given',
@@ -153,7 +153,7 @@ export const badMachineStories: readonly BadStory[] = [
     },
   },
   {
-    what: 'I11: a machine waits, and letters for it',
+    what: 'I11: a machine waits, and messages for it',
     caught: ['I11', 'I6'],
     tell: async (story) => {
       await story.enqueue('a')
@@ -170,7 +170,7 @@ export const badMachineStories: readonly BadStory[] = [
         record.state = 'waiting'
         record.attempt = 0
         record.checkpoint = { number: 1, state: 1 }
-        record.inbox = [{ number: 1, at: 0, letter: { kind: 'event', event: { type: 'GO' } } }]
+        record.inbox = [{ number: 1, at: 0, message: { kind: 'event', event: { type: 'GO' } } }]
       })
     },
   },

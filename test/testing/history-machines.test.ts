@@ -14,7 +14,7 @@ import {
   type HistoryVerdict,
 } from 'jobchart/testing'
 import { expect, test } from 'vitest'
-import type { Mail, NewCheckpoint } from '../../src/core/machine-record.ts'
+import type { InboxEntry, NewCheckpoint } from '../../src/core/machine-record.ts'
 import type { Settlement } from '../../src/core/settlement.ts'
 import type { ClaimedJob } from '../../src/store.ts'
 import { newJob } from './new-job.ts'
@@ -71,7 +71,7 @@ class World {
     this.calm = true
     for (let round = 0; round < 20; round++) {
       await this.clock.advance(leaseMs)
-      await this.letter(ids[round % 3] as string)
+      await this.message(ids[round % 3] as string)
       await this.ask((store) => store.rescue(10))
       await this.ask((store) => store.promote(10))
       await this.work('w3')
@@ -82,15 +82,15 @@ class World {
     return checkHistory(this.lines, { final: await finalState(this.store) })
   }
 
-  private async letter(id: string): Promise<void> {
-    const letter = { kind: 'event', event: { type: 'GO' } } as const
+  private async message(id: string): Promise<void> {
+    const message = { kind: 'event', event: { type: 'GO' } } as const
     const key = `l${++this.keys}`
-    await this.ask((store) => store.send([{ id, letter, key, expect: null }]))
+    await this.ask((store) => store.send([{ id, message, key, expect: null }]))
   }
 
   private async outside(): Promise<void> {
     try {
-      for (const id of ids) if (this.chance(0.3)) await this.letter(id)
+      for (const id of ids) if (this.chance(0.3)) await this.message(id)
       if (this.chance(0.05))
         await this.ask((store) => store.cancel([{ selection: { ids: ['b'] }, reason: null, graceMs: 0 }]))
       if (this.chance(0.2)) await this.ask((store) => store.retry({ filter: {} }, this.chance(0.5)), false)
@@ -116,7 +116,7 @@ class World {
     }
   }
 
-  /** Reads what there is, letter by letter, and rests now and then; a machine that has read three letters is done. */
+  /** Reads what there is, message by message, and rests now and then; a machine that has read three messages is done. */
   private async host({ id, attempt, token, checkpoint, inbox }: ClaimedJob): Promise<void> {
     const held = { id, attempt, token }
     const kept = checkpoint?.state as { readonly read: number; readonly count: number } | undefined
@@ -124,9 +124,9 @@ class World {
     const rest = (): NewCheckpoint => {
       return { number: ++number, state: { read, count }, read, note: '', takesCancel: id === 'b' }
     }
-    const arrive = (letters: readonly Mail[]): void => {
+    const arrive = (messages: readonly InboxEntry[]): void => {
       const last = waiting.at(-1)?.number ?? read
-      waiting = [...waiting, ...letters.filter((mail) => mail.number > last)]
+      waiting = [...waiting, ...messages.filter((mail) => mail.number > last)]
     }
     while (waiting.length > 0 || this.chance(0.3)) {
       const mail = waiting.shift()
@@ -144,8 +144,10 @@ class World {
         arrive(answer?.inbox ?? [])
       }
       if (this.chance(0.3)) {
-        const letters = waiting.at(-1)?.number ?? read
-        const [beat] = await this.ask((store) => store.extend({ worker: 'w', leaseMs, beats: [{ ...held, letters }] }))
+        const messages = waiting.at(-1)?.number ?? read
+        const [beat] = await this.ask((store) =>
+          store.extend({ worker: 'w', leaseMs, heartbeats: [{ ...held, lastMessageNumber: messages }] }),
+        )
         if (beat?.outcome === 'lost') return
         arrive(beat?.inbox ?? [])
       }
@@ -194,14 +196,14 @@ const forget: Readonly<Record<string, (store: Store) => Partial<Store>>> = {
       return { ...answer, jobs: answer.jobs.map((job) => ({ ...plain(job), checkpoint: null })) }
     },
   }),
-  'loses the first letter of an inbox': (store) => ({
+  'loses the first message of an inbox': (store) => ({
     claim: async (request) => {
       const answer = await store.claim(request)
       return { ...answer, jobs: answer.jobs.map((job) => ({ ...plain(job), inbox: job.inbox.slice(1) })) }
     },
   }),
-  'hands letters out again': (store) => {
-    const seen = new Map<string, Mail[]>()
+  'hands messages out again': (store) => {
+    const seen = new Map<string, InboxEntry[]>()
     return {
       claim: async (request) => {
         const answer = await store.claim(request)
@@ -215,7 +217,7 @@ const forget: Readonly<Record<string, (store: Store) => Partial<Store>>> = {
       },
     }
   },
-  'acknowledges letters that it does not keep': (store) => {
+  'acknowledges messages that it does not keep': (store) => {
     let calls = 0
     return {
       send: (requests) => {

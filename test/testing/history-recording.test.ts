@@ -62,19 +62,19 @@ test('a call is written down before it is made, and again with its answer', asyn
   ])
 })
 
-test('of what machines write the numbers are kept, and neither states nor letters', async () => {
+test('of what machines write the numbers are kept, and neither states nor messages', async () => {
   const lines: HistoryLine[] = []
   const store = recordingStore(memoryStore(), (line) => void lines.push(line))
   const start = { ...newJob('a'), parent: { id: 'p', checkins: false }, checkpoint: 'secret' }
   await store.insert([{ jobs: [start], capacity: null }])
-  const letter = { kind: 'event', event: { type: 'secret' } } as const
-  await store.send([{ id: 'a', letter, key: 'k', expect: null }])
+  const message = { kind: 'event', event: { type: 'secret' } } as const
+  await store.send([{ id: 'a', message, key: 'k', expect: null }])
   const demand = [{ type: 'job', max: 1, limits: { concurrency: null, perKey: null, rate: null } }]
   await store.claim({ worker: 'w', token: 't', leaseMs: 1_000, demand })
   const held = { id: 'a', attempt: 1, token: 't' }
   const rest = (number: number) => ({ number, state: 'secret', read: number - 1, note: 'secret', takesCancel: false })
   await store.checkpoint([{ ...held, checkpoint: rest(2) }])
-  await store.extend({ worker: 'w', leaseMs: 1_000, beats: [{ ...held, letters: 0 }] })
+  await store.extend({ worker: 'w', leaseMs: 1_000, heartbeats: [{ ...held, lastMessageNumber: 0 }] })
   await store.settle([{ ...held, event: 'PARK', to: 'waiting', checkpoint: { ...rest(3), read: 1 } }])
   await store.retry({ ids: ['a'] }, true)
   expect(JSON.stringify(lines)).not.toContain('secret')
@@ -87,7 +87,7 @@ test('of what machines write the numbers are kept, and neither states nor letter
     { op: 'claim', ok: [{ id: 'a', checkpoint: 1, inbox: [1] }] },
     { op: 'checkpoint', invoke: [{ ...held, checkpoint: { number: 2, read: 1, takesCancel: false } }] },
     { op: 'checkpoint', ok: [{ outcome: 'kept', seq: 3, maxAttempts: newJob('a').maxAttempts, inbox: [] }] },
-    { op: 'extend', invoke: { beats: [held] } },
+    { op: 'extend', invoke: { heartbeats: [held] } },
     { op: 'extend', ok: [{ outcome: 'held', inbox: [] }] },
     { op: 'settle', invoke: [{ event: 'PARK', checkpoint: { number: 3, read: 1 } }] },
     { op: 'settle', ok: [{ to: 'waiting' }] },
@@ -184,7 +184,7 @@ test('a step is written down when its work begins and ends, and in the heartbeat
     { op: 'step', invoke: expect.objectContaining({ attempt: 2, name: 'second' }) },
     { op: 'step', ok: null },
   ])
-  const stored = lines.flatMap((each) => (each.op === 'extend' && 'invoke' in each ? each.invoke.beats : []))
+  const stored = lines.flatMap((each) => (each.op === 'extend' && 'invoke' in each ? each.invoke.heartbeats : []))
   expect(stored.flatMap(({ steps: names }) => names ?? [])).toEqual(['first', 'second'])
 })
 
@@ -192,8 +192,8 @@ test('a store that acknowledges steps and does not keep them is found out', asyn
   const inner = memoryStore()
   const { violations } = await stepsOn({
     ...inner,
-    extend: ({ beats, ...request }) =>
-      inner.extend({ ...request, beats: beats.map((beat) => ({ ...beat, steps: {} })) }),
+    extend: ({ heartbeats, ...request }) =>
+      inner.extend({ ...request, heartbeats: heartbeats.map((each) => ({ ...each, steps: {} })) }),
   })
   expect(violations.map(({ invariant }) => invariant)).toEqual(['steps'])
 })

@@ -58,16 +58,16 @@ export class Story {
     cancelTaken = false,
   ): Promise<void> {
     const to = { COMPLETE: 'done', FAIL: 'retrying', RELEASE: 'queued', SNOOZE: 'scheduled', PARK: 'waiting' } as const
-    // Who parks waits for a letter.
+    // Who parks waits for a message.
     const delay = event === 'PARK' ? {} : { delayMs: 5 }
     const brought = { ...(checkpoint && { checkpoint }), ...(cancelTaken && { cancelTaken }) }
     await this.store.settle([{ ...held(job), event, to: to[event], ...delay, ...brought }])
     await this.pass(10)
   }
 
-  async extend(job: ClaimedJob | undefined, letters?: number): Promise<void> {
-    const beat = letters === undefined ? held(job) : { ...held(job), letters }
-    await this.store.extend({ worker: 'w', leaseMs, beats: [beat] })
+  async extend(job: ClaimedJob | undefined, messages?: number): Promise<void> {
+    const beat = messages === undefined ? held(job) : { ...held(job), lastMessageNumber: messages }
+    await this.store.extend({ worker: 'w', leaseMs, heartbeats: [beat] })
     await this.pass(10)
   }
 
@@ -77,8 +77,8 @@ export class Story {
   }
 
   async send(id: string, ...keys: readonly string[]): Promise<void> {
-    const letter = { kind: 'event', event: { type: 'GO' } } as const
-    await this.store.send(keys.map((key) => ({ id, key, letter, expect: null })))
+    const message = { kind: 'event', event: { type: 'GO' } } as const
+    await this.store.send(keys.map((key) => ({ id, key, message, expect: null })))
     await this.pass(10)
   }
 
@@ -91,7 +91,7 @@ export class Story {
   /** A step of the handler is done, and its result is stored. */
   async step(job: ClaimedJob | undefined, name: string): Promise<void> {
     this.tell('step', { ...startOf(job), name })
-    await this.store.extend({ worker: 'w', leaseMs, beats: [{ ...held(job), steps: { [name]: 1 } }] })
+    await this.store.extend({ worker: 'w', leaseMs, heartbeats: [{ ...held(job), steps: { [name]: 1 } }] })
     await this.pass(10)
   }
 
@@ -148,7 +148,7 @@ function held(job: ClaimedJob | undefined): Pick<ClaimedJob, 'id' | 'attempt' | 
   return { id, attempt, token }
 }
 
-/** A checkpoint with this number that has read the letters up to that one. */
+/** A checkpoint with this number that has read the messages up to that one. */
 export const rest = (number: number, read = 0, takesCancel = false): NewCheckpoint => ({
   number,
   state: number,

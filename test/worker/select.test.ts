@@ -26,7 +26,7 @@ function picks(from: Selector, count: number, slots = 10): Record<string, number
     const demand = from.plan(Math.min(slots, left)) ?? []
     const jobs = demand.flatMap(({ type, max }) => Array.from({ length: max }, () => ({ type })))
     for (const { type } of jobs) got[type] = (got[type] ?? 0) + 1
-    from.learn({ jobs: jobs as never, dry: [] })
+    from.applyClaim({ jobs: jobs as never, shortfalls: [] })
   }
   return got
 }
@@ -62,7 +62,7 @@ test('random picks are independent draws: no queue is due', () => {
   let last = ''
   for (let i = 0; i < 10_000; i++) {
     const [only] = from.plan(1) ?? []
-    from.learn({ jobs: [{ type: only?.type }] as never, dry: [] })
+    from.applyClaim({ jobs: [{ type: only?.type }] as never, shortfalls: [] })
     if (only?.type === last) repeats++
     last = only?.type ?? ''
   }
@@ -94,7 +94,7 @@ test('strict with ageing lets a queue gain one point of priority per interval th
   for (; now < 100_000; now += 1_000) {
     const [only] = from.plan(1) ?? []
     order.push(only?.type ?? '')
-    from.learn({ jobs: [{ type: only?.type }] as never, dry: [] })
+    from.applyClaim({ jobs: [{ type: only?.type }] as never, shortfalls: [] })
   }
   // 90 is picked until another has waited longer than it is behind: 83 points, 88, and 89; each pick ages the rest.
   expect(order.indexOf('seven')).toBe(84)
@@ -124,7 +124,7 @@ test('picks that found no job cost no share', () => {
     const jobs = demand
       .filter(({ type }) => type === 'two')
       .flatMap(({ type, max }) => Array.from({ length: max }, () => ({ type })))
-    from.learn({ jobs: jobs as never, dry: [{ type: 'one', why: 'capped' }] })
+    from.applyClaim({ jobs: jobs as never, shortfalls: [{ type: 'one', reason: 'capped' }] })
     from.wake('one')
   }
   const got = picks(from, 300)
@@ -136,7 +136,7 @@ test('a wake that comes while a claim is under way outlives the answer that the 
   from.wake('one')
   from.plan(1)
   from.wake('one')
-  from.learn({ jobs: [], dry: [{ type: 'one', why: 'empty' }] })
+  from.applyClaim({ jobs: [], shortfalls: [{ type: 'one', reason: 'empty' }] })
   expect(from.idle).toBe(false)
 })
 
@@ -190,7 +190,7 @@ test('jobs whose pick failed are picked later, all of them', () => {
   // A pick of one slot among several queues takes one job of one of them.
   for (let failures = 0; failures < 5; failures++) {
     expect(from.plan(1)).toHaveLength(1)
-    from.learn(null)
+    from.applyClaim(null)
   }
   expect(picks(from, 3, 1)).toMatchObject({ one: 2, two: 1 })
   expect(from.idle).toBe(true)

@@ -1,21 +1,21 @@
 /** Claims: what a type gives under its pause, caps and rate, and why it gives no more. */
 import { move } from '../../core/transition.ts'
-import type { ClaimAnswer, ClaimRequest, Demand, Dry } from '../../store.ts'
+import type { ClaimAnswer, ClaimRequest, Demand, Shortfall } from '../../store.ts'
 import type { MemoryUnit } from './unit.ts'
 import type { Queue } from './queue.ts'
 import { Claimed } from './records.ts'
-import { Run, type Row, type Step } from './row.ts'
+import { Run, type Row, type LoggedStep } from './row.ts'
 
 export function claim(unit: MemoryUnit, request: ClaimRequest, now: number): ClaimAnswer {
   const jobs: Claimed[] = []
-  const dry: Dry[] = []
+  const shortfalls: Shortfall[] = []
   for (const demand of request.demand) {
     const queue = unit.queues.get(demand.type)
     const before = jobs.length
     if (queue !== undefined && !queue.paused) claimFrom(unit, queue, demand, request, now, jobs)
-    if (jobs.length - before < demand.max) dry.push(whyDry(queue, demand, now))
+    if (jobs.length - before < demand.max) shortfalls.push(shortfallOf(queue, demand, now))
   }
-  return { jobs, dry }
+  return { jobs, shortfalls }
 }
 
 function claimFrom(
@@ -28,7 +28,7 @@ function claimFrom(
 ): void {
   const { concurrency, perKey, rate } = demand.limits
   let room = demand.max
-  if (concurrency !== null) room = Math.min(room, concurrency - queue.held)
+  if (concurrency !== null) room = Math.min(room, concurrency - queue.leasedCount)
   if (rate !== null) room = Math.min(room, queue.rate.free(rate, now))
   for (; room > 0; room--) {
     const row = queue.next(perKey)
@@ -41,19 +41,19 @@ function claimFrom(
 function claimRow(unit: MemoryUnit, row: Row, request: ClaimRequest, now: number): Claimed {
   const { settled } = row
   move(unit, row, 'CLAIM', request)
-  row.run = new Run(request.token, row.last as Step, settled)
+  row.run = new Run(request.token, row.last as LoggedStep, settled)
   unit.extendLease(row, now + request.leaseMs)
   return new Claimed(row, row.run)
 }
 
 /** The first of the reasons, in the order of the contract, that holds now. */
-function whyDry(queue: Queue | undefined, { type, limits }: Demand, now: number): Dry {
-  if (queue?.paused === true) return { type, why: 'paused' }
-  if (queue === undefined || queue.queued === 0) return { type, why: 'empty' }
-  if ((limits.concurrency !== null && queue.held >= limits.concurrency) || queue.next(limits.perKey) === null) {
+function shortfallOf(queue: Queue | undefined, { type, limits }: Demand, now: number): Shortfall {
+  if (queue?.paused === true) return { type, reason: 'paused' }
+  if (queue === undefined || queue.queued === 0) return { type, reason: 'empty' }
+  if ((limits.concurrency !== null && queue.leasedCount >= limits.concurrency) || queue.next(limits.perKey) === null) {
     queue.capped = true
-    return { type, why: 'capped' }
+    return { type, reason: 'capped' }
   }
   if (limits.rate === null) throw new TypeError(`claim gave too few of ${type} for no reason`)
-  return { type, why: 'limited', until: queue.rate.freeAt(limits.rate, now) }
+  return { type, reason: 'limited', until: queue.rate.freeAt(limits.rate, now) }
 }

@@ -7,7 +7,7 @@ export class Hints {
   private queues: Queue[] = []
   private switchedQueues: Queue[] = []
   private cancelledIds: string[] = []
-  private mailIds: string[] = []
+  private messageIds: string[] = []
   private endedIds: string[] = []
   private dueAt: number | null = null
   /** The backlog above which there is no room yet, since an insert was refused. */
@@ -41,8 +41,8 @@ export class Hints {
     if (this.listeners.size > 0) this.cancelledIds.push(id)
   }
 
-  mail(id: string): void {
-    if (this.listeners.size > 0) this.mailIds.push(id)
+  messages(id: string): void {
+    if (this.listeners.size > 0) this.messageIds.push(id)
   }
 
   ended(id: string): void {
@@ -58,26 +58,26 @@ export class Hints {
     const shrunk = this.full !== null && backlog < this.full
     if (this.full !== null) this.full = shrunk ? null : backlog
     if (this.listeners.size === 0) return
-    const { queues, cancelledIds, mailIds, endedIds, dueAt, switchedQueues } = this
+    const { queues, cancelledIds, messageIds: mailIds, endedIds, dueAt, switchedQueues } = this
     this.dueAt = null
     if (queues.length > 0) this.queues = []
     if (switchedQueues.length > 0) this.switchedQueues = []
     if (cancelledIds.length > 0) this.cancelledIds = []
-    if (mailIds.length > 0) this.mailIds = []
+    if (mailIds.length > 0) this.messageIds = []
     if (endedIds.length > 0) this.endedIds = []
     for (const queue of queues) queue.hinted = false
-    for (const { type, paused } of switchedQueues) this.tell({ kind: 'queue', type, paused })
-    if (cancelledIds.length > 0) this.tell({ kind: 'cancelled', ids: cancelledIds })
-    if (mailIds.length > 0) this.tell({ kind: 'mail', ids: mailIds })
+    for (const { type, paused } of switchedQueues) this.notify({ kind: 'queue', type, paused })
+    if (cancelledIds.length > 0) this.notify({ kind: 'cancelled', ids: cancelledIds })
+    if (mailIds.length > 0) this.notify({ kind: 'messages', ids: mailIds })
     for (const queue of queues) {
-      if (!queue.paused && queue.queued > 0) this.tell({ kind: 'ready', type: queue.type, atMost: queue.queued })
+      if (!queue.paused && queue.queued > 0) this.notify({ kind: 'ready', type: queue.type, atMost: queue.queued })
     }
-    if (dueAt !== null) this.tell({ kind: 'due', at: dueAt })
-    if (shrunk) this.tell({ kind: 'room' })
-    if (endedIds.length > 0) this.tell({ kind: 'ended', ids: endedIds })
+    if (dueAt !== null) this.notify({ kind: 'due', at: dueAt })
+    if (shrunk) this.notify({ kind: 'room' })
+    if (endedIds.length > 0) this.notify({ kind: 'ended', ids: endedIds })
   }
 
-  private tell(hint: Hint): void {
+  private notify(hint: Hint): void {
     for (const listener of this.listeners) listener(hint)
   }
 }

@@ -3,10 +3,10 @@
  * in the call itself, so that calls take effect in the order in which they are made, awaited or not.
  */
 import { isForgotten } from '../../core/workers.ts'
-import { knownKeys, whole } from '../../core/checks.ts'
+import { checkKeys, checkInteger } from '../../core/checks.ts'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import {
-  beatFailed,
+  heartbeatFailed,
   cancelFailed,
   checkpointFailed,
   insertFailed,
@@ -44,9 +44,9 @@ export interface MemoryStoreOptions {
  * @throws JobchartError INVALID_OPTION
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
-  knownKeys('options of memoryStore', options, ['clock', 'transitionsMax'])
+  checkKeys('options of memoryStore', options, ['clock', 'transitionsMax'])
   const { transitionsMax = caps.transitions } = options
-  whole('transitionsMax', transitionsMax, 1, 1_000_000_000)
+  checkInteger('transitionsMax', transitionsMax, 1, 1_000_000_000)
   const unit = new MemoryUnit(transitionsMax)
   let { clock } = options
   const now = (): number => (clock ?? systemClock).now()
@@ -121,11 +121,11 @@ const forWorkers = (unit: MemoryUnit, now: () => number, write: Write): Pick<Sto
   claim: (request) => write((at) => claim(unit, request, at)),
   confirm: (leases) => leases.map((lease) => confirm(unit, lease)),
   settle: (settlements) => write(() => each(settlements, (settlement) => settle(unit, settlement), settleFailed)),
-  extend: async ({ worker, leaseMs, beats }) =>
+  extend: async ({ worker, leaseMs, heartbeats }) =>
     write((at) => {
       const known = unit.workers.get(worker)
       if (known !== undefined) known.seenAt = at
-      return each(beats, (beat) => extend(unit, beat, leaseMs), beatFailed)
+      return each(heartbeats, (heartbeat) => extend(unit, heartbeat, leaseMs), heartbeatFailed)
     }),
   checkpoint: (requests) => write(() => each(requests, (request) => checkpoint(unit, request), checkpointFailed)),
   send: (requests) => write(() => each(requests, (request) => send(unit, request), sendFailed)),

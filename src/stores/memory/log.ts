@@ -5,7 +5,7 @@
 import type { Transition } from '../../core/record.ts'
 import type { TransitionPage } from '../../store.ts'
 import { historyEntry } from './records.ts'
-import type { Passage, Row } from './row.ts'
+import type { TransitionArrow, Row } from './row.ts'
 
 export class TransitionLog {
   private readonly max: number
@@ -13,7 +13,7 @@ export class TransitionLog {
   private slot = 0
   private readonly ids: string[] = []
   private readonly types: string[] = []
-  private readonly passages: Passage[] = []
+  private readonly arrows: TransitionArrow[] = []
   private readonly times: number[] = []
   private readonly attempts: number[] = []
   private readonly workers: (string | null)[] = []
@@ -28,13 +28,13 @@ export class TransitionLog {
     return this.seq + 1
   }
 
-  append(row: Row, passage: Passage, at: number, worker: string | null, reason: string | null): void {
+  append(row: Row, passage: TransitionArrow, at: number, worker: string | null, reason: string | null): void {
     const { slot } = this
     this.slot = slot + 1 === this.max ? 0 : slot + 1
     this.seq++
     this.ids[slot] = row.id
     this.types[slot] = row.queue.type
-    this.passages[slot] = passage
+    this.arrows[slot] = passage
     this.times[slot] = at
     this.attempts[slot] = row.attempt
     this.workers[slot] = worker
@@ -52,7 +52,7 @@ export class TransitionLog {
   private read(seq: number): Transition {
     const slot = (seq - 1) % this.max
     const entry = historyEntry(
-      this.passages[slot] as Passage,
+      this.arrows[slot] as TransitionArrow,
       seq,
       this.times[slot] as number,
       this.attempts[slot] as number,

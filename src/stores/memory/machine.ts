@@ -1,8 +1,8 @@
 /** What a job with a machine, or with a parent, is beyond a plain one: its checkpoints and its messages. */
 import type { MachineRow } from '../../core/unit-of-work.ts'
-import type { CheckpointEntry, Gather, Mail, Parent, Unsupported } from '../../core/machine-record.ts'
+import type { CheckpointEntry, Gather, InboxEntry, Parent, Unsupported } from '../../core/machine-record.ts'
 import type { Move } from '../../store.ts'
-import { checkpointEntry, mailOf } from './records.ts'
+import { checkpointEntry, inboxOf } from './records.ts'
 import type { Row } from './row.ts'
 
 /** Hangs on the row of such a job as soon as there is something to keep. */
@@ -11,7 +11,7 @@ export class Machine implements MachineRow {
   /** The last of them is where the machine stands. */
   checkpoints: CheckpointEntry[] = []
   takesCancel = false
-  messages: Mail[] = []
+  messages: InboxEntry[] = []
   lastMessage = 0
   messageKeys: string[] = []
   checkpointedAttempts = 0
@@ -35,8 +35,8 @@ export class Machine implements MachineRow {
   }
 
   /** The messages after the one of this number. */
-  messagesAfter(number: number): Mail[] {
-    return this.messages.filter((entry) => entry.number > number).map(mailOf)
+  messagesAfter(number: number): InboxEntry[] {
+    return this.messages.filter((entry) => entry.number > number).map(inboxOf)
   }
 
   /** Forgets where it stood, and what it was sent. Messages are numbered on, so that no number comes twice. */

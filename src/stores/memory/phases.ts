@@ -8,7 +8,7 @@ export interface Phase {
   readonly claimable: boolean
   readonly backlog: boolean
   readonly timed: boolean
-  readonly held: boolean
+  readonly leased: boolean
   readonly ended: boolean
 }
 
@@ -18,7 +18,7 @@ export const phases: readonly Phase[] = jobStates.map((name, index) => ({
   claimable: name in arrows('CLAIM'),
   backlog: statesTagged('backlog').has(name),
   timed: statesTagged('timed').has(name),
-  held: statesTagged('held').has(name),
+  leased: statesTagged('leased').has(name),
   ended: statesTagged('ended').has(name),
 }))
 
@@ -30,7 +30,7 @@ export const phaseOf = Object.fromEntries(phases.map((phase) => [phase.name, pha
 export const readyPhase = phases.find(({ claimable }) => claimable) as Phase
 
 export const backlogPhases = phases.filter((phase) => phase.backlog)
-export const heldPhases = phases.filter((phase) => phase.held)
+export const heldPhases = phases.filter((phase) => phase.leased)
 
 /** Jobs in any of some phases, by an array of counts. */
 export function tally(counts: readonly number[], among: readonly Phase[]): number {

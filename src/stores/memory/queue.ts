@@ -6,19 +6,19 @@
  */
 import { Heap } from '../../core/heap.ts'
 import type { NewJob } from '../../store.ts'
-import { Line } from './line.ts'
+import { PriorityQueue } from './priority-queue.ts'
 import { readyPhase, heldPhases, noCounts, tally } from './phases.ts'
 import { RateWindow } from './rate.ts'
 import { Terms, type Row } from './row.ts'
 
 /** A job in the hands of a worker that has given up its unique key, and what may go on when it has ended. */
-interface Leaving {
+interface Predecessor {
   readonly row: Row
   /** The holder of the key, if it waits for that end, and when it is due itself. */
   next: { readonly row: Row; readonly dueAt: number } | null
 }
 
-class Lane extends Line {
+class KeyGroup extends PriorityQueue {
   heapIndex = -1
   readonly key: string | null
   /** Jobs of the key in the hands of workers; not counted for those without one, who have no cap. */
@@ -30,7 +30,7 @@ class Lane extends Line {
   }
 }
 
-function goesFirst(a: Lane, b: Lane): boolean {
+function goesFirst(a: KeyGroup, b: KeyGroup): boolean {
   const left = a.first
   const right = b.first
   if (left === null || right === null) throw new TypeError('a lane without jobs has no order')
@@ -46,12 +46,12 @@ export class Queue {
   capped = false
   /** Is it in a list of hints to be sent? */
   hinted = false
-  private readonly plain = new Lane(null)
-  private readonly lanes = new Map<string, Lane>()
-  private readonly open = new Heap<Lane>(goesFirst)
+  private readonly plain = new KeyGroup(null)
+  private readonly keyGroups = new Map<string, KeyGroup>()
+  private readonly open = new Heap<KeyGroup>(goesFirst)
   private perKey = Infinity
   private holders: Map<string, Row> | null = null
-  private leaving: Map<string, Leaving> | null = null
+  private predecessors: Map<string, Predecessor> | null = null
   private window: RateWindow | null = null
   private terms: Terms | null = null
 
@@ -63,7 +63,7 @@ export class Queue {
     return this.counts[readyPhase.index] as number
   }
 
-  get held(): number {
+  get leasedCount(): number {
     return tally(this.counts, heldPhases)
   }
 
@@ -82,33 +82,33 @@ export class Queue {
     const cap = perKey ?? Infinity
     if (cap !== this.perKey) {
       this.perKey = cap
-      for (const lane of this.lanes.values()) this.arrange(lane)
+      for (const lane of this.keyGroups.values()) this.arrange(lane)
     }
     return this.open.peek()?.first ?? null
   }
 
   add(row: Row): void {
-    const lane = this.lane(row)
+    const lane = this.keyGroup(row)
     lane.add(row)
     if (lane.first === row) this.arrange(lane)
   }
 
   remove(row: Row): void {
-    const lane = this.lane(row)
+    const lane = this.keyGroup(row)
     lane.remove(row)
     this.arrange(lane)
   }
 
   hold(row: Row): void {
     if (row.concurrencyKey === null) return
-    const lane = this.lane(row)
+    const lane = this.keyGroup(row)
     lane.held++
     this.arrange(lane)
   }
 
   release(row: Row): void {
     if (row.concurrencyKey === null) return
-    const lane = this.lane(row)
+    const lane = this.keyGroup(row)
     lane.held--
     this.arrange(lane)
   }
@@ -126,53 +126,53 @@ export class Queue {
   freeKey(row: Row): void {
     if (row.key === null || this.holders?.get(row.key) !== row) return
     this.holders.delete(row.key)
-    const leaving = this.leaving?.get(row.key)
+    const leaving = this.predecessors?.get(row.key)
     if (leaving?.next?.row === row) leaving.next = null
   }
 
   /** Takes the key from a row that a worker holds; whoever takes the key now must wait for the end of that row. */
   giveUpKey(row: Row): void {
-    if (row.key === null || !row.phase.held || this.holders?.get(row.key) !== row) return
+    if (row.key === null || !row.phase.leased || this.holders?.get(row.key) !== row) return
     this.holders.delete(row.key)
-    ;(this.leaving ??= new Map<string, Leaving>()).set(row.key, { row, next: null })
+    ;(this.predecessors ??= new Map<string, Predecessor>()).set(row.key, { row, next: null })
   }
 
   /** Is a job of the key, which it has given up, still in the hands of a worker? */
-  isLeaving(key: string): boolean {
-    return this.leaving?.has(key) === true
+  hasPredecessor(key: string): boolean {
+    return this.predecessors?.has(key) === true
   }
 
   /** The holder of its key waits for the end of the one that is leaving. */
-  await(row: Row, dueAt: number): void {
-    const leaving = row.key === null ? undefined : this.leaving?.get(row.key)
+  awaitPredecessor(row: Row, dueAt: number): void {
+    const leaving = row.key === null ? undefined : this.predecessors?.get(row.key)
     if (leaving !== undefined) leaving.next = { row, dueAt }
   }
 
   /** A row has ended. What has waited for that, if anything has, and when it is due itself. */
-  left(row: Row): Leaving['next'] {
-    const leaving = row.key === null ? undefined : this.leaving?.get(row.key)
+  predecessorEnded(row: Row): Predecessor['next'] {
+    const leaving = row.key === null ? undefined : this.predecessors?.get(row.key)
     if (leaving?.row !== row) return null
-    this.leaving?.delete(leaving.row.key as string)
+    this.predecessors?.delete(leaving.row.key as string)
     return leaving.next
   }
 
-  private lane(row: Row): Lane {
+  private keyGroup(row: Row): KeyGroup {
     const key = row.concurrencyKey
     if (key === null) return this.plain
-    let lane = this.lanes.get(key)
+    let lane = this.keyGroups.get(key)
     if (lane === undefined) {
-      lane = new Lane(key)
-      this.lanes.set(key, lane)
+      lane = new KeyGroup(key)
+      this.keyGroups.set(key, lane)
     }
     return lane
   }
 
   /** Puts a lane where it belongs after any change to it: into the heap, aside, or away. */
-  private arrange(lane: Lane): void {
+  private arrange(lane: KeyGroup): void {
     const { first, key } = lane
     if (first === null || lane.held >= this.perKey) this.open.remove(lane)
     else if (lane.heapIndex < 0) this.open.push(lane)
     else if (this.open.size > 1) this.open.update(lane)
-    if (key !== null && first === null && lane.held === 0) this.lanes.delete(key)
+    if (key !== null && first === null && lane.held === 0) this.keyGroups.delete(key)
   }
 }

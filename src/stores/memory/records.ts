@@ -3,13 +3,13 @@ import { caps } from '../../core/caps.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import type { CheckIn, HistoryEntry, JobRecord, LogLine } from '../../core/record.ts'
 import type { JobState } from '../../core/lifecycle.ts'
-import type { Checkpoint, CheckpointEntry, Letter, Mail } from '../../core/machine-record.ts'
+import type { Checkpoint, CheckpointEntry, InboxMessage, InboxEntry } from '../../core/machine-record.ts'
 import { copyPayload, type Json } from '../../core/payload.ts'
 import type { ClaimedJob, Move } from '../../store.ts'
-import type { Passage, Past, Row, Run, Step } from './row.ts'
+import type { TransitionArrow, Past, Row, Run, LoggedStep } from './row.ts'
 
 export function historyEntry(
-  { event, from, to }: Passage,
+  { event, from, to }: TransitionArrow,
   seq: number,
   at: number,
   attempt: number,
@@ -28,7 +28,7 @@ export function historyEntry(
   }
 }
 
-const entryOf = (step: Step): HistoryEntry =>
+const entryOf = (step: LoggedStep): HistoryEntry =>
   historyEntry(step.arrow, step.seq, step.tick.at, step.attempt, step.worker, step.reason)
 
 /** The move a row has just made. */
@@ -59,7 +59,7 @@ export function checkinOf(row: Row): CheckIn | null {
 const logLine = (line: LogLine): LogLine =>
   line.fields === undefined ? { ...line } : { ...line, fields: copyPayload(line.fields) }
 
-const noMail: readonly Mail[] = Object.freeze([])
+const emptyInbox: readonly InboxEntry[] = Object.freeze([])
 
 const checkpointOf = ({ machine }: Row): Checkpoint | null => {
   const current = machine?.checkpoint ?? undefined
@@ -71,13 +71,17 @@ export const checkpointEntry = (entry: CheckpointEntry): CheckpointEntry => ({
   state: copyPayload(entry.state),
 })
 
-export const mailOf = ({ number, at, letter }: Mail): Mail => ({ number, at, letter: letterOf(letter) })
+export const inboxOf = ({ number, at, message }: InboxEntry): InboxEntry => ({
+  number,
+  at,
+  message: messageOf(message),
+})
 
-function letterOf(letter: Letter): Letter {
-  if (letter.kind === 'event') return { ...letter, event: copyPayload(letter.event) }
-  if (letter.kind === 'checkin') return { ...letter, value: copyPayload(letter.value) }
-  if (letter.kind !== 'ended' || letter.output === undefined) return { ...letter }
-  return { ...letter, output: copyPayload(letter.output) }
+function messageOf(message: InboxMessage): InboxMessage {
+  if (message.kind === 'event') return { ...message, event: copyPayload(message.event) }
+  if (message.kind === 'checkin') return { ...message, value: copyPayload(message.value) }
+  if (message.kind !== 'ended' || message.output === undefined) return { ...message }
+  return { ...message, output: copyPayload(message.output) }
 }
 
 export function recordOf(row: Row): JobRecord {
@@ -106,8 +110,8 @@ export function recordOf(row: Row): JobRecord {
     worker: run === null ? null : run.claim.worker,
     cancelReason: past?.cancel?.reason ?? null,
     checkpoint: checkpointOf(row),
-    inbox: machine === null ? [] : machine.messages.map(mailOf),
-    letters: machine === null ? 0 : machine.lastMessage,
+    inbox: machine === null ? [] : machine.messages.map(inboxOf),
+    lastMessageNumber: machine === null ? 0 : machine.lastMessage,
     parent: machine === null || machine.parent === null ? null : { ...machine.parent },
     version: machine === null ? null : machine.version,
     unsupported: machine === null || machine.unsupported === null ? null : { ...machine.unsupported },
@@ -127,7 +131,7 @@ export class Claimed implements ClaimedJob {
   readonly generation: number
   readonly steps: Readonly<Record<string, Json>> | null
   readonly checkpoint: Checkpoint | null
-  readonly inbox: readonly Mail[]
+  readonly inbox: readonly InboxEntry[]
   readonly version: string | null
   private readonly row: Row
   private readonly run: Run
@@ -138,7 +142,7 @@ export class Claimed implements ClaimedJob {
     this.generation = row.generation
     this.steps = row.past === null ? null : stepsOf(row.past)
     this.checkpoint = row.machine === null ? null : checkpointOf(row)
-    this.inbox = row.machine === null ? noMail : row.machine.messages.map(mailOf)
+    this.inbox = row.machine === null ? emptyInbox : row.machine.messages.map(inboxOf)
     this.version = row.machine === null ? null : row.machine.version
     this.row = row
     this.run = run

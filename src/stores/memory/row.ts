@@ -14,7 +14,7 @@ import type { Phase } from './phases.ts'
 import type { Queue } from './queue.ts'
 
 /** An arrow of the chart, the enqueue, or a checkpoint. */
-export interface Passage {
+export interface TransitionArrow {
   readonly event: ArrowEvent | 'ENQUEUE' | 'CHECKPOINT'
   readonly from: JobState | null
   readonly to: JobState
@@ -30,14 +30,14 @@ export class Tick {
 }
 
 /** One move of a job, linked to the one before it. The enqueue has none: the row itself knows all about it. */
-export class Step {
+export class LoggedStep {
   readonly arrow: Arrow
   readonly seq: number
   readonly tick: Tick
   readonly attempt: number
   readonly worker: string | null
   readonly reason: string | null
-  before: Step | null
+  before: LoggedStep | null
   /** Steps down to the oldest kept, this one included. */
   depth: number
 
@@ -77,15 +77,15 @@ export class Step {
 /** One attempt in the hands of a worker. It stays with the row when it is over. */
 export class Run {
   readonly token: string
-  readonly claim: Step
+  readonly claim: LoggedStep
   /** How it was settled, and what was due then: enough to give the same answer again. */
-  end: Step | null = null
+  end: LoggedStep | null = null
   dueAt: number | null = null
   output: Json | undefined = undefined
   /** The last attempt before this one that was settled, until this one is. */
   settled: Run | null
 
-  constructor(token: string, claim: Step, settled: Run | null) {
+  constructor(token: string, claim: LoggedStep, settled: Run | null) {
     this.token = token
     this.claim = claim
     this.settled = settled
@@ -147,7 +147,7 @@ export class Row implements JobRow {
   /** Its place in its queue: the seq of the move that put it at the end. */
   place: number
   /** When it falls due, or its lease runs out; it is in one heap of the two at most. */
-  alarmAt: number | null = null
+  wakeAt: number | null = null
   heapIndex = -1
   /** Of its id; the register's. */
   hash = 0
@@ -155,7 +155,7 @@ export class Row implements JobRow {
   prev: Row | null = null
   next: Row | null = null
   run: Run | null = null
-  last: Step | null = null
+  last: LoggedStep | null = null
   past: Past | null = null
   machine: Machine | null = null
 
@@ -208,7 +208,7 @@ export class Row implements JobRow {
 
   isLeasedBy({ attempt, token }: LeaseKey): boolean {
     const { run } = this
-    return this.phase.held && run !== null && run.token === token && run.claim.attempt === attempt
+    return this.phase.leased && run !== null && run.token === token && run.claim.attempt === attempt
   }
 
   get priority(): number {
@@ -229,7 +229,7 @@ export class Row implements JobRow {
   }
 
   get dueAt(): number | null {
-    return this.phase.timed ? this.alarmAt : null
+    return this.phase.timed ? this.wakeAt : null
   }
 
   /** The last attempt that was settled. */

@@ -69,7 +69,7 @@ const bySeq = (rows: readonly Row[]): Row[] => rows.toSorted((a, b) => a.seq - b
 
 /** The rows of some phases in their order, if they are few and at hand. */
 function fewRows(unit: MemoryUnit, among: readonly Phase[]): Row[] | null {
-  const atHand = among.every((phase) => phase.held || phase.ended)
+  const atHand = among.every((phase) => phase.leased || phase.ended)
   if (!atHand || tally(unit.counts, among) * 20 > unit.rows.size) return null
   const rows = among.flatMap((phase) => unit.chains[phase.index]?.toArray() ?? [])
   return bySeq(rows)

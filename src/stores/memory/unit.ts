@@ -19,39 +19,39 @@ import type { ErrorRecord } from '../../core/failure.ts'
 import type { AttemptError, CheckIn, LogLine } from '../../core/record.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import { lastLogs } from '../../core/log-lines.ts'
-import type { Gather, Letter, Mail, NewCheckpoint, Unsupported } from '../../core/machine-record.ts'
+import type { Gather, InboxMessage, InboxEntry, NewCheckpoint, Unsupported } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
 import type { Move, NewJob, Selection, SettleAnswer, WorkerInfo } from '../../store.ts'
-import { Chain } from './chain.ts'
+import { LinkedList } from './linked-list.ts'
 import { Hints } from './hints.ts'
 import { TransitionLog } from './log.ts'
 import { Machine, machineOf } from './machine.ts'
 import { backlogPhases, heldPhases, noCounts, phaseOf, phases, tally, type Phase } from './phases.ts'
 import { Queue } from './queue.ts'
 import { moveOf } from './records.ts'
-import { Register } from './register.ts'
-import { keep, Row, Step, Terms, Tick, type Passage, type Run } from './row.ts'
+import { RowTable } from './row-table.ts'
+import { keep, Row, LoggedStep, Terms, Tick, type TransitionArrow, type Run } from './row.ts'
 import { select } from './selection.ts'
 
 const soonest = (a: Row, b: Row): boolean => {
-  const left = a.alarmAt ?? 0
-  const right = b.alarmAt ?? 0
+  const left = a.wakeAt ?? 0
+  const right = b.wakeAt ?? 0
   return left === right ? a.seq < b.seq : left < right
 }
 
-const rests: readonly Passage[] = phases.map(({ name }) => ({ event: 'CHECKPOINT', from: name, to: name }))
-const births: readonly Passage[] = phases.map((phase) => ({ event: 'ENQUEUE', from: null, to: phase.name }))
+const rests: readonly TransitionArrow[] = phases.map(({ name }) => ({ event: 'CHECKPOINT', from: name, to: name }))
+const births: readonly TransitionArrow[] = phases.map((phase) => ({ event: 'ENQUEUE', from: null, to: phase.name }))
 
 const noChildren: readonly Row[] = []
 
 export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
-  readonly rows = new Register()
+  readonly rows = new RowTable()
   readonly queues = new Map<string, Queue>()
   readonly timers = new Heap<Row>(soonest)
   readonly leases = new Heap<Row>(soonest)
   /** The held and the ended rows of each phase, in the order in which they came to it. */
-  readonly chains: readonly Chain[] = phases.map(() => new Chain())
+  readonly chains: readonly LinkedList[] = phases.map(() => new LinkedList())
   readonly counts = noCounts()
   readonly workers = new Map<string, { readonly info: WorkerInfo; seenAt: number }>()
   readonly hints = new Hints()
@@ -95,11 +95,11 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
   }
 
   hasPredecessor(type: string, key: string): boolean {
-    return this.queues.get(type)?.isLeaving(key) === true
+    return this.queues.get(type)?.hasPredecessor(key) === true
   }
 
   successor(row: Row): { readonly row: Row; readonly dueAt: number } | null {
-    return row.queue.left(row)
+    return row.queue.predecessorEnded(row)
   }
 
   select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row> {
@@ -116,7 +116,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
   *due(limit: number): Iterable<Row> {
     for (let i = 0; i < limit; i++) {
       const row = this.timers.peek()
-      if (row === undefined || (row.alarmAt ?? 0) > this.now) return
+      if (row === undefined || (row.wakeAt ?? 0) > this.now) return
       yield row
     }
   }
@@ -124,17 +124,17 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
   *expired(limit: number): Iterable<Row> {
     for (let i = 0; i < limit; i++) {
       const row = this.leases.peek()
-      if (row === undefined || (row.alarmAt ?? 0) > this.now) return
+      if (row === undefined || (row.wakeAt ?? 0) > this.now) return
       yield row
     }
   }
 
   get nextDueAt(): number | null {
-    return this.timers.peek()?.alarmAt ?? null
+    return this.timers.peek()?.wakeAt ?? null
   }
 
   get nextExpiryAt(): number | null {
-    return this.leases.peek()?.alarmAt ?? null
+    return this.leases.peek()?.wakeAt ?? null
   }
 
   endedCount(state: JobState): number {
@@ -142,7 +142,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
   }
 
   firstEnded(state: JobState, limit: number): readonly Row[] {
-    return (this.chains[phaseOf[state].index] as Chain).toArray(limit)
+    return (this.chains[phaseOf[state].index] as LinkedList).toArray(limit)
   }
 
   removeEnded(rows: readonly Row[]): void {
@@ -182,7 +182,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
     const queue = this.queue(job.type)
     const phase = phaseOf[state]
     const row = new Row(job, queue, queue.termsOf(job), phase, this.log.nextSeq, this.currentTick())
-    this.log.append(row, births[phase.index] as Passage, this.now, null, null)
+    this.log.append(row, births[phase.index] as TransitionArrow, this.now, null, null)
     this.rows.add(row)
     this.count(row, phase, 1)
     queue.takeKey(row)
@@ -200,24 +200,24 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
     const to = phaseOf[transition.to]
     this.depart(row, from, to)
     const seq = this.log.nextSeq
-    const worker = options.worker ?? (from.held && run !== null ? run.claim.worker : null)
+    const worker = options.worker ?? (from.leased && run !== null ? run.claim.worker : null)
     const reason = options.reason ?? null
     this.log.append(row, transition, this.now, worker, reason)
-    const step = (row.last = new Step(transition, row, seq, this.currentTick(), worker, reason))
+    const step = (row.last = new LoggedStep(transition, row, seq, this.currentTick(), worker, reason))
     if (step.depth >= 2 * caps.history) step.trim()
     row.phase = to
     if (transition.takesPlace) row.place = seq
     if (transition.key === 'taken') row.queue.takeKey(row)
     else if (transition.key === 'freed') row.queue.freeKey(row)
     if (options.output !== undefined && transition.to === 'done' && run !== null) run.output = options.output
-    this.arrive(row, from.held, to, options.dueAt ?? null)
+    this.arrive(row, from.leased, to, options.dueAt ?? null)
     if (transition.lease === 'goes on') this.hints.cancelled(row.id)
     return step
   }
 
   /** Gives a row a lease until then. */
   extendLease(row: Row, until: number): void {
-    row.alarmAt = until
+    row.wakeAt = until
     if (row.heapIndex < 0) this.leases.push(row)
     else this.leases.update(row)
   }
@@ -245,7 +245,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
   }
 
   waitForPredecessor(row: Row, dueAt: number): void {
-    row.queue.await(row, dueAt)
+    row.queue.awaitPredecessor(row, dueAt)
   }
 
   setDue(row: Row, dueAt: number): void {
@@ -332,14 +332,14 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
 
   // ── machines ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  inbox({ machine }: Row, after: number): readonly Mail[] {
+  inbox({ machine }: Row, after: number): readonly InboxEntry[] {
     return machine === null ? [] : machine.messagesAfter(after)
   }
 
   addCheckpoint(row: Row, { number, state, read, note, takesCancel }: NewCheckpoint): void {
     const machine = machineOf(row)
     const seq = this.log.nextSeq
-    this.log.append(row, rests[row.phase.index] as Passage, this.now, row.worker, note)
+    this.log.append(row, rests[row.phase.index] as TransitionArrow, this.now, row.worker, note)
     keep(machine.checkpoints, [{ number, state, seq, at: this.now, note }], caps.checkpoints)
     machine.takesCancel = takesCancel
     machine.messages = machine.messages.filter((entry) => entry.number > read)
@@ -353,10 +353,10 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
     machine?.startOver()
   }
 
-  addMessage(row: Row, message: Letter): void {
+  addMessage(row: Row, message: InboxMessage): void {
     const machine = machineOf(row)
-    machine.messages.push({ number: ++machine.lastMessage, at: this.now, letter: message })
-    if (row.phase.held) this.hints.mail(row.id)
+    machine.messages.push({ number: ++machine.lastMessage, at: this.now, message })
+    if (row.phase.leased) this.hints.messages(row.id)
   }
 
   dropMessages({ machine }: Row, count: number): void {
@@ -368,7 +368,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
   }
 
   keepMessageKey(row: Row, key: string): void {
-    keep(machineOf(row).messageKeys, [key], caps.letterKeys)
+    keep(machineOf(row).messageKeys, [key], caps.messageKeys)
   }
 
   setUnsupported(row: Row, unsupported: Unsupported | null): void {
@@ -392,10 +392,10 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
     if (to !== null) this.count(row, to, 1)
     if (from.claimable) row.queue.remove(row)
     else if (from.timed) this.timers.remove(row)
-    else (this.chains[from.index] as Chain).remove(row)
-    if (from.held && to?.held === true) return
-    row.alarmAt = null
-    if (from.held) this.giveUp(row)
+    else (this.chains[from.index] as LinkedList).remove(row)
+    if (from.leased && to?.leased === true) return
+    row.wakeAt = null
+    if (from.leased) this.giveUp(row)
   }
 
   private arrive(row: Row, wasHeld: boolean, to: Phase, dueAt: number | null): void {
@@ -405,14 +405,14 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
       return
     }
     if (to.timed) return this.wait(row, dueAt)
-    ;(this.chains[to.index] as Chain).append(row)
-    if (to.held && !wasHeld) row.queue.hold(row)
+    ;(this.chains[to.index] as LinkedList).append(row)
+    if (to.leased && !wasHeld) row.queue.hold(row)
     if (to.ended) this.hints.ended(row.id)
   }
 
   /** Sets when a timed row that has no due time is due; null = it waits for an event, or for the end of another job. */
   wait(row: Row, dueAt: number | null): void {
-    row.alarmAt = dueAt
+    row.wakeAt = dueAt
     if (dueAt === null) return
     this.timers.push(row)
     if (this.timers.peek() === row) this.hints.due(dueAt)

@@ -7,7 +7,7 @@ import { watch, type FSWatcher } from 'node:fs'
 import type { Clock, Timer } from '../../core/clock.ts'
 
 /** What a look finds: nothing new · another process has written · what it has written concerns this one. */
-export type Look = 'unchanged' | 'changed' | 'news'
+export type LookResult = 'unchanged' | 'changed' | 'news'
 
 /** The next look comes after a hundredth of the time since the last news, within these limits, ms. */
 const everyMs = { min: 1, max: 16, maxWatched: 250 }
@@ -20,7 +20,7 @@ export interface ChangePollerOptions {
   readonly clock: Clock
   /** The file that grows with every commit. */
   readonly log: string
-  readonly look: () => Look
+  readonly look: () => LookResult
 }
 
 export class ChangePoller {

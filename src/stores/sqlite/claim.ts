@@ -1,53 +1,53 @@
 /** Claims: what a type gives under its pause, caps and rate, and why it gives no more. */
-import type { ClaimRequest, Demand, Dry } from '../../store.ts'
+import type { ClaimRequest, Demand, Shortfall } from '../../store.ts'
 import { move } from '../../core/transition.ts'
 import type { FileUnit } from './unit.ts'
 import { withWorkers } from './history.ts'
-import type { Kept } from './kept.ts'
-import { before } from './lanes.ts'
+import type { StoredMachine } from './stored-machine.ts'
+import { before } from './key-groups.ts'
 import type { Queue } from './queue.ts'
 import { freeAt, freeClaims, spend } from './rate.ts'
 import type { Row, RowValues } from './row.ts'
 import { stepsOf, type PackedStep } from './steps.ts'
 
-export interface HandedJob {
+export interface ClaimedRow {
   readonly values: RowValues
   readonly type: string
-  readonly kept: Kept | null
+  readonly kept: StoredMachine | null
   readonly steps: readonly PackedStep[]
 }
 
 /** Jobs as they stand in the file after the claim. */
-export interface Handed {
-  readonly jobs: readonly HandedJob[]
-  readonly dry: readonly Dry[]
+export interface ClaimedRows {
+  readonly jobs: readonly ClaimedRow[]
+  readonly shortfalls: readonly Shortfall[]
 }
 
-export function claim(unit: FileUnit, request: ClaimRequest): Handed {
-  const jobs: HandedJob[] = []
-  const dry: Dry[] = []
+export function claim(unit: FileUnit, request: ClaimRequest): ClaimedRows {
+  const jobs: ClaimedRow[] = []
+  const shortfalls: Shortfall[] = []
   for (const demand of request.demand) {
     const queue = unit.queues.known(demand.type)
     const given = queue === undefined || queue.paused ? [] : claimFrom(unit, queue, demand, request)
     jobs.push(...given)
-    if (given.length < demand.max) dry.push(whyDry(unit, queue, demand))
+    if (given.length < demand.max) shortfalls.push(shortfallOf(unit, queue, demand))
   }
-  return { jobs, dry }
+  return { jobs, shortfalls }
 }
 
-function claimFrom(unit: FileUnit, queue: Queue, { max, limits }: Demand, request: ClaimRequest): HandedJob[] {
+function claimFrom(unit: FileUnit, queue: Queue, { max, limits }: Demand, request: ClaimRequest): ClaimedRow[] {
   const { concurrency, perKey, rate } = limits
   let room = Math.min(max, queue.queued)
   if (concurrency !== null) room = Math.min(room, concurrency - queue.held)
   if (rate !== null && room > 0) room = Math.min(room, freeClaims(unit, queue, rate))
   if (room <= 0) return []
   const plain = readyRows(unit, queue, room)
-  const given: HandedJob[] = []
+  const given: ClaimedRow[] = []
   if (!queue.keyed) {
     for (const row of plain) given.push(claimRow(unit, queue, row, request))
   } else {
     for (let next = 0; given.length < room;) {
-      const row = firstOf(plain[next], unit.lanes.first(queue, perKey ?? Infinity))
+      const row = firstOf(plain[next], unit.keyGroups.first(queue, perKey ?? Infinity))
       if (row === undefined) break
       if (row === plain[next]) next++
       given.push(claimRow(unit, queue, row, request))
@@ -65,7 +65,7 @@ function firstOf(a: Row | undefined, b: Row | undefined): Row | undefined {
   return before(a.priority, a.place, [b.priority, b.place]) ? a : b
 }
 
-function claimRow(unit: FileUnit, { type }: Queue, row: Row, { worker, token, leaseMs }: ClaimRequest): HandedJob {
+function claimRow(unit: FileUnit, { type }: Queue, row: Row, { worker, token, leaseMs }: ClaimRequest): ClaimedRow {
   const steps = stepsOf(unit, row)
   if (row.worker !== worker) {
     row.history = withWorkers(row)
@@ -79,16 +79,16 @@ function claimRow(unit: FileUnit, { type }: Queue, row: Row, { worker, token, le
 }
 
 /** The first of the reasons, in the order of the contract, that holds now. */
-function whyDry(unit: FileUnit, queue: Queue | undefined, { type, limits }: Demand): Dry {
-  if (queue?.paused === true) return { type, why: 'paused' }
-  if (queue === undefined || queue.queued === 0) return { type, why: 'empty' }
+function shortfallOf(unit: FileUnit, queue: Queue | undefined, { type, limits }: Demand): Shortfall {
+  if (queue?.paused === true) return { type, reason: 'paused' }
+  if (queue === undefined || queue.queued === 0) return { type, reason: 'empty' }
   const { concurrency, perKey, rate } = limits
   if ((concurrency !== null && queue.held >= concurrency) || !hasOpen(unit, queue, perKey)) {
     queue.capped = true
-    return { type, why: 'capped' }
+    return { type, reason: 'capped' }
   }
   if (rate === null) throw new TypeError(`claim gave too few of ${type} for no reason`)
-  return { type, why: 'limited', until: freeAt(unit, queue, rate) }
+  return { type, reason: 'limited', until: freeAt(unit, queue, rate) }
 }
 
 /** Is any queued job of it not kept back by its key? */
@@ -96,4 +96,4 @@ const hasOpen = (unit: FileUnit, queue: Queue, perKey: number | null): boolean =
   perKey === null ||
   !queue.keyed ||
   readyRows(unit, queue, 1).length > 0 ||
-  unit.lanes.first(queue, perKey) !== undefined
+  unit.keyGroups.first(queue, perKey) !== undefined

@@ -11,7 +11,7 @@ import { catchUp } from './log.ts'
 import { fileVersion } from './migrations/index.ts'
 import { OpenFiles } from './open-files.ts'
 import { Statements, type StatementListener } from './statements.ts'
-import { perform, writes, type Call } from './work.ts'
+import { perform, writes, type Call } from './operations.ts'
 
 export interface EngineOptions extends FileOptions {
   readonly transitionsMax: number
@@ -45,7 +45,7 @@ export class Engine {
   /** Of the last connection; null before the first opening. */
   private files: OpenFiles | null = null
   /** Why this process must not use the file any more. */
-  private divided: Error | null = null
+  private cutOff: Error | null = null
   private readonly options: EngineOptions
 
   constructor(options: EngineOptions) {
@@ -152,7 +152,7 @@ export class Engine {
    * @throws JobchartError STORE_UNAVAILABLE
    */
   private checkThere(): void {
-    if (this.divided !== null) throw this.divided
+    if (this.cutOff !== null) throw this.cutOff
     if (this.files === null) return
     const isSame = this.files.isSame()
     if (isSame === true) return
@@ -171,7 +171,7 @@ export class Engine {
     try {
       this.files?.checkBeside()
     } catch (error) {
-      this.divided = error as Error
+      this.cutOff = error as Error
       this.close()
       throw error
     }

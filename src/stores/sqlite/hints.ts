@@ -2,17 +2,17 @@
 import { statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { Hint } from '../../store.ts'
 import type { Queue } from './queue.ts'
-import { claimable } from './schema.ts'
+import { claimable } from './state-names.ts'
 
-const [heldStates, endedStates] = [statesTagged('held'), statesTagged('ended')]
+const [heldStates, endedStates] = [statesTagged('leased'), statesTagged('ended')]
 
 export class Hints {
   private readonly ready = new Set<Queue>()
   private readonly switchedQueues = new Set<Queue>()
   private cancelled: string[] = []
   private ended: string[] = []
-  /** Running jobs that have letters. */
-  private readonly mail = new Set<string>()
+  /** Running jobs that have messages. */
+  private readonly messages = new Set<string>()
   private dueAt: number | null = null
   /** The backlog above which there is no room yet, since an insert was refused. */
   private full: number | null = null
@@ -32,8 +32,8 @@ export class Hints {
     this.dueAt = Math.min(at, this.dueAt ?? at)
   }
 
-  mailed(id: string): void {
-    this.mail.add(id)
+  messagesArrived(id: string): void {
+    this.messages.add(id)
   }
 
   /** Jobs of it may be claimable. */
@@ -60,7 +60,7 @@ export class Hints {
   take(backlog: () => number): Hint[] {
     const hints: Hint[] = []
     if (this.cancelled.length > 0) hints.push({ kind: 'cancelled', ids: this.cancelled })
-    if (this.mail.size > 0) hints.push({ kind: 'mail', ids: [...this.mail] })
+    if (this.messages.size > 0) hints.push({ kind: 'messages', ids: [...this.messages] })
     for (const { type, paused } of this.switchedQueues) hints.push({ kind: 'queue', type, paused })
     for (const queue of this.ready) {
       if (!queue.paused && queue.queued > 0) hints.push({ kind: 'ready', type: queue.type, atMost: queue.queued })
@@ -80,7 +80,7 @@ export class Hints {
     this.ready.clear()
     this.switchedQueues.clear()
     this.cancelled = []
-    this.mail.clear()
+    this.messages.clear()
     this.ended = []
     this.dueAt = null
   }

@@ -6,12 +6,12 @@
  */
 import { caps } from '../../core/caps.ts'
 import type { HistoryEntry } from '../../core/record.ts'
-import { isHeld, type JobState } from '../../core/lifecycle.ts'
+import { isLeased, type JobState } from '../../core/lifecycle.ts'
 import type { Move, SettleAnswer } from '../../store.ts'
 import type { Row } from './row.ts'
 
 /** `seq` and `at` are counted from the row's own. A worker is named where its run begins, unless it is the row's own. */
-type PackedMove = [
+type PackedTransition = [
   seq: number,
   at: number,
   event: HistoryEntry['event'],
@@ -38,7 +38,7 @@ const blankEnd = ' '.repeat(blanks.forEnd)
 export const born = (state: JobState): string => JSON.stringify(state) + ' '.repeat(blanks.forClaim + blanks.forEnd)
 
 /** The history of a row with one more move. */
-export function withMove(row: Row, { seq, at, event, to, attempt, reason }: HistoryEntry): string {
+export function withTransition(row: Row, { seq, at, event, to, attempt, reason }: HistoryEntry): string {
   const why = reason === undefined ? '' : `,null,${JSON.stringify(reason)}`
   const before = row.history.length < charsMax ? row.history.trimEnd() : packHistory(row, historyOf(row))
   const room = event === 'CLAIM' ? blankEnd : ''
@@ -57,7 +57,7 @@ export function historyUntil(row: Row, seq: number): string {
 }
 
 export function historyOf(row: Row): HistoryEntry[] {
-  const [start, ...moves] = JSON.parse(`[${row.history}]`) as [Start, ...PackedMove[]]
+  const [start, ...moves] = JSON.parse(`[${row.history}]`) as [Start, ...PackedTransition[]]
   const { seq, enqueuedAt } = row
   const entries: HistoryEntry[] = []
   let state = typeof start === 'string' ? start : start[0]
@@ -77,7 +77,7 @@ export function historyOf(row: Row): HistoryEntry[] {
       from,
       to,
       attempt,
-      ...((isHeld(from) || isHeld(to)) && worker !== null && { worker }),
+      ...((isLeased(from) || isLeased(to)) && worker !== null && { worker }),
       ...(reason !== undefined && { reason }),
     })
   }
@@ -91,11 +91,11 @@ function packHistory(row: Row, entries: readonly HistoryEntry[], named = false):
   const born = first.event === 'ENQUEUE'
   const start: Start = born ? first.to : [first.from ?? first.to]
   let before: string | undefined
-  const moves = entries.slice(born ? 1 : 0).map(({ seq, at, event, to, attempt, worker, reason }): PackedMove => {
+  const moves = entries.slice(born ? 1 : 0).map(({ seq, at, event, to, attempt, worker, reason }): PackedTransition => {
     const begins = worker !== undefined && (event === 'CLAIM' || before === undefined)
     before = worker
     const by = begins && (named || event !== 'CLAIM' || worker !== row.worker) ? worker : null
-    const move: PackedMove = [seq - row.seq, at - row.enqueuedAt, event, to, attempt]
+    const move: PackedTransition = [seq - row.seq, at - row.enqueuedAt, event, to, attempt]
     if (by !== null || reason !== undefined) move.push(by)
     if (reason !== undefined) move.push(reason)
     return move
@@ -141,7 +141,7 @@ export function settledOf(row: Row): Settled | null {
     return { token, attempt, answer: { ...answer, ...(woken && { woken }), ...(successor && { successor }) } }
   }
   // An attempt that ended its job left its token, and its end is the last move.
-  if (row.token === null || isHeld(row.state)) return null
+  if (row.token === null || isLeased(row.state)) return null
   const history = historyOf(row)
   const end = history.at(-1)
   const claim = history.findLast(({ event }) => event === 'CLAIM')

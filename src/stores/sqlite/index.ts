@@ -5,20 +5,20 @@
  *
  * Other processes are heard of by a look at the file's change counter.
  */
-import { whole, knownKeys, oneOf, textOption } from '../../core/checks.ts'
+import { checkInteger, checkKeys, checkEnum, checkText } from '../../core/checks.ts'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import { invalidOption } from '../../core/errors.ts'
 import { caps } from '../../core/caps.ts'
 import type { ClaimAnswer, ClaimedJob, Hint, Lease, Store } from '../../store.ts'
-import type { Handed, HandedJob } from './claim.ts'
-import { Desk } from './desk.ts'
-import { hostedHere } from './host.ts'
+import type { ClaimedRows, ClaimedRow } from './claim.ts'
+import { CallQueue } from './call-queue.ts'
+import { engineHere } from './engine-runner.ts'
 import { packRequest } from './insert.ts'
-import { standing } from './kept.ts'
+import { standing } from './stored-machine.ts'
 import { recordOf, Row, unpacked } from './row.ts'
 import type { StatementListener } from './statements.ts'
 import { unpackedSteps } from './steps.ts'
-import { ThreadedHost } from './threaded.ts'
+import { EngineInThread } from './engine-in-thread.ts'
 
 export interface SqliteStoreOptions {
   /** The file; made if it is not there. Its folder must be. On a local disk: beside it lie `-wal` and `-shm`. */
@@ -49,24 +49,24 @@ export interface SqliteStoreOptions {
  * const runtime = createRuntime({ jobs, store: sqliteStore({ path: 'jobs.db' }) })
  */
 export function sqliteStore(options: SqliteStoreOptions): Store {
-  knownKeys(
+  checkKeys(
     'options of sqliteStore',
     options,
     ['path', 'durability', 'transitionsMax', 'thread', 'onStatement'],
     "Pass the path of the file: sqliteStore({ path: 'jobs.db' }).",
   )
   const { durability = 'full', transitionsMax = caps.transitions, thread = false, onStatement } = options
-  const path = textOption('path', options.path, 4_096)
+  const path = checkText('path', options.path, 4_096)
   if (path.includes('\0') || /[/\\]$/.test(path)) throw invalidOption('path', 'the path of a file', path)
   if (path === ':memory:' || path.startsWith('file:')) {
     throw invalidOption('path', 'the path of a file (memoryStore() keeps jobs in memory)', path)
   }
-  const full = oneOf('durability', durability, ['full', 'normal']) === 'full'
-  whole('transitionsMax', transitionsMax, 1, 1_000_000_000)
+  const full = checkEnum('durability', durability, ['full', 'normal']) === 'full'
+  checkInteger('transitionsMax', transitionsMax, 1, 1_000_000_000)
   if (thread && onStatement !== undefined) {
     throw invalidOption('thread', 'false with onStatement, which a thread cannot call', thread)
   }
-  const desk = new Desk(path)
+  const desk = new CallQueue(path)
   const engine = { path, full, transitionsMax, onStatement }
   let clock: Clock | undefined
   return {
@@ -75,8 +75,8 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     now: () => Math.floor((clock ?? systemClock).now()),
     async open(host) {
       const time = (clock ??= host.clock)
-      const hinted = (hints: readonly Hint[]): void => desk.tell(hints)
-      await desk.open(time, () => (thread ? new ThreadedHost(engine, hinted) : hostedHere(engine, time, hinted)))
+      const hinted = (hints: readonly Hint[]): void => desk.notify(hints)
+      await desk.open(time, () => (thread ? new EngineInThread(engine, hinted) : engineHere(engine, time, hinted)))
     },
     close: () => desk.close(),
     watch: (listener) => desk.watch(listener),
@@ -104,12 +104,12 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   }
 }
 
-const handedOut = ({ jobs, dry }: Handed): ClaimAnswer => ({
+const handedOut = ({ jobs, shortfalls: dry }: ClaimedRows): ClaimAnswer => ({
   jobs: jobs.map((job) => claimed(new Row(job.values, job.type), job)),
-  dry,
+  shortfalls: dry,
 })
 
-const claimed = (row: Row, { kept, steps }: HandedJob): ClaimedJob => ({
+const claimed = (row: Row, { kept, steps }: ClaimedRow): ClaimedJob => ({
   id: row.id,
   type: row.type,
   input: unpacked(row.input, undefined),
@@ -119,7 +119,7 @@ const claimed = (row: Row, { kept, steps }: HandedJob): ClaimedJob => ({
   generation: row.generation,
   token: row.token ?? '',
   startedAt: row.startedAt ?? 0,
-  seq: row.moved,
+  seq: row.lastSeq,
   steps: unpackedSteps(steps),
   ...standing(kept),
   record: () => recordOf(row, kept),

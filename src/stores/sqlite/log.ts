@@ -18,7 +18,7 @@ type LoggedMoves = [
 ]
 
 /** Moves that are alike, and the jobs that made them. */
-interface Alike {
+interface AlikeTransitions {
   readonly like: HistoryEntry
   readonly jobs: string[]
 }
@@ -27,8 +27,8 @@ const isLike = (a: HistoryEntry, b: HistoryEntry): boolean =>
   a.event === b.event && a.from === b.from && a.to === b.to && a.worker === b.worker && a.reason === b.reason
 
 /** The moves of a transaction as they come together. */
-export class Moves {
-  private readonly alike: Alike[] = []
+export class LogEntry {
+  private readonly alike: AlikeTransitions[] = []
 
   get none(): boolean {
     return this.alike.length === 0
@@ -41,7 +41,7 @@ export class Moves {
   }
 
   /** Takes over what another list has, which comes after it. */
-  append(later: Moves): void {
+  append(later: LogEntry): void {
     this.alike.push(...later.alike)
   }
 
@@ -89,7 +89,7 @@ export function transitions(unit: FileUnit, from: number, limit: number): Transi
  * opened, or a transaction was rolled back) or not in the log any more, it may have concerned any queue.
  */
 export function catchUp(unit: FileUnit, from: number | null): void {
-  unit.mail.catchUp()
+  unit.inboxWatch.catchUp()
   for (const queue of unit.queues.switchedElsewhere()) unit.hints.switched(queue)
   if (unit.seq === from) return
   if (from === null || oldestOf(unit) > from + 1) {

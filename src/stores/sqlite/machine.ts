@@ -4,10 +4,17 @@
  */
 import type { MachineRow } from '../../core/unit-of-work.ts'
 import { caps } from '../../core/caps.ts'
-import type { CheckpointEntry, Gather, Letter, NewCheckpoint, Parent, Unsupported } from '../../core/machine-record.ts'
+import type {
+  CheckpointEntry,
+  Gather,
+  InboxMessage,
+  NewCheckpoint,
+  Parent,
+  Unsupported,
+} from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import { Contradiction } from './errors.ts'
-import type { Kept, PackedMail } from './kept.ts'
+import type { StoredMachine, PackedInboxEntry } from './stored-machine.ts'
 import type { Row } from './row.ts'
 import type { Statements } from './statements.ts'
 
@@ -15,7 +22,7 @@ export type MachineValues = [
   number: number,
   checkpoint: number | null,
   takesCancel: number,
-  letters: number,
+  messages: number,
   read: number,
   parent: string | null,
   checkins: number,
@@ -49,7 +56,7 @@ export class Machine implements MachineRow {
     this.lastMessage = lastMessage
     this.lastRead = lastRead
     this.messageKeys = keys === null ? [] : (JSON.parse(keys) as string[])
-    this.gather = gatherLetters === null ? null : { letters: gatherLetters, ms: gatherMs ?? 0 }
+    this.gather = gatherLetters === null ? null : { messages: gatherLetters, ms: gatherMs ?? 0 }
     this.version = version
     this.unsupported = unsupported === null ? null : (JSON.parse(unsupported) as Unsupported)
   }
@@ -83,14 +90,14 @@ export class Machines {
       parent?.id ?? null,
       parent?.checkins === true ? 1 : 0,
       messageKeys.length === 0 ? null : JSON.stringify(messageKeys),
-      gather?.letters ?? null,
+      gather?.messages ?? null,
       gather?.ms ?? null,
       machine.version,
       unsupported === null ? null : JSON.stringify(unsupported),
     )
   }
 
-  addMessage({ seq }: Row, machine: Machine, message: Letter, at: number): void {
+  addMessage({ seq }: Row, machine: Machine, message: InboxMessage, at: number): void {
     this.sql.run('addLetter', seq, ++machine.lastMessage, at, JSON.stringify(message))
   }
 
@@ -121,7 +128,7 @@ export class Machines {
   }
 
   /** Messages after the one of a number. */
-  inbox({ seq }: Row, { lastMessage }: Machine, after: number): PackedMail[] {
+  inbox({ seq }: Row, { lastMessage }: Machine, after: number): PackedInboxEntry[] {
     return lastMessage > after ? this.sql.all('lettersAfter', seq, after) : []
   }
 
@@ -134,14 +141,14 @@ export class Machines {
   }
 
   /** What leaves the store with the row of a job. */
-  keptOf(row: Row): Kept | null {
+  keptOf(row: Row): StoredMachine | null {
     const { machine } = row
     if (machine === null) return null
     const { checkpoint, lastMessage, lastRead, parent, version, unsupported } = machine
     return {
       checkpoint: checkpoint === null ? null : [checkpoint.number, this.checkpointOf(row)[0]],
       inbox: this.inbox(row, machine, lastRead),
-      letters: lastMessage,
+      lastMessageNumber: lastMessage,
       parent,
       version,
       unsupported,

@@ -3,7 +3,7 @@ import { JobchartError, type ErrorCode } from '../../core/errors.ts'
 import { recordError, reviveError, type ErrorRecord } from '../../core/failure.ts'
 import type { Hint } from '../../store.ts'
 import type { Outcome, Reply } from './engine.ts'
-import type { Call } from './work.ts'
+import type { Call } from './operations.ts'
 
 export type Ask =
   | { readonly kind: 'open' }
@@ -11,7 +11,7 @@ export type Ask =
   | { readonly kind: 'look'; readonly on: boolean }
   | { readonly kind: 'close' }
 
-export type Told =
+export type ThreadMessage =
   | { readonly kind: 'opened'; readonly error: PackedError | null }
   | { readonly kind: 'ran'; readonly outcome: PackedOutcome }
   | { readonly kind: 'hints'; readonly hints: readonly Hint[] }

@@ -1,13 +1,13 @@
 /** The queue of a type, as it stands in the file: whether it is paused, and how many jobs are in each state. */
 import { jobStates, statesTagged, type JobState, type StateTag } from '../../core/lifecycle.ts'
 import type { StateCounts } from '../../store.ts'
-import { claimable } from './schema.ts'
+import { claimable } from './state-names.ts'
 
 const indexOf = Object.fromEntries(jobStates.map((state, index) => [state, index])) as Readonly<
   Record<JobState, number>
 >
 const indexesOf = (tag: StateTag): readonly number[] => [...statesTagged(tag)].map((state) => indexOf[state])
-const [backlogIndexes, heldIndexes] = [indexesOf('backlog'), indexesOf('held')]
+const [backlogIndexes, heldIndexes] = [indexesOf('backlog'), indexesOf('leased')]
 
 /** The columns as `queueOf` gives them. `counts` is a JSON object by the names of states; a state that is not in it has no jobs. */
 export type QueueValues = [queue: number, type: string, paused: number, keyed: number, counts: string]

@@ -105,7 +105,7 @@ export class Queues {
   }
 
   /** This process has paused or resumed a queue. */
-  switched({ number, paused }: Queue): void {
+  pauseChanged({ number, paused }: Queue): void {
     if (paused) this.paused?.add(number)
     else this.paused?.delete(number)
   }
@@ -132,14 +132,14 @@ export class Queues {
   }
 
   /** Another process has written: what is known may be wrong. */
-  doubt(): void {
+  markStale(): void {
     this.fresh.clear()
     this.allFresh = false
   }
 
   /** What is known has been rolled back. */
   forget(): void {
-    this.doubt()
+    this.markStale()
     this.before = null
     this.paused = null
     this.byType.clear()

@@ -54,7 +54,7 @@ export function pause(unit: FileUnit, type: string, paused: boolean): QueueInfo 
   if (queue.paused === paused) return queueInfo(unit, type)
   queue.paused = paused
   unit.queues.changed(queue)
-  unit.queues.switched(queue)
+  unit.queues.pauseChanged(queue)
   unit.hints.switched(queue)
   return queueInfo(unit, type)
 }
@@ -92,5 +92,5 @@ export function workers(unit: FileUnit): WorkerRecord[] {
 
 export function checkpoints(unit: FileUnit, id: string): CheckpointEntry[] {
   const row = unit.find(id)
-  return row === undefined || row.spared === null ? [] : unit.machines.checkpoints(row)
+  return row === undefined || row.checkpointed === null ? [] : unit.machines.checkpoints(row)
 }

@@ -2,12 +2,12 @@
 import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import type { AttemptError, CheckIn, HistoryEntry, JobRecord, LogLine } from '../../core/record.ts'
-import { isHeld, type JobState } from '../../core/lifecycle.ts'
+import { isLeased, type JobState } from '../../core/lifecycle.ts'
 import type { Json } from '../../core/payload.ts'
 import { historyOf } from './history.ts'
 import type { Machine } from './machine.ts'
-import { beyondRow, type Kept } from './kept.ts'
-import { never } from './schema.ts'
+import { beyondRow, type StoredMachine } from './stored-machine.ts'
+import { never } from './state-names.ts'
 
 export const columns =
   'seq, id, queue, state, priority, place, attempt, max_attempts, generation, due_at, lease_at, token, worker, ' +
@@ -80,7 +80,7 @@ export class Row implements JobRow {
   readonly enqueuedAt: number
   startedAt: number | null
   finishedAt: number | null
-  moved: number
+  lastSeq: number
   readonly key: string | null
   heldKey: string | null
   readonly concurrencyKey: string | null
@@ -95,7 +95,7 @@ export class Row implements JobRow {
   settled: string | null
   history: string
   /** Attempts that led to a checkpoint, and so do not count; null of a plain job. */
-  spared: number | null
+  checkpointed: number | null
 
   /** What of it differs from the file. */
   unwritten = 0
@@ -124,7 +124,7 @@ export class Row implements JobRow {
     this.enqueuedAt = values[13]
     this.startedAt = values[14]
     this.finishedAt = values[15]
-    this.moved = values[16]
+    this.lastSeq = values[16]
     this.key = values[17]
     this.heldKey = values[18]
     this.concurrencyKey = values[19]
@@ -138,31 +138,31 @@ export class Row implements JobRow {
     this.cancel = values[27]
     this.settled = values[28]
     this.history = values[29]
-    this.spared = values[30]
+    this.checkpointed = values[30]
   }
 
   get maxAttempts(): number {
-    return this.spared === null ? this.attempts : this.attempts + this.spared
+    return this.checkpointed === null ? this.attempts : this.attempts + this.checkpointed
   }
 
   /** Its machine, read when it is first asked for. */
   get machine(): Machine | null {
-    return this.spared === null ? null : (this.loaded ??= this.machines.load(this))
+    return this.checkpointed === null ? null : (this.loaded ??= this.machines.load(this))
   }
 
   /** A new row that has a machine. */
-  become(machine: Machine): void {
-    this.spared = 0
+  attachMachine(machine: Machine): void {
+    this.checkpointed = 0
     this.loaded = machine
   }
 
   get checkpointedAttempts(): number {
-    return this.spared ?? 0
+    return this.checkpointed ?? 0
   }
 
   set checkpointedAttempts(attempts: number) {
-    if (this.spared === attempts) return
-    this.spared = attempts
+    if (this.checkpointed === attempts) return
+    this.checkpointed = attempts
     this.unwritten |= changes.machine
   }
 
@@ -171,7 +171,7 @@ export class Row implements JobRow {
   }
 
   isLeasedBy({ attempt, token }: LeaseKey): boolean {
-    return isHeld(this.state) && this.token === token && this.attempt === attempt
+    return isLeased(this.state) && this.token === token && this.attempt === attempt
   }
 
   /** The row as it would be read again. */
@@ -193,7 +193,7 @@ export class Row implements JobRow {
       this.enqueuedAt,
       this.startedAt,
       this.finishedAt,
-      this.moved,
+      this.lastSeq,
       this.key,
       this.heldKey,
       this.concurrencyKey,
@@ -207,7 +207,7 @@ export class Row implements JobRow {
       this.cancel,
       this.settled,
       this.history,
-      this.spared,
+      this.checkpointed,
     ]
   }
 }
@@ -226,7 +226,7 @@ export const extended = (text: string | null, more: readonly unknown[], cap: num
 
 // ── what leaves the store ───────────────────────────────────────────────────────────────────────────────────────────
 
-export function recordOf(row: Row, kept: Kept | null): JobRecord {
+export function recordOf(row: Row, kept: StoredMachine | null): JobRecord {
   return {
     id: row.id,
     type: row.type,

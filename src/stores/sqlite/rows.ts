@@ -3,12 +3,12 @@
  * changes in it is written before the next query that could see it, and at the end of the transaction at the latest. Leased
  * rows are remembered until another process writes, so that the end of a run need not read what its claim has written.
  */
-import { isHeld, statesTagged } from '../../core/lifecycle.ts'
+import { isLeased, statesTagged } from '../../core/lifecycle.ts'
 import type { Machines } from './machine.ts'
 import type { Queue } from './queue.ts'
 import type { Queues } from './queues.ts'
 import { changes, Row, type RowValues } from './row.ts'
-import { never } from './schema.ts'
+import { never } from './state-names.ts'
 import type { Statements } from './statements.ts'
 
 const timed = statesTagged('timed')
@@ -86,7 +86,7 @@ export class Rows {
   /** The transaction is over: of the rows it has found, those that are leased are remembered. */
   finish(): void {
     this.write()
-    for (const row of this.touched) if (!isHeld(row.state)) this.byId.delete(row.id)
+    for (const row of this.touched) if (!isLeased(row.state)) this.byId.delete(row.id)
     this.touched.clear()
   }
 
@@ -110,19 +110,19 @@ export class Rows {
     }
     if ((unwritten & changes.machine) !== 0) {
       if (machine !== null) this.machines.write(row, machine)
-      this.sql.run('spare', row.spared, row.seq)
+      this.sql.run('spare', row.checkpointed, row.seq)
     }
     const transitions = unwritten & (changes.claim | changes.end | changes.otherTransition)
     if (transitions === changes.claim) {
-      this.sql.run('take', row.state, row.attempt, row.leaseAt, row.token, row.worker, row.startedAt, row.moved,
+      this.sql.run('take', row.state, row.attempt, row.leaseAt, row.token, row.worker, row.startedAt, row.lastSeq,
         row.history, row.seq) // prettier-ignore
     } else if (transitions === changes.end) {
-      this.sql.run('end', row.state, row.attempt, row.token, row.finishedAt, row.moved, row.output, row.settled,
+      this.sql.run('end', row.state, row.attempt, row.token, row.finishedAt, row.lastSeq, row.output, row.settled,
         row.history, row.seq) // prettier-ignore
     } else if (transitions !== 0) {
       this.sql.run('move', row.state, row.place, row.attempt, row.generation,
         timed.has(row.state) ? (row.dueAt ?? never) : null, row.leaseAt, row.token,
-        row.worker, row.startedAt, row.finishedAt, row.moved, row.heldKey, row.output, row.settled, row.history, row.seq) // prettier-ignore
+        row.worker, row.startedAt, row.finishedAt, row.lastSeq, row.heldKey, row.output, row.settled, row.history, row.seq) // prettier-ignore
     } else if ((unwritten & changes.lease) !== 0) {
       this.sql.run('lease', row.leaseAt, row.seq)
     }

@@ -1,11 +1,11 @@
 /** Which jobs: by id, or by a filter that becomes a WHERE. */
 import type { SQLInputValue } from 'node:sqlite'
-import { isEnded, isHeld, jobStates, type JobState } from '../../core/lifecycle.ts'
+import { isEnded, isLeased, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { JobFilter, Selection } from '../../store.ts'
 import type { FileUnit } from './unit.ts'
 import type { Queue } from './queue.ts'
 import { columns, type Row } from './row.ts'
-import { claimable } from './schema.ts'
+import { claimable } from './state-names.ts'
 
 export interface Selected {
   readonly rows: readonly Row[]
@@ -73,7 +73,7 @@ function place(state: JobState, jobs: number): [table: string, own: string] {
   const own = `state = '${state}'`
   if (jobs > fewJobs) return ['jobs NOT INDEXED', own]
   if (state === claimable) return ['jobs INDEXED BY queued', own]
-  if (isHeld(state)) return ['jobs INDEXED BY leases', `${own} AND lease_at IS NOT NULL`]
+  if (isLeased(state)) return ['jobs INDEXED BY leases', `${own} AND lease_at IS NOT NULL`]
   if (isEnded(state)) return ['jobs INDEXED BY ended', `${own} AND finished_at IS NOT NULL`]
   return ['jobs INDEXED BY due', `${own} AND due_at IS NOT NULL`]
 }

@@ -1,10 +1,10 @@
 /** Every statement of the store, prepared when it is first used. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import type { PackedMail } from './kept.ts'
+import type { PackedInboxEntry } from './stored-machine.ts'
 import type { MachineValues } from './machine.ts'
 import type { QueueValues } from './queue.ts'
 import { columns, type RowValues } from './row.ts'
-import { claimable, never } from './schema.ts'
+import { claimable, never } from './state-names.ts'
 import type { PackedStep } from './steps.ts'
 
 /** Is told of each statement that is about to run and that has run: for traces, and for tests of crashes. */
@@ -167,7 +167,7 @@ interface RowOf {
   machine: MachineValues
   checkpointAt: [state: string, at: number]
   checkpointsOf: [number: number, state: string, seq: number, at: number, note: string]
-  lettersAfter: PackedMail
+  lettersAfter: PackedInboxEntry
   lastLetter: [place: number | null]
   lettersSince: [place: number, id: string | null]
   heldWithLetters: [id: string]

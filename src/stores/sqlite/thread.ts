@@ -2,13 +2,13 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../core/clock.ts'
 import { Engine, type EngineOptions } from './engine.ts'
-import { hasMoved, pollerOf, stopwatch } from './host.ts'
-import { packError, packOutcome, type Ask, type PackedError, type Told } from './messages.ts'
+import { hasMoved, pollerOf, stopwatch } from './engine-runner.ts'
+import { packError, packOutcome, type Ask, type PackedError, type ThreadMessage } from './messages.ts'
 
 const options = workerData as EngineOptions
 const engine = new Engine(options)
 
-const tell = (told: Told): void => parentPort?.postMessage(told)
+const tell = (told: ThreadMessage): void => parentPort?.postMessage(told)
 
 const poller = pollerOf(engine, options.path, systemClock, (hints) => tell({ kind: 'hints', hints }))
 

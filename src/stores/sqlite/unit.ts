@@ -19,25 +19,31 @@ import {
 import { caps } from '../../core/caps.ts'
 import { recordError, type ErrorRecord } from '../../core/failure.ts'
 import type { AttemptError, CheckIn, HistoryEntry, LogLine } from '../../core/record.ts'
-import { isEnded, isHeld, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
+import { isEnded, isLeased, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import { lastLogs } from '../../core/log-lines.ts'
-import type { Gather, Letter, Mail as MailEntry, NewCheckpoint, Unsupported } from '../../core/machine-record.ts'
+import type {
+  Gather,
+  InboxMessage,
+  InboxEntry as MailEntry,
+  NewCheckpoint,
+  Unsupported,
+} from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
 import type { Hint, Move, Selection, SettleAnswer } from '../../store.ts'
 import { isBusy, isFileFault, storeError } from './errors.ts'
 import { Hints } from './hints.ts'
-import { born, historyUntil, packSettled, settledOf, withMove } from './history.ts'
+import { born, historyUntil, packSettled, settledOf, withTransition } from './history.ts'
 import type { PackedJob } from './insert.ts'
-import { mailOf } from './kept.ts'
-import { Lanes } from './lanes.ts'
-import { Mail } from './letters.ts'
-import { Moves } from './log.ts'
+import { inboxOf } from './stored-machine.ts'
+import { KeyGroups } from './key-groups.ts'
+import { InboxWatch } from './inbox-watch.ts'
+import { LogEntry } from './log.ts'
 import { Machine, Machines } from './machine.ts'
 import { Queues } from './queues.ts'
 import { changes, extended, packed, unpacked, type Row, type RowValues } from './row.ts'
 import { Rows } from './rows.ts'
-import { claimable, never } from './schema.ts'
+import { claimable, never } from './state-names.ts'
 import { select } from './selection.ts'
 import type { Statements } from './statements.ts'
 import { forgetSteps, saveSteps } from './steps.ts'
@@ -49,7 +55,7 @@ const stoppingStates = jobStates.filter(isStopping)
 const logSlack = 1_000
 
 /** What must be known of a job to remove it. */
-type Removable = Pick<Row, 'seq' | 'queue' | 'state' | 'spared'>
+type Removable = Pick<Row, 'seq' | 'queue' | 'state' | 'checkpointed'>
 
 /** An ended job, as much of it as its removal needs. */
 type Ended = Removable & EndedJob
@@ -60,8 +66,8 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
   readonly queues: Queues
   readonly machines: Machines
   readonly rows: Rows
-  readonly lanes: Lanes
-  readonly mail: Mail
+  readonly keyGroups: KeyGroups
+  readonly inboxWatch: InboxWatch
   readonly transitionsMax: number
   now = 0
   /** The number of the last transition. */
@@ -69,7 +75,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
   private firstSeq = 1
   private logTrimmedTo = 0
   /** The transitions of this transaction. */
-  private moves = new Moves()
+  private moves = new LogEntry()
   private removing: Removable[] = []
   /** Does any job of the file have a parent? null = not known in this transaction. */
   private hasChildren: boolean | null = null
@@ -85,8 +91,8 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
     this.queues = new Queues(sql)
     this.machines = new Machines(sql)
     this.rows = new Rows(sql, this.queues, this.machines)
-    this.lanes = new Lanes(sql, this.rows)
-    this.mail = new Mail(sql, this.hints)
+    this.keyGroups = new KeyGroups(sql, this.rows)
+    this.inboxWatch = new InboxWatch(sql, this.hints)
   }
 
   /**
@@ -98,12 +104,12 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
     this.careful = careful
     this.now = now
     if (stale) {
-      this.queues.doubt()
+      this.queues.markStale()
       this.rows.forget()
       this.seq = this.sql.get('lastSeq')?.[0] ?? 0
     }
     this.firstSeq = this.seq + 1
-    this.moves = new Moves()
+    this.moves = new LogEntry()
     this.hasChildren = null
   }
 
@@ -113,7 +119,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
     this.rows.finish()
     this.removeAll()
     this.queues.write()
-    this.mail.finish()
+    this.inboxWatch.finish()
     if (moves.none) return
     sql.run('append', seq, this.firstSeq, this.now, moves.toString())
     const oldest = seq - this.transitionsMax
@@ -147,7 +153,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
     this.removeAll()
     this.sql.run('mark')
     this.queues.mark()
-    this.moves = new Moves()
+    this.moves = new LogEntry()
     let done = false
     try {
       const answer = act()
@@ -171,7 +177,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
   /** Forgets what a transaction that was rolled back has led to believe. */
   forget(): void {
     this.queues.forget()
-    this.mail.forget()
+    this.inboxWatch.forget()
     this.rows.forget()
     this.hints.forget()
     this.removing = []
@@ -265,7 +271,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
     this.queues.count(queue, state, 1)
     if (concurrencyKey !== null) {
       queue.keyed = true
-      if (state === claimable) this.lanes.arrive(queue, concurrencyKey, priority, seq)
+      if (state === claimable) this.keyGroups.arrive(queue, concurrencyKey, priority, seq)
     }
     this.log(row, { seq, at: this.now, event: 'ENQUEUE', from: null, to: state, attempt: 0 })
     if (dueAt !== null) this.hints.due(dueAt)
@@ -280,9 +286,9 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
     if (isEnded(from) && row.settled === null) row.settled = packedSettledOf(row)
     const seq = ++this.seq
     row.state = to
-    row.moved = seq
+    row.lastSeq = seq
     row.dueAt = transition.timed ? (options.dueAt ?? null) : null
-    if (!isHeld(to)) row.leaseAt = row.token = null
+    if (!isLeased(to)) row.leaseAt = row.token = null
     row.finishedAt = isEnded(to) ? this.now : null
     if (transition.takesPlace) row.place = seq
     if (transition.key === 'freed') row.heldKey = null
@@ -298,13 +304,13 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
       ...(lease !== 'none' && row.worker !== null && { worker: row.worker }),
       ...(typeof options.reason === 'string' && { reason: options.reason }),
     }
-    row.history = withMove(row, entry)
+    row.history = withTransition(row, entry)
     row.lastEntry = entry
     const isEnd = lease === 'ends' && isEnded(to)
     this.rows.changed(row, lease === 'begins' ? changes.claim : isEnd ? changes.end : changes.otherTransition)
     this.queues.count(queue, from, -1)
     this.queues.count(queue, to, 1)
-    if (row.concurrencyKey !== null) this.lanes.moved(queue, row, row.concurrencyKey, from)
+    if (row.concurrencyKey !== null) this.keyGroups.moved(queue, row, row.concurrencyKey, from)
     this.log(row, entry)
     if (row.dueAt !== null) this.hints.due(row.dueAt)
     return { seq, at: this.now, from, to, attempt: row.attempt }
@@ -327,8 +333,8 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
 
   firstEnded(state: JobState, limit: number): readonly Ended[] {
     this.rows.write()
-    return this.sql.all('ended', state, limit).map(([seq, queue, endedBy, endedAt, spared]) => {
-      return { seq, queue, endedBy, endedAt, spared, state }
+    return this.sql.all('ended', state, limit).map(([seq, queue, endedBy, endedAt, checkpointed]) => {
+      return { seq, queue, endedBy, endedAt, checkpointed, state }
     })
   }
 
@@ -436,7 +442,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
 
   inbox(row: Row, after: number): readonly MailEntry[] {
     const { machine } = row
-    return machine === null ? [] : mailOf(this.machines.inbox(row, machine, after))
+    return machine === null ? [] : inboxOf(this.machines.inbox(row, machine, after))
   }
 
   /** CHECKPOINT: a leased job stays where it is, and the log tells why. */
@@ -467,10 +473,10 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
     this.rows.changed(row, changes.machine)
   }
 
-  addMessage(row: Row, message: Letter): void {
+  addMessage(row: Row, message: InboxMessage): void {
     this.machines.addMessage(row, this.machineOf(row), message, this.now)
-    this.mail.posted()
-    if (isHeld(row.state)) this.hints.mailed(row.id)
+    this.inboxWatch.posted()
+    if (isLeased(row.state)) this.hints.messagesArrived(row.id)
   }
 
   dropMessages(row: Row, count: number): void {
@@ -486,7 +492,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
 
   keepMessageKey(row: Row, key: string): void {
     const machine = this.machineOf(row)
-    machine.messageKeys = [...machine.messageKeys, key].slice(-caps.letterKeys)
+    machine.messageKeys = [...machine.messageKeys, key].slice(-caps.messageKeys)
   }
 
   setUnsupported(row: Row, unsupported: Unsupported | null): void {
@@ -504,14 +510,14 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
 
   /** The machine of a row, which is about to change. */
   private machineOf(row: Row): Machine {
-    row.spared ??= 0
+    row.checkpointed ??= 0
     this.rows.changed(row, changes.machine)
     return row.machine as Machine
   }
 
   private insertMachine(row: Row, { parent, version, checkpoint }: PackedJob): void {
     this.rows.remember(row)
-    row.become(new Machine(parent))
+    row.attachMachine(new Machine(parent))
     if (parent !== null) this.hasChildren = true
     const machine = this.machineOf(row)
     machine.version = version
@@ -532,7 +538,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
     const numbers = (rows: readonly Removable[]): string => JSON.stringify(rows.map(({ seq }) => seq))
     this.sql.run('removeSteps', numbers(jobs))
     this.sql.run('remove', numbers(jobs))
-    const machines = jobs.filter(({ spared }) => spared !== null)
+    const machines = jobs.filter(({ checkpointed: spared }) => spared !== null)
     if (machines.length > 0) this.machines.remove(numbers(machines))
     for (const { queue, state } of jobs) this.queues.count(this.queues.at(queue), state, -1)
   }

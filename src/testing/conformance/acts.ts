@@ -127,7 +127,7 @@ export async function write(store: Store, job: ClaimedJob, checkpoint: NewCheckp
 /** Parks a job, at a checkpoint if one is given. */
 /** Keeps results of steps. */
 export const saveSteps = (store: Store, job: ClaimedJob, steps: Readonly<Record<string, Json>>) =>
-  store.extend({ worker: 'w1', leaseMs, beats: [{ ...lease(job), steps }] })
+  store.extend({ worker: 'w1', leaseMs, heartbeats: [{ ...lease(job), steps }] })
 
 export async function park(store: Store, job: ClaimedJob, checkpoint?: NewCheckpoint): Promise<SettleAnswer> {
   const parking = { ...lease(job), event: 'PARK', to: 'waiting' } as const
@@ -136,10 +136,10 @@ export async function park(store: Store, job: ClaimedJob, checkpoint?: NewCheckp
   return answer
 }
 
-/** A letter with an event of the name of its key. */
-export const letter = (id: string, key: string, expect: SendRequest['expect'] = null): SendRequest => ({
+/** A message with an event of the name of its key. */
+export const message = (id: string, key: string, expect: SendRequest['expect'] = null): SendRequest => ({
   id,
   key,
   expect,
-  letter: { kind: 'event', event: { type: key } },
+  message: { kind: 'event', event: { type: key } },
 })

@@ -6,7 +6,7 @@ import type { Cases } from './subject.ts'
 export const againCases: Cases = {
   'a retry opens a new generation and keeps the past': async ({ store }) => {
     const job = await putAndTake(store, 'a', { maxAttempts: 1 })
-    await store.extend({ worker: 'w1', leaseMs: 1_000, beats: [{ ...lease(job), steps: { charge: 1 } }] })
+    await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [{ ...lease(job), steps: { charge: 1 } }] })
     await store.settle([{ ...lease(job), event: 'FAIL', to: 'dead', error: boom }])
     const answer = await store.retry({ ids: ['a'] })
     assert.deepEqual([answer.retried, answer.moves[0]?.event, answer.moves[0]?.to], [['a'], 'RETRY', 'queued'])
@@ -23,8 +23,8 @@ export const againCases: Cases = {
     assert.deepEqual((await store.retry({ ids: ['a'] })).retried, ['a'])
     assert.equal((await recordOf(store, 'a')).cancelReason, null)
     const job = await takeOne(store)
-    const [beat] = await store.extend({ worker: 'w1', leaseMs: 1_000, beats: [lease(job)] })
-    assert.deepEqual(beat, { outcome: 'held' })
+    const [heartbeat] = await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [lease(job)] })
+    assert.deepEqual(heartbeat, { outcome: 'held' })
   },
   'only dead and cancelled jobs are retried': async ({ store }) => {
     await putAndEnd(store, 'done', 'done')

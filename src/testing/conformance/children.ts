@@ -1,14 +1,14 @@
 /** Jobs that were invoked by others: what their parents hear of them. */
 import assert from 'node:assert/strict'
 import { caps } from '../../core/caps.ts'
-import type { Gather, Letter } from '../../core/machine-record.ts'
+import type { Gather, InboxMessage } from '../../core/machine-record.ts'
 import type { SettleAnswer, Store } from '../../store.ts'
 import {
   boom,
   cancel,
   idsOf,
   lease,
-  letter,
+  message,
   newJob,
   park,
   put,
@@ -48,7 +48,7 @@ export const childrenCases: Cases = {
     assert.deepEqual((await recordOf(store, 'c')).parent, { id: 'p', checkins: true })
     assert.deepEqual(job.record().parent, { id: 'p', checkins: true })
   },
-  'the end of a child is a letter to its parent, in the same write': async ({ store }) => {
+  'the end of a child is a message to its parent, in the same write': async ({ store }) => {
     const output = JSON.parse('{ "list": [1], "__proto__": { "polluted": 1 } }')
     const ends = {
       done: [{ event: 'COMPLETE', output }, { output }],
@@ -56,7 +56,7 @@ export const childrenCases: Cases = {
       dead: [{ event: 'FAIL', fatal: true, error: boom }, { error: boom }],
     } as const
     await putAndTake(store, 'p')
-    const told: Letter[] = []
+    const told: InboxMessage[] = []
     for (const [id, [end, says]] of Object.entries(ends)) {
       await put(store, child(id))
       const [answer] = await store.settle([{ ...lease(await takeChild(store)), to: 'done', ...end }])
@@ -68,13 +68,13 @@ export const childrenCases: Cases = {
     await cancel(store, ['without reason'])
     told.push({ kind: 'ended', child: 'cancelled', state: 'cancelled', reason: 'enough' })
     told.push({ kind: 'ended', child: 'without reason', state: 'cancelled' })
-    const letters = await lettersTo(store, 'p')
-    assert.deepEqual(letters, told)
-    assert.equal(JSON.stringify(letters[0]), JSON.stringify(told[0]))
-    assert.equal((await recordOf(store, 'p')).letters, 5)
+    const messages = await lettersTo(store, 'p')
+    assert.deepEqual(messages, told)
+    assert.equal(JSON.stringify(messages[0]), JSON.stringify(told[0]))
+    assert.equal((await recordOf(store, 'p')).lastMessageNumber, 5)
   },
   'a parent that gathers is woken when enough children have ended': async ({ store }) => {
-    await gathering(store, { letters: 2, ms: 10_000 })
+    await gathering(store, { messages: 2, ms: 10_000 })
     const ends = await childrenEnd(store, ['c1', 'c2', 'c3'])
     assert.deepEqual(
       ends.map((answer) => answer?.woken?.event),
@@ -86,7 +86,7 @@ export const childrenCases: Cases = {
     store,
     advance,
   }) => {
-    await gathering(store, { letters: 9, ms: 10_000 })
+    await gathering(store, { messages: 9, ms: 10_000 })
     await childrenEnd(store, ['c1'])
     const { state, dueAt } = await recordOf(store, 'p')
     assert.equal(state, 'waiting')
@@ -99,25 +99,25 @@ export const childrenCases: Cases = {
       [['p', 'WAKE']],
     )
   },
-  'a parent that gathers keeps its own time if that comes first, and any other letter wakes it at once': async ({
+  'a parent that gathers keeps its own time if that comes first, and any other message wakes it at once': async ({
     store,
   }) => {
-    await gathering(store, { letters: 9, ms: 10_000 }, 1_000)
+    await gathering(store, { messages: 9, ms: 10_000 }, 1_000)
     const { dueAt } = await recordOf(store, 'p')
     await childrenEnd(store, ['c1'])
     assert.equal((await recordOf(store, 'p')).dueAt, dueAt)
-    assert.equal((await store.send([letter('p', 'l1')]))[0]?.move?.event, 'WAKE')
+    assert.equal((await store.send([message('p', 'l1')]))[0]?.move?.event, 'WAKE')
   },
   'what came while a parent ran is gathered as well, unless it is more or something else': async ({ store }) => {
-    const gather = { letters: 2, ms: 10_000 }
+    const gather = { messages: 2, ms: 10_000 }
     const run = await putAndTake(store, 'p')
     await childrenEnd(store, ['c1'])
     const parking = { event: 'PARK', to: 'waiting', gather } as const
     const [alone] = await store.settle([{ ...lease(run), ...parking }])
     assert.equal(alone?.woken, undefined)
-    await store.send([letter('p', 'l1')])
+    await store.send([message('p', 'l1')])
     const next = await takeOne(store, { token: 't2' })
-    const [other] = await store.settle([{ ...lease(next), ...parking, gather: { ...gather, letters: 9 } }])
+    const [other] = await store.settle([{ ...lease(next), ...parking, gather: { ...gather, messages: 9 } }])
     assert.equal(other?.woken?.event, 'WAKE')
   },
   'only the last error and the end count: a child that is retried, parks or is released says nothing': async ({
@@ -130,7 +130,7 @@ export const childrenCases: Cases = {
     await store.settle([{ ...(await run('t2')), event: 'FAIL', to: 'retrying', delayMs: 0, error: boom }])
     await store.promote(10)
     await store.settle([{ ...(await run('t3')), event: 'PARK', to: 'waiting' }])
-    await store.send([letter('c', 'l1')])
+    await store.send([message('c', 'l1')])
     assert.deepEqual(await lettersTo(store, 'p'), [])
     const error = { name: 'Error', message: 'the last straw' }
     await store.settle([{ ...(await run('t4')), event: 'FAIL', fatal: true, to: 'dead', error }])
@@ -146,7 +146,7 @@ export const childrenCases: Cases = {
     assert.ok(seq > (answer?.seq ?? Infinity))
     assert.deepEqual((await store.settle([settlement]))[0], answer)
     const [mail] = (await takeOne(store, { token: 't2' })).inbox
-    assert.deepEqual(mail?.letter, { kind: 'ended', child: 'c', state: 'done', output: 1 })
+    assert.deepEqual(mail?.message, { kind: 'ended', child: 'c', state: 'done', output: 1 })
   },
   'a rescue and a cancel that end a child wake its parent, and tell of it': async ({ store, advance }) => {
     await family(store, { maxAttempts: 1 })
@@ -191,7 +191,7 @@ export const childrenCases: Cases = {
       const [answer] = await store.settle([{ ...lease(job), ...complete, checkin: { at: 1, value: 1 } }])
       assert.deepEqual([answer?.outcome, answer?.woken], ['settled', undefined])
     }
-    assert.deepEqual([await stateOf(store, 'p'), (await recordOf(store, 'p')).letters], ['cancelled', 0])
+    assert.deepEqual([await stateOf(store, 'p'), (await recordOf(store, 'p')).lastMessageNumber], ['cancelled', 0])
   },
   'a parent that comes after its child hears of it all the same': async ({ store }) => {
     await put(store, child('c'))
@@ -213,21 +213,21 @@ export const childrenCases: Cases = {
     await putAndTake(store, 'p')
     await put(store, child('c', { parent: { id: 'p', checkins: true } }))
     const job = await takeChild(store)
-    await store.send(Array.from({ length: caps.inbox }, (_, i) => letter('p', `l${i}`)))
+    await store.send(Array.from({ length: caps.inbox }, (_, i) => message('p', `l${i}`)))
     const checkin = { at: 1, value: 1 }
-    await store.extend({ worker: 'w1', leaseMs: 30_000, beats: [{ ...lease(job), checkin }] })
-    assert.equal((await recordOf(store, 'p')).letters, caps.inbox)
+    await store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats: [{ ...lease(job), checkin }] })
+    assert.equal((await recordOf(store, 'p')).lastMessageNumber, caps.inbox)
     await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done', checkin }])
-    const { inbox, letters } = await recordOf(store, 'p')
-    assert.deepEqual([inbox.length, letters, inbox.at(-1)?.letter.kind], [caps.inbox + 1, caps.inbox + 1, 'ended'])
+    const { inbox, lastMessageNumber: messages } = await recordOf(store, 'p')
+    assert.deepEqual([inbox.length, messages, inbox.at(-1)?.message.kind], [caps.inbox + 1, caps.inbox + 1, 'ended'])
     assert.deepEqual((await recordOf(store, 'c')).checkin, checkin)
   },
-  'check-ins of a child are letters to a parent that wants them': async ({ store }) => {
+  'check-ins of a child are messages to a parent that wants them': async ({ store }) => {
     const job = await family(store, { parent: { id: 'p', checkins: true } })
-    const beat = { ...lease(job), checkin: { at: 1, value: { half: true } } }
-    await store.extend({ worker: 'w1', leaseMs: 30_000, beats: [beat] })
+    const heartbeat = { ...lease(job), checkin: { at: 1, value: { half: true } } }
+    await store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats: [heartbeat] })
     assert.equal(await stateOf(store, 'p'), 'queued')
-    await store.extend({ worker: 'w1', leaseMs: 30_000, beats: [{ ...beat, token: 'stolen' }, lease(job)] })
+    await store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats: [{ ...heartbeat, token: 'stolen' }, lease(job)] })
     await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done', checkin: { at: 2, value: 'all' } }])
     assert.deepEqual(await lettersTo(store, 'p'), [
       { kind: 'checkin', child: 'c', value: { half: true } },
@@ -245,20 +245,20 @@ export const childrenCases: Cases = {
   'check-ins of a child are nothing to a parent that does not': async ({ store }) => {
     const job = await family(store)
     const checkin = { at: 1, value: 1 }
-    await store.extend({ worker: 'w1', leaseMs: 30_000, beats: [{ ...lease(job), checkin }] })
+    await store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats: [{ ...lease(job), checkin }] })
     await store.settle([{ ...lease(job), event: 'FAIL', to: 'retrying', delayMs: 0, error: boom, checkin }])
     assert.deepEqual([await lettersTo(store, 'p'), await stateOf(store, 'p')], [[], 'waiting'])
   },
-  'letters of children to a parent that runs are told of, and those that wake it make its type ready': async ({
+  'messages of children to a parent that runs are told of, and those that wake it make its type ready': async ({
     store,
   }) => {
     await putAndTake(store, 'p')
     await put(store, child('c', { parent: { id: 'p', checkins: true } }))
     const job = await takeChild(store)
-    const beat = { ...lease(job), checkin: { at: 1, value: 1 } }
-    const checkIn = () => store.extend({ worker: 'w1', leaseMs: 30_000, beats: [beat] })
-    await hinted(store, 'mail', '"p"', checkIn)
-    await hinted(store, 'mail', '"p"', () => store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }]))
+    const heartbeat = { ...lease(job), checkin: { at: 1, value: 1 } }
+    const checkIn = () => store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats: [heartbeat] })
+    await hinted(store, 'messages', '"p"', checkIn)
+    await hinted(store, 'messages', '"p"', () => store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }]))
     await park(store, await putAndTake(store, 'q'))
     await put(
       store,
@@ -267,8 +267,8 @@ export const childrenCases: Cases = {
     )
     const [d] = await take(store, { type: 'child', max: 1 })
     assert.ok(d)
-    const beats = [{ ...lease(d), checkin: { at: 1, value: 1 } }]
-    await hinted(store, 'ready', '"mail"', () => store.extend({ worker: 'w1', leaseMs: 30_000, beats }))
+    const heartbeats = [{ ...lease(d), checkin: { at: 1, value: 1 } }]
+    await hinted(store, 'ready', '"mail"', () => store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats }))
     await park(store, await takeOne(store, { token: 't2' }), { ...rest(1), read: 1 })
     await hinted(store, 'ready', '"mail"', () => cancel(store, ['e']))
   },

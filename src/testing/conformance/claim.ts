@@ -56,9 +56,9 @@ export const claimCases: Cases = {
       newJob('e', { type: 'fax' }),
     )
     const demand = ['sms', 'mail'].map((type) => ({ type, max: 2, limits: noLimits }))
-    const { jobs, dry } = await store.claim({ worker: 'w1', token: 't', leaseMs: 1_000, demand })
+    const { jobs, shortfalls } = await store.claim({ worker: 'w1', token: 't', leaseMs: 1_000, demand })
     assert.deepEqual(idsOf(jobs).toSorted(), ['a', 'b', 'd'])
-    assert.deepEqual(dry, [{ type: 'sms', why: 'empty' }])
+    assert.deepEqual(shortfalls, [{ type: 'sms', reason: 'empty' }])
   },
   'a job is handed out once, whoever asks': async ({ store }) => {
     await put(store, ...Array.from({ length: 20 }, (_, i) => newJob(`job ${i}`)))
@@ -80,8 +80,8 @@ export const claimCases: Cases = {
   'a paused queue gives nothing, and says so': async ({ store }) => {
     await put(store, newJob('a'))
     assert.equal((await store.queue('mail', { paused: true })).paused, true)
-    const { jobs, dry } = await ask(store)
-    assert.deepEqual([idsOf(jobs), dry], [[], [{ type: 'mail', why: 'paused' }]])
+    const { jobs, shortfalls } = await ask(store)
+    assert.deepEqual([idsOf(jobs), shortfalls], [[], [{ type: 'mail', reason: 'paused' }]])
     assert.equal((await store.queue('mail')).paused, true)
     await store.queue('mail', { paused: false })
     assert.deepEqual(idsOf(await take(store)), ['a'])
@@ -90,8 +90,8 @@ export const claimCases: Cases = {
     await put(store, newJob('a'), newJob('b'), newJob('c'))
     const limits = { concurrency: 2 }
     const first = await ask(store, { limits })
-    assert.deepEqual([idsOf(first.jobs), first.dry], [['a', 'b'], [{ type: 'mail', why: 'capped' }]])
-    assert.deepEqual((await ask(store, { limits, worker: 'w2' })).dry, [{ type: 'mail', why: 'capped' }])
+    assert.deepEqual([idsOf(first.jobs), first.shortfalls], [['a', 'b'], [{ type: 'mail', reason: 'capped' }]])
+    assert.deepEqual((await ask(store, { limits, worker: 'w2' })).shortfalls, [{ type: 'mail', reason: 'capped' }])
     const [a] = first.jobs
     assert.ok(a)
     await store.settle([{ ...lease(a), event: 'COMPLETE', to: 'done' }])
@@ -108,8 +108,11 @@ export const claimCases: Cases = {
     const keys = ['x', 'x', 'x', 'y', null, null]
     await put(store, ...keys.map((concurrencyKey, i) => newJob(`${concurrencyKey}.${i}`, { concurrencyKey })))
     const limits = { perKey: 1 }
-    const { jobs, dry } = await ask(store, { limits })
-    assert.deepEqual([idsOf(jobs), dry], [['x.0', 'y.3', 'null.4', 'null.5'], [{ type: 'mail', why: 'capped' }]])
+    const { jobs, shortfalls } = await ask(store, { limits })
+    assert.deepEqual(
+      [idsOf(jobs), shortfalls],
+      [['x.0', 'y.3', 'null.4', 'null.5'], [{ type: 'mail', reason: 'capped' }]],
+    )
     const [x] = jobs
     assert.ok(x)
     await store.settle([{ ...lease(x), event: 'FAIL', to: 'retrying', delayMs: 60_000 }])
@@ -122,14 +125,14 @@ export const claimCases: Cases = {
     assert.equal((await take(store, { limits, max: 1 })).length, 1)
     await advance(30_000)
     const second = await ask(store, { limits })
-    const [dry] = second.dry
-    assert.deepEqual([second.jobs.length, dry?.why], [1, 'limited'])
-    const left = (dry?.until ?? 0) - store.now()
+    const [shortfall] = second.shortfalls
+    assert.deepEqual([second.jobs.length, shortfall?.reason], [1, 'limited'])
+    const left = (shortfall?.until ?? 0) - store.now()
     assert.ok(left > 0 && left <= 30_000, `free in ${left} ms`)
     await advance(30_000)
     assert.equal((await take(store, { limits })).length, 1)
   },
   'an unknown type is empty': async ({ store }) => {
-    assert.deepEqual((await ask(store, { type: 'never seen' })).dry, [{ type: 'never seen', why: 'empty' }])
+    assert.deepEqual((await ask(store, { type: 'never seen' })).shortfalls, [{ type: 'never seen', reason: 'empty' }])
   },
 }

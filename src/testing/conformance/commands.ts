@@ -14,14 +14,14 @@ export interface AttemptPick {
   readonly forged: boolean
 }
 
-/** A checkpoint, told by what it stands on: the next one, or the current one again; read all letters there are, or half of them. */
+/** A checkpoint, told by what it stands on: the next one, or the current one again; read all messages there are, or half of them. */
 export interface Rest {
   readonly again: boolean
   readonly read: 'none' | 'half' | 'all'
   readonly takesCancel: boolean
 }
 
-/** A letter to a job, however it is, as it is now, or as it is not. */
+/** A message to a job, however it is, as it is now, or as it is not. */
 export interface Missive {
   readonly id: string
   readonly key: string
@@ -50,7 +50,7 @@ export type Pulse = AttemptPick & {
   readonly checkin: boolean
   readonly logs: number
   readonly step: string | null
-  readonly letters: number | null
+  readonly messages: number | null
 }
 
 export type Command =
@@ -199,7 +199,7 @@ function ending(pick: Pick): Ending {
     rest: pick(3) === 2 ? rest(pick) : null,
     parksMachine: pick(3) > 0,
     cancelTaken: event === 'COMPLETE' && pick(2) === 1,
-    gather: from(pick, [null, null, { letters: 2, ms: tickMs }, { letters: 3, ms: 0 }]),
+    gather: from(pick, [null, null, { messages: 2, ms: tickMs }, { messages: 3, ms: 0 }]),
     unsupported: event === 'SNOOZE' && pick(2) === 1,
   }
 }
@@ -209,7 +209,7 @@ const pulse = (pick: Pick): Pulse => ({
   checkin: pick(2) === 1,
   logs: from(pick, [0, 0, 1, 60]),
   step: from(pick, [null, 'charge', '__proto__']),
-  letters: from(pick, [null, 0, 1, 3]),
+  messages: from(pick, [null, 0, 1, 3]),
 })
 
 const rest = (pick: Pick): Rest => ({

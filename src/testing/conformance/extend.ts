@@ -20,8 +20,8 @@ export const extendCases: Cases = {
   'a heartbeat makes the lease longer': async ({ store, advance }) => {
     const job = await putAndTake(store, 'a')
     await advance(20_000)
-    const [beat] = await store.extend({ worker: 'w1', leaseMs: 30_000, beats: [lease(job)] })
-    assert.deepEqual(beat, { outcome: 'held' })
+    const [heartbeat] = await store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats: [lease(job)] })
+    assert.deepEqual(heartbeat, { outcome: 'held' })
     await advance(28_000)
     assert.deepEqual((await store.rescue(10)).moves, [])
     await advance(2_000)
@@ -31,14 +31,14 @@ export const extendCases: Cases = {
     const job = await putAndTake(store, 'a')
     const before = await recordOf(store, 'a')
     const signs = { checkin: { at: 1, value: 1 }, logs: [{ at: 1, attempt: 1, message: 'x' }], steps: { s: 1 } }
-    const beats = [
+    const heartbeats = [
       { ...lease(job), ...signs, token: 'stolen' },
       { ...lease(job), ...signs, attempt: 9 },
     ]
     const answers = await store.extend({
       worker: 'w1',
       leaseMs: 1_000,
-      beats: [...beats, { ...lease(job), id: 'nobody' }],
+      heartbeats: [...heartbeats, { ...lease(job), id: 'nobody' }],
     })
     assert.deepEqual(answers, [{ outcome: 'lost' }, { outcome: 'lost' }, { outcome: 'lost' }])
     assert.deepEqual(await recordOf(store, 'a'), before)
@@ -47,16 +47,16 @@ export const extendCases: Cases = {
     const job = await putAndTake(store, 'a')
     await cancel(store, ['a'], 'enough')
     await advance(20_000)
-    const [beat] = await store.extend({ worker: 'w1', leaseMs: 30_000, beats: [lease(job)] })
-    assert.deepEqual(beat, { outcome: 'cancelling', reason: 'enough', graceMs: 5_000 })
+    const [heartbeat] = await store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats: [lease(job)] })
+    assert.deepEqual(heartbeat, { outcome: 'cancelling', reason: 'enough', graceMs: 5_000 })
     await advance(20_000)
     assert.deepEqual((await store.rescue(10)).moves, [])
   },
   'check-ins and logs of a heartbeat are kept': async ({ store }) => {
     const job = await putAndTake(store, 'a')
     const line = { at: 1, attempt: 1, message: 'half way', fields: { n: 1 } }
-    const beat = { ...lease(job), checkin: { at: 2, value: { half: true } }, logs: [line] }
-    await store.extend({ worker: 'w1', leaseMs: 1_000, beats: [beat, { ...lease(job), logs: [line] }] })
+    const heartbeat = { ...lease(job), checkin: { at: 2, value: { half: true } }, logs: [line] }
+    await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [heartbeat, { ...lease(job), logs: [line] }] })
     const { checkin, logs } = await recordOf(store, 'a')
     assert.deepEqual([checkin, logs], [{ at: 2, value: { half: true } }, [line, line]])
   },
@@ -66,7 +66,7 @@ export const extendCases: Cases = {
     await store.extend({
       worker: 'w1',
       leaseMs: 1_000,
-      beats: steps.map((each) => Object.assign(lease(job), { steps: each })),
+      heartbeats: steps.map((each) => Object.assign(lease(job), { steps: each })),
     })
     await store.settle([{ ...lease(job), event: 'RELEASE', to: 'queued' }])
     const again = await takeOne(store, { token: 't2' })
@@ -83,7 +83,7 @@ export const extendCases: Cases = {
     async ({ store }) => {
       const [a, b] = [await putAndTake(store, 'a'), await putAndTake(store, 'b')]
       const save = (job: ClaimedJob, steps: Record<string, Json>) =>
-        store.extend({ worker: 'w1', leaseMs: 1_000, beats: [{ ...lease(job), steps }] })
+        store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [{ ...lease(job), steps }] })
       for (let n = 0; n < 20; n++) await save(a, { [`step ${n}`]: n, last: n })
       await save(b, { last: 'of b' })
       await store.settle([a, b].map((job) => ({ ...lease(job), event: 'RELEASE', to: 'queued' })))
@@ -103,7 +103,7 @@ export const extendCases: Cases = {
     const job = await putAndTake(store, 'a')
     await advance(1_000)
     const checkin = { at: 1, value: 'busy' }
-    await store.extend({ worker: 'w1', leaseMs: 30_000, beats: [{ ...lease(job), checkin }] })
+    await store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats: [{ ...lease(job), checkin }] })
     const [record] = await store.workers()
     assert.ok(before && record)
     const { seenAt, running, lost, ...rest } = record
@@ -127,13 +127,13 @@ export const extendCases: Cases = {
       ['w1', false],
       ['w2', true],
     ])
-    await store.extend({ worker: 'w2', leaseMs: 30_000, beats: [] })
+    await store.extend({ worker: 'w2', leaseMs: 30_000, heartbeats: [] })
     await advance(30_000)
     assert.deepEqual(await listed(), [
       ['w1', true],
       ['w2', true],
     ])
-    await store.extend({ worker: 'w2', leaseMs: 30_000, beats: [] })
+    await store.extend({ worker: 'w2', leaseMs: 30_000, heartbeats: [] })
     await advance(600_000)
     assert.deepEqual(await listed(), [['w2', true]])
     await store.worker('w3', { ...info('w3'), slots: 2 })
@@ -145,7 +145,7 @@ export const extendCases: Cases = {
     await put(store, newJob('a'))
     const [before] = await store.workers()
     await advance(5_000)
-    assert.deepEqual(await store.extend({ worker: 'w1', leaseMs: 1_000, beats: [] }), [])
+    assert.deepEqual(await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [] }), [])
     assert.ok(((await store.workers())[0]?.seenAt ?? 0) >= (before?.seenAt ?? 0) + 5_000)
   },
 }

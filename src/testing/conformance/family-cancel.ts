@@ -33,7 +33,7 @@ export const familyCancelCases: Cases = {
     )
     assert.equal((await recordOf(store, 'queued')).cancelReason, 'its parent was cancelled')
     assert.equal(await stateOf(store, 'of another'), 'queued')
-    assert.equal((await recordOf(store, 'p')).letters, 0)
+    assert.equal((await recordOf(store, 'p')).lastMessageNumber, 0)
   },
   'a parent that is marked takes its children along, and hears of them': async ({ store }) => {
     const job = await putAndTake(store, 'p')
@@ -46,16 +46,16 @@ export const familyCancelCases: Cases = {
     await put(store, child('d'))
     assert.deepEqual((await cancel(store, ['p']))?.moves, [], 'a second cancel does nothing')
     assert.equal(await stateOf(store, 'd'), 'queued')
-    const [beat] = await store.extend({ worker: 'w1', leaseMs: 1_000, beats: [lease(job)] })
-    assert.equal(beat?.outcome, 'cancelling')
+    const [heartbeat] = await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [lease(job)] })
+    assert.equal(heartbeat?.outcome, 'cancelling')
   },
   'children that run are told of a cancel like any job': async ({ store }) => {
     const job = await family(store)
     await hinted(store, 'cancelled', '"c"', () => cancel(store, ['p']))
-    const [beat] = await store.extend({ worker: 'w1', leaseMs: 1_000, beats: [lease(job)] })
-    assert.deepEqual(beat, { outcome: 'cancelling', reason: 'its parent was cancelled', graceMs: 5_000 })
+    const [heartbeat] = await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [lease(job)] })
+    assert.deepEqual(heartbeat, { outcome: 'cancelling', reason: 'its parent was cancelled', graceMs: 5_000 })
   },
-  'a child that takes a cancel gets a letter, and its own children are left to it': async ({ store }) => {
+  'a child that takes a cancel gets a message, and its own children are left to it': async ({ store }) => {
     const job = await family(store)
     await park(store, job, { ...rest(1), takesCancel: true })
     await put(store, child('grandchild', { parent: { id: 'c', checkins: false } }))
@@ -71,7 +71,7 @@ export const familyCancelCases: Cases = {
     assert.deepEqual(await lettersTo(store, 'c'), [{ kind: 'cancel', reason: 'its parent was cancelled' }])
     assert.equal(await stateOf(store, 'grandchild'), 'queued')
   },
-  'a machine that takes its cancel as a letter keeps its children, until it is cancelled by force': async ({
+  'a machine that takes its cancel as a message keeps its children, until it is cancelled by force': async ({
     store,
   }) => {
     const job = await putAndTake(store, 'p')

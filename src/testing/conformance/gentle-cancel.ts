@@ -1,4 +1,4 @@
-/** The cancel of a job whose machine takes it as an event: a letter the first time, by force the second. */
+/** The cancel of a job whose machine takes it as an event: a message the first time, by force the second. */
 import assert from 'node:assert/strict'
 import { caps } from '../../core/caps.ts'
 import type { ClaimedJob, Store } from '../../store.ts'
@@ -6,7 +6,7 @@ import {
   boom,
   cancel,
   lease,
-  letter,
+  message,
   newJob,
   park,
   put,
@@ -35,25 +35,29 @@ const eventsOf = async (store: Store, id: string) =>
   (await recordOf(store, id)).history.map(({ event, from, to }) => `${event}: ${from} → ${to}`)
 
 export const gentleCancelCases: Cases = {
-  'a machine that takes a cancel gets a letter first, and runs on': async ({ store }) => {
+  'a machine that takes a cancel gets a message first, and runs on': async ({ store }) => {
     const job = await cancellable(store, 'a')
     const answer = await cancel(store, ['a'], 'enough')
     assert.deepEqual(answer, { cancelled: [], cancelling: ['a'], notFound: [], finished: [], moves: [] })
     const { state, cancelReason, inbox } = await recordOf(store, 'a')
     assert.deepEqual([state, cancelReason], ['running', 'enough'])
     assert.deepEqual(
-      inbox.map((mail) => mail.letter),
+      inbox.map((mail) => mail.message),
       [{ kind: 'cancel', reason: 'enough' }],
     )
-    const [beat] = await store.extend({ worker: 'w1', leaseMs: 30_000, beats: [{ ...lease(job), letters: 0 }] })
-    assert.deepEqual(beat, { outcome: 'held', inbox })
+    const [heartbeat] = await store.extend({
+      worker: 'w1',
+      leaseMs: 30_000,
+      heartbeats: [{ ...lease(job), lastMessageNumber: 0 }],
+    })
+    assert.deepEqual(heartbeat, { outcome: 'held', inbox })
     const kept = await write(store, job, { ...ready(2), read: 1 })
     assert.deepEqual([kept.outcome, kept.reason, kept.graceMs, kept.inbox], ['kept', undefined, undefined, []])
   },
-  'a cancel without a reason is a letter without one': async ({ store }) => {
+  'a cancel without a reason is a message without one': async ({ store }) => {
     await cancellable(store, 'a')
     await cancel(store, ['a'])
-    assert.deepEqual((await recordOf(store, 'a')).inbox[0]?.letter, { kind: 'cancel', reason: null })
+    assert.deepEqual((await recordOf(store, 'a')).inbox[0]?.message, { kind: 'cancel', reason: null })
     assert.equal((await cancel(store, ['a']))?.moves[0]?.event, 'CANCEL', 'and marks the job all the same')
   },
   'a machine that waits is woken by its cancel': async ({ store }) => {
@@ -65,7 +69,7 @@ export const gentleCancelCases: Cases = {
       [['WAKE', 'waiting', 'queued']],
     )
     const job = await takeOne(store, { token: 't2' })
-    assert.deepEqual(job.inbox[0]?.letter, { kind: 'cancel', reason: 'enough' })
+    assert.deepEqual(job.inbox[0]?.message, { kind: 'cancel', reason: 'enough' })
   },
   'one that is retried, scheduled or queued reads of it when it runs': async ({ store }) => {
     const ends = { retrying: 'FAIL', scheduled: 'SNOOZE', queued: 'RELEASE' } as const
@@ -74,7 +78,7 @@ export const gentleCancelCases: Cases = {
       await store.settle([{ ...lease(job), event, to: 'done', delayMs: 60_000 }])
       const answer = await cancel(store, [state], 'enough')
       assert.deepEqual([answer?.cancelling, answer?.moves], [[state], []])
-      assert.deepEqual([await stateOf(store, state), (await recordOf(store, state)).letters], [state, 1])
+      assert.deepEqual([await stateOf(store, state), (await recordOf(store, state)).lastMessageNumber], [state, 1])
     }
   },
   'a second cancel is by force': async ({ store }) => {
@@ -85,8 +89,8 @@ export const gentleCancelCases: Cases = {
       [second?.cancelling, second?.moves[0]?.to, second?.moves[0]?.reason],
       [['a'], 'cancelling', 'second'],
     )
-    const { cancelReason, letters } = await recordOf(store, 'a')
-    assert.deepEqual([cancelReason, letters], ['second', 1])
+    const { cancelReason, lastMessageNumber: messages } = await recordOf(store, 'a')
+    assert.deepEqual([cancelReason, messages], ['second', 1])
     const kept = await write(store, job, ready(2))
     assert.deepEqual([kept.outcome, kept.reason, kept.graceMs], ['cancelling', 'second', 1])
     await park(store, await cancellable(store, 'b'), ready(2))
@@ -148,7 +152,7 @@ export const gentleCancelCases: Cases = {
     await park(store, await cancellable(store, 'a'), ready(2))
     await cancel(store, ['a'], 'enough')
     await park(store, await takeOne(store, { token: 't2' }), { ...ready(3), read: 1 })
-    await store.send([letter('a', 'l1')])
+    await store.send([message('a', 'l1')])
     const job = await takeOne(store, { token: 't3' })
     const [answer] = await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done', cancelTaken: true }])
     assert.equal(answer?.to, 'cancelled')
@@ -180,7 +184,7 @@ export const gentleCancelCases: Cases = {
     assert.equal((await recordOf(store, 'a')).cancelReason, null)
     const again = await takeOne(store, { token: 't2' })
     assert.deepEqual((await cancel(store, ['a'], 'second'))?.moves, [])
-    assert.deepEqual([again.checkpoint, (await recordOf(store, 'a')).letters], [restAt(1), 2])
+    assert.deepEqual([again.checkpoint, (await recordOf(store, 'a')).lastMessageNumber], [restAt(1), 2])
     const other = await cancellable(store, 'b')
     await cancel(store, ['b'])
     await store.settle([{ ...lease(other), event: 'FAIL', fatal: true, to: 'dead', error: boom }])
@@ -191,19 +195,19 @@ export const gentleCancelCases: Cases = {
   },
   'a full inbox has room for it': async ({ store }) => {
     await cancellable(store, 'a')
-    await store.send(Array.from({ length: caps.inbox }, (_, i) => letter('a', `l${i}`)))
+    await store.send(Array.from({ length: caps.inbox }, (_, i) => message('a', `l${i}`)))
     await cancel(store, ['a'])
-    assert.equal((await recordOf(store, 'a')).inbox.at(-1)?.letter.kind, 'cancel')
+    assert.equal((await recordOf(store, 'a')).inbox.at(-1)?.message.kind, 'cancel')
   },
   'supersede is by force at once': async ({ store }) => {
     const job = await putAndTake(store, 'a', { key: 'k' })
     await write(store, job, ready(1))
     const [answer] = await put(store, newJob('b', { key: 'k', onConflict: 'supersede' }))
-    assert.deepEqual([answer?.superseded?.to, (await recordOf(store, 'a')).letters], ['cancelling', 0])
+    assert.deepEqual([answer?.superseded?.to, (await recordOf(store, 'a')).lastMessageNumber], ['cancelling', 0])
   },
-  'the letter to a running machine is told of': async ({ store }) => {
+  'the message to a running machine is told of': async ({ store }) => {
     await cancellable(store, 'a')
-    await hinted(store, 'mail', '"a"', () => cancel(store, ['a']))
+    await hinted(store, 'messages', '"a"', () => cancel(store, ['a']))
     await hinted(store, 'cancelled', '"a"', () => cancel(store, ['a']))
   },
 }

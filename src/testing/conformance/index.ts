@@ -12,7 +12,7 @@ import { failingItemCases } from './failing-items.ts'
 import { familyCancelCases } from './family-cancel.ts'
 import { gentleCancelCases } from './gentle-cancel.ts'
 import { insertCases } from './insert.ts'
-import { letterCases } from './letters.ts'
+import { letterCases } from './inbox.ts'
 import { logCases } from './log.ts'
 import { machineAgainCases } from './machine-again.ts'
 import { machineCases } from './machine.ts'
@@ -52,7 +52,7 @@ const groups: Readonly<Record<string, Cases>> = {
   again: againCases,
   machine: machineCases,
   'machine again': machineAgainCases,
-  letters: letterCases,
+  messages: letterCases,
   'gentle cancel': gentleCancelCases,
   children: childrenCases,
   'family cancel': familyCancelCases,

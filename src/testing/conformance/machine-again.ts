@@ -4,7 +4,7 @@ import {
   boom,
   cancel,
   lease,
-  letter,
+  message,
   newJob,
   put,
   putAndTake,
@@ -28,9 +28,9 @@ export const machineAgainCases: Cases = {
     assert.equal((await cancel(store, ['a']))?.moves[0]?.to, 'cancelling', 'nobody knows whether it takes a cancel')
     assert.equal((await write(store, job, rest(2))).outcome, 'cancelling')
   },
-  'a retry goes on at the checkpoint, with the letters that are left': async ({ store }) => {
+  'a retry goes on at the checkpoint, with the messages that are left': async ({ store }) => {
     const job = await putAndTake(store, 'a')
-    await store.send([letter('a', 'l1'), letter('a', 'l2')])
+    await store.send([message('a', 'l1'), message('a', 'l2')])
     await write(store, job, { ...rest(1), read: 1 })
     await store.settle([{ ...lease(job), event: 'FAIL', fatal: true, to: 'dead', error: boom }])
     await store.retry({ ids: ['a'] })
@@ -52,42 +52,41 @@ export const machineAgainCases: Cases = {
       await store.settle([{ ...lease(again), event: 'COMPLETE', to: 'done' }])
     }
   },
-  'a retry may drop the oldest unread letters: so many, or all there are, and their numbers do not come again': async ({
-    store,
-  }) => {
+  'a retry may drop the oldest unread messages: so many, or all there are, and their numbers do not come again':
+    async ({ store }) => {
+      const job = await putAndTake(store, 'a')
+      await store.send([message('a', 'l1'), message('a', 'l2'), message('a', 'l3'), message('a', 'l4')])
+      await write(store, job, { ...rest(1), read: 1 })
+      const failing = { event: 'FAIL', fatal: true, to: 'dead', error: boom } as const
+      await store.settle([{ ...lease(job), ...failing }])
+      await store.retry({ ids: ['a'] }, false, 2)
+      const again = await takeOne(store, { token: 't2' })
+      assert.deepEqual(
+        again.inbox.map(({ number }) => number),
+        [4],
+      )
+      await store.settle([{ ...lease(again), ...failing }])
+      await store.retry({ ids: ['a'] }, false, 9)
+      assert.deepEqual((await recordOf(store, 'a')).inbox, [])
+      await store.send([message('a', 'l5')])
+      assert.deepEqual(
+        (await recordOf(store, 'a')).inbox.map(({ number }) => number),
+        [5],
+      )
+    },
+  'a retry from the start forgets checkpoints and messages, and numbers messages on': async ({ store }) => {
     const job = await putAndTake(store, 'a')
-    await store.send([letter('a', 'l1'), letter('a', 'l2'), letter('a', 'l3'), letter('a', 'l4')])
-    await write(store, job, { ...rest(1), read: 1 })
-    const failing = { event: 'FAIL', fatal: true, to: 'dead', error: boom } as const
-    await store.settle([{ ...lease(job), ...failing }])
-    await store.retry({ ids: ['a'] }, false, 2)
-    const again = await takeOne(store, { token: 't2' })
-    assert.deepEqual(
-      again.inbox.map(({ number }) => number),
-      [4],
-    )
-    await store.settle([{ ...lease(again), ...failing }])
-    await store.retry({ ids: ['a'] }, false, 9)
-    assert.deepEqual((await recordOf(store, 'a')).inbox, [])
-    await store.send([letter('a', 'l5')])
-    assert.deepEqual(
-      (await recordOf(store, 'a')).inbox.map(({ number }) => number),
-      [5],
-    )
-  },
-  'a retry from the start forgets checkpoints and letters, and numbers letters on': async ({ store }) => {
-    const job = await putAndTake(store, 'a')
-    await store.send([letter('a', 'l1'), letter('a', 'l2')])
+    await store.send([message('a', 'l1'), message('a', 'l2')])
     await write(store, job, { ...rest(1), takesCancel: true })
     await store.settle([{ ...lease(job), event: 'FAIL', fatal: true, to: 'dead', error: boom }])
     assert.deepEqual((await store.retry({ ids: ['a'] }, true)).retried, ['a'])
     assert.deepEqual(await store.checkpoints('a'), [])
-    await store.send([letter('a', 'l1'), letter('a', 'l3')])
+    await store.send([message('a', 'l1'), message('a', 'l3')])
     const again = await takeOne(store, { token: 't2' })
     assert.deepEqual([again.checkpoint, again.inbox.map(({ number }) => number)], [null, [3]])
     assert.equal((await cancel(store, ['a']))?.moves[0]?.to, 'cancelling')
     await write(store, again, rest(1))
-    assert.equal((await recordOf(store, 'a')).letters, 3)
+    assert.equal((await recordOf(store, 'a')).lastMessageNumber, 3)
   },
   'replace leaves the attempts that were spared as they were': async ({ store }) => {
     await put(store, newJob('a', { key: 'k' }))
@@ -101,14 +100,14 @@ export const machineAgainCases: Cases = {
     const { attempt, maxAttempts } = await recordOf(store, 'a')
     assert.deepEqual({ attempt, maxAttempts }, { attempt: 2, maxAttempts: 4 })
   },
-  'replace makes a machine start anew, and numbers letters on': async ({ store }) => {
+  'replace makes a machine start anew, and numbers messages on': async ({ store }) => {
     const job = await putAndTake(store, 'a', { key: 'k' })
-    await store.send([letter('a', 'l1')])
+    await store.send([message('a', 'l1')])
     await write(store, job, rest(1))
     await store.settle([{ ...lease(job), event: 'RELEASE', to: 'queued' }])
     await put(store, newJob('b', { key: 'k', input: 'new', onConflict: 'replace' }))
     assert.deepEqual(await store.checkpoints('a'), [])
-    await store.send([letter('a', 'l2')])
+    await store.send([message('a', 'l2')])
     const again = await takeOne(store, { token: 't2' })
     assert.deepEqual([again.input, again.checkpoint, again.inbox.map(({ number }) => number)], ['new', null, [2]])
     await write(store, again, rest(1))
@@ -121,15 +120,15 @@ export const machineAgainCases: Cases = {
     ]
     for (const remove of removals) {
       const job = await putAndTake(store, 'a')
-      await store.send([letter('a', 'l1'), letter('a', 'l2')])
+      await store.send([message('a', 'l1'), message('a', 'l2')])
       await write(store, job, { ...rest(1), read: 1 })
       await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
       await remove()
       assert.deepEqual([await store.get(['a']), await store.checkpoints('a')], [[null], []])
       await put(store, newJob('a'))
-      const { checkpoint, inbox, letters } = await recordOf(store, 'a')
-      assert.deepEqual([checkpoint, inbox, letters, await store.checkpoints('a')], [null, [], 0, []])
-      assert.equal((await store.send([letter('a', 'l1')]))[0]?.outcome, 'kept')
+      const { checkpoint, inbox, lastMessageNumber } = await recordOf(store, 'a')
+      assert.deepEqual([checkpoint, inbox, lastMessageNumber, await store.checkpoints('a')], [null, [], 0, []])
+      assert.equal((await store.send([message('a', 'l1')]))[0]?.outcome, 'kept')
       await cancel(store, ['a'])
       await store.discard({ filter: {} })
     }

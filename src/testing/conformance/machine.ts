@@ -5,7 +5,7 @@ import {
   boom,
   cancel,
   lease,
-  letter,
+  message,
   newJob,
   park,
   put,
@@ -24,8 +24,8 @@ export const machineCases: Cases = {
   'a plain job stands nowhere': async ({ store }) => {
     const job = await putAndTake(store, 'a')
     assert.deepEqual([job.checkpoint, job.inbox], [null, []])
-    const { checkpoint, inbox, letters, parent } = await recordOf(store, 'a')
-    assert.deepEqual([checkpoint, inbox, letters, parent], [null, [], 0, null])
+    const { checkpoint, inbox, lastMessageNumber: messages, parent } = await recordOf(store, 'a')
+    assert.deepEqual([checkpoint, inbox, messages, parent], [null, [], 0, null])
     assert.deepEqual(await store.checkpoints('a'), [])
     assert.deepEqual(await store.checkpoints('nobody'), [])
   },
@@ -83,7 +83,7 @@ export const machineCases: Cases = {
   },
   'a checkpoint written twice is one, whatever it says the second time': async ({ store }) => {
     const job = await putAndTake(store, 'a')
-    await store.send([letter('a', 'l1'), letter('a', 'l2')])
+    await store.send([message('a', 'l1'), message('a', 'l2')])
     const first = await write(store, job, { ...rest(1), read: 1 })
     const second = await write(store, job, { ...rest(1), state: 'other', read: 2, note: 'other', takesCancel: true })
     assert.deepEqual(second, first)
@@ -190,14 +190,14 @@ export const machineCases: Cases = {
     await park(store, job, rest(1))
     const { attempt, maxAttempts } = await recordOf(store, 'a')
     assert.deepEqual([attempt, maxAttempts], [0, 2])
-    await store.send([letter('a', 'l1')])
+    await store.send([message('a', 'l1')])
     assert.deepEqual([(await takeOne(store, { token: 't3' })).attempt], [1])
   },
   'a settlement may bring a checkpoint, which is written just before its move': async ({ store }) => {
     const events = ['COMPLETE', 'FAIL', 'SNOOZE', 'RELEASE', 'PARK'] as const
     for (const event of events) {
       const job = await putAndTake(store, event)
-      await store.send([letter(event, 'l1'), letter(event, 'l2')])
+      await store.send([message(event, 'l1'), message(event, 'l2')])
       const settlement = {
         ...lease(job),
         event,
@@ -207,8 +207,8 @@ export const machineCases: Cases = {
       } as const
       const [answer] = await store.settle([settlement])
       assert.deepEqual([answer?.outcome, answer?.woken], ['settled', undefined], event)
-      const { checkpoint, inbox, letters } = await recordOf(store, event)
-      assert.deepEqual([checkpoint, inbox, letters], [restAt(1), [], 2], event)
+      const { checkpoint, inbox, lastMessageNumber: messages } = await recordOf(store, event)
+      assert.deepEqual([checkpoint, inbox, messages], [restAt(1), [], 2], event)
       const [entry] = await store.checkpoints(event)
       const { transitions } = await store.transitions(0, 1_000)
       assert.deepEqual(

@@ -1,7 +1,7 @@
 /** What a random command asks of a store, in full: which attempt it names, which checkpoint comes next, as the naive store has it. */
 import type { NewCheckpoint } from '../../core/machine-record.ts'
 import type { Settlement } from '../../core/settlement.ts'
-import type { Beat, CheckpointRequest, ClaimedJob, InsertRequest, SendRequest } from '../../store.ts'
+import type { HeartbeatPayload, CheckpointRequest, ClaimedJob, InsertRequest, SendRequest } from '../../store.ts'
 import type { NaiveStore } from '../naive-store.ts'
 import { machines, type AttemptPick, type Ending, type Missive, type Pulse, type Rest } from './commands.ts'
 
@@ -53,11 +53,11 @@ export class Requests {
     }
   }
 
-  beat({ checkin, logs, step, letters, ...picked }: Pulse): Beat | null {
+  heartbeat({ checkin, logs, step, messages, ...picked }: Pulse): HeartbeatPayload | null {
     const attempt = this.attempt(picked)
     if (attempt === null) return null
     const steps = step === null ? {} : { steps: Object.fromEntries([[step, { of: attempt.token }]]) }
-    const asked = letters === null ? {} : { letters }
+    const asked = messages === null ? {} : { lastMessageNumber: messages }
     return { ...attempt, ...steps, ...asked, ...traces(attempt.attempt, checkin, logs) }
   }
 
@@ -67,26 +67,26 @@ export class Requests {
   }
 
   private rest(id: string, { again, read, takesCancel }: Rest): NewCheckpoint {
-    const { checkpoint = null, letters = 0 } = this.model.get([id])[0] ?? {}
+    const { checkpoint = null, lastMessageNumber: messages = 0 } = this.model.get([id])[0] ?? {}
     const current = checkpoint?.number ?? 0
     const number = again && current > 0 ? current : current + 1
-    const lastRead = { none: 0, half: Math.floor(letters / 2), all: letters }[read]
+    const lastRead = { none: 0, half: Math.floor(messages / 2), all: messages }[read]
     const forgets = number % 2 === 0 ? { forgetSteps: ['charge'] } : {}
     return { number, state: { of: id, number }, read: lastRead, note: `GO → ${number}`, takesCancel, ...forgets }
   }
 
-  letter({ id, key, expect, resume }: Missive): SendRequest {
-    const { checkpoint = null, letters = 0 } = this.model.get([id])[0] ?? {}
-    const now = { checkpoint: checkpoint?.number ?? 0, mail: letters }
-    const expected = { any: null, now, other: { ...now, mail: letters + 1 } }[expect]
-    const letter = resume ? ({ kind: 'resume' } as const) : ({ kind: 'event', event: { type: key } } as const)
-    return { id, key, letter, expect: expected }
+  message({ id, key, expect, resume }: Missive): SendRequest {
+    const { checkpoint = null, lastMessageNumber: messages = 0 } = this.model.get([id])[0] ?? {}
+    const now = { checkpoint: checkpoint?.number ?? 0, lastMessageNumber: messages }
+    const expected = { any: null, now, other: { ...now, lastMessageNumber: messages + 1 } }[expect]
+    const message = resume ? ({ kind: 'resume' } as const) : ({ kind: 'event', event: { type: key } } as const)
+    return { id, key, message, expect: expected }
   }
 }
 
 const parking = { event: 'PARK', delayMs: null, fatal: false, unsupported: false } as const
 
-const traces = (attempt: number, checkin: boolean, logs: number): Pick<Beat, 'checkin' | 'logs'> => ({
+const traces = (attempt: number, checkin: boolean, logs: number): Pick<HeartbeatPayload, 'checkin' | 'logs'> => ({
   ...(checkin && { checkin: { at: 1, value: { progress: attempt } } }),
   ...(logs > 0 && { logs: Array.from({ length: logs }, (_, i) => ({ at: 1, attempt, message: `line ${i}` })) }),
 })

@@ -143,7 +143,7 @@ export const settleCases: Cases = {
     const job = await putAndTake(store, 'a')
     const line = (i: number) => ({ at: i, attempt: 1, message: `${i}`, fields: 'ä'.repeat(7_000) })
     for (const i of [1, 2, 3, 4]) {
-      await store.extend({ worker: 'w1', leaseMs: 60_000, beats: [{ ...lease(job), logs: [line(i)] }] })
+      await store.extend({ worker: 'w1', leaseMs: 60_000, heartbeats: [{ ...lease(job), logs: [line(i)] }] })
     }
     const messages = async () => (await recordOf(store, 'a')).logs.map(({ message }) => message)
     assert.deepEqual(await messages(), ['1', '2', '3', '4'])

@@ -74,11 +74,11 @@ export class SideBySide {
         return [model.settle(settlements), await store.settle(structuredClone(settlements))]
       }
       case 'extend': {
-        const beats = command.pulses.flatMap((pulse) => this.requests.beat(pulse) ?? [])
-        const request = { worker: command.worker, leaseMs: command.leaseMs, beats }
-        // Where the runs stand is asked before they beat, of a store that can say so.
-        const standings = model.confirm(beats)
-        const told = store.confirm === undefined ? standings : store.confirm(structuredClone(beats))
+        const heartbeats = command.pulses.flatMap((pulse) => this.requests.heartbeat(pulse) ?? [])
+        const request = { worker: command.worker, leaseMs: command.leaseMs, heartbeats }
+        // Where the runs stand is asked before their heartbeat, of a store that can say so.
+        const standings = model.confirm(heartbeats)
+        const told = store.confirm === undefined ? standings : store.confirm(structuredClone(heartbeats))
         return [
           [standings, model.extend(request)],
           [told, await store.extend(structuredClone(request))],
@@ -92,7 +92,7 @@ export class SideBySide {
         return [model.checkpoint(requests).map(unlessLost), told.map(unlessLost)]
       }
       case 'send': {
-        const requests = command.missives.map((missive) => this.requests.letter(missive))
+        const requests = command.missives.map((missive) => this.requests.message(missive))
         return [model.send(requests), await store.send(structuredClone(requests))]
       }
       case 'retry': {
@@ -136,8 +136,8 @@ export class SideBySide {
       return { ...told, checkpoint, inbox, version, record: job.record() }
     })
     return [
-      { jobs: expected.jobs.map((job, i) => ({ ...job, record: records[i] })), dry: expected.dry },
-      { jobs: whole, dry: actual.dry },
+      { jobs: expected.jobs.map((job, i) => ({ ...job, record: records[i] })), shortfalls: expected.shortfalls },
+      { jobs: whole, shortfalls: actual.shortfalls },
     ]
   }
 
@@ -212,7 +212,7 @@ export function obeysTheChart(log: readonly Transition[]): void {
     const told = `${event} of ${id} from ${from} to ${to} (${seq})`
     assert.ok(seq > last, `${told}: numbers grow`)
     if (event === 'CHECKPOINT') {
-      assert.ok(from === to && from === where.get(id) && statesTagged('held').has(to), `${told}: not in a run`)
+      assert.ok(from === to && from === where.get(id) && statesTagged('leased').has(to), `${told}: not in a run`)
     } else if (event === 'ENQUEUE') assert.ok(from === null && statesTagged('birth').has(to), `${told}: not a birth`)
     else {
       const arrow = allArrows.find((each) => each.event === event && each.from === from && each.to === to)

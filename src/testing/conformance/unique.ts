@@ -51,7 +51,7 @@ export const uniqueCases: Cases = {
   },
   'replace forgets the steps that an earlier attempt finished with the old input': async ({ store }) => {
     const job = await putAndTake(store, 'a', { key: 'k' })
-    await store.extend({ worker: 'w1', leaseMs: 1_000, beats: [{ ...lease(job), steps: { charge: 1 } }] })
+    await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [{ ...lease(job), steps: { charge: 1 } }] })
     await store.settle([{ ...lease(job), event: 'RELEASE', to: 'queued' }])
     await put(store, newJob('b', { key: 'k', input: 'new', onConflict: 'replace' }))
     assert.equal((await takeOne(store)).steps, null)

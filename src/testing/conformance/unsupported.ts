@@ -8,7 +8,7 @@ import {
   cancel,
   idsOf,
   lease,
-  letter,
+  message,
   newJob,
   put,
   putAndTake,
@@ -136,14 +136,14 @@ export const unsupportedCases: Cases = {
   },
   'a job that is put off is queued at once when it is resumed, whatever waits in its inbox': async ({ store }) => {
     await end(store, await putAndTake(store, 'a', { version: '2' }), tooNew)
-    const [sent] = await store.send([letter('a', 'one')])
+    const [sent] = await store.send([message('a', 'one')])
     assert.deepEqual([sent?.outcome, sent?.state], ['kept', 'scheduled'])
-    const resume = { id: 'a', key: 'r', letter: { kind: 'resume' }, expect: null } as const
+    const resume = { id: 'a', key: 'r', message: { kind: 'resume' }, expect: null } as const
     const [answer] = await store.send([resume])
     assert.deepEqual([answer?.outcome, answer?.state, answer?.move?.event], ['resumed', 'queued', 'DUE'])
     const { inbox } = await takeOne(store, { token: 't2' })
     assert.deepEqual(
-      inbox.map(({ letter: { kind } }) => kind),
+      inbox.map(({ message: { kind } }) => kind),
       ['event'],
     )
   },

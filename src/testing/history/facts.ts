@@ -39,10 +39,10 @@ export interface Attempt {
   /** When it was asked for, and as of when it was given. */
   readonly askedAt: number
   readonly claimedAt: number
-  /** Where its machine stood, 0 for nowhere, and the letters it was given with the claim. */
+  /** Where its machine stood, 0 for nowhere, and the messages it was given with the claim. */
   readonly checkpoint: number
   readonly inbox: readonly number[]
-  /** The last letter it was given by its claim or a checkpoint, and by whatever. */
+  /** The last message it was given by its claim or a checkpoint, and by whatever. */
   shown: number
   given: number
   /** When its lease was last known to be granted: its claim, or an extension that was accepted. */
@@ -115,15 +115,15 @@ export interface CancelFact {
 export interface CheckpointFact {
   readonly token: string
   readonly number: number
-  /** Letters up to this one were read. */
+  /** Messages up to this one were read. */
   readonly read: number
   /** `kept`: it is written · `lost`: it was refused, its attempt was over · `unknown`: it may be written. */
   readonly outcome: 'kept' | 'lost' | 'unknown'
-  /** The letters that it answered with; null: it gave no such answer. */
+  /** The messages that it answered with; null: it gave no such answer. */
   readonly inbox: readonly number[] | null
 }
 
-/** A letter that somebody sent. */
+/** A message that somebody sent. */
 export interface LetterFact {
   readonly key: string
   readonly outcome: SendAnswer['outcome'] | 'unknown'
@@ -133,7 +133,7 @@ export interface LetterFact {
 /** What is known of a job's machine. */
 export interface MachineFacts {
   readonly checkpoints: CheckpointFact[]
-  readonly letters: LetterFact[]
+  readonly messages: LetterFact[]
   /** Its checkpoints as the log has them. */
   readonly logged: { readonly seq: number; readonly attempt: number }[]
   /** seq of each RETRY that sent it back to its start. */
@@ -170,7 +170,7 @@ export interface Contradiction {
 export const machineOf = (job: JobFacts): MachineFacts =>
   (job.machine ??= {
     checkpoints: [],
-    letters: [],
+    messages: [],
     logged: [],
     restarts: [],
     takesCancel: false,

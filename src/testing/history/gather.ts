@@ -141,8 +141,8 @@ export class Facts {
     })
   }
 
-  private takeExtend({ asked: { leaseMs, beats }, answer, invokedAt, answeredAt }: CallOf<'extend'>): void {
-    beats.forEach(({ id, token, attempt, steps = [] }, i) => {
+  private takeExtend({ asked: { leaseMs, heartbeats }, answer, invokedAt, answeredAt }: CallOf<'extend'>): void {
+    heartbeats.forEach(({ id, token, attempt, steps = [] }, i) => {
       const outcome = answer?.[i]?.outcome
       const accepted = outcome !== 'lost'
       const job = this.job(id)
@@ -203,7 +203,7 @@ export class Facts {
       const answered = answer?.[i]
       if (answered?.outcome === 'notFound') return
       const fact = { key, outcome: answered?.outcome ?? 'unknown', answeredAt: answeredAt ?? Infinity } as const
-      machineOf(this.job(id)).letters.push(fact)
+      machineOf(this.job(id)).messages.push(fact)
       this.takeMoves(answered?.move && [answered.move], answeredAt)
     })
   }

@@ -1,7 +1,7 @@
-/** What a history keeps of what is asked and answered: who and when, and of payloads, letters and states at most a number. */
-import type { Mail, NewCheckpoint } from '../../core/machine-record.ts'
+/** What a history keeps of what is asked and answered: who and when, and of payloads, messages and states at most a number. */
+import type { InboxEntry, NewCheckpoint } from '../../core/machine-record.ts'
 import type { Settlement } from '../../core/settlement.ts'
-import type { Beat, BeatAnswer, CheckpointAnswer, ClaimedJob, NewJob } from '../../store.ts'
+import type { HeartbeatPayload, HeartbeatAnswer, CheckpointAnswer, ClaimedJob, NewJob } from '../../store.ts'
 import type {
   AskedBeat,
   AskedCheckpoint,
@@ -41,7 +41,7 @@ export function givenJob(job: ClaimedJob): GivenJob {
   }
 }
 
-const numbersOf = (inbox: readonly Mail[]): number[] => inbox.map(({ number }) => number)
+const numbersOf = (inbox: readonly InboxEntry[]): number[] => inbox.map(({ number }) => number)
 
 export const askedCheckpoint = ({ number, read, takesCancel }: NewCheckpoint): AskedCheckpoint => ({
   number,
@@ -60,12 +60,12 @@ export const askedEnd = (settlement: Settlement): AskedEnd => {
   return checkpoint === undefined ? asked : { ...asked, checkpoint: askedCheckpoint(checkpoint) }
 }
 
-export const askedBeat = (beat: Beat): AskedBeat => ({
-  ...attemptName(beat),
-  ...(beat.steps !== undefined && { steps: Object.keys(beat.steps) }),
+export const askedBeat = (heartbeat: HeartbeatPayload): AskedBeat => ({
+  ...attemptName(heartbeat),
+  ...(heartbeat.steps !== undefined && { steps: Object.keys(heartbeat.steps) }),
 })
 
-export const givenBeat = ({ outcome, inbox }: BeatAnswer): GivenBeat => ({
+export const givenBeat = ({ outcome, inbox }: HeartbeatAnswer): GivenBeat => ({
   outcome,
   ...(inbox !== undefined && { inbox: numbersOf(inbox) }),
 })

@@ -1,5 +1,5 @@
 /** Leases: who may write (I4), when an attempt may follow another (I5), and how many hold one at once (caps). */
-import { isHeld } from '../../core/lifecycle.ts'
+import { isLeased } from '../../core/lifecycle.ts'
 import type { TypeLimits } from '../../store.ts'
 import { isWhole, wording, type Attempt, type JobFacts, type Step, type Write } from './facts.ts'
 import type { Facts } from './gather.ts'
@@ -18,7 +18,7 @@ export function checkLeases(facts: Facts, rescueMs: number | null, findings: Fin
 
 /** The move that ended an attempt; undefined while it is held. */
 function endOf({ steps }: JobFacts, claimSeq: number): Step | undefined {
-  return steps.find(({ seq, from, to }) => seq > claimSeq && from !== null && isHeld(from) && !isHeld(to))
+  return steps.find(({ seq, from, to }) => seq > claimSeq && from !== null && isLeased(from) && !isLeased(to))
 }
 
 /** I4 */
@@ -90,7 +90,7 @@ export function checkCaps(facts: Facts, limits: Readonly<Record<string, TypeLimi
     // Of a job that is not known to its end it is not known when its lease ended either.
     if (changes === undefined || !isWhole(job)) continue
     for (const step of job.steps) {
-      const [was, is] = [step.from !== null && isHeld(step.from), isHeld(step.to)]
+      const [was, is] = [step.from !== null && isLeased(step.from), isLeased(step.to)]
       if (was !== is) changes.push({ step, job, by: is ? 1 : -1 })
     }
   }

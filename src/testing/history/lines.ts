@@ -6,7 +6,7 @@ import type { JobRecord } from '../../core/record.ts'
 import type { NewCheckpoint } from '../../core/machine-record.ts'
 import type { Settlement } from '../../core/settlement.ts'
 import type {
-  BeatAnswer,
+  HeartbeatAnswer,
   CancelAnswer,
   CancelRequest,
   CheckpointAnswer,
@@ -41,7 +41,7 @@ export interface GivenJob extends Pick<
 > {
   /** The number of its checkpoint, if it has one. */
   readonly checkpoint?: number
-  /** The numbers of its letters, if there are any. */
+  /** The numbers of its messages, if there are any. */
   readonly inbox?: readonly number[]
 }
 
@@ -55,12 +55,12 @@ export interface AskedEnd extends AttemptName, Pick<Settlement, 'event' | 'cance
   readonly unsupported?: true
 }
 
-/** What a sign of life was answered; of letters, their numbers. */
-export interface GivenBeat extends Pick<BeatAnswer, 'outcome'> {
+/** What a sign of life was answered; of messages, their numbers. */
+export interface GivenBeat extends Pick<HeartbeatAnswer, 'outcome'> {
   readonly inbox?: readonly number[]
 }
 
-/** What became of a checkpoint; of letters, their numbers. */
+/** What became of a checkpoint; of messages, their numbers. */
 export interface GivenCheckpoint extends Pick<CheckpointAnswer, 'outcome' | 'seq' | 'maxAttempts'> {
   readonly inbox: readonly number[]
 }
@@ -86,7 +86,7 @@ export interface RecordedCalls {
   readonly claim: { readonly asked: Omit<ClaimRequest, 'demand'>; readonly answer: readonly GivenJob[] }
   readonly settle: { readonly asked: readonly AskedEnd[]; readonly answer: readonly SettleAnswer[] }
   readonly extend: {
-    readonly asked: Pick<ExtendRequest, 'worker' | 'leaseMs'> & { readonly beats: readonly AskedBeat[] }
+    readonly asked: Pick<ExtendRequest, 'worker' | 'leaseMs'> & { readonly heartbeats: readonly AskedBeat[] }
     readonly answer: readonly GivenBeat[]
   }
   readonly checkpoint: {

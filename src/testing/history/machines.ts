@@ -26,16 +26,16 @@ export function checkMachines(facts: Facts, findings: Findings): void {
 }
 
 /** A key is kept once, as long as it is remembered, and known again only if it was sent before. */
-function checkKeys({ id }: JobFacts, { letters }: MachineFacts, findings: Findings): void {
-  const kept = letters.filter(({ outcome }) => outcome === 'kept')
-  for (const [key, sent] of Map.groupBy(letters, (letter) => letter.key)) {
+function checkKeys({ id }: JobFacts, { messages }: MachineFacts, findings: Findings): void {
+  const kept = messages.filter(({ outcome }) => outcome === 'kept')
+  for (const [key, sent] of Map.groupBy(messages, (message) => message.key)) {
     const times = sent.filter(({ outcome }) => outcome === 'kept').length
-    if (times > 1 && kept.length <= caps.letterKeys) {
-      findings.add('I11', `letter ${key} to job ${id} was kept ${times} times`)
+    if (times > 1 && kept.length <= caps.messageKeys) {
+      findings.add('I11', `message ${key} to job ${id} was kept ${times} times`)
     }
     const known = sent.some(({ outcome }) => outcome === 'duplicate')
     if (known && times === 0 && sent.every(({ outcome }) => outcome !== 'unknown')) {
-      findings.add('I11', `letter ${key} to job ${id} was known to be there, and nobody has sent it`)
+      findings.add('I11', `message ${key} to job ${id} was known to be there, and nobody has sent it`)
     }
   }
 }
@@ -47,11 +47,11 @@ class Walk {
   private readonly findings: Findings
   /** Of the last checkpoint; 0: none. */
   private readonly number: Span
-  /** Of the last letter that was read. */
+  /** Of the last message that was read. */
   private readonly read: Span = { lowest: 0, highest: 0 }
   /** By the number of each checkpoint, what it has read. A machine that starts anew has read nothing, whatever was read before. */
   private readonly readAt = new Map<number, number>()
-  /** The last letter that somebody was given. */
+  /** The last message that somebody was given. */
   private seen = 0
   private seq = 0
   private last: Attempt | null = null
@@ -74,20 +74,20 @@ class Walk {
     const what = `attempt ${attempt.attempt} (${attempt.seq})`
     this.stands(`${what} was given`, attempt.checkpoint)
     this.holds(`${what} was given`, attempt.inbox)
-    const known = this.machine.letters.filter(
+    const known = this.machine.messages.filter(
       ({ outcome, answeredAt }) => outcome === 'kept' && answeredAt < attempt.askedAt,
     ).length
     if (Math.max(attempt.inbox.at(-1) ?? 0, this.read.highest) < known) {
-      this.add(`${what} was given letters ${list(attempt.inbox)}, and ${known} had been acknowledged`)
+      this.add(`${what} was given messages ${list(attempt.inbox)}, and ${known} had been acknowledged`)
     }
     let before = this.readAt.get(attempt.checkpoint) ?? 0
     for (const fact of this.machine.checkpoints) {
       if (fact.token !== attempt.token || fact.outcome === 'lost') continue
       const asked = `checkpoint ${fact.number} of ${what}`
       if (fact.read < before)
-        this.add(`${asked} has read letters up to ${fact.read}, the one before it up to ${before}`)
+        this.add(`${asked} has read messages up to ${fact.read}, the one before it up to ${before}`)
       if (fact.read > Math.max(attempt.given, this.read.highest)) {
-        this.add(`${asked} has read letters up to ${fact.read}, it was given those up to ${attempt.given}`)
+        this.add(`${asked} has read messages up to ${fact.read}, it was given those up to ${attempt.given}`)
       }
       before = Math.max(before, fact.read)
       this.readAt.set(fact.number, before)
@@ -101,20 +101,20 @@ class Walk {
     const { record } = this.job
     if (record === null) return
     this.passTo(Infinity)
-    const { checkpoint, inbox, letters, state } = record
+    const { checkpoint, inbox, lastMessageNumber: messages, state } = record
     const numbers = inbox.map(({ number }) => number)
     this.stands('it stands at', checkpoint?.number ?? 0)
     this.holds('it holds', numbers)
-    if (numbers.length > 0 && numbers.at(-1) !== letters)
-      this.add(`its last letter is ${letters}, it holds ${list(numbers)}`)
-    const kept = this.machine.letters.filter(({ outcome }) => outcome === 'kept').length
-    if (letters < kept) this.add(`${kept} letters were acknowledged, ${letters} have come`)
-    if (state === 'waiting' && numbers.length > 0) this.add(`it waits, and letters ${list(numbers)} wait for it`)
+    if (numbers.length > 0 && numbers.at(-1) !== messages)
+      this.add(`its last message is ${messages}, it holds ${list(numbers)}`)
+    const kept = this.machine.messages.filter(({ outcome }) => outcome === 'kept').length
+    if (messages < kept) this.add(`${kept} messages were acknowledged, ${messages} have come`)
+    if (state === 'waiting' && numbers.length > 0) this.add(`it waits, and messages ${list(numbers)} wait for it`)
     const shown = this.last?.shown ?? 0
     const unread = numbers.filter((number) => number <= shown)
     // A handler that is no machine reads none.
     if (state === 'done' && checkpoint !== null && unread.length > 0)
-      this.add(`it is done, and was given letters ${list(unread)} that it has not read`)
+      this.add(`it is done, and was given messages ${list(unread)} that it has not read`)
   }
 
   /** Goes on to a place in the order of all moves: was it sent back to its start on the way? */
@@ -138,20 +138,20 @@ class Walk {
     this.number.lowest = this.number.highest = number
   }
 
-  /** Are the letters of an inbox those that have come and are not read? */
+  /** Are the messages of an inbox those that have come and are not read? */
   private holds(what: string, numbers: readonly number[]): void {
     const { read, seen } = this
     const [first] = numbers
     const last = numbers.at(-1) ?? read.highest
     if (numbers.some((number, i) => i > 0 && number !== (numbers[i - 1] ?? 0) + 1)) {
-      this.add(`${what} letters ${list(numbers)}, which do not follow on each other`)
+      this.add(`${what} messages ${list(numbers)}, which do not follow on each other`)
     }
     if (first !== undefined && first <= read.lowest)
-      this.add(`${what} letter ${first}, those up to ${read.lowest} were read`)
+      this.add(`${what} message ${first}, those up to ${read.lowest} were read`)
     if (first !== undefined && first > read.highest + 1) {
-      this.add(`${what} letter ${first} first, and those after ${read.highest} were never read`)
+      this.add(`${what} message ${first} first, and those after ${read.highest} were never read`)
     }
-    if (last < seen) this.add(`${what} letters ${list(numbers)}, it had been given those up to ${seen}`)
+    if (last < seen) this.add(`${what} messages ${list(numbers)}, it had been given those up to ${seen}`)
     this.seen = Math.max(seen, numbers.at(-1) ?? 0)
     if (first === undefined) read.lowest = Math.min(Math.max(read.lowest, seen), read.highest)
     else read.lowest = read.highest = first - 1
@@ -177,10 +177,10 @@ class Walk {
   private add(message: string): void {
     const { id, steps, attempts } = this.job
     const given = Array.from(attempts.values(), ({ attempt, seq, checkpoint, inbox }) => {
-      return `attempt ${attempt} (${seq}) was given checkpoint ${checkpoint}, letters ${list(inbox)}`
+      return `attempt ${attempt} (${seq}) was given checkpoint ${checkpoint}, messages ${list(inbox)}`
     })
     const wrote = this.machine.checkpoints.map(({ number, read, outcome, token }) => {
-      return `checkpoint ${number} by ${token}, letters read up to ${read}: ${outcome}`
+      return `checkpoint ${number} by ${token}, messages read up to ${read}: ${outcome}`
     })
     this.findings.add('I11', `job ${id}: ${message}`, [...steps.map(wording), ...given, ...wrote])
   }

@@ -79,11 +79,11 @@ const forWorkers = (store: Store, scribe: Scribe): Pick<Store, Work> => ({
     ),
   extend: async (request) => {
     // A worker's bare sign of life touches no job.
-    if (request.beats.length === 0) return store.extend(request)
-    const { worker, leaseMs, beats } = request
+    if (request.heartbeats.length === 0) return store.extend(request)
+    const { worker, leaseMs, heartbeats } = request
     return scribe.write(
       'extend',
-      { worker, leaseMs, beats: beats.map(askedBeat) },
+      { worker, leaseMs, heartbeats: heartbeats.map(askedBeat) },
       () => store.extend(request),
       (answers) => answers.map(givenBeat),
     )

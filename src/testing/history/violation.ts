@@ -11,7 +11,7 @@ export const invariants = {
   I7: 'after an acknowledged cancel no new attempt, and no start',
   I8: 'one live job per key, no key without a holder',
   I10: 'no claim, and no start, after an acknowledged pause',
-  I11: 'a machine goes on from its last checkpoint, and reads each letter once and in order',
+  I11: 'a machine goes on from its last checkpoint, and reads each message once and in order',
   I12: 'counts and log agree with the records',
   I13: 'retention bounds hold',
   late: 'a lease that has run out is taken back in time',

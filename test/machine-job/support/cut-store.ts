@@ -80,7 +80,7 @@ export function cutStore(store: Store, cut: Cut | null, onCut: () => void): CutS
     // A heartbeat alone is no write: when one comes depends on the time of day. What it carries of a step is one.
     extend(request) {
       if (isCut) return never()
-      const saves = request.beats.some(({ steps }) => steps !== undefined)
+      const saves = request.heartbeats.some(({ steps }) => steps !== undefined)
       const last = saves && cut !== null && writes + 1 === cut.at
       if (last && cut.kind === 'before') return die()
       const answer = store.extend(request)

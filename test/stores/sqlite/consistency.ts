@@ -10,7 +10,7 @@ import { historyOf } from '../../../src/stores/sqlite/history.ts'
 import { columns, Row, type RowValues } from '../../../src/stores/sqlite/row.ts'
 import { checkMachines } from './machine-consistency.ts'
 
-const held = statesTagged('held')
+const held = statesTagged('leased')
 const timed = statesTagged('timed')
 const ended = statesTagged('ended')
 const births = statesTagged('birth')
@@ -85,7 +85,7 @@ function checkJob({ row, history }: Job, say: Say): void {
   if (last === undefined) return say(`job ${row.id} has no history`)
   const [isHeld, isEnded] = [held.has(row.state), ended.has(row.state)]
   is('state', row.state, last.to)
-  is('moved', row.moved, last.seq)
+  is('moved', row.lastSeq, last.seq)
   is('attempt', row.attempt, last.attempt)
   is('finished_at', row.finishedAt, isEnded ? last.at : null)
   is('a lease', row.leaseAt !== null, isHeld)

@@ -72,7 +72,7 @@ tell({ kind: 'ready' })
 await told()
 const filled = await fill()
 await until(() => logged.some((message) => message.includes('a claim failed')))
-tell({ kind: 'full', ...filled, trouble: runtime.trouble?.message ?? '', logged: [...logged] })
+tell({ kind: 'full', ...filled, trouble: runtime.storeError?.message ?? '', logged: [...logged] })
 await told()
 freed = true
 await until(async () => {

@@ -1,11 +1,11 @@
-/** What must hold between jobs and what is kept of them elsewhere: machines, checkpoints, letters, steps, and their entries in the log. */
+/** What must hold between jobs and what is kept of them elsewhere: machines, checkpoints, messages, steps, and their entries in the log. */
 import type { DatabaseSync } from 'node:sqlite'
 import { caps } from '../../../src/core/caps.ts'
 import type { HistoryEntry } from '../../../src/core/record.ts'
 import { statesTagged } from '../../../src/core/lifecycle.ts'
 import type { Row } from '../../../src/stores/sqlite/row.ts'
 
-const held = statesTagged('held')
+const held = statesTagged('leased')
 
 /** Tells what is wrong. @param checkpoints the entries of the log, by the ids of jobs; those before `oldest` are gone */
 export function checkMachines(
@@ -28,9 +28,13 @@ export function checkMachines(
   for (const row of rows) {
     const machine = machines.get(row.seq)
     const tell = (complaint: string): void => say(`job ${row.id}: ${complaint}`)
-    if ((machine !== undefined) !== (row.spared !== null)) tell('its row and the machines do not agree that it has one')
-    if (row.spared !== null && (row.spared < 0 || row.spared > row.attempt - Number(held.has(row.state)))) {
-      tell(`${row.spared} of ${row.attempt} attempts are spared`)
+    if ((machine !== undefined) !== (row.checkpointed !== null))
+      tell('its row and the machines do not agree that it has one')
+    if (
+      row.checkpointed !== null &&
+      (row.checkpointed < 0 || row.checkpointed > row.attempt - Number(held.has(row.state)))
+    ) {
+      tell(`${row.checkpointed} of ${row.attempt} attempts are spared`)
     }
     if (machine === undefined) continue
     checkWay(db, row, machine, checkpoints.get(row.id) ?? [], oldest, tell)
@@ -73,15 +77,15 @@ function checkWay(
   }
 }
 
-/** Its letters are those from the first it has not read to the last it was sent; with any it does not wait. */
+/** Its messages are those from the first it has not read to the last it was sent; with any it does not wait. */
 function checkInbox(db: DatabaseSync, row: Row, machine: Values, tell: (complaint: string) => void): void {
-  const { letters, read, keys } = machine
+  const { letters: messages, read, keys } = machine
   const numbers = db.prepare('SELECT number FROM letters WHERE job = ? ORDER BY number').all(row.seq)
-  const expected = Array.from({ length: Number(letters) - Number(read) }, (_, i) => Number(read) + 1 + i)
+  const expected = Array.from({ length: Number(messages) - Number(read) }, (_, i) => Number(read) + 1 + i)
   if (JSON.stringify(numbers.map(({ number }) => number)) !== JSON.stringify(expected)) {
-    tell(`${numbers.length} letters, with ${String(read)} of ${String(letters)} read`)
+    tell(`${numbers.length} messages, with ${String(read)} of ${String(messages)} read`)
   }
-  if (row.state === 'waiting' && numbers.length > 0) tell('it waits, with letters that it has not read')
+  if (row.state === 'waiting' && numbers.length > 0) tell('it waits, with messages that it has not read')
   const known = typeof keys === 'string' ? (JSON.parse(keys) as string[]) : []
-  if (known.length > caps.letterKeys || new Set(known).size < known.length) tell(`keys ${known.join()}`)
+  if (known.length > caps.messageKeys || new Set(known).size < known.length) tell(`keys ${known.join()}`)
 }

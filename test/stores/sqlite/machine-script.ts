@@ -1,4 +1,4 @@
-/** The part of the script that machines play: checkpoints, letters, children, cancels that are letters, and their ends. */
+/** The part of the script that machines play: checkpoints, messages, children, cancels that are messages, and their ends. */
 import type { NewCheckpoint } from '../../../src/core/machine-record.ts'
 import type { NewJob, SendRequest } from '../../../src/store.ts'
 import { newJob } from '../../../src/testing/conformance/acts.ts'
@@ -21,11 +21,11 @@ const rests = (name: string, ...asks: readonly Ask[]): Step => ({
   again: 'same answer',
 })
 
-const letter = (id: string, key: string, expect: SendRequest['expect'] = null) => {
-  return { id, letter: { kind: 'event', event: { type: key } }, key, expect } as const
+const message = (id: string, key: string, expect: SendRequest['expect'] = null) => {
+  return { id, message: { kind: 'event', event: { type: key } }, key, expect } as const
 }
-const sends = (name: string, ...letters: readonly ReturnType<typeof letter>[]): Step => ({
-  ...step(name, async (store) => store.send(letters)),
+const sends = (name: string, ...messages: readonly ReturnType<typeof message>[]): Step => ({
+  ...step(name, async (store) => store.send(messages)),
   again: 'no effect',
 })
 
@@ -37,11 +37,11 @@ const resting: readonly Step[] = [
   step('a claim of machines', claim('u1', 'order', 10)),
   rests('first checkpoints', rest('m1', 'u1', 1, at(1)), rest('m2', 'u1', 1, at(2))),
   sends(
-    'letters',
-    letter('m1', 'a'),
-    letter('m1', 'a'),
-    letter('m1', 'b', { checkpoint: 1, mail: 1 }),
-    letter('m3', 'a'),
+    'messages',
+    message('m1', 'a'),
+    message('m1', 'a'),
+    message('m1', 'b', { checkpoint: 1, lastMessageNumber: 1 }),
+    message('m3', 'a'),
   ),
   inserts(
     'children',
@@ -49,11 +49,15 @@ const resting: readonly Step[] = [
     put([child('c5', 'm1', { type: 'rest' })]),
   ),
   rests('a checkpoint, with what it has read', rest('m1', 'u1', 1, at(2, 1))),
-  step('a heartbeat that asks for letters', (store) => {
-    return store.extend({ worker: 'w1', leaseMs: 60_000, beats: [{ id: 'm1', attempt: 1, token: 'u1', letters: 1 }] })
+  step('a heartbeat that asks for messages', (store) => {
+    return store.extend({
+      worker: 'w1',
+      leaseMs: 60_000,
+      heartbeats: [{ id: 'm1', attempt: 1, token: 'u1', lastMessageNumber: 1 }],
+    })
   }),
   settles(
-    'one parks with a letter, one without, one sleeps',
+    'one parks with a message, one without, one sleeps',
     { id: 'm1', token: 'u1', event: 'PARK', to: 'waiting', checkpoint: at(3, 1) },
     { id: 'm2', token: 'u1', event: 'PARK', to: 'waiting', checkpoint: at(3, 0, true), delayMs: 900_000 },
     { id: 'm3', token: 'u1', event: 'SNOOZE', to: 'scheduled', delayMs: 900_000 },
@@ -69,7 +73,7 @@ const families: readonly Step[] = [
   step('children begin', claim('v1', 'part', 10)),
   step('one tells how far it is', (store) => {
     const beat = { id: 'c1', attempt: 1, token: 'v1', checkin: { at: 1, value: 50 } }
-    return store.extend({ worker: 'w1', leaseMs: 10_000, beats: [beat] })
+    return store.extend({ worker: 'w1', leaseMs: 10_000, heartbeats: [beat] })
   }),
   step('its parent hears of it', claim('u4', 'order', 1)),
   settles('and waits on', { id: 'm1', token: 'u4', event: 'PARK', to: 'waiting', checkpoint: at(5, 3) }),
@@ -102,7 +106,9 @@ const families: readonly Step[] = [
   ),
   step('one begins anew', async (store) => store.retry({ ids: ['m1'] }, true)),
   step('the others where they were', async (store) => store.retry({ ids: ['m2', 'm3', 'c1', 'c2'] })),
-  step('letters to all', async (store) => store.send([letter('m1', 'a'), letter('m2', 'z'), letter('nobody', 'a')])),
+  step('messages to all', async (store) =>
+    store.send([message('m1', 'a'), message('m2', 'z'), message('nobody', 'a')]),
+  ),
 ]
 
 const keys: readonly Step[] = [
@@ -118,7 +124,7 @@ const keys: readonly Step[] = [
     delayMs: 500,
     checkpoint: at(2),
   }),
-  sends('a letter to it', letter('m4', 'a')),
+  sends('a message to it', message('m4', 'a')),
   inserts('it begins anew', put([order('m5', { key: 'o', input: 'new', onConflict: 'replace' })])),
   inserts('another takes its place', put([order('m6', { key: 'o', onConflict: 'supersede', checkpoint: 1 })])),
   step('some that have ended go', (store) => store.discard({ ids: ['c1', 'm4', 'c6'] })),

@@ -57,8 +57,8 @@ async function perform(ask: Ask): Promise<unknown> {
 function portable(method: Method, answer: unknown): unknown {
   if (method === 'list') return { jobs: [...(answer as JobPage)], next: (answer as JobPage).next }
   if (method !== 'claim') return answer
-  const { jobs, dry } = answer as ClaimAnswer
-  return { jobs: jobs.map((job) => ({ ...job, record: job.record() })), dry }
+  const { jobs, shortfalls } = answer as ClaimAnswer
+  return { jobs: jobs.map((job) => ({ ...job, record: job.record() })), shortfalls }
 }
 
 process.on('message', (ask: Ask) => {

@@ -51,7 +51,7 @@ const runs: readonly Step[] = [
   step('a heartbeat', (store) => {
     const logs = [{ at: 1, attempt: 1, message: 'half way' }]
     const beat = { id: 'b', attempt: 1, token: 't1', checkin: { at: 1, value: 50 }, logs, steps: { charge: 1 } }
-    return store.extend({ worker: 'w1', leaseMs: 60_000, beats: [beat, { id: 'c', attempt: 1, token: 'stolen' }] })
+    return store.extend({ worker: 'w1', leaseMs: 60_000, heartbeats: [beat, { id: 'c', attempt: 1, token: 'stolen' }] })
   }),
   settles('a success', { id: 'c', token: 't1', event: 'COMPLETE', to: 'done', output: { ok: true } }),
   settles('a failure', { id: 'b', token: 't1', event: 'FAIL', to: 'retrying', error: boom, delayMs: 500 }),

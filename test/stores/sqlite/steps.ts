@@ -42,8 +42,8 @@ export const claim =
   (token: string, type: string, max: number, limits: Partial<TypeLimits> = {}, by = 'w1'): Ask =>
   async (store) => {
     const demand = [{ type, max, limits: { ...noLimits, ...limits } }]
-    const { jobs, dry } = await store.claim({ worker: by, token, leaseMs, demand })
-    return { jobs: jobs.map(({ id, attempt, seq }) => [id, attempt, seq]), dry }
+    const { jobs, shortfalls } = await store.claim({ worker: by, token, leaseMs, demand })
+    return { jobs: jobs.map(({ id, attempt, seq }) => [id, attempt, seq]), shortfalls }
   }
 
 type Ending = Omit<Settlement, 'attempt'> & { readonly attempt?: number }

@@ -126,8 +126,8 @@ function whole(method: Ask['method'], answer: unknown): unknown {
     return Object.assign(jobs, { next })
   }
   if (method !== 'claim') return answer
-  const { jobs, dry } = answer as Omit<ClaimAnswer, 'jobs'> & {
+  const { jobs, shortfalls } = answer as Omit<ClaimAnswer, 'jobs'> & {
     jobs: (Omit<ClaimedJob, 'record'> & { record: JobRecord })[]
   }
-  return { jobs: jobs.map((job) => ({ ...job, record: () => job.record })), dry }
+  return { jobs: jobs.map((job) => ({ ...job, record: () => job.record })), shortfalls }
 }

@@ -21,17 +21,17 @@ export interface Evidence {
   readonly children: readonly JobRecord[]
   /** Its lines in the ledgers, and of its actors, in the order of time. */
   readonly lines: readonly LedgerLine[]
-  /** Of its letters, by key, how often they were acknowledged as new. */
+  /** Of its messages, by key, how often they were acknowledged as new. */
   readonly kept: ReadonlyMap<string, number>
   /** Checkpoints that were acknowledged. */
   readonly acknowledged: readonly { readonly number: number; readonly seq: number }[]
-  /** So long may a machine that lives not have heard of a letter, or what it has decided not be done. */
+  /** So long may a machine that lives not have heard of a message, or what it has decided not be done. */
   readonly leaseMs: number
   /** How often its cancel was asked for. */
   readonly cancels: number
 }
 
-export interface Letters {
+export interface Messages {
   kept: number
   duplicate: number
 }
@@ -43,7 +43,7 @@ interface Told {
 }
 
 export class Archive {
-  readonly letters: Letters = { kept: 0, duplicate: 0 }
+  readonly messages: Messages = { kept: 0, duplicate: 0 }
   private readonly store: Store
   private readonly options: StormOptions
   private readonly records: ReadonlyMap<string, JobRecord>
@@ -93,7 +93,7 @@ export class Archive {
         call.asked.forEach(({ id, key }, i) => {
           const outcome = call.answer?.[i]?.outcome
           if (outcome !== 'kept' && outcome !== 'duplicate') return
-          this.letters[outcome]++
+          this.messages[outcome]++
           const { kept } = this.of(id)
           if (outcome === 'kept') kept.set(key, (kept.get(key) ?? 0) + 1)
         })

@@ -38,7 +38,7 @@ test(
       expect(verdict.broken, report(verdict)).toEqual([])
       const { figures, machines } = verdict
       expect(figures.killed).toBe(5)
-      expect(machines?.letters).toBeGreaterThan(250)
+      expect(machines?.messages).toBeGreaterThan(250)
       expect(existsSync(verdict.folder)).toBe(false)
       const { repeated = 0, workAgain = 0, ended } = machines ?? {}
       return { ...figures, repeated, workAgain, ...ended }
@@ -51,7 +51,7 @@ test(
 test('stores that lose what machines were told are found out', async () => {
   const verdicts = await Promise.all(['careless', 'torn'].map((store) => storm({ store, workers: 2 })))
   for (const verdict of verdicts) {
-    const ofLetters = verdict.broken.filter(({ promise }) => promise === 'letters').map(({ message }) => message)
+    const ofLetters = verdict.broken.filter(({ promise }) => promise === 'messages').map(({ message }) => message)
     expect(ofLetters.join('\n'), report(verdict)).toMatch(/it was told \d numbers and has heard/)
   }
 })

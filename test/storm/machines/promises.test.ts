@@ -140,11 +140,11 @@ test('what is in order is found in order', () => {
 })
 
 test.each<[promise: string, what: string, Partial<Evidence>]>([
-  ['letters', 'an event is lost', last({ told: [1] })],
-  ['letters', 'an event is applied twice', last({ told: [1, 2, 2] })],
-  ['letters', 'events are out of order', last({ told: [1, 3, 2] })],
-  ['letters', 'a letter is taken as new twice', { kept: new Map([['1', 2]]) }],
-  ['letters', 'a cheer is heard twice', last({ cheers: [7, 7] })],
+  ['messages', 'an event is lost', last({ told: [1] })],
+  ['messages', 'an event is applied twice', last({ told: [1, 2, 2] })],
+  ['messages', 'events are out of order', last({ told: [1, 3, 2] })],
+  ['messages', 'a message is taken as new twice', { kept: new Map([['1', 2]]) }],
+  ['messages', 'a cheer is heard twice', last({ cheers: [7, 7] })],
   ['stands', 'a checkpoint is missing', { stands: [stand(1, {}), stand(3, { told: [1, 2], results: legs })] }],
   ['stands', 'what was told is forgotten', { stands: [stand(1, { told: [1, 2, 3] }), ...sound.stands.slice(1)] }],
   ['stands', 'one was acknowledged and is not there', { acknowledged: [{ number: 2, seq: 15 }] }],
@@ -157,8 +157,8 @@ test.each<[promise: string, what: string, Partial<Evidence>]>([
   ['timers', 'one fires early', last({ fired: [{ name: 'one', setAt: 0, delayMs: 100, at: 90 }] })],
   ['timers', 'one fires twice', last({ fired: [1, 2].map((at) => ({ name: 'one', setAt: 0, delayMs: 0, at })) })],
   ['timers', 'one does not fire', { record: record({ type: 'machine-regions' }) }],
-  ['timers', 'one comes before an older letter', impatient(patience, 50, 20)],
-  ['timers', 'one comes after a younger letter', impatient({ results: legs.slice(0, 1) }, 2_200, 1_000)],
+  ['timers', 'one comes before an older message', impatient(patience, 50, 20)],
+  ['timers', 'one comes after a younger message', impatient({ results: legs.slice(0, 1) }, 2_200, 1_000)],
   ['children', 'one is left alone and not cancelled', impatient(patience, 2_300, 2_200)],
   ['effects', 'an action is not done', { lines: [] }],
   ['effects', 'work is kept as done that was not', worked(begun)],

@@ -6,10 +6,10 @@ import { kinds } from './jobs.ts'
 import { ticksMax, type Fired, type Memory, type Result } from './parts.ts'
 
 export const machinePromises = {
-  letters: 'each event once, in the order in which they were sent; none lost',
+  messages: 'each event once, in the order in which they were sent; none lost',
   stands: 'checkpoints follow each other, are there if acknowledged, and go on from what was',
   children: 'each child is enqueued once, and its end is heard once',
-  timers: 'no timer fires early, or twice; timers and letters come in the order of their times',
+  timers: 'no timer fires early, or twice; timers and messages come in the order of their times',
   effects: 'what was decided is done; what was kept as done is not done again',
   cancels: 'a cancel that is handled is compensated, and ends as cancelled',
   spared: 'dead at exactly maxAttempts without a checkpoint',
@@ -39,7 +39,7 @@ export function checkMachine(evidence: Evidence, tell: Tell): void {
 }
 
 function checkTold({ task, kept }: Evidence, { state }: JobRecord, memory: Memory | null, tell: Tell): void {
-  for (const [key, times] of kept) if (times > 1) tell('letters', `letter ${key} was taken as new ${times} times`)
+  for (const [key, times] of kept) if (times > 1) tell('messages', `message ${key} was taken as new ${times} times`)
   if (memory === null) return
   const numbers = task.gapsMs.length - 1
   const innerTold = resultsOf(memory, 'inner').map(({ output }) => (output as Pick<Memory, 'told'>).told)
@@ -47,10 +47,10 @@ function checkTold({ task, kept }: Evidence, { state }: JobRecord, memory: Memor
     const isInOrder = told.every((n, i) => n === i + 1)
     const isWhole = state !== 'done' || told.length === numbers
     if (!isInOrder || !isWhole)
-      tell('letters', `${state}, it was told ${numbers} numbers and has heard ${told.join(' ')}`)
+      tell('messages', `${state}, it was told ${numbers} numbers and has heard ${told.join(' ')}`)
   }
   const { cheers } = memory
-  if (new Set(cheers).size < cheers.length) tell('letters', `it was cheered at twice: ${cheers.join(' ')}`)
+  if (new Set(cheers).size < cheers.length) tell('messages', `it was cheered at twice: ${cheers.join(' ')}`)
 }
 
 function checkStands({ stands, acknowledged }: Evidence, { checkpoint }: JobRecord, tell: Tell): void {

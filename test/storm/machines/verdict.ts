@@ -8,8 +8,8 @@ import { checkMachine, firedOf, machinePromises } from './promises.ts'
 export interface MachineFigures {
   readonly machines: number
   readonly ended: Readonly<Record<string, number>>
-  /** Letters that were acknowledged, and those that were there already. */
-  readonly letters: number
+  /** Messages that were acknowledged, and those that were there already. */
+  readonly messages: number
   readonly repeated: number
   readonly checkpoints: number
   readonly children: number
@@ -50,8 +50,8 @@ export async function judgeMachines(
   }
   late.sort((a, b) => a - b)
   const at = (part: number): number => late[Math.ceil(late.length * part) - 1] ?? 0
-  const { kept: letters, duplicate: repeated } = archive.letters
-  const figures = { machines: options.machines, ended, letters, repeated, ...count }
+  const { kept: messages, duplicate: repeated } = archive.messages
+  const figures = { machines: options.machines, ended, messages, repeated, ...count }
   return { broken, figures: { ...figures, timers: late.length, lateMs: [at(0.5), at(0.99), at(1)] } }
 }
 

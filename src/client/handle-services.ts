@@ -1,9 +1,9 @@
 /** What handles ask of the client that gave them: the calls of its owner, and streams over one job. */
-import type { HandleHost } from './handle.ts'
+import type { HandleServices } from './handle.ts'
 import type { JobEvent, JobRecord } from '../core/record.ts'
 import type { JobState } from '../core/lifecycle.ts'
 import type { Logger } from '../core/logger.ts'
-import type { Hub } from './events.ts'
+import type { EventHub } from './event-hub.ts'
 import { asEvent, followJob, lastCheckIn } from './follow-job.ts'
 import type { MachineCalls } from './machine-calls.ts'
 import { notFound } from './not-found.ts'
@@ -12,21 +12,21 @@ import { GuardedStream } from './stream.ts'
 import type { Timers } from './timers.ts'
 
 /** What only the client or runtime itself can do. */
-export type HandleOwner = Pick<HandleHost, 'cancel' | 'retry'>
+export type HandleOwner = Pick<HandleServices, 'cancel' | 'retry'>
 
-export interface HandleHostOptions {
+export interface HandleServicesOptions {
   readonly owner: HandleOwner
-  readonly fork: HandleHost['fork']
+  readonly fork: HandleServices['fork']
   readonly results: Results
   readonly machines: MachineCalls
   readonly timers: Timers
-  readonly hub: Hub
+  readonly hub: EventHub
   readonly logger: Logger
   readonly get: (id: string) => Promise<JobRecord | null>
   readonly record: (id: string) => Promise<JobRecord>
 }
 
-export function handleHost(options: HandleHostOptions): HandleHost {
+export function handleServices(options: HandleServicesOptions): HandleServices {
   const { owner, results, timers, hub, logger, machines, get, record } = options
   const followed = { hub, results, get }
   return {

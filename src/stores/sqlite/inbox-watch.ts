@@ -2,11 +2,11 @@
 import type { Hints } from './hints.ts'
 import type { Statements } from './statements.ts'
 
-/** Which letters this process knows of: of others to running jobs it tells. */
-export class Mail {
+/** Which messages this process knows of: of others to running jobs it tells. */
+export class InboxWatch {
   private readonly sql: Statements
   private readonly hints: Hints
-  /** The place of the last letter that it knows of; null = of none. */
+  /** The place of the last message that it knows of; null = of none. */
   private seen: number | null = null
   private wrote = false
 
@@ -19,20 +19,20 @@ export class Mail {
     this.wrote = true
   }
 
-  /** Another process has written: has it put letters into the inboxes of running jobs? */
+  /** Another process has written: has it put messages into the inboxes of running jobs? */
   catchUp(): void {
     if (this.seen === null) {
-      for (const [id] of this.sql.all('heldWithLetters')) this.hints.mailed(id)
+      for (const [id] of this.sql.all('heldWithLetters')) this.hints.messagesArrived(id)
       this.seen = this.last()
       return
     }
     for (const [place, id] of this.sql.all('lettersSince', this.seen)) {
-      if (id !== null) this.hints.mailed(id)
+      if (id !== null) this.hints.messagesArrived(id)
       this.seen = place
     }
   }
 
-  /** At the end of a transaction: its own letters are no news. */
+  /** At the end of a transaction: its own messages are no news. */
   finish(): void {
     if (this.wrote && this.seen !== null) this.seen = this.last()
     this.wrote = false

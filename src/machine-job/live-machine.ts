@@ -1,4 +1,4 @@
-/** A live machine in its seat: begun or restored, told what happens, looked at for a checkpoint. */
+/** A live machine in its run: begun or restored, told what happens, looked at for a checkpoint. */
 import {
   createActor,
   type Actor,
@@ -14,9 +14,9 @@ import { jobOf } from './from-job.ts'
 import { isNamed, activeNodes } from './machines.ts'
 import type { ActorSteps } from './actor-steps.ts'
 import { attemptNote, isWaiting } from './durable.ts'
-import type { AttemptHost, Hosting, JobActorHost } from './job-actors.ts'
-import { heldOf, outboxOf } from './outbox.ts'
-import { Plan, type Held } from './plan.ts'
+import type { AttemptHost, RunnerRef, JobActorServices } from './job-actors.ts'
+import { pendingOf, outboxOf } from './outbox.ts'
+import { Plan, type PendingEffect } from './plan.ts'
 import { isItsSnapshot, isPlanned, plannedLogicOf, worksOutside, type PlannedLogic } from './planned.ts'
 import { restoreContexts, withoutContexts } from './references.ts'
 import type { MachineState } from './state.ts'
@@ -24,13 +24,13 @@ import { DurableTimers, type PassedDelay } from './timers.ts'
 import type { MachineVersion, PersistedMachine } from './versions.ts'
 import { wrapRelays } from './xstate-internals.ts'
 
-export interface HostedOptions {
+export interface LiveMachineOptions {
   readonly logic: PlannedLogic
   readonly version: MachineVersion
   readonly jobId: string
   readonly input: unknown
   readonly now: () => number
-  readonly jobs: JobActorHost
+  readonly jobs: JobActorServices
   readonly attempts: Pick<AttemptHost, 'random' | 'after' | 'log'>
   readonly steps: ActorSteps
   readonly logger: (...args: unknown[]) => void
@@ -43,13 +43,13 @@ const sentInTurnMax = 50_000
 
 type Status = 'active' | 'done' | 'error' | 'stopped'
 
-export class Hosted {
+export class LiveMachine {
   readonly timers: DurableTimers
   readonly plan: Plan
   /** What has led to its present state, for people. */
   notes: string[] = []
   private readonly root: Actor<AnyActorLogic>
-  private readonly options: HostedOptions
+  private readonly options: LiveMachineOptions
   private readonly addresses: ActorAddresses
   /** Events for machines that wait until all of a step have started; null if none waits. */
   private relays: (() => void)[] | null = null
@@ -61,15 +61,15 @@ export class Hosted {
   private readonly jobActors = new Map<string, AnyActorRef>()
   private jobActorsOf = -1
 
-  constructor(options: HostedOptions, from: MachineState | null) {
+  constructor(options: LiveMachineOptions, from: MachineState | null) {
     const { jobId, input, now, jobs, logger, changed } = options
     this.options = options
     this.addresses = new ActorAddresses(jobId, from?.actors ?? null, () => this.root)
     const { addresses } = this
     const delaysOf = (actor: AnyActorRef) => plannedLogicOf(actor)?.delays ?? null
     this.timers = new DurableTimers({ now, addresses, delaysOf, changed })
-    this.plan = new Plan({ addresses, booked: from?.booked ?? 0, changed })
-    const logic: AnyActorLogic & { readonly hosting: Hosting } = {
+    this.plan = new Plan({ addresses, nextActorNumber: from?.booked ?? 0, changed })
+    const logic: AnyActorLogic & { readonly hosting: RunnerRef } = {
       ...options.logic,
       hosting: { jobs, plan: this.plan, attempts: this.attemptHost() },
     }
@@ -220,7 +220,7 @@ export class Hosted {
   }
 
   /** Its state, to be kept. @throws JobchartError NOT_DURABLE */
-  state(held: readonly Held[]): Omit<MachineState, 'read' | 'jobs'> {
+  state(held: readonly PendingEffect[]): Omit<MachineState, 'read' | 'jobs'> {
     this.dropEnded()
     const passed = this.passedDelays()
     return {
@@ -231,7 +231,7 @@ export class Hosted {
       timers: this.timers.records(),
       ...(passed.length > 0 && { passed }),
       actors: this.addresses.state(),
-      booked: this.plan.booked,
+      booked: this.plan.nextActorNumber,
       outbox: outboxOf(held, this.addresses),
     }
   }
@@ -281,8 +281,8 @@ export class Hosted {
   }
 
   /** What was decided with a checkpoint. */
-  heldOf(from: MachineState): Held[] {
-    return heldOf(from.outbox, { logic: this.options.logic, addresses: this.addresses })
+  pendingOf(from: MachineState): PendingEffect[] {
+    return pendingOf(from.outbox, { logic: this.options.logic, addresses: this.addresses })
   }
 
   /** Stops all that goes on. Nothing is written any more. */
@@ -292,7 +292,7 @@ export class Hosted {
     for (const machine of this.actors()) if (isPlanned(machine)) forgetChildren(machine)
     forgetChildren(this.root)
     this.root.stop()
-    this.plan.held = []
+    this.plan.pending = []
   }
 
   private fail(error: unknown): void {

@@ -16,7 +16,7 @@ import { discard, retry } from '../../core/admin.ts'
 import { cancel } from '../../core/cancel.ts'
 import { checkpoint } from '../../core/checkpoint.ts'
 import { confirm } from '../../core/confirm.ts'
-import { beatFailed, cancelFailed, checkpointFailed, sendFailed, settleFailed } from '../../core/failures.ts'
+import { heartbeatFailed, cancelFailed, checkpointFailed, sendFailed, settleFailed } from '../../core/failures.ts'
 import { extend } from '../../core/extend.ts'
 import { send } from '../../core/inbox.ts'
 import { prune } from '../../core/prune.ts'
@@ -34,9 +34,9 @@ const writing = {
   claim: (unit: FileUnit, request: ClaimRequest) => claim(unit, request),
   settle: (unit: FileUnit, settlements: readonly Settlement[]) =>
     unit.each(settlements, (settlement) => settle(unit, settlement), settleFailed),
-  extend: (unit: FileUnit, { worker: id, leaseMs, beats }: ExtendRequest) => {
+  extend: (unit: FileUnit, { worker: id, leaseMs, heartbeats }: ExtendRequest) => {
     unit.sql.run('seen', unit.now, id)
-    return unit.each(beats, (beat) => extend(unit, beat, leaseMs), beatFailed)
+    return unit.each(heartbeats, (heartbeat) => extend(unit, heartbeat, leaseMs), heartbeatFailed)
   },
   checkpoint: (unit: FileUnit, requests: readonly CheckpointRequest[]) =>
     unit.each(requests, (request) => checkpoint(unit, request), checkpointFailed),

@@ -3,11 +3,11 @@
  * line: each priority is a chain in order of place, and only the priorities stand in a heap.
  */
 import { Heap } from '../../core/heap.ts'
-import { Chain } from './chain.ts'
+import { LinkedList } from './linked-list.ts'
 import type { Row } from './row.ts'
 
 /** The rows of one priority. */
-class Level extends Chain {
+class PriorityLevel extends LinkedList {
   heapIndex = -1
   priority = 0
   /** Those that came back to an old place, which is not the end of the chain. */
@@ -30,36 +30,36 @@ class Level extends Chain {
 }
 
 /** The levels of a line that has had more than one at once. None of them is empty. */
-class Levels {
-  private readonly byPriority = new Map<number, Level>()
-  private readonly order = new Heap<Level>((a, b) => a.priority > b.priority)
+class PriorityLevels {
+  private readonly byPriority = new Map<number, PriorityLevel>()
+  private readonly order = new Heap<PriorityLevel>((a, b) => a.priority > b.priority)
 
-  get top(): Level | undefined {
+  get top(): PriorityLevel | undefined {
     return this.order.peek()
   }
 
-  get(priority: number): Level | undefined {
+  get(priority: number): PriorityLevel | undefined {
     return this.byPriority.get(priority)
   }
 
-  add(level: Level): Level {
+  add(level: PriorityLevel): PriorityLevel {
     this.byPriority.set(level.priority, level)
     this.order.push(level)
     return level
   }
 
-  remove(level: Level): void {
+  remove(level: PriorityLevel): void {
     this.byPriority.delete(level.priority)
     this.order.remove(level)
   }
 }
 
-export class Line {
+export class PriorityQueue {
   first: Row | null = null
   /** The level of `first`; of an empty line, one to use again. */
-  private top = new Level()
+  private top = new PriorityLevel()
   /** All levels, once there are two. */
-  private levels: Levels | null = null
+  private levels: PriorityLevels | null = null
 
   add(row: Row): void {
     this.level(row.priority).add(row)
@@ -76,16 +76,16 @@ export class Line {
     this.look()
   }
 
-  private level(priority: number): Level {
+  private level(priority: number): PriorityLevel {
     if (this.first === null) this.top.priority = priority
     if (this.top.priority === priority) return this.top
     if (this.levels === null) {
-      this.levels = new Levels()
+      this.levels = new PriorityLevels()
       this.levels.add(this.top)
     }
     const known = this.levels.get(priority)
     if (known !== undefined) return known
-    const level = new Level()
+    const level = new PriorityLevel()
     level.priority = priority
     return this.levels.add(level)
   }

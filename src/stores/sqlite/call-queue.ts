@@ -6,11 +6,11 @@ import type { Clock, Timer } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
 import type { Hint } from '../../store.ts'
 import type { Reply } from './engine.ts'
-import type { Host } from './host.ts'
-import type { Answer, Arguments, Call, Method } from './work.ts'
+import type { EngineRunner } from './engine-runner.ts'
+import type { Answer, Arguments, Call, Method } from './operations.ts'
 
 /** Calls that are handed over together at most. */
-const together = 1_000
+const batchSize = 1_000
 
 /** How long calls wait for another process's transactions, ms. */
 const patienceMs = 5_000
@@ -21,11 +21,11 @@ interface Waiting extends Call {
   readonly reject: (error: unknown) => void
 }
 
-export class Desk {
+export class CallQueue {
   private readonly path: string
   private readonly listeners = new Set<(hint: Hint) => void>()
   private clock: Clock | null = null
-  private host: Host | null = null
+  private engine: EngineRunner | null = null
   private opening: Promise<void> = Promise.resolve()
   private opened = 0
   private calls: Waiting[] = []
@@ -41,19 +41,19 @@ export class Desk {
   }
 
   /** @throws JobchartError UNSUPPORTED, STORE_UNAVAILABLE, STORE_CORRUPT */
-  async open(clock: Clock, makeHost: () => Host): Promise<void> {
+  async open(clock: Clock, makeHost: () => EngineRunner): Promise<void> {
     if (this.opened++ === 0) {
       this.clock = clock
-      this.host = makeHost()
-      this.opening = this.host.open()
+      this.engine = makeHost()
+      this.opening = this.engine.open()
     }
     try {
       await this.opening
     } catch (error) {
-      if (--this.opened === 0) this.host = null
+      if (--this.opened === 0) this.engine = null
       throw error
     }
-    if (this.listeners.size > 0) this.host?.look(true)
+    if (this.listeners.size > 0) this.engine?.look(true)
   }
 
   async close(): Promise<void> {
@@ -67,8 +67,8 @@ export class Desk {
     this.opened = 0
     this.retryTimer?.cancel()
     this.retryTimer = null
-    const { host } = this
-    this.host = null
+    const { engine: host } = this
+    this.engine = null
     this.rejectAll(closed(this.path))
     await host?.close()
   }
@@ -87,11 +87,11 @@ export class Desk {
    * @throws JobchartError STORE_UNAVAILABLE, STORE_CORRUPT
    */
   askNow<M extends Method>(method: M, ...args: Arguments<M>): Answer<M> {
-    const { host, clock } = this
+    const { engine: host, clock } = this
     if (this.opened === 0 || host?.readNow === undefined || clock === null) throw closed(this.path)
     const outcome = host.readNow({ method, args }, Math.floor(clock.now()))
     if (outcome.kind !== 'done') throw asError(outcome.error)
-    this.tell(outcome.hints)
+    this.notify(outcome.hints)
     const [reply] = outcome.replies
     if (reply === undefined) throw closed(this.path)
     if ('error' in reply) throw asError(reply.error)
@@ -103,14 +103,14 @@ export class Desk {
     // A function of its own per call: the same listener may watch twice.
     const own = (hint: Hint): void => listener(hint)
     this.listeners.add(own)
-    this.host?.look(true)
+    this.engine?.look(true)
     return () => {
       this.listeners.delete(own)
-      if (this.listeners.size === 0) this.host?.look(false)
+      if (this.listeners.size === 0) this.engine?.look(false)
     }
   }
 
-  tell(hints: readonly Hint[]): void {
+  notify(hints: readonly Hint[]): void {
     for (const hint of hints) for (const listener of this.listeners) listener(hint)
   }
 
@@ -122,8 +122,8 @@ export class Desk {
   }
 
   private async work(): Promise<void> {
-    const { host, clock } = this
-    const calls = this.calls.slice(0, together)
+    const { engine: host, clock } = this
+    const calls = this.calls.slice(0, batchSize)
     // It may have been closed since this turn was asked for.
     if (host === null || clock === null || calls.length === 0) {
       this.working = false
@@ -142,7 +142,7 @@ export class Desk {
     this.calls = this.calls.slice(outcome.replies.length)
     if (this.calls.length > 0) this.schedule()
     outcome.replies.forEach((reply, i) => answer(calls[i] as Waiting, reply))
-    this.tell(outcome.hints)
+    this.notify(outcome.hints)
   }
 
   /** Another process is writing. */

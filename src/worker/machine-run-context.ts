@@ -1,21 +1,21 @@
 /** The seat of a machine in a run: what its host asks for, done with the means of the flow. */
 import type { Random } from '../core/clock.ts'
-import type { JobDefinition, ChildEnd, Seat } from '../core/definition.ts'
-import type { Mail, NewCheckpoint, Parent } from '../core/machine-record.ts'
+import type { JobDefinition, ChildEnd, MachineRunContext } from '../core/definition.ts'
+import type { InboxEntry, NewCheckpoint, Parent } from '../core/machine-record.ts'
 import type { Json } from '../core/payload.ts'
 import type { JobRecord } from '../core/record.ts'
 import type { EnqueueOptions } from '../core/call-options.ts'
 import type { CheckpointAnswer, Store } from '../store.ts'
 import { promised, refusedBy } from '../client/answer.ts'
-import type { Hub } from '../client/events.ts'
+import type { EventHub } from '../client/event-hub.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import type { Run } from './run.ts'
 import type { Timers } from '../client/timers.ts'
 
-export interface SeatOptions {
+export interface MachineRunContextOptions {
   readonly store: Store
   readonly worker: string
-  readonly hub: Hub
+  readonly hub: EventHub
   readonly timers: Timers
   readonly heartbeat: Heartbeat
   /** Enqueues a child; gives its record if it was there before. */
@@ -25,14 +25,14 @@ export interface SeatOptions {
     options: EnqueueOptions,
     parent: Parent,
   ) => Promise<JobRecord | null>
-  readonly cancel: Seat['cancel']
+  readonly cancel: MachineRunContext['cancelChild']
   readonly random: Random
   readonly log: (run: Run, message: string) => void
 }
 
-const askAfterMs = 100
+const askAgainMs = 100
 
-export function seatOf(run: Run, input: unknown, options: SeatOptions): Seat {
+export function machineRunContext(run: Run, input: unknown, options: MachineRunContextOptions): MachineRunContext {
   const { store, timers, heartbeat, enqueueChild, cancel, random, log } = options
   const { id, type, generation, checkpoint, inbox, steps } = run.claimed
   return {
@@ -44,13 +44,13 @@ export function seatOf(run: Run, input: unknown, options: SeatOptions): Seat {
     inbox,
     hasFailed: () => run.claimed.record().errors.length > 0,
     signal: run.signal,
-    logger: run.host.logger,
+    logger: run.services.logger,
     now: () => store.now(),
     after: (delayMs, go) => timers.after(delayMs, go),
-    mail: (listener) => {
+    onMessages: (listener) => {
       run.mailbox = { after: inbox.at(-1)?.number ?? 0, listener }
-      // Letters may have come since the claim, and their hint found nobody to tell. Most runs are over before that matters.
-      timers.after(askAfterMs, () => void (run.ending ?? heartbeat.ask([run])), false)
+      // Messages may have come since the claim, and their hint found nobody to tell. Most runs are over before that matters.
+      timers.after(askAgainMs, () => void (run.ending ?? heartbeat.ask([run])), false)
     },
     commit: (next) => commit(run, next, options),
     steps,
@@ -59,16 +59,20 @@ export function seatOf(run: Run, input: unknown, options: SeatOptions): Seat {
     random,
     log: (message) => log(run, message),
     emitted: (event) => emitted(run, event, options),
-    invoke: async (job, childInput, enqueueOptions, checkins) => {
+    enqueueChild: async (job, childInput, enqueueOptions, checkins) => {
       const record = await enqueueChild(job, childInput, enqueueOptions, { id, checkins })
       return record === null ? null : endOf(record)
     },
-    cancel,
+    cancelChild: cancel,
   }
 }
 
 /** A checkpoint carries its number and the token, so it may be repeated until it is answered, or the lease has run out. */
-async function commit(run: Run, checkpoint: NewCheckpoint, options: SeatOptions): Promise<readonly Mail[]> {
+async function commit(
+  run: Run,
+  checkpoint: NewCheckpoint,
+  options: MachineRunContextOptions,
+): Promise<readonly InboxEntry[]> {
   const { store, heartbeat, hub, worker } = options
   const { id, type, attempt, token } = run.claimed
   const write = (): Promise<CheckpointAnswer> =>
@@ -84,7 +88,7 @@ async function commit(run: Run, checkpoint: NewCheckpoint, options: SeatOptions)
   if (hub.wants(id)) {
     const state = answer.outcome === 'kept' ? 'running' : 'cancelling'
     const { seq, at } = answer
-    hub.tell({
+    hub.emit({
       seq,
       at,
       id,
@@ -100,10 +104,10 @@ async function commit(run: Run, checkpoint: NewCheckpoint, options: SeatOptions)
   return answer.inbox
 }
 
-function emitted(run: Run, value: Json, { hub, store, worker }: SeatOptions): void {
+function emitted(run: Run, value: Json, { hub, store, worker }: MachineRunContextOptions): void {
   const { id, type, seq, attempt } = run.claimed
   if (!hub.wants(id)) return
-  hub.tell({ seq, at: store.now(), id, type, event: 'EMIT', from: 'running', to: 'running', attempt, worker, value })
+  hub.emit({ seq, at: store.now(), id, type, event: 'EMIT', from: 'running', to: 'running', attempt, worker, value })
 }
 
 /** null: it has not ended. */

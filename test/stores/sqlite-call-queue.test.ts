@@ -32,16 +32,16 @@ test('what is asked once it closes is refused', async () => {
   await store.close()
 })
 
-test('letters that another process sends are told to the one that runs the job, and to no other', async () => {
+test('messages that another process sends are told to the one that runs the job, and to no other', async () => {
   const path = pathOfNew()
   const [mine, yours] = [sqliteStore({ path }), sqliteStore({ path })]
   await mine.open({ clock: systemClock })
   await yours.open({ clock: systemClock })
   const hints: Hint[] = []
   mine.watch((hint) => hints.push(hint))
-  const mail = (): unknown[] => hints.flatMap((hint) => (hint.kind === 'mail' ? hint.ids : []))
+  const mail = (): unknown[] => hints.flatMap((hint) => (hint.kind === 'messages' ? hint.ids : []))
   const send = (store: typeof mine, id: string, key: string) =>
-    store.send([{ id, letter: { kind: 'event', event: key }, key, expect: null }])
+    store.send([{ id, message: { kind: 'event', event: key }, key, expect: null }])
   await putAndTake(mine, 'a')
   await put(mine, newJob('b'))
   await send(yours, 'b', 'first')
@@ -83,7 +83,7 @@ test('a queue that another process pauses or resumes is heard of without asking'
   await mine.close()
 })
 
-test('after a write that failed, letters to running jobs are told of again', async () => {
+test('after a write that failed, messages to running jobs are told of again', async () => {
   const path = pathOfNew()
   const [mine, yours] = [sqliteStore({ path }), sqliteStore({ path })]
   await mine.open({ clock: systemClock })
@@ -91,11 +91,11 @@ test('after a write that failed, letters to running jobs are told of again', asy
   const job = await putAndTake(mine, 'a')
   const checkpoint = { number: 5, state: null, read: 0, note: '', takesCancel: false }
   expect(await mine.checkpoint([{ ...lease(job), checkpoint }])).toMatchObject([{ outcome: 'failed' }])
-  await yours.send([{ id: 'a', letter: { kind: 'event', event: 1 }, key: 'k', expect: null }])
+  await yours.send([{ id: 'a', message: { kind: 'event', event: 1 }, key: 'k', expect: null }])
   const hints: Hint[] = []
   mine.watch((hint) => hints.push(hint))
-  await vi.waitUntil(() => hints.some(({ kind }) => kind === 'mail'), { interval: 1 })
-  expect(hints).toContainEqual({ kind: 'mail', ids: ['a'] })
+  await vi.waitUntil(() => hints.some(({ kind }) => kind === 'messages'), { interval: 1 })
+  expect(hints).toContainEqual({ kind: 'messages', ids: ['a'] })
   await yours.close()
   await mine.close()
 })
@@ -124,9 +124,9 @@ test('what a cancel by filter writes to a running job is known when its run ends
   await store.checkpoint([{ ...lease(job), checkpoint }])
   await store.cancel([{ selection: { filter: { type: 'mail' } }, reason: 'enough', graceMs: 0 }])
   // A sign of life writes what is known of the job: the cancel must be.
-  const beat = { ...lease(job), checkin: { at: 1, value: 50 }, letters: 0 }
-  expect(await store.extend({ worker: 'w1', leaseMs: 1_000, beats: [beat] })).toMatchObject([
-    { outcome: 'held', inbox: [{ number: 1, letter: { kind: 'cancel', reason: 'enough' } }] },
+  const beat = { ...lease(job), checkin: { at: 1, value: 50 }, lastMessageNumber: 0 }
+  expect(await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [beat] })).toMatchObject([
+    { outcome: 'held', inbox: [{ number: 1, message: { kind: 'cancel', reason: 'enough' } }] },
   ])
   expect(await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done', cancelTaken: true }])).toMatchObject([
     { to: 'cancelled' },
@@ -144,7 +144,7 @@ test('a worker that was lost long ago leaves the file when another comes', async
   await come('killed')
   await come('alive')
   await clock.advance(630_000)
-  await store.extend({ worker: 'alive', leaseMs: 1_000, beats: [] })
+  await store.extend({ worker: 'alive', leaseMs: 1_000, heartbeats: [] })
   expect(idsOf(await store.workers())).toEqual(['alive'])
   const inFile = (): unknown[] => {
     const db = new DatabaseSync(path, { readOnly: true })
@@ -202,7 +202,7 @@ test('a step costs the same however many came before it: it writes its own resul
     await store.extend({
       worker: 'w1',
       leaseMs: 1_000,
-      beats: [{ ...lease(job), steps: { [`step ${n}`]: 'x'.repeat(n) } }],
+      heartbeats: [{ ...lease(job), steps: { [`step ${n}`]: 'x'.repeat(n) } }],
     })
     costs.push(written.length)
     expect(written.filter((sql) => sql.includes('steps'))).toEqual([expect.stringContaining('INSERT INTO steps')])

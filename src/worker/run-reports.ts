@@ -5,28 +5,30 @@ import type { JobEvent } from '../core/record.ts'
 import { toPayload } from '../core/payload.ts'
 import { logFieldLimits, payloadLimits } from '../core/limits.ts'
 import type { Store } from '../store.ts'
-import type { Hub } from '../client/events.ts'
+import type { EventHub } from '../client/event-hub.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import type { Run } from './run.ts'
-import type { ContextHost } from './run-context.ts'
+import type { ContextServices } from './run-context.ts'
 
 const logCharsMax = 2_000
 
-export interface SignsOptions {
+export interface RunReportsOptions {
   readonly store: Store
   readonly worker: string
-  readonly hub: Hub
+  readonly hub: EventHub
   readonly heartbeat: Heartbeat
 }
 
-export function signsOfLife(options: SignsOptions): Pick<ContextHost, 'checkin' | 'log' | 'saveStep' | 'refusal'> {
+export function runReports(
+  options: RunReportsOptions,
+): Pick<ContextServices, 'checkin' | 'log' | 'saveStep' | 'refusal'> {
   const { store, worker, hub, heartbeat } = options
   const lived = (run: Run, sign: Pick<JobEvent, 'event' | 'at' | 'value'>): void => {
     if (run.ending !== null) return
-    heartbeat.traces(run)
+    heartbeat.report(run)
     const { id, type, attempt, seq } = run.claimed
     const state = run.abortReason?.code === 'CANCELLED' ? 'cancelling' : 'running'
-    if (hub.wants(id)) hub.tell({ seq, id, type, attempt, worker, from: state, to: state, ...sign })
+    if (hub.wants(id)) hub.emit({ seq, id, type, attempt, worker, from: state, to: state, ...sign })
   }
   return {
     checkin: (run, value) => {

@@ -4,16 +4,16 @@ import { Worker } from 'node:worker_threads'
 import { JobchartError } from '../../core/errors.ts'
 import type { Hint } from '../../store.ts'
 import type { EngineOptions, Outcome } from './engine.ts'
-import type { Host } from './host.ts'
-import { unpackError, unpackOutcome, type Ask, type Told } from './messages.ts'
-import type { Call } from './work.ts'
+import type { EngineRunner } from './engine-runner.ts'
+import { unpackError, unpackOutcome, type Ask, type ThreadMessage } from './messages.ts'
+import type { Call } from './operations.ts'
 
 interface Waiter {
-  readonly told: (told: Told) => void
+  readonly told: (told: ThreadMessage) => void
   readonly died: (error: JobchartError) => void
 }
 
-export class ThreadedHost implements Host {
+export class EngineInThread implements EngineRunner {
   private readonly options: EngineOptions
   private readonly hinted: (hints: readonly Hint[]) => void
   private worker: Worker | null = null
@@ -56,9 +56,9 @@ export class ThreadedHost implements Host {
   }
 
   /** The process stays alive while an answer is waited for, and only then. */
-  private ask(ask: Ask): Promise<Told> {
+  private ask(ask: Ask): Promise<ThreadMessage> {
     const worker = (this.worker ??= this.start())
-    return new Promise<Told>((resolve, reject) => {
+    return new Promise<ThreadMessage>((resolve, reject) => {
       this.waiter = { told: resolve, died: reject }
       worker.ref()
       worker.postMessage(ask)
@@ -69,7 +69,7 @@ export class ThreadedHost implements Host {
     const { path, full, transitionsMax } = this.options
     const file = threadFile()
     const worker = new Worker(file, { workerData: { path, full, transitionsMax }, name: 'jobchart sqlite' })
-    worker.on('message', (told: Told) => {
+    worker.on('message', (told: ThreadMessage) => {
       if (told.kind === 'hints') return this.hinted(told.hints)
       const { waiter } = this
       this.waiter = null

@@ -7,7 +7,7 @@ import type { Heartbeat } from './heartbeat.ts'
 import type { Run } from './run.ts'
 import type { Runs } from './runs.ts'
 
-export interface MarksOptions {
+export interface RemoteCancelsOptions {
   readonly runs: Runs
   readonly canceller: Canceller
   readonly heartbeat: Heartbeat
@@ -15,15 +15,15 @@ export interface MarksOptions {
   readonly claiming: () => boolean
 }
 
-export class Marks {
+export class RemoteCancels {
   private readonly toAsk = new Set<Run>()
-  private readonly options: MarksOptions
+  private readonly options: RemoteCancelsOptions
 
-  constructor(options: MarksOptions) {
+  constructor(options: RemoteCancelsOptions) {
     this.options = options
   }
 
-  told(ids: readonly string[]): void {
+  cancelled(ids: readonly string[]): void {
     const { runs, canceller, claiming } = this.options
     const marked: Run[] = []
     runs.find(ids).forEach((run, at) => {
@@ -35,8 +35,8 @@ export class Marks {
     queueMicrotask(() => this.ask())
   }
 
-  /** These jobs have letters: those that run here ask for theirs. */
-  mail(ids: readonly string[]): void {
+  /** These jobs have messages: those that run here ask for theirs. */
+  messagesArrived(ids: readonly string[]): void {
     const { runs, heartbeat } = this.options
     const open = runs.find(ids).filter((run) => run !== null && run.ending === null && run.mailbox !== null)
     if (open.length > 0) void heartbeat.ask(open as Run[])

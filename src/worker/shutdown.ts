@@ -5,9 +5,9 @@
 import type { StopMode } from '../../machines/runtime.machine.ts'
 import type { Timer } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'
-import { isHeld, statesTagged } from '../core/lifecycle.ts'
+import { isLeased, statesTagged } from '../core/lifecycle.ts'
 import type { Connection } from '../client/connection.ts'
-import { Leave } from '../client/leave.ts'
+import { CallDeadline } from '../client/call-deadline.ts'
 import type { DrainScope, DrainWatcher } from './drain.ts'
 import type { Timers } from '../client/timers.ts'
 import type { Worker } from './worker.ts'
@@ -20,7 +20,7 @@ const lastWriteMs = 1_000
 /** What is on its way into the store ends without a word. */
 const lookMs = 100
 
-export interface StoppingOptions {
+export interface ShutdownOptions {
   /** What the mode `drain` waits for. */
   readonly scope: DrainScope
   readonly worker: Worker
@@ -37,7 +37,7 @@ export const stopped = (): JobchartError =>
     hint: 'A stopped runtime stays stopped: create a new one, or enqueue from another process.',
   })
 
-export class Stopping {
+export class Shutdown {
   private mode: StopMode
   private deadline = Infinity
   private timer: Timer | null = null
@@ -45,9 +45,9 @@ export class Stopping {
   private stopDraining: () => void = () => {}
   private end: (how: 'done' | 'timeout') => void = () => {}
   private over = false
-  private readonly options: StoppingOptions
+  private readonly options: ShutdownOptions
 
-  constructor(options: StoppingOptions, mode: StopMode) {
+  constructor(options: ShutdownOptions, mode: StopMode) {
     this.options = options
     this.mode = mode
   }
@@ -59,7 +59,7 @@ export class Stopping {
       this.setDeadline(timeoutMs)
       this.enter(this.mode, graceMs)
     })
-    this.rest()
+    this.restMs()
     if (how === 'done') return true
     const { worker, timers } = this.options
     worker.abort(stopped(), lastGraceMs)
@@ -74,12 +74,12 @@ export class Stopping {
       this.check()
     })
     this.over = true
-    this.rest()
+    this.restMs()
     return false
   }
 
   /** Stops harder, or sooner. */
-  hurry(mode: StopMode, timeoutMs: number, graceMs: number): void {
+  escalate(mode: StopMode, timeoutMs: number, graceMs: number): void {
     if (this.over) return
     this.setDeadline(timeoutMs)
     if (hardness[mode] > hardness[this.mode]) this.enter(mode, graceMs)
@@ -121,7 +121,7 @@ export class Stopping {
     this.end(how)
   }
 
-  private rest(): void {
+  private restMs(): void {
     this.timer?.cancel()
     this.lookTimer?.cancel()
     this.lookTimer = null
@@ -129,7 +129,7 @@ export class Stopping {
   }
 }
 
-export interface Leaving {
+export interface ShutdownTargets {
   readonly connection: Connection
   readonly worker: Worker
   /** What the store knows the worker by. */
@@ -138,9 +138,9 @@ export interface Leaving {
 }
 
 /** Lets go of everything, whether the store answers or not. Gives the number of jobs that are lost with the process. */
-export async function takeLeave({ connection, worker, id, starting }: Leaving): Promise<number> {
+export async function shutdown({ connection, worker, id, starting }: ShutdownTargets): Promise<number> {
   const { store, settings } = connection
-  const leave = new Leave(settings.clock)
+  const leave = new CallDeadline(settings.clock)
   const failed = (error: unknown): void => settings.logger.error('the store did not close well', { error })
   // A start that is under way must not build up what is taken down here.
   await leave.wait(starting.catch(() => {}))
@@ -156,6 +156,6 @@ async function jobsLeft(connection: Connection): Promise<number> {
   await connection.ready()
   const counts = await connection.store.counts()
   let left = 0
-  for (const state of statesTagged('live')) if (!isHeld(state)) left += counts[state]
+  for (const state of statesTagged('live')) if (!isLeased(state)) left += counts[state]
   return left
 }

@@ -1,45 +1,45 @@
 /** What a machine's host does beside it: enqueues the jobs of its actors, hears how those were that had ended before, cancels. */
 import type { AnyActorRef } from 'xstate'
 import type { EnqueueOptions } from '../core/call-options.ts'
-import type { JobDefinition, Seat } from '../core/definition.ts'
+import type { JobDefinition, MachineRunContext } from '../core/definition.ts'
 import { JobchartError, type ErrorCode } from '../core/errors.ts'
-import { tellActor } from './from-job.ts'
-import type { JobActorHost } from './job-actors.ts'
+import { notifyActor } from './from-job.ts'
+import type { JobActorServices } from './job-actors.ts'
 import type { MachineState } from './state.ts'
 
-export interface ErrandsOptions {
-  readonly seat: Seat
+export interface ChildJobsOptions {
+  readonly attempt: MachineRunContext
   /** The actor of a job was stopped: when that is written, the job is to be left. */
   readonly stopped: (job: string) => void
   readonly changed: () => void
   readonly failed: (error: unknown) => void
 }
 
-export class Errands implements JobActorHost {
-  private readonly options: ErrandsOptions
+export class ChildJobs implements JobActorServices {
+  private readonly options: ChildJobsOptions
   private underWay = 0
   private over = false
-  private toTell = false
+  private unreported = false
   /** Jobs that were left. */
-  private readonly left = new Set<string>()
+  private readonly cancelled = new Set<string>()
 
-  /** Jobs that are in the store: their ends come as letters. */
+  /** Jobs that are in the store: their ends come as messages. */
   private readonly known: Set<string>
 
-  constructor(options: ErrandsOptions, known: MachineState['jobs'] | undefined) {
+  constructor(options: ChildJobsOptions, known: MachineState['jobs'] | undefined) {
     this.options = options
-    this.known = new Set(known?.generation === options.seat.generation ? known.ids : [])
+    this.known = new Set(known?.generation === options.attempt.generation ? known.ids : [])
   }
 
   /** Those of these jobs that need not be enqueued again. */
   jobs(ids: readonly string[]): MachineState['jobs'] {
-    this.toTell = false
-    return { generation: this.options.seat.generation, ids: ids.filter((id) => this.known.has(id)) }
+    this.unreported = false
+    return { generation: this.options.attempt.generation, ids: ids.filter((id) => this.known.has(id)) }
   }
 
   /** Is more known than `jobs` has told? No reason to write, but worth writing with the next. */
-  get news(): boolean {
-    return this.toTell
+  get unreportedEnds(): boolean {
+    return this.unreported
   }
 
   get busy(): boolean {
@@ -52,11 +52,11 @@ export class Errands implements JobActorHost {
   }
 
   begun(actor: AnyActorRef, job: JobDefinition, input: unknown, options: EnqueueOptions, checkins: boolean): void {
-    const { seat } = this.options
+    const { attempt } = this.options
     const { id = '' } = options
     if (this.known.has(id)) return
     this.run(async () => {
-      const end = await seat.invoke(job, input, options, checkins).catch((error: unknown) => {
+      const end = await attempt.enqueueChild(job, input, options, checkins).catch((error: unknown) => {
         // A job that is refused at the door is the machine's to deal with; a store that is away is not.
         if (!isRefusal(error)) throw error
         if (!this.over) actor.send({ type: 'jobchart.failed', error })
@@ -64,10 +64,10 @@ export class Errands implements JobActorHost {
       })
       if (end === null) {
         this.known.add(id)
-        this.toTell = true
+        this.unreported = true
       }
-      if (this.left.has(id)) await seat.cancel(id)
-      else if (end !== null && !this.over) tellActor(actor, { kind: 'ended', ...end })
+      if (this.cancelled.has(id)) await attempt.cancelChild(id)
+      else if (end !== null && !this.over) notifyActor(actor, { kind: 'ended', ...end })
     })
   }
 
@@ -76,9 +76,9 @@ export class Errands implements JobActorHost {
   }
 
   /** Cancels a job, also if it is only on its way to the store. */
-  leave(job: string): Promise<unknown> {
-    this.left.add(job)
-    return this.options.seat.cancel(job)
+  cancelChild(job: string): Promise<unknown> {
+    this.cancelled.add(job)
+    return this.options.attempt.cancelChild(job)
   }
 
   run(go: () => Promise<unknown>): void {

@@ -6,10 +6,10 @@ import { statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { Queue } from './queue.ts'
 import type { Row } from './row.ts'
 import type { Rows } from './rows.ts'
-import { claimable } from './schema.ts'
+import { claimable } from './state-names.ts'
 import type { Statements } from './statements.ts'
 
-const held = statesTagged('held')
+const held = statesTagged('leased')
 
 type Head = [priority: number, place: number]
 
@@ -17,7 +17,7 @@ type Head = [priority: number, place: number]
 export const before = (priority: number, place: number, other: Head): boolean =>
   priority > other[0] || (priority === other[0] && place < other[1])
 
-export class Lanes {
+export class KeyGroups {
   private readonly sql: Statements
   private readonly rows: Rows
 

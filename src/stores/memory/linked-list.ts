@@ -1,7 +1,7 @@
 /** A list of rows linked through the rows themselves: appending and removing from anywhere cost the same, and little. */
 import type { Row } from './row.ts'
 
-export class Chain {
+export class LinkedList {
   head: Row | null = null
   tail: Row | null = null
 

@@ -1,11 +1,11 @@
 /** Where the engine runs: in this thread, or in one of its own, so that the event loop never waits for the disk. */
 import type { Clock } from '../../core/clock.ts'
 import type { Hint } from '../../store.ts'
-import { ChangePoller, type Look } from './change-poller.ts'
+import { ChangePoller, type LookResult } from './change-poller.ts'
 import { Engine, type EngineOptions, type Outcome } from './engine.ts'
-import type { Call } from './work.ts'
+import type { Call } from './operations.ts'
 
-export interface Host {
+export interface EngineRunner {
   /** @throws JobchartError UNSUPPORTED, STORE_UNAVAILABLE, STORE_CORRUPT */
   open(): Promise<void>
   /** @param waitedMs how long the calls have waited for other processes: so much more is done at once */
@@ -33,7 +33,7 @@ export function pollerOf(
   clock: Clock,
   hinted: (hints: readonly Hint[]) => void,
 ): ChangePoller {
-  const look = (): Look => {
+  const look = (): LookResult => {
     const hints = engine.poll(Math.floor(clock.now()))
     if (hints === null) return 'unchanged'
     if (hints.length === 0) return 'changed'
@@ -47,7 +47,11 @@ export function pollerOf(
 export const hasMoved = (outcome: Outcome): boolean => outcome.kind === 'done' && outcome.hints.length > 0
 
 /** The engine in this thread. */
-export function hostedHere(options: EngineOptions, clock: Clock, hinted: (hints: readonly Hint[]) => void): Host {
+export function engineHere(
+  options: EngineOptions,
+  clock: Clock,
+  hinted: (hints: readonly Hint[]) => void,
+): EngineRunner {
   const engine = new Engine(options)
   const poller = pollerOf(engine, options.path, clock, hinted)
   return {

@@ -7,7 +7,7 @@
  */
 import type { Row } from './row.ts'
 
-export class Register {
+export class RowTable {
   /** Ascending by seq. Of a row that is gone its seq is left, until half of the slots are such gaps. */
   private slots: (Row | number)[] = []
   private first = 0

@@ -12,13 +12,13 @@ import { GuardedStream } from './stream.ts'
 
 export type Listener = (event: JobEvent) => void
 
-export class Hub {
+export class EventHub {
   /** Everything that happens, for users. */
   readonly events$: Stream<JobEvent>
   private all: readonly Listener[] = []
   private readonly routes = new Map<string, readonly Listener[]>()
   private readonly queue: JobEvent[] = []
-  private telling = false
+  private emitting = false
   private readonly logger: Logger
   private readonly completers = new Set<() => void>()
   private completed = false
@@ -63,23 +63,23 @@ export class Hub {
     }
   }
 
-  tell(event: JobEvent): void {
-    if (this.telling) {
+  emit(event: JobEvent): void {
+    if (this.emitting) {
       this.queue.push(event)
       return
     }
-    this.telling = true
+    this.emitting = true
     this.deliver(event)
     if (this.queue.length > 0) {
       // The queue grows while it is read; it is emptied as a whole.
       for (let i = 0; i < this.queue.length; i++) this.deliver(this.queue[i] as JobEvent)
       this.queue.length = 0
     }
-    this.telling = false
+    this.emitting = false
   }
 
-  tellAll(events: readonly JobEvent[]): void {
-    if (this.observed) for (const event of events) this.tell(event)
+  emitAll(events: readonly JobEvent[]): void {
+    if (this.observed) for (const event of events) this.emit(event)
   }
 
   /** Ends every stream: nothing will happen any more. */

@@ -7,7 +7,7 @@ import type { Clock } from '../core/clock.ts'
 /** How long one turn may take, as far as it is the dispatcher's. */
 const turnMs = 5
 
-export class Pace {
+export class TurnBudget {
   /** When the dispatcher first ran in this turn, monotonic ms. */
   private since: number | null = null
   private readonly clock: Clock

@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto'
 import { createActor, type AnyActorRef, type AnyEventObject, type AnyStateMachine } from 'xstate'
 import type {
   JobDefinition,
-  MachineHost,
+  MachineRunner,
   MachineJob,
   MachineViewer,
-  Rest,
-  Seat,
+  RunResult,
+  MachineRunContext,
   UnsupportedRest,
 } from '../core/definition.ts'
 import { describe, JobchartError } from '../core/errors.ts'
@@ -19,9 +19,9 @@ import { bounded } from './bounded.ts'
 import { checkMachine } from './check-machine.ts'
 import { shown, withActors } from './codec.ts'
 import { invokedJobs, type JobActorSnapshot } from './from-job.ts'
-import { Host } from './host.ts'
+import { MachineRun } from './machine-run.ts'
 import { namesIn, nearest } from './names.ts'
-import { accepts, afterMail, afterTimers, failed, type AnySnapshot, type Outlook } from './outlook.ts'
+import { accepts, afterInbox, afterTimers, failed, type AnySnapshot, type Outlook } from './outlook.ts'
 import { plannedLogic, type PlannedLogic } from './planned.ts'
 import { restoreContexts, withoutContexts } from './references.ts'
 import { adopt, timerOfNew, unknownBeforeStart, type Adopted, type Migrate } from './migration.ts'
@@ -35,7 +35,7 @@ export interface MachineOptions {
 }
 
 /** @throws JobchartError INVALID_OPTION, NOT_DURABLE: as `checkMachine` */
-export function machineHost(options: MachineOptions): MachineHost {
+export function machineRunner(options: MachineOptions): MachineRunner {
   checkMachine(options.machine)
   return new Versions([new Version(options)])
 }
@@ -55,19 +55,19 @@ class Version {
     this.hashes = [this.is.hash, ownStructureHash(options.machine)]
   }
 
-  begin(seat: Seat): Promise<Rest> {
-    return new Host(seat, this.logic, this.is, null).run()
+  begin(attempt: MachineRunContext): Promise<RunResult> {
+    return new MachineRun(attempt, this.logic, this.is, null).run()
   }
 
-  async goOn(seat: Seat, { state, newDelays }: Adopted): Promise<Rest> {
+  async goOn(attempt: MachineRunContext, { state, newDelays }: Adopted): Promise<RunResult> {
     let from: MachineState
     try {
-      const timers = newDelays.map((delay) => timerOfNew(delay, seat.now()))
-      from = ownedBy({ ...state, timers: [...state.timers, ...timers] }, seat.id)
+      const timers = newDelays.map((delay) => timerOfNew(delay, attempt.now()))
+      from = ownedBy({ ...state, timers: [...state.timers, ...timers] }, attempt.id)
     } catch (error) {
       return unsupported(state.machine.version, error)
     }
-    return new Host(seat, this.logic, this.is, from, newDelays.length > 0).run()
+    return new MachineRun(attempt, this.logic, this.is, from, newDelays.length > 0).run()
   }
 
   /**
@@ -94,7 +94,7 @@ class Version {
   }
 }
 
-class Versions implements MachineHost {
+class Versions implements MachineRunner {
   /** The current one last. */
   private readonly versions: readonly Version[]
 
@@ -119,12 +119,12 @@ class Versions implements MachineHost {
     return new Set(this.versions.flatMap(({ options: { machine } }) => invokedJobs(machine)))
   }
 
-  beside(other: MachineHost): MachineHost {
+  withVersionsOf(other: MachineRunner): MachineRunner {
     if (!(other instanceof Versions)) throw new TypeError('not made by machineHost')
     return new Versions([...other.versions, ...this.versions])
   }
 
-  knows(other: MachineHost): boolean {
+  knows(other: MachineRunner): boolean {
     return other instanceof Versions && other.versions.every((version) => this.versions.includes(version))
   }
 
@@ -132,16 +132,20 @@ class Versions implements MachineHost {
     return this.current.is.version
   }
 
-  prepare({ checkpoint, version: enqueued, input }: MachineJob): UnsupportedRest | ((seat: Seat) => Promise<Rest>) {
+  prepare({
+    checkpoint,
+    version: enqueued,
+    input,
+  }: MachineJob): UnsupportedRest | ((attempt: MachineRunContext) => Promise<RunResult>) {
     const machine = checkpoint === null ? null : machineIn(checkpoint.state)
     try {
       if (checkpoint === null) {
         const version = this.versionToBegin(enqueued, input)
-        return (seat) => version.begin(seat)
+        return (attempt) => version.begin(attempt)
       }
       const version = this.versionFor(machine)
       const adopted = version.adopt(unpackState(checkpoint.state))
-      return (seat) => version.goOn(seat, adopted)
+      return (attempt) => version.goOn(attempt, adopted)
     } catch (error) {
       return unsupported(machine?.version ?? enqueued ?? this.version, error)
     }
@@ -164,7 +168,7 @@ class Versions implements MachineHost {
   }
 
   viewer(): MachineViewer {
-    // Who sends many letters to a job has each looked at with those before it.
+    // Who sends many messages to a job has each looked at with those before it.
     let last: { readonly key: string; readonly read: number; readonly outlook: Outlook } | null = null
     return (record, now) => {
       const { inbox } = record
@@ -173,7 +177,7 @@ class Versions implements MachineHost {
       let { read, outlook } = goesOn ?? { read: 0, outlook: this.outlook(record) }
       for (const mail of inbox) {
         if (mail.number <= read) continue
-        outlook = afterMail(outlook, mail)
+        outlook = afterInbox(outlook, mail)
         read = mail.number
       }
       last = { key, read, outlook }

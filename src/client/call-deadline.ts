@@ -6,7 +6,7 @@ import type { Clock, Timer } from '../core/clock.ts'
 
 const lastCallsMs = 1_000
 
-export class Leave {
+export class CallDeadline {
   private readonly timer: Timer
   private readonly over: Promise<undefined>
 

@@ -1,0 +1,42 @@
+/** What a job has besides its row (a checkpoint, messages, a parent), as it crosses to whoever asked: JSON still as text. */
+import type { JobRecord } from '../../core/record.ts'
+import type { Checkpoint, InboxMessage, InboxEntry, Parent, Unsupported } from '../../core/machine-record.ts'
+import type { Json } from '../../core/payload.ts'
+import type { ClaimedJob } from '../../store.ts'
+
+/** A message as it stands in the file. */
+export type PackedInboxEntry = [number: number, at: number, message: string]
+
+export interface StoredMachine {
+  readonly checkpoint: readonly [number: number, state: string] | null
+  readonly inbox: readonly PackedInboxEntry[]
+  /** The number of the last message. */
+  readonly lastMessageNumber: number
+  readonly parent: Parent | null
+  readonly version: string | null
+  readonly unsupported: Unsupported | null
+}
+
+export const inboxOf = (entries: readonly PackedInboxEntry[]): InboxEntry[] =>
+  entries.map(([number, at, message]) => ({ number, at, message: JSON.parse(message) as InboxMessage }))
+
+/** Where a machine stands, what it has not read, and the version it was enqueued with. */
+export const standing = (kept: StoredMachine | null): Pick<ClaimedJob, 'checkpoint' | 'inbox' | 'version'> =>
+  kept === null
+    ? { checkpoint: null, inbox: [], version: null }
+    : { checkpoint: checkpointOf(kept), inbox: inboxOf(kept.inbox), version: kept.version }
+
+type BeyondRow = 'checkpoint' | 'inbox' | 'lastMessageNumber' | 'parent' | 'version' | 'unsupported'
+
+export const beyondRow = (kept: StoredMachine | null): Pick<JobRecord, BeyondRow> => ({
+  ...standing(kept),
+  lastMessageNumber: kept?.lastMessageNumber ?? 0,
+  parent: kept?.parent ?? null,
+  unsupported: kept?.unsupported ?? null,
+})
+
+function checkpointOf({ checkpoint }: StoredMachine): Checkpoint | null {
+  if (checkpoint === null) return null
+  const [number, state] = checkpoint
+  return { number, state: JSON.parse(state) as Json }
+}
