@@ -1,6 +1,8 @@
-/** Writes docs/lifecycle.md from the charts. `npm run docs`; a test compares what it gives with what is there. */
+/** Writes docs/lifecycle.md and the pictures in docs/charts/. `npm run docs`; a test compares what it gives with what is there. */
 import { writeFileSync } from 'node:fs'
 import { machines } from '../machines/index.ts'
+import { toSvg, type ChartSource, type SvgOptions } from 'jobchart/chart'
+import { checkout } from './charts/checkout.ts'
 import { allArrows, jobStates, statesTagged, type Arrow, type StateTag } from '../src/core/lifecycle.ts'
 
 const tags: Record<StateTag, string> = {
@@ -26,26 +28,6 @@ const events: Record<string, string> = {
   RETRY: 'somebody sends it through again: a new generation',
 }
 
-interface Drawn {
-  readonly from: string
-  readonly to: string
-  readonly label: string
-}
-
-function mermaid(births: readonly string[], arrows: readonly Drawn[], finals: readonly string[]): string {
-  const joined = new Map<string, string[]>()
-  for (const { from, to, label } of arrows) {
-    const key = `${from} --> ${to}`
-    joined.set(key, [...(joined.get(key) ?? []), label])
-  }
-  return [
-    'stateDiagram-v2',
-    ...births.map((state) => `  [*] --> ${state}`),
-    ...[...joined].map(([arrow, labels]) => `  ${arrow}: ${labels.join(', ')}`),
-    ...finals.map((state) => `  ${state} --> [*]`),
-  ].join('\n')
-}
-
 /** The condition of an arrow: its guard, or that none before it was taken. */
 function condition(arrow: Arrow): string {
   if (arrow.guard !== null) return arrow.guard
@@ -53,32 +35,50 @@ function condition(arrow: Arrow): string {
   return alone ? '' : 'otherwise'
 }
 
-const jobArrows = allArrows.map((arrow) => {
-  const { from, to, event } = arrow
-  const when = condition(arrow)
-  return { from, to, label: when === '' ? event : `${event} [${when}]` }
-})
-
-/** The arrows of a flat chart as XState has them. */
-const runtimeArrows: Drawn[] = Object.values(machines.runtime.states).flatMap((state) =>
-  [...state.transitions].flatMap(([event, transitions]) =>
-    transitions.flatMap(({ target, guard }) =>
-      (target ?? []).map(({ key }) => ({
-        from: state.key,
-        to: key,
-        label: typeof guard === 'string' ? `${event} [${guard}]` : event,
-      })),
-    ),
-  ),
-)
-
 const row = (...cells: string[]): string => `| ${cells.join(' | ')} |`
 const table = (head: string[], rows: string[][]): string =>
   [row(...head), row(...head.map(() => '---')), ...rows.map((cells) => row(...cells))].join('\n')
-const fenced = (text: string): string => `\`\`\`mermaid\n${text}\n\`\`\``
+/** A picture in the reader's theme, as GitHub and npm show it. `folder` is where docs/charts/ is from the page. */
+export const picture = (name: string, alt: string, folder: string): string =>
+  [
+    '<picture>',
+    `  <source media="(prefers-color-scheme: dark)" srcset="${folder}/${name}-dark.svg">`,
+    `  <img alt="${alt}" src="${folder}/${name}-light.svg">`,
+    '</picture>',
+  ].join('\n')
 
-/** The life of a job as a picture; the README shows it, too. */
-export const jobPicture = (): string => fenced(mermaid([...statesTagged('birth')], jobArrows, ['done']))
+const jobAlt =
+  'The states of a job: queued, running, done; retrying, dead; scheduled, waiting; cancelling, cancelled; and the events between them'
+
+/** The life of a job as a picture, for a page in the root of the repository. */
+export const jobPicture = (): string => picture('job', jobAlt, 'docs/charts')
+
+const drawn: readonly (readonly [name: string, source: ChartSource, options: SvgOptions])[] = [
+  ['job', machines.job, { direction: 'down', tags: false, actions: false }],
+  ['runtime', machines.runtime, { tags: false }],
+  ['checkout', checkout, {}],
+  [
+    'checkout-live',
+    checkout,
+    {
+      active: { delivery: { parcel: 'packing', letter: 'written' } },
+      counts: { cart: 12, paying: 3, delivery: 41, delivered: 1_204, abandoned: 87 },
+      path: ['cart', 'paying', 'cart', 'paying', 'delivery'],
+      tones: { delivered: 'done', abandoned: 'dead' },
+    },
+  ],
+]
+
+/** The pictures of docs/charts/ by the name of their file. */
+export async function pictures(): Promise<Map<string, string>> {
+  const files = new Map<string, string>()
+  for (const [name, source, options] of drawn) {
+    for (const theme of ['light', 'dark'] as const) {
+      files.set(`${name}-${theme}.svg`, await toSvg(source, { ...options, theme }))
+    }
+  }
+  return files
+}
 
 export function lifecycleDocument(): string {
   const counting = { spendAttempt: 'attempt + 1', giveAttemptBack: 'attempt − 1', forgetAttempts: 'attempt = 0' }
@@ -95,7 +95,7 @@ export function lifecycleDocument(): string {
 Every job lives by one chart, \`machines/job.machine.ts\`. The runtime's table, the stores' writes and this page are derived
 from it.
 
-${jobPicture()}
+${picture('job', jobAlt, 'charts')}
 
 ## States
 
@@ -143,7 +143,7 @@ An enqueue (\`ENQUEUE\` in histories and events) is no arrow: it is how a job co
 
 \`machines/runtime.machine.ts\`; \`runtime.actor\` is a live XState actor of it.
 
-${fenced(mermaid(['idle'], runtimeArrows, ['stopped']))}
+${picture('runtime', 'The states of a runtime', 'charts')}
 
 ${table(
   ['state', 'meaning', 'accepts jobs', 'picks jobs'],
@@ -157,4 +157,7 @@ ${table(
 `
 }
 
-if (import.meta.main) writeFileSync(new URL('lifecycle.md', import.meta.url), lifecycleDocument())
+if (import.meta.main) {
+  writeFileSync(new URL('lifecycle.md', import.meta.url), lifecycleDocument())
+  for (const [name, svg] of await pictures()) writeFileSync(new URL(`charts/${name}`, import.meta.url), svg)
+}

@@ -1,12 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { jobPicture, lifecycleDocument } from '../docs/generate.ts'
+import { jobPicture, lifecycleDocument, pictures } from '../docs/generate.ts'
 import { version } from '../src/core/version.ts'
 
 const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8')
 
 test('docs/lifecycle.md is what the charts say (else: npm run docs)', () => {
   expect(read('../docs/lifecycle.md')).toBe(lifecycleDocument())
+})
+
+test('the pictures in docs/charts/ are what the charts say (else: npm run docs)', async () => {
+  for (const [name, svg] of await pictures()) expect(read(`../docs/charts/${name}`), name).toBe(svg)
 })
 
 test('the README shows the life of a job as the chart says', () => {

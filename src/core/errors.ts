@@ -4,6 +4,7 @@ export type ErrorCode =
   | 'ABORTED'
   | 'CANCELLED'
   | 'CAPACITY'
+  | 'CHART_TOO_LARGE'
   | 'DEAD'
   | 'DUPLICATE_STEP'
   | 'ID_TAKEN'

@@ -56,7 +56,11 @@ export const rooms: readonly RoomRow[] = [
   { room: 'src/testing/', may: faces, why: 'built on what a user can import' },
   { room: 'src/dashboard/', may: [...faces, 'src/chart/'], why: 'built on what a user can import' },
   { room: 'src/cli/', may: [...faces, 'src/chart/', 'src/dashboard/'], why: 'built on what a user can import' },
-  { room: 'src/chart/', may: ['machines/'], why: 'draws any machine; ours are only its defaults' },
+  {
+    room: 'src/chart/',
+    may: ['machines/', 'src/core/errors.ts', 'src/core/checks.ts'],
+    why: 'draws any machine, and knows nothing of jobs and stores',
+  },
 ]
 
 export const packages: readonly PackageRow[] = [
@@ -80,6 +84,7 @@ export const packages: readonly PackageRow[] = [
     typesIn: 'src/',
     why: 'streams are made and joined here; the rest is plain code',
   },
+  { package: 'elkjs', rooms: ['src/chart/'], why: 'layout is loaded where something is drawn, and nowhere else' },
   { package: 'nanoid', rooms: ['src/'], why: 'ids and tokens' },
   { package: '@standard-schema/spec', rooms: ['src/'], why: 'types only: any validator will do' },
   { package: 'node:sqlite', rooms: ['src/stores/sqlite/'], why: 'a driver lives in its own adapter' },

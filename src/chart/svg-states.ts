@@ -1,0 +1,119 @@
+/** The boxes of states and the text in them, as SVG. */
+import { countWidth, type ContentItem, type IconName, type TextItem } from './content.ts'
+import { xml } from './escape.ts'
+import type { Point } from './geometry.ts'
+import type { PlacedState } from './layout-types.ts'
+import type { Marks } from './marks.ts'
+
+const icons: Readonly<Record<IconName, string>> = {
+  clock: 'M6 1.2a4.8 4.8 0 1 0 0 9.6a4.8 4.8 0 1 0 0-9.6M6 3.4V6l1.8 1.2',
+  actor: 'M1.2 2.6h5.6v6.8H1.2zM6.8 6h4M8.9 4l2 2l-2 2',
+  forbidden: 'M6 1.2a4.8 4.8 0 1 0 0 9.6a4.8 4.8 0 1 0 0-9.6M2.6 2.6l6.8 6.8',
+  loop: 'M10.4 6a4.4 4.4 0 1 1-1.4-3.2M9.4 .8v2.4H7',
+}
+
+const px = (value: number): string => String(Math.round(value * 10) / 10)
+
+export function drawText({ role, x, y, width, text, full }: TextItem, at: Point): string {
+  const title = text === full ? '' : `<title>${xml(full)}</title>`
+  return `<text class="jc-${role}" x="${px(at.x + x)}" y="${px(at.y + y)}" textLength="${px(width)}" lengthAdjust="spacingAndGlyphs">${title}${xml(text)}</text>`
+}
+
+/** One thing in a box; `width` is the box's. */
+export function drawItem(item: ContentItem, at: Point, width: number): string {
+  switch (item.kind) {
+    case 'text':
+      return drawText(item, at)
+    case 'icon':
+      return `<path class="jc-icon" transform="translate(${px(at.x + item.x)} ${px(at.y + item.y)})" d="${icons[item.icon]}"/>`
+    case 'chip':
+      return `<g class="jc-chip"><rect x="${px(at.x + item.x)}" y="${px(at.y + item.y)}" width="${px(item.width)}" height="${item.height}" rx="${item.height / 2}"/>${drawText(item.label, at)}</g>`
+    case 'rule': {
+      const y = px(at.y + item.y)
+      return `<path class="jc-rule" d="M${px(at.x)} ${y}h${px(width)}"/>`
+    }
+  }
+}
+
+/** What a screen reader says of a state. */
+function spoken({ state }: PlacedState, marks: Marks): string {
+  const kind = state.type === 'atomic' ? 'state' : `${state.type} state`
+  const count = marks.counts.get(state.id)
+  const active = marks.active.has(state.id) ? ', active' : ''
+  return `${state.key}, ${kind}${active}${count === undefined ? '' : `, ${count} jobs`}`
+}
+
+function classes({ state, region }: PlacedState, marks: Marks): string {
+  const isGroup = state.children.length > 0
+  return [
+    'jc-box',
+    state.parent === null ? 'jc-root' : '',
+    isGroup ? 'jc-group' : '',
+    isGroup && region === 'separated' ? 'jc-region' : isGroup && region === 'boxed' ? 'jc-boxed' : '',
+    state.type === 'final' ? 'jc-final' : '',
+    state.parent === null ? '' : `jc-${marks.tones.get(state.id) ?? 'neutral'}`,
+    marks.active.has(state.id) ? 'jc-active' : '',
+  ]
+    .filter((name) => name !== '')
+    .join(' ')
+}
+
+/** The box of a state; the text of a state with states in it is drawn by `drawContent`, above the arrows. */
+export function drawBox(placed: PlacedState, marks: Marks): string {
+  const { state, box, content } = placed
+  const radius = state.parent === null ? 12 : state.children.length > 0 ? 10 : 8
+  const rect = (inset: number, name: string): string =>
+    `<rect${name === '' ? '' : ` class="${name}"`} x="${px(box.x + inset)}" y="${px(box.y + inset)}" width="${px(box.width - 2 * inset)}" height="${px(box.height - 2 * inset)}" rx="${radius - inset}"/>`
+  const isHatched = marks.tones.get(state.id) === 'cancelling'
+  const text = state.children.length > 0 ? [] : content.items.map((item) => drawItem(item, box, box.width))
+  return [
+    `<g class="${classes(placed, marks)}" data-state="${xml(state.id)}" role="graphics-object" aria-label="${xml(spoken(placed, marks))}">`,
+    state.description === null ? '' : `<title>${xml(`${state.key}: ${state.description}`)}</title>`,
+    rect(0, ''),
+    isHatched ? hatching(placed) : '',
+    state.type === 'final' ? rect(3, 'jc-inner') : '',
+    ...text,
+    drawCount(placed, marks),
+    '</g>',
+  ].join('')
+}
+
+/** The text of a state with states in it. */
+export function drawContent({ box, content, state, shift }: PlacedState): string {
+  const at = { x: box.x + shift, y: box.y }
+  const items = content.items.map((item) => drawItem(item, item.kind === 'rule' ? box : at, box.width)).join('')
+  return `<g class="jc-head" data-state-head="${xml(state.id)}">${items}</g>`
+}
+
+/** Diagonal lines within the box, without a pattern: an id of a pattern would not be unique in a page. */
+function hatching({ box }: PlacedState): string {
+  const { x, y, width, height } = box
+  const lines: string[] = []
+  for (let offset = 8; offset < width + height; offset += 8) {
+    const x1 = Math.min(offset, width - 2)
+    const y1 = offset - x1
+    const y2 = Math.min(offset, height - 2)
+    const x2 = offset - y2
+    if (y1 < height - 2 && x2 < width - 2)
+      lines.push(`M${px(x + x1)} ${px(y + Math.max(2, y1))}L${px(x + Math.max(2, x2))} ${px(y + y2)}`)
+  }
+  return `<path class="jc-hatch" d="${lines.join('')}"/>`
+}
+
+/** A number as it fits into a badge: 999, 9,999, 12.3k, 4M. */
+export function shortNumber(count: number): string {
+  if (Math.abs(count) < 10_000) return count.toLocaleString('en-US')
+  return new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 }).format(count)
+}
+
+function drawCount({ state, box, content, shift }: PlacedState, marks: Marks): string {
+  const count = marks.counts.get(state.id)
+  if (count === undefined) return ''
+  const text = shortNumber(count)
+  const width = Math.max(20, Math.min(countWidth - 4, text.length * 6.5 + 10))
+  const end = state.children.length > 0 ? shift + content.width : box.width
+  const x = box.x + end - 8 - width
+  const { y } = box
+  const title = text === String(count) ? '' : `<title>${count}</title>`
+  return `<g class="jc-count" data-count="${xml(state.id)}">${title}<rect x="${px(x)}" y="${px(y + 10)}" width="${px(width)}" height="16" rx="8"/><text x="${px(x + width / 2)}" y="${px(y + 22)}">${text}</text></g>`
+}

@@ -1,0 +1,110 @@
+/** Draws a chart as SVG: one file that needs nothing else, and that a screen reader can read. */
+import { checkBoolean, checkEnum } from '../core/checks.ts'
+import { xml } from './escape.ts'
+import { toGraph, type ChartSource } from './to-graph.ts'
+import { layout } from './layout.ts'
+import type { ChartLayout } from './layout-types.ts'
+import { readMarks, type MarkOptions, type Marks } from './marks.ts'
+import type { LayoutOptions } from './options.ts'
+import { drawDot, drawEdge, drawHistory, drawLabel, drawSeparator, drawSteps } from './svg-arrows.ts'
+import { drawBox, drawContent } from './svg-states.ts'
+import { chartStyles, type Theme } from './theme.ts'
+
+export interface SvgOptions extends Omit<LayoutOptions, 'counted'>, MarkOptions {
+  /** `light`, `dark`, or `auto` (the default): what the reader's system asks for. */
+  readonly theme?: Theme
+  /** `embedded` (the default), or `none`: the page brings `chartStyles(theme)` itself, because its policy forbids inline styles. */
+  readonly style?: 'embedded' | 'none'
+  /** Read by screen readers and shown on hover; by default the machine's id and description. */
+  readonly title?: string
+  /** Is the picture's ground transparent, rather than that of the theme? No by default. */
+  readonly transparent?: boolean
+}
+
+/**
+ * A chart as SVG: states with their actions, actors and tags; transitions with guards, actions and delays; regions, history,
+ * initial and final states. The picture stands alone, has a title and a description, and is the same for the same input.
+ * @param source what `toGraph` takes
+ * @param options see `SvgOptions`; `direction`, `depth` and `tags` are those of `layout`
+ * @throws JobchartError as `layout` does
+ *
+ * @example
+ * await writeFile('order.svg', await toSvg(orderMachine, { theme: 'dark', active: { paid: 'shipping' } }))
+ */
+export async function toSvg(source: ChartSource, options: SvgOptions = {}): Promise<string> {
+  const theme = checkEnum('theme', options.theme ?? 'auto', ['light', 'dark', 'auto'])
+  const style = checkEnum('style', options.style ?? 'embedded', ['embedded', 'none'])
+  const transparent = checkBoolean('transparent', options.transparent)
+  const whole = toGraph(source)
+  const placed = await layout(whole, { ...options, counted: options.counts !== undefined })
+  const marks = readMarks(whole, placed.graph, options)
+  const title = options.title ?? [whole.id, whole.description].filter((text) => text !== null).join(': ')
+  return svgOf(placed, marks, { theme, style, title, transparent })
+}
+
+interface Frame {
+  readonly theme: Theme
+  readonly style: 'embedded' | 'none'
+  readonly title: string
+  readonly transparent: boolean
+}
+
+function svgOf(placed: ChartLayout, marks: Marks, { theme, style, title, transparent }: Frame): string {
+  const { width, height, states, labels, edges, dots, separators } = placed
+  const taken = takenArrows(placed, marks)
+  const compounds = states.filter(({ state }) => state.children.length > 0)
+  const simple = states.filter(({ state }) => state.children.length === 0)
+  const body = [
+    transparent ? '' : `<rect class="jc-canvas" width="${width}" height="${height}"/>`,
+    ...compounds.map((each) => drawBox(each, marks)),
+    ...separators.map(drawSeparator),
+    ...edges.filter(({ arrow }) => !taken.has(arrow ?? '')).map((edge) => drawEdge(edge, false)),
+    ...edges.filter(({ arrow }) => taken.has(arrow ?? '')).map((edge) => drawEdge(edge, true)),
+    ...compounds.map((each) => drawContent(each)),
+    ...simple.map((each) => (each.state.type === 'history' ? drawHistory(each, marks) : drawBox(each, marks))),
+    ...dots.map(drawDot),
+    ...labels.map((label) => drawLabel(label)),
+    ...drawSteps(placed, marks),
+  ].filter((line) => line !== '')
+  const id = `jc-${fingerprint(body.join(''))}`
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" class="jobchart jobchart-${theme}" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="graphics-document document" aria-roledescription="statechart" aria-labelledby="${id}-title ${id}-desc">`,
+    `<title id="${id}-title">${xml(title)}</title>`,
+    `<desc id="${id}-desc">${xml(summary(placed))}</desc>`,
+    style === 'embedded' ? `<style>${chartStyles(theme)}</style>` : '',
+    ...body,
+    '</svg>\n',
+  ]
+    .filter((line) => line !== '')
+    .join('\n')
+}
+
+/** What the picture shows, for whoever cannot see it. */
+function summary({ graph }: ChartLayout): string {
+  const inner = graph.states.filter(({ parent }) => parent !== null)
+  const names = (type: string): string => {
+    const found = inner.filter((state) => state.type === type)
+    return found.map(({ path }) => path.join('.')).join(', ')
+  }
+  const start = graph.states[0]?.initial?.targets.map((id) => graph.states.find((state) => state.id === id)?.key ?? id)
+  const end = names('final')
+  return [
+    `A statechart with ${inner.length} states and ${graph.transitions.length} transitions.`,
+    start === undefined ? '' : `It starts in ${start.join(', ')}.`,
+    end === '' ? '' : `It ends in ${end}.`,
+  ]
+    .filter((sentence) => sentence !== '')
+    .join(' ')
+}
+
+function takenArrows({ edges }: ChartLayout, { steps }: Marks): Set<string> {
+  const taken = edges.filter(({ transitions }) => transitions.some(({ id }) => steps.has(id)))
+  return new Set(taken.flatMap(({ arrow }) => (arrow === null ? [] : [arrow])))
+}
+
+/** Ids in a page are unique if the pictures differ (FNV-1a, 32 bits). */
+function fingerprint(text: string): string {
+  let hash = 0x811c9dc5
+  for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
+  return (hash >>> 0).toString(36)
+}
