@@ -13,18 +13,7 @@ import {
   type JobCounters,
   type JobState,
 } from './lifecycle.ts'
-import { clearUnsupported } from './unsupported.ts'
-import type { JobRow, LoggedTransition, TransitionOptions, UnitOfWork } from './unit-of-work.ts'
-
-export interface Transition extends Arrow {
-  readonly lease: 'begins' | 'goes on' | 'ends' | 'none'
-  /** Does the job go to the end of its queue? One that a worker gives back keeps its place. */
-  readonly takesPlace: boolean
-  /** Its unique key: an end frees it, a retry takes it again. */
-  readonly key: 'freed' | 'taken' | 'kept'
-  /** Does the state it leads to end at a time, or by an event? */
-  readonly timed: boolean
-}
+import type { JobRow, LoggedTransition, Transition, TransitionOptions, UnitOfWork } from './unit-of-work.ts'
 
 /** The states that jobs are claimed from. */
 export const claimable: ReadonlySet<JobState> = new Set(
@@ -93,6 +82,6 @@ export function move<Row extends JobRow>(
   }
   const logged = unit.apply(row, transition, options)
   // What has ended is not offered again.
-  if (transition.key === 'freed' && row.machine !== null) clearUnsupported(unit, row)
+  if (transition.key === 'freed' && row.machine?.unsupported) unit.setUnsupported(row, null)
   return logged
 }

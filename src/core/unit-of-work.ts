@@ -11,11 +11,10 @@
  */
 import type { ErrorRecord } from './failure.ts'
 import type { AttemptError, CheckIn, LogLine } from './record.ts'
-import { arrowsFrom, isLeased, type JobCounters, type JobState } from './lifecycle.ts'
+import { arrowsFrom, isLeased, type Arrow, type JobCounters, type JobState } from './lifecycle.ts'
 import type { Gather, InboxMessage, InboxEntry, NewCheckpoint, Parent, Unsupported } from './machine-record.ts'
 import type { Json } from './payload.ts'
 import type { Lease, Move, NewJob, Selection, SettleAnswer } from './values.ts'
-import type { Transition } from './transition.ts'
 
 /** What names an attempt among those of its job. */
 export type LeaseKey = Pick<Lease, 'attempt' | 'token'>
@@ -67,6 +66,17 @@ export interface MachineRow {
   readonly messageKeys: readonly string[]
   /** Set while no worker that claims the job can run its machine. */
   readonly unsupported: Unsupported | null
+}
+
+/** An arrow of the chart, and what it means for what is kept of a job beside its state. */
+export interface Transition extends Arrow {
+  readonly lease: 'begins' | 'goes on' | 'ends' | 'none'
+  /** Does the job go to the end of its queue? One that a worker gives back keeps its place. */
+  readonly takesPlace: boolean
+  /** Its unique key: an end frees it, a retry takes it again. */
+  readonly key: 'freed' | 'taken' | 'kept'
+  /** Does the state it leads to end at a time, or by an event? */
+  readonly timed: boolean
 }
 
 /** What a transition needs beside its arrow. */

@@ -266,9 +266,10 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
 
   /** Begins the attempt that the snapshot has come to, when its machine has been told: in a job when that is written. */
   private beginNext(scope: AnyActorScope): void {
-    const plan = runnerOf(scope.self)?.plan
-    if (plan === undefined) queueMicrotask(() => this.begin(scope))
-    else plan.hold({ kind: 'attempt', begin: () => this.begin(scope) })
+    const begin = (): void => this.begin(scope)
+    const runner = runnerOf(scope.self)
+    if (runner === null) queueMicrotask(begin)
+    else runner.attempts.begin(begin)
   }
 
   private begin(scope: AnyActorScope): void {

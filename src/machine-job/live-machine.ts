@@ -14,10 +14,10 @@ import { jobOf } from './from-job.ts'
 import { isNamed, activeNodes } from './machines.ts'
 import type { ActorSteps } from './actor-steps.ts'
 import { attemptNote, isWaiting } from './durable.ts'
-import type { AttemptHost, RunnerRef, JobActorServices } from './job-actors.ts'
+import type { AttemptServices, RunnerRef, JobActorServices } from './job-actors.ts'
 import { pendingOf, outboxOf } from './outbox.ts'
 import { Plan, type PendingEffect } from './plan.ts'
-import { isItsSnapshot, isPlanned, plannedLogicOf, worksOutside, type PlannedLogic } from './planned.ts'
+import { isItsSnapshot, isPlanned, plannedLogicOf, worksOutside, type PlannedLogic } from './actor-kinds.ts'
 import { restoreContexts, withoutContexts } from './references.ts'
 import type { MachineState } from './state.ts'
 import { DurableTimers, type PassedDelay } from './timers.ts'
@@ -31,7 +31,7 @@ export interface LiveMachineOptions {
   readonly input: unknown
   readonly now: () => number
   readonly jobs: JobActorServices
-  readonly attempts: Pick<AttemptHost, 'random' | 'after' | 'log'>
+  readonly attempts: Pick<AttemptServices, 'random' | 'after' | 'log'>
   readonly steps: ActorSteps
   readonly logger: (...args: unknown[]) => void
   /** Something has changed: a machine's state, a timer, what is held, or whether it failed. */
@@ -71,7 +71,7 @@ export class LiveMachine {
     this.plan = new Plan({ addresses, nextActorNumber: from?.booked ?? 0, changed })
     const logic: AnyActorLogic & { readonly hosting: RunnerRef } = {
       ...options.logic,
-      hosting: { jobs, plan: this.plan, attempts: this.attemptHost() },
+      hosting: { jobs, plan: this.plan, attempts: this.attemptServices() },
     }
     this.root = createActor(logic, {
       id: jobId,
@@ -99,11 +99,12 @@ export class LiveMachine {
     for (const actor of [this.root, ...this.actors()]) this.seen.set(actor, actor.getSnapshot())
   }
 
-  private attemptHost(): AttemptHost {
+  private attemptServices(): AttemptServices {
     const { timers, addresses } = this
     const { attempts, steps } = this.options
     return {
       ...attempts,
+      begin: (begin) => this.plan.hold({ kind: 'attempt', begin }),
       isTimerSet: (actor, id) => timers.isSet(actor, id),
       steps: (actor, attempt, over) => steps.of(addresses.of(actor), attempt, over),
     }

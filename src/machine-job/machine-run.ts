@@ -23,7 +23,7 @@ import { notifyActor } from './from-job.ts'
 import { LiveMachine } from './live-machine.ts'
 import { usableArgs } from './kept-args.ts'
 import type { PendingEffect, PendingAction } from './plan.ts'
-import type { PlannedLogic } from './planned.ts'
+import type { PlannedLogic } from './actor-kinds.ts'
 import { packState, type MachineState, type ReadCancel } from './state.ts'
 import type { MachineVersion } from './versions.ts'
 

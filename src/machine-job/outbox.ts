@@ -8,7 +8,7 @@ import type { ActorAddresses } from './addresses.ts'
 import { withActors } from './codec.ts'
 import { keepable } from './kept-args.ts'
 import type { PendingEffect, PendingAction } from './plan.ts'
-import { isPlannedLogic, type PlannedLogic } from './planned.ts'
+import { isPlannedLogic, type PlannedLogic } from './actor-kinds.ts'
 import type { OutboxEntry } from './state.ts'
 import { parentOf } from './xstate-internals.ts'
 

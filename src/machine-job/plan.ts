@@ -11,7 +11,7 @@ import type { ActorAddresses } from './addresses.ts'
 import { JobchartError } from '../core/errors.ts'
 import { isDurable, isToldSnapshot } from './durable.ts'
 import { namelessSpawn, refusal } from './machines.ts'
-import { isItsSnapshot, worksOutside } from './planned.ts'
+import { isItsSnapshot, worksOutside } from './actor-kinds.ts'
 import { countActorIds } from './xstate-internals.ts'
 
 /** An action of a machine that waits to be executed. */

@@ -1,21 +1,13 @@
 /** The logic of a machine as it is hosted: made once for a definition; each job's plan is found through its actor system. */
-import type { AnyActorLogic, AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
-import { jobOf } from './from-job.ts'
+import type { AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
+import { worksOutside, type PlannedLogic } from './actor-kinds.ts'
 import { prepareBuiltIns } from './built-ins.ts'
 import { runnerOf } from './job-actors.ts'
 import { isWhole, keepable } from './kept-args.ts'
 import { isMachine, namedActors } from './machines.ts'
 import { MachineActions } from './actions.ts'
-import type { Plan } from './plan.ts'
-import { delayPlaces, type DelayPlace } from './timers.ts'
-
-export type PlannedLogic = AnyActorLogic & {
-  readonly actions: MachineActions
-  /** The machine, its named machines planned as well. */
-  readonly machine: AnyStateMachine
-  /** Its delayed transitions, by the types of their events. */
-  readonly delays: ReadonlyMap<string, DelayPlace>
-}
+import { Plan } from './plan.ts'
+import { delayPlaces } from './timers.ts'
 
 export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
   const planned = machine.provide({
@@ -86,27 +78,8 @@ function endOf({ status, output, error }: Snapshot<unknown>): Snapshot<unknown> 
 
 const contextOf = (snapshot: Snapshot<unknown>): unknown => (snapshot as { readonly context?: unknown }).context
 
-export const isPlannedLogic = (logic: unknown): logic is PlannedLogic =>
-  typeof logic === 'object' && logic !== null && 'machine' in logic
-
-/** The logic of a hosted machine; null of any other actor. */
-export function plannedLogicOf(actor: AnyActorRef): PlannedLogic | null {
-  const { logic } = actor as { readonly logic?: unknown }
-  return isPlannedLogic(logic) ? logic : null
-}
-
-/** Is it a hosted machine? */
-export const isPlanned = (actor: AnyActorRef): boolean => plannedLogicOf(actor) !== null
-
-/** Machines, and what only makes transitions, are wholly in their snapshots. */
-export const isItsSnapshot = (actor: AnyActorRef): boolean =>
-  isPlanned(actor) || ('logic' in actor && (actor.logic as AnyActorLogic).start === undefined)
-
-/** Does it do something that no snapshot holds? Of a job, its own does. */
-export const worksOutside = (actor: AnyActorRef): boolean => !isItsSnapshot(actor) && jobOf(actor) === null
-
 function planOf({ self }: AnyActorScope): Plan {
-  const hosting = runnerOf(self)
-  if (hosting === null) throw new TypeError('a planned machine is outside of its host')
-  return hosting.plan
+  const plan = runnerOf(self)?.plan
+  if (!(plan instanceof Plan)) throw new TypeError('the logic of a machine job is used outside of a job')
+  return plan
 }

@@ -6,8 +6,8 @@ import { JobCancelledError } from '../core/errors.ts'
 import type { HeartbeatAnswer, CancelAnswer, Store } from '../store.ts'
 import { refusedBy, whenAnswered } from '../client/answer.ts'
 import type { EventHub } from '../client/event-hub.ts'
-import type { CancelCommand } from './lanes.ts'
-import type { Run } from './run.ts'
+import type { CancelCommand } from './commands.ts'
+import type { Run } from './attempt.ts'
 import type { Runs } from './runs.ts'
 
 export interface CancellerOptions {

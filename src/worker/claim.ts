@@ -13,11 +13,11 @@ import type { Confirmer } from './confirm.ts'
 import type { EventHub } from '../client/event-hub.ts'
 import type { Health } from './health.ts'
 import { leaseLost } from './heartbeat.ts'
-import type { Commands } from './commands.ts'
-import { Lane, type ClaimedJobs, type StartCommand } from './lanes.ts'
+import type { Commands, ClaimedJobs, StartCommand } from './commands.ts'
+import { Lane } from './lanes.ts'
 import { fenceAt, type LeaseClock } from './lease-clock.ts'
 import type { Permits } from './permits.ts'
-import { Run, type RunServices } from './run.ts'
+import { Run, type RunServices } from './attempt.ts'
 import type { Runs } from './runs.ts'
 import type { Selector } from './select.ts'
 import type { Timers } from '../client/timers.ts'
@@ -108,15 +108,16 @@ export class Claimer {
     for (const resolve of this.waiters.splice(0)) resolve()
   }
 
-  claim(demand: readonly Demand[]): void {
-    const { store, worker, leaseMs, time, commands } = this.options
+  /** Claims what was picked; a claim that fails is picked again. */
+  claim(demand: readonly Demand[], answered: (claimed: ClaimedJobs) => void): void {
+    const { store, worker, leaseMs, time } = this.options
     const sentAt = time.read()
     whenAnswered(
       () => store.claim({ worker, leaseMs, token: nanoid(), demand }),
       (answer) => {
         this.failures = 0
         this.options.health.back()
-        commands.next({ lane: Lane.start, claimed: { answer, sentAt, fenceAt: fenceAt(sentAt, leaseMs) } })
+        answered({ answer, sentAt, fenceAt: fenceAt(sentAt, leaseMs) })
       },
       (error) => this.failed(error),
     )

@@ -7,7 +7,7 @@ import type { Logger } from '../core/logger.ts'
 import type { Standing, Store } from '../store.ts'
 import { leaseLost } from './heartbeat.ts'
 import type { LeaseClock } from './lease-clock.ts'
-import type { Run } from './run.ts'
+import type { Run } from './attempt.ts'
 
 /** What the store has said of a run, with its claim or since, is relied on for this long. It is a part of the promise. */
 const confirmedMs = 1

@@ -18,7 +18,7 @@ import {
 } from '../core/settlement.ts'
 import type { Logger } from '../core/logger.ts'
 import { payloadLimits } from '../core/limits.ts'
-import type { Run } from './run.ts'
+import type { Run } from './attempt.ts'
 
 const defaultBackoff = exponential()
 

@@ -9,7 +9,7 @@ import type { CheckpointAnswer, Store } from '../store.ts'
 import { promised, refusedBy } from '../client/answer.ts'
 import type { EventHub } from '../client/event-hub.ts'
 import type { Heartbeat } from './heartbeat.ts'
-import type { Run } from './run.ts'
+import type { Run } from './attempt.ts'
 import type { Timers } from '../client/timers.ts'
 
 export interface MachineRunContextOptions {

@@ -4,7 +4,7 @@
  */
 import type { Canceller } from './cancel.ts'
 import type { Heartbeat } from './heartbeat.ts'
-import type { Run } from './run.ts'
+import type { Run } from './attempt.ts'
 import type { Runs } from './runs.ts'
 
 export interface RemoteCancelsOptions {

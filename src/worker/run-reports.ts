@@ -7,8 +7,7 @@ import { logFieldLimits, payloadLimits } from '../core/limits.ts'
 import type { Store } from '../store.ts'
 import type { EventHub } from '../client/event-hub.ts'
 import type { Heartbeat } from './heartbeat.ts'
-import type { Run } from './run.ts'
-import type { ContextServices } from './run-context.ts'
+import type { Run, ContextServices } from './attempt.ts'
 
 const logCharsMax = 2_000
 

@@ -1,6 +1,6 @@
 /** What runs are given besides their job: signs of life for handlers, a seat for machines. */
 import type { CancelRequest } from '../store.ts'
-import type { RunServices } from './run.ts'
+import type { RunServices } from './attempt.ts'
 import { machineRunContext, type MachineRunContextOptions } from './machine-run-context.ts'
 import { runReports } from './run-reports.ts'
 

@@ -2,7 +2,7 @@
  * The runs of this process. They come and go with every job, and are looked up by id only when something is cancelled: so
  * they stand in a plain list, each knowing its place, and an index is made for a large look-up alone.
  */
-import type { Run } from './run.ts'
+import type { Run } from './attempt.ts'
 
 /** From how many ids on an index pays. */
 const indexFrom = 8

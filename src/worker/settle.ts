@@ -13,7 +13,7 @@ import { decide, type DecideOptions } from './decide.ts'
 import type { EventHub } from '../client/event-hub.ts'
 import type { Health } from './health.ts'
 import type { LeaseClock } from './lease-clock.ts'
-import type { Run } from './run.ts'
+import type { Run } from './attempt.ts'
 import type { Timers } from '../client/timers.ts'
 
 const retryMs = { first: 25, max: 2_000 }

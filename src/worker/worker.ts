@@ -1,40 +1,35 @@
 /**
- * The worker: the parts of a running runtime, joined. Every command goes through the dispatcher's lanes; what each part
- * does is written in its own file.
- *
- *   commands ─▶ dispatch ─▶ control · cancel · settle · start · wake, then pick ─▶ claim ─▶ run ─▶ its end is a command
+ * The worker: makes the parts of a running runtime and joins them by `pipeline.ts`. Every command goes through its lanes:
+ * control · cancel · settle · start · wake. What each part does is written in its own file.
  */
-import type { Observable, Subscription } from 'rxjs'
+import type { Subscription } from 'rxjs'
 import type { JobchartError } from '../core/errors.ts'
 import type { RuntimeSettings } from '../core/settings.ts'
-import type { CancelAnswer, CancelRequest, Demand, Hint, Store } from '../store.ts'
+import type { CancelAnswer, CancelRequest, Hint, Store } from '../store.ts'
 import { Canceller } from './cancel.ts'
 import { Claimer } from './claim.ts'
-import { Commands } from './commands.ts'
-import { Confirmer } from './confirm.ts'
-import { DefinitionCheck } from './definition-check.ts'
-import { dispatch } from './dispatch.ts'
-import type { EventHub } from '../client/event-hub.ts'
-import { watchedHealth } from './health.ts'
-import { Heartbeat, leaseLost } from './heartbeat.ts'
 import {
-  Lane,
-  laneCount,
+  Commands,
   type ControlCommand,
   type IdleCommand,
   type CancelCommand,
   type WorkerCommand,
   type StartCommand,
   type WakeCommand,
-} from './lanes.ts'
+} from './commands.ts'
+import { Confirmer } from './confirm.ts'
+import { DefinitionCheck } from './definition-check.ts'
+import type { EventHub } from '../client/event-hub.ts'
+import { watchedHealth } from './health.ts'
+import { Heartbeat, leaseLost } from './heartbeat.ts'
+import { Lane } from './lanes.ts'
 import { LeaseClock } from './lease-clock.ts'
-import { TurnBudget } from './turn-budget.ts'
+import { pipeline } from './pipeline.ts'
 import { RemoteCancels } from './remote-cancels.ts'
 import { Peers } from './peers.ts'
 import { Permits } from './permits.ts'
-import type { Run, RunServices } from './run.ts'
+import type { Run, RunServices, ContextServices } from './attempt.ts'
 import { Runs } from './runs.ts'
-import type { ContextServices } from './run-context.ts'
 import { Selector } from './select.ts'
 import { Settler } from './settle.ts'
 import { runServices } from './run-services.ts'
@@ -71,7 +66,7 @@ export class Worker {
   readonly unsupported: UnsupportedVersions
   private readonly options: WorkerOptions
   private readonly commands = new Commands()
-  private readonly dispatcher: Subscription
+  private readonly attempts: Subscription
   private readonly claimer: Claimer
   private readonly canceller: Canceller
   private readonly confirmer: Confirmer
@@ -154,20 +149,17 @@ export class Worker {
     })
     const { claimer, heartbeat } = this
     this.marks = new RemoteCancels({ runs, canceller, heartbeat, claiming: () => claimer.busy })
-    this.dispatcher = this.dispatched().subscribe((demand) => this.claimer.claim(demand))
-  }
-
-  private dispatched(): Observable<Demand[]> {
-    const { logger, clock } = this.options.settings
-    return this.commands.pipe(
-      dispatch({
-        lanes: laneCount,
-        pace: new TurnBudget(clock),
-        handle: (lane, batch, waits) => this.handle(lane, batch, waits),
-        pick: () => this.claimer.pick(),
-        failed: (error) => logger.error('a command of the dispatcher failed; it continues with the next', { error }),
-      }),
-    )
+    this.attempts = commands
+      .pipe(
+        pipeline({
+          clock,
+          handle: (lane, batch, waits) => this.handle(lane, batch, waits),
+          select: () => claimer.pick(),
+          claim: (demand, answered) => claimer.claim(demand, answered),
+          failed: (error) => logger.error('a command of the dispatcher failed; it continues with the next', { error }),
+        }),
+      )
+      .subscribe((start) => commands.next(start))
   }
 
   /** Is any run going on, or about to, or not written yet? */
@@ -217,7 +209,7 @@ export class Worker {
     this.stopped = true
     // What has been asked for is still handled.
     await new Promise<void>((resolve) => this.commands.next({ lane: Lane.rest, apply: resolve }))
-    this.dispatcher.unsubscribe()
+    this.attempts.unsubscribe()
     this.claimer.close()
     this.answerIdle()
   }

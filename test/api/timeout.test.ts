@@ -100,7 +100,7 @@ test('a handler that ignores its signal is abandoned: its slot is free, its late
   expect(await worker.stats()).toMatchObject({ abandoned: 0 })
   expect(await stuck.record()).toMatchObject({ state: 'retrying', checkin: null, output: undefined })
   expect(logged.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
-    expect.stringContaining('stuck'),
+    expect.stringContaining('is abandoned'),
     expect.stringContaining('late result'),
   ])
   await clock.advance('1h')

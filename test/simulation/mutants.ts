@@ -195,15 +195,15 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a run that is abandoned is abandoned later and later',
-    file: 'src/worker/run.ts',
+    file: 'src/worker/attempt.ts',
     right: 'if (at >= this.abandonAt) return\n',
     wrong: '\n',
     seed: 5,
   },
   {
     name: 'a run that takes too long is not abandoned',
-    file: 'src/worker/run.ts',
-    right: 'this.abandonAfter(stuckAfterMs)',
+    file: 'src/worker/attempt.ts',
+    right: 'this.abandonAfter(abandonAfterMs)',
     wrong: '',
     seed: 1,
   },

@@ -4,7 +4,7 @@
  * operation has written it cannot take back, and operations decide before they write.
  */
 import type { PruneUnit } from '../../core/prune.ts'
-import type { Transition } from '../../core/transition.ts'
+import type { Transition } from '../../core/unit-of-work.ts'
 import type {
   CancelMark,
   InsertUnit,

@@ -6,7 +6,7 @@
  * other process has written to the file, which SQLite tells for the price of a look (`data_version`).
  */
 import type { EndedJob, PruneUnit } from '../../core/prune.ts'
-import type { Transition } from '../../core/transition.ts'
+import type { Transition } from '../../core/unit-of-work.ts'
 import {
   isStopping,
   type CancelMark,

@@ -6,9 +6,19 @@
  */
 import type { Observable, Subscription } from 'rxjs'
 import type { Timer } from '../core/clock.ts'
-import type { JobDefinition, Middleware, RunContext, RunResult, MachineRunContext } from '../core/definition.ts'
-import { TimeoutError, type JobchartError } from '../core/errors.ts'
-import type { CheckIn, LogLine } from '../core/record.ts'
+import type {
+  ContextValues,
+  JobDefinition,
+  MachineRunContext,
+  Middleware,
+  RunContext,
+  RunResult,
+} from '../core/definition.ts'
+import type { EnqueueOptions } from '../core/call-options.ts'
+import type { JobHandle } from '../core/handle.ts'
+import type { Json } from '../core/payload.ts'
+import { JobchartError, TimeoutError } from '../core/errors.ts'
+import type { CheckIn, JobRecord, LogLine } from '../core/record.ts'
 import { fatal } from '../core/intent.ts'
 import type { InboxEntry } from '../core/machine-record.ts'
 import { parseInput } from '../client/validate.ts'
@@ -16,10 +26,21 @@ import type { Logger } from '../core/logger.ts'
 import type { ClaimedJob } from '../store.ts'
 import { Lane } from './lanes.ts'
 import { throughMiddleware } from './middleware.ts'
-import { contextOf, type ContextServices } from './run-context.ts'
-import type { RunEnqueue } from './run-enqueue.ts'
-import type { Steps } from '../core/steps.ts'
+import { RunEnqueue } from './run-enqueue.ts'
+import { StepResults, Steps } from '../core/steps.ts'
 import type { Timers } from '../client/timers.ts'
+
+/** What `ctx` asks of the runtime. */
+export interface ContextServices {
+  /** Why the run may begin no more work, if so: it has ended, was asked to end, or its lease may have run out. */
+  readonly refusal: (run: Run) => JobchartError | null
+  /** Keeps the result of a step with the job. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
+  readonly saveStep: (run: Run, name: string, result: Json) => Promise<void>
+  /** @throws JobchartError INVALID_OUTPUT if the value is not strict JSON */
+  readonly checkin: (run: Run, value: unknown) => void
+  readonly log: (run: Run, message: string, fields?: Record<string, unknown>) => void
+  readonly enqueue: <I, O>(job: JobDefinition<I, O>, input: unknown, options: EnqueueOptions) => Promise<JobHandle<O>>
+}
 
 /** What a run asks of the runtime. */
 export interface RunServices extends ContextServices {
@@ -28,7 +49,7 @@ export interface RunServices extends ContextServices {
   readonly logger: Logger
   /** The run is over; its slot is free and its end waits to be settled. */
   readonly ended: (run: Run) => void
-  /** The seat of the machine that is its handler. */
+  /** What the machine that does the work of the job is given. */
   readonly machineContext: (run: Run, input: unknown) => MachineRunContext
   /** Aborts a run that must not call user code any more, because of what was asked since its claim. */
   readonly confirm: (run: Run) => void
@@ -82,10 +103,10 @@ export class Run {
   /** Cancels the Observable that is followed. */
   private cancelStream: ((reason: JobchartError) => void) | null = null
 
-  constructor(claimed: ClaimedJob, job: JobDefinition, host: RunServices, fenceAt: number) {
+  constructor(claimed: ClaimedJob, job: JobDefinition, services: RunServices, fenceAt: number) {
     this.claimed = claimed
     this.job = job
-    this.services = host
+    this.services = services
     this.fenceAt = fenceAt
   }
 
@@ -99,12 +120,12 @@ export class Run {
   }
 
   start(): void {
-    const { job, services: host } = this
+    const { job, services } = this
     this.started = true
-    if (job.timeoutMs !== null) this.timer = host.timers.after(job.timeoutMs, () => this.timeOut())
+    if (job.timeoutMs !== null) this.timer = services.timers.after(job.timeoutMs, () => this.timeOut())
     try {
-      const context = contextOf(this)
-      if (job.schema === null && host.middleware.length === 0 && job.machine === null) {
+      const context = new Context(this)
+      if (job.schema === null && services.middleware.length === 0 && job.machine === null) {
         this.hasBegun = true
         this.follow(job.run(this.claimed.input, context))
       } else {
@@ -179,7 +200,7 @@ export class Run {
   }
 
   private async withMiddleware(context: RunContext): Promise<unknown> {
-    const { job, services: host, claimed } = this
+    const { job, services, claimed } = this
     // Before its input is looked at: that of another version may have another schema.
     const machine = job.machine?.prepare(claimed) ?? null
     if (machine !== null && typeof machine !== 'function') {
@@ -189,17 +210,17 @@ export class Run {
     // An input that the schema refuses now will be refused every time.
     const input = await parseInput(job, claimed.input).catch((error: unknown) => Promise.reject(fatal(error)))
     // A schema may have taken its time.
-    host.confirm(this)
+    services.confirm(this)
     if (this.abortReason !== null) throw this.abortReason
     this.hasBegun = true
     return throughMiddleware({
-      middleware: host.middleware,
+      middleware: services.middleware,
       context,
       handler: async () =>
         machine === null
           ? this.collect(await job.run(input, context))
           : this.runMachine(await machine(this.services.machineContext(this, input))),
-      logger: host.logger,
+      logger: services.logger,
     })
   }
 
@@ -276,6 +297,87 @@ export class Run {
     this.services.ended(this)
   }
 }
+
+/** What a handler sees of its run: `ctx`. Functions are made when asked for, bound, so that they may be destructured. */
+class Context implements RunContext {
+  private readonly run: Run
+  private own: ContextValues | null = null
+
+  constructor(run: Run) {
+    this.run = run
+  }
+
+  get id(): string {
+    return this.run.claimed.id
+  }
+
+  get type(): string {
+    return this.run.claimed.type
+  }
+
+  get attempt(): number {
+    return this.run.claimed.attempt
+  }
+
+  get maxAttempts(): number {
+    return this.run.claimed.maxAttempts
+  }
+
+  get signal(): AbortSignal {
+    return this.run.signal
+  }
+
+  get deadline(): number | null {
+    const { job, claimed } = this.run
+    return job.timeoutMs === null ? null : claimed.startedAt + job.timeoutMs
+  }
+
+  get job(): JobRecord {
+    return this.run.claimed.record()
+  }
+
+  get values(): ContextValues {
+    // Its members are the application's: to declare, and for its middleware to set.
+    return (this.own ??= {} as ContextValues)
+  }
+
+  get checkin(): RunContext['checkin'] {
+    return (value) => this.run.services.checkin(this.run, value)
+  }
+
+  get log(): RunContext['log'] {
+    return (message, fields) => this.run.services.log(this.run, message, fields)
+  }
+
+  get step(): RunContext['step'] {
+    const { run } = this
+    return (name, work) => (run.steps ??= stepsOf(run)).once(name, work)
+  }
+
+  get enqueue(): RunContext['enqueue'] {
+    const { run } = this
+    return async (job, ...[input, options = {}]) => {
+      if (run.ending !== null) throw runIsOver(run)
+      const enqueue = (run.enqueue ??= new RunEnqueue(run.claimed))
+      return run.services.enqueue(job, input, enqueue.options(job?.type, input, options))
+    }
+  }
+}
+
+function stepsOf(run: Run): Steps {
+  const { id, attempt, steps } = run.claimed
+  return new Steps({
+    results: new StepResults(id, steps),
+    attempt: `attempt ${attempt} of job ${id}`,
+    refusal: () => run.services.refusal(run),
+    save: (name, result) => run.services.saveStep(run, name, result),
+  })
+}
+
+export const runIsOver = ({ claimed: { id } }: Run): JobchartError =>
+  new JobchartError('NOT_ACCEPTED', `the run of job ${id} is over: it begins no more work`, {
+    hint: 'Await ctx.step and ctx.enqueue within the handler; what comes later belongs to the runtime.',
+  })
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
