@@ -2,7 +2,7 @@
 import { JobchartError } from '../core/errors.ts'
 import { lineage, statesById, type ChartGraph, type ChartState, type ChartTransition } from './graph.ts'
 
-/** How many states a picture may have if `statesMax` is not given: about two seconds of layout. */
+/** How many states a picture may have if `statesMax` is not given: about a second of layout. */
 export const statesMaxDefault = 300
 
 /**
@@ -45,11 +45,18 @@ function cut(state: ChartState, hidden: number, standIn: (id: string) => string)
 /**
  * @param drawn the chart after it was cut
  * @param whole the chart before
- * @throws JobchartError CHART_TOO_LARGE if more than `statesMax` states would be drawn; the hint says which depth would do
+ * @throws JobchartError CHART_TOO_LARGE if more than `statesMax` states would be drawn, or ten times as many transitions; the hint says
+ * which depth would do
  */
 export function checkSize(drawn: ChartGraph, whole: ChartGraph, statesMax: number): void {
   const size = drawn.states.length
-  if (size <= statesMax) return
+  const transitionsMax = 10 * statesMax
+  if (size <= statesMax) {
+    if (drawn.transitions.length <= transitionsMax) return
+    const hint = 'Draw fewer levels with `depth`, or raise `statesMax`: ten transitions are allowed for each state.'
+    const message = `chart ${drawn.id} has ${drawn.transitions.length} transitions to draw, ${transitionsMax} at most`
+    throw new JobchartError('CHART_TOO_LARGE', message, { hint })
+  }
   const depths = whole.states.map(({ path }) => path.length)
   let depth = 0
   while (depths.filter((each) => each <= depth + 1).length <= statesMax) depth += 1

@@ -7,6 +7,7 @@ import { rootState, statesById, type ChartGraph, type ChartState } from './graph
 import type { ChartLayout, PlacedDot, PlacedEdge, PlacedLabel, PlacedState } from './layout-types.ts'
 import { placeHeading } from './headings.ts'
 import { separate } from './regions.ts'
+import { straighten } from './straighten.ts'
 
 /** One way to lay a chart out. */
 export interface Plan {
@@ -82,7 +83,7 @@ export function toElk(measured: Measured, plan: Plan): ElkNode {
   const nodes = new Map<string, ElkNode>()
   const edges: ElkExtendedEdge[] = []
   for (const state of measured.graph.states) {
-    const node = stateNode(state, measured.contents, options, plan.roomy)
+    const node = stateNode(state, measured, options, plan)
     nodes.set(state.id, node)
     nodes.get(state.parent ?? '')?.children?.push(node)
   }
@@ -113,23 +114,33 @@ export function toElk(measured: Measured, plan: Plan): ElkNode {
   }
 }
 
-function stateNode(
-  state: ChartState,
-  contents: Measured['contents'],
-  options: Record<string, string>,
-  roomy: boolean,
-): ElkNode {
-  const content = contents.get(state.id)
+/** The border in px that the arrows of a state need to end apart from each other; all may end at one side. */
+function borderNeeded({ id }: ChartState, { arrows }: Measured): number {
+  const ends = arrows.reduce(
+    (sum, { source, targets }) => sum + Number(source === id) + Number(targets.includes(id)),
+    0,
+  )
+  return Math.min(240, ends * 12 + 4)
+}
+
+function stateNode(state: ChartState, measured: Measured, options: Record<string, string>, plan: Plan): ElkNode {
+  const { direction, roomy } = plan
+  const content = measured.contents.get(state.id)
   const id = `state:${state.id}`
   if (state.type === 'history') return { id, width: historySize, height: historySize }
-  const width = Math.max(72, content?.width ?? 0)
-  const height = Math.max(36, content?.height ?? 0)
-  if (state.children.length === 0) return { id, width, height, children: [] }
+  const side = borderNeeded(state, measured)
+  const width = Math.max(72, content?.width ?? 0, direction === 'down' ? side : 0)
+  const height = Math.max(36, content?.height ?? 0, direction === 'right' ? side : 0)
+  // Regions beside each other begin at one height, those below each other at one side.
+  const isRegion = statesById(measured.graph).get(state.parent ?? '')?.type === 'parallel'
+  const alignment = isRegion ? { 'elk.alignment': direction === 'down' ? 'TOP' : 'LEFT' } : {}
+  if (state.children.length === 0) return { id, width, height, children: [], layoutOptions: alignment }
   return {
     id,
     children: [],
     layoutOptions: {
       ...options,
+      ...alignment,
       'elk.padding': `[top=${height + 12},left=${roomy ? width : gap},bottom=${gap},right=${gap}]`,
       'elk.nodeSize.constraints': '[MINIMUM_SIZE]',
       'elk.nodeSize.minimum': `(${width},${height})`,
@@ -223,7 +234,7 @@ export function fromElk(picture: ElkNode, measured: Measured, plan: Plan): Chart
     const content = measured.contents.get(state.id) ?? empty
     return { state, box: boxOf(`state:${state.id}`), content, shift: 0, region: null }
   })
-  const edges = placeEdges(lines, measured)
+  const edges = straighten(placeEdges(lines, measured), states, labels)
   const { regions, separators } = separate(states, labels)
   return {
     width: Math.ceil(picture.width ?? 0),

@@ -100,9 +100,14 @@ class Search {
 function score(layout: ChartLayout): Scored {
   const { overlaps, headings, crossings } = findFaults(layout)
   const { width, height } = layout
+  const bends = layout.edges.reduce((sum, { points }) => sum + points.length - 2, 0)
   const shrunk = Math.max(0, 1 - comfortableWidth / width) * 60 + Math.max(0, 1 - comfortableHeight / height) * 60
   const shape = Math.abs(Math.log(width / height / 1.5)) * 12
-  return { layout, faults: overlaps * 10 + headings, cost: crossings * 2 + shrunk + shape + (width * height) / 60_000 }
+  return {
+    layout,
+    faults: overlaps * 10 + headings,
+    cost: crossings * 2 + bends * 0.4 + shrunk + shape + (width * height) / 60_000,
+  }
 }
 
 async function loadElk(): Promise<LayoutEngine> {

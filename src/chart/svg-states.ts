@@ -65,7 +65,11 @@ export function drawBox(placed: PlacedState, marks: Marks): string {
   const rect = (inset: number, name: string): string =>
     `<rect${name === '' ? '' : ` class="${name}"`} x="${px(box.x + inset)}" y="${px(box.y + inset)}" width="${px(box.width - 2 * inset)}" height="${px(box.height - 2 * inset)}" rx="${radius - inset}"/>`
   const isHatched = marks.tones.get(state.id) === 'cancelling'
-  const text = state.children.length > 0 ? [] : content.items.map((item) => drawItem(item, box, box.width))
+  const at = contentAt(placed, marks)
+  const text =
+    state.children.length > 0
+      ? []
+      : content.items.map((item) => drawItem(item, item.kind === 'rule' ? { x: box.x, y: at.y } : at, box.width))
   return [
     `<g class="${classes(placed, marks)}" data-state="${xml(state.id)}" role="graphics-object" aria-label="${xml(spoken(placed, marks))}">`,
     state.description === null ? '' : `<title>${xml(`${state.key}: ${state.description}`)}</title>`,
@@ -76,6 +80,15 @@ export function drawBox(placed: PlacedState, marks: Marks): string {
     drawCount(placed, marks),
     '</g>',
   ].join('')
+}
+
+/** Where the content of a state without states in it starts: in the middle of a box that is higher; a name alone is centred. */
+function contentAt({ box, content }: PlacedState, marks: Marks): Point {
+  const isName = content.items.length === 1 && marks.counts.size === 0
+  return {
+    x: box.x + (isName ? (box.width - content.width) / 2 : 0),
+    y: box.y + (box.height - content.height) / 2,
+  }
 }
 
 /** The text of a state with states in it. */
@@ -106,14 +119,16 @@ export function shortNumber(count: number): string {
   return new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 }).format(count)
 }
 
-function drawCount({ state, box, content, shift }: PlacedState, marks: Marks): string {
+function drawCount(placed: PlacedState, marks: Marks): string {
+  const { state, box, content, shift } = placed
   const count = marks.counts.get(state.id)
   if (count === undefined) return ''
   const text = shortNumber(count)
   const width = Math.max(20, Math.min(countWidth - 4, text.length * 6.5 + 10))
-  const end = state.children.length > 0 ? shift + content.width : box.width
-  const x = box.x + end - 8 - width
-  const { y } = box
+  const [name] = content.items
+  const isBesideName = state.children.length > 0 && name?.kind === 'text'
+  const x = isBesideName ? box.x + shift + name.x + name.width + 8 : box.x + box.width - 8 - width
+  const y = state.children.length > 0 ? box.y : contentAt(placed, marks).y
   const title = text === String(count) ? '' : `<title>${count}</title>`
   return `<g class="jc-count" data-count="${xml(state.id)}">${title}<rect x="${px(x)}" y="${px(y + 10)}" width="${px(width)}" height="16" rx="8"/><text x="${px(x + width / 2)}" y="${px(y + 22)}">${text}</text></g>`
 }

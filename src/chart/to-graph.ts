@@ -4,10 +4,24 @@ import { invalidOption } from '../core/errors.ts'
 import type { ChartGraph, ChartInvoke, ChartState, ChartTransition } from './graph.ts'
 import { actionInWords, eventInWords, guardInWords } from './words.ts'
 
-/** The root of a machine, or the config a machine is made of, read by its form. */
+/** The config a machine is made of, read by its form: what `createMachine` takes. */
 export interface ChartConfig {
   readonly id?: string | undefined
-  readonly states?: object | undefined
+  readonly type?: 'atomic' | 'compound' | 'parallel' | 'final' | 'history' | undefined
+  readonly initial?: unknown
+  readonly states?: unknown
+  readonly on?: unknown
+  readonly always?: unknown
+  readonly after?: unknown
+  readonly invoke?: unknown
+  readonly entry?: unknown
+  readonly exit?: unknown
+  readonly onDone?: unknown
+  readonly tags?: unknown
+  readonly meta?: unknown
+  readonly context?: unknown
+  readonly output?: unknown
+  readonly description?: string | undefined
 }
 
 /** What can be drawn: an XState machine, its root state node, its config, or a graph that was drawn from one of them. */

@@ -30,7 +30,7 @@ export function toMermaid(source: ChartSource, options: MermaidOptions = {}): st
 
 /** Words that Mermaid reads as its own. */
 const reserved =
-  /^(?:state|note|end|direction|as|fork|join|choice|class|classDef|style|default|hide|scale|left|right|of|title|acc\w*|click|href)$/i
+  /^(?:state|note|end|direction|as|fork|join|choice|class|classDef|style|default|hide|scale|left|right|of|title|acc\w*|click|href|root)$/i
 
 /** One transition in a line: `FAIL [mayRetry] / note`. */
 export function transitionInLine(transition: ChartTransition): string {
@@ -38,6 +38,9 @@ export function transitionInLine(transition: ChartTransition): string {
   const effect = actions.length === 0 ? '' : `/ ${actions.join(', ')}`
   return [label, guardLabel(transition), effect].filter((part) => part !== '').join(' ')
 }
+
+/** Stands for the block around the root. */
+const outermost = ''
 
 class Writer {
   readonly #graph: ChartGraph
@@ -59,8 +62,9 @@ class Writer {
     for (const arrow of arrowsOf(this.#graph)) this.#arrow(arrow)
     const inside = this.#facts(root)
     const isFramed = inside.length > 0 || this.#graph.transitions.some(({ targets }) => targets.includes(root.id))
-    if (isFramed || root.type === 'parallel') return this.#state(root, '  ')
-    return this.#block(root, '  ')
+    if (!isFramed && root.type !== 'parallel') return this.#block(root, '  ')
+    const state = this.#state(root, '  ')
+    return [...state, ...(this.#blocks.get(outermost) ?? []).map((line) => `  ${line}`)]
   }
 
   #unique(text: string): string {
@@ -76,10 +80,14 @@ class Writer {
     return this.#names.get(id) ?? id
   }
 
+  /** Adds a line to the block of a state; Mermaid takes none between regions, so that of a parallel state comes after it. */
   #add(container: string, line: string): void {
-    const block = this.#blocks.get(container) ?? []
+    let state = this.#states.get(container)
+    while (state?.type === 'parallel') state = this.#states.get(state.parent ?? '')
+    const key = state?.id ?? outermost
+    const block = this.#blocks.get(key) ?? []
     if (!block.includes(line)) block.push(line)
-    this.#blocks.set(container, block)
+    this.#blocks.set(key, block)
   }
 
   /** A small state in `container` that stands for it. */
@@ -96,7 +104,8 @@ class Writer {
 
   #arrow({ source, targets, transitions }: ReturnType<typeof arrowsOf>[number]): void {
     const text = transitions.map((each) => mermaidText(transitionInLine(each))).join(', ')
-    for (const target of targets) {
+    for (const each of targets) {
+      const target = this.#reachable(each, source)
       const up = lineage(this.#states, source)
       const down = lineage(this.#states, target)
       const isDown = target !== source && down.includes(source)
@@ -105,8 +114,29 @@ class Writer {
       const to = isUp ? this.#standIn(target, 'again') : this.#name(target)
       const shared = up.find((id) => down.includes(id)) ?? this.#graph.id
       const container = target === source ? (this.#states.get(source)?.parent ?? this.#graph.id) : shared
-      this.#add(container, `${from} --> ${to}${text === '' ? '' : `: ${text}`}`)
+      const full =
+        target === each ? text : `${text} → ${mermaidText(this.#states.get(each)?.path.join('.') ?? each)}`.trim()
+      this.#add(container, `${from} --> ${to}${full === '' ? '' : `: ${full}`}`)
     }
+  }
+
+  /** The target of an arrow, or the parallel state around it: Mermaid draws no arrow into a region from outside. */
+  #reachable(target: string, source: string): string {
+    const up = lineage(this.#states, source)
+    const outer = new Set(lineage(this.#states, target).filter((id) => !up.includes(id) && id !== target))
+    const parallel = lineage(this.#states, target).filter(
+      (id) => this.#states.get(id)?.type === 'parallel' && id !== target,
+    )
+    return parallel.findLast((id) => outer.has(id) || this.#isOtherRegion(id, source, target)) ?? target
+  }
+
+  /** Do source and target lie in different regions of a parallel state? */
+  #isOtherRegion(parallel: string, source: string, target: string): boolean {
+    const region = (id: string): string | undefined => {
+      const line = lineage(this.#states, id)
+      return line[line.indexOf(parallel) - 1]
+    }
+    return lineage(this.#states, source).includes(parallel) && region(source) !== region(target)
   }
 
   /** What a state does, in lines. */
@@ -126,7 +156,11 @@ class Writer {
     const label = state.type === 'history' ? (state.history === 'deep' ? 'H*' : 'H') : state.key
     const facts = this.#facts(state)
     if (state.children.length === 0) {
-      const declared = label === name ? [`${indent}${name}`] : [`${indent}state "${mermaidText(label)}" as ${name}`]
+      // The first line about a state that is not declared so would take the place of its name.
+      const declared =
+        label === name && facts.length === 0
+          ? [`${indent}${name}`]
+          : [`${indent}state "${mermaidText(label)}" as ${name}`]
       return [...declared, ...facts.map((fact) => `${indent}${name}: ${mermaidText(fact)}`)]
     }
     const title = mermaidText([label, ...facts].join(' · '))
@@ -137,10 +171,12 @@ class Writer {
   #block(state: ChartState, indent: string): string[] {
     const children = state.children.flatMap((id) => this.#states.get(id) ?? [])
     const blocks = children.map((child) => this.#state(child, indent))
-    const states =
-      state.type === 'parallel'
-        ? blocks.flatMap((block, index) => (index === 0 ? block : [`${indent}--`, ...block]))
-        : blocks.flat()
+    // Mermaid draws no regions within regions.
+    const around = lineage(this.#states, state.id).slice(1)
+    const isDivided = state.type === 'parallel' && !around.some((id) => this.#states.get(id)?.type === 'parallel')
+    const states = isDivided
+      ? blocks.flatMap((block, index) => (index === 0 ? block : [`${indent}--`, ...block]))
+      : blocks.flat()
     const starts = state.type === 'compound' ? (state.initial?.targets ?? []) : []
     return [
       ...states,

@@ -223,6 +223,16 @@ describe('large charts', () => {
     expect(() => toText(big)).toThrow(refusal)
   })
 
+  test('so is one with too many transitions', () => {
+    const on = Object.fromEntries(Array.from({ length: 31 }, (_, index) => [`E${index}`, 'a']))
+    expect(() => toText({ id: 'busy', initial: 'a', states: { a: { on } } }, { statesMax: 3 })).toThrow(
+      expect.objectContaining({
+        code: 'CHART_TOO_LARGE',
+        message: 'chart busy has 31 transitions to draw, 30 at most',
+      }),
+    )
+  })
+
   test('below a depth, states stand for those in them, and keep what leads out of them', () => {
     const text = toText(big, { depth: 1 })
     expect(text).toContain('part7\n│       … 2 states\n│       OUT  → end')
