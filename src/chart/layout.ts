@@ -1,4 +1,5 @@
 /** Gives everything in a chart its place. Several plans are tried when the first one is not faultless, and the best is taken. */
+import type { ElkNode } from 'elkjs/lib/elk-api.js'
 import { JobchartError } from '../core/errors.ts'
 import { fromElk, measure, toElk, type Measured, type Plan } from './elk-graph.ts'
 import { findFaults } from './faults.ts'
@@ -76,7 +77,7 @@ class Search {
 
   async #try(plan: Plan): Promise<Scored | null> {
     try {
-      const picture = await this.#engine.layout(toElk(this.#measured, plan))
+      const picture = (await this.#engine.layout(toElk(this.#measured, plan))) as ElkNode
       const layout = fromElk(picture, this.#measured, plan)
       const scored = score(layout)
       this.#found.push(scored)

@@ -1,6 +1,5 @@
 /** What may be said about a picture, and its checks. */
 import { checkEnum, checkInteger } from '../core/checks.ts'
-import type { ElkNode } from 'elkjs/lib/elk-api.js'
 import { checkSize, collapse, statesMaxDefault } from './collapse.ts'
 import type { ChartGraph } from './graph.ts'
 import { toGraph, type ChartSource } from './to-graph.ts'
@@ -27,9 +26,9 @@ export interface LayoutOptions extends ChartOptions {
   readonly engine?: LayoutEngine
 }
 
-/** The method of an `ELK` of elkjs that is used. */
+/** The method of an `ELK` of elkjs that is used: takes and gives a graph in ELK's JSON form. */
 export interface LayoutEngine {
-  readonly layout: (graph: ElkNode) => Promise<ElkNode>
+  readonly layout: (graph: { readonly id: string }) => Promise<object>
 }
 
 /** The graph that is drawn: checked for its size and cut at `depth`. */

@@ -1,6 +1,7 @@
-/** What `jobchart/testing` offers: virtual time, and tools to prove a store. */
+/** What `jobchart/testing` offers: virtual time, and a store that fails on purpose. */
 export { seededRandom } from '../core/clock.ts'
-export { storeConformance, type ConformanceOptions, type Subject } from './conformance/index.ts'
+/** For authors of stores; its home is `jobchart/store-testing`. */
+export { storeConformance, type ConformanceOptions, type Subject } from '../store-testing/conformance/index.ts'
 export {
   faultyStore,
   type FaultCounts,
@@ -10,25 +11,5 @@ export {
   type FaultyStoreOptions,
   type StoreOperation,
 } from './faulty-store.ts'
-export {
-  checkHistory,
-  finalState,
-  historyFile,
-  invariants,
-  readHistory,
-  recordingStore,
-  recordRuns,
-  type CheckHistoryOptions,
-  type FinalState,
-  type HistoryFigures,
-  type HistoryFile,
-  type HistoryLine,
-  type HistorySink,
-  type HistoryVerdict,
-  type Invariant,
-  type RecordedCalls,
-  type RecordedOperation,
-  type Violation,
-} from './history/index.ts'
 export { createTestRuntime, type TestRuntime, type TestRuntimeOptions } from './test-runtime.ts'
 export { VirtualClock, type VirtualClockOptions } from './virtual-clock.ts'

@@ -1,5 +1,5 @@
 /** The SQLite store against the contract, in a thread of its own. */
-import { storeConformance } from 'jobchart/testing'
+import { storeConformance } from 'jobchart/store-testing'
 import { test } from 'vitest'
 import { sqliteSubject } from '../support/sqlite-subject.ts'
 

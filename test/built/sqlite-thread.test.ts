@@ -4,7 +4,7 @@ import { createRuntime, defineJob, JobchartError } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
-import { ask, newJob, put } from '../../src/testing/conformance/acts.ts'
+import { ask, newJob, put } from '../../src/store-testing/conformance/acts.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 function fileIn(): string {

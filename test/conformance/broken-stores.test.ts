@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import type { InsertRequest, JobPage, NewJob, Store } from '../../src/store.ts'
-import { storeConformance } from '../../src/testing/conformance/index.ts'
+import { storeConformance } from '../../src/store-testing/conformance/index.ts'
 import { handClock } from '../stores/hand-clock.ts'
 
 type Break = (store: Store) => Partial<Store>

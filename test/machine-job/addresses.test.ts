@@ -14,7 +14,7 @@ import {
 } from 'xstate'
 import { expect, test } from 'vitest'
 import type { Json } from '../../src/core/payload.ts'
-import { newJob, put, rest, takeOne, write } from '../../src/testing/conformance/acts.ts'
+import { newJob, put, rest, takeOne, write } from '../../src/store-testing/conformance/acts.ts'
 import { world } from '../support/leaks.ts'
 import firstFormat from './support/first-format.json' with { type: 'json' }
 import { firstFormatMachine } from './support/first-format.ts'

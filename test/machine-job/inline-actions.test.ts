@@ -2,7 +2,7 @@
 import { defineJob } from 'jobchart'
 import { assign, fromPromise, log, setup } from 'xstate'
 import { expect, test } from 'vitest'
-import { newJob, put, rest, takeOne, write } from '../../src/testing/conformance/acts.ts'
+import { newJob, put, rest, takeOne, write } from '../../src/store-testing/conformance/acts.ts'
 import { world } from '../support/leaks.ts'
 import { didIn, prove } from './support/prove.ts'
 

@@ -1,6 +1,7 @@
 /** A world: its time, a store, the processes that use it, and those who watch whether promises are kept. */
 import type { Store } from 'jobchart'
-import { checkHistory, finalState, recordingStore, recordRuns, VirtualClock, type HistoryLine } from 'jobchart/testing'
+import { checkHistory, finalState, recordingStore, recordRuns, type HistoryLine } from 'jobchart/store-testing'
+import { VirtualClock } from 'jobchart/testing'
 import { Dice } from './dice.ts'
 import { door } from './door.ts'
 import { Floor } from './floor.ts'

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { completed } from '../../src/core/settlement.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import type { NewJob, Store } from '../../src/store.ts'
-import { ask, newJob } from '../../src/testing/conformance/acts.ts'
+import { ask, newJob } from '../../src/store-testing/conformance/acts.ts'
 import { handClock } from './hand-clock.ts'
 
 const tags: readonly string[] = []

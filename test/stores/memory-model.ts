@@ -1,8 +1,8 @@
 /** The memory store against the naive one: random commands, shrunk to the few that matter if they ever disagree. */
 import * as fc from 'fast-check'
 import { memoryStore } from '../../src/stores/memory/index.ts'
-import { decode, geneMax, genesPerCommand, type Command } from '../../src/testing/conformance/commands.ts'
-import { SideBySide } from '../../src/testing/conformance/side-by-side.ts'
+import { decode, geneMax, genesPerCommand, type Command } from '../../src/store-testing/conformance/commands.ts'
+import { SideBySide } from '../../src/store-testing/conformance/side-by-side.ts'
 import { handClock } from './hand-clock.ts'
 
 const command = fc.array(fc.nat(geneMax), { maxLength: genesPerCommand, size: 'max' })

@@ -13,8 +13,8 @@ import { Queue } from '../../src/stores/memory/queue.ts'
 import { RateWindow } from '../../src/stores/memory/rate.ts'
 import { RowTable } from '../../src/stores/memory/row-table.ts'
 import { Row, Tick } from '../../src/stores/memory/row.ts'
-import { idsOf, newJob, noLimits, put, take } from '../../src/testing/conformance/acts.ts'
-import { everyPage } from '../../src/testing/conformance/side-by-side.ts'
+import { idsOf, newJob, noLimits, put, take } from '../../src/store-testing/conformance/acts.ts'
+import { everyPage } from '../../src/store-testing/conformance/side-by-side.ts'
 import { handClock } from './hand-clock.ts'
 
 const queue = new Queue('mail')

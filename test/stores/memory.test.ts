@@ -1,7 +1,7 @@
 /** The memory store against the contract. */
 import { test } from 'vitest'
 import { memoryStore } from '../../src/stores/memory/index.ts'
-import { storeConformance } from '../../src/testing/conformance/index.ts'
+import { storeConformance } from '../../src/store-testing/conformance/index.ts'
 import { handClock } from './hand-clock.ts'
 
 storeConformance({

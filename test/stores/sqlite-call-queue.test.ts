@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock } from '../../src/core/clock.ts'
 import type { Hint } from '../../src/store.ts'
-import { idsOf, lease, newJob, put, putAndTake, take } from '../../src/testing/conformance/acts.ts'
+import { idsOf, lease, newJob, put, putAndTake, take } from '../../src/store-testing/conformance/acts.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { movingClock } from './moving-clock.ts'
 

@@ -6,7 +6,7 @@ import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock } from '../../src/core/clock.ts'
 import type { Hint, Store } from '../../src/store.ts'
 import { ChangePoller, type LookResult } from '../../src/stores/sqlite/change-poller.ts'
-import { newJob, put } from '../../src/testing/conformance/acts.ts'
+import { newJob, put } from '../../src/store-testing/conformance/acts.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 function newPath(): string {

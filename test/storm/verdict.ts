@@ -8,7 +8,7 @@ import {
   readHistory,
   type HistoryFigures,
   type Violation,
-} from 'jobchart/testing'
+} from 'jobchart/store-testing'
 import type { NewJob } from '../../src/store.ts'
 import type { StormOptions } from './command.ts'
 import type { Fleet } from './fleet.ts'

@@ -1,6 +1,6 @@
 /** A worker process of the storm: a runtime like any other, which is not asked how it feels about dying. */
 import { createRuntime, JobchartError } from 'jobchart'
-import { recordRuns } from 'jobchart/testing'
+import { recordRuns } from 'jobchart/store-testing'
 import { definitions } from './jobs.ts'
 import { machineJobs } from './machines/jobs.ts'
 import { ledgerFile } from './machines/ledger.ts'

@@ -1,5 +1,5 @@
 import { sqliteStore } from 'jobchart/sqlite'
-import type { Subject } from '../../src/testing/conformance/index.ts'
+import type { Subject } from '../../src/store-testing/conformance/index.ts'
 import { movingClock } from '../stores/moving-clock.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 

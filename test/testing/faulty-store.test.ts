@@ -1,7 +1,7 @@
 import { memoryStore, type JobchartError } from 'jobchart'
 import { faultyStore, VirtualClock, type FaultPlan, type FaultyStore } from 'jobchart/testing'
 import { expect, test } from 'vitest'
-import { newJob } from './new-job.ts'
+import { newJob } from '../store-testing/new-job.ts'
 
 async function faulty(faults: FaultPlan, seed = 1): Promise<{ store: FaultyStore; clock: VirtualClock }> {
   const clock = new VirtualClock()

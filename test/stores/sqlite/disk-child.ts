@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { createRuntime, defineJob, type JobchartError } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
-import { finalState, recordingStore, recordRuns, type HistoryLine } from 'jobchart/testing'
+import { finalState, recordingStore, recordRuns, type HistoryLine } from 'jobchart/store-testing'
 
 export type Told =
   | { readonly kind: 'ready' }

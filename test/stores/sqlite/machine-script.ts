@@ -1,7 +1,7 @@
 /** The part of the script that machines play: checkpoints, messages, children, cancels that are messages, and their ends. */
 import type { NewCheckpoint } from '../../../src/core/machine-record.ts'
 import type { NewJob, SendRequest } from '../../../src/store.ts'
-import { newJob } from '../../../src/testing/conformance/acts.ts'
+import { newJob } from '../../../src/store-testing/conformance/acts.ts'
 import { boom, cancel, claim, inserts, put, settle, settles, step, together, type Ask, type Step } from './steps.ts'
 
 const order = (id: string, fields: Partial<NewJob> = {}): NewJob => newJob(id, { ...fields, type: 'order' })

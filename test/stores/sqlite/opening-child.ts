@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock } from '../../../src/core/clock.ts'
-import { newJob, put } from '../../../src/testing/conformance/acts.ts'
+import { newJob, put } from '../../../src/store-testing/conformance/acts.ts'
 
 const [path = '', id = ''] = process.argv.slice(2)
 process.send?.('ready')

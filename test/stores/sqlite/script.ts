@@ -7,7 +7,7 @@
 import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock, type Clock } from '../../../src/core/clock.ts'
 import type { NewJob, Store, WorkerInfo } from '../../../src/store.ts'
-import { newJob } from '../../../src/testing/conformance/acts.ts'
+import { newJob } from '../../../src/store-testing/conformance/acts.ts'
 import { machines } from './machine-script.ts'
 import { boom, cancel, claim, inserts, put, settle, settles, step, together, type Step } from './steps.ts'
 

@@ -1,7 +1,7 @@
 /** Steps of the script: what is asked in one turn, and what each kind of step says of itself. */
 import type { Settlement } from '../../../src/core/settlement.ts'
 import type { NewJob, Store, TypeLimits } from '../../../src/store.ts'
-import { noLimits } from '../../../src/testing/conformance/acts.ts'
+import { noLimits } from '../../../src/store-testing/conformance/acts.ts'
 
 export interface Step {
   readonly name: string

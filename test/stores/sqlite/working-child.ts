@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createRuntime, defineJob } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
-import { recordingStore, recordRuns, type HistoryLine } from 'jobchart/testing'
+import { recordingStore, recordRuns, type HistoryLine } from 'jobchart/store-testing'
 
 const lines: HistoryLine[] = []
 const sink = (line: HistoryLine): void => void lines.push(line)

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Store } from 'jobchart'
 import { sqliteStore as plain, type SqliteStoreOptions } from 'jobchart/sqlite'
-import { historyFile, recordingStore } from 'jobchart/testing'
+import { historyFile, recordingStore } from 'jobchart/store-testing'
 
 export function sqliteStore(options: SqliteStoreOptions): Store {
   const folder = process.env['ORDER_HISTORY']

@@ -53,7 +53,8 @@ export const rooms: readonly RoomRow[] = [
     may: [...contract, 'src/api/', 'src/machine-job/', 'src/stores/memory/'],
     why: 'the public names, listed one by one',
   },
-  { room: 'src/testing/', may: faces, why: 'built on what a user can import' },
+  { room: 'src/testing/', may: [...faces, 'src/store-testing/'], why: 'built on what a user can import' },
+  { room: 'src/store-testing/', may: faces, why: 'built on what an author of a store can import' },
   { room: 'src/dashboard/', may: [...faces, 'src/chart/'], why: 'built on what a user can import' },
   { room: 'src/cli/', may: [...faces, 'src/chart/', 'src/dashboard/'], why: 'built on what a user can import' },
   {
@@ -79,6 +80,7 @@ export const packages: readonly PackageRow[] = [
       'src/api/',
       'src/dashboard/',
       'src/testing/',
+      'src/store-testing/',
       'src/index.ts',
     ],
     typesIn: 'src/',

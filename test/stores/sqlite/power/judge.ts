@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock } from '../../../../src/core/clock.ts'
 import type { JobState } from '../../../../src/core/lifecycle.ts'
-import { newJob, put } from '../../../../src/testing/conformance/acts.ts'
+import { newJob, put } from '../../../../src/store-testing/conformance/acts.ts'
 import { complaintsAbout } from '../consistency.ts'
 
 export const dataFile = 'jobs.db'

@@ -9,7 +9,7 @@ import { sqliteStore } from 'jobchart/sqlite'
 import { seededRandom, systemClock } from '../../../../src/core/clock.ts'
 import type { Settlement } from '../../../../src/core/settlement.ts'
 import type { ClaimedJob, Store } from '../../../../src/store.ts'
-import { boom, newJob, put, take } from '../../../../src/testing/conformance/acts.ts'
+import { boom, newJob, put, take } from '../../../../src/store-testing/conformance/acts.ts'
 import { acksFile, dataFile, type Ack } from './judge.ts'
 
 const [folder = '', durability = 'full', synchronous = '', seed = '1'] = process.argv.slice(2)

@@ -1,5 +1,5 @@
 /** Bad stories of machines: each one breaks a promise in its own way, and names who must notice. */
-import type { HistoryLine } from 'jobchart/testing'
+import type { HistoryLine } from 'jobchart/store-testing'
 import { answer, type BadStory, uncall } from './history-bad-stories.ts'
 import { bend, rest, type End, type Story } from './history-story.ts'
 

@@ -5,17 +5,15 @@ import { join } from 'node:path'
 import { createRuntime, defineJob, memoryStore, type Store } from 'jobchart'
 import {
   checkHistory,
-  faultyStore,
   finalState,
   historyFile,
   readHistory,
   recordingStore,
   recordRuns,
-  seededRandom,
   storeConformance,
-  VirtualClock,
   type HistoryLine,
-} from 'jobchart/testing'
+} from 'jobchart/store-testing'
+import { faultyStore, seededRandom, VirtualClock } from 'jobchart/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { handClock } from '../stores/hand-clock.ts'
 import { newJob } from './new-job.ts'

@@ -7,15 +7,15 @@ import {
   checkHistory,
   finalState,
   recordingStore,
-  VirtualClock,
   type FinalState,
   type HistoryLine,
   type HistoryVerdict,
-} from 'jobchart/testing'
+} from 'jobchart/store-testing'
+import { VirtualClock } from 'jobchart/testing'
 import type { NewCheckpoint } from '../../src/core/machine-record.ts'
 import type { ClaimedJob, NewJob, TypeLimits } from '../../src/store.ts'
 import type { Settlement } from '../../src/core/settlement.ts'
-import type { RunStart } from '../../src/testing/history/lines.ts'
+import type { RunStart } from '../../src/store-testing/history/lines.ts'
 import { newJob } from './new-job.ts'
 
 export const leaseMs = 1_000

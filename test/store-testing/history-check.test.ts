@@ -1,6 +1,6 @@
 /** For each promise a good story that is clean, and bad ones that are caught. */
 import { expect, test } from 'vitest'
-import { invariants } from 'jobchart/testing'
+import { invariants } from 'jobchart/store-testing'
 import { badStories, forget, keep, overlapping, simple, twoAttempts, unanswer, uncall } from './history-bad-stories.ts'
 import { badMachineStories, machineStory } from './history-machine-stories.ts'
 import { broken, check, drop, leaseMs, rest, Story } from './history-story.ts'

@@ -1,6 +1,7 @@
 /** Histories of jobs that were put off because no worker could run them: their records leave out what the checker need not miss. */
 import { createRuntime, defineJob, memoryStore, type JobRecord } from 'jobchart'
-import { checkHistory, finalState, recordingStore, VirtualClock, type HistoryLine } from 'jobchart/testing'
+import { checkHistory, finalState, recordingStore, type HistoryLine } from 'jobchart/store-testing'
+import { VirtualClock } from 'jobchart/testing'
 import { createMachine } from 'xstate'
 import { expect, test } from 'vitest'
 

@@ -1,5 +1,5 @@
 /** Bad stories: each one breaks a promise in its own way, and names who must notice. */
-import type { HistoryLine } from 'jobchart/testing'
+import type { HistoryLine } from 'jobchart/store-testing'
 import { bend, drop, leaseMs, type End, type Story } from './history-story.ts'
 
 /** A retention that keeps all. */

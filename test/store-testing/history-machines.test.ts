@@ -3,16 +3,8 @@
  * hundred. Whatever happens to them, the checker finds nothing; and it finds what a store forgets.
  */
 import { memoryStore, type JobRecord, type Store } from 'jobchart'
-import {
-  checkHistory,
-  faultyStore,
-  finalState,
-  recordingStore,
-  seededRandom,
-  VirtualClock,
-  type HistoryLine,
-  type HistoryVerdict,
-} from 'jobchart/testing'
+import { checkHistory, finalState, recordingStore, type HistoryLine, type HistoryVerdict } from 'jobchart/store-testing'
+import { faultyStore, seededRandom, VirtualClock } from 'jobchart/testing'
 import { expect, test } from 'vitest'
 import type { InboxEntry, NewCheckpoint } from '../../src/core/machine-record.ts'
 import type { Settlement } from '../../src/core/settlement.ts'

@@ -1,0 +1,22 @@
+/** What `jobchart/store-testing` offers to authors of stores: the conformance suite, and histories of what a store was asked. */
+export { storeConformance, type ConformanceOptions, type Subject } from './conformance/index.ts'
+export {
+  checkHistory,
+  finalState,
+  historyFile,
+  invariants,
+  readHistory,
+  recordingStore,
+  recordRuns,
+  type CheckHistoryOptions,
+  type FinalState,
+  type HistoryFigures,
+  type HistoryFile,
+  type HistoryLine,
+  type HistorySink,
+  type HistoryVerdict,
+  type Invariant,
+  type RecordedCalls,
+  type RecordedOperation,
+  type Violation,
+} from './history/index.ts'

@@ -1,0 +1,78 @@
+/** The tarball as users install it: small, and every subpath runs and type-checks in an empty project. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { exports: object }
+const subpaths = Object.keys(exports).filter((path) => path !== './package.json')
+const specifierOf = (subpath: string): string => `jobchart${subpath.slice(1)}`
+
+interface Packed {
+  readonly filename: string
+  readonly size: number
+  readonly files: readonly { readonly path: string }[]
+}
+
+test('the tarball has at most 400 files and 1.2 MB, and every subpath of it runs and has types', () => {
+  const folder = temporaryFolder()
+  onTestFinished(() => folder.remove())
+  const source = join(folder.path, 'source')
+  for (const part of ['package.json', '.ci', 'dist', 'docs', 'README.md', 'LICENSE', 'CHANGELOG.md']) {
+    cpSync(join(root, part), join(source, part), { recursive: true })
+  }
+  const run = (cwd: string, command: string, ...args: string[]): string =>
+    execFileSync(command, args, { cwd, encoding: 'utf8' })
+  run(source, process.execPath, '.ci/pack.mjs')
+  const [packed] = JSON.parse(run(source, 'npm', 'pack', '--ignore-scripts', '--json')) as [Packed]
+  expect(packed.files.length).toBeLessThanOrEqual(400)
+  expect(packed.size).toBeLessThanOrEqual(1_200_000)
+  expect(packed.files.filter(({ path }) => /^(src|test|bench)\//.test(path))).toEqual([])
+
+  const project = join(folder.path, 'project')
+  mkdirSync(join(project, 'node_modules/jobchart'), { recursive: true })
+  run(source, 'tar', 'xzf', packed.filename, '--strip-components=1', '-C', join(project, 'node_modules/jobchart'))
+  for (const dependency of [
+    'xstate',
+    'rxjs',
+    'nanoid',
+    'tslib',
+    '@standard-schema',
+    '@types',
+    'undici-types',
+    ...ours(),
+  ]) {
+    symlinkSync(join(root, 'node_modules', dependency), join(project, 'node_modules', dependency))
+  }
+  writeFileSync(join(project, 'package.json'), '{ "type": "module" }')
+  const loads = subpaths.map((path) => `console.log(Object.keys(await import('${specifierOf(path)}')).length > 0)`)
+  writeFileSync(join(project, 'load.mjs'), loads.join('\n'))
+  expect(run(project, process.execPath, 'load.mjs').trim().split('\n')).toEqual(subpaths.map(() => 'true'))
+
+  const imports = subpaths.map((path, i) => `import * as m${i} from '${specifierOf(path)}'\nexport { m${i} }`)
+  writeFileSync(join(project, 'types.ts'), imports.join('\n'))
+  const compilerOptions = {
+    module: 'nodenext',
+    target: 'es2023',
+    strict: true,
+    skipLibCheck: false,
+    noEmit: true,
+    types: ['node'],
+  }
+  const lib = ['es2024', 'esnext.disposable', 'es2025.collection', 'es2025.iterator']
+  writeFileSync(
+    join(project, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions: { ...compilerOptions, lib }, include: ['types.ts'] }),
+  )
+  const tsc = join(root, 'node_modules/typescript/bin/tsc')
+  expect(spawnSync(process.execPath, [tsc, '--project', '.'], { cwd: project, encoding: 'utf8' }).stdout).toBe('')
+}, 60_000)
+
+/** What package.json depends on. */
+function ours(): string[] {
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { dependencies: object }
+  return Object.keys(dependencies).filter((name) => !['nanoid', '@standard-schema/spec'].includes(name))
+}
