@@ -8,7 +8,8 @@ export type ActiveValue = string | { readonly [state: string]: ActiveValue | und
 
 /** A move of a job: from a state by an event to a state. */
 export interface PathStep {
-  readonly from?: string
+  /** The state before by default. */
+  readonly from?: string | null
   readonly event?: string
   readonly to: string
 }
@@ -18,7 +19,10 @@ export interface MarkOptions {
   readonly active?: ActiveValue | readonly string[]
   /** A number in each state, by id, path (`paid.shipping`) or name. */
   readonly counts?: Readonly<Record<string, number>>
-  /** The moves a job made, in order; their arrows are numbered. A list of states is read as moves from each to the next. */
+  /**
+   * The moves a job made, in order; their arrows are numbered. A list of states is read as moves from each to the next, and the
+   * events of a job fit as they are: what is no arrow of the chart (an enqueue, a log line) gets no number.
+   */
   readonly path?: readonly (PathStep | string)[]
   /** The colour of a state by its meaning, by id, path or name. The states of `jobchart`'s own chart of a job have theirs. */
   readonly tones?: Readonly<Record<string, Tone>>
@@ -128,11 +132,14 @@ function steps(finder: Finder, path: readonly (PathStep | string)[]): Map<string
   const moves = typeof path[0] === 'string' ? path.slice(1) : path
   let before = typeof path[0] === 'string' ? path[0] : undefined
   const numbers = new Map<string, number[]>()
-  for (const [index, each] of moves.entries()) {
+  let count = 0
+  for (const each of moves) {
     const step: PathStep = typeof each === 'string' ? { to: each } : each
     const transition = transitionOf(finder, step.from ?? before, step)
     before = step.to
-    if (transition !== null) numbers.set(transition.id, [...(numbers.get(transition.id) ?? []), index + 1])
+    if (transition === null) continue
+    count += 1
+    numbers.set(transition.id, [...(numbers.get(transition.id) ?? []), count])
   }
   return numbers
 }

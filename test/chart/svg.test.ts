@@ -170,7 +170,9 @@ describe('marks', () => {
 
   test('the moves of a job are numbered on the arrows it took', async () => {
     const path = [
+      { from: null, event: 'ENQUEUE', to: 'queued' },
       { from: 'queued', event: 'CLAIM', to: 'running' },
+      { from: 'running', event: 'LOG', to: 'running' },
       { from: 'running', event: 'FAIL', to: 'retrying' },
       { from: 'retrying', event: 'DUE', to: 'queued' },
       { from: 'queued', event: 'CLAIM', to: 'running' },
