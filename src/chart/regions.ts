@@ -37,7 +37,6 @@ function linesBeside(boxes: readonly Box[], { box: outer, content }: PlacedState
   for (const [index, box] of sorted.slice(1).entries()) {
     const before = sorted[index] ?? box
     const end = before.x + before.width
-    if (end > box.x) return null
     const x = Math.round((end + box.x) / 2)
     const top = outer.y + Math.max(36, content.height) + 4
     if (!isFree({ x: x - 2, y: top, width: 4, height: outer.y + outer.height - top }, obstacles)) return null
@@ -55,7 +54,6 @@ function linesBelow(boxes: readonly Box[], { box: outer }: PlacedState, obstacle
   for (const [index, box] of sorted.slice(1).entries()) {
     const before = sorted[index] ?? box
     const end = before.y + before.height
-    if (end > box.y) return null
     const y = Math.round((end + box.y) / 2)
     if (!isFree({ x: outer.x, y: y - 2, width: outer.width, height: 4 }, obstacles)) return null
     lines.push([

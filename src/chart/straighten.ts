@@ -7,7 +7,7 @@ import type { PlacedEdge, PlacedLabel, PlacedState } from './layout-types.ts'
 
 /** The longest step that is taken out, in px. */
 const stepMax = 24
-/** The least distance in px between two lines that end at one border, and between two lines beside each other. */
+/** The least distance in px between two lines beside each other. */
 const apart = 7
 /** The part of a border at a corner at which no line ends, in px. */
 const corner = 10
@@ -53,7 +53,6 @@ function withoutStep(edge: PlacedEdge, others: readonly Line[], boxes: readonly 
     if (line === null || end === undefined || before === undefined) continue
     const box = boxAt(edge, before, places)
     if (box === null || !isOnBorder(end, before, box)) continue
-    if (others.some((other) => isNear(end, other[0]) || isNear(end, other.at(-1)))) continue
     if (isClear(points, line, others, boxes)) return line
   }
   return null
@@ -96,10 +95,6 @@ function isOnBorder(end: Point, before: Point, { x, y, width, height }: Box): bo
     ? end.x >= x + corner && end.x <= x + width - corner
     : end.y >= y + corner && end.y <= y + height - corner
 }
-
-const isNear = (a: Point, b: Point | undefined): boolean =>
-  b !== undefined &&
-  ((Math.abs(a.x - b.x) < 1 && Math.abs(a.y - b.y) < apart) || (Math.abs(a.y - b.y) < 1 && Math.abs(a.x - b.x) < apart))
 
 /** Does the new line enter no box, cross no line and run along none that the old one did not? */
 function isClear(old: Line, line: Line, others: readonly Line[], boxes: readonly Box[]): boolean {

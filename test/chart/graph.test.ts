@@ -38,6 +38,7 @@ describe('transitions', () => {
   test.each([
     ['0', '0 ms'],
     ['999', '999 ms'],
+    ['1000', '1 s'],
     ['1500', '1.5 s'],
     ['60000', '1 min'],
     ['3600000', '1 h'],
@@ -208,7 +209,10 @@ describe('sources', () => {
 })
 
 describe('large charts', () => {
-  const leaf = (): object => ({ initial: 'x', states: { x: { on: { GO: 'y', OUT: '#big.end' } }, y: {} } })
+  const leaf = (): object => ({
+    initial: 'x',
+    states: { x: { on: { GO: 'y', OUT: '#big.end' } }, y: { on: { OUT: '#big.end' } } },
+  })
   const parts = Object.fromEntries(Array.from({ length: 120 }, (_, index) => [`part${index}`, leaf()]))
   const big = createMachine({ id: 'big', initial: 'part0', states: { ...parts, end: {} } } as Config)
 
@@ -235,7 +239,7 @@ describe('large charts', () => {
 
   test('below a depth, states stand for those in them, and keep what leads out of them', () => {
     const text = toText(big, { depth: 1 })
-    expect(text).toContain('part7\n│       … 2 states\n│       OUT  → end')
+    expect(text).toContain('part7\n│       … 2 states\n│       OUT  → end\n├─ part8\n')
     expect(text).not.toContain('GO')
   })
 
