@@ -63,9 +63,10 @@ export type {
   StopReport,
   UniqueOption,
 } from './core/call-options.ts'
+export type { ListOptions } from './core/filter.ts'
 export type { Candidate, SelectionFunction, SelectionOption } from './core/settings.ts'
 export type { ClientOptions, RetentionOptions, RuntimeOptions } from './api/options.ts'
-export type { Counts, JobFilter, JobPage, ListQuery, StateCounts, Store, WorkerRecord } from './store.ts'
+export type { Counts, JobFilter, JobPage, JobSummary, ListQuery, StateCounts, Store, WorkerRecord } from './store.ts'
 export {
   durable,
   type DurableAttempt,

@@ -125,7 +125,10 @@ export interface Store {
   prune(policy: RetentionPolicy, limit: number): Promise<PruneAnswer>
 
   get(ids: readonly string[]): Promise<(JobRecord | null)[]>
-  list(query: ListQuery): Promise<JobPage>
+  /** Jobs page by page, in the order of their enqueue or of their end, with the fields asked for. */
+  list<Field extends keyof JobRecord = keyof JobRecord>(
+    query: ListQuery<Field>,
+  ): Promise<JobPage<Pick<JobRecord, Field>>>
   counts(): Promise<Counts>
   /** A queue as it is, after `change`. A pause is in force for every claim after the answer. */
   queue(type: string, change?: { readonly paused: boolean }): Promise<QueueInfo>

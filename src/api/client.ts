@@ -1,5 +1,5 @@
 /** A client: enqueues, waits for results, lists and administers. It runs nothing; a runtime is a client with a worker. */
-import { checkKeys, checkText, checkInteger } from '../core/checks.ts'
+import { checkKeys, checkInteger } from '../core/checks.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import type { MachineEvent } from '../core/machine-record.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
@@ -7,14 +7,15 @@ import { promised, refusedBy } from '../client/answer.ts'
 import { Connection } from '../client/connection.ts'
 import { waitOf } from '../client/insert-call.ts'
 import { expectRetried, unknownType } from '../client/not-found.ts'
+import { listQuery, type ListOptions } from '../core/filter.ts'
+import { wholePage } from '../client/pages.ts'
 import { followPressure, followTransitions } from '../client/follow.ts'
 import type { Stream } from '../core/stream.ts'
 import type { JobHandle } from '../core/handle.ts'
-import type { JobEvent, Transition } from '../core/record.ts'
+import type { JobEvent, JobRecord, Transition } from '../core/record.ts'
 import {
   cancelRequest,
   checkEnqueueOptions,
-  checkFilter,
   selectionOf,
   sendSettings,
   type CancelOptions,
@@ -33,7 +34,7 @@ import { limits } from '../core/limits.ts'
 import { clientSettings, type ClientOptions } from './options.ts'
 import { type ClientSettings } from '../core/settings.ts'
 import { QueueHandle } from './queue-handle.ts'
-import type { CancelAnswer, CancelRequest, Counts, Hint, JobPage, ListQuery, Store, WorkerRecord } from '../store.ts'
+import type { CancelAnswer, CancelRequest, Counts, Hint, JobPage, JobSummary, Store, WorkerRecord } from '../store.ts'
 import { memoryStore } from '../stores/memory/index.ts'
 
 export class Client {
@@ -129,15 +130,23 @@ export class Client {
   }
 
   /**
-   * A page of jobs, oldest first; `next` of the page is the `after` of the following one.
-   * @throws JobchartError INVALID_OPTION
+   * A page of jobs; `next` of the page is the `after` of the following one, with the same filter and order. The store is asked
+   * again until the page is full or all jobs were looked at.
+   * @param options a filter (all of its fields must match; arrays mean any of), `order` (default `'oldest'` first), `orderBy`
+   *   (default `'enqueued'`; `'finished'` lists jobs that have ended), `limit` (1…1,000, default 100), `after`, and `fields`:
+   *   `'full'` (default), `'summary'` (no payloads, logs, errors, messages and history), or names of fields
+   * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
+   * @example const dead = await runtime.list({ state: 'dead', orderBy: 'finished', order: 'newest', fields: 'summary' })
    */
-  async list(query: ListQuery = {}): Promise<JobPage> {
-    checkFilter(query, ['after', 'limit'])
-    if (query.limit !== undefined) checkInteger('limit', query.limit, 1, 1_000)
-    if (query.after !== undefined) checkText('after', query.after, limits.idCharsMax)
+  list(options: ListOptions & { readonly fields: 'summary' }): Promise<JobPage<JobSummary>>
+  list<Field extends keyof JobRecord>(
+    options: ListOptions & { readonly fields: readonly Field[] },
+  ): Promise<JobPage<Pick<JobRecord, Field>>>
+  list(options?: ListOptions & { readonly fields?: 'full' }): Promise<JobPage>
+  async list(options: ListOptions = {}): Promise<JobPage<Partial<JobRecord>>> {
+    const query = listQuery(options)
     await this.connection.ready()
-    return this.connection.store.list(query)
+    return wholePage(this.connection.store, this.connection.settings.clock, query)
   }
 
   /** Jobs in each state, over all types and, under `types`, for each. */

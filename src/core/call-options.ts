@@ -3,8 +3,8 @@ import type { StopMode } from '../../machines/runtime.machine.ts'
 import { checkSignal, checkBoolean, checkKeys, checkEnum, checkText, checkInteger } from './checks.ts'
 import { invalidOption } from './errors.ts'
 import { caps } from './caps.ts'
+import { filterKeys, filterOf } from './filter.ts'
 import { durationMs, type Duration } from './duration.ts'
-import { jobStates } from './lifecycle.ts'
 import { limits } from './limits.ts'
 import type { CancelRequest, JobFilter, Selection } from './values.ts'
 
@@ -108,9 +108,7 @@ export interface CancelReport {
 }
 
 /** Jobs by one id, several, or what they have in common. */
-export type JobSelector = string | readonly string[] | JobFilter
-
-const filterKeys = ['type', 'state', 'tag', 'key', 'concurrencyKey', 'unsupported'] as const
+export type JobSelector = string | readonly string[] | JobFilter<Date | number>
 
 /** @throws JobchartError INVALID_OPTION for what cannot be the id of a job: 1…200 characters, without lone surrogates */
 export const checkId = (id: string): string => checkText('id', id, limits.idCharsMax)
@@ -120,29 +118,12 @@ export function selectionOf(choice: JobSelector): Selection {
   if (typeof choice === 'string') return { ids: [checkId(choice)] }
   if (Array.isArray(choice)) return { ids: [...new Set((choice as readonly string[]).map(checkId))] }
   if (typeof choice !== 'object' || choice === null) throw invalidOption('jobs', 'an id, ids, or a filter', choice)
-  const filter = choice as JobFilter
-  checkFilter(filter)
-  if (Object.values(filter).every((value) => value === undefined)) {
+  const filter = filterOf(choice as JobFilter<Date | number>)
+  if (Object.keys(filter).length === 0) {
     const hint = 'An empty filter would mean every job: say which. For all of a state: { state }.'
-    throw invalidOption('filter', `at least one of ${filterKeys.join(', ')}`, filter, hint)
+    throw invalidOption('filter', `at least one of ${filterKeys.join(', ')}`, choice, hint)
   }
   return { filter }
-}
-
-export function checkFilter(filter: JobFilter, others: readonly string[] = []): void {
-  checkKeys('filter', filter, [...filterKeys, ...others])
-  const states = filter.state === undefined ? [] : [filter.state].flat()
-  for (const state of states) checkEnum('state', state, jobStates)
-  const types = filter.type === undefined ? [] : [filter.type].flat()
-  for (const type of types) checkText('type', type, limits.idCharsMax)
-  // Unchecked callers may pass false.
-  const { unsupported }: { readonly unsupported?: unknown } = filter
-  if (unsupported !== undefined && unsupported !== true) {
-    throw invalidOption('unsupported', 'true', unsupported, 'Leave it out to find all jobs.')
-  }
-  for (const name of ['tag', 'key', 'concurrencyKey'] as const) {
-    if (filter[name] !== undefined && typeof filter[name] !== 'string') throw invalidOption(name, 'text', filter[name])
-  }
 }
 
 /** @throws JobchartError INVALID_OPTION */

@@ -3,17 +3,54 @@ import type { CheckIn, JobRecord, Transition } from './record.ts'
 import type { JobState } from './lifecycle.ts'
 import type { JobFilter, TypeLimits } from './values.ts'
 
-export interface ListQuery extends JobFilter {
+export interface ListQuery<Field extends keyof JobRecord = keyof JobRecord> extends JobFilter {
   /** `next` of the page before, or the id of its last job. */
   readonly after?: string
   /** 1…1000, default 100. */
   readonly limit?: number
+  /** Default `oldest`: by the time of `orderBy`, the earliest first. */
+  readonly order?: 'oldest' | 'newest'
+  /** By the enqueue (default), or by the end: then only jobs that have ended are listed. */
+  readonly orderBy?: 'enqueued' | 'finished'
+  /** What is to be read of each job. Default: all of it. */
+  readonly fields?: readonly Field[]
 }
 
-/** A page of jobs, oldest first. `next` leads to the following page; undefined at the end. */
-export interface JobPage extends ReadonlyArray<JobRecord> {
+/**
+ * A page of jobs in the order asked for. `next` leads to the following page; undefined at the end. A store looks at a bounded
+ * number of jobs in one call: where few of them match, a page may be short, or empty, and have a `next`.
+ */
+export interface JobPage<Job = JobRecord> extends ReadonlyArray<Job> {
   readonly next: string | undefined
 }
+
+/** What a list shows of a job without reading what may be large: its payloads, logs, errors, messages and history. */
+export const summaryFields = [
+  'id',
+  'type',
+  'state',
+  'priority',
+  'attempt',
+  'maxAttempts',
+  'generation',
+  'tags',
+  'key',
+  'concurrencyKey',
+  'enqueuedAt',
+  'dueAt',
+  'startedAt',
+  'finishedAt',
+  'worker',
+  'cancelReason',
+  'parent',
+  'version',
+  'unsupported',
+  'machineStates',
+  'machineTags',
+] as const satisfies readonly (keyof JobRecord)[]
+
+/** A job as a list shows it: a record without payloads, logs, errors, messages and history. */
+export type JobSummary = Pick<JobRecord, (typeof summaryFields)[number]>
 
 export type StateCounts = Readonly<Record<JobState, number>>
 

@@ -23,6 +23,9 @@ export interface NewCheckpoint {
   readonly forgetSteps?: readonly string[]
   /** Would the machine take a cancel as an event here? Then it is written to instead of being ended. */
   readonly takesCancel: boolean
+  /** Paths of the states it stands in, the outer ones first, and its tags: jobs are found by them. Left out: none. */
+  readonly states?: readonly string[]
+  readonly tags?: readonly string[]
 }
 
 /** A checkpoint of the past, for time travel. */

@@ -80,6 +80,10 @@ export interface JobRecord {
   readonly cancelReason: string | null
   /** Where its machine stands; null for plain jobs, and before the first rest. */
   readonly checkpoint: Checkpoint | null
+  /** Paths of the states its machine stood in at its last checkpoint, the outer ones first: `['paid', 'paid.shipping']`. */
+  readonly machineStates: readonly string[]
+  /** The tags its machine had then. */
+  readonly machineTags: readonly string[]
   /** Messages its machine has not read yet, oldest first. */
   readonly inbox: readonly InboxEntry[]
   /** The number of the last message it was sent. */

@@ -218,8 +218,11 @@ export interface ExtendRequest {
 
 // ── administration ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Which jobs; all given fields must match, arrays mean any of. A write finds only those it can do something to. */
-export interface JobFilter {
+/**
+ * Which jobs; all given fields must match, arrays mean any of. A write finds only those it can do something to.
+ * Times are ms since the epoch; `Time` is wider where a caller may also give a Date.
+ */
+export interface JobFilter<Time = number> {
   readonly type?: string | readonly string[]
   readonly state?: JobState | readonly JobState[]
   readonly tag?: string
@@ -228,6 +231,23 @@ export interface JobFilter {
   readonly concurrencyKey?: string
   /** Only those that were put off because no worker which claimed them could run their machine. */
   readonly unsupported?: true
+  /** Only the children of this job: those that its machine has invoked. */
+  readonly parent?: string
+  /**
+   * Only those whose machine stood in this state, or below it, at its last checkpoint: a path such as `'paid.shipping'`. A job
+   * that has ended keeps its last ones; a retry from the start, and a fork until its first checkpoint, has none.
+   */
+  readonly machineState?: string
+  /** Only those whose machine had this tag at its last checkpoint. */
+  readonly machineTag?: string
+  /** Enqueued at this time or later. */
+  readonly enqueuedAfter?: Time
+  /** Enqueued before this time. */
+  readonly enqueuedBefore?: Time
+  /** Ended at this time or later. */
+  readonly finishedAfter?: Time
+  /** Ended before this time. */
+  readonly finishedBefore?: Time
 }
 
 export type Selection = { readonly ids: readonly string[] } | { readonly filter: JobFilter }

@@ -5,6 +5,8 @@ import {
   type AnyActorLogic,
   type AnyActorRef,
   type AnyEventObject,
+  type AnyMachineSnapshot,
+  type AnyStateMachine,
   type EventObject,
   type StateValue,
 } from 'xstate'
@@ -156,6 +158,13 @@ export class LiveMachine {
   /** Is this event named by its present state? A wildcard does not name it. */
   names(event: EventObject): boolean {
     return this.status === 'active' && isNamed(this.root.getSnapshot(), event)
+  }
+
+  /** Paths of the states that it stands in, the outer ones first, and its tags; not those of the machines it has invoked. */
+  get standing(): { readonly states: readonly string[]; readonly tags: readonly string[] } {
+    const { machine, value, tags } = this.root.getSnapshot() as AnyMachineSnapshot
+    const nodes = [...activeNodes((machine as AnyStateMachine).root, value as StateValue)]
+    return { states: nodes.slice(1).map(({ path }) => path.join('.')), tags: [...tags] }
   }
 
   send(event: AnyEventObject): void {

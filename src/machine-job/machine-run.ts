@@ -228,6 +228,7 @@ export class MachineRun {
         read: this.read,
         note: note.length > noteCharsMax ? `${note.slice(0, noteCharsMax - 1)}…` : note,
         takesCancel,
+        ...hosted.standing,
       }
     } catch (error) {
       // What cannot be written now cannot be written the next time.

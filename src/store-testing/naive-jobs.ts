@@ -71,6 +71,8 @@ export class NaiveJobs {
       logs: [],
       history: [],
       checkpoint: null,
+      machineStates: [],
+      machineTags: [],
       inbox: [],
       lastMessageNumber: 0,
       parent: job.parent ?? null,
@@ -123,11 +125,20 @@ export class NaiveJobs {
     return undefined
   }
 
-  protected matches(
-    { record }: Job,
-    { type, state, tag, key, concurrencyKey, unsupported }: contract.JobFilter,
-  ): boolean {
+  protected matches({ record }: Job, filter: contract.JobFilter): boolean {
+    const { type, state, tag, key, concurrencyKey, unsupported, parent, machineState, machineTag } = filter
+    const { enqueuedAfter, enqueuedBefore, finishedAfter, finishedBefore } = filter
+    const since = (at: number | null, from: number | undefined): boolean =>
+      from === undefined || (at !== null && at >= from)
+    const before = (at: number | null, to: number | undefined): boolean => to === undefined || (at !== null && at < to)
     return (
+      (parent === undefined || record.parent?.id === parent) &&
+      (machineState === undefined || record.machineStates.includes(machineState)) &&
+      (machineTag === undefined || record.machineTags.includes(machineTag)) &&
+      since(record.enqueuedAt, enqueuedAfter) &&
+      before(record.enqueuedAt, enqueuedBefore) &&
+      since(record.finishedAt, finishedAfter) &&
+      before(record.finishedAt, finishedBefore) &&
       anyOf(record.type, type) &&
       anyOf(record.state, state) &&
       (tag === undefined || record.tags.includes(tag)) &&

@@ -112,7 +112,8 @@ export class NaiveMachines extends NaiveJobs {
     return { outcome: 'cancelling', ...(reason !== null && { reason }), ...(graceMs !== undefined && { graceMs }) }
   }
 
-  protected rest(job: Job, { number, state, read, note, takesCancel, forgetSteps }: NewCheckpoint): CheckpointEntry {
+  protected rest(job: Job, checkpoint: NewCheckpoint): CheckpointEntry {
+    const { number, state, read, note, takesCancel, forgetSteps, states = [], tags = [] } = checkpoint
     const { record } = job
     const current = job.checkpoints.at(-1)
     if (current?.number === number) return current
@@ -124,6 +125,8 @@ export class NaiveMachines extends NaiveJobs {
     const kept = Object.entries(job.steps ?? {}).filter(([name]) => forgetSteps?.includes(name) !== true)
     job.steps = kept.length === 0 ? null : Object.fromEntries(kept)
     record.checkpoint = { number, state }
+    record.machineStates = states
+    record.machineTags = tags
     record.unsupported = null
     record.inbox = record.inbox.filter((mail) => mail.number > read)
     record.maxAttempts = job.base + record.attempt - 1
@@ -187,6 +190,6 @@ export class NaiveMachines extends NaiveJobs {
   /** A job starts anew: where its machine stood is forgotten, and what it was told. */
   protected startOver(job: Job): void {
     Object.assign(job, { checkpoints: [], takesCancel: false })
-    Object.assign(job.record, { checkpoint: null, inbox: [] })
+    Object.assign(job.record, { checkpoint: null, machineStates: [], machineTags: [], inbox: [] })
   }
 }

@@ -257,9 +257,17 @@ export class NaiveStore extends NaiveMachines {
     return ids.map((id) => structuredClone(this.find(id)?.record ?? null))
   }
 
-  /** The page after a number of jobs that match; the caller keeps the place instead of a cursor. */
-  list(filter: contract.JobFilter): JobRecord[] {
-    return structuredClone(this.jobs.filter((job) => this.matches(job, filter)).map((job) => job.record))
+  /** All that match, in one page. */
+  list(query: contract.ListQuery): Partial<JobRecord>[] {
+    const { order = 'oldest', orderBy = 'enqueued', fields, ...filter } = query
+    const place = (job: Job): number => (orderBy === 'enqueued' ? job.seq : (job.record.history.at(-1)?.seq ?? 0))
+    const found = this.jobs
+      .filter((job) => this.matches(job, filter) && (orderBy === 'enqueued' || is('ended', job)))
+      .toSorted((a, b) => (order === 'oldest' ? place(a) - place(b) : place(b) - place(a)))
+    return found.map(({ record }) => {
+      const shown = Object.entries(record).filter(([field]) => fields?.includes(field as keyof JobRecord) !== false)
+      return structuredClone(Object.fromEntries(shown))
+    })
   }
 
   counts(type?: string): contract.StateCounts {

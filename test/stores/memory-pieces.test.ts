@@ -98,14 +98,8 @@ test('a register finds by id and walks by seq, through thousands of gaps', () =>
   const register = new RowTable()
   const plain = new Map<string, Row>()
   let seq = 0
-  const walked = (from: number) => {
-    const ids: string[] = []
-    register.walk(from, (each) => {
-      ids.push(each.id)
-      return 'more'
-    })
-    return ids
-  }
+  const walked = (from: number) => Array.from(register.after(from), ({ id }) => id)
+  const walkedBack = (from: number) => Array.from(register.before(from), ({ id }) => id)
   for (let round = 0; round < 40; round++) {
     for (let i = 0; i < 200; i++) {
       // Every third number is used, so that walks also start between two rows.
@@ -123,6 +117,7 @@ test('a register finds by id and walks by seq, through thousands of gaps', () =>
     for (const each of plain.values()) expect(register.get(each.id)).toBe(each)
     for (const from of [0, 1, Math.floor(seq / 2), seq - 1, seq]) {
       expect(walked(from)).toEqual(idsOf([...plain.values()].filter((each) => each.seq > from)))
+      expect(walkedBack(from)).toEqual(idsOf([...plain.values()].filter((each) => each.seq < from)).toReversed())
     }
   }
 })

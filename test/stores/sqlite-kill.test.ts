@@ -78,6 +78,7 @@ const contradictions: Readonly<Record<string, string>> = {
   'a message that was read and is there': `UPDATE machines SET read = letters`,
   'a cancel that is taken nowhere': `UPDATE machines SET takes_cancel = 1 WHERE checkpoint IS NULL`,
   'a key that is known twice': `UPDATE machines SET keys = '["a","a"]'`,
+  'a machine that is found where it does not stand': `INSERT INTO machine_names SELECT seq, 'state', 'paid' FROM jobs WHERE id = 'm2'`,
   'a rest that is none': `UPDATE log SET moves = replace(moves, '"CHECKPOINT","running","running"', '"CHECKPOINT","running","queued"')`,
   'a log with a move too many': `UPDATE log SET last = last + 1 WHERE last = (SELECT max(last) FROM log)`,
 }

@@ -73,7 +73,7 @@ export type Command =
   | { readonly op: 'queue'; readonly type: string; readonly change: { readonly paused: boolean } }
   | { readonly op: 'worker'; readonly id: string; readonly known: boolean }
   | { readonly op: 'get'; readonly ids: readonly string[] }
-  | { readonly op: 'list'; readonly filter: contract.JobFilter; readonly limit: number }
+  | { readonly op: 'list'; readonly query: contract.ListQuery; readonly limit: number }
   | { readonly op: 'advance'; readonly ms: number }
 
 /** Times are whole multiples of it: a store whose clock ticks on by itself stays within it for a whole sequence. */
@@ -90,6 +90,8 @@ const workers = ['w1', 'w2'] as const
 /** The first two are the machines: they invoke the others, are written to, and rather park than end. */
 const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] as const
 export const machines: readonly string[] = ids.slice(0, 2)
+export const machineStates = ['paid', 'paid.shipping', 'paid.waiting'] as const
+export const machineTags = ['open', 'urgent'] as const
 const never = 100_000 * tickMs
 
 const ops: readonly Command['op'][] = [
@@ -136,7 +138,7 @@ export function decode(genes: readonly number[], freshId: () => string): Command
     case 'get':
       return { op, ids: some(pick, 3, (p) => from(p, ids)) }
     case 'list':
-      return { op, filter: filter(pick), limit: 1 + pick(3) }
+      return { op, query: listQuery(pick), limit: 1 + pick(3) }
     case 'advance':
       return { op, ms: tickMs * (1 + pick(3)) }
   }
@@ -239,8 +241,21 @@ const states: readonly (JobState | readonly JobState[])[] = [
   ...([['scheduled', 'retrying', 'waiting'], ['dead', 'cancelled'], ['running', 'cancelling'], []] as const),
 ]
 
+const listQuery = (pick: Pick): contract.ListQuery => ({
+  ...(pick(6) === 5 ? {} : filter(pick)),
+  ...from<contract.ListQuery>(pick, [{}, { order: 'newest' }, { orderBy: 'finished' }]),
+  ...from<contract.ListQuery>(pick, [{}, {}, { order: 'newest', orderBy: 'finished' }]),
+  ...from<contract.ListQuery>(pick, [{}, {}, { fields: ['id', 'machineStates', 'parent', 'errors'] }]),
+})
+
 function filter(pick: Pick): contract.JobFilter {
-  switch (pick(7)) {
+  switch (pick(10)) {
+    case 7:
+      return { parent: from(pick, machines) }
+    case 8:
+      return { machineState: from(pick, machineStates), ...(pick(2) === 1 && { state: from(pick, states) }) }
+    case 9:
+      return { machineTag: from(pick, machineTags), ...(pick(2) === 1 && { machineState: from(pick, machineStates) }) }
     case 6:
       return { unsupported: true, ...(pick(2) === 1 && { type: from(pick, types), state: from(pick, states) }) }
     case 0:

@@ -1,9 +1,13 @@
 /** Reading, page by page. */
 import assert from 'node:assert/strict'
 import { JobchartError } from '../../core/errors.ts'
-import { idsOf, newJob, put, putAndEnd, putAndTake, recordOf } from './acts.ts'
+import type { ListQuery } from '../../store.ts'
+import { boom, idsOf, lease, newJob, put, putAndEnd, putAndTake, recordOf, rest, take, takeOne, write } from './acts.ts'
 import { everyPage } from './side-by-side.ts'
 import type { Cases } from './subject.ts'
+
+const isInvalidOption = (error: unknown): boolean => error instanceof JobchartError && error.code === 'INVALID_OPTION'
+const line = { at: 1, attempt: 1, message: 'a line' }
 
 export const readingCases: Cases = {
   'get answers in the order of the ids, null for none': async ({ store }) => {
@@ -48,8 +52,7 @@ export const readingCases: Cases = {
     assert.deepEqual(idsOf(await store.list({ after: next })), ['d'])
   },
   'a cursor from nowhere is refused': async ({ store }) => {
-    const refused = (error: unknown) => error instanceof JobchartError && error.code === 'INVALID_OPTION'
-    await assert.rejects(store.list({ after: 'no such job' }), refused)
+    await assert.rejects(store.list({ after: 'no such job' }), isInvalidOption)
   },
   'filters are all of the given fields, and any of a list': async ({ store }) => {
     await put(
@@ -71,6 +74,109 @@ export const readingCases: Cases = {
     assert.equal(await found({ key: 'k', concurrencyKey: 'x' }), 'a')
     assert.equal(await found({ state: [] }), '')
     assert.equal(await found({ tag: 'none' }), '')
+  },
+  'a list is newest first on request, in pages that lead on to each other': async ({ store }) => {
+    const ids = ['a', 'b', 'c', 'd', 'e']
+    await put(store, ...ids.map((id) => newJob(id)))
+    const first = await store.list({ limit: 2, order: 'newest' })
+    assert.deepEqual(idsOf(first), ['e', 'd'])
+    assert.deepEqual(idsOf(await everyPage(store, { order: 'newest' }, 2)), ids.toReversed())
+    assert.deepEqual(idsOf(await store.list({ order: 'newest', after: 'c' })), ['b', 'a'])
+    await put(store, newJob('later'))
+    assert.deepEqual(idsOf(await store.list({ order: 'newest', after: first.next ?? '' })), ['c', 'b', 'a'])
+  },
+  'by their end, jobs that have ended are listed, whatever their state': async ({ store }) => {
+    await put(store, newJob('waiting', { type: 'sms' }))
+    for (const [id, end] of [
+      ['a', 'dead'],
+      ['b', 'done'],
+      ['c', 'cancelled'],
+      ['d', 'dead'],
+    ] as const) {
+      await putAndEnd(store, id, end)
+    }
+    await store.retry({ ids: ['a'] })
+    const job = await takeOne(store)
+    await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+    assert.deepEqual(idsOf(await everyPage(store, { orderBy: 'finished' }, 1)), ['b', 'c', 'd', 'a'])
+    assert.deepEqual(idsOf(await everyPage(store, { orderBy: 'finished', order: 'newest' }, 2)), ['a', 'd', 'c', 'b'])
+    assert.deepEqual(idsOf(await store.list({ orderBy: 'finished', order: 'newest', state: 'dead' })), ['d'])
+    assert.deepEqual(idsOf(await store.list({ orderBy: 'finished', after: 'c' })), ['d', 'a'])
+    await assert.rejects(store.list({ orderBy: 'finished', after: 'waiting' }), isInvalidOption)
+  },
+  'a list gives the fields that are asked for, each as the record has it': async ({ store }) => {
+    await put(store, newJob('a', { tags: ['red'], parent: { id: 'p', checkins: true } }))
+    const job = await takeOne(store)
+    await write(store, job, { ...rest(1), states: ['paid'], tags: ['open'] })
+    await store.settle([{ ...lease(job), event: 'FAIL', to: 'dead', fatal: true, error: boom, logs: [line] }])
+    const record = await recordOf(store, 'a')
+    for (const field of Object.keys(record) as (keyof typeof record)[]) {
+      assert.deepEqual([...(await store.list({ fields: [field] }))], [{ [field]: record[field] }], field)
+    }
+    const [shown] = await store.list({ fields: ['id', 'errors', 'machineStates'] })
+    assert.deepEqual(shown, { id: 'a', errors: record.errors, machineStates: ['paid'] })
+  },
+  'jobs are found by their parent': async ({ store }) => {
+    await put(store, newJob('p'), newJob('q'))
+    await put(store, newJob('a', { parent: { id: 'p', checkins: false } }), newJob('b'))
+    await put(store, newJob('c', { parent: { id: 'p', checkins: true } }))
+    await put(store, newJob('d', { parent: { id: 'q', checkins: false } }))
+    assert.deepEqual(idsOf(await everyPage(store, { parent: 'p' }, 1)), ['a', 'c'])
+    assert.deepEqual(idsOf(await store.list({ parent: 'p', order: 'newest' })), ['c', 'a'])
+    assert.deepEqual(idsOf(await store.list({ parent: 'nobody' })), [])
+  },
+  'jobs are found by the states and tags of their last checkpoint, also when they have ended': async ({ store }) => {
+    const found = async (query: ListQuery) => idsOf(await everyPage(store, query, 1)).join('')
+    for (const id of ['a', 'b', 'c']) await put(store, newJob(id))
+    const [a, b] = await take(store, { max: 2 })
+    assert.ok(a !== undefined && b !== undefined)
+    await write(store, a, { ...rest(1), states: ['paid', 'paid.shipping'], tags: ['open'] })
+    await write(store, b, { ...rest(1), states: ['paid', 'paid.waiting'], tags: ['open', 'late'] })
+    assert.deepEqual([await found({ machineState: 'paid' }), await found({ machineTag: 'open' })], ['ab', 'ab'])
+    assert.equal(await found({ machineState: 'paid.shipping' }), 'a')
+    assert.equal(await found({ machineState: 'paid', machineTag: 'late', order: 'newest' }), 'b')
+    assert.deepEqual([await found({ machineState: 'shipping' }), await found({ machineState: 'pai' })], ['', ''])
+    // The next checkpoint takes the place of the last one; an end keeps it.
+    const end = { ...rest(2), states: ['shipped'] }
+    await store.settle([{ ...lease(a), event: 'COMPLETE', to: 'done', checkpoint: end }])
+    await store.settle([{ ...lease(b), event: 'FAIL', fatal: true, error: boom, to: 'dead' }])
+    assert.deepEqual([await found({ machineState: 'paid' }), await found({ machineTag: 'open' })], ['b', 'b'])
+    assert.equal(await found({ machineState: 'shipped', state: 'done' }), 'a')
+    assert.equal(await found({ machineState: 'paid', orderBy: 'finished' }), 'b')
+    await store.retry({ ids: ['b'] })
+    assert.equal(await found({ machineState: 'paid', state: 'queued' }), 'b')
+    await store.cancel([{ selection: { ids: ['b'] }, reason: null, graceMs: 0 }])
+    await store.retry({ ids: ['b'] }, true)
+    assert.deepEqual([await found({ machineState: 'paid' }), (await recordOf(store, 'b')).machineStates], ['', []])
+    await store.discard({ ids: ['a'] })
+    assert.equal(await found({ machineState: 'shipped' }), '')
+  },
+  'jobs are found by when they were enqueued and when they ended': async ({ store, advance }) => {
+    const found = async (query: ListQuery) => idsOf(await store.list(query)).join('')
+    await putAndEnd(store, 'a', 'done')
+    await advance(10_000)
+    const between = store.now()
+    await advance(10_000)
+    await put(store, newJob('b', { type: 'sms' }))
+    await putAndEnd(store, 'c', 'dead')
+    assert.equal(await found({ enqueuedAfter: between }), 'bc')
+    assert.equal(await found({ enqueuedBefore: between }), 'a')
+    assert.equal(await found({ finishedAfter: between }), 'c')
+    assert.equal(await found({ finishedBefore: between }), 'a')
+    const { finishedAt, enqueuedAt } = await recordOf(store, 'c')
+    assert.equal(await found({ finishedAfter: finishedAt ?? 0, enqueuedAfter: enqueuedAt }), 'c')
+    assert.equal(await found({ enqueuedBefore: enqueuedAt, enqueuedAfter: enqueuedAt }), '')
+  },
+  'what few jobs match is found among thousands, page by page': async ({ store }) => {
+    const jobs = Array.from({ length: 6_000 }, (_, i) => newJob(`job ${i}`, i % 2_999 === 10 ? { tags: ['rare'] } : {}))
+    for (let i = 0; i < jobs.length; i += 1_000) await put(store, ...jobs.slice(i, i + 1_000))
+    const rare = ['job 10', 'job 3009']
+    for (const order of ['oldest', 'newest'] as const) {
+      const expected = order === 'oldest' ? rare : rare.toReversed()
+      assert.deepEqual(idsOf(await everyPage(store, { tag: 'rare', order }, 100)), expected)
+      assert.deepEqual(idsOf(await everyPage(store, { tag: 'rare', order, state: 'queued' }, 1)), expected)
+    }
+    assert.deepEqual(idsOf(await everyPage(store, { tag: 'none' }, 100)), [])
   },
   'counts are of all jobs and of each type': async ({ store }) => {
     await putAndEnd(store, 'a', 'done')

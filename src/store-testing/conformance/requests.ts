@@ -3,7 +3,16 @@ import type { NewCheckpoint } from '../../core/machine-record.ts'
 import type { Settlement } from '../../core/settlement.ts'
 import type { HeartbeatPayload, CheckpointRequest, ClaimedJob, InsertRequest, SendRequest } from '../../store.ts'
 import type { NaiveStore } from '../naive-store.ts'
-import { machines, type AttemptPick, type Ending, type Missive, type Pulse, type Rest } from './commands.ts'
+import {
+  machines,
+  machineStates,
+  machineTags,
+  type AttemptPick,
+  type Ending,
+  type Missive,
+  type Pulse,
+  type Rest,
+} from './commands.ts'
 
 export class Requests {
   /** All that were handed out. */
@@ -72,7 +81,11 @@ export class Requests {
     const number = again && current > 0 ? current : current + 1
     const lastRead = { none: 0, half: Math.floor(messages / 2), all: messages }[read]
     const forgets = number % 2 === 0 ? { forgetSteps: ['charge'] } : {}
-    return { number, state: { of: id, number }, read: lastRead, note: `GO → ${number}`, takesCancel, ...forgets }
+    const made = { number, state: { of: id, number }, read: lastRead, note: `GO → ${number}`, takesCancel, ...forgets }
+    // Every fifth stands nowhere, the others in two states of three and under one of two tags.
+    if (number % 5 === 0) return made
+    const [outer, ...inner] = machineStates
+    return { ...made, states: [outer, inner[number % 2] ?? outer], tags: [machineTags[takesCancel ? 0 : 1]] }
   }
 
   message({ id, key, expect, resume }: Missive): SendRequest {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { inspect } from 'node:util'
 import type { JobRecord, Transition } from '../../core/record.ts'
 import { allArrows, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
-import type { CheckpointAnswer, CheckpointRequest, JobFilter, Store, WorkerInfo } from '../../store.ts'
+import type { CheckpointAnswer, CheckpointRequest, ListQuery, Store, WorkerInfo } from '../../store.ts'
 import { NaiveStore } from '../naive-store.ts'
 import type { Command } from './commands.ts'
 import { normaliser } from './compare.ts'
@@ -116,7 +116,7 @@ export class SideBySide {
       case 'get':
         return [model.get(command.ids), await store.get(command.ids)]
       case 'list':
-        return [model.list(command.filter), await everyPage(store, command.filter, command.limit)]
+        return [model.list(command.query), await everyPage(store, command.query, command.limit)]
       case 'advance':
         model.time += command.ms
         return [undefined, await this.advance(command.ms)]
@@ -185,7 +185,7 @@ const isFirst = ({ id }: CheckpointRequest, i: number, all: readonly CheckpointR
 /** Of a lost one the other fields say nothing. */
 const unlessLost = (answer: CheckpointAnswer): unknown => (answer.outcome === 'lost' ? 'lost' : answer)
 
-export async function everyPage(store: Store, filter: JobFilter, limit: number): Promise<JobRecord[]> {
+export async function everyPage(store: Store, filter: ListQuery, limit: number): Promise<JobRecord[]> {
   const jobs: JobRecord[] = []
   let after: string | undefined
   do {

@@ -5,11 +5,16 @@ import type { Move } from '../../store.ts'
 import { checkpointEntry, inboxOf } from './records.ts'
 import type { Row } from './row.ts'
 
+const none: readonly string[] = []
+
 /** Hangs on the row of such a job as soon as there is something to keep. */
 export class Machine implements MachineRow {
   readonly parent: Parent | null
   /** The last of them is where the machine stands. */
   checkpoints: CheckpointEntry[] = []
+  /** Paths of the states it stood in at the last of them, and its tags; changed through the index of the unit. */
+  states: readonly string[] = none
+  tags: readonly string[] = none
   takesCancel = false
   messages: InboxEntry[] = []
   lastMessage = 0

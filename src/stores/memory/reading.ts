@@ -1,46 +1,34 @@
 /** Reading: pages of jobs, counts, queues and workers as they are now. */
 import { isForgotten, isLost } from '../../core/workers.ts'
-import { JobchartError } from '../../core/errors.ts'
 import { caps } from '../../core/caps.ts'
+import { cursorAt, scanMax, seqAt } from '../../core/cursor.ts'
 import type { JobRecord } from '../../core/record.ts'
 import type { Counts, JobPage, ListQuery, QueueInfo, StateCounts, WorkerRecord } from '../../store.ts'
 import type { MemoryUnit } from './unit.ts'
 import { heldPhases, noCounts, phases } from './phases.ts'
+import { fieldsOf } from './fields.ts'
 import { checkinOf, recordOf } from './records.ts'
 import type { Row } from './row.ts'
-import { walk } from './selection.ts'
+import { find, numberOf } from './selection.ts'
 
-export function list(unit: MemoryUnit, { after, limit = caps.page, ...filter }: ListQuery): JobPage {
-  const max = Math.min(limit, caps.pageMax)
-  const records: JobRecord[] = []
-  let last: Row | null = null
-  let next: string | undefined
-  walk(
-    unit,
-    filter,
-    () => true,
-    after === undefined ? 0 : seqAfter(unit, after),
-    (row) => {
-      if (records.length === max) {
-        // There is one more: the page ends where its last job was, whatever becomes of that job.
-        next = last === null ? undefined : `~${last.seq.toString(36)}`
-        return 'enough'
-      }
-      records.push(recordOf(row))
-      last = row
-      return 'more'
-    },
-  )
-  return Object.assign(records, { next })
-}
-
-function seqAfter(unit: MemoryUnit, cursor: string): number {
-  const row = unit.rows.get(cursor)
-  if (row !== undefined) return row.seq
-  if (/^~[0-9a-z]{1,11}$/.test(cursor)) return Number.parseInt(cursor.slice(1), 36)
-  throw new JobchartError('INVALID_OPTION', `after: there is no job ${JSON.stringify(cursor)} to continue from`, {
-    hint: 'Pass the `next` of the previous page: it stays valid when jobs are removed.',
+export function list<Field extends keyof JobRecord>(
+  unit: MemoryUnit,
+  { after, limit = caps.page, order, orderBy, fields, ...filter }: ListQuery<Field>,
+): JobPage<Pick<JobRecord, Field>> {
+  const byEnd = orderBy === 'finished'
+  const numberAt = (id: string): number | undefined => {
+    const row = unit.rows.get(id)
+    return row === undefined || (byEnd && !row.phase.ended) ? undefined : numberOf(row, { byEnd })
+  }
+  const { rows, next } = find(unit, filter, () => true, {
+    byEnd,
+    newestFirst: order === 'newest',
+    after: after === undefined ? null : seqAt(after, numberAt),
+    limit: Math.min(limit, caps.pageMax),
+    scanMax,
   })
+  const jobs = rows.map((row) => (fields === undefined ? recordOf(row) : fieldsOf(row, fields)))
+  return Object.assign(jobs, { next: next === null ? undefined : cursorAt(next) })
 }
 
 const named = (counts: readonly number[]): StateCounts =>

@@ -37,7 +37,7 @@ export function moveOf(row: Row, error?: ErrorRecord): Move {
   return { id: row.id, type: row.type, ...entryOf(row.last), ...(error !== undefined && { error }) }
 }
 
-function history(row: Row): HistoryEntry[] {
+export function historyOf(row: Row): HistoryEntry[] {
   const entries: HistoryEntry[] = []
   let to: JobState = row.phase.name
   let step = row.last
@@ -56,12 +56,12 @@ export function checkinOf(row: Row): CheckIn | null {
   return checkin === null ? null : { at: checkin.at, value: copyPayload(checkin.value) }
 }
 
-const logLine = (line: LogLine): LogLine =>
+export const logLine = (line: LogLine): LogLine =>
   line.fields === undefined ? { ...line } : { ...line, fields: copyPayload(line.fields) }
 
 const emptyInbox: readonly InboxEntry[] = Object.freeze([])
 
-const checkpointOf = ({ machine }: Row): Checkpoint | null => {
+export const checkpointOf = ({ machine }: Row): Checkpoint | null => {
   const current = machine?.checkpoint ?? undefined
   return current === undefined ? null : { number: current.number, state: copyPayload(current.state) }
 }
@@ -110,12 +110,14 @@ export function recordOf(row: Row): JobRecord {
     worker: run === null ? null : run.claim.worker,
     cancelReason: past?.cancel?.reason ?? null,
     checkpoint: checkpointOf(row),
+    machineStates: machine === null ? [] : [...machine.states],
+    machineTags: machine === null ? [] : [...machine.tags],
     inbox: machine === null ? [] : machine.messages.map(inboxOf),
     lastMessageNumber: machine === null ? 0 : machine.lastMessage,
     parent: machine === null || machine.parent === null ? null : { ...machine.parent },
     version: machine === null ? null : machine.version,
     unsupported: machine === null || machine.unsupported === null ? null : { ...machine.unsupported },
-    history: history(row),
+    history: historyOf(row),
   }
 }
 

@@ -61,11 +61,19 @@ export class RowTable {
     if (this.gaps > 1_000 && this.gaps * 2 > this.slots.length) this.compact()
   }
 
-  /** Visits the rows that came after `seq`, oldest first, until `visit` has had enough. */
-  walk(seq: number, visit: (row: Row) => 'more' | 'enough'): void {
+  /** The rows that came after `seq`, oldest first. None may be added or removed meanwhile. */
+  *after(seq: number): Iterable<Row> {
     for (let i = this.slotAfter(seq); i < this.slots.length; i++) {
       const slot = this.slots[i] as Row | number
-      if (typeof slot !== 'number' && visit(slot) === 'enough') return
+      if (typeof slot !== 'number') yield slot
+    }
+  }
+
+  /** The rows that came before `seq`, newest first. None may be added or removed meanwhile. */
+  *before(seq: number): Iterable<Row> {
+    for (let i = this.slotAfter(seq - 1) - 1; i >= this.first; i--) {
+      const slot = this.slots[i] as Row | number
+      if (typeof slot !== 'number') yield slot
     }
   }
 

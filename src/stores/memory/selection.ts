@@ -1,4 +1,5 @@
-/** Which rows: by id, or by a filter that walks no more rows than it must. */
+/** Which rows: by id, or by a filter that looks at no more rows than it must, and at a bounded number in one call. */
+import { inTime, scanMax } from '../../core/cursor.ts'
 import type { JobFilter, Selection } from '../../store.ts'
 import type { MemoryUnit } from './unit.ts'
 import { phases, tally, type Phase } from './phases.ts'
@@ -9,16 +10,32 @@ export interface Selected {
   readonly notFound: readonly string[]
 }
 
+/** In which order rows are looked at, and how many of them. */
+export interface PageRange {
+  /** By the end instead of the enqueue: then only ended rows are found. */
+  readonly byEnd: boolean
+  readonly newestFirst: boolean
+  /** Starts after this number of a row (see `numberOf`); null = at the first. */
+  readonly after: number | null
+  readonly limit: number
+  /** Rows that are looked at. */
+  readonly scanMax: number
+}
+
+export interface RowPage {
+  readonly rows: readonly Row[]
+  /** The number to go on after; null at the end. */
+  readonly next: number | null
+}
+
+const everything: PageRange = { byEnd: false, newestFirst: false, after: null, limit: Infinity, scanMax: Infinity }
+
+/** What the order of a range goes by. */
+export const numberOf = (row: Row, { byEnd }: Pick<PageRange, 'byEnd'>): number => (byEnd ? row.endedBy : row.seq)
+
 /** The rows of a selection: as the ids name them, each once, or by filter those in an `eligible` phase, oldest first. */
 export function select(unit: MemoryUnit, selection: Selection, eligible: (phase: Phase) => boolean): Selected {
-  if ('filter' in selection) {
-    const rows: Row[] = []
-    walk(unit, selection.filter, eligible, 0, (row) => {
-      rows.push(row)
-      return 'more'
-    })
-    return { rows, notFound: [] }
-  }
+  if ('filter' in selection) return { rows: find(unit, selection.filter, eligible, everything).rows, notFound: [] }
   const rows: Row[] = []
   const notFound: string[] = []
   for (const id of new Set(selection.ids)) {
@@ -29,48 +46,116 @@ export function select(unit: MemoryUnit, selection: Selection, eligible: (phase:
   return { rows, notFound }
 }
 
-/** Visits the rows after `seq` that pass the filter, oldest first, until `visit` has had enough. */
-export function walk(
+/** The rows of a range that pass the filter. */
+export function find(
   unit: MemoryUnit,
   filter: JobFilter,
   eligible: (phase: Phase) => boolean,
-  seq: number,
-  visit: (row: Row) => 'more' | 'enough',
-): void {
+  range: PageRange,
+): RowPage {
   const types = anyOf(filter.type)
   const states = anyOf(filter.state)
-  const among = phases.filter((phase) => eligible(phase) && (states === null || states.has(phase.name)))
+  const fits = (phase: Phase): boolean => eligible(phase) && (!range.byEnd || phase.ended)
+  const among = phases.filter((phase) => fits(phase) && (states === null || states.has(phase.name)))
   const queues = types === null ? null : [...types].flatMap((type) => unit.queues.get(type) ?? [])
   const counts = queues === null ? [unit.counts] : queues.map((queue) => queue.counts)
+  /** Rows of these phases and types that have not been looked at. */
   let left = counts.reduce((sum, each) => sum + tally(each, among), 0)
-  if (left === 0) return
-  const look = (row: Row): 'more' | 'enough' => {
-    if (!among.includes(row.phase) || (types !== null && !types.has(row.type))) return 'more'
-    left--
-    const answer = passes(row, filter) ? visit(row) : 'more'
-    return left === 0 ? 'enough' : answer
+  const rows: Row[] = []
+  let looked = 0
+  let last: number | null = null
+  if (left === 0) return { rows, next: null }
+  for (const row of candidates(unit, filter, among, range)) {
+    // There is one more: the page ends where its last row was, whatever becomes of that row.
+    if (looked === range.scanMax) return { rows, next: last }
+    const isAmong = among.includes(row.phase) && (types === null || types.has(row.type))
+    if (isAmong && passes(unit, row, filter)) {
+      if (rows.length === range.limit) return { rows, next: last }
+      rows.push(row)
+    }
+    looked++
+    last = numberOf(row, range)
+    if (isAmong && --left === 0) break
   }
-  const few = filter.unsupported === true ? bySeq([...unit.unsupported]) : fewRows(unit, among)
-  if (few === null) return unit.rows.walk(seq, look)
-  for (const row of few) if (row.seq > seq && look(row) === 'enough') return
+  return { rows, next: null }
 }
 
-const passes = (row: Row, { tag, key, concurrencyKey }: JobFilter): boolean =>
-  (tag === undefined || row.terms.tags.includes(tag)) &&
-  (key === undefined || row.key === key) &&
-  (concurrencyKey === undefined || row.concurrencyKey === concurrencyKey)
+function passes(unit: MemoryUnit, row: Row, filter: JobFilter): boolean {
+  const { tag, key, concurrencyKey, unsupported, parent, machineState, machineTag } = filter
+  return (
+    (tag === undefined || row.terms.tags.includes(tag)) &&
+    (key === undefined || row.key === key) &&
+    (concurrencyKey === undefined || row.concurrencyKey === concurrencyKey) &&
+    (unsupported === undefined || unit.unsupported.has(row)) &&
+    (parent === undefined || row.machine?.parent?.id === parent) &&
+    (machineState === undefined || row.machine?.states.includes(machineState) === true) &&
+    (machineTag === undefined || row.machine?.tags.includes(machineTag) === true) &&
+    inTime(filter, row.came.at, row.phase.ended ? row.endedAt : null)
+  )
+}
 
 function anyOf<T extends string>(wanted: T | readonly T[] | undefined): ReadonlySet<string> | null {
   if (wanted === undefined) return null
   return new Set<string>(typeof wanted === 'string' ? [wanted] : wanted)
 }
 
-const bySeq = (rows: readonly Row[]): Row[] => rows.toSorted((a, b) => a.seq - b.seq)
+/** Up to this many rows are gathered and sorted; of more, all rows are looked at in their order. */
+const fewRows = 4 * scanMax
 
-/** The rows of some phases in their order, if they are few and at hand. */
-function fewRows(unit: MemoryUnit, among: readonly Phase[]): Row[] | null {
+/** Rows among which all are that pass the filter, in the order of the range. */
+function candidates(unit: MemoryUnit, filter: JobFilter, among: readonly Phase[], range: PageRange): Iterable<Row> {
+  const { after, newestFirst, byEnd } = range
+  if (byEnd) return byTheirEnd(unit, among, range)
+  const few = fewOf(unit, filter, among)
+  if (few === null) return newestFirst ? unit.rows.before(after ?? Infinity) : unit.rows.after(after ?? 0)
+  if (newestFirst) return few.filter(({ seq }) => seq < (after ?? Infinity)).toSorted((a, b) => b.seq - a.seq)
+  return few.filter(({ seq }) => seq > (after ?? 0)).toSorted((a, b) => a.seq - b.seq)
+}
+
+const noRows: ReadonlySet<Row> = new Set()
+
+/** The smallest set at hand that has them all, if it is small; in no order. */
+function fewOf(unit: MemoryUnit, filter: JobFilter, among: readonly Phase[]): readonly Row[] | null {
+  const { unsupported, parent, machineState, machineTag } = filter
+  const { machineIndex } = unit
+  const sets: ReadonlySet<Row>[] = []
+  if (unsupported === true) sets.push(unit.unsupported)
+  if (parent !== undefined) sets.push(unit.childrenOf(parent) ?? noRows)
+  if (machineState !== undefined) sets.push(machineIndex.states.get(machineState) ?? noRows)
+  if (machineTag !== undefined) sets.push(machineIndex.tags.get(machineTag) ?? noRows)
+  const smallest = sets.toSorted((a, b) => a.size - b.size)[0]
+  if (smallest !== undefined && smallest.size <= fewRows) return [...smallest]
   const atHand = among.every((phase) => phase.leased || phase.ended)
-  if (!atHand || tally(unit.counts, among) * 20 > unit.rows.size) return null
-  const rows = among.flatMap((phase) => unit.chains[phase.index]?.toArray() ?? [])
-  return bySeq(rows)
+  const count = tally(unit.counts, among)
+  if (!atHand || count > fewRows || count * 20 > unit.rows.size) return null
+  return among.flatMap((phase) => unit.chains[phase.index]?.toArray() ?? [])
+}
+
+/** The ended rows of some phases in the order of their end: each chain has its own in that order. */
+function* byTheirEnd(
+  unit: MemoryUnit,
+  among: readonly Phase[],
+  { after, newestFirst }: Pick<PageRange, 'after' | 'newestFirst'>,
+): Iterable<Row> {
+  const next = (row: Row): Row | null => (newestFirst ? row.prev : row.next)
+  const isPast = ({ endedBy }: Row): boolean => after !== null && (newestFirst ? endedBy >= after : endedBy <= after)
+  const heads = among.map(({ index }): Row | null => {
+    const chain = unit.chains[index]
+    let row = (newestFirst ? chain?.tail : chain?.head) ?? null
+    while (row !== null && isPast(row)) row = next(row)
+    return row
+  })
+  for (;;) {
+    let first = -1
+    for (const [i, row] of heads.entries()) {
+      const best = heads[first] ?? null
+      if (row !== null && (best === null || (newestFirst ? row.endedBy > best.endedBy : row.endedBy < best.endedBy))) {
+        first = i
+      }
+    }
+    const row = heads[first] ?? null
+    if (row === null) return
+    heads[first] = next(row)
+    yield row
+  }
 }

@@ -27,6 +27,7 @@ import { LinkedList } from './linked-list.ts'
 import { Hints } from './hints.ts'
 import { TransitionLog } from './log.ts'
 import { Machine, machineOf } from './machine.ts'
+import { MachineIndex } from './machine-index.ts'
 import { backlogPhases, heldPhases, noCounts, phaseOf, phases, tally, type Phase } from './phases.ts'
 import { Queue } from './queue.ts'
 import { moveOf } from './records.ts'
@@ -61,6 +62,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
   readonly unsupported = new Set<Row>()
   /** Rows by the id of the job that has invoked them. */
   private readonly families = new Map<string, Set<Row>>()
+  readonly machineIndex = new MachineIndex()
   private tick = new Tick(0)
 
   constructor(transitionsMax: number) {
@@ -111,6 +113,11 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
     if (children === undefined) return noChildren
     const live = [...children].filter((child) => !child.phase.ended)
     return live.toSorted((a, b) => b.priority - a.priority || a.seq - b.seq)
+  }
+
+  /** All rows that a job has invoked, in the order in which they came. */
+  childrenOf(id: string): ReadonlySet<Row> | undefined {
+    return this.families.get(id)
   }
 
   *due(limit: number): Iterable<Row> {
@@ -226,7 +233,10 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
     this.depart(row, row.phase, null)
     this.rows.remove(row)
     this.unsupported.delete(row)
-    if (row.machine !== null) this.disown(row)
+    if (row.machine !== null) {
+      this.machineIndex.update(row, [], [])
+      this.disown(row)
+    }
     row.forget()
   }
 
@@ -336,12 +346,14 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
     return machine === null ? [] : machine.messagesAfter(after)
   }
 
-  addCheckpoint(row: Row, { number, state, read, note, takesCancel }: NewCheckpoint): void {
+  addCheckpoint(row: Row, checkpoint: NewCheckpoint): void {
+    const { number, state, read, note, takesCancel, states = [], tags = [] } = checkpoint
     const machine = machineOf(row)
     const seq = this.log.nextSeq
     this.log.append(row, rests[row.phase.index] as TransitionArrow, this.now, row.worker, note)
     keep(machine.checkpoints, [{ number, state, seq, at: this.now, note }], caps.checkpoints)
     machine.takesCancel = takesCancel
+    this.machineIndex.update(row, [...states], [...tags])
     machine.messages = machine.messages.filter((entry) => entry.number > read)
   }
 
@@ -349,8 +361,9 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
     return machine?.checkpoint?.at ?? 0
   }
 
-  forgetCheckpoints({ machine }: Row): void {
-    machine?.startOver()
+  forgetCheckpoints(row: Row): void {
+    row.machine?.startOver()
+    this.machineIndex.update(row, [], [])
   }
 
   addMessage(row: Row, message: InboxMessage): void {

@@ -31,7 +31,16 @@ export type MachineValues = [
   gatherMs: number | null,
   version: string | null,
   unsupported: string | null,
+  standing: string | null,
 ]
+
+/** Paths of the states that a machine stands in, and its tags. */
+interface MachineStanding {
+  readonly states: readonly string[]
+  readonly tags: readonly string[]
+}
+
+const nowhere = JSON.stringify({ states: [], tags: [] } satisfies MachineStanding)
 
 export class Machine implements MachineRow {
   readonly parent: Parent | null
@@ -45,12 +54,14 @@ export class Machine implements MachineRow {
   /** The version that the job was enqueued with. */
   version: string | null = null
   unsupported: Unsupported | null = null
+  /** Where it stood at its last checkpoint, as JSON. */
+  standing: string | null = null
 
   constructor(parent: Parent | null, values?: MachineValues) {
     this.parent = parent
     if (values === undefined) return
-    const [number, seq, takesCancel, lastMessage, lastRead, , , keys, gatherLetters, gatherMs, version, unsupported] =
-      values
+    const [number, seq, takesCancel, lastMessage, lastRead, , , keys, gatherLetters, gatherMs, version, unsupported, standing] =
+      values // prettier-ignore
     this.checkpoint = seq === null ? null : { number, seq }
     this.takesCancel = takesCancel === 1
     this.lastMessage = lastMessage
@@ -59,6 +70,11 @@ export class Machine implements MachineRow {
     this.gather = gatherLetters === null ? null : { messages: gatherLetters, ms: gatherMs ?? 0 }
     this.version = version
     this.unsupported = unsupported === null ? null : (JSON.parse(unsupported) as Unsupported)
+    this.standing = standing
+  }
+
+  get stands(): MachineStanding {
+    return JSON.parse(this.standing ?? nowhere) as MachineStanding
   }
 }
 
@@ -94,6 +110,7 @@ export class Machines {
       gather?.ms ?? null,
       machine.version,
       unsupported === null ? null : JSON.stringify(unsupported),
+      machine.standing,
     )
   }
 
@@ -109,6 +126,8 @@ export class Machines {
     const read = Math.min(next.read, machine.lastMessage)
     if (read > machine.lastRead) this.sql.run('removeLetters', seq, (machine.lastRead = read))
     this.sql.run('addCheckpoint', entry, seq, number, at, note, JSON.stringify(state))
+    const { states = [], tags = [] } = next
+    this.keepStanding(seq, machine, JSON.stringify({ states, tags } satisfies MachineStanding))
     if (number > caps.checkpoints) this.sql.run('removeCheckpoints', seq, number - caps.checkpoints)
   }
 
@@ -117,8 +136,18 @@ export class Machines {
     if (machine.checkpoint !== null) this.sql.run('removeCheckpoints', seq, machine.checkpoint.number)
     this.sql.run('removeLetters', seq, machine.lastMessage)
     machine.checkpoint = null
+    this.keepStanding(seq, machine, null)
     machine.takesCancel = false
     machine.lastRead = machine.lastMessage
+  }
+
+  private keepStanding(seq: number, machine: Machine, standing: string | null): void {
+    const before = machine.standing ?? nowhere
+    const after = standing ?? nowhere
+    machine.standing = standing
+    if (before === after) return
+    if (before !== nowhere) this.sql.run('forgetNames', seq)
+    if (after !== nowhere) this.sql.run('addNames', seq, after)
   }
 
   /** Drops unread messages, the oldest first. */
@@ -152,6 +181,8 @@ export class Machines {
       parent,
       version,
       unsupported,
+      machineStates: machine.stands.states,
+      machineTags: machine.stands.tags,
     }
   }
 
@@ -164,6 +195,7 @@ export class Machines {
   /** Removes all that is kept of jobs besides their rows. @param numbers those of the jobs, as JSON */
   remove(numbers: string): void {
     this.sql.run('removeMachines', numbers)
+    this.sql.run('removeNames', numbers)
     this.sql.run('removeWays', numbers)
     this.sql.run('removeInboxes', numbers)
   }

@@ -1,13 +1,14 @@
 /** Reading: pages of jobs, counts, queues, and workers as they are now. */
 import { isForgotten, isLost } from '../../core/workers.ts'
-import { JobchartError } from '../../core/errors.ts'
 import { caps } from '../../core/caps.ts'
+import { cursorAt, seqAt } from '../../core/cursor.ts'
 import type { CheckIn, JobRecord } from '../../core/record.ts'
 import type { Counts, JobPage, ListQuery, QueueInfo, StateCounts, WorkerInfo, WorkerRecord } from '../../store.ts'
 import type { CheckpointEntry } from '../../core/machine-record.ts'
 import type { FileUnit } from './unit.ts'
 import { named } from './queue.ts'
-import { recordOf, unpacked, type Row } from './row.ts'
+import { columnsFor, fieldsOf } from './fields.ts'
+import { columns, recordOf, unpacked, type Row } from './row.ts'
 import { find } from './selection.ts'
 
 const shown = (unit: FileUnit, row: Row): JobRecord => recordOf(row, unit.machines.keptOf(row))
@@ -18,23 +19,29 @@ export const get = (unit: FileUnit, ids: readonly string[]): (JobRecord | null)[
     return row === undefined ? null : shown(unit, row)
   })
 
-export function list(unit: FileUnit, { after, limit = caps.page, ...filter }: ListQuery): JobPage {
-  const max = Math.min(limit, caps.pageMax)
-  const seq = after === undefined ? 0 : seqAfter(unit, after)
-  // One more than the page has tells whether there is another.
-  const rows = find(unit, filter, () => true, seq, max + 1)
-  const last = rows.length > max ? rows[max - 1] : undefined
-  const records = rows.slice(0, max).map((row) => shown(unit, row))
-  return Object.assign(records, { next: last === undefined ? undefined : `~${last.seq.toString(36)}` })
-}
-
-function seqAfter(unit: FileUnit, cursor: string): number {
-  const row = unit.rows.of(cursor)
-  if (row !== undefined) return row.seq
-  if (/^~[0-9a-z]{1,11}$/.test(cursor)) return Number.parseInt(cursor.slice(1), 36)
-  throw new JobchartError('INVALID_OPTION', `after: there is no job ${JSON.stringify(cursor)} to continue from`, {
-    hint: 'Pass the `next` of the previous page: it stays valid when jobs are removed.',
+export function list<Field extends keyof JobRecord>(
+  unit: FileUnit,
+  { after, limit = caps.page, order, orderBy, fields, ...filter }: ListQuery<Field>,
+): JobPage<Pick<JobRecord, Field>> {
+  const byEnd = orderBy === 'finished'
+  const numberAt = (id: string): number | undefined => {
+    const row = unit.rows.of(id)
+    if (byEnd) return row === undefined || row.finishedAt === null ? undefined : row.lastSeq
+    return row?.seq
+  }
+  const { found, next } = find(unit, filter, () => true, {
+    byEnd,
+    newestFirst: order === 'newest',
+    after: after === undefined ? null : seqAt(after, numberAt),
+    limit: Math.min(limit, caps.pageMax),
+    columns: fields === undefined ? columns : columnsFor(fields),
   })
+  const jobs =
+    fields === undefined
+      ? found.map((values) => shown(unit, unit.rows.from(values)))
+      : // In parts, they are no rows that could be changed.
+        found.map((values) => fieldsOf(unit, unit.rows.inserted(values), fields))
+  return Object.assign(jobs, { next: next === null ? undefined : cursorAt(next) })
 }
 
 export function counts(unit: FileUnit): Counts {

@@ -1,10 +1,11 @@
-/** Which jobs: by id, or by a filter that becomes a WHERE. */
+/** Which jobs: by id, or by a filter that becomes a WHERE; each search looks at a bounded number of jobs. */
 import type { SQLInputValue } from 'node:sqlite'
-import { isEnded, isLeased, jobStates, type JobState } from '../../core/lifecycle.ts'
+import { scanMax } from '../../core/cursor.ts'
+import { isEnded, isLeased, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { JobFilter, Selection } from '../../store.ts'
 import type { FileUnit } from './unit.ts'
-import type { Queue } from './queue.ts'
-import { columns, type Row } from './row.ts'
+import { conditionsOf, sourcesOfMachines, type Condition, type Source } from './conditions.ts'
+import { columns, type Row, type RowValues } from './row.ts'
 import { claimable } from './state-names.ts'
 
 export interface Selected {
@@ -12,9 +13,32 @@ export interface Selected {
   readonly notFound: readonly string[]
 }
 
+/** In which order jobs are found, and what is read of them. */
+export interface PageRange {
+  /** By the end instead of the enqueue: then only ended jobs are found. */
+  readonly byEnd: boolean
+  readonly newestFirst: boolean
+  /** Starts after this number of a job: that of its enqueue or of its end; null = at the first. */
+  readonly after: number | null
+  readonly limit: number
+  readonly columns: string
+  /** Looks at all jobs, however many they are. */
+  readonly unbounded?: true
+}
+
+export interface FoundPage {
+  readonly found: readonly RowValues[]
+  /** The number to go on after; null at the end. */
+  readonly next: number | null
+}
+
 /** The jobs of a selection: as the ids name them, each once, or by filter those in an `eligible` state, oldest first. */
 export function select(unit: FileUnit, selection: Selection, eligible: (state: JobState) => boolean): Selected {
-  if ('filter' in selection) return { rows: find(unit, selection.filter, eligible, 0, -1), notFound: [] }
+  if ('filter' in selection) {
+    const all = { byEnd: false, newestFirst: false, after: null, limit: Infinity, columns, unbounded: true } as const
+    const { found } = find(unit, selection.filter, eligible, all)
+    return { rows: found.map((values) => unit.rows.from(values)), notFound: [] }
+  }
   const rows: Row[] = []
   const notFound: string[] = []
   for (const id of new Set(selection.ids)) {
@@ -26,77 +50,141 @@ export function select(unit: FileUnit, selection: Selection, eligible: (state: J
 }
 
 /**
- * The jobs after `seq` that pass the filter, oldest first, `limit` at most (−1 = all). The counts tell which states and
- * queues can have any: those that cannot are not looked at.
+ * The jobs of a range that pass the filter. The counts tell which states and queues can have any: those that cannot are not
+ * looked at.
  */
 export function find(
   unit: FileUnit,
   filter: JobFilter,
   eligible: (state: JobState) => boolean,
-  seq: number,
-  limit: number,
-): Row[] {
+  range: PageRange,
+): FoundPage {
+  unit.rows.write()
   const queues =
     filter.type === undefined
       ? unit.queues.all()
       : [...new Set([filter.type].flat())].flatMap((type) => unit.queues.known(type) ?? [])
   const wanted = filter.state === undefined ? jobStates : [filter.state].flat()
-  const states = jobStates.filter((state) => wanted.includes(state) && eligible(state))
   const jobsIn = (state: JobState): number => queues.reduce((sum, queue) => sum + queue.in(state), 0)
-  const those = where(filter, queues)
-  const page = (table: string, own: string): Row[] => {
-    const sql = `SELECT ${columns} FROM ${table} WHERE seq > ? AND ${[own, ...those.terms].join(' AND ')} ORDER BY seq LIMIT +?`
-    return unit.sql.jobs(sql, seq, ...those.values, limit).map((values) => unit.rows.from(values))
+  const fits = (state: JobState): boolean => wanted.includes(state) && eligible(state) && jobsIn(state) > 0
+  const states = jobStates.filter((state) => fits(state) && (!range.byEnd || isEnded(state)))
+  if (states.length === 0) return { found: [], next: null }
+  const conditions = conditionsOf(filter, queues)
+  if (range.byEnd) return new Search(unit, range, states.map(endedSource), conditions).page()
+  // All states that have jobs: nothing to compare, and no index that leads to them.
+  const anyState = jobStates.every((state) => jobsIn(state) === 0 || states.includes(state))
+  const entries = anyState ? Infinity : states.reduce((sum, state) => sum + entriesOf(unit, state), 0)
+  const [machines] = sourcesOfMachines(filter)
+  if (entries <= (machines === undefined ? fewJobs : scanMax)) {
+    return new Search(unit, { ...range, unbounded: true }, states.map(fewSource), conditions).page()
   }
-  if (filter.unsupported === true) {
-    const anyState = states.length === 0 ? 'FALSE' : `state IN (${states.map((state) => `'${state}'`).join(', ')})`
-    return page(
-      'machines INDEXED BY unsupported CROSS JOIN jobs ON seq = job',
-      `unsupported IS NOT NULL AND ${anyState}`,
-    )
-  }
-  if (states.length === jobStates.length) return page('jobs', 'TRUE')
-  const pages = states.flatMap((state) => {
-    const jobs = jobsIn(state)
-    return jobs === 0 ? [] : [page(...place(state, jobs))]
-  })
-  if (pages.length === 1) return pages[0] as Row[]
-  const found = pages.flat().toSorted((a, b) => a.seq - b.seq)
-  return limit < 0 ? found : found.slice(0, limit)
+  const inStates = anyState ? [] : [stateIn(states)]
+  return new Search(unit, range, [machines ?? wholeTable], [...inStates, ...conditions]).page()
 }
+
+/** What is looked at in the index that leads to the jobs of a state: the timed ones share one. */
+function entriesOf({ queues }: FileUnit, state: JobState): number {
+  const sharing = timed.has(state) ? [...timed] : [state]
+  return queues.all().reduce((sum, queue) => sum + sharing.reduce((jobs, each) => jobs + queue.in(each), 0), 0)
+}
+
+const timed = statesTagged('timed')
+
+const stateIn = (states: readonly JobState[]): Condition => ({
+  term: `state IN (${states.map((state) => `'${state}'`).join(', ')})`,
+  values: [],
+})
 
 /** Up to this many jobs are gathered from an index in another order and sorted; of more, the table is read in its order. */
-const fewJobs = 20_000
+const fewJobs = 4 * scanMax
 
-/** Where the jobs of a state are found. */
-function place(state: JobState, jobs: number): [table: string, own: string] {
+const wholeTable: Source = { from: 'jobs NOT INDEXED', job: 'seq', own: { term: 'TRUE', values: [] } }
+
+/** Ended jobs of a state, in the order of their end. */
+const endedSource = (state: JobState): Source => ({
+  from: 'jobs INDEXED BY ended',
+  job: 'seq',
+  own: { term: `state = '${state}' AND finished_at IS NOT NULL`, values: [] },
+})
+
+/** Jobs of a state where it has an index, which is in another order. */
+function fewSource(state: JobState): Source {
+  if (isEnded(state)) return endedSource(state)
   const own = `state = '${state}'`
-  if (jobs > fewJobs) return ['jobs NOT INDEXED', own]
-  if (state === claimable) return ['jobs INDEXED BY queued', own]
-  if (isLeased(state)) return ['jobs INDEXED BY leases', `${own} AND lease_at IS NOT NULL`]
-  if (isEnded(state)) return ['jobs INDEXED BY ended', `${own} AND finished_at IS NOT NULL`]
-  return ['jobs INDEXED BY due', `${own} AND due_at IS NOT NULL`]
+  const source = (from: string, more = ''): Source => ({ from, job: 'seq', own: { term: own + more, values: [] } })
+  if (state === claimable) return source('jobs INDEXED BY queued')
+  if (isLeased(state)) return source('jobs INDEXED BY leases', ' AND lease_at IS NOT NULL')
+  return source('jobs INDEXED BY due', ' AND due_at IS NOT NULL')
 }
 
-interface Where {
-  readonly terms: readonly string[]
-  readonly values: readonly SQLInputValue[]
+/** One search: it looks in each source, in the same order, as far as the one that gets least far. */
+class Search {
+  private readonly unit: FileUnit
+  private readonly range: PageRange
+  private readonly sources: readonly Source[]
+  private readonly conditions: readonly Condition[]
+
+  constructor(unit: FileUnit, range: PageRange, sources: readonly Source[], conditions: readonly Condition[]) {
+    this.unit = unit
+    this.range = range
+    this.sources = sources
+    this.conditions = conditions
+  }
+
+  page(): FoundPage {
+    const { limit } = this.range
+    const until = this.bound()
+    const pages = this.sources.map((source) => this.pageOf(source, until))
+    const found = pages.length === 1 ? (pages[0] as RowValues[]) : pages.flat().toSorted(this.inOrder)
+    // One more than the page has tells whether there is another.
+    if (found.length <= limit) return { found, next: until }
+    const page = found.slice(0, limit)
+    return { found: page, next: numberOf(page.at(-1) as RowValues, this.range) }
+  }
+
+  private readonly inOrder = (a: RowValues, b: RowValues): number => {
+    const difference = numberOf(a, this.range) - numberOf(b, this.range)
+    return this.range.newestFirst ? -difference : difference
+  }
+
+  private number({ job }: Source): string {
+    return this.range.byEnd ? 'moved' : job
+  }
+
+  /** The number up to which jobs are looked at; null = all of them. Where all that is looked at matches, `limit` is the bound. */
+  private bound(): number | null {
+    const { unbounded, newestFirst } = this.range
+    if (unbounded === true || this.conditions.length === 0) return null
+    const [compare, direction, last] = newestFirst ? ['<', 'DESC', 'min'] : ['>', '', 'max']
+    const bounds = this.sources.flatMap((source) => {
+      const number = this.number(source)
+      const sql = `SELECT count(*), ${last}(number) FROM (SELECT ${number} AS number FROM ${source.from}
+        WHERE ${source.own.term} AND ${number} ${compare} ? ORDER BY ${number} ${direction} LIMIT ${scanMax})`
+      const [count, bound] = this.unit.sql.lastOf(sql, ...source.own.values, this.after)
+      return count < scanMax || bound === null ? [] : [bound]
+    })
+    if (bounds.length === 0) return null
+    return newestFirst ? Math.max(...bounds) : Math.min(...bounds)
+  }
+
+  private get after(): number {
+    return this.range.after ?? (this.range.newestFirst ? Number.MAX_SAFE_INTEGER : 0)
+  }
+
+  private pageOf(source: Source, until: number | null): RowValues[] {
+    const { newestFirst, limit, columns: list } = this.range
+    const number = this.number(source)
+    const table = source.job === 'seq' ? source.from : `${source.from} CROSS JOIN jobs ON seq = ${source.job}`
+    const [after, before, direction] = newestFirst ? ['<', '>=', 'DESC'] : ['>', '<=', '']
+    const bounds = [{ term: `${number} ${after} ?`, values: [this.after] }]
+    if (until !== null) bounds.push({ term: `${number} ${before} ?`, values: [until] })
+    const all: readonly Condition[] = [source.own, ...bounds, ...this.conditions]
+    const sql = `SELECT ${list} FROM ${table} WHERE ${all.map(({ term }) => term).join(' AND ')}
+      ORDER BY ${number} ${direction} LIMIT +?`
+    const values: SQLInputValue[] = all.flatMap((condition) => condition.values)
+    return this.unit.sql.jobs(sql, ...values, limit === Infinity ? -1 : limit + 1)
+  }
 }
 
-/** All of a filter but the states. */
-function where(filter: JobFilter, queues: readonly Queue[]): Where {
-  const terms: string[] = []
-  const values: SQLInputValue[] = []
-  const also = (term: string, value: SQLInputValue): void => {
-    terms.push(term)
-    values.push(value)
-  }
-  // JSON keeps the statement the same, however many there are.
-  if (filter.type !== undefined) {
-    also('queue IN (SELECT value FROM json_each(?))', JSON.stringify(queues.map(({ number }) => number)))
-  }
-  if (filter.key !== undefined) also('key = ?', filter.key)
-  if (filter.concurrencyKey !== undefined) also('concurrency_key = ?', filter.concurrencyKey)
-  if (filter.tag !== undefined) also('EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)', filter.tag)
-  return { terms, values }
-}
+/** What the order of a range goes by. */
+const numberOf = (values: RowValues, { byEnd }: PageRange): number => (byEnd ? values[16] : values[0])

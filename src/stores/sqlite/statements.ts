@@ -93,13 +93,18 @@ const texts = {
 
   spare: 'UPDATE jobs SET spared = ? WHERE seq = ?',
   machine: `SELECT number, checkpoint, takes_cancel, letters, read, parent, checkins, keys, gather_letters, gather_ms,
-    version, unsupported FROM machines WHERE job = ?`,
+    version, unsupported, standing FROM machines WHERE job = ?`,
   writeMachine: `INSERT INTO machines (job, number, checkpoint, takes_cancel, letters, read, parent, checkins, keys,
-    gather_letters, gather_ms, version, unsupported) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    gather_letters, gather_ms, version, unsupported, standing) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (job) DO UPDATE SET number = excluded.number,
     checkpoint = excluded.checkpoint, takes_cancel = excluded.takes_cancel, letters = excluded.letters,
     read = excluded.read, keys = excluded.keys, gather_letters = excluded.gather_letters,
-    gather_ms = excluded.gather_ms, version = excluded.version, unsupported = excluded.unsupported`,
+    gather_ms = excluded.gather_ms, version = excluded.version, unsupported = excluded.unsupported,
+    standing = excluded.standing`,
+  addNames: `INSERT INTO machine_names (job, kind, name) SELECT ?1, 'state', value FROM json_each(?2, '$.states')
+    UNION SELECT ?1, 'tag', value FROM json_each(?2, '$.tags')`,
+  forgetNames: 'DELETE FROM machine_names WHERE job = ?',
+  removeNames: 'DELETE FROM machine_names WHERE job IN (SELECT value FROM json_each(?))',
   removeMachines: 'DELETE FROM machines WHERE job IN (SELECT value FROM json_each(?))',
   removeWays: 'DELETE FROM checkpoints WHERE job IN (SELECT value FROM json_each(?))',
   removeInboxes: 'DELETE FROM letters WHERE job IN (SELECT value FROM json_each(?))',
@@ -177,8 +182,12 @@ interface RowOf {
   workers: [id: string, info: string, seenAt: number]
 }
 
+/** Statements made for the occasion that are kept. There are as many as there are kinds of lists. */
+const occasionalMax = 200
+
 export class Statements {
   private readonly prepared = new Map<string, StatementSync>()
+  private readonly occasional = new Map<string, StatementSync>()
   private readonly db: DatabaseSync
   private readonly listener: StatementListener | undefined
 
@@ -221,25 +230,31 @@ export class Statements {
     return this.rows(texts[name], values) as RowOf[N][]
   }
 
-  /** Jobs by a statement made for the occasion. There are as many as there are kinds of filters. */
+  /** Jobs by a statement made for the occasion. */
   jobs(sql: string, ...values: SQLInputValue[]): RowValues[] {
-    return this.rows(sql, values) as RowValues[]
+    return this.rows(sql, values, this.occasional) as RowValues[]
   }
 
-  private rows(sql: string, values: SQLInputValue[]): unknown[] {
-    const statement = this.prepare(sql)
+  /** How many numbers a statement made for the occasion has found, and the last of them; it selects just that. */
+  lastOf(sql: string, ...values: SQLInputValue[]): [count: number, last: number | null] {
+    return this.rows(sql, values, this.occasional)[0] as [number, number | null]
+  }
+
+  private rows(sql: string, values: SQLInputValue[], kept = this.prepared): unknown[] {
+    const statement = this.prepare(sql, kept)
     this.listener?.(sql, 'before')
     const rows = statement.all(...values)
     this.listener?.(sql, 'after')
     return rows
   }
 
-  private prepare(sql: string): StatementSync {
-    let statement = this.prepared.get(sql)
+  private prepare(sql: string, kept = this.prepared): StatementSync {
+    let statement = kept.get(sql)
     if (statement === undefined) {
       statement = this.db.prepare(sql)
       statement.setReturnArrays(true)
-      this.prepared.set(sql, statement)
+      if (kept === this.occasional && kept.size >= occasionalMax) kept.clear()
+      kept.set(sql, statement)
     }
     return statement
   }

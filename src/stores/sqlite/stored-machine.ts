@@ -15,6 +15,8 @@ export interface StoredMachine {
   readonly parent: Parent | null
   readonly version: string | null
   readonly unsupported: Unsupported | null
+  readonly machineStates: readonly string[]
+  readonly machineTags: readonly string[]
 }
 
 export const inboxOf = (entries: readonly PackedInboxEntry[]): InboxEntry[] =>
@@ -26,13 +28,16 @@ export const standing = (kept: StoredMachine | null): Pick<ClaimedJob, 'checkpoi
     ? { checkpoint: null, inbox: [], version: null }
     : { checkpoint: checkpointOf(kept), inbox: inboxOf(kept.inbox), version: kept.version }
 
-type BeyondRow = 'checkpoint' | 'inbox' | 'lastMessageNumber' | 'parent' | 'version' | 'unsupported'
+type BeyondRow =
+  'checkpoint' | 'inbox' | 'lastMessageNumber' | 'parent' | 'version' | 'unsupported' | 'machineStates' | 'machineTags'
 
 export const beyondRow = (kept: StoredMachine | null): Pick<JobRecord, BeyondRow> => ({
   ...standing(kept),
   lastMessageNumber: kept?.lastMessageNumber ?? 0,
   parent: kept?.parent ?? null,
   unsupported: kept?.unsupported ?? null,
+  machineStates: kept?.machineStates ?? [],
+  machineTags: kept?.machineTags ?? [],
 })
 
 function checkpointOf({ checkpoint }: StoredMachine): Checkpoint | null {

@@ -25,6 +25,9 @@ export function checkMachines(
   for (const { job } of db.prepare('SELECT DISTINCT job FROM steps').all()) {
     if (!known.has(Number(job))) say(`steps of job ${String(job)} are kept, and the job is gone`)
   }
+  for (const { job } of db.prepare('SELECT DISTINCT job FROM machine_names').all()) {
+    if (!known.has(Number(job))) say(`the names of the states of job ${String(job)} are kept, and the job is gone`)
+  }
   for (const row of rows) {
     const machine = machines.get(row.seq)
     const tell = (complaint: string): void => say(`job ${row.id}: ${complaint}`)
@@ -39,7 +42,21 @@ export function checkMachines(
     if (machine === undefined) continue
     checkWay(db, row, machine, checkpoints.get(row.id) ?? [], oldest, tell)
     checkInbox(db, row, machine, tell)
+    checkNames(db, row, machine, tell)
   }
+}
+
+/** It is found by where it stands, and by nothing else. */
+function checkNames(db: DatabaseSync, row: Row, { standing }: Values, tell: (complaint: string) => void): void {
+  const found = db.prepare('SELECT kind, name FROM machine_names WHERE job = ? ORDER BY kind, name').all(row.seq)
+  const { states, tags } = JSON.parse(typeof standing === 'string' ? standing : '{"states":[],"tags":[]}') as Record<
+    string,
+    string[]
+  >
+  const expected = [...(states ?? []).map((name) => `state ${name}`), ...(tags ?? []).map((name) => `tag ${name}`)]
+  const names = found.map(({ kind, name }) => `${String(kind)} ${String(name)}`)
+  if (names.join() !== expected.toSorted().join())
+    tell(`it stands at ${expected.join()}, and is found by ${names.join()}`)
 }
 
 type Values = Readonly<Record<string, unknown>>

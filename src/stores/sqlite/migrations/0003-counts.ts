@@ -42,4 +42,16 @@ export const counts = `
   -- Of a job that was put off because no worker could run its machine: which version, why, how often and since when, as JSON.
   ALTER TABLE machines ADD COLUMN unsupported TEXT;
   CREATE INDEX unsupported ON machines (job) WHERE unsupported IS NOT NULL;
+
+  -- Where a machine stood at its last checkpoint, as JSON: the paths of its states, and its tags. Null where there is no
+  -- checkpoint, or an earlier jobchart has written it.
+  ALTER TABLE machines ADD COLUMN standing TEXT;
+  -- The same, row by row: jobs are found by it. A kind is 'state' or 'tag'.
+  CREATE TABLE machine_names (
+    job INTEGER NOT NULL REFERENCES jobs,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    PRIMARY KEY (job, kind, name)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX named ON machine_names (kind, name, job);
 `

@@ -1,0 +1,23 @@
+/** Pages of a list: a store may answer a short one, because it looks at a bounded number of jobs in one call. */
+import type { Clock } from '../core/clock.ts'
+import { caps } from '../core/caps.ts'
+import type { JobRecord } from '../core/record.ts'
+import type { JobPage, ListQuery, Store } from '../store.ts'
+
+/** The page asked for: short only at the end of the list. The event loop has its turn between two calls of the store. */
+export async function wholePage<Field extends keyof JobRecord>(
+  store: Store,
+  clock: Clock,
+  query: ListQuery<Field>,
+): Promise<JobPage<Pick<JobRecord, Field>>> {
+  const { limit = caps.page } = query
+  const jobs: Pick<JobRecord, Field>[] = []
+  let after: string | undefined
+  for (;;) {
+    const page = await store.list({ ...query, limit: limit - jobs.length, ...(after !== undefined && { after }) })
+    jobs.push(...page)
+    after = page.next
+    if (after === undefined || jobs.length >= limit) return Object.assign(jobs, { next: after })
+    await new Promise<void>((resolve) => clock.nextTurn(resolve))
+  }
+}

@@ -1,0 +1,33 @@
+/** The cursor of a list, for stores whose jobs have a number: the page ends at a job, whatever becomes of it afterwards. */
+import { JobchartError } from './errors.ts'
+import type { JobFilter } from './values.ts'
+
+/** The cursor of a page that ends at this number. */
+export const cursorAt = (seq: number): string => `~${seq.toString(36)}`
+
+/**
+ * The number a page starts after.
+ * @param find the number of the job with this id; undefined if there is none
+ * @throws JobchartError INVALID_OPTION for what is neither a cursor nor the id of a job
+ */
+export function seqAt(cursor: string, find: (id: string) => number | undefined): number {
+  const seq = find(cursor)
+  if (seq !== undefined) return seq
+  if (/^~[0-9a-z]{1,11}$/.test(cursor)) return Number.parseInt(cursor.slice(1), 36)
+  throw new JobchartError('INVALID_OPTION', `after: there is no job ${JSON.stringify(cursor)} to continue from`, {
+    hint: 'Pass the `next` of the previous page: it stays valid when jobs are removed.',
+  })
+}
+
+/** Jobs that a store looks at in one call at most, while it searches for those that match a filter. */
+export const scanMax = 5_000
+
+type Times = Pick<JobFilter, 'enqueuedAfter' | 'enqueuedBefore' | 'finishedAfter' | 'finishedBefore'>
+
+/** Was a job enqueued, and did it end, when the filter says? */
+export function inTime(filter: Times, enqueuedAt: number, finishedAt: number | null): boolean {
+  const { enqueuedAfter = -Infinity, enqueuedBefore = Infinity, finishedAfter, finishedBefore } = filter
+  if (enqueuedAt < enqueuedAfter || enqueuedAt >= enqueuedBefore) return false
+  if (finishedAfter === undefined && finishedBefore === undefined) return true
+  return finishedAt !== null && finishedAt >= (finishedAfter ?? -Infinity) && finishedAt < (finishedBefore ?? Infinity)
+}

@@ -1,0 +1,43 @@
+/** Single fields of a record, for lists that ask for some of them: nothing else is copied. */
+import { copyPayload } from '../../core/payload.ts'
+import type { JobRecord } from '../../core/record.ts'
+import { checkinOf, checkpointOf, historyOf, inboxOf, logLine } from './records.ts'
+import type { Row } from './row.ts'
+
+const readers: { readonly [Field in keyof JobRecord]: (row: Row) => JobRecord[Field] } = {
+  id: (row) => row.id,
+  type: (row) => row.type,
+  state: (row) => row.state,
+  priority: (row) => row.priority,
+  attempt: (row) => row.attempt,
+  maxAttempts: (row) => row.maxAttempts,
+  generation: (row) => row.generation,
+  input: (row) => copyPayload(row.input),
+  output: (row) => copyPayload(row.run?.output),
+  error: (row) => row.past?.error ?? null,
+  errors: (row) => row.past?.errors.map((error) => ({ ...error })) ?? [],
+  checkin: checkinOf,
+  logs: (row) => row.past?.logs.map(logLine) ?? [],
+  tags: (row) => [...row.terms.tags],
+  key: (row) => row.key,
+  concurrencyKey: (row) => row.concurrencyKey,
+  enqueuedAt: (row) => row.came.at,
+  dueAt: (row) => row.dueAt,
+  startedAt: (row) => row.startedAt,
+  finishedAt: (row) => (row.phase.ended ? row.endedAt : null),
+  worker: (row) => row.worker,
+  cancelReason: (row) => row.past?.cancel?.reason ?? null,
+  checkpoint: checkpointOf,
+  machineStates: (row) => [...(row.machine?.states ?? [])],
+  machineTags: (row) => [...(row.machine?.tags ?? [])],
+  inbox: (row) => row.machine?.messages.map(inboxOf) ?? [],
+  lastMessageNumber: (row) => row.machine?.lastMessage ?? 0,
+  parent: ({ machine }) => (machine === null || machine.parent === null ? null : { ...machine.parent }),
+  version: (row) => row.machine?.version ?? null,
+  unsupported: ({ machine }) => (machine === null || machine.unsupported === null ? null : { ...machine.unsupported }),
+  history: historyOf,
+}
+
+export function fieldsOf<Field extends keyof JobRecord>(row: Row, fields: readonly Field[]): Pick<JobRecord, Field> {
+  return Object.fromEntries(fields.map((field) => [field, readers[field](row)])) as Pick<JobRecord, Field>
+}

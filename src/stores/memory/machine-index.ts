@@ -1,0 +1,42 @@
+/** Rows by where their machines stand: by the path of each state and by each tag, as of their last checkpoint. */
+import type { Row } from './row.ts'
+
+type Names = ReadonlyMap<string, ReadonlySet<Row>>
+
+export class MachineIndex {
+  private readonly byState = new Map<string, Set<Row>>()
+  private readonly byTag = new Map<string, Set<Row>>()
+
+  get states(): Names {
+    return this.byState
+  }
+
+  get tags(): Names {
+    return this.byTag
+  }
+
+  /** The machine of a row stands elsewhere, or is forgotten. */
+  update(row: Row, states: readonly string[], tags: readonly string[]): void {
+    const { machine } = row
+    if (machine === null) return
+    change(this.byState, row, machine.states, states)
+    change(this.byTag, row, machine.tags, tags)
+    machine.states = states
+    machine.tags = tags
+  }
+}
+
+function change(index: Map<string, Set<Row>>, row: Row, old: readonly string[], next: readonly string[]): void {
+  for (const name of old) {
+    if (next.includes(name)) continue
+    const rows = index.get(name)
+    rows?.delete(row)
+    if (rows?.size === 0) index.delete(name)
+  }
+  for (const name of next) {
+    if (old.includes(name)) continue
+    const rows = index.get(name)
+    if (rows === undefined) index.set(name, new Set([row]))
+    else rows.add(row)
+  }
+}

@@ -1,0 +1,60 @@
+/** A filter as conditions of a WHERE, and the indexes that lead to what it looks for. */
+import type { SQLInputValue } from 'node:sqlite'
+import type { JobFilter } from '../../store.ts'
+import type { Queue } from './queue.ts'
+
+/** A condition of a WHERE, with a value for each of its question marks. */
+export interface Condition {
+  readonly term: string
+  readonly values: readonly SQLInputValue[]
+}
+
+/** Where jobs are looked for: rows of a table in the order of an index. */
+export interface Source {
+  readonly from: string
+  /** The column with the number of the job; `seq` in the table of jobs itself. */
+  readonly job: string
+  /** What the index finds. */
+  readonly own: Condition
+}
+
+/** The indexes by which jobs with machines, or with parents, are found; in the order of the jobs. */
+export function sourcesOfMachines({ unsupported, parent, machineState, machineTag }: JobFilter): Source[] {
+  const sources: Source[] = []
+  const add = (from: string, job: string, term: string, ...values: SQLInputValue[]): void => {
+    sources.push({ from, job, own: { term, values } })
+  }
+  if (unsupported === true) add('machines INDEXED BY unsupported', 'machines.job', 'unsupported IS NOT NULL')
+  if (parent !== undefined) add('machines INDEXED BY children', 'machines.job', 'parent = ?', parent)
+  const names = 'machine_names INDEXED BY named'
+  const named = 'machine_names.kind = ? AND machine_names.name = ?'
+  if (machineState !== undefined) add(names, 'machine_names.job', named, 'state', machineState)
+  if (machineTag !== undefined) add(names, 'machine_names.job', named, 'tag', machineTag)
+  return sources
+}
+
+/** All of a filter but the states. */
+export function conditionsOf(filter: JobFilter, queues: readonly Queue[]): Condition[] {
+  const conditions: Condition[] = []
+  const also = (term: string, ...values: SQLInputValue[]): void => {
+    conditions.push({ term, values })
+  }
+  // JSON keeps the statement the same, however many there are.
+  if (filter.type !== undefined) {
+    also('queue IN (SELECT value FROM json_each(?))', JSON.stringify(queues.map(({ number }) => number)))
+  }
+  if (filter.key !== undefined) also('key = ?', filter.key)
+  if (filter.concurrencyKey !== undefined) also('concurrency_key = ?', filter.concurrencyKey)
+  if (filter.tag !== undefined) also('EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)', filter.tag)
+  const ofMachine = 'EXISTS (SELECT 1 FROM machines AS own WHERE own.job = seq AND'
+  if (filter.unsupported === true) also(`${ofMachine} own.unsupported IS NOT NULL)`)
+  if (filter.parent !== undefined) also(`${ofMachine} own.parent = ?)`, filter.parent)
+  const isNamed = 'EXISTS (SELECT 1 FROM machine_names AS own WHERE own.job = seq AND own.kind = ? AND own.name = ?)'
+  if (filter.machineState !== undefined) also(isNamed, 'state', filter.machineState)
+  if (filter.machineTag !== undefined) also(isNamed, 'tag', filter.machineTag)
+  if (filter.enqueuedAfter !== undefined) also('enqueued_at >= ?', filter.enqueuedAfter)
+  if (filter.enqueuedBefore !== undefined) also('enqueued_at < ?', filter.enqueuedBefore)
+  if (filter.finishedAfter !== undefined) also('finished_at >= ?', filter.finishedAfter)
+  if (filter.finishedBefore !== undefined) also('finished_at < ?', filter.finishedBefore)
+  return conditions
+}
