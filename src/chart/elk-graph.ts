@@ -235,7 +235,7 @@ export function fromElk(picture: ElkNode, measured: Measured, plan: Plan): Chart
     return { state, box: boxOf(`state:${state.id}`), content, shift: 0, region: null }
   })
   const edges = straighten(placeEdges(lines, measured), states, labels)
-  const { regions, separators } = separate(states, labels)
+  const { regions, separators } = separate(states, labels, edges)
   return {
     width: Math.ceil(picture.width ?? 0),
     height: Math.ceil(picture.height ?? 0),

@@ -90,12 +90,13 @@ export function rootState(graph: ChartGraph): ChartState {
   return root
 }
 
-/** The ids from the state up to the root, the state itself first. */
+/** The ids from the state up to the root, the state itself first. A graph whose parents go in a circle has no end: it is cut. */
 export function lineage(states: ReadonlyMap<string, ChartState>, id: string): string[] {
   const ids: string[] = []
-  for (let state = states.get(id); state !== undefined; state = states.get(state.parent ?? '')) {
+  let state = states.get(id)
+  while (state !== undefined && ids.length < states.size) {
     ids.push(state.id)
-    if (state.parent === null) break
+    state = state.parent === null ? undefined : states.get(state.parent)
   }
   return ids
 }

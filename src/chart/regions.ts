@@ -1,6 +1,6 @@
 /** The lines between the regions of parallel states. */
 import { boxesOverlap, type Box, type Point } from './geometry.ts'
-import type { PlacedLabel, PlacedState } from './layout-types.ts'
+import type { PlacedEdge, PlacedLabel, PlacedState } from './layout-types.ts'
 
 export interface Separated {
   /** How each region is set off, by its id. */
@@ -8,8 +8,16 @@ export interface Separated {
   readonly separators: readonly (readonly [Point, Point])[]
 }
 
-/** Finds a free line between each two regions that lie beside or below each other; regions without one get a border. */
-export function separate(states: readonly PlacedState[], labels: readonly PlacedLabel[]): Separated {
+/**
+ * Finds a free line between each two regions that lie beside or below each other. Regions without one get a border, and so do those
+ * at which an arrow ends: it would end in the open.
+ */
+export function separate(
+  states: readonly PlacedState[],
+  labels: readonly PlacedLabel[],
+  edges: readonly PlacedEdge[],
+): Separated {
+  const ends = new Set(edges.flatMap(({ source, targets }) => [source, ...targets]))
   const regions = new Map<string, 'separated' | 'boxed'>()
   const separators: (readonly [Point, Point])[] = []
   for (const outer of states) {
@@ -20,7 +28,8 @@ export function separate(states: readonly PlacedState[], labels: readonly Placed
       ...labels.filter(({ container }) => container === outer.state.id).map(({ box }) => box),
     ]
     const boxes = inner.map(({ box }) => box)
-    const lines = linesBeside(boxes, outer, obstacles) ?? linesBelow(boxes, outer, obstacles)
+    const isEnd = inner.some(({ state }) => state.children.length > 0 && ends.has(state.id))
+    const lines = isEnd ? null : (linesBeside(boxes, outer, obstacles) ?? linesBelow(boxes, outer, obstacles))
     for (const { state } of inner) regions.set(state.id, lines === null ? 'boxed' : 'separated')
     separators.push(...(lines ?? []))
   }

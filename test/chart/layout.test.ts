@@ -67,6 +67,20 @@ test('regions are set apart by lines that touch no state', async () => {
   for (const [{ x }] of separators) expect(boxes.filter((box) => x > box.x && x < box.x + box.width)).toEqual([])
 })
 
+test('regions at which an arrow ends have a border of their own', async () => {
+  const region = (key: string) => ({ initial: 'a', states: { a: { on: { [key]: `#${key}` } }, b: {} } })
+  const states = { x: region('left'), y: { ...region('up'), id: 'left' }, z: { ...region('down'), id: 'up' } }
+  const machine = { id: 'm', type: 'parallel' as const, states: { ...states, end: { id: 'down' } } }
+  const placed = await layout(machine)
+  expect(placed.separators).toEqual([])
+  expect(placed.states.flatMap(({ state, region }) => (region === 'boxed' ? [state.key] : []))).toEqual([
+    'x',
+    'y',
+    'z',
+    'end',
+  ])
+})
+
 test('an engine that fails is told in a typed error, with its own as the cause', async () => {
   const cause = new Error('no layout')
   const engine = { layout: () => Promise.reject(cause) }

@@ -1,7 +1,16 @@
 /** A picture is well-formed, safe, readable without eyes, the same each time, and shows what it is told of jobs. */
 import { createMachine } from 'xstate'
 import { describe, expect, test } from 'vitest'
-import { chartStyles, toDot, toMermaid, toSvg, toText, type ChartSource, type SvgOptions } from 'jobchart/chart'
+import {
+  chartStyles,
+  toDot,
+  toGraph,
+  toMermaid,
+  toSvg,
+  toText,
+  type ChartSource,
+  type SvgOptions,
+} from 'jobchart/chart'
 import { machines } from '../../machines/index.ts'
 import { knownCharts } from './support/known-charts.ts'
 import { everyElement, parseXml, withAttribute, type Element } from './support/xml.ts'
@@ -136,6 +145,21 @@ describe('what a picture says', () => {
     const free = everyElement(svg).filter(({ name, attributes }) => name === 'text' && !('textLength' in attributes))
     expect(free.map(textOf).filter((text) => text !== 'H' && text !== 'H*')).toEqual([])
   })
+})
+
+test('the title and the ground are as they are asked for', async () => {
+  const svg = await draw(machines.job, { title: 'My <jobs>', transparent: true })
+  expect(textOf(svg.children[0]!)).toBe('My <jobs>')
+  expect(everyElement(svg).filter(({ attributes }) => attributes['class'] === 'jc-canvas')).toEqual([])
+})
+
+test('a graph with parents in a circle does not hang, and one without what it names is refused', async () => {
+  const graph = toGraph(machines.job)
+  const [root, ...others] = graph.states
+  const circle = { ...graph, states: [{ ...root!, parent: 'job.done' }, ...others] }
+  expect((await draw(circle, { direction: 'down' })).name).toBe('svg')
+  const dangling = { ...graph, states: graph.states.filter(({ key }) => key !== 'dead') }
+  await expect(toSvg(dangling, { direction: 'down' })).rejects.toMatchObject({ code: 'UNSUPPORTED' })
 })
 
 describe('marks', () => {
