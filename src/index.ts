@@ -2,6 +2,14 @@
 export { createClient, type Client } from './api/client.ts'
 export { createRuntime, type Runtime } from './api/runtime.ts'
 export type { RuntimeState, RuntimeStats } from './api/runtime-stats.ts'
+export {
+  enqueueTo,
+  runJob,
+  type EnqueueToOptions,
+  type RunJobOptions,
+  type StreamJob,
+  type StreamOptions,
+} from './api/event-streams.ts'
 export { defineJob, type JobOptions, type MachineJobOptions } from './api/define-job.ts'
 export type {
   ContextValues,

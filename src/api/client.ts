@@ -51,6 +51,11 @@ export class Client {
     })
   }
 
+  /** What the operators of `event-streams.ts` stand on. @internal */
+  static connectionOf(client: Client): Connection {
+    return client.connection
+  }
+
   /** The store everything rests in. */
   get store(): Store {
     return this.connection.store

@@ -1,0 +1,231 @@
+/** Jobs as a part of an event stream: RxJS operators that enqueue what a source emits, or run it and emit the outputs. */
+import type { OperatorFunction } from 'rxjs'
+import { boundedMap, type BoundedMapOptions } from '../client/bounded-map.ts'
+import type { Connection } from '../client/connection.ts'
+import type { EnqueueOptions } from '../core/call-options.ts'
+import { checkBoolean, checkEnum, checkFunction, checkInteger, checkKeys } from '../core/checks.ts'
+import type { JobDefinition } from '../core/definition.ts'
+import { invalidOption, JobchartError } from '../core/errors.ts'
+import type { JobHandle } from '../core/handle.ts'
+import type { MachineEvent } from '../core/machine-record.ts'
+import { Client } from './client.ts'
+
+/** The job of a value: its input, and options as `enqueue` takes them. */
+export interface StreamJob<Input> {
+  readonly input: Input
+  readonly options?: EnqueueOptions
+}
+
+/** What `enqueueTo` and `runJob` have in common. */
+export interface StreamOptions<Value> {
+  /** Values that wait until others have been worked on, at most; the stream ends with SLOW_READER when one more comes. 0…1,000,000, default 10,000. */
+  readonly buffer?: number
+  /**
+   * What an error of one value does. `log` (default): it is logged as an error, and the stream goes on · `throw`: it ends the
+   * stream · a function: called with the error and the value, and the stream goes on unless it throws. A client that has
+   * stopped (STOPPED) always ends the stream, because no later value could be enqueued.
+   */
+  readonly onError?: 'log' | 'throw' | ((error: unknown, value: Value) => void)
+  /** Called with true when the next value would have to wait, and with false when it would no longer: to pause the source. */
+  readonly onPressure?: (isFull: boolean) => void
+}
+
+export interface EnqueueToOptions<Value, Output, Event extends MachineEvent> extends StreamOptions<Value> {
+  /** Enqueues under way at once, those that wait for room included. 1…10,000, default 100; 1 = strictly one after the other. */
+  readonly concurrency?: number
+  /**
+   * Called with each value once its job is stored, before its handle is emitted: acknowledges a message to its broker. A
+   * promise is awaited; what it throws counts as an error of the value. It is not called after the stream was unsubscribed
+   * from: the broker delivers again, and an `id` of the message keeps that one job.
+   */
+  readonly acknowledge?: (value: Value, job: JobHandle<Output, Event>) => unknown
+}
+
+export interface RunJobOptions<Value> extends StreamOptions<Value> {
+  /** Jobs under way at once. 1…10,000, default 10. */
+  readonly concurrency?: number
+  /** Emits the outputs in the order of the inputs; one that has to wait for an earlier one counts as under way. Default: as they come. */
+  readonly ordered?: boolean
+}
+
+/** How the values of a source become jobs. */
+interface MapOption<Value, Input> {
+  /** Makes a job of a value. What it throws counts as an error of the value. Default: the value is the input. */
+  readonly map: (value: Value) => StreamJob<Input>
+}
+
+interface MayMap<Value> {
+  readonly map?: MapOption<Value, unknown>['map'] | undefined
+}
+
+/**
+ * An RxJS operator that enqueues a job for each value and emits the handles, in the order of the values. No more than
+ * `concurrency` enqueues are under way at once; further values wait in a buffer that has a bound. Unsubscribing gives up the
+ * enqueues that wait for room; jobs that are stored stay.
+ *
+ * @param client a runtime or client
+ * @param job one of its jobs
+ * @param options see `EnqueueToOptions`, `StreamOptions`; with `map` the values may be of any type
+ * @returns the operator; a subscription of it fails with the error of the source, SLOW_READER, STOPPED, or as `onError` says
+ * @throws JobchartError INVALID_OPTION
+ * @example orders$.pipe(enqueueTo(runtime, ship)).subscribe((job) => console.log(job.id))
+ * @example
+ * messages$.pipe(
+ *   enqueueTo(runtime, ship, {
+ *     map: ({ id, body }) => ({ input: body, options: { id } }),
+ *     acknowledge: (message) => message.ack(),
+ *   }),
+ * )
+ */
+export function enqueueTo<Input, Output, Event extends MachineEvent, Value>(
+  client: Client,
+  job: JobDefinition<Input, Output, Event>,
+  options: EnqueueToOptions<Value, Output, Event> & MapOption<Value, NoInfer<Input>>,
+): OperatorFunction<Value, JobHandle<Output, Event>>
+export function enqueueTo<Input, Output, Event extends MachineEvent>(
+  client: Client,
+  job: JobDefinition<Input, Output, Event>,
+  options?: EnqueueToOptions<NoInfer<Input>, Output, Event> & { readonly map?: undefined },
+): OperatorFunction<NoInfer<Input>, JobHandle<Output, Event>>
+export function enqueueTo<Output, Event extends MachineEvent, Value>(
+  client: Client,
+  job: JobDefinition<unknown, Output, Event>,
+  options: EnqueueToOptions<Value, Output, Event> & MayMap<Value> = {},
+): OperatorFunction<Value, JobHandle<Output, Event>> {
+  const connection = connectionOf('enqueueTo', client)
+  const { acknowledge } = options
+  const common = checkOptions('enqueueTo', options, ['acknowledge'], 100)
+  if (acknowledge !== undefined) checkFunction('acknowledge', acknowledge)
+  const enqueue = enqueuer<Value, Output, Event>(connection, job, options.map)
+  return boundedMap({
+    ...common,
+    ordered: true,
+    begin: (signal) =>
+      guard(connection, job, options.onError, signal, async (value) => {
+        const handle = await enqueue(value, signal)
+        if (!signal.aborted) await acknowledge?.(value, handle)
+        return handle
+      }),
+  })
+}
+
+/**
+ * An RxJS operator that runs a job for each value and emits the outputs. No more than `concurrency` jobs are under way at once;
+ * further values wait in a buffer that has a bound. Unsubscribing cancels the jobs under way, except those that were there before
+ * (same id, same unique key).
+ *
+ * @param client a runtime or client; the jobs run wherever their type is run
+ * @param job one of its jobs
+ * @param options see `RunJobOptions`, `StreamOptions`; with `map` the values may be of any type
+ * @returns the operator; a subscription of it fails with the error of the source, SLOW_READER, STOPPED, or as `onError` says
+ * @throws JobchartError INVALID_OPTION
+ * @example images$.pipe(runJob(runtime, thumbnail, { concurrency: 4, ordered: true })).subscribe(show)
+ */
+export function runJob<Input, Output, Event extends MachineEvent, Value>(
+  client: Client,
+  job: JobDefinition<Input, Output, Event>,
+  options: RunJobOptions<Value> & MapOption<Value, NoInfer<Input>>,
+): OperatorFunction<Value, Output>
+export function runJob<Input, Output, Event extends MachineEvent>(
+  client: Client,
+  job: JobDefinition<Input, Output, Event>,
+  options?: RunJobOptions<NoInfer<Input>> & { readonly map?: undefined },
+): OperatorFunction<NoInfer<Input>, Output>
+export function runJob<Output, Event extends MachineEvent, Value>(
+  client: Client,
+  job: JobDefinition<unknown, Output, Event>,
+  options: RunJobOptions<Value> & MayMap<Value> = {},
+): OperatorFunction<Value, Output> {
+  const connection = connectionOf('runJob', client)
+  const common = checkOptions('runJob', options, ['ordered'], 10)
+  const ordered = checkBoolean('ordered', options.ordered)
+  const enqueue = enqueuer<Value, Output, Event>(connection, job, options.map)
+  const begin = (signal: AbortSignal) => {
+    const underWay = new Set<string>()
+    const cancel = async (ids: readonly string[]): Promise<void> => {
+      try {
+        if (ids.length > 0) await client.cancel(ids, { reason: 'unsubscribed' })
+      } catch (error) {
+        connection.settings.logger.error('the jobs of a stream that was unsubscribed from could not be cancelled', {
+          error,
+          ids,
+        })
+      }
+    }
+    signal.addEventListener('abort', () => void cancel([...underWay]), { once: true })
+    return guard(connection, job, options.onError, signal, async (value: Value) => {
+      const handle = await enqueue(value, signal)
+      const isOwn = !handle.deduplicated
+      if (isOwn && signal.aborted) await cancel([handle.id])
+      if (isOwn) underWay.add(handle.id)
+      try {
+        return await handle.result({ signal })
+      } finally {
+        underWay.delete(handle.id)
+      }
+    })
+  }
+  return boundedMap({ ...common, ordered, begin })
+}
+
+function connectionOf(operator: string, client: Client): Connection {
+  if (client instanceof Client) return Client.connectionOf(client)
+  const hint = `Pass what createRuntime or createClient gives first, then the definition: ${operator}(runtime, sendEmail).`
+  throw invalidOption('runtime', 'a runtime or a client', client, hint)
+}
+
+type Common = Pick<BoundedMapOptions<never, never>, 'concurrency' | 'buffer' | 'onPressure'>
+
+function checkOptions<Value>(
+  operator: string,
+  options: StreamOptions<Value> & { readonly concurrency?: number } & MayMap<Value>,
+  others: readonly string[],
+  concurrencyDefault: number,
+): Common {
+  checkKeys(`options of ${operator}`, options, ['concurrency', 'buffer', 'onError', 'onPressure', 'map', ...others])
+  const { concurrency = concurrencyDefault, buffer = 10_000, onError, onPressure = null, map } = options
+  if (map !== undefined) checkFunction('map', map)
+  if (onPressure !== null) checkFunction('onPressure', onPressure)
+  if (onError !== undefined && typeof onError !== 'function') checkEnum('onError', onError, ['log', 'throw'])
+  return {
+    concurrency: checkInteger('concurrency', concurrency, 1, 10_000),
+    buffer: checkInteger('buffer', buffer, 0, 1_000_000),
+    onPressure,
+  }
+}
+
+/** Enqueues the job of a value, for as long as `signal` and that of its options have not aborted. */
+function enqueuer<Value, Output, Event extends MachineEvent>(
+  connection: Connection,
+  job: JobDefinition<unknown, Output, Event>,
+  map: MayMap<Value>['map'],
+) {
+  return (value: Value, signal: AbortSignal): Promise<JobHandle<Output, Event>> => {
+    const { input, options }: StreamJob<unknown> = map === undefined ? { input: value } : map(value)
+    const own = options?.signal
+    const both = own === undefined ? signal : AbortSignal.any([own, signal])
+    return connection.enqueue<Output, Event>(job, input, { ...options, signal: both })
+  }
+}
+
+/** Applies `onError` to what `work` throws. */
+function guard<Value, Result>(
+  { settings: { logger } }: Connection,
+  { type }: JobDefinition,
+  onError: StreamOptions<Value>['onError'],
+  signal: AbortSignal,
+  work: (value: Value) => Promise<Result>,
+) {
+  return async (value: Value): Promise<readonly Result[]> => {
+    try {
+      return [await work(value)]
+    } catch (error) {
+      // Unsubscribing has ended it: nobody is left to be told.
+      if (signal.aborted) return []
+      if (onError === 'throw' || (error instanceof JobchartError && error.code === 'STOPPED')) throw error
+      if (typeof onError === 'function') onError(error, value)
+      else logger.error('the job of a value of a stream failed', { error, type })
+      return []
+    }
+  }
+}
