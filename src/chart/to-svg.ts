@@ -5,7 +5,7 @@ import { toGraph, type ChartSource } from './to-graph.ts'
 import { layout } from './layout.ts'
 import type { ChartLayout } from './layout-types.ts'
 import { readMarks, type MarkOptions, type Marks } from './marks.ts'
-import type { LayoutOptions } from './options.ts'
+import { drawnGraph, type LayoutOptions } from './options.ts'
 import { drawDot, drawEdge, drawHistory, drawLabel, drawSeparator, drawSteps } from './svg-arrows.ts'
 import { drawBox, drawContent } from './svg-states.ts'
 import { chartStyles, type Theme } from './theme.ts'
@@ -36,8 +36,8 @@ export async function toSvg(source: ChartSource, options: SvgOptions = {}): Prom
   const style = checkEnum('style', options.style ?? 'embedded', ['embedded', 'none'])
   const transparent = checkBoolean('transparent', options.transparent)
   const whole = toGraph(source)
+  const marks = readMarks(whole, drawnGraph(whole, options), options)
   const placed = await layout(whole, { ...options, counted: options.counts !== undefined })
-  const marks = readMarks(whole, placed.graph, options)
   const title = options.title ?? [whole.id, whole.description].filter((text) => text !== null).join(': ')
   return svgOf(placed, marks, { theme, style, title, transparent })
 }

@@ -98,8 +98,8 @@ describe('escaping', () => {
     },
   )
 
-  test('all charts of the corpus are well-formed', async () => {
-    for (const machine of knownCharts.slice(0, 20)) {
+  test('pictures of charts with every feature are well-formed', async () => {
+    for (const machine of knownCharts.filter((_, index) => index % 4 === 2)) {
       expect((await draw(machine, { direction: 'right' })).name, machine.id).toBe('svg')
     }
   })
@@ -135,8 +135,9 @@ describe('what a picture says', () => {
     expect(source).toContain('after 2 min')
     expect(source).toContain('class="jc-separator"')
     expect(await toSvg(chart('bulb'))).toContain('jc-icon')
-    expect(await toSvg(machines.job)).toContain('jc-hatch')
-    expect(await toSvg(machines.job)).toContain('class="jc-inner"')
+    const job = await toSvg(machines.job, { direction: 'right' })
+    expect(job).toContain('jc-hatch')
+    expect(job).toContain('class="jc-inner"')
     expect(await toSvg(chart('fetch'))).toContain('[tooMany]')
   })
 
@@ -248,7 +249,7 @@ describe('themes', () => {
     const strip = (svg: string): string =>
       svg.replace(/<style>.*<\/style>/s, '').replaceAll(/jobchart-(light|dark|auto)/g, '')
     const [light, dark, auto] = await Promise.all(
-      (['light', 'dark', 'auto'] as const).map((theme) => toSvg(machines.job, { theme })),
+      (['light', 'dark', 'auto'] as const).map((theme) => toSvg(machines.job, { theme, direction: 'right' })),
     )
     expect(strip(dark!)).toBe(strip(light!))
     expect(strip(auto!)).toBe(strip(light!))
@@ -256,7 +257,7 @@ describe('themes', () => {
   })
 
   test('a picture without styles has none, nor anything that a content security policy forbids', async () => {
-    const bare = await toSvg(machines.job, { style: 'none' })
+    const bare = await toSvg(machines.job, { style: 'none', direction: 'right' })
     expect(bare).not.toMatch(/<style| style=|<script/)
     expect(chartStyles('auto')).toContain('.jobchart-auto')
   })
