@@ -55,7 +55,7 @@ export const light: Palette = {
 }
 
 export const dark: Palette = {
-  canvas: '#0e1116',
+  canvas: '#0d1117',
   surface: '#171b22',
   group: '#12161c',
   border: '#4a535f',
@@ -64,7 +64,7 @@ export const dark: Palette = {
   line: '#7d8895',
   label: '#242b34',
   accent: '#6aaaf8',
-  inverse: '#0e1116',
+  inverse: '#0d1117',
   tones: {
     neutral: { fill: '#171b22', border: '#57616d', ink: '#e4e9ef' },
     queued: { fill: '#1b2530', border: '#64809c', ink: '#b4c8dc' },
@@ -102,6 +102,8 @@ const rules: readonly string[] = [
   ' .jc-hatch{fill:none;stroke-width:1;opacity:.55}',
   ' .jc-history>circle{fill:var(--jc-surface);stroke:var(--jc-border);stroke-width:1.5}',
   ' .jc-history>text{font-size:11px;font-weight:600;text-anchor:middle;fill:var(--jc-muted)}',
+  ' .jc-cancelling .jc-name{paint-order:stroke;stroke:var(--jc-cancelling-fill);stroke-width:4px;stroke-linejoin:round}',
+  ' .jc-cancelling.jc-active .jc-name{stroke:none}',
   ' .jc-separator{stroke:var(--jc-border);stroke-width:1.5;stroke-dasharray:5 4}',
   ' .jc-rule{stroke:var(--jc-border);stroke-width:1;opacity:.7}',
   ' .jc-edge{fill:none;stroke:var(--jc-line);stroke-width:1.5}',
