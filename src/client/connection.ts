@@ -167,9 +167,9 @@ export class Connection {
   /** Enqueues a job that goes on from where another one stood. */
   async fork(id: string, seq: number, options: EnqueueOptions = {}): Promise<JobHandle> {
     const { record, state } = await this.machines.origin(id, seq)
-    const { type, input, priority, tags } = record
+    const { type, input, priority, tags, meta } = record
     const job = this.settings.jobs.get(type) as JobDefinition
-    const made = await this.prepare(job, input, { priority, tags, unique: false, ...options })
+    const made = await this.prepare(job, input, { priority, tags, meta, unique: false, ...options })
     return this.insertOne({ ...made, checkpoint: state }, true, waitOf(options))
   }
 
@@ -298,8 +298,8 @@ export class Connection {
     answers.forEach(({ outcome, id, state, seq, at, superseded }, i) => {
       if (superseded !== undefined) hub.emit(superseded)
       if (outcome !== 'inserted' || !hub.wants(id)) return
-      const { type } = jobs[i] as NewJob
-      hub.emit({ seq, at, id, type, event: 'ENQUEUE', from: null, to: state, attempt: 0 })
+      const { type, meta } = jobs[i] as NewJob
+      hub.emit({ seq, at, id, type, event: 'ENQUEUE', from: null, to: state, attempt: 0, ...(meta && { meta }) })
     })
   }
 }

@@ -8,7 +8,8 @@ import { durationMs } from '../core/duration.ts'
 import { toPayload, type Json } from '../core/payload.ts'
 import { inputKey } from '../core/unique.ts'
 import { checkEnqueueOptions, type EnqueueOptions, type UniqueOption } from '../core/call-options.ts'
-import { payloadLimits } from '../core/limits.ts'
+import { metaLimits, payloadLimits } from '../core/limits.ts'
+import type { JobMeta } from '../core/record.ts'
 import type { NewJob } from '../store.ts'
 import type { Ids } from './ids.ts'
 import { unknownType } from './not-found.ts'
@@ -46,7 +47,9 @@ export function prepareChild(
 ): NewJob | Promise<NewJob> {
   if (options !== noOptions) checkEnqueueOptions(options)
   const plain = newJob(job, input, options, ids, clock)
-  const made = job.machine === null ? plain : { ...plain, version: job.machine.version }
+  const meta = options.meta === undefined ? null : metaOf(options.meta)
+  const told = meta === null ? plain : { ...plain, meta }
+  const made = job.machine === null ? told : { ...told, version: job.machine.version }
   return job.schema === null ? made : parseInput(job, made.input).then(() => made)
 }
 
@@ -67,6 +70,13 @@ function newJob(job: JobDefinition, input: unknown, options: EnqueueOptions, ids
     key: unique === false ? null : uniqueKey(unique, payload),
     onConflict: typeof unique === 'object' ? (unique.onConflict ?? 'keep') : 'keep',
   }
+}
+
+/** A copy; null if there is nothing in it. @throws JobchartError INVALID_OPTION */
+function metaOf(meta: JobMeta): JobMeta | null {
+  const copy = toPayload(meta, 'INVALID_OPTION', metaLimits, 'meta')
+  if (typeof copy !== 'object' || copy === null || Array.isArray(copy)) throw invalidOption('meta', 'an object', meta)
+  return Object.keys(copy).length === 0 ? null : copy
 }
 
 function uniqueKey(unique: Exclude<UniqueOption, false>, payload: Json | undefined): string {

@@ -6,6 +6,7 @@ import { caps } from './caps.ts'
 import { filterKeys, filterOf } from './filter.ts'
 import { durationMs, type Duration } from './duration.ts'
 import { limits } from './limits.ts'
+import type { JobMeta } from './record.ts'
 import type { CancelRequest, JobFilter, Selection } from './values.ts'
 
 // ── enqueue ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -29,6 +30,11 @@ export interface EnqueueOptions {
   readonly unique?: UniqueOption
   /** Words to find it by: 20 at most. */
   readonly tags?: readonly string[]
+  /**
+   * Data of your own: kept with the job, seen as `record.meta`, `ctx.job.meta` and `event.meta`, and found by `list({ meta })`. A
+   * plain object of JSON, 16 KiB at most. Unlike the input it is no part of a unique key, and no schema looks at it.
+   */
+  readonly meta?: JobMeta
   /** Gives up waiting for room. */
   readonly signal?: AbortSignal
   /** Waits this long for room at most. */
@@ -49,7 +55,7 @@ export type EnqueueArguments<Input, Options = EnqueueOptions> = undefined extend
   ? [input?: Input, options?: Options]
   : [input: Input, options?: Options]
 
-const enqueueKeys = ['id', 'delay', 'runAt', 'priority', 'unique', 'tags', 'signal', 'timeout'] as const
+const enqueueKeys = ['id', 'delay', 'runAt', 'priority', 'unique', 'tags', 'meta', 'signal', 'timeout'] as const
 /** Those of `ctx.enqueue`. */
 export const runEnqueueKeys = [...enqueueKeys, 'key'] as const
 

@@ -1,5 +1,6 @@
 /** The cursor of a list, for stores whose jobs have a number: the page ends at a job, whatever becomes of it afterwards. */
 import { JobchartError } from './errors.ts'
+import type { JobMeta } from './record.ts'
 import type { JobFilter } from './values.ts'
 
 /** The cursor of a page that ends at this number. */
@@ -21,6 +22,10 @@ export function seqAt(cursor: string, find: (id: string) => number | undefined):
 
 /** Jobs that a store looks at in one call at most, while it searches for those that match a filter. */
 export const scanMax = 5_000
+
+/** Has the meta of a job each of these members? */
+export const hasMeta = (meta: JobMeta | null | undefined, wanted: NonNullable<JobFilter['meta']>): boolean =>
+  Object.entries(wanted).every(([name, value]) => Object.hasOwn(meta ?? {}, name) && meta?.[name] === value)
 
 type Times = Pick<JobFilter, 'enqueuedAfter' | 'enqueuedBefore' | 'finishedAfter' | 'finishedBefore'>
 

@@ -11,7 +11,14 @@ import type { JobFilter } from './values.ts'
 const textKeys = ['tag', 'key', 'concurrencyKey', 'parent', 'machineState', 'machineTag'] as const
 const timeKeys = ['enqueuedAfter', 'enqueuedBefore', 'finishedAfter', 'finishedBefore'] as const
 
-export const filterKeys: readonly (keyof JobFilter)[] = ['type', 'state', ...textKeys, 'unsupported', ...timeKeys]
+export const filterKeys: readonly (keyof JobFilter)[] = [
+  'type',
+  'state',
+  ...textKeys,
+  'meta',
+  'unsupported',
+  ...timeKeys,
+]
 
 /** What `list` takes: a filter, and which page of what it finds. */
 export interface ListOptions extends JobFilter<Date | number> {
@@ -37,6 +44,7 @@ const recordFields = new Set<string>(
       (typeof summaryFields)[number],
       true
     >),
+    meta: true,
     input: true,
     output: true,
     error: true,
@@ -69,8 +77,21 @@ export function filterOf(filter: JobFilter<Date | number>, others: readonly stri
   for (const name of textKeys) {
     if (filter[name] !== undefined && typeof filter[name] !== 'string') throw invalidOption(name, 'text', filter[name])
   }
+  if (filter.meta !== undefined) checkMeta(filter.meta)
   const known = filterKeys.filter((name) => filter[name] !== undefined)
   return Object.fromEntries(known.map((name) => [name, isTime(name) ? timeMs(name, filter[name]) : filter[name]]))
+}
+
+function checkMeta(meta: NonNullable<JobFilter['meta']>): void {
+  if (typeof meta !== 'object' || meta === null || Array.isArray(meta)) throw invalidOption('meta', 'an object', meta)
+  const members = Object.entries(meta)
+  if (members.length === 0 || members.length > limits.filterMetaMax) {
+    throw invalidOption('meta', `1 to ${limits.filterMetaMax} members`, members.length)
+  }
+  for (const [name, value] of members as [string, unknown][]) {
+    if (typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) continue
+    throw invalidOption(`meta.${name}`, 'text, a finite number, true or false', value)
+  }
 }
 
 const isTime = (name: string): boolean => (timeKeys as readonly string[]).includes(name)

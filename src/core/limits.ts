@@ -9,6 +9,8 @@ export const limits = {
   enqueueManyMax: 10_000,
   idCharsMax: 200,
   tagsMax: 20,
+  /** Members of `meta` that a filter compares. */
+  filterMetaMax: 20,
   keyCharsMax: 500,
   reasonCharsMax: 500,
   priorityMax: 2 ** 31 - 1,
@@ -28,6 +30,9 @@ export const checkpointLimits: PayloadLimits = { bytesMax: 16 * 1_048_576, depth
 
 /** What the fields of one line of a job's log may weigh: so that a line always fits into the log (`caps.logBytes`). */
 export const logFieldLimits: PayloadLimits = { bytesMax: 32_768, depthMax: 100 }
+
+/** What the `meta` of a job may weigh. */
+export const metaLimits: PayloadLimits = { bytesMax: 16_384, depthMax: 100 }
 
 /** What a job's payloads and outputs may weigh. */
 export const payloadLimits: PayloadLimits = { bytesMax: 1_048_576, depthMax: 100 }

@@ -42,6 +42,9 @@ export interface CheckIn {
   readonly value: Json
 }
 
+/** Data that travels with a job: its enqueuer's own. */
+export type JobMeta = Readonly<Record<string, Json>>
+
 /** A job as it is at one moment. Times are ms since the epoch by the store's clock. */
 export interface JobRecord {
   readonly id: string
@@ -65,6 +68,8 @@ export interface JobRecord {
   /** What the handler logged, oldest first, capped. */
   readonly logs: readonly LogLine[]
   readonly tags: readonly string[]
+  /** What its enqueuer has given it; `{}` if nothing. */
+  readonly meta: JobMeta
   /** The unique key it holds or held, if any. */
   readonly key: string | null
   /** The key whose concurrency it shares, if any. */
@@ -124,6 +129,8 @@ export interface JobEvent {
   readonly worker?: string
   readonly error?: ErrorRecord
   readonly reason?: string
+  /** That of the job, if it has any; of events of enqueues and runs of this process. */
+  readonly meta?: JobMeta
   /** The value of a CHECKIN, the line of a LOG, the event of an EMIT, the output of a COMPLETE. */
   readonly value?: Json
 }

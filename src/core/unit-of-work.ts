@@ -191,7 +191,7 @@ export interface InsertUnit<Row extends JobRow, New extends JobToInsert> extends
   waitForPredecessor(row: Row, dueAt: number): void
   /** Has the job that is there the input of this one? The order of members does not matter. */
   hasSameInput(row: Row, job: New): boolean
-  /** Replaces input, tags and version of a job that waits to run; forgets its steps. */
+  /** Replaces input, tags, meta and version of a job that waits to run; forgets its steps. */
   replaceInput(row: Row, job: New): void
   /** An insert was refused because the store is full: a hint follows when there is room. */
   refusedFull(): void

@@ -1,6 +1,6 @@
 /** What goes into a store and what comes out of it: the values of the contract in `store.ts`. */
 import type { ErrorRecord } from './failure.ts'
-import type { CheckIn, JobRecord, LogLine, Transition } from './record.ts'
+import type { CheckIn, JobMeta, JobRecord, LogLine, Transition } from './record.ts'
 import type { JobState } from './lifecycle.ts'
 import type { Checkpoint, InboxEntry, Parent } from './machine-record.ts'
 import type { Json } from './payload.ts'
@@ -15,6 +15,8 @@ export interface NewJob {
   readonly priority: number
   readonly maxAttempts: number
   readonly tags: readonly string[]
+  /** Data of the enqueuer, kept with the job; left out where there is none. */
+  readonly meta?: JobMeta
   readonly concurrencyKey: string | null
   /** Absolute due time, ms since the epoch; a time that has passed means now. */
   readonly runAt: number | null
@@ -23,7 +25,7 @@ export interface NewJob {
   /** Unique within the type, from insert until the write that ends the job. */
   readonly key: string | null
   /**
-   * If the key is taken: `keep` answers with the holder; `replace` also puts the new input (and tags) on it if it is in
+   * If the key is taken: `keep` answers with the holder; `replace` also puts the new input (and tags and meta) on it if it is in
    * the backlog; `supersede` cancels the holder (running → cancelling) and inserts the new one, which takes the key. A holder
    * that is being cancelled keeps no job away: in all three cases the new one is inserted and takes the key.
    *
@@ -118,6 +120,8 @@ export interface ClaimedJob {
   readonly inbox: readonly InboxEntry[]
   /** The version of its machine that it was enqueued with; null of plain jobs. */
   readonly version: string | null
+  /** The data of its enqueuer; null if there is none. */
+  readonly meta: JobMeta | null
   /** The whole record, as of now at the earliest and as of the claim at the latest. */
   record(): JobRecord
 }
@@ -240,6 +244,8 @@ export interface JobFilter<Time = number> {
   readonly machineState?: string
   /** Only those whose machine had this tag at its last checkpoint. */
   readonly machineTag?: string
+  /** Only those whose `meta` has each of these members, at its top level and with exactly this value. */
+  readonly meta?: Readonly<Record<string, string | number | boolean>>
   /** Enqueued at this time or later. */
   readonly enqueuedAfter?: Time
   /** Enqueued before this time. */

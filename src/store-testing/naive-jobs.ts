@@ -57,6 +57,7 @@ export class NaiveJobs {
       type: job.type,
       input: job.input,
       tags: job.tags,
+      meta: job.meta ?? {},
       key: job.key,
       priority: job.priority,
       maxAttempts: job.maxAttempts,
@@ -126,7 +127,7 @@ export class NaiveJobs {
   }
 
   protected matches({ record }: Job, filter: contract.JobFilter): boolean {
-    const { type, state, tag, key, concurrencyKey, unsupported, parent, machineState, machineTag } = filter
+    const { type, state, tag, key, concurrencyKey, unsupported, parent, machineState, machineTag, meta = {} } = filter
     const { enqueuedAfter, enqueuedBefore, finishedAfter, finishedBefore } = filter
     const since = (at: number | null, from: number | undefined): boolean =>
       from === undefined || (at !== null && at >= from)
@@ -135,6 +136,7 @@ export class NaiveJobs {
       (parent === undefined || record.parent?.id === parent) &&
       (machineState === undefined || record.machineStates.includes(machineState)) &&
       (machineTag === undefined || record.machineTags.includes(machineTag)) &&
+      Object.entries(meta).every(([name, value]) => record.meta[name] === value) &&
       since(record.enqueuedAt, enqueuedAfter) &&
       before(record.enqueuedAt, enqueuedBefore) &&
       since(record.finishedAt, finishedAfter) &&

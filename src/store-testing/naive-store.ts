@@ -48,7 +48,12 @@ export class NaiveStore extends NaiveMachines {
     if (holder && live && job.onConflict === 'keep') return answer('duplicate', holder)
     if (holder && live && job.onConflict === 'replace') {
       if (!is('backlog', holder)) return answer('duplicate', holder)
-      Object.assign(holder.record, { input: job.input, tags: job.tags, version: job.version ?? null })
+      Object.assign(holder.record, {
+        input: job.input,
+        tags: job.tags,
+        meta: job.meta ?? {},
+        version: job.version ?? null,
+      })
       holder.steps = null
       this.startOver(holder)
       return answer('replaced', holder)
@@ -105,7 +110,8 @@ export class NaiveStore extends NaiveMachines {
     const { seq } = this.move(job, 'CLAIM')
     const { id, type, input, priority, attempt, maxAttempts, generation, checkpoint, inbox, version } = record
     const told = { id, type, input, priority, attempt, maxAttempts, generation, checkpoint, inbox, version }
-    const known = { ...told, steps: job.steps }
+    const meta = Object.keys(record.meta).length === 0 ? null : record.meta
+    const known = { ...told, meta, steps: job.steps }
     return structuredClone({ ...known, token, startedAt: this.time, seq }) as contract.ClaimedJob
   }
 

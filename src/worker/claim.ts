@@ -20,6 +20,7 @@ import type { Permits } from './permits.ts'
 import { Run, type RunServices } from './attempt.ts'
 import type { Runs } from './runs.ts'
 import type { Selector } from './select.ts'
+import { withMeta } from './event-meta.ts'
 import type { Timers } from '../client/timers.ts'
 
 const retryMs = { first: 50, max: 5_000 }
@@ -173,10 +174,11 @@ export class Claimer {
     }
     canceller.forget()
     if (!hub.observed) return
-    for (const { id, type, seq, startedAt: at, attempt } of answer.jobs) {
-      if (hub.wants(id)) {
-        hub.emit({ seq, at, id, type, event: 'CLAIM', from: 'queued', to: 'running', attempt, worker })
-      }
+    for (const claimed of answer.jobs) {
+      const { id, type, seq, startedAt: at, attempt } = claimed
+      if (!hub.wants(id)) continue
+      const event = { seq, at, id, type, event: 'CLAIM', from: 'queued', to: 'running', attempt, worker } as const
+      hub.emit({ ...event, ...withMeta(claimed) })
     }
   }
 

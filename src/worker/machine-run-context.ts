@@ -10,6 +10,7 @@ import { promised, refusedBy } from '../client/answer.ts'
 import type { EventHub } from '../client/event-hub.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import type { Run } from './attempt.ts'
+import { withMeta } from './event-meta.ts'
 import type { Timers } from '../client/timers.ts'
 
 export interface MachineRunContextOptions {
@@ -99,6 +100,7 @@ async function commit(
       attempt,
       worker,
       reason: checkpoint.note,
+      ...withMeta(run.claimed),
     })
   }
   return answer.inbox
@@ -107,7 +109,18 @@ async function commit(
 function emitted(run: Run, value: Json, { hub, store, worker }: MachineRunContextOptions): void {
   const { id, type, seq, attempt } = run.claimed
   if (!hub.wants(id)) return
-  hub.emit({ seq, at: store.now(), id, type, event: 'EMIT', from: 'running', to: 'running', attempt, worker, value })
+  const event = {
+    seq,
+    at: store.now(),
+    id,
+    type,
+    event: 'EMIT',
+    from: 'running',
+    to: 'running',
+    attempt,
+    worker,
+  } as const
+  hub.emit({ ...event, value, ...withMeta(run.claimed) })
 }
 
 /** null: it has not ended. */

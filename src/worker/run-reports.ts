@@ -8,6 +8,7 @@ import type { Store } from '../store.ts'
 import type { EventHub } from '../client/event-hub.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import type { Run, ContextServices } from './attempt.ts'
+import { withMeta } from './event-meta.ts'
 
 const logCharsMax = 2_000
 
@@ -27,7 +28,8 @@ export function runReports(
     heartbeat.report(run)
     const { id, type, attempt, seq } = run.claimed
     const state = run.abortReason?.code === 'CANCELLED' ? 'cancelling' : 'running'
-    if (hub.wants(id)) hub.emit({ seq, id, type, attempt, worker, from: state, to: state, ...sign })
+    if (hub.wants(id))
+      hub.emit({ seq, id, type, attempt, worker, from: state, to: state, ...sign, ...withMeta(run.claimed) })
   }
   return {
     checkin: (run, value) => {

@@ -14,6 +14,7 @@ import type { EventHub } from '../client/event-hub.ts'
 import type { Health } from './health.ts'
 import type { LeaseClock } from './lease-clock.ts'
 import type { Run } from './attempt.ts'
+import { withMeta } from './event-meta.ts'
 import type { Timers } from '../client/timers.ts'
 
 const retryMs = { first: 25, max: 2_000 }
@@ -155,6 +156,7 @@ export class Settler {
       worker: this.options.worker,
       ...(settlement.error !== undefined && { error: settlement.error }),
       ...(reason !== undefined && { reason }),
+      ...withMeta(run.claimed),
       ...(settlement.output !== undefined && { value: copyPayload(settlement.output) }),
     }
   }

@@ -28,6 +28,15 @@ export const claimCases: Cases = {
     assert.equal(record.history.at(-1)?.seq, job.seq)
     assert.deepEqual([job.record().id, job.record().state], ['a', 'running'])
   },
+  'the meta of a job is handed out with it, as a copy': async ({ store }) => {
+    await put(store, newJob('a', { meta: { trace: { id: 'x' } } }), newJob('b'))
+    const [a, b] = await take(store)
+    assert.ok(a !== undefined)
+    assert.deepEqual([a.meta, a.record().meta], [{ trace: { id: 'x' } }, { trace: { id: 'x' } }])
+    assert.deepEqual([b?.meta, b?.record().meta], [null, {}])
+    ;(a.meta as { trace: { id: string } }).trace.id = 'changed'
+    assert.deepEqual((await recordOf(store, 'a')).meta, { trace: { id: 'x' } })
+  },
   'a claim tells of itself, not of the cancel that was asked in the same turn': async ({ store }) => {
     await put(store, newJob('a'))
     const [jobs] = await Promise.all([take(store), cancel(store, ['a'])])

@@ -154,8 +154,17 @@ const newJob = (pick: Pick, freshId: () => string): contract.NewJob => {
   const parent = pick(3) === 2 ? { id: from(pick, machines), checkins: pick(2) === 1 } : null
   const forked = pick(10) === 9 ? { checkpoint: { forked: job.id } } : {}
   const version = from(pick, [null, null, '1', '2'])
-  return { ...job, ...forked, ...(parent !== null && { parent }), ...(version !== null && { version }) }
+  const meta = from(pick, [null, null, null, ...metas])
+  return {
+    ...job,
+    ...(meta !== null && { meta }),
+    ...forked,
+    ...(parent !== null && { parent }),
+    ...(version !== null && { version }),
+  }
 }
+
+const metas = [{ tenant: 'a' }, { tenant: 'b', paid: true }, { tenant: 1, nested: { tenant: 'a' } }, { paid: 1 }]
 
 const plainJob = (pick: Pick, freshId: () => string): contract.NewJob => ({
   id: from(pick, [from(pick, ids), freshId(), from(pick, machines)]),
@@ -249,7 +258,9 @@ const listQuery = (pick: Pick): contract.ListQuery => ({
 })
 
 function filter(pick: Pick): contract.JobFilter {
-  switch (pick(10)) {
+  switch (pick(11)) {
+    case 10:
+      return { meta: from(pick, [{ tenant: 'a' }, { tenant: 'b', paid: true }, { tenant: 1 }, { paid: false }]) }
     case 7:
       return { parent: from(pick, machines) }
     case 8:

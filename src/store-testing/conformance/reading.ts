@@ -167,6 +167,32 @@ export const readingCases: Cases = {
     assert.equal(await found({ finishedAfter: finishedAt ?? 0, enqueuedAfter: enqueuedAt }), 'c')
     assert.equal(await found({ enqueuedBefore: enqueuedAt, enqueuedAfter: enqueuedAt }), '')
   },
+  'jobs are found by members of their meta, each of exactly this type and value': async ({ store }) => {
+    const found = async (meta: NonNullable<ListQuery['meta']>) => idsOf(await store.list({ meta })).join('')
+    const proto = JSON.parse('{"__proto__":"x"}') as { [name: string]: string }
+    await put(
+      store,
+      newJob('a', { meta: { tenant: 'x', paid: true, n: 1.5 } }),
+      newJob('b', { meta: { tenant: 'x', paid: 1, nested: { tenant: 'y' }, list: ['x'], nothing: null } }),
+      newJob('c', { meta: { tenant: '1', paid: 'true', 'a.b "c"': -7 } }),
+      newJob('d', { meta: proto }),
+      newJob('e'),
+    )
+    assert.deepEqual(
+      [await found({ tenant: 'x' }), await found({ tenant: 'y' }), await found({ tenant: 1 })],
+      ['ab', '', ''],
+    )
+    assert.deepEqual(
+      [await found({ paid: true }), await found({ paid: 1 }), await found({ paid: 'true' })],
+      ['a', 'b', 'c'],
+    )
+    assert.deepEqual(
+      [await found({ paid: false }), await found({ n: 1.5 }), await found({ 'a.b "c"': -7 })],
+      ['', 'a', 'c'],
+    )
+    assert.deepEqual([await found({ tenant: 'x', n: 1.5 }), await found({ tenant: 'x', n: 2 })], ['a', ''])
+    assert.deepEqual([await found(proto), await found({ toString: 'x' }), await found({ list: 'x' })], ['d', '', ''])
+  },
   'what few jobs match is found among thousands, page by page': async ({ store }) => {
     const jobs = Array.from({ length: 6_000 }, (_, i) => newJob(`job ${i}`, i % 2_999 === 10 ? { tags: ['rare'] } : {}))
     for (let i = 0; i < jobs.length; i += 1_000) await put(store, ...jobs.slice(i, i + 1_000))

@@ -132,8 +132,8 @@ export class SideBySide {
     const whole = actual.jobs.map((job) => {
       const { id, type, input, priority, attempt, maxAttempts, generation, token, startedAt, seq, steps } = job
       const told = { id, type, input, priority, attempt, maxAttempts, generation, token, startedAt, seq, steps }
-      const { checkpoint, inbox, version } = job
-      return { ...told, checkpoint, inbox, version, record: job.record() }
+      const { checkpoint, inbox, version, meta } = job
+      return { ...told, checkpoint, inbox, version, meta, record: job.record() }
     })
     return [
       { jobs: expected.jobs.map((job, i) => ({ ...job, record: records[i] })), shortfalls: expected.shortfalls },

@@ -1,7 +1,7 @@
 /** Single fields of a record, for lists that ask for some of them: nothing else is copied. */
 import { copyPayload } from '../../core/payload.ts'
 import type { JobRecord } from '../../core/record.ts'
-import { checkinOf, checkpointOf, historyOf, inboxOf, logLine } from './records.ts'
+import { checkinOf, checkpointOf, historyOf, inboxOf, logLine, metaOf } from './records.ts'
 import type { Row } from './row.ts'
 
 const readers: { readonly [Field in keyof JobRecord]: (row: Row) => JobRecord[Field] } = {
@@ -19,6 +19,7 @@ const readers: { readonly [Field in keyof JobRecord]: (row: Row) => JobRecord[Fi
   checkin: checkinOf,
   logs: (row) => row.past?.logs.map(logLine) ?? [],
   tags: (row) => [...row.terms.tags],
+  meta: (row) => metaOf(row) ?? {},
   key: (row) => row.key,
   concurrencyKey: (row) => row.concurrencyKey,
   enqueuedAt: (row) => row.came.at,

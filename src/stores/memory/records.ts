@@ -1,7 +1,7 @@
 /** What leaves the store: records, claimed jobs and moves, each a copy that shares nothing changeable with a row. */
 import { caps } from '../../core/caps.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
-import type { CheckIn, HistoryEntry, JobRecord, LogLine } from '../../core/record.ts'
+import type { CheckIn, HistoryEntry, JobMeta, JobRecord, LogLine } from '../../core/record.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { Checkpoint, CheckpointEntry, InboxMessage, InboxEntry } from '../../core/machine-record.ts'
 import { copyPayload, type Json } from '../../core/payload.ts'
@@ -66,6 +66,9 @@ export const checkpointOf = ({ machine }: Row): Checkpoint | null => {
   return current === undefined ? null : { number: current.number, state: copyPayload(current.state) }
 }
 
+export const metaOf = ({ terms: { meta } }: Row): JobMeta | null =>
+  meta === null ? null : (copyPayload(meta as Json) as JobMeta)
+
 export const checkpointEntry = (entry: CheckpointEntry): CheckpointEntry => ({
   ...entry,
   state: copyPayload(entry.state),
@@ -101,6 +104,7 @@ export function recordOf(row: Row): JobRecord {
     checkin: checkinOf(row),
     logs: past === null ? [] : past.logs.map(logLine),
     tags: [...row.terms.tags],
+    meta: metaOf(row) ?? {},
     key: row.key,
     concurrencyKey: row.concurrencyKey,
     enqueuedAt: row.came.at,
@@ -172,6 +176,10 @@ export class Claimed implements ClaimedJob {
 
   get startedAt(): number {
     return this.run.claim.tick.at
+  }
+
+  get meta(): JobMeta | null {
+    return metaOf(this.row)
   }
 
   get seq(): number {

@@ -4,7 +4,7 @@
  */
 import { caps } from '../../core/caps.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
-import type { AttemptError, CheckIn, LogLine } from '../../core/record.ts'
+import type { AttemptError, CheckIn, JobMeta, LogLine } from '../../core/record.ts'
 import type { Arrow, ArrowEvent, JobState } from '../../core/lifecycle.ts'
 import type { Json } from '../../core/payload.ts'
 import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
@@ -99,13 +99,15 @@ export class Terms {
   readonly tags: readonly string[]
   readonly key: string | null
   readonly concurrencyKey: string | null
+  readonly meta: JobMeta | null
 
-  constructor(job: Omit<Terms, 'fit'>) {
+  constructor(job: Omit<Terms, 'fit' | 'meta'> & { readonly meta?: JobMeta | null }) {
     this.priority = job.priority
     this.maxAttempts = job.maxAttempts
     this.tags = job.tags
     this.key = job.key
     this.concurrencyKey = job.concurrencyKey
+    this.meta = job.meta ?? null
   }
 
   /** Are they those of this job, too? */
@@ -115,7 +117,8 @@ export class Terms {
       this.maxAttempts === job.maxAttempts &&
       this.tags === job.tags &&
       this.key === job.key &&
-      this.concurrencyKey === job.concurrencyKey
+      this.concurrencyKey === job.concurrencyKey &&
+      this.meta === (job.meta ?? null)
     )
   }
 }

@@ -1,5 +1,5 @@
 /** Which rows: by id, or by a filter that looks at no more rows than it must, and at a bounded number in one call. */
-import { inTime, scanMax } from '../../core/cursor.ts'
+import { hasMeta, inTime, scanMax } from '../../core/cursor.ts'
 import type { JobFilter, Selection } from '../../store.ts'
 import type { MemoryUnit } from './unit.ts'
 import { phases, tally, type Phase } from './phases.ts'
@@ -81,11 +81,12 @@ export function find(
 }
 
 function passes(unit: MemoryUnit, row: Row, filter: JobFilter): boolean {
-  const { tag, key, concurrencyKey, unsupported, parent, machineState, machineTag } = filter
+  const { tag, key, concurrencyKey, meta, unsupported, parent, machineState, machineTag } = filter
   return (
     (tag === undefined || row.terms.tags.includes(tag)) &&
     (key === undefined || row.key === key) &&
     (concurrencyKey === undefined || row.concurrencyKey === concurrencyKey) &&
+    (meta === undefined || hasMeta(row.terms.meta, meta)) &&
     (unsupported === undefined || unit.unsupported.has(row)) &&
     (parent === undefined || row.machine?.parent?.id === parent) &&
     (machineState === undefined || row.machine?.states.includes(machineState) === true) &&

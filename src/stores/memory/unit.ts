@@ -305,10 +305,10 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
     return sameJson(row.input, input)
   }
 
-  replaceInput(row: Row, { input, tags, version }: NewJob): void {
+  replaceInput(row: Row, { input, tags, meta, version }: NewJob): void {
     const { priority, maxAttempts, key, concurrencyKey } = row.terms
     row.input = input
-    row.terms = new Terms({ priority, maxAttempts, tags, key, concurrencyKey })
+    row.terms = new Terms({ priority, maxAttempts, tags, key, concurrencyKey, meta: meta ?? null })
     if (row.past !== null) row.past.steps = null
     if (row.machine !== null || version !== undefined) machineOf(row).version = version ?? null
   }

@@ -46,6 +46,14 @@ export function conditionsOf(filter: JobFilter, queues: readonly Queue[]): Condi
   if (filter.key !== undefined) also('key = ?', filter.key)
   if (filter.concurrencyKey !== undefined) also('concurrency_key = ?', filter.concurrencyKey)
   if (filter.tag !== undefined) also('EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)', filter.tag)
+  for (const [name, value] of Object.entries(filter.meta ?? {})) {
+    // A boolean is a type of its own in JSON, and a number to SQLite.
+    const kind =
+      typeof value === 'boolean' ? [String(value)] : typeof value === 'string' ? ['text'] : ['integer', 'real']
+    const same = `key = ? AND type IN (${kind.map((type) => `'${type}'`).join(', ')})`
+    if (typeof value === 'boolean') also(`EXISTS (SELECT 1 FROM json_each(meta) WHERE ${same})`, name)
+    else also(`EXISTS (SELECT 1 FROM json_each(meta) WHERE ${same} AND atom = ?)`, name, value)
+  }
   const ofMachine = 'EXISTS (SELECT 1 FROM machines AS own WHERE own.job = seq AND'
   if (filter.unsupported === true) also(`${ofMachine} own.unsupported IS NOT NULL)`)
   if (filter.parent !== undefined) also(`${ofMachine} own.parent = ?)`, filter.parent)

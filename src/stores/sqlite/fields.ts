@@ -1,6 +1,6 @@
 /** Single fields of a record, for lists that ask for some of them: nothing else is read from the file. */
 import type { ErrorRecord } from '../../core/failure.ts'
-import type { AttemptError, CheckIn, JobRecord, LogLine } from '../../core/record.ts'
+import type { AttemptError, CheckIn, JobMeta, JobRecord, LogLine } from '../../core/record.ts'
 import type { Checkpoint } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import { historyOf } from './history.ts'
@@ -17,6 +17,7 @@ const largeColumns: ReadonlyMap<string, keyof JobRecord | null> = new Map([
   ['checkin', 'checkin'],
   ['logs', 'logs'],
   ['history', 'history'],
+  ['meta', 'meta'],
   ['settled', null],
 ])
 
@@ -45,6 +46,7 @@ const readers: { readonly [Field in keyof JobRecord]: (row: Row, unit: FileUnit)
   checkin: (row) => unpacked<CheckIn | null>(row.checkin, null),
   logs: (row) => unpacked<LogLine[]>(row.logs, []),
   tags: (row) => unpacked<string[]>(row.tags, []),
+  meta: (row) => unpacked<JobMeta>(row.meta, {}),
   key: (row) => row.key,
   concurrencyKey: (row) => row.concurrencyKey,
   enqueuedAt: (row) => row.enqueuedAt,

@@ -121,6 +121,7 @@ const claimed = (row: Row, { kept, steps }: ClaimedRow): ClaimedJob => ({
   startedAt: row.startedAt ?? 0,
   seq: row.lastSeq,
   steps: unpackedSteps(steps),
+  meta: unpacked(row.meta, null),
   ...standing(kept),
   record: () => recordOf(row, kept),
 })

@@ -8,9 +8,10 @@ import { packed } from './row.ts'
 import type { FileUnit } from './unit.ts'
 
 /** A new job as it crosses to the engine: its payload as the text that is kept, and nothing that is not of the contract. */
-export interface PackedJob extends Omit<NewJob, 'input' | 'tags' | 'parent' | 'version' | 'checkpoint'> {
+export interface PackedJob extends Omit<NewJob, 'input' | 'tags' | 'meta' | 'parent' | 'version' | 'checkpoint'> {
   readonly input: string | null
   readonly tags: string | null
+  readonly meta: string | null
   readonly parent: Parent | null
   readonly version: string | null
   readonly checkpoint: string | null
@@ -47,6 +48,7 @@ const packJob = (job: NewJob): PackedJob => ({
   priority: job.priority,
   maxAttempts: job.maxAttempts,
   tags: job.tags.length === 0 ? null : JSON.stringify(job.tags),
+  meta: packed(job.meta),
   concurrencyKey: job.concurrencyKey,
   runAt: job.runAt,
   delayMs: job.delayMs,

@@ -1,7 +1,7 @@
 /** A job as it stands in the file: its columns by name, JSON still as text, and what is made of them outside. */
 import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
-import type { AttemptError, CheckIn, HistoryEntry, JobRecord, LogLine } from '../../core/record.ts'
+import type { AttemptError, CheckIn, HistoryEntry, JobMeta, JobRecord, LogLine } from '../../core/record.ts'
 import { isLeased, type JobState } from '../../core/lifecycle.ts'
 import type { Json } from '../../core/payload.ts'
 import { historyOf } from './history.ts'
@@ -12,7 +12,7 @@ import { never } from './state-names.ts'
 export const columns =
   'seq, id, queue, state, priority, place, attempt, max_attempts, generation, due_at, lease_at, token, worker, ' +
   'enqueued_at, started_at, finished_at, moved, key, held_key, concurrency_key, input, tags, output, error, errors, ' +
-  'checkin, logs, cancel, settled, history, spared'
+  'checkin, logs, cancel, settled, history, spared, meta'
 
 /** The columns as the driver gives them, in that order. They are read by number: a destructured array is an iteration. */
 export type RowValues = [
@@ -47,6 +47,7 @@ export type RowValues = [
   settled: string | null,
   history: string,
   spared: number | null,
+  meta: string | null,
 ]
 
 /**
@@ -96,6 +97,7 @@ export class Row implements JobRow {
   history: string
   /** Attempts that led to a checkpoint, and so do not count; null of a plain job. */
   checkpointed: number | null
+  meta: string | null
 
   /** What of it differs from the file. */
   unwritten = 0
@@ -139,6 +141,7 @@ export class Row implements JobRow {
     this.settled = values[28]
     this.history = values[29]
     this.checkpointed = values[30]
+    this.meta = values[31]
   }
 
   get maxAttempts(): number {
@@ -208,6 +211,7 @@ export class Row implements JobRow {
       this.settled,
       this.history,
       this.checkpointed,
+      this.meta,
     ]
   }
 }
@@ -242,6 +246,7 @@ export function recordOf(row: Row, kept: StoredMachine | null): JobRecord {
     checkin: unpacked<CheckIn | null>(row.checkin, null),
     logs: unpacked<LogLine[]>(row.logs, []),
     tags: unpacked<string[]>(row.tags, []),
+    meta: unpacked<JobMeta>(row.meta, {}),
     key: row.key,
     concurrencyKey: row.concurrencyKey,
     enqueuedAt: row.enqueuedAt,

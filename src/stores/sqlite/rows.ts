@@ -106,7 +106,7 @@ export class Rows {
     const { unwritten, machine } = row
     row.unwritten = 0
     if ((unwritten & changes.data) !== 0) {
-      this.sql.run('tell', row.input, row.tags, row.error, row.errors, row.checkin, row.logs, row.cancel, row.seq) // prettier-ignore
+      this.sql.run('tell', row.input, row.tags, row.meta, row.error, row.errors, row.checkin, row.logs, row.cancel, row.seq) // prettier-ignore
     }
     if ((unwritten & changes.machine) !== 0) {
       if (machine !== null) this.machines.write(row, machine)

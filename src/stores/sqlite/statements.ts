@@ -13,7 +13,7 @@ export type StatementListener = (sql: string, moment: 'before' | 'after') => voi
 const ofQueue = 'queue, type, paused, keyed, counts'
 const moving =
   'state, place, attempt, generation, due_at, lease_at, token, worker, started_at, finished_at, moved, held_key, output, settled, history'
-const telling = 'input, tags, error, errors, checkin, logs, cancel'
+const telling = 'input, tags, meta, error, errors, checkin, logs, cancel'
 const assigned = (list: string): string => list.replace(/\w+/g, (name) => `${name} = ?`)
 
 // `LIMIT +?`, not `LIMIT ?`: the planner looks at a plain parameter, and so prepares the statement anew for every value.
@@ -43,8 +43,8 @@ const texts = {
   waitForAnother: 'UPDATE jobs SET due_at = ?, due_after = ? WHERE seq = ?',
   dueAfterAnother: 'SELECT due_after FROM jobs WHERE seq = ?',
   add: `INSERT INTO jobs (seq, place, moved, id, queue, state, priority, attempt, max_attempts, generation, due_at,
-    enqueued_at, key, held_key, concurrency_key, input, tags, history)
-    VALUES (?1, ?1, ?1, ?2, ?3, ?4, ?5, 0, ?6, 1, ?7, ?8, ?9, ?9, ?10, ?11, ?12, ?13) ON CONFLICT (id) DO NOTHING`,
+    enqueued_at, key, held_key, concurrency_key, input, tags, history, meta)
+    VALUES (?1, ?1, ?1, ?2, ?3, ?4, ?5, 0, ?6, 1, ?7, ?8, ?9, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT (id) DO NOTHING`,
   move: `UPDATE jobs SET ${assigned(moving)} WHERE seq = ?`,
   take: `UPDATE jobs SET ${assigned('state, attempt, lease_at, token, worker, started_at, moved, history')} WHERE seq = ?`,
   end: `UPDATE jobs SET lease_at = NULL, held_key = NULL,

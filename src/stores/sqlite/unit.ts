@@ -259,15 +259,15 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
 
   insert(job: PackedJob, state: JobState, dueAt: number | null): Row | null {
     const queue = this.queues.of(job.type)
-    const { id, priority, maxAttempts, key, concurrencyKey, input, tags } = job
+    const { id, priority, maxAttempts, key, concurrencyKey, input, tags, meta } = job
     const seq = this.seq + 1
     const history = born(state)
     const isNew = this.sql.changes('add', seq, id, queue.number, state, priority, maxAttempts, dueAt, this.now, key,
-      concurrencyKey, input, tags, history) // prettier-ignore
+      concurrencyKey, input, tags, history, meta) // prettier-ignore
     if (!isNew) return null
     this.seq = seq
     const row = this.rows.inserted([seq, id, queue.number, state, priority, seq, 0, maxAttempts, 1, dueAt, null, null, null,
-      this.now, null, null, seq, key, key, concurrencyKey, input, tags, null, null, null, null, null, null, null, history, null]) // prettier-ignore
+      this.now, null, null, seq, key, key, concurrencyKey, input, tags, null, null, null, null, null, null, null, history, null, meta]) // prettier-ignore
     this.queues.count(queue, state, 1)
     if (concurrencyKey !== null) {
       queue.keyed = true
@@ -411,9 +411,10 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
     return row.input === input || sameJson(unpacked(row.input, undefined), unpacked(input, undefined))
   }
 
-  replaceInput(row: Row, { input, tags, version }: PackedJob): void {
+  replaceInput(row: Row, { input, tags, meta, version }: PackedJob): void {
     row.input = input
     row.tags = tags
+    row.meta = meta
     if (row.machine !== null || version !== null) this.machineOf(row).version = version
     forgetSteps(this, row)
     this.rows.changed(row, changes.data)

@@ -43,6 +43,9 @@ export const counts = `
   ALTER TABLE machines ADD COLUMN unsupported TEXT;
   CREATE INDEX unsupported ON machines (job) WHERE unsupported IS NOT NULL;
 
+  -- The data of the enqueuer, as a JSON object.
+  ALTER TABLE jobs ADD COLUMN meta TEXT;
+
   -- Where a machine stood at its last checkpoint, as JSON: the paths of its states, and its tags. Null where there is no
   -- checkpoint, or an earlier jobchart has written it.
   ALTER TABLE machines ADD COLUMN standing TEXT;
