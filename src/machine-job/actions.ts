@@ -1,9 +1,10 @@
 /**
- * How a checkpoint names an action, so that it is found again in another process: by its name, or, if it stands inline in the
- * chart, by its place.
+ * How a checkpoint names an action, so that another process finds it again: a named action by its name, an inline action by
+ * its place in the chart.
  */
 import type { AnyActorRef, AnyStateMachine, AnyStateNode, EventObject } from 'xstate'
-import { isBuiltIn, isMachine, nodesOf } from './machines.ts'
+import { isMachine, nodesOf } from './machines.ts'
+import { afterEventType, isBuiltIn } from './xstate-internals.ts'
 
 export type ActionFunction = (
   args: {
@@ -16,9 +17,9 @@ export type ActionFunction = (
 ) => unknown
 
 export interface ActionName {
-  /** Its name; of an inline action its place: `order.paid#entry[0]`. */
+  /** The name; for an inline action the place: `order.paid#entry[0]`. */
   readonly type: string
-  /** Of an inline action: what stands in its list. Another list may have another action in its place. */
+  /** For an inline action: the kinds of all actions in its list. A changed list may hold another action at this place. */
   readonly list?: string
 }
 
@@ -26,7 +27,7 @@ interface InlineAction extends Required<ActionName> {
   readonly act: ActionFunction
 }
 
-/** The actions of a machine. */
+/** The actions of a machine, by name and by place. */
 export class MachineActions {
   private readonly named: Readonly<Record<string, unknown>>
   private readonly inline = new Map<unknown, InlineAction>()
@@ -39,14 +40,14 @@ export class MachineActions {
     }
   }
 
-  /** By what it is found again; null if it has neither a name nor a place: it was made while the chart ran. */
+  /** null for an action without name and place: `enqueueActions` made it while the chart ran. */
   nameOf(type: string, act: unknown): ActionName | null {
     if (this.named[type] === act) return { type }
     const inline = this.inline.get(act)
     return inline === undefined ? null : { type: inline.type, list: inline.list }
   }
 
-  /** undefined if it is gone, or another action may stand in its place */
+  /** undefined if the chart has no such action any more, or if the list around an inline action has changed. */
   find({ type, list }: ActionName): ActionFunction | undefined {
     if (list === undefined) return Object.hasOwn(this.named, type) ? (this.named[type] as ActionFunction) : undefined
     const inline = this.byPlace.get(type)
@@ -59,13 +60,13 @@ export class MachineActions {
       if (typeof act !== 'function' || isBuiltIn(act)) continue
       const inline = { type: `${place}[${i}]`, list, act: act as ActionFunction }
       this.byPlace.set(inline.type, inline)
-      // One function may stand in several places: it does the same in each.
+      // One function may stand in several places; any of them identifies it.
       if (!this.inline.has(act)) this.inline.set(act, inline)
     }
   }
 }
 
-/** The actions of the child machine that was made by these names, one in the other. */
+/** The child machine at a path of actor names, from the root machine down; null if there is none. */
 export function machineAt(machine: AnyStateMachine, sources: readonly string[]): AnyStateMachine | null {
   let at: AnyStateMachine | null = machine
   for (const source of sources) {
@@ -75,15 +76,12 @@ export function machineAt(machine: AnyStateMachine, sources: readonly string[]):
   return at
 }
 
-/** Lists of actions, by what is written of them. The delay of an `after` may change: it is known by its index. */
+/** The lists of actions written in a node. A list of an `after` is identified by index: a deployment may change the delay. */
 function* listsOf(node: AnyStateNode): Iterable<readonly [place: string, actions: readonly unknown[]]> {
-  // Delayed transitions set their timers by actions that XState adds after those that are written.
+  // XState appends the actions that set and cancel the timers of `after`: they are cut off.
   yield ['entry', node.entry.slice(0, lengthOf(node.config.entry))]
   yield ['exit', node.exit.slice(0, lengthOf(node.config.exit))]
-  const delays = Object.keys(node.config.after ?? {}).map((delay) => {
-    const ms = Number(delay)
-    return `xstate.after.${Number.isNaN(ms) ? delay : ms}.${node.id}`
-  })
+  const delays = Object.keys(node.config.after ?? {}).map((delay) => afterEventType(delay, node.id))
   for (const [descriptor, transitions] of node.transitions) {
     const delay = delays.indexOf(descriptor)
     const place = delay === -1 ? `on ${descriptor}` : `after[${delay}]`

@@ -1,33 +1,35 @@
-/** What kind of logic an actor of a machine job has: the planned logic of a machine, a job, or work that no snapshot holds. */
+/** What kind of logic an actor of a machine job has: a machine, a transition function, a child job, or work in this process. */
 import type { AnyActorLogic, AnyActorRef, AnyStateMachine } from 'xstate'
 import type { MachineActions } from './actions.ts'
 import { jobOf } from './from-job.ts'
 import type { DelayPlace } from './timers.ts'
+import { logicOf } from './xstate-internals.ts'
 
-/** The logic of a machine as it is run in a job. */
+/** The logic of a machine in a job; `planned.ts` makes it. */
 export type PlannedLogic = AnyActorLogic & {
   readonly actions: MachineActions
-  /** The machine, its named machines planned as well. */
+  /** The machine; the machines among its actors are planned, too. */
   readonly machine: AnyStateMachine
-  /** Its delayed transitions, by the types of their events. */
+  /** The delayed transitions of the machine, by event type. */
   readonly delays: ReadonlyMap<string, DelayPlace>
 }
 
 export const isPlannedLogic = (logic: unknown): logic is PlannedLogic =>
   typeof logic === 'object' && logic !== null && 'machine' in logic
 
-/** The logic of a hosted machine; null of any other actor. */
+/** The logic of a machine actor; null for any other actor. */
 export function plannedLogicOf(actor: AnyActorRef): PlannedLogic | null {
-  const { logic } = actor as { readonly logic?: unknown }
+  const logic = logicOf(actor)
   return isPlannedLogic(logic) ? logic : null
 }
 
-/** Is it a hosted machine? */
-export const isPlanned = (actor: AnyActorRef): boolean => plannedLogicOf(actor) !== null
+export const isMachineActor = (actor: AnyActorRef): boolean => plannedLogicOf(actor) !== null
 
-/** Machines, and what only makes transitions, are wholly in their snapshots. */
-export const isItsSnapshot = (actor: AnyActorRef): boolean =>
-  isPlanned(actor) || ('logic' in actor && (actor.logic as AnyActorLogic).start === undefined)
+/** Is the actor's snapshot all of its state? True for machines and transition functions: they run nothing between events. */
+export function isSnapshotOnly(actor: AnyActorRef): boolean {
+  const logic = logicOf(actor)
+  return isPlannedLogic(logic) || (logic !== undefined && logic.start === undefined)
+}
 
-/** Does it do something that no snapshot holds? Of a job, its own does. */
-export const worksOutside = (actor: AnyActorRef): boolean => !isItsSnapshot(actor) && jobOf(actor) === null
+/** Does the actor run work in this process that a crash cuts off? A child job survives the crash. */
+export const doesWork = (actor: AnyActorRef): boolean => !isSnapshotOnly(actor) && jobOf(actor) === null

@@ -1,6 +1,6 @@
 /**
- * The steps of the durable promises of a machine. Each is a step of the job, stored under the address of its actor and its
- * name: `kid/1/charge/2/capture`. When the actor is gone, the next checkpoint forgets them.
+ * The steps of the durable promises in a machine. Each is stored as a step of the job, under the actor's address and the
+ * step's name: `kid/1/charge/2/capture`. The first checkpoint after the end of the actor deletes them.
  */
 import { JobchartError, type ErrorCode } from '../core/errors.ts'
 import { StepResults, Steps } from '../core/steps.ts'
@@ -9,14 +9,14 @@ import { nameInAddress } from './addresses.ts'
 
 export interface ActorStepsOptions {
   readonly context: Pick<MachineRunContext, 'id' | 'steps' | 'saveStep' | 'refusal'>
-  /** A result could not be kept: the machine may not go on, because its job may be another process's. */
+  /** The store did not confirm a result. The run must end: another process may have claimed the job. */
   readonly failed: (error: unknown) => void
 }
 
 export class ActorSteps {
   private readonly options: ActorStepsOptions
   private readonly results: StepResults
-  /** Keys of finished steps by the address of their actor. */
+  /** Keys of finished steps, by the address of the actor. */
   private readonly byActor = new Map<string, Set<string>>()
 
   constructor(options: ActorStepsOptions) {
@@ -29,20 +29,20 @@ export class ActorSteps {
   /**
    * The steps of one attempt.
    * @param attempt for messages
-   * @param over why the attempt may begin and keep no more steps, if so
+   * @param refusal why the attempt may begin or store no more steps; null while it may
    */
-  of(address: string, attempt: string, over: () => JobchartError | null): Steps {
+  of(address: string, attempt: string, refusal: () => JobchartError | null): Steps {
     const { context } = this.options
     return new Steps({
       results: this.results,
       attempt: `${attempt} in job ${context.id}`,
       key: (name) => `${address}/${nameInAddress(name)}`,
-      refusal: () => over() ?? context.refusal(),
+      refusal: () => refusal() ?? context.refusal(),
       save: async (key, result) => {
-        const refused = over()
+        const refused = refusal()
         if (refused !== null) throw refused
         await context.saveStep(key, result).catch((error: unknown) => {
-          if (isOfTheStore(error)) this.options.failed(error)
+          if (isStoreError(error)) this.options.failed(error)
           throw error
         })
         this.keep(address, key)
@@ -50,16 +50,16 @@ export class ActorSteps {
     })
   }
 
-  /** Takes the steps of actors that are gone, so that a checkpoint forgets them. */
-  takeGone(isActive: (address: string) => boolean): string[] {
-    const gone: string[] = []
+  /** Removes the steps of actors that have ended, and returns their keys for the checkpoint to delete. */
+  takeStale(isActive: (address: string) => boolean): string[] {
+    const stale: string[] = []
     for (const [address, keys] of this.byActor) {
       if (isActive(address)) continue
-      gone.push(...keys)
+      stale.push(...keys)
       this.byActor.delete(address)
     }
-    for (const key of gone) this.results.forget(key)
-    return gone
+    for (const key of stale) this.results.forget(key)
+    return stale
   }
 
   private keep(address: string, key: string): void {
@@ -69,7 +69,7 @@ export class ActorSteps {
   }
 }
 
-const ofTheStore = new Set<ErrorCode>(['LEASE_LOST', 'STORE_UNAVAILABLE'])
+const storeErrorCodes = new Set<ErrorCode>(['LEASE_LOST', 'STORE_UNAVAILABLE'])
 
-/** No failure of the attempt: whether the result was kept is not known. */
-const isOfTheStore = (error: unknown): boolean => error instanceof JobchartError && ofTheStore.has(error.code)
+/** Such an error does not fail the attempt: whether the result was stored is unknown. */
+const isStoreError = (error: unknown): boolean => error instanceof JobchartError && storeErrorCodes.has(error.code)

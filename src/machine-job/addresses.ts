@@ -1,35 +1,34 @@
 /**
- * The addresses of a machine's actors. An id is used again when a state is entered again, so an address says which start of
- * that id is meant: `kid/1/work/2` is the second start of `work` in the first start of `kid`, and the root is ''. Timers,
- * the outbox, references in contexts and idempotency keys name actors by their address: none of them can reach a later
- * actor of the same id.
+ * The addresses of a machine's actors. Actors of the same id follow each other when a state is entered again, so an address
+ * counts starts: `kid/1/work/2` is the second start of `work` in the first start of `kid`; the root is ''. Timers, the
+ * outbox, references in contexts and idempotency keys use addresses, so that none of them reaches a later actor of the same id.
  */
 import { createActor, type AnyActorLogic, type AnyActorRef } from 'xstate'
 import { parentOf } from './xstate-internals.ts'
 
-/** The starts that a parent has counted, by the id of the child as it stands in an address. */
+/** How often each child of a parent was started, by the child's id as it is written in an address. */
 export interface StartCounts {
-  /** Ids that are not listed were started at most as often as this, or, of a living child, once. */
+  /** Upper bound of the count of an id that is not listed. A living child that is not listed was started once. */
   readonly floor: number
   readonly counts: Readonly<Record<string, number>>
 }
 
-/** What a checkpoint keeps of addresses. */
+/** The part of a checkpoint that holds the start counts. */
 export interface AddressState {
-  /** By the address of the parent. Parents that are gone are left out: their address never comes again. */
+  /** By the address of the parent. Parents that have ended are left out: their address is never used again. */
   readonly starts: Readonly<Record<string, StartCounts>>
-  /** Keys of living actors that an earlier release gave in another form, by address. */
+  /** By address: idempotency keys of living actors that an earlier release assigned in another form. */
   readonly keys?: Readonly<Record<string, string>>
 }
 
 interface Starts {
   floor: number
-  /** The latest start last. */
+  /** Ordered by the latest start. */
   readonly counts: Map<string, number>
 }
 
-/** Children that are gone and whose count a parent keeps. Of older ones it knows only the highest count, as its floor. */
-const goneMax = 64
+/** Ended children whose counts a parent keeps. Counts of older ones are merged into `floor`. */
+const goneCountsMax = 64
 
 export class ActorAddresses {
   private readonly jobId: string
@@ -38,7 +37,7 @@ export class ActorAddresses {
   private readonly starts: Map<string, Starts>
   private readonly keys: ReadonlyMap<string, string>
 
-  /** @param root is asked when an actor is looked up */
+  /** @param root called at each look-up: the root may not exist yet */
   constructor(jobId: string, from: AddressState | null, root: () => AnyActorRef) {
     this.jobId = jobId
     this.root = root
@@ -51,30 +50,31 @@ export class ActorAddresses {
     )
   }
 
-  /** The address of an actor. One that was not seen before is a new start, and is given its key: `sessionId`. */
+  /** The address of an actor. An unknown actor counts as a new start and gets its idempotency key as `sessionId`. */
   of(actor: AnyActorRef): string {
     return (
-      this.known.get(actor) ?? this.name(actor, (starts, id) => Math.max(starts.counts.get(id) ?? 0, starts.floor) + 1)
+      this.known.get(actor) ??
+      this.assign(actor, (starts, id) => Math.max(starts.counts.get(id) ?? 0, starts.floor) + 1)
     )
   }
 
-  /** The address of an actor that was there when the checkpoint was written. */
+  /** The address of an actor that existed when the checkpoint was written. */
   restored(actor: AnyActorRef): string {
-    return this.known.get(actor) ?? this.name(actor, (starts, id) => starts.counts.get(id) ?? 1)
+    return this.known.get(actor) ?? this.assign(actor, (starts, id) => starts.counts.get(id) ?? 1)
   }
 
-  /** Gives the addresses of the checkpoint to all actors of a restored machine. */
+  /** Assigns the checkpoint's addresses to all actors of a restored machine. */
   restoreAll(actor = this.root()): void {
     this.restored(actor)
     for (const child of Object.values(childrenOf(actor))) if (child !== undefined) this.restoreAll(child)
   }
 
-  /** The address of an actor; null of an actor in another actor system */
+  /** The address of an actor; null for an actor of another actor system. */
   find(actor: AnyActorRef): string | null {
     return actor.system === this.root().system ? this.of(actor) : null
   }
 
-  /** The actor at an address, if it is there still. */
+  /** The actor at an address; null if it has left its parent. */
   actorAt(address: string): AnyActorRef | null {
     let actor = this.root()
     for (const id of idsOf(address)) {
@@ -86,15 +86,15 @@ export class ActorAddresses {
     return this.of(actor) === address ? actor : null
   }
 
-  /** The actor at an address; for one that is gone a stand-in with its id and key, which takes no events. */
+  /** The actor at an address; for an actor that is gone a stopped stand-in with its id and key. */
   referenceAt(address: string): AnyActorRef {
     const actor = this.actorAt(address)
     if (actor !== null) return actor
     const parts = address.split('/')
-    const above = parts.slice(0, -2).join('/')
-    const standIn = createActor(stopped, {
+    const parent = parts.slice(0, -2).join('/')
+    const standIn = createActor(stoppedLogic, {
       id: idIn(parts.at(-2) ?? ''),
-      parent: this.referenceAt(above),
+      parent: this.referenceAt(parent),
       snapshot: stoppedSnapshot,
     } as object)
     this.remember(standIn, address)
@@ -105,26 +105,26 @@ export class ActorAddresses {
   state(): AddressState {
     const starts: Record<string, StartCounts> = {}
     const keys: Record<string, string> = {}
-    const look = (parent: AnyActorRef): void => {
+    const visit = (parent: AnyActorRef): void => {
       const address = this.of(parent)
       const key = this.keys.get(address)
       if (key !== undefined) keys[address] = key
       const children = childrenOf(parent)
-      const kept = this.kept(address, children)
+      const kept = this.startCountsOf(address, children)
       if (kept !== null) starts[address] = kept
-      for (const child of Object.values(children)) if (child !== undefined) look(child)
+      for (const child of Object.values(children)) if (child !== undefined) visit(child)
     }
-    look(this.root())
+    visit(this.root())
     for (const parent of this.starts.keys()) if (!(parent in starts)) this.starts.delete(parent)
     return { starts, ...(Object.keys(keys).length > 0 && { keys }) }
   }
 
-  private kept(parent: string, children: Children): StartCounts | null {
+  private startCountsOf(parent: string, children: Children): StartCounts | null {
     const starts = this.starts.get(parent)
     if (starts === undefined) return null
     const living = new Set(Object.keys(children).map(nameInAddress))
     const gone = [...starts.counts.keys()].filter((id) => !living.has(id))
-    for (const id of gone.slice(0, -goneMax)) {
+    for (const id of gone.slice(0, -goneCountsMax)) {
       starts.floor = Math.max(starts.floor, starts.counts.get(id) ?? 0)
       starts.counts.delete(id)
     }
@@ -132,7 +132,7 @@ export class ActorAddresses {
     return { floor: starts.floor, counts: Object.fromEntries(counts) }
   }
 
-  private name(actor: AnyActorRef, numberOf: (starts: Starts, id: string) => number): string {
+  private assign(actor: AnyActorRef, numberOf: (starts: Starts, id: string) => number): string {
     const parent = parentOf(actor)
     if (parent === undefined) return this.remember(actor, '')
     const above = this.of(parent)
@@ -154,7 +154,7 @@ export class ActorAddresses {
 
 export type Children = Readonly<Record<string, AnyActorRef | undefined>>
 
-/** The address of a child that was there when a checkpoint was written. */
+/** The address of a child that existed when the checkpoint was written. */
 export function childAddress({ starts }: AddressState, parent: string, id: string): string {
   const name = nameInAddress(id)
   return below(parent, name, starts[parent]?.counts[name] ?? 1)
@@ -163,7 +163,7 @@ export function childAddress({ starts }: AddressState, parent: string, id: strin
 const below = (parent: string, name: string, number: number): string =>
   `${parent}${parent === '' ? '' : '/'}${name}/${number}`
 
-/** The children of a machine, by id; none of any other actor. */
+/** The children of a machine, by id; empty for any other actor. */
 export function childrenOf(actor: AnyActorRef): Children {
   const snapshot: unknown = actor.getSnapshot()
   return typeof snapshot === 'object' && snapshot !== null && 'children' in snapshot
@@ -171,19 +171,19 @@ export function childrenOf(actor: AnyActorRef): Children {
     : {}
 }
 
-/** An id as a part of an address. */
+/** An id escaped for use in an address. */
 export const nameInAddress = (id: string): string => id.replaceAll('%', '%25').replaceAll('/', '%2F')
 
 const idIn = (name: string): string => name.replaceAll('%2F', '/').replaceAll('%25', '%')
 
-/** Every other part of an address is an id. */
+/** An address alternates ids and start counts. */
 const idsOf = (address: string): string[] =>
   address === '' ? [] : address.split('/').flatMap((part, i) => (i % 2 === 0 ? [idIn(part)] : []))
 
 const stoppedSnapshot = { status: 'stopped', output: undefined, error: undefined } as const
 
-/** The logic of an actor that is gone. */
-const stopped: AnyActorLogic = {
+/** The logic of a stand-in for an actor that is gone. */
+const stoppedLogic: AnyActorLogic = {
   transition: (snapshot: unknown) => snapshot,
   getInitialSnapshot: () => stoppedSnapshot,
   getPersistedSnapshot: (snapshot: unknown) => snapshot,

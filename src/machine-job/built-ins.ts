@@ -1,29 +1,32 @@
 /**
- * XState's own actions (`raise`, `spawnChild`, `enqueueActions`, …) as a hosted machine runs them: their delays are checked,
- * and a machine that spawns many actors in one step does not copy all its children for each of them.
+ * The copy of a machine that a job runs: microsteps are limited, and XState's built-in actions (`raise`, `spawnChild`,
+ * `enqueueActions`, …) check their delays and spawn many actors in one step without copying all children for each.
  */
 import type { AnyActorRef, AnyStateMachine } from 'xstate'
 import { checkedDelays, delayMs } from './delays.ts'
-import { actionSites, isBuiltIn, type BuiltIn } from './machines.ts'
+import { actionSites, isMachine, namedActors } from './machines.ts'
+import { builtInWith, isBuiltIn, replaceDelays, resolveOf, type Resolve } from './xstate-internals.ts'
 
-type Resolve = (
-  scope: unknown,
-  snapshot: Snapshot,
-  args: { readonly event: object },
-  ...rest: unknown[]
-) => readonly [Snapshot, unknown, (unknown[] | undefined)?]
+/** Microsteps per macrostep, for machines that set no `maxIterations`: an endless loop of transitions ends in an error. */
+const iterationsMax = 10_000
 
 type Children = Record<string, AnyActorRef | undefined>
 
-interface Snapshot {
-  children: Children
+/** A copy of the machine, and of the machines among its actors, that a job can run. */
+export function runnableCopy(machine: AnyStateMachine): AnyStateMachine {
+  const machines = namedActors(machine).flatMap(([name, logic]) =>
+    isMachine(logic) ? [[name, runnableCopy(logic)]] : [],
+  )
+  const copy = machine.provide({ actors: Object.fromEntries(machines) as Record<string, AnyStateMachine> })
+  if (copy.options.maxIterations === Infinity) copy.options = { ...copy.options, maxIterations: iterationsMax }
+  prepareBuiltIns(copy)
+  return copy
 }
 
-/** Prepares the built-in actions of a machine that nobody else has. */
+/** Replaces the built-in actions of a machine in place: the caller must be its only user. */
 export function prepareBuiltIns(machine: AnyStateMachine): BuiltIns {
   const builtIns = new BuiltIns()
-  const { implementations } = machine as unknown as { implementations: { delays: Record<string, unknown> } }
-  implementations.delays = checkedDelays(machine.id, implementations.delays)
+  replaceDelays(machine, (delays) => checkedDelays(machine.id, delays))
   for (const { place, actions, replace } of actionSites(machine)) {
     if (actions.some(isBuiltIn)) replace(actions.map((action) => builtIns.prepared(action, place)))
   }
@@ -31,10 +34,13 @@ export function prepareBuiltIns(machine: AnyStateMachine): BuiltIns {
 }
 
 export class BuiltIns {
-  /** Children that were copied while an event was taken, by the copy: no snapshot that others see has it yet. */
+  /**
+   * Copies of `children` made in the current step, with the event of the step. They may be changed in place: no published
+   * snapshot holds them.
+   */
   private readonly copies = new WeakMap<Children, object>()
 
-  /** A step is over: its snapshot is seen by others now. */
+  /** To be called at the end of a step: its snapshot is published, and its children may not be changed any more. */
   publish(children: object): void {
     this.copies.delete(children as Children)
   }
@@ -42,15 +48,16 @@ export class BuiltIns {
   prepared(action: unknown, place: string): unknown {
     if (!isBuiltIn(action)) return action
     const { type, delay } = action
-    if (type === 'xstate.spawnChild') return copyOf(action, { resolve: this.spawning(resolveOf(action)) })
-    if (type === 'xstate.enqueueActions') return copyOf(action, { resolve: this.enqueuing(resolveOf(action), place) })
+    if (type === 'xstate.spawnChild') return builtInWith(action, { resolve: this.spawning(resolveOf(action)) })
+    if (type === 'xstate.enqueueActions')
+      return builtInWith(action, { resolve: this.enqueuing(resolveOf(action), place) })
     if (delay === undefined || typeof delay === 'string') return action
     const checked = (...args: unknown[]): number =>
       delayMs(typeof delay === 'function' ? (delay(...args) as unknown) : delay, place)
-    return copyOf(action, { delay: checked })
+    return builtInWith(action, { delay: checked })
   }
 
-  /** What is enqueued is made while the machine runs. */
+  /** Prepares enqueued actions as well: `enqueueActions` makes them while the machine runs. */
   private enqueuing(resolve: Resolve, place: string): Resolve {
     return (...args) => {
       const [snapshot, params, actions] = resolve(...args)
@@ -58,7 +65,7 @@ export class BuiltIns {
     }
   }
 
-  /** XState copies all children of a machine for each that it spawns: here the first of a step makes the copy for all. */
+  /** XState copies all children of a machine for each spawn. Here the first spawn of a step copies, the others add to the copy. */
   private spawning(resolve: Resolve): Resolve {
     return (scope, snapshot, args, ...rest) => {
       const [next, params] = resolve(scope, { ...snapshot, children: {} }, args, ...rest)
@@ -72,8 +79,3 @@ export class BuiltIns {
     }
   }
 }
-
-const resolveOf = (action: BuiltIn): Resolve => (action as unknown as { readonly resolve: Resolve }).resolve
-
-/** What XState looks at is on the function, which is never called. */
-const copyOf = (action: BuiltIn, changes: object): unknown => Object.assign((): void => {}, action, changes)

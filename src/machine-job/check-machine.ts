@@ -1,13 +1,14 @@
 /**
- * What is refused of a machine when its job is defined: what has no implementation, what makes no sense, and what would be
- * lost or done wrong after a crash. All of it is told at once, each with its place.
+ * Checks a machine when its job is defined: every name is implemented, every option is valid, and nothing would be lost or
+ * repeated wrongly after a crash. All problems are reported in one error, each with its place in the chart.
  */
 import { getInitialSnapshot, type AnyStateMachine, type AnyStateNode } from 'xstate'
 import { describe, JobchartError } from '../core/errors.ts'
-import { bounded } from './bounded.ts'
+import { runnableCopy } from './built-ins.ts'
 import { encode } from './codec.ts'
 import { delayHint, isDelay } from './delays.ts'
-import { actionSites, invokesOf, isBuiltIn, isMachine, namedActors, nodesOf, transitionsOf } from './machines.ts'
+import { actionSites, invokesOf, isMachine, namedActors, nodesOf, transitionsOf } from './machines.ts'
+import { isBuiltIn } from './xstate-internals.ts'
 
 interface Problem {
   /** NOT_DURABLE for what would be lost in a crash. */
@@ -20,8 +21,8 @@ interface Problem {
 const problemsMax = 20
 
 /**
- * @throws JobchartError NOT_DURABLE if something of the machine, or of one that it names, would be lost in a crash;
- *   INVALID_OPTION if something of it is missing or makes no sense. The message names all of it.
+ * @throws JobchartError NOT_DURABLE if a part of the machine, or of a machine among its actors, would be lost in a crash;
+ *   INVALID_OPTION if a part is not implemented or invalid. The message lists all problems.
  */
 export function checkMachine(machine: AnyStateMachine): void {
   const problems = [...problemsOf(machine, new Set())]
@@ -36,9 +37,9 @@ export function checkMachine(machine: AnyStateMachine): void {
   throw new JobchartError(code, message, { hint: [...new Set(problems.map(({ hint }) => hint))].join(' ') })
 }
 
-function* problemsOf(machine: AnyStateMachine, seen: Set<AnyStateMachine>): Iterable<Problem> {
-  if (seen.has(machine)) return
-  seen.add(machine)
+function* problemsOf(machine: AnyStateMachine, checked: Set<AnyStateMachine>): Iterable<Problem> {
+  if (checked.has(machine)) return
+  checked.add(machine)
   const own = [
     ...actionProblems(machine),
     ...guardProblems(machine),
@@ -47,9 +48,9 @@ function* problemsOf(machine: AnyStateMachine, seen: Set<AnyStateMachine>): Iter
     ...idProblems(machine),
   ]
   yield* own
-  // What is missing above would get in the way.
+  // The context is made by running the machine, which needs all its implementations.
   if (own.length === 0) yield* contextProblems(machine)
-  for (const [, logic] of namedActors(machine)) if (isMachine(logic)) yield* problemsOf(logic, seen)
+  for (const [, logic] of namedActors(machine)) if (isMachine(logic)) yield* problemsOf(logic, checked)
 }
 
 // ── actions, guards, actors ─────────────────────────────────────────────────────────────────────────────────────────
@@ -60,7 +61,8 @@ function* actionProblems(machine: AnyStateMachine): Iterable<Problem> {
       if (isBuiltIn(action)) yield* builtInProblems(machine, place, action)
       else if (typeof action !== 'function') {
         const name = nameOf(action)
-        if (!has(machine.implementations.actions, name)) yield missing(place, 'action', name, 'actions')
+        if (!isImplemented(machine.implementations.actions, name))
+          yield notImplemented(place, 'action', name, 'actions')
       }
     }
   }
@@ -72,7 +74,7 @@ function* builtInProblems(
   { type, id, src, delay }: { type: string; id?: unknown; src?: unknown; delay?: unknown },
 ): Iterable<Problem> {
   const at = typeof id === 'string' && id.startsWith('xstate.after.') ? afterPlace(place, delay) : place
-  if (typeof delay === 'string' && !has(machine.implementations.delays, delay) && !isDelay(delay)) {
+  if (typeof delay === 'string' && !isImplemented(machine.implementations.delays, delay) && !isDelay(delay)) {
     const hint = "Implement it: setup({ delays: { … } }), or write a duration such as '30s' or '3d'."
     yield invalid(at, `the delay ${delay} is not implemented`, hint)
   } else if (typeof delay === 'number' && !isDelay(delay)) yield badDelay(at, delay)
@@ -84,22 +86,22 @@ function* builtInProblems(
   if (typeof src !== 'string') {
     const hint = 'Name it: setup({ actors: { … } }), and spawn it by its name.'
     yield notDurable(place, 'a child spawned from inline logic cannot be durable', hint)
-  } else if (!has(machine.implementations.actors, src)) yield missing(place, 'actor', src, 'actors')
+  } else if (!isImplemented(machine.implementations.actors, src)) yield notImplemented(place, 'actor', src, 'actors')
 }
 
-/** XState makes an action on entry of each `after`. */
+/** XState turns each `after` into an entry action that sets its timer. */
 const afterPlace = (entry: string, delay: unknown): string => entry.replace(/entry$/, `after ${String(delay)}`)
 
 function* guardProblems(machine: AnyStateMachine): Iterable<Problem> {
   for (const node of nodesOf(machine)) {
     for (const { place, transition } of transitionsOf(node)) {
       const guard: unknown = 'guard' in transition ? transition.guard : undefined
-      for (const name of missingGuards(machine, guard, new Set())) yield missing(place, 'guard', name, 'guards')
+      for (const name of missingGuards(machine, guard, new Set())) yield notImplemented(place, 'guard', name, 'guards')
     }
   }
 }
 
-/** `and`, `or` and `not` carry those that they join. */
+/** `and`, `or` and `not` hold the guards that they combine in `guards`. */
 function* missingGuards(machine: AnyStateMachine, guard: unknown, seen: Set<string>): Iterable<string> {
   if (guard === undefined) return
   if (typeof guard === 'function') {
@@ -111,7 +113,7 @@ function* missingGuards(machine: AnyStateMachine, guard: unknown, seen: Set<stri
   if (seen.has(name)) return
   seen.add(name)
   const { guards } = machine.implementations
-  if (has(guards, name)) yield* missingGuards(machine, guards[name as never], seen)
+  if (isImplemented(guards, name)) yield* missingGuards(machine, guards[name as never], seen)
   else yield name
 }
 
@@ -120,7 +122,7 @@ function* actorProblems(machine: AnyStateMachine): Iterable<Problem> {
     for (const [i, { src }] of invokesOf(node).entries()) {
       const place = `${node.id}, invoke[${i}]`
       if (typeof src === 'string') {
-        if (!has(machine.implementations.actors, src)) yield missing(place, 'actor', src, 'actors')
+        if (!isImplemented(machine.implementations.actors, src)) yield notImplemented(place, 'actor', src, 'actors')
       } else if (isMachine(src)) {
         yield notDurable(place, `the inline machine ${src.id} cannot be durable`, 'Name it: setup({ actors: { … } }).')
       } else if (!isLogic(src)) {
@@ -148,7 +150,7 @@ function* delayProblems(machine: AnyStateMachine): Iterable<Problem> {
   }
 }
 
-/** An actor is known by its id: of two that are there at once, events and checkpoints would mean either. */
+/** Events and checkpoints name an actor by its id: two actors that are active at the same time must have different ids. */
 function* idProblems(machine: AnyStateMachine): Iterable<Problem> {
   const found = nodesOf(machine).flatMap((node) =>
     invokesOf(node).flatMap(({ id }, i) => (id === undefined ? [] : [{ id, node, i }])),
@@ -156,42 +158,41 @@ function* idProblems(machine: AnyStateMachine): Iterable<Problem> {
   for (const [n, { id, node, i }] of found.entries()) {
     const other = found.slice(0, n).find((each) => each.id === id && mayBothBeActive(each.node, node))
     if (other === undefined) continue
-    const what = `it has the id ${id}, as invoke[${other.i}] of ${other.node.id}, and both may be there at once`
+    const what = `it has the id ${id}, as invoke[${other.i}] of ${other.node.id}, and both may be active at once`
     yield invalid(`${node.id}, invoke[${i}]`, what, 'Give each actor an id of its own.')
   }
 }
 
 function mayBothBeActive(a: AnyStateNode, b: AnyStateNode): boolean {
-  const above = new Set(lineOf(a))
-  const common = [...lineOf(b)].find((node) => above.has(node))
+  const above = new Set(selfAndAncestors(a))
+  const common = [...selfAndAncestors(b)].find((node) => above.has(node))
   return common === a || common === b || common?.type === 'parallel'
 }
 
-/** The node, then those that it is in. */
-function* lineOf(node: AnyStateNode): Iterable<AnyStateNode> {
+function* selfAndAncestors(node: AnyStateNode): Iterable<AnyStateNode> {
   yield node
-  if (node.parent !== undefined) yield* lineOf(node.parent)
+  if (node.parent !== undefined) yield* selfAndAncestors(node.parent)
 }
 
-/** Its first context must be JSON, if there is one without an input. */
+/** The initial context must be JSON. It cannot be checked if it depends on the input. */
 function* contextProblems(machine: AnyStateMachine): Iterable<Problem> {
   const first: unknown = machine.config.context
   if (typeof first === 'function' && first.length > 0) return
   let context: unknown
   try {
-    const copy = bounded(machine)
+    const copy = runnableCopy(machine)
     const snapshot = getInitialSnapshot(copy)
     const kept: object = copy.getPersistedSnapshot(snapshot)
     context = 'context' in kept ? kept.context : undefined
   } catch {
-    // It needs an input after all, or fails: its first attempt tells.
+    // The context needs an input or throws: the first attempt of a job reports it.
     return
   }
   try {
     encode({ context })
   } catch (error) {
     if (!(error instanceof JobchartError)) throw error
-    const hint = 'The context is kept as JSON: keep text, numbers, lists and plain objects (a Date as its time).'
+    const hint = 'The context is stored as JSON: use text, numbers, lists and plain objects (a Date as its time).'
     yield notDurable(machine.id, error.message, hint)
   }
 }
@@ -201,7 +202,7 @@ function* contextProblems(machine: AnyStateMachine): Iterable<Problem> {
 const invalid = (place: string, what: string, hint: string): Problem => ({ code: 'INVALID_OPTION', place, what, hint })
 const notDurable = (place: string, what: string, hint: string): Problem => ({ code: 'NOT_DURABLE', place, what, hint })
 
-const missing = (place: string, kind: string, name: string, option: string): Problem =>
+const notImplemented = (place: string, kind: string, name: string, option: string): Problem =>
   invalid(place, `the ${kind} ${name} is not implemented`, `Implement it: setup({ ${option}: { … } }).`)
 
 const badDelay = (place: string, delay: unknown): Problem =>
@@ -210,5 +211,5 @@ const badDelay = (place: string, delay: unknown): Problem =>
 const nameOf = (named: unknown): string =>
   typeof named === 'object' && named !== null && 'type' in named ? String(named.type) : String(named)
 
-const has = (implementations: object, name: string): boolean =>
+const isImplemented = (implementations: object, name: string): boolean =>
   Object.hasOwn(implementations, name) && (implementations as Readonly<Record<string, unknown>>)[name] !== undefined

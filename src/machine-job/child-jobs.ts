@@ -1,97 +1,103 @@
-/** What a machine's host does beside it: enqueues the jobs of its actors, hears how those were that had ended before, cancels. */
+/** The child jobs of a machine: enqueues them, cancels them, and reports to their actors those that had already ended. */
 import type { AnyActorRef } from 'xstate'
 import type { EnqueueOptions } from '../core/call-options.ts'
 import type { JobDefinition, MachineRunContext } from '../core/definition.ts'
 import { JobchartError, type ErrorCode } from '../core/errors.ts'
 import { notifyActor } from './from-job.ts'
-import type { JobActorServices } from './job-actors.ts'
+import type { JobActorServices } from './machine-run-services.ts'
 import type { MachineState } from './state.ts'
 
 export interface ChildJobsOptions {
   readonly attempt: MachineRunContext
-  /** The actor of a job was stopped: when that is written, the job is to be left. */
+  /** The actor of a job was stopped: after the checkpoint that says so, the job is to be cancelled. */
   readonly stopped: (job: string) => void
+  /** Called when a call to the store has ended. */
   readonly changed: () => void
   readonly failed: (error: unknown) => void
 }
 
 export class ChildJobs implements JobActorServices {
   private readonly options: ChildJobsOptions
-  private underWay = 0
-  private over = false
-  private unreported = false
-  /** Jobs that were left. */
+  private inFlight = 0
+  private ended = false
+  private storedChanged = false
   private readonly cancelled = new Set<string>()
 
-  /** Jobs that are in the store: their ends come as messages. */
-  private readonly known: Set<string>
+  /** Jobs that are in the store as children of this job: their ends arrive as messages. */
+  private readonly stored: Set<string>
 
   constructor(options: ChildJobsOptions, known: MachineState['jobs'] | undefined) {
     this.options = options
-    this.known = new Set(known?.generation === options.attempt.generation ? known.ids : [])
+    this.stored = new Set(known?.generation === options.attempt.generation ? known.ids : [])
   }
 
-  /** Those of these jobs that need not be enqueued again. */
-  jobs(ids: readonly string[]): MachineState['jobs'] {
-    this.unreported = false
-    return { generation: this.options.attempt.generation, ids: ids.filter((id) => this.known.has(id)) }
+  /** Which of these jobs are known to be in the store, for the checkpoint: they need not be enqueued again. */
+  storedAmong(ids: readonly string[]): MachineState['jobs'] {
+    this.storedChanged = false
+    return { generation: this.options.attempt.generation, ids: ids.filter((id) => this.stored.has(id)) }
   }
 
-  /** Is more known than `jobs` has told? No reason to write, but worth writing with the next. */
-  get unreportedEnds(): boolean {
-    return this.unreported
+  /** Are there stored jobs that no checkpoint holds yet? That alone does not require a checkpoint. */
+  get hasUnsavedIds(): boolean {
+    return this.storedChanged
   }
 
   get busy(): boolean {
-    return this.underWay > 0
+    return this.inFlight > 0
   }
 
-  /** A machine that is stopped from outside keeps its jobs: it goes on elsewhere, or its cancel takes them along. */
+  /** The run ends. Actors that stop from here on do not cancel their jobs: another run resumes the machine. */
   end(): void {
-    this.over = true
+    this.ended = true
   }
 
-  begun(actor: AnyActorRef, job: JobDefinition, input: unknown, options: EnqueueOptions, checkins: boolean): void {
+  actorStarted(
+    actor: AnyActorRef,
+    job: JobDefinition,
+    input: unknown,
+    options: EnqueueOptions,
+    checkins: boolean,
+  ): void {
     const { attempt } = this.options
     const { id = '' } = options
-    if (this.known.has(id)) return
-    this.run(async () => {
+    if (this.stored.has(id)) return
+    this.track(async () => {
       const end = await attempt.enqueueChild(job, input, options, checkins).catch((error: unknown) => {
-        // A job that is refused at the door is the machine's to deal with; a store that is away is not.
+        // The machine handles the refusal of a job. Any other error ends the run.
         if (!isRefusal(error)) throw error
-        if (!this.over) actor.send({ type: 'jobchart.failed', error })
+        if (!this.ended) actor.send({ type: 'jobchart.failed', error })
         return null
       })
       if (end === null) {
-        this.known.add(id)
-        this.unreported = true
+        this.stored.add(id)
+        this.storedChanged = true
       }
       if (this.cancelled.has(id)) await attempt.cancelChild(id)
-      else if (end !== null && !this.over) notifyActor(actor, { kind: 'ended', ...end })
+      else if (end !== null && !this.ended) notifyActor(actor, { kind: 'ended', ...end })
     })
   }
 
-  stopped(job: string): void {
-    if (!this.over) this.options.stopped(job)
+  actorStopped(job: string): void {
+    if (!this.ended) this.options.stopped(job)
   }
 
-  /** Cancels a job, also if it is only on its way to the store. */
+  /** Cancels a job; one that is still being enqueued is cancelled when it is stored. */
   cancelChild(job: string): Promise<unknown> {
     this.cancelled.add(job)
     return this.options.attempt.cancelChild(job)
   }
 
-  run(go: () => Promise<unknown>): void {
+  private track(call: () => Promise<unknown>): void {
     const { changed, failed } = this.options
-    this.underWay++
-    go().then(() => {
-      this.underWay--
+    this.inFlight++
+    call().then(() => {
+      this.inFlight--
       changed()
     }, failed)
   }
 }
 
-const notTheMachines = new Set<ErrorCode>(['STORE_UNAVAILABLE', 'STOPPED', 'UNKNOWN_TYPE', 'INVALID_OPTION'])
+const infrastructureCodes = new Set<ErrorCode>(['STORE_UNAVAILABLE', 'STOPPED', 'UNKNOWN_TYPE', 'INVALID_OPTION'])
 
-/** Nothing that a chart could deal with: a store that is away, a runtime that stops, a mistake in the wiring. */
-const isRefusal = (error: unknown): boolean => error instanceof JobchartError && !notTheMachines.has(error.code)
+/** A chart cannot handle an unavailable store, a stopping runtime or a wrong definition. */
+const isRefusal = (error: unknown): boolean => error instanceof JobchartError && !infrastructureCodes.has(error.code)

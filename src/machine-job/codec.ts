@@ -1,7 +1,7 @@
 /**
- * A machine's state as strict JSON, and back. Beside JSON it carries what charts like to keep: errors, as records, and
- * references to actors of the same job, by their addresses. Data whose keys look like these is escaped, so that nothing that
- * an event brings can pass for an error or an actor.
+ * Encodes a machine's state as strict JSON, and decodes it. Two kinds of values beside JSON are supported: errors, as
+ * records, and references to actors of the same job, as addresses. User data with the keys of these encodings is escaped, so
+ * that an event cannot forge an error or an actor.
  */
 import { Actor, type AnyActorRef } from 'xstate'
 import { recordError, reviveError, type ErrorRecord } from '../core/failure.ts'
@@ -10,9 +10,9 @@ import { checkpointLimits } from '../core/limits.ts'
 
 const errorKey = 'jobchart$error'
 const actorKey = 'jobchart$actor'
-const notKeptKey = 'jobchart$notKept'
+const notStorableKey = 'jobchart$notKept'
 
-/** What stands for an actor in a state that was read, until the actors are there. */
+/** Placeholder for an actor in a decoded state; `withActors` replaces it when the actors exist. */
 export class ActorReference {
   readonly address: string
 
@@ -21,8 +21,8 @@ export class ActorReference {
   }
 }
 
-/** What stands for a part of an action's arguments that JSON cannot carry. */
-export class NotKept {
+/** Placeholder for a part of an action's arguments that JSON cannot represent. */
+export class NotStorable {
   /** For messages: `a Set`. */
   readonly what: string
 
@@ -31,7 +31,7 @@ export class NotKept {
   }
 }
 
-/** The address of an actor; null if it is none of the job's. */
+/** The address of an actor; null for an actor of another actor system. */
 export type AddressOf = (actor: AnyActorRef) => string | null
 
 interface Encoding {
@@ -40,9 +40,9 @@ interface Encoding {
   readonly key: (key: string) => string
 }
 
-/** @throws JobchartError NOT_DURABLE, naming the path, for what JSON cannot carry */
+/** @throws JobchartError NOT_DURABLE, naming the path, for a value that JSON cannot represent */
 export const encode = (value: unknown, addressOf: AddressOf = () => null): Json =>
-  payload(value, {
+  toJson(value, {
     error: (record) => ({ [errorKey]: record }),
     actor: (actor) => {
       const address = addressOf(actor)
@@ -51,47 +51,47 @@ export const encode = (value: unknown, addressOf: AddressOf = () => null): Json 
     key: escaped,
   })
 
-/** The same for people to look at: errors are their records, actors are named. @throws as `encode` */
-export const shown = (value: unknown): Json =>
-  payload(value, {
+/** JSON for people to read, which cannot be decoded: errors as records, actors by name. @throws as `encode` */
+export const toDisplayJson = (value: unknown): Json =>
+  toJson(value, {
     error: (record) => record,
     actor: (actor) => actor.toJSON?.(),
     key: (key) => key,
   })
 
-const payload = (value: unknown, encoding: Encoding): Json =>
-  toPayload(encoded(value, encoding, 0), 'NOT_DURABLE', checkpointLimits)
+const toJson = (value: unknown, encoding: Encoding): Json =>
+  toPayload(withMarks(value, encoding, 0), 'NOT_DURABLE', checkpointLimits)
 
-/** A copy of its own each time: machines change what they are given. Actors are `ActorReference`s in it. */
+/** A new copy at each call, because machines may change it. Actors are decoded as `ActorReference`. */
 export function decode(json: Json): unknown {
   if (typeof json !== 'object' || json === null) return json
   if (Array.isArray(json)) return json.map(decode)
-  const { [errorKey]: record, [actorKey]: address, [notKeptKey]: what } = json
+  const { [errorKey]: record, [actorKey]: address, [notStorableKey]: what } = json
   if (isErrorRecord(record)) return reviveError(record)
   if (typeof address === 'string') return new ActorReference(address)
-  if (typeof what === 'string') return new NotKept(what)
+  if (typeof what === 'string') return new NotStorable(what)
   return Object.fromEntries(Object.entries(json).map(([key, member]) => [unescaped(key), decode(member)]))
 }
 
-/** The same value with actors for their references; a copy if there are any. */
+/** Replaces each `ActorReference` by its actor. Returns the value itself if it has none, else a copy. */
 export function withActors(value: unknown, actorAt: (address: string) => AnyActorRef): unknown {
-  return mapped(value, 0, (each) => (each instanceof ActorReference ? actorAt(each.address) : undefined))
+  return mapDeep(value, 0, (each) => (each instanceof ActorReference ? actorAt(each.address) : undefined))
 }
 
-/** Data that is not escaped comes from an earlier release. */
+/** Releases before the escaping could store user data under these keys: the shape is checked. */
 function isErrorRecord(record: unknown): record is ErrorRecord {
   if (typeof record !== 'object' || record === null) return false
   const { name, message, cause } = record as Partial<ErrorRecord>
   return typeof name === 'string' && typeof message === 'string' && (cause === undefined || isErrorRecord(cause))
 }
 
-function encoded(value: unknown, encoding: Encoding, depth: number): unknown {
-  return mapped(
+function withMarks(value: unknown, encoding: Encoding, depth: number): unknown {
+  return mapDeep(
     value,
     depth,
     (each) => {
       if (each instanceof Actor) return encoding.actor(each as AnyActorRef)
-      if (each instanceof NotKept) return { [notKeptKey]: each.what }
+      if (each instanceof NotStorable) return { [notStorableKey]: each.what }
       return each instanceof Error ? encoding.error(recordError(each)) : undefined
     },
     encoding.key,
@@ -99,10 +99,10 @@ function encoded(value: unknown, encoding: Encoding, depth: number): unknown {
 }
 
 /**
- * The value itself if nothing in it changes, else a copy.
- * @param replace what an object becomes; undefined to look into it
+ * Returns the value itself if nothing in it changes, else a copy.
+ * @param replace the replacement of an object; undefined to descend into it
  */
-function mapped(
+function mapDeep(
   value: unknown,
   depth: number,
   replace: (value: object) => unknown,
@@ -111,7 +111,7 @@ function mapped(
   if (typeof value !== 'object' || value === null || depth > checkpointLimits.depthMax) return value
   const replaced = replace(value)
   if (replaced !== undefined) return replaced
-  const member = (each: unknown): unknown => mapped(each, depth + 1, replace, rename)
+  const member = (each: unknown): unknown => mapDeep(each, depth + 1, replace, rename)
   if (Array.isArray(value)) {
     const copy = value.map(member)
     return copy.some((each, i) => each !== value[i]) ? copy : value

@@ -1,6 +1,6 @@
 /**
- * Delays of a machine: milliseconds, or a duration as text ('3d'). XState takes what is no number for no delay at all, and
- * the event would come at once; here every other value fails the attempt, and the error names the delay.
+ * Delays of a machine: milliseconds, or a duration as text ('3d'). XState treats any other value as no delay and sends the
+ * event at once; here such a value fails the attempt with an error that names the delay.
  */
 import { describe, JobchartError } from '../core/errors.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
@@ -8,7 +8,7 @@ import { durationMs, type Duration } from '../core/duration.ts'
 export const delayHint = "A delay is a number of milliseconds, a hundred years at most, or text such as '30s' or '3d'."
 
 /**
- * The milliseconds of a delay; what is below zero is a time that has passed.
+ * The milliseconds of a delay; a negative number gives 0.
  * @throws JobchartError INVALID_OPTION, naming the place of the delay
  */
 export function delayMs(delay: unknown, place: string): number {
@@ -20,7 +20,7 @@ export function delayMs(delay: unknown, place: string): number {
   }
 }
 
-/** Does it say how long by itself, and is not the name of a delay? */
+/** Is it a valid delay by itself, and not the name of one? */
 export function isDelay(delay: unknown): boolean {
   try {
     delayMs(delay, '')
@@ -30,7 +30,7 @@ export function isDelay(delay: unknown): boolean {
   }
 }
 
-/** The delays of a machine by name, checked. Any name may be asked for: also one that is made up while the machine runs. */
+/** The named delays of a machine, each checked when it is used. An unknown name is read as a duration: charts may compute names. */
 export const checkedDelays = (machine: string, delays: Record<string, unknown>): Record<string, unknown> =>
   new Proxy(delays, {
     get: (_, name) => {

@@ -1,12 +1,11 @@
 /**
- * A promise as an actor that has attempts and steps of its own: `durable(work, { retry, timeout })` where `fromPromise(work)`
- * would stand.
+ * `durable(work, { retry, timeout })`: promise logic like `fromPromise(work)`, with retries and stored steps.
  *
  *   attempt 1 ── rejects ──▶ waits (a timer of the actor) ── due ──▶ attempt 2 ── … ──▶ done, or the last error
  *
- * Which attempt it is, and whether it waits, is part of the actor's snapshot; the timer is one of its actor system. So in a
- * machine that is a job both are in the checkpoint, an attempt begins when it is written that it does, and while all actors
- * wait the job is parked. An attempt that a crash has cut off begins again under its number.
+ * The snapshot of the actor holds the number of the attempt and whether it waits; the timer belongs to the actor system. So in
+ * a machine job the checkpoint holds both, an attempt begins after the checkpoint with its number, and the job is parked while
+ * all its actors wait. An attempt that a crash has cut off begins again with the same number.
  */
 import type {
   AnyActorRef,
@@ -26,25 +25,24 @@ import { backoffMs, checkBackoff, exponential, type Backoff } from '../core/back
 import { durationMs, type Duration } from '../core/duration.ts'
 import { recordError, type ErrorRecord } from '../core/failure.ts'
 import { FatalError, Snooze } from '../core/intent.ts'
-import { runnerOf } from './job-actors.ts'
+import { runnerOf } from './machine-run-services.ts'
 
-/** What the work of a durable promise is called with: what `fromPromise` gives, and its attempt and steps. */
+/** The argument of a durable promise's work: as of `fromPromise`, with the attempt and its steps. */
 export interface DurableScope<Input = NonReducibleUnknown, Emitted extends EventObject = EventObject> {
   readonly input: Input
-  /** Aborts when the actor is stopped, the attempt has timed out or failed, and when the run of its job ends. */
+  /** Aborts when the actor is stopped, when the attempt times out or fails, and when the run of its job ends. */
   readonly signal: AbortSignal
   /** 1 for the first attempt of this actor. */
   readonly attempt: number
   readonly maxAttempts: number
   /**
-   * Does `work` once in the life of this actor: its result is stored, and a later attempt, also after a crash, gets the result
-   * instead. Names are the actor's own: another actor may use the same ones. When the actor has ended its results are
-   * forgotten. Outside of a job they are kept in memory.
+   * Runs `work` once per actor: the result is stored, and later attempts, also after a crash, get the stored result. Another
+   * actor may use the same names. The results are deleted after the end of the actor. Outside of a job they are kept in memory.
    * @throws as `step` of a handler (`RunContext.step`); NOT_ACCEPTED after the end of the attempt
    * @example const charge = await step('charge', () => charges.create(input.card, { key: `${self.sessionId}/charge` }))
    */
   readonly step: RunContext['step']
-  /** `self.sessionId` names this start of this actor, in all its attempts: a key for what must happen once. */
+  /** `self.sessionId` is the same in all attempts of this start of this actor: use it as an idempotency key. */
   readonly self: AnyActorRef
   readonly system: AnyActorRef['system']
   readonly emit: (emitted: Emitted) => void
@@ -53,17 +51,17 @@ export interface DurableScope<Input = NonReducibleUnknown, Emitted extends Event
 export interface DurableOptions {
   /** As of a job: 3 attempts, exponential backoff from 1 s to 1 h with full jitter. */
   readonly retry?: RetryOptions
-  /** Per attempt: one that takes longer is aborted and has failed. Default: none. */
+  /** Per attempt: a longer attempt is aborted and counts as failed. Default: none. */
   readonly timeout?: Duration
 }
 
-/** What a snapshot of a durable promise has beside that of a promise. */
+/** The part of a durable promise's snapshot that a promise's snapshot does not have. */
 export interface DurableAttempt {
   /** 1 for the first. */
   readonly number: number
-  /** Of the attempt before it, or, while it waits, of this one; null if none has failed. */
+  /** Of the last failed attempt: this one while `delayMs` is set, else the one before; null if none has failed. */
   readonly error: Pick<ErrorRecord, 'name' | 'message' | 'code'> | null
-  /** ms from its failure to the next attempt; null while the attempt is under way. */
+  /** ms from the failure of this attempt to the next one; null while this attempt runs. */
   readonly delayMs: number | null
 }
 
@@ -76,7 +74,7 @@ type AttemptEvent =
   | { readonly type: 'jobchart.attempt.due' }
   | { readonly type: 'xstate.stop' }
 
-/** An attempt under way. */
+/** A running attempt. */
 interface Attempt {
   readonly controller: AbortController
   timer: Timer | null
@@ -88,16 +86,16 @@ const dueEvent = 'jobchart.attempt.due'
 const timeoutEvent = 'jobchart.attempt.timeout'
 
 /**
- * Actor logic like that of `fromPromise`, and of the same type, whose work is retried before the machine hears of a failure,
- * and whose finished steps are not run again. `fatal(error)` ends the attempts at once; `snooze` is refused.
+ * Actor logic of the type of `fromPromise` whose work is retried before the machine gets an error, and whose finished steps
+ * are not run again. `fatal(error)` ends the attempts at once; `snooze` is refused.
  *
- * In a machine that is a job (`defineJob({ machine })`) attempts, the time of the next one and finished steps survive a crash,
- * and the job takes no slot while it waits for a backoff. In any other actor system they live with the actor.
+ * In a machine job (`defineJob({ machine })`) the number of the attempt, the time of the next one and finished steps survive a
+ * crash, and the job takes no slot while it waits for a backoff. In any other actor system they are kept in memory.
  *
  * @param work gets `{ input, signal, step, attempt, maxAttempts, self, system, emit }`
  * @returns logic for `setup({ actors })`, `invoke: { src }`, `spawn`, `provide` or `createActor`. `onDone` gets what `work`
  *   resolves with, `onError` the error of the last attempt, `onSnapshot` each attempt (`snapshot.attempt`)
- * @throws JobchartError INVALID_OPTION for an option that makes no sense
+ * @throws JobchartError INVALID_OPTION for an unknown or invalid option
  * @example
  * const charge = durable<string, Order>(
  *   async ({ input, step, self }) => {
@@ -115,12 +113,12 @@ export function durable<Output, Input = NonReducibleUnknown, Emitted extends Eve
   return new DurableLogic(work, options)
 }
 
-/** Does it have attempts, and waits for the next one? */
+/** Is it a durable promise that waits for its next attempt? */
 export const isWaiting = (actor: AnyActorRef): boolean =>
   isDurable(actor) && attemptOf(actor.getSnapshot() as Snapshot<unknown>).delayMs !== null
 
-/** Has its machine heard of this snapshot before it was kept? Only of the first attempt it hears when that begins. */
-export const isToldSnapshot = (actor: AnyActorRef): boolean => {
+/** Did the machine get this snapshot before it was stored? The snapshot of a first attempt is sent when the actor starts. */
+export const isReportedSnapshot = (actor: AnyActorRef): boolean => {
   if (!isDurable(actor)) return false
   const { number, delayMs } = attemptOf(actor.getSnapshot() as Snapshot<unknown>)
   return number > 1 || delayMs !== null
@@ -128,18 +126,18 @@ export const isToldSnapshot = (actor: AnyActorRef): boolean => {
 
 export const isDurable = (actor: AnyActorRef): boolean => 'logic' in actor && actor.logic instanceof DurableLogic
 
-/** What an event has made of the attempts of an actor, for people; null if nothing. */
+/** The note of a checkpoint about an event of a durable promise; null for other events. */
 export function attemptNote({ type }: EventObject, { id }: AnyActorRef, snapshot: unknown): string | null {
   const { number } = attemptOf(snapshot as Snapshot<unknown>)
   if (type === 'jobchart.attempt.failed' || type === timeoutEvent) return `${id}: attempt ${number} failed`
   return type === dueEvent ? `${id}: attempt ${number}` : null
 }
 
-const first: DurableAttempt = { number: 1, error: null, delayMs: null }
+const firstAttempt: DurableAttempt = { number: 1, error: null, delayMs: null }
 
-/** A snapshot of `fromPromise`, which an earlier deployment may have had in its place, has none. */
+/** Without `attempt`, the snapshot is one of `fromPromise`, which `durable` has replaced in a deployment. */
 const attemptOf = (snapshot: Snapshot<unknown>): DurableAttempt =>
-  (snapshot as Partial<DurableSnapshot<unknown, unknown>>).attempt ?? first
+  (snapshot as Partial<DurableSnapshot<unknown, unknown>>).attempt ?? firstAttempt
 
 class DurableLogic<Output, Input, Emitted extends EventObject> implements PromiseActorLogic<Output, Input, Emitted> {
   private readonly work: Work<Output, Input, Emitted>
@@ -169,15 +167,15 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
 
   readonly transition: PromiseActorLogic<Output, Input, Emitted>['transition'] = (snapshot, event, scope) => {
     if (snapshot.status !== 'active') return snapshot
-    const told = event as AttemptEvent
-    switch (told.type) {
+    const received = event as AttemptEvent
+    switch (received.type) {
       case 'jobchart.attempt.done':
-        return { ...snapshot, status: 'done', output: told.output as Output, input: undefined }
+        return { ...snapshot, status: 'done', output: received.output as Output, input: undefined }
       case 'jobchart.attempt.failed':
-        return this.failed(snapshot, told.error, scope)
+        return this.failed(snapshot, received.error, scope)
       case 'jobchart.attempt.timeout': {
         if (!this.attempts.has(scope.self)) return snapshot
-        const error = tookTooLong(scope.self, attemptOf(snapshot), this.timeoutMs)
+        const error = timedOut(scope.self, attemptOf(snapshot), this.timeoutMs)
         this.abort(scope.self, error)
         return this.failed(snapshot, error, scope)
       }
@@ -196,7 +194,7 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
   }
 
   readonly getInitialSnapshot: PromiseActorLogic<Output, Input, Emitted>['getInitialSnapshot'] = (_scope, input) =>
-    withAttempt({ status: 'active', output: undefined, error: undefined, input }, first)
+    withAttempt({ status: 'active', output: undefined, error: undefined, input }, firstAttempt)
 
   readonly getPersistedSnapshot: PromiseActorLogic<Output, Input, Emitted>['getPersistedSnapshot'] = (snapshot) =>
     snapshot
@@ -208,11 +206,11 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
     if (snapshot.status !== 'active') return
     const { delayMs } = attemptOf(snapshot)
     if (delayMs === null) this.begin(scope)
-    // A checkpoint holds its timer, unless a migration has dropped it; a snapshot that was kept otherwise does not.
+    // The checkpoint of a job holds the timer, unless `migrate` has dropped it. A snapshot persisted outside of a job does not.
     else if (runnerOf(scope.self)?.attempts.isTimerSet(scope.self, dueEvent) !== true) schedule(scope, delayMs)
   }
 
-  /** An attempt has failed: waits for the next one, or gives up. */
+  /** An attempt has failed: schedules the next one, or ends with the error. */
   private failed(
     snapshot: PromiseSnapshot<Output, Input>,
     thrown: unknown,
@@ -236,35 +234,32 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
   private delayMs(error: unknown, number: number, scope: AnyActorScope): number | null {
     if (error instanceof FatalError || number >= this.maxAttempts) return null
     const attempts = runnerOf(scope.self)?.attempts
-    const complain = attempts?.log ?? scope.logger
-    if (!this.isWorthRetrying(error, (what) => complain(`${scope.self.id}: ${what}; the attempt is retried`)))
-      return null
+    const warn = attempts?.log ?? scope.logger
+    if (!this.isWorthRetrying(error, (what) => warn(`${scope.self.id}: ${what}; the attempt is retried`))) return null
     const random = attempts?.random ?? systemRandom
     try {
       return backoffMs(this.backoff, number, error, random)
     } catch (thrown) {
-      complain(
-        `${scope.self.id}: the backoff function threw ${recordError(thrown).message}; the default backoff is used`,
-      )
+      warn(`${scope.self.id}: the backoff function threw ${recordError(thrown).message}; the default backoff is used`)
       return backoffMs(exponential(), number, error, random)
     }
   }
 
-  /** As for a job. */
-  private isWorthRetrying(reason: unknown, complain: (what: string) => void): boolean {
+  /** As in a job: an error counts as worth retrying if `retryIf` throws or returns a promise. */
+  private isWorthRetrying(reason: unknown, warn: (what: string) => void): boolean {
     try {
       const answer: unknown = this.retryIf === null || this.retryIf(reason)
       if (!(answer instanceof Promise)) return Boolean(answer)
-      // What it will say is not awaited, and may be an error.
+      // The promise is not awaited: its rejection must not become an unhandled one.
       answer.catch(() => {})
-      complain('retryIf gave a promise instead of true or false')
+      warn('retryIf gave a promise instead of true or false')
     } catch (thrown) {
-      complain(`retryIf threw ${recordError(thrown).message}`)
+      warn(`retryIf threw ${recordError(thrown).message}`)
     }
     return true
   }
 
-  /** Begins the attempt that the snapshot has come to, when its machine has been told: in a job when that is written. */
+  /** Begins the attempt of the current snapshot: in a job after the checkpoint, else after the machine has got the snapshot. */
   private beginNext(scope: AnyActorScope): void {
     const begin = (): void => this.begin(scope)
     const runner = runnerOf(scope.self)
@@ -275,13 +270,15 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
   private begin(scope: AnyActorScope): void {
     const { self, system, emit } = scope
     const snapshot = self.getSnapshot() as PromiseSnapshot<Output, Input>
-    // It may have been stopped since it was decided.
+    // The actor may have been stopped since the attempt was scheduled.
     if (snapshot.status !== 'active') return
     const { number } = attemptOf(snapshot)
     const attempt: Attempt = { controller: new AbortController(), timer: null }
     this.attempts.set(self, attempt)
     this.armTimeout(attempt, scope)
-    const steps = this.stepsOf(self, number, () => (this.attempts.get(self) === attempt ? null : isOver(self, number)))
+    const steps = this.stepsOf(self, number, () =>
+      this.attempts.get(self) === attempt ? null : attemptEnded(self, number),
+    )
     const given: DurableScope<Input, Emitted> = {
       input: snapshot.input as Input,
       signal: attempt.controller.signal,
@@ -293,9 +290,9 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
       emit,
     }
     const settled = (event: AttemptEvent): void => {
-      // It was stopped, or has timed out: nobody waits for what it still says.
-      if (!this.close(self, attempt)) return
-      // What it has begun and did not wait for hears of the failure.
+      // The attempt was stopped or has timed out: its late result is ignored.
+      if (!this.endAttempt(self, attempt)) return
+      // The work may have started operations that it did not wait for: the signal aborts them.
       if (event.type === 'jobchart.attempt.failed') attempt.controller.abort(event.error)
       self.send(event)
     }
@@ -317,23 +314,23 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
     }
   }
 
-  private stepsOf(self: AnyActorRef, number: number, over: () => JobchartError | null): Steps {
+  private stepsOf(self: AnyActorRef, number: number, refusal: () => JobchartError | null): Steps {
     const attempt = `attempt ${number} of actor ${self.id}`
-    const hosting = runnerOf(self)
-    if (hosting !== null) return hosting.attempts.steps(self, attempt, over)
+    const services = runnerOf(self)
+    if (services !== null) return services.attempts.steps(self, attempt, refusal)
     const results = this.results.get(self) ?? new StepResults(self.id, null)
     this.results.set(self, results)
-    return new Steps({ results, attempt, refusal: over, save: () => Promise.resolve() })
+    return new Steps({ results, attempt, refusal, save: () => Promise.resolve() })
   }
 
-  /** Aborts the attempt that is under way, if one is. */
+  /** Aborts the running attempt, if any. */
   private abort(self: AnyActorRef, reason?: unknown): void {
     const attempt = this.attempts.get(self)
-    if (attempt !== undefined && this.close(self, attempt)) attempt.controller.abort(reason)
+    if (attempt !== undefined && this.endAttempt(self, attempt)) attempt.controller.abort(reason)
   }
 
-  /** An attempt is over. Was it under way until now? */
-  private close(self: AnyActorRef, attempt: Attempt): boolean {
+  /** Ends an attempt. Returns false if it had ended before. */
+  private endAttempt(self: AnyActorRef, attempt: Attempt): boolean {
     if (this.attempts.get(self) !== attempt) return false
     this.attempts.delete(self)
     attempt.timer?.cancel()
@@ -350,20 +347,16 @@ const schedule = ({ self, system }: AnyActorScope, delayMs: number): void =>
   system.scheduler.schedule(self, self, { type: dueEvent }, delayMs, dueEvent)
 
 const snoozed = ({ id }: AnyActorRef): JobchartError =>
-  new JobchartError(
-    'UNSUPPORTED',
-    `actor ${id} has thrown snooze(): an attempt of a durable promise cannot be put off`,
-    {
-      hint: 'Throw an error and let `backoff` say when the next attempt begins, or wait in a state with `after`.',
-    },
-  )
+  new JobchartError('UNSUPPORTED', `actor ${id} threw snooze(): an attempt of a durable promise cannot be postponed`, {
+    hint: 'Throw an error and let `backoff` say when the next attempt begins, or wait in a state with `after`.',
+  })
 
-const tookTooLong = ({ id }: AnyActorRef, { number }: DurableAttempt, timeoutMs: number | null): TimeoutError =>
+const timedOut = ({ id }: AnyActorRef, { number }: DurableAttempt, timeoutMs: number | null): TimeoutError =>
   new TimeoutError(`attempt ${number} of actor ${id} took longer than ${timeoutMs} ms`, {
     hint: 'Raise `timeout` of durable(), or pass `signal` to what the promise waits for.',
   })
 
-const isOver = ({ id }: AnyActorRef, number: number): JobchartError =>
-  new JobchartError('NOT_ACCEPTED', `attempt ${number} of actor ${id} is over: it begins and keeps no more steps`, {
+const attemptEnded = ({ id }: AnyActorRef, number: number): JobchartError =>
+  new JobchartError('NOT_ACCEPTED', `attempt ${number} of actor ${id} has ended: it cannot run or store steps`, {
     hint: 'Await each step within the promise.',
   })

@@ -1,13 +1,13 @@
 /**
- * Checkpoints of the first format, which named actors by their paths alone (`kid/work`) and counted the starts of each path:
- * as the second format has them. Actors keep the keys that they were given.
+ * Converts checkpoints of the first format to the second. The first format named actors by their paths alone (`kid/work`) and
+ * counted the starts of each path. Actors keep their idempotency keys.
  */
 import type { Json } from '../core/payload.ts'
 import type { StartCounts } from './addresses.ts'
 
 type JsonObject = { readonly [key: string]: Json }
 
-/** The state in the second format; the same object if it is in that already. */
+/** The state in the second format; the same object if it has that format. */
 export function fromFirstFormat(json: Json): Json {
   if (!isObject(json) || json['format'] === 2 || !isObject(json['beginnings'])) return json
   const { beginnings, snapshot, timers, outbox, ...rest } = json
@@ -18,8 +18,8 @@ export function fromFirstFormat(json: Json): Json {
   for (const [path, count] of Object.entries(counts)) {
     const cut = path.lastIndexOf('/')
     const parent = addressOf(path.slice(0, Math.max(0, cut)))
-    const of = (starts[parent] ??= { floor: 0, counts: {} })
-    of.counts[path.slice(cut + 1)] = count
+    const startsOfParent = (starts[parent] ??= { floor: 0, counts: {} })
+    startsOfParent.counts[path.slice(cut + 1)] = count
     if (cut >= 0) keys[addressOf(path)] = `${path}/${count}`
   }
   return {
@@ -54,7 +54,7 @@ const withAddress = (entry: JsonObject, addressOf: (path: string) => string): { 
   ...(typeof entry['actor'] === 'string' && { actor: addressOf(entry['actor']) }),
 })
 
-/** The outbox marked actors by their paths. */
+/** Converts the actor references of an outbox entry, which the first format wrote as paths. */
 function withMarks(json: Json, addressOf: (path: string) => string): Json {
   if (Array.isArray(json)) return json.map((member) => withMarks(member, addressOf))
   if (!isObject(json)) return json
@@ -63,7 +63,7 @@ function withMarks(json: Json, addressOf: (path: string) => string): Json {
   return Object.fromEntries(Object.entries(json).map(([key, member]) => [key, withMarks(member, addressOf)]))
 }
 
-/** Contexts marked actors as XState does: by the ids of the machine's own children. */
+/** Converts the actor references of contexts, which the first format wrote as XState does: by the ids of own children. */
 function withReferences(snapshot: Json, path: string, addressOf: (path: string) => string): Json {
   if (!isObject(snapshot) || !('historyValue' in snapshot)) return snapshot
   const below = (id: string): string =>

@@ -1,8 +1,7 @@
 /**
  * A job as an actor: any XState machine can invoke or spawn it, with onDone, onError and onSnapshot.
  *
- * The job's id is part of the actor's snapshot, so that an actor which is persisted and restored finds its job again
- * instead of enqueueing a second one.
+ * The actor's snapshot holds the id of the job, so that a restored actor finds its job instead of enqueueing a second one.
  */
 import { nanoid } from 'nanoid'
 import type {
@@ -21,10 +20,11 @@ import type { JobHandle } from '../core/handle.ts'
 import { reviveError } from '../core/failure.ts'
 import type { InboxMessage } from '../core/machine-record.ts'
 import type { Json } from '../core/payload.ts'
-import { runnerOf } from './job-actors.ts'
+import { runnerOf } from './machine-run-services.ts'
 import { invokesOf, isMachine, namedActors, nodesOf } from './machines.ts'
+import { logicOf, reportsSnapshots } from './xstate-internals.ts'
 
-/** What the actor needs of a runtime or client. */
+/** The methods of a runtime or client that the actor calls. */
 export interface JobEnqueuer {
   enqueue(job: JobDefinition, input: unknown, options?: EnqueueOptions): Promise<JobHandle>
   cancel(id: string, options?: CancelOptions): Promise<unknown>
@@ -57,13 +57,13 @@ export type JobActorLogic<Input, Output> = ActorLogic<
 >
 
 /**
- * Actor logic that enqueues a job and lives as long as it: done with its output, error with JobDeadError or
- * JobCancelledError, each check-in a new snapshot (`snapshot.context.checkin`). Stopping the actor (its state is left)
- * cancels the job.
+ * Actor logic that enqueues a job and ends with it: done with the job's output, or error with JobDeadError or
+ * JobCancelledError. Each check-in is a new snapshot (`snapshot.context.checkin`). Stopping the actor, as leaving its state
+ * does, cancels the job.
  *
- * @param runtime the runtime or client that enqueues it. Left out in a machine that is a job itself (`defineJob`): there
- *   the job is its child, found again after a crash, cancelled with it, and waiting for it takes no slot
- * @param options for the enqueue; the id is the actor's own
+ * @param runtime the runtime or client that enqueues the job. Leave it out in a machine job (`defineJob({ machine })`): there
+ *   the job is a child of the machine's job, is found again after a crash and cancelled with it; waiting for it takes no slot
+ * @param options for the enqueue; the actor chooses the id
  * @returns logic for `setup({ actors })`, `invoke: { src }`, `provide` or `createActor`; its `input` is the job's
  * @example
  * const machine = setup({ actors: { sendEmail: fromJob(sendEmail, runtime) } }).createMachine({
@@ -92,10 +92,10 @@ class JobLogic<Input, Output> implements JobActorLogic<Input, Output> {
 
   readonly transition: JobActorLogic<Input, Output>['transition'] = (snapshot, event, { self }) => {
     if (snapshot.status !== 'active') return snapshot
-    return after(snapshot, event as JobActorEvent, () => {
+    return nextSnapshot(snapshot, event as JobActorEvent, () => {
       const { id } = snapshot.context
-      const hosting = runnerOf(self)
-      if (hosting !== null) hosting.jobs.stopped(id)
+      const services = runnerOf(self)
+      if (services !== null) services.jobs.actorStopped(id)
       else this.runtime?.cancel(id, { reason: 'its actor was stopped' }).catch(ignoreAfterStop)
     })
   }
@@ -114,29 +114,29 @@ class JobLogic<Input, Output> implements JobActorLogic<Input, Output> {
     if (status !== 'active') return
     const { job, runtime } = this
     const options = { ...this.options, id: context.id }
-    const hosting = runnerOf(self)
-    if (hosting !== null) return hosting.jobs.begun(self, job, input, options, wantsCheckins(self))
-    const tell = (event: JobActorEvent): void => {
-      // The end of a job whose actor was stopped is nobody's news.
+    const services = runnerOf(self)
+    if (services !== null) return services.jobs.actorStarted(self, job, input, options, reportsSnapshots(self))
+    const notify = (event: JobActorEvent): void => {
+      // A stopped actor ignores the end of its job.
       if (self.getSnapshot().status === 'active') self.send(event)
     }
-    if (runtime === undefined) return tell({ type: 'jobchart.failed', error: noRuntime(job) })
+    if (runtime === undefined) return notify({ type: 'jobchart.failed', error: noRuntime(job) })
     runtime
       .enqueue(job, input, options)
       .then((handle) => {
         const checkins = handle.events$.subscribe((event) => {
-          if (event.event === 'CHECKIN') tell({ type: 'jobchart.checkin', value: event.value })
+          if (event.event === 'CHECKIN') notify({ type: 'jobchart.checkin', value: event.value })
         })
         return handle.result().finally(() => checkins.unsubscribe())
       })
       .then(
-        (output) => tell({ type: 'jobchart.done', output }),
-        (error: unknown) => tell({ type: 'jobchart.failed', error }),
+        (output) => notify({ type: 'jobchart.done', output }),
+        (error: unknown) => notify({ type: 'jobchart.failed', error }),
       )
   }
 }
 
-/** The jobs that the actors of a machine enqueue, and those of the machines that it names. */
+/** The jobs that actors of the machine enqueue, and those of the machines among its actors. */
 export function invokedJobs(machine: AnyStateMachine, seen = new Set<AnyStateMachine>()): JobDefinition[] {
   if (seen.has(machine)) return []
   seen.add(machine)
@@ -147,26 +147,19 @@ export function invokedJobs(machine: AnyStateMachine, seen = new Set<AnyStateMac
   })
 }
 
-/** The job of an actor that `fromJob` has made; null of any other actor. */
+/** The job of an actor of `fromJob`; null for any other actor. */
 export function jobOf(actor: AnyActorRef): JobActorContext | null {
-  if (!('logic' in actor) || !(actor.logic instanceof JobLogic)) return null
+  if (!(logicOf(actor) instanceof JobLogic)) return null
   return (actor.getSnapshot() as JobActorSnapshot<unknown, unknown>).context
 }
 
-/** Does the machine that has invoked the actor listen to its snapshots (`onSnapshot`)? */
-function wantsCheckins(actor: AnyActorRef): boolean {
-  const { options } = actor as { readonly options?: { readonly syncSnapshot?: boolean } }
-  return options?.syncSnapshot === true
-}
-
-/** Tells an actor how its job ended, or how far it is. */
+/** Sends the end or a check-in of a job to its actor. */
 export function notifyActor(
   actor: AnyActorRef,
   message: Extract<InboxMessage, { readonly kind: 'ended' | 'checkin' }>,
 ): void {
   if ((actor.getSnapshot() as Snapshot<unknown>).status !== 'active') return
-  const event = eventOf(message)
-  actor.send(event)
+  actor.send(eventOf(message))
 }
 
 function eventOf(message: Extract<InboxMessage, { readonly kind: 'ended' | 'checkin' }>): JobActorEvent {
@@ -182,7 +175,7 @@ function eventOf(message: Extract<InboxMessage, { readonly kind: 'ended' | 'chec
   }
 }
 
-function after<Input, Output>(
+function nextSnapshot<Input, Output>(
   snapshot: JobActorSnapshot<Input, Output>,
   event: JobActorEvent,
   stopped: () => void,
@@ -202,10 +195,10 @@ function after<Input, Output>(
   }
 }
 
-/** Nobody listens to a stopped actor: a cancel that fails leaves the job to run to its end, as it would in a crash. */
+/** A stopped actor cannot report an error: if the cancel fails, the job runs to its end, as after a crash. */
 const ignoreAfterStop = (): void => {}
 
 const noRuntime = (job: JobDefinition): JobchartError =>
-  new JobchartError('INVALID_OPTION', `fromJob(${job.type}) needs a runtime here`, {
-    hint: 'Pass one: fromJob(job, runtime). Only a machine that is a job itself needs none.',
+  new JobchartError('INVALID_OPTION', `fromJob(${job.type}) needs a runtime outside of a machine job`, {
+    hint: 'Pass one: fromJob(job, runtime).',
   })

@@ -1,4 +1,4 @@
-/** A live machine in its run: begun or restored, told what happens, looked at for a checkpoint. */
+/** The live machine of a run: starts or restores it, delivers events and timers to it, and reads its state for checkpoints. */
 import {
   createActor,
   type Actor,
@@ -13,18 +13,18 @@ import {
 import { ActorAddresses, childrenOf, type Children } from './addresses.ts'
 import { withActors } from './codec.ts'
 import { jobOf } from './from-job.ts'
-import { isNamed, activeNodes } from './machines.ts'
+import { isNamedByState, activeNodes } from './machines.ts'
 import type { ActorSteps } from './actor-steps.ts'
 import { attemptNote, isWaiting } from './durable.ts'
-import type { AttemptServices, RunnerRef, JobActorServices } from './job-actors.ts'
+import type { AttemptServices, MachineRunServices, JobActorServices } from './machine-run-services.ts'
 import { pendingOf, outboxOf } from './outbox.ts'
 import { Plan, type PendingEffect } from './plan.ts'
-import { isItsSnapshot, isPlanned, plannedLogicOf, worksOutside, type PlannedLogic } from './actor-kinds.ts'
+import { isSnapshotOnly, isMachineActor, plannedLogicOf, doesWork, type PlannedLogic } from './actor-kinds.ts'
 import { restoreContexts, withoutContexts } from './references.ts'
 import type { MachineState } from './state.ts'
 import { DurableTimers, type PassedDelay } from './timers.ts'
 import type { MachineVersion, PersistedMachine } from './versions.ts'
-import { wrapRelays } from './xstate-internals.ts'
+import { dropChild, replaceScheduler, wrapRelays } from './xstate-internals.ts'
 
 export interface LiveMachineOptions {
   readonly logic: PlannedLogic
@@ -36,11 +36,11 @@ export interface LiveMachineOptions {
   readonly attempts: Pick<AttemptServices, 'random' | 'after' | 'log'>
   readonly steps: ActorSteps
   readonly logger: (...args: unknown[]) => void
-  /** Something has changed: a machine's state, a timer, what is held, or whether it failed. */
+  /** Called when the state of a machine, a timer, a pending effect or the failure has changed. */
   readonly changed: () => void
 }
 
-/** Events that may follow from one. A step with ten thousand children sends each one, and hears of each. */
+/** Limit of the events that follow from one event. A step that starts ten thousand children sends and receives that many each. */
 const sentInTurnMax = 50_000
 
 type Status = 'active' | 'done' | 'error' | 'stopped'
@@ -48,20 +48,20 @@ type Status = 'active' | 'done' | 'error' | 'stopped'
 export class LiveMachine {
   readonly timers: DurableTimers
   readonly plan: Plan
-  /** What has led to its present state, for people. */
+  /** Events and states since the last checkpoint, for its note. */
   notes: string[] = []
   private readonly root: Actor<AnyActorLogic>
   private readonly options: LiveMachineOptions
   private readonly addresses: ActorAddresses
-  /** Events for machines that wait until all of a step have started; null if none waits. */
+  /** Deliveries to machines that are delayed until all actors of a step have started; null outside of `startWork`. */
   private relays: (() => void)[] | null = null
-  /** Events that were sent since the last event from outside; null between two. */
+  /** Number of events sent in the current turn; null between turns. */
   private sentInTurn: number | null = null
   private failed: { readonly error: unknown } | null = null
-  private readonly seen = new WeakMap<AnyActorRef, unknown>()
-  /** Actors of jobs, by the id of the job, as they were when the plan had seen so many actors. */
+  private readonly lastSnapshots = new WeakMap<AnyActorRef, unknown>()
+  /** Actors of child jobs by the id of the job; complete while `plan.actorsAdded` equals `jobActorsListedAt`. */
   private readonly jobActors = new Map<string, AnyActorRef>()
-  private jobActorsOf = -1
+  private jobActorsListedAt = -1
 
   constructor(options: LiveMachineOptions, from: MachineState | null) {
     const { jobId, input, now, jobs, logger, changed } = options
@@ -71,24 +71,25 @@ export class LiveMachine {
     const delaysOf = (actor: AnyActorRef) => plannedLogicOf(actor)?.delays ?? null
     this.timers = new DurableTimers({ now, addresses, delaysOf, changed })
     this.plan = new Plan({ addresses, nextActorNumber: from?.booked ?? 0, changed })
-    const logic: AnyActorLogic & { readonly hosting: RunnerRef } = {
+    const logic: AnyActorLogic & { readonly runServices: MachineRunServices } = {
       ...options.logic,
-      hosting: { jobs, plan: this.plan, attempts: this.attemptServices() },
+      runServices: { jobs, plan: this.plan, attempts: this.attemptServices() },
     }
     this.root = createActor(logic, {
       id: jobId,
       logger,
       ...(from === null ? { input } : { snapshot: withoutContexts(from.snapshot) as never }),
-      inspect: (seen) => {
-        if (seen.type === '@xstate.snapshot') this.look(seen.actorRef as AnyActorRef, seen.snapshot, seen.event)
+      inspect: (inspected) => {
+        if (inspected.type !== '@xstate.snapshot') return
+        this.snapshotChanged(inspected.actorRef as AnyActorRef, inspected.snapshot, inspected.event)
       },
     })
     addresses.of(this.root)
-    this.root.system.scheduler = this.timers
+    replaceScheduler(this.root.system, this.timers)
     wrapRelays(this.root.system, (source, target, deliver) => {
-      if (source !== undefined && this.plan.isLeaving(source)) return
-      if (this.relays !== null && isPlanned(target)) this.relays.push(deliver)
-      else this.turn(deliver)
+      if (source !== undefined && this.plan.isStopPending(source)) return
+      if (this.relays !== null && isMachineActor(target)) this.relays.push(deliver)
+      else this.withinTurn(deliver)
     })
     this.root.subscribe({ error: (error) => this.fail(error) })
     if (from === null) return
@@ -97,8 +98,8 @@ export class LiveMachine {
     this.timers.restore(
       from.timers.map((timer) => ({ ...timer, event: withActors(timer.event, actorAt) as EventObject })),
     )
-    // Nothing has changed by being restored.
-    for (const actor of [this.root, ...this.actors()]) this.seen.set(actor, actor.getSnapshot())
+    // Restoring alone needs no checkpoint.
+    for (const actor of [this.root, ...this.actors()]) this.lastSnapshots.set(actor, actor.getSnapshot())
   }
 
   private attemptServices(): AttemptServices {
@@ -108,21 +109,21 @@ export class LiveMachine {
       ...attempts,
       begin: (begin) => this.plan.hold({ kind: 'attempt', begin }),
       isTimerSet: (actor, id) => timers.isSet(actor, id),
-      steps: (actor, attempt, over) => steps.of(addresses.of(actor), attempt, over),
+      steps: (actor, attempt, refusal) => steps.of(addresses.of(actor), attempt, refusal),
     }
   }
 
   start(): void {
-    this.turn(() => this.root.start())
+    this.withinTurn(() => this.root.start())
   }
 
-  /** What follows from one event: machines that send each other events for ever would never give anybody else a turn. */
-  private turn(run: () => void): void {
+  /** Limits the events that follow from one: machines that send each other events endlessly would block the process. */
+  private withinTurn(run: () => void): void {
     if (this.sentInTurn !== null) {
       if (++this.sentInTurn > sentInTurnMax) {
         this.sentInTurn = 0
         throw new Error(
-          `infinite loop: machines have sent ${sentInTurnMax} events, to themselves or each other, without coming to rest`,
+          `infinite loop: machines have sent ${sentInTurnMax} events, to themselves or each other, in one turn`,
         )
       }
       run()
@@ -136,7 +137,7 @@ export class LiveMachine {
     }
   }
 
-  /** Why it failed, if it did. What cannot be durable is no failure that a machine could deal with. */
+  /** Why the machine failed; null if it did not. A refusal of the plan comes first: no `onError` can handle it. */
   get failure(): { readonly error: unknown } | null {
     return this.plan.refused === null ? this.failed : { error: this.plan.refused }
   }
@@ -149,19 +150,19 @@ export class LiveMachine {
     return this.root.getSnapshot().output
   }
 
-  /** Would its present state take this event? */
+  /** Does the current state handle this event? */
   can(event: EventObject): boolean {
     const snapshot = this.root.getSnapshot() as { readonly can?: (event: EventObject) => boolean }
     return this.status === 'active' && snapshot.can?.(event) === true
   }
 
-  /** Is this event named by its present state? A wildcard does not name it. */
-  names(event: EventObject): boolean {
-    return this.status === 'active' && isNamed(this.root.getSnapshot(), event)
+  /** Does the current state handle this event by its name, not by a wildcard? */
+  namesEvent(event: EventObject): boolean {
+    return this.status === 'active' && isNamedByState(this.root.getSnapshot(), event)
   }
 
-  /** Paths of the states that it stands in, the outer ones first, and its tags; not those of the machines it has invoked. */
-  get standing(): { readonly states: readonly string[]; readonly tags: readonly string[] } {
+  /** Paths of the active states, the outer ones first, and the tags. Child machines are not included. */
+  get statesAndTags(): { readonly states: readonly string[]; readonly tags: readonly string[] } {
     const { machine, value, tags } = this.root.getSnapshot() as AnyMachineSnapshot
     const nodes = [...activeNodes((machine as AnyStateMachine).root, value as StateValue)]
     return { states: nodes.slice(1).map(({ path }) => path.join('.')), tags: [...tags] }
@@ -171,15 +172,15 @@ export class LiveMachine {
     this.root.send(event)
   }
 
-  /** Delivers the timers that are due by then, the earliest first. Those that are set meanwhile have their turn later. */
-  fire(by: number): void {
+  /** Delivers the timers due at `by`, the earliest first. Timers that are set meanwhile wait for the next call. */
+  fireTimers(by: number): void {
     for (const timer of this.timers.list()) {
       if (timer.at > by) return
       if (this.timers.take(timer)) this.addresses.actorAt(timer.target)?.send(timer.event)
     }
   }
 
-  /** Starts actors that do work. As in XState, all of a step have started before their machines hear of any. */
+  /** Starts actors that do work. As in XState, all actors of a step start before a machine gets an event from one of them. */
   startWork(run: () => void): void {
     this.relays = []
     try {
@@ -191,15 +192,15 @@ export class LiveMachine {
     }
   }
 
-  /** The address of an actor of this job; null of any other. */
+  /** The address of an actor; null for an actor of another actor system. */
   addressOf(actor: AnyActorRef): string | null {
     return this.addresses.find(actor)
   }
 
-  /** The actor of a job that it has invoked. */
+  /** The actor of a child job; null if there is none. */
   jobActor(jobId: string): AnyActorRef | null {
-    if (this.jobActorsOf !== this.plan.actorsSeen) {
-      this.jobActorsOf = this.plan.actorsSeen
+    if (this.jobActorsListedAt !== this.plan.actorsAdded) {
+      this.jobActorsListedAt = this.plan.actorsAdded
       for (const actor of this.actors()) {
         const job = jobOf(actor)
         if (job !== null) this.jobActors.set(job.id, actor)
@@ -208,7 +209,7 @@ export class LiveMachine {
     return this.jobActors.get(jobId) ?? null
   }
 
-  /** The jobs that its actors wait for. */
+  /** The ids of the child jobs that active actors wait for. */
   get jobIds(): string[] {
     return [...this.actors()].flatMap((actor) => {
       const job = actor.getSnapshot().status === 'active' ? jobOf(actor) : null
@@ -216,21 +217,21 @@ export class LiveMachine {
     })
   }
 
-  /** Does none of its actors do work of its own? Machines wait, and so do jobs that were invoked: they tell when they end. */
-  get atRest(): boolean {
+  /** Does no actor do work in this process? Machines only wait for events, child jobs report their ends as messages. */
+  get isIdle(): boolean {
     for (const actor of this.actors()) {
-      if (actor.getSnapshot().status === 'active' && worksOutside(actor) && !isWaiting(actor)) return false
+      if (actor.getSnapshot().status === 'active' && doesWork(actor) && !isWaiting(actor)) return false
     }
     return true
   }
 
-  /** Is the actor at this address there, and has not ended? */
+  /** Is there an actor at this address that has not ended? */
   isActive(address: string): boolean {
     return this.addresses.actorAt(address)?.getSnapshot().status === 'active'
   }
 
-  /** Its state, to be kept. @throws JobchartError NOT_DURABLE */
-  state(held: readonly PendingEffect[]): Omit<MachineState, 'read' | 'jobs'> {
+  /** The state for a checkpoint. @throws JobchartError NOT_DURABLE */
+  state(pending: readonly PendingEffect[]): Omit<MachineState, 'read' | 'jobs'> {
     this.dropEnded()
     const passed = this.passedDelays()
     return {
@@ -242,11 +243,11 @@ export class LiveMachine {
       ...(passed.length > 0 && { passed }),
       actors: this.addresses.state(),
       booked: this.plan.nextActorNumber,
-      outbox: outboxOf(held, this.addresses),
+      outbox: outboxOf(pending, this.addresses),
     }
   }
 
-  /** Delayed transitions of active states that no timer is set for any more. */
+  /** Delayed transitions of active states whose timer has fired or was cancelled. */
   private passedDelays(): PassedDelay[] {
     const set = new Set(this.timers.records().map(({ source, id }) => `${source}\n${id}`))
     return [this.root, ...this.actors()].flatMap((actor) => {
@@ -263,8 +264,8 @@ export class LiveMachine {
   }
 
   /**
-   * Takes spawned actors that have done their work out of their machines: nothing reaches them any more, and a machine that
-   * spawns many would carry all of them to its end. An invoked one stays until its state is left: it must not begin again.
+   * Removes spawned actors that have ended from their machines: else the state of a machine that spawns many would grow
+   * without limit. An invoked actor stays until its state is left: without it, a restore would start it again.
    */
   private dropEnded(): void {
     for (const machine of [this.root, ...this.actors()]) {
@@ -273,11 +274,11 @@ export class LiveMachine {
       if (logic === null || value === undefined || children === undefined) continue
       let invoked: Set<string> | null = null
       for (const [id, actor] of Object.entries(children)) {
-        if (actor === undefined || actor.getSnapshot().status === 'active' || isItsSnapshot(actor)) continue
+        if (actor === undefined || actor.getSnapshot().status === 'active' || isSnapshotOnly(actor)) continue
         invoked ??= new Set(
           [...activeNodes(logic.machine.root, value)].flatMap((node) => node.invoke.map((each) => each.id)),
         )
-        if (!invoked.has(id)) Reflect.deleteProperty(children, id)
+        if (!invoked.has(id)) dropChild(children, id)
       }
     }
   }
@@ -285,22 +286,22 @@ export class LiveMachine {
   private persisted(): PersistedMachine {
     const snapshot = this.root.getPersistedSnapshot() as unknown as PersistedMachine
     if (snapshot.status !== 'done') return snapshot
-    // Its actors are stopped, and nobody asks what they have made of that; its machines may still have something to do.
+    // All actors are stopped. Child machines are kept: the outbox may hold actions of theirs.
     const machines = Object.entries(snapshot.children).filter(([, child]) => isPersistedMachine(child.snapshot))
     return { ...snapshot, children: Object.fromEntries(machines) }
   }
 
-  /** What was decided with a checkpoint. */
+  /** The pending effects that the outbox of a checkpoint holds. */
   pendingOf(from: MachineState): PendingEffect[] {
     return pendingOf(from.outbox, { logic: this.options.logic, addresses: this.addresses })
   }
 
-  /** Stops all that goes on. Nothing is written any more. */
+  /** Stops all actors. Pending effects are dropped: the last checkpoint holds those that matter. */
   stop(): void {
     this.plan.stopAll()
-    // XState would copy all children of a machine for each that it stops.
-    for (const machine of this.actors()) if (isPlanned(machine)) forgetChildren(machine)
-    forgetChildren(this.root)
+    // XState copies all children of a machine for each that it stops, which is quadratic.
+    for (const machine of this.actors()) if (isMachineActor(machine)) dropChildren(machine)
+    dropChildren(this.root)
     this.root.stop()
     this.plan.pending = []
   }
@@ -310,14 +311,13 @@ export class LiveMachine {
     this.options.changed()
   }
 
-  private look(actor: AnyActorRef, snapshot: unknown, event: EventObject): void {
-    if (this.seen.get(actor) === snapshot) return
-    this.seen.set(actor, snapshot)
+  private snapshotChanged(actor: AnyActorRef, snapshot: unknown, event: EventObject): void {
+    if (this.lastSnapshots.get(actor) === snapshot) return
+    this.lastSnapshots.set(actor, snapshot)
     if (actor.getSnapshot().status !== 'active') this.plan.ended(actor)
     const note = attemptNote(event, actor, snapshot)
-    // What works outside is begun anew after a crash: its inner state need not be kept, only whether it has ended, or which
-    // attempt it has come to.
-    if (note === null && actor !== this.root && worksOutside(actor) && actor.getSnapshot().status === 'active') return
+    // Work in this process starts again after a crash: only its end and the number of its attempt need a checkpoint.
+    if (note === null && actor !== this.root && doesWork(actor) && actor.getSnapshot().status === 'active') return
     if (note !== null) this.notes.push(note)
     if (actor === this.root) this.notes.push(noteOf(event, snapshot))
     this.options.changed()
@@ -332,10 +332,9 @@ export class LiveMachine {
   }
 }
 
-/** Of a machine that is about to be thrown away. */
-function forgetChildren(machine: AnyActorRef): void {
+function dropChildren(machine: AnyActorRef): void {
   const children = childrenOf(machine)
-  for (const id of Object.keys(children)) Reflect.deleteProperty(children, id)
+  for (const id of Object.keys(children)) dropChild(children, id)
 }
 
 const isPersistedMachine = (snapshot: unknown): snapshot is PersistedMachine =>

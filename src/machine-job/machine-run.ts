@@ -1,13 +1,13 @@
 /**
- * The host of a machine: brings it from where it stands to its next rest, one checkpoint after the other.
+ * One attempt of a machine job: runs the machine, checkpoint after checkpoint, until it is done or only waits.
  *
- *   messages, timers, actors that end ─▶ plan (transitions; effects are held back)
+ *   messages, timers, actors that end ─▶ plan (transitions; effects are pending)
  *        ▲                                │
  *        │                                ▼
- *   execute what was held ◀── commit (state, timers, outbox, messages read: one conditional write)
+ *   execute the effects ◀── commit (state, timers, outbox, messages read: one conditional write)
  *
- * It rests when nothing is held, and no actor works: then it parks, or is done, and its last checkpoint is part of that
- * write. After a crash it goes on from the last checkpoint; what the outbox of that one holds is executed again.
+ * When no effect is pending and no actor does work, the job is done or parked; that write includes the last checkpoint. After
+ * a crash the next attempt resumes from the last checkpoint and executes the effects in its outbox again.
  */
 import { format } from 'node:util'
 import type { Timer } from '../core/clock.ts'
@@ -17,22 +17,22 @@ import type { RunResult, MachineRunContext } from '../core/definition.ts'
 import { fatal } from '../core/intent.ts'
 import type { Gather, InboxEntry, NewCheckpoint } from '../core/machine-record.ts'
 import { ActorSteps } from './actor-steps.ts'
-import { shown } from './codec.ts'
+import { toDisplayJson } from './codec.ts'
 import { ChildJobs } from './child-jobs.ts'
 import { notifyActor } from './from-job.ts'
 import { LiveMachine } from './live-machine.ts'
-import { usableArgs } from './kept-args.ts'
+import { usableArgs } from './action-args.ts'
 import type { PendingEffect, PendingAction } from './plan.ts'
 import type { PlannedLogic } from './actor-kinds.ts'
 import { packState, type MachineState, type ReadCancel } from './state.ts'
 import type { MachineVersion } from './versions.ts'
 
-/** What a machine that has a compensation is sent when its job is cancelled. */
+/** The event that a cancel of the job sends to a machine that handles it. */
 export const cancelEvent = 'job.cancel'
 
 const noteCharsMax = 200
-/** Checkpoints that a machine may come to without letting anybody else have a turn. */
-const turnsMax = 100
+/** Commits after which the run yields to the event loop: a store may answer without doing so. */
+const commitsPerYield = 100
 
 const cancelled = (reason: string | null) => ({ type: cancelEvent, reason })
 
@@ -46,26 +46,26 @@ export class MachineRun {
   private readonly machine: LiveMachine
   /** Number of the last checkpoint. */
   private number: number
-  /** Messages that have come and are not read, oldest first. */
+  /** Messages that have arrived and are not read, oldest first. */
   private inbox: InboxEntry[]
-  /** Number of the last message that has come, and of the last one read. */
+  /** Number of the last message that has arrived, and of the last one read. */
   private arrived: number
   private read: number
-  /** Does the last checkpoint lack something? */
+  /** Has the state changed since the last checkpoint? */
   private dirty: boolean
-  private turns = 0
-  /** The cancel that was read; undefined if an earlier release has not written whether there was one. */
+  private commits = 0
+  /** The cancel that was read; undefined if the checkpoint is of an earlier release, which did not store it. */
   private cancel: ReadCancel | null | undefined
   private readonly childJobs: ChildJobs
   private readonly steps: ActorSteps
-  /** Is a checkpoint to follow each message? */
-  private readonly oneByOne: boolean
-  /** The message that is read now. */
+  /** After a failed attempt each message gets its own checkpoint: the message that causes the failure becomes the first unread. */
+  private readonly checkpointEachMessage: boolean
+  /** The message that the machine handles now. */
   private reading: Reading | null = null
   private failure: { readonly error: unknown } | null = null
   private wake: () => void = () => {}
 
-  /** @param adopted was the state taken over from another definition, and is not written yet? */
+  /** @param adopted has `from` changed since it was read from the store? */
   constructor(
     attempt: MachineRunContext,
     logic: PlannedLogic,
@@ -76,14 +76,14 @@ export class MachineRun {
     this.attempt = attempt
     this.number = attempt.checkpoint?.number ?? 0
     this.inbox = [...attempt.inbox]
-    this.oneByOne = attempt.inbox.length > 1 && attempt.hasFailed()
+    this.checkpointEachMessage = attempt.inbox.length > 1 && attempt.hasFailed()
     this.arrived = attempt.inbox.at(-1)?.number ?? from?.read ?? 0
     this.read = from?.read ?? 0
     this.dirty = from === null || adopted
     this.cancel = cancelOf(from, attempt.generation)
     const stopped = (job: string): void => this.machine.plan.hold({ kind: 'leave', job })
-    const told = { stopped, changed: () => this.wake(), failed: (error: unknown) => this.fail(error) }
-    this.childJobs = new ChildJobs({ attempt, ...told }, from?.jobs)
+    const callbacks = { stopped, changed: () => this.wake(), failed: (error: unknown) => this.fail(error) }
+    this.childJobs = new ChildJobs({ attempt, ...callbacks }, from?.jobs)
     this.steps = new ActorSteps({ context: attempt, failed: (error) => this.fail(error) })
     this.machine = new LiveMachine(
       {
@@ -103,148 +103,148 @@ export class MachineRun {
     this.restored = from === null ? null : this.machine.pendingOf(from)
   }
 
-  /** What was decided before a crash and may not have been done. */
+  /** The outbox of the last checkpoint: effects that may not have been executed before a crash. */
   private readonly restored: readonly PendingEffect[] | null
 
   async run(): Promise<RunResult> {
-    const { attempt, machine: hosted } = this
+    const { attempt, machine } = this
     const abort = (): void => this.fail(attempt.signal.reason)
     attempt.signal.addEventListener('abort', abort, { once: true })
     attempt.onMessages((messages) => this.arrive(messages))
     try {
       if (attempt.signal.aborted) throw attempt.signal.reason
-      hosted.start()
-      if (this.restored !== null) await this.goOn(this.restored)
-      return await this.runToRest()
+      machine.start()
+      if (this.restored !== null) await this.executeRestored(this.restored)
+      return await this.runUntilIdle()
     } finally {
       this.childJobs.end()
       attempt.signal.removeEventListener('abort', abort)
-      hosted.stop()
+      machine.stop()
     }
   }
 
-  private async runToRest(): Promise<RunResult> {
-    const { machine: hosted, attempt } = this
+  private async runUntilIdle(): Promise<RunResult> {
+    const { machine, attempt } = this
     for (;;) {
-      this.readLetters()
-      hosted.fire(attempt.now())
+      this.readInbox()
+      machine.fireTimers(attempt.now())
       this.readCancel()
-      this.check()
-      const done = hosted.status === 'done'
-      if (hosted.plan.pending.length > 0) {
+      this.throwIfFailed()
+      const done = machine.status === 'done'
+      if (machine.plan.pending.length > 0) {
         await this.commitAndExecute()
-      } else if (done || (hosted.atRest && !this.childJobs.busy)) {
-        const checkpoint = this.dirty || this.childJobs.unreportedEnds ? this.checkpoint([]) : null
+      } else if (done || (machine.isIdle && !this.childJobs.busy)) {
+        const checkpoint = this.dirty || this.childJobs.hasUnsavedIds ? this.checkpoint([]) : null
         return done
-          ? { kind: 'done', output: hosted.output, checkpoint, cancelTaken: this.cancelTaken }
-          : { kind: 'parked', checkpoint, wakeAt: hosted.timers.nextAt, ...gatherOf(hosted.jobIds.length) }
+          ? { kind: 'done', output: machine.output, checkpoint, cancelTaken: this.cancelTaken }
+          : { kind: 'parked', checkpoint, wakeAt: machine.timers.nextAt, ...gatherOf(machine.jobIds.length) }
       } else if (this.dirty) {
         await this.commitAndExecute()
       } else {
-        await this.change()
+        await this.waitForChange()
       }
     }
   }
 
   private async commitAndExecute(): Promise<void> {
-    const { machine: hosted } = this
-    if (++this.turns % turnsMax === 0) await this.pause()
-    const held = hosted.plan.pending.splice(0)
-    const checkpoint = this.checkpoint(held)
+    const { machine } = this
+    if (++this.commits % commitsPerYield === 0) await this.yieldTurn()
+    const pending = machine.plan.pending.splice(0)
+    const checkpoint = this.checkpoint(pending)
     this.dirty = false
     const messages = await this.attempt.commit(checkpoint)
-    this.check()
+    this.throwIfFailed()
     this.arrive(messages)
-    await this.executeOrHold(held)
+    await this.executeOrHold(pending)
   }
 
-  /** What was decided before a crash, and work that was going on. */
-  private async goOn(restored: readonly PendingEffect[]): Promise<void> {
+  /** Executes the outbox of the restored checkpoint, and starts the actors that were at work. */
+  private async executeRestored(restored: readonly PendingEffect[]): Promise<void> {
     const work = this.machine.plan.pending.splice(0)
     await this.executeOrHold([...work, ...restored])
   }
 
   /**
-   * Executes effects, or, where there are none, what begins work. That effects were executed is written before work begins
-   * that may fail: they would be executed again with it.
+   * Executes one-time effects; if there are none, starts work. Work waits for the checkpoint that removes the executed effects
+   * from the outbox: if it failed before, the next attempt would execute them again.
    */
-  private async executeOrHold(held: readonly PendingEffect[]): Promise<void> {
-    const effects = held.filter(isEffect)
-    const work = held.filter((each) => !isEffect(each))
+  private async executeOrHold(pending: readonly PendingEffect[]): Promise<void> {
+    const effects = pending.filter(isOneTimeEffect)
+    const work = pending.filter((each) => !isOneTimeEffect(each))
     if (effects.length === 0) return this.startWork(work)
     await this.execute(effects)
     this.machine.plan.pending.unshift(...work)
   }
 
-  /** In order; an action that gives a promise is waited for. */
+  /** Executes in order, and awaits actions that return a promise. */
   private async execute(effects: readonly PendingEffect[]): Promise<void> {
     for (const each of effects) {
-      // Its outbox must not hold it any longer.
+      // The next checkpoint must remove the effect from the outbox.
       this.dirty = true
-      if (each.kind === 'emit') this.attempt.emitted(shown(each.event))
+      if (each.kind === 'emit') this.attempt.emitted(toDisplayJson(each.event))
       else if (each.kind === 'leave') await this.childJobs.cancelChild(each.job)
       else if (each.kind === 'action') await act(each)
-      this.check()
+      this.throwIfFailed()
     }
   }
 
   private startWork(work: readonly PendingEffect[]): void {
-    const { machine: hosted } = this
-    hosted.startWork(() => {
+    const { machine } = this
+    machine.startWork(() => {
       for (const each of work) {
-        if (each.kind === 'start') hosted.plan.startWork(each.actor)
-        else if (each.kind === 'stop') hosted.plan.stopWork(each.actor)
+        if (each.kind === 'start') machine.plan.startWork(each.actor)
+        else if (each.kind === 'stop') machine.plan.stopWork(each.actor)
         else if (each.kind === 'attempt') each.begin()
         else if (each.kind === 'log') each.run()
         else if (each.kind === 'send') {
           this.dirty = true
-          hosted.plan.notified(each.actor)
+          machine.plan.delivered(each.actor)
           sendIfActive(each.actor, each.event)
         }
       }
     })
-    this.check()
+    this.throwIfFailed()
   }
 
-  private checkpoint(held: readonly PendingEffect[]): NewCheckpoint {
-    const { machine: hosted } = this
-    const note = hosted.notes.splice(0).join(', ')
-    const takesCancel = hosted.names(cancelled(null))
+  private checkpoint(pending: readonly PendingEffect[]): NewCheckpoint {
+    const { machine } = this
+    const note = machine.notes.splice(0).join(', ')
+    const takesCancel = machine.namesEvent(cancelled(null))
     try {
-      const state = hosted.state(held)
-      const gone = this.steps.takeGone((address) => hosted.isActive(address))
+      const state = machine.state(pending)
+      const stale = this.steps.takeStale((address) => machine.isActive(address))
       return {
         number: ++this.number,
-        ...(gone.length > 0 && { forgetSteps: gone }),
+        ...(stale.length > 0 && { forgetSteps: stale }),
         state: packState(
           {
             ...state,
-            jobs: this.childJobs.jobs(hosted.jobIds),
+            jobs: this.childJobs.storedAmong(machine.jobIds),
             read: this.read,
             ...(this.cancel !== undefined && { cancel: this.cancel }),
           },
-          (actor) => hosted.addressOf(actor),
+          (actor) => machine.addressOf(actor),
         ),
         read: this.read,
         note: note.length > noteCharsMax ? `${note.slice(0, noteCharsMax - 1)}…` : note,
         takesCancel,
-        ...hosted.standing,
+        ...machine.statesAndTags,
       }
     } catch (error) {
-      // What cannot be written now cannot be written the next time.
+      // A state that cannot be encoded now cannot be encoded by a retry.
       throw fatal(error)
     }
   }
 
-  private readLetters(): void {
-    // What comes when the machine has ended comes too late, also a cancel.
+  private readInbox(): void {
+    // Messages to a machine that has ended are not read, not even a cancel.
     while (this.machine.status === 'active') {
-      const mail = this.inbox.shift()
-      if (mail === undefined) return
-      const { number, at, message } = mail
-      // What was due before the message came happens before it.
-      this.machine.fire(at)
-      this.check()
+      const entry = this.inbox.shift()
+      if (entry === undefined) return
+      const { number, at, message } = entry
+      // Timers that were due before the message arrived fire before it.
+      this.machine.fireTimers(at)
+      this.throwIfFailed()
       this.read = number
       this.dirty = true
       this.reading = {
@@ -259,27 +259,26 @@ export class MachineRun {
         const actor = this.machine.jobActor(message.child)
         if (actor !== null) notifyActor(actor, message)
       }
-      this.check()
+      this.throwIfFailed()
       this.reading = null
-      // The next one may be what it has failed at: then it is the first in its inbox.
-      if (this.oneByOne) return
+      if (this.checkpointEachMessage) return
     }
   }
 
   /**
-   * A cancel that was acknowledged where the machine takes it may find the machine gone on: with what it has done since it is
-   * not ended, the cancel waits for the next state that takes it.
+   * Sends the cancel to the machine if its state handles it. The machine may have left the state in which the cancel was
+   * accepted; then the cancel waits for the next state that handles it.
    */
   private readCancel(): void {
     if (this.cancel === null || this.cancel === undefined || this.cancel.taken) return
     const event = cancelled(this.cancel.reason)
-    if (!this.machine.names(event)) return
+    if (!this.machine.namesEvent(event)) return
     this.cancel = { ...this.cancel, taken: true }
     this.dirty = true
     this.machine.send(event)
   }
 
-  /** Has the machine taken the cancel that its job was sent? In earlier releases each that was read was taken. */
+  /** Did the machine handle the cancel of its job? Without stored information (earlier releases), a cancel that was read was. */
   private get cancelTaken(): boolean {
     return this.cancel === undefined
       ? !this.inbox.some(({ message }) => message.kind === 'cancel')
@@ -289,7 +288,7 @@ export class MachineRun {
   private deliver(event: { readonly type: string }): void {
     if (!this.machine.can(event)) {
       const { id, type } = this.attempt
-      this.attempt.logger.warn('the state of a machine does not take an event any more; it is dropped', {
+      this.attempt.logger.warn('an event was dropped: the state of the machine no longer handles it', {
         id,
         type,
         event: event.type,
@@ -299,10 +298,10 @@ export class MachineRun {
   }
 
   private arrive(messages: readonly InboxEntry[]): void {
-    for (const mail of messages) {
-      if (mail.number <= this.arrived) continue
-      this.arrived = mail.number
-      this.inbox.push(mail)
+    for (const entry of messages) {
+      if (entry.number <= this.arrived) continue
+      this.arrived = entry.number
+      this.inbox.push(entry)
     }
     this.wake()
   }
@@ -312,12 +311,12 @@ export class MachineRun {
     this.wake()
   }
 
-  /** @throws why the machine has failed or is to end, if so */
-  private check(): void {
+  /** @throws the error that the machine failed with, or the reason to end the run */
+  private throwIfFailed(): void {
     const failure = this.failure ?? this.machine.failure
     if (failure === null) return
     const { error } = failure
-    if (this.reading !== null && this.failure === null) this.attempt.log(failedAt(this.reading))
+    if (this.reading !== null && this.failure === null) this.attempt.log(failedAtMessage(this.reading))
     throw error instanceof JobchartError && error.code === 'NOT_DURABLE' ? fatal(error) : error
   }
 
@@ -326,15 +325,15 @@ export class MachineRun {
     this.wake()
   }
 
-  private pause(): Promise<void> {
+  private yieldTurn(): Promise<void> {
     return new Promise((resolve) => {
       this.wake = resolve
       this.attempt.after(1, resolve)
     })
   }
 
-  /** Resolves when something has happened, or a timer is due. */
-  private async change(): Promise<void> {
+  /** Resolves when a message, a change or a failure arrives, or a timer is due. */
+  private async waitForChange(): Promise<void> {
     const { nextAt } = this.machine.timers
     let timer: Timer | null = null
     await new Promise<void>((resolve) => {
@@ -347,15 +346,15 @@ export class MachineRun {
   }
 }
 
-/** The cancel that was read in this generation. A machine that begins has read none. */
+/** The cancel that was read in this generation; null if none was read. */
 function cancelOf(from: MachineState | null, generation: number): ReadCancel | null | undefined {
   if (from === null) return null
   return from.cancel?.generation === generation || from.cancel === undefined ? from.cancel : null
 }
 
 /**
- * A machine with many child jobs at work is restored and kept whole for each batch of their ends. So a batch is a part of
- * them: all batches together cost in proportion to the children. The last ones wake it one by one.
+ * Each wake-up restores and stores the whole machine. A machine with many child jobs therefore waits for the ends of a
+ * fraction of them, so that the total cost is proportional to their number. The last ends wake it one by one.
  */
 const gatherParts = 8
 const gatherMs = { least: 50, perJob: 0.05 }
@@ -365,18 +364,18 @@ function gatherOf(jobs: number): { readonly gather?: Gather } {
   return messages < 2 ? {} : { gather: { messages, ms: Math.ceil(gatherMs.least + jobs * gatherMs.perJob) } }
 }
 
-const failedAt = ({ number, what }: Reading): string =>
-  `the machine failed when it read ${what}, message ${number}; retry(id, { dropInbox: 1 }) drops the first that is unread`
+const failedAtMessage = ({ number, what }: Reading): string =>
+  `the machine failed on ${what}, message ${number}; retry(id, { dropInbox: 1 }) drops the first unread message`
 
-/** What is done once, of itself: all else begins work, or is told to it. */
-const isEffect = ({ kind }: PendingEffect): boolean => kind === 'action' || kind === 'emit' || kind === 'leave'
+/** Effects that are executed once and end with their call. The others start, stop or notify an actor. */
+const isOneTimeEffect = ({ kind }: PendingEffect): boolean => kind === 'action' || kind === 'emit' || kind === 'leave'
 
 function act({ act: exec, actor, name, ...args }: PendingAction): unknown {
   const { context, event, params } = usableArgs(args, name.type)
   return exec({ context, event, self: actor, system: actor.system }, params)
 }
 
-/** Its actor may have ended since it was decided. */
+/** The actor may have ended since the event was planned. */
 function sendIfActive(actor: AnyActorRef, event: AnyEventObject): void {
   if ((actor.getSnapshot() as { readonly status?: string } | undefined)?.status === 'active') actor.send(event)
 }

@@ -1,4 +1,4 @@
-/** A user's machine as a job: which version of it a job is pinned to, how it is hosted, and how it is seen from outside. */
+/** The machine of a job type: finds the version that runs a job, and shows the state of a job's machine to others. */
 import { createHash } from 'node:crypto'
 import { createActor, type AnyActorRef, type AnyEventObject, type AnyStateMachine } from 'xstate'
 import type {
@@ -15,13 +15,13 @@ import type { MachineView } from '../core/machine-record.ts'
 import type { JobRecord } from '../core/record.ts'
 import type { Json } from '../core/payload.ts'
 import { ActorAddresses } from './addresses.ts'
-import { bounded } from './bounded.ts'
+import { runnableCopy } from './built-ins.ts'
 import { checkMachine } from './check-machine.ts'
-import { shown, withActors } from './codec.ts'
+import { toDisplayJson, withActors } from './codec.ts'
 import { invokedJobs, type JobActorSnapshot } from './from-job.ts'
 import { MachineRun } from './machine-run.ts'
-import { namesIn, nearest } from './names.ts'
-import { accepts, afterInbox, afterTimers, failed, type AnySnapshot, type Outlook } from './outlook.ts'
+import { namesIn, nearest } from './machines.ts'
+import { accepts, afterInbox, afterTimers, machineThrew, type AnySnapshot, type Preview } from './preview.ts'
 import type { PlannedLogic } from './actor-kinds.ts'
 import { plannedLogic } from './planned.ts'
 import { restoreContexts, withoutContexts } from './references.ts'
@@ -38,50 +38,49 @@ export interface MachineOptions {
 /** @throws JobchartError INVALID_OPTION, NOT_DURABLE: as `checkMachine` */
 export function machineRunner(options: MachineOptions): MachineRunner {
   checkMachine(options.machine)
-  return new Versions([new Version(options)])
+  return new VersionedRunner([new Version(options)])
 }
 
 class Version {
-  readonly is: MachineVersion
-  /** Its hash, and that of an earlier release. */
+  readonly identity: MachineVersion
+  /** The structure hash, and the one that earlier releases computed. */
   readonly hashes: readonly string[]
   readonly options: MachineOptions
   private readonly logic: PlannedLogic
 
   constructor(options: MachineOptions) {
-    const machine = bounded(options.machine)
+    const machine = runnableCopy(options.machine)
     this.options = { ...options, machine }
     this.logic = plannedLogic(machine)
-    this.is = { id: options.machine.id, version: options.version, hash: structureHash(options.machine) }
-    this.hashes = [this.is.hash, ownStructureHash(options.machine)]
+    this.identity = { id: options.machine.id, version: options.version, hash: structureHash(options.machine) }
+    this.hashes = [this.identity.hash, ownStructureHash(options.machine)]
   }
 
-  begin(attempt: MachineRunContext): Promise<RunResult> {
-    return new MachineRun(attempt, this.logic, this.is, null).run()
+  start(attempt: MachineRunContext): Promise<RunResult> {
+    return new MachineRun(attempt, this.logic, this.identity, null).run()
   }
 
-  async goOn(attempt: MachineRunContext, { state, newDelays }: Adopted): Promise<RunResult> {
+  async resume(attempt: MachineRunContext, { state, newDelays }: Adopted): Promise<RunResult> {
     let from: MachineState
     try {
       const timers = newDelays.map((delay) => timerOfNew(delay, attempt.now()))
-      from = ownedBy({ ...state, timers: [...state.timers, ...timers] }, attempt.id)
+      from = ownedByJob({ ...state, timers: [...state.timers, ...timers] }, attempt.id)
     } catch (error) {
       return unsupported(state.machine.version, error)
     }
-    return new MachineRun(attempt, this.logic, this.is, from, newDelays.length > 0).run()
+    return new MachineRun(attempt, this.logic, this.identity, from, newDelays.length > 0).run()
   }
 
   /**
-   * Is it later than the version that a job was enqueued with? `migrate` says so by taking that version. A job that has not
-   * begun has no snapshot: `migrate` gets that of its own start, and may stumble over its form (TypeError), which refuses
-   * nothing.
+   * Does `migrate` accept the version that a job was enqueued with? A job that has not started has no snapshot, so `migrate`
+   * gets the initial snapshot of this version. A TypeError means that `migrate` did not expect its form, and counts as accepted.
    */
-  follows(version: string, input: unknown): boolean {
+  migratesFrom(version: string, input: unknown): boolean {
     const { machine, migrate } = this.options
     if (migrate === null) return false
     try {
       const start = createActor(machine, { input }).getPersistedSnapshot()
-      migrate(start, { id: this.is.id, version, hash: '' }, { timers: [] })
+      migrate(start, { id: this.identity.id, version, hash: '' }, { timers: [] })
       return true
     } catch (error) {
       return error instanceof TypeError
@@ -91,12 +90,12 @@ class Version {
   /** @throws JobchartError UNSUPPORTED; whatever `migrate` throws */
   adopt(state: MachineState): Adopted {
     const { machine, migrate } = this.options
-    return adopt(state, { is: this.is, hashes: this.hashes, machine, migrate })
+    return adopt(state, { identity: this.identity, hashes: this.hashes, machine, migrate })
   }
 }
 
-class Versions implements MachineRunner {
-  /** The current one last. */
+class VersionedRunner implements MachineRunner {
+  /** The current version is the last. */
   private readonly versions: readonly Version[]
 
   constructor(versions: readonly Version[]) {
@@ -106,14 +105,14 @@ class Versions implements MachineRunner {
   checkName(name: string): void {
     const known = new Set(this.versions.flatMap(({ options: { machine } }) => namesIn(machine)))
     if (known.has(name)) return
-    const { id } = this.current.is
+    const { id } = this.current.identity
     throw new JobchartError('INVALID_OPTION', `machine ${id} has no state and no tag ${describe(name)}`, {
       hint: `Did you mean '${nearest(name, known)}'? A state inside others is written with dots: 'paid.shipping'.`,
     })
   }
 
   get definitions(): string {
-    return this.versions.map(({ is }) => `${is.id} ${is.version} ${is.hash}`).join(', ')
+    return this.versions.map(({ identity }) => `${identity.id} ${identity.version} ${identity.hash}`).join(', ')
   }
 
   get invokes(): ReadonlySet<JobDefinition> {
@@ -121,16 +120,16 @@ class Versions implements MachineRunner {
   }
 
   withVersionsOf(other: MachineRunner): MachineRunner {
-    if (!(other instanceof Versions)) throw new TypeError('not made by machineHost')
-    return new Versions([...other.versions, ...this.versions])
+    if (!(other instanceof VersionedRunner)) throw new TypeError('not made by machineRunner')
+    return new VersionedRunner([...other.versions, ...this.versions])
   }
 
   knows(other: MachineRunner): boolean {
-    return other instanceof Versions && other.versions.every((version) => this.versions.includes(version))
+    return other instanceof VersionedRunner && other.versions.every((version) => this.versions.includes(version))
   }
 
   get version(): string {
-    return this.current.is.version
+    return this.current.identity.version
   }
 
   prepare({
@@ -141,12 +140,12 @@ class Versions implements MachineRunner {
     const machine = checkpoint === null ? null : machineIn(checkpoint.state)
     try {
       if (checkpoint === null) {
-        const version = this.versionToBegin(enqueued, input)
-        return (attempt) => version.begin(attempt)
+        const version = this.versionToStart(enqueued, input)
+        return (attempt) => version.start(attempt)
       }
       const version = this.versionFor(machine)
       const adopted = version.adopt(unpackState(checkpoint.state))
-      return (attempt) => version.goOn(attempt, adopted)
+      return (attempt) => version.resume(attempt, adopted)
     } catch (error) {
       return unsupported(machine?.version ?? enqueued ?? this.version, error)
     }
@@ -157,32 +156,32 @@ class Versions implements MachineRunner {
     const machine = machineIn(checkpoint.state)
     const version = this.versionFor(machine)
     const last = history.at(-1)
-    // Earlier releases parked what they could not run.
-    const toldWhy = last?.event === 'PARK' && last.reason !== undefined
-    if (machine !== null && version.hashes.includes(machine.hash) && !toldWhy) return false
+    // Earlier releases parked jobs whose version they did not know, with a reason.
+    const parkedAsUnknown = last?.event === 'PARK' && last.reason !== undefined
+    if (machine !== null && version.hashes.includes(machine.hash) && !parkedAsUnknown) return false
     try {
-      return version.adopt(unpackState(checkpoint.state)).newDelays.length > 0 || toldWhy
+      return version.adopt(unpackState(checkpoint.state)).newDelays.length > 0 || parkedAsUnknown
     } catch (error) {
-      // What `migrate` is for may be known to another process; what does not fit any more is to be told once.
-      return !toldWhy && machine?.version === version.is.version && error instanceof JobchartError
+      // Another process may know another version. An incompatible state of this version is run once, to report its error.
+      return !parkedAsUnknown && machine?.version === version.identity.version && error instanceof JobchartError
     }
   }
 
   viewer(): MachineViewer {
-    // Who sends many messages to a job has each looked at with those before it.
-    let last: { readonly key: string; readonly read: number; readonly outlook: Outlook } | null = null
+    // A caller that sends many messages to a job views it after each: the preview of the earlier messages is reused.
+    let last: { readonly key: string; readonly read: number; readonly preview: Preview } | null = null
     return (record, now) => {
       const { inbox } = record
       const key = viewKey(record)
-      const goesOn = last?.key === key && last.read <= (inbox.at(-1)?.number ?? 0) ? last : null
-      let { read, outlook } = goesOn ?? { read: 0, outlook: this.outlook(record) }
-      for (const mail of inbox) {
-        if (mail.number <= read) continue
-        outlook = afterInbox(outlook, mail)
-        read = mail.number
+      const reusable = last?.key === key && last.read <= (inbox.at(-1)?.number ?? 0) ? last : null
+      let { read, preview } = reusable ?? { read: 0, preview: this.preview(record) }
+      for (const entry of inbox) {
+        if (entry.number <= read) continue
+        preview = afterInbox(preview, entry)
+        read = entry.number
       }
-      last = { key, read, outlook }
-      return viewOf(afterTimers(outlook, now).snapshot)
+      last = { key, read, preview }
+      return viewOf(afterTimers(preview, now).snapshot)
     }
   }
 
@@ -194,32 +193,32 @@ class Versions implements MachineRunner {
     return this.versions.at(-1) as Version
   }
 
-  /** The version that a checkpoint was made by, if it is known here; else the current one. */
+  /** The version that wrote a checkpoint, if this process knows it; else the current one. */
   private versionFor(machine: MachineVersion | null): Version {
-    const same = ({ is }: Version): boolean => is.id === machine?.id && is.version === machine.version
+    const same = ({ identity }: Version): boolean => identity.id === machine?.id && identity.version === machine.version
     return this.versions.find(same) ?? this.current
   }
 
   /**
-   * The version that a job begins with: the current one, unless the job was enqueued with a later one.
-   * @throws JobchartError UNSUPPORTED
+   * The version that starts a job: the current one.
+   * @throws JobchartError UNSUPPORTED if the job was enqueued with an unknown version that `migrate` does not accept
    */
-  private versionToBegin(enqueued: string | null, input: unknown): Version {
+  private versionToStart(enqueued: string | null, input: unknown): Version {
     const { current } = this
-    const isKnown = enqueued === null || this.versions.some(({ is }) => is.version === enqueued)
-    if (isKnown || current.follows(enqueued, input)) return current
-    throw unknownBeforeStart(enqueued, current.is)
+    const isKnown = enqueued === null || this.versions.some(({ identity }) => identity.version === enqueued)
+    if (isKnown || current.migratesFrom(enqueued, input)) return current
+    throw unknownBeforeStart(enqueued, current.identity)
   }
 
-  private outlook({ checkpoint, input, version }: JobRecord): Outlook {
+  private preview({ checkpoint, input, version }: JobRecord): Preview {
     if (checkpoint !== null) return this.restored(checkpoint.state)
-    const { machine } = this.versionToBegin(version, input).options
+    const { machine } = this.versionToStart(version, input).options
     const snapshot = createActor(machine, { input }).getSnapshot()
-    checkBegun(snapshot)
+    checkStarted(snapshot)
     return { snapshot, timers: [] }
   }
 
-  private restored(json: Json): Outlook {
+  private restored(json: Json): Preview {
     const kept = unpackState(json)
     const version = this.versionFor(kept.machine)
     const { snapshot, job, actors, timers } = version.adopt(kept).state
@@ -249,8 +248,8 @@ const unsupported = (version: string, error: unknown): UnsupportedRest => ({
 
 const noJobs: MachineState['jobs'] = { generation: 0, ids: [] }
 
-/** A fork has jobs of its own: those of the job it was taken from are not its children. */
-function ownedBy(state: MachineState, job: string): MachineState {
+/** The state for a fork, if it was written for another job: without that job's messages, cancel and child jobs. */
+function ownedByJob(state: MachineState, job: string): MachineState {
   return state.job === job
     ? state
     : { ...state, job, read: 0, jobs: noJobs, cancel: null, snapshot: withOwnJobs(state.snapshot, job) }
@@ -260,7 +259,7 @@ function withOwnJobs(snapshot: PersistedMachine, job: string): PersistedMachine 
   const children = Object.entries(snapshot.children).map(([id, child]) => {
     const inner = child.snapshot as Partial<PersistedMachine & JobActorSnapshot<unknown, unknown>>
     if (inner.invokes !== undefined && inner.status === 'active') {
-      // The same each time, so that a crash before the first checkpoint leaves no second job.
+      // The id is derived, so that a run after a crash before the first checkpoint enqueues the same job.
       const own = createHash('sha256').update(`${job}\n${inner.context?.id}`).digest('base64url').slice(0, 21)
       return [id, { ...child, snapshot: { ...inner, context: { ...inner.context, id: own } } }]
     }
@@ -270,29 +269,29 @@ function withOwnJobs(snapshot: PersistedMachine, job: string): PersistedMachine 
   return { ...snapshot, children: Object.fromEntries(children) as PersistedMachine['children'] }
 }
 
-/** What a machine has read since is told by the checkpoint and the inbox; where it has none, by its input. */
+/** Equal keys start from the same state: that of the checkpoint, or without one that of the input. */
 function viewKey({ id, generation, checkpoint, input, history }: JobRecord): string {
   const from = checkpoint === null ? JSON.stringify(input) : checkpoint.number
   return `${id}\n${history[0]?.seq ?? 0}\n${generation}\n${from}`
 }
 
-/** @throws JobchartError NOT_ACCEPTED for a machine that cannot even begin */
-function checkBegun(snapshot: AnySnapshot): void {
+/** @throws JobchartError NOT_ACCEPTED if the machine fails at its start */
+function checkStarted(snapshot: AnySnapshot): void {
   if (snapshot.status === 'error')
-    throw failed((snapshot.machine as AnyStateMachine).id, 'at its start', snapshot.error)
+    throw machineThrew((snapshot.machine as AnyStateMachine).id, 'at its start', snapshot.error)
 }
 
 function viewOf(snapshot: AnySnapshot): MachineView {
   return {
     value: snapshot.value as Json,
-    // Actors in it are shown as they are kept: by their ids.
+    // The persisted context holds actors as ids.
     get context() {
       const kept: object = (snapshot.machine as AnyStateMachine).getPersistedSnapshot(snapshot)
-      return shown('context' in kept ? kept.context : null)
+      return toDisplayJson('context' in kept ? kept.context : null)
     },
     tags: [...(snapshot.tags as ReadonlySet<string>)],
     status: snapshot.status,
-    output: snapshot.output === undefined ? undefined : shown(snapshot.output),
+    output: snapshot.output === undefined ? undefined : toDisplayJson(snapshot.output),
     matches: (state) => snapshot.matches(state),
     hasTag: (tag) => snapshot.hasTag(tag),
     can: (event) => accepts(snapshot, event),

@@ -1,6 +1,7 @@
-/** Charts as they are read: their nodes, transitions, actions and actors. */
+/** Reads charts: their nodes, transitions, actions, actors and names. */
 import type { AnyActorLogic, AnyMachineSnapshot, AnyStateMachine, AnyStateNode, EventObject, StateValue } from 'xstate'
 import { JobchartError } from '../core/errors.ts'
+import { isBuiltIn } from './xstate-internals.ts'
 
 export const isMachine = (logic: unknown): logic is AnyStateMachine =>
   typeof logic === 'object' && logic !== null && 'root' in logic && 'implementations' in logic && 'provide' in logic
@@ -8,9 +9,38 @@ export const isMachine = (logic: unknown): logic is AnyStateMachine =>
 export const refusal = (machine: { readonly id: string }, what: string, hint: string): JobchartError =>
   new JobchartError('NOT_DURABLE', `machine ${machine.id}: ${what} cannot be durable`, { hint })
 
-/** The actors that a machine names. */
+/** The actors of `setup({ actors })`. */
 export const namedActors = (machine: AnyStateMachine): [name: string, logic: AnyActorLogic][] =>
   Object.entries(machine.implementations.actors as Readonly<Record<string, AnyActorLogic>>)
+
+/** The state names that users pass to `matches` and the like, as paths from the root, and the tags. */
+export const namesIn = (machine: AnyStateMachine): string[] =>
+  nodesOf(machine).flatMap(({ path, tags }) => [...(path.length === 0 ? [] : [path.join('.')]), ...tags])
+
+/** The name with the smallest edit distance, for `Did you mean`. */
+export function nearest(name: string, names: Iterable<string>): string {
+  let best = ''
+  let least = Infinity
+  for (const each of names) {
+    const distance = editDistance(name, each)
+    if (distance < least) [best, least] = [each, distance]
+  }
+  return best
+}
+
+/** Levenshtein's distance. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const substitution = a[i - 1] === b[j - 1] ? 0 : 1
+      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + substitution))
+    }
+    row = next
+  }
+  return row[b.length] ?? 0
+}
 
 /** The nodes of a chart, the root first. */
 export function nodesOf(machine: AnyStateMachine): AnyStateNode[] {
@@ -19,15 +49,15 @@ export function nodesOf(machine: AnyStateMachine): AnyStateNode[] {
   return nodes
 }
 
-/** Is the event named by the state that a machine stands in? A wildcard does not name it. */
-export function isNamed(snapshot: AnyMachineSnapshot, event: EventObject): boolean {
+/** Does the current state handle the event by its name, not by a wildcard? */
+export function isNamedByState(snapshot: AnyMachineSnapshot, event: EventObject): boolean {
   const transitions = (snapshot.machine as AnyStateMachine).getTransitionData(snapshot as never, event)
   return transitions.some(
     ({ eventType, target, actions }) => eventType === event.type && (target !== undefined || actions.length > 0),
   )
 }
 
-/** The nodes that are active where a machine has this state value, the given node first. */
+/** The active nodes for a state value, the given node first. */
 export function* activeNodes(node: AnyStateNode, value: StateValue): Iterable<AnyStateNode> {
   yield node
   const inner = typeof value === 'string' ? { [value]: {} } : value
@@ -37,7 +67,7 @@ export function* activeNodes(node: AnyStateNode, value: StateValue): Iterable<An
   }
 }
 
-/** What is written of an invoke. */
+/** An invoke as it is written in the config. */
 export interface Invoke {
   readonly src: unknown
   readonly id?: string
@@ -51,11 +81,11 @@ export interface ActionSite {
   /** For messages: `order.review, on APPROVE`. */
   readonly place: string
   readonly actions: readonly unknown[]
-  /** Only for a machine that nobody else has. */
+  /** Changes the machine in place: the caller must be its only user. */
   readonly replace: (actions: unknown[]) => void
 }
 
-/** Every list of actions of a machine: of its states, their transitions, and the built-in actions that it names. */
+/** Every list of actions of a machine: those of states and transitions, and the named built-in actions. */
 export function* actionSites(machine: AnyStateMachine): Iterable<ActionSite> {
   for (const node of nodesOf(machine)) {
     yield { place: `${node.id}, entry`, actions: node.entry, replace: (actions) => (node.entry = actions as never) }
@@ -83,7 +113,7 @@ export function* transitionsOf(node: AnyStateNode): Iterable<{ readonly place: s
   if (node.config.initial !== undefined) yield { place: `${node.id}, initial`, transition: node.initial }
 }
 
-/** What the author has written to come to a transition by this descriptor. */
+/** The config key that led to a transition with this descriptor: `after 5000`, `onDone of actor a`, `on GO`. */
 function labelOf(descriptor: string, nodeId: string): string {
   const own = `.${nodeId}`
   if (descriptor.startsWith('xstate.after.') && descriptor.endsWith(own)) {
@@ -96,18 +126,6 @@ function labelOf(descriptor: string, nodeId: string): string {
   return snapshot === null ? `on ${descriptor}` : `onSnapshot of actor ${snapshot[1]}`
 }
 
-/** One of XState's own actions, as `raise(…)` and the like make it; what it was given is on it. */
-export interface BuiltIn {
-  readonly type: string
-  readonly id?: unknown
-  readonly delay?: unknown
-  readonly src?: unknown
-}
-
-/** XState's own actions are functions that are resolved. */
-export const isBuiltIn = (action: unknown): action is BuiltIn & (() => void) =>
-  typeof action === 'function' && 'resolve' in action
-
-/** XState keeps all of them in one place: only the last could be found again. */
+/** XState stores all children without an id under the same key: a checkpoint would hold only the last one. */
 export const namelessSpawn = (machine: AnyStateMachine): JobchartError =>
   refusal(machine, 'a child spawned without an id', "Give it one: spawnChild('child', { id: 'child-1' }).")

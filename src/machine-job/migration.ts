@@ -1,7 +1,7 @@
 /**
- * Takes a checkpoint over to a machine that has changed since: by `migrate` if it was made by another version, and with its
- * timers. A timer belongs to a delayed transition (`after`), which is known by its state and its place there, not by the
- * delay, because a deployment may change the delay.
+ * Converts a checkpoint for a machine that has changed since: by `migrate` if another version wrote it, and with its timers.
+ * The timer of a delayed transition (`after`) is matched by the state and the index in `after`, not by the delay, because a
+ * deployment may change the delay.
  */
 import type { AnyStateMachine, AnyStateNode, EventObject } from 'xstate'
 import { describe, JobchartError } from '../core/errors.ts'
@@ -10,21 +10,22 @@ import { childAddress } from './addresses.ts'
 import { activeNodes, isMachine, nodesOf } from './machines.ts'
 import type { MachineState } from './state.ts'
 import { delayPlaces, type DelayPlace, type PassedDelay, type TimerRecord } from './timers.ts'
-import { actorLogic, misfits, type MachineVersion, type PersistedMachine } from './versions.ts'
+import { actorLogic, incompatibilities, type MachineVersion, type PersistedMachine } from './versions.ts'
+import { afterEventType } from './xstate-internals.ts'
 
 /** A timer that a job waits for. */
 export interface MachineTimer {
-  /** The machine that has set it: '' for the job's own, `kid/1` for the first start of its child `kid`. */
+  /** The machine that set it: '' for the job's own, `kid/1` for the first start of its child `kid`. */
   readonly machine: string
-  /** The actor that gets the event, likewise. */
+  /** The actor that gets the event, in the same form. */
   readonly target: string
-  /** What `cancel(id)` calls it. Of a delayed transition it follows from `state` and `delay`. */
+  /** The id for `cancel(id)`. For a delayed transition it is derived from `state` and `delay`. */
   readonly id: string
-  /** Of a delayed transition: the id of its state (`order.review`). Absent of a delayed `raise` or `sendTo`. */
+  /** For a delayed transition: the id of its state (`order.review`). Absent for a delayed `raise` or `sendTo`. */
   readonly state?: string
-  /** Of a delayed transition: its delay as it stands in `after`. */
+  /** For a delayed transition: its delay as it is written in `after`. */
   readonly delay?: string
-  /** What comes when it is due. Of a delayed transition it follows from `state` and `delay`. */
+  /** The event that is delivered. For a delayed transition it is derived from `state` and `delay`. */
   readonly event: { readonly type: string }
   /** When it is due, ms since the epoch. */
   readonly at: number
@@ -32,26 +33,26 @@ export interface MachineTimer {
   readonly setAt?: number
 }
 
-/** What `migrate` gets beside the snapshot. */
+/** The third argument of `migrate`. */
 export interface MigrateDetails {
   /** The timers that the job waits for. */
   readonly timers: readonly MachineTimer[]
 }
 
-/** A snapshot and the timers that go with it; those that are left out are dropped. */
+/** A snapshot and its timers; timers that are left out are dropped. */
 export interface Migrated {
   readonly snapshot: unknown
   readonly timers: readonly MachineTimer[]
 }
 
 /**
- * Turns a snapshot of another version into one of this.
- * @param from which version it was
- * @returns the snapshot, and its timers stay; or `{ snapshot, timers }`
+ * Converts a snapshot of another version to this one.
+ * @param from the version that wrote it
+ * @returns the snapshot, which keeps its timers, or `{ snapshot, timers }`
  */
 export type Migrate = (snapshot: unknown, from: MachineVersion, details: MigrateDetails) => unknown
 
-/** A delayed transition of an active state for which no timer is set, and which has not passed: a deployment has added it. */
+/** A delayed transition of an active state that a deployment has added: its timer is neither set nor passed. */
 export interface NewDelay {
   readonly source: string
   readonly place: DelayPlace
@@ -65,40 +66,40 @@ export interface Adopted {
 }
 
 interface Version {
-  readonly is: MachineVersion
-  /** Its hash, and that of an earlier release. */
+  readonly identity: MachineVersion
+  /** The structure hash, and the one that earlier releases computed. */
   readonly hashes: readonly string[]
   readonly machine: AnyStateMachine
   readonly migrate: Migrate | null
 }
 
-/** @throws JobchartError UNSUPPORTED if the machine cannot go on from the state; whatever `migrate` throws */
-export function adopt(state: MachineState, { is, hashes, machine, migrate }: Version): Adopted {
-  const same = state.machine.id === is.id && state.machine.version === is.version
-  if (!same && migrate === null) throw unknownVersion(state.machine, is)
+/** @throws JobchartError UNSUPPORTED if the machine cannot resume from the state; whatever `migrate` throws */
+export function adopt(state: MachineState, { identity, hashes, machine, migrate }: Version): Adopted {
+  const same = state.machine.id === identity.id && state.machine.version === identity.version
+  if (!same && migrate === null) throw unknownVersion(state.machine, identity)
   const lost = lostActions(machine, state.outbox)
-  if (lost.length > 0) throw misfit(is, lost, same)
+  if (lost.length > 0) throw incompatible(identity, lost, same)
   if (same && hashes.includes(state.machine.hash)) return { state, newDelays: [] }
   const timers = state.timers.map((timer) => withPlace(timer, machine))
   const taken =
     same || migrate === null ? { snapshot: state.snapshot, timers } : migrated({ ...state, timers }, migrate)
-  const problems = misfits(machine, taken.snapshot)
-  const fitted = problems.length > 0 ? null : fit(machine, { ...state, ...taken })
+  const problems = incompatibilities(machine, taken.snapshot)
+  const fitted = problems.length > 0 ? null : fitTimers(machine, { ...state, ...taken })
   problems.push(...(fitted?.problems ?? []))
-  if (fitted === null || problems.length > 0) throw misfit(is, problems, same)
+  if (fitted === null || problems.length > 0) throw incompatible(identity, problems, same)
   return {
-    state: { ...state, machine: is, snapshot: taken.snapshot, timers: fitted.timers },
+    state: { ...state, machine: identity, snapshot: taken.snapshot, timers: fitted.timers },
     newDelays: fitted.newDelays,
   }
 }
 
-/** Actions that were decided and may not have been executed, and that the machine does not have any more. */
+/** Actions in the outbox that the machine does not have any more. */
 const lostActions = (machine: AnyStateMachine, outbox: MachineState['outbox']): string[] =>
   outbox.flatMap((entry) => {
     if (entry.kind !== 'action') return []
     const owner = machineAt(machine, entry.machine)
     const found = owner !== null && new MachineActions(owner).find(entry) !== undefined
-    return found ? [] : [`the action ${entry.type}, which is still to be executed, is gone`]
+    return found ? [] : [`the action ${entry.type} is missing, and the checkpoint has yet to execute it`]
   })
 
 // ── migrate ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -108,8 +109,8 @@ function migrated(state: MachineState, migrate: Migrate): Pick<MachineState, 'sn
   const both = isObject(result) && 'snapshot' in result && 'timers' in result ? result : null
   const snapshot = both === null ? result : both['snapshot']
   if (!isObject(snapshot) || !('value' in snapshot) || typeof snapshot['status'] !== 'string') {
-    throw unfit(
-      `migrate gave ${describe(snapshot)}`,
+    throw unsupportedState(
+      `migrate returned ${describe(snapshot)}`,
       'Return the persisted snapshot of this version, or { snapshot, timers }.',
     )
   }
@@ -138,7 +139,10 @@ function recordOf(timer: MachineTimer, place: string): TimerRecord {
 }
 
 const badTimers = (place: string, value: unknown): JobchartError =>
-  unfit(`migrate gave ${describe(value)} as ${place}`, 'Change the timers that migrate is given, or leave some out.')
+  unsupportedState(
+    `migrate returned ${describe(value)} as ${place}`,
+    'Return timers from the list that migrate gets, changed or not.',
+  )
 
 // ── timers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -148,8 +152,8 @@ interface Fitted {
   readonly problems: string[]
 }
 
-/** Finds for each timer of a delayed transition where that stands now. */
-function fit(machine: AnyStateMachine, state: MachineState): Fitted {
+/** Finds the delayed transition of each timer in the current machine. */
+function fitTimers(machine: AnyStateMachine, state: MachineState): Fitted {
   const { timers, passed = [] } = state
   const fitted: Fitted = { timers: [], newDelays: [], problems: [] }
   const moved = new Map<TimerRecord | PassedDelay, DelayPlace>()
@@ -169,7 +173,7 @@ function fit(machine: AnyStateMachine, state: MachineState): Fitted {
   for (const timer of timers) {
     const place = moved.get(timer)
     if (timer.after === undefined) fitted.timers.push(timer)
-    else if (place !== undefined) fitted.timers.push(at(timer, place))
+    else if (place !== undefined) fitted.timers.push(movedTo(timer, place))
     else {
       const whose = timer.source === '' ? '' : `${timer.source}: `
       fitted.problems.push(
@@ -180,7 +184,7 @@ function fit(machine: AnyStateMachine, state: MachineState): Fitted {
   return fitted
 }
 
-/** The same delay first; of the others, in the order in which they stand. */
+/** Pairs timers with delayed transitions of the same state: those of the same delay first, the others by index. */
 function pair(old: readonly (TimerRecord | PassedDelay)[], places: readonly DelayPlace[]) {
   const pairs: (readonly [TimerRecord | PassedDelay, DelayPlace])[] = []
   const left = new Set(places)
@@ -202,27 +206,23 @@ function pair(old: readonly (TimerRecord | PassedDelay)[], places: readonly Dela
   return { pairs, left }
 }
 
-function at(timer: TimerRecord, after: DelayPlace): TimerRecord {
-  const type = afterEvent(after)
+function movedTo(timer: TimerRecord, after: DelayPlace): TimerRecord {
+  const type = afterEventType(after.delay, after.node)
   return { ...timer, id: type, event: { ...timer.event, type }, after }
 }
 
-/** The type of the event of a delayed transition, as XState makes it. */
-export const afterEvent = ({ node, delay }: DelayPlace): string =>
-  `xstate.after.${Number.isNaN(Number(delay)) ? delay : Number(delay)}.${node}`
-
-/** The timer of a delay that a deployment has added: it counts from now. @throws JobchartError INVALID_OPTION for a delay that is no time */
+/** The timer of a delay that a deployment has added; it starts now. @throws JobchartError INVALID_OPTION for an invalid delay */
 export function timerOfNew({ source, place, machine, context }: NewDelay, now: number): TimerRecord {
   const { delays } = machine.implementations as unknown as {
     delays: Record<string, (args: object) => number>
   }
-  const type = afterEvent(place)
+  const type = afterEventType(place.delay, place.node)
   const ms = Number(place.delay)
   const delayMs = Number.isNaN(ms) ? (delays[place.delay]?.({ context, event: { type: 'xstate.init' } }) ?? 0) : ms
   return { id: type, source, target: source, event: { type }, at: now + delayMs, setAt: now, after: place }
 }
 
-/** Timers of an earlier release do not say which transition they are of. */
+/** Derives the place of a timer that an earlier release wrote without it. */
 function withPlace(timer: TimerRecord, machine: AnyStateMachine): TimerRecord {
   const { type } = timer.event
   if (timer.after !== undefined || !type.startsWith('xstate.after.') || timer.id !== type) return timer
@@ -240,7 +240,7 @@ interface MachineIn {
   readonly active: readonly AnyStateNode[]
 }
 
-/** The machine of a state and those that it has started, as far as they are active. */
+/** The active machines of a state: the root, its child machines, and theirs. */
 function* machinesIn(
   machine: AnyStateMachine,
   state: MachineState,
@@ -261,25 +261,26 @@ function* machinesIn(
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
-const unfit = (message: string, hint: string): JobchartError => new JobchartError('UNSUPPORTED', message, { hint })
+const unsupportedState = (message: string, hint: string): JobchartError =>
+  new JobchartError('UNSUPPORTED', message, { hint })
 
 const unknownVersion = (kept: MachineVersion, is: MachineVersion): JobchartError =>
-  unfit(
-    `the job stands at version ${kept.version} of machine ${kept.id}; this process knows ${is.version}`,
+  unsupportedState(
+    `the job is at version ${kept.version} of machine ${kept.id}; this process knows version ${is.version}`,
     'Run a process that has that version among its `jobs`, or give `migrate` to defineJob.',
   )
 
-/** Of a job that has not begun. */
+/** The error for a job that has not started. */
 export const unknownBeforeStart = (enqueued: string, is: MachineVersion): JobchartError =>
-  unfit(
-    `the job was enqueued with version ${enqueued} of machine ${is.id}; this process knows ${is.version}`,
-    'Run a process that has that version among its `jobs`, or a later one whose `migrate` takes it.',
+  unsupportedState(
+    `the job was enqueued with version ${enqueued} of machine ${is.id}; this process knows version ${is.version}`,
+    'Run a process that has that version among its `jobs`, or a later one whose `migrate` accepts it.',
   )
 
-const misfit = (is: MachineVersion, problems: readonly string[], sameVersion: boolean): JobchartError =>
-  unfit(
+const incompatible = (is: MachineVersion, problems: readonly string[], sameVersion: boolean): JobchartError =>
+  unsupportedState(
     `machine ${is.id} ${is.version} has changed: ${problems.join('; ')}`,
     sameVersion
-      ? 'Give the new machine a `version` of its own, and `migrate` to defineJob.'
+      ? 'Give the changed machine a new `version`, and `migrate` to defineJob.'
       : 'Let `migrate` return a snapshot of this version, or { snapshot, timers } to move or drop timers.',
   )

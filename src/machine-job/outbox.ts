@@ -1,29 +1,29 @@
 /**
- * The outbox: what was decided with a checkpoint and may not have happened yet, as data and back. Actions are called with
- * contexts and events that may hold actors: the codec keeps those by their addresses.
+ * Converts pending effects to the outbox of a checkpoint and back. Contexts and events of actions may hold actors: the codec
+ * stores those by their addresses.
  */
 import type { AnyActorRef, EventObject } from 'xstate'
 import type { MachineActions } from './actions.ts'
 import type { ActorAddresses } from './addresses.ts'
 import { withActors } from './codec.ts'
-import { keepable } from './kept-args.ts'
+import { storable } from './action-args.ts'
 import type { PendingEffect, PendingAction } from './plan.ts'
 import { isPlannedLogic, type PlannedLogic } from './actor-kinds.ts'
 import type { OutboxEntry } from './state.ts'
 import { parentOf } from './xstate-internals.ts'
 
-/** What of a hosted machine is needed to find an action again. */
+/** What is needed to find an action of the outbox. */
 export interface ActionLookup {
   readonly logic: PlannedLogic
   readonly addresses: ActorAddresses
 }
 
-/** What is held back and must survive a crash. */
-export function outboxOf(held: readonly PendingEffect[], addresses: ActorAddresses): OutboxEntry[] {
-  return held.flatMap((each): OutboxEntry[] => {
+/** The effects that must survive a crash. The others follow from the snapshot: a restored machine plans them again. */
+export function outboxOf(pending: readonly PendingEffect[], addresses: ActorAddresses): OutboxEntry[] {
+  return pending.flatMap((each): OutboxEntry[] => {
     if (each.kind === 'start' || each.kind === 'stop' || each.kind === 'attempt' || each.kind === 'log') return []
     if (each.kind === 'send') {
-      return [{ ...each, actor: addresses.of(each.actor), event: keepable(each.event) as EventObject }]
+      return [{ ...each, actor: addresses.of(each.actor), event: storable(each.event) as EventObject }]
     }
     return [each.kind === 'action' ? entryOf(each, addresses) : each]
   })
@@ -31,19 +31,19 @@ export function outboxOf(held: readonly PendingEffect[], addresses: ActorAddress
 
 function entryOf({ actor, name, params, context, event }: PendingAction, addresses: ActorAddresses): OutboxEntry {
   const address = addresses.of(actor)
-  const kept = { ...name, params: keepable(params), event: keepable(event) as EventObject }
-  // Mostly it is the context that the checkpoint has anyhow.
+  const kept = { ...name, params: storable(params), event: storable(event) as EventObject }
+  // The context is stored only if it differs from the one in the actor's snapshot.
   const same = addresses.actorAt(address) === actor && contextOf(actor) === context
   return {
     kind: 'action',
     actor: address,
     machine: sourcesOf(actor),
     ...kept,
-    ...(!same && { context: keepable(context) }),
+    ...(!same && { context: storable(context) }),
   }
 }
 
-/** By which name each actor on the way to this one was made. Those without one are refused at the checkpoint. */
+/** The names of the logic of each actor on the path to this one. Actors of unnamed logic were refused when they were spawned. */
 function sourcesOf(actor: AnyActorRef): string[] {
   const sources: string[] = []
   for (let each = actor, above = parentOf(each); above !== undefined; each = above, above = parentOf(each)) {
@@ -52,7 +52,7 @@ function sourcesOf(actor: AnyActorRef): string[] {
   return sources
 }
 
-/** What an outbox holds, to be executed. */
+/** The pending effects of an outbox. An event for an actor that is gone is dropped. */
 export function pendingOf(outbox: readonly OutboxEntry[], { logic, addresses }: ActionLookup): PendingEffect[] {
   const revived = (value: unknown): unknown => withActors(value, (address) => addresses.referenceAt(address))
   return outbox.flatMap((entry): PendingEffect[] => {
@@ -66,7 +66,7 @@ export function pendingOf(outbox: readonly OutboxEntry[], { logic, addresses }: 
     const { type, list } = entry
     const name = { type, ...(list !== undefined && { list }) }
     const act = actionsOf(logic, entry.machine)?.find(name)
-    // `adopt` has refused a state whose actions are gone.
+    // `adopt` has refused a state whose actions are missing.
     if (act === undefined) throw new TypeError(`there is no action ${type}`)
     const actor = addresses.referenceAt(entry.actor)
     const context = entry.context === undefined ? contextOf(actor) : revived(entry.context)
@@ -74,7 +74,7 @@ export function pendingOf(outbox: readonly OutboxEntry[], { logic, addresses }: 
   })
 }
 
-/** The actions of the child machine that was made by these names, one in the other. */
+/** The actions of the child machine at a path of actor names; null if there is none. */
 function actionsOf(root: PlannedLogic, sources: readonly string[]): MachineActions | null {
   let at: PlannedLogic | null = root
   for (const source of sources) {

@@ -1,23 +1,22 @@
 /**
- * Plan, then commit, then execute: the machines of a hosted tree make their transitions as ever, but what would reach the
- * world outside (actions, actors that do work, emitted events) is held back until the checkpoint that follows from it is
- * written. What stays among machines (events sent and raised, timers, stops) happens at once: it is part of the plan.
+ * Plan, then commit, then execute: the machines of a job make their transitions as usual, but effects outside of them
+ * (actions, work of actors, emitted events) are pending until the checkpoint is written. Effects among machines (events sent
+ * and raised, timers, stops) happen at once and are part of the checkpoint.
  *
- * It works through the public `ActorLogic` contract: a machine's logic is asked with a scope of ours.
+ * It uses the public `ActorLogic` contract: the logic of a machine is called with a scope that collects effects.
  */
 import type { AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
 import type { ActionFunction, ActionName, MachineActions } from './actions.ts'
 import type { ActorAddresses } from './addresses.ts'
 import { JobchartError } from '../core/errors.ts'
-import { isDurable, isToldSnapshot } from './durable.ts'
+import { isDurable, isReportedSnapshot } from './durable.ts'
 import { namelessSpawn, refusal } from './machines.ts'
-import { isItsSnapshot, worksOutside } from './actor-kinds.ts'
+import { isSnapshotOnly, doesWork } from './actor-kinds.ts'
 import { countActorIds } from './xstate-internals.ts'
 
-/** An action of a machine that waits to be executed. */
 export interface PendingAction {
   readonly kind: 'action'
-  /** Its own; of one that is gone since a restart a stand-in. */
+  /** The machine that planned the action; after a restart perhaps a stopped stand-in. */
   readonly actor: AnyActorRef
   readonly act: ActionFunction
   readonly name: ActionName
@@ -26,25 +25,24 @@ export interface PendingAction {
   readonly event: EventObject
 }
 
-/**
- * What waits for the commit: an action, an emitted event, an event sent to an actor that does work, a job that is left and
- * to be cancelled. All else follows from the checkpoint by itself.
- */
+/** An effect that waits for the commit. */
 export type PendingEffect =
   | PendingAction
   | { readonly kind: 'emit'; readonly event: EventObject }
+  /** An event for an actor that does work. */
   | { readonly kind: 'send'; readonly actor: AnyActorRef; readonly event: EventObject }
+  /** A child job is cancelled: its actor was stopped. */
   | { readonly kind: 'leave'; readonly job: string }
   /** An actor starts its work. */
   | { readonly kind: 'start'; readonly actor: AnyActorRef }
-  /** An actor is stopped when it has been told what was sent to it before. */
+  /** An actor is stopped, after the events that were sent to it before. */
   | { readonly kind: 'stop'; readonly actor: AnyActorRef }
-  /** An actor that has started begins its next attempt. */
+  /** A durable promise begins its next attempt. */
   | { readonly kind: 'attempt'; readonly begin: () => void }
   | { readonly kind: 'log'; readonly run: () => void }
 
 type ExecutableAction = Parameters<AnyActorScope['actionExecutor']>[0]
-/** The params of XState's own `sendTo`, once it is sent. */
+/** The params of XState's `sendTo` when it is executed. */
 interface Sent {
   readonly to: AnyActorRef
   readonly event: EventObject
@@ -56,7 +54,7 @@ interface Spawned {
   readonly actorRef: AnyActorRef | undefined
 }
 
-/** A machine that is hosted, with its actions. */
+/** A machine of a job, with its actions. */
 export interface PlannedMachine {
   readonly machine: AnyStateMachine
   readonly actions: MachineActions
@@ -66,40 +64,40 @@ type Children = Readonly<Record<string, AnyActorRef | undefined>>
 
 export interface PlanOptions {
   readonly addresses: ActorAddresses
-  /** Actors that were given an id by number so far. */
+  /** Number of ids generated so far for actors without one. */
   readonly nextActorNumber: number
-  /** Called when something is held. */
+  /** Called when an effect is added. */
   readonly changed: () => void
 }
 
 export class Plan {
-  /** In the order in which it is to be done. */
+  /** In the order of execution. */
   pending: PendingEffect[] = []
   readonly addresses: ActorAddresses
-  /** Why the machine cannot be hosted, if it has shown that it cannot. */
+  /** Why the machine cannot run as a job; null until a problem shows while it runs. */
   refused: Error | null = null
-  /** Actors that were given an id by number so far. */
+  /** Number of ids generated so far for actors without one. */
   nextActorNumber: number
-  /** How many actors it has come to know: while it is the same, none has been added. */
-  actorsSeen = 0
+  /** Number of actors registered so far: tells whether one was added. */
+  actorsAdded = 0
   private readonly knownChildren = new WeakMap<AnyActorRef, Children>()
   private readonly changed: () => void
   private readonly scopes = new WeakMap<AnyActorScope, AnyActorScope>()
-  /** Machines that have started: what others do waits until they start. */
+  /** Machines that have started. Actions of other machines are deferred until their start. */
   private readonly started = new WeakSet<AnyActorRef>()
   /** Actors whose start is planned. */
   private readonly starting = new WeakSet<AnyActorRef>()
-  /** Actors that were stopped: XState would start one again. */
+  /** Actors that were stopped. A start that was planned before must be skipped. */
   private readonly stopped = new WeakSet<AnyActorRef>()
-  /** Actors that do work and were sent something. */
+  /** Actors that do work and have a `send` planned. */
   private readonly sentTo = new WeakSet<AnyActorRef>()
-  /** Those whose stop is held. */
-  private readonly leaving = new WeakSet<AnyActorRef>()
+  /** Actors whose stop is pending. */
+  private readonly stopPending = new WeakSet<AnyActorRef>()
   /** Actors that may be at work, with the scopes that can stop them. */
   private readonly working = new Map<AnyActorRef, AnyActorScope>()
-  /** Snapshots with which machines, and actors in them, go on. */
-  private readonly continued = new WeakSet<object>()
-  /** If what is deferred now is part of the plan: how it is done. */
+  /** Snapshots that were restored from the checkpoint. */
+  private readonly restoredSnapshots = new WeakSet<object>()
+  /** Wraps the calls that XState defers while a built-in action executes; null otherwise. */
   private planning: ((run: () => void) => () => void) | null = null
 
   constructor({ addresses, nextActorNumber: booked, changed }: PlanOptions) {
@@ -108,13 +106,13 @@ export class Plan {
     this.changed = changed
   }
 
-  hold(held: PendingEffect): void {
-    this.pending.push(held)
+  hold(effect: PendingEffect): void {
+    this.pending.push(effect)
     this.changed()
   }
 
-  /** A machine starts, or goes on: its actors before its own actions, as in XState. */
-  start(snapshot: Snapshot<unknown>, scope: AnyActorScope): void {
+  /** A machine starts or resumes: its actors start before its own actions, as in XState. */
+  machineStarted(snapshot: Snapshot<unknown>, scope: AnyActorScope): void {
     this.started.add(scope.self)
     for (const actor of childrenOf(snapshot)) {
       if (actor.getSnapshot().status === 'active') this.startChild(actor, scope)
@@ -131,14 +129,14 @@ export class Plan {
     this.working.get(actor)?.stopChild(actor)
   }
 
-  /** An actor is told what was sent to it: until it is stopped its answers are heard. */
-  notified(actor: AnyActorRef): void {
-    this.leaving.delete(actor)
+  /** The pending event of an actor is delivered now: until its stop, events that it sends in answer are accepted. */
+  delivered(actor: AnyActorRef): void {
+    this.stopPending.delete(actor)
   }
 
-  /** Is an actor stopped, but for what it was sent before? Nothing that it sends of itself is heard. */
-  isLeaving(actor: AnyActorRef): boolean {
-    return this.leaving.has(actor)
+  /** Does the actor only wait for pending events and its stop? Events that it sends by itself are dropped. */
+  isStopPending(actor: AnyActorRef): boolean {
+    return this.stopPending.has(actor)
   }
 
   /** An actor has ended. */
@@ -146,29 +144,29 @@ export class Plan {
     this.working.delete(actor)
   }
 
-  /** Is it what an actor tells of itself because it has started to go on? Its machine has heard that long ago. */
-  isOldNews({ type, snapshot }: EventObject & { readonly snapshot?: unknown }): boolean {
-    return type.startsWith('xstate.snapshot.') && this.continued.has(snapshot as object)
+  /** Is it the `onSnapshot` event that an actor sends when it is restored? Its machine has handled that snapshot before. */
+  isRestoreEcho({ type, snapshot }: EventObject & { readonly snapshot?: unknown }): boolean {
+    return type.startsWith('xstate.snapshot.') && this.restoredSnapshots.has(snapshot as object)
   }
 
-  /** Stops every actor that was begun, whatever has become of the machine that began it. */
+  /** Stops every actor that may be at work, also if the machine that started it has ended. */
   stopAll(): void {
     for (const [actor, scope] of this.working) scope.stopChild(actor)
     this.working.clear()
     this.pending = []
   }
 
-  /** The scope in which a machine of this job makes its transitions. */
+  /** The scope for the transitions of a machine: it collects effects. */
   scopeOf(scope: AnyActorScope, machine: PlannedMachine): AnyActorScope {
     let planned = this.scopes.get(scope)
     if (planned === undefined) {
-      // Ids that XState gives by number begin anew in each process: those of this job go on.
+      // XState numbers generated ids per process: in a job the numbers continue after a restart.
       countActorIds(scope.system, () => `x:${++this.nextActorNumber}`)
       planned = {
         ...scope,
-        // Outside of an action XState defers only the start of an actor that `assign` has spawned: `known` does that.
+        // Outside of an action XState defers only starts of actors that `assign` has spawned: `registerChildren` starts them.
         defer: (run) => void (this.planning !== null && scope.defer(this.planning(run))),
-        // A machine that is stopped before it starts has done nothing.
+        // Actions of a machine that is stopped before its start are dropped.
         actionExecutor: (action) => {
           if (this.started.has(scope.self)) this.execute(action, scope, machine)
           else scope.defer(() => this.execute(action, scope, machine))
@@ -176,11 +174,11 @@ export class Plan {
         stopChild: (child) => {
           this.stopped.add(child)
           if (this.sentTo.has(child) && this.working.has(child)) {
-            this.leaving.add(child)
+            this.stopPending.add(child)
             this.hold({ kind: 'stop', actor: child })
           } else {
             scope.stopChild(child)
-            // XState leaves the timers of an actor that was restored and has not started yet.
+            // XState does not cancel the timers of an actor that was restored and has not started.
             if (isDurable(child)) scope.system.scheduler.cancelAll(child)
           }
         },
@@ -207,7 +205,7 @@ export class Plan {
     } else if (type === 'xstate.log') {
       this.hold({ kind: 'log', run: () => exec(info, params) })
     } else if (type === 'xstate.sendTo') {
-      // Whom it goes to may be known only when it is sent.
+      // XState resolves the target when the action executes.
       this.plan(
         () => exec(info, params),
         (run) => () => this.send(params as Sent, run),
@@ -216,7 +214,7 @@ export class Plan {
       this.plan(() => exec(info, params))
     } else {
       const name = actions.nameOf(type, exec)
-      if (name === null) this.refuse(placeless(machine, type))
+      if (name === null) this.refuse(unnamedAction(machine, type))
       const { context, event } = info
       this.hold({ kind: 'action', actor: scope.self, act: exec as ActionFunction, name, params, context, event })
     }
@@ -237,25 +235,25 @@ export class Plan {
   }
 
   private send({ to: actor, event, delay }: Sent, run: () => void): void {
-    if (delay === undefined && worksOutside(actor)) {
+    if (delay === undefined && doesWork(actor)) {
       this.sentTo.add(actor)
       this.hold({ kind: 'send', actor, event })
     } else run()
   }
 
   /**
-   * Gives the actors that have come to be their addresses. Machines, and what only makes transitions, start at once, so that
-   * the checkpoint holds what they were sent; actors that do work start when it is written that they should.
+   * Assigns addresses to new actors and plans their starts. Machines and transition functions start at once, so that the
+   * checkpoint holds their state; actors that do work start after the checkpoint.
    */
-  known<S extends Snapshot<unknown>>(snapshot: S, scope: AnyActorScope): S {
+  registerChildren<S extends Snapshot<unknown>>(snapshot: S, scope: AnyActorScope): S {
     const { children } = snapshot as { readonly children?: Children }
-    // Another object only when an actor has come or gone.
+    // XState replaces `children` only when an actor was added or removed.
     if (children === undefined || this.knownChildren.get(scope.self) === children) return snapshot
     this.knownChildren.set(scope.self, children)
     for (const actor of childrenOf(snapshot)) {
       if (this.starting.has(actor)) continue
       if (typeof actor.src !== 'string') this.refuse(inlineSpawn(scope, actor))
-      this.actorsSeen++
+      this.actorsAdded++
       this.addresses.of(actor)
       scope.defer(() => this.startChild(actor, scope))
     }
@@ -265,25 +263,25 @@ export class Plan {
   private startChild(actor: AnyActorRef, scope: AnyActorScope): void {
     if (this.starting.has(actor) || this.stopped.has(actor)) return
     this.starting.add(actor)
-    if (isItsSnapshot(actor)) {
+    if (isSnapshotOnly(actor)) {
       actor.start()
       return
     }
     this.working.set(actor, scope)
-    // No news to write: it follows from the snapshot that holds the actor. Else each attempt that restores it would write a
-    // checkpoint, and attempts are counted from the last one.
+    // Not through `hold`: the start needs no checkpoint, it follows from the snapshot. A checkpoint by each attempt that
+    // restores the actor would also reset the count of attempts, which starts at the last checkpoint.
     this.pending.push({ kind: 'start', actor })
   }
 
-  /** Those that were there before keep their addresses. */
-  restored<S extends Snapshot<unknown>>(snapshot: S): S {
+  /** Registers a restored machine and its actors, under the addresses of the checkpoint. */
+  registerRestored<S extends Snapshot<unknown>>(snapshot: S): S {
     for (const actor of childrenOf(snapshot)) {
-      this.actorsSeen++
+      this.actorsAdded++
       this.addresses.restored(actor)
       if (actor.getSnapshot().status !== 'active') this.starting.add(actor)
-      if (!worksOutside(actor) || isToldSnapshot(actor)) this.continued.add(actor.getSnapshot() as object)
+      if (!doesWork(actor) || isReportedSnapshot(actor)) this.restoredSnapshots.add(actor.getSnapshot() as object)
     }
-    this.continued.add(snapshot)
+    this.restoredSnapshots.add(snapshot)
     return snapshot
   }
 }
@@ -293,18 +291,18 @@ function childrenOf(snapshot: Snapshot<unknown>): AnyActorRef[] {
   return Object.values(children ?? {}).filter((actor) => actor !== undefined)
 }
 
-/** Those that a chart names are looked at when its job is defined: this one was named when it ran. */
+/** `checkMachine` finds unknown names in the chart. This one was computed while the chart ran. */
 const unknownAction = (machine: AnyStateMachine, name: string): JobchartError =>
   new JobchartError('INVALID_OPTION', `machine ${machine.id}: the action ${name} is not implemented`, {
     hint: 'Implement it: setup({ actions: { … } }).',
   })
 
-/** Each call of `enqueueActions` makes its actions anew. */
-const placeless = (machine: AnyStateMachine, type: string): JobchartError =>
+/** `enqueueActions` makes its inline actions at each call: no checkpoint can name them. */
+const unnamedAction = (machine: AnyStateMachine, type: string): JobchartError =>
   refusal(
     machine,
     `the inline action ${type}, made while the chart ran,`,
-    'Name it: setup({ actions: { … } }), and enqueue it by its name: it has no place in the chart where it could be found again.',
+    'Name it: setup({ actions: { … } }), and enqueue it by its name. Only a name can be found again after a crash.',
   )
 
 const inlineSpawn = ({ self }: AnyActorScope, { id }: AnyActorRef): Error =>

@@ -1,9 +1,9 @@
-/** The logic of a machine as it is hosted: made once for a definition; each job's plan is found through its actor system. */
+/** The actor logic of a machine in a job: one for all jobs of a definition. It finds the plan of a job through the root actor. */
 import type { AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
-import { worksOutside, type PlannedLogic } from './actor-kinds.ts'
+import { doesWork, type PlannedLogic } from './actor-kinds.ts'
 import { prepareBuiltIns } from './built-ins.ts'
-import { runnerOf } from './job-actors.ts'
-import { isWhole, keepable } from './kept-args.ts'
+import { runnerOf } from './machine-run-services.ts'
+import { isFullyStorable, storable } from './action-args.ts'
 import { isMachine, namedActors } from './machines.ts'
 import { MachineActions } from './actions.ts'
 import { Plan } from './plan.ts'
@@ -17,48 +17,48 @@ export function plannedLogic(machine: AnyStateMachine): PlannedLogic {
   })
   planned.options = machine.options
   const builtIns = prepareBuiltIns(planned)
-  const hosted = { machine: planned, actions: new MachineActions(planned) }
+  const target = { machine: planned, actions: new MachineActions(planned) }
   const published = <S extends Snapshot<unknown>>(snapshot: S): S => {
     const { children } = snapshot as { readonly children?: object }
     if (children !== undefined) builtIns.publish(children)
     return snapshot
   }
   return {
-    ...hosted,
+    ...target,
     delays: delayPlaces(planned),
     config: planned.config,
     transition: (snapshot: Snapshot<unknown>, event: EventObject, scope: AnyActorScope) => {
       const plan = planOf(scope)
-      if (plan.isOldNews(event)) return snapshot
-      const next = planned.transition(snapshot as never, event, plan.scopeOf(scope, hosted))
-      return plan.known(published(next), scope)
+      if (plan.isRestoreEcho(event)) return snapshot
+      const next = planned.transition(snapshot as never, event, plan.scopeOf(scope, target))
+      return plan.registerChildren(published(next), scope)
     },
     getInitialSnapshot: (scope: AnyActorScope, input: unknown) => {
       const plan = planOf(scope)
       plan.addresses.of(scope.self)
-      return plan.known(published(planned.getInitialSnapshot(plan.scopeOf(scope, hosted), input)), scope)
+      return plan.registerChildren(published(planned.getInitialSnapshot(plan.scopeOf(scope, target), input)), scope)
     },
     restoreSnapshot: (snapshot: Snapshot<unknown>, scope: AnyActorScope) => {
       const plan = planOf(scope)
       plan.addresses.restored(scope.self)
-      return plan.restored(planned.restoreSnapshot(snapshot, plan.scopeOf(scope, hosted)))
+      return plan.registerRestored(planned.restoreSnapshot(snapshot, plan.scopeOf(scope, target)))
     },
-    getPersistedSnapshot: (snapshot: Snapshot<unknown>) => persisted(planned, snapshot),
+    getPersistedSnapshot: (snapshot: Snapshot<unknown>) => persist(planned, snapshot),
     start: (snapshot: Snapshot<unknown>, scope: AnyActorScope) => {
-      planOf(scope).start(snapshot, scope)
+      planOf(scope).machineStarted(snapshot, scope)
     },
   }
 }
 
-function persisted(machine: AnyStateMachine, snapshot: Snapshot<unknown>): Snapshot<unknown> {
-  // XState would replace actors in the context by their ids.
+function persist(machine: AnyStateMachine, snapshot: Snapshot<unknown>): Snapshot<unknown> {
+  // XState would replace actors in the context by their ids; the codec stores their addresses.
   const kept = machine.getPersistedSnapshot({ ...snapshot, context: undefined } as never) as PersistedChildren
   const { children } = snapshot as { readonly children?: Readonly<Record<string, AnyActorRef>> }
   const ended = Object.entries(kept.children).map(([id, child]) => {
     const actor = children?.[id]
     return [
       id,
-      actor !== undefined && hasWorked(actor) ? { ...child, snapshot: endOf(child.snapshot) } : child,
+      actor !== undefined && hasFinishedWork(actor) ? { ...child, snapshot: finalState(child.snapshot) } : child,
     ] as const
   })
   const whole: object = { ...kept, context: contextOf(snapshot), children: Object.fromEntries(ended) }
@@ -69,11 +69,11 @@ type PersistedChildren = Snapshot<unknown> & {
   readonly children: Readonly<Record<string, { readonly snapshot: Snapshot<unknown> }>>
 }
 
-const hasWorked = (actor: AnyActorRef): boolean => actor.getSnapshot().status !== 'active' && worksOutside(actor)
+const hasFinishedWork = (actor: AnyActorRef): boolean => actor.getSnapshot().status !== 'active' && doesWork(actor)
 
-/** An actor that has done its work does not need its input again, and its output only if JSON can carry it: few ask for it later. */
-function endOf({ status, output, error }: Snapshot<unknown>): Snapshot<unknown> {
-  return { status, error, output: isWhole(keepable(output)) ? output : undefined } as Snapshot<unknown>
+/** An ended actor is stored without its input, and without an output that JSON cannot represent. */
+function finalState({ status, output, error }: Snapshot<unknown>): Snapshot<unknown> {
+  return { status, error, output: isFullyStorable(storable(output)) ? output : undefined } as Snapshot<unknown>
 }
 
 const contextOf = (snapshot: Snapshot<unknown>): unknown => (snapshot as { readonly context?: unknown }).context

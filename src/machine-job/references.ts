@@ -1,13 +1,14 @@
 /**
- * Contexts of restored actors. XState would take whatever looks like its own mark for an actor, and finds an actor's own
- * children only: contexts are kept from it, and set when all actors are there.
+ * Restores contexts that hold actors. XState's own restore treats any data of the form of its marks as an actor, and finds
+ * only children of the same machine. So XState restores the snapshot without contexts, and they are set afterwards.
  */
 import type { AnyActorRef } from 'xstate'
 import { childrenOf } from './addresses.ts'
 import { withActors } from './codec.ts'
 import { isMachineState, type PersistedMachine } from './versions.ts'
+import { patchSnapshot } from './xstate-internals.ts'
 
-/** The snapshot for XState to restore. */
+/** The snapshot that XState restores. */
 export function withoutContexts(persisted: PersistedMachine): PersistedMachine {
   const children = Object.entries(persisted.children).map(([id, child]) => {
     const { snapshot } = child
@@ -16,7 +17,7 @@ export function withoutContexts(persisted: PersistedMachine): PersistedMachine {
   return { ...persisted, context: {}, children: Object.fromEntries(children) }
 }
 
-/** Gives each restored actor its context, with actors for their references. */
+/** Sets the context of each restored actor, with references replaced by actors. */
 export function restoreContexts(
   actor: AnyActorRef,
   persisted: unknown,
@@ -26,7 +27,7 @@ export function restoreContexts(
   if (typeof snapshot !== 'object' || snapshot === null || typeof persisted !== 'object' || persisted === null) return
   for (const key of ['context', 'input', 'output', 'error']) {
     if (key in persisted) {
-      Object.assign(snapshot, { [key]: withActors((persisted as Readonly<Record<string, unknown>>)[key], actorAt) })
+      patchSnapshot(snapshot, { [key]: withActors((persisted as Readonly<Record<string, unknown>>)[key], actorAt) })
     }
   }
   if (!isMachineState(persisted)) return

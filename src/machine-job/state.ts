@@ -1,4 +1,4 @@
-/** What a checkpoint of a machine holds, and how it is written and read. */
+/** The state of a machine in a checkpoint, and its encoding. Its fields are stored: renaming one needs a new format. */
 import type { EventObject } from 'xstate'
 import type { Json } from '../core/payload.ts'
 import type { AddressState } from './addresses.ts'
@@ -7,20 +7,20 @@ import { fromFirstFormat } from './first-format.ts'
 import type { PassedDelay, TimerRecord } from './timers.ts'
 import type { MachineVersion, PersistedMachine } from './versions.ts'
 
-/** What was decided with this checkpoint and may not have happened yet: an action, an event, the cancel of a job. */
+/** An effect of this checkpoint that may not have been executed yet: an action, an event, the cancel of a child job. */
 export type OutboxEntry =
   | {
       readonly kind: 'action'
-      /** The address of the actor whose action it is; it may be gone. */
+      /** The address of the actor that planned it, which may be gone. */
       readonly actor: string
-      /** The machine that the action is one of: by which name each actor on the way to it was made. */
+      /** The machine that defines it, as the path of actor names from the root. */
       readonly machine: readonly string[]
-      /** Its name, or its place in the chart. */
+      /** The name of the action, or its place in the chart. */
       readonly type: string
-      /** Of an inline action: what stands in its list of actions. */
+      /** For an inline action: the kinds of all actions in its list. */
       readonly list?: string
       readonly params: unknown
-      /** Left out where it is that of its actor in this checkpoint. */
+      /** Left out if it equals the context of the actor in this checkpoint. */
       readonly context?: unknown
       readonly event: EventObject
     }
@@ -28,44 +28,47 @@ export type OutboxEntry =
   | { readonly kind: 'send'; readonly actor: string; readonly event: EventObject }
   | { readonly kind: 'leave'; readonly job: string }
 
-/** A cancel of the job that its machine was sent. */
+/** A cancel of the job that the machine has read. */
 export interface ReadCancel {
   readonly generation: number
   readonly reason: string | null
-  /** Has the machine taken it? Until then it waits for a state that does. */
+  /** Has the machine handled it? Until then it waits for a state that does. */
   readonly taken: boolean
 }
 
 export interface MachineState {
-  /** How it is written; states of the first format have none. */
+  /** The format of this object; the first format had no such field. */
   readonly format: 2
   readonly machine: MachineVersion
-  /** The job it was written for: one that goes on from it is a fork. */
+  /** The job that it was written for: another job that resumes from it is a fork. */
   readonly job: string
   readonly snapshot: PersistedMachine
   readonly timers: readonly TimerRecord[]
-  /** Left out where there is none. States of earlier releases do not have it. */
+  /** Left out if empty. Earlier releases did not write it. */
   readonly passed?: readonly PassedDelay[]
   /** How often actors were started. */
   readonly actors: AddressState
-  /** Actors that were given an id by number so far. */
+  /** Number of ids generated so far for actors without one. */
   readonly booked: number
   readonly outbox: readonly OutboxEntry[]
-  /** Jobs that it waits for and that are known to be in the store. A job that has ended hears of no ends: they hold for this generation. */
+  /**
+   * Child jobs known to be in the store. Valid for one generation: ends of children are not sent to a job that has ended, so
+   * the next generation must ask for them.
+   */
   readonly jobs: { readonly generation: number; readonly ids: readonly string[] }
-  /** The cancel that was read, in this generation of the job. Left out where an earlier release did not say. */
+  /** The cancel that was read in this generation of the job. Absent if an earlier release wrote the state. */
   readonly cancel?: ReadCancel | null
   /** The number of the last message that was read. */
   readonly read: number
 }
 
-/** @throws JobchartError NOT_DURABLE for what JSON cannot carry */
+/** @throws JobchartError NOT_DURABLE for a value that JSON cannot represent */
 export const packState = (state: MachineState, addressOf: AddressOf): Json => encode(state, addressOf)
 
-/** Only `packState` has written it, of this release or an earlier one. Actors are `ActorReference`s in it. */
+/** @param json written by `packState` of this release or an earlier one. Actors are decoded as `ActorReference`. */
 export const unpackState = (json: Json): MachineState => decode(fromFirstFormat(json)) as MachineState
 
-/** Which machine a packed state was made by; null of what was packed otherwise. */
+/** The machine that wrote a packed state; null if the state does not say. */
 export function machineIn(json: Json): MachineVersion | null {
   const { machine } = json as { readonly machine?: MachineVersion }
   return machine ?? null

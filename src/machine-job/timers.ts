@@ -1,40 +1,41 @@
 /**
- * The timers of a machine and its children: what XState would set on a clock is kept as data with an absolute deadline,
- * goes into each checkpoint, and is delivered when its time has come, in whichever process the machine lives then.
+ * The timers of a machine and its children: kept as data with an absolute deadline, stored in each checkpoint, and delivered
+ * when they are due by the process that runs the machine then.
  */
 import type { AnyActorRef, AnyStateMachine, EventObject } from 'xstate'
 import { JobchartError } from '../core/errors.ts'
 import type { ActorAddresses } from './addresses.ts'
 import { nodesOf } from './machines.ts'
+import { afterEventType } from './xstate-internals.ts'
 
-/** The place of a delayed transition (`after`) in a chart. Its event's type holds the delay, which a deployment may change. */
+/** The place of a delayed transition (`after`) in a chart. It outlives a change of the delay, which the event's type does not. */
 export interface DelayPlace {
   /** Id of the state node. */
   readonly node: string
-  /** As it stands in `after`: milliseconds or a name. */
+  /** As written in `after`: milliseconds or a name. */
   readonly delay: string
-  /** Among the delays of that `after`, from 0. */
+  /** Position among the delays of that `after`, from 0. */
   readonly index: number
 }
 
-/** A delayed event, as a checkpoint keeps it. */
+/** A delayed event, as a checkpoint stores it. */
 export interface TimerRecord {
-  /** Of a delayed send: as the machine has named it, or a number. Of a delayed transition: the type of its event. */
+  /** For a delayed send: the id that the machine gave, or a number. For a delayed transition: the type of its event. */
   readonly id: string
-  /** Address of the actor that has set it. */
+  /** Address of the actor that set it. */
   readonly source: string
   /** Address of the actor that gets the event. */
   readonly target: string
   readonly event: EventObject
   /** When it is due, ms since the epoch. */
   readonly at: number
-  /** When it was set, ms since the epoch. Timers of an earlier release do not have it. */
+  /** When it was set, ms since the epoch. Earlier releases did not write it. */
   readonly setAt?: number
-  /** Of a delayed transition: which one. Timers of an earlier release do not have it. */
+  /** For a delayed transition: which one. Earlier releases did not write it. */
   readonly after?: DelayPlace
 }
 
-/** A delayed transition that has passed in a state that is still active: no deployment makes it begin again. */
+/** A delayed transition of an active state whose timer has fired: recorded so that a deployment does not set it again. */
 export interface PassedDelay {
   /** Address of the machine. */
   readonly source: string
@@ -44,10 +45,10 @@ export interface PassedDelay {
 /** Every delayed transition of a chart, by the type of its event. */
 export function delayPlaces(machine: AnyStateMachine): ReadonlyMap<string, DelayPlace> {
   const places = nodesOf(machine).flatMap((node) =>
-    Object.keys(node.config.after ?? {}).map((delay, index): [string, DelayPlace] => {
-      const ms = Number(delay)
-      return [`xstate.after.${Number.isNaN(ms) ? delay : ms}.${node.id}`, { node: node.id, delay, index }]
-    }),
+    Object.keys(node.config.after ?? {}).map((delay, index): [string, DelayPlace] => [
+      afterEventType(delay, node.id),
+      { node: node.id, delay, index },
+    ]),
   )
   return new Map(places)
 }
@@ -56,18 +57,18 @@ export interface DurableTimersOptions {
   /** ms since the epoch */
   readonly now: () => number
   readonly addresses: ActorAddresses
-  /** The delayed transitions of the machine that an actor is. */
+  /** The delayed transitions of a machine actor; null for any other actor. */
   readonly delaysOf: (actor: AnyActorRef) => ReadonlyMap<string, DelayPlace> | null
   /** A timer was set, cancelled or taken. */
   readonly changed: () => void
 }
 
-/** Takes the place of an actor system's scheduler. */
+/** Replaces the scheduler of an actor system. */
 export class DurableTimers {
   private readonly options: DurableTimersOptions
   /** In the order in which they were set. */
   private readonly timers = new Set<TimerRecord>()
-  /** The last that was set under each id: as in XState it is the one that `cancel` means, and earlier ones come too. */
+  /** The last timer of each id. As in XState, `cancel` cancels that one, and earlier ones of the id still fire. */
   private readonly lastOf = new Map<string, TimerRecord>()
   private unnamed = 0
 
@@ -104,22 +105,22 @@ export class DurableTimers {
     for (const timer of this.timers) if (timer.source === address) this.take(timer)
   }
 
-  /** Is a timer of this id set for its actor? */
+  /** Is a timer with this id set by the actor? */
   isSet(source: AnyActorRef, id: string): boolean {
     return this.lastOf.has(keyOf(this.options.addresses.of(source), id))
   }
 
-  /** Sets again what a checkpoint has kept. */
+  /** Sets the timers of a checkpoint. */
   restore(records: readonly TimerRecord[]): void {
     for (const record of records) this.add(record)
   }
 
-  /** What a checkpoint keeps: all of them, in the order in which they were set. */
+  /** All timers for a checkpoint, in the order in which they were set. */
   records(): TimerRecord[] {
     return [...this.timers]
   }
 
-  /** All of them, the earliest first. */
+  /** All timers, the earliest first. */
   list(): TimerRecord[] {
     return this.records().toSorted((a, b) => a.at - b.at)
   }
@@ -129,7 +130,7 @@ export class DurableTimers {
     return this.list()[0]?.at ?? null
   }
 
-  /** Takes a timer that is still set. */
+  /** Removes a timer. Returns false if it is not set any more. */
   take(timer: TimerRecord): boolean {
     if (!this.timers.delete(timer)) return false
     const key = keyOf(timer.source, timer.id)
@@ -157,5 +158,5 @@ const foreignTarget = (source: string, { type }: EventObject): JobchartError =>
   new JobchartError(
     'NOT_DURABLE',
     `the delayed event ${type} of ${source === '' ? 'the machine' : source} is for an actor of another actor system`,
-    { hint: 'Send it to an actor of the same job: another system does not exist after a restart.' },
+    { hint: 'Send it to an actor of the same job: another actor system does not exist after a restart.' },
   )

@@ -1,6 +1,6 @@
 /**
- * Which machine a checkpoint was made by, and whether this one can go on from it. XState restores whatever it is given: a
- * state that is gone, an actor that was renamed or a state that has got children would leave the job stuck without a word.
+ * Which machine wrote a checkpoint, and whether another machine can resume from it. XState restores any snapshot without an
+ * error: a missing state, a renamed actor or a state that has become compound would leave the job stuck.
  */
 import { createHash } from 'node:crypto'
 import type { AnyActorLogic, AnyStateMachine, AnyStateNode } from 'xstate'
@@ -9,11 +9,11 @@ import { isMachine, namedActors, nodesOf } from './machines.ts'
 export interface MachineVersion {
   readonly id: string
   readonly version: string
-  /** Of its structure, and that of its child machines: states and their kinds, events, actors. */
+  /** Hash of the structure, child machines included: states and their kinds, events, actors. */
   readonly hash: string
 }
 
-/** A snapshot as XState persists it, as far as it is looked at. */
+/** A snapshot as XState persists it: the members that are read here. */
 export interface PersistedMachine {
   readonly context?: unknown
   readonly value: StateValue
@@ -31,7 +31,7 @@ export function structureHash(machine: AnyStateMachine): string {
   return hashOf(children.length === 0 ? structureOf(machine) : [structureOf(machine), children])
 }
 
-/** The hash that earlier releases gave: of the machine without its child machines. */
+/** The hash that earlier releases computed: without child machines. */
 export const ownStructureHash = (machine: AnyStateMachine): string => hashOf(structureOf(machine))
 
 const structureOf = (machine: AnyStateMachine): unknown[] =>
@@ -45,29 +45,29 @@ const structureOf = (machine: AnyStateMachine): unknown[] =>
 const hashOf = (structure: unknown): string =>
   createHash('sha256').update(JSON.stringify(structure)).digest('base64url').slice(0, 22)
 
-/** Why the machine cannot go on from this snapshot; empty if it can. */
-export function misfits(machine: AnyStateMachine, persisted: PersistedMachine, path = ''): string[] {
-  // One that has ended goes nowhere any more.
+/** Why the machine cannot resume from this snapshot; empty if it can. */
+export function incompatibilities(machine: AnyStateMachine, persisted: PersistedMachine, path = ''): string[] {
+  // An ended machine makes no more transitions: any definition fits.
   if (persisted.status !== 'active') return []
   const found = [...badStates(machine.root, persisted.value, persisted.children)]
   for (const [id, { src, snapshot }] of Object.entries(persisted.children)) {
     const logic = actorLogic(machine, src)
-    if (logic === null) found.push(`actor ${id}: there is no ${String(src)} any more`)
-    else if (isMachine(logic)) found.push(...misfits(logic, snapshot as PersistedMachine, `${path}${id}/`))
+    if (logic === null) found.push(`actor ${id}: there is no actor logic ${String(src)} any more`)
+    else if (isMachine(logic)) found.push(...incompatibilities(logic, snapshot as PersistedMachine, `${path}${id}/`))
     else if (isMachineState(snapshot)) found.push(`actor ${id} was a machine`)
   }
   return path === '' ? found : found.map((what) => `${path}: ${what}`)
 }
 
 function* badStates(node: AnyStateNode, value: StateValue, actors: PersistedMachine['children']): Iterable<string> {
-  // An actor that has ended stays until its state is left: one that is missing was never begun.
+  // An ended actor stays in the snapshot until its state is left: a missing one was never started.
   for (const { id } of node.invoke) if (!(id in actors)) yield `actor ${id} of ${node.id} is new`
   const kinds = typeof value === 'string' ? { [value]: {} } : value
   for (const [key, inner] of Object.entries(kinds)) {
     const child = node.states[key]
     if (child === undefined) yield `state ${node.id}.${key} is gone`
     else if (Object.keys(inner).length === 0 && (child.type === 'compound' || child.type === 'parallel')) {
-      yield `state ${child.id} has got states of its own`
+      yield `state ${child.id} has child states now`
     } else yield* badStates(child, inner, actors)
   }
   if (node.type === 'parallel') {
@@ -75,7 +75,7 @@ function* badStates(node: AnyStateNode, value: StateValue, actors: PersistedMach
   }
 }
 
-/** The logic of a name, or of an inline invoke, which XState names by its place. */
+/** The actor logic of a name. XState names an inline invoke by its place: `xstate.invoke.<index>.<node id>`. */
 export function actorLogic(machine: AnyStateMachine, src: unknown): AnyActorLogic | null {
   if (typeof src !== 'string') return null
   const inline = /^xstate\.invoke\.(\d+)\.(.*)/.exec(src)

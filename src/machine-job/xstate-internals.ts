@@ -1,23 +1,38 @@
 /**
- * What is used of XState beyond its documented API. `test/machine-job/xstate-contract.test.ts` holds it: look at both before
- * an upgrade.
+ * Everything that is used of XState beyond its documented API: undocumented members, writes to objects that XState owns, and
+ * event types that XState derives. `test/machine-job/xstate-contract.test.ts` checks it: read both before an upgrade.
  */
-import type { AnyActorRef, AnyEventObject } from 'xstate'
+import type { AnyActorLogic, AnyActorRef, AnyEventObject, AnyStateMachine } from 'xstate'
 
 type System = AnyActorRef['system']
 type Relay = (source: AnyActorRef | undefined, target: AnyActorRef, event: AnyEventObject) => void
 
-/** Its parent; undefined of a root. */
-// oxlint-disable-next-line no-underscore-dangle -- typed and documented by XState, which has no other word for it
+/** The parent of an actor; undefined for the root. */
+// oxlint-disable-next-line no-underscore-dangle -- typed and documented by XState under this name only
 export const parentOf = (actor: AnyActorRef): AnyActorRef | undefined => actor._parent
 
-/** Gives the ids of actors that the chart does not name. */
+/** The logic of an actor; undefined for a reference that is no `Actor`. */
+export const logicOf = (actor: AnyActorRef): AnyActorLogic | undefined =>
+  (actor as { readonly logic?: AnyActorLogic }).logic
+
+/** Does the parent of the actor get its snapshots as events (`onSnapshot`)? */
+export const reportsSnapshots = (actor: AnyActorRef): boolean =>
+  (actor as { readonly options?: { readonly syncSnapshot?: boolean } }).options?.syncSnapshot === true
+
+// ── actor systems ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Replaces the generator of ids for actors that the chart does not name. */
 export function countActorIds(system: System, next: () => string): void {
   Object.assign(system, { _bookId: next })
 }
 
+/** Replaces the scheduler of all actors of a system. Call it before the root starts. */
+export function replaceScheduler(system: System, scheduler: System['scheduler']): void {
+  system.scheduler = scheduler
+}
+
 /**
- * Lets `wrap` decide whether and when an event is delivered: every event between actors of the system, and to them, goes
+ * Lets `wrap` decide whether and when an event is delivered. Every event between actors of the system, and to them, passes
  * through it. An event from outside has no source.
  */
 export function wrapRelays(
@@ -28,3 +43,55 @@ export function wrapRelays(
   const wrapped: Relay = (source, target, event) => wrap(source, target, () => relay(source, target, event))
   Object.assign(system, { _relay: wrapped })
 }
+
+// ── snapshots ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Overwrites members of an actor's current snapshot. */
+export const patchSnapshot = (snapshot: object, members: object): void => void Object.assign(snapshot, members)
+
+/** Removes an actor from the children of a machine's current snapshot. */
+export const dropChild = (children: object, id: string): void => void Reflect.deleteProperty(children, id)
+
+// ── built-in actions ────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** An action made by `raise(…)`, `spawnChild(…)` and the like: a function whose members are its options. */
+export interface BuiltIn {
+  readonly type: string
+  readonly id?: unknown
+  readonly delay?: unknown
+  readonly src?: unknown
+}
+
+/** XState recognizes its own actions by `resolve`. */
+export const isBuiltIn = (action: unknown): action is BuiltIn & (() => void) =>
+  typeof action === 'function' && 'resolve' in action
+
+interface ResolvedSnapshot {
+  children: Record<string, AnyActorRef | undefined>
+}
+
+export type Resolve = (
+  scope: unknown,
+  snapshot: ResolvedSnapshot,
+  args: { readonly event: object },
+  ...rest: unknown[]
+) => readonly [ResolvedSnapshot, unknown, (unknown[] | undefined)?]
+
+export const resolveOf = (action: BuiltIn): Resolve => (action as unknown as { readonly resolve: Resolve }).resolve
+
+/** A copy of a built-in action with other options. XState reads the members and never calls the function. */
+export const builtInWith = (action: BuiltIn, options: object): unknown => Object.assign((): void => {}, action, options)
+
+/** Replaces the named delays of a machine. */
+export function replaceDelays(machine: AnyStateMachine, replace: (delays: Delays) => Delays): void {
+  const implementations = machine.implementations as unknown as { delays: Delays }
+  implementations.delays = replace(implementations.delays)
+}
+
+type Delays = Record<string, unknown>
+
+// ── event types ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The type of the event of a delayed transition. @param delay as it stands in `after`: milliseconds or a name */
+export const afterEventType = (delay: string, nodeId: string): string =>
+  `xstate.after.${Number.isNaN(Number(delay)) ? delay : Number(delay)}.${nodeId}`

@@ -1,6 +1,6 @@
 /** A machine's state as JSON and back: errors come through, and nothing that an event brings can pass for one that breaks. */
 import { expect, test } from 'vitest'
-import { decode, encode, shown } from '../../src/machine-job/codec.ts'
+import { decode, encode, toDisplayJson } from '../../src/machine-job/codec.ts'
 
 test('errors come through, with their causes', () => {
   const cause = new TypeError('beneath')
@@ -27,7 +27,7 @@ test.each([
 })
 
 test('people are shown what an error says', () => {
-  expect(shown({ error: new RangeError('too far') })).toEqual({
+  expect(toDisplayJson({ error: new RangeError('too far') })).toEqual({
     error: expect.objectContaining({ name: 'RangeError', message: 'too far' }) as unknown,
   })
 })

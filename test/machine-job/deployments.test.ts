@@ -53,7 +53,7 @@ test('an event that is sent anyway is judged when it is read: what is not taken 
   await job.send({ type: 'REFUND' } as never, { accept: 'always' })
   await at.clock.settle()
   expect((await job.snapshot()).value).toBe('open')
-  expect(at.expectLogged('warn').join()).toContain('does not take an event')
+  expect(at.expectLogged('warn').join()).toContain('no longer handles it')
   await job.send({ type: 'PAID' } as never)
   await job.result()
 })

@@ -142,7 +142,7 @@ test.each<[what: string, error: () => unknown, end: string]>([
   [
     'snooze',
     () => snooze('1m'),
-    'JobchartError: actor work has thrown snooze(): an attempt of a durable promise cannot be put off',
+    'JobchartError: actor work threw snooze(): an attempt of a durable promise cannot be postponed',
   ],
 ])('%s ends the attempts at once', async (_, error, end) => {
   const at = world()
@@ -263,7 +263,7 @@ test('an attempt under way is aborted when its state is left, and begins no more
   await at.clock.advance('30s')
   await handle.send({ type: 'LEAVE' })
   await at.clock.advance('5m')
-  const over = 'attempt 1 of actor work is over: it begins and keeps no more steps'
+  const over = 'attempt 1 of actor work has ended: it cannot run or store steps'
   expect(told).toEqual(['aborted', over, over])
 })
 

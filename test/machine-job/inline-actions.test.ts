@@ -132,6 +132,8 @@ test('an inline action whose list has changed is not mistaken for another: the j
   expect(did).toEqual([])
   const record = await job?.record()
   expect(record?.state).toBe('scheduled')
-  expect(record?.unsupported?.reason).toContain('the action m.a#entry[0], which is still to be executed, is gone')
+  expect(record?.unsupported?.reason).toContain(
+    'the action m.a#entry[0] is missing, and the checkpoint has yet to execute it',
+  )
   at.expectLogged('error')
 })

@@ -92,7 +92,7 @@ test('migrate drops a timer that the new machine has no use for', async () => {
 
 test.each<[what: string, migrate: Migrate, message: string, hint: string]>([
   ['a timer that nobody waits for', (snapshot) => snapshot, 'the timer after 10000 of order.waiting', 'timers'],
-  ['no snapshot', () => null, 'migrate gave null', 'snapshot'],
+  ['no snapshot', () => null, 'migrate returned null', 'snapshot'],
   [
     'a timer of a state that is not there',
     (snapshot, _, { timers }) => ({ snapshot, timers: timers.map((timer) => ({ ...timer, state: 'order.x' })) }),
@@ -246,7 +246,7 @@ test.each<[what: string, from: AnyStateMachine, to: AnyStateMachine, message: st
       initial: 'waiting',
       states: { waiting: { initial: 'inner', states: { inner: {} } } },
     }),
-    'has got states of its own',
+    'has child states now',
   ],
 ])('%s is told though nobody asks for the job', async (_, from, to, message) => {
   const at = world()

@@ -74,7 +74,7 @@ test('a job that nobody can run is offered after 30 s, and then after twice as l
   ])
   expect(unsupported).toEqual({
     version: '2',
-    reason: 'the job was enqueued with version 2 of machine order; this process knows 1',
+    reason: 'the job was enqueued with version 2 of machine order; this process knows version 1',
     tries: 9,
     since: started,
     seq: history[2]?.seq,

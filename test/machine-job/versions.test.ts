@@ -80,7 +80,7 @@ test('a job of an unknown version waits, with messages and without, for a proces
   const { state, attempt, unsupported } = (await handle?.record()) ?? {}
   expect({ state, attempt }).toEqual({ state: 'scheduled', attempt: 0 })
   expect(unsupported).toMatchObject({ version: '1', tries: 3 })
-  expect(unsupported?.reason).toContain('version 1 of machine order; this process knows 2')
+  expect(unsupported?.reason).toContain('version 1 of machine order; this process knows version 2')
   at.expectLogged('error')
   await stranger.stop()
   await knows.start()
@@ -125,7 +125,7 @@ test.each<[what: string, from: AnyStateMachine, to: AnyStateMachine, message: st
     createMachine({ id: 'order', initial: 'a', states: { a: {} } }),
     'state order.waiting is gone',
   ],
-  ['a state that was split', states({}), states({ initial: 'a', states: { a: {} } }), 'has got states of its own'],
+  ['a state that was split', states({}), states({ initial: 'a', states: { a: {} } }), 'has child states now'],
   [
     'an actor that is gone',
     states({ invoke: { id: 'kid', src: 'work' } }),
@@ -134,7 +134,7 @@ test.each<[what: string, from: AnyStateMachine, to: AnyStateMachine, message: st
       initial: 'waiting',
       states: { waiting: { invoke: { id: 'kid', src: 'other' } } },
     }),
-    'there is no work any more',
+    'there is no actor logic work any more',
   ],
   ['an actor that is new', states({}), states({ invoke: { id: 'kid', src: 'work' } }), 'kid'],
   [

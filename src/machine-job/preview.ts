@@ -1,54 +1,54 @@
-/** Where a machine will stand when it has read what waits for it and its due timers have fired; nothing is executed. */
+/** Computes the state of a machine after its unread messages and due timers, without executing anything. */
 import { transition, type AnyActorRef, type AnyEventObject, type AnyStateMachine, type SnapshotFrom } from 'xstate'
 import { JobchartError } from '../core/errors.ts'
 import type { InboxMessage, InboxEntry } from '../core/machine-record.ts'
 import { jobOf } from './from-job.ts'
 import { cancelEvent } from './machine-run.ts'
-import { isNamed } from './machines.ts'
+import { isNamedByState } from './machines.ts'
 import type { TimerRecord } from './timers.ts'
 
 /** A machine's snapshot, whatever its types. */
 export type AnySnapshot = SnapshotFrom<AnyStateMachine>
 
-export interface Outlook {
+export interface Preview {
   readonly snapshot: AnySnapshot
-  /** Of the machine itself: what its children would do is not foreseen. */
+  /** Timers of the root machine. Its children are not simulated. */
   readonly timers: readonly TimerRecord[]
 }
 
 /** @throws JobchartError NOT_ACCEPTED if the machine throws */
-export function afterInbox(outlook: Outlook, { at, message }: InboxEntry): Outlook {
-  // What was due before the message came happens before it.
-  const due = afterTimers(outlook, at)
+export function afterInbox(preview: Preview, { at, message }: InboxEntry): Preview {
+  // Timers that were due before the message arrived fire before it.
+  const due = afterTimers(preview, at)
   if (due.snapshot.status !== 'active' || message.kind === 'checkin' || message.kind === 'resume') return due
   const event = eventOf(due.snapshot, message)
-  if (event === null || (message.kind === 'cancel' && !isNamed(due.snapshot, event))) return due
+  if (event === null || (message.kind === 'cancel' && !isNamedByState(due.snapshot, event))) return due
   return after(due, event)
 }
 
-/** With the timers fired that are due by then, the earliest first. @throws as `afterMail` */
-export function afterTimers(outlook: Outlook, by: number): Outlook {
-  let now = outlook
-  for (const timer of outlook.timers.toSorted((a, b) => a.at - b.at)) {
-    if (timer.at > by || now.snapshot.status !== 'active') break
-    if (!now.timers.includes(timer)) continue
-    now = after({ ...now, timers: now.timers.filter((each) => each !== timer) }, timer.event)
+/** After the timers due at `by`, the earliest first. @throws as `afterInbox` */
+export function afterTimers(preview: Preview, by: number): Preview {
+  let current = preview
+  for (const timer of preview.timers.toSorted((a, b) => a.at - b.at)) {
+    if (timer.at > by || current.snapshot.status !== 'active') break
+    if (!current.timers.includes(timer)) continue
+    current = after({ ...current, timers: current.timers.filter((each) => each !== timer) }, timer.event)
   }
-  return now
+  return current
 }
 
-/** Would the machine do anything on this event? Also one that only an `always` looks at. @throws as `afterMail` */
+/** Would the event change the snapshot, be it through an `always` transition? @throws as `afterInbox` */
 export function accepts(snapshot: AnySnapshot, event: AnyEventObject): boolean {
   if (snapshot.status !== 'active') return false
-  return guarded(snapshot, event, () => snapshot.can(event) || stepOf(snapshot, event).next !== snapshot)
+  return wrappingThrows(snapshot, event, () => snapshot.can(event) || stepOf(snapshot, event).next !== snapshot)
 }
 
-function after({ snapshot, timers }: Outlook, event: AnyEventObject): Outlook {
-  const { next, cancelled } = guarded(snapshot, event, () => stepOf(snapshot, event))
+function after({ snapshot, timers }: Preview, event: AnyEventObject): Preview {
+  const { next, cancelled } = wrappingThrows(snapshot, event, () => stepOf(snapshot, event))
   return { snapshot: next, timers: timers.filter(({ source, id }) => source !== '' || !cancelled.has(id)) }
 }
 
-/** XState types only some of the actions that it plans. */
+/** XState's types do not cover all planned actions. */
 interface PlannedAction {
   readonly type: string
   readonly params: unknown
@@ -63,20 +63,20 @@ function stepOf(snapshot: AnySnapshot, event: AnyEventObject) {
   return { next, cancelled }
 }
 
-function guarded<T>({ machine }: AnySnapshot, event: AnyEventObject, look: () => T): T {
+function wrappingThrows<T>({ machine }: AnySnapshot, event: AnyEventObject, evaluate: () => T): T {
   try {
-    return look()
+    return evaluate()
   } catch (error) {
-    throw failed((machine as AnyStateMachine).id, `at ${event.type}`, error)
+    throw machineThrew((machine as AnyStateMachine).id, `at ${event.type}`, error)
   }
 }
 
-/** What a machine throws that is only looked at. */
-export function failed(machine: string, where: string, error: unknown): JobchartError {
+/** The error for a guard or assign that throws during a preview. */
+export function machineThrew(machine: string, where: string, error: unknown): JobchartError {
   const message = error instanceof Error ? error.message : String(error)
   return new JobchartError('NOT_ACCEPTED', `machine ${machine} fails ${where}: ${message}`, {
     cause: error,
-    hint: 'A guard, an assign or the context of the machine threw (`cause`): it would fail the job in the same way.',
+    hint: 'A guard, an assign or the context of the machine threw (`cause`): the job would fail in the same way.',
   })
 }
 

@@ -1,0 +1,93 @@
+/**
+ * The arguments of an action, as a checkpoint stores them. An event may hold values that JSON cannot represent, such as a
+ * promise's output that is a Set. They are left out of the checkpoint, and an action that reads one throws: before a crash
+ * as after it, so that both behave the same.
+ */
+import { Actor, type EventObject } from 'xstate'
+import { describe, JobchartError } from '../core/errors.ts'
+import { checkpointLimits } from '../core/limits.ts'
+import { NotStorable } from './codec.ts'
+
+export interface ActionArgs {
+  readonly context: unknown
+  readonly event: EventObject
+  readonly params: unknown
+}
+
+/** The storable part of an argument, with placeholders. A value that is no JSON at all is returned as it is: encoding refuses it. */
+export function storable(value: unknown): unknown {
+  const kept = storablePartOf(value, 0)
+  return kept instanceof NotStorable ? value : kept
+}
+
+/** The arguments to call an action with: unchanged if they are fully storable, else with getters that throw. */
+export function usableArgs({ context, event, params }: ActionArgs, action: string): ActionArgs {
+  const usable = (value: unknown, path: string): unknown => {
+    const kept = storable(value)
+    return isFullyStorable(kept) ? value : withThrowingGetters(kept, path, action)
+  }
+  return {
+    context: usable(context, 'context'),
+    event: usable(event, 'event') as EventObject,
+    params: usable(params, 'params'),
+  }
+}
+
+function storablePartOf(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null) return isJson(value) ? value : new NotStorable(describe(value))
+  if (depth > checkpointLimits.depthMax) return value
+  if (value instanceof Actor || value instanceof Error || value instanceof NotStorable) return value
+  if (Array.isArray(value)) {
+    return value.map((member) =>
+      member === undefined ? new NotStorable('undefined') : storablePartOf(member, depth + 1),
+    )
+  }
+  // The event of `onSnapshot` holds a machine's live snapshot: only its state is stored.
+  if ('machine' in value && 'historyValue' in value) return storablePartOf(stateOfSnapshot(value), depth)
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) return new NotStorable(describe(value))
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, storablePartOf(member, depth + 1)]))
+}
+
+/** Encoding omits properties that are undefined. */
+const isJson = (value: unknown): boolean =>
+  value === undefined || value === null || ['string', 'boolean'].includes(typeof value) || Number.isFinite(value)
+
+function stateOfSnapshot(snapshot: object): object {
+  const { status, value, context, output, error } = snapshot as Readonly<Record<string, unknown>>
+  return { status, value, context, output, error }
+}
+
+/** Does the result of `storable` hold no placeholder? */
+export function isFullyStorable(kept: unknown): boolean {
+  if (typeof kept !== 'object' || kept === null || kept instanceof Actor || kept instanceof Error) return true
+  return !(kept instanceof NotStorable) && Object.values(kept).every(isFullyStorable)
+}
+
+function withThrowingGetters(kept: unknown, path: string, action: string): unknown {
+  if (isFullyStorable(kept)) return kept
+  const members = Object.entries(kept as object)
+  const usable: object = Array.isArray(kept) ? [] : {}
+  for (const [key, member] of members) {
+    const at = Array.isArray(kept) ? `${path}[${key}]` : `${path}.${key}`
+    const get = (): never => {
+      throw readsNotStorable(action, at, (member as NotStorable).what)
+    }
+    const value = (): PropertyDescriptor => ({ value: withThrowingGetters(member, at, action), writable: true })
+    Object.defineProperty(usable, key, {
+      ...(member instanceof NotStorable ? { get } : value()),
+      enumerable: true,
+      configurable: true,
+    })
+  }
+  return usable
+}
+
+const readsNotStorable = (action: string, path: string, what: string): JobchartError =>
+  new JobchartError(
+    'NOT_DURABLE',
+    `the action ${action} reads ${path}, which is ${what} and cannot be stored as JSON`,
+    {
+      hint: 'Return JSON from the promise, or `assign` what the action needs: an action may be executed again after a crash.',
+    },
+  )
