@@ -8,6 +8,7 @@ import { Connection } from '../client/connection.ts'
 import { waitOf } from '../client/insert-call.ts'
 import { expectRetried, unknownType } from '../client/not-found.ts'
 import { listQuery, type ListOptions } from '../core/filter.ts'
+import { inBatches, Report, type BatchAnswer } from '../client/batches.ts'
 import { wholePage } from '../client/pages.ts'
 import { followPressure, followTransitions } from '../client/follow.ts'
 import type { Stream } from '../core/stream.ts'
@@ -34,7 +35,18 @@ import { limits } from '../core/limits.ts'
 import { clientSettings, type ClientOptions } from './options.ts'
 import { type ClientSettings } from '../core/settings.ts'
 import { QueueHandle } from './queue-handle.ts'
-import type { CancelAnswer, CancelRequest, Counts, Hint, JobPage, JobSummary, Store, WorkerRecord } from '../store.ts'
+import type {
+  CancelAnswer,
+  CancelRequest,
+  Counts,
+  Hint,
+  JobPage,
+  JobSummary,
+  RetryAnswer,
+  Selection,
+  Store,
+  WorkerRecord,
+} from '../store.ts'
 import { memoryStore } from '../stores/memory/index.ts'
 
 export class Client {
@@ -189,8 +201,14 @@ export class Client {
     const request = cancelRequest(choice, options, this.cancelGraceMs)
     // No pause where none is needed: what is asked now counts before anything that happens next.
     if (!this.connection.opened) await this.connection.ready()
-    const { cancelled, cancelling, notFound, finished } = await this.submitCancel(request, options.priority ?? 0)
-    return { cancelled, cancelling, notFound, finished }
+    const report = new Report(['cancelled', 'cancelling', 'notFound', 'finished'])
+    const priority = options.priority ?? 0
+    await this.inBatches(
+      request.selection,
+      (selection) => this.submitCancel({ ...request, selection }, priority),
+      report,
+    )
+    return report.made()
   }
 
   /**
@@ -202,20 +220,27 @@ export class Client {
     const { fromStart, dropInbox } = retrySettings(options)
     await this.connection.ready()
     const { store, hub } = this.connection
-    return promised(
-      () => store.retry(selection, fromStart, dropInbox),
-      ({ moves, ...report }) => {
-        hub.emitAll(moves)
-        return report
-      },
-    )
+    const retry = (part: Selection): Promise<RetryAnswer> =>
+      promised(
+        () => store.retry(part, fromStart, dropInbox),
+        (answer) => {
+          hub.emitAll(answer.moves)
+          return answer
+        },
+      )
+    const report = new Report(['retried', 'refused', 'notFound'])
+    await this.inBatches(selection, retry, report)
+    return report.made()
   }
 
-  /** Removes ended jobs. */
+  /** Removes ended jobs. @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE */
   async discard(choice: JobSelector): Promise<DiscardReport> {
     const selection = selectionOf(choice)
     await this.connection.ready()
-    return this.connection.store.discard(selection)
+    const { store } = this.connection
+    const report = new Report(['discarded', 'refused', 'notFound'])
+    await this.inBatches(selection, (part) => store.discard(part), report)
+    return report.made()
   }
 
   /** Sends an event to the machine of a job. @throws as `JobHandle.send` @example await runtime.send(id, { type: 'APPROVE' }) */
@@ -260,6 +285,15 @@ export class Client {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
+  }
+
+  /** Acts on a selection in calls of a bounded size, and collects what became of the jobs. */
+  private inBatches<Name extends string>(
+    selection: Selection,
+    act: (part: Selection) => Promise<BatchAnswer<Name>>,
+    report: Report<Name>,
+  ): Promise<void> {
+    return inBatches(selection, act, report, this.connection.settings.clock)
   }
 
   // ── what a runtime does otherwise ─────────────────────────────────────────────────────────────────────────────────

@@ -19,7 +19,7 @@ export function retry<Row extends JobRow>(
   fromStart: boolean,
   dropInbox: number,
 ): RetryAnswer {
-  const { rows, notFound } = unit.select(selection, retryable)
+  const { rows, notFound, next } = unit.select(selection, retryable)
   const retried: string[] = []
   const refused: string[] = []
   const moves: Move[] = []
@@ -37,7 +37,7 @@ export function retry<Row extends JobRow>(
     retried.push(row.id)
     moves.push(unit.lastTransition(row))
   }
-  return { retried, refused, notFound, moves }
+  return { retried, refused, notFound, moves, ...(next !== null && { next }) }
 }
 
 const isKeyTaken = <Row extends JobRow>(unit: UnitOfWork<Row>, { type, key }: Row): boolean =>
@@ -45,7 +45,7 @@ const isKeyTaken = <Row extends JobRow>(unit: UnitOfWork<Row>, { type, key }: Ro
 
 /** Removes ended jobs. */
 export function discard<Row extends JobRow>(unit: UnitOfWork<Row>, selection: Selection): DiscardAnswer {
-  const { rows, notFound } = unit.select(selection, ended)
+  const { rows, notFound, next } = unit.select(selection, ended)
   const discarded: string[] = []
   const refused: string[] = []
   for (const row of rows) {
@@ -56,5 +56,5 @@ export function discard<Row extends JobRow>(unit: UnitOfWork<Row>, selection: Se
       refused.push(row.id)
     }
   }
-  return { discarded, refused, notFound }
+  return { discarded, refused, notFound, ...(next !== null && { next }) }
 }

@@ -102,8 +102,13 @@ export interface CancelOptions {
   readonly priority?: number
 }
 
-/** What became of each job, by id, in the order in which they were cancelled: higher priority first. */
+/**
+ * What became of each job, by id, in the order in which they were cancelled: higher priority first. Of more than 250 jobs by
+ * filter, the oldest 250 first, and so on. Each list has the first 10,000 ids.
+ */
 export interface CancelReport {
+  /** How many jobs each list is of; only if one of them was cut. */
+  readonly totals?: Readonly<Record<'cancelled' | 'cancelling' | 'notFound' | 'finished', number>>
   /** Ended: they had not started. */
   readonly cancelled: readonly string[]
   /** Running: asked to end. */
@@ -195,8 +200,10 @@ export function retrySettings(options: RetryFrom): RetrySettings {
   return { fromStart, dropInbox }
 }
 
-/** Retries and discards: what became of each job, by id. */
+/** Retries and discards: what became of each job, by id. Each list has the first 10,000 ids. */
 export interface RetryReport {
+  /** How many jobs each list is of; only if one of them was cut. */
+  readonly totals?: Readonly<Record<'retried' | 'refused' | 'notFound', number>>
   readonly retried: readonly string[]
   /** Neither dead nor cancelled, or its unique key has another holder now, or a job that is being cancelled. */
   readonly refused: readonly string[]
@@ -204,6 +211,8 @@ export interface RetryReport {
 }
 
 export interface DiscardReport {
+  /** How many jobs each list is of; only if one of them was cut. */
+  readonly totals?: Readonly<Record<'discarded' | 'refused' | 'notFound', number>>
   readonly discarded: readonly string[]
   /** Not ended: cancel it first. */
   readonly refused: readonly string[]

@@ -13,7 +13,7 @@ const liveStates = new Set(jobStates.filter((state) => !isEnded(state)))
 
 export function cancel<Row extends JobRow>(unit: UnitOfWork<Row>, request: CancelRequest): CancelAnswer {
   const { selection, reason, graceMs } = request
-  const { rows, notFound } = unit.select(selection, liveStates)
+  const { rows, notFound, next } = unit.select(selection, liveStates)
   const byUrgency = rows.toSorted((a, b) => b.priority - a.priority || a.seq - b.seq)
   const cancelled: string[] = []
   const cancelling: string[] = []
@@ -30,7 +30,7 @@ export function cancel<Row extends JobRow>(unit: UnitOfWork<Row>, request: Cance
     else cancelling.push(row.id)
   }
   cancelChildren(unit, forced, graceMs, moves)
-  return { cancelled, cancelling, notFound, finished, moves }
+  return { cancelled, cancelling, notFound, finished, moves, ...(next !== null && { next }) }
 }
 
 /** Cancels by force the job that another one supersedes. Gives its CANCEL; null if it was cancelled before. */

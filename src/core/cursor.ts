@@ -20,6 +20,28 @@ export function seqAt(cursor: string, find: (id: string) => number | undefined):
   })
 }
 
+/** Where an operation by filter goes on: after a number, and up to the last one that there was when it began. */
+export interface SelectionRange {
+  readonly after: number
+  readonly until: number
+}
+
+/** @throws JobchartError INVALID_OPTION for what is no `next` of an answer */
+export function selectionRange(cursor: string | undefined, last: number): SelectionRange {
+  if (cursor === undefined) return { after: 0, until: last }
+  const [, after, until] = /^~([0-9a-z]{1,11})~([0-9a-z]{1,11})$/.exec(cursor) ?? []
+  if (after !== undefined && until !== undefined) {
+    return { after: Number.parseInt(after, 36), until: Number.parseInt(until, 36) }
+  }
+  throw new JobchartError('INVALID_OPTION', `after: ${JSON.stringify(cursor)} leads nowhere`, {
+    hint: 'Pass the `next` of the previous answer.',
+  })
+}
+
+/** The cursor that goes on after a number; null if nothing comes after it. */
+export const selectionAfter = (next: number | null, { until }: SelectionRange): string | null =>
+  next === null || next >= until ? null : `${cursorAt(next)}~${until.toString(36)}`
+
 /** Jobs that a store looks at in one call at most, while it searches for those that match a filter. */
 export const scanMax = 5_000
 

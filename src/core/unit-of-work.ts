@@ -117,7 +117,7 @@ export interface UnitOfWork<Row extends JobRow> {
   hasPredecessor(type: string, key: string): boolean
   /** The job that has waited for the end of this one, which has just ended; when it is due itself. */
   successor(row: Row): { readonly row: Row; readonly dueAt: number } | null
-  /** By id, each once; or by filter those in one of the states, oldest first. */
+  /** By id, each once; or by filter those in one of the states, oldest first, `caps.selection` at most. */
   select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row>
   /** The live jobs that a job has invoked, by priority and then age. */
   children(row: Row): readonly Row[]
@@ -200,6 +200,8 @@ export interface InsertUnit<Row extends JobRow, New extends JobToInsert> extends
 export interface SelectedRows<Row> {
   readonly rows: readonly Row[]
   readonly notFound: readonly string[]
+  /** By filter: there may be more, after this; null if not. */
+  readonly next: string | null
 }
 
 /** Is a job of this state leased, and to stop? */

@@ -256,7 +256,13 @@ export interface JobFilter<Time = number> {
   readonly finishedBefore?: Time
 }
 
-export type Selection = { readonly ids: readonly string[] } | { readonly filter: JobFilter }
+/**
+ * Jobs by their ids, or by a filter, the oldest first. By filter one call acts on `caps.selection` jobs at most, and looks at a
+ * bounded number of them: the answer has a `next` while there may be more, and a call that has it as `after` goes on. Jobs that
+ * were enqueued after the first of these calls are left alone.
+ */
+export type Selection =
+  { readonly ids: readonly string[] } | { readonly filter: JobFilter; readonly after?: string; readonly limit?: number }
 
 export interface CancelRequest {
   readonly selection: Selection
@@ -275,6 +281,8 @@ export interface CancelAnswer {
   readonly notFound: readonly string[]
   readonly finished: readonly string[]
   readonly moves: readonly Move[]
+  /** By filter: there may be more, after this. */
+  readonly next?: string
   /** Why nothing of this request was written, if so. */
   readonly error?: ErrorRecord
 }
@@ -285,6 +293,8 @@ export interface RetryAnswer {
   readonly refused: readonly string[]
   readonly notFound: readonly string[]
   readonly moves: readonly Move[]
+  /** By filter: there may be more, after this. */
+  readonly next?: string
 }
 
 export interface DiscardAnswer {
@@ -292,6 +302,8 @@ export interface DiscardAnswer {
   /** There, but not ended. */
   readonly refused: readonly string[]
   readonly notFound: readonly string[]
+  /** By filter: there may be more, after this. */
+  readonly next?: string
 }
 
 /** How many ended jobs of each state are kept, and how long. */

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { completed } from '../../src/core/settlement.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
-import type { NewJob, Store } from '../../src/store.ts'
+import type { NewJob, Selection, Store } from '../../src/store.ts'
 import { ask, newJob } from '../../src/store-testing/conformance/acts.ts'
 import { handClock } from './hand-clock.ts'
 
@@ -82,6 +82,12 @@ async function leastRatio(
   return least
 }
 
+/** Acts on all jobs, part by part. */
+async function everyPart(act: (all: Selection) => Promise<string | undefined>): Promise<void> {
+  let next = await act({ filter: {} })
+  while (next !== undefined) next = await act({ filter: {}, after: next })
+}
+
 test('a claim and its settle cost as much with 300,000 waiting as with 10,000', async () => {
   const types = ['type 0', 'type 1', 'type 2', 'type 3', 'type 4']
   const fields = (i: number) => ({ type: `type ${i % 5}` })
@@ -123,8 +129,8 @@ test('nothing is left of jobs that are over: no keys, priorities, ids or leases'
     await fill(store, n * 20_000, (n + 1) * 20_000, fields)
     const { jobs } = await ask(store, { max: 5_000, limits: { perKey: 1 } })
     await store.settle(jobs.map((job) => completed(job, undefined)))
-    await store.cancel([{ selection: { filter: {} }, reason: null, graceMs: 0 }])
-    await store.discard({ filter: {} })
+    await everyPart(async (all) => (await store.cancel([{ selection: all, reason: null, graceMs: 0 }]))[0]?.next)
+    await everyPart(async (all) => (await store.discard(all)).next)
     expect((await store.list({})).length).toBe(0)
   }
   for (let n = 0; n < 3; n++) await round(n)

@@ -1,9 +1,42 @@
 /** Cancels. */
 import assert from 'node:assert/strict'
+import { caps } from '../../core/caps.ts'
+import type { Selection } from '../../store.ts'
 import { cancel, idsOf, lease, newJob, put, putAndEnd, putAndTake, recordOf, stateOf, take } from './acts.ts'
 import type { Cases } from './subject.ts'
 
 export const cancelCases: Cases = {
+  'a filter is worked through call by call: each acts on so many jobs at most, and the next goes on after them':
+    async ({ store }) => {
+      const ids = Array.from({ length: 600 }, (_, i) => `job ${i}`)
+      await put(store, ...ids.map((id) => newJob(id)), newJob('other', { type: 'sms' }))
+      const select = (next: string | undefined): Selection => ({
+        filter: { type: 'mail' },
+        ...(next !== undefined && { after: next }),
+      })
+      const all: string[] = []
+      for (let next: string | undefined, i = 0; i === 0 || next !== undefined; i++) {
+        const [answer] = await store.cancel([{ selection: select(next), reason: null, graceMs: 0 }])
+        assert.ok(answer !== undefined && answer.cancelled.length <= caps.selection)
+        all.push(...answer.cancelled)
+        next = answer.next
+        // What is enqueued meanwhile is left alone.
+        await put(store, newJob(`later ${i}`))
+      }
+      assert.deepEqual(all, ids)
+      const [few] = await store.cancel([
+        { selection: { filter: { type: 'mail' }, limit: 1 }, reason: null, graceMs: 0 },
+      ])
+      assert.deepEqual([few?.cancelled, typeof few?.next], [['later 0'], 'string'])
+      const retried = await store.retry({ filter: { state: 'cancelled' }, limit: 2 })
+      assert.deepEqual(retried.retried, ['job 0', 'job 1'])
+      const again = await store.retry({ filter: { state: 'cancelled' }, limit: 1, after: retried.next ?? '' })
+      assert.deepEqual(again.retried, ['job 2'])
+      const gone = await store.discard({ filter: { state: 'cancelled' }, limit: 1 })
+      assert.deepEqual([gone.discarded, typeof gone.next], [['job 3'], 'string'])
+      const last = await store.discard({ filter: { state: 'cancelled', tag: 'none' }, after: gone.next ?? '' })
+      assert.deepEqual([last.discarded, last.next], [[], undefined])
+    },
   'what no worker holds is cancelled at once, wherever it waits': async ({ store }) => {
     const retrying = await putAndTake(store, 'retrying')
     const waiting = await putAndTake(store, 'waiting')

@@ -1,7 +1,7 @@
 /** Reading: pages of jobs, counts, queues and workers as they are now. */
 import { isForgotten, isLost } from '../../core/workers.ts'
 import { caps } from '../../core/caps.ts'
-import { cursorAt, scanMax, seqAt } from '../../core/cursor.ts'
+import { cursorAt, seqAt } from '../../core/cursor.ts'
 import type { JobRecord } from '../../core/record.ts'
 import type { Counts, JobPage, ListQuery, QueueInfo, StateCounts, WorkerRecord } from '../../store.ts'
 import type { MemoryUnit } from './unit.ts'
@@ -25,7 +25,6 @@ export function list<Field extends keyof JobRecord>(
     newestFirst: order === 'newest',
     after: after === undefined ? null : seqAt(after, numberAt),
     limit: Math.min(limit, caps.pageMax),
-    scanMax,
   })
   const jobs = rows.map((row) => (fields === undefined ? recordOf(row) : fieldsOf(row, fields)))
   return Object.assign(jobs, { next: next === null ? undefined : cursorAt(next) })

@@ -1,14 +1,11 @@
 /** Which rows: by id, or by a filter that looks at no more rows than it must, and at a bounded number in one call. */
-import { hasMeta, inTime, scanMax } from '../../core/cursor.ts'
+import { caps } from '../../core/caps.ts'
+import { hasMeta, inTime, scanMax, selectionAfter, selectionRange } from '../../core/cursor.ts'
+import type { SelectedRows } from '../../core/unit-of-work.ts'
 import type { JobFilter, Selection } from '../../store.ts'
 import type { MemoryUnit } from './unit.ts'
 import { phases, tally, type Phase } from './phases.ts'
 import type { Row } from './row.ts'
-
-export interface Selected {
-  readonly rows: readonly Row[]
-  readonly notFound: readonly string[]
-}
 
 /** In which order rows are looked at, and how many of them. */
 export interface PageRange {
@@ -17,9 +14,9 @@ export interface PageRange {
   readonly newestFirst: boolean
   /** Starts after this number of a row (see `numberOf`); null = at the first. */
   readonly after: number | null
+  /** Ends at this number. */
+  readonly until?: number
   readonly limit: number
-  /** Rows that are looked at. */
-  readonly scanMax: number
 }
 
 export interface RowPage {
@@ -28,14 +25,18 @@ export interface RowPage {
   readonly next: number | null
 }
 
-const everything: PageRange = { byEnd: false, newestFirst: false, after: null, limit: Infinity, scanMax: Infinity }
-
 /** What the order of a range goes by. */
 export const numberOf = (row: Row, { byEnd }: Pick<PageRange, 'byEnd'>): number => (byEnd ? row.endedBy : row.seq)
 
 /** The rows of a selection: as the ids name them, each once, or by filter those in an `eligible` phase, oldest first. */
-export function select(unit: MemoryUnit, selection: Selection, eligible: (phase: Phase) => boolean): Selected {
-  if ('filter' in selection) return { rows: find(unit, selection.filter, eligible, everything).rows, notFound: [] }
+export function select(unit: MemoryUnit, selection: Selection, eligible: (phase: Phase) => boolean): SelectedRows<Row> {
+  if ('filter' in selection) {
+    const { filter, after, limit = caps.selection } = selection
+    const range = selectionRange(after, unit.log.nextSeq - 1)
+    const page = { byEnd: false, newestFirst: false, ...range, limit: Math.min(limit, caps.selection) }
+    const { rows, next } = find(unit, filter, eligible, page)
+    return { rows, notFound: [], next: selectionAfter(next, range) }
+  }
   const rows: Row[] = []
   const notFound: string[] = []
   for (const id of new Set(selection.ids)) {
@@ -43,7 +44,7 @@ export function select(unit: MemoryUnit, selection: Selection, eligible: (phase:
     if (row === undefined) notFound.push(id)
     else rows.push(row)
   }
-  return { rows, notFound }
+  return { rows, notFound, next: null }
 }
 
 /** The rows of a range that pass the filter. */
@@ -67,7 +68,8 @@ export function find(
   if (left === 0) return { rows, next: null }
   for (const row of candidates(unit, filter, among, range)) {
     // There is one more: the page ends where its last row was, whatever becomes of that row.
-    if (looked === range.scanMax) return { rows, next: last }
+    if (looked === scanMax) return { rows, next: last }
+    if (row.seq > (range.until ?? Infinity)) break
     const isAmong = among.includes(row.phase) && (types === null || types.has(row.type))
     if (isAmong && passes(unit, row, filter)) {
       if (rows.length === range.limit) return { rows, next: last }

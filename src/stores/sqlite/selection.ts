@@ -1,17 +1,14 @@
 /** Which jobs: by id, or by a filter that becomes a WHERE; each search looks at a bounded number of jobs. */
 import type { SQLInputValue } from 'node:sqlite'
-import { scanMax } from '../../core/cursor.ts'
+import { caps } from '../../core/caps.ts'
+import { scanMax, selectionAfter, selectionRange } from '../../core/cursor.ts'
+import type { SelectedRows } from '../../core/unit-of-work.ts'
 import { isEnded, isLeased, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { JobFilter, Selection } from '../../store.ts'
 import type { FileUnit } from './unit.ts'
 import { conditionsOf, sourcesOfMachines, type Condition, type Source } from './conditions.ts'
 import { columns, type Row, type RowValues } from './row.ts'
 import { claimable } from './state-names.ts'
-
-export interface Selected {
-  readonly rows: readonly Row[]
-  readonly notFound: readonly string[]
-}
 
 /** In which order jobs are found, and what is read of them. */
 export interface PageRange {
@@ -20,10 +17,10 @@ export interface PageRange {
   readonly newestFirst: boolean
   /** Starts after this number of a job: that of its enqueue or of its end; null = at the first. */
   readonly after: number | null
+  /** Ends at this number. */
+  readonly until?: number
   readonly limit: number
   readonly columns: string
-  /** Looks at all jobs, however many they are. */
-  readonly unbounded?: true
 }
 
 export interface FoundPage {
@@ -33,11 +30,17 @@ export interface FoundPage {
 }
 
 /** The jobs of a selection: as the ids name them, each once, or by filter those in an `eligible` state, oldest first. */
-export function select(unit: FileUnit, selection: Selection, eligible: (state: JobState) => boolean): Selected {
+export function select(
+  unit: FileUnit,
+  selection: Selection,
+  eligible: (state: JobState) => boolean,
+): SelectedRows<Row> {
   if ('filter' in selection) {
-    const all = { byEnd: false, newestFirst: false, after: null, limit: Infinity, columns, unbounded: true } as const
-    const { found } = find(unit, selection.filter, eligible, all)
-    return { rows: found.map((values) => unit.rows.from(values)), notFound: [] }
+    const { filter, after, limit = caps.selection } = selection
+    const range = selectionRange(after, unit.seq)
+    const page = { byEnd: false, newestFirst: false, ...range, limit: Math.min(limit, caps.selection), columns }
+    const { found, next } = find(unit, filter, eligible, page)
+    return { rows: found.map((values) => unit.rows.from(values)), notFound: [], next: selectionAfter(next, range) }
   }
   const rows: Row[] = []
   const notFound: string[] = []
@@ -46,7 +49,7 @@ export function select(unit: FileUnit, selection: Selection, eligible: (state: J
     if (row === undefined) notFound.push(id)
     else rows.push(row)
   }
-  return { rows, notFound }
+  return { rows, notFound, next: null }
 }
 
 /**
@@ -76,7 +79,7 @@ export function find(
   const entries = anyState ? Infinity : states.reduce((sum, state) => sum + entriesOf(unit, state), 0)
   const [machines] = sourcesOfMachines(filter)
   if (entries <= (machines === undefined ? fewJobs : scanMax)) {
-    return new Search(unit, { ...range, unbounded: true }, states.map(fewSource), conditions).page()
+    return new Search(unit, range, states.map(fewSource), conditions, 'few').page()
   }
   const inStates = anyState ? [] : [stateIn(states)]
   return new Search(unit, range, [machines ?? wholeTable], [...inStates, ...conditions]).page()
@@ -123,8 +126,17 @@ class Search {
   private readonly range: PageRange
   private readonly sources: readonly Source[]
   private readonly conditions: readonly Condition[]
+  private readonly jobs: 'few' | 'many'
 
-  constructor(unit: FileUnit, range: PageRange, sources: readonly Source[], conditions: readonly Condition[]) {
+  /** @param jobs may all of them be looked at? */
+  constructor(
+    unit: FileUnit,
+    range: PageRange,
+    sources: readonly Source[],
+    conditions: readonly Condition[],
+    jobs: 'few' | 'many' = 'many',
+  ) {
+    this.jobs = jobs
     this.unit = unit
     this.range = range
     this.sources = sources
@@ -153,8 +165,8 @@ class Search {
 
   /** The number up to which jobs are looked at; null = all of them. Where all that is looked at matches, `limit` is the bound. */
   private bound(): number | null {
-    const { unbounded, newestFirst } = this.range
-    if (unbounded === true || this.conditions.length === 0) return null
+    const { newestFirst } = this.range
+    if (this.jobs === 'few' || this.conditions.length === 0) return null
     const [compare, direction, last] = newestFirst ? ['<', 'DESC', 'min'] : ['>', '', 'max']
     const bounds = this.sources.flatMap((source) => {
       const number = this.number(source)
@@ -172,12 +184,13 @@ class Search {
   }
 
   private pageOf(source: Source, until: number | null): RowValues[] {
-    const { newestFirst, limit, columns: list } = this.range
+    const { newestFirst, limit, columns: list, until: end } = this.range
     const number = this.number(source)
     const table = source.job === 'seq' ? source.from : `${source.from} CROSS JOIN jobs ON seq = ${source.job}`
     const [after, before, direction] = newestFirst ? ['<', '>=', 'DESC'] : ['>', '<=', '']
     const bounds = [{ term: `${number} ${after} ?`, values: [this.after] }]
     if (until !== null) bounds.push({ term: `${number} ${before} ?`, values: [until] })
+    if (end !== undefined) bounds.push({ term: `${number} <= ?`, values: [end] })
     const all: readonly Condition[] = [source.own, ...bounds, ...this.conditions]
     const sql = `SELECT ${list} FROM ${table} WHERE ${all.map(({ term }) => term).join(' AND ')}
       ORDER BY ${number} ${direction} LIMIT +?`
