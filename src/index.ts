@@ -44,7 +44,7 @@ export type { ErrorRecord } from './core/failure.ts'
 export type { AttemptError, CheckIn, HistoryEntry, JobEvent, JobRecord, LogLine, Transition } from './core/record.ts'
 export type { JobActor, JobState } from './core/lifecycle.ts'
 export type { Json } from './core/payload.ts'
-export type { JobHandle, ResultOptions, WaitCondition } from './core/handle.ts'
+export type { EnqueueOutcome, JobHandle, ResultOptions, WaitCondition } from './core/handle.ts'
 export type { MachineView } from './core/machine-record.ts'
 export type { MachineTimer, Migrate, MigrateDetails, Migrated } from './machine-job/migration.ts'
 export type { MachineVersion } from './machine-job/versions.ts'
@@ -70,6 +70,7 @@ export type {
   StopOptions,
   StopReport,
   UniqueOption,
+  UniqueSettings,
 } from './core/call-options.ts'
 export type { ListOptions } from './core/filter.ts'
 export type { Candidate, SelectionFunction, SelectionOption } from './core/settings.ts'

@@ -6,7 +6,7 @@
 import type { JobDefinition } from '../core/definition.ts'
 import type { MachineEvent, Parent } from '../core/machine-record.ts'
 import type { JobchartError } from '../core/errors.ts'
-import type { JobHandle } from '../core/handle.ts'
+import type { EnqueueOutcome, JobHandle } from '../core/handle.ts'
 import { ClientHandle, type HandleServices } from './handle.ts'
 import type { JobRecord } from '../core/record.ts'
 import { isEnded, type JobCounters } from '../core/lifecycle.ts'
@@ -219,14 +219,15 @@ export class Connection {
 
   private handle<Output, Event extends MachineEvent>(
     { type, maxAttempts }: NewJob,
-    { id, outcome, sameInput = true, state, seq }: InsertAnswer,
+    answer: InsertAnswer,
   ): JobHandle<Output, Event> {
+    const { id, sameInput = true, state, seq } = answer
     const counters = this.fresh(maxAttempts)
     return new ClientHandle<Output, Event>(
       this.handleServices,
       id,
       type,
-      outcome !== 'inserted',
+      outcomeOf(answer),
       sameInput,
       state,
       seq,
@@ -236,7 +237,7 @@ export class Connection {
 
   handleOf({ id, type, state, attempt, maxAttempts, generation, history }: JobRecord): JobHandle {
     const counters = { attempt, maxAttempts, generation }
-    return new ClientHandle(this.handleServices, id, type, true, true, state, history.at(-1)?.seq ?? 0, counters)
+    return new ClientHandle(this.handleServices, id, type, 'kept', true, state, history.at(-1)?.seq ?? 0, counters)
   }
 
   /** The counters of a new job, one object for all that have the same. */
@@ -302,4 +303,10 @@ export class Connection {
       hub.emit({ seq, at, id, type, event: 'ENQUEUE', from: null, to: state, attempt: 0, ...(meta && { meta }) })
     })
   }
+}
+
+/** A new job that is scheduled without a due time waits for the end of another one. */
+function outcomeOf({ outcome, state, dueAt }: InsertAnswer): EnqueueOutcome {
+  if (outcome !== 'inserted') return outcome === 'replaced' ? 'replaced' : 'kept'
+  return state === 'scheduled' && dueAt === null ? 'following' : 'inserted'
 }

@@ -69,6 +69,7 @@ function newJob(job: JobDefinition, input: unknown, options: EnqueueOptions, ids
     delayMs: options.delay === undefined ? 0 : durationMs(options.delay, 'delay'),
     key: unique === false ? null : uniqueKey(unique, payload),
     onConflict: typeof unique === 'object' ? (unique.onConflict ?? 'keep') : 'keep',
+    ...(typeof unique === 'object' && unique.until === 'start' && { until: unique.until }),
   }
 }
 

@@ -11,7 +11,7 @@ import {
   type SendOptions,
 } from '../core/call-options.ts'
 import type { MachineEvent, MachineView, CheckpointEntry } from '../core/machine-record.ts'
-import type { JobHandle, ResultOptions, WaitCondition } from '../core/handle.ts'
+import type { EnqueueOutcome, JobHandle, ResultOptions, WaitCondition } from '../core/handle.ts'
 import type { IterateOptions, Stream } from '../core/stream.ts'
 import { reviveError } from '../core/failure.ts'
 import type { JobEvent, JobRecord } from '../core/record.ts'
@@ -41,7 +41,7 @@ export interface HandleServices {
 export class ClientHandle<Output, Event extends MachineEvent> implements JobHandle<Output, Event> {
   readonly id: string
   readonly type: string
-  readonly deduplicated: boolean
+  readonly outcome: EnqueueOutcome
   readonly sameInput: boolean
   private readonly services: HandleServices
   /** What it has seen of its job last. */
@@ -53,7 +53,7 @@ export class ClientHandle<Output, Event extends MachineEvent> implements JobHand
     host: HandleServices,
     id: string,
     type: string,
-    deduplicated: boolean,
+    outcome: EnqueueOutcome,
     sameInput: boolean,
     state: JobState,
     seq: number,
@@ -62,11 +62,15 @@ export class ClientHandle<Output, Event extends MachineEvent> implements JobHand
     this.services = host
     this.id = id
     this.type = type
-    this.deduplicated = deduplicated
+    this.outcome = outcome
     this.sameInput = sameInput
     this.state = state
     this.seq = seq
     this.counters = counters
+  }
+
+  get deduplicated(): boolean {
+    return this.outcome === 'kept' || this.outcome === 'replaced'
   }
 
   result(options: ResultOptions = {}): Promise<Output> {

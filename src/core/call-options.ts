@@ -11,12 +11,26 @@ import type { CancelRequest, JobFilter, Selection } from './values.ts'
 
 // ── enqueue ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/**
- * At most one live job: `true` per type and input, or per own `key` within the type. A duplicate: `keep` (default) gives
- * the job that is there, `replace` also gives it the new input while it has not started, `supersede` cancels it and takes
- * its place. A new job never runs beside one of its key that is being cancelled: it is stored and waits for the end of that one.
- */
-export type UniqueOption = boolean | { readonly key?: string; readonly onConflict?: 'keep' | 'replace' | 'supersede' }
+/** At most one job that waits or runs: `true` per type and input. */
+export type UniqueOption = boolean | UniqueSettings
+
+/** How a job is unique. Whatever is chosen, two jobs of one key never run at once: the later one waits for the end of the other. */
+export interface UniqueSettings {
+  /** Own key within the type, 1…500 characters. Default: one made of the input. */
+  readonly key?: string
+  /**
+   * When the next job of the key is stored as a job of its own: `end` (default), when this one has ended; `start`, when its first
+   * run has started, so that what is enqueued during a run leads to one more run.
+   */
+  readonly until?: 'end' | 'start'
+  /**
+   * What a duplicate does. `keep` (default): it gives the job that is there · `replace`: likewise, and that job gets the new
+   * input and tags if it has not started; a `delay` or `runAt` in the future is its new one, if it waits for one · `supersede`:
+   * that job is cancelled, and the new one takes its place · `follow`: as `replace` while that job has not started; afterwards
+   * the new one is stored, runs after the end of that one, and gets the input of later duplicates.
+   */
+  readonly onConflict?: 'keep' | 'replace' | 'supersede' | 'follow'
+}
 
 export interface EnqueueOptions {
   /** Own id: enqueueing it twice is one job. 1…200 characters. Default: 21, the time first. */
@@ -85,10 +99,11 @@ export function checkEnqueueOptions(
 
 export function checkUnique(unique: UniqueOption): void {
   if (typeof unique === 'boolean') return
-  checkKeys('unique', unique, ['key', 'onConflict'])
+  checkKeys('unique', unique, ['key', 'until', 'onConflict'])
+  if (unique.until !== undefined) checkEnum('unique.until', unique.until, ['end', 'start'])
   if (unique.key !== undefined) checkText('unique.key', unique.key, limits.keyCharsMax)
   if (unique.onConflict !== undefined)
-    checkEnum('unique.onConflict', unique.onConflict, ['keep', 'replace', 'supersede'])
+    checkEnum('unique.onConflict', unique.onConflict, ['keep', 'replace', 'supersede', 'follow'])
 }
 
 // ── cancel, stop ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -6,6 +6,7 @@
 import { isEnded, jobStates } from './lifecycle.ts'
 import type { CancelAnswer, CancelRequest, Move } from './values.ts'
 import { deliver, notifyParentOfEnd } from './inbox.ts'
+import { releaseSuccessor } from './succession.ts'
 import { move, nextTransition } from './transition.ts'
 import type { CancelMark, JobRow, UnitOfWork } from './unit-of-work.ts'
 
@@ -72,7 +73,6 @@ function cancelNow<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, mark: Ca
   unit.mark(row, mark)
   move(unit, row, 'CANCEL', mark)
   moves.push(unit.lastTransition(row))
-  const woken = notifyParentOfEnd(unit, row)
-  if (woken !== null) moves.push(woken)
+  for (const other of [notifyParentOfEnd(unit, row), releaseSuccessor(unit, row)]) if (other !== null) moves.push(other)
   return true
 }

@@ -18,10 +18,18 @@ export type ResultOptions = WaitOptions
 /** What is waited for: a state (`'paid.shipping'`), a tag, or whatever a function says. */
 export type WaitCondition = string | ((view: MachineView) => boolean)
 
+export type EnqueueOutcome = 'inserted' | 'kept' | 'replaced' | 'following'
+
 export interface JobHandle<Output = unknown, Event extends MachineEvent = MachineEvent> {
   readonly id: string
   readonly type: string
-  /** Was it there already: the same id, or the same unique key? */
+  /**
+   * What the enqueue that gave this handle has done: `inserted`: the job is new · `following`: likewise, and it runs after the
+   * end of the job that has started under its unique key · `kept`: it was there, by its id or its unique key, and stays as it
+   * was · `replaced`: it was there, and has the input of the call now.
+   */
+  readonly outcome: EnqueueOutcome
+  /** Was it there already: the same id, or the same unique key? The outcome is `kept` or `replaced` then. */
   readonly deduplicated: boolean
   /**
    * Has the job the input of the call that gave this handle? False if it was there already, with another input: then that of

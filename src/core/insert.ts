@@ -49,16 +49,36 @@ function insertJob<Row extends JobRow, New extends JobToInsert>(unit: InsertUnit
     const answer = insertNew(unit, job)
     return superseded === null ? answer : { ...answer, superseded }
   }
-  if (job.onConflict === 'keep' || !backlog.has(holder.state)) return duplicate(unit, holder, job)
+  if (job.onConflict === 'keep') return duplicate(unit, holder, job)
+  if (backlog.has(holder.state)) return replace(unit, holder, job)
+  if (job.onConflict === 'replace') return duplicate(unit, holder, job)
+  unit.giveUpKey(holder)
+  return insertNew(unit, job)
+}
+
+/** Gives a job that has not started the input of a new one, and its delay. */
+function replace<Row extends JobRow, New extends JobToInsert>(
+  unit: InsertUnit<Row, New>,
+  holder: Row,
+  job: New,
+): InsertAnswer {
   unit.replaceInput(holder, job)
   unit.forgetCheckpoints(holder)
+  const due = dueOf(unit, job)
+  if (holder.state === bornTimed && due > unit.now) {
+    if (holder.dueAt === null) unit.waitForPredecessor(holder, due)
+    else unit.setDue(holder, due)
+  }
   return found('replaced', holder)
 }
 
+const dueOf = ({ now }: { readonly now: number }, { runAt, delayMs }: JobToInsert): number =>
+  Math.ceil(runAt ?? now + delayMs)
+
 /** Inserts a job whose key, if any, is free. */
 function insertNew<Row extends JobRow, New extends JobToInsert>(unit: InsertUnit<Row, New>, job: New): InsertAnswer {
-  const due = Math.ceil(job.runAt ?? unit.now + job.delayMs)
-  // A job that takes the key of one that is leased still waits for the end of that one.
+  const due = dueOf(unit, job)
+  // A job that takes the key which a live one has given up waits for the end of that one.
   const waits = job.key !== null && unit.hasPredecessor(job.type, job.key)
   const dueAt = due > unit.now && !waits ? due : null
   const row = unit.insert(job, dueAt !== null || waits ? bornTimed : bornReady, dueAt)
@@ -123,7 +143,9 @@ function refusal<Row extends JobRow, New extends JobToInsert>(
     if (key !== null) {
       const holder = unit.holder(type, key)
       const own = JSON.stringify([type, key])
-      const kept = keys.has(own) || (holder !== undefined && !isStopping(holder.state))
+      const taken = holder !== undefined && !isStopping(holder.state)
+      const follows = onConflict === 'follow' && taken && !backlog.has(holder.state)
+      const kept = keys.has(own) || (taken && !follows)
       if (kept && onConflict !== 'supersede') continue
       if (keys.has(own) || (holder !== undefined && backlog.has(holder.state))) freed++
       keys.add(own)

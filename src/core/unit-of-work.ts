@@ -42,8 +42,10 @@ export interface JobRow extends JobCounters {
   readonly dueAt: number | null
   readonly startedAt: number | null
   readonly worker: string | null
-  /** The unique key it holds; after its end, the one it held. */
+  /** The unique key it holds, or held. */
   readonly key: string | null
+  /** Does it give up its key when it is claimed? */
+  readonly untilStart: boolean
   readonly cancelMark: CancelMark | null
   /** What it has beyond a plain job; null as long as there is nothing. */
   readonly machine: MachineRow | null
@@ -113,7 +115,7 @@ export interface UnitOfWork<Row extends JobRow> {
   findLeased(id: string): Row | undefined
   /** The live job of a type that holds a unique key. */
   holder(type: string, key: string): Row | undefined
-  /** Has a job given up this key that is leased still? Whoever takes the key now waits for the end of that job. */
+  /** Is a job live that has given up this key? Whoever takes the key now waits for the end of that job. */
   hasPredecessor(type: string, key: string): boolean
   /** The job that has waited for the end of this one, which has just ended; when it is due itself. */
   successor(row: Row): { readonly row: Row; readonly dueAt: number } | null
@@ -187,7 +189,7 @@ export interface InsertUnit<Row extends JobRow, New extends JobToInsert> extends
   existing(jobs: readonly New[]): ReadonlyMap<string, string>
   /** ENQUEUE of a job whose key is free; null if its id is there already. */
   insert(job: New, state: JobState, dueAt: number | null): Row | null
-  /** Lets a new job wait for the end of its predecessor, and then until it is due itself. */
+  /** Lets a job wait for the end of its predecessor, and then until it is due itself; also one that waits for it already. */
   waitForPredecessor(row: Row, dueAt: number): void
   /** Has the job that is there the input of this one? The order of members does not matter. */
   hasSameInput(row: Row, job: New): boolean

@@ -25,15 +25,22 @@ export interface NewJob {
   /** Unique within the type, from insert until the write that ends the job. */
   readonly key: string | null
   /**
-   * If the key is taken: `keep` answers with the holder; `replace` also puts the new input (and tags and meta) on it if it is in
-   * the backlog; `supersede` cancels the holder (running → cancelling) and inserts the new one, which takes the key. A holder
-   * that is being cancelled keeps no job away: in all three cases the new one is inserted and takes the key.
-   *
-   * At most one job of a key is held by a worker. A job that takes the key of one that is held is `scheduled` without a due
-   * time, and waits for the end of that one: the write that ends it makes this one `queued` (DUE), or gives it its own due
-   * time if that has not come.
+   * When the key is free for others: left out, when the job ends; `start`, when it is claimed. A retry of the ended job takes
+   * the key again.
    */
-  readonly onConflict: 'keep' | 'replace' | 'supersede'
+  readonly until?: 'start'
+  /**
+   * If the key is taken: `keep` answers with the holder; `replace` also puts the new input (and tags and meta) on it if it is
+   * in the backlog, and, if the new job is due later than now and the holder is `scheduled`, its due time; `supersede` cancels the
+   * holder (running → cancelling) and inserts the new one, which takes the key; `follow` does as `replace` to a holder in the
+   * backlog, and otherwise inserts the new one, which takes the key. A holder that is being cancelled keeps no job away: in all
+   * cases the new one is inserted and takes the key.
+   *
+   * At most one job of a key is started and has not ended. A job that takes the key while one that has given it up is live is
+   * `scheduled` without a due time, and waits for the end of that one: the write that ends it makes this one `queued` (DUE), or
+   * gives it its own due time if that has not come.
+   */
+  readonly onConflict: 'keep' | 'replace' | 'supersede' | 'follow'
   /** The job that invokes it: its end is put into that job's inbox by the very write that ends it. */
   readonly parent?: Parent
   /** The version of its machine that it is enqueued with; left out of a plain job. */

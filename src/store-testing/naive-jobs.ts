@@ -11,8 +11,9 @@ export interface Job {
   record: { -readonly [K in keyof JobRecord]: JobRecord[K] }
   seq: number
   place: number
-  /** Does it hold its unique key? A superseded job lives on without. */
+  /** Does it hold its unique key? One that is superseded or followed lives on without. */
   holdsKey: boolean
+  untilStart: boolean
   token: string | null
   leaseUntil: number
   steps: Record<string, Json> | null
@@ -90,7 +91,8 @@ export class NaiveJobs {
     const holdsKey = job.key !== null
     const lease = { token: null, leaseUntil: 0, steps: null, marked: false, graceMs: undefined, settled: null }
     const machine = { base: job.maxAttempts, checkpoints: [], takesCancel: false, keys: [], gather: null }
-    const added: Job = { record, seq, place: seq, holdsKey, waits, ...lease, ...machine }
+    const untilStart = job.until === 'start'
+    const added: Job = { record, seq, place: seq, holdsKey, untilStart, waits, ...lease, ...machine }
     this.jobs.push(added)
     this.note(added, 'ENQUEUE', null, undefined)
     if (job.checkpoint !== undefined) {
@@ -108,10 +110,10 @@ export class NaiveJobs {
     return this.jobs.find((job) => job.holdsKey && job.record.type === type && job.record.key === key)
   }
 
-  /** A job that is in the hands of a worker and has given up its key. */
+  /** A live job that has given up its key. */
   protected leaving(type: string, key: string | null): Job | undefined {
     return this.jobs.find(
-      (job) => key !== null && job.record.key === key && job.record.type === type && is('leased', job) && !job.holdsKey,
+      (job) => key !== null && job.record.key === key && job.record.type === type && is('live', job) && !job.holdsKey,
     )
   }
 

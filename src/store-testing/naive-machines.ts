@@ -91,7 +91,7 @@ export class NaiveMachines extends NaiveJobs {
     if (job.record.state === 'cancelling') return false
     this.mark(job, mark)
     moves.push(this.move(job, 'CANCEL', { reason: mark.reason }))
-    moves.push(...[this.tellEnd(job)].filter((move) => move !== undefined))
+    moves.push(...[this.tellEnd(job), this.letGoOn(job)].filter((move) => move !== undefined))
     return true
   }
 

@@ -46,8 +46,9 @@ export class NaiveStore extends NaiveMachines {
     const holder = job.key === null ? undefined : this.holder(job.type, job.key)
     const live = holder?.record.state !== 'cancelling'
     if (holder && live && job.onConflict === 'keep') return answer('duplicate', holder)
-    if (holder && live && job.onConflict === 'replace') {
-      if (!is('backlog', holder)) return answer('duplicate', holder)
+    const started = holder && !is('backlog', holder)
+    if (holder && live && started && job.onConflict === 'replace') return answer('duplicate', holder)
+    if (holder && live && !started && job.onConflict !== 'supersede') {
       Object.assign(holder.record, {
         input: job.input,
         tags: job.tags,
@@ -56,6 +57,11 @@ export class NaiveStore extends NaiveMachines {
       })
       holder.steps = null
       this.startOver(holder)
+      const dueAt = job.runAt ?? this.time + job.delayMs
+      if (holder.record.state === 'scheduled' && dueAt > this.time) {
+        if (holder.waits) holder.waits = { dueAt }
+        else holder.record.dueAt = dueAt
+      }
       return answer('replaced', holder)
     }
     const superseded = holder && job.onConflict === 'supersede' ? this.supersede(holder) : undefined
@@ -108,6 +114,7 @@ export class NaiveStore extends NaiveMachines {
     Object.assign(job, { token, leaseUntil: this.time + leaseMs })
     Object.assign(record, { worker, startedAt: this.time })
     const { seq } = this.move(job, 'CLAIM')
+    if (job.untilStart) job.holdsKey = false
     const { id, type, input, priority, attempt, maxAttempts, generation, checkpoint, inbox, version } = record
     const told = { id, type, input, priority, attempt, maxAttempts, generation, checkpoint, inbox, version }
     const meta = Object.keys(record.meta).length === 0 ? null : record.meta

@@ -189,7 +189,7 @@ test('an actor that is stopped, or has come to its end, follows its job no longe
     },
   }
   const counters = { attempt: 1, maxAttempts: 2, generation: 1 }
-  const handle = new ClientHandle(host as HandleServices, 'a', 'job', false, true, 'running', 2, counters)
+  const handle = new ClientHandle(host as HandleServices, 'a', 'job', 'inserted', true, 'running', 2, counters)
   const actors = [handle.actor(), handle.actor(), handle.actor()]
   expect(observers).toBe(3)
   actors[0]?.stop()

@@ -321,6 +321,20 @@ export const badStories: readonly BadStory[] = [
     bend: (end) => bend(end, 'c', (record) => void (record.key = 'k')),
   },
   {
+    what: 'I8: a job that runs beside the one that it follows',
+    caught: ['I8'],
+    tell: async (story) => {
+      await story.enqueue('a', { key: 'k', until: 'start' })
+      const [a] = await story.claim()
+      await story.enqueue('b', { key: 'k' })
+      await story.enqueue('c', { key: 'other' })
+      await story.run()
+      await story.settle(a)
+      await story.run()
+    },
+    bend: (end) => bend(end, 'c', (record) => void (record.key = 'k')),
+  },
+  {
     what: 'I8: a key without a holder',
     caught: ['I8'],
     tell: async (story) => {

@@ -52,6 +52,22 @@ test('a good story is clean, and its figures say how much happened', async () =>
   expect(verdict.figures).toMatchObject({ jobs: 8, attempts: 11, rescues: 1, lostSettles: 1, unknown: 0 })
 })
 
+test('a key that is free at the start, and a job that follows another one, are no violations', async () => {
+  const story = new Story()
+  await story.enqueue('a', { key: 'k', until: 'start' })
+  const [a] = await story.claim()
+  await story.enqueue('b', { key: 'k' })
+  await story.settle(a)
+  const [b] = await story.claim()
+  await story.enqueue('c', { key: 'k', onConflict: 'follow' })
+  await story.enqueue('d', { key: 'k', onConflict: 'follow' })
+  await story.settle(b)
+  await story.run()
+  const verdict = check(await story.end())
+  expect(verdict.violations).toEqual([])
+  expect(verdict.figures).toMatchObject({ jobs: 3, attempts: 3 })
+})
+
 test('the lines of processes may come in any order', async () => {
   const end = await (await goodStory()).end()
   const byHalf = [...end.lines.slice(20), ...end.lines.slice(0, 20)]

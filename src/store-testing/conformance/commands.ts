@@ -177,7 +177,8 @@ const plainJob = (pick: Pick, freshId: () => string): contract.NewJob => ({
   key: from(pick, [null, null, 'k1', 'k2']),
   runAt: null,
   delayMs: from(pick, [0, 0, 0, tickMs, 2 * tickMs]),
-  onConflict: from(pick, ['keep', 'replace', 'supersede']),
+  onConflict: from(pick, ['keep', 'replace', 'supersede', 'follow']),
+  ...from<{ readonly until?: 'start' }>(pick, [{}, {}, { until: 'start' }]),
 })
 
 const claimRequest = (pick: Pick): Omit<contract.ClaimRequest, 'token'> => ({

@@ -20,6 +20,7 @@ import { agreesWithTheModel, type RandomRuns } from './random.ts'
 import { readingCases } from './reading.ts'
 import { settleCases } from './settle.ts'
 import type { Cases, Subject } from './subject.ts'
+import { successionCases } from './succession.ts'
 import { timeCases } from './time.ts'
 import { uniqueCases } from './unique.ts'
 import { unsupportedCases } from './unsupported.ts'
@@ -43,6 +44,7 @@ export interface ConformanceOptions {
 const groups: Readonly<Record<string, Cases>> = {
   insert: insertCases,
   unique: uniqueCases,
+  succession: successionCases,
   claim: claimCases,
   settle: settleCases,
   confirm: confirmCases,

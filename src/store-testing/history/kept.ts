@@ -20,12 +20,14 @@ export function askedJob({
   key,
   concurrencyKey,
   onConflict,
+  until,
   parent,
   checkpoint,
 }: NewJob): AskedJob {
   const asked = { id, type, maxAttempts, key, concurrencyKey, onConflict }
   return {
     ...asked,
+    ...(until !== undefined && { until }),
     ...(parent !== undefined && { parent }),
     ...(checkpoint !== undefined && { forked: true }),
   }

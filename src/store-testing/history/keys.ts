@@ -1,9 +1,11 @@
-/** Unique keys (I8): one live job holds each at a time, at most one job of each runs, and none is held by nobody. */
-import { isEnded } from '../../core/lifecycle.ts'
+/** Unique keys (I8): one live job holds each at a time, of one that has started no other one runs, and none is held by nobody. */
+import { isEnded, statesTagged } from '../../core/lifecycle.ts'
 import { isWhole, wording, type InsertFact, type JobFacts, type Step } from './facts.ts'
 import type { Facts } from './gather.ts'
 import { stepsOf } from './lives.ts'
 import type { Findings } from './violation.ts'
+
+const backlog = statesTagged('backlog')
 
 interface Change {
   readonly job: JobFacts
@@ -36,9 +38,9 @@ function keyName({ record, inserts }: JobFacts): string | null {
 
 /** Hands the key from holder to holder, in the order of the moves. */
 function checkHolders(name: string, changes: readonly Change[], findings: Findings): void {
-  let holder: Change | null = null
-  /** One that gave up its key while it was being cancelled, and has not ended. */
-  let leaving: JobFacts | null = null
+  let holder = null as Change | null
+  /** One that gave up its key and has not ended: it was being cancelled, had its key until its start, or is followed. */
+  let leaving = null as JobFacts | null
   const two = (first: JobFacts, { job, step }: Change): void => {
     const message = `key ${name} has two live jobs, ${first.id} and ${job.id}: ${wording(step)}`
     findings.add('I8', message, [...stepsOf(first), '—', ...stepsOf(job)])
@@ -46,17 +48,25 @@ function checkHolders(name: string, changes: readonly Change[], findings: Findin
   for (const change of changes) {
     const { job, step } = change
     if (leaving === job && isEnded(step.to)) leaving = null
-    if (step.event === 'CLAIM' && leaving !== null) two(leaving, change)
+    if (step.event === 'CLAIM' && leaving !== null && leaving !== job) two(leaving, change)
     if (step.event !== 'ENQUEUE' && step.event !== 'RETRY') {
-      if (holder?.job === job) holder = isEnded(step.to) ? null : change
+      if (holder?.job !== job) continue
+      const frees = step.event === 'CLAIM' && job.inserts.some(({ asked }) => asked.until === 'start')
+      if (frees) leaving = job
+      holder = frees || isEnded(step.to) ? null : change
       continue
     }
-    // A job that is being cancelled goes on to its end without its key.
-    if (step.event === 'ENQUEUE' && holder?.step.to === 'cancelling') leaving = holder.job
+    // A job that is being cancelled, or followed, goes on to its end without its key.
+    if (step.event === 'ENQUEUE' && holder !== null && mayTake(holder, job)) leaving = holder.job
     else if (holder !== null && holder.job !== job) two(holder.job, change)
     holder = change
   }
 }
+
+/** Does a new job take the key of its holder without ending it? */
+const mayTake = (holder: Change, { inserts }: JobFacts): boolean =>
+  holder.step.to === 'cancelling' ||
+  (!backlog.has(holder.step.to) && inserts.some(({ asked }) => asked.onConflict === 'follow'))
 
 /** An enqueue that was answered with the holder of its key: was that one alive at any time while it was asked? */
 function checkFound(

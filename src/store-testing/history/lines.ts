@@ -28,7 +28,7 @@ import type {
 /** A job as it was asked for; the input is left out, and of a checkpoint to start from, all but that there is one. */
 export type AskedJob = Pick<
   NewJob,
-  'id' | 'type' | 'maxAttempts' | 'key' | 'concurrencyKey' | 'onConflict' | 'parent'
+  'id' | 'type' | 'maxAttempts' | 'key' | 'concurrencyKey' | 'onConflict' | 'until' | 'parent'
 > & { readonly forked?: true }
 
 /** What names one attempt for ever. */

@@ -1,5 +1,5 @@
 /** Claims: what a type gives under its pause, caps and rate, and why it gives no more. */
-import { move } from '../../core/transition.ts'
+import { begin } from '../../core/succession.ts'
 import type { ClaimAnswer, ClaimRequest, Demand, Shortfall } from '../../store.ts'
 import type { MemoryUnit } from './unit.ts'
 import type { Queue } from './queue.ts'
@@ -40,7 +40,7 @@ function claimFrom(
 
 function claimRow(unit: MemoryUnit, row: Row, request: ClaimRequest, now: number): Claimed {
   const { settled } = row
-  move(unit, row, 'CLAIM', request)
+  begin(unit, row, request)
   row.run = new Run(request.token, row.last as LoggedStep, settled)
   unit.extendLease(row, now + request.leaseMs)
   return new Claimed(row, row.run)

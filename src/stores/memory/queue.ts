@@ -11,7 +11,7 @@ import { readyPhase, heldPhases, noCounts, tally } from './phases.ts'
 import { RateWindow } from './rate.ts'
 import { Terms, type Row } from './row.ts'
 
-/** A job in the hands of a worker that has given up its unique key, and what may go on when it has ended. */
+/** A live job that has given up its unique key, and what may go on when it has ended. */
 interface Predecessor {
   readonly row: Row
   /** The holder of the key, if it waits for that end, and when it is due itself. */
@@ -130,14 +130,14 @@ export class Queue {
     if (leaving?.next?.row === row) leaving.next = null
   }
 
-  /** Takes the key from a row that a worker holds; whoever takes the key now must wait for the end of that row. */
+  /** Takes the key from a live row; whoever takes the key now must wait for the end of that row. */
   giveUpKey(row: Row): void {
-    if (row.key === null || !row.phase.leased || this.holders?.get(row.key) !== row) return
+    if (row.key === null || this.holders?.get(row.key) !== row) return
     this.holders.delete(row.key)
     ;(this.predecessors ??= new Map<string, Predecessor>()).set(row.key, { row, next: null })
   }
 
-  /** Is a job of the key, which it has given up, still in the hands of a worker? */
+  /** Is a job live that has given up the key? */
   hasPredecessor(key: string): boolean {
     return this.predecessors?.has(key) === true
   }

@@ -92,22 +92,35 @@ export class Run {
   }
 }
 
+/** What terms are made of. */
+export type TermsOfJob = Pick<NewJob, 'priority' | 'maxAttempts' | 'tags' | 'key' | 'until' | 'concurrencyKey'> & {
+  readonly meta?: JobMeta | null
+}
+
 /** What a job was asked to be. Jobs that were asked for alike share theirs. */
 export class Terms {
   readonly priority: number
   readonly maxAttempts: number
   readonly tags: readonly string[]
   readonly key: string | null
+  readonly until: 'start' | undefined
   readonly concurrencyKey: string | null
   readonly meta: JobMeta | null
 
-  constructor(job: Omit<Terms, 'fit' | 'meta'> & { readonly meta?: JobMeta | null }) {
+  constructor(job: TermsOfJob) {
     this.priority = job.priority
     this.maxAttempts = job.maxAttempts
     this.tags = job.tags
     this.key = job.key
+    this.until = job.until
     this.concurrencyKey = job.concurrencyKey
     this.meta = job.meta ?? null
+  }
+
+  /** The same, with what comes with a new input. */
+  replacing(tags: readonly string[], meta: JobMeta | null): Terms {
+    const { priority, maxAttempts, key, until, concurrencyKey } = this
+    return new Terms({ priority, maxAttempts, tags, key, concurrencyKey, meta, ...(until && { until }) })
   }
 
   /** Are they those of this job, too? */
@@ -117,6 +130,7 @@ export class Terms {
       this.maxAttempts === job.maxAttempts &&
       this.tags === job.tags &&
       this.key === job.key &&
+      this.until === job.until &&
       this.concurrencyKey === job.concurrencyKey &&
       this.meta === (job.meta ?? null)
     )
@@ -132,7 +146,7 @@ export class Past {
   /** Results of finished steps, by name. */
   steps: Map<string, Json> | null = null
   cancel: CancelMark | null = null
-  /** What the last settlement let go on, for whoever settles again. A job that others wait for was cancelled: it has a past. */
+  /** What the last settlement let go on, for whoever settles again. */
   successor: Move | null = null
 }
 
@@ -225,6 +239,10 @@ export class Row implements JobRow {
   /** The unique key it holds or held. */
   get key(): string | null {
     return this.terms.key
+  }
+
+  get untilStart(): boolean {
+    return this.terms.until === 'start'
   }
 
   get concurrencyKey(): string | null {

@@ -32,7 +32,7 @@ import { backlogPhases, heldPhases, noCounts, phaseOf, phases, tally, type Phase
 import { Queue } from './queue.ts'
 import { moveOf } from './records.ts'
 import { RowTable } from './row-table.ts'
-import { keep, Row, LoggedStep, Terms, Tick, type TransitionArrow, type Run } from './row.ts'
+import { keep, Row, LoggedStep, Tick, type TransitionArrow, type Run } from './row.ts'
 import { select } from './selection.ts'
 
 const soonest = (a: Row, b: Row): boolean => {
@@ -306,9 +306,8 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
   }
 
   replaceInput(row: Row, { input, tags, meta, version }: NewJob): void {
-    const { priority, maxAttempts, key, concurrencyKey } = row.terms
     row.input = input
-    row.terms = new Terms({ priority, maxAttempts, tags, key, concurrencyKey, meta: meta ?? null })
+    row.terms = row.terms.replacing(tags, meta ?? null)
     if (row.past !== null) row.past.steps = null
     if (row.machine !== null || version !== undefined) machineOf(row).version = version ?? null
   }
@@ -337,7 +336,8 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
     run.dueAt = dueAt
     run.settled = null
     if (row.machine !== null) row.machine.woken = woken ?? null
-    if (row.past !== null) row.past.successor = successor ?? null
+    if (successor !== undefined) row.remember().successor = successor
+    else if (row.past !== null) row.past.successor = null
   }
 
   // ── machines ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,6 @@
 /** Claims: what a type gives under its pause, caps and rate, and why it gives no more. */
 import type { ClaimRequest, Demand, Shortfall } from '../../store.ts'
-import { move } from '../../core/transition.ts'
+import { begin } from '../../core/succession.ts'
 import type { FileUnit } from './unit.ts'
 import { withWorkers } from './history.ts'
 import type { StoredMachine } from './stored-machine.ts'
@@ -74,7 +74,7 @@ function claimRow(unit: FileUnit, { type }: Queue, row: Row, { worker, token, le
   row.token = token
   row.startedAt = unit.now
   row.leaseAt = Math.ceil(unit.now + leaseMs)
-  move(unit, row, 'CLAIM')
+  begin(unit, row)
   return { values: row.values(), type, kept: unit.machines.keptOf(row), steps }
 }
 

@@ -4,17 +4,21 @@ import { insert } from '../../core/insert.ts'
 import { recordError, type ErrorRecord } from '../../core/failure.ts'
 import type { Parent } from '../../core/machine-record.ts'
 import type { InsertAnswer, InsertRequest, NewJob } from '../../store.ts'
-import { packed } from './row.ts'
+import { packed, type StoredOptions } from './row.ts'
 import type { FileUnit } from './unit.ts'
 
 /** A new job as it crosses to the engine: its payload as the text that is kept, and nothing that is not of the contract. */
-export interface PackedJob extends Omit<NewJob, 'input' | 'tags' | 'meta' | 'parent' | 'version' | 'checkpoint'> {
+export interface PackedJob extends Omit<
+  NewJob,
+  'input' | 'tags' | 'meta' | 'parent' | 'version' | 'checkpoint' | 'until'
+> {
   readonly input: string | null
   readonly tags: string | null
   readonly meta: string | null
   readonly parent: Parent | null
   readonly version: string | null
   readonly checkpoint: string | null
+  readonly options: string | null
 }
 
 export interface PackedRequest extends Omit<InsertRequest, 'jobs'> {
@@ -57,4 +61,7 @@ const packJob = (job: NewJob): PackedJob => ({
   parent: job.parent ?? null,
   version: job.version ?? null,
   checkpoint: packed(job.checkpoint),
+  options: job.until === undefined ? null : packOptions({ until: job.until }),
 })
+
+const packOptions = (options: StoredOptions): string => JSON.stringify(options)

@@ -4,6 +4,7 @@ import type { ErrorRecord } from '../../core/failure.ts'
 import type { AttemptError, CheckIn, HistoryEntry, JobMeta, JobRecord, LogLine } from '../../core/record.ts'
 import { isLeased, type JobState } from '../../core/lifecycle.ts'
 import type { Json } from '../../core/payload.ts'
+import type { NewJob } from '../../core/values.ts'
 import { historyOf } from './history.ts'
 import type { Machine } from './machine.ts'
 import { beyondRow, type StoredMachine } from './stored-machine.ts'
@@ -12,7 +13,7 @@ import { never } from './state-names.ts'
 export const columns =
   'seq, id, queue, state, priority, place, attempt, max_attempts, generation, due_at, lease_at, token, worker, ' +
   'enqueued_at, started_at, finished_at, moved, key, held_key, concurrency_key, input, tags, output, error, errors, ' +
-  'checkin, logs, cancel, settled, history, spared, meta'
+  'checkin, logs, cancel, settled, history, spared, meta, options'
 
 /** The columns as the driver gives them, in that order. They are read by number: a destructured array is an iteration. */
 export type RowValues = [
@@ -48,7 +49,11 @@ export type RowValues = [
   history: string,
   spared: number | null,
   meta: string | null,
+  options: string | null,
 ]
+
+/** What few jobs are enqueued with. */
+export type StoredOptions = Pick<NewJob, 'until'>
 
 /**
  * What of a row differs from the file, as bits. A claim and the end of a run change less than other transitions do; data is
@@ -98,6 +103,8 @@ export class Row implements JobRow {
   /** Attempts that led to a checkpoint, and so do not count; null of a plain job. */
   checkpointed: number | null
   meta: string | null
+  /** What its enqueue has asked for beside the other columns; null of most jobs. */
+  readonly options: string | null
 
   /** What of it differs from the file. */
   unwritten = 0
@@ -142,6 +149,7 @@ export class Row implements JobRow {
     this.history = values[29]
     this.checkpointed = values[30]
     this.meta = values[31]
+    this.options = values[32]
   }
 
   get maxAttempts(): number {
@@ -171,6 +179,10 @@ export class Row implements JobRow {
 
   get cancelMark(): CancelMark | null {
     return unpacked<CancelMark | null>(this.cancel, null)
+  }
+
+  get untilStart(): boolean {
+    return unpacked<StoredOptions>(this.options, {}).until === 'start'
   }
 
   isLeasedBy({ attempt, token }: LeaseKey): boolean {
@@ -212,6 +224,7 @@ export class Row implements JobRow {
       this.history,
       this.checkpointed,
       this.meta,
+      this.options,
     ]
   }
 }

@@ -38,13 +38,15 @@ const texts = {
   existing: 'SELECT id, queue FROM jobs WHERE id IN (SELECT value FROM json_each(?))',
   byId: `SELECT ${columns} FROM jobs WHERE id = ?`,
   holder: `SELECT ${columns} FROM jobs WHERE queue = ? AND held_key = ?`,
-  leaving: `SELECT 1 FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL AND queue = ? AND key = ?
-    AND held_key IS NULL LIMIT 1`,
+  anyLeaving: `SELECT 1 FROM jobs INDEXED BY leaving WHERE held_key IS NULL AND key IS NOT NULL AND finished_at IS NULL
+    LIMIT 1`,
+  leaving: `SELECT 1 FROM jobs INDEXED BY leaving WHERE queue = ? AND key = ? AND key IS NOT NULL AND held_key IS NULL
+    AND finished_at IS NULL LIMIT 1`,
   waitForAnother: 'UPDATE jobs SET due_at = ?, due_after = ? WHERE seq = ?',
   dueAfterAnother: 'SELECT due_after FROM jobs WHERE seq = ?',
   add: `INSERT INTO jobs (seq, place, moved, id, queue, state, priority, attempt, max_attempts, generation, due_at,
-    enqueued_at, key, held_key, concurrency_key, input, tags, history, meta)
-    VALUES (?1, ?1, ?1, ?2, ?3, ?4, ?5, 0, ?6, 1, ?7, ?8, ?9, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT (id) DO NOTHING`,
+    enqueued_at, key, held_key, concurrency_key, input, tags, history, meta, options)
+    VALUES (?1, ?1, ?1, ?2, ?3, ?4, ?5, 0, ?6, 1, ?7, ?8, ?9, ?9, ?10, ?11, ?12, ?13, ?14, ?15) ON CONFLICT (id) DO NOTHING`,
   move: `UPDATE jobs SET ${assigned(moving)} WHERE seq = ?`,
   take: `UPDATE jobs SET ${assigned('state, attempt, lease_at, token, worker, started_at, moved, history')} WHERE seq = ?`,
   end: `UPDATE jobs SET lease_at = NULL, held_key = NULL,
@@ -150,6 +152,7 @@ interface RowOf {
   existing: [id: string, queue: number]
   byId: RowValues
   holder: RowValues
+  anyLeaving: [1]
   leaving: [1]
   pausedQueues: [queue: number]
   dueAfterAnother: [dueAfter: number | null]

@@ -8,7 +8,6 @@
 import type { EndedJob, PruneUnit } from '../../core/prune.ts'
 import type { Transition } from '../../core/unit-of-work.ts'
 import {
-  isStopping,
   type CancelMark,
   type InsertUnit,
   type LeaseKey,
@@ -19,7 +18,7 @@ import {
 import { caps } from '../../core/caps.ts'
 import { recordError, type ErrorRecord } from '../../core/failure.ts'
 import type { AttemptError, CheckIn, HistoryEntry, LogLine } from '../../core/record.ts'
-import { isEnded, isLeased, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
+import { isEnded, isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import { lastLogs } from '../../core/log-lines.ts'
 import type {
   Gather,
@@ -49,7 +48,6 @@ import type { Statements } from './statements.ts'
 import { forgetSteps, saveSteps } from './steps.ts'
 
 const timed = statesTagged('timed')
-const stoppingStates = jobStates.filter(isStopping)
 
 /** Entries by which the log may be longer than its cap before the oldest are removed. */
 const logSlack = 1_000
@@ -79,6 +77,8 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
   private removing: Removable[] = []
   /** Does any job of the file have a parent? null = not known in this transaction. */
   private hasChildren: boolean | null = null
+  /** Is any live job without the unique key that it had? Likewise. */
+  private hasLeaving: boolean | null = null
 
   /** Is each item of a call to fail alone? Costs statements of its own, and so only where a call has failed. */
   private careful = false
@@ -110,7 +110,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
     }
     this.firstSeq = this.seq + 1
     this.moves = new LogEntry()
-    this.hasChildren = null
+    this.hasChildren = this.hasLeaving = null
   }
 
   /** Writes what was kept back until the end. */
@@ -208,9 +208,11 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
 
   hasPredecessor(type: string, key: string): boolean {
     const queue = this.queues.known(type)
-    if (queue === undefined || !stoppingStates.some((state) => queue.in(state) > 0)) return false
+    if (queue === undefined) return false
     this.rows.write()
-    return this.sql.get('leaving', queue.number, key) !== undefined
+    // Most files have no such job, and then no key is asked for.
+    this.hasLeaving ??= this.sql.get('anyLeaving') !== undefined
+    return this.hasLeaving && this.sql.get('leaving', queue.number, key) !== undefined
   }
 
   successor({ queue, key, heldKey }: Row): { readonly row: Row; readonly dueAt: number } | null {
@@ -259,15 +261,15 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
 
   insert(job: PackedJob, state: JobState, dueAt: number | null): Row | null {
     const queue = this.queues.of(job.type)
-    const { id, priority, maxAttempts, key, concurrencyKey, input, tags, meta } = job
+    const { id, priority, maxAttempts, key, concurrencyKey, input, tags, meta, options } = job
     const seq = this.seq + 1
     const history = born(state)
     const isNew = this.sql.changes('add', seq, id, queue.number, state, priority, maxAttempts, dueAt, this.now, key,
-      concurrencyKey, input, tags, history, meta) // prettier-ignore
+      concurrencyKey, input, tags, history, meta, options) // prettier-ignore
     if (!isNew) return null
     this.seq = seq
     const row = this.rows.inserted([seq, id, queue.number, state, priority, seq, 0, maxAttempts, 1, dueAt, null, null, null,
-      this.now, null, null, seq, key, key, concurrencyKey, input, tags, null, null, null, null, null, null, null, history, null, meta]) // prettier-ignore
+      this.now, null, null, seq, key, key, concurrencyKey, input, tags, null, null, null, null, null, null, null, history, null, meta, options]) // prettier-ignore
     this.queues.count(queue, state, 1)
     if (concurrencyKey !== null) {
       queue.keyed = true
@@ -354,6 +356,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
   giveUpKey(row: Row): void {
     if (row.heldKey === null) return
     row.heldKey = null
+    this.hasLeaving = true
     this.rows.changed(row, changes.otherTransition)
   }
 

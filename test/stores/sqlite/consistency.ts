@@ -124,7 +124,7 @@ function checkPlaces(jobs: readonly Job[], say: Say): void {
   }
 }
 
-/** A live job holds its key, but for one that was superseded; an ended one holds none. */
+/** A live job holds its key, but for one that was superseded or followed, or had it until its start; an ended one holds none. */
 function checkKeys(jobs: readonly Job[], say: Say): void {
   const holders = new Set<string>()
   for (const { row, history } of jobs) {
@@ -133,13 +133,18 @@ function checkKeys(jobs: readonly Job[], say: Say): void {
     const superseded =
       row.state === 'cancelling' || history.some(({ event, reason }) => event === 'CANCEL' && reason === 'superseded')
     if (row.heldKey !== null && (row.heldKey !== row.key || !mayHold)) say(`job ${row.id} holds key ${row.heldKey}`)
-    if (row.key !== null && mayHold && !superseded && row.heldKey === null) say(`job ${row.id} has lost its key`)
+    const started = history.some(({ event }) => event === 'CLAIM')
+    const followed = jobs.some(
+      ({ row: other }) => other.queue === row.queue && other.key === row.key && other.seq > row.seq,
+    )
+    const gaveUp = superseded || (started && (row.untilStart || followed))
+    if (row.key !== null && mayHold && !gaveUp && row.heldKey === null) say(`job ${row.id} has lost its key`)
     if (row.heldKey === null) continue
     const name = `${row.queue} ${row.heldKey}`
     if (holders.has(name)) say(`key ${row.heldKey} has two holders`)
     holders.add(name)
     const ofKey = jobs.filter((job) => job.row.queue === row.queue && job.row.key === row.heldKey)
-    const leaving = ofKey.some((job) => held.has(job.row.state) && job.row.heldKey === null)
+    const leaving = ofKey.some((job) => !ended.has(job.row.state) && job.row.heldKey === null)
     if (leaving !== (row.state === 'scheduled' && row.dueAt === null))
       say(`job ${row.id} waits for nobody, or does not wait for ${row.heldKey}`)
   }

@@ -112,7 +112,22 @@ const administration: readonly Step[] = [
   step('all leases run out', (store) => Promise.resolve(store.rescue(100)), 100_000),
 ]
 
-export const script: readonly Step[] = [...arrivals, ...runs, ...administration, ...machines]
+const fax = (id: string, fields: Partial<NewJob>): NewJob => newJob(id, { ...fields, type: 'fax' })
+
+const succession: readonly Step[] = [
+  inserts('a key until the start', put([fax('s1', { key: 's', until: 'start' }), fax('s2', { key: 'u' })])),
+  step('its start', claim('t9', 'fax', 2)),
+  inserts(
+    'what comes of the keys then',
+    put([fax('s3', { key: 's', delayMs: 500 }), fax('s4', { key: 'u', onConflict: 'follow' })]),
+  ),
+  inserts('another input for it', put([fax('s5', { key: 'u', onConflict: 'follow', delayMs: 700 })])),
+  settles('one is to be retried', { id: 's1', token: 't9', event: 'FAIL', to: 'retrying', error: boom, delayMs: 900 }),
+  step('and cancelled', cancel('enough', 's1')),
+  settles('the other one ends', { id: 's2', token: 't9', event: 'COMPLETE', to: 'done' }),
+]
+
+export const script: readonly Step[] = [...arrivals, ...runs, ...administration, ...machines, ...succession]
 
 /** When the script begins, ms since the epoch. */
 export const beginning = 1_700_000_000_000

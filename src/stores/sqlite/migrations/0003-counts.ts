@@ -18,6 +18,11 @@ export const counts = `
   -- Of a job that waits for the end of the one before it under its unique key: when it is due itself.
   ALTER TABLE jobs ADD COLUMN due_after INTEGER;
 
+  -- What the enqueue of a job has asked for beside the columns, as JSON; null of most jobs.
+  ALTER TABLE jobs ADD COLUMN options TEXT;
+  -- Live jobs that have given up their unique key.
+  CREATE INDEX leaving ON jobs (queue, key) WHERE held_key IS NULL AND key IS NOT NULL AND finished_at IS NULL;
+
   CREATE INDEX paused ON queues (queue) WHERE paused = 1;
 
   -- Results of finished steps, one row each. They were a JSON object in a column of the job, which is empty from now on: to
