@@ -73,6 +73,18 @@ export type {
   UniqueSettings,
 } from './core/call-options.ts'
 export type { ListOptions } from './core/filter.ts'
+export {
+  schedule,
+  type ScheduleArguments,
+  type ScheduleDefinition,
+  type ScheduleHandle,
+  type ScheduleInput,
+  type ScheduleOptions,
+  type ScheduleRecord,
+  type Tick,
+} from './core/schedule-options.ts'
+export type { CatchUp, Overlap } from './core/schedule-record.ts'
+export type { ScheduleSpec } from './core/tick-times.ts'
 export type { Candidate, SelectionFunction, SelectionOption } from './core/settings.ts'
 export type { ClientOptions, RetentionOptions, RuntimeOptions } from './api/options.ts'
 export type { Counts, JobFilter, JobPage, JobSummary, ListQuery, StateCounts, Store, WorkerRecord } from './store.ts'

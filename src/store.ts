@@ -17,6 +17,16 @@ import type { Clock } from './core/clock.ts'
 import type { JobRecord } from './core/record.ts'
 import type { CheckpointEntry } from './core/machine-record.ts'
 import type { Settlement } from './core/settlement.ts'
+import type {
+  DueSchedules,
+  DueSchedulesRequest,
+  FireSchedule,
+  FireScheduleAnswer,
+  PauseSchedule,
+  PutSchedule,
+  PutScheduleAnswer,
+  StoredSchedule,
+} from './core/schedule-record.ts'
 import type { CheckpointAnswer, CheckpointRequest, SendAnswer, SendRequest } from './core/machine-values.ts'
 import type { Counts, JobPage, ListQuery, QueueInfo, TransitionPage, WorkerInfo, WorkerRecord } from './core/figures.ts'
 import type {
@@ -41,6 +51,7 @@ import type {
 
 export type * from './core/figures.ts'
 export type * from './core/machine-values.ts'
+export type * from './core/schedule-record.ts'
 export type * from './core/values.ts'
 
 /**
@@ -60,7 +71,7 @@ export interface StoreCapabilities {
  * A wake-up. Never the truth, only a reason to ask for it: a store may send too many or, across processes, miss some.
  * `ready`: jobs of the type may be claimable, `atMost` of them where that is known · `due`: something waits for a time ·
  * `cancelled`: running jobs were marked · `mail`: running jobs have messages · `room`: an insert refused as full may succeed now · `ended`: jobs came to an end ·
- * `queue`: a queue was paused or resumed.
+ * `queue`: a queue was paused or resumed · `schedule`: one has a tick at this time.
  */
 export type Hint =
   | { readonly kind: 'ready'; readonly type: string; readonly atMost?: number }
@@ -70,6 +81,28 @@ export type Hint =
   | { readonly kind: 'room' }
   | { readonly kind: 'ended'; readonly ids?: readonly string[] }
   | { readonly kind: 'queue'; readonly type: string; readonly paused: boolean }
+  | { readonly kind: 'schedule'; readonly at: number }
+
+/**
+ * Schedules. The store knows no calendar: it keeps what is computed for it, and fires by one conditional write, so that of
+ * several processes one makes the job of a tick.
+ */
+export interface ScheduleStore {
+  /**
+   * Declares schedules, one by one. What is there with the same terms stays as it is; with other terms it takes those, and the
+   * next tick only if spec or time zone differ (or its last tick lies in the future, because the clock was wrong).
+   */
+  put(requests: readonly PutSchedule[]): Promise<PutScheduleAnswer[]>
+  /** By the names, those that are there; without names all, by name. */
+  list(names?: readonly string[]): Promise<StoredSchedule[]>
+  /** Gives the schedule as it is then; null if it is gone or has another revision by now. */
+  pause(request: PauseSchedule): Promise<StoredSchedule | null>
+  /** Gives the names of those that were there. Jobs they have made stay. */
+  remove(names: readonly string[]): Promise<string[]>
+  due(request: DueSchedulesRequest): Promise<DueSchedules>
+  /** Makes the jobs of ticks and moves the schedule on, all of it in one write, request by request. Capacity is not asked for. */
+  fire(requests: readonly FireSchedule[]): Answer<FireScheduleAnswer[]>
+}
 
 export interface Store {
   /** For messages: 'memory', 'sqlite', … */
@@ -123,6 +156,8 @@ export interface Store {
   rescue(limit: number): Answer<SweepAnswer>
   /** Removes ended jobs beyond the policy, oldest first, `limit` at most. */
   prune(policy: RetentionPolicy, limit: number): Promise<PruneAnswer>
+
+  readonly schedules: ScheduleStore
 
   get(ids: readonly string[]): Promise<(JobRecord | null)[]>
   /** Jobs page by page, in the order of their enqueue or of their end, with the fields asked for. */

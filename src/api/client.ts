@@ -1,5 +1,5 @@
 /** A client: enqueues, waits for results, lists and administers. It runs nothing; a runtime is a client with a worker. */
-import { checkKeys, checkInteger } from '../core/checks.ts'
+import { checkKeys, checkInteger, checkText } from '../core/checks.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import type { MachineEvent } from '../core/machine-record.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
@@ -32,6 +32,13 @@ import {
   type SendOptions,
 } from '../core/call-options.ts'
 import { limits } from '../core/limits.ts'
+import {
+  checkedSchedule,
+  type ScheduleArguments,
+  type ScheduleHandle,
+  type ScheduleRecord,
+} from '../core/schedule-options.ts'
+import type { ScheduleSpec } from '../core/tick-times.ts'
 import { clientSettings, type ClientOptions } from './options.ts'
 import { type ClientSettings } from '../core/settings.ts'
 import { QueueHandle } from './queue-handle.ts'
@@ -55,6 +62,7 @@ export class Client {
   /** Made by `createClient`. */
   constructor(store: Store | undefined, settings: ClientSettings) {
     this.connection = new Connection(store ?? memoryStore({ clock: settings.clock }), settings, {
+      fires: this.fires,
       refusing: () => this.refusing(),
       stored: () => this.stored(),
       hint: (hint) => this.hint(hint),
@@ -188,6 +196,49 @@ export class Client {
     )
   }
 
+  // ── schedules ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Declares a schedule, or changes the one of this name. The same declaration again changes nothing; another spec or time zone
+   * moves its next tick. Runtimes that work on the store fire it: one job per tick, however many they are.
+   * @param name 1…150 characters; the ids of its jobs begin with it
+   * @param spec five or six fields of cron (seconds first when six), `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`,
+   *   `@every 90s`, or `{ every: '90s' }`
+   * @param args the input of each job, or (of a runtime) a function that makes it of the tick; and options
+   * @throws JobchartError INVALID_OPTION, INVALID_INPUT, UNKNOWN_TYPE, STOPPED, STORE_UNAVAILABLE
+   * @example const nightly = await runtime.schedule('nightly', '0 0 3 * * *', sendEmail, { to }, { timezone: 'Europe/Zurich' })
+   */
+  async schedule<Input, Output, Event extends MachineEvent>(
+    name: string,
+    spec: ScheduleSpec,
+    job: JobDefinition<Input, Output, Event>,
+    ...args: ScheduleArguments<NoInfer<Input>>
+  ): Promise<ScheduleHandle<Output, Event>> {
+    const definition = checkedSchedule(name, spec, job, args[0], args[1])
+    const refusal = this.refusing()
+    if (refusal !== null) throw refusal
+    await this.connection.schedules.declare([definition], null)
+    return this.connection.scheduleHandle(name)
+  }
+
+  /** The handle of a schedule that is there, or null. The output of its jobs is not known. */
+  async getSchedule(name: string): Promise<ScheduleHandle | null> {
+    checkText('name', name, limits.idCharsMax)
+    await this.connection.ready()
+    const [there] = await this.store.schedules.list([name])
+    return there === undefined ? null : this.connection.scheduleHandle(name)
+  }
+
+  /**
+   * All schedules of the store, by name.
+   * @param options `next`: how many of the next ticks of each are listed, 1…1,000; default 1
+   * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
+   */
+  schedules(options: { readonly next?: number } = {}): Promise<ScheduleRecord[]> {
+    checkKeys('options of schedules', options, ['next'])
+    return this.connection.schedules.list(options.next ?? 1)
+  }
+
   // ── administration ────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
@@ -297,6 +348,11 @@ export class Client {
   }
 
   // ── what a runtime does otherwise ─────────────────────────────────────────────────────────────────────────────────
+
+  /** Are schedules fired here? */
+  protected get fires(): boolean {
+    return false
+  }
 
   /** How long a cancelled handler may take if the caller does not say, ms. */
   protected get cancelGraceMs(): number {

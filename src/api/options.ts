@@ -1,7 +1,8 @@
 /** Every option of a client and a runtime with its default, its limits and its check: what comes out needs no second look. */
-import { checkFunction, checkMethods, checkKeys, checkText, checkInteger } from '../core/checks.ts'
+import { checkBoolean, checkFunction, checkMethods, checkKeys, checkText, checkInteger } from '../core/checks.ts'
 import { systemClock, systemRandom, type Clock, type Random } from '../core/clock.ts'
 import { isDefinition, type JobDefinition, type Middleware } from '../core/definition.ts'
+import type { ScheduleDefinition } from '../core/schedule-options.ts'
 import type { ClientSettings, RuntimeSettings, SelectionOption } from '../core/settings.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
@@ -37,6 +38,15 @@ export interface RuntimeOptions extends ClientOptions {
    * job must be listed in `jobs`, because one that nobody runs is waited for without an end.
    */
   readonly jobsElsewhere?: readonly string[]
+  /** Declared when it starts: made by `schedule`, with names that differ. */
+  readonly schedules?: readonly ScheduleDefinition[]
+  /** The application that declares them, where several share a store. Default 'app'. */
+  readonly scheduleOwner?: string
+  /**
+   * Are schedules removed at the start that the same `scheduleOwner` declared earlier, and that are not among `schedules`? Default
+   * false: what is declared no longer stays until it is removed.
+   */
+  readonly retireSchedules?: boolean
   /** Slots: jobs at once in this process. Default 10. */
   readonly concurrency?: number
   /** How a pick chooses among the queues that have work. Default 'weighted'. */
@@ -63,6 +73,7 @@ export interface RuntimeOptions extends ClientOptions {
 const clientKeys = ['jobs', 'store', 'capacity', 'logger', 'clock', 'random'] as const
 const runtimeKeys = [
   ...clientKeys,
+  ...(['schedules', 'scheduleOwner', 'retireSchedules'] as const),
   ...(['jobsElsewhere', 'concurrency', 'selection', 'middleware', 'lease', 'name', 'grace', 'retention'] as const),
 ]
 
@@ -153,6 +164,9 @@ export function runtimeSettings(options: RuntimeOptions): RuntimeSettings {
   middleware.forEach((each, i) => checkFunction(`middleware[${i}]`, each))
   return {
     ...settings,
+    schedules: checkedSchedules(options.schedules ?? [], settings.jobs),
+    scheduleOwner: checkText('scheduleOwner', options.scheduleOwner ?? 'app', limits.idCharsMax),
+    retireSchedules: checkBoolean('retireSchedules', options.retireSchedules),
     concurrency: checkInteger('concurrency', concurrency, 0, limits.slotsMax),
     selection,
     middleware,
@@ -161,6 +175,24 @@ export function runtimeSettings(options: RuntimeOptions): RuntimeSettings {
     graceMs: durationMs(grace, 'grace'),
     retention: retentionPolicy(options.retention ?? {}, options.store?.capabilities.durable === true),
   }
+}
+
+function checkedSchedules(
+  schedules: readonly ScheduleDefinition[],
+  jobs: ReadonlyMap<string, JobDefinition>,
+): readonly ScheduleDefinition[] {
+  const made = "what schedule gives: schedule('nightly', '@daily', sendEmail, { to })"
+  if (!Array.isArray(schedules)) throw invalidOption('schedules', `a list of ${made}`, schedules)
+  const names = new Set<string>()
+  for (const each of schedules as readonly ScheduleDefinition[]) {
+    if (typeof each?.name !== 'string' || typeof each.spec !== 'string') throw invalidOption('schedules', made, each)
+    if (names.has(each.name)) throw invalidOption('schedules', 'names that differ', each.name)
+    names.add(each.name)
+    if (isDefinition(jobs.get(each.job.type), each.job)) continue
+    const hint = `Add the definition of ${each.job.type} to \`jobs\`.`
+    throw invalidOption(`job of schedule ${each.name}`, 'one that is listed in `jobs`', each.job.type, hint)
+  }
+  return schedules
 }
 
 /** A machine that enqueues what nobody runs would wait for it, or take a wiring error for a failure of the job. */

@@ -7,7 +7,7 @@
  *                                                        claim ─▶ run (middleware, handler) ─▶ how it ended
  *                                                                                                  │
  *   events ◀── after commit ── [store: next state] ◀── settle (conditional on the token) ◀── decide (chart)
- *   sweep: promote what is due · rescue expired leases · prune
+ *   sweep: promote what is due · rescue expired leases · fire schedules · prune
  */
 import { nanoid } from 'nanoid'
 import { createActor, type Actor } from 'xstate'
@@ -79,6 +79,11 @@ export class Runtime extends Client {
       timers,
       enqueue: (job, input, options) => this.connection.enqueue(job, input, options, true),
       enqueueChild: (...child) => this.connection.enqueueChild(...child),
+      firing: {
+        schedules: this.connection.schedules,
+        mayFire: () => this.may.accept,
+        inserted: (jobs, answers) => this.connection.inserted(jobs, answers),
+      },
       halted: () => (this.may.pick ? null : this.haltedBecause),
       storeError: (error) =>
         this.actor.send(error === undefined ? { type: 'STORE_BACK' } : { type: 'STORE_LOST', error }),
@@ -230,6 +235,10 @@ export class Runtime extends Client {
     await this.stop()
   }
 
+  protected override get fires(): boolean {
+    return true
+  }
+
   protected override get cancelGraceMs(): number {
     return this.settings.graceMs
   }
@@ -295,6 +304,7 @@ export class Runtime extends Client {
     this.actor.send({ type: 'START' })
     try {
       await this.connection.ready()
+      await this.declareSchedules()
       await this.worker.start()
     } catch (error) {
       if (this.stopping === null) this.actor.send({ type: 'FAILED', error })
@@ -302,6 +312,15 @@ export class Runtime extends Client {
     }
     if (this.stopping !== null) throw stopped()
     this.actor.send({ type: 'STARTED' })
+  }
+
+  private async declareSchedules(): Promise<void> {
+    const { schedules, scheduleOwner, retireSchedules, logger } = this.settings
+    const known = this.connection.schedules
+    if (schedules.length > 0) await known.declare(schedules, scheduleOwner)
+    if (!retireSchedules) return
+    const names = await known.retire(scheduleOwner, schedules)
+    if (names.length > 0) logger.info('schedules that are declared no longer were removed', { names })
   }
 
   private async stopOnce(wait: Shutdown, mode: StopMode, timeoutMs: number, graceMs: number): Promise<StopReport> {

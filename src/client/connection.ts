@@ -7,6 +7,7 @@ import type { JobDefinition } from '../core/definition.ts'
 import type { MachineEvent, Parent } from '../core/machine-record.ts'
 import type { JobchartError } from '../core/errors.ts'
 import type { EnqueueOutcome, JobHandle } from '../core/handle.ts'
+import type { ScheduleHandle } from '../core/schedule-options.ts'
 import { ClientHandle, type HandleServices } from './handle.ts'
 import type { JobRecord } from '../core/record.ts'
 import { isEnded, type JobCounters } from '../core/lifecycle.ts'
@@ -24,12 +25,16 @@ import { CallDeadline } from './call-deadline.ts'
 import { MachineCalls } from './machine-calls.ts'
 import { notFound } from './not-found.ts'
 import { Results } from './results.ts'
+import { ClientScheduleHandle } from './schedule-handle.ts'
+import { Schedules } from './schedules.ts'
 import { Timers } from './timers.ts'
 
 /** What only the owner of a connection knows. */
 export interface ConnectionOwner extends HandleOwner {
   /** Why no new jobs are taken, if so. */
   refusing(): JobchartError | null
+  /** Does it fire schedules? */
+  readonly fires: boolean
   /** Jobs were stored. */
   stored(): void
   /** Hints of the store, after the connection has taken its own part. */
@@ -43,6 +48,7 @@ export class Connection {
   readonly timers: Timers
   readonly inserter: Inserter
   private readonly preparing: PrepareOptions
+  readonly schedules: Schedules
   /** Calls to machine jobs. */
   readonly machines: MachineCalls
   private readonly results: Results
@@ -69,6 +75,14 @@ export class Connection {
     this.inserter = new Inserter({ store, capacity, timers, inserted: (jobs, answers) => this.inserted(jobs, answers) })
     const lookups = this.lookups()
     this.machines = new MachineCalls({ store, hub, jobs: settings.jobs, follow: () => this.follow, ...lookups })
+    this.schedules = new Schedules({
+      store,
+      hub,
+      fires: owner.fires,
+      ready: () => this.ready(),
+      prepare: (job, input, options) => prepare(this.preparing, job, input, options),
+      inserted: (jobs, answers) => this.inserted(jobs, answers),
+    })
     const { machines, results } = this
     this.handleServices = handleServices({ owner, results, machines, timers, hub, logger, ...lookups })
   }
@@ -240,6 +254,16 @@ export class Connection {
     return new ClientHandle(this.handleServices, id, type, 'kept', true, state, history.at(-1)?.seq ?? 0, counters)
   }
 
+  scheduleHandle<Output, Event extends MachineEvent>(name: string): ScheduleHandle<Output, Event> {
+    return new ClientScheduleHandle<Output, Event>(name, this.schedules, async (job, answer, id) => {
+      if (answer !== null) return this.handle<Output, Event>(job, answer)
+      const { type, attempt, maxAttempts, generation, state, history } = await this.record(id)
+      const counters = { attempt, maxAttempts, generation }
+      const seq = history.at(-1)?.seq ?? 0
+      return new ClientHandle<Output, Event>(this.handleServices, id, type, 'kept', true, state, seq, counters)
+    })
+  }
+
   /** The counters of a new job, one object for all that have the same. */
   private fresh(maxAttempts: number): JobCounters {
     const last = this.freshCounters
@@ -292,7 +316,8 @@ export class Connection {
     for (const changed of this.changeListeners) changed()
   }
 
-  private inserted(jobs: readonly NewJob[], answers: readonly InsertAnswer[]): void {
+  /** Tells of jobs that were stored. */
+  inserted(jobs: readonly NewJob[], answers: readonly InsertAnswer[]): void {
     const { hub } = this
     this.owner.stored()
     if (!hub.observed) return

@@ -38,7 +38,11 @@ export function insert<Row extends JobRow, New extends JobToInsert>(
   return jobs.map(({ id }) => ({ ...nowhere, id, ...refused }))
 }
 
-function insertJob<Row extends JobRow, New extends JobToInsert>(unit: InsertUnit<Row, New>, job: New): InsertAnswer {
+/** Inserts a job, whatever holds its key. */
+export function insertJob<Row extends JobRow, New extends JobToInsert>(
+  unit: InsertUnit<Row, New>,
+  job: New,
+): InsertAnswer {
   const holder = job.key === null ? undefined : unit.holder(job.type, job.key)
   if (holder === undefined) return insertNew(unit, job)
   const same = unit.find(job.id)
@@ -76,7 +80,10 @@ const dueOf = ({ now }: { readonly now: number }, { runAt, delayMs }: JobToInser
   Math.ceil(runAt ?? now + delayMs)
 
 /** Inserts a job whose key, if any, is free. */
-function insertNew<Row extends JobRow, New extends JobToInsert>(unit: InsertUnit<Row, New>, job: New): InsertAnswer {
+export function insertNew<Row extends JobRow, New extends JobToInsert>(
+  unit: InsertUnit<Row, New>,
+  job: New,
+): InsertAnswer {
   const due = dueOf(unit, job)
   // A job that takes the key which a live one has given up waits for the end of that one.
   const waits = job.key !== null && unit.hasPredecessor(job.type, job.key)

@@ -3,6 +3,7 @@ import type { Clock, Random } from './clock.ts'
 import type { JobDefinition, Middleware } from './definition.ts'
 import type { Duration } from './duration.ts'
 import type { Logger } from './logger.ts'
+import type { ScheduleDefinition } from './schedule-options.ts'
 import type { RetentionPolicy } from './values.ts'
 
 /** A queue as an own selection function sees it. */
@@ -34,6 +35,9 @@ export interface ClientSettings {
 }
 
 export interface RuntimeSettings extends ClientSettings {
+  readonly schedules: readonly ScheduleDefinition[]
+  readonly scheduleOwner: string
+  readonly retireSchedules: boolean
   readonly concurrency: number
   readonly selection: SelectionOption
   readonly middleware: readonly Middleware[]

@@ -10,7 +10,7 @@ import { checkKeys, checkInteger } from '../core/checks.ts'
 import { seededRandom, systemClock, systemRandom, type Clock, type Random } from '../core/clock.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
-import type { Store } from '../store.ts'
+import type { ScheduleStore, Store } from '../store.ts'
 
 const operations = [
   'open',
@@ -35,6 +35,12 @@ const operations = [
   'counts',
   'queue',
   'transitions',
+  'putSchedules',
+  'schedules',
+  'pauseSchedule',
+  'removeSchedules',
+  'dueSchedules',
+  'fireSchedules',
 ] as const
 
 /** The methods of a store that can fail. */
@@ -126,12 +132,22 @@ export function faultyStore(store: Store, options: FaultyStoreOptions): FaultySt
     get: (ids) => road.take('get', () => store.get(ids)),
     list: (query) => road.take('list', () => store.list(query)),
     counts: () => road.take('counts', () => store.counts()),
+    schedules: faultySchedules(store.schedules, road),
     queue: (type, change) => road.take('queue', () => store.queue(type, change)),
     worker: (id, info) => road.take('worker', () => store.worker(id, info)),
     workers: () => road.take('workers', () => store.workers()),
     transitions: (from, limit) => road.take('transitions', () => store.transitions(from, limit)),
   }
 }
+
+const faultySchedules = (store: ScheduleStore, road: Road): ScheduleStore => ({
+  put: (requests) => road.take('putSchedules', () => store.put(requests)),
+  list: (names) => road.take('schedules', () => store.list(names)),
+  pause: (request) => road.take('pauseSchedule', () => store.pause(request)),
+  remove: (names) => road.take('removeSchedules', () => store.remove(names)),
+  due: (request) => road.take('dueSchedules', () => store.due(request)),
+  fire: (requests) => road.take('fireSchedules', async () => store.fire(requests)),
+})
 
 /** What is to befall one call; drawn when it is made, so that a seed does not depend on what is late. */
 interface Fate {

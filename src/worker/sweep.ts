@@ -30,6 +30,8 @@ export interface SweeperOptions {
   readonly mayRescue: () => boolean
   /** Calls `apply` when all that has been asked before is handled. */
   readonly whenHandled: (apply: () => void) => void
+  /** Fires schedules that are due: a timer of theirs may have been set by a clock that was wrong. */
+  readonly fire: () => void
   /** Looks for work that nobody has told of. */
   readonly look: () => void
 }
@@ -106,6 +108,7 @@ export class Sweeper {
     void this.prune()
     // The timer of what is due was set by a clock that may have been set since.
     void this.promote()
+    this.options.fire()
     if (this.options.store.capabilities.shared) this.options.look()
     if (this.running) this.tickIn(this.everyMs)
   }

@@ -34,6 +34,7 @@ import { Selector } from './select.ts'
 import { Settler } from './settle.ts'
 import { runServices } from './run-services.ts'
 import type { MachineRunContextOptions } from './machine-run-context.ts'
+import { ScheduleFirer, type ScheduleFirerOptions } from './schedules.ts'
 import { Sweeper } from './sweep.ts'
 import type { Timers } from '../client/timers.ts'
 import { UnsupportedVersions } from './unsupported-versions.ts'
@@ -45,6 +46,7 @@ export interface WorkerOptions {
   readonly store: Store
   readonly hub: EventHub
   readonly timers: Timers
+  readonly firing: Pick<ScheduleFirerOptions, 'schedules' | 'mayFire' | 'inserted'>
   readonly enqueue: ContextServices['enqueue']
   readonly enqueueChild: MachineRunContextOptions['enqueueChild']
   /** Why nothing may start now, if so. */
@@ -73,6 +75,7 @@ export class Worker {
   private readonly settler: Settler
   private readonly heartbeat: Heartbeat
   private readonly sweeper: Sweeper
+  private readonly firer: ScheduleFirer
   private readonly definitionCheck: DefinitionCheck
   private readonly peers: Peers
   private readonly marks: RemoteCancels
@@ -115,9 +118,11 @@ export class Worker {
       ...shared,
       retention,
       look: () => this.look(),
+      fire: () => void this.firer.fire(),
       mayRescue: () => this.heartbeat.mayRescue,
       whenHandled: (apply) => this.commands.next({ lane: Lane.rest, apply }),
     })
+    this.firer = new ScheduleFirer({ ...shared, ...options.firing })
     this.definitionCheck = new DefinitionCheck({ ...shared, jobs })
     this.peers = new Peers(shared)
     this.heartbeat = new Heartbeat({
@@ -181,6 +186,7 @@ export class Worker {
     if (this.stopped) return
     this.heartbeat.start()
     this.sweeper.start()
+    this.firer.start()
     this.definitionCheck.start()
     this.peers.start(info)
     this.look()
@@ -204,6 +210,7 @@ export class Worker {
   async stop(): Promise<void> {
     this.heartbeat.stop()
     this.sweeper.stop()
+    this.firer.stop()
     this.definitionCheck.stop()
     this.peers.stop()
     this.stopped = true
@@ -261,6 +268,7 @@ export class Worker {
     if (hint.kind === 'ready') {
       this.commands.next({ lane: Lane.wake, type: hint.type, atMost: hint.atMost ?? Infinity })
     } else if (hint.kind === 'due') this.sweeper.due(hint.at)
+    else if (hint.kind === 'schedule') this.firer.due(hint.at)
     else if (hint.kind === 'ended') this.sweeper.ended(hint.ids?.length ?? 1)
     else if (hint.kind === 'messages') this.marks.messagesArrived(hint.ids)
     else if (hint.kind === 'cancelled') this.marks.cancelled(hint.ids)

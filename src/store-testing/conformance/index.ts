@@ -18,6 +18,7 @@ import { machineAgainCases } from './machine-again.ts'
 import { machineCases } from './machine.ts'
 import { agreesWithTheModel, type RandomRuns } from './random.ts'
 import { readingCases } from './reading.ts'
+import { scheduleCases } from './schedules.ts'
 import { settleCases } from './settle.ts'
 import type { Cases, Subject } from './subject.ts'
 import { successionCases } from './succession.ts'
@@ -61,6 +62,7 @@ const groups: Readonly<Record<string, Cases>> = {
   time: timeCases,
   reading: readingCases,
   log: logCases,
+  schedules: scheduleCases,
   unsupported: unsupportedCases,
   watch: watchCases,
 }

@@ -6,7 +6,7 @@ import { nanoid } from 'nanoid'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
 import type { Middleware, RunContext } from '../../index.ts'
-import type { Answer, Store } from '../../store.ts'
+import type { Answer, FireScheduleAnswer, InsertAnswer, ScheduleStore, Store } from '../../store.ts'
 import {
   askedBeat,
   askedCheckpoint,
@@ -41,6 +41,7 @@ export function recordingStore(store: Store, sink: HistorySink): Store {
     ...forMachines(store, scribe),
     ...forAdmins(store, scribe),
     ...(store.confirm && { confirm: (leases) => store.confirm?.(leases) ?? [] }),
+    schedules: forSchedules(store.schedules, scribe),
     checkpoints: (id) => store.checkpoints(id),
     get: (ids) => store.get(ids),
     list: (query) => store.list(query),
@@ -127,6 +128,32 @@ const forMachines = (store: Store, scribe: Scribe): Pick<Store, 'checkpoint' | '
       (answers) => answers,
     ),
 })
+
+/** What a firing makes is recorded as the insert that it is; a tick that made no job, as one that was refused. */
+const forSchedules = (store: ScheduleStore, scribe: Scribe): ScheduleStore => ({
+  put: (requests) => store.put(requests),
+  list: (names) => store.list(names),
+  pause: (request) => store.pause(request),
+  remove: (names) => store.remove(names),
+  due: (request) => store.due(request),
+  fire: (requests) =>
+    scribe.write(
+      'insert',
+      requests.flatMap(({ ticks }) => ticks.map(({ job }) => [askedJob(job)])),
+      () => store.fire(requests),
+      (answers) => answers.flatMap((answer, i) => insertsOf(requests[i]?.ticks.map(({ job }) => job.id) ?? [], answer)),
+    ),
+})
+
+const insertsOf = (ids: readonly string[], { ticks, moves }: FireScheduleAnswer): InsertAnswer[][] =>
+  ids.map((id, i) => {
+    const tick = ticks[i]
+    if (tick === undefined || tick.outcome === 'skipped') {
+      return [{ outcome: 'full', id, state: 'queued', seq: 0, at: 0, dueAt: null }]
+    }
+    const superseded = moves[0]
+    return [i === 0 && superseded !== undefined ? { ...tick, superseded } : tick]
+  })
 
 const forAdmins = (store: Store, scribe: Scribe): Pick<Store, 'cancel' | 'retry' | 'discard' | 'queue'> => ({
   cancel: (requests) =>

@@ -10,6 +10,7 @@ export class Hints {
   private messageIds: string[] = []
   private endedIds: string[] = []
   private dueAt: number | null = null
+  private tickAt: number | null = null
   /** The backlog above which there is no room yet, since an insert was refused. */
   private full: number | null = null
 
@@ -37,6 +38,11 @@ export class Hints {
     if (this.listeners.size > 0) this.dueAt = Math.min(at, this.dueAt ?? at)
   }
 
+  /** A schedule ticks then. */
+  scheduled(at: number): void {
+    if (this.listeners.size > 0) this.tickAt = Math.min(at, this.tickAt ?? at)
+  }
+
   cancelled(id: string): void {
     if (this.listeners.size > 0) this.cancelledIds.push(id)
   }
@@ -58,8 +64,8 @@ export class Hints {
     const shrunk = this.full !== null && backlog < this.full
     if (this.full !== null) this.full = shrunk ? null : backlog
     if (this.listeners.size === 0) return
-    const { queues, cancelledIds, messageIds: mailIds, endedIds, dueAt, switchedQueues } = this
-    this.dueAt = null
+    const { queues, cancelledIds, messageIds: mailIds, endedIds, dueAt, tickAt, switchedQueues } = this
+    this.dueAt = this.tickAt = null
     if (queues.length > 0) this.queues = []
     if (switchedQueues.length > 0) this.switchedQueues = []
     if (cancelledIds.length > 0) this.cancelledIds = []
@@ -73,6 +79,7 @@ export class Hints {
       if (!queue.paused && queue.queued > 0) this.notify({ kind: 'ready', type: queue.type, atMost: queue.queued })
     }
     if (dueAt !== null) this.notify({ kind: 'due', at: dueAt })
+    if (tickAt !== null) this.notify({ kind: 'schedule', at: tickAt })
     if (shrunk) this.notify({ kind: 'room' })
     if (endedIds.length > 0) this.notify({ kind: 'ended', ids: endedIds })
   }

@@ -6,16 +6,18 @@ import { isForgotten } from '../../core/workers.ts'
 import { checkKeys, checkInteger } from '../../core/checks.ts'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import {
+  fireScheduleFailed,
   heartbeatFailed,
   cancelFailed,
   checkpointFailed,
   insertFailed,
+  putScheduleFailed,
   sendFailed,
   settleFailed,
 } from '../../core/failures.ts'
 import { caps } from '../../core/caps.ts'
 import { recordError, type ErrorRecord } from '../../core/failure.ts'
-import type { NewJob, Store } from '../../store.ts'
+import type { NewJob, ScheduleStore, Store } from '../../store.ts'
 import { discard, retry } from '../../core/admin.ts'
 import { cancel } from '../../core/cancel.ts'
 import { checkpoint } from '../../core/checkpoint.ts'
@@ -24,6 +26,7 @@ import { extend } from '../../core/extend.ts'
 import { send } from '../../core/inbox.ts'
 import { insert } from '../../core/insert.ts'
 import { prune } from '../../core/prune.ts'
+import { fireSchedule, pauseSchedule, putSchedule } from '../../core/schedule.ts'
 import { settle } from '../../core/settle.ts'
 import { promote, rescue } from '../../core/sweep.ts'
 import { MemoryUnit } from './unit.ts'
@@ -68,6 +71,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     ...forWorkers(unit, now, write),
     ...forAdmins(unit, write),
     ...forReaders(unit, now),
+    schedules: forSchedules(unit, now, write),
   }
 }
 
@@ -149,6 +153,27 @@ const forAdmins = (unit: MemoryUnit, write: Write): Pick<Store, 'cancel' | 'retr
       if (change !== undefined) unit.pause(type, change.paused)
       return queueInfo(unit, type)
     }),
+})
+
+/** What goes in and out are copies: the store's own are never changed in place. */
+const forSchedules = (unit: MemoryUnit, now: () => number, write: Write): ScheduleStore => ({
+  put: async (requests) =>
+    write(() =>
+      each(requests, (request) => structuredClone(putSchedule(unit, structuredClone(request))), putScheduleFailed),
+    ),
+  list: async (names) => structuredClone(unit.schedules.list(names)),
+  pause: async (request) => write(() => structuredClone(pauseSchedule(unit, request))),
+  remove: async (names) => names.filter((name) => unit.schedules.remove(name)),
+  due: async (request) => structuredClone(unit.schedules.due(request, now())),
+  fire: (requests) =>
+    write(() =>
+      each(
+        requests,
+        ({ name, ticks, advance }) =>
+          fireSchedule(unit, { name, advance, ticks: ticks.map(({ at, job: { ...job } }) => ({ at, job })) }),
+        fireScheduleFailed,
+      ),
+    ),
 })
 
 type Questions = 'checkpoints' | 'get' | 'list' | 'counts' | 'workers' | 'transitions'

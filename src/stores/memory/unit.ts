@@ -32,6 +32,9 @@ import { backlogPhases, heldPhases, noCounts, phaseOf, phases, tally, type Phase
 import { Queue } from './queue.ts'
 import { moveOf } from './records.ts'
 import { RowTable } from './row-table.ts'
+import type { ScheduleUnit } from '../../core/schedule.ts'
+import type { StoredSchedule } from '../../core/schedule-record.ts'
+import { ScheduleTable } from './schedules.ts'
 import { keep, Row, LoggedStep, Tick, type TransitionArrow, type Run } from './row.ts'
 import { select } from './selection.ts'
 
@@ -46,7 +49,7 @@ const births: readonly TransitionArrow[] = phases.map((phase) => ({ event: 'ENQU
 
 const noChildren: readonly Row[] = []
 
-export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
+export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, ScheduleUnit {
   readonly rows = new RowTable()
   readonly queues = new Map<string, Queue>()
   readonly timers = new Heap<Row>(soonest)
@@ -55,6 +58,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
   readonly chains: readonly LinkedList[] = phases.map(() => new LinkedList())
   readonly counts = noCounts()
   readonly workers = new Map<string, { readonly info: WorkerInfo; seenAt: number }>()
+  readonly schedules = new ScheduleTable()
   readonly hints = new Hints()
   readonly log: TransitionLog
   now = 0
@@ -171,6 +175,15 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row> {
     if (queue.paused !== paused) this.hints.switched(queue)
     queue.paused = paused
     this.hints.ready(queue)
+  }
+
+  schedule(name: string): StoredSchedule | undefined {
+    return this.schedules.get(name)
+  }
+
+  saveSchedule(schedule: StoredSchedule): void {
+    const dueAt = this.schedules.save(schedule)
+    if (dueAt !== null) this.hints.scheduled(dueAt)
   }
 
   // ── transitions ─────────────────────────────────────────────────────────────────────────────────────────────────────

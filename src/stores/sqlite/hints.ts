@@ -14,6 +14,7 @@ export class Hints {
   /** Running jobs that have messages. */
   private readonly messages = new Set<string>()
   private dueAt: number | null = null
+  private tickAt: number | null = null
   /** The backlog above which there is no room yet, since an insert was refused. */
   private full: number | null = null
 
@@ -30,6 +31,11 @@ export class Hints {
 
   due(at: number): void {
     this.dueAt = Math.min(at, this.dueAt ?? at)
+  }
+
+  /** A schedule ticks then. */
+  scheduled(at: number): void {
+    this.tickAt = Math.min(at, this.tickAt ?? at)
   }
 
   messagesArrived(id: string): void {
@@ -66,6 +72,7 @@ export class Hints {
       if (!queue.paused && queue.queued > 0) hints.push({ kind: 'ready', type: queue.type, atMost: queue.queued })
     }
     if (this.dueAt !== null) hints.push({ kind: 'due', at: this.dueAt })
+    if (this.tickAt !== null) hints.push({ kind: 'schedule', at: this.tickAt })
     if (this.full !== null) {
       const now = backlog()
       if (now < this.full) hints.push({ kind: 'room' })
@@ -82,6 +89,6 @@ export class Hints {
     this.cancelled = []
     this.messages.clear()
     this.ended = []
-    this.dueAt = null
+    this.dueAt = this.tickAt = null
   }
 }

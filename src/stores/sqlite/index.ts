@@ -9,11 +9,12 @@ import { checkInteger, checkKeys, checkEnum, checkText } from '../../core/checks
 import { systemClock, type Clock } from '../../core/clock.ts'
 import { invalidOption } from '../../core/errors.ts'
 import { caps } from '../../core/caps.ts'
-import type { ClaimAnswer, ClaimedJob, Hint, Lease, Store } from '../../store.ts'
+import type { ClaimAnswer, ClaimedJob, Hint, Lease, ScheduleStore, Store } from '../../store.ts'
 import type { ClaimedRows, ClaimedRow } from './claim.ts'
 import { CallQueue } from './call-queue.ts'
 import { engineHere } from './engine-runner.ts'
 import { packRequest } from './insert.ts'
+import { packFire } from './schedules.ts'
 import { standing } from './stored-machine.ts'
 import { recordOf, Row, unpacked } from './row.ts'
 import type { StatementListener } from './statements.ts'
@@ -95,6 +96,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     retry: (selection, fromStart = false, dropInbox = 0) => desk.ask('retry', selection, fromStart, dropInbox),
     discard: (selection) => desk.ask('discard', selection),
     queue: (type, change) => (change === undefined ? desk.ask('queue', type) : desk.ask('pause', type, change.paused)),
+    schedules: forSchedules(desk),
     checkpoints: (id) => desk.ask('checkpoints', id),
     get: (ids) => desk.ask('get', ids),
     list: (query) => desk.ask('list', query),
@@ -103,6 +105,15 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     transitions: (from, limit) => desk.ask('transitions', from, limit),
   }
 }
+
+const forSchedules = (desk: CallQueue): ScheduleStore => ({
+  put: (requests) => desk.ask('putSchedules', requests),
+  list: (names) => desk.ask('schedules', names),
+  pause: (request) => desk.ask('pauseSchedule', request),
+  remove: (names) => desk.ask('removeSchedules', names),
+  due: (request) => desk.ask('dueSchedules', request),
+  fire: (requests) => desk.ask('fireSchedules', packFire(requests)),
+})
 
 const handedOut = ({ jobs, shortfalls: dry }: ClaimedRows): ClaimAnswer => ({
   jobs: jobs.map((job) => claimed(new Row(job.values, job.type), job)),

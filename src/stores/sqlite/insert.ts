@@ -45,7 +45,7 @@ export const insertPacked = (unit: FileUnit, request: PackedRequest | Unpackable
 export const refused = (error: ErrorRecord, request: PackedRequest | Unpackable): InsertAnswer[] =>
   insertFailed('error' in request ? request.ids : request.jobs.map(({ id }) => id), error)
 
-const packJob = (job: NewJob): PackedJob => ({
+export const packJob = (job: NewJob): PackedJob => ({
   id: job.id,
   type: job.type,
   input: packed(job.input),

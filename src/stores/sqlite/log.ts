@@ -2,6 +2,7 @@
 import type { HistoryEntry, Transition } from '../../core/record.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { TransitionPage } from '../../store.ts'
+import { catchUpSchedules } from './schedules.ts'
 import type { FileUnit } from './unit.ts'
 
 /**
@@ -90,6 +91,7 @@ export function transitions(unit: FileUnit, from: number, limit: number): Transi
  */
 export function catchUp(unit: FileUnit, from: number | null): void {
   unit.inboxWatch.catchUp()
+  catchUpSchedules(unit)
   for (const queue of unit.queues.switchedElsewhere()) unit.hints.switched(queue)
   if (unit.seq === from) return
   if (from === null || oldestOf(unit) > from + 1) {

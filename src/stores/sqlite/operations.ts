@@ -23,9 +23,12 @@ import { prune } from '../../core/prune.ts'
 import { settle } from '../../core/settle.ts'
 import { promote, rescue } from '../../core/sweep.ts'
 import type { FileUnit } from './unit.ts'
+import { pauseSchedule } from '../../core/schedule.ts'
+import type { DueSchedulesRequest, FireSchedule, PauseSchedule, PutSchedule } from '../../core/schedule-record.ts'
 import { claim } from './claim.ts'
-import { insertPacked, refused, type PackedRequest, type Unpackable } from './insert.ts'
+import { insertPacked, refused, type PackedJob, type PackedRequest, type Unpackable } from './insert.ts'
 import { transitions } from './log.ts'
+import { dueSchedules, fireSchedules, listSchedules, putSchedules, removeSchedules } from './schedules.ts'
 import { checkpoints, counts, get, list, pause, queueInfo, worker, workers } from './reading.ts'
 
 const writing = {
@@ -52,6 +55,10 @@ const writing = {
   prune: (unit: FileUnit, policy: RetentionPolicy, limit: number) => prune(unit, policy, limit),
   pause: (unit: FileUnit, type: string, paused: boolean) => pause(unit, type, paused),
   worker: (unit: FileUnit, id: string, info: WorkerInfo | null) => worker(unit, id, info),
+  putSchedules: (unit: FileUnit, requests: readonly PutSchedule[]) => putSchedules(unit, requests),
+  pauseSchedule: (unit: FileUnit, request: PauseSchedule) => pauseSchedule(unit, request),
+  removeSchedules: (unit: FileUnit, names: readonly string[]) => removeSchedules(unit, names),
+  fireSchedules: (unit: FileUnit, requests: readonly FireSchedule<PackedJob>[]) => fireSchedules(unit, requests),
 }
 
 const reading = {
@@ -62,6 +69,8 @@ const reading = {
   counts: (unit: FileUnit) => counts(unit),
   queue: (unit: FileUnit, type: string) => queueInfo(unit, type),
   workers: (unit: FileUnit) => workers(unit),
+  schedules: (unit: FileUnit, names?: readonly string[]) => listSchedules(unit, names),
+  dueSchedules: (unit: FileUnit, request: DueSchedulesRequest) => dueSchedules(unit, request),
   transitions: (unit: FileUnit, from: number, limit: number) => transitions(unit, from, limit),
 }
 

@@ -136,6 +136,21 @@ const texts = {
   removeWorker: 'DELETE FROM workers WHERE id = ?',
   pausedQueues: 'SELECT queue FROM queues INDEXED BY paused WHERE paused = 1',
   seen: 'UPDATE workers SET seen_at = ? WHERE id = ?',
+
+  schedule: 'SELECT record FROM schedules WHERE name = ?',
+  schedules: 'SELECT record FROM schedules ORDER BY name',
+  writeSchedule: `INSERT INTO schedules (name, due_at, computed, record) VALUES (?, ?, ?, ?)
+    ON CONFLICT (name) DO UPDATE SET due_at = excluded.due_at, computed = excluded.computed, record = excluded.record`,
+  removeSchedule: 'DELETE FROM schedules WHERE name = ?',
+  dueSchedules: `SELECT record FROM (
+    SELECT name, due_at, record FROM schedules INDEXED BY ticks WHERE computed = 0 AND due_at <= ?
+    UNION ALL SELECT name, due_at, record FROM schedules
+      WHERE name IN (SELECT value FROM json_each(?)) AND computed = 1 AND due_at <= ?)
+    ORDER BY due_at, name LIMIT +?`,
+  nextTick: `SELECT min(due_at) FROM (
+    SELECT min(due_at) AS due_at FROM schedules INDEXED BY ticks WHERE computed = 0 AND due_at IS NOT NULL
+    UNION ALL SELECT due_at FROM schedules WHERE name IN (SELECT value FROM json_each(?)) AND computed = 1)`,
+  firstTick: 'SELECT min(due_at) FROM schedules INDEXED BY ticks WHERE computed IN (0, 1) AND due_at IS NOT NULL',
 } as const
 
 type StatementName = keyof typeof texts
@@ -183,6 +198,11 @@ interface RowOf {
   childrenOf: [id: string]
   logAfter: [first: number, at: number, moves: string]
   workers: [id: string, info: string, seenAt: number]
+  schedule: [record: string]
+  schedules: [record: string]
+  dueSchedules: [record: string]
+  nextTick: [dueAt: number | null]
+  firstTick: [dueAt: number | null]
 }
 
 /** Statements made for the occasion that are kept. There are as many as there are kinds of lists. */

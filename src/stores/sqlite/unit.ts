@@ -46,6 +46,9 @@ import { claimable, never } from './state-names.ts'
 import { select } from './selection.ts'
 import type { Statements } from './statements.ts'
 import { forgetSteps, saveSteps } from './steps.ts'
+import type { ScheduleUnit } from '../../core/schedule.ts'
+import type { StoredSchedule } from '../../core/schedule-record.ts'
+import { saveSchedule, scheduleOf } from './schedules.ts'
 
 const timed = statesTagged('timed')
 
@@ -58,7 +61,7 @@ type Removable = Pick<Row, 'seq' | 'queue' | 'state' | 'checkpointed'>
 /** An ended job, as much of it as its removal needs. */
 type Ended = Removable & EndedJob
 
-export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
+export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, ScheduleUnit {
   readonly sql: Statements
   readonly hints = new Hints()
   readonly queues: Queues
@@ -72,6 +75,8 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
   seq = 0
   private firstSeq = 1
   private logTrimmedTo = 0
+  /** The first tick of all schedules when another process had written last; null if there is none. */
+  knownTickAt: number | null = null
   /** The transitions of this transaction. */
   private moves = new LogEntry()
   private removing: Removable[] = []
@@ -255,6 +260,14 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended> {
   existing(jobs: readonly PackedJob[]): ReadonlyMap<string, string> {
     const found = this.sql.all('existing', JSON.stringify(jobs.map(({ id }) => id)))
     return new Map(found.map(([id, queue]) => [id, this.queues.at(queue).type]))
+  }
+
+  schedule(name: string): StoredSchedule | undefined {
+    return scheduleOf(this, name)
+  }
+
+  saveSchedule(schedule: StoredSchedule): void {
+    saveSchedule(this, schedule)
   }
 
   // ── transitions ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -87,6 +87,7 @@ export function cutStore(store: Store, cut: Cut | null, onCut: () => void): CutS
       if (saves) writes++
       return last ? die() : answer
     },
+    schedules: store.schedules,
     checkpoints: (id) => read(() => store.checkpoints(id)),
     retry: (selection, fromStart, dropInbox) => read(() => store.retry(selection, fromStart, dropInbox)),
     discard: (selection) => read(() => store.discard(selection)),

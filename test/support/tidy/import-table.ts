@@ -87,6 +87,7 @@ export const packages: readonly PackageRow[] = [
     why: 'streams are made and joined here; the rest is plain code',
   },
   { package: 'elkjs', rooms: ['src/chart/'], why: 'layout is loaded where something is drawn, and nowhere else' },
+  { package: 'croner', rooms: ['src/core/cron.ts'], why: 'one file reads cron texts; the rest knows instants only' },
   { package: 'nanoid', rooms: ['src/'], why: 'ids and tokens' },
   { package: '@standard-schema/spec', rooms: ['src/'], why: 'types only: any validator will do' },
   { package: 'node:sqlite', rooms: ['src/stores/sqlite/'], why: 'a driver lives in its own adapter' },

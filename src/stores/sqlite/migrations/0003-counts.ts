@@ -62,4 +62,15 @@ export const counts = `
     PRIMARY KEY (job, kind, name)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX named ON machine_names (kind, name, job);
+
+  -- Schedules: when each is due (null while it is paused or has no tick left), whether its input is made by a function, which
+  -- only the processes that declare it have, and all that is known of it as JSON.
+  CREATE TABLE schedules (
+    schedule INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    due_at INTEGER,
+    computed INTEGER NOT NULL,
+    record TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX ticks ON schedules (computed, due_at, name) WHERE due_at IS NOT NULL;
 `

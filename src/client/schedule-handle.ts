@@ -1,0 +1,46 @@
+/** A schedule in the caller's hand. */
+import type { JobHandle } from '../core/handle.ts'
+import type { MachineEvent } from '../core/machine-record.ts'
+import { checkRunCount, type ScheduleHandle, type ScheduleRecord } from '../core/schedule-options.ts'
+import type { InsertAnswer, NewJob } from '../store.ts'
+import type { Schedules } from './schedules.ts'
+
+export class ClientScheduleHandle<Output, Event extends MachineEvent> implements ScheduleHandle<Output, Event> {
+  readonly name: string
+  private readonly schedules: Schedules
+  /** The handle of a job that was made, or, without an answer, that is there. */
+  private readonly handleOf: (job: NewJob, answer: InsertAnswer | null, id: string) => Promise<JobHandle<Output, Event>>
+
+  constructor(name: string, schedules: Schedules, handleOf: ClientScheduleHandle<Output, Event>['handleOf']) {
+    this.name = name
+    this.schedules = schedules
+    this.handleOf = handleOf
+  }
+
+  pause(): Promise<void> {
+    return this.schedules.setPaused(this.name, true)
+  }
+
+  resume(): Promise<void> {
+    return this.schedules.setPaused(this.name, false)
+  }
+
+  async trigger(): Promise<JobHandle<Output, Event>> {
+    const { job, answer, id } = await this.schedules.trigger(this.name)
+    return this.handleOf(job, answer, id)
+  }
+
+  async nextRuns(count: number): Promise<Date[]> {
+    checkRunCount(count)
+    const schedule = await this.schedules.stored(this.name)
+    return this.schedules.nextRuns(schedule, count).map((at) => new Date(at))
+  }
+
+  async record(): Promise<ScheduleRecord> {
+    return this.schedules.record(await this.schedules.stored(this.name), 1)
+  }
+
+  remove(): Promise<boolean> {
+    return this.schedules.remove(this.name)
+  }
+}

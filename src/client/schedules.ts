@@ -1,0 +1,277 @@
+/**
+ * Schedules as a process sees them: declares them, computes their ticks, and makes the jobs of ticks. The store keeps them and
+ * decides, by one conditional write, which process fires.
+ */
+import { createHash } from 'node:crypto'
+import { nanoid } from 'nanoid'
+import type { EnqueueOptions } from '../core/call-options.ts'
+import { planTicks } from '../core/catch-up.ts'
+import type { JobDefinition } from '../core/definition.ts'
+import { durationMs } from '../core/duration.ts'
+import { invalidOption, JobchartError } from '../core/errors.ts'
+import {
+  checkRunCount,
+  noSchedule,
+  type ScheduleDefinition,
+  type ScheduleRecord,
+  type Tick,
+} from '../core/schedule-options.ts'
+import { tickTimes, type TickTimes } from '../core/tick-times.ts'
+import { TimeZones } from '../core/time-zone.ts'
+import type {
+  FireSchedule,
+  InsertAnswer,
+  NewJob,
+  PutSchedule,
+  ScheduledJob,
+  ScheduleTerms,
+  Store,
+  StoredSchedule,
+} from '../store.ts'
+import { promised, refusedBy } from './answer.ts'
+import type { EventHub } from './event-hub.ts'
+
+export interface SchedulesOptions {
+  readonly store: Store
+  readonly hub: EventHub
+  /** Does this process fire, so that it may keep functions? */
+  readonly fires: boolean
+  readonly ready: () => Promise<void>
+  /** The job to insert, checked and validated. */
+  readonly prepare: (job: JobDefinition, input: unknown, options: EnqueueOptions) => NewJob | Promise<NewJob>
+  readonly inserted: (jobs: readonly NewJob[], answers: readonly InsertAnswer[]) => void
+}
+
+/** Specs whose calendar is kept ready. */
+const timesMax = 10_000
+
+export class Schedules {
+  private readonly options: SchedulesOptions
+  private readonly zones = new TimeZones()
+  private readonly times = new Map<string, TickTimes>()
+  /** Those that this process has the input function of. */
+  private readonly computed = new Map<string, ScheduleDefinition>()
+
+  constructor(options: SchedulesOptions) {
+    this.options = options
+  }
+
+  /** Names of those whose input this process can make. */
+  get computedNames(): readonly string[] {
+    return [...this.computed.keys()]
+  }
+
+  /**
+   * Declares schedules. @param owner the application whose code declares them; null for a call
+   * @throws JobchartError INVALID_OPTION, INVALID_INPUT, UNKNOWN_TYPE, STORE_UNAVAILABLE
+   */
+  async declare(definitions: readonly ScheduleDefinition[], owner: string | null): Promise<void> {
+    const { store, ready } = this.options
+    const computed = definitions.filter(({ input }) => typeof input === 'function')
+    if (computed[0] !== undefined && !this.options.fires) {
+      const hint = 'Declare it in the runtime that is to make the input: createRuntime({ schedules: [schedule(…)] }).'
+      throw invalidOption(
+        `input of schedule ${computed[0].name}`,
+        'no function: a client fires nothing',
+        'a function',
+        hint,
+      )
+    }
+    await ready()
+    const now = store.now()
+    const requests = await Promise.all(definitions.map((definition) => this.request(definition, owner, now)))
+    for (const { name } of definitions) this.computed.delete(name)
+    for (const definition of computed) this.computed.set(definition.name, definition)
+    const answers = await store.schedules.put(requests)
+    answers.forEach(({ outcome, error }, i) => {
+      if (outcome === 'failed') throw refusedBy(store.name, `schedule ${requests[i]?.terms.name}`, error)
+    })
+  }
+
+  /** Removes what the code of the same application declared earlier and declares no longer. Gives the names. */
+  async retire(owner: string, declared: readonly ScheduleDefinition[]): Promise<string[]> {
+    const names = new Set(declared.map(({ name }) => name))
+    const there = await this.options.store.schedules.list()
+    const gone = there.filter((each) => each.owner === owner && !names.has(each.name)).map(({ name }) => name)
+    return gone.length === 0 ? [] : this.options.store.schedules.remove(gone)
+  }
+
+  private async request(definition: ScheduleDefinition, owner: string | null, now: number): Promise<PutSchedule> {
+    const { name, spec, timezone, input, options } = definition
+    const { catchUp = 'last', overlap = 'allow', jitter = 0, paused = false } = options
+    const computed = typeof input === 'function'
+    const job = computed ? this.template(definition) : await this.prepared(definition, input)
+    const times = { name, spec, timezone, catchUp, overlap, jitterMs: durationMs(jitter, 'jitter') }
+    const terms: ScheduleTerms = { ...times, job: scheduledJob(job), computed, owner }
+    return { terms, paused, nextAt: this.timesOf(terms).next(now) }
+  }
+
+  /** What is known of the jobs before their input is. */
+  private template({ job, options }: ScheduleDefinition): ScheduledJob {
+    const { priority = 0, tags = [] } = options
+    const { type, maxAttempts, machine } = job
+    const plain = { type, input: undefined, priority, maxAttempts, tags: [...tags], concurrencyKey: null, key: null }
+    return { ...plain, onConflict: 'keep', ...(machine !== null && { version: machine.version }) }
+  }
+
+  private async prepared({ name, job, options }: ScheduleDefinition, input: unknown): Promise<NewJob> {
+    const { priority, tags, meta, unique, overlap = 'allow' } = options
+    const own = { ...(priority !== undefined && { priority }), ...(tags !== undefined && { tags }) }
+    const made = await this.options.prepare(job, input, {
+      ...own,
+      ...(unique !== undefined && { unique }),
+      ...(meta !== undefined && { meta }),
+    })
+    return overlap === 'allow' ? made : { ...made, key: `schedule:${name}`, onConflict: 'keep' }
+  }
+
+  /** The ticks that a schedule fires now, and their jobs. @throws what an input function throws, and its input's refusal */
+  async firing(schedule: StoredSchedule, now: number): Promise<FireSchedule> {
+    const { name, revision, nextAt, catchUp } = schedule
+    if (nextAt === null) throw new TypeError(`schedule ${name} has no tick to fire`)
+    const plan = planTicks(this.timesOf(schedule), nextAt, now, catchUp)
+    const advance = { revision, nextAt: plan.nextAt, missed: plan.missed }
+    try {
+      const ticks = await Promise.all(plan.ticks.map(async (at) => ({ at, job: await this.jobOf(schedule, at) })))
+      return { name, ticks, advance }
+    } catch (error) {
+      throw new UnfiredTicks(error, {
+        name,
+        ticks: [],
+        advance: { ...advance, missed: plan.missed + plan.ticks.length },
+      })
+    }
+  }
+
+  /** A tick's job; its id says which tick, so that the job of a tick is one whoever makes it. */
+  private async jobOf(schedule: StoredSchedule, at: number): Promise<NewJob> {
+    const { name, jitterMs } = schedule
+    const job = await this.made(schedule, { name, at: new Date(at), triggered: false })
+    const runAt = jitterMs === 0 ? null : at + jitterOf(name, at, jitterMs)
+    return { ...job, id: `${name}@${timeText(at)}`, runAt, delayMs: 0 }
+  }
+
+  private async made(schedule: StoredSchedule, tick: Tick): Promise<ScheduledJob> {
+    if (!schedule.computed) return schedule.job
+    const definition = this.computed.get(schedule.name)
+    if (definition === undefined) throw noFunction(schedule.name)
+    return this.prepared(definition, (definition.input as (tick: Tick) => unknown)(tick))
+  }
+
+  /** A job now. Gives its id and how it stands; of one that overlaps, those of the job in the way. */
+  async trigger(
+    name: string,
+  ): Promise<{ readonly job: NewJob; readonly answer: InsertAnswer | null; readonly id: string }> {
+    const { store, hub } = this.options
+    const at = store.now()
+    const made = await this.made(await this.stored(name), { name, at: new Date(at), triggered: true })
+    const job = { ...made, id: `${name}@${timeText(at)}/${nanoid(8)}`, runAt: null, delayMs: 0 }
+    const request: FireSchedule = { name, ticks: [{ at, job }], advance: null }
+    return promised(
+      () => store.schedules.fire([request]),
+      ([answer]) => {
+        if (answer?.outcome === 'failed') throw refusedBy(store.name, `a job of schedule ${name}`, answer.error)
+        const tick = answer?.ticks[0]
+        if (answer === undefined || tick === undefined) throw noSchedule(name)
+        hub.emitAll(answer.moves)
+        if (tick.outcome === 'skipped') return { job, answer: null, id: tick.id }
+        this.options.inserted([job], [tick])
+        return { job, answer: tick, id: tick.id }
+      },
+    )
+  }
+
+  async setPaused(name: string, paused: boolean): Promise<void> {
+    const { store } = this.options
+    // Another process may change it in between: then it is looked at again.
+    for (let again: StoredSchedule | null = null; again === null;) {
+      const schedule = await this.stored(name)
+      const nextAt = paused ? null : this.timesOf(schedule).next(store.now())
+      again = await store.schedules.pause({ name, revision: schedule.revision, paused, nextAt })
+    }
+  }
+
+  async remove(name: string): Promise<boolean> {
+    await this.options.ready()
+    this.computed.delete(name)
+    return (await this.options.store.schedules.remove([name])).length > 0
+  }
+
+  /** @throws JobchartError NOT_FOUND */
+  async stored(name: string): Promise<StoredSchedule> {
+    await this.options.ready()
+    const [schedule] = await this.options.store.schedules.list([name])
+    if (schedule === undefined) throw noSchedule(name)
+    return schedule
+  }
+
+  async list(next: number): Promise<ScheduleRecord[]> {
+    checkRunCount(next)
+    await this.options.ready()
+    return (await this.options.store.schedules.list()).map((each) => this.record(each, next))
+  }
+
+  record(schedule: StoredSchedule, next: number): ScheduleRecord {
+    const { name, spec, timezone, job, computed, catchUp, overlap, jitterMs, owner } = schedule
+    const { paused, createdAt, last, fired, missed, skipped } = schedule
+    const { type, input, priority, tags } = job
+    const terms = { name, spec, timezone, type, input, computed, priority, tags, catchUp, overlap, jitterMs, owner }
+    const nextRuns = paused ? [] : this.nextRuns(schedule, next)
+    return { ...terms, paused, createdAt, nextRuns, last, fired, missed, skipped }
+  }
+
+  /** The next ticks; of a paused schedule those that it would have. */
+  nextRuns(schedule: StoredSchedule, count: number): number[] {
+    const { paused, nextAt } = schedule
+    let times = this.timesOf(schedule)
+    let tick = paused ? times.next(this.options.store.now()) : nextAt
+    if (tick !== null) times = times.from(tick)
+    const runs: number[] = []
+    for (; tick !== null && runs.length < count; tick = times.next(tick)) runs.push(tick)
+    return runs
+  }
+
+  private timesOf({ spec, timezone }: Pick<StoredSchedule, 'spec' | 'timezone'>): TickTimes {
+    const key = `${timezone} ${spec}`
+    let times = this.times.get(key)
+    if (times === undefined) {
+      times = tickTimes(spec, timezone, this.zones)
+      if (this.times.size >= timesMax) this.times.clear()
+      this.times.set(key, times)
+    }
+    return times
+  }
+}
+
+/** Ticks whose jobs could not be made: the schedule moves on without them. */
+export class UnfiredTicks extends Error {
+  readonly request: FireSchedule
+
+  constructor(cause: unknown, request: FireSchedule) {
+    super(`the input of schedule ${request.name} could not be made`, { cause })
+    this.request = request
+  }
+}
+
+/** Of a prepared job what all ticks share. */
+function scheduledJob(job: ScheduledJob & Partial<NewJob>): ScheduledJob {
+  const { id: _id, runAt: _runAt, delayMs: _delayMs, ...shared } = job
+  return shared
+}
+
+/** A part of the jitter that only the name and the tick decide. */
+function jitterOf(name: string, at: number, jitterMs: number): number {
+  const part = createHash('sha256').update(`${name}@${at}`).digest().readUInt32BE(0) / 2 ** 32
+  return Math.floor(part * jitterMs)
+}
+
+const timeText = (at: number): string => new Date(at).toISOString().replace('.000Z', 'Z')
+
+const noFunction = (name: string): JobchartError =>
+  new JobchartError(
+    'NOT_ACCEPTED',
+    `the input of schedule ${name} is made by a function, which this process does not have`,
+    {
+      hint: 'Trigger it in a process that declares it: createRuntime({ schedules: [schedule(…)] }).',
+    },
+  )

@@ -1,0 +1,66 @@
+/** Which ticks a schedule fires that is due, and where it goes on. */
+import type { CatchUp } from './schedule-record.ts'
+import type { TickTimes } from './tick-times.ts'
+
+/** A tick that is fired so much later, ms, is late; what is older was missed, and `catchUp` says what becomes of it. */
+export const lateMsMax = 10_000
+/** So many ticks of one pause are counted, and caught up, at most. */
+export const missedMax = 1_000
+
+export interface TickPlan {
+  /** To be fired, oldest first. */
+  readonly ticks: readonly number[]
+  readonly missed: number
+  /** The first tick that is still to come; null if there is none. */
+  readonly nextAt: number | null
+}
+
+/** @param first the tick that is due */
+export function planTicks(given: TickTimes, first: number, now: number, catchUp: CatchUp): TickPlan {
+  const times = given.from(first)
+  /** What was missed ends here. */
+  const end = now - lateMsMax
+  let old: number[] = []
+  let tick: number | null = first
+  for (; tick !== null && tick < end && old.length < missedMax; tick = times.next(tick)) old.push(tick)
+  const uncounted = tick !== null && tick < end
+  if (uncounted) {
+    old = lastTicks(times, first, end, typeof catchUp === 'object' ? catchUp.all : 1)
+    tick = times.next(end - 1)
+  }
+  const late: number[] = []
+  for (; tick !== null && tick <= now; tick = times.next(tick)) late.push(tick)
+  const ticks = chosen(old, late, catchUp)
+  const missed = uncounted ? missedMax : old.length - (ticks.length - late.length)
+  return { ticks, missed, nextAt: tick }
+}
+
+function chosen(old: readonly number[], late: readonly number[], catchUp: CatchUp): number[] {
+  if (catchUp === 'skip') return [...late]
+  if (catchUp === 'last') return late.length > 0 ? [...late] : old.slice(-1)
+  return [...(catchUp.all === 0 ? [] : old.slice(-catchUp.all)), ...late]
+}
+
+/** The last `count` ticks from `first` to before `end`, found by halving: there may be millions. */
+function lastTicks(times: TickTimes, first: number, end: number, count: number): number[] {
+  const ticks: number[] = []
+  for (let before = end; ticks.length < count; before = ticks[0] as number) {
+    const tick = lastBefore(times, first, before)
+    if (tick === null) break
+    ticks.unshift(tick)
+  }
+  return ticks
+}
+
+function lastBefore(times: TickTimes, first: number, before: number): number | null {
+  if (first >= before) return null
+  let [low, high] = [first - 1, before]
+  // `next(low)` lies before the end, `next(high)` does not.
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2)
+    const next = times.next(middle)
+    if (next !== null && next < before) low = middle
+    else high = middle
+  }
+  return times.next(low)
+}

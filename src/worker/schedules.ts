@@ -1,0 +1,139 @@
+/**
+ * Fires schedules: one timer, set for the next tick of all schedules that this process may fire. What is due is read, its jobs
+ * are made, and the store is asked to fire; whichever process is first moves the schedule on, and the others find it moved.
+ */
+import type { Timer } from '../core/clock.ts'
+import type { Logger } from '../core/logger.ts'
+import type { FireSchedule, FireScheduleAnswer, NewJob, InsertAnswer, Store, StoredSchedule } from '../store.ts'
+import { promised } from '../client/answer.ts'
+import type { EventHub } from '../client/event-hub.ts'
+import { UnfiredTicks, type Schedules } from '../client/schedules.ts'
+import type { Timers } from '../client/timers.ts'
+
+const batchSize = 100
+const afterErrorMs = 1_000
+
+export interface ScheduleFirerOptions {
+  readonly store: Store
+  readonly schedules: Schedules
+  readonly hub: EventHub
+  readonly timers: Timers
+  readonly logger: Logger
+  /** A runtime that takes no more jobs fires nothing. */
+  readonly mayFire: () => boolean
+  readonly inserted: (jobs: readonly NewJob[], answers: readonly InsertAnswer[]) => void
+}
+
+export class ScheduleFirer {
+  private timer: Timer | null = null
+  private timerAt = Infinity
+  private firing: Promise<void> | null = null
+  private again = false
+  private running = false
+  private readonly options: ScheduleFirerOptions
+
+  constructor(options: ScheduleFirerOptions) {
+    this.options = options
+  }
+
+  start(): void {
+    this.running = true
+    void this.fire()
+  }
+
+  stop(): void {
+    this.running = false
+    this.timer?.cancel()
+    this.timerAt = Infinity
+  }
+
+  /** A schedule ticks at `at`, by the store's clock. */
+  due(at: number): void {
+    if (!this.running || at >= this.timerAt) return
+    this.timer?.cancel()
+    this.timerAt = at
+    this.timer = this.options.timers.after(at - this.options.store.now(), () => {
+      this.timerAt = Infinity
+      void this.fire()
+    })
+  }
+
+  /** Fires what is due now. */
+  fire(): Promise<void> {
+    // A tick may have come while a firing was under way, too late for it to see.
+    this.again = this.firing !== null
+    return (this.firing ??= this.fireAll())
+  }
+
+  private async fireAll(): Promise<void> {
+    do {
+      this.again = false
+      const nextAt = await this.inBatches()
+      if (nextAt !== null) this.due(nextAt)
+    } while (this.again)
+    this.firing = null
+  }
+
+  /** Gives when to fire again. */
+  private async inBatches(): Promise<number | null> {
+    const { store, schedules, logger, mayFire } = this.options
+    try {
+      while (this.running && mayFire()) {
+        const due = await store.schedules.due({ computed: schedules.computedNames, limit: batchSize })
+        if (due.schedules.length === 0) return due.nextAt
+        if (!this.running || !mayFire()) return null
+        const answers = await this.ask(await Promise.all(due.schedules.map((each) => this.requestOf(each))))
+        if (answers.every(({ outcome }) => outcome === 'failed')) return store.now() + afterErrorMs
+      }
+    } catch (error) {
+      logger.warn('schedules could not be fired; it is tried again', { error })
+      return store.now() + afterErrorMs
+    }
+    return null
+  }
+
+  private async requestOf(schedule: StoredSchedule): Promise<FireSchedule> {
+    const { store, schedules, logger } = this.options
+    try {
+      return await schedules.firing(schedule, store.now())
+    } catch (error) {
+      if (!(error instanceof UnfiredTicks)) throw error
+      logger.error('the input function of a schedule failed: no job was made', {
+        schedule: schedule.name,
+        error: error.cause,
+      })
+      return error.request
+    }
+  }
+
+  private ask(requests: readonly FireSchedule[]): Promise<readonly FireScheduleAnswer[]> {
+    const { store, hub } = this.options
+    return promised(
+      () => store.schedules.fire(requests),
+      (answers) => {
+        answers.forEach((answer, i) => {
+          hub.emitAll(answer.moves)
+          this.made(requests[i] as FireSchedule, answer)
+        })
+        return answers
+      },
+    )
+  }
+
+  private made({ name, ticks }: FireSchedule, { outcome, ticks: answers, error }: FireScheduleAnswer): void {
+    const { logger, inserted } = this.options
+    if (outcome === 'failed') logger.error('the job of a schedule could not be written', { schedule: name, error })
+    const jobs: NewJob[] = []
+    const made: InsertAnswer[] = []
+    answers.forEach((answer, i) => {
+      const job = ticks[i]?.job
+      if (answer.outcome === 'skipped' || job === undefined) return
+      if (answer.outcome === 'id-taken') {
+        logger.error('a schedule made no job: its id belongs to a job of another type', { schedule: name, id: job.id })
+      }
+      jobs.push(job)
+      made.push(answer)
+    })
+    inserted(jobs, made)
+  }
+}

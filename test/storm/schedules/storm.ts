@@ -1,0 +1,128 @@
+/**
+ * Several processes fire the same schedules on one file, and some are killed. In the end each tick between the first and the
+ * last must have made one job, and each job must have run: once, unless the process that ran it was killed.
+ */
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { createClient, type JobRecord, type ScheduleRecord } from 'jobchart'
+import { sqliteStore } from 'jobchart/sqlite'
+import { seededRandom } from '../../../src/core/clock.ts'
+import { plainEnvironment } from '../../support/plain-environment.ts'
+import { everySeconds, tickJob } from './plan.ts'
+
+export interface ScheduleStormOptions {
+  readonly folder: string
+  readonly processes: number
+  readonly seconds: number
+  /** 0 = nobody is killed. */
+  readonly killEverySeconds: number
+  readonly seed: number
+}
+
+export interface ScheduleStormReport {
+  readonly ticks: Readonly<Record<string, number>>
+  readonly killed: number
+  readonly runs: number
+  /** From the tick to the ENQUEUE, ms: median and the last. */
+  readonly lateMs: readonly [median: number, max: number]
+  readonly faults: readonly string[]
+}
+
+export async function stormSchedules(options: ScheduleStormOptions): Promise<ScheduleStormReport> {
+  const { folder, processes, seconds, killEverySeconds, seed } = options
+  const path = join(folder, 'jobs.db')
+  const ledgers: string[] = []
+  const start = async (): Promise<ChildProcess> => {
+    const ledger = join(folder, `ledger-${ledgers.length}.txt`)
+    ledgers.push(ledger)
+    const child = fork(fileURLToPath(new URL('member.ts', import.meta.url)), [path, ledger], {
+      execArgv: ['--conditions=@jobchart/source'],
+      env: plainEnvironment,
+    })
+    await once(child, 'message')
+    return child
+  }
+  const random = seededRandom(seed)
+  const fleet = await Promise.all(Array.from({ length: processes }, start))
+  let killed = 0
+  const until = performance.now() + seconds * 1_000
+  const stepMs = killEverySeconds === 0 ? seconds * 1_000 : killEverySeconds * 1_000
+  for (let next = performance.now() + stepMs; next < until; next += stepMs) {
+    await sleep(next - performance.now())
+    const place = Math.floor(random() * fleet.length)
+    fleet[place]?.kill('SIGKILL')
+    killed++
+    fleet[place] = await start()
+  }
+  await sleep(Math.max(0, until - performance.now()))
+  await Promise.all(fleet.map(end))
+  return { ...(await verdict(path, ledgers, killed)), killed }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  await ended
+}
+
+async function verdict(
+  path: string,
+  ledgers: readonly string[],
+  killed: number,
+): Promise<Omit<ScheduleStormReport, 'killed'>> {
+  const client = createClient({ jobs: [tickJob('')], store: sqliteStore({ path }) })
+  const jobs: JobRecord[] = []
+  for (let after: string | undefined, more = true; more;) {
+    const page = await client.list({ limit: 1_000, ...(after !== undefined && { after }) })
+    jobs.push(...page)
+    after = page.next
+    more = after !== undefined
+  }
+  const schedules = await client.schedules()
+  await client.close()
+  const lines = ledgers.flatMap((file) =>
+    existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [],
+  )
+  const faults = [...schedules.flatMap((each) => tickFaults(each, jobs)), ...runFaults(jobs, lines, killed)]
+  const late = jobs.map(({ id, enqueuedAt }) => enqueuedAt - tickOf(id)).toSorted((a, b) => a - b)
+  return {
+    ticks: Object.fromEntries(schedules.map(({ name, fired }) => [name, fired])),
+    runs: lines.length,
+    lateMs: [late[Math.floor(late.length / 2)] ?? 0, late.at(-1) ?? 0],
+    faults,
+  }
+}
+
+const tickOf = (id: string): number => Date.parse(id.slice(id.indexOf('@') + 1))
+
+/** Each tick from the first to the last has one job, and the record counts as many. */
+function tickFaults({ name, fired, missed, last }: ScheduleRecord, jobs: readonly JobRecord[]): string[] {
+  const ticks = jobs.filter(({ id }) => id.startsWith(`${name}@`)).map(({ id }) => tickOf(id))
+  const stepMs = (everySeconds[name] ?? 0) * 1_000
+  const sorted = ticks.toSorted((a, b) => a - b)
+  const faults = sorted.flatMap((tick, i) => {
+    const before = sorted[i - 1] ?? tick - stepMs
+    if (tick - before === stepMs) return []
+    return [`${name}: from ${new Date(before).toISOString()} the next job is that of ${new Date(tick).toISOString()}`]
+  })
+  if (fired !== ticks.length) faults.push(`${name}: ${fired} fired, ${ticks.length} jobs`)
+  if (missed !== 0) faults.push(`${name}: ${missed} missed`)
+  if (last?.at !== sorted.at(-1))
+    faults.push(`${name}: the last tick is ${last?.at}, that of the jobs ${sorted.at(-1)}`)
+  return faults
+}
+
+/** Each job has run; more than once at most as often as a process was killed. */
+function runFaults(jobs: readonly JobRecord[], lines: readonly string[], killed: number): string[] {
+  const ids = lines.map((line) => line.slice(line.indexOf(' ') + 1))
+  const ran = new Set(ids)
+  const faults = jobs.filter(({ id, state }) => state === 'done' && !ran.has(id)).map(({ id }) => `${id} did not run`)
+  const again = ids.length - ran.size
+  // A process runs ten jobs at once.
+  if (again > 10 * killed) faults.push(`${again} runs were repeated, with ${killed} processes killed`)
+  return faults
+}
