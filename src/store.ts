@@ -165,6 +165,8 @@ export interface Store {
     query: ListQuery<Field>,
   ): Promise<JobPage<Pick<JobRecord, Field>>>
   counts(): Promise<Counts>
+  /** Every queue the store knows, because a job was enqueued or the queue was paused once; also those that are empty now. */
+  queues(): Promise<QueueInfo[]>
   /** A queue as it is, after `change`. A pause is in force for every claim after the answer. */
   queue(type: string, change?: { readonly paused: boolean }): Promise<QueueInfo>
   /** Makes a worker known (and seen), or removes it with null. Forgets those that were lost long ago. */

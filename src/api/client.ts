@@ -6,7 +6,7 @@ import { invalidOption, JobchartError } from '../core/errors.ts'
 import { promised, refusedBy } from '../client/answer.ts'
 import { Connection } from '../client/connection.ts'
 import { waitOf } from '../client/insert-call.ts'
-import { expectRetried, unknownType } from '../client/not-found.ts'
+import { expectRetried } from '../client/not-found.ts'
 import { listQuery, type ListOptions } from '../core/filter.ts'
 import { inBatches, Report, type BatchAnswer } from '../client/batches.ts'
 import { wholePage } from '../client/pages.ts'
@@ -31,6 +31,7 @@ import {
   type RetryReport,
   type SendOptions,
 } from '../core/call-options.ts'
+import { jobStates } from '../core/lifecycle.ts'
 import { limits } from '../core/limits.ts'
 import {
   checkedSchedule,
@@ -41,7 +42,7 @@ import {
 import type { ScheduleSpec } from '../core/tick-times.ts'
 import { clientSettings, type ClientOptions } from './options.ts'
 import { type ClientSettings } from '../core/settings.ts'
-import { QueueHandle } from './queue-handle.ts'
+import { QueueHandle, queueStats, type QueueStats } from './queue-handle.ts'
 import type {
   CancelAnswer,
   CancelRequest,
@@ -51,6 +52,7 @@ import type {
   JobSummary,
   RetryAnswer,
   Selection,
+  StateCounts,
   Store,
   WorkerRecord,
 } from '../store.ts'
@@ -146,6 +148,20 @@ export class Client {
     return handle.result({ ...(signal && { signal }), ...(timeout !== undefined && { timeout }) })
   }
 
+  /**
+   * Stores a job of a type whose definition this process need not have. The worker that runs it validates the input: one that is
+   * not valid ends the job as dead. Without the definition the job has 3 attempts and no concurrency key, and is unique only by
+   * the options; a type that is among the client's `jobs` is enqueued as by `enqueue`.
+   * @param type the name of the job's type, and of its queue
+   * @param input JSON
+   * @param options as for `enqueue`
+   * @throws as `enqueue`, but for UNKNOWN_TYPE
+   * @example const job = await client.enqueueByName('email.send', { to: 'ada@example.com' })
+   */
+  enqueueByName(type: string, input?: unknown, options?: EnqueueOptions): Promise<JobHandle> {
+    return this.connection.enqueueByName(type, input, options)
+  }
+
   // ── what is there ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** A handle on a job that is there, or null. Its output's type is not known. */
@@ -186,9 +202,26 @@ export class Client {
     return this.connection.store.workers()
   }
 
-  /** The queue of a type. @throws JobchartError UNKNOWN_TYPE */
+  /**
+   * The figures of every queue that the store, this process or a running worker knows, also of those that are empty, by name.
+   * @throws JobchartError STORE_UNAVAILABLE
+   */
+  async queues(): Promise<QueueStats[]> {
+    const { connection } = this
+    await connection.ready()
+    const { store, settings } = connection
+    const [queues, workers] = await Promise.all([store.queues(), store.workers()])
+    const known = new Map(queues.map((queue) => [queue.type, queue]))
+    for (const type of [...settings.jobs.keys(), ...workers.flatMap(({ types }) => types)]) {
+      if (!known.has(type)) known.set(type, { type, paused: false, counts: noJobs() })
+    }
+    const stats = Array.from(known.values(), (queue) => queueStats(queue, settings.jobs, this.given()))
+    return stats.toSorted((a, b) => (a.type < b.type ? -1 : 1))
+  }
+
+  /** The queue of a type, whether this process has its definition or not. @throws JobchartError INVALID_OPTION */
   queue(type: string): QueueHandle {
-    if (!this.connection.settings.jobs.has(type)) throw unknownType(type)
+    checkText('type', type, limits.idCharsMax)
     return new QueueHandle(
       this.connection,
       { given: () => this.given(), queuePaused: (paused) => this.queuePaused(paused) },
@@ -393,6 +426,8 @@ export class Client {
     // A client runs nothing that a hint could wake.
   }
 }
+
+const noJobs = (): StateCounts => Object.fromEntries(jobStates.map((state) => [state, 0])) as unknown as StateCounts
 
 const closed = (): JobchartError =>
   new JobchartError('STOPPED', 'the client was closed', { hint: 'A closed client stays closed: create a new one.' })

@@ -10,7 +10,7 @@ import { machineRunner } from '../machine-job/machine-runner.ts'
 import type { Migrate } from '../machine-job/migration.ts'
 import { checkFunction, checkSyncFunction, checkKeys, checkText, checkInteger } from '../core/checks.ts'
 import { checkUnique, type UniqueOption } from '../core/call-options.ts'
-import { limits } from '../core/limits.ts'
+import { defaultMaxAttempts, limits } from '../core/limits.ts'
 
 /** What every job has, whatever does its work. */
 export interface CommonOptions<Input> {
@@ -115,7 +115,7 @@ export function defineJob<Input, Output>(
       rate: rateLimit === undefined ? null : rateOf(rateLimit, of('rateLimit')),
     }),
     schema: schema ?? null,
-    maxAttempts: checkInteger(of('retry.maxAttempts'), retry.maxAttempts ?? 3, 1, 1_000_000),
+    maxAttempts: checkInteger(of('retry.maxAttempts'), retry.maxAttempts ?? defaultMaxAttempts, 1, 1_000_000),
     backoff: checkBackoff(retry.backoff ?? exponential()),
     retryIf: retry.retryIf ?? null,
     timeoutMs: timeout === undefined ? null : durationMs(timeout, of('timeout')),

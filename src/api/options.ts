@@ -18,8 +18,11 @@ export interface RetentionOptions {
 }
 
 export interface ClientOptions {
-  /** The types it knows; of a machine job several versions, the current one last. */
-  readonly jobs: readonly JobDefinition[]
+  /**
+   * The types it knows; of a machine job several versions, the current one last. Default: none. What names jobs by their ids or
+   * types (`list`, `queue`, `cancel`, `retry`, `discard`, `enqueueByName`, `send` with `accept: 'always'`) needs none.
+   */
+  readonly jobs?: readonly JobDefinition[]
   /** Where jobs rest. Default: `memoryStore()`. */
   readonly store?: Store
   /** Waiting jobs at most (scheduled, queued, retrying); enqueue waits for room. Default: no bound. */
@@ -33,6 +36,8 @@ export interface ClientOptions {
 }
 
 export interface RuntimeOptions extends ClientOptions {
+  /** The types it runs; of a machine job several versions, the current one last. */
+  readonly jobs: readonly JobDefinition[]
   /**
    * Types of jobs that the machines among `jobs` enqueue (`fromJob`) and that other processes run. Default: none; each child
    * job must be listed in `jobs`, because one that nobody runs is waited for without an end.
@@ -79,11 +84,17 @@ const runtimeKeys = [
 
 /** @throws JobchartError INVALID_OPTION for anything that is not as documented */
 export const clientSettings = (options: ClientOptions): ClientSettings =>
-  commonSettings('createClient', options, clientKeys)
+  commonSettings('createClient', options, clientKeys, [])
 
-function commonSettings(maker: string, options: ClientOptions, known: readonly string[]): ClientSettings {
+/** @param noJobs what takes the place of `jobs` that are not given */
+function commonSettings(
+  maker: string,
+  options: ClientOptions,
+  known: readonly string[],
+  noJobs?: readonly JobDefinition[],
+): ClientSettings {
   checkKeys(`options of ${maker}`, options, known, `Pass at least the jobs: ${maker}({ jobs: [sendEmail] }).`)
-  const { jobs, store, capacity, logger = consoleLogger, clock = systemClock, random = systemRandom } = options
+  const { jobs = noJobs, store, capacity, logger = consoleLogger, clock = systemClock, random = systemRandom } = options
   const byType = definitions(jobs, maker)
   if (store !== undefined) checkStore(store)
   checkKeys(
@@ -108,7 +119,7 @@ function commonSettings(maker: string, options: ClientOptions, known: readonly s
 
 const clockMethods: readonly (keyof Clock)[] = ['now', 'monotonic', 'timer', 'nextTurn']
 
-function definitions(jobs: readonly JobDefinition[], maker: string): Map<string, JobDefinition> {
+function definitions(jobs: readonly JobDefinition[] | undefined, maker: string): Map<string, JobDefinition> {
   if (!Array.isArray(jobs)) {
     const hint = `List what defineJob gave: ${maker}({ jobs: [sendEmail] }).`
     throw invalidOption('jobs', 'a list of job definitions', jobs, hint)

@@ -1,13 +1,14 @@
 /** A queue in the caller's hand: pause it, resume it, look at its figures. */
+import type { JobDefinition } from '../core/definition.ts'
 import type { Connection } from '../client/connection.ts'
 import { followFigure } from '../client/follow.ts'
 import type { Stream } from '../core/stream.ts'
-import type { StateCounts } from '../store.ts'
+import type { QueueInfo, StateCounts } from '../store.ts'
 
 export interface QueueStats {
   readonly type: string
   readonly paused: boolean
-  /** Weight of the queue. */
+  /** Weight of the queue; 0 if its type is not among the `jobs` of this runtime or client. */
   readonly priority: number
   /** Jobs in each state. */
   readonly counts: StateCounts
@@ -56,21 +57,9 @@ export class QueueHandle {
   }
 
   async stats(): Promise<QueueStats> {
-    const { type, connection } = this
-    await connection.ready()
-    const { paused, counts } = await connection.store.queue(type)
-    const { jobs } = connection.settings
-    const given = this.owner.given()
-    const priority = jobs.get(type)?.priority ?? 0
-    return {
-      type,
-      paused,
-      priority,
-      counts,
-      given: given.get(type) ?? 0,
-      share: (given.get(type) ?? 0) / Math.max(1, sum(given.values())),
-      weight: priority / sum(jobs.values().map((job) => job.priority)),
-    }
+    await this.connection.ready()
+    const info = await this.connection.store.queue(this.type)
+    return queueStats(info, this.connection.settings.jobs, this.owner.given())
   }
 
   /** Its figures now, then whenever they have changed, ten times a second at most. */
@@ -81,6 +70,24 @@ export class QueueHandle {
   private async setPaused(paused: boolean): Promise<void> {
     await this.connection.ready()
     await this.connection.store.queue(this.type, { paused })
+  }
+}
+
+/** @param given picks of this runtime so far, per type */
+export function queueStats(
+  { type, paused, counts }: QueueInfo,
+  jobs: ReadonlyMap<string, JobDefinition>,
+  given: ReadonlyMap<string, number>,
+): QueueStats {
+  const priority = jobs.get(type)?.priority ?? 0
+  return {
+    type,
+    paused,
+    priority,
+    counts,
+    given: given.get(type) ?? 0,
+    share: (given.get(type) ?? 0) / Math.max(1, sum(given.values())),
+    weight: priority / Math.max(1, sum(jobs.values().map((job) => job.priority))),
   }
 }
 

@@ -14,7 +14,7 @@ import { isEnded, type JobCounters } from '../core/lifecycle.ts'
 import { checkId, type EnqueueOptions } from '../core/call-options.ts'
 import type { ClientSettings } from '../core/settings.ts'
 import type { Hint, InsertAnswer, NewJob, Store } from '../store.ts'
-import { prepare, prepareChild, type PrepareOptions } from './enqueue.ts'
+import { prepare, prepareByName, prepareChild, type PrepareOptions } from './enqueue.ts'
 import { EventHub } from './event-hub.ts'
 import type { FollowOptions } from './follow.ts'
 import { handleServices, type HandleServicesOptions, type HandleOwner } from './handle-services.ts'
@@ -155,6 +155,17 @@ export class Connection {
     return made instanceof Promise
       ? made.then((later) => this.insertOne(later, !fromRun, wait))
       : this.insertOne(made, !fromRun, wait)
+  }
+
+  /** Enqueues a job by the name of its type, whose definition need not be known. */
+  async enqueueByName(type: string, input: unknown, options?: EnqueueOptions): Promise<JobHandle> {
+    const { settings, owner, preparing } = this
+    const job = settings.jobs.get(type)
+    if (job !== undefined) return this.enqueue(job, input, options)
+    const refusal = owner.refusing()
+    if (refusal !== null) throw refusal
+    const made = await this.prepareLater(prepareByName(preparing, type, input, options), false)
+    return this.insertOne(made, true, waitOf(options))
   }
 
   /**

@@ -1,6 +1,7 @@
 /**
  * Enqueue: checks a call at the door and makes the job that is to be inserted. Nothing is stored of a call that is refused.
  */
+import { checkText } from '../core/checks.ts'
 import { describe, invalidOption, JobchartError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import { type JobDefinition, isDefinition } from '../core/definition.ts'
@@ -8,7 +9,7 @@ import { durationMs } from '../core/duration.ts'
 import { toPayload, type Json } from '../core/payload.ts'
 import { inputKey } from '../core/unique.ts'
 import { checkEnqueueOptions, type EnqueueOptions, type UniqueOption } from '../core/call-options.ts'
-import { metaLimits, payloadLimits } from '../core/limits.ts'
+import { defaultMaxAttempts, limits, metaLimits, payloadLimits } from '../core/limits.ts'
 import type { JobMeta } from '../core/record.ts'
 import type { NewJob } from '../store.ts'
 import type { Ids } from './ids.ts'
@@ -47,13 +48,35 @@ export function prepareChild(
 ): NewJob | Promise<NewJob> {
   if (options !== noOptions) checkEnqueueOptions(options)
   const plain = newJob(job, input, options, ids, clock)
-  const meta = options.meta === undefined ? null : metaOf(options.meta)
-  const told = meta === null ? plain : { ...plain, meta }
-  const made = job.machine === null ? told : { ...told, version: job.machine.version }
+  const made = job.machine === null ? plain : { ...plain, version: job.machine.version }
   return job.schema === null ? made : parseInput(job, made.input).then(() => made)
 }
 
-function newJob(job: JobDefinition, input: unknown, options: EnqueueOptions, ids: Ids, clock: Clock): NewJob {
+/**
+ * The job to insert of a type whose definition is not here.
+ * @throws JobchartError INVALID_INPUT, INVALID_OPTION
+ */
+export function prepareByName(
+  { ids, clock }: PrepareOptions,
+  type: string,
+  input: unknown,
+  options: EnqueueOptions = noOptions,
+): NewJob {
+  checkText('type', type, limits.idCharsMax)
+  checkEnqueueOptions(options, 'options of enqueueByName')
+  const unknown = { type, maxAttempts: defaultMaxAttempts, unique: false, keyOf: null }
+  return newJob(unknown, input, options, ids, clock)
+}
+
+type Enqueued = Pick<JobDefinition, 'type' | 'maxAttempts' | 'unique' | 'keyOf'>
+
+function newJob(job: Enqueued, input: unknown, options: EnqueueOptions, ids: Ids, clock: Clock): NewJob {
+  const plain = plainJob(job, input, options, ids, clock)
+  const meta = options.meta === undefined ? null : metaOf(options.meta)
+  return meta === null ? plain : { ...plain, meta }
+}
+
+function plainJob(job: Enqueued, input: unknown, options: EnqueueOptions, ids: Ids, clock: Clock): NewJob {
   const payload =
     input === undefined ? undefined : toPayload(input, 'INVALID_INPUT', payloadLimits, 'input of job', job.type)
   const unique = options.unique ?? job.unique
@@ -84,7 +107,7 @@ function uniqueKey(unique: Exclude<UniqueOption, false>, payload: Json | undefin
   return (typeof unique === 'object' ? unique.key : undefined) ?? inputKey(payload ?? null)
 }
 
-function keyOf(job: JobDefinition, payload: Json | undefined): string | null {
+function keyOf(job: Enqueued, payload: Json | undefined): string | null {
   try {
     return job.keyOf?.(payload) ?? null
   } catch (error) {

@@ -1,6 +1,9 @@
 /** The limits nobody may lift. */
 import type { PayloadLimits } from './payload.ts'
 
+/** Attempts of a job whose definition does not say. */
+export const defaultMaxAttempts = 3
+
 export const limits = {
   slotsMax: 1_000_000,
   capacityMax: 1_000_000_000,

@@ -212,6 +212,27 @@ export const readingCases: Cases = {
     assert.deepEqual([types['mail']?.queued, types['mail']?.done, types['sms']?.scheduled], [2, 1, 1])
     assert.deepEqual((await store.queue('mail')).counts, types['mail'])
   },
+  'queues are listed once a job was enqueued or they were paused, also when they are empty': async ({ store }) => {
+    assert.deepEqual(await store.queues(), [])
+    await putAndEnd(store, 'a', 'done')
+    await put(store, newJob('b', { type: 'sms' }))
+    await store.queue('fax', { paused: true })
+    await store.discard({ ids: ['a'] })
+    const queues = await store.queues()
+    const figures = queues.map(({ type, paused, counts: { queued, done } }) => [type, paused, queued, done])
+    assert.deepEqual(
+      figures.toSorted((a, b) => (String(a) < String(b) ? -1 : 1)),
+      [
+        ['fax', true, 0, 0],
+        ['mail', false, 0, 0],
+        ['sms', false, 1, 0],
+      ],
+    )
+    assert.deepEqual(
+      queues.find(({ type }) => type === 'sms'),
+      await store.queue('sms'),
+    )
+  },
   'a queue nobody knows is empty and not paused': async ({ store }) => {
     const { type, paused, counts } = await store.queue('never seen')
     assert.deepEqual([type, paused, counts.queued], ['never seen', false, 0])

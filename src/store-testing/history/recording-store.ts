@@ -46,6 +46,7 @@ export function recordingStore(store: Store, sink: HistorySink): Store {
     get: (ids) => store.get(ids),
     list: (query) => store.list(query),
     counts: () => store.counts(),
+    queues: () => store.queues(),
     worker: (id, info) => store.worker(id, info),
     workers: () => store.workers(),
     transitions: (from, limit) => store.transitions(from, limit),

@@ -32,7 +32,7 @@ import { promote, rescue } from '../../core/sweep.ts'
 import { MemoryUnit } from './unit.ts'
 import { claim } from './claim.ts'
 import { checkpointsOf } from './machine.ts'
-import { counts, list, queueInfo, workerRecords } from './reading.ts'
+import { counts, list, queueInfo, queueInfos, workerRecords } from './reading.ts'
 import { recordOf } from './records.ts'
 
 export interface MemoryStoreOptions {
@@ -176,7 +176,7 @@ const forSchedules = (unit: MemoryUnit, now: () => number, write: Write): Schedu
     ),
 })
 
-type Questions = 'checkpoints' | 'get' | 'list' | 'counts' | 'workers' | 'transitions'
+type Questions = 'checkpoints' | 'get' | 'list' | 'counts' | 'queues' | 'workers' | 'transitions'
 
 const forReaders = (unit: MemoryUnit, now: () => number): Pick<Store, Questions> => ({
   async checkpoints(id) {
@@ -193,6 +193,9 @@ const forReaders = (unit: MemoryUnit, now: () => number): Pick<Store, Questions>
   },
   async counts() {
     return counts(unit)
+  },
+  async queues() {
+    return queueInfos(unit)
   },
   async workers() {
     return workerRecords(unit, now())

@@ -43,6 +43,9 @@ export function queueInfo(unit: MemoryUnit, type: string): QueueInfo {
   return { type, paused: queue?.paused ?? false, counts: named(queue?.counts ?? noCounts()) }
 }
 
+export const queueInfos = (unit: MemoryUnit): QueueInfo[] =>
+  Array.from(unit.queues.keys(), (type) => queueInfo(unit, type))
+
 /** The workers in the order in which they were made known, with what each holds, longest first. */
 export function workerRecords(unit: MemoryUnit, now: number): WorkerRecord[] {
   const rows = heldPhases.flatMap((phase) => unit.chains[phase.index]?.toArray() ?? [])

@@ -101,6 +101,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     get: (ids) => desk.ask('get', ids),
     list: (query) => desk.ask('list', query),
     counts: () => desk.ask('counts'),
+    queues: () => desk.ask('queues'),
     workers: () => desk.ask('workers'),
     transitions: (from, limit) => desk.ask('transitions', from, limit),
   }

@@ -29,7 +29,7 @@ import { claim } from './claim.ts'
 import { insertPacked, refused, type PackedJob, type PackedRequest, type Unpackable } from './insert.ts'
 import { transitions } from './log.ts'
 import { dueSchedules, fireSchedules, listSchedules, putSchedules, removeSchedules } from './schedules.ts'
-import { checkpoints, counts, get, list, pause, queueInfo, worker, workers } from './reading.ts'
+import { checkpoints, counts, get, list, pause, queueInfo, queueInfos, worker, workers } from './reading.ts'
 
 const writing = {
   insert: (unit: FileUnit, requests: readonly (PackedRequest | Unpackable)[]) =>
@@ -68,6 +68,7 @@ const reading = {
   list: (unit: FileUnit, query: ListQuery) => list(unit, query),
   counts: (unit: FileUnit) => counts(unit),
   queue: (unit: FileUnit, type: string) => queueInfo(unit, type),
+  queues: (unit: FileUnit) => queueInfos(unit),
   workers: (unit: FileUnit) => workers(unit),
   schedules: (unit: FileUnit, names?: readonly string[]) => listSchedules(unit, names),
   dueSchedules: (unit: FileUnit, request: DueSchedulesRequest) => dueSchedules(unit, request),

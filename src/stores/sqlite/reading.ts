@@ -56,6 +56,8 @@ export function queueInfo(unit: FileUnit, type: string): QueueInfo {
   return { type, paused: queue?.paused ?? false, counts: queue?.stateCounts() ?? named([]) }
 }
 
+export const queueInfos = (unit: FileUnit): QueueInfo[] => unit.queues.all().map(({ type }) => queueInfo(unit, type))
+
 export function pause(unit: FileUnit, type: string, paused: boolean): QueueInfo {
   const queue = unit.queues.of(type)
   if (queue.paused === paused) return queueInfo(unit, type)

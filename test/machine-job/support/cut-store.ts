@@ -97,6 +97,7 @@ export function cutStore(store: Store, cut: Cut | null, onCut: () => void): CutS
     get: (ids) => read(() => store.get(ids)),
     list: (query) => read(() => store.list(query)),
     counts: () => read(() => store.counts()),
+    queues: () => read(() => store.queues()),
     queue: (type, change) => read(() => store.queue(type, change)),
     worker: (id, info) => read(() => store.worker(id, info)),
     workers: () => read(() => store.workers()),
