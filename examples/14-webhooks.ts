@@ -4,7 +4,7 @@
 // prints:
 //   order-7/paid e1 202
 //   order-7/paid e1 202
-//   order-7/paid e2 409 job order-7 (order) does not take paid in its present state
+//   order-7/paid e2 409 job order-7 (order) does not accept paid in its current state
 //   order-7/sent e3 202
 //   order-8/sent e4 404 job order-8 is not in the store
 //   [ 'paid', 'sent' ]

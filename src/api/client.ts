@@ -1,4 +1,4 @@
-/** A client: enqueues, waits for results, lists and administers. It runs nothing; a runtime is a client with a worker. */
+/** A client: enqueues jobs, awaits results, lists and administers. It runs no jobs; a runtime is a client with a worker. */
 import { checkKeys, checkInteger, checkText } from '../core/checks.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import type { MachineEvent } from '../core/machine-record.ts'
@@ -73,12 +73,12 @@ export class Client {
     })
   }
 
-  /** What the operators of `event-streams.ts` stand on. @internal */
+  /** For the operators of `event-streams.ts`. @internal */
   static connectionOf(client: Client): Connection {
     return client.connection
   }
 
-  /** The store everything rests in. */
+  /** The store of the jobs. */
   get store(): Store {
     return this.connection.store
   }
@@ -86,7 +86,7 @@ export class Client {
   // ── enqueue ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Stores a job; it is there when this resolves. With a `capacity` it waits for room, first come, first served.
+   * Stores a job; it is stored when this resolves. With a `capacity` the call waits for room, in the order of the calls.
    * @param job one of the client's `jobs`
    * @param args the input, and options
    * @throws JobchartError UNKNOWN_TYPE, INVALID_INPUT, INVALID_OPTION, ID_TAKEN, STOPPED, STORE_UNAVAILABLE; TIMEOUT and
@@ -101,7 +101,7 @@ export class Client {
   }
 
   /**
-   * Stores a job if there is room now, else answers null, and nothing was stored.
+   * Stores a job if there is room now. Otherwise it stores nothing and returns null.
    * @throws as `enqueue`, but never waits
    */
   async tryEnqueue<Input, Output, Event extends MachineEvent>(
@@ -116,7 +116,7 @@ export class Client {
   /**
    * Stores many jobs of a type in one round trip: all or none.
    * @param inputs 10,000 at most
-   * @param options for each of them; an `id` makes no sense here
+   * @param options for each of the jobs, without `id`
    * @throws as `enqueue`; CAPACITY if they never fit
    */
   async enqueueMany<Input, Output, Event extends MachineEvent>(
@@ -136,7 +136,7 @@ export class Client {
   }
 
   /**
-   * Enqueues and waits for the result. `signal` and `timeout` bound each of the two waits; they do not cancel the job.
+   * Enqueues a job and waits for its result. `signal` and `timeout` limit each of the two waits; they do not cancel the job.
    * @throws as `enqueue`, and as `JobHandle.result`
    */
   async run<Input, Output>(
@@ -149,9 +149,9 @@ export class Client {
   }
 
   /**
-   * Stores a job of a type whose definition this process need not have. The worker that runs it validates the input: one that is
-   * not valid ends the job as dead. Without the definition the job has 3 attempts and no concurrency key, and is unique only by
-   * the options; a type that is among the client's `jobs` is enqueued as by `enqueue`.
+   * Stores a job by the name of its type, whose definition this process need not know. The worker validates the input; invalid
+   * input ends the job as dead. Without the definition the job has 3 attempts and no concurrency key, and is unique only by
+   * the options. A type in the client's `jobs` is enqueued as by `enqueue`.
    * @param type the name of the job's type, and of its queue
    * @param input JSON
    * @param options as for `enqueue`
@@ -162,17 +162,17 @@ export class Client {
     return this.connection.enqueueByName(type, input, options)
   }
 
-  // ── what is there ─────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── queries ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A handle on a job that is there, or null. Its output's type is not known. */
+  /** A handle of a stored job, or null. The type of its output is unknown. */
   async job(id: string): Promise<JobHandle | null> {
     const record = await this.connection.get(id)
     return record === null ? null : this.connection.handleOf(record)
   }
 
   /**
-   * A page of jobs; `next` of the page is the `after` of the following one, with the same filter and order. The store is asked
-   * again until the page is full or all jobs were looked at.
+   * A page of jobs. Pass its `next` as `after`, with the same filter and order, for the next page. A page is short only at the
+   * end of the list.
    * @param options a filter (all of its fields must match; arrays mean any of), `order` (default `'oldest'` first), `orderBy`
    *   (default `'enqueued'`; `'finished'` lists jobs that have ended), `limit` (1…1,000, default 100), `after`, and `fields`:
    *   `'full'` (default), `'summary'` (no payloads, logs, errors, messages and history), or names of fields
@@ -190,13 +190,13 @@ export class Client {
     return wholePage(this.connection.store, this.connection.settings.clock, query)
   }
 
-  /** Jobs in each state, over all types and, under `types`, for each. */
+  /** Numbers of jobs by state: in total and, under `types`, for each type. */
   async counts(): Promise<Counts> {
     await this.connection.ready()
     return this.connection.store.counts()
   }
 
-  /** The runtimes that work on the store, and what each runs now. */
+  /** The runtimes that run jobs of the store, with the jobs that each runs now. */
   async workers(): Promise<WorkerRecord[]> {
     await this.connection.ready()
     return this.connection.store.workers()
@@ -275,15 +275,15 @@ export class Client {
   // ── administration ────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Cancels jobs: those that do not run end at once; those that run are asked to end, wherever they run. After this has
-   * resolved none of them starts.
+   * Cancels jobs. Jobs that do not run end at once; the signals of running jobs are aborted, in whichever process they run.
+   * After this has resolved none of the jobs starts.
    * @param choice an id, ids, or a filter
    * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
    * @example await runtime.cancel({ tag: 'tenant-7' }, { reason: 'account closed', priority: 10 })
    */
   async cancel(choice: JobSelector, options: CancelOptions = {}): Promise<CancelReport> {
     const request = cancelRequest(choice, options, this.cancelGraceMs)
-    // No pause where none is needed: what is asked now counts before anything that happens next.
+    // An open store needs no await: the cancel is submitted in this turn, before other events of the process.
     if (!this.connection.opened) await this.connection.ready()
     const report = new Report(['cancelled', 'cancelling', 'notFound', 'finished'])
     const priority = options.priority ?? 0
@@ -296,8 +296,8 @@ export class Client {
   }
 
   /**
-   * Sends dead or cancelled jobs through again: back to their queue, attempts from 0, a new generation. Machines go on at
-   * their last checkpoint, or `from: 'start'`.
+   * Runs dead or cancelled jobs again: they are queued in a new generation, with attempts from 0. Machines resume from their
+   * last checkpoint, or from the start with `from: 'start'`.
    */
   async retry(choice: JobSelector, options: RetryFrom = {}): Promise<RetryReport> {
     const selection = selectionOf(choice)
@@ -332,21 +332,21 @@ export class Client {
     return this.connection.machines.send(id, event, sendSettings(options))
   }
 
-  /** A new job that goes on from where the machine of another one stood after `seq`. @throws as `JobHandle.fork` */
+  /** Enqueues a job whose machine starts from the state of another job's machine after `seq`. @throws as `JobHandle.fork` */
   fork(id: string, seq: number, options?: EnqueueOptions): Promise<JobHandle> {
     return this.connection.fork(id, seq, options)
   }
 
   // ── streams ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** What happens to jobs through this process, after it was written. Hot. */
+  /** Events of jobs caused by this process, after their commit. Hot. */
   get events$(): Stream<JobEvent> {
     return this.connection.hub.events$
   }
 
   /**
-   * The store's transition log: every move of every process, in order.
-   * @param options `from`: the `seq` to go on after; default 0, the oldest entry kept. The stream fails with SLOW_READER
+   * The store's transition log: the transitions of all processes, in order.
+   * @param options `from`: the `seq` to continue after; default 0, the oldest entry kept. The stream fails with SLOW_READER
    *   if entries after `from` have been dropped.
    */
   transitions$(options: { readonly from?: number } = {}): Stream<Transition> {
@@ -357,12 +357,12 @@ export class Client {
     )
   }
 
-  /** How full the backlog is: now, then whenever it has changed, ten times a second at most. */
+  /** The size of the backlog: its current value, then each new one, ten times a second at most. */
   get pressure$(): Stream<Pressure> {
     return followPressure(this.connection.follow, () => this.counts(), this.connection.settings.capacity)
   }
 
-  /** Ends every stream and wait and lets go of the store. Jobs stay where they are. */
+  /** Ends every stream and wait and closes the store. Jobs are not affected. */
   async close(): Promise<void> {
     await this.connection.close(closed())
   }
@@ -371,7 +371,7 @@ export class Client {
     await this.close()
   }
 
-  /** Acts on a selection in calls of a bounded size, and collects what became of the jobs. */
+  /** Acts on a selection in calls of bounded size, and collects the outcomes of the jobs. */
   private inBatches<Name extends string>(
     selection: Selection,
     act: (part: Selection) => Promise<BatchAnswer<Name>>,
@@ -380,19 +380,19 @@ export class Client {
     return inBatches(selection, act, report, this.connection.settings.clock)
   }
 
-  // ── what a runtime does otherwise ─────────────────────────────────────────────────────────────────────────────────
+  // ── overridden by Runtime ─────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Are schedules fired here? */
+  /** Does this client fire schedules? */
   protected get fires(): boolean {
     return false
   }
 
-  /** How long a cancelled handler may take if the caller does not say, ms. */
+  /** Default time for a cancelled handler to end, ms. */
   protected get cancelGraceMs(): number {
     return 5_000
   }
 
-  /** Why no new jobs are taken, if so. */
+  /** Why new jobs are refused; null if they are accepted. */
   protected refusing(): JobchartError | null {
     return null
   }
@@ -410,30 +410,32 @@ export class Client {
     )
   }
 
-  /** Picks given so far, per type. */
+  /** Number of picks so far, by type. */
   protected given(): ReadonlyMap<string, number> {
     return new Map()
   }
 
-  /** The store has paused a queue; a client starts nothing. */
+  /** Called when a queue was paused in the store. A client has nothing to hold back. */
   protected async queuePaused(_type: string): Promise<void> {}
 
   protected stored(): void {
-    // A client runs nothing that would have to be started.
+    // A client runs no jobs.
   }
 
   protected hint(_hint: Hint): void {
-    // A client runs nothing that a hint could wake.
+    // A client runs no jobs.
   }
 }
 
 const noJobs = (): StateCounts => Object.fromEntries(jobStates.map((state) => [state, 0])) as unknown as StateCounts
 
 const closed = (): JobchartError =>
-  new JobchartError('STOPPED', 'the client was closed', { hint: 'A closed client stays closed: create a new one.' })
+  new JobchartError('STOPPED', 'the client was closed', {
+    hint: 'Create a new client: a closed one cannot be reopened.',
+  })
 
 /**
- * Creates a client: what a runtime is, without start, slots and runs. For processes that only enqueue, look and administer.
+ * Creates a client: a runtime without `start`, slots and runs, for processes that only enqueue, query and administer.
  * @throws JobchartError INVALID_OPTION
  * @example const client = createClient({ store, jobs: [sendEmail] })
  */

@@ -1,4 +1,4 @@
-/** A type of job: what it takes, what it does, how it is limited and retried. Checked here, at definition. */
+/** Defines a type of job, and checks its options. */
 import type { AnyStateMachine, EventFromLogic, InputFrom, OutputFrom } from 'xstate'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { invalidOption } from '../core/errors.ts'
@@ -12,19 +12,19 @@ import { checkFunction, checkSyncFunction, checkKeys, checkText, checkInteger } 
 import { checkUnique, type UniqueOption } from '../core/call-options.ts'
 import { defaultMaxAttempts, limits } from '../core/limits.ts'
 
-/** What every job has, whatever does its work. */
+/** Options of jobs with a handler and of machine jobs. */
 export interface CommonOptions<Input> {
-  /** Its name, and its queue's. 1…200 characters. */
+  /** The name of the type and of its queue. 1…200 characters. */
   readonly type: string
-  /** Weight of its queue, 1…100000. Default 1. */
+  /** Weight of the queue, 1…100000. Default 1. */
   readonly priority?: number
-  /** Running at once, all processes together. Default, and 0: no cap. */
+  /** Limit of running jobs, all processes together. Default, and 0: no limit. */
   readonly concurrency?: number
-  /** Jobs with the same key share `perKey`. */
+  /** Jobs with the same key share the limit `perKey`. */
   readonly concurrencyKey?: (input: Input) => string | null | undefined
-  /** Running at once per concurrencyKey. Default 1 where there is a key. */
+  /** Limit of running jobs per key, all processes together. Default 1 if there is a `concurrencyKey`. */
   readonly perKey?: number
-  /** Starts at most in any window of `per`, all processes together. */
+  /** Limit of starts in any window of `per`, all processes together. */
   readonly rateLimit?: { readonly limit: number; readonly per: Duration }
   readonly retry?: RetryOptions
   /** Per attempt. Default: none. */
@@ -38,13 +38,13 @@ export interface JobOptions<Input, Parsed, Output> extends CommonOptions<Input> 
 }
 
 export interface MachineJobOptions<Machine extends AnyStateMachine, Input> extends CommonOptions<Input> {
-  /** The statechart that is the job. Its input is the job's, its output the job's output. */
+  /** The statechart that does the work. Its input and output are those of the job. */
   readonly machine: Machine
-  /** Names this form of the machine: jobs stay with the version they began with. Default '1'. */
+  /** Name of this version of the machine. A job stays with the version it started with. Default '1'. */
   readonly version?: string
   /**
-   * Brings a persisted snapshot of another version to this one, and its timers: `(snapshot, from, { timers }) => snapshot` or
-   * `{ snapshot, timers }`. Without it such a job waits for a process that knows its version.
+   * Converts a persisted snapshot of another version, and its timers, to this version: `(snapshot, from, { timers }) => snapshot`
+   * or `{ snapshot, timers }`. Without it, a job of another version waits for a process that knows that version.
    */
   readonly migrate?: Migrate
 }
@@ -52,14 +52,14 @@ export interface MachineJobOptions<Machine extends AnyStateMachine, Input> exten
 /**
  * Defines a type of job.
  *
- * Its work is done by `run`, or by `machine`: an XState machine that is checkpointed at each state it comes to rest in, waits
- * without a slot, and goes on after a crash where it stood.
+ * The work is done by `run`, or by `machine`: an XState machine that is checkpointed after each step, takes no slot while it
+ * waits, and resumes from its last checkpoint after a crash.
  *
- * With `input`, any Standard Schema (zod, valibot, arktype, …), the input's types are inferred from it, and every input is
- * validated at enqueue and again before each run. Without it: `defineJob<Input, Output>({ … })`.
+ * With `input`, any Standard Schema (zod, valibot, arktype, …), the types of the input are inferred from the schema, and every
+ * input is validated at the enqueue and again before each run. Without it: `defineJob<Input, Output>({ … })`.
  *
- * @throws JobchartError INVALID_OPTION for an option that makes no sense, and for what a machine names and nobody has implemented;
- *   NOT_DURABLE for a machine that would be lost in a crash. All that is refused of a machine is named at once, with its place
+ * @throws JobchartError INVALID_OPTION for an invalid option, or a name in a machine that is not implemented; NOT_DURABLE if a
+ *   part of a machine would be lost in a crash. The message lists all problems of a machine, with their places
  * @example
  * const sendEmail = defineJob({
  *   type: 'email.send',
@@ -98,7 +98,7 @@ export function defineJob<Input, Output>(
   if (concurrencyKey !== undefined) checkSyncFunction(of('concurrencyKey'), concurrencyKey)
   if (retry.retryIf !== undefined) checkSyncFunction(of('retry.retryIf'), retry.retryIf)
   if (perKey !== undefined && concurrencyKey === undefined) {
-    const hint = 'Add concurrencyKey: it says which jobs share the limit.'
+    const hint = 'Add concurrencyKey, which defines the jobs that share the limit.'
     throw invalidOption(of('perKey'), 'no perKey without concurrencyKey', perKey, hint)
   }
   if (schema !== undefined && typeof schema?.['~standard']?.validate !== 'function') {
@@ -121,7 +121,7 @@ export function defineJob<Input, Output>(
     timeoutMs: timeout === undefined ? null : durationMs(timeout, of('timeout')),
     unique: unique ?? false,
     keyOf: concurrencyKey === undefined ? null : keyFunction(concurrencyKey as KeyFunction, of('concurrencyKey')),
-    run: (options.run ?? noHandler) as (input: unknown, context: RunContext) => unknown,
+    run: (options.run ?? notRunnable) as (input: unknown, context: RunContext) => unknown,
     machine: options.machine === undefined ? null : machineOf(options, of),
   })
 }
@@ -148,9 +148,9 @@ function checkWork(
       throw invalidOption(of('migrate'), 'no migrate without a machine', migrate, 'Add machine, or leave migrate out.')
     return
   }
-  if (run !== undefined) throw invalidOption(of('run'), 'no run beside machine', run, 'Leave one of the two out.')
+  if (run !== undefined) throw invalidOption(of('run'), 'no run beside machine', run, 'Leave out `run` or `machine`.')
   if (typeof machine !== 'object' || typeof machine?.provide !== 'function') {
-    throw invalidOption(of('machine'), 'an XState machine', machine, 'Pass what createMachine of XState 5 gives.')
+    throw invalidOption(of('machine'), 'an XState machine', machine, 'Pass the result of createMachine of XState 5.')
   }
   if (migrate !== undefined) checkFunction(of('migrate'), migrate)
 }
@@ -165,8 +165,8 @@ function checkHandler(option: string, run: unknown): void {
   throw invalidOption(option, 'a function', run, 'Pass run: async (input, ctx) => output, or a machine instead.')
 }
 
-function noHandler(): never {
-  throw new TypeError('a machine is hosted, not run')
+function notRunnable(): never {
+  throw new TypeError('a machine job has no handler')
 }
 
 function rateOf(rate: { readonly limit: number; readonly per: Duration }, option: string) {
@@ -183,6 +183,10 @@ function keyFunction(keyOf: KeyFunction, option: string) {
   return (input: Json | undefined): string | null => {
     const key = keyOf(input) ?? null
     if (key === null || (typeof key === 'string' && key.length <= limits.keyCharsMax && key.isWellFormed())) return key
-    throw invalidOption(option, `a function that gives text of at most ${limits.keyCharsMax} characters, or null`, key)
+    throw invalidOption(
+      option,
+      `a function that returns text of at most ${limits.keyCharsMax} characters, or null`,
+      key,
+    )
   }
 }

@@ -1,4 +1,4 @@
-/** Every option of a client and a runtime with its default, its limits and its check: what comes out needs no second look. */
+/** The options of a client and a runtime: their defaults, limits and checks. */
 import { checkBoolean, checkFunction, checkMethods, checkKeys, checkText, checkInteger } from '../core/checks.ts'
 import { systemClock, systemRandom, type Clock, type Random } from '../core/clock.ts'
 import { isDefinition, type JobDefinition, type Middleware } from '../core/definition.ts'
@@ -11,62 +11,63 @@ import { consoleLogger, guarded, type Logger } from '../core/logger.ts'
 import type { RetentionPolicy, Store } from '../store.ts'
 
 export interface RetentionOptions {
-  /** Kept this long, a minute at least … */
+  /** Jobs are kept this long after their end, one minute at least. */
   readonly age?: Duration
-  /** … and this many at most; of more, those that ended a minute ago or longer go. */
+  /** Limit of ended jobs. Of more, those that ended a minute ago or earlier are removed. */
   readonly count?: number
 }
 
 export interface ClientOptions {
   /**
-   * The types it knows; of a machine job several versions, the current one last. Default: none. What names jobs by their ids or
-   * types (`list`, `queue`, `cancel`, `retry`, `discard`, `enqueueByName`, `send` with `accept: 'always'`) needs none.
+   * The known definitions. A machine job may be listed in several versions, the current one last. Default: none. Calls that name
+   * jobs by ids or types (`list`, `queue`, `cancel`, `retry`, `discard`, `enqueueByName`, `send` with `accept: 'always'`) need
+   * no definitions.
    */
   readonly jobs?: readonly JobDefinition[]
-  /** Where jobs rest. Default: `memoryStore()`. */
+  /** Where jobs are stored. Default: `memoryStore()`. */
   readonly store?: Store
-  /** Waiting jobs at most (scheduled, queued, retrying); enqueue waits for room. Default: no bound. */
+  /** Limit of waiting jobs (scheduled, queued, retrying); enqueue waits for room. Default: no limit. */
   readonly capacity?: number
-  /** Any of the four methods; default: warnings and errors to stderr. */
+  /** Any of the four methods. Default: warnings and errors to stderr. */
   readonly logger?: Partial<Logger>
-  /** Time, for tests. Default: the system's. */
+  /** Replaces the system clock in tests. */
   readonly clock?: Clock
-  /** Chance (jitter, random selection), for tests. Default: Math.random. */
+  /** Replaces Math.random (jitter, random selection) in tests. */
   readonly random?: Random
 }
 
 export interface RuntimeOptions extends ClientOptions {
-  /** The types it runs; of a machine job several versions, the current one last. */
+  /** The definitions to run. A machine job may be listed in several versions, the current one last. */
   readonly jobs: readonly JobDefinition[]
   /**
-   * Types of jobs that the machines among `jobs` enqueue (`fromJob`) and that other processes run. Default: none; each child
-   * job must be listed in `jobs`, because one that nobody runs is waited for without an end.
+   * Types of child jobs (`fromJob`) that other processes run. Default: none. All other child jobs of the machines in `jobs` must
+   * be listed in `jobs`: a machine would wait endlessly for a child job that no process runs.
    */
   readonly jobsElsewhere?: readonly string[]
-  /** Declared when it starts: made by `schedule`, with names that differ. */
+  /** Schedules, made by `schedule`, that the runtime declares when it starts. Their names must differ. */
   readonly schedules?: readonly ScheduleDefinition[]
-  /** The application that declares them, where several share a store. Default 'app'. */
+  /** Name of the application that declares the schedules, if several share a store. Default 'app'. */
   readonly scheduleOwner?: string
   /**
-   * Are schedules removed at the start that the same `scheduleOwner` declared earlier, and that are not among `schedules`? Default
-   * false: what is declared no longer stays until it is removed.
+   * Removes at the start the schedules of the same `scheduleOwner` that are not in `schedules`. Default false: a schedule that is
+   * no longer declared stays until it is removed.
    */
   readonly retireSchedules?: boolean
-  /** Slots: jobs at once in this process. Default 10. */
+  /** Slots: the number of jobs that may run at once in this process. Default 10. */
   readonly concurrency?: number
-  /** How a pick chooses among the queues that have work. Default 'weighted'. */
+  /** How a pick chooses among the queues with work. Default 'weighted'. */
   readonly selection?: SelectionOption
-  /** Around every run, the first outermost. */
+  /** Wraps every run, the first outermost. */
   readonly middleware?: readonly Middleware[]
-  /** How long a job stays this process's without a sign of life. 1 s at least, default 30 s. */
+  /** Time after the last heartbeat until another process may claim a running job. 1 s at least, default 30 s. */
   readonly lease?: Duration
-  /** For people; default: host and pid. */
+  /** Name of this runtime in the list of workers. Default: host name and pid. */
   readonly name?: string
-  /** How long a cancelled or stopped handler may take to end. Default 5 s. */
+  /** Time for a cancelled or stopped handler to end. Default 5 s. */
   readonly grace?: Duration
   /**
-   * How long ended jobs are kept. Default: done and cancelled a day, dead 30 days; 10,000 of each at most. Each is kept for
-   * a minute, unless so many end in a minute that 100,000 more than `count` would be kept (in memory: 5,000).
+   * How long ended jobs are kept. Default: done and cancelled jobs one day, dead jobs 30 days; at most 10,000 of each. Every job
+   * is kept for at least a minute, unless more than `count` + 100,000 jobs (memory store: `count` + 5,000) would be kept.
    */
   readonly retention?: {
     readonly done?: RetentionOptions
@@ -121,7 +122,7 @@ const clockMethods: readonly (keyof Clock)[] = ['now', 'monotonic', 'timer', 'ne
 
 function definitions(jobs: readonly JobDefinition[] | undefined, maker: string): Map<string, JobDefinition> {
   if (!Array.isArray(jobs)) {
-    const hint = `List what defineJob gave: ${maker}({ jobs: [sendEmail] }).`
+    const hint = `List the results of defineJob: ${maker}({ jobs: [sendEmail] }).`
     throw invalidOption('jobs', 'a list of job definitions', jobs, hint)
   }
   const byType = new Map<string, JobDefinition>()
@@ -131,10 +132,10 @@ function definitions(jobs: readonly JobDefinition[] | undefined, maker: string):
         `jobs[${i}]`,
         'a job definition made by defineJob',
         job,
-        'Pass what defineJob({ type, run }) gives.',
+        'Pass the result of defineJob({ type, run }).',
       )
     }
-    byType.set(job.type, besides(job, byType.get(job.type), i))
+    byType.set(job.type, withVersionsOf(job, byType.get(job.type), i))
   })
   checkInteger('number of job types', byType.size, 0, limits.jobTypesMax)
   return byType
@@ -142,7 +143,7 @@ function definitions(jobs: readonly JobDefinition[] | undefined, maker: string):
 
 const storeMethods: readonly (keyof Store)[] = ['open', 'close', 'now', 'insert', 'claim', 'settle', 'extend', 'watch']
 
-/** Only what tells a store from what is none: a store of another make is proved by the conformance suite. */
+/** Tells a store from another value. The conformance suite is the full check of a third-party store. */
 function checkStore(store: unknown): void {
   const hint =
     typeof store === 'string'
@@ -151,12 +152,12 @@ function checkStore(store: unknown): void {
   checkMethods('store', store, storeMethods, 'a store', hint)
 }
 
-/** Several versions of a machine may share a type: the last one is current, jobs of the others go on with theirs. */
-function besides(job: JobDefinition, other: JobDefinition | undefined, i: number): JobDefinition {
+/** Combines definitions of one type: several versions of a machine may share it, and the last one is current. */
+function withVersionsOf(job: JobDefinition, other: JobDefinition | undefined, i: number): JobDefinition {
   if (other === undefined) return job
   if (job.machine === null || other.machine === null) {
     const hint = 'Give each definition its own type; only versions of a machine may share one.'
-    throw invalidOption(`type of jobs[${i}]`, 'one that no definition before it has', job.type, hint)
+    throw invalidOption(`type of jobs[${i}]`, 'a type that no earlier definition has', job.type, hint)
   }
   return { ...job, machine: job.machine.withVersionsOf(other.machine) }
 }
@@ -206,7 +207,7 @@ function checkedSchedules(
   return schedules
 }
 
-/** A machine that enqueues what nobody runs would wait for it, or take a wiring error for a failure of the job. */
+/** A missing definition is refused here: at run time the machine would take it for a failure of the child job. */
 function checkChildJobs(jobs: ReadonlyMap<string, JobDefinition>, elsewhere: readonly string[]): void {
   if (!Array.isArray(elsewhere)) throw invalidOption('jobsElsewhere', 'a list of job types', elsewhere)
   for (const type of elsewhere) checkText('jobsElsewhere', type, limits.idCharsMax)
@@ -216,7 +217,7 @@ function checkChildJobs(jobs: ReadonlyMap<string, JobDefinition>, elsewhere: rea
       if (isDefinition(listed, child) || (listed === undefined && elsewhere.includes(child.type))) continue
       const why = listed === undefined ? 'which is not listed in jobs' : 'of which jobs lists another definition'
       throw new JobchartError('INVALID_OPTION', `jobs: the machine of ${type} enqueues the job ${child.type}, ${why}`, {
-        hint: `List the definition that it is given: fromJob(${child.type}). If another process runs it: jobsElsewhere: ['${child.type}'].`,
+        hint: `List the definition that is passed to fromJob(${child.type}). If another process runs it: jobsElsewhere: ['${child.type}'].`,
       })
     }
   }

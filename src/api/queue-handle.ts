@@ -1,4 +1,4 @@
-/** A queue in the caller's hand: pause it, resume it, look at its figures. */
+/** The handle of a queue: pauses and resumes it, and reads its figures. */
 import type { JobDefinition } from '../core/definition.ts'
 import type { Connection } from '../client/connection.ts'
 import { followFigure } from '../client/follow.ts'
@@ -12,19 +12,19 @@ export interface QueueStats {
   readonly priority: number
   /** Jobs in each state. */
   readonly counts: StateCounts
-  /** Picks this runtime has given it since its start; 0 for a client. */
+  /** Picks of this queue by this runtime since its start; 0 for a client. */
   readonly given: number
-  /** Its part of all picks this runtime has given, 0…1. */
+  /** The fraction of all picks of this runtime, 0…1. */
   readonly share: number
-  /** The part its weight asks for if every queue always has work, 0…1. */
+  /** The fraction that the weights define if every queue always has work, 0…1. */
   readonly weight: number
 }
 
-/** What only the runtime or client of a queue's handle knows. */
+/** Callbacks to the runtime or client that made the handle. */
 export interface QueueOwner {
-  /** Picks given so far, per type. */
+  /** Number of picks so far, by type. */
   given(): ReadonlyMap<string, number>
-  /** The store has paused a queue: resolves when nothing of it starts in this process any more. */
+  /** Called when the queue was paused in the store. Resolves when none of its jobs starts in this process any more. */
   queuePaused(type: string): Promise<void>
 }
 
@@ -42,8 +42,8 @@ export class QueueHandle {
 
   /**
    * Pauses the queue for all processes; on a durable store it stays paused across restarts. After this resolves no process
-   * claims from the queue, and nothing of it starts in this one: a job that was claimed and has not started is released, its
-   * attempt not spent. Running jobs go on.
+   * claims jobs of the queue, and none of them starts in this process: a claimed job that has not started is released, and
+   * the attempt is not counted. Running jobs continue.
    * @throws JobchartError STORE_UNAVAILABLE
    */
   async pause(): Promise<void> {
@@ -51,7 +51,7 @@ export class QueueHandle {
     await this.owner.queuePaused(this.type)
   }
 
-  /** Lets all processes claim from the queue again, and wakes them. @throws JobchartError STORE_UNAVAILABLE */
+  /** Ends the pause for all processes, and wakes them. @throws JobchartError STORE_UNAVAILABLE */
   resume(): Promise<void> {
     return this.setPaused(false)
   }
@@ -62,7 +62,7 @@ export class QueueHandle {
     return queueStats(info, this.connection.settings.jobs, this.owner.given())
   }
 
-  /** Its figures now, then whenever they have changed, ten times a second at most. */
+  /** The current figures, then each new value, ten times a second at most. */
   get stats$(): Stream<QueueStats> {
     return followFigure(this.connection.follow, () => this.stats())
   }

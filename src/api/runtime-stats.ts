@@ -1,4 +1,4 @@
-/** What a runtime says of itself. */
+/** The figures of a runtime. */
 import type { StateValueFrom } from 'xstate'
 import type { runtimeMachine } from '../../machines/runtime.machine.ts'
 import type { QueueStats } from './queue-handle.ts'
@@ -7,16 +7,18 @@ export type RuntimeState = StateValueFrom<typeof runtimeMachine>
 
 export interface RuntimeStats {
   readonly state: RuntimeState
-  /** Why the store does not answer at present, if so. */
+  /** Why the store does not answer at the moment; null if it does. */
   readonly storeError: Error | null
-  /** Slots of this process, how many are taken, and the runs that go on. */
+  /** Slots of this process. */
   readonly concurrency: number
+  /** Taken slots. */
   readonly taken: number
+  /** Running jobs. */
   readonly running: number
-  /** Handlers that were abandoned and still go on. */
+  /** Abandoned handlers that still run. */
   readonly abandoned: number
   /**
-   * Claims of machine jobs that this process has put off, because none of the versions it knows can begin or go on with them.
+   * Claims of machine jobs that this process postponed, because it knows no version that can start or resume them.
    * `list({ unsupported: true })` finds the jobs.
    */
   readonly unsupportedVersions: number

@@ -1,5 +1,5 @@
 /**
- * The runtime: a client with a worker, and a life of its own (`machines/runtime.machine.ts`).
+ * The runtime: a client with a worker, and a lifecycle (`machines/runtime.machine.ts`).
  *
  *   enqueue ─▶ insert ─▶ [store: queued] ─▶ wake ─▶ dispatch: cancels first, then settles, then picks
  *                                                        select (weights) ∩ permits (slots, semaphores)
@@ -38,23 +38,23 @@ import { type RuntimeSettings } from '../core/settings.ts'
 import type { RuntimeState, RuntimeStats } from './runtime-stats.ts'
 import type { CancelAnswer, CancelRequest, Hint, Store } from '../store.ts'
 
-/** A runtime that has stored jobs is expected to be started within this time, ms. */
+/** Time after the first enqueue until a runtime that was not started logs a warning. */
 const startReminderMs = 3_000
 const startHint = 'Call await runtime.start(). For a process that only enqueues use createClient.'
 
 export class Runtime extends Client {
-  /** This runtime in the workers' list, and in the events it causes. */
+  /** The id of this runtime in the list of workers and in events. */
   readonly id: string = nanoid()
-  /** The live XState actor of the runtime's chart: subscribe to it, wait for it, embed it. */
+  /** The live XState actor of the runtime's chart. */
   readonly actor: Actor<typeof runtimeMachine>
   private readonly settings: RuntimeSettings
   private readonly worker: Worker
   private readonly drains: DrainWatcher
   private readonly pauses = new Pauses(() => this.resumePicking())
-  private readonly haltedBecause = stopped()
-  private may = { accept: true, pick: false }
+  private readonly stoppedError = stopped()
+  private allowed = { accept: true, pick: false }
   private starting: Promise<void> | null = null
-  /** Set while jobs were stored and nobody has called `start`. */
+  /** Set from the first enqueue until `start` is called. */
   private startReminder: Timer | null = null
   private stopping: { readonly wait: Shutdown; readonly report: Promise<StopReport> } | null = null
 
@@ -65,10 +65,10 @@ export class Runtime extends Client {
     this.actor = createActor(runtimeMachine)
     this.actor.subscribe((snapshot) => {
       const pick = snapshot.hasTag('picks')
-      const begins = pick && !this.may.pick
-      this.may = { accept: snapshot.hasTag('accepts'), pick }
-      // What was enqueued while nothing was picked (idle, paused) has been heard of, and nothing else says so again.
-      if (begins) this.worker.nudge()
+      const pickingBegins = pick && !this.allowed.pick
+      this.allowed = { accept: snapshot.hasTag('accepts'), pick }
+      // Hints that came while nothing was picked (idle, paused) are not repeated.
+      if (pickingBegins) this.worker.nudge()
     })
     this.actor.start()
     this.worker = new Worker({
@@ -81,10 +81,10 @@ export class Runtime extends Client {
       enqueueChild: (...child) => this.connection.enqueueChild(...child),
       firing: {
         schedules: this.connection.schedules,
-        mayFire: () => this.may.accept,
+        mayFire: () => this.allowed.accept,
         inserted: (jobs, answers) => this.connection.inserted(jobs, answers),
       },
-      halted: () => (this.may.pick ? null : this.haltedBecause),
+      halted: () => (this.allowed.pick ? null : this.stoppedError),
       storeError: (error) =>
         this.actor.send(error === undefined ? { type: 'STORE_BACK' } : { type: 'STORE_LOST', error }),
       changed: () => {
@@ -106,18 +106,18 @@ export class Runtime extends Client {
     return this.actor.getSnapshot().value
   }
 
-  /** Why its store does not answer at present, or null; it goes on trying. `actor` emits when that begins and is over. */
+  /** Why the store does not answer at the moment; null if it does. Calls are retried. `actor` emits at the start and the end. */
   get storeError(): Error | null {
     const { trouble } = this.actor.getSnapshot().context
     return trouble instanceof Error ? trouble : null
   }
 
-  /** Its state now, then each change; completes when it has stopped. */
+  /** The current state, then each new one; completes when the runtime has stopped. */
   get state$(): Stream<RuntimeState> {
     return statesOf<RuntimeState>(this.actor, this.settings.logger)
   }
 
-  /** Slots: jobs at once in this process. Set it to grow or shrink; what runs goes on. 0…1,000,000. */
+  /** Slots: the number of jobs that may run at once in this process, 0…1,000,000. A lower value lets running jobs end. */
   get concurrency(): number {
     return this.worker.permits.slots
   }
@@ -129,7 +129,7 @@ export class Runtime extends Client {
   }
 
   /**
-   * Opens the store and begins to pick. Calling it again is harmless.
+   * Opens the store and starts to run jobs. Further calls return the first promise.
    * @throws JobchartError STORE_UNAVAILABLE (the state is `failed` then), STOPPED
    */
   start(): Promise<void> {
@@ -138,11 +138,11 @@ export class Runtime extends Client {
   }
 
   /**
-   * Picks nothing more in this process; what runs goes on. After this has resolved nothing starts: a job that was claimed and
-   * has not started is released, its attempt not spent. The pause lasts until `resume()`; one with a `signal` ends when that
-   * aborts, if no other pause lasts.
-   * @throws JobchartError NOT_ACCEPTED unless it is running or paused, INVALID_OPTION; AbortError if `signal` has aborted, or
-   *   the pause ends while it waits for `idle`
+   * Stops picking jobs in this process; running jobs continue. After this has resolved no job starts: a claimed job that has
+   * not started is released, and the attempt is not counted. The pause lasts until `resume()`. A pause with a `signal` ends
+   * when the signal aborts, unless another pause lasts.
+   * @throws JobchartError NOT_ACCEPTED unless the runtime is running or paused, INVALID_OPTION; AbortError if `signal` has
+   *   aborted, or if the pause ends while the call waits for `idle`
    * @example await runtime.pause({ idle: true }) // no job runs now
    */
   async pause(options: PauseOptions = {}): Promise<void> {
@@ -155,7 +155,7 @@ export class Runtime extends Client {
     await pause.during(idle ? claimed.then(() => this.worker.idle()) : claimed)
   }
 
-  /** Ends every pause of this runtime. @throws JobchartError NOT_ACCEPTED unless it is running or paused */
+  /** Ends every pause of this runtime. @throws JobchartError NOT_ACCEPTED unless the runtime is running or paused */
   async resume(): Promise<void> {
     if (this.state !== 'running' && this.state !== 'paused') throw this.notAccepted('resume')
     this.pauses.end()
@@ -163,10 +163,10 @@ export class Runtime extends Client {
   }
 
   /**
-   * Waits until the work of this runtime's types is done, in whichever process: nothing is queued and nothing runs. What
-   * waits for a later time (scheduled, the backoff of a retry) or an event, or is queued in a paused queue, is not waited for;
-   * with `retries`, jobs that are to be retried are. New jobs are accepted all the while.
-   * @returns false if `timeout` passed, or the runtime stopped, before all was done
+   * Waits until no job of this runtime's types is queued or running, in any process. It does not wait for jobs that are
+   * scheduled, wait for a retry or an event, or are queued in a paused queue; with `retries` it waits for those to be retried.
+   * New jobs are accepted meanwhile.
+   * @returns false if `timeout` passed, or the runtime stopped, before that
    * @throws AbortError if `signal` aborts; JobchartError INVALID_OPTION, STORE_UNAVAILABLE
    */
   async drain(options: DrainOptions = {}): Promise<boolean> {
@@ -178,13 +178,13 @@ export class Runtime extends Client {
   }
 
   /**
-   * Stops for good; never takes longer than `timeout` (and two seconds for the last writes). Further calls join the first; a
-   * harder mode or an earlier timeout takes effect.
+   * Stops the runtime for good, within `timeout` plus two seconds for the last writes. Further calls join the first; a harder
+   * mode or an earlier timeout takes effect.
    * @throws JobchartError INVALID_OPTION
    */
   async stop(options: StopOptions = {}): Promise<StopReport> {
     const { mode: asked, timeoutMs, graceMs, retries } = stopLimits(options, this.settings.graceMs)
-    // A runtime that does not run drains nothing.
+    // Only a running runtime can drain.
     const mode = asked === 'drain' && !['running', 'paused', 'draining'].includes(this.state) ? 'finish' : asked
     if (this.stopping === null) {
       const { worker, drains } = this
@@ -200,13 +200,13 @@ export class Runtime extends Client {
   }
 
   /**
-   * Stops on the first of these signals, and aborts on the next; one that comes within 300 ms of the one before is taken for
-   * its echo and ignored. Once stopped the process ends by itself if nothing else keeps it, or by the signal if a stuck
-   * handler does. The signal handlers are removed when the runtime has stopped, however that came.
+   * Stops on the first of these signals, and aborts on the next. A signal within 300 ms of the one before is ignored: process
+   * managers often send it twice. After the stop the process ends by itself, or by the signal if a stuck handler keeps it
+   * alive. The signal handlers are removed when the runtime has stopped for any reason.
    * @param signals one, or several
-   * @returns a function that removes the signal handlers before that
-   * @throws JobchartError INVALID_OPTION for a name that is no signal, a signal that no process can handle (SIGKILL, SIGSTOP),
-   *   and options that `stop` would refuse
+   * @returns a function that removes the signal handlers earlier
+   * @throws JobchartError INVALID_OPTION for an unknown signal, a signal that cannot be handled (SIGKILL, SIGSTOP), and options
+   *   that `stop` refuses
    * @example runtime.stopOn(['SIGTERM', 'SIGINT'], { mode: 'finish', timeout: '30s' })
    */
   stopOn(signals: NodeJS.Signals | readonly NodeJS.Signals[], options: StopOptions = {}): () => void {
@@ -214,7 +214,7 @@ export class Runtime extends Client {
     return stopOnSignals(this, signals, options, this.settings)
   }
 
-  /** Its state, its slots, and the figures of each queue, among them the shares that were given. */
+  /** The state, the slots and the figures of each queue. */
   async stats(): Promise<RuntimeStats> {
     const queues = await Promise.all([...this.settings.jobs.keys()].map((type) => this.queue(type).stats()))
     const { permits, abandoned, unsupported } = this.worker
@@ -244,7 +244,7 @@ export class Runtime extends Client {
   }
 
   protected override refusing(): JobchartError | null {
-    return this.may.accept ? null : stopped()
+    return this.allowed.accept ? null : stopped()
   }
 
   protected override submitCancel(request: CancelRequest, priority: number): Promise<CancelAnswer> {
@@ -261,7 +261,7 @@ export class Runtime extends Client {
 
   protected override stored(): void {
     if (this.starting !== null || this.stopping !== null || this.startReminder !== null) return
-    // What the memory store holds is lost with the process, which lives until this was told.
+    // The end of the process loses the jobs of a memory store: the timer keeps it alive until the warning.
     const keepAlive = !this.store.capabilities.durable
     const remind = (): void => void this.remindOfStart()
     this.startReminder = this.connection.timers.after(startReminderMs, remind, keepAlive)
@@ -275,22 +275,22 @@ export class Runtime extends Client {
     if (this.state === 'paused') this.actor.send({ type: 'RESUME' })
   }
 
-  /** A drain is over: what it would still pick would be left alone. */
+  /** Ends the drain of a stop: nothing more is picked. */
   private halt(): void {
     if (this.state === 'draining') this.actor.send({ type: 'STOP', mode: 'finish' })
   }
 
-  /** Once, unless another process has taken the jobs: the next enqueue sets the reminder again then. */
+  /** Warns once. If another process has taken the jobs, the next enqueue sets the reminder again. */
   private async remindOfStart(): Promise<void> {
     const { logger, jobs } = this.settings
     try {
       const [waiting] = await this.list({ type: [...jobs.keys()], state: 'queued', limit: 1 })
       if (this.starting !== null || this.stopping !== null) return
       if (waiting === undefined) this.startReminder = null
-      else logger.warn('jobs wait, and start() of this runtime was not called', { type: waiting.type, hint: startHint })
+      else logger.warn('jobs are queued, but this runtime was not started', { type: waiting.type, hint: startHint })
     } catch (error) {
       this.startReminder = null
-      logger.debug('the jobs that wait for start() could not be looked for', { error })
+      logger.debug('the check for queued jobs before start() failed', { error })
     }
   }
 
@@ -331,22 +331,22 @@ export class Runtime extends Client {
     const completed = (await wait.wait(timeoutMs, graceMs)) && worker.abandoned === 0
     const dropped = await shutdown({ connection, worker, id, starting: starting ?? Promise.resolve() })
     this.actor.send({ type: 'STOPPED' })
-    // A handler that was abandoned may have ended since.
+    // `abandoned` is read again: an abandoned handler may have ended meanwhile.
     return { completed, running: worker.abandoned, dropped }
   }
 
   private notAccepted(what: string): JobchartError {
     return new JobchartError('NOT_ACCEPTED', `the runtime cannot ${what} while it is ${this.state}`, {
-      hint: 'Only a runtime that is running or paused can: await start() first; a stopped one stays stopped.',
+      hint: 'The runtime must be running or paused: await start() first. A stopped runtime cannot be started again.',
     })
   }
 }
 
-/** Why a job that was claimed is released before its start. */
+/** The reason for releasing a claimed job before its start. */
 const paused = (what: string): JobchartError => new JobchartError('STOPPED', `${what} was paused`)
 
 /**
- * Creates a runtime. It takes jobs at once and runs them after `start()`.
+ * Creates a runtime. It accepts jobs at once and runs them after `start()`.
  * @throws JobchartError INVALID_OPTION
  * @example const runtime = createRuntime({ jobs: [sendEmail], concurrency: 20 })
  */

@@ -1,5 +1,5 @@
 /**
- * What a client and a runtime stand on: the store, opened once and watched, and the parts that every call shares.
+ * The connection of a client or runtime to its store: opened once and watched, with the parts that all calls share.
  *
  *   enqueue ─▶ prepare (check, validate) ─▶ insert (batch, room) ─▶ store ─▶ handle
  */
@@ -29,15 +29,15 @@ import { ClientScheduleHandle } from './schedule-handle.ts'
 import { Schedules } from './schedules.ts'
 import { Timers } from './timers.ts'
 
-/** What only the owner of a connection knows. */
+/** Callbacks to the client or runtime that owns a connection. */
 export interface ConnectionOwner extends HandleOwner {
-  /** Why no new jobs are taken, if so. */
+  /** Why new jobs are refused; null if they are accepted. */
   refusing(): JobchartError | null
   /** Does it fire schedules? */
   readonly fires: boolean
   /** Jobs were stored. */
   stored(): void
-  /** Hints of the store, after the connection has taken its own part. */
+  /** Called with each hint of the store, after the connection has handled it. */
   hint(hint: Hint): void
 }
 
@@ -56,10 +56,10 @@ export class Connection {
   private readonly handleServices: HandleServices
   private readonly changeListeners = new Set<() => void>()
   private readonly endListeners = new Set<() => void>()
-  private freshCounters: JobCounters = { attempt: 0, maxAttempts: 3, generation: 1 }
+  private newJobCounters: JobCounters = { attempt: 0, maxAttempts: 3, generation: 1 }
   private opening: Promise<void> | null = null
   private isOpen = false
-  /** Why it was closed, if it was. */
+  /** Why it was closed; null while it is open. */
   private closedBecause: JobchartError | null = null
   private unwatch: () => void = () => {}
 
@@ -104,7 +104,7 @@ export class Connection {
     return (this.opening ??= this.store.open({ clock: this.settings.clock }).then(
       async () => {
         if (this.closedBecause !== null) {
-          // It was waited for no longer.
+          // `close` did not wait for a store that was still opening.
           await this.store.close()
           throw this.closedBecause
         }
@@ -118,25 +118,25 @@ export class Connection {
     ))
   }
 
-  /** Ends every stream and wait, whether the store answers or not, then lets go of it. */
-  async close(reason: JobchartError, leave = new CallDeadline(this.settings.clock)): Promise<void> {
+  /** Ends every stream and wait, also if the store does not answer, then closes the store. */
+  async close(reason: JobchartError, deadline = new CallDeadline(this.settings.clock)): Promise<void> {
     const { isOpen } = this
     this.closedBecause = reason
     this.inserter.close(reason)
     this.unwatch()
-    if (isOpen) await this.results.close(reason, leave)
+    if (isOpen) await this.results.close(reason, deadline)
     for (const ended of this.endListeners) ended()
     this.hub.complete()
     this.timers.cancelAll()
     this.isOpen = false
     try {
-      if (isOpen) await leave.wait(this.store.close())
+      if (isOpen) await deadline.wait(this.store.close())
     } finally {
-      leave.end()
+      deadline.end()
     }
   }
 
-  /** @param fromRun a running job may enqueue while others are refused, and needs no room */
+  /** @param fromRun the caller is a running job: it is not refused during a stop, and the capacity does not apply */
   enqueue<Output, Event extends MachineEvent = MachineEvent>(
     job: JobDefinition<unknown, Output>,
     input: unknown,
@@ -149,7 +149,7 @@ export class Connection {
       made = this.prepare(job, input, options, fromRun)
       wait = waitOf(options)
     } catch (error) {
-      // A promise is promised, whatever is wrong.
+      // The method returns a promise also for invalid arguments.
       return Promise.reject(error)
     }
     return made instanceof Promise
@@ -169,8 +169,8 @@ export class Connection {
   }
 
   /**
-   * Enqueues a job for the machine of another one. Gives its record if it was there before; of one that is not this parent's
-   * child, because a unique key has led to it, only when it has ended: its end comes as no message.
+   * Enqueues a child job of a machine. Returns null if it was inserted, and the record if it existed. An existing job that is
+   * no child of this parent (found by a unique key) sends no message at its end: its record is returned when it has ended.
    */
   async enqueueChild(
     job: JobDefinition,
@@ -189,7 +189,7 @@ export class Connection {
     })
   }
 
-  /** Enqueues a job that goes on from where another one stood. */
+  /** Enqueues a job whose machine starts from a checkpoint of another job. */
   async fork(id: string, seq: number, options: EnqueueOptions = {}): Promise<JobHandle> {
     const { record, state } = await this.machines.origin(id, seq)
     const { type, input, priority, tags, meta } = record
@@ -207,18 +207,18 @@ export class Connection {
   }
 
   private async prepareLater(made: NewJob | Promise<NewJob>, fromRun: boolean): Promise<NewJob> {
-    // Together: an input may be refused while the store is still being opened, and somebody must be there to hear of it.
+    // In parallel: the validation may reject while the store is still opening, and must not become an unhandled rejection.
     const ready = this.ready()
     if (made instanceof Promise) await Promise.all([made, ready])
     else await ready
     const job = await made
-    // A stop may have come meanwhile.
+    // A stop may have begun meanwhile.
     const refusal = fromRun ? null : this.owner.refusing()
     if (refusal !== null) throw refusal
     return job
   }
 
-  /** All of these or, with `wait` null and no room, none: then it answers null. */
+  /** Inserts all of these jobs. With `wait` null and no room it inserts none and returns null. */
   insert<Output, Event extends MachineEvent = MachineEvent>(
     jobs: readonly NewJob[],
     wait: WaitOptions | null | undefined,
@@ -236,7 +236,7 @@ export class Connection {
     return this.inserter.insert([made], bounded, wait, this.finishOne<Output, Event>)
   }
 
-  /** One function for all calls. */
+  /** A member, so that a call allocates no closure. */
   private readonly finishOne = <Output, Event extends MachineEvent>(
     call: InsertCall<JobHandle<Output, Event>>,
     answers: InsertAnswer[] | null,
@@ -247,7 +247,7 @@ export class Connection {
     answer: InsertAnswer,
   ): JobHandle<Output, Event> {
     const { id, sameInput = true, state, seq } = answer
-    const counters = this.fresh(maxAttempts)
+    const counters = this.countersOfNew(maxAttempts)
     return new ClientHandle<Output, Event>(
       this.handleServices,
       id,
@@ -275,11 +275,11 @@ export class Connection {
     })
   }
 
-  /** The counters of a new job, one object for all that have the same. */
-  private fresh(maxAttempts: number): JobCounters {
-    const last = this.freshCounters
+  /** The counters of a new job. Consecutive jobs with equal counters share one object. */
+  private countersOfNew(maxAttempts: number): JobCounters {
+    const last = this.newJobCounters
     if (last.maxAttempts === maxAttempts) return last
-    return (this.freshCounters = { attempt: 0, maxAttempts, generation: 1 })
+    return (this.newJobCounters = { attempt: 0, maxAttempts, generation: 1 })
   }
 
   /** @throws JobchartError NOT_FOUND */
@@ -296,7 +296,7 @@ export class Connection {
     return (await this.store.get([id]))[0] ?? null
   }
 
-  /** For streams over the store. */
+  /** Options of the streams over the store. */
   get follow(): FollowOptions {
     const listen = (listeners: Set<() => void>) => (listener: () => void) => {
       listeners.add(listener)
@@ -327,14 +327,14 @@ export class Connection {
     for (const changed of this.changeListeners) changed()
   }
 
-  /** Tells of jobs that were stored. */
+  /** Emits the events of jobs that were stored. */
   inserted(jobs: readonly NewJob[], answers: readonly InsertAnswer[]): void {
     const { hub } = this
     this.owner.stored()
-    if (!hub.observed) return
+    if (!hub.hasListeners) return
     answers.forEach(({ outcome, id, state, seq, at, superseded }, i) => {
       if (superseded !== undefined) hub.emit(superseded)
-      if (outcome !== 'inserted' || !hub.wants(id)) return
+      if (outcome !== 'inserted' || !hub.hasListener(id)) return
       const { type, meta } = jobs[i] as NewJob
       hub.emit({ seq, at, id, type, event: 'ENQUEUE', from: null, to: state, attempt: 0, ...(meta && { meta }) })
     })

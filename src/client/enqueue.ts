@@ -1,6 +1,4 @@
-/**
- * Enqueue: checks a call at the door and makes the job that is to be inserted. Nothing is stored of a call that is refused.
- */
+/** Checks the arguments of an enqueue and makes the job to insert. A refused call stores nothing. */
 import { checkText } from '../core/checks.ts'
 import { describe, invalidOption, JobchartError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
@@ -26,7 +24,7 @@ export interface PrepareOptions {
 }
 
 /**
- * The job to insert; a promise of it if its type has a schema, whose validation may take time.
+ * The job to insert; a promise of it if its type has a schema, whose validation may be asynchronous.
  * @throws JobchartError UNKNOWN_TYPE, INVALID_INPUT, INVALID_OPTION
  */
 export function prepare(
@@ -39,7 +37,7 @@ export function prepare(
   return prepareChild(preparing, job, input, options)
 }
 
-/** The same for a job that a machine enqueues: the runtime has looked at its definition when it was created. */
+/** As `prepare`, for a child job of a machine: the runtime checked the definition when it was created. */
 export function prepareChild(
   { ids, clock }: PrepareOptions,
   job: JobDefinition,
@@ -113,22 +111,22 @@ function keyOf(job: Enqueued, payload: Json | undefined): string | null {
   } catch (error) {
     if (error instanceof JobchartError) throw error
     throw new JobchartError('INVALID_INPUT', `concurrencyKey of job ${job.type} threw for this input`, {
-      hint: 'Look at the cause: the function is called with the input of every enqueue.',
+      hint: 'See `cause`. The function is called with the input of every enqueue.',
       cause: error,
     })
   }
 }
 
-/** Times before this one, in 1970, are seconds that were taken for milliseconds; ms. As seconds it is the year 2286. */
+/** ms since the epoch. A smaller number is taken for a time in seconds: 1e10 is April 1970 in ms and the year 2286 in seconds. */
 const runAtMsMin = 1e10
-/** The farthest time from now, ms: a hundred years. Farther ones are microseconds that were taken for milliseconds. */
+/** ms, a hundred years. A time farther ahead is taken for one in microseconds. */
 const runAtAheadMsMax = 100 * 365 * 86_400_000
 
 function timeOf(runAt: Date | number, now: number): number {
   const at = runAt instanceof Date ? runAt.getTime() : runAt
   if (typeof at !== 'number' || !Number.isFinite(at))
     throw invalidOption('runAt', 'a valid Date or ms since the epoch', runAt)
-  // A clock of a test may itself stand in 1970.
+  // A virtual clock may itself be in 1970.
   if (at < Math.min(runAtMsMin, now)) {
     const hint = 'Pass milliseconds: multiply a time in seconds by 1000. To run the job now, leave runAt out.'
     throw invalidOption('runAt', 'a time after April 1970', runAt, hint)
@@ -149,7 +147,7 @@ function unknownJob(job: JobDefinition, jobs: ReadonlyMap<string, JobDefinition>
   return jobs.has(type)
     ? new JobchartError(
         'UNKNOWN_TYPE',
-        `another definition of job type ${describe(type)} is listed in \`jobs\`, not this one`,
+        `\`jobs\` lists another definition of job type ${describe(type)} than the one passed`,
         {
           hint: 'Call defineJob once per type, and import that definition both where it is listed and where it is enqueued.',
         },

@@ -1,9 +1,8 @@
 /**
- * The hub: where what happened in this process is told, after it was written.
+ * Delivers job events to listeners in this process, after the commit.
  *
- * Listeners of one job are routed by its id, so that a thousand of them cost nobody else anything, and an event that
- * nobody wants is never made. Telling is a trampoline: an event raised while another is told waits its turn, so that all
- * listeners see the same order.
+ * Listeners of a single job are stored by its id, so that many of them do not slow down other events; callers make an event
+ * only if it has a listener. An event emitted during a delivery is queued, so that all listeners get the same order.
  */
 import type { JobEvent } from '../core/record.ts'
 import type { Logger } from '../core/logger.ts'
@@ -13,7 +12,7 @@ import { GuardedStream } from './stream.ts'
 export type Listener = (event: JobEvent) => void
 
 export class EventHub {
-  /** Everything that happens, for users. */
+  /** All events. */
   readonly events$: Stream<JobEvent>
   private all: readonly Listener[] = []
   private readonly routes = new Map<string, readonly Listener[]>()
@@ -37,13 +36,12 @@ export class EventHub {
     })
   }
 
-  /** Would an event of this job reach anybody? Ask before making one. */
-  wants(id: string): boolean {
+  /** Does an event of this job have a listener? */
+  hasListener(id: string): boolean {
     return this.all.length > 0 || (this.routes.size > 0 && this.routes.has(id))
   }
 
-  /** Is there any listener at all? */
-  get observed(): boolean {
+  get hasListeners(): boolean {
     return this.all.length > 0 || this.routes.size > 0
   }
 
@@ -71,7 +69,7 @@ export class EventHub {
     this.emitting = true
     this.deliver(event)
     if (this.queue.length > 0) {
-      // The queue grows while it is read; it is emptied as a whole.
+      // Deliveries may add to the queue.
       for (let i = 0; i < this.queue.length; i++) this.deliver(this.queue[i] as JobEvent)
       this.queue.length = 0
     }
@@ -79,10 +77,10 @@ export class EventHub {
   }
 
   emitAll(events: readonly JobEvent[]): void {
-    if (this.observed) for (const event of events) this.emit(event)
+    if (this.hasListeners) for (const event of events) this.emit(event)
   }
 
-  /** Ends every stream: nothing will happen any more. */
+  /** Completes every stream. */
   complete(): void {
     this.completed = true
     for (const complete of this.completers) complete()

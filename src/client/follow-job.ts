@@ -1,14 +1,14 @@
-/** One job, followed: as it is, then every move, then its end; whichever process moves it. */
+/** Follows one job: its record, then its events, then its end, whichever process runs it. */
 import type { HistoryEntry, JobEvent, JobRecord } from '../core/record.ts'
 import type { EventHub } from './event-hub.ts'
 import type { Results } from './results.ts'
 
 export interface JobFollower {
-  /** First, once. null: there is no such job, and nothing follows. */
+  /** Called first, once. null: the job does not exist; only `end` follows. */
   readonly record: (record: JobRecord | null) => void
-  /** Then what happens, in order, none twice. Moves of other processes are told when the job has ended. */
+  /** Called for each later event, in order, without repetition. Moves by other processes are delivered when the job has ended. */
   readonly event: (event: JobEvent) => void
-  /** Last, once. */
+  /** Called last, once. */
   readonly end: () => void
   readonly failed: (error: unknown) => void
 }
@@ -22,14 +22,15 @@ export interface FollowJobOptions {
 /** Follows until the job ends or the returned function is called. */
 export function followJob({ hub, results, get }: FollowJobOptions, id: string, follower: JobFollower): () => void {
   let lastSeq = -1
-  /** Of moves alone: a sign of life may come after checkpoints of its attempt. */
+  /** The last seq of a move, checkpoints excluded: an event of a run may follow checkpoints of its attempt. */
   let lastMove = -1
+  /** Events that arrive before the record; null afterwards. */
   let early: JobEvent[] | null = []
-  let over = false
+  let stopped = false
   const take = (event: JobEvent): void => {
-    // A sign of life carries the seq of its claim; a move has one of its own.
-    const sign = event.event === 'CHECKIN' || event.event === 'LOG' || event.event === 'EMIT'
-    if (over || (sign ? event.seq < lastMove : event.seq <= lastSeq)) return
+    // An event of a run carries the seq of the run's claim; every move has its own seq.
+    const ofRun = event.event === 'CHECKIN' || event.event === 'LOG' || event.event === 'EMIT'
+    if (stopped || (ofRun ? event.seq < lastMove : event.seq <= lastSeq)) return
     lastSeq = Math.max(lastSeq, event.seq)
     if (event.event !== 'CHECKPOINT') lastMove = Math.max(lastMove, event.seq)
     follower.event(event)
@@ -37,13 +38,13 @@ export function followJob({ hub, results, get }: FollowJobOptions, id: string, f
   const offEvents = hub.onJob(id, (event) => (early === null ? take(event) : early.push(event)))
   let offEnd = (): void => {}
   const stop = (): void => {
-    over = true
+    stopped = true
     offEvents()
     offEnd()
   }
   get(id).then(
     (record) => {
-      if (over) return
+      if (stopped) return
       follower.record(record)
       if (record === null) {
         stop()
@@ -53,18 +54,18 @@ export function followJob({ hub, results, get }: FollowJobOptions, id: string, f
       lastMove = lastSeq = record.history.at(-1)?.seq ?? 0
       const caught = early ?? []
       early = null
-      const seen = record.checkin?.at ?? -Infinity
-      for (const event of caught) if (event.event !== 'CHECKIN' || event.at > seen) take(event)
+      const lastCheckinAt = record.checkin?.at ?? -Infinity
+      for (const event of caught) if (event.event !== 'CHECKIN' || event.at > lastCheckinAt) take(event)
       const end = (): void => {
         stop()
         follower.end()
       }
-      const told = (ended: JobRecord | null): void => {
-        if (over) return
+      const onEnded = (ended: JobRecord | null): void => {
+        if (stopped) return
         if (ended !== null) for (const entry of ended.history) take(asEvent(ended, entry))
         end()
       }
-      offEnd = results.whenEnded(id, told, end)
+      offEnd = results.whenEnded(id, onEnded, end)
     },
     (error: unknown) => {
       stop()
@@ -74,17 +75,17 @@ export function followJob({ hub, results, get }: FollowJobOptions, id: string, f
   return stop
 }
 
-/** The last check-in of a running job, as the event it was. */
+/** The last check-in of a running job as an event. */
 export function lastCheckIn({ id, type, state, attempt, checkin, history }: JobRecord): JobEvent | null {
   if (checkin === null || state !== 'running') return null
   const { at, value } = checkin
   return { seq: history.at(-1)?.seq ?? 0, at, id, type, event: 'CHECKIN', from: state, to: state, attempt, value }
 }
 
-/** An entry of a job's history as the event it was, with what the record still knows: its output, and its errors. */
+/** An entry of a job's history as an event, with the output or error that the record holds for it. */
 export function asEvent({ id, type, output, errors }: JobRecord, entry: HistoryEntry): JobEvent {
   const { event, to, at, attempt } = entry
-  // A job that is done stays done: its output is that of its last COMPLETE.
+  // A job leaves `done` never: its output belongs to its only COMPLETE into it.
   if (event === 'COMPLETE' && to === 'done' && output !== undefined) return { id, type, ...entry, value: output }
   const failed = event === 'FAIL' || event === 'EXPIRE'
   const failure = failed ? errors.findLast((each) => each.failedAt === at && each.attempt === attempt) : undefined

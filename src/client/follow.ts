@@ -1,4 +1,4 @@
-/** Streams over the store: its transition log, and figures that are asked for again when something has happened. */
+/** Streams over the store: its transition log, and figures that are read again after changes. */
 import { JobchartError } from '../core/errors.ts'
 import type { Pressure } from '../core/call-options.ts'
 import type { Transition } from '../core/record.ts'
@@ -9,25 +9,25 @@ import type { Stream } from '../core/stream.ts'
 import { GuardedStream } from './stream.ts'
 import type { Timers } from './timers.ts'
 
-/** Other processes write without a word to this one. */
+/** Interval for stores that other processes write to: their writes may come without a hint. */
 const pollMs = 250
 const pageSize = 500
-/** Figures are asked for at once when something has happened, and then not sooner again than this. */
+/** Minimum time between two reads of a figure. */
 const figuresEveryMs = 100
 
 export interface FollowOptions {
   readonly store: Store
   readonly timers: Timers
   readonly logger: Logger
-  /** Calls back whenever something has happened, until the returned function is called. */
+  /** Calls back after each change, until the returned function is called. */
   readonly onChange: (changed: () => void) => () => void
-  /** Calls back when nothing more will. */
+  /** Calls back when the connection is closed, until the returned function is called. */
   readonly onEnd: (ended: () => void) => () => void
-  /** Makes the store ready. */
+  /** Opens the store. */
   readonly ready: () => Promise<void>
 }
 
-/** The transition log from a cursor on, without a gap; fails with SLOW_READER if entries were dropped before they were read. */
+/** The transition log after a cursor, without gaps. Fails with SLOW_READER if entries were dropped before they were read. */
 export function followTransitions(options: FollowOptions, from: number): Stream<Transition> {
   const { store, timers, logger } = options
   return new GuardedStream(logger, (subscriber) => {
@@ -52,15 +52,15 @@ export function followTransitions(options: FollowOptions, from: number): Stream<
   })
 }
 
-/** A figure of the store: its value now, then whenever it has changed. */
+/** A figure of the store: its current value, then each new value. */
 export function followFigure<T>(options: FollowOptions, ask: () => Promise<T>): Stream<T> {
   return new GuardedStream(options.logger, (subscriber) => {
     let last: string | undefined
     const read = async (): Promise<void> => {
       const value = await ask()
-      const seen = JSON.stringify(value)
-      if (seen === last || subscriber.closed) return
-      last = seen
+      const text = JSON.stringify(value)
+      if (text === last || subscriber.closed) return
+      last = text
       subscriber.next(value)
     }
     return repeat(
@@ -74,21 +74,22 @@ export function followFigure<T>(options: FollowOptions, ask: () => Promise<T>): 
 }
 
 /**
- * Calls `read` now and after changes, one at a time, with a rest between two calls; a change during the rest is not missed.
- * Gives the function that ends it.
+ * Calls `read` now and after changes, one call at a time.
+ * @param delay sets the timer for the minimum time between two calls; changes meanwhile are read afterwards
+ * @returns a function that stops it
  */
 function repeat(
   { onChange, onEnd, ready, store, timers }: FollowOptions,
   read: () => Promise<void>,
   failed: (error: unknown) => void,
   ended: () => void,
-  rest: (again: () => void) => { cancel(): void },
+  delay: (again: () => void) => { cancel(): void },
 ): () => void {
   if (timers.closed) {
     ended()
     return () => {}
   }
-  let state: 'opening' | 'reading' | 'resting' | 'idle' | 'over' = 'opening'
+  let state: 'opening' | 'reading' | 'delayed' | 'idle' | 'stopped' = 'opening'
   let ending = false
   let changed = false
   let timer: { cancel(): void } | null = null
@@ -97,41 +98,41 @@ function repeat(
     changed = false
     read().then(
       () => {
-        if (state === 'over') return
-        if (ending) return last()
-        state = 'resting'
-        timer = rest(() => {
+        if (state === 'stopped') return
+        if (ending) return readLast()
+        state = 'delayed'
+        timer = delay(() => {
           timer = null
           if (changed || store.capabilities.shared) go()
           else state = 'idle'
         })
       },
       (error: unknown) => {
-        if (state === 'over') return
+        if (state === 'stopped') return
         if (ending) ended()
         else failed(error)
       },
     )
   }
-  // What has been written until now is still told.
-  const last = (): void => void read().then(ended, ended)
+  // A last read delivers what was written until the close.
+  const readLast = (): void => void read().then(ended, ended)
   const offChange = onChange(() => {
     changed = true
     if (state === 'idle' && !ending) go()
   })
   const offEnd = onEnd(() => {
-    if (state === 'over') return
+    if (state === 'stopped') return
     ending = true
     timer?.cancel()
     if (state === 'opening') ended()
-    // Two readings at once would tell everything twice.
-    else if (state !== 'reading') last()
+    // A running read calls `readLast` itself: two reads at once would deliver values twice.
+    else if (state !== 'reading') readLast()
   })
   ready().then(() => {
-    if (state !== 'over') go()
+    if (state !== 'stopped') go()
   }, failed)
   return () => {
-    state = 'over'
+    state = 'stopped'
     timer?.cancel()
     offChange()
     offEnd()
@@ -140,7 +141,7 @@ function repeat(
 
 const tooSlow = (cursor: number): JobchartError =>
   new JobchartError('SLOW_READER', `transitions after ${cursor} were dropped from the log before they were read`, {
-    hint: 'Read faster, keep a longer log, or start again from 0 and expect a gap.',
+    hint: 'Read faster, raise the size of the log, or start again from 0 and accept the gap.',
   })
 
 /** How full the backlog is. */

@@ -1,4 +1,4 @@
-/** What handles ask of the client that gave them: the calls of its owner, and streams over one job. */
+/** Implements the services of job handles: calls to the client that made the handle, and streams over one job. */
 import type { HandleServices } from './handle.ts'
 import type { JobEvent, JobRecord } from '../core/record.ts'
 import type { JobState } from '../core/lifecycle.ts'
@@ -11,7 +11,7 @@ import type { Results } from './results.ts'
 import { GuardedStream } from './stream.ts'
 import type { Timers } from './timers.ts'
 
-/** What only the client or runtime itself can do. */
+/** Methods of the client or runtime itself. */
 export type HandleOwner = Pick<HandleServices, 'cancel' | 'retry'>
 
 export interface HandleServicesOptions {
@@ -30,7 +30,7 @@ export function handleServices(options: HandleServicesOptions): HandleServices {
   const { owner, results, timers, hub, logger, machines, get, record } = options
   const followed = { hub, results, get }
   return {
-    whenEnded: (id, told, closed) => results.whenEnded(id, told, closed),
+    whenEnded: (id, ended, closed) => results.whenEnded(id, ended, closed),
     after: (delayMs, run) => timers.after(delayMs, run),
     record,
     cancel: (id, options) => owner.cancel(id, options),
@@ -68,13 +68,13 @@ export function handleServices(options: HandleServicesOptions): HandleServices {
           failed: (error) => subscriber.error(error),
         }),
       ),
-    eventsSince: (id, seq, told) =>
+    eventsSince: (id, seq, listener) =>
       followJob(followed, id, {
         record: (record) => {
           if (record === null) return
-          for (const entry of record.history) if (entry.seq > seq) told(asEvent(record, entry))
+          for (const entry of record.history) if (entry.seq > seq) listener(asEvent(record, entry))
         },
-        event: told,
+        event: listener,
         end: () => {},
         failed: (error) => logger.warn('could not follow a job', { error, id }),
       }),

@@ -1,4 +1,4 @@
-/** A job in the caller's hand: wait for it, watch it, cancel it. */
+/** The handle of a job: awaits, observes and controls it. */
 import { AbortError, JobCancelledError, JobchartError, JobDeadError, TimeoutError } from '../core/errors.ts'
 import {
   sendSettings,
@@ -17,9 +17,9 @@ import { reviveError } from '../core/failure.ts'
 import type { JobEvent, JobRecord } from '../core/record.ts'
 import { actorAt, isArrow, type JobActor, type JobCounters, type JobState } from '../core/lifecycle.ts'
 
-/** What a handle asks of the client that gave it. */
+/** The calls of a handle to the client that made it. */
 export interface HandleServices {
-  whenEnded(id: string, told: (record: JobRecord | null) => void, closed: (reason: JobchartError) => void): () => void
+  whenEnded(id: string, ended: (record: JobRecord | null) => void, closed: (reason: JobchartError) => void): () => void
   after(delayMs: number, run: () => void): { cancel(): void }
   record(id: string): Promise<JobRecord>
   cancel(id: string, options?: CancelOptions): Promise<CancelReport>
@@ -33,24 +33,23 @@ export interface HandleServices {
   waitFor(id: string, what: WaitCondition, timeoutMs: number | null, signal?: AbortSignal): Promise<MachineView>
   state$(id: string): Stream<JobState>
   events$(id: string): Stream<JobEvent>
-  /** Calls `told` with what has happened since `seq` and what happens, until the job ends or the returned function is called. */
-  eventsSince(id: string, seq: number, told: (event: JobEvent) => void): () => void
+  /** Calls `listener` with events after `seq`, past and future, until the job ends or the returned function is called. */
+  eventsSince(id: string, seq: number, listener: (event: JobEvent) => void): () => void
 }
 
-/** The handle that clients and runtimes give. */
 export class ClientHandle<Output, Event extends MachineEvent> implements JobHandle<Output, Event> {
   readonly id: string
   readonly type: string
   readonly outcome: EnqueueOutcome
   readonly sameInput: boolean
   private readonly services: HandleServices
-  /** What it has seen of its job last. */
+  /** As of the last record that was read. */
   private state: JobState
   private seq: number
   private counters: JobCounters
 
   constructor(
-    host: HandleServices,
+    services: HandleServices,
     id: string,
     type: string,
     outcome: EnqueueOutcome,
@@ -59,7 +58,7 @@ export class ClientHandle<Output, Event extends MachineEvent> implements JobHand
     seq: number,
     counters: JobCounters,
   ) {
-    this.services = host
+    this.services = services
     this.id = id
     this.type = type
     this.outcome = outcome
@@ -74,11 +73,11 @@ export class ClientHandle<Output, Event extends MachineEvent> implements JobHand
   }
 
   result(options: ResultOptions = {}): Promise<Output> {
-    return waitForResult<Output>(this.services, this.id, options, (record) => this.see(record))
+    return waitForResult<Output>(this.services, this.id, options, (record) => this.remember(record))
   }
 
   async record(): Promise<JobRecord> {
-    return this.see(await this.services.record(this.id))
+    return this.remember(await this.services.record(this.id))
   }
 
   get state$(): Stream<JobState> {
@@ -142,7 +141,7 @@ export class ClientHandle<Output, Event extends MachineEvent> implements JobHand
     return actor
   }
 
-  private see(record: JobRecord): JobRecord {
+  private remember(record: JobRecord): JobRecord {
     const { state, attempt, maxAttempts, generation, history } = record
     this.state = state
     this.seq = history.at(-1)?.seq ?? 0
@@ -152,10 +151,10 @@ export class ClientHandle<Output, Event extends MachineEvent> implements JobHand
 }
 
 function waitForResult<Output>(
-  host: HandleServices,
+  services: HandleServices,
   id: string,
   options: ResultOptions,
-  see: (record: JobRecord) => void,
+  remember: (record: JobRecord) => void,
 ): Promise<Output> {
   return new Promise((resolve, reject) => {
     const { timeoutMs, signal } = waitLimits('result', options)
@@ -167,14 +166,15 @@ function waitForResult<Output>(
       settle()
     }
     const onAbort = (): void => done(() => reject(new AbortError('waiting for the result was aborted', signal?.reason)))
-    const timer = timeoutMs === null ? null : host.after(timeoutMs, () => done(() => reject(timedOut(id, timeoutMs))))
+    const timer =
+      timeoutMs === null ? null : services.after(timeoutMs, () => done(() => reject(timedOut(id, timeoutMs))))
     signal?.addEventListener('abort', onAbort, { once: true })
     const ended = (record: JobRecord | null): void => {
-      if (record !== null) see(record)
+      if (record !== null) remember(record)
       if (record?.state === 'done') resolve(record.output as Output)
       else reject(endError(id, record))
     }
-    const off = host.whenEnded(
+    const off = services.whenEnded(
       id,
       (record) => done(() => ended(record)),
       (reason) => done(() => reject(reason)),
@@ -184,10 +184,10 @@ function waitForResult<Output>(
 
 const timedOut = (id: string, timeoutMs: number): TimeoutError =>
   new TimeoutError(`job ${id} did not end within ${timeoutMs} ms`, {
-    hint: 'The job goes on: wait again with result(), or look at record().state. Does a runtime of its type run?',
+    hint: 'The job continues: call result() again, or read record().state. Check that a runtime with this job type is running.',
   })
 
-/** What those are told who wait for a job that has ended otherwise than done, or is gone. */
+/** The error for waiters of a job that is dead, cancelled or not in the store. */
 export function endError(id: string, record: JobRecord | null): JobchartError {
   if (record === null) {
     return new JobchartError('NOT_FOUND', `job ${id} is not in the store`, {
@@ -197,11 +197,11 @@ export function endError(id: string, record: JobRecord | null): JobchartError {
   if (record.state === 'cancelled') return new JobCancelledError(id, record.cancelReason ?? undefined)
   const cause = record.error === null ? undefined : reviveError(record.error)
   const unread = record.inbox.length
-  const dropping = `If the machine fails at the first of the ${unread} unread messages: runtime.retry(id, { dropInbox: 1 }).`
+  const dropping = `If the first of the ${unread} unread messages makes the machine fail: runtime.retry(id, { dropInbox: 1 }).`
   return new JobDeadError(id, `job ${id} (${record.type}) is dead: ${record.error?.message ?? 'its worker died'}`, {
     cause,
     ...(unread > 0 && {
-      hint: `Look at record().errors and .logs; runtime.retry(id) sends it through again. ${dropping}`,
+      hint: `See record().errors and .logs; runtime.retry(id) runs it again. ${dropping}`,
     }),
   })
 }

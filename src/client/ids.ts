@@ -1,11 +1,11 @@
 /**
- * Ids of jobs: the time in 7 characters, then 14 random ones. Ids made one after the other stand side by side in an index,
- * so that a store writes few pages for many jobs, both when they come and when they go.
+ * Generates job ids: the time in 7 characters, then 14 random ones. Consecutive ids are neighbours in an index, so that a
+ * store touches few pages when it inserts or deletes many jobs.
  */
 import { nanoid } from 'nanoid'
 import type { Clock } from '../core/clock.ts'
 
-/** In the order of their codes, so that ids sort by time wherever text is compared byte by byte. */
+/** In ascending order of their codes, so that a bytewise comparison of ids sorts by time. */
 const digits = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'
 /** 42 bits of milliseconds: enough until 2109. */
 const timeChars = 7

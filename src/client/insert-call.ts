@@ -1,4 +1,4 @@
-/** One call of insert, from its arrival to its answer: the caller may give up while it waits for room. */
+/** One insert call, from the request to its answer. A signal or timeout may end its wait for room. */
 import type { Timer } from '../core/clock.ts'
 import { AbortError, JobchartError, TimeoutError } from '../core/errors.ts'
 import type { EnqueueOptions } from '../core/call-options.ts'
@@ -13,21 +13,20 @@ export interface WaitOptions {
 
 export type Failed = (error: unknown) => void
 
-/** One call: all of its jobs or none. It is its own request to the store. */
+/** Inserts all of its jobs or none. The object itself is the request to the store. */
 export class InsertCall<T = unknown> implements InsertRequest {
   readonly jobs: readonly NewJob[]
   readonly capacity: number | null
-  /** Or does it want to know at once that there is no room? */
+  /** Does it wait for room? Else it is answered at once. */
   readonly waits: boolean
-  /** What its caller waits for. */
   readonly promise: Promise<T>
   private readonly finish: (call: InsertCall<T>, answers: InsertAnswer[] | null) => T
   private resolve: (value: T) => void = nothing
   private failed: Failed = nothing
-  /** What may end its wait: most calls have nothing. */
-  private patience: WaitLimit | null = null
+  /** null for most calls: no signal and no timeout. */
+  private waitLimit: WaitLimit | null = null
 
-  /** @param finish makes the caller's value of the answers (null: there is no room) */
+  /** @param finish makes the caller's result of the answers; null means no room */
   constructor(
     jobs: readonly NewJob[],
     capacity: number | null,
@@ -44,28 +43,28 @@ export class InsertCall<T = unknown> implements InsertRequest {
     })
   }
 
-  /** Why its caller waits no longer. A call that is being written still gets the answer of the write. */
+  /** Why the caller has given up. A call that is being written still gets the answer of the write. */
   get givenUp(): JobchartError | null {
-    return this.patience?.givenUp ?? null
+    return this.waitLimit?.givenUp ?? null
   }
 
-  /** Lets the caller's signal and timeout end the wait, by calling `giveUp`. */
+  /** Calls `giveUp` when the caller's signal aborts or the timeout ends. */
   watch(wait: WaitOptions, timers: Timers, giveUp: (error: JobchartError) => void): void {
-    this.patience = new WaitLimit(wait, timers, full(this.capacity), giveUp)
+    this.waitLimit = new WaitLimit(wait, timers, full(this.capacity), giveUp)
   }
 
   giveUp(error: JobchartError): void {
-    this.patience ??= new WaitLimit({}, null, error, () => {})
-    this.patience.givenUp = error
+    this.waitLimit ??= new WaitLimit({}, null, error, () => {})
+    this.waitLimit.givenUp = error
   }
 
   done(answers: InsertAnswer[] | null): void {
-    this.patience?.end()
+    this.waitLimit?.end()
     this.resolve(this.finish(this, answers))
   }
 
   reject(error: unknown): void {
-    this.patience?.end()
+    this.waitLimit?.end()
     this.failed(error)
   }
 }
@@ -99,10 +98,11 @@ class WaitLimit {
 
 const nothing = (): void => {}
 
-const noRoomHint = 'Wait longer, tell the caller that the service is busy, raise `capacity`, or add workers.'
+const noRoomHint =
+  'Raise the timeout, `capacity` or the number of workers, or report to your caller that the queue is full.'
 
 const full = (capacity: number | null): JobchartError =>
-  new JobchartError('CAPACITY', `no room: as many jobs wait as \`capacity\` allows (${capacity})`, {
+  new JobchartError('CAPACITY', `no room: \`capacity\` (${capacity}) jobs are waiting`, {
     hint: noRoomHint,
   })
 

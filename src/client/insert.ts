@@ -1,6 +1,6 @@
 /**
- * Insert: calls made in the same turn share one write (group commit), each learns its own answer, and what finds no room
- * waits for it, first come, first served.
+ * Inserts jobs. Calls of the same turn of the event loop share one write (group commit), and each gets its own answer. Calls
+ * that find no room wait in the order of arrival.
  */
 import type { Timer } from '../core/clock.ts'
 import { AbortError, JobchartError } from '../core/errors.ts'
@@ -9,59 +9,59 @@ import { refusedBy, whenAnswered } from './answer.ts'
 import { InsertCall, type WaitOptions } from './insert-call.ts'
 import type { Timers } from './timers.ts'
 
-/** Requests of one write at most: it bounds how long a store is busy with it. */
+/** Limit of the requests in one write, which bounds its duration. */
 const batchMax = 1_000
-/** So many calls of one turn are written at once. */
-const batchBytesHint = 500
-/** Where hints may be missed, room is looked for this often. */
+/** A turn with this many calls starts its write before the turn ends. */
+const earlyFlushCalls = 500
+/** Interval in which waiting calls are tried again, because hints may be missed. */
 const roomPollMs = 500
-/** A write that failed is repeated, which is safe because ids are fixed before the first try. */
+/** Delays before a failed write is repeated, which is safe: the ids are fixed before the first try. */
 const retryDelaysMs = [20, 100, 500]
 
 export interface InserterOptions {
   readonly store: Store
   readonly capacity: number | null
   readonly timers: Timers
-  /** Told after each write what was inserted, in order, before the caller is. */
+  /** Called after each write with the inserted jobs, in order, before the callers get their answers. */
   readonly inserted: (jobs: readonly NewJob[], answers: readonly InsertAnswer[]) => void
 }
 
 export class Inserter {
-  /** Calls of this turn, not tried yet. */
-  private fresh: InsertCall[] = []
-  /** Calls that found no room, in the order in which they came; each keeps its place until it is answered. */
+  /** Calls that were not tried yet. */
+  private newCalls: InsertCall[] = []
+  /** Calls that found no room, in the order of arrival. A call keeps its place until it is answered. */
   private readonly waiters = new Set<InsertCall>()
   private writing: readonly InsertCall[] = []
   private flushing = false
-  private roomSeen = false
+  private roomHinted = false
   private roomTimer: Timer | null = null
-  /** How many of the line the next try takes: doubled while all find room. */
+  /** How many waiters the next try takes: doubled while all find room. */
   private tryCount = 1
-  /** Why nothing is taken any more, if so. */
+  /** Why all calls are refused; null while they are accepted. */
   private closed: JobchartError | null = null
-  /** Why no call may wait for room any more, if so. */
+  /** Why calls may not wait for room; null while they may. */
   private waitRefusal: JobchartError | null = null
-  /** A write that is to be repeated, later or at once. */
+  /** Timer of a failed write that is to be repeated; `repeatNow` repeats it at once. */
   private repeat: Timer | null = null
   private repeatNow: () => void = nothing
-  private announced = false
+  private flushScheduled = false
   private readonly options: InserterOptions
 
   constructor(options: InserterOptions) {
     this.options = options
   }
 
-  /** Calls whose answer is not known yet. */
+  /** Number of calls without an answer. */
   get pending(): number {
-    return this.fresh.length + this.waiters.size + this.writing.length
+    return this.newCalls.length + this.waiters.size + this.writing.length
   }
 
   /**
    * Inserts all of these jobs or none.
-   * @param bounded do they need room? What a running job enqueues does not: it would wait for its own slot
-   * @param wait for room: as long as it takes, as long as it allows, or null: not at all, then there are no answers
-   * @param finish makes the caller's value of the answers
-   * @throws TIMEOUT, ABORTED, CAPACITY, ID_TAKEN, STORE_UNAVAILABLE, and why the inserter was closed
+   * @param bounded does the capacity apply? Not to enqueues of a running job: it could wait for its own slot
+   * @param wait limits of the wait for room; undefined waits without a limit, null does not wait
+   * @param finish makes the caller's result of the answers; null if there was no room and `wait` is null
+   * @throws TIMEOUT, ABORTED, CAPACITY, ID_TAKEN, STORE_UNAVAILABLE, and the error given to `close`
    */
   insert<T>(
     jobs: readonly NewJob[],
@@ -72,31 +72,31 @@ export class Inserter {
     const call = new InsertCall(jobs, bounded ? this.options.capacity : null, wait !== null, finish)
     const refusal = this.refusal(call, wait)
     if (refusal !== null) call.reject(refusal)
-    else this.take(call as InsertCall, wait)
+    else this.accept(call as InsertCall, wait)
     return call.promise
   }
 
-  /** There may be room again. */
+  /** A hint: there may be room again. */
   room(): void {
     if (this.waiters.size === 0) return
-    this.roomSeen = true
-    if (!this.flushing && !this.announced) this.announce()
+    this.roomHinted = true
+    if (!this.flushing && !this.flushScheduled) this.scheduleFlush()
   }
 
   /**
-   * Refuses every call that waits for room, and from now on every call that would have to wait, those on their way into the
-   * store included: whoever takes jobs out of the backlog is about to end.
+   * Refuses every call that waits for room, and from now on every call that would have to: the worker that takes jobs out of
+   * the backlog is about to stop.
    */
   refuseWaiting(error: JobchartError): void {
     this.waitRefusal = error
-    // A call that is being written learns it with the answer of the write.
+    // A call that is being written is refused after the write, if it found no room.
     for (const call of this.waiters) if (!this.writing.includes(call)) call.reject(error)
     this.waiters.clear()
     this.roomTimer?.cancel()
     this.roomTimer = null
   }
 
-  /** Refuses every call from now on, and those that wait. A write that failed is repeated once more, at once. */
+  /** Refuses waiting and future calls. A failed write is repeated once more, at once. */
   close(error: JobchartError): void {
     this.closed = error
     this.refuseWaiting(error)
@@ -104,90 +104,89 @@ export class Inserter {
     this.repeatNow()
   }
 
-  /** Why a call is not even tried, if so. */
+  /** Why a call is refused without a try; null if it is tried. */
   private refusal({ jobs, capacity }: InsertRequest, wait: WaitOptions | null | undefined): JobchartError | null {
     if (this.closed !== null) return this.closed
     if (wait !== null && capacity !== null && jobs.length > capacity) return tooMany(jobs.length, capacity)
     return wait?.signal?.aborted ? new AbortError('the enqueue was aborted', wait.signal.reason) : null
   }
 
-  private take(call: InsertCall, wait: WaitOptions | null | undefined): void {
+  private accept(call: InsertCall, wait: WaitOptions | null | undefined): void {
     if (wait) call.watch(wait, this.options.timers, (error) => this.giveUp(call, error))
-    this.fresh.push(call)
+    this.newCalls.push(call)
     if (this.flushing) return
-    // A large turn is written in parts, while what it has made is young.
-    if (this.fresh.length >= batchBytesHint) this.flush()
-    else if (!this.announced) this.announce()
+    // A turn with many calls is written in parts, which keeps fewer objects alive at a time.
+    if (this.newCalls.length >= earlyFlushCalls) this.flush()
+    else if (!this.flushScheduled) this.scheduleFlush()
   }
 
-  /** At the end of the turn. */
-  private announce(): void {
-    this.announced = true
+  /** Flushes at the end of the turn. */
+  private scheduleFlush(): void {
+    this.flushScheduled = true
     queueMicrotask(() => {
-      this.announced = false
+      this.flushScheduled = false
       if (!this.flushing) this.flush()
     })
   }
 
   private flush(): void {
     this.flushing = true
-    for (let calls = this.next(); calls.length > 0; calls = this.next()) {
+    for (let calls = this.nextCalls(); calls.length > 0; calls = this.nextCalls()) {
       let answered = false
-      let left = false
+      let asynchronous = false
       this.write(calls, 0, () => {
         answered = true
-        if (left) this.flush()
+        if (asynchronous) this.flush()
       })
-      left = !answered
-      // The answer comes later, and goes on from there.
-      if (left) return
+      asynchronous = !answered
+      if (asynchronous) return
     }
     this.flushing = false
   }
 
-  /** What is to be written next. While a line waits for room nobody overtakes it. */
-  private next(): readonly InsertCall[] {
-    if (this.waiters.size === 0) return this.takeFresh()
+  /** The calls of the next write. New calls that need room queue behind the waiters. */
+  private nextCalls(): readonly InsertCall[] {
+    if (this.waiters.size === 0) return this.takeNewCalls()
     const unbounded: InsertCall[] = []
-    for (const call of this.fresh) {
+    for (const call of this.newCalls) {
       if (call.capacity === null) unbounded.push(call)
       else if (call.waits) this.waiters.add(call)
       else call.done(null)
     }
-    this.fresh = []
+    this.newCalls = []
     if (unbounded.length > 0) return unbounded
-    if (!this.roomSeen) {
+    if (!this.roomHinted) {
       this.roomTimer ??= this.options.timers.after(roomPollMs, () => {
         this.roomTimer = null
         this.room()
       })
       return []
     }
-    this.roomSeen = false
+    this.roomHinted = false
     const first = this.waiters.values().take(this.tryCount).toArray()
-    return first.slice(0, this.batch(first))
+    return first.slice(0, this.callsPerWrite(first))
   }
 
-  private takeFresh(): readonly InsertCall[] {
-    const count = this.batch(this.fresh)
-    if (count < this.fresh.length) return this.fresh.splice(0, count)
-    const calls = this.fresh
-    this.fresh = []
+  private takeNewCalls(): readonly InsertCall[] {
+    const count = this.callsPerWrite(this.newCalls)
+    if (count < this.newCalls.length) return this.newCalls.splice(0, count)
+    const calls = this.newCalls
+    this.newCalls = []
     return calls
   }
 
   /**
-   * How many of the first calls may share a write. With a capacity, a call of several jobs goes alone: it may find no room
-   * where a smaller one behind it would, and must not be overtaken.
+   * How many of the first calls may share a write. With a capacity, a call with several jobs is written alone: it may find no
+   * room where a smaller call behind it does, and must not be overtaken.
    */
-  private batch(calls: readonly InsertCall[]): number {
+  private callsPerWrite(calls: readonly InsertCall[]): number {
     const count = Math.min(calls.length, batchMax)
     if (this.options.capacity === null) return count
     for (let i = 0; i < count; i++) if ((calls[i] as InsertCall).jobs.length > 1) return Math.max(1, i)
     return count
   }
 
-  /** Writes, again if the store is not there, and calls `next` when every call has its answer. */
+  /** Writes, repeats the write while the store is unavailable, and calls `next` when every call has its answer. */
   private write(calls: readonly InsertCall[], tries: number, next: () => void): void {
     this.writing = calls
     this.repeatNow = nothing
@@ -241,8 +240,8 @@ export class Inserter {
       }
     }
     this.tryCount = refused === 0 ? Math.min(this.tryCount * 2, batchMax) : Math.max(1, calls.length - refused)
-    // All found room: so may the next ones.
-    if (refused === 0) this.roomSeen = true
+    // All found room: there may be room for more.
+    if (refused === 0) this.roomHinted = true
   }
 
   private giveUp(call: InsertCall, error: JobchartError): void {
@@ -251,7 +250,7 @@ export class Inserter {
       return
     }
     this.waiters.delete(call)
-    this.fresh = this.fresh.filter((each) => each !== call)
+    this.newCalls = this.newCalls.filter((each) => each !== call)
     call.reject(error)
   }
 }
@@ -260,13 +259,13 @@ const nothing = (): void => {}
 
 function tooMany(count: number, capacity: number): JobchartError {
   return new JobchartError('CAPACITY', `${count} jobs in one call never fit into a \`capacity\` of ${capacity}`, {
-    hint: 'Enqueue them in smaller parts, or raise `capacity`.',
+    hint: 'Enqueue fewer jobs per call, or raise `capacity`.',
   })
 }
 
 function idTaken(answers: readonly InsertAnswer[]): JobchartError {
   const ids = answers.filter(({ outcome }) => outcome === 'id-taken').map(({ id }) => id)
   return new JobchartError('ID_TAKEN', `id ${ids.slice(0, 10).join(', ')} belongs to a job of another type`, {
-    hint: 'Use an id of its own for each type, e.g. prefixed with the type.',
+    hint: 'Use different ids for different types, e.g. with the type as prefix.',
   })
 }

@@ -1,10 +1,10 @@
-/** An Observable read with `for await`, through a buffer that has a bound. */
+/** Reads an Observable with `for await`, through a bounded buffer. */
 import type { Observable, Subscription } from 'rxjs'
 import { checkSignal, checkKeys, checkEnum, checkInteger } from '../core/checks.ts'
 import { AbortError, JobchartError } from '../core/errors.ts'
 import type { IterateOptions } from '../core/stream.ts'
 
-interface Reading<T> {
+interface PendingRead<T> {
   readonly resolve: (result: IteratorResult<T, undefined>) => void
   readonly reject: (error: unknown) => void
 }
@@ -15,11 +15,11 @@ export function iterate<T>(source: Observable<T>, options: IterateOptions = {}):
 }
 
 class BufferedReader<T> implements AsyncIterableIterator<T, undefined> {
-  private readonly room: number
+  private readonly bufferMax: number
   private readonly overflow: NonNullable<IterateOptions['overflow']>
   private readonly signal: AbortSignal | undefined
   private readonly values: T[] = []
-  private readonly readings: Reading<T>[] = []
+  private readonly pendingReads: PendingRead<T>[] = []
   private ending: { readonly error: unknown } | 'complete' | null = null
   private subscription: Subscription | null = null
   private readonly onAbort = (): void =>
@@ -29,7 +29,7 @@ class BufferedReader<T> implements AsyncIterableIterator<T, undefined> {
     checkKeys('options of iterate', options, ['signal', 'buffer', 'overflow'])
     const { signal, buffer = 256, overflow = 'error' } = options
     checkSignal(signal)
-    this.room = checkInteger('buffer', buffer, 1, 1_000_000)
+    this.bufferMax = checkInteger('buffer', buffer, 1, 1_000_000)
     this.overflow = checkEnum('overflow', overflow, ['error', 'drop-oldest', 'drop-newest'])
     this.signal = signal
     if (signal?.aborted) {
@@ -38,11 +38,11 @@ class BufferedReader<T> implements AsyncIterableIterator<T, undefined> {
     }
     signal?.addEventListener('abort', this.onAbort, { once: true })
     this.subscription = source.subscribe({
-      next: (value) => this.take(value),
+      next: (value) => this.push(value),
       error: (error: unknown) => this.end({ error }),
       complete: () => this.end('complete'),
     })
-    // It may have ended while it was subscribed to.
+    // The source may have ended synchronously, before `subscription` was set.
     if (this.ending !== null) this.subscription.unsubscribe()
   }
 
@@ -54,7 +54,7 @@ class BufferedReader<T> implements AsyncIterableIterator<T, undefined> {
     return new Promise((resolve, reject) => {
       const reading = { resolve, reject }
       if (this.values.length > 0 || this.ending !== null) this.answer(reading)
-      else this.readings.push(reading)
+      else this.pendingReads.push(reading)
     })
   }
 
@@ -64,21 +64,21 @@ class BufferedReader<T> implements AsyncIterableIterator<T, undefined> {
     return Promise.resolve({ value: undefined, done: true })
   }
 
-  private take(value: T): void {
-    const reading = this.readings.shift()
+  private push(value: T): void {
+    const reading = this.pendingReads.shift()
     if (reading !== undefined) return reading.resolve({ value, done: false })
-    if (this.values.length < this.room) return void this.values.push(value)
-    if (this.overflow === 'error') return this.end({ error: tooSlow(this.room) })
+    if (this.values.length < this.bufferMax) return void this.values.push(value)
+    if (this.overflow === 'error') return this.end({ error: tooSlow(this.bufferMax) })
     if (this.overflow === 'drop-newest') return
     this.values.shift()
     this.values.push(value)
   }
 
-  private answer({ resolve, reject }: Reading<T>): void {
+  private answer({ resolve, reject }: PendingRead<T>): void {
     if (this.values.length > 0) return resolve({ value: this.values.shift() as T, done: false })
     const { ending } = this
     if (ending === null || ending === 'complete') return resolve({ value: undefined, done: true })
-    // An error is told once; whoever reads on is at the end.
+    // The error is thrown once; later reads are done.
     this.ending = 'complete'
     reject(ending.error)
   }
@@ -88,11 +88,11 @@ class BufferedReader<T> implements AsyncIterableIterator<T, undefined> {
     this.ending = how
     this.signal?.removeEventListener('abort', this.onAbort)
     this.subscription?.unsubscribe()
-    for (const reading of this.readings.splice(0)) this.answer(reading)
+    for (const reading of this.pendingReads.splice(0)) this.answer(reading)
   }
 }
 
 const tooSlow = (room: number): JobchartError =>
   new JobchartError('SLOW_READER', `more than ${room} values were waiting to be read`, {
-    hint: "Read faster, raise buffer, or choose overflow: 'drop-oldest'.",
+    hint: "Read faster, raise `buffer`, or set overflow: 'drop-oldest'.",
   })

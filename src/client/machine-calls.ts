@@ -1,4 +1,4 @@
-/** Calls to machine jobs from outside: events sent to them, where they stand, where they stood, and forks. */
+/** Calls to machine jobs from outside: sends events, reads current and past states, and finds the origin of forks. */
 import { nanoid } from 'nanoid'
 import type { SendSettings } from '../core/call-options.ts'
 import type { JobDefinition, MachineRunner, MachineViewer } from '../core/definition.ts'
@@ -26,16 +26,16 @@ export interface MachineCallsOptions {
   readonly record: (id: string) => Promise<JobRecord>
 }
 
-/** A job that changes all the time is written to however it stands after so many looks at it. */
-const looksMax = 20
-/** Across processes a hint may be missed. */
+/** Tries to write an event on the condition that the job has not changed since it was read; then it is written without it. */
+const conditionalTriesMax = 20
+/** Hints of other processes may be missed. */
 const pollMs = 250
 
 export class MachineCalls {
   private readonly options: MachineCallsOptions
-  /** The last send to each job that is under way. */
-  private readonly turns = new Map<string, Promise<void>>()
-  /** One for each machine: what they remember is of this store. */
+  /** The last pending send to each job. */
+  private readonly lastSends = new Map<string, Promise<void>>()
+  /** One per machine: viewers cache states of this store's jobs. */
   private readonly viewers = new WeakMap<MachineRunner, MachineViewer>()
 
   constructor(options: MachineCallsOptions) {
@@ -45,28 +45,31 @@ export class MachineCalls {
   /** @throws JobchartError NOT_FOUND, NOT_ACCEPTED, CAPACITY, INVALID_INPUT, UNKNOWN_TYPE, STORE_UNAVAILABLE */
   async send(id: string, event: { readonly type: string }, choice: SendSettings): Promise<void> {
     const message = messageOf(event)
-    // One after the other, so that they keep their order and none is in the way of the next.
-    const turn = (this.turns.get(id) ?? Promise.resolve()).then(() => this.sendNow(id, message, choice))
-    const over = turn.catch(() => {})
-    this.turns.set(id, over)
-    await over
-    if (this.turns.get(id) === over) this.turns.delete(id)
-    return turn
+    // Sends to a job run one after the other: they keep their order, and do not fail each other's conditions.
+    const send = (this.lastSends.get(id) ?? Promise.resolve()).then(() => this.sendNow(id, message, choice))
+    const settled = send.catch(() => {})
+    this.lastSends.set(id, settled)
+    await settled
+    if (this.lastSends.get(id) === settled) this.lastSends.delete(id)
+    return send
   }
 
   private async sendNow(id: string, message: EventMessage, { key, always }: SendSettings): Promise<void> {
     const event = message.event as { readonly type: string }
     const request = { id, message, key: key ?? nanoid() }
-    // Sent again by its key, it may have been read already, and its state would not take it a second time.
-    if (key !== undefined && (await this.put({ ...request, expect: never })).outcome === 'duplicate') return
-    for (let looks = 1; ; looks++) {
+    // A repeated send may have been read already, and the state after it may not accept it: look for the key first.
+    if (key !== undefined && (await this.deliver({ ...request, expect: matchesNoJob })).outcome === 'duplicate') return
+    for (let tries = 1; ; tries++) {
       const record = await this.options.record(id)
       if (isEnded(record.state)) throw hasEnded(record)
-      // A process that does not know the type cannot tell whether it is a machine, either.
+      // Without the definition this process does not know whether the job has a machine.
       if (always && this.options.jobs.has(record.type)) this.runnerOf(record, 'take events')
-      else if (!always && !this.expected(record, 'take events').can(event)) throw notAccepted(record, event.type)
+      else if (!always && !this.expectedView(record, 'take events').can(event)) throw notAccepted(record, event.type)
       const expect = { checkpoint: record.checkpoint?.number ?? 0, lastMessageNumber: record.lastMessageNumber }
-      const { outcome } = await this.put({ ...request, expect: always || looks >= looksMax ? null : expect })
+      const { outcome } = await this.deliver({
+        ...request,
+        expect: always || tries >= conditionalTriesMax ? null : expect,
+      })
       if (outcome === 'kept' || outcome === 'duplicate') return
       if (outcome === 'full') throw inboxFull(id)
     }
@@ -74,20 +77,20 @@ export class MachineCalls {
 
   async can(id: string, event: { readonly type: string }): Promise<boolean> {
     const record = await this.options.record(id)
-    return !isEnded(record.state) && !isForged(event.type) && this.expected(record, 'take events').can(event)
+    return !isEnded(record.state) && !isForged(event.type) && this.expectedView(record, 'take events').can(event)
   }
 
   async view(id: string): Promise<MachineView> {
     const record = await this.options.record(id)
-    if (record.checkpoint === null) return this.expected({ ...record, inbox: [] }, 'show a snapshot')
+    if (record.checkpoint === null) return this.expectedView({ ...record, inbox: [] }, 'show a snapshot')
     return this.runnerOf(record, 'show a snapshot').viewAt(record.checkpoint.state)
   }
 
-  /** Where its machine will stand when it has read what waits for it. */
-  private expected(record: JobRecord, what: string): MachineView {
-    const host = this.runnerOf(record, what)
-    let viewer = this.viewers.get(host)
-    if (viewer === undefined) this.viewers.set(host, (viewer = host.viewer()))
+  /** The state of the machine after its unread messages and due timers. */
+  private expectedView(record: JobRecord, what: string): MachineView {
+    const runner = this.runnerOf(record, what)
+    let viewer = this.viewers.get(runner)
+    if (viewer === undefined) this.viewers.set(runner, (viewer = runner.viewer()))
     return viewer(record, this.options.store.now())
   }
 
@@ -96,20 +99,23 @@ export class MachineCalls {
     return this.options.store.checkpoints(id)
   }
 
-  /** Where it stood when `seq` was the last that had happened. @throws JobchartError NOT_FOUND */
+  /** The state of the machine at its last checkpoint up to `seq`. @throws JobchartError NOT_FOUND */
   async viewAt(id: string, seq: number): Promise<MachineView> {
-    const host = this.runnerOf(await this.options.record(id), 'show a snapshot')
-    return host.viewAt((await this.checkpointAt(id, seq)).state)
+    const runner = this.runnerOf(await this.options.record(id), 'show a snapshot')
+    return runner.viewAt((await this.checkpointAt(id, seq)).state)
   }
 
-  /** What a fork needs: the job, and the state to go on from. @throws JobchartError NOT_FOUND */
+  /** The job to fork and the state to start from. @throws JobchartError NOT_FOUND */
   async origin(id: string, seq: number): Promise<{ readonly record: JobRecord; readonly state: Json }> {
     const record = await this.options.record(id)
     this.runnerOf(record, 'be forked')
     return { record, state: (await this.checkpointAt(id, seq)).state }
   }
 
-  /** Resolves when a checkpoint of the job is as wanted. @throws TimeoutError, AbortError, JobDeadError, JobCancelledError, NOT_ACCEPTED */
+  /**
+   * Resolves when a checkpoint of the job meets the condition.
+   * @throws TimeoutError, AbortError, JobDeadError, JobCancelledError, NOT_ACCEPTED
+   */
   waitFor(
     id: string,
     what: WaitCondition,
@@ -125,31 +131,31 @@ export class MachineCalls {
         settle()
       }
       const failed = (error: unknown): void => done(() => reject(error))
-      let looking = false
+      let checking = false
       let again = false
-      const look = async (): Promise<void> => {
-        again = looking
-        if (looking) return
-        looking = true
+      const check = async (): Promise<void> => {
+        again = checking
+        if (checking) return
+        checking = true
         try {
           const record = await this.options.record(id)
-          const host = this.runnerOf(record, 'reach a state of one')
-          if (typeof what === 'string') host.checkName(what)
-          const view = record.checkpoint === null ? null : host.viewAt(record.checkpoint.state)
+          const runner = this.runnerOf(record, 'reach a state of one')
+          if (typeof what === 'string') runner.checkName(what)
+          const view = record.checkpoint === null ? null : runner.viewAt(record.checkpoint.state)
           if (view !== null && wanted(view)) done(() => resolve(view))
-          else if (isEnded(record.state)) failed(endedElsewhere(record))
+          else if (isEnded(record.state)) failed(endedBeforeState(record))
         } catch (error) {
           failed(error)
         }
-        looking = false
-        if (again && offs.length > 0) await look()
+        checking = false
+        if (again && offs.length > 0) await check()
       }
       let polling: Timer | null = null
       const poll = (): void => {
-        polling = timers.after(pollMs, () => void look().then(() => offs.length > 0 && poll()))
+        polling = timers.after(pollMs, () => void check().then(() => offs.length > 0 && poll()))
       }
       offs.push(() => polling?.cancel())
-      offs.push(onChange(() => void look()))
+      offs.push(onChange(() => void check()))
       offs.push(
         onEnd(() =>
           failed(new JobchartError('STOPPED', `the runtime stopped before job ${id} reached the awaited state`)),
@@ -166,17 +172,17 @@ export class MachineCalls {
       offs.push(() => signal?.removeEventListener('abort', onAbort))
       if (signal?.aborted === true) return onAbort()
       poll()
-      void look()
+      void check()
     })
   }
 
-  /** @param asked what the caller wants of its machine, after "cannot" */
+  /** @param asked what the caller asks for, to follow "cannot" in the message */
   private runnerOf({ id, type }: JobRecord, asked: string): MachineRunner {
     const job = this.options.jobs.get(type)
     if (job === undefined) throw unknownType(type)
     if (job.machine !== null) return job.machine
     throw new JobchartError('NOT_ACCEPTED', `job ${id} (${type}) has no machine, so it cannot ${asked}`, {
-      hint: 'Only jobs defined with `machine` can. For this one use record(), state$, events() and result().',
+      hint: 'Only jobs defined with `machine` can. Use record(), state$, events() and result() for this one.',
     })
   }
 
@@ -185,11 +191,11 @@ export class MachineCalls {
     const entry = entries.findLast((each) => each.seq <= seq)
     if (entry !== undefined) return entry
     throw new JobchartError('NOT_FOUND', `job ${id} has no checkpoint at ${seq} any more`, {
-      hint: 'The oldest are dropped; `job.checkpoints()` lists those that are kept.',
+      hint: 'Old checkpoints are dropped; `job.checkpoints()` lists those that are kept.',
     })
   }
 
-  private put(request: SendRequest): Promise<SendAnswer> {
+  private deliver(request: SendRequest): Promise<SendAnswer> {
     return promised(
       () => this.options.store.send([request]),
       ([answer]) => {
@@ -203,10 +209,10 @@ export class MachineCalls {
   }
 }
 
-/** No job is ever as this: only a message with the same key is found. */
-const never = { checkpoint: -1, lastMessageNumber: -1 }
+/** A condition that no job meets: only a message with the same key is found. */
+const matchesNoJob = { checkpoint: -1, lastMessageNumber: -1 }
 
-/** What XState tells itself: nobody else may say that an actor has ended or a time has come. A route is asked for from outside. */
+/** XState's own events: a sender could forge the end of an actor or a timer. Only `xstate.route` is meant to be sent from outside. */
 const isForged = (type: string): boolean => type.startsWith('xstate.') && type !== 'xstate.route'
 
 type EventMessage = InboxMessage & { readonly kind: 'event' }
@@ -218,13 +224,9 @@ function messageOf(event: { readonly type: string }): EventMessage {
     })
   }
   if (isForged(event.type)) {
-    throw new JobchartError(
-      'NOT_ACCEPTED',
-      `${event.type} is an event of XState itself, which is not sent from outside`,
-      {
-        hint: 'Give the machine an event of its own.',
-      },
-    )
+    throw new JobchartError('NOT_ACCEPTED', `${event.type} is an internal event of XState and cannot be sent`, {
+      hint: 'Define an event of your own in the machine.',
+    })
   }
   return { kind: 'event', event: toPayload(event, 'INVALID_INPUT', payloadLimits, 'event', event.type) }
 }
@@ -232,26 +234,26 @@ function messageOf(event: { readonly type: string }): EventMessage {
 const notAccepted = ({ id, type, checkpoint }: JobRecord, event: string): JobchartError =>
   new JobchartError(
     'NOT_ACCEPTED',
-    `job ${id} (${type}) does not take ${event} in its present state${checkpoint === null ? ', its start' : ''}`,
+    `job ${id} (${type}) does not accept ${event} in its current state${checkpoint === null ? ', its start' : ''}`,
     {
-      hint: 'Ask job.can(event) first, or wait with job.waitFor(state); job.snapshot() shows its state.',
+      hint: 'Call job.can(event) first, or wait with job.waitFor(state); job.snapshot() shows the state.',
     },
   )
 
 const hasEnded = ({ id, state }: JobRecord): JobchartError =>
-  new JobchartError('NOT_ACCEPTED', `job ${id} is ${state}: it takes no events any more`, {
-    hint: 'Look at record().state first; runtime.retry(id) sends a dead or cancelled job through again.',
+  new JobchartError('NOT_ACCEPTED', `job ${id} is ${state}: it accepts no events`, {
+    hint: 'Check record().state first; runtime.retry(id) runs a dead or cancelled job again.',
   })
 
 const inboxFull = (id: string): JobchartError =>
   new JobchartError('CAPACITY', `the inbox of job ${id} is full: it holds events that its machine has not read`, {
-    hint: 'Send again later. Does a runtime of its type run, and does its machine come to rest?',
+    hint: 'Send again later. Check that a runtime with this job type is running, and that the machine reads its events.',
   })
 
-function endedElsewhere(record: JobRecord): JobchartError {
+function endedBeforeState(record: JobRecord): JobchartError {
   const { id, state } = record
   if (state !== 'done') return endError(id, record)
   return new JobchartError('NOT_ACCEPTED', `job ${id} is done and did not reach the awaited state`, {
-    hint: 'job.checkpoints() lists the states it went through.',
+    hint: 'job.checkpoints() lists its states.',
   })
 }

@@ -1,10 +1,10 @@
-/** The answers to those who ask for what a job is not, or does not do. */
+/** Errors for jobs that do not exist, types that are not listed and retries that are refused. */
 import type { RetryReport } from '../core/call-options.ts'
 import { describe, JobchartError } from '../core/errors.ts'
 
 export const notFound = (id: string): JobchartError =>
   new JobchartError('NOT_FOUND', `job ${id} is not in the store`, {
-    hint: 'It never was, or it was pruned or discarded; keep ended jobs longer with `retention`.',
+    hint: 'Check the id. Ended jobs are pruned after a while (see `retention`) or discarded.',
   })
 
 export const unknownType = (type: string): JobchartError =>
@@ -24,7 +24,7 @@ export function expectRetried(id: string, { notFound: missing, refused }: RetryR
     'NOT_ACCEPTED',
     `job ${id} cannot be retried: it is neither dead nor cancelled, or its unique key is taken`,
     {
-      hint: 'Look at record().state: wait for its end, or for the end of the job that holds the key.',
+      hint: 'See record().state: wait for its end, or for the end of the job that holds the key.',
     },
   )
 }

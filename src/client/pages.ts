@@ -1,10 +1,10 @@
-/** Pages of a list: a store may answer a short one, because it looks at a bounded number of jobs in one call. */
+/** Fills the pages of a list: one call of a store examines a bounded number of jobs and may return a short page. */
 import type { Clock } from '../core/clock.ts'
 import { caps } from '../core/caps.ts'
 import type { JobRecord } from '../core/record.ts'
 import type { JobPage, ListQuery, Store } from '../store.ts'
 
-/** The page asked for: short only at the end of the list. The event loop has its turn between two calls of the store. */
+/** The requested page, short only at the end of the list. Yields to the event loop between two calls of the store. */
 export async function wholePage<Field extends keyof JobRecord>(
   store: Store,
   clock: Clock,

@@ -1,6 +1,6 @@
 /**
- * Results: who waits for the end of a job is told, wherever it ends. The store is asked as soon as an event of this process
- * or a hint says that the job has ended, before anything can let its record go; and now and then for all that are awaited.
+ * Notifies waiters of the end of a job, in whichever process it ends. The record is read as soon as an event or a hint says
+ * that the job has ended, before it can be pruned; on shared stores all awaited jobs are also polled.
  */
 import type { Timer } from '../core/clock.ts'
 import type { JobchartError } from '../core/errors.ts'
@@ -12,12 +12,12 @@ import type { EventHub } from './event-hub.ts'
 import type { CallDeadline } from './call-deadline.ts'
 import type { Timers } from './timers.ts'
 
-/** Jobs of one call. */
-const askMax = 500
-/** Across processes a hint may be missed: so many jobs at most are asked for, on average, in so much time. */
+/** Jobs per call of the store. */
+const jobsPerQuery = 500
+/** Polling time for each `jobsPerQuery` awaited jobs: hints of other processes may be missed. */
 const pollMs = 1_000
 
-/** Called once, with the ended job, or null if it is not there (any more). */
+/** Called once, with the ended job, or null if it is not in the store. */
 export type WhenEnded = (record: JobRecord | null) => void
 
 interface Waiter {
@@ -34,11 +34,11 @@ export interface ResultsOptions {
 
 export class Results {
   private readonly waiting = new Map<string, Set<Waiter>>()
-  /** Those of them that have ended, and are being asked for. */
+  /** Awaited jobs that have ended and whose records are being read. */
   private readonly fetching = new Set<string>()
   private timer: Timer | null = null
   private timerAt = Infinity
-  /** Why nobody will know any more, if so. */
+  /** Why waiters are refused; null until the close. */
   private closed: JobchartError | null = null
   private readonly options: ResultsOptions
 
@@ -47,23 +47,23 @@ export class Results {
   }
 
   /**
-   * Calls `told` when the job has ended, also if it has already, or `closed` when nobody will know any more; until the
-   * returned function is called.
+   * Calls `ended` when the job has ended, also if it already has, or `closed` when this is closed before; neither after the
+   * returned function was called.
    */
-  whenEnded(id: string, told: WhenEnded, closed: Waiter['closed'] = () => {}): () => void {
-    const waiter: Waiter = { ended: told, closed }
+  whenEnded(id: string, ended: WhenEnded, closed: Waiter['closed'] = () => {}): () => void {
+    const waiter: Waiter = { ended, closed }
     const waiters = this.waiting.get(id) ?? new Set()
     waiters.add(waiter)
     if (waiters.size === 1) this.waiting.set(id, waiters)
-    // An event of this process is the quickest word; the record follows from the store, which has it already.
+    // Events of this process come after the commit: the store has the record.
     const off = this.options.hub.onJob(id, ({ to }) => {
       if (isEnded(to)) this.fetch([id])
     })
-    void this.ask([id]).then(() => {
-      // Who asks after the close, and finds no end, would wait for ever.
+    void this.queryStore([id]).then(() => {
+      // A waiter that is added after the close would otherwise wait endlessly.
       if (this.closed !== null) this.refuse([id], this.closed)
     })
-    this.pollLater()
+    this.schedulePoll()
     return () => {
       off()
       waiters.delete(waiter)
@@ -74,26 +74,26 @@ export class Results {
 
   hint(hint: Hint): void {
     if (this.waiting.size === 0 || hint.kind !== 'ended') return
-    if (hint.ids === undefined) this.askIn(0)
+    if (hint.ids === undefined) this.scheduleQuery(0)
     else this.fetch(hint.ids)
   }
 
-  /** Asks for jobs that have ended, once for each however many say so; in this very call, so that nothing prunes them first. */
+  /** Reads ended jobs, each once. The query starts synchronously, so that no prune comes before it. */
   private fetch(ended: readonly string[]): void {
     const ids = ended.filter((id) => this.waiting.has(id) && !this.fetching.has(id))
     for (const id of ids) this.fetching.add(id)
-    for (let i = 0; i < ids.length; i += askMax) {
-      const some = ids.slice(i, i + askMax)
-      void this.ask(some).then(() => {
+    for (let i = 0; i < ids.length; i += jobsPerQuery) {
+      const some = ids.slice(i, i + jobsPerQuery)
+      void this.queryStore(some).then(() => {
         for (const id of some) this.fetching.delete(id)
       })
     }
   }
 
-  /** Looks a last time, then tells those who still wait that it was the last. */
-  async close(reason: JobchartError, leave: CallDeadline): Promise<void> {
+  /** Reads the awaited jobs a last time, then refuses the remaining waiters. */
+  async close(reason: JobchartError, deadline: CallDeadline): Promise<void> {
     this.stopPolling()
-    if (this.waiting.size > 0) await leave.wait(this.ask([...this.waiting.keys()]))
+    if (this.waiting.size > 0) await deadline.wait(this.queryStore([...this.waiting.keys()]))
     this.stopPolling()
     this.closed = reason
     this.refuse([...this.waiting.keys()], reason)
@@ -113,37 +113,37 @@ export class Results {
     this.timerAt = Infinity
   }
 
-  private pollLater(): void {
-    // Within one process every end is hinted at.
-    if (this.options.store.capabilities.shared) this.askIn(pollMs * Math.ceil(this.waiting.size / askMax))
+  private schedulePoll(): void {
+    // A store of a single process hints at every end.
+    if (this.options.store.capabilities.shared) this.scheduleQuery(pollMs * Math.ceil(this.waiting.size / jobsPerQuery))
   }
 
-  private askIn(delayMs: number): void {
+  private scheduleQuery(delayMs: number): void {
     const at = this.options.timers.clock.monotonic() + delayMs
     if (at >= this.timerAt) return
     this.timer?.cancel()
     this.timerAt = at
     this.timer = this.options.timers.after(delayMs, () => {
       this.stopPolling()
-      void this.ask([...this.waiting.keys()]).then(() => {
-        if (this.waiting.size > 0) this.pollLater()
+      void this.queryStore([...this.waiting.keys()]).then(() => {
+        if (this.waiting.size > 0) this.schedulePoll()
       })
     })
   }
 
-  private async ask(ids: readonly string[]): Promise<void> {
+  private async queryStore(ids: readonly string[]): Promise<void> {
     try {
-      for (let i = 0; i < ids.length; i += askMax) {
-        const some = ids.slice(i, i + askMax)
+      for (let i = 0; i < ids.length; i += jobsPerQuery) {
+        const some = ids.slice(i, i + jobsPerQuery)
         const records = await this.options.store.get(some)
         some.forEach((id, at) => this.notify(id, records[at] ?? null))
       }
     } catch (error) {
-      this.options.logger.warn('the store could not be asked for the ends of jobs; it is asked again', {
+      this.options.logger.warn('awaited jobs could not be read from the store; the read is repeated', {
         error,
         jobs: ids.length,
       })
-      this.askIn(pollMs)
+      this.scheduleQuery(pollMs)
     }
   }
 
@@ -152,6 +152,6 @@ export class Results {
     const waiters = this.waiting.get(id)
     if (waiters === undefined) return
     this.waiting.delete(id)
-    for (const { ended: told } of waiters) told(record)
+    for (const { ended } of waiters) ended(record)
   }
 }

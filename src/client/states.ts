@@ -1,4 +1,4 @@
-/** The states of a live chart as a stream: the present one, then each change; complete when the chart has come to its end. */
+/** The states of a live chart as a stream: the current one, then each new one; completes when the chart is final. */
 import type { AnyActorRef } from 'xstate'
 import type { Logger } from '../core/logger.ts'
 import type { Stream } from '../core/stream.ts'

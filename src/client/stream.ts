@@ -1,4 +1,4 @@
-/** How streams are made: what a subscriber throws is logged, and they can be read with `for await`. */
+/** The Observable behind all public streams: errors of subscribers are logged, and `for await` reads it. */
 import { Observable, Subscriber, type Observer, type OperatorFunction, type Subscription } from 'rxjs'
 import type { Logger } from '../core/logger.ts'
 import type { IterateOptions, Stream } from '../core/stream.ts'
@@ -12,7 +12,7 @@ export class GuardedStream<T> extends Observable<T> implements Stream<T> {
     this.logger = logger
   }
 
-  /** What is piped is guarded too. The types of the operators are those of `Observable.pipe`, which ends in the same `any`. */
+  /** Returns a guarded stream. `any` is in the signature of `Observable.pipe`. */
   // oxlint-disable-next-line typescript/no-explicit-any
   override pipe(...operators: OperatorFunction<any, any>[]): Observable<any> {
     const piped = operators.reduce<Observable<unknown>>(
@@ -33,7 +33,7 @@ export class GuardedStream<T> extends Observable<T> implements Stream<T> {
     error?: ((error: unknown) => void) | null,
     complete?: (() => void) | null,
   ): Subscription {
-    // Operators hand their own subscribers through here: they report errors by themselves, and must stay who they are.
+    // Subscribers of operators handle errors themselves, and RxJS relies on their identity.
     if (observerOrNext instanceof Subscriber) return super.subscribe(observerOrNext)
     const given = typeof observerOrNext === 'function' || !observerOrNext ? null : observerOrNext
     const on = given
@@ -41,7 +41,7 @@ export class GuardedStream<T> extends Observable<T> implements Stream<T> {
       : { next: observerOrNext as ((value: T) => void) | null | undefined, error, complete }
     return super.subscribe({
       next: (value) => this.guard(() => on.next?.(value)),
-      error: (reason: unknown) => this.guard(() => (on.error ? on.error(reason) : this.unheard(reason))),
+      error: (reason: unknown) => this.guard(() => (on.error ? on.error(reason) : this.unhandled(reason))),
       complete: () => this.guard(() => on.complete?.()),
     })
   }
@@ -62,7 +62,7 @@ export class GuardedStream<T> extends Observable<T> implements Stream<T> {
     }
   }
 
-  private unheard(error: unknown): void {
-    this.logger.error('a stream failed and nobody listened for its error', { error })
+  private unhandled(error: unknown): void {
+    this.logger.error('a stream failed, and its subscriber handles no errors', { error })
   }
 }

@@ -1,10 +1,10 @@
-/** All timers of one runtime, so that none outlives it: `size` is 0 when it has stopped, and a test can see it. */
+/** The timers of one client or runtime: `cancelAll` at its close ensures that none outlives it. */
 import { timerMsMax, type Clock, type Timer } from '../core/clock.ts'
 
 export class Timers {
   readonly clock: Clock
   private readonly live = new Set<Timer>()
-  private over = false
+  private isClosed = false
 
   constructor(clock: Clock) {
     this.clock = clock
@@ -14,17 +14,17 @@ export class Timers {
     return this.live.size
   }
 
-  /** Is the runtime closed? Then nothing that needs time comes to its end any more. */
+  /** Was `cancelAll` called? Then no timer fires any more. */
   get closed(): boolean {
-    return this.over
+    return this.isClosed
   }
 
   /**
-   * Calls `run` once after `delayMs`, which may be longer than a timer of the clock can take: that is set in parts.
-   * @param keepAlive false for timers that only look after things: they do not keep an idle process from ending
+   * Calls `run` once after `delayMs`. A delay longer than the clock's maximum is split into several timers.
+   * @param keepAlive false for housekeeping: the timer does not keep an idle process alive
    */
   after(delayMs: number, run: () => void, keepAlive = true): Timer {
-    if (this.over) return noTimer
+    if (this.isClosed) return noTimer
     const clock = this.clock
     const live = this.live
     let leftMs = Math.max(0, Math.ceil(delayMs))
@@ -52,9 +52,9 @@ export class Timers {
     return timer
   }
 
-  /** Cancels every timer. None is set from now on: what a late answer of the store asks for comes to nothing. */
+  /** Cancels every timer. Later calls of `after` set none: a late answer of the store may still call it. */
   cancelAll(): void {
-    this.over = true
+    this.isClosed = true
     for (const timer of this.live) timer.cancel()
   }
 }

@@ -1,4 +1,4 @@
-/** Input against the schema of its job: at the door, and again before a run, because code may have changed in between. */
+/** Validates input against the schema of its job: at the enqueue, and again before a run, because a deployment may change it. */
 import type { JobDefinition } from '../core/definition.ts'
 import { JobchartError } from '../core/errors.ts'
 import { recordError } from '../core/failure.ts'

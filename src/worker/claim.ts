@@ -173,10 +173,10 @@ export class Claimer {
       this.ready.push(run)
     }
     canceller.forget()
-    if (!hub.observed) return
+    if (!hub.hasListeners) return
     for (const claimed of answer.jobs) {
       const { id, type, seq, startedAt: at, attempt } = claimed
-      if (!hub.wants(id)) continue
+      if (!hub.hasListener(id)) continue
       const event = { seq, at, id, type, event: 'CLAIM', from: 'queued', to: 'running', attempt, worker } as const
       hub.emit({ ...event, ...withMeta(claimed) })
     }

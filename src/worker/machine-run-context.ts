@@ -86,7 +86,7 @@ async function commit(
   if (answer.outcome === 'failed') throw refusedBy(store.name, `a checkpoint of job ${id}`, answer.error)
   run.maxAttempts = answer.maxAttempts
   if (answer.outcome === 'cancelling') heartbeat.cancelling(run, answer)
-  if (hub.wants(id)) {
+  if (hub.hasListener(id)) {
     const state = answer.outcome === 'kept' ? 'running' : 'cancelling'
     const { seq, at } = answer
     hub.emit({
@@ -108,7 +108,7 @@ async function commit(
 
 function emitted(run: Run, value: Json, { hub, store, worker }: MachineRunContextOptions): void {
   const { id, type, seq, attempt } = run.claimed
-  if (!hub.wants(id)) return
+  if (!hub.hasListener(id)) return
   const event = {
     seq,
     at: store.now(),

@@ -28,7 +28,7 @@ export function runReports(
     heartbeat.report(run)
     const { id, type, attempt, seq } = run.claimed
     const state = run.abortReason?.code === 'CANCELLED' ? 'cancelling' : 'running'
-    if (hub.wants(id))
+    if (hub.hasListener(id))
       hub.emit({ seq, id, type, attempt, worker, from: state, to: state, ...sign, ...withMeta(run.claimed) })
   }
   return {

@@ -103,7 +103,7 @@ export class Settler {
 
   private tell(runs: readonly Run[], settlements: readonly Settlement[], answers: readonly SettleAnswer[]): void {
     const { hub, logger } = this.options
-    const observed = hub.observed
+    const observed = hub.hasListeners
     for (let i = 0; i < runs.length; i++) {
       const run = runs[i] as Run
       const answer = answers[i] as SettleAnswer
@@ -119,7 +119,7 @@ export class Settler {
         continue
       }
       if (answer.woken !== undefined) hub.emit(answer.woken)
-      if (observed && hub.wants(run.claimed.id)) hub.emit(this.eventOf(run, settlements[i] as Settlement, answer))
+      if (observed && hub.hasListener(run.claimed.id)) hub.emit(this.eventOf(run, settlements[i] as Settlement, answer))
       if (answer.successor !== undefined) hub.emit(answer.successor)
     }
     this.options.settled()

@@ -179,11 +179,11 @@ const mistakes: Record<string, [call: () => unknown, message: string, hint: stri
   'options instead of a definition': [
     () => untyped(createRuntime)({ jobs: [job, { type: 'b', run }] }),
     'jobs[1]: expected a job definition made by defineJob, got an object',
-    'what defineJob({ type, run }) gives',
+    'the result of defineJob({ type, run })',
   ],
   'two definitions of a type': [
     () => createRuntime({ jobs: [job, defineJob({ type: 'job', run })] }),
-    'type of jobs[1]: expected one that no definition before it has, got "job"',
+    'type of jobs[1]: expected a type that no earlier definition has, got "job"',
     'its own type',
   ],
   'a path as store': [

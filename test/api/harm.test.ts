@@ -48,7 +48,7 @@ test('an operator that throws ends its own stream with the error, which is logge
   expect(await worker.run(job, 1)).toBe(1)
   await clock.settle()
   expect(errors).toEqual(['harm'])
-  expect(expectLogged('error')).toEqual(['a stream failed and nobody listened for its error'])
+  expect(expectLogged('error')).toEqual(['a stream failed, and its subscriber handles no errors'])
 })
 
 test('a subscriber that unsubscribes itself or others while it is told harms nobody', async () => {

@@ -74,7 +74,7 @@ test('a definition that is none, is not listed, or is another one of its type', 
   )
   const twin = defineJob<unknown, void>({ type: 'job', run: async () => {} })
   await expect(worker.enqueue(twin, 1)).rejects.toMatchObject(
-    refused('UNKNOWN_TYPE', 'another definition of job type "job" is listed in `jobs`, not this one', 'once per type'),
+    refused('UNKNOWN_TYPE', '`jobs` lists another definition of job type "job" than the one passed', 'once per type'),
   )
 })
 

@@ -20,7 +20,7 @@ test('a forgotten start is told once, after some seconds with jobs waiting', asy
   expect(warnings(at)).toEqual([
     {
       level: 'warn',
-      message: 'jobs wait, and start() of this runtime was not called',
+      message: 'jobs are queued, but this runtime was not started',
       fields: { type: 'job', hint: expect.stringContaining('runtime.start()') },
     },
   ])

@@ -152,9 +152,9 @@ test('events that are not taken are refused with the reason', async () => {
   const handle = await runtime.enqueue(job)
   await at.clock.settle()
   const refused = (code: string, message: string) => ({ code, message: expect.stringContaining(message) as string })
-  await expect(handle.send({ type: 'OFF' })).rejects.toMatchObject(refused('NOT_ACCEPTED', 'does not take OFF'))
+  await expect(handle.send({ type: 'OFF' })).rejects.toMatchObject(refused('NOT_ACCEPTED', 'does not accept OFF'))
   const forged = { type: 'xstate.done.actor.0' } as never
-  await expect(handle.send(forged)).rejects.toMatchObject(refused('NOT_ACCEPTED', 'XState itself'))
+  await expect(handle.send(forged)).rejects.toMatchObject(refused('NOT_ACCEPTED', 'internal event of XState'))
   expect(await handle.can(forged)).toBe(false)
   await expect(handle.send({} as never)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
   await expect(handle.send({ type: 'ON', at: new Date(0) } as never)).rejects.toMatchObject({ code: 'INVALID_INPUT' })

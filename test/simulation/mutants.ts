@@ -210,8 +210,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a result is heard of by hints alone',
     file: 'src/client/results.ts',
-    right: 'if (this.options.store.capabilities.shared) this.askIn',
-    wrong: 'if (this.timer === undefined) this.askIn',
+    right: 'if (this.options.store.capabilities.shared) this.scheduleQuery',
+    wrong: 'if (this.timer === undefined) this.scheduleQuery',
     seed: 10,
   },
   {
