@@ -36,7 +36,7 @@ export class NaiveStore extends NaiveMachines {
     })
   }
 
-  private insertOne(job: contract.NewJob): contract.InsertAnswer {
+  protected insertOne(job: contract.NewJob): contract.InsertAnswer {
     const answer = (outcome: contract.InsertAnswer['outcome'], { record }: Job): contract.InsertAnswer => {
       const sameInput = outcome === 'duplicate' ? { sameInput: isDeepStrictEqual(record.input, job.input) } : {}
       return { outcome, id: record.id, state: record.state, seq: 0, at: 0, dueAt: record.dueAt, ...sameInput }

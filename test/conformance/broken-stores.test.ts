@@ -20,7 +20,7 @@ function casesOf(broken: Break, runs: { seed?: number; sequences?: number } = {}
     name: 'x',
     test: (name, run) => cases.set(name.slice('x: '.length), run),
     skip,
-    random: { sequences: 60, ...runs },
+    random: { sequences: 90, ...runs },
     async create() {
       const clock = handClock()
       const store = memoryStore({ clock })
@@ -115,6 +115,49 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     notices: 'extend: a heartbeat makes the lease longer',
     chance: true,
     broken: (store) => ({ extend: ({ worker, heartbeats }) => store.extend({ worker, heartbeats, leaseMs: 0 }) }),
+  },
+  'fires a tick whatever has become of its schedule': {
+    notices: 'schedules: a firing that has seen an older revision writes nothing',
+    chance: true,
+    broken: (store) => ({
+      schedules: {
+        ...store.schedules,
+        fire: async (requests) => {
+          const there = await store.schedules.list(requests.map(({ name }) => name))
+          const now = new Map(there.map(({ name, revision }) => [name, revision]))
+          return store.schedules.fire(
+            requests.map(({ name, ticks, advance }) => {
+              const revision = now.get(name) ?? 0
+              return { name, ticks, advance: advance === null ? null : { ...advance, revision } }
+            }),
+          )
+        },
+      },
+    }),
+  },
+  'lets every job of a schedule overlap': {
+    notices: 'schedules: overlap skip: no job while one has not ended',
+    chance: true,
+    broken: (store) => ({
+      schedules: {
+        ...store.schedules,
+        put: (requests) =>
+          store.schedules.put(requests.map((each) => ({ ...each, terms: { ...each.terms, overlap: 'allow' } }))),
+      },
+    }),
+  },
+  'gives computed schedules to everybody': {
+    notices: 'schedules: one whose input is computed is due for those who name it only',
+    chance: true,
+    broken: (store) => ({
+      schedules: {
+        ...store.schedules,
+        due: async (request) => {
+          const all = await store.schedules.list()
+          return store.schedules.due({ ...request, computed: all.map(({ name }) => name) })
+        },
+      },
+    }),
   },
   'knows no priority': {
     notices: 'claim: higher priority goes first, equal ones first in first out',

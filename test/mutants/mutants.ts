@@ -57,6 +57,28 @@ const tokens: readonly Mutant[] = [
   ),
 ]
 
+const schedules: readonly Mutant[] = [
+  inCore('schedules: a tick is fired whatever the revision', 'schedule', ' || there.revision !== advance.revision'),
+  inCore('schedules: a paused schedule fires', 'schedule', 'there.paused || there.revision', 'there.revision'),
+  inCore('schedules: a firing leaves the schedule where it is', 'schedule', 'nextAt: advance.nextAt, missed', 'missed'),
+  inCore('schedules: a firing keeps its revision', 'schedule', 'skipped, revision: there.revision + 1', 'skipped'),
+  inCore('schedules: a declaration moves the next tick', 'schedule', 'nextAt: moves ? nextAt : there.nextAt', 'nextAt'),
+  inCore(
+    'schedules: a superseded job is not cancelled',
+    'schedule',
+    "overlap === 'supersede' ? cancelSuperseded(unit, row) : null",
+    'null',
+  ),
+  inCore('schedules: a tick keeps no job away', 'schedule', "overlap === 'skip' ||", 'false &&'),
+  put('schedules: a paused schedule is due', 'schedules', 'paused ? null : nextAt', 'nextAt'),
+  put(
+    'schedules: whoever asks is given computed schedules',
+    'statements',
+    'WHERE computed = 0 AND due_at <= ?',
+    'WHERE due_at <= ?',
+  ),
+]
+
 const claims: readonly Mutant[] = [
   {
     name: 'a claim does not count the attempt',
@@ -354,6 +376,7 @@ const trouble: readonly Mutant[] = [
 
 export const mutants: readonly Mutant[] = [
   ...tokens,
+  ...schedules,
   ...claims,
   ...keys,
   ...writes,

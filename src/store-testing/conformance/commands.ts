@@ -71,10 +71,43 @@ export type Command =
   | { readonly op: 'promote' | 'rescue'; readonly limit: number }
   | { readonly op: 'prune'; readonly policy: contract.RetentionPolicy; readonly limit: number }
   | { readonly op: 'queue'; readonly type: string; readonly change: { readonly paused: boolean } }
+  | ScheduleCommand
   | { readonly op: 'worker'; readonly id: string; readonly known: boolean }
   | { readonly op: 'get'; readonly ids: readonly string[] }
   | { readonly op: 'list'; readonly query: contract.ListQuery; readonly limit: number }
   | { readonly op: 'advance'; readonly ms: number }
+
+/** Revisions and times that depend on the sequence are told by what they stand on. */
+export type ScheduleCommand =
+  | {
+      readonly op: 'putSchedule'
+      readonly name: string
+      readonly type: string
+      readonly overlap: contract.Overlap
+      readonly daily: boolean
+      readonly computed: boolean
+      readonly paused: boolean
+      /** Ticks of the clock after the start; null = never. */
+      readonly next: number | null
+    }
+  | {
+      readonly op: 'fireSchedule'
+      readonly name: string
+      /** With an older revision than it has. */
+      readonly stale: boolean
+      readonly byHand: boolean
+      readonly ids: readonly string[]
+      readonly next: number | null
+    }
+  | {
+      readonly op: 'pauseSchedule'
+      readonly name: string
+      readonly stale: boolean
+      readonly paused: boolean
+      readonly next: number | null
+    }
+  | { readonly op: 'removeSchedule'; readonly names: readonly string[] }
+  | { readonly op: 'dueSchedules'; readonly computed: readonly string[]; readonly limit: number }
 
 /** Times are whole multiples of it: a store whose clock ticks on by itself stays within it for a whole sequence. */
 export const tickMs = 10_000
@@ -94,10 +127,12 @@ export const machineStates = ['paid', 'paid.shipping', 'paid.waiting'] as const
 export const machineTags = ['open', 'urgent'] as const
 const never = 100_000 * tickMs
 
-const ops: readonly Command['op'][] = [
+/** `schedule` stands for one of the commands on schedules. */
+const ops: readonly (Exclude<Command['op'], ScheduleCommand['op']> | 'schedule')[] = [
   ...(['insert', 'claim', 'settle', 'insert', 'claim', 'settle', 'insert', 'claim', 'settle', 'advance'] as const),
   ...(['cancel', 'promote', 'rescue', 'extend', 'retry', 'advance', 'discard', 'prune', 'queue', 'worker'] as const),
   ...(['get', 'list', 'checkpoint', 'send', 'checkpoint', 'send'] as const),
+  ...(['schedule', 'schedule', 'schedule'] as const),
 ]
 
 export const genesPerCommand = 40
@@ -133,6 +168,8 @@ export function decode(genes: readonly number[], freshId: () => string): Command
       return { op, policy: { done: kept(pick), dead: kept(pick), cancelled: kept(pick) }, limit: from(pick, [100, 1]) }
     case 'queue':
       return { op, type: from(pick, types), change: { paused: pick(2) === 0 } }
+    case 'schedule':
+      return scheduleCommand(pick, freshId)
     case 'worker':
       return { op, id: from(pick, workers), known: pick(3) < 2 }
     case 'get':
@@ -141,6 +178,36 @@ export function decode(genes: readonly number[], freshId: () => string): Command
       return { op, query: listQuery(pick), limit: 1 + pick(3) }
     case 'advance':
       return { op, ms: tickMs * (1 + pick(3)) }
+  }
+}
+
+const schedules = ['s1', 's2'] as const
+const nextTick = (pick: Pick): number | null => from(pick, [1, 2, 3, 5, 8, 0, null])
+
+const scheduleOps: readonly ScheduleCommand['op'][] = [
+  ...(['putSchedule', 'fireSchedule', 'fireSchedule', 'fireSchedule', 'putSchedule'] as const),
+  ...(['pauseSchedule', 'dueSchedules', 'removeSchedule'] as const),
+]
+
+function scheduleCommand(pick: Pick, freshId: () => string): ScheduleCommand {
+  const op = from(pick, scheduleOps)
+  const name = from(pick, schedules)
+  switch (op) {
+    case 'putSchedule': {
+      const overlap = from(pick, ['allow', 'skip', 'supersede', 'queue-one'] as const)
+      const flags = { daily: pick(3) === 2, computed: pick(4) === 3, paused: pick(6) === 5 }
+      return { op, name, type: from(pick, types), overlap, ...flags, next: nextTick(pick) }
+    }
+    case 'fireSchedule': {
+      const told = some(pick, 2, (p) => from(p, [freshId(), freshId(), from(p, ids)]))
+      return { op, name, stale: pick(6) === 5, byHand: pick(5) === 4, ids: told, next: nextTick(pick) }
+    }
+    case 'pauseSchedule':
+      return { op, name, stale: pick(6) === 5, paused: pick(2) === 0, next: nextTick(pick) }
+    case 'removeSchedule':
+      return { op, names: some(pick, 2, (p) => from(p, schedules)) }
+    case 'dueSchedules':
+      return { op, computed: pick(2) === 0 ? [] : [name], limit: from(pick, [100, 1]) }
   }
 }
 

@@ -8,7 +8,18 @@ export interface Origin {
   readonly unitMs: number
 }
 
-const times = new Set(['at', 'dueAt', 'enqueuedAt', 'startedAt', 'finishedAt', 'failedAt', 'seenAt', 'since', 'until'])
+const times = new Set([
+  'at',
+  'createdAt',
+  'dueAt',
+  'enqueuedAt',
+  'startedAt',
+  'finishedAt',
+  'failedAt',
+  'seenAt',
+  'since',
+  'until',
+])
 /** Lists whose order the contract leaves open. */
 const unordered = new Set(['notFound', 'refused', 'discarded', 'retried', 'workers', 'running'])
 

@@ -4,10 +4,11 @@ import { inspect } from 'node:util'
 import type { JobRecord, Transition } from '../../core/record.ts'
 import { allArrows, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointAnswer, CheckpointRequest, ListQuery, Store, WorkerInfo } from '../../store.ts'
-import { NaiveStore } from '../naive-store.ts'
+import { NaiveSchedules } from '../naive-schedules.ts'
 import type { Command } from './commands.ts'
 import { normaliser } from './compare.ts'
 import { Requests } from './requests.ts'
+import { ScheduleRequests } from './schedule-requests.ts'
 import type { Subject } from './subject.ts'
 
 interface Exchange {
@@ -29,10 +30,11 @@ const host: Omit<WorkerInfo, 'id'> = {
 export class SideBySide {
   private readonly store: Store
   private readonly advance: Subject['advance']
-  private readonly model = new NaiveStore()
+  private readonly model = new NaiveSchedules()
   private readonly start: number
   private readonly exchanges: Exchange[] = []
   private readonly requests: Requests
+  private readonly schedules: ScheduleRequests
   private tokens = 0
 
   constructor({ store, advance }: Omit<Subject, 'close'>) {
@@ -40,6 +42,7 @@ export class SideBySide {
     this.advance = advance
     this.start = this.model.time = store.now()
     this.requests = new Requests(this.model)
+    this.schedules = new ScheduleRequests(this.model, this.start)
   }
 
   async run(command: Command): Promise<void> {
@@ -109,6 +112,22 @@ export class SideBySide {
         return [model.prune(command.policy, command.limit), await store.prune(command.policy, command.limit)]
       case 'queue':
         return [model.queue(command.type, command.change), await store.queue(command.type, command.change)]
+      case 'putSchedule': {
+        const requests = [this.schedules.put(command)]
+        return [model.putSchedules(requests), await store.schedules.put(structuredClone(requests))]
+      }
+      case 'fireSchedule': {
+        const requests = [this.schedules.fire(command)]
+        return [model.fireSchedules(structuredClone(requests)), await store.schedules.fire(requests)]
+      }
+      case 'pauseSchedule': {
+        const request = this.schedules.pause(command)
+        return [model.pauseSchedule(request), await store.schedules.pause(request)]
+      }
+      case 'removeSchedule':
+        return [model.removeSchedules(command.names), await store.schedules.remove(command.names)]
+      case 'dueSchedules':
+        return [model.dueSchedules(command), await store.schedules.due(command)]
       case 'worker': {
         const info = command.known ? { ...host, id: command.id } : null
         return [model.worker(command.id, info), await store.worker(command.id, info)]
@@ -172,9 +191,10 @@ export class SideBySide {
         jobs: model.list({}),
         checkpoints: resting.map((id) => model.checkpoints(id)),
         workers: model.workers(),
+        schedules: model.listSchedules(),
         log: model.transitions(),
       },
-      actual: { jobs, checkpoints, workers: await store.workers(), log },
+      actual: { jobs, checkpoints, workers: await store.workers(), schedules: await store.schedules.list(), log },
     }
   }
 }

@@ -9,6 +9,7 @@ import { systemClock, type Clock } from '../../../src/core/clock.ts'
 import type { NewJob, Store, WorkerInfo } from '../../../src/store.ts'
 import { newJob } from '../../../src/store-testing/conformance/acts.ts'
 import { machines } from './machine-script.ts'
+import { schedules } from './schedule-script.ts'
 import { boom, cancel, claim, inserts, put, settle, settles, step, together, type Step } from './steps.ts'
 
 const worker: WorkerInfo = {
@@ -127,7 +128,14 @@ const succession: readonly Step[] = [
   settles('the other one ends', { id: 's2', token: 't9', event: 'COMPLETE', to: 'done' }),
 ]
 
-export const script: readonly Step[] = [...arrivals, ...runs, ...administration, ...machines, ...succession]
+export const script: readonly Step[] = [
+  ...arrivals,
+  ...runs,
+  ...administration,
+  ...machines,
+  ...succession,
+  ...schedules,
+]
 
 /** When the script begins, ms since the epoch. */
 export const beginning = 1_700_000_000_000
