@@ -74,7 +74,15 @@ export class Connection {
     this.results = new Results({ store, hub, timers, logger })
     this.inserter = new Inserter({ store, capacity, timers, inserted: (jobs, answers) => this.inserted(jobs, answers) })
     const lookups = this.lookups()
-    this.machines = new MachineCalls({ store, hub, jobs: settings.jobs, follow: () => this.follow, ...lookups })
+    this.machines = new MachineCalls({
+      store,
+      hub,
+      timers,
+      ready: () => this.ready(),
+      jobs: settings.jobs,
+      follow: () => this.follow,
+      ...lookups,
+    })
     this.schedules = new Schedules({
       store,
       hub,
@@ -323,6 +331,7 @@ export class Connection {
   private hint(hint: Hint): void {
     if (hint.kind === 'room') this.inserter.room()
     this.results.hint(hint)
+    this.machines.hint(hint)
     this.owner.hint(hint)
     for (const changed of this.changeListeners) changed()
   }

@@ -30,7 +30,7 @@ export function handleServices(options: HandleServicesOptions): HandleServices {
   const { owner, results, timers, hub, logger, machines, get, record } = options
   const followed = { hub, results, get }
   return {
-    whenEnded: (id, ended, closed) => results.whenEnded(id, ended, closed),
+    whenEnded: (id, ended, closed, done) => results.whenEnded(id, ended, closed, done),
     after: (delayMs, run) => timers.after(delayMs, run),
     record,
     cancel: (id, options) => owner.cancel(id, options),

@@ -13,13 +13,20 @@ import {
 import type { MachineEvent, MachineView, CheckpointEntry } from '../core/machine-record.ts'
 import type { EnqueueOutcome, JobHandle, ResultOptions, WaitCondition } from '../core/handle.ts'
 import type { IterateOptions, Stream } from '../core/stream.ts'
+import { copyPayload } from '../core/payload.ts'
 import { reviveError } from '../core/failure.ts'
 import type { JobEvent, JobRecord } from '../core/record.ts'
 import { actorAt, isArrow, type JobActor, type JobCounters, type JobState } from '../core/lifecycle.ts'
 
 /** The calls of a handle to the client that made it. */
 export interface HandleServices {
-  whenEnded(id: string, ended: (record: JobRecord | null) => void, closed: (reason: JobchartError) => void): () => void
+  /** @param done is called instead of `ended` with an event of this process by which the job is done */
+  whenEnded(
+    id: string,
+    ended: (record: JobRecord | null) => void,
+    closed: (reason: JobchartError) => void,
+    done: (event: JobEvent) => void,
+  ): () => void
   after(delayMs: number, run: () => void): { cancel(): void }
   record(id: string): Promise<JobRecord>
   cancel(id: string, options?: CancelOptions): Promise<CancelReport>
@@ -73,7 +80,12 @@ export class ClientHandle<Output, Event extends MachineEvent> implements JobHand
   }
 
   result(options: ResultOptions = {}): Promise<Output> {
-    return waitForResult<Output>(this.services, this.id, options, (record) => this.remember(record))
+    const done = ({ to, seq, attempt }: JobEvent): void => {
+      this.state = to
+      this.seq = seq
+      this.counters = { ...this.counters, attempt }
+    }
+    return waitForResult<Output>(this.services, this.id, options, { record: (record) => this.remember(record), done })
   }
 
   async record(): Promise<JobRecord> {
@@ -154,7 +166,7 @@ function waitForResult<Output>(
   services: HandleServices,
   id: string,
   options: ResultOptions,
-  remember: (record: JobRecord) => void,
+  see: { readonly record: (record: JobRecord) => void; readonly done: (event: JobEvent) => void },
 ): Promise<Output> {
   return new Promise((resolve, reject) => {
     const { timeoutMs, signal } = waitLimits('result', options)
@@ -170,7 +182,7 @@ function waitForResult<Output>(
       timeoutMs === null ? null : services.after(timeoutMs, () => done(() => reject(timedOut(id, timeoutMs))))
     signal?.addEventListener('abort', onAbort, { once: true })
     const ended = (record: JobRecord | null): void => {
-      if (record !== null) remember(record)
+      if (record !== null) see.record(record)
       if (record?.state === 'done') resolve(record.output as Output)
       else reject(endError(id, record))
     }
@@ -178,6 +190,12 @@ function waitForResult<Output>(
       id,
       (record) => done(() => ended(record)),
       (reason) => done(() => reject(reason)),
+      (event) =>
+        done(() => {
+          see.done(event)
+          // A copy of its own: the listeners of the event have the same value.
+          resolve(copyPayload(event.value) as Output)
+        }),
     )
   })
 }

@@ -3,7 +3,6 @@ import { nanoid } from 'nanoid'
 import type { SendSettings } from '../core/call-options.ts'
 import type { JobDefinition, MachineRunner, MachineViewer } from '../core/definition.ts'
 import { AbortError, describe, JobchartError, TimeoutError } from '../core/errors.ts'
-import type { Timer } from '../core/clock.ts'
 import { endError } from './handle.ts'
 import type { WaitCondition } from '../core/handle.ts'
 import type { MachineView, CheckpointEntry, InboxMessage } from '../core/machine-record.ts'
@@ -11,15 +10,19 @@ import type { JobRecord } from '../core/record.ts'
 import { isEnded } from '../core/lifecycle.ts'
 import { toPayload, type Json } from '../core/payload.ts'
 import { payloadLimits } from '../core/limits.ts'
-import type { SendAnswer, SendRequest, Store } from '../store.ts'
+import type { Hint, SendAnswer, SendRequest, Store } from '../store.ts'
 import { promised, refusedBy } from './answer.ts'
 import type { FollowOptions } from './follow.ts'
 import type { EventHub } from './event-hub.ts'
-import { unknownType } from './not-found.ts'
+import { notFound, unknownType } from './not-found.ts'
+import { RecordWatch } from './record-watch.ts'
+import type { Timers } from './timers.ts'
 
 export interface MachineCallsOptions {
   readonly store: Store
   readonly hub: EventHub
+  readonly timers: Timers
+  readonly ready: () => Promise<void>
   readonly jobs: ReadonlyMap<string, JobDefinition>
   readonly follow: () => FollowOptions
   /** @throws JobchartError NOT_FOUND */
@@ -28,8 +31,6 @@ export interface MachineCallsOptions {
 
 /** Tries to write an event on the condition that the job has not changed since it was read; then it is written without it. */
 const conditionalTriesMax = 20
-/** Hints of other processes may be missed. */
-const pollMs = 250
 
 export class MachineCalls {
   private readonly options: MachineCallsOptions
@@ -38,8 +39,15 @@ export class MachineCalls {
   /** One per machine: viewers cache states of this store's jobs. */
   private readonly viewers = new WeakMap<MachineRunner, MachineViewer>()
 
+  private readonly watch: RecordWatch
+
   constructor(options: MachineCallsOptions) {
     this.options = options
+    this.watch = new RecordWatch(options)
+  }
+
+  hint(hint: Hint): void {
+    this.watch.hint(hint)
   }
 
   /** @throws JobchartError NOT_FOUND, NOT_ACCEPTED, CAPACITY, INVALID_INPUT, UNKNOWN_TYPE, STORE_UNAVAILABLE */
@@ -123,7 +131,7 @@ export class MachineCalls {
     signal: AbortSignal | undefined,
   ): Promise<MachineView> {
     const wanted = typeof what === 'string' ? (view: MachineView) => view.hasTag(what) || view.matches(what) : what
-    const { timers, onChange, onEnd } = this.options.follow()
+    const { timers, onEnd } = this.options.follow()
     return new Promise((resolve, reject) => {
       const offs: (() => void)[] = []
       const done = (settle: () => void): void => {
@@ -131,14 +139,9 @@ export class MachineCalls {
         settle()
       }
       const failed = (error: unknown): void => done(() => reject(error))
-      let checking = false
-      let again = false
-      const check = async (): Promise<void> => {
-        again = checking
-        if (checking) return
-        checking = true
+      const check = (record: JobRecord | null): void => {
         try {
-          const record = await this.options.record(id)
+          if (record === null) throw notFound(id)
           const runner = this.runnerOf(record, 'reach a state of one')
           if (typeof what === 'string') runner.checkName(what)
           const view = record.checkpoint === null ? null : runner.viewAt(record.checkpoint.state)
@@ -147,15 +150,7 @@ export class MachineCalls {
         } catch (error) {
           failed(error)
         }
-        checking = false
-        if (again && offs.length > 0) await check()
       }
-      let polling: Timer | null = null
-      const poll = (): void => {
-        polling = timers.after(pollMs, () => void check().then(() => offs.length > 0 && poll()))
-      }
-      offs.push(() => polling?.cancel())
-      offs.push(onChange(() => void check()))
       offs.push(
         onEnd(() =>
           failed(new JobchartError('STOPPED', `the runtime stopped before job ${id} reached the awaited state`)),
@@ -171,8 +166,7 @@ export class MachineCalls {
       signal?.addEventListener('abort', onAbort, { once: true })
       offs.push(() => signal?.removeEventListener('abort', onAbort))
       if (signal?.aborted === true) return onAbort()
-      poll()
-      void check()
+      offs.push(this.watch.watch(id, { record: check, failed }))
     })
   }
 

@@ -1,10 +1,11 @@
 /**
- * Notifies waiters of the end of a job, in whichever process it ends. The record is read as soon as an event or a hint says
- * that the job has ended, before it can be pruned; on shared stores all awaited jobs are also polled.
+ * Notifies waiters of the end of a job, in whichever process it ends. An event of this process that has the output is enough for
+ * waiters that need no more. Otherwise records are read, many in one query: those of jobs that are awaited from now on, those of
+ * jobs that have ended according to an event or a hint, and on shared stores, by polling, those of all awaited jobs.
  */
 import type { Timer } from '../core/clock.ts'
 import type { JobchartError } from '../core/errors.ts'
-import type { JobRecord } from '../core/record.ts'
+import type { JobEvent, JobRecord } from '../core/record.ts'
 import { isEnded } from '../core/lifecycle.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Hint, Store } from '../store.ts'
@@ -17,11 +18,17 @@ const jobsPerQuery = 500
 /** Polling time for each `jobsPerQuery` awaited jobs: hints of other processes may be missed. */
 const pollMs = 1_000
 
+/** While this many jobs are awaited, ended jobs are collected for this long before they are read, ms. */
+const collectFrom = 100
+const collectMs = 10
+
 /** Called once, with the ended job, or null if it is not in the store. */
 export type WhenEnded = (record: JobRecord | null) => void
 
 interface Waiter {
   readonly ended: WhenEnded
+  /** Called instead with the event of this process by which the job is done, for those who want no more than its output. */
+  readonly done?: (event: JobEvent) => void
   readonly closed: (reason: JobchartError) => void
 }
 
@@ -34,8 +41,13 @@ export interface ResultsOptions {
 
 export class Results {
   private readonly waiting = new Map<string, Set<Waiter>>()
+  /** Jobs to be read by the next query. */
+  private wanted = new Set<string>()
   /** Awaited jobs that have ended and whose records are being read. */
   private readonly fetching = new Set<string>()
+  /** Is a query scheduled at the end of this turn? */
+  private announced = false
+  private collecting: Timer | null = null
   private timer: Timer | null = null
   private timerAt = Infinity
   /** Why waiters are refused; null until the close. */
@@ -49,27 +61,33 @@ export class Results {
   /**
    * Calls `ended` when the job has ended, also if it already has, or `closed` when this is closed before; neither after the
    * returned function was called.
+   * @param done is called instead of `ended` with the event of this process by which the job became done
    */
-  whenEnded(id: string, ended: WhenEnded, closed: Waiter['closed'] = () => {}): () => void {
-    const waiter: Waiter = { ended, closed }
+  whenEnded(
+    id: string,
+    ended: WhenEnded,
+    closed: Waiter['closed'] = () => {},
+    done?: (event: JobEvent) => void,
+  ): () => void {
+    const waiter: Waiter = { ended, closed, ...(done !== undefined && { done }) }
     const waiters = this.waiting.get(id) ?? new Set()
     waiters.add(waiter)
     if (waiters.size === 1) this.waiting.set(id, waiters)
-    // Events of this process come after the commit: the store has the record.
-    const off = this.options.hub.onJob(id, ({ to }) => {
-      if (isEnded(to)) this.fetch([id])
-    })
-    void this.queryStore([id]).then(() => {
-      // A waiter that is added after the close would otherwise wait endlessly.
-      if (this.closed !== null) this.refuse([id], this.closed)
-    })
-    this.schedulePoll()
-    return () => {
+    const leave = (): void => {
       off()
       waiters.delete(waiter)
       if (waiters.size === 0 && this.waiting.get(id) === waiters) this.waiting.delete(id)
       if (this.waiting.size === 0) this.stopPolling()
     }
+    const off = this.options.hub.onJob(id, (event) => {
+      if (!isEnded(event.to)) return
+      if (event.event !== 'COMPLETE' || event.to !== 'done' || waiter.done === undefined) return this.fetch([id])
+      leave()
+      waiter.done(event)
+    })
+    this.want(id)
+    this.schedulePoll()
+    return leave
   }
 
   hint(hint: Hint): void {
@@ -78,14 +96,41 @@ export class Results {
     else this.fetch(hint.ids)
   }
 
-  /** Reads ended jobs, each once. The query starts synchronously, so that no prune comes before it. */
+  /** Reads ended jobs, each once. */
   private fetch(ended: readonly string[]): void {
     const ids = ended.filter((id) => this.waiting.has(id) && !this.fetching.has(id))
-    for (const id of ids) this.fetching.add(id)
+    if (ids.length === 0) return
+    for (const id of ids) {
+      this.fetching.add(id)
+      this.wanted.add(id)
+    }
+    if (this.waiting.size < collectFrom || this.wanted.size >= jobsPerQuery) this.queryWanted()
+    else if (!this.announced) this.collecting ??= this.options.timers.after(collectMs, () => this.queryWanted())
+  }
+
+  /** Reads a job together with the others that are wanted in this turn. */
+  private want(id: string): void {
+    this.wanted.add(id)
+    if (this.announced) return
+    this.announced = true
+    queueMicrotask(() => {
+      this.announced = false
+      this.queryWanted()
+    })
+  }
+
+  private queryWanted(): void {
+    this.collecting?.cancel()
+    this.collecting = null
+    if (this.wanted.size === 0) return
+    const ids = [...this.wanted]
+    this.wanted = new Set()
     for (let i = 0; i < ids.length; i += jobsPerQuery) {
       const some = ids.slice(i, i + jobsPerQuery)
       void this.queryStore(some).then(() => {
         for (const id of some) this.fetching.delete(id)
+        // A waiter that is added after the close would otherwise wait endlessly.
+        if (this.closed !== null) this.refuse(some, this.closed)
       })
     }
   }
@@ -93,6 +138,8 @@ export class Results {
   /** Reads the awaited jobs a last time, then refuses the remaining waiters. */
   async close(reason: JobchartError, deadline: CallDeadline): Promise<void> {
     this.stopPolling()
+    this.collecting?.cancel()
+    this.collecting = null
     if (this.waiting.size > 0) await deadline.wait(this.queryStore([...this.waiting.keys()]))
     this.stopPolling()
     this.closed = reason

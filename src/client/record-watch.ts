@@ -1,0 +1,131 @@
+/**
+ * Jobs that are looked at whenever they may have changed, by all who wait for a state of one: an event of this process or a hint
+ * that names the job leads to a read of that job alone, and a poll reads some of all in one call. So what one of them costs does
+ * not depend on how many others are awaited.
+ */
+import type { Timer } from '../core/clock.ts'
+import type { JobRecord } from '../core/record.ts'
+import type { Hint, Store } from '../store.ts'
+import type { EventHub } from './event-hub.ts'
+import type { Timers } from './timers.ts'
+
+/** Across processes a hint may be missed: so often some jobs are read … */
+const pollMs = 250
+/** … and after a hint that names no job, so long after the last read at the earliest. */
+const hintedMs = 25
+/** Jobs of one call. */
+const readMax = 500
+
+/** Is given the job as it is now, null if it is not there (any more); or why that is not known. */
+export interface RecordWatcher {
+  readonly record: (record: JobRecord | null) => void
+  readonly failed: (error: unknown) => void
+}
+
+export interface RecordWatchOptions {
+  readonly store: Store
+  readonly hub: EventHub
+  readonly timers: Timers
+  readonly ready: () => Promise<void>
+}
+
+export class RecordWatch {
+  private readonly options: RecordWatchOptions
+  /** In the order in which they were polled last. */
+  private readonly watchers = new Map<string, Set<RecordWatcher>>()
+  /** Jobs to be read next. */
+  private wanted = new Set<string>()
+  private reading = false
+  private announced = false
+  private timer: Timer | null = null
+  private timerAt = Infinity
+  private readAt = -Infinity
+
+  constructor(options: RecordWatchOptions) {
+    this.options = options
+  }
+
+  /** Reads a job now and after changes, until the returned function is called. */
+  watch(id: string, watcher: RecordWatcher): () => void {
+    const watchers = this.watchers.get(id) ?? new Set()
+    watchers.add(watcher)
+    this.watchers.set(id, watchers)
+    const off = this.options.hub.onJob(id, () => this.want([id]))
+    this.want([id])
+    this.readIn(pollMs)
+    return () => {
+      off()
+      watchers.delete(watcher)
+      if (watchers.size === 0 && this.watchers.get(id) === watchers) this.watchers.delete(id)
+      if (this.watchers.size === 0) this.stopPolling()
+    }
+  }
+
+  hint(hint: Hint): void {
+    if (this.watchers.size === 0) return
+    if ('ids' in hint && hint.ids !== undefined) this.want(hint.ids)
+    else this.readIn(Math.max(0, this.readAt + hintedMs - this.options.timers.clock.monotonic()))
+  }
+
+  /** Reads jobs at the end of this turn, together; while a read is under way, after it. */
+  private want(ids: readonly string[]): void {
+    for (const id of ids) if (this.watchers.has(id)) this.wanted.add(id)
+    if (this.wanted.size === 0 || this.reading || this.announced) return
+    this.announced = true
+    queueMicrotask(() => {
+      this.announced = false
+      void this.read()
+    })
+  }
+
+  private readIn(delayMs: number): void {
+    const { clock } = this.options.timers
+    const at = clock.monotonic() + delayMs
+    if (at >= this.timerAt) return
+    this.timer?.cancel()
+    this.timerAt = at
+    this.timer = this.options.timers.after(delayMs, () => {
+      this.stopPolling()
+      this.want(this.nextPolled())
+      this.readIn(pollMs)
+    })
+  }
+
+  /** Those that were polled longest ago, as many as one call reads. */
+  private nextPolled(): string[] {
+    const ids = this.watchers.keys().take(readMax).toArray()
+    for (const id of ids) {
+      const watchers = this.watchers.get(id) as Set<RecordWatcher>
+      this.watchers.delete(id)
+      this.watchers.set(id, watchers)
+    }
+    return ids
+  }
+
+  private stopPolling(): void {
+    this.timer?.cancel()
+    this.timer = null
+    this.timerAt = Infinity
+  }
+
+  private async read(): Promise<void> {
+    this.reading = true
+    while (this.wanted.size > 0) {
+      const ids = [...this.wanted].slice(0, readMax)
+      for (const id of ids) this.wanted.delete(id)
+      try {
+        await this.options.ready()
+        this.readAt = this.options.timers.clock.monotonic()
+        const records = await this.options.store.get(ids)
+        ids.forEach((id, i) => this.each(id, ({ record }) => record(records[i] ?? null)))
+      } catch (error) {
+        for (const id of ids) this.each(id, ({ failed }) => failed(error))
+      }
+    }
+    this.reading = false
+  }
+
+  private each(id: string, tell: (watcher: RecordWatcher) => void): void {
+    for (const watcher of this.watchers.get(id) ?? []) tell(watcher)
+  }
+}
