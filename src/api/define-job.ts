@@ -115,7 +115,7 @@ export function defineJob<Input, Output>(
       rate: rateLimit === undefined ? null : rateOf(rateLimit, of('rateLimit')),
     }),
     schema: schema ?? null,
-    maxAttempts: checkInteger(of('retry.maxAttempts'), retry.maxAttempts ?? defaultMaxAttempts, 1, 1_000_000),
+    maxAttempts: checkInteger(of('retry.maxAttempts'), retry.maxAttempts ?? defaultMaxAttempts, 1, limits.attemptsMax),
     backoff: checkBackoff(retry.backoff ?? exponential()),
     retryIf: retry.retryIf ?? null,
     timeoutMs: timeout === undefined ? null : durationMs(timeout, of('timeout')),

@@ -6,7 +6,7 @@ import { type JobDefinition, isDefinition } from '../core/definition.ts'
 import { durationMs } from '../core/duration.ts'
 import { toPayload, type Json } from '../core/payload.ts'
 import { inputKey } from '../core/unique.ts'
-import { checkEnqueueOptions, type EnqueueOptions, type UniqueOption } from '../core/call-options.ts'
+import { checkEnqueueOptions, pinsOf, type EnqueueOptions, type UniqueOption } from '../core/call-options.ts'
 import { defaultMaxAttempts, limits, metaLimits, payloadLimits } from '../core/limits.ts'
 import type { JobMeta } from '../core/record.ts'
 import type { NewJob } from '../store.ts'
@@ -70,8 +70,17 @@ type Enqueued = Pick<JobDefinition, 'type' | 'maxAttempts' | 'unique' | 'keyOf'>
 
 function newJob(job: Enqueued, input: unknown, options: EnqueueOptions, ids: Ids, clock: Clock): NewJob {
   const plain = plainJob(job, input, options, ids, clock)
+  // Most calls have no options, and a job of the fewest members.
+  if (options === noOptions && typeof job.unique === 'boolean') return plain
   const meta = options.meta === undefined ? null : metaOf(options.meta)
-  return meta === null ? plain : { ...plain, meta }
+  const pins = pinsOf(options)
+  const unique = options.unique ?? job.unique
+  return {
+    ...plain,
+    ...(meta !== null && { meta }),
+    ...(pins && { pins }),
+    ...(typeof unique === 'object' && unique.until === 'start' && { until: unique.until }),
+  }
 }
 
 function plainJob(job: Enqueued, input: unknown, options: EnqueueOptions, ids: Ids, clock: Clock): NewJob {
@@ -83,14 +92,13 @@ function plainJob(job: Enqueued, input: unknown, options: EnqueueOptions, ids: I
     type: job.type,
     input: payload,
     priority: options.priority ?? 0,
-    maxAttempts: job.maxAttempts,
+    maxAttempts: options.maxAttempts ?? job.maxAttempts,
     tags: options.tags === undefined ? noTags : [...options.tags],
     concurrencyKey: job.keyOf === null ? null : keyOf(job, payload),
     runAt: options.runAt === undefined ? null : timeOf(options.runAt, clock.now()),
     delayMs: options.delay === undefined ? 0 : durationMs(options.delay, 'delay'),
     key: unique === false ? null : uniqueKey(unique, payload),
     onConflict: typeof unique === 'object' ? (unique.onConflict ?? 'keep') : 'keep',
-    ...(typeof unique === 'object' && unique.until === 'start' && { until: unique.until }),
   }
 }
 

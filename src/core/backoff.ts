@@ -9,6 +9,7 @@ import type { Random } from './clock.ts'
 import { checkSyncFunction, checkKeys } from './checks.ts'
 import { invalidOption } from './errors.ts'
 import { durationMs, type Duration } from './duration.ts'
+import type { JobRecord } from './record.ts'
 
 export interface BackoffPolicy {
   readonly kind: 'constant' | 'linear' | 'exponential'
@@ -17,10 +18,13 @@ export interface BackoffPolicy {
   readonly jitter: boolean
 }
 
-/** The delay before the attempt after `attempt` (1 = the first has failed). */
-export type BackoffFunction = (attempt: number, error: unknown) => Duration
+/** The delay before the attempt after `attempt` (1 = the first has failed), by its error and the job as it was claimed. */
+export type BackoffFunction = (attempt: number, error: unknown, job: JobRecord) => Duration
 
 export type Backoff = BackoffPolicy | BackoffFunction
+
+/** One that does not look at the job. */
+export type AttemptBackoff = BackoffPolicy | ((attempt: number, error: unknown) => Duration)
 
 export interface BackoffOptions {
   /** The first delay; linear adds it, exponential doubles it. Default 1 s. */
@@ -61,7 +65,7 @@ export const exponential = (options: Duration | BackoffOptions = {}): BackoffPol
  * The delay in ms after `attempt` attempts.
  * @throws JobchartError INVALID_OPTION if an own function gives no duration; and whatever that function throws
  */
-export function backoffMs(backoff: Backoff, attempt: number, error: unknown, random: Random): number {
+export function backoffMs(backoff: AttemptBackoff, attempt: number, error: unknown, random: Random): number {
   if (typeof backoff === 'function') return durationMs(backoff(attempt, error), 'retry.backoff')
   const grown = {
     constant: () => backoff.baseMs,
@@ -73,11 +77,26 @@ export function backoffMs(backoff: Backoff, attempt: number, error: unknown, ran
 }
 
 /** Refuses what is no backoff, at the door. */
-export function checkBackoff(backoff: Backoff): Backoff {
+export function checkBackoff<T extends Backoff>(backoff: T): T {
   if (typeof backoff === 'function') {
     checkSyncFunction('retry.backoff', backoff)
     return backoff
   }
   if (typeof backoff === 'object' && backoff !== null && Number.isFinite(backoff.baseMs)) return backoff
   throw invalidOption('retry.backoff', 'constant(), linear(), exponential() or a function', backoff)
+}
+
+const kinds: ReadonlySet<BackoffPolicy['kind']> = new Set(['constant', 'linear', 'exponential'])
+
+/** A copy of a policy that can be stored with a job. @throws JobchartError INVALID_OPTION for a function, and what is no backoff */
+export function storableBackoff(backoff: BackoffPolicy): BackoffPolicy {
+  if (typeof backoff === 'function') {
+    const hint =
+      'A function cannot be stored with a job: pass constant(), linear() or exponential(), or give the function to defineJob.'
+    throw invalidOption('backoff', 'a policy', backoff, hint)
+  }
+  const { kind, baseMs, maxMs, jitter } = backoff ?? {}
+  const isPolicy = kinds.has(kind) && Number.isFinite(baseMs) && Number.isFinite(maxMs) && typeof jitter === 'boolean'
+  if (!isPolicy) throw invalidOption('backoff', 'constant(), linear() or exponential()', backoff)
+  return { kind, baseMs, maxMs, jitter }
 }

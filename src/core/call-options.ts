@@ -7,7 +7,8 @@ import { filterKeys, filterOf } from './filter.ts'
 import { durationMs, type Duration } from './duration.ts'
 import { limits } from './limits.ts'
 import type { JobMeta } from './record.ts'
-import type { CancelRequest, JobFilter, Selection } from './values.ts'
+import { storableBackoff, type BackoffPolicy } from './backoff.ts'
+import type { CancelRequest, JobFilter, JobPins, Selection } from './values.ts'
 
 // ── enqueue ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -49,6 +50,12 @@ export interface EnqueueOptions {
    * plain object of JSON, 16 KiB at most. Unlike the input it is no part of a unique key, and no schema looks at it.
    */
   readonly meta?: JobMeta
+  /** Attempts of this job at most. Default: as the definition of the worker says that claims it. 1…1,000,000. */
+  readonly maxAttempts?: number
+  /** Of this job: `constant()`, `linear()` or `exponential()`; a function cannot be stored. Default: as the worker's definition says. */
+  readonly backoff?: BackoffPolicy
+  /** How long an attempt of this job may take. Default: the `timeout` of the worker's definition. */
+  readonly attemptTimeout?: Duration
   /** Gives up waiting for room. */
   readonly signal?: AbortSignal
   /** Waits this long for room at most. */
@@ -69,7 +76,19 @@ export type EnqueueArguments<Input, Options = EnqueueOptions> = undefined extend
   ? [input?: Input, options?: Options]
   : [input: Input, options?: Options]
 
-const enqueueKeys = ['id', 'delay', 'runAt', 'priority', 'unique', 'tags', 'meta', 'signal', 'timeout'] as const
+const pinKeys = ['maxAttempts', 'backoff', 'attemptTimeout'] as const
+const enqueueKeys = [
+  'id',
+  'delay',
+  'runAt',
+  'priority',
+  'unique',
+  'tags',
+  'meta',
+  'signal',
+  'timeout',
+  ...pinKeys,
+] as const
 /** Those of `ctx.enqueue`. */
 export const runEnqueueKeys = [...enqueueKeys, 'key'] as const
 
@@ -95,6 +114,16 @@ export function checkEnqueueOptions(
     throw invalidOption('delay', 'no delay beside runAt', delay, 'Pass one of the two.')
   checkSignal(signal)
   if (options.unique !== undefined) checkUnique(options.unique)
+}
+
+/** What a call fixes for its job; undefined if nothing. @throws JobchartError INVALID_OPTION */
+export function pinsOf({ maxAttempts, backoff, attemptTimeout }: EnqueueOptions): JobPins | undefined {
+  if (maxAttempts === undefined && backoff === undefined && attemptTimeout === undefined) return undefined
+  return {
+    ...(maxAttempts !== undefined && { maxAttempts: checkInteger('maxAttempts', maxAttempts, 1, limits.attemptsMax) }),
+    ...(backoff !== undefined && { backoff: storableBackoff(backoff) }),
+    ...(attemptTimeout !== undefined && { timeoutMs: durationMs(attemptTimeout, 'attemptTimeout') }),
+  }
 }
 
 export function checkUnique(unique: UniqueOption): void {

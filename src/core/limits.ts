@@ -10,6 +10,7 @@ export const limits = {
   jobTypesMax: 100_000,
   /** Jobs of one `enqueueMany`: they are one write. */
   enqueueManyMax: 10_000,
+  attemptsMax: 1_000_000,
   idCharsMax: 200,
   tagsMax: 20,
   /** Members of `meta` that a filter compares. */

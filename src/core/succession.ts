@@ -5,18 +5,7 @@
 import { isEnded } from './lifecycle.ts'
 import type { Move } from './values.ts'
 import { move } from './transition.ts'
-import type { JobRow, LoggedTransition, TransitionOptions, UnitOfWork } from './unit-of-work.ts'
-
-/** CLAIM; a key that is held until then is free for others. */
-export function begin<Row extends JobRow>(
-  unit: UnitOfWork<Row>,
-  row: Row,
-  options?: TransitionOptions,
-): LoggedTransition {
-  const logged = move(unit, row, 'CLAIM', options)
-  if (row.untilStart) unit.giveUpKey(row)
-  return logged
-}
+import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 
 /** Lets go on what has waited for the end of a job, if it has ended. Gives its DUE, unless it is due later itself. */
 export function releaseSuccessor<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Move | null {

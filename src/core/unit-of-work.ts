@@ -36,6 +36,8 @@ export interface JobRow extends JobCounters {
   readonly seq: number
   attempt: number
   generation: number
+  /** Has its enqueue fixed how many attempts it may spend? */
+  readonly hasPinnedAttempts: boolean
   /** Attempts of this generation that led to a checkpoint; they are part of `maxAttempts`, and so do not count. */
   checkpointedAttempts: number
   /** When the timed state it is in ends; null = when an event comes. */
@@ -140,6 +142,8 @@ export interface UnitOfWork<Row extends JobRow> {
   /** Removes an ended job for good. */
   remove(row: Row): void
 
+  /** Sets how many attempts it may spend, those not counted that led to a checkpoint. */
+  setMaxAttempts(row: Row, maxAttempts: number): void
   /** Takes its unique key from a live job, so that another one may take it. */
   giveUpKey(row: Row): void
   /** Sets when a timed job is due. */

@@ -1,4 +1,5 @@
 /** What goes into a store and what comes out of it: the values of the contract in `store.ts`. */
+import type { BackoffPolicy } from './backoff.ts'
 import type { ErrorRecord } from './failure.ts'
 import type { CheckIn, JobMeta, JobRecord, LogLine, Transition } from './record.ts'
 import type { JobState } from './lifecycle.ts'
@@ -8,12 +9,23 @@ import type { RetentionBounds } from './retention.ts'
 
 // ── insert ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** What an enqueue fixes for its job, whatever the definition of the worker says that runs it. */
+export interface JobPins {
+  readonly maxAttempts?: number
+  readonly backoff?: BackoffPolicy
+  /** Of each attempt. */
+  readonly timeoutMs?: number
+}
+
 export interface NewJob {
   readonly id: string
   readonly type: string
   readonly input: Json | undefined
   readonly priority: number
+  /** Until a claim says otherwise; a claim of a job that has pinned them does not. */
   readonly maxAttempts: number
+  /** Left out where nothing is fixed. */
+  readonly pins?: JobPins
   readonly tags: readonly string[]
   /** Data of the enqueuer, kept with the job; left out where there is none. */
   readonly meta?: JobMeta
@@ -95,6 +107,8 @@ export interface Demand {
   /** Jobs at most, ≥ 1. */
   readonly max: number
   readonly limits: TypeLimits
+  /** Attempts that a job which is claimed may spend from now on, unless it has pinned its own. Left out: as it stands. */
+  readonly maxAttempts?: number
 }
 
 export interface ClaimRequest {
@@ -127,6 +141,8 @@ export interface ClaimedJob {
   readonly inbox: readonly InboxEntry[]
   /** The version of its machine that it was enqueued with; null of plain jobs. */
   readonly version: string | null
+  /** What its enqueue has fixed; null if nothing. */
+  readonly pins: JobPins | null
   /** The data of its enqueuer; null if there is none. */
   readonly meta: JobMeta | null
   /** The whole record, as of now at the earliest and as of the claim at the latest. */

@@ -21,7 +21,7 @@ import { systemRandom, type Timer } from '../core/clock.ts'
 import type { RetryOptions, RunContext } from '../core/definition.ts'
 import { invalidOption, JobchartError, TimeoutError } from '../core/errors.ts'
 import { StepResults, Steps } from '../core/steps.ts'
-import { backoffMs, checkBackoff, exponential, type Backoff } from '../core/backoff.ts'
+import { backoffMs, checkBackoff, exponential, type AttemptBackoff } from '../core/backoff.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
 import { recordError, type ErrorRecord } from '../core/failure.ts'
 import { FatalError, Snooze } from '../core/intent.ts'
@@ -50,7 +50,7 @@ export interface DurableScope<Input = NonReducibleUnknown, Emitted extends Event
 
 export interface DurableOptions {
   /** As of a job: 3 attempts, exponential backoff from 1 s to 1 h with full jitter. */
-  readonly retry?: RetryOptions
+  readonly retry?: Omit<RetryOptions, 'backoff'> & { readonly backoff?: AttemptBackoff }
   /** Per attempt: a longer attempt is aborted and counts as failed. Default: none. */
   readonly timeout?: Duration
 }
@@ -142,7 +142,7 @@ const attemptOf = (snapshot: Snapshot<unknown>): DurableAttempt =>
 class DurableLogic<Output, Input, Emitted extends EventObject> implements PromiseActorLogic<Output, Input, Emitted> {
   private readonly work: Work<Output, Input, Emitted>
   private readonly maxAttempts: number
-  private readonly backoff: Backoff
+  private readonly backoff: AttemptBackoff
   private readonly retryIf: ((error: unknown) => boolean) | null
   private readonly timeoutMs: number | null
   private readonly attempts = new WeakMap<AnyActorRef, Attempt>()

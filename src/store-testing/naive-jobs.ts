@@ -20,8 +20,9 @@ export interface Job {
   /** Has a cancel been asked for in this generation, and how long was it to take? */
   marked: boolean
   graceMs: number | undefined
-  /** Attempts it was enqueued with. */
+  /** Attempts it may spend, those that led to a checkpoint not counted. */
   base: number
+  pins: contract.JobPins | null
   checkpoints: readonly CheckpointEntry[]
   takesCancel: boolean
   /** Of the messages sent last. */
@@ -90,7 +91,8 @@ export class NaiveJobs {
     const seq = this.log.length + 1
     const holdsKey = job.key !== null
     const lease = { token: null, leaseUntil: 0, steps: null, marked: false, graceMs: undefined, settled: null }
-    const machine = { base: job.maxAttempts, checkpoints: [], takesCancel: false, keys: [], gather: null }
+    const pins = job.pins ?? null
+    const machine = { base: job.maxAttempts, pins, checkpoints: [], takesCancel: false, keys: [], gather: null }
     const untilStart = job.until === 'start'
     const added: Job = { record, seq, place: seq, holdsKey, untilStart, waits, ...lease, ...machine }
     this.jobs.push(added)

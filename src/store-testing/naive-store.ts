@@ -74,7 +74,7 @@ export class NaiveStore extends NaiveMachines {
   claim({ worker, leaseMs, token, demand }: contract.ClaimRequest): contract.ClaimAnswer {
     const jobs: contract.ClaimedJob[] = []
     const shortfalls: contract.Shortfall[] = []
-    for (const { type, max, limits } of demand) {
+    for (const { type, max, limits, maxAttempts } of demand) {
       const { concurrency, perKey, rate } = limits
       for (let given = 0; ; given++) {
         const ofType = this.jobs.filter((job) => job.record.type === type)
@@ -103,6 +103,10 @@ export class NaiveStore extends NaiveMachines {
           break
         }
         if (rate) this.claims.push({ type, at: this.time })
+        if (maxAttempts !== undefined && next.pins?.maxAttempts === undefined) {
+          next.record.maxAttempts += maxAttempts - next.base
+          next.base = maxAttempts
+        }
         jobs.push(this.claimOne(next, worker, token, leaseMs))
       }
     }
@@ -118,7 +122,7 @@ export class NaiveStore extends NaiveMachines {
     const { id, type, input, priority, attempt, maxAttempts, generation, checkpoint, inbox, version } = record
     const told = { id, type, input, priority, attempt, maxAttempts, generation, checkpoint, inbox, version }
     const meta = Object.keys(record.meta).length === 0 ? null : record.meta
-    const known = { ...told, meta, steps: job.steps }
+    const known = { ...told, meta, pins: job.pins, steps: job.steps }
     return structuredClone({ ...known, token, startedAt: this.time, seq }) as contract.ClaimedJob
   }
 

@@ -119,10 +119,15 @@ export class Run {
     return this.controller.signal
   }
 
+  /** How long the attempt may take; null = as long as it likes. */
+  get timeoutMs(): number | null {
+    return this.claimed.pins?.timeoutMs ?? this.job.timeoutMs
+  }
+
   start(): void {
-    const { job, services } = this
+    const { job, services, timeoutMs } = this
     this.started = true
-    if (job.timeoutMs !== null) this.timer = services.timers.after(job.timeoutMs, () => this.timeOut())
+    if (timeoutMs !== null) this.timer = services.timers.after(timeoutMs, () => this.timeOut())
     try {
       const context = new Context(this)
       if (job.schema === null && services.middleware.length === 0 && job.machine === null) {
@@ -192,7 +197,7 @@ export class Run {
   private timeOut(): void {
     const { id, type, attempt } = this.claimed
     this.abort(
-      new TimeoutError(`attempt ${attempt} of job ${id} (${type}) took longer than ${this.job.timeoutMs} ms`, {
+      new TimeoutError(`attempt ${attempt} of job ${id} (${type}) took longer than ${this.timeoutMs} ms`, {
         hint: 'Raise `timeout` of the job, or pass ctx.signal to what the handler waits for.',
       }),
     )
@@ -328,8 +333,8 @@ class Context implements RunContext {
   }
 
   get deadline(): number | null {
-    const { job, claimed } = this.run
-    return job.timeoutMs === null ? null : claimed.startedAt + job.timeoutMs
+    const { claimed, timeoutMs } = this.run
+    return timeoutMs === null ? null : claimed.startedAt + timeoutMs
   }
 
   get job(): JobRecord {

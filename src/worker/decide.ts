@@ -1,6 +1,7 @@
 /** How a run ended → the settlement the chart calls for. Pure but for the jitter; nothing is written here. */
 import type { Random } from '../core/clock.ts'
 import { backoffMs, exponential } from '../core/backoff.ts'
+import type { Duration } from '../core/duration.ts'
 import { recordError } from '../core/failure.ts'
 import { FatalError, Snooze } from '../core/intent.ts'
 import { toPayload, type Json } from '../core/payload.ts'
@@ -123,13 +124,16 @@ function worthRetrying(run: Run, error: unknown, { logger }: DecideOptions): boo
 /** Attempts in this place: those of a machine that led to a checkpoint raise its `maxAttempts`, and make nobody wait longer. */
 function tries({ job, claimed, maxAttempts }: Run): number {
   if (job.machine === null) return claimed.attempt
-  const spared = Math.max(0, (maxAttempts ?? claimed.maxAttempts) - job.maxAttempts)
+  const spared = Math.max(0, (maxAttempts ?? claimed.maxAttempts) - (claimed.pins?.maxAttempts ?? job.maxAttempts))
   return Math.max(1, claimed.attempt - spared)
 }
 
 function delayMs(run: Run, error: unknown, { random, logger }: DecideOptions): number {
   try {
-    return backoffMs(run.job.backoff, tries(run), error, random)
+    const backoff = run.claimed.pins?.backoff ?? run.job.backoff
+    if (typeof backoff !== 'function') return backoffMs(backoff, tries(run), error, random)
+    const own = (attempt: number, reason: unknown): Duration => backoff(attempt, reason, run.claimed.record())
+    return backoffMs(own, tries(run), error, random)
   } catch (thrown) {
     logger.error('the backoff function threw; the default backoff is used', {
       error: thrown,

@@ -46,13 +46,15 @@ class QueueEntry implements Candidate {
   readonly type: string
   readonly priority: number
   readonly limits: TypeLimits
+  readonly maxAttempts: number | undefined
   /** Order of definition, which breaks ties. */
   readonly order: number
 
-  constructor(job: { type: string; priority: number; limits: TypeLimits }, order: number) {
+  constructor(job: SelectedType, order: number) {
     this.type = job.type
     this.priority = job.priority
     this.limits = job.limits
+    this.maxAttempts = job.maxAttempts
     this.order = order
   }
 }
@@ -73,8 +75,17 @@ const strict = (ageingMs: number | null, now: () => number): Strategy => {
   return { enter: key, step: key, refund: () => 0 }
 }
 
+/** What is known of a type when it is picked. */
+export interface SelectedType {
+  readonly type: string
+  readonly priority: number
+  readonly limits: TypeLimits
+  /** Sent with the demand: see there. */
+  readonly maxAttempts?: number
+}
+
 export interface SelectOptions {
-  readonly jobs: Iterable<{ type: string; priority: number; limits: TypeLimits }>
+  readonly jobs: Iterable<SelectedType>
   readonly selection: SelectionOption
   readonly random: Random
   /** Monotonic ms. */
@@ -140,7 +151,10 @@ export class Selector {
       else this.heap.update(queue)
     }
     if (planned.length === 0) return null
-    return planned.map(({ type, wanted, limits }): Demand => ({ type, max: wanted, limits }))
+    return planned.map(({ type, wanted, limits, maxAttempts }): Demand => {
+      const demand = { type, max: wanted, limits }
+      return maxAttempts === undefined ? demand : { ...demand, maxAttempts }
+    })
   }
 
   /** What came of the plan: picks that found no job are given back, dry queues leave the race. Null: nothing came of it. */

@@ -138,7 +138,7 @@ test('a job that waits for its retry takes no slot', async () => {
   expect(await worker.run(other)).toBe('ran')
 })
 
-test('attempts are counted by the definition at the enqueue', async () => {
+test('the definition of the worker that claims a job decides how many attempts it may spend', async () => {
   const { clock, store, runtime } = world()
   const before = failing(Infinity, { maxAttempts: 5, backoff })
   const after = failing(Infinity, { maxAttempts: 1, backoff })
@@ -146,5 +146,18 @@ test('attempts are counted by the definition at the enqueue', async () => {
   const { id } = await old.enqueue(before.job)
   await runtime({ jobs: [after.job] })
   await clock.advance('1m')
-  expect((await store.get([id]))[0]).toMatchObject({ state: 'dead', attempt: 5, maxAttempts: 5 })
+  expect((await store.get([id]))[0]).toMatchObject({ state: 'dead', attempt: 1, maxAttempts: 1 })
+})
+
+test('a deployment that allows more attempts reaches a job between two of them', async () => {
+  const { clock, store, runtime } = world()
+  const before = failing(Infinity, { maxAttempts: 2, backoff: () => '1h' })
+  const after = failing(Infinity, { maxAttempts: 4, backoff: () => '1s' })
+  const old = await runtime({ jobs: [before.job] })
+  const { id } = await old.enqueue(before.job)
+  await clock.advance('1m')
+  await old.stop()
+  await runtime({ jobs: [after.job] })
+  await clock.advance('1h')
+  expect((await store.get([id]))[0]).toMatchObject({ state: 'dead', attempt: 4, maxAttempts: 4 })
 })

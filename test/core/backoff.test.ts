@@ -2,10 +2,10 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { seededRandom } from '../../src/core/clock.ts'
-import { backoffMs, checkBackoff, constant, exponential, linear, type Backoff } from '../../src/core/backoff.ts'
+import { backoffMs, checkBackoff, constant, exponential, linear, type AttemptBackoff } from '../../src/core/backoff.ts'
 
 const half = () => 0.5
-const delays = (backoff: Backoff, attempts: number) =>
+const delays = (backoff: AttemptBackoff, attempts: number) =>
   Array.from({ length: attempts }, (_, i) => backoffMs(backoff, i + 1, new Error('x'), half))
 
 test('a constant delay stays, a linear one grows by itself, an exponential one doubles, each to its longest', () => {
@@ -26,13 +26,13 @@ test('exponential delays have full jitter unless told otherwise, the others if a
 test('an own function is asked with the attempt and the error', () => {
   const error = new Error('x')
   const asked: unknown[] = []
-  const own: Backoff = (...given) => {
+  const own: AttemptBackoff = (...given) => {
     asked.push(given)
     return '2s'
   }
   expect(backoffMs(own, 3, error, half)).toBe(2_000)
   expect(asked).toEqual([[3, error]])
-  const wrong = (() => 'soon') as unknown as Backoff
+  const wrong = (() => 'soon') as unknown as AttemptBackoff
   expect(() => backoffMs(wrong, 1, error, half)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
 })
 
@@ -63,10 +63,10 @@ test('jitter spreads over the whole delay', () => {
 })
 
 test('what is no backoff is refused at the door', () => {
-  const known: readonly Backoff[] = [constant('1s'), () => 5]
+  const known: readonly AttemptBackoff[] = [constant('1s'), () => 5]
   for (const backoff of known) expect(checkBackoff(backoff)).toBe(backoff)
   for (const wrong of [null, undefined, 5, '5s', {}, []]) {
-    expect(() => checkBackoff(wrong as Backoff)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
+    expect(() => checkBackoff(wrong as AttemptBackoff)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
   }
   expect(() => linear('soon' as '1s')).toThrow(/^linear base: /)
 })

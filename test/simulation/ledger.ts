@@ -41,6 +41,7 @@ export interface Lease {
 
 interface Job extends Pick<NewJob, 'id' | 'type' | 'key' | 'concurrencyKey'> {
   readonly name: string
+  readonly untilStart: boolean
   ended: boolean
   spent: number
   generation: number
@@ -150,17 +151,21 @@ export class Ledger {
         if (outcome === 'inserted') this.giveUpKey(asked)
         this.note(outcome, id)
         this.options.count(superseded === undefined ? outcome : 'superseded')
-        if (outcome === 'replaced') this.options.stepsForgotten(id)
+        if (outcome === 'replaced') {
+          this.options.stepsForgotten(id)
+          // A replace may have brought a delay of its own.
+          this.job(id).dueAt = dueAt
+        }
         if (outcome === 'inserted') this.enter(asked, dueAt)
         else if (outcome !== 'full' && this.jobs.get(id) === undefined) this.broken(`${id} is said to be there`)
       })
     })
   }
 
-  private enter({ id, type, key, concurrencyKey }: NewJob, dueAt: number | null): void {
+  private enter({ id, type, key, concurrencyKey, until }: NewJob, dueAt: number | null): void {
     if (this.jobs.has(id)) this.broken(`${this.name(id)} was inserted twice`)
     const job = { id, type, key, concurrencyKey, name: this.name(id), ended: false, spent: 0, generation: 1, dueAt }
-    this.jobs.set(id, { ...job, lease: null, settled: null })
+    this.jobs.set(id, { ...job, untilStart: until === 'start', lease: null, settled: null })
     this.takeKey(id)
   }
 
@@ -178,6 +183,7 @@ export class Ledger {
       const names = { id, type, worker, attempt, generation, token, claimedAt, order: this.orders++ }
       const lease = { ...names, until: now + leaseMs, trueUntil, shaken: false, marked: false, started: false }
       job.lease = lease
+      if (job.untilStart && this.holders.get(keyOf(job)) === id) this.holders.delete(keyOf(job))
       job.spent = attempt
       const leases = this.leases.get(id)
       if (leases === undefined) this.leases.set(id, [lease])
@@ -264,10 +270,12 @@ export class Ledger {
     if (job.ended && this.holders.get(keyOf(job)) === id) this.holders.delete(keyOf(job))
   }
 
-  /** A holder that is being cancelled gives up its key to the next job, which waits for its end. */
-  private giveUpKey(asked: Pick<Job, 'type' | 'key'>): void {
+  /** A holder that is being cancelled, or followed, gives up its key to the next job, which waits for its end. */
+  private giveUpKey(asked: Pick<NewJob, 'type' | 'key' | 'onConflict'>): void {
     const holder = this.holders.get(keyOf(asked))
-    if (holder !== undefined && this.job(holder).lease?.marked === true) this.holders.delete(keyOf(asked))
+    if (holder === undefined) return
+    const { lease } = this.job(holder)
+    if (lease?.marked === true || asked.onConflict === 'follow') this.holders.delete(keyOf(asked))
   }
 
   private takeKey(id: string): void {

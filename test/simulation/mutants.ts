@@ -51,7 +51,7 @@ export const mutants: readonly Mutant[] = [
     file: 'src/api/runtime.ts',
     right: 'return this.worker.holdBack(type,',
     wrong: 'return super.queuePaused(type) ?? this.worker.holdBack(type,',
-    seed: 999,
+    seed: 419,
   },
   {
     name: 'a claim that failed gives no permits back',

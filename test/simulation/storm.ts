@@ -7,7 +7,7 @@ import type { Process } from './process.ts'
 import type { World } from './world.ts'
 
 const hourMs = 3_600_000
-const conflicts = ['keep', 'replace', 'supersede'] as const
+const conflicts = ['keep', 'replace', 'supersede', 'follow'] as const
 const modes = ['drain', 'finish', 'abort'] as const
 
 /** How often what is done. */
@@ -90,7 +90,13 @@ export class Storm {
       id: `j.${n}`,
       priority: dice.below(3),
       ...(dice.chance(0.3) && { delay: dice.below(5_000) }),
-      ...(dice.chance(0.3) && { unique: { key: dice.pick(['a', 'b']), onConflict: dice.pick(conflicts) } }),
+      ...(dice.chance(0.3) && {
+        unique: {
+          key: dice.pick(['a', 'b']),
+          onConflict: dice.pick(conflicts),
+          until: n % 3 === 0 ? ('start' as const) : ('end' as const),
+        },
+      }),
     }
     const follow = dice.chance(0.2)
     const enqueued = process.runtime.enqueue(dice.pick(process.jobs), n, options).then((handle) => {

@@ -223,8 +223,8 @@ const forget: Readonly<Record<string, (store: Store) => Partial<Store>>> = {
 const plain = (job: ClaimedJob): ClaimedJob => {
   const { id, type, input, priority, attempt, maxAttempts, generation, token, startedAt, seq, steps } = job
   const told = { id, type, input, priority, attempt, maxAttempts, generation, token, startedAt, seq, steps }
-  const { checkpoint, inbox, version, meta } = job
-  return { ...told, checkpoint, inbox, version, meta, record: (): JobRecord => job.record() }
+  const { checkpoint, inbox, version, meta, pins } = job
+  return { ...told, checkpoint, inbox, version, meta, pins, record: (): JobRecord => job.record() }
 }
 
 test.each(Object.entries(forget))('a store that %s is found out', async (_, change) => {

@@ -46,6 +46,7 @@ export interface Taking {
   readonly type?: string
   readonly max?: number
   readonly limits?: Partial<TypeLimits>
+  readonly maxAttempts?: number
   readonly worker?: string
   readonly token?: string
   readonly leaseMs?: number
@@ -53,7 +54,8 @@ export interface Taking {
 
 export const ask = async (store: Store, taking: Taking = {}): Promise<ClaimAnswer> => {
   const { type = 'mail', max = 100, limits = {}, worker = 'w1', token = 'token' } = taking
-  const demand = [{ type, max, limits: { ...noLimits, ...limits } }]
+  const { maxAttempts } = taking
+  const demand = [{ type, max, limits: { ...noLimits, ...limits }, ...(maxAttempts !== undefined && { maxAttempts }) }]
   return store.claim({ worker, token, leaseMs: taking.leaseMs ?? leaseMs, demand })
 }
 

@@ -1,6 +1,6 @@
 /** How jobs go out: order, pause, and caps. */
 import assert from 'node:assert/strict'
-import { ask, cancel, idsOf, lease, newJob, noLimits, put, putAndTake, recordOf, take, takeOne } from './acts.ts'
+import { ask, boom, cancel, idsOf, lease, newJob, noLimits, put, putAndTake, recordOf, take, takeOne } from './acts.ts'
 import type { Cases } from './subject.ts'
 
 export const claimCases: Cases = {
@@ -27,6 +27,39 @@ export const claimCases: Cases = {
     assert.equal(record.startedAt, job.startedAt)
     assert.equal(record.history.at(-1)?.seq, job.seq)
     assert.deepEqual([job.record().id, job.record().state], ['a', 'running'])
+  },
+  'a claim says how many attempts a job may spend from now on': async ({ store }) => {
+    await put(store, newJob('a', { maxAttempts: 1 }))
+    const first = await takeOne(store, { maxAttempts: 2 })
+    assert.deepEqual([first.maxAttempts, first.record().maxAttempts, first.pins], [2, 2, null])
+    const failing = { event: 'FAIL', to: 'retrying', error: boom } as const
+    const [retrying] = await store.settle([{ ...lease(first), ...failing }])
+    assert.equal(retrying?.to, 'retrying')
+    await store.promote(10)
+    const second = await takeOne(store)
+    assert.deepEqual([second.attempt, second.maxAttempts], [2, 2], 'as it stands, where the claim does not say')
+    const [last] = await store.settle([{ ...lease(second), ...failing }])
+    assert.deepEqual([last?.to, (await recordOf(store, 'a')).maxAttempts], ['dead', 2])
+  },
+  'a claim that allows fewer attempts than were spent is the last one': async ({ store, advance }) => {
+    await put(store, newJob('a', { maxAttempts: 5 }))
+    for (let attempt = 1; attempt <= 3; attempt++) {
+      await store.settle([{ ...lease(await takeOne(store)), event: 'FAIL', to: 'retrying', error: boom }])
+      await store.promote(10)
+    }
+    const job = await takeOne(store, { maxAttempts: 2 })
+    assert.deepEqual([job.attempt, job.maxAttempts], [4, 2])
+    await advance(60_000)
+    await store.rescue(10)
+    assert.equal((await recordOf(store, 'a')).state, 'dead')
+  },
+  'what an enqueue has fixed is handed out with the job, and no claim changes its attempts': async ({ store }) => {
+    const backoff = { kind: 'constant', baseMs: 5, maxMs: 5, jitter: false } as const
+    await put(store, newJob('a', { maxAttempts: 7, pins: { maxAttempts: 7, backoff, timeoutMs: 9 } }))
+    await put(store, newJob('b', { pins: { timeoutMs: 9 } }))
+    const [a, b] = await take(store, { maxAttempts: 2 })
+    assert.deepEqual([a?.maxAttempts, a?.pins], [7, { maxAttempts: 7, backoff, timeoutMs: 9 }])
+    assert.deepEqual([b?.maxAttempts, b?.pins], [2, { timeoutMs: 9 }])
   },
   'the meta of a job is handed out with it, as a copy': async ({ store }) => {
     await put(store, newJob('a', { meta: { trace: { id: 'x' } } }), newJob('b'))

@@ -245,8 +245,11 @@ const plainJob = (pick: Pick, freshId: () => string): contract.NewJob => ({
   runAt: null,
   delayMs: from(pick, [0, 0, 0, tickMs, 2 * tickMs]),
   onConflict: from(pick, ['keep', 'replace', 'supersede', 'follow']),
+  ...from<Pins>(pick, [{}, {}, {}, { pins: { maxAttempts: 2 }, maxAttempts: 2 }, { pins: { timeoutMs: 5 } }]),
   ...from<{ readonly until?: 'start' }>(pick, [{}, {}, { until: 'start' }]),
 })
+
+type Pins = { readonly pins?: contract.JobPins; readonly maxAttempts?: number }
 
 const claimRequest = (pick: Pick): Omit<contract.ClaimRequest, 'token'> => ({
   worker: from(pick, workers),
@@ -254,6 +257,7 @@ const claimRequest = (pick: Pick): Omit<contract.ClaimRequest, 'token'> => ({
   demand: types.slice(0, 3 - pick(3)).map((type) => ({
     type,
     max: from(pick, [1, 2, 10]),
+    ...from<{ readonly maxAttempts?: number }>(pick, [{}, {}, { maxAttempts: 1 }, { maxAttempts: 4 }]),
     limits: {
       concurrency: type === 'long' ? from(pick, [null, 1, 2]) : null,
       perKey: type === 'sms' ? null : from(pick, [null, 1, 2]),

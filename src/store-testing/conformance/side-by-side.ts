@@ -151,8 +151,8 @@ export class SideBySide {
     const whole = actual.jobs.map((job) => {
       const { id, type, input, priority, attempt, maxAttempts, generation, token, startedAt, seq, steps } = job
       const told = { id, type, input, priority, attempt, maxAttempts, generation, token, startedAt, seq, steps }
-      const { checkpoint, inbox, version, meta } = job
-      return { ...told, checkpoint, inbox, version, meta, record: job.record() }
+      const { checkpoint, inbox, version, meta, pins } = job
+      return { ...told, checkpoint, inbox, version, meta, pins, record: job.record() }
     })
     return [
       { jobs: expected.jobs.map((job, i) => ({ ...job, record: records[i] })), shortfalls: expected.shortfalls },

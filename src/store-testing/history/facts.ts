@@ -36,6 +36,8 @@ export interface Attempt {
   readonly generation: number
   readonly seq: number
   readonly worker: string
+  /** Attempts that its claim said the job may spend, unless it has pinned its own; null: the claim did not say. */
+  readonly allowed: number | null
   /** When it was asked for, and as of when it was given. */
   readonly askedAt: number
   readonly claimedAt: number

@@ -15,6 +15,8 @@ import { callsOf, type AskedCheckpoint, type CallOf, type HistoryCall, type Hist
 
 export class Facts {
   readonly jobs = new Map<string, JobFacts>()
+  /** By type: every number of attempts that a claim has allowed its jobs. */
+  readonly allowed = new Map<string, Set<number>>()
   readonly pauses: CallOf<'queue'>[] = []
   readonly prunes: CallOf<'prune'>[] = []
   readonly figures = { calls: 0, unknown: 0, runs: 0, steps: 0, lostSettles: 0 }
@@ -107,10 +109,16 @@ export class Facts {
   }
 
   private takeClaim({ asked, answer, invokedAt: askedAt, answeredAt }: CallOf<'claim'>): void {
-    const { token, worker, leaseMs } = asked
-    for (const { id, attempt, generation, seq, startedAt, checkpoint = 0, inbox = [] } of answer ?? []) {
+    const { token, worker, leaseMs, maxAttempts = {} } = asked
+    for (const [type, allowed] of Object.entries(maxAttempts)) {
+      const ofType = this.allowed.get(type)
+      if (ofType === undefined) this.allowed.set(type, new Set([allowed]))
+      else ofType.add(allowed)
+    }
+    for (const { id, type, attempt, generation, seq, startedAt, checkpoint = 0, inbox = [] } of answer ?? []) {
       const heldUntil = startedAt + leaseMs
-      const facts = { token, attempt, generation, seq, worker, askedAt, claimedAt: startedAt, grantedAt: startedAt }
+      const times = { askedAt, claimedAt: startedAt, grantedAt: startedAt }
+      const facts = { token, attempt, generation, seq, worker, allowed: maxAttempts[type] ?? null, ...times }
       const last = inbox.at(-1) ?? 0
       const machine = { checkpoint, inbox, shown: last, given: last }
       const job = this.job(id)

@@ -1,8 +1,9 @@
 /** What a history keeps of what is asked and answered: who and when, and of payloads, messages and states at most a number. */
 import type { InboxEntry, NewCheckpoint } from '../../core/machine-record.ts'
 import type { Settlement } from '../../core/settlement.ts'
-import type { HeartbeatPayload, HeartbeatAnswer, CheckpointAnswer, ClaimedJob, NewJob } from '../../store.ts'
+import type { HeartbeatPayload, HeartbeatAnswer, CheckpointAnswer, ClaimedJob, Demand, NewJob } from '../../store.ts'
 import type {
+  AskedAttempts,
   AskedBeat,
   AskedCheckpoint,
   AskedEnd,
@@ -21,6 +22,7 @@ export function askedJob({
   concurrencyKey,
   onConflict,
   until,
+  pins,
   parent,
   checkpoint,
 }: NewJob): AskedJob {
@@ -28,9 +30,16 @@ export function askedJob({
   return {
     ...asked,
     ...(until !== undefined && { until }),
+    ...(pins?.maxAttempts !== undefined && { pinned: true }),
     ...(parent !== undefined && { parent }),
     ...(checkpoint !== undefined && { forked: true }),
   }
+}
+
+/** How many attempts a claim allows, where it says so. */
+export function askedAttempts(demand: readonly Demand[]): { readonly maxAttempts?: AskedAttempts } {
+  const asked = demand.flatMap(({ type, maxAttempts }) => (maxAttempts === undefined ? [] : [[type, maxAttempts]]))
+  return asked.length === 0 ? {} : { maxAttempts: Object.fromEntries(asked) as AskedAttempts }
 }
 
 export function givenJob(job: ClaimedJob): GivenJob {

@@ -29,7 +29,10 @@ import type {
 export type AskedJob = Pick<
   NewJob,
   'id' | 'type' | 'maxAttempts' | 'key' | 'concurrencyKey' | 'onConflict' | 'until' | 'parent'
-> & { readonly forked?: true }
+> & { readonly forked?: true; readonly pinned?: true }
+
+/** By type: how many attempts a claim allows the jobs that have not pinned theirs. */
+export type AskedAttempts = Readonly<Record<string, number>>
 
 /** What names one attempt for ever. */
 export type AttemptName = Pick<Settlement, 'id' | 'attempt' | 'token'>
@@ -83,7 +86,10 @@ export interface StepStart extends RunStart {
 /** What is recorded of each operation: payloads, logs and check-ins are left out. `run` and `step` are the handler's. */
 export interface RecordedCalls {
   readonly insert: { readonly asked: readonly (readonly AskedJob[])[]; readonly answer: readonly InsertAnswer[][] }
-  readonly claim: { readonly asked: Omit<ClaimRequest, 'demand'>; readonly answer: readonly GivenJob[] }
+  readonly claim: {
+    readonly asked: Omit<ClaimRequest, 'demand'> & { readonly maxAttempts?: AskedAttempts }
+    readonly answer: readonly GivenJob[]
+  }
   readonly settle: { readonly asked: readonly AskedEnd[]; readonly answer: readonly SettleAnswer[] }
   readonly extend: {
     readonly asked: Pick<ExtendRequest, 'worker' | 'leaseMs'> & { readonly heartbeats: readonly AskedBeat[] }

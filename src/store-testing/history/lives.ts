@@ -26,7 +26,7 @@ export function checkLives(facts: Facts, findings: Findings): void {
     if (job.record === null) missing += isMissing(job) ? 1 : 0
     else checkBirth(job, job.record.id, findings)
     checkWritten(job, findings)
-    if (isWhole(job)) replay(job, findings)
+    if (isWhole(job)) replay(job, facts, findings)
     checkRuns(job, findings)
     checkCancels(job, findings)
   }
@@ -95,8 +95,8 @@ function isLeftOut({ event, seq }: Step, steps: readonly Step[]): boolean {
 }
 
 /** I2 and I3: goes the job's way again, through the chart. */
-function replay(job: JobFacts, findings: Findings): void {
-  const allowance = new Allowance(job)
+function replay(job: JobFacts, facts: Facts, findings: Findings): void {
+  const allowance = new Allowance(job, facts.allowed)
   let state: JobState | null = null
   let counters: Counters = { attempt: 0, generation: 1 }
   for (const step of job.steps) {
@@ -189,8 +189,9 @@ function checkRuns(job: JobFacts, findings: Findings): void {
   }
   // Of a machine how many it may spend changes as it goes: the chart has been asked for each.
   if (job.machine !== null) return
+  const allowed = [...job.attempts.values()].map((each) => each.allowed ?? 0)
+  const max = Math.max(job.record?.maxAttempts ?? job.inserts[0]?.asked.maxAttempts ?? Infinity, ...allowed)
   for (const { attempt, generation } of job.attempts.values()) {
-    const max = job.record?.maxAttempts ?? job.inserts[0]?.asked.maxAttempts ?? Infinity
     if (attempt <= max) continue
     findings.add('I3', `attempt ${attempt} of generation ${generation} of job ${job.id}: ${max} at most`, stepsOf(job))
   }

@@ -11,6 +11,7 @@ import {
   askedBeat,
   askedCheckpoint,
   askedEnd,
+  askedAttempts,
   askedJob,
   attemptName,
   givenBeat,
@@ -64,10 +65,10 @@ const forWorkers = (store: Store, scribe: Scribe): Pick<Store, Work> => ({
       (answers) => answers,
     ),
   claim: (request) => {
-    const { worker, leaseMs, token } = request
+    const { worker, leaseMs, token, demand } = request
     return scribe.write(
       'claim',
-      { worker, leaseMs, token },
+      { worker, leaseMs, token, ...askedAttempts(demand) },
       () => store.claim(request),
       ({ jobs }) => jobs.map(givenJob),
     )

@@ -1,5 +1,5 @@
 /** Claims: what a type gives under its pause, caps and rate, and why it gives no more. */
-import { begin } from '../../core/succession.ts'
+import { claimJob } from '../../core/claim.ts'
 import type { ClaimAnswer, ClaimRequest, Demand, Shortfall } from '../../store.ts'
 import type { MemoryUnit } from './unit.ts'
 import type { Queue } from './queue.ts'
@@ -33,14 +33,14 @@ function claimFrom(
   for (; room > 0; room--) {
     const row = queue.next(perKey)
     if (row === null) return
-    jobs.push(claimRow(unit, row, request, now))
+    jobs.push(claimRow(unit, row, demand, request, now))
     if (rate !== null) queue.rate.spend(now)
   }
 }
 
-function claimRow(unit: MemoryUnit, row: Row, request: ClaimRequest, now: number): Claimed {
+function claimRow(unit: MemoryUnit, row: Row, demand: Demand, request: ClaimRequest, now: number): Claimed {
   const { settled } = row
-  begin(unit, row, request)
+  claimJob(unit, row, demand, request)
   row.run = new Run(request.token, row.last as LoggedStep, settled)
   unit.extendLease(row, now + request.leaseMs)
   return new Claimed(row, row.run)

@@ -5,7 +5,7 @@ import type { CheckIn, HistoryEntry, JobMeta, JobRecord, LogLine } from '../../c
 import type { JobState } from '../../core/lifecycle.ts'
 import type { Checkpoint, CheckpointEntry, InboxMessage, InboxEntry } from '../../core/machine-record.ts'
 import { copyPayload, type Json } from '../../core/payload.ts'
-import type { ClaimedJob, Move } from '../../store.ts'
+import type { ClaimedJob, JobPins, Move } from '../../store.ts'
 import type { TransitionArrow, Past, Row, Run, LoggedStep } from './row.ts'
 
 export function historyEntry(
@@ -176,6 +176,11 @@ export class Claimed implements ClaimedJob {
 
   get startedAt(): number {
     return this.run.claim.tick.at
+  }
+
+  get pins(): JobPins | null {
+    const { pins } = this.row.terms
+    return pins === undefined ? null : structuredClone(pins)
   }
 
   get meta(): JobMeta | null {

@@ -8,7 +8,7 @@ import type { AttemptError, CheckIn, JobMeta, LogLine } from '../../core/record.
 import type { Arrow, ArrowEvent, JobState } from '../../core/lifecycle.ts'
 import type { Json } from '../../core/payload.ts'
 import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
-import type { Move, NewJob } from '../../store.ts'
+import type { JobPins, Move, NewJob } from '../../store.ts'
 import type { Machine } from './machine.ts'
 import type { Phase } from './phases.ts'
 import type { Queue } from './queue.ts'
@@ -93,7 +93,10 @@ export class Run {
 }
 
 /** What terms are made of. */
-export type TermsOfJob = Pick<NewJob, 'priority' | 'maxAttempts' | 'tags' | 'key' | 'until' | 'concurrencyKey'> & {
+export type TermsOfJob = Pick<
+  NewJob,
+  'priority' | 'maxAttempts' | 'pins' | 'tags' | 'key' | 'until' | 'concurrencyKey'
+> & {
   readonly meta?: JobMeta | null
 }
 
@@ -101,6 +104,7 @@ export type TermsOfJob = Pick<NewJob, 'priority' | 'maxAttempts' | 'tags' | 'key
 export class Terms {
   readonly priority: number
   readonly maxAttempts: number
+  readonly pins: JobPins | undefined
   readonly tags: readonly string[]
   readonly key: string | null
   readonly until: 'start' | undefined
@@ -110,6 +114,7 @@ export class Terms {
   constructor(job: TermsOfJob) {
     this.priority = job.priority
     this.maxAttempts = job.maxAttempts
+    this.pins = job.pins
     this.tags = job.tags
     this.key = job.key
     this.until = job.until
@@ -117,10 +122,9 @@ export class Terms {
     this.meta = job.meta ?? null
   }
 
-  /** The same, with what comes with a new input. */
-  replacing(tags: readonly string[], meta: JobMeta | null): Terms {
-    const { priority, maxAttempts, key, until, concurrencyKey } = this
-    return new Terms({ priority, maxAttempts, tags, key, concurrencyKey, meta, ...(until && { until }) })
+  /** The same, but for these. */
+  with(changed: Partial<TermsOfJob>): Terms {
+    return new Terms({ ...(this as TermsOfJob), ...changed })
   }
 
   /** Are they those of this job, too? */
@@ -128,6 +132,7 @@ export class Terms {
     return (
       this.priority === job.priority &&
       this.maxAttempts === job.maxAttempts &&
+      this.pins === job.pins &&
       this.tags === job.tags &&
       this.key === job.key &&
       this.until === job.until &&
@@ -239,6 +244,10 @@ export class Row implements JobRow {
   /** The unique key it holds or held. */
   get key(): string | null {
     return this.terms.key
+  }
+
+  get hasPinnedAttempts(): boolean {
+    return this.terms.pins?.maxAttempts !== undefined
   }
 
   get untilStart(): boolean {

@@ -263,6 +263,10 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     return { output: run?.output, error: past?.error ?? null }
   }
 
+  setMaxAttempts(row: Row, maxAttempts: number): void {
+    row.terms = row.terms.with({ maxAttempts })
+  }
+
   giveUpKey(row: Row): void {
     row.queue.giveUpKey(row)
   }
@@ -320,7 +324,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
 
   replaceInput(row: Row, { input, tags, meta, version }: NewJob): void {
     row.input = input
-    row.terms = row.terms.replacing(tags, meta ?? null)
+    row.terms = row.terms.with({ tags, meta: meta ?? null })
     if (row.past !== null) row.past.steps = null
     if (row.machine !== null || version !== undefined) machineOf(row).version = version ?? null
   }

@@ -1,6 +1,6 @@
 /** Claims: what a type gives under its pause, caps and rate, and why it gives no more. */
 import type { ClaimRequest, Demand, Shortfall } from '../../store.ts'
-import { begin } from '../../core/succession.ts'
+import { claimJob } from '../../core/claim.ts'
 import type { FileUnit } from './unit.ts'
 import { withWorkers } from './history.ts'
 import type { StoredMachine } from './stored-machine.ts'
@@ -35,7 +35,8 @@ export function claim(unit: FileUnit, request: ClaimRequest): ClaimedRows {
   return { jobs, shortfalls }
 }
 
-function claimFrom(unit: FileUnit, queue: Queue, { max, limits }: Demand, request: ClaimRequest): ClaimedRow[] {
+function claimFrom(unit: FileUnit, queue: Queue, demand: Demand, request: ClaimRequest): ClaimedRow[] {
+  const { max, limits } = demand
   const { concurrency, perKey, rate } = limits
   let room = Math.min(max, queue.queued)
   if (concurrency !== null) room = Math.min(room, concurrency - queue.held)
@@ -44,13 +45,13 @@ function claimFrom(unit: FileUnit, queue: Queue, { max, limits }: Demand, reques
   const plain = readyRows(unit, queue, room)
   const given: ClaimedRow[] = []
   if (!queue.keyed) {
-    for (const row of plain) given.push(claimRow(unit, queue, row, request))
+    for (const row of plain) given.push(claimRow(unit, row, demand, request))
   } else {
     for (let next = 0; given.length < room;) {
       const row = firstOf(plain[next], unit.keyGroups.first(queue, perKey ?? Infinity))
       if (row === undefined) break
       if (row === plain[next]) next++
-      given.push(claimRow(unit, queue, row, request))
+      given.push(claimRow(unit, row, demand, request))
     }
   }
   if (rate !== null) spend(unit, queue, rate, given.length)
@@ -65,7 +66,7 @@ function firstOf(a: Row | undefined, b: Row | undefined): Row | undefined {
   return before(a.priority, a.place, [b.priority, b.place]) ? a : b
 }
 
-function claimRow(unit: FileUnit, { type }: Queue, row: Row, { worker, token, leaseMs }: ClaimRequest): ClaimedRow {
+function claimRow(unit: FileUnit, row: Row, demand: Demand, { worker, token, leaseMs }: ClaimRequest): ClaimedRow {
   const steps = stepsOf(unit, row)
   if (row.worker !== worker) {
     row.history = withWorkers(row)
@@ -74,8 +75,8 @@ function claimRow(unit: FileUnit, { type }: Queue, row: Row, { worker, token, le
   row.token = token
   row.startedAt = unit.now
   row.leaseAt = Math.ceil(unit.now + leaseMs)
-  begin(unit, row)
-  return { values: row.values(), type, kept: unit.machines.keptOf(row), steps }
+  claimJob(unit, row, demand)
+  return { values: row.values(), type: row.type, kept: unit.machines.keptOf(row), steps }
 }
 
 /** The first of the reasons, in the order of the contract, that holds now. */

@@ -133,6 +133,7 @@ const claimed = (row: Row, { kept, steps }: ClaimedRow): ClaimedJob => ({
   startedAt: row.startedAt ?? 0,
   seq: row.lastSeq,
   steps: unpackedSteps(steps),
+  pins: row.pins,
   meta: unpacked(row.meta, null),
   ...standing(kept),
   record: () => recordOf(row, kept),

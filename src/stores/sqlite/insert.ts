@@ -10,7 +10,7 @@ import type { FileUnit } from './unit.ts'
 /** A new job as it crosses to the engine: its payload as the text that is kept, and nothing that is not of the contract. */
 export interface PackedJob extends Omit<
   NewJob,
-  'input' | 'tags' | 'meta' | 'parent' | 'version' | 'checkpoint' | 'until'
+  'input' | 'tags' | 'meta' | 'parent' | 'version' | 'checkpoint' | 'until' | 'pins'
 > {
   readonly input: string | null
   readonly tags: string | null
@@ -61,7 +61,8 @@ export const packJob = (job: NewJob): PackedJob => ({
   parent: job.parent ?? null,
   version: job.version ?? null,
   checkpoint: packed(job.checkpoint),
-  options: job.until === undefined ? null : packOptions({ until: job.until }),
+  options: packOptions(job),
 })
 
-const packOptions = (options: StoredOptions): string => JSON.stringify(options)
+const packOptions = ({ until, pins }: StoredOptions): string | null =>
+  until === undefined && pins === undefined ? null : JSON.stringify({ until, pins })

@@ -4,7 +4,7 @@ import type { ErrorRecord } from '../../core/failure.ts'
 import type { AttemptError, CheckIn, HistoryEntry, JobMeta, JobRecord, LogLine } from '../../core/record.ts'
 import { isLeased, type JobState } from '../../core/lifecycle.ts'
 import type { Json } from '../../core/payload.ts'
-import type { NewJob } from '../../core/values.ts'
+import type { JobPins, NewJob } from '../../core/values.ts'
 import { historyOf } from './history.ts'
 import type { Machine } from './machine.ts'
 import { beyondRow, type StoredMachine } from './stored-machine.ts'
@@ -53,7 +53,7 @@ export type RowValues = [
 ]
 
 /** What few jobs are enqueued with. */
-export type StoredOptions = Pick<NewJob, 'until'>
+export type StoredOptions = Pick<NewJob, 'until' | 'pins'>
 
 /**
  * What of a row differs from the file, as bits. A claim and the end of a run change less than other transitions do; data is
@@ -76,8 +76,8 @@ export class Row implements JobRow {
   readonly priority: number
   place: number
   attempt: number
-  /** As it was enqueued. */
-  private readonly attempts: number
+  /** Those that led to a checkpoint are not counted. */
+  attempts: number
   generation: number
   dueAt: number | null
   leaseAt: number | null
@@ -182,7 +182,15 @@ export class Row implements JobRow {
   }
 
   get untilStart(): boolean {
-    return unpacked<StoredOptions>(this.options, {}).until === 'start'
+    return this.options !== null && unpacked<StoredOptions>(this.options, {}).until === 'start'
+  }
+
+  get pins(): JobPins | null {
+    return unpacked<StoredOptions>(this.options, {}).pins ?? null
+  }
+
+  get hasPinnedAttempts(): boolean {
+    return this.options !== null && this.pins?.maxAttempts !== undefined
   }
 
   isLeasedBy({ attempt, token }: LeaseKey): boolean {

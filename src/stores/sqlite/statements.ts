@@ -52,6 +52,7 @@ const texts = {
   end: `UPDATE jobs SET lease_at = NULL, held_key = NULL,
     ${assigned('state, attempt, token, finished_at, moved, output, settled, history')} WHERE seq = ?`,
   tell: `UPDATE jobs SET ${assigned(telling)} WHERE seq = ?`,
+  setMaxAttempts: 'UPDATE jobs SET max_attempts = ? WHERE seq = ?',
   keepSettled: 'UPDATE jobs SET settled = ? WHERE seq = ?',
   lease: 'UPDATE jobs SET lease_at = ? WHERE seq = ?',
   saveStep: `INSERT INTO steps (job, name, result) VALUES (?, ?, ?)

@@ -366,6 +366,11 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     }
   }
 
+  setMaxAttempts(row: Row, maxAttempts: number): void {
+    row.attempts = maxAttempts
+    this.sql.run('setMaxAttempts', maxAttempts, row.seq)
+  }
+
   giveUpKey(row: Row): void {
     if (row.heldKey === null) return
     row.heldKey = null
