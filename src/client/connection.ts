@@ -14,7 +14,7 @@ import { isEnded, type JobCounters } from '../core/lifecycle.ts'
 import { checkId, type EnqueueOptions } from '../core/call-options.ts'
 import type { ClientSettings } from '../core/settings.ts'
 import type { Hint, InsertAnswer, NewJob, Store } from '../store.ts'
-import { prepare, prepareByName, prepareChild, type PrepareOptions } from './enqueue.ts'
+import { checkListed, prepare, prepareByName, prepareChild, type PrepareOptions } from './enqueue.ts'
 import { EventHub } from './event-hub.ts'
 import type { FollowOptions } from './follow.ts'
 import { handleServices, type HandleServicesOptions, type HandleOwner } from './handle-services.ts'
@@ -88,6 +88,7 @@ export class Connection {
       hub,
       fires: owner.fires,
       ready: () => this.ready(),
+      checkListed: (job) => checkListed(this.preparing, job),
       prepare: (job, input, options) => prepare(this.preparing, job, input, options),
       inserted: (jobs, answers) => this.inserted(jobs, answers),
     })

@@ -33,8 +33,13 @@ export function prepare(
   input: unknown,
   options: EnqueueOptions = noOptions,
 ): NewJob | Promise<NewJob> {
-  if (!isDefinition(preparing.jobs.get(job?.type), job)) throw unknownJob(job, preparing.jobs)
+  checkListed(preparing, job)
   return prepareChild(preparing, job, input, options)
+}
+
+/** @throws JobchartError UNKNOWN_TYPE, INVALID_OPTION unless the job is one of `jobs` */
+export function checkListed({ jobs }: PrepareOptions, job: JobDefinition): void {
+  if (!isDefinition(jobs.get(job?.type), job)) throw unknownJob(job, jobs)
 }
 
 /** As `prepare`, for a child job of a machine: the runtime checked the definition when it was created. */

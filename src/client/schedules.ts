@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { nanoid } from 'nanoid'
-import type { EnqueueOptions } from '../core/call-options.ts'
+import { checkEnqueueOptions, type EnqueueOptions } from '../core/call-options.ts'
 import { planTicks } from '../core/catch-up.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import { durationMs } from '../core/duration.ts'
@@ -13,6 +13,7 @@ import {
   checkRunCount,
   noSchedule,
   type ScheduleDefinition,
+  type ScheduleOptions,
   type ScheduleRecord,
   type Tick,
 } from '../core/schedule-options.ts'
@@ -37,6 +38,8 @@ export interface SchedulesOptions {
   /** Does this process fire, so that it may keep functions? */
   readonly fires: boolean
   readonly ready: () => Promise<void>
+  /** Refuses a job that is not one of this process. */
+  readonly checkListed: (job: JobDefinition) => void
   /** The job to insert, checked and validated. */
   readonly prepare: (job: JobDefinition, input: unknown, options: EnqueueOptions) => NewJob | Promise<NewJob>
   readonly inserted: (jobs: readonly NewJob[], answers: readonly InsertAnswer[]) => void
@@ -108,6 +111,8 @@ export class Schedules {
 
   /** What is known of the jobs before their input is. */
   private template({ job, options }: ScheduleDefinition): ScheduledJob {
+    this.options.checkListed(job)
+    checkEnqueueOptions(jobOptions(options), 'options of schedule')
     const { priority = 0, tags = [] } = options
     const { type, maxAttempts, machine } = job
     const plain = { type, input: undefined, priority, maxAttempts, tags: [...tags], concurrencyKey: null, key: null }
@@ -115,13 +120,8 @@ export class Schedules {
   }
 
   private async prepared({ name, job, options }: ScheduleDefinition, input: unknown): Promise<NewJob> {
-    const { priority, tags, meta, unique, overlap = 'allow' } = options
-    const own = { ...(priority !== undefined && { priority }), ...(tags !== undefined && { tags }) }
-    const made = await this.options.prepare(job, input, {
-      ...own,
-      ...(unique !== undefined && { unique }),
-      ...(meta !== undefined && { meta }),
-    })
+    const { overlap = 'allow' } = options
+    const made = await this.options.prepare(job, input, jobOptions(options))
     return overlap === 'allow' ? made : { ...made, key: `schedule:${name}`, onConflict: 'keep' }
   }
 
@@ -258,6 +258,14 @@ function scheduledJob(job: ScheduledJob & Partial<NewJob>): ScheduledJob {
   const { id: _id, runAt: _runAt, delayMs: _delayMs, ...shared } = job
   return shared
 }
+
+/** Those of its options that each enqueue takes. */
+const jobOptions = ({ priority, tags, meta, unique }: ScheduleOptions): EnqueueOptions => ({
+  ...(priority !== undefined && { priority }),
+  ...(tags !== undefined && { tags }),
+  ...(meta !== undefined && { meta }),
+  ...(unique !== undefined && { unique }),
+})
 
 /** A part of the jitter that only the name and the tick decide. */
 function jitterOf(name: string, at: number, jitterMs: number): number {

@@ -7,6 +7,8 @@ import {
   type JobRecord,
   type Middleware,
   type RunContext,
+  schedule,
+  type ScheduleDefinition,
 } from 'jobchart'
 import { of } from 'rxjs'
 import { expectTypeOf, test } from 'vitest'
@@ -118,4 +120,26 @@ test('durations and options that make no sense do not compile', () => {
   void (() => createRuntime({ jobs: [], concurency: 3 }))
   // @ts-expect-error -- a typing error
   void (() => defineJob({ type: 'a', run: async () => {}, maxAttempts: 3 }))
+})
+
+test('the input of a schedule is that of its job, or a function that makes it', () => {
+  const mail = defineJob<{ to: string }>({ type: 'mail', run: async () => {} })
+  const ping = defineJob<void, number>({ type: 'ping', run: async () => 1 })
+  // Never called: only its types are looked at.
+  const calls = async () => {
+    await runtime.schedule('a', '@daily', mail, { to: 'x' }, { overlap: 'skip' })
+    await runtime.schedule('b', '@daily', mail, ({ at, name }) => ({ to: name + at.toISOString() }))
+    const handle = await runtime.schedule('c', { every: '90s' }, ping)
+    expectTypeOf(await handle.trigger()).toEqualTypeOf<JobHandle<number>>()
+    // @ts-expect-error an input of another type
+    await runtime.schedule('d', '@daily', mail, { from: 'x' })
+    // @ts-expect-error a function that makes another input
+    await runtime.schedule('e', '@daily', mail, () => ({ from: 'x' }))
+    // @ts-expect-error no input
+    await runtime.schedule('f', '@daily', mail)
+    // @ts-expect-error an overlap that does not exist
+    await runtime.schedule('g', '@daily', ping, undefined, { overlap: 'never' })
+    return schedule('h', '@daily', mail, { to: 'x' })
+  }
+  expectTypeOf(calls).returns.resolves.toEqualTypeOf<ScheduleDefinition>()
 })

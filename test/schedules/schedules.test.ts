@@ -252,7 +252,22 @@ test('what a call asks is checked where it is made, and nothing is stored of it'
   await expect(worker.schedule('s', '@daily', strict, { to: 7 } as never)).rejects.toMatchObject({ code: 'INVALID_INPUT' }) // prettier-ignore
   await expect(worker.schedule('s', '@daily', report, { kind: 'x' })).rejects.toMatchObject({ code: 'UNKNOWN_TYPE' })
   expect(() => schedule('s', '31 30 * * *', strict, { to: 'x' })).toThrow(/spec/)
+  const unlisted = worker.schedule('s', '@daily', report, () => ({ kind: 'x' }))
+  await expect(unlisted).rejects.toMatchObject({ code: 'UNKNOWN_TYPE' })
+  const urgent = worker.schedule('s', '@daily', strict, () => ({ to: 'x' }), { priority: 0.5 })
+  await expect(urgent).rejects.toMatchObject(invalid)
   expect(await store.schedules.list()).toEqual([])
+})
+
+test('the jobs of a schedule are told as events, and carry its meta', async () => {
+  const { clock, runtime } = world()
+  const worker = await runtime({ jobs: [report] })
+  await worker.schedule('e', '* * * * *', report, { kind: 'e' }, { meta: { tenant: 'a' } })
+  const events: string[] = []
+  worker.events$.subscribe(({ event, id }) => events.push(`${event} ${id}`))
+  await clock.advance('1m')
+  expect(events[0]).toBe('ENQUEUE e@2026-01-01T00:01:00Z')
+  expect((await worker.list({ meta: { tenant: 'a' } })).map(({ state }) => state)).toEqual(['done'])
 })
 
 test('a machine is scheduled like any job', async () => {

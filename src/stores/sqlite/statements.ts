@@ -151,7 +151,7 @@ const texts = {
   nextTick: `SELECT min(due_at) FROM (
     SELECT min(due_at) AS due_at FROM schedules INDEXED BY ticks WHERE computed = 0 AND due_at IS NOT NULL
     UNION ALL SELECT due_at FROM schedules WHERE name IN (SELECT value FROM json_each(?)) AND computed = 1)`,
-  firstTick: 'SELECT min(due_at) FROM schedules INDEXED BY ticks WHERE computed IN (0, 1) AND due_at IS NOT NULL',
+  firstTick: 'SELECT min(due_at) FROM schedules INDEXED BY ticks WHERE computed = 0 AND due_at IS NOT NULL',
 } as const
 
 type StatementName = keyof typeof texts
