@@ -252,7 +252,7 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
       if (!(answer instanceof Promise)) return Boolean(answer)
       // The promise is not awaited: its rejection must not become an unhandled one.
       answer.catch(() => {})
-      warn('retryIf gave a promise instead of true or false')
+      warn('retryIf returned a promise instead of true or false')
     } catch (thrown) {
       warn(`retryIf threw ${recordError(thrown).message}`)
     }

@@ -1,8 +1,8 @@
 /**
- * One attempt: validate, go through the middleware into the handler, wait for its end.
+ * One attempt of a job: validates the input, calls the middleware and the handler, and awaits their end.
  *
- * A run only ever reports how it ended; what becomes of the job is decided by the chart (`decide.ts`) and written by
- * `settle.ts`. A run ends once: what a handler says after it was abandoned is refused.
+ * A run only reports how it ended. `decide.ts` decides by the chart what becomes of the job, and `settle.ts` writes it. A run
+ * ends once: the result of an abandoned handler is refused.
  */
 import type { Observable, Subscription } from 'rxjs'
 import type { Timer } from '../core/clock.ts'
@@ -30,11 +30,11 @@ import { RunEnqueue } from './run-enqueue.ts'
 import { StepResults, Steps } from '../core/steps.ts'
 import type { Timers } from '../client/timers.ts'
 
-/** What `ctx` asks of the runtime. */
+/** The calls of `ctx` to the runtime. */
 export interface ContextServices {
-  /** Why the run may begin no more work, if so: it has ended, was asked to end, or its lease may have run out. */
+  /** Why the run may begin no more work: it has ended, was asked to end, or its lease may have expired; null if it may. */
   readonly refusal: (run: Run) => JobchartError | null
-  /** Keeps the result of a step with the job. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
+  /** Stores the result of a step. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
   readonly saveStep: (run: Run, name: string, result: Json) => Promise<void>
   /** @throws JobchartError INVALID_OUTPUT if the value is not strict JSON */
   readonly checkin: (run: Run, value: unknown) => void
@@ -42,18 +42,18 @@ export interface ContextServices {
   readonly enqueue: <I, O>(job: JobDefinition<I, O>, input: unknown, options: EnqueueOptions) => Promise<JobHandle<O>>
 }
 
-/** What a run asks of the runtime. */
+/** The calls of a run to the runtime. */
 export interface RunServices extends ContextServices {
   readonly middleware: readonly Middleware[]
   readonly timers: Timers
   readonly logger: Logger
-  /** The run is over; its slot is free and its end waits to be settled. */
+  /** Called once when the run has ended: its slot is free, and its end is to be settled. */
   readonly ended: (run: Run) => void
-  /** What the machine that does the work of the job is given. */
+  /** The context for the machine of the job. */
   readonly machineContext: (run: Run, input: unknown) => MachineRunContext
-  /** Aborts a run that must not call user code any more, because of what was asked since its claim. */
+  /** Aborts the run if the job was cancelled or its queue paused since the claim. */
   readonly confirm: (run: Run) => void
-  /** So many more (or, −1, fewer) handlers go on that nobody waits for. */
+  /** Changes the number of abandoned handlers that have not ended. */
   readonly abandoned: (change: 1 | -1) => void
 }
 
@@ -63,7 +63,7 @@ export interface RunServices extends ContextServices {
  */
 export type Ending = 'returned' | 'threw' | 'abandoned' | 'unstarted'
 
-/** How long a handler may go on after its timeout before it is abandoned. */
+/** Time from the timeout of a handler until it is abandoned. */
 const abandonAfterMs = 1_000
 
 export class Run {
@@ -71,36 +71,36 @@ export class Run {
   readonly claimed: ClaimedJob
   readonly job: JobDefinition
   readonly services: RunServices
-  /** Its place among the runs of this process. */
+  /** Index in the list of `Runs`. */
   place = 0
-  /** Own time (monotonic ms) from which the lease must be taken as lost. */
+  /** Time (ms of `LeaseClock`) from which the lease must be treated as lost. */
   fenceAt: number
-  /** When the store was asked last whether it may start, by the clock of leases (ms). */
+  /** When the store last confirmed that the run may start, ms of `LeaseClock`. */
   confirmedAt = -Infinity
   ending: Ending | null = null
-  /** What it returned or threw. */
+  /** The returned value or the thrown error. */
   result: unknown = undefined
   /** Why it was asked to end early. */
   abortReason: JobchartError | null = null
-  /** Signs of life not written yet. */
+  /** Reports that are not written yet. */
   checkin: CheckIn | null = null
   logs: LogLine[] | null = null
   steps: Steps | null = null
   enqueue: RunEnqueue | null = null
-  /** Who reads its messages, and the number of the last that was given to him. */
+  /** The listener for its messages, and the number of the last delivered one. */
   mailbox: { after: number; readonly listener: (messages: readonly InboxEntry[]) => void } | null = null
-  /** Where its machine has come to rest. */
+  /** How the run of its machine ended. */
   machineResult: RunResult | null = null
-  /** Attempts the job may spend, once a checkpoint has changed that. */
+  /** The limit of attempts after a checkpoint has raised it; else null. */
   maxAttempts: number | null = null
-  /** Has user code been called? Before that its input is validated. */
+  /** Has middleware, handler or machine been called? */
   hasBegun = false
   private started = false
   private controller: AbortController | null = null
   private timer: Timer | null = null
   /** When the handler is abandoned, monotonic ms. */
   private abandonAt = Infinity
-  /** Cancels the Observable that is followed. */
+  /** Cancels the Observable that the handler has returned. */
   private cancelStream: ((reason: JobchartError) => void) | null = null
 
   constructor(claimed: ClaimedJob, job: JobDefinition, services: RunServices, fenceAt: number) {
@@ -110,7 +110,7 @@ export class Run {
     this.fenceAt = fenceAt
   }
 
-  /** Made on demand: most handlers never look at it. */
+  /** Created on demand: most handlers do not use it. */
   get signal(): AbortSignal {
     if (this.controller === null) {
       this.controller = new AbortController()
@@ -141,7 +141,7 @@ export class Run {
     }
   }
 
-  /** Gives it messages that have come, in order; those it has had already are passed over by who reads them. */
+  /** Delivers messages, in order. The listener skips those that it has had before. */
   deliver(messages: readonly InboxEntry[]): void {
     const { mailbox } = this
     const last = messages.at(-1)
@@ -156,13 +156,13 @@ export class Run {
     this.abortReason = reason
     this.controller?.abort(reason)
     if (this.cancelStream !== null) {
-      // An Observable is cancelled by unsubscribing, and then it is over.
+      // Unsubscribing ends an Observable at once.
       this.cancelStream(reason)
       this.end('threw', reason)
     }
   }
 
-  /** Abandons the handler if it has not ended `graceMs` from now; a time that was set before is never put off. */
+  /** Abandons the handler if it has not ended after `graceMs`. An earlier time that was set before stays. */
   abandonAfter(graceMs: number): void {
     if (this.ending !== null || !this.started) return
     const at = this.services.timers.clock.monotonic() + graceMs
@@ -172,7 +172,7 @@ export class Run {
     this.timer = this.services.timers.after(graceMs, () => this.abandon())
   }
 
-  /** Stops waiting for the handler. Its slot is free, whatever it still says is refused. */
+  /** Stops waiting for the handler. Its slot becomes free, and its late result is refused. */
   private abandon(): void {
     if (this.ending !== null || !this.started) return
     this.services.logger.warn(
@@ -206,15 +206,15 @@ export class Run {
 
   private async withMiddleware(context: RunContext): Promise<unknown> {
     const { job, services, claimed } = this
-    // Before its input is looked at: that of another version may have another schema.
+    // Before the input is validated: another version of the machine may have another schema.
     const machine = job.machine?.prepare(claimed) ?? null
     if (machine !== null && typeof machine !== 'function') {
       this.machineResult = machine
       return undefined
     }
-    // An input that the schema refuses now will be refused every time.
+    // Fatal: a retry would fail in the same way.
     const input = await parseInput(job, claimed.input).catch((error: unknown) => Promise.reject(fatal(error)))
-    // A schema may have taken its time.
+    // The validation may have taken long.
     services.confirm(this)
     if (this.abortReason !== null) throw this.abortReason
     this.hasBegun = true
@@ -244,7 +244,7 @@ export class Run {
     else this.end('returned', result)
   }
 
-  /** An Observable's values become check-ins; it resolves with the last one. Anything else is itself. */
+  /** Turns the values of an Observable into check-ins, and resolves with the last one. Other values are returned. */
   private collect(result: unknown): unknown {
     if (!isObservable(result)) return result
     return new Promise((resolve, reject) => {
@@ -274,7 +274,7 @@ export class Run {
           resolve(last)
         },
       })
-      // It may have been over before there was anything to unsubscribe from.
+      // It may have ended synchronously, before `stream` was set.
       if (over) this.unsubscribe(stream)
       else if (this.abortReason !== null) cancel(this.abortReason)
     })
@@ -303,7 +303,7 @@ export class Run {
   }
 }
 
-/** What a handler sees of its run: `ctx`. Functions are made when asked for, bound, so that they may be destructured. */
+/** `ctx`, the second argument of a handler. Its functions are bound, so that they may be destructured, and made on demand. */
 class Context implements RunContext {
   private readonly run: Run
   private own: ContextValues | null = null
@@ -342,7 +342,7 @@ class Context implements RunContext {
   }
 
   get values(): ContextValues {
-    // Its members are the application's: to declare, and for its middleware to set.
+    // The application declares the members, and its middleware sets them.
     return (this.own ??= {} as ContextValues)
   }
 
@@ -380,8 +380,8 @@ function stepsOf(run: Run): Steps {
 }
 
 export const runIsOver = ({ claimed: { id } }: Run): JobchartError =>
-  new JobchartError('NOT_ACCEPTED', `the run of job ${id} is over: it begins no more work`, {
-    hint: 'Await ctx.step and ctx.enqueue within the handler; what comes later belongs to the runtime.',
+  new JobchartError('NOT_ACCEPTED', `the run of job ${id} has ended: it cannot begin more work`, {
+    hint: 'Await ctx.step and ctx.enqueue within the handler. After its end, enqueue with the runtime.',
   })
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
@@ -394,7 +394,7 @@ function isObservable(value: unknown): value is Observable<unknown> {
     const { subscribe, pipe } = value as { subscribe?: unknown; pipe?: unknown }
     return typeof subscribe === 'function' && typeof pipe === 'function'
   } catch {
-    // A getter threw: whatever it is, it is no Observable.
+    // A getter threw: it is no Observable.
     return false
   }
 }

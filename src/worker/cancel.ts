@@ -1,6 +1,6 @@
 /**
- * Cancel: every cancel of this runtime goes through the dispatcher's lane, higher priority first, and has reached the
- * store before anything else is picked. While one is under way nothing starts that was handed out meanwhile.
+ * Cancels jobs. Every cancel of this runtime passes through a lane of the dispatcher, higher priority first, and reaches the
+ * store before the next pick. While a cancel is in flight, claimed jobs do not start.
  */
 import { JobCancelledError } from '../core/errors.ts'
 import type { HeartbeatAnswer, CancelAnswer, Store } from '../store.ts'
@@ -14,16 +14,16 @@ export interface CancellerOptions {
   readonly store: Store
   readonly hub: EventHub
   readonly runs: Runs
-  /** Grace of cancels that come from elsewhere without one. */
+  /** Grace of cancels by other processes that do not define one. */
   readonly graceMs: number
-  /** A batch of cancels was answered: what was held back may start. */
+  /** A batch of cancels was answered: claimed jobs may start. */
   readonly answered: () => void
 }
 
 export class Canceller {
   private inFlightCount = 0
   private readonly options: CancellerOptions
-  /** Cancelled between their claim and their start. Emptied when no claim is under way. */
+  /** Jobs that were cancelled between their claim and their start. Emptied when no claim is in flight. */
   private readonly cancelledBeforeStart = new Map<string, JobCancelledError>()
 
   constructor(options: CancellerOptions) {
@@ -39,7 +39,7 @@ export class Canceller {
     this.inFlightCount++
     whenAnswered(
       () => this.options.store.cancel(byUrgency.map(({ request }) => request)),
-      (answers) => this.take(byUrgency, answers),
+      (answers) => this.applyAnswers(byUrgency, answers),
       (error: unknown) => {
         this.inFlightCount--
         for (const command of commands) command.reject(error)
@@ -48,45 +48,45 @@ export class Canceller {
     )
   }
 
-  /** The store says that a run is to be cancelled. */
+  /** Aborts a run that the store reports as cancelled. */
   cancelRun(run: Run, { reason, graceMs }: Pick<HeartbeatAnswer, 'reason' | 'graceMs'>): void {
     if (run.abortReason?.code === 'CANCELLED') return
     run.abort(new JobCancelledError(run.claimed.id, reason))
     run.abandonAfter(graceMs ?? this.options.graceMs)
   }
 
-  /** A job was cancelled; if it is on its way here, it must not start. */
+  /** A job was cancelled by another process while a claim is in flight: if the claim returns it, it must not start. */
   cancelledElsewhere(id: string): void {
     this.cancelledBeforeStart.set(id, new JobCancelledError(id))
   }
 
-  /** Was it cancelled after its claim? */
+  /** The reason if the job was cancelled after its claim; else null. */
   beforeStart(id: string): JobCancelledError | null {
     return this.cancelledBeforeStart.size === 0 ? null : (this.cancelledBeforeStart.get(id) ?? null)
   }
 
-  /** No claim is under way any more. */
+  /** To be called when no claim is in flight any more. */
   forget(): void {
     if (this.cancelledBeforeStart.size > 0) this.cancelledBeforeStart.clear()
   }
 
-  private take(commands: readonly CancelCommand[], answers: readonly CancelAnswer[]): void {
+  private applyAnswers(commands: readonly CancelCommand[], answers: readonly CancelAnswer[]): void {
     const { runs, hub, store } = this.options
     this.inFlightCount--
     commands.forEach((command, i) => {
       const answer = answers[i] as CancelAnswer
       if (answer.error !== undefined) return command.reject(refusedBy(store.name, 'the cancel', answer.error))
       const { reason, graceMs } = command.request
-      // One that has ended may still be on its way here, in an answer from before its lease ran out.
-      const struck = new Set(answer.moves.flatMap(({ id, event }) => (event === 'CANCEL' ? [id] : [])))
-      // Those that were marked before, and the children of others, are no less cancelled.
-      const ids = [...new Set([...answer.cancelling, ...struck])]
+      // A job that is cancelled now may be part of an unanswered claim, made before its lease ran out.
+      const moved = new Set(answer.moves.flatMap(({ id, event }) => (event === 'CANCEL' ? [id] : [])))
+      // `moves` also holds cancelled child jobs, `cancelling` also jobs that were being cancelled before.
+      const ids = [...new Set([...answer.cancelling, ...moved])]
       runs.find(ids).forEach((run, at) => {
         const id = ids[at] as string
-        // A machine that takes a cancel as an event is only sent a message: no move says so, and it goes on.
-        if (run !== null && run.job.machine !== null && !struck.has(id)) return
+        // A machine that handles the cancel gets it as a message: there is no move, and the run continues.
+        if (run !== null && run.job.machine !== null && !moved.has(id)) return
         if (run !== null) this.cancelRun(run, { graceMs, ...(reason !== null && { reason }) })
-        // The run may be one whose lease is lost, while the attempt that was cancelled is still on its way here.
+        // `run` may be an older attempt whose lease is lost, while a claim with the cancelled attempt is in flight.
         this.cancelledBeforeStart.set(id, new JobCancelledError(id, reason ?? undefined))
       })
       hub.emitAll(answer.moves)

@@ -1,6 +1,6 @@
 /**
- * Claim: turns a pick into running jobs. One claim is under way at a time: what becomes free meanwhile goes into the next,
- * together with the settles. What was handed out starts only after every stop and cancel asked until then has had its say.
+ * Claims jobs and starts them. One claim is in flight at a time; slots that become free meanwhile go into the next, together
+ * with the settles. Claimed jobs start only after every stop and cancel given until then has been handled.
  */
 import { nanoid } from 'nanoid'
 import type { JobDefinition } from '../core/definition.ts'
@@ -31,7 +31,7 @@ export interface ClaimerOptions {
   readonly leaseMs: number
   readonly jobs: ReadonlyMap<string, JobDefinition>
   readonly runs: Runs
-  readonly host: RunServices
+  readonly services: RunServices
   readonly permits: Permits
   readonly selector: Selector
   readonly canceller: Canceller
@@ -42,24 +42,24 @@ export interface ClaimerOptions {
   readonly logger: Logger
   readonly commands: Commands
   readonly health: Health
-  /** Why nothing may start now, if so. */
+  /** Why no job may start now; null if jobs may. */
   readonly halted: () => JobchartError | null
-  /** A claim is over. */
+  /** Called when a claim has ended. */
   readonly changed: () => void
 }
 
 export class Claimer {
-  private underWay = false
+  private inFlight = false
   private failures = 0
-  private resting = false
+  private backingOff = false
   private answered = false
   private closed = false
-  /** Handed out; the first `started` have started. */
+  /** Claimed runs; the first `started` have started. */
   private readonly ready: Run[] = []
   private started = 0
-  private asked = 0
+  private permitsTaken = 0
   private readonly waiters: (() => void)[] = []
-  /** Types of which nothing starts that the claim under way hands out, and why. */
+  /** Types whose jobs in the claim in flight must not start, and why. */
   private readonly heldBack = new Map<string, JobchartError>()
   /** Types that wait for their rate limit. */
   private readonly limited = new Set<string>()
@@ -69,37 +69,37 @@ export class Claimer {
     this.options = options
   }
 
-  /** Is a claim under way, from the pick to the starts? */
+  /** Is a claim in flight, from the pick to the starts? */
   get busy(): boolean {
-    return this.underWay
+    return this.inFlight
   }
 
-  /** What to ask the store for now; null for nothing. Takes the permits. */
+  /** What to claim now; null for nothing. Takes the permits. */
   pick(): Demand[] | null {
     const { permits, selector } = this.options
-    if (this.underWay || this.resting || permits.free === 0 || selector.idle) return null
+    if (this.inFlight || this.backingOff || permits.free === 0 || selector.idle) return null
     if (this.options.halted() !== null) return null
     const demand = selector.plan(permits.free)
     if (demand === null) return null
-    this.asked = 0
-    for (const { max } of demand) this.asked += max
-    permits.take(this.asked)
-    this.underWay = true
+    this.permitsTaken = 0
+    for (const { max } of demand) this.permitsTaken += max
+    permits.take(this.permitsTaken)
+    this.inFlight = true
     return demand
   }
 
-  /** Resolves when no claim is under way, or no answer is listened to any more. */
-  over(): Promise<void> {
-    return this.underWay && !this.closed ? new Promise((resolve) => void this.waiters.push(resolve)) : Promise.resolve()
+  /** Resolves when no claim is in flight, or after `close`. */
+  whenIdle(): Promise<void> {
+    return this.inFlight && !this.closed ? new Promise((resolve) => void this.waiters.push(resolve)) : Promise.resolve()
   }
 
-  /** Nothing of this type (null: of any) starts that was asked for before now: it is released. */
+  /** Releases the jobs of this type (null: of all types) in the claim in flight instead of starting them. */
   holdBack(type: string | null, reason: JobchartError): void {
-    if (!this.underWay) return
+    if (!this.inFlight) return
     for (const each of type === null ? this.options.jobs.keys() : [type]) this.heldBack.set(each, reason)
   }
 
-  /** No answer is listened to any more: whoever waits for one has waited long enough. */
+  /** Ends all waits of `whenIdle`: no answer is handled any more. */
   close(): void {
     this.closed = true
     this.answerWaiters()
@@ -109,7 +109,7 @@ export class Claimer {
     for (const resolve of this.waiters.splice(0)) resolve()
   }
 
-  /** Claims what was picked; a claim that fails is picked again. */
+  /** Claims what was picked. If the claim fails, it is picked again later. */
   claim(demand: readonly Demand[], answered: (claimed: ClaimedJobs) => void): void {
     const { store, worker, leaseMs, time } = this.options
     const sentAt = time.read()
@@ -117,7 +117,7 @@ export class Claimer {
       () => store.claim({ worker, leaseMs, token: nanoid(), demand }),
       (answer) => {
         this.failures = 0
-        this.options.health.back()
+        this.options.health.answered()
         answered({ answer, sentAt, fenceAt: fenceAt(sentAt, leaseMs) })
       },
       (error) => this.failed(error),
@@ -125,8 +125,8 @@ export class Claimer {
   }
 
   /**
-   * Starts what was handed out, one by one: between two starts, which may run user code, whatever is more `urgent` has its
-   * say.
+   * Starts claimed jobs, one by one. A start may run user code, which may give an `urgent` command: it is handled before the
+   * next start.
    */
   start(commands: readonly StartCommand[], urgent: () => boolean): void {
     for (const { claimed } of commands) if (claimed !== null) this.admit(claimed)
@@ -144,29 +144,29 @@ export class Claimer {
     }
     this.ready.length = 0
     this.started = 0
-    if (this.underWay && this.answered) this.end()
+    if (this.inFlight && this.answered) this.end()
   }
 
-  /** Were the slots made fewer since this job was asked for? Then it goes back. */
+  /** The reason to release a job if the slots were reduced since the claim. */
   private slotTaken(): JobchartError | null {
     const { taken, slots } = this.options.permits
     return taken > slots ? new JobchartError('STOPPED', `the runtime has ${slots} slots now`) : null
   }
 
-  /** What was held back goes on. */
+  /** Continues with claimed jobs that have not started. */
   resume(): void {
     if (this.started < this.ready.length) this.options.commands.next({ lane: Lane.start, claimed: null })
   }
 
-  /** Takes over what the store has handed out: from here on cancels find it as a run. */
+  /** Makes runs of the claimed jobs: from here on cancels find them. */
   private admit({ answer, sentAt, fenceAt: fence }: ClaimedJobs): void {
-    const { permits, selector, jobs, runs, host, canceller, hub, worker } = this.options
+    const { permits, selector, jobs, runs, services, canceller, hub, worker } = this.options
     this.answered = true
     selector.applyClaim(answer)
-    permits.give(this.asked - answer.jobs.length)
+    permits.give(this.permitsTaken - answer.jobs.length)
     for (const { type, reason: why, until } of answer.shortfalls) if (why === 'limited') this.wakeAt(type, until ?? 0)
     for (const claimed of answer.jobs) {
-      const run = new Run(claimed, jobs.get(claimed.type) as JobDefinition, host, fence)
+      const run = new Run(claimed, jobs.get(claimed.type) as JobDefinition, services, fence)
       run.confirmedAt = sentAt
       run.abortReason = canceller.beforeStart(claimed.id) ?? this.heldBack.get(claimed.type) ?? null
       runs.add(run)
@@ -185,18 +185,18 @@ export class Claimer {
   private end(): void {
     this.options.canceller.forget()
     this.heldBack.clear()
-    this.underWay = false
+    this.inFlight = false
     this.answered = false
     this.answerWaiters()
     this.options.changed()
   }
 
-  /** One timer per type, however often it is asked for in vain meanwhile. */
+  /** Wakes a rate-limited type at `at`. At most one timer per type. */
   private wakeAt(type: string, at: number): void {
     const { timers, store, commands, jobs } = this.options
     if (this.limited.has(type)) return
     this.limited.add(type)
-    // No window is free later than a whole one from now, whatever a clock says that may have been set.
+    // At most one window from now: a clock may have been set.
     const windowMs = jobs.get(type)?.limits.rate?.perMs ?? 0
     timers.after(Math.min(at - store.now(), windowMs), () => {
       this.limited.delete(type)
@@ -204,11 +204,11 @@ export class Claimer {
     })
   }
 
-  /** The store did not answer: the permits come back, and it is asked again later. */
+  /** The claim failed: gives the permits back and claims again later. */
   private failed(error: unknown): void {
     const { permits, selector, logger } = this.options
-    this.options.health.lost(error)
-    permits.give(this.asked)
+    this.options.health.failed(error)
+    permits.give(this.permitsTaken)
     selector.applyClaim(null)
     this.end()
     if (this.failures++ === 0) logger.error('a claim failed; it is repeated until the store answers', { error })
@@ -217,14 +217,14 @@ export class Claimer {
 
   private claimLater(): void {
     const { timers, commands } = this.options
-    this.resting = true
+    this.backingOff = true
     const delayMs = Math.min(retryMs.first * 2 ** Math.min(this.failures, 10), retryMs.max)
     timers.after(delayMs, () => {
-      this.resting = false
+      this.backingOff = false
       commands.next({ lane: Lane.control, apply: () => {} })
     })
   }
 }
 
-/** Did the answer, or the start before this one, take so long that the lease may have run out? Then it is not ours. */
+/** The reason to release a job whose lease may have expired before its start. */
 const tooLate = (run: Run, now: number): JobchartError | null => (now >= run.fenceAt ? leaseLost(run) : null)

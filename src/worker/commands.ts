@@ -1,10 +1,10 @@
-/** What travels in the dispatcher's lanes, and where it enters. */
+/** The commands of the dispatcher and their source. */
 import { Observable, type Subscriber } from 'rxjs'
 import type { CancelAnswer, CancelRequest, ClaimAnswer } from '../store.ts'
 import type { Run } from './attempt.ts'
 import type { Lane } from './lanes.ts'
 
-/** A change of the runtime's own state: pause, stop, slots. It applies itself. */
+/** A change of the runtime's state: pause, stop, slots. */
 export interface ControlCommand {
   readonly lane: typeof Lane.control
   readonly apply: () => void
@@ -13,44 +13,44 @@ export interface ControlCommand {
 export interface CancelCommand {
   readonly lane: typeof Lane.cancel
   readonly request: CancelRequest
-  /** Higher first among those that wait. */
+  /** Waiting cancels are handled in descending order. */
   readonly priority: number
   readonly resolve: (answer: CancelAnswer) => void
   readonly reject: (error: unknown) => void
 }
 
-/** Jobs the store has handed out, or none new: those that were held back go on. */
+/** Claimed jobs to start; null to continue with the jobs that were claimed before. */
 export interface StartCommand {
   readonly lane: typeof Lane.start
   readonly claimed: ClaimedJobs | null
 }
 
-/** Times are those of the clock of leases, ms. */
+/** Times are in ms of `LeaseClock`. */
 export interface ClaimedJobs {
   readonly answer: ClaimAnswer
-  /** When the claim was sent: what the answer says is not older. */
+  /** When the claim was sent: a lower bound for the time of the answer's data. */
   readonly sentAt: number
-  /** From when on these leases must be taken as lost. */
+  /** From this time on the leases must be treated as lost. */
   readonly fenceAt: number
 }
 
-/** Queues may have work. */
+/** A queue may have work: `atMost` jobs more. */
 export interface WakeCommand {
   readonly lane: typeof Lane.wake
   readonly type: string
   readonly atMost: number
 }
 
-/** Applies itself when everything that was asked before has been handled. */
+/** Applied when all commands given before are handled. */
 export interface IdleCommand {
-  readonly lane: typeof Lane.rest
+  readonly lane: typeof Lane.idle
   readonly apply: () => void
 }
 
-/** A run that has ended is its own command. */
+/** An ended run is itself the command to settle it. */
 export type WorkerCommand = ControlCommand | IdleCommand | CancelCommand | Run | StartCommand | WakeCommand
 
-/** An Observable for its one subscriber, the dispatcher. A Subject would copy and walk a list of observers for every command. */
+/** An Observable with a single subscriber, the dispatcher. A Subject would copy its list of observers for every command. */
 export class Commands extends Observable<WorkerCommand> {
   private subscriber: Subscriber<WorkerCommand> | null = null
 

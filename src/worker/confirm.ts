@@ -1,6 +1,6 @@
 /**
- * Confirm: between the claim of a job and the call of user code another process may have cancelled it or paused its queue, and
- * was told so. A store that can say how jobs stand without a wait is asked right before.
+ * Checks claimed jobs right before user code is called: another process may have cancelled the job or paused its queue since
+ * the claim, and its call has resolved. Only stores that answer synchronously are asked.
  */
 import { JobCancelledError, JobchartError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
@@ -9,7 +9,7 @@ import { leaseLost } from './heartbeat.ts'
 import type { LeaseClock } from './lease-clock.ts'
 import type { Run } from './attempt.ts'
 
-/** What the store has said of a run, with its claim or since, is relied on for this long. It is a part of the promise. */
+/** An answer of the store about a run is relied on for this long; documented in docs/guarantees.md. */
 const confirmedMs = 1
 
 export interface ConfirmerOptions {
@@ -25,17 +25,15 @@ export class Confirmer {
     this.options = options
   }
 
-  /** Was it so long ago that the store said how this run stands that it is to be asked again? */
+  /** Is the store's last answer about this run too old? */
   isDue({ confirmedAt }: Run, now = this.options.time.read()): boolean {
     return now >= confirmedAt + confirmedMs && this.options.store.confirm !== undefined
   }
 
-  /**
-   * Aborts those of these runs that must not start any more: all of them if the store cannot say, and then it gives false.
-   */
+  /** Aborts the runs that must not start. If the store throws, it aborts all of them and returns false. */
   confirm(runs: readonly Run[]): boolean {
     const now = this.options.time.read()
-    const standings = this.ask(runs)
+    const standings = this.queryStore(runs)
     for (let i = 0; i < runs.length; i++) {
       const run = runs[i] as Run
       run.confirmedAt = now
@@ -45,13 +43,16 @@ export class Confirmer {
     return standings !== null
   }
 
-  /** null: the store cannot say. */
-  private ask(runs: readonly Run[]): readonly Standing[] | null {
+  /** null if the store throws. */
+  private queryStore(runs: readonly Run[]): readonly Standing[] | null {
     const { store, logger } = this.options
     try {
       return store.confirm?.(runs.map(({ claimed }) => claimed)) ?? null
     } catch (error) {
-      logger.warn('the store cannot say how claimed jobs stand; they are released', { error, jobs: runs.length })
+      logger.warn('claimed jobs could not be checked before their start; they are released', {
+        error,
+        jobs: runs.length,
+      })
       return null
     }
   }
@@ -69,6 +70,6 @@ function refusalOf(run: Run, standing: Standing | undefined): JobchartError | nu
     case 'paused':
       return new JobchartError('STOPPED', `queue ${type} was paused before job ${id} started`)
     case undefined:
-      return new JobchartError('STOPPED', `the store could not say whether job ${id} may start`)
+      return new JobchartError('STOPPED', `the store could not confirm that job ${id} may start`)
   }
 }

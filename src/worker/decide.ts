@@ -1,4 +1,4 @@
-/** How a run ended → the settlement the chart calls for. Pure but for the jitter; nothing is written here. */
+/** Decides the settlement of an ended run. Pure, apart from the jitter of the backoff. */
 import type { Random } from '../core/clock.ts'
 import { backoffMs, exponential } from '../core/backoff.ts'
 import type { Duration } from '../core/duration.ts'
@@ -31,9 +31,9 @@ export interface DecideOptions {
 }
 
 /**
- * The settlement of an ended run, with its unwritten signs of life; null if it ended because its lease is lost. One that
- * returned, or has not started, is settled all the same: that the lease is lost may be no more than a precaution, and the store
- * writes the end only if nobody else has taken the job.
+ * The settlement of an ended run, with its unwritten reports; null if the loss of its lease made it fail. A run that returned or
+ * did not start is settled also after that: the lease may have been treated as lost only as a precaution, and the store writes
+ * the end only if no other process has claimed the job.
  */
 export function decide(run: Run, options: DecideOptions): Settlement | null {
   const gaveUp = run.ending === 'threw' || run.ending === 'abandoned'
@@ -45,19 +45,19 @@ export function decide(run: Run, options: DecideOptions): Settlement | null {
 
 function settlementOf(run: Run, options: DecideOptions): Settlement {
   try {
-    return ending(run, options)
+    return settlementOfEnding(run, options)
   } catch (fault) {
-    // A proxy may throw whatever is asked of it, even whether it is an Error. It must not take other runs with it.
+    // Reading a thrown proxy may throw. That must not affect the settlements of other runs.
     options.logger.error('the result or error of a run could not be read', { error: fault, id: run.claimed.id })
     return failed(run, new TypeError('the handler threw a value that cannot be read, such as a revoked proxy'), options)
   }
 }
 
-function ending(run: Run, options: DecideOptions): Settlement {
+function settlementOfEnding(run: Run, options: DecideOptions): Settlement {
   const held = leaseOf(run)
   const reason = run.abortReason
   if (run.ending === 'unstarted') return released(held, reason?.message ?? 'not started')
-  // A timeout has been told to everybody who listened: no late success takes it back.
+  // A late success does not revoke a timeout: the signal has aborted with it.
   if (reason?.code === 'TIMEOUT') return failed(run, reason, options)
   if (run.ending === 'returned' && run.machineResult?.kind === 'parked') {
     const { checkpoint, wakeAt, gather } = run.machineResult
@@ -76,7 +76,7 @@ function ending(run: Run, options: DecideOptions): Settlement {
           ? undefined
           : toPayload(run.result, 'INVALID_OUTPUT', payloadLimits, 'output of job', type)
     } catch (error) {
-      // Running it again would do its work again and fail again.
+      // A retry would repeat the work and fail in the same way.
       return dead(held, recordError(error))
     }
     const settlement = completed(held, output)
@@ -84,7 +84,7 @@ function ending(run: Run, options: DecideOptions): Settlement {
     const { checkpoint, cancelTaken } = run.machineResult
     return { ...settlement, ...(checkpoint && { checkpoint }), ...(cancelTaken && { cancelTaken }) }
   }
-  // Abandoned, or it threw after it was asked to stop: not the job's fault, the attempt is not spent.
+  // Abandoned, or threw after a stop: the attempt is not counted.
   if (run.ending === 'abandoned' || reason?.code === 'STOPPED') return released(held, reason?.message ?? 'abandoned')
   return failed(run, run.result, options)
 }
@@ -98,7 +98,7 @@ function failed(run: Run, error: unknown, options: DecideOptions): Settlement {
   return retryAfter(held, record, delayMs(run, error, options))
 }
 
-/** Checkpoints of the attempt may have made room for more. */
+/** Checkpoints of the run may have raised the limit of attempts. */
 function leaseOf({ claimed, maxAttempts }: Run): LeaseRef {
   if (maxAttempts === null) return claimed
   const { id, token, attempt, generation } = claimed
@@ -115,31 +115,34 @@ function worthRetrying(run: Run, error: unknown, { logger }: DecideOptions): boo
     return true
   }
   if (!(answer instanceof Promise)) return Boolean(answer)
-  // What it will say is not awaited, and may be an error.
+  // The promise is not awaited: its rejection must not become an unhandled one.
   answer.catch(() => {})
-  logger.error('retryIf gave a promise instead of true or false; the job is retried', { id, type })
+  logger.error('retryIf returned a promise instead of true or false; the job is retried', { id, type })
   return true
 }
 
-/** Attempts in this place: those of a machine that led to a checkpoint raise its `maxAttempts`, and make nobody wait longer. */
-function tries({ job, claimed, maxAttempts }: Run): number {
+/** Attempts since the last checkpoint, for the backoff: attempts that led to a checkpoint have raised `maxAttempts`. */
+function attemptsSinceCheckpoint({ job, claimed, maxAttempts }: Run): number {
   if (job.machine === null) return claimed.attempt
-  const spared = Math.max(0, (maxAttempts ?? claimed.maxAttempts) - (claimed.pins?.maxAttempts ?? job.maxAttempts))
-  return Math.max(1, claimed.attempt - spared)
+  const checkpointedAttempts = Math.max(
+    0,
+    (maxAttempts ?? claimed.maxAttempts) - (claimed.pins?.maxAttempts ?? job.maxAttempts),
+  )
+  return Math.max(1, claimed.attempt - checkpointedAttempts)
 }
 
 function delayMs(run: Run, error: unknown, { random, logger }: DecideOptions): number {
   try {
     const backoff = run.claimed.pins?.backoff ?? run.job.backoff
-    if (typeof backoff !== 'function') return backoffMs(backoff, tries(run), error, random)
+    if (typeof backoff !== 'function') return backoffMs(backoff, attemptsSinceCheckpoint(run), error, random)
     const own = (attempt: number, reason: unknown): Duration => backoff(attempt, reason, run.claimed.record())
-    return backoffMs(own, tries(run), error, random)
+    return backoffMs(own, attemptsSinceCheckpoint(run), error, random)
   } catch (thrown) {
     logger.error('the backoff function threw; the default backoff is used', {
       error: thrown,
       id: run.claimed.id,
       type: run.claimed.type,
     })
-    return backoffMs(defaultBackoff, tries(run), error, random)
+    return backoffMs(defaultBackoff, attemptsSinceCheckpoint(run), error, random)
   }
 }

@@ -1,9 +1,10 @@
 /**
- * Definition check: a machine that waits is in nobody's memory, so a deployment that adds a delay to its state, or no longer
- * fits it, would reach it only when it is sent something. At its start, a runtime looks through the jobs that wait and
- * resumes those whose definition has changed, and those that other processes have put off as unsupported and it can run. It
- * looks again a minute later as long as it has found some, or another process that works on the store defines their machines
- * otherwise and may put off more of them.
+ * Resumes waiting machine jobs whose definition has changed. A waiting machine is in no process's memory: without this check,
+ * a deployment that adds a delay to its state, or is incompatible with it, would take effect only at the next event.
+ *
+ * At its start a runtime lists the waiting jobs and resumes those whose definition has changed, and those that other processes
+ * postponed as unsupported and that it can run. It repeats the check after a minute while it finds such jobs, or while another
+ * worker defines the machines differently and may postpone more.
  */
 import { nanoid } from 'nanoid'
 import type { JobDefinition, MachineRunner } from '../core/definition.ts'
@@ -16,7 +17,7 @@ import type { Timers } from '../client/timers.ts'
 import { definitionsOf } from './worker-info.ts'
 
 const pageSize = 100
-/** Between two pages, so that many jobs take no time from those that run. */
+/** Between two pages, so that the check of many jobs does not delay running ones. */
 const pauseMs = 10
 const againAfterMs = 60_000
 
@@ -51,8 +52,8 @@ export class DefinitionCheck {
     const { timers, logger } = this.options
     let again = true
     try {
-      // Asked first: what a process has parked before it goes is seen by the pages.
-      const mixed = await this.isMixed()
+      // Read before the jobs: what a worker postpones before it disappears from the list is then found in the pages.
+      const mixed = await this.otherWorkersDiffer()
       again = (await this.resumeAll()) || mixed
     } catch (error) {
       logger.warn('the definitions of waiting jobs could not be checked; they are checked again', { error })
@@ -60,8 +61,8 @@ export class DefinitionCheck {
     if (again && this.running) timers.after(againAfterMs, () => void this.check(), false)
   }
 
-  /** Does another process that is alive define one of these machines otherwise? */
-  private async isMixed(): Promise<boolean> {
+  /** Does another live worker define one of these machines differently? */
+  private async otherWorkersDiffer(): Promise<boolean> {
     const { store, worker, jobs, leaseMs } = this.options
     const own = definitionsOf(jobs)
     const workers = await store.workers()
@@ -71,7 +72,7 @@ export class DefinitionCheck {
     })
   }
 
-  /** Was any found? */
+  /** Returns whether any was found. */
   private async resumeAll(): Promise<boolean> {
     let found = false
     for (const [type, { machine }] of this.options.jobs) {
@@ -83,11 +84,11 @@ export class DefinitionCheck {
   private async resumeOutdated(type: string, machine: MachineRunner): Promise<boolean> {
     const outdated = await this.resumeSome({ type, state: 'waiting' }, (record) => machine.isOutdated(record))
     const runs = (record: JobRecord): boolean => typeof machine.prepare(record) === 'function'
-    const putOff = await this.resumeSome({ type, state: 'scheduled', unsupported: true }, runs)
-    return outdated || putOff
+    const postponed = await this.resumeSome({ type, state: 'scheduled', unsupported: true }, runs)
+    return outdated || postponed
   }
 
-  /** Resumes the jobs of a filter that it is for. Were there any? */
+  /** Resumes the jobs that match both the filter and `isFor`. Returns whether there were any. */
   private async resumeSome(filter: JobFilter, isFor: (record: JobRecord) => boolean): Promise<boolean> {
     let found = false
     let after: string | undefined

@@ -1,12 +1,12 @@
 /**
- * The dispatcher: a custom RxJS operator, a trampoline with lanes.
+ * The dispatcher: a custom RxJS operator, a trampoline with priority lanes.
  *
- * Commands come in, each in the lane of its urgency. They are handled lane by lane, a whole lane at a time, and a pick
- * leaves only when every lane is empty, including the commands that handling and earlier picks have raised meanwhile. So
- * whatever was asked before a pick has its effect before the pick, whoever asked and in whatever order it was delivered.
+ * Each command enters the lane of its urgency. Lanes are handled in order of urgency, all commands of a lane at once. A pick
+ * is emitted only when every lane is empty, including commands raised by handlers and earlier picks. So every command given
+ * before a pick takes effect before it, in whatever order the commands were delivered.
  *
- * Commands of one turn are collected before any is handled: a job that ends does not start the next one in its own call
- * stack, releases travel in one write, and a cancel asked in the same turn as a release goes first.
+ * The commands of one turn are collected before any is handled: the end of a job does not start the next one in its own call
+ * stack, the ends of a turn share one write, and a cancel goes before an end of the same turn.
  */
 import { Observable, type OperatorFunction } from 'rxjs'
 import type { TurnBudget } from './turn-budget.ts'
@@ -19,26 +19,26 @@ export interface Command {
 export interface DispatchOptions<C extends Command, P> {
   readonly lanes: number
   /**
-   * All commands of one lane, in the order in which they came. What takes many steps asks between two of them whether
-   * something `waits` in a more urgent lane, and if so puts the rest back into its own.
+   * Handles all commands of one lane, in the order of arrival. A handler with many steps checks between two of them whether a
+   * command `waits` in a more urgent lane, and if so puts the rest back into its own lane.
    */
   readonly handle: (lane: number, commands: readonly C[], waits: (lane: number) => boolean) => void
   /** When to let the event loop turn. Default: never. */
-  readonly pace?: TurnBudget
-  /** Is there something to pick? Asked with all lanes empty, until it answers null. */
+  readonly budget?: TurnBudget
+  /** Makes a pick; null if there is none. Called while all lanes are empty, until it returns null. */
   readonly pick: () => P | null
-  /** `handle`, `pick` or the pick's consumer threw. The dispatcher goes on. */
+  /** `handle`, `pick` or the consumer of a pick threw. The dispatcher continues. */
   readonly failed: (error: unknown) => void
 }
 
 export function dispatch<C extends Command, P>(options: DispatchOptions<C, P>): OperatorFunction<C, P> {
-  const { handle, pick, failed, pace } = options
+  const { handle, pick, failed, budget } = options
   return (commands) =>
     new Observable<P>((picks) => {
       const lanes: C[][] = Array.from({ length: options.lanes }, () => [])
       const waits = (lane: number): boolean => (lanes[lane] as C[]).length > 0
       let waiting = 0
-      let turn: 'idle' | 'announced' | 'draining' = 'idle'
+      let state: 'idle' | 'scheduled' | 'draining' = 'idle'
 
       const takeMostUrgent = (): void => {
         const lane = lanes.findIndex((each) => each.length > 0)
@@ -62,22 +62,22 @@ export function dispatch<C extends Command, P>(options: DispatchOptions<C, P>): 
         }
       }
       const drain = (): void => {
-        turn = 'draining'
+        state = 'draining'
         while (!picks.closed && step()) {
-          if (pace?.spent) return announce()
+          if (budget?.spent) return scheduleDrain()
         }
-        turn = 'idle'
+        state = 'idle'
       }
-      const announce = (): void => {
-        turn = 'announced'
-        if (pace?.spent) pace.nextTurn(drain)
+      const scheduleDrain = (): void => {
+        state = 'scheduled'
+        if (budget?.spent) budget.nextTurn(drain)
         else queueMicrotask(drain)
       }
       return commands.subscribe({
         next: (command) => {
           lanes[command.lane]?.push(command)
           waiting++
-          if (turn === 'idle') announce()
+          if (state === 'idle') scheduleDrain()
         },
         error: (error: unknown) => picks.error(error),
         complete: () => picks.complete(),

@@ -1,8 +1,8 @@
 /**
- * Drains: waits until the work of the known types is done. The store is asked when something has ended, and now and then.
+ * Waits until no job of the known types is queued or running. The counts are read when a job has ended, and polled.
  *
- * Work is what is queued or runs. What waits for a later time (scheduled, the backoff of a retry) or for an event, and what is
- * queued in a paused queue, is not waited for: it may last for hours, or for ever. A drain may ask for retries.
+ * Jobs that are scheduled, wait for a retry or an event, or are queued in a paused queue do not count: they may wait for hours,
+ * or endlessly. With `retries`, jobs that wait for a retry count.
  */
 import type { Timer } from '../core/clock.ts'
 import { AbortError } from '../core/errors.ts'
@@ -10,12 +10,12 @@ import type { Logger } from '../core/logger.ts'
 import type { Store } from '../store.ts'
 import type { Timers } from '../client/timers.ts'
 
-/** Other processes may end the last job, and no hint of it need come to this one. */
+/** Another process may end the last job, and its hint may be missed. */
 const pollMs = 200
 
 /** What a drain waits for. */
 export interface DrainScope {
-  /** Retries as well, however long their backoff. Not those of paused queues. */
+  /** Wait for jobs to be retried, too, except in paused queues. */
   readonly retries: boolean
 }
 
@@ -24,9 +24,9 @@ export interface DrainWatcherOptions {
   readonly types: ReadonlySet<string>
   readonly timers: Timers
   readonly logger: Logger
-  /** Is something under way in this process that the store does not know of yet? */
+  /** Does this process have work that is not in the store yet? */
   readonly busy: () => boolean
-  /** Queues what is due: that is work, though no timer has fired for it yet. */
+  /** Queues jobs that are due: they count as work, though their timer may not have fired yet. */
   readonly promote: () => Promise<void>
 }
 
@@ -34,21 +34,21 @@ interface Waiter extends DrainScope {
   readonly drained: () => void
 }
 
-/** What is left, the most pressing of it. */
-type Left = 'work' | 'retries' | 'nothing'
+/** `work` if there is any, else `retries` if there are any. */
+type Remaining = 'work' | 'retries' | 'nothing'
 
 export class DrainWatcher {
   private readonly waiters = new Set<Waiter>()
   private timer: Timer | null = null
-  private asking = false
-  private askAgain = false
+  private checking = false
+  private checkAgain = false
   private readonly options: DrainWatcherOptions
 
   constructor(options: DrainWatcherOptions) {
     this.options = options
   }
 
-  /** Calls `drained` once, when all is done, unless the returned function is called before. */
+  /** Calls `drained` once when the work is done, unless the returned function is called before. */
   wait({ retries }: DrainScope, drained: () => void): () => void {
     const waiter: Waiter = { retries, drained }
     this.waiters.add(waiter)
@@ -59,37 +59,37 @@ export class DrainWatcher {
     }
   }
 
-  /** Something has ended. Costs nothing while nobody waits. */
+  /** To be called when a job has ended. Cheap while no drain waits. */
   check(): void {
     if (this.waiters.size === 0 || this.options.busy()) {
-      this.poll()
+      this.schedulePoll()
       return
     }
-    if (this.asking) {
-      this.askAgain = true
+    if (this.checking) {
+      this.checkAgain = true
       return
     }
-    this.asking = true
-    void this.ask()
+    this.checking = true
+    void this.checkStore()
   }
 
-  private async ask(): Promise<void> {
+  private async checkStore(): Promise<void> {
     const { logger, promote, busy } = this.options
     try {
       do {
-        this.askAgain = false
+        this.checkAgain = false
         await promote()
-        const left = await this.left()
+        const left = await this.remaining()
         if (!busy()) this.release(left)
-      } while (this.askAgain && this.waiters.size > 0)
+      } while (this.checkAgain && this.waiters.size > 0)
     } catch (error) {
-      logger.warn('a drain could not count the jobs that are left; it asks again', { error })
+      logger.warn('a drain could not read the counts of jobs; the read is repeated', { error })
     }
-    this.asking = false
-    this.poll()
+    this.checking = false
+    this.schedulePoll()
   }
 
-  private release(left: Left): void {
+  private release(left: Remaining): void {
     if (left === 'work') return
     for (const waiter of this.waiters) {
       if (left === 'retries' && waiter.retries) continue
@@ -98,12 +98,12 @@ export class DrainWatcher {
     }
   }
 
-  private async left(): Promise<Left> {
+  private async remaining(): Promise<Remaining> {
     const { store, types } = this.options
     const counts = await store.counts()
     const known = Object.entries(counts.types).filter(([type]) => types.has(type))
     if (known.some(([, { running, cancelling }]) => running + cancelling > 0)) return 'work'
-    let left: Left = 'nothing'
+    let left: Remaining = 'nothing'
     for (const [type, { queued, retrying }] of known) {
       if (queued + retrying === 0 || (await store.queue(type)).paused) continue
       if (queued > 0) return 'work'
@@ -112,7 +112,7 @@ export class DrainWatcher {
     return left
   }
 
-  private poll(): void {
+  private schedulePoll(): void {
     if (this.waiters.size === 0) return this.stopPolling()
     this.timer ??= this.options.timers.after(pollMs, () => {
       this.timer = null
@@ -136,7 +136,7 @@ export interface DrainWait extends DrainScope {
 }
 
 /**
- * Resolves with true when all is done, with false after the timeout or when the runtime has stopped.
+ * Resolves with true when the work is done, with false after the timeout or when the runtime has stopped.
  * @throws AbortError if the signal aborts
  */
 export function waitForDrain(watcher: DrainWatcher, options: DrainWait): Promise<boolean> {

@@ -1,8 +1,7 @@
-/** What the events of a run say of its job beside what happened. */
+/** The `meta` of a job in the events of its run. */
 import type { JobEvent } from '../core/record.ts'
 import type { ClaimedJob } from '../store.ts'
 
-/** The data of its enqueuer, if there is any. */
 export function withMeta(claimed: ClaimedJob): Pick<JobEvent, 'meta'> {
   const { meta } = claimed
   return meta === null ? {} : { meta }

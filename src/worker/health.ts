@@ -1,23 +1,21 @@
-/** Whether the store answers: whoever asks it tells how it went, and what changes is passed on once. */
+/** Tracks whether the store answers: callers report the outcome of each call, and only changes are passed on. */
 
 export interface Health {
-  /** The store did not answer. */
-  lost(error: unknown): void
-  /** It did. */
-  back(): void
+  failed(error: unknown): void
+  answered(): void
 }
 
-/** @param told the trouble, when it begins; undefined when it is over */
-export function watchedHealth(told: (trouble: unknown) => void): Health {
-  let troubled = false
+/** @param changed called with the error when calls begin to fail, and with undefined when the store answers again */
+export function watchedHealth(changed: (error: unknown) => void): Health {
+  let failing = false
   return {
-    lost(error) {
-      if (!troubled) told(error)
-      troubled = true
+    failed(error) {
+      if (!failing) changed(error)
+      failing = true
     },
-    back() {
-      if (troubled) told(undefined)
-      troubled = false
+    answered() {
+      if (failing) changed(undefined)
+      failing = false
     },
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Heartbeat: extends the leases of all runs, carries their signs of life and step results to the store, and brings back
- * who was cancelled or lost. A run whose lease may have run out is fenced: its signal aborts before anybody else may start it.
+ * Heartbeats: extend the leases of all runs, write their check-ins, logs and step results, and learn from the answers which
+ * runs are cancelled or lost. A run whose lease may have expired is fenced: its signal aborts before another process may claim
+ * the job.
  */
 import type { Timer } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'
@@ -14,13 +15,13 @@ import { runIsOver, type Run } from './attempt.ts'
 import type { Runs } from './runs.ts'
 import type { Timers } from '../client/timers.ts'
 
-/** Check-ins and logs are written this often at most, and at the end of the run. */
+/** Minimum time between two writes of check-ins and logs. The end of a run writes them, too. */
 const reportEveryMs = 250
-const insistMs = { first: 25, max: 2_000 }
-/** Runs in one call at most. */
+const writeRetryMs = { first: 25, max: 2_000 }
+/** Runs per call of the store. */
 const heartbeatsMax = 1_000
-/** Leases are looked at so often between two heartbeats: more often than the tenth of a lease by which a run is fenced early. */
-const looksPerHeartbeat = 8
+/** Lease checks per heartbeat interval. A check interval (1/24 lease) is shorter than the early fence (1/10 lease). */
+const checksPerHeartbeat = 8
 const heartbeatsPerLease = 3
 
 export interface HeartbeatOptions {
@@ -36,23 +37,23 @@ export interface HeartbeatOptions {
   readonly cancelling: (run: Run, answer: Pick<HeartbeatAnswer, 'reason' | 'graceMs'>) => void
   /** A run's lease is lost. */
   readonly lost: (run: Run) => void
-  /** Says who the worker is if that has changed, or if it was silent for so long that it may have been forgotten. */
+  /** Registers the worker again if it has changed, or if it was silent for so long that its record may have been removed. */
   readonly announce: (wasSilent: boolean) => Promise<void>
 }
 
 export class Heartbeat {
   private running = false
-  private beating = false
-  /** When leases were looked at last, by the clock of leases. */
-  private lookedAt = 0
-  /** When all runs were beaten for last, by the same clock. */
-  private beatenAt = 0
-  /** Looks since the last heartbeat. */
-  private looks = 0
+  private inFlight = false
+  /** Time of the last lease check, by `LeaseClock`. */
+  private checkedAt = 0
+  /** Time of the last heartbeat of all runs, by `LeaseClock`. */
+  private heartbeatAt = 0
+  /** Lease checks since the last heartbeat. */
+  private checks = 0
   private timer: Timer | null = null
-  private soonTimer: Timer | null = null
-  private readonly soon = new Set<Run>()
-  /** When traces were written last, monotonic ms. */
+  private reportTimer: Timer | null = null
+  private readonly reporting = new Set<Run>()
+  /** When reports were written last, monotonic ms. */
   private reportAt = -Infinity
   private readonly options: HeartbeatOptions
 
@@ -62,37 +63,37 @@ export class Heartbeat {
 
   start(): void {
     this.running = true
-    this.lookedAt = this.beatenAt = this.options.time.read()
+    this.checkedAt = this.heartbeatAt = this.options.time.read()
     this.arm()
   }
 
   stop(): void {
     this.running = false
     this.timer?.cancel()
-    this.soonTimer?.cancel()
+    this.reportTimer?.cancel()
     this.timer = null
-    this.soonTimer = null
-    this.soon.clear()
+    this.reportTimer = null
+    this.reporting.clear()
   }
 
-  /** This run has something to write. */
+  /** To be called when a run has a check-in or log to write. */
   report(run: Run): void {
-    this.soon.add(run)
-    if (this.soonTimer !== null) return
+    this.reporting.add(run)
+    if (this.reportTimer !== null) return
     const { timers } = this.options
     const now = timers.clock.monotonic()
     const restMs = this.reportAt + reportEveryMs - now
     if (restMs > 0) {
-      this.soonTimer = timers.after(restMs, () => void this.flushSoon(), false)
+      this.reportTimer = timers.after(restMs, () => void this.flushReports(), false)
       return
     }
-    // The first is written in this turn, so that whoever looks sees it; those that follow closely share a write.
+    // The first report is written at the end of this turn; reports that follow closely share a write.
     this.reportAt = now
-    queueMicrotask(() => void this.flushSoon())
+    queueMicrotask(() => void this.flushReports())
   }
 
-  /** Asks the store now how these runs stand. */
-  async ask(runs: readonly Run[]): Promise<void> {
+  /** Sends heartbeats of these runs now, to learn their states and messages. */
+  async refresh(runs: readonly Run[]): Promise<void> {
     try {
       await this.send(runs)
     } catch (error) {
@@ -100,45 +101,45 @@ export class Heartbeat {
     }
   }
 
-  /** Why a run may begin no more work, if so. A lease that has run out is noticed here, not at the next look. */
+  /** Why a run may begin no more work; null if it may. Detects an expired lease before the next check. */
   refusal(run: Run): JobchartError | null {
     if (run.abortReason !== null) return run.abortReason
     if (run.ending !== null) return runIsOver(run)
     const now = this.options.time.read()
-    return now < run.fenceAt || this.renewed(run, now) ? null : this.lost(run)
+    return now < run.fenceAt || this.renewedAfterBlock(run, now) ? null : this.leaseRefused(run)
   }
 
   /**
-   * May leases be taken back? Not while one of this process has run out because the process stood still, on a store that it
-   * has for itself: that one is made longer first, or given up.
+   * May expired leases be rescued? On a store of a single process, not while a lease of its own runs has expired because the
+   * process was blocked: that lease is extended or the run fenced first.
    */
   get mayRescue(): boolean {
     const { store, time, runs } = this.options
     if (store.capabilities.shared) return true
     const now = time.read()
-    if (this.stoodStill(now)) this.inspect()
+    if (this.wasBlocked(now)) this.renewOrFence()
     return runs.all().every((run) => now < run.fenceAt || run.abortReason?.code === 'LEASE_LOST')
   }
 
-  /** Makes a lease longer that has run out because this process stood still, on a store that it has for itself. */
-  private renewed(run: Run, now: number): boolean {
+  /** Extends a lease that expired while this process was blocked. On a store of a single process nobody else can have claimed it. */
+  private renewedAfterBlock(run: Run, now: number): boolean {
     const { store } = this.options
-    if (store.capabilities.shared || !this.stoodStill(now)) return false
+    if (store.capabilities.shared || !this.wasBlocked(now)) return false
     const [standing] = store.confirm?.([run.claimed]) ?? []
     if (standing === undefined || standing.outcome === 'lost') return false
-    void this.ask([run])
+    void this.refresh([run])
     return true
   }
 
   /**
-   * Keeps the result of a step. A write that does not reach the store is repeated while the lease lasts: what the step did
-   * would be done again otherwise.
+   * Stores the result of a step. A failed write is repeated until the lease expires: without the result the next attempt would
+   * repeat the step.
    * @throws JobchartError LEASE_LOST if the job is no longer the run's; STORE_UNAVAILABLE
    */
   async saveStep(run: Run, name: string, value: Json): Promise<void> {
     const { store, worker, leaseMs } = this.options
     const heartbeats = [{ ...heartbeatOf(run), steps: { [name]: value } }]
-    const [answer] = await this.insist(run, () => store.extend({ worker, leaseMs, heartbeats }))
+    const [answer] = await this.writeUntilAnswered(run, () => store.extend({ worker, leaseMs, heartbeats }))
     if (answer !== undefined) this.applyAnswer(run, answer)
     if (answer?.outcome === 'lost') throw leaseLost(run)
     if (answer?.outcome === 'failed') {
@@ -147,12 +148,12 @@ export class Heartbeat {
   }
 
   /**
-   * Makes a write of a run, which may be repeated, until the store answers it. It gives up when the run is over, is to end,
-   * or its lease has run out.
+   * Repeats an idempotent write of a run until the store answers. Throws the last error when the run ends, is asked to end, or
+   * its lease expires.
    */
-  async insist<T>(run: Run, write: () => Promise<T>): Promise<T> {
+  async writeUntilAnswered<T>(run: Run, write: () => Promise<T>): Promise<T> {
     const { timers, time } = this.options
-    for (let delayMs = insistMs.first; ; delayMs = Math.min(2 * delayMs, insistMs.max)) {
+    for (let delayMs = writeRetryMs.first; ; delayMs = Math.min(2 * delayMs, writeRetryMs.max)) {
       try {
         return await write()
       } catch (error) {
@@ -161,96 +162,96 @@ export class Heartbeat {
       }
       await new Promise<void>((resolve) => {
         timers.after(delayMs, resolve)
-        // Who is told to end hears now that it is not kept: the stop that tells him may stop the timers, too.
+        // An abort ends the wait: a stop that aborts the run may cancel the timer.
         run.signal.addEventListener('abort', () => resolve(), { once: true })
       })
     }
   }
 
-  /** A write of the run was refused: somebody else has the job. Gives the reason. */
-  lost(run: Run): JobchartError {
+  /** To be called when a write of the run was answered `lost`: the job is not the run's any more. Returns the error. */
+  leaseRefused(run: Run): JobchartError {
     this.options.lost(run)
     return leaseLost(run)
   }
 
-  /** A write of the run was answered: it is to end. */
+  /** To be called when a write of the run was answered `cancelling`. */
   cancelling(run: Run, answer: Pick<HeartbeatAnswer, 'reason' | 'graceMs'>): void {
     if (run.ending === null) this.options.cancelling(run, answer)
   }
 
-  /** Was this process blocked, or asleep with its machine, since the last look? Then it could send no heartbeat. */
-  private stoodStill(now: number): boolean {
-    return now - this.lookedAt > 2 * this.lookEveryMs
+  /** Was this process blocked, or suspended with its machine, since the last check? Then it could send no heartbeat. */
+  private wasBlocked(now: number): boolean {
+    return now - this.checkedAt > 2 * this.checkEveryMs
   }
 
-  private get lookEveryMs(): number {
-    return this.options.leaseMs / heartbeatsPerLease / looksPerHeartbeat
+  private get checkEveryMs(): number {
+    return this.options.leaseMs / heartbeatsPerLease / checksPerHeartbeat
   }
 
   private arm(): void {
     const { timers, store } = this.options
-    // A store that others share keeps the process alive to serve it; the memory store has nobody else to serve.
+    // On a shared store an idle worker keeps its process alive: other processes may enqueue jobs.
     const { shared } = store.capabilities
-    this.timer = timers.after(this.lookEveryMs, () => this.look(), shared)
+    this.timer = timers.after(this.checkEveryMs, () => this.checkLeases(), shared)
   }
 
   /**
-   * Looks whether leases have run out, and heartbeats when it is time. A lease may begin late (its claim was slow to answer) or
-   * end early (the machine slept), and the store may keep its answers back: so the looks go on by themselves.
+   * Fences runs with expired leases, and sends heartbeats when they are due. The checks do not depend on answers of the store:
+   * a claim may be answered late, the machine may have been suspended, and a heartbeat may be unanswered.
    */
-  private look(): void {
-    this.inspect()
+  private checkLeases(): void {
+    this.renewOrFence()
     if (this.running) this.arm()
-    if (++this.looks >= looksPerHeartbeat && !this.beating) void this.heartbeatAll()
+    if (++this.checks >= checksPerHeartbeat && !this.inFlight) void this.heartbeatAll()
   }
 
   /**
-   * Gives up the runs whose leases may have run out. On a store that this process has for itself nobody else can have taken
-   * their jobs while the process stood still: then their leases are made longer first.
+   * Fences the runs whose leases may have expired. On a store of a single process, no other process can have claimed their jobs
+   * while this one was blocked: their leases are extended first.
    */
-  private inspect(): void {
+  private renewOrFence(): void {
     const { store, time } = this.options
     const now = time.read()
-    const couldNotBeat = this.stoodStill(now) && !store.capabilities.shared && !this.beating
-    this.lookedAt = now
+    const couldNotBeat = this.wasBlocked(now) && !store.capabilities.shared && !this.inFlight
+    this.checkedAt = now
     if (couldNotBeat) void this.heartbeatAll().then(() => this.fence())
     else this.fence()
   }
 
   private async heartbeatAll(): Promise<void> {
     const { runs, logger } = this.options
-    this.beating = true
-    this.looks = 0
+    this.inFlight = true
+    this.checks = 0
     try {
       const now = this.options.time.read()
-      await this.options.announce(now - this.beatenAt > this.options.leaseMs)
-      // The empty heartbeat is the worker's own sign of life.
+      await this.options.announce(now - this.heartbeatAt > this.options.leaseMs)
+      // Without runs an empty call is sent: it is the heartbeat of the worker itself.
       const all = runs.all()
       for (let i = 0; i === 0 || i < all.length; i += heartbeatsMax) await this.send(all.slice(i, i + heartbeatsMax))
-      this.beatenAt = now
-      this.options.health.back()
+      this.heartbeatAt = now
+      this.options.health.answered()
     } catch (error) {
-      this.options.health.lost(error)
+      this.options.health.failed(error)
       logger.warn('a heartbeat failed; trying again before the leases run out', { error, running: runs.size })
-      this.looks = looksPerHeartbeat
+      this.checks = checksPerHeartbeat
     }
-    this.beating = false
+    this.inFlight = false
   }
 
-  private async flushSoon(): Promise<void> {
-    this.soonTimer = null
+  private async flushReports(): Promise<void> {
+    this.reportTimer = null
     this.reportAt = this.options.timers.clock.monotonic()
-    const runs = [...this.soon].filter((run) => run.ending === null)
-    this.soon.clear()
-    if (runs.length > 0) await this.ask(runs)
+    const runs = [...this.reporting].filter((run) => run.ending === null)
+    this.reporting.clear()
+    if (runs.length > 0) await this.refresh(runs)
   }
 
   private async send(all: readonly Run[]): Promise<void> {
     const { store, worker, leaseMs, time } = this.options
     const sentAt = time.read()
-    // Whoever was told that his lease is lost has given the job up: nobody else should have to wait for it.
+    // A run whose lease was lost is aborted: extending the lease again would keep other workers from the job.
     const runs = all.filter((run) => run.abortReason?.code !== 'LEASE_LOST')
-    const sent = runs.map((run) => takeNews(run))
+    const sent = runs.map((run) => takeReports(run))
     let answers: HeartbeatAnswer[]
     try {
       answers = await store.extend({ worker, leaseMs, heartbeats: sent })
@@ -261,17 +262,17 @@ export class Heartbeat {
     runs.forEach((run, i) => {
       const answer = answers[i] as HeartbeatAnswer
       if (run.checkin === sent[i]?.checkin) run.checkin = null
-      // Answers may overtake each other.
-      if (answer.outcome === 'failed') return this.refused(run, answer)
+      // Answers may arrive out of order: `fenceAt` never decreases.
+      if (answer.outcome === 'failed') return this.reportRefused(run, answer)
       if (answer.outcome !== 'lost') run.fenceAt = Math.max(run.fenceAt, fenceAt(sentAt, leaseMs))
       this.applyAnswer(run, answer)
     })
   }
 
-  /** What the run left on its way could not be written. It goes without: the next heartbeat makes its lease longer. */
-  private refused(run: Run, { error }: HeartbeatAnswer): void {
+  /** The store could not write the check-in or logs of a run. They are dropped; the next heartbeat extends the lease. */
+  private reportRefused(run: Run, { error }: HeartbeatAnswer): void {
     const { id } = run.claimed
-    this.options.logger.error('what a run checked in or logged could not be written, and is lost', { error, id })
+    this.options.logger.error('a check-in or log lines of a run could not be written, and are lost', { error, id })
   }
 
   private applyAnswer(run: Run, answer: HeartbeatAnswer): void {
@@ -288,15 +289,15 @@ export class Heartbeat {
 }
 
 export function leaseLost(run: Run): JobchartError {
-  return new JobchartError('LEASE_LOST', `the lease of job ${run.claimed.id} ran out; it may be running elsewhere`, {
-    hint: 'The process was blocked or cut off from its store for longer than the lease. Do not block the event loop; lengthen `lease`.',
+  return new JobchartError('LEASE_LOST', `the lease of job ${run.claimed.id} has expired; the job may run elsewhere`, {
+    hint: 'The process was blocked or could not reach its store for longer than the lease. Do not block the event loop, or raise `lease`.',
   })
 }
 
 const heartbeatOf = ({ claimed: { id, attempt, token } }: Run): HeartbeatPayload => ({ id, attempt, token })
 
-/** A check-in stays with its run until it is known to be written: should the run end first, its end carries it too. */
-function takeNews(run: Run): HeartbeatPayload {
+/** A check-in stays with its run until it is confirmed as written: if the run ends before, the settlement contains it. */
+function takeReports(run: Run): HeartbeatPayload {
   const heartbeat: { -readonly [K in keyof HeartbeatPayload]: HeartbeatPayload[K] } = heartbeatOf(run)
   if (run.mailbox !== null) heartbeat.lastMessageNumber = run.mailbox.after
   if (run.checkin !== null) heartbeat.checkin = run.checkin

@@ -1,16 +1,16 @@
 /**
- * The clock by which a process judges its own leases. Monotonic time stands still while a machine sleeps, and wall time may
- * be set back; a lease that may have run out must be taken as lost. So of the two the larger total since an anchor counts.
+ * The clock by which a process judges its own leases. Monotonic time stops while the machine is suspended, and wall time may
+ * be set back; a lease that may have expired must be treated as lost. So the larger of the two times since an anchor counts.
  *
- * Totals are compared, not the steps between two readings: a wall clock of whole milliseconds makes its steps at other
- * moments than the monotonic one, and the larger of each pair of steps would add up to almost twice the time.
+ * Times since the anchor are compared, not differences of consecutive readings: the wall clock advances in whole milliseconds,
+ * at other moments than the monotonic clock, and the larger of each pair of differences would add up to almost twice the time.
  */
 import type { Clock } from '../core/clock.ts'
 
 /**
- * When the two totals differ by more than this, a clock was set or the machine has slept, and the comparison begins anew:
- * otherwise a wall clock that was set back would hide a sleep that follows. It is more than clocks differ by their
- * resolution, and half of the margin by which a run on the shortest lease (1 s) is fenced early.
+ * If the two times differ by more, a clock was set or the machine was suspended, and a new anchor is set: otherwise a wall clock
+ * that was set back would hide a later suspension. The value exceeds differences by resolution, and is half of the margin by
+ * which a run on the shortest lease (1 s) is fenced early.
  */
 const differenceMs = 50
 
@@ -24,7 +24,7 @@ export class LeaseClock {
     this.anchor = { monotonic: clock.monotonic(), wall: clock.now(), passedMs: 0 }
   }
 
-  /** ms since this object was made; never less than before. */
+  /** ms since this object was made; never decreases. */
   read(): number {
     const monotonic = this.clock.monotonic()
     const wall = this.clock.now()
@@ -38,5 +38,5 @@ export class LeaseClock {
   }
 }
 
-/** From when on a lease asked for at `sentAt` must be taken as lost: a tenth of it early. */
+/** The time from which a lease requested at `sentAt` must be treated as lost: a tenth of the lease before its end. */
 export const fenceAt = (sentAt: number, leaseMs: number): number => sentAt + leaseMs * 0.9

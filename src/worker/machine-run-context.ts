@@ -1,4 +1,4 @@
-/** The seat of a machine in a run: what its host asks for, done with the means of the flow. */
+/** Implements the context of a machine's run with the parts of the worker: commits, steps, messages and child jobs. */
 import type { Random } from '../core/clock.ts'
 import type { JobDefinition, ChildEnd, MachineRunContext } from '../core/definition.ts'
 import type { InboxEntry, NewCheckpoint, Parent } from '../core/machine-record.ts'
@@ -31,7 +31,7 @@ export interface MachineRunContextOptions {
   readonly log: (run: Run, message: string) => void
 }
 
-const askAgainMs = 100
+const recheckMs = 100
 
 export function machineRunContext(run: Run, input: unknown, options: MachineRunContextOptions): MachineRunContext {
   const { store, timers, heartbeat, enqueueChild, cancel, random, log } = options
@@ -50,8 +50,8 @@ export function machineRunContext(run: Run, input: unknown, options: MachineRunC
     after: (delayMs, go) => timers.after(delayMs, go),
     onMessages: (listener) => {
       run.mailbox = { after: inbox.at(-1)?.number ?? 0, listener }
-      // Messages may have come since the claim, and their hint found nobody to tell. Most runs are over before that matters.
-      timers.after(askAgainMs, () => void (run.ending ?? heartbeat.ask([run])), false)
+      // Messages that arrived between the claim and now had no listener: check once. Most runs end before that.
+      timers.after(recheckMs, () => void (run.ending ?? heartbeat.refresh([run])), false)
     },
     commit: (next) => commit(run, next, options),
     steps,
@@ -68,7 +68,7 @@ export function machineRunContext(run: Run, input: unknown, options: MachineRunC
   }
 }
 
-/** A checkpoint carries its number and the token, so it may be repeated until it is answered, or the lease has run out. */
+/** Writes a checkpoint. Its number and the token make the write idempotent: it may be repeated. */
 async function commit(
   run: Run,
   checkpoint: NewCheckpoint,
@@ -81,8 +81,8 @@ async function commit(
       () => store.checkpoint([{ id, attempt, token, checkpoint }]),
       ([answer]) => answer as CheckpointAnswer,
     )
-  const answer = await heartbeat.insist(run, write)
-  if (answer.outcome === 'lost') throw heartbeat.lost(run)
+  const answer = await heartbeat.writeUntilAnswered(run, write)
+  if (answer.outcome === 'lost') throw heartbeat.leaseRefused(run)
   if (answer.outcome === 'failed') throw refusedBy(store.name, `a checkpoint of job ${id}`, answer.error)
   run.maxAttempts = answer.maxAttempts
   if (answer.outcome === 'cancelling') heartbeat.cancelling(run, answer)
@@ -123,7 +123,7 @@ function emitted(run: Run, value: Json, { hub, store, worker }: MachineRunContex
   hub.emit({ ...event, value, ...withMeta(run.claimed) })
 }
 
-/** null: it has not ended. */
+/** null if the job has not ended. */
 function endOf({ id, state, output, error, cancelReason }: JobRecord): ChildEnd | null {
   if (state !== 'done' && state !== 'dead' && state !== 'cancelled') return null
   return {

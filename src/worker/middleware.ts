@@ -1,4 +1,4 @@
-/** Middleware around a handler: calls them outside-in, and decides what the output of the whole is. */
+/** Calls middleware around a handler, the outermost first, and determines the output. */
 import type { Middleware, RunContext } from '../core/definition.ts'
 import { JobchartError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
@@ -11,8 +11,8 @@ export interface MiddlewareOptions {
 }
 
 /**
- * The output of the outermost middleware. One that returns nothing keeps the output of its `next()`.
- * @throws what they and the handler throw; INVALID_MIDDLEWARE if one calls `next` twice, or neither calls it nor returns a value
+ * The output of the outermost middleware. A middleware that returns undefined keeps the output of its `next()`.
+ * @throws errors of middleware and handler; INVALID_MIDDLEWARE if one calls `next` twice, or neither calls it nor returns a value
  */
 export function throughMiddleware(options: MiddlewareOptions, depth = 0): Promise<unknown> {
   const middleware = options.middleware[depth]
@@ -40,18 +40,17 @@ class Layer {
     let output: unknown
     try {
       output = await this.middleware(context, () => this.next())
-      // A `next()` that nobody awaited is awaited here: the attempt is not over before its handler.
+      // A `next()` that the middleware did not await is awaited here: the attempt must not end before its handler.
       if (output === undefined && this.pending) await this.inner
     } finally {
       if (this.pending) this.ignoreInner()
     }
-    if (this.calledTwice)
-      throw this.misused('called next() more than once', 'Call next() once, and keep what it gives.')
+    if (this.calledTwice) throw this.misused('called next() more than once', 'Call next() once, and keep its promise.')
     if (output !== undefined) return output
     if (this.inner !== null) return this.innerOutput
     throw this.misused(
       'neither called next() nor returned a value, so the handler did not run',
-      'Return next() to go on; to answer without the handler return a value (null for none), or throw.',
+      'Return next() to run the handler. To skip it, return a value (null for none) or throw.',
     )
   }
 
@@ -75,7 +74,7 @@ class Layer {
     return this.inner
   }
 
-  /** The middleware has answered, or thrown, before what is within it has ended. */
+  /** The middleware has ended before its inner middleware or handler: a late error is only logged. */
   private ignoreInner(): void {
     const { logger, context } = this.options
     this.inner?.catch((error: unknown) =>

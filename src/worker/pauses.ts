@@ -1,38 +1,35 @@
-/**
- * Pauses of a runtime: each lasts until its signal aborts, and all until somebody resumes. The runtime is paused while one
- * lasts.
- */
+/** The pauses of a runtime. A pause ends when its signal aborts; a resume ends all. The runtime is paused while one is active. */
 import { AbortError } from '../core/errors.ts'
 
 export interface PauseScope {
   /** Ends the pause. */
   readonly signal: AbortSignal | undefined
-  /** Does its caller wait until no job runs? Then a resume that comes before ends the wait. */
+  /** Does the caller wait until no job runs? Then an earlier resume rejects the wait. */
   readonly idle: boolean
 }
 
 export class Pauses {
-  private readonly lasting = new Set<Pause>()
-  private readonly over: () => void
+  private readonly active = new Set<Pause>()
+  private readonly lastEnded: () => void
 
-  /** @param over called when the last pause has been ended by its signal */
-  constructor(over: () => void) {
-    this.over = over
+  /** @param lastEnded called when a signal has ended the last pause */
+  constructor(lastEnded: () => void) {
+    this.lastEnded = lastEnded
   }
 
   begin(scope: PauseScope): Pause {
     const pause = new Pause(scope, () => {
-      this.lasting.delete(pause)
-      if (this.lasting.size === 0) this.over()
+      this.active.delete(pause)
+      if (this.active.size === 0) this.lastEnded()
     })
-    this.lasting.add(pause)
+    this.active.add(pause)
     return pause
   }
 
   /** Ends all pauses: the runtime is resumed, or stops. */
   end(): void {
-    for (const pause of this.lasting) pause.release()
-    this.lasting.clear()
+    for (const pause of this.active) pause.release()
+    this.active.clear()
   }
 }
 
@@ -43,7 +40,7 @@ export class Pause {
 
   constructor(scope: PauseScope, aborted: () => void) {
     this.scope = scope
-    // Most pauses end when nobody waits for them any more.
+    // Most pauses end after `during` has settled: the rejection must not be an unhandled one.
     this.ended.promise.catch(() => {})
     this.onAbort = () => {
       this.ended.reject(new AbortError('the signal of the pause has aborted', scope.signal?.reason))

@@ -1,15 +1,15 @@
 /**
- * Looks at the other workers of the store for what makes several processes disagree: another limit for the same job type, or
- * a clock that is ahead. Both are told once, as warnings.
+ * Compares this worker with the other workers of the store, and logs a warning once for each disagreement: different limits of
+ * the same job type, or a clock that is ahead.
  */
 import type { Timer } from '../core/clock.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Store, TypeLimits, WorkerInfo, WorkerRecord } from '../store.ts'
 import type { Timers } from '../client/timers.ts'
 
-/** A worker whose last heartbeat is farther ahead of the store's clock here has a clock that is ahead, ms. */
+/** A heartbeat that is farther in the future is by a clock that is ahead. */
 const aheadMsMax = 1_000
-/** Fractional parts of its multiples are spread evenly: looks at such intervals meet heartbeats in every phase. */
+/** The fractional parts of its multiples are spread evenly, so that the checks meet heartbeats of others in every phase. */
 const goldenRatio = 0.618_033_988_75
 
 export interface PeersOptions {
@@ -20,10 +20,10 @@ export interface PeersOptions {
 }
 
 export class Peers {
-  private looks = 0
+  private checks = 0
   private timer: Timer | null = null
-  private over = false
-  /** What was told, by the worker and the matter. */
+  private stopped = false
+  /** Keys of logged warnings: the other worker and the matter. */
   private readonly warned = new Set<string>()
   private readonly options: PeersOptions
 
@@ -31,30 +31,30 @@ export class Peers {
     this.options = options
   }
 
-  /** Looks now and, where other processes may come, every lease or so. Nobody waits for it. */
+  /** Checks now and, on a shared store, about once per lease. */
   start(own: WorkerInfo): void {
-    void this.look(own)
+    void this.check(own)
   }
 
   stop(): void {
-    this.over = true
+    this.stopped = true
     this.timer?.cancel()
   }
 
-  private async look(own: WorkerInfo): Promise<void> {
+  private async check(own: WorkerInfo): Promise<void> {
     const { store, timers, leaseMs, logger } = this.options
     try {
       const workers = await store.workers()
-      if (this.over) return
+      if (this.stopped) return
       const now = store.now()
       const alive = workers.filter(({ id, seenAt }) => id !== own.id && seenAt > now - leaseMs)
       for (const other of alive) this.compare(own, other, now)
     } catch (error) {
-      logger.debug('the other workers could not be looked at', { error })
+      logger.debug('the list of workers could not be read', { error })
     }
-    if (this.over || !store.capabilities.shared) return
-    const intervalMs = leaseMs * (0.5 + ((++this.looks * goldenRatio) % 1))
-    this.timer = timers.after(intervalMs, () => void this.look(own), false)
+    if (this.stopped || !store.capabilities.shared) return
+    const intervalMs = leaseMs * (0.5 + ((++this.checks * goldenRatio) % 1))
+    this.timer = timers.after(intervalMs, () => void this.check(own), false)
   }
 
   private compare(own: WorkerInfo, other: WorkerRecord, now: number): void {

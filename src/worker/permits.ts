@@ -1,6 +1,6 @@
 /**
- * The slots of this process. A permit is taken before a job is asked for and comes back when its run has ended, so that
- * the count of running jobs never exceeds the slots. The semaphores of types and keys are the store's, derived from leases.
+ * The slots of this process. A permit is taken before a job is claimed and given back when its run has ended, so that the
+ * number of running jobs never exceeds the slots. Limits of types and keys are enforced by the store, from its leases.
  */
 export class Permits {
   private takenNow = 0
@@ -14,7 +14,7 @@ export class Permits {
     return this.slotsNow
   }
 
-  /** Fewer slots than are taken is fine: none is given out until enough have come back. */
+  /** May be less than `taken`: then no permit is free until enough have been given back. */
   set slots(slots: number) {
     this.slotsNow = slots
   }
@@ -33,6 +33,6 @@ export class Permits {
 
   give(count: number): void {
     this.takenNow -= count
-    if (this.takenNow < 0) throw new RangeError('more permits came back than were taken')
+    if (this.takenNow < 0) throw new RangeError('more permits were given back than were taken')
   }
 }

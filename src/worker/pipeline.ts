@@ -1,12 +1,12 @@
 /**
- * What a worker does, as one pipeline over its commands:
+ * The work of a worker as one pipeline over its commands:
  *
  *   commands ─▶ by urgency ─▶ weighted selection under permits ─▶ claim ─▶ attempts
  *      ▲                                                                      │
  *      └── ends of attempts, cancels, stops, hints of the store ◀─────────────┘
  *
- * A selection is made only when every lane is empty: what was asked before has had its effect. What a claim hands out comes
- * back as a command of its own lane, so that a cancel or a stop that was asked meanwhile is handled before an attempt starts.
+ * A selection is made only when every lane is empty, so that all earlier commands have taken effect. The answer of a claim
+ * returns as a command of its own lane, so that cancels and stops given meanwhile are handled before an attempt starts.
  */
 import { Observable, type OperatorFunction } from 'rxjs'
 import type { Clock } from '../core/clock.ts'
@@ -18,11 +18,11 @@ import { TurnBudget } from './turn-budget.ts'
 
 export interface PipelineOptions {
   readonly clock: Clock
-  /** Handles all commands of one lane; asks, between two of them, whether something `waits` in another. */
+  /** Handles all commands of one lane; `waits` tells whether another lane has commands. */
   readonly handle: (lane: number, batch: readonly WorkerCommand[], waits: (lane: number) => boolean) => void
-  /** What to claim now, chosen by weight within the free permits; null for nothing. Takes the permits. */
+  /** Selects what to claim now, by weight and within the free permits, and takes the permits; null for nothing. */
   readonly select: () => Demand[] | null
-  /** Claims what was selected, and calls back if the store has answered. */
+  /** Claims what was selected, and calls back when the store has answered. */
   readonly claim: (demand: readonly Demand[], answered: (claimed: StartCommand['claimed']) => void) => void
   readonly failed: (error: unknown) => void
 }
@@ -32,11 +32,11 @@ export const pipeline =
   ({ clock, handle, select, claim, failed }: PipelineOptions): OperatorFunction<WorkerCommand, StartCommand> =>
   (commands) =>
     commands.pipe(
-      dispatch({ lanes: laneCount, pace: new TurnBudget(clock), handle, pick: select, failed }),
+      dispatch({ lanes: laneCount, budget: new TurnBudget(clock), handle, pick: select, failed }),
       claimed(claim),
     )
 
-/** Claims each demand; the answer, which may come at once or later, is a command to start what was handed out. */
+/** Claims each demand; the answer, which may be synchronous, becomes a command to start the claimed jobs. */
 const claimed =
   (claim: PipelineOptions['claim']): OperatorFunction<Demand[], StartCommand> =>
   (demands) =>

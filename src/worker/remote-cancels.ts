@@ -1,6 +1,6 @@
 /**
- * Marks: running jobs that somebody has cancelled or written to, as a hint of the store tells. The hint names them and no
- * more: what was said, and whether it is so, the store is asked.
+ * Handles hints that running jobs were cancelled or have messages. A hint holds only ids: a heartbeat confirms the cancel and
+ * brings the messages.
  */
 import type { Canceller } from './cancel.ts'
 import type { Heartbeat } from './heartbeat.ts'
@@ -11,12 +11,12 @@ export interface RemoteCancelsOptions {
   readonly runs: Runs
   readonly canceller: Canceller
   readonly heartbeat: Heartbeat
-  /** Is a claim under way? What it hands out may be among the marked. */
+  /** Is a claim in flight? It may return a cancelled job. */
   readonly claiming: () => boolean
 }
 
 export class RemoteCancels {
-  private readonly toAsk = new Set<Run>()
+  private readonly unconfirmed = new Set<Run>()
   private readonly options: RemoteCancelsOptions
 
   constructor(options: RemoteCancelsOptions) {
@@ -25,29 +25,29 @@ export class RemoteCancels {
 
   cancelled(ids: readonly string[]): void {
     const { runs, canceller, claiming } = this.options
-    const marked: Run[] = []
+    const hinted: Run[] = []
     runs.find(ids).forEach((run, at) => {
       if (claiming()) canceller.cancelledElsewhere(ids[at] as string)
-      if (run !== null && run.abortReason === null) marked.push(run)
+      if (run !== null && run.abortReason === null) hinted.push(run)
     })
-    if (marked.length === 0) return
-    for (const run of marked) this.toAsk.add(run)
-    queueMicrotask(() => this.ask())
+    if (hinted.length === 0) return
+    for (const run of hinted) this.unconfirmed.add(run)
+    queueMicrotask(() => this.confirm())
   }
 
-  /** These jobs have messages: those that run here ask for theirs. */
+  /** These jobs have messages: fetches them for those that run here. */
   messagesArrived(ids: readonly string[]): void {
     const { runs, heartbeat } = this.options
     const open = runs.find(ids).filter((run) => run !== null && run.ending === null && run.mailbox !== null)
-    if (open.length > 0) void heartbeat.ask(open as Run[])
+    if (open.length > 0) void heartbeat.refresh(open as Run[])
   }
 
-  /** What a cancel of this very runtime has done is known when it is answered; then only the others are asked about. */
-  ask(): void {
+  /** Confirms hinted cancels. Waits for pending cancels of this runtime, because their answers settle most of them. */
+  confirm(): void {
     const { canceller, heartbeat } = this.options
     if (canceller.inFlight) return
-    const open = [...this.toAsk].filter((run) => run.abortReason === null && run.ending === null)
-    this.toAsk.clear()
-    if (open.length > 0) void heartbeat.ask(open)
+    const open = [...this.unconfirmed].filter((run) => run.abortReason === null && run.ending === null)
+    this.unconfirmed.clear()
+    if (open.length > 0) void heartbeat.refresh(open)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What a run enqueues: the ids of these jobs are derived from the job, so that an attempt which is repeated finds the jobs of
- * the attempt before it instead of enqueueing them again.
+ * `ctx.enqueue`: derives the ids of enqueued jobs from the running job, so that a repeated attempt finds the jobs of the
+ * attempt before it instead of enqueueing them again.
  */
 import { createHash } from 'node:crypto'
 import { runEnqueueKeys, type EnqueueOptions, type RunEnqueueOptions } from '../core/call-options.ts'
@@ -11,14 +11,14 @@ import { canonical } from '../core/unique.ts'
 import { limits, payloadLimits } from '../core/limits.ts'
 import type { ClaimedJob } from '../store.ts'
 
-/** Ids that are made by a runtime: the time in 7 characters comes first. Those derived from one stand beside it in an index. */
+/** Form of generated ids (`client/ids.ts`), which begin with the time in 7 characters. Derived ids keep it as their prefix. */
 const madeId = /^[-\w]{21}$/
 const timeChars = 7
 const idChars = 21
 
 export class RunEnqueue {
   private readonly claimed: ClaimedJob
-  /** How often this run has enqueued the same input of the same type. */
+  /** By derived id: how often this run has enqueued the same input of the same type. */
   private readonly times = new Map<string, number>()
   private begin: number | null = null
 
@@ -27,7 +27,7 @@ export class RunEnqueue {
   }
 
   /**
-   * The options with the id of the job.
+   * The options, with the derived id of the job unless they define one.
    * @throws JobchartError INVALID_OPTION, INVALID_INPUT
    */
   options(type: string, input: unknown, given: RunEnqueueOptions): EnqueueOptions {
@@ -35,14 +35,14 @@ export class RunEnqueue {
     const { key, ...options } = given
     if (key !== undefined) {
       if (options.id !== undefined) {
-        throw invalidOption('key', 'no key beside id', key, 'Pass one of the two: an id of your own needs no key.')
+        throw invalidOption('key', 'no key beside id', key, 'Pass only one of the two.')
       }
       return { ...options, id: this.derived('key', type, checkText('key', key, limits.keyCharsMax)) }
     }
     return options.id === undefined ? { ...options, id: this.ofInput(type, input) } : options
   }
 
-  /** Without a key the same input of the same type is told apart by how often the run has enqueued it. */
+  /** Without a key, enqueues of the same input and type are distinguished by their order in the run. */
   private ofInput(type: string, input: unknown): string {
     const payload =
       input === undefined ? 'none' : canonical(toPayload(input, 'INVALID_INPUT', payloadLimits, 'input of job', type))
@@ -61,7 +61,7 @@ export class RunEnqueue {
     return time + digest.slice(0, idChars - time.length)
   }
 
-  /** seq of the last SNOOZE, 0 if there is none: a run that was snoozed is over, what comes after it is no repetition. */
+  /** seq of the last SNOOZE, 0 if there is none: a run after a snooze does not repeat the one before it. */
   private snoozedAt(): number {
     this.begin ??= this.claimed.record().history.findLast(({ event }) => event === 'SNOOZE')?.seq ?? 0
     return this.begin

@@ -1,4 +1,4 @@
-/** Signs of life of a run, check-ins and logs: told at once, written in a while or with the end of the run. */
+/** Check-ins and logs of a run: emitted as events at once, written with the next report or the end of the run. */
 import { invalidOption } from '../core/errors.ts'
 import { caps } from '../core/caps.ts'
 import type { JobEvent } from '../core/record.ts'
@@ -23,13 +23,13 @@ export function runReports(
   options: RunReportsOptions,
 ): Pick<ContextServices, 'checkin' | 'log' | 'saveStep' | 'refusal'> {
   const { store, worker, hub, heartbeat } = options
-  const lived = (run: Run, sign: Pick<JobEvent, 'event' | 'at' | 'value'>): void => {
+  const report = (run: Run, reported: Pick<JobEvent, 'event' | 'at' | 'value'>): void => {
     if (run.ending !== null) return
     heartbeat.report(run)
     const { id, type, attempt, seq } = run.claimed
     const state = run.abortReason?.code === 'CANCELLED' ? 'cancelling' : 'running'
     if (hub.hasListener(id))
-      hub.emit({ seq, id, type, attempt, worker, from: state, to: state, ...sign, ...withMeta(run.claimed) })
+      hub.emit({ seq, id, type, attempt, worker, from: state, to: state, ...reported, ...withMeta(run.claimed) })
   }
   return {
     checkin: (run, value) => {
@@ -38,7 +38,7 @@ export function runReports(
         at,
         value: toPayload(value, 'INVALID_OUTPUT', payloadLimits, 'check-in of job', run.claimed.type),
       }
-      lived(run, { event: 'CHECKIN', at, value: run.checkin.value })
+      report(run, { event: 'CHECKIN', at, value: run.checkin.value })
     },
     log: (run, text, fields) => {
       const at = store.now()
@@ -53,7 +53,7 @@ export function runReports(
       const lines = (run.logs ??= [])
       lines.push({ at, attempt: run.claimed.attempt, message, ...kept })
       if (lines.length > caps.logs) lines.shift()
-      lived(run, { event: 'LOG', at, value: { message, ...kept } })
+      report(run, { event: 'LOG', at, value: { message, ...kept } })
     },
     saveStep: (run, name, result) => heartbeat.saveStep(run, name, result),
     refusal: (run) => heartbeat.refusal(run),

@@ -1,10 +1,10 @@
 /**
- * The runs of this process. They come and go with every job, and are looked up by id only when something is cancelled: so
- * they stand in a plain list, each knowing its place, and an index is made for a large look-up alone.
+ * The runs of this process. Every job adds and removes one, but look-ups by id are rare (cancels, messages): so they are kept
+ * in a list, each with its position, and an index is made only for large look-ups.
  */
 import type { Run } from './attempt.ts'
 
-/** From how many ids on an index pays. */
+/** Number of ids from which an index is faster. */
 const indexFrom = 8
 
 export class Runs {
@@ -31,8 +31,8 @@ export class Runs {
   }
 
   /**
-   * The runs of these jobs, and null for those that do not run here. A job whose lease was lost may be claimed again while
-   * its old run still ends: it is the latest that is found.
+   * The runs of these jobs, null for jobs that do not run here. A job whose lease was lost may be claimed again before its old
+   * run has ended: then the latest run is found.
    */
   find(ids: readonly string[]): (Run | null)[] {
     if (ids.length < indexFrom) {

@@ -1,16 +1,16 @@
 /**
- * Selection: which queue gives the next job.
+ * Selects the queue of the next job.
  *
- * Every queue that may have work stands in one heap, ordered by its key; the smallest key is picked, and the pick moves it
- * back. The strategies differ only in how far:
- * - `weighted` is stride scheduling (Waldspurger & Weihl, 1995): by 1/priority. Shares are exact, nobody starves.
- * - `random` is the same race run by chance: by Exp(1)/priority. As the exponential distribution has no memory, each pick
- *   is an independent draw with probability priority / sum of priorities.
- * - `strict` orders by priority itself; with ageing, a queue gains one point of priority for each `ageing` that it waits.
- *   Two queues age alike, so their order does not change while they wait, and a key computed once stays right.
+ * A heap holds every queue that may have work, ordered by key. The queue with the smallest key is picked, and the pick raises
+ * its key. The strategies differ in the key:
+ * - `weighted` is stride scheduling (Waldspurger & Weihl, 1995): a pick adds 1/priority. Shares are exact, no queue starves.
+ * - `random` adds Exp(1)/priority. As the exponential distribution is memoryless, each pick is an independent draw with
+ *   probability priority / sum of priorities.
+ * - `strict` uses the priority itself; with ageing, a queue gains one point of priority for each `ageing` that it waits. All
+ *   queues age alike, so their order does not change while they wait, and a key needs to be computed only once.
  *
- * A queue leaves the heap when it is known to have no work and enters it again no earlier than the race has come: it
- * gives its share to the others and gains no credit meanwhile.
+ * A queue without work leaves the heap. It enters again with a key no smaller than that of the last pick: the others get its
+ * share, and it gains no credit meanwhile.
  */
 import { checkFunction, checkKeys, checkEnum, checkInteger, checkSyncFunction } from '../core/checks.ts'
 import type { Random } from '../core/clock.ts'
@@ -22,24 +22,23 @@ import type { Candidate, SelectionFunction, SelectionOption } from '../core/sett
 import type { ClaimAnswer, Demand, TypeLimits } from '../store.ts'
 
 interface Strategy {
-  /** The key of a queue that enters at the race's time `at`. */
+  /** The key of a queue that enters the heap at the virtual time `at`. */
   enter(queue: QueueEntry, at: number): number
-  /** Its key after a pick at `at`. */
+  /** The key of a queue after a pick at the virtual time `at`. */
   step(queue: QueueEntry, at: number): number
-  /** What a pick that found no job is worth, to be given back. */
+  /** What is subtracted from the key for a pick that found no job. */
   refund(queue: QueueEntry): number
 }
 
-/** A queue in the race. */
 class QueueEntry implements Candidate {
   heapIndex = -1
   key = 0
   given = 0
-  /** How many jobs it may have; Infinity where nobody counts. */
+  /** Upper bound of its jobs; Infinity if unknown. */
   estimate = 0
-  /** Grows with each wake: an answer that was asked for before the last wake proves nothing. */
+  /** Number of wakes: a claim that was sent before the last wake does not prove that the queue is empty. */
   wakes = 0
-  /** Of the plan under way. */
+  /** Jobs requested and received in the current plan. */
   wanted = 0
   got = 0
   wakesAtPlan = 0
@@ -99,11 +98,11 @@ export class Selector {
   private readonly strategy: Strategy
   private readonly own: SelectionFunction | null
   private readonly logger: Logger
-  /** The race's time: the key of the last pick. */
+  /** Virtual time: the key of the last pick. */
   private at = 0
   private planned: QueueEntry[] = []
 
-  /** @throws JobchartError INVALID_OPTION if the selection is none of the known */
+  /** @throws JobchartError INVALID_OPTION for an unknown selection */
   constructor({ jobs, selection, random, now, logger }: SelectOptions) {
     for (const job of jobs) this.queues.set(job.type, new QueueEntry(job, this.queues.size))
     this.own = typeof selection === 'function' ? selection : null
@@ -115,7 +114,7 @@ export class Selector {
     return this.heap.size === 0
   }
 
-  /** The queue may have work now, `atMost` jobs where that is known. */
+  /** The queue may have work now, at most `atMost` jobs. */
   wake(type: string, atMost = Infinity): void {
     const queue = this.queues.get(type)
     if (queue === undefined) return
@@ -129,14 +128,14 @@ export class Selector {
     for (const type of this.queues.keys()) this.wake(type)
   }
 
-  /** Picks up to `slots` times; null if no queue may have work. The answer is to be told to `learn`. */
+  /** Picks up to `slots` times; null if no queue may have work. Pass the answer of the claim to `applyClaim`. */
   plan(slots: number): Demand[] | null {
     const planned = this.planned
     let left = slots
     while (left > 0) {
       const queue = this.next()
       if (queue === undefined) break
-      // A queue that is alone gets all slots at once: there is nobody to share with.
+      // A single queue gets all slots at once.
       const picks = this.own === null && this.heap.size === 1 ? Math.min(left, queue.estimate) : 1
       this.at = queue.key
       if (queue.wanted === 0) {
@@ -157,14 +156,14 @@ export class Selector {
     })
   }
 
-  /** What came of the plan: picks that found no job are given back, dry queues leave the race. Null: nothing came of it. */
+  /** Applies the answer to the plan: refunds picks that found no job, and removes empty queues. null if the claim failed. */
   applyClaim(answer: ClaimAnswer | null): void {
     const planned = this.planned
     this.planned = []
     let wanted = 0
     for (const queue of planned) wanted += queue.wanted
     if (answer?.jobs.length === wanted) {
-      // Nobody missed anything. There may be more than the estimates knew only if a wake says so.
+      // Every pick found its job. The estimates hold until the next wake.
       for (const queue of planned) {
         queue.given += queue.wanted
         queue.wanted = 0
@@ -175,7 +174,7 @@ export class Selector {
       const queue = this.queues.get(job.type)
       if (queue !== undefined) queue.got++
     }
-    const dry = new Set(answer?.shortfalls.map(({ type }) => type))
+    const short = new Set(answer?.shortfalls.map(({ type }) => type))
     for (const queue of planned) {
       const missed = queue.wanted - queue.got
       queue.given += queue.got
@@ -185,18 +184,18 @@ export class Selector {
       queue.key -= missed * this.strategy.refund(queue)
       if (queue.heapIndex >= 0) this.heap.update(queue)
       const woken = queue.wakes !== queue.wakesAtPlan
-      if (dry.has(queue.type) && !woken) {
+      if (short.has(queue.type) && !woken) {
         queue.estimate = 0
         this.heap.remove(queue)
       } else {
-        // Nothing says that those it missed are gone.
+        // The missed jobs may still be queued.
         queue.estimate += missed
         if (queue.heapIndex < 0) this.enter(queue)
       }
     }
   }
 
-  /** Picks given so far, per type. */
+  /** Number of picks so far, by type. */
   given(): ReadonlyMap<string, number> {
     return new Map([...this.queues.values()].map((queue) => [queue.type, queue.given]))
   }
@@ -213,7 +212,7 @@ export class Selector {
       const type = this.own(candidates.map(({ type, priority, given }) => ({ type, priority, given })))
       return type === null ? undefined : candidates.find((queue) => queue.type === type)
     } catch (error) {
-      this.logger.error('the selection function threw; this pick goes by weights', { error })
+      this.logger.error('the selection function threw; this pick uses the weights', { error })
       return this.heap.peek()
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Settle: writes how runs ended, all of a turn in one call, and tells what was written. A write that fails is repeated,
- * which is safe because a settlement carries its token, until the lease has run out and the rescue is sure to come.
+ * Settles ended runs: writes the settlements of a turn in one call, then emits the events. A failed write is repeated, which
+ * the token makes safe, until the leases have expired and the jobs are rescued anyway.
  */
 import type { JobEvent } from '../core/record.ts'
 import { recordError } from '../core/failure.ts'
@@ -26,7 +26,7 @@ export interface SettlerOptions extends Omit<DecideOptions, 'now'> {
   readonly hub: EventHub
   readonly timers: Timers
   readonly time: LeaseClock
-  /** Called after each answer, and when there is none to wait for. */
+  /** Called after each answer, and when there was nothing to write. */
   readonly settled: () => void
 }
 
@@ -41,7 +41,7 @@ export class Settler {
     this.deciding = { random, logger, now: () => store.now() }
   }
 
-  /** Runs whose end is not written yet. */
+  /** Number of runs whose end is not written yet. */
   get inFlight(): number {
     return this.inFlightCount
   }
@@ -56,7 +56,7 @@ export class Settler {
       settlements.push(settlement)
     }
     if (runs.length === 0) {
-      // Nothing to write, but a drain or stop may wait for these runs to be over.
+      // A drain or stop may wait for these runs.
       queueMicrotask(() => this.options.settled())
       return
     }
@@ -68,9 +68,9 @@ export class Settler {
     whenAnswered(
       () => this.options.store.settle(settlements),
       (answers) => {
-        this.options.health.back()
+        this.options.health.answered()
         this.inFlightCount -= runs.length
-        this.tell(runs, settlements, answers)
+        this.publish(runs, settlements, answers)
       },
       (error) => this.failed(runs, settlements, tries, error),
     )
@@ -78,11 +78,11 @@ export class Settler {
 
   private failed(runs: readonly Run[], settlements: readonly Settlement[], tries: number, error: unknown): void {
     const { logger, timers, settled } = this.options
-    if (error instanceof JobchartError) this.options.health.lost(error)
+    if (error instanceof JobchartError) this.options.health.failed(error)
     const refused = !(error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE')
     if (refused || this.allFenced(runs)) {
       this.inFlightCount -= runs.length
-      logger.error('the ends of jobs could not be written; they run again when their leases have run out', {
+      logger.error('the ends of jobs could not be written; the jobs run again when their leases have expired', {
         error,
         ids: runs.slice(0, 20).map((run) => run.claimed.id),
         jobs: runs.length,
@@ -91,7 +91,7 @@ export class Settler {
       return
     }
     if (tries === 0)
-      logger.warn('the store does not answer; the ends of jobs are written again', { error, jobs: runs.length })
+      logger.warn('the store is unavailable; the write of the ends of jobs is repeated', { error, jobs: runs.length })
     const delayMs = Math.min(retryMs.first * 2 ** tries, retryMs.max)
     timers.after(delayMs, () => this.write(runs, settlements, tries + 1))
   }
@@ -101,7 +101,7 @@ export class Settler {
     return runs.every((run) => now >= run.fenceAt)
   }
 
-  private tell(runs: readonly Run[], settlements: readonly Settlement[], answers: readonly SettleAnswer[]): void {
+  private publish(runs: readonly Run[], settlements: readonly Settlement[], answers: readonly SettleAnswer[]): void {
     const { hub, logger } = this.options
     const observed = hub.hasListeners
     for (let i = 0; i < runs.length; i++) {
@@ -126,17 +126,20 @@ export class Settler {
   }
 
   /**
-   * The end of a run could not be written as it was. Running the job again would do its work again, and end alike: it is
-   * dead for that reason, if that can be written.
+   * The store could not write a settlement. A retry would repeat the work and fail in the same way: the job is settled as dead
+   * with that error, if that can be written.
    */
   private refused(run: Run, settlement: Settlement, { error }: SettleAnswer): void {
     const { logger, store } = this.options
     const { id } = run.claimed
     if (settlement.error?.code === 'STORE_REFUSED') {
-      logger.error('the end of a job could not be written; it runs again when its lease has run out', { error, id })
+      logger.error('the end of a job could not be written; the job runs again when its lease has expired', {
+        error,
+        id,
+      })
       return
     }
-    logger.error('the end of a job could not be written; it ends as dead', { error, id })
+    logger.error('the end of a job could not be written; the job becomes dead', { error, id })
     this.inFlightCount++
     this.write([run], [dead(run.claimed, recordError(refusedBy(store.name, `the end of job ${id}`, error)))])
   }

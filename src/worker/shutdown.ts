@@ -1,6 +1,6 @@
 /**
- * A stop under way: waits for what its mode waits for, never longer than its timeout. A second stop joins the first and can
- * only make it quicker: by a harder mode, or an earlier end.
+ * A running stop: waits as its mode says, never longer than its timeout. A second stop joins the first and can only speed it
+ * up, by a harder mode or an earlier deadline.
  */
 import type { StopMode } from '../../machines/runtime.machine.ts'
 import type { Timer } from '../core/clock.ts'
@@ -13,38 +13,38 @@ import type { Timers } from '../client/timers.ts'
 import type { Worker } from './worker.ts'
 
 const hardness: Record<StopMode, number> = { drain: 0, finish: 1, abort: 2 }
-/** After the timeout: for handlers that end when their signal aborts. The others are abandoned then. */
+/** After the timeout: time for handlers to end after the abort of their signal. Then they are abandoned. */
 const lastGraceMs = 50
-/** After the timeout: for the releases to reach the store. */
+/** After the timeout: time for the releases to be written. */
 const lastWriteMs = 1_000
-/** What is on its way into the store ends without a word. */
-const lookMs = 100
+/** Pending inserts do not call `check` when they end. */
+const checkEveryMs = 100
 
 export interface ShutdownOptions {
-  /** What the mode `drain` waits for. */
+  /** For the mode `drain`. */
   readonly scope: DrainScope
   readonly worker: Worker
   readonly drains: DrainWatcher
   readonly timers: Timers
-  /** Is anything under way, in the worker or on its way into the store? */
+  /** Are there runs, or writes that are not answered yet? */
   readonly busy: () => boolean
-  /** Nothing is to be picked any more: what a drain waited for has ended, or its time is up. */
+  /** Called when nothing may be picked any more: the drain has ended, or its time is up. */
   readonly halt: () => void
 }
 
 export const stopped = (): JobchartError =>
   new JobchartError('STOPPED', 'the runtime is stopping or has stopped', {
-    hint: 'A stopped runtime stays stopped: create a new one, or enqueue from another process.',
+    hint: 'A stopped runtime cannot be started again: create a new one, or enqueue from another process.',
   })
 
 export class Shutdown {
   private mode: StopMode
   private deadline = Infinity
   private timer: Timer | null = null
-  private lookTimer: Timer | null = null
+  private checkTimer: Timer | null = null
   private stopDraining: () => void = () => {}
   private end: (how: 'done' | 'timeout') => void = () => {}
-  private over = false
+  private ended = false
   private readonly options: ShutdownOptions
 
   constructor(options: ShutdownOptions, mode: StopMode) {
@@ -52,14 +52,14 @@ export class Shutdown {
     this.mode = mode
   }
 
-  /** Resolves when nothing is under way any more, or nobody waits for it any longer. True if it ended by itself, in time. */
+  /** Resolves when all work has ended, or after the last grace. True if the work ended before the timeout. */
   async wait(timeoutMs: number, graceMs: number): Promise<boolean> {
     const how = await new Promise<'done' | 'timeout'>((resolve) => {
       this.end = resolve
       this.setDeadline(timeoutMs)
       this.enter(this.mode, graceMs)
     })
-    this.restMs()
+    this.cancelTimers()
     if (how === 'done') return true
     const { worker, timers } = this.options
     worker.abort(stopped(), lastGraceMs)
@@ -69,28 +69,28 @@ export class Shutdown {
         last.cancel()
         resolve()
       }
-      this.over = false
+      this.ended = false
       this.mode = 'abort'
       this.check()
     })
-    this.over = true
-    this.restMs()
+    this.ended = true
+    this.cancelTimers()
     return false
   }
 
-  /** Stops harder, or sooner. */
+  /** Applies a harder mode or an earlier deadline. */
   escalate(mode: StopMode, timeoutMs: number, graceMs: number): void {
-    if (this.over) return
+    if (this.ended) return
     this.setDeadline(timeoutMs)
     if (hardness[mode] > hardness[this.mode]) this.enter(mode, graceMs)
   }
 
-  /** Something has ended. */
+  /** To be called when a run or a write has ended. */
   check(): void {
-    if (this.over || this.mode === 'drain') return
+    if (this.ended || this.mode === 'drain') return
     if (!this.options.busy()) return this.finish('done')
-    this.lookTimer ??= this.options.timers.after(lookMs, () => {
-      this.lookTimer = null
+    this.checkTimer ??= this.options.timers.after(checkEveryMs, () => {
+      this.checkTimer = null
       this.check()
     })
   }
@@ -115,16 +115,16 @@ export class Shutdown {
   }
 
   private finish(how: 'done' | 'timeout'): void {
-    if (this.over) return
-    this.over = true
+    if (this.ended) return
+    this.ended = true
     this.options.halt()
     this.end(how)
   }
 
-  private restMs(): void {
+  private cancelTimers(): void {
     this.timer?.cancel()
-    this.lookTimer?.cancel()
-    this.lookTimer = null
+    this.checkTimer?.cancel()
+    this.checkTimer = null
     this.stopDraining()
   }
 }
@@ -132,26 +132,27 @@ export class Shutdown {
 export interface ShutdownTargets {
   readonly connection: Connection
   readonly worker: Worker
-  /** What the store knows the worker by. */
+  /** The id of the worker in the store. */
   readonly id: string
   readonly starting: Promise<void>
 }
 
-/** Lets go of everything, whether the store answers or not. Gives the number of jobs that are lost with the process. */
+/** Stops the worker and closes the connection, also if the store does not answer. Returns the number of jobs that are lost. */
 export async function shutdown({ connection, worker, id, starting }: ShutdownTargets): Promise<number> {
   const { store, settings } = connection
-  const leave = new CallDeadline(settings.clock)
-  const failed = (error: unknown): void => settings.logger.error('the store did not close well', { error })
-  // A start that is under way must not build up what is taken down here.
-  await leave.wait(starting.catch(() => {}))
-  const dropped = store.capabilities.durable ? 0 : await leave.wait(jobsLeft(connection)).catch(failed)
+  const deadline = new CallDeadline(settings.clock)
+  const failed = (error: unknown): void =>
+    settings.logger.error('a call to the store failed during the stop', { error })
+  // A pending start would set up again what is closed here.
+  await deadline.wait(starting.catch(() => {}))
+  const dropped = store.capabilities.durable ? 0 : await deadline.wait(jobsLeft(connection)).catch(failed)
   await worker.stop()
-  if (connection.opened) await leave.wait(store.worker(id, null)).catch(failed)
-  await connection.close(stopped(), leave).catch(failed)
+  if (connection.opened) await deadline.wait(store.worker(id, null)).catch(failed)
+  await connection.close(stopped(), deadline).catch(failed)
   return dropped ?? 0
 }
 
-/** Jobs in the store that wait and that nobody will run. */
+/** Number of jobs in the store that have not ended and do not run. */
 async function jobsLeft(connection: Connection): Promise<number> {
   await connection.ready()
   const counts = await connection.store.counts()

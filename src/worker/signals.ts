@@ -1,4 +1,4 @@
-/** Stop on signals: the recipe every service needs, once. */
+/** Stops a runtime on signals of the operating system. */
 import { constants } from 'node:os'
 import type { StopOptions, StopReport } from '../core/call-options.ts'
 import type { Clock } from '../core/clock.ts'
@@ -34,7 +34,7 @@ export function stopOnSignals(
     stopping.then(
       (report) => {
         logger.info('stopped', { ...report })
-        // A stuck handler would keep the process for ever; without our handler the signal does what it always did.
+        // A stuck handler may keep the process alive. The signal handlers are removed by now, so the signal ends the process.
         if (report.running > 0) process.kill(process.pid, signal)
       },
       (error: unknown) => logger.error('the stop failed', { error }),

@@ -1,6 +1,6 @@
 /**
- * Sweep: what only time brings about. Promotes what is due, rescues what its worker has left, prunes what is old; in
- * bites, with one timer for what is due and one for the rest.
+ * Maintenance of the store: promotes jobs that are due, rescues jobs with expired leases and prunes old jobs, in batches. One
+ * timer is for due jobs, one for the rest.
  */
 import type { Timer } from '../core/clock.ts'
 import type { Logger } from '../core/logger.ts'
@@ -10,13 +10,13 @@ import type { EventHub } from '../client/event-hub.ts'
 import type { Timers } from '../client/timers.ts'
 
 const batchSize = 500
-/** The retention is looked at so long after a job has ended, or at once when so many have ended. */
+/** Delay from the end of a job to the next prune; after `pruneEvery` ends it starts at once. */
 const pruneAfterMs = 1_000
 const pruneEvery = 500
-/** Where others write too, work and due times may come that nobody has told of. */
+/** Interval on shared stores: hints of other processes about work and due times may be missed. */
 const pollMs = 1_000
 const afterErrorMs = 1_000
-/** How often a rescue that has to wait is tried again within a lease. */
+/** A rescue that must wait is tried this often per lease. */
 const rescueTriesPerLease = 24
 
 export interface SweeperOptions {
@@ -26,13 +26,13 @@ export interface SweeperOptions {
   readonly logger: Logger
   readonly leaseMs: number
   readonly retention: RetentionPolicy
-  /** May leases be taken back now? */
+  /** May expired leases be rescued now? */
   readonly mayRescue: () => boolean
-  /** Calls `apply` when all that has been asked before is handled. */
+  /** Calls `apply` when all commands given before are handled. */
   readonly whenHandled: (apply: () => void) => void
   /** Fires schedules that are due: a timer of theirs may have been set by a clock that was wrong. */
   readonly fire: () => void
-  /** Looks for work that nobody has told of. */
+  /** Looks for queued jobs whose hint was missed. */
   readonly look: () => void
 }
 
@@ -40,7 +40,7 @@ export class Sweeper {
   private dueTimer: Timer | null = null
   private dueAt = Infinity
   private tickTimer: Timer | null = null
-  /** When it ticks next, monotonic ms. */
+  /** Time of the next tick, monotonic ms. */
   private tickAt = Infinity
   private promotion: Promise<void> | null = null
   private promoteAgain = false
@@ -56,7 +56,7 @@ export class Sweeper {
   start(): void {
     this.running = true
     void this.promote()
-    // Should every process die soon after its start, nobody would come to the first tick.
+    // Not only at the first tick: processes may keep crashing before it.
     this.rescue()
     this.tickIn(this.everyMs)
   }
@@ -68,7 +68,7 @@ export class Sweeper {
     this.dueAt = this.tickAt = Infinity
   }
 
-  /** Something will be due at `at`, by the store's clock. */
+  /** A job will be due at `at`, by the store's clock. */
   due(at: number): void {
     if (!this.running || at >= this.dueAt) return
     this.dueTimer?.cancel()
@@ -79,7 +79,7 @@ export class Sweeper {
     })
   }
 
-  /** So many jobs have ended. */
+  /** To be called when `count` jobs have ended. */
   ended(count: number): void {
     if (!this.running) return
     if (this.endedSincePrune === 0) this.tickIn(pruneAfterMs)
@@ -92,7 +92,7 @@ export class Sweeper {
     return Math.min(leaseMs / 2, store.capabilities.shared ? pollMs : leaseMs)
   }
 
-  /** Ticks after so long at the latest. */
+  /** Sets the next tick to `delayMs` from now, unless it is earlier. */
   private tickIn(delayMs: number): void {
     const { store, timers } = this.options
     const at = timers.clock.monotonic() + delayMs
@@ -106,16 +106,16 @@ export class Sweeper {
     this.tickAt = Infinity
     this.rescue()
     void this.prune()
-    // The timer of what is due was set by a clock that may have been set since.
+    // The wall clock may have been set since the timer for due jobs was set.
     void this.promote()
     this.options.fire()
     if (this.options.store.capabilities.shared) this.options.look()
     if (this.running) this.tickIn(this.everyMs)
   }
 
-  /** Moves what is due now. Resolves when it has been moved. */
+  /** Queues the jobs that are due now. Resolves when they are queued. */
   promote(): Promise<void> {
-    // Something may have fallen due while a promotion was under way, too late for it to see.
+    // A running promotion may miss jobs that became due meanwhile.
     this.promoteAgain = this.promotion !== null
     return (this.promotion ??= this.promoteAll())
   }
@@ -129,17 +129,17 @@ export class Sweeper {
     this.promotion = null
   }
 
-  /** The ends of runs go first, and so do the leases of this process that are to be made longer. */
+  /** Rescues after the pending ends of runs are settled, and after this process has extended its own expired leases. */
   private rescue(): void {
     const { whenHandled, mayRescue, leaseMs } = this.options
     whenHandled(() => {
       if (!this.running) return
-      if (mayRescue()) void this.takeBack()
+      if (mayRescue()) void this.rescueExpired()
       else this.tickIn(leaseMs / rescueTriesPerLease)
     })
   }
 
-  private async takeBack(): Promise<void> {
+  private async rescueExpired(): Promise<void> {
     await this.inBatches('rescue', (limit) => this.options.store.rescue(limit))
   }
 
@@ -158,7 +158,7 @@ export class Sweeper {
       }
       return null
     } catch (error) {
-      logger.warn(`${what} failed; it is tried again`, { error })
+      logger.warn(`${what} failed; it is repeated`, { error })
       return store.now() + afterErrorMs
     }
   }
@@ -174,10 +174,10 @@ export class Sweeper {
         do answer = await store.prune(retention, batchSize)
         while (this.running && answer.more)
         if (this.running && answer.nextAt !== null) this.tickIn(Math.max(pruneAfterMs, answer.nextAt - store.now()))
-        // As many have ended meanwhile, too late for the last bite.
+        // Repeat if that many jobs have ended during the prune.
       } while (this.running && this.endedSincePrune >= pruneEvery)
     } catch (error) {
-      this.options.logger.warn('prune failed; it is tried again', { error })
+      this.options.logger.warn('prune failed; it is repeated', { error })
     }
     this.pruning = false
   }

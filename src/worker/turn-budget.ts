@@ -1,10 +1,10 @@
 /**
- * Pace: jobs that end at once would follow each other within one turn of the event loop for ever, and timers, I/O and
- * signals would wait. After a while the dispatcher lets the loop turn.
+ * Limits how long the dispatcher runs within one turn of the event loop. Jobs that end synchronously would otherwise follow
+ * each other endlessly, and timers, I/O and signals would wait.
  */
 import type { Clock } from '../core/clock.ts'
 
-/** How long one turn may take, as far as it is the dispatcher's. */
+/** Time of the dispatcher per turn. */
 const turnMs = 5
 
 export class TurnBudget {
@@ -16,7 +16,7 @@ export class TurnBudget {
     this.clock = clock
   }
 
-  /** Has this turn taken long enough? */
+  /** Is the time of this turn used up? */
   get spent(): boolean {
     if (this.since === null) {
       this.since = this.clock.monotonic()

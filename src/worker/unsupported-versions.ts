@@ -1,12 +1,11 @@
-/** Machine jobs that this process has claimed and could not run: counted, and logged once per type and version. */
+/** Counts machine jobs that this process claimed and could not run, and logs them once per type and version. */
 import type { UnsupportedRest } from '../core/definition.ts'
 import type { Logger } from '../core/logger.ts'
 
-/** Types and versions remembered at most; the oldest are forgotten, and may be logged again. */
+/** Limit of remembered types and versions. The oldest are forgotten, and may be logged again. */
 const loggedMax = 1_000
 
 export class UnsupportedVersions {
-  /** Claims that ended so. */
   count = 0
   private readonly logged = new Set<string>()
   private readonly logger: Logger
@@ -25,7 +24,7 @@ export class UnsupportedVersions {
     const [oldest] = this.logged
     if (oldest !== undefined && this.logged.size >= loggedMax) this.logged.delete(oldest)
     this.logged.add(name)
-    const message = 'this process cannot run jobs of a version of a machine; they wait for a process that can'
+    const message = 'this process does not know the machine version of a job; such jobs wait for a process that does'
     this.logger.error(message, { type, version, reason, id, error })
   }
 }

@@ -1,4 +1,4 @@
-/** What a runtime says of itself in the list of workers. */
+/** The record of a runtime in the list of workers. */
 import { hostname } from 'node:os'
 import type { JobDefinition } from '../core/definition.ts'
 import type { RuntimeSettings } from '../core/settings.ts'
@@ -22,7 +22,7 @@ export const workerInfo = (id: string, settings: RuntimeSettings, slots: number,
   startedAt,
 })
 
-/** How the machines among these jobs are defined, by type. */
+/** The definitions of the machines among these jobs, by type: ids, versions and hashes. */
 export const definitionsOf = (jobs: ReadonlyMap<string, JobDefinition>): Readonly<Record<string, string>> =>
   Object.fromEntries(
     [...jobs].flatMap(([type, { machine }]) => (machine === null ? [] : [[type, machine.definitions]])),

@@ -1,6 +1,6 @@
 /**
- * The worker: makes the parts of a running runtime and joins them by `pipeline.ts`. Every command goes through its lanes:
- * control · cancel · settle · start · wake. What each part does is written in its own file.
+ * The worker: creates the parts of a running runtime and connects them by `pipeline.ts`. Every command passes through the lanes
+ * control · cancel · settle · start · wake · idle. Each part is described in its own file.
  */
 import type { Subscription } from 'rxjs'
 import type { JobchartError } from '../core/errors.ts'
@@ -49,11 +49,11 @@ export interface WorkerOptions {
   readonly firing: Pick<ScheduleFirerOptions, 'schedules' | 'mayFire' | 'inserted'>
   readonly enqueue: ContextServices['enqueue']
   readonly enqueueChild: MachineRunContextOptions['enqueueChild']
-  /** Why nothing may start now, if so. */
+  /** Why no job may start now; null if jobs may. */
   readonly halted: () => JobchartError | null
-  /** Some work has come to an end. */
+  /** Called when work has ended. */
   readonly changed: () => void
-  /** The store does not answer, for this reason; or, undefined, it does again. */
+  /** Called with the error when the store stops to answer, and with undefined when it answers again. */
   readonly storeError: (trouble: unknown) => void
 }
 
@@ -61,9 +61,9 @@ export class Worker {
   readonly permits: Permits
   readonly selector: Selector
   readonly runs = new Runs()
-  /** Does it take no more commands? */
+  /** Was `stop` called? */
   stopped = false
-  /** Handlers that were abandoned and have not come back. */
+  /** Number of abandoned handlers that have not ended. */
   abandoned = 0
   readonly unsupported: UnsupportedVersions
   private readonly options: WorkerOptions
@@ -78,11 +78,11 @@ export class Worker {
   private readonly firer: ScheduleFirer
   private readonly definitionCheck: DefinitionCheck
   private readonly peers: Peers
-  private readonly marks: RemoteCancels
+  private readonly remoteCancels: RemoteCancels
   private startedAt = 0
-  /** The slots that the list of workers says it has. */
+  /** The slots in the list of workers. */
   private announcedSlots = 0
-  /** Runs that have ended and wait in their lane. */
+  /** Ended runs in the settle lane. */
   private unsettled = 0
   private readonly idleWaiters: (() => void)[] = []
 
@@ -94,7 +94,7 @@ export class Worker {
     const changed = (): void => this.changed()
     const shared = {
       store,
-      // An answer may come after the stop.
+      // Answers after the stop are ignored.
       health: watchedHealth((trouble) => void (this.stopped || options.storeError(trouble))),
       worker,
       hub,
@@ -117,10 +117,10 @@ export class Worker {
     this.sweeper = new Sweeper({
       ...shared,
       retention,
-      look: () => this.look(),
+      look: () => this.wakeAllQueues(),
       fire: () => void this.firer.fire(),
       mayRescue: () => this.heartbeat.mayRescue,
-      whenHandled: (apply) => this.commands.next({ lane: Lane.rest, apply }),
+      whenHandled: (apply) => this.commands.next({ lane: Lane.idle, apply }),
     })
     this.firer = new ScheduleFirer({ ...shared, ...options.firing })
     this.definitionCheck = new DefinitionCheck({ ...shared, jobs })
@@ -128,7 +128,7 @@ export class Worker {
     this.heartbeat = new Heartbeat({
       ...shared,
       cancelling: (run, answer) => this.canceller.cancelRun(run, answer),
-      lost: (run) => this.lose(run),
+      lost: (run) => this.fence(run),
       announce: async (wasSilent) => {
         if (wasSilent || this.permits.slots !== this.announcedSlots) await this.announce()
       },
@@ -148,12 +148,12 @@ export class Worker {
       canceller,
       confirmer: this.confirmer,
       commands,
-      host: this.runServices(),
+      services: this.runServices(),
       halted,
       changed,
     })
     const { claimer, heartbeat } = this
-    this.marks = new RemoteCancels({ runs, canceller, heartbeat, claiming: () => claimer.busy })
+    this.remoteCancels = new RemoteCancels({ runs, canceller, heartbeat, claiming: () => claimer.busy })
     this.attempts = commands
       .pipe(
         pipeline({
@@ -167,17 +167,17 @@ export class Worker {
       .subscribe((start) => commands.next(start))
   }
 
-  /** Is any run going on, or about to, or not written yet? */
+  /** Is there a run, a claim in flight, or an end that is not written yet? */
   get busy(): boolean {
     return this.runs.size > 0 || this.unsettled > 0 || this.claimer.busy || this.settler.inFlight > 0
   }
 
-  /** Is there, as far as it knows, more to pick? */
+  /** Could a pick find a job now? */
   get canClaim(): boolean {
     return !this.selector.idle && this.permits.free > 0 && this.options.halted() === null
   }
 
-  /** Makes itself known and begins to pick. */
+  /** Registers the worker in the store and starts to pick. */
   async start(): Promise<void> {
     const { id, settings, store } = this.options
     const info = workerInfo(id, settings, this.permits.slots, store.now())
@@ -189,10 +189,10 @@ export class Worker {
     this.firer.start()
     this.definitionCheck.start()
     this.peers.start(info)
-    this.look()
+    this.wakeAllQueues()
   }
 
-  /** Says who it is and how many slots it has now. */
+  /** Writes the worker's record with the current slots. */
   private async announce(): Promise<void> {
     const { id, settings, store } = this.options
     const { slots } = this.permits
@@ -200,13 +200,13 @@ export class Worker {
     this.announcedSlots = slots
   }
 
-  /** Every queue may have work. */
-  private look(): void {
+  /** Treats every queue as if it had work. */
+  private wakeAllQueues(): void {
     this.selector.wakeAll()
     this.nudge()
   }
 
-  /** Ends all that goes on by itself. What is under way must be over. */
+  /** Stops the periodic parts and the dispatcher. All runs must have ended. */
   async stop(): Promise<void> {
     this.heartbeat.stop()
     this.sweeper.stop()
@@ -214,33 +214,33 @@ export class Worker {
     this.definitionCheck.stop()
     this.peers.stop()
     this.stopped = true
-    // What has been asked for is still handled.
-    await new Promise<void>((resolve) => this.commands.next({ lane: Lane.rest, apply: resolve }))
+    // Commands given before are still handled.
+    await new Promise<void>((resolve) => this.commands.next({ lane: Lane.idle, apply: resolve }))
     this.attempts.unsubscribe()
     this.claimer.close()
     this.answerIdle()
   }
 
-  /** Moves what is due now, if it has been started. */
+  /** Queues the jobs that are due now, if the worker was started. */
   promote(): Promise<void> {
     return this.sweeper.promote()
   }
 
-  /** Something about this runtime has changed: look again what can be picked. */
+  /** Triggers a pick, after `apply`. */
   nudge(apply: () => void = () => {}): void {
     this.commands.next({ lane: Lane.control, apply })
   }
 
   /**
-   * A pause is in force: nothing of this type (null: of any) that was claimed before starts, it is released. Resolves when no
-   * claim is under way.
+   * For a pause: claimed jobs of this type (null: of all types) that have not started are released. Resolves when no claim is
+   * in flight.
    */
   holdBack(type: string | null, reason: JobchartError): Promise<void> {
     for (const run of this.runs.all()) {
       if (!run.hasBegun && (type === null || run.claimed.type === type)) run.abort(reason)
     }
     this.claimer.holdBack(type, reason)
-    return this.claimer.over()
+    return this.claimer.whenIdle()
   }
 
   /** Resolves when no job runs and every end is written, or the worker has stopped. */
@@ -256,7 +256,7 @@ export class Worker {
     })
   }
 
-  /** Asks every run to end; after `graceMs` those that have not are abandoned. */
+  /** Aborts every run, and abandons those that have not ended after `graceMs`. */
   abort(reason: JobchartError, graceMs: number): void {
     for (const run of this.runs.all()) {
       run.abort(reason)
@@ -270,12 +270,12 @@ export class Worker {
     } else if (hint.kind === 'due') this.sweeper.due(hint.at)
     else if (hint.kind === 'schedule') this.firer.due(hint.at)
     else if (hint.kind === 'ended') this.sweeper.ended(hint.ids?.length ?? 1)
-    else if (hint.kind === 'messages') this.marks.messagesArrived(hint.ids)
-    else if (hint.kind === 'cancelled') this.marks.cancelled(hint.ids)
+    else if (hint.kind === 'messages') this.remoteCancels.messagesArrived(hint.ids)
+    else if (hint.kind === 'cancelled') this.remoteCancels.cancelled(hint.ids)
   }
 
   private handle(lane: number, batch: readonly WorkerCommand[], waits: (lane: number) => boolean): void {
-    // The lane names the kind of all its commands.
+    // All commands of a lane have the same kind.
     if (lane === Lane.settle) {
       this.unsettled -= batch.length
       this.settler.settle(batch as readonly Run[])
@@ -291,12 +291,11 @@ export class Worker {
     if (!this.canceller.inFlight) {
       if (!this.claimer.busy) this.canceller.forget()
       this.claimer.resume()
-      this.marks.ask()
+      this.remoteCancels.confirm()
     }
     this.changed()
   }
 
-  /** Some work has come to an end. */
   private changed(): void {
     if (!this.busy) this.answerIdle()
     this.options.changed()
@@ -306,7 +305,7 @@ export class Worker {
     for (const resolve of this.idleWaiters.splice(0)) resolve()
   }
 
-  private lose(run: Run): void {
+  private fence(run: Run): void {
     run.abort(leaseLost(run))
     run.abandonAfter(this.options.settings.graceMs)
   }

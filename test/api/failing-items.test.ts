@@ -78,7 +78,7 @@ test('of the ends of one turn, the one that cannot be written makes its job dead
   expect(records.map(({ state }) => state)).toEqual(['done', 'dead', 'done'])
   expect(records[1]?.error).toMatchObject({ code: 'STORE_REFUSED' })
   expect(ran).toEqual(['a', 'bad', 'b'])
-  expect(expectLogged('error')).toEqual(['the end of a job could not be written; it ends as dead'])
+  expect(expectLogged('error')).toEqual(['the end of a job could not be written; the job becomes dead'])
 })
 
 test('a check-in that cannot be written is lost, and no lease with it', async () => {
@@ -97,7 +97,7 @@ test('a check-in that cannot be written is lost, and no lease with it', async ()
   expect([(await bad.record()).checkin, (await fine.record()).checkin]).toMatchObject([null, { value: 'fine' }])
   await clock.advance('1m')
   expect(await Promise.all([bad.result(), fine.result()])).toEqual(['done', 'done'])
-  expect(expectLogged('error')).toEqual(['what a run checked in or logged could not be written, and is lost'])
+  expect(expectLogged('error')).toEqual(['a check-in or log lines of a run could not be written, and are lost'])
 })
 
 test('of the cancels of one turn, the one that cannot be written is refused', async () => {

@@ -112,7 +112,7 @@ test('a retryIf that gives a promise is logged, and the job is tried again', asy
   const handle = await (await runtime({ jobs: [job] })).enqueue(job)
   await clock.advance('2s')
   expect([await handle.result(), runs()]).toEqual([3, 3])
-  const told = 'retryIf gave a promise instead of true or false; the job is retried'
+  const told = 'retryIf returned a promise instead of true or false; the job is retried'
   expect(expectLogged('error')).toEqual([told, told])
 })
 

@@ -166,7 +166,7 @@ test.each<[what: string, options: object, delayMs: number | null, said: string]>
     'a retryIf that gives a promise',
     { retryIf: () => Promise.reject(new Error('x')) },
     60_000,
-    'retryIf gave a promise',
+    'retryIf returned a promise',
   ],
   ['a retryIf that gives nothing', { retryIf: () => undefined }, null, ''],
   ['a backoff that throws', { backoff: () => boom() }, 1_000, 'the backoff function threw boom'],

@@ -21,8 +21,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'leases are looked at between heartbeats no more often than every third of one',
     file: 'src/worker/heartbeat.ts',
-    right: 'const looksPerHeartbeat = 8',
-    wrong: 'const looksPerHeartbeat = 1',
+    right: 'const checksPerHeartbeat = 8',
+    wrong: 'const checksPerHeartbeat = 1',
     seed: 284,
   },
   {
@@ -56,7 +56,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a claim that failed gives no permits back',
     file: 'src/worker/claim.ts',
-    right: 'permits.give(this.asked)\n',
+    right: 'permits.give(this.permitsTaken)\n',
     wrong: '\n',
     seed: 2,
   },
@@ -91,8 +91,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'what is due is found by its timer alone',
     file: 'src/worker/sweep.ts',
-    right: 'void this.promote()\n    if',
-    wrong: 'if',
+    right: 'void this.promote()\n    this.options.fire()',
+    wrong: 'this.options.fire()',
     seed: 8,
   },
   {
@@ -119,8 +119,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a stop that cannot say goodbye closes nothing',
     file: 'src/worker/shutdown.ts',
-    right: 'await leave.wait(store.worker(id, null)).catch(failed)',
-    wrong: 'await leave.wait(store.worker(id, null))',
+    right: 'await deadline.wait(store.worker(id, null)).catch(failed)',
+    wrong: 'await deadline.wait(store.worker(id, null))',
     seed: 11,
   },
   {
@@ -161,8 +161,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'there are no heartbeats',
     file: 'src/worker/heartbeat.ts',
-    right: 'if (++this.looks >= looksPerHeartbeat && !this.beating)',
-    wrong: 'if (this.looks < 0)',
+    right: 'if (++this.checks >= checksPerHeartbeat && !this.inFlight)',
+    wrong: 'if (this.checks < 0)',
     seed: 1,
   },
   {
