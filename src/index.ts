@@ -87,7 +87,17 @@ export type { CatchUp, Overlap } from './core/schedule-record.ts'
 export type { ScheduleSpec } from './core/tick-times.ts'
 export type { Candidate, SelectionFunction, SelectionOption } from './core/settings.ts'
 export type { ClientOptions, RetentionOptions, RuntimeOptions } from './api/options.ts'
-export type { Counts, JobFilter, JobPage, JobSummary, ListQuery, StateCounts, Store, WorkerRecord } from './store.ts'
+export type {
+  Counts,
+  JobFilter,
+  JobPage,
+  JobSummary,
+  ListQuery,
+  StateCounts,
+  Store,
+  TransitionEntry,
+  WorkerRecord,
+} from './store.ts'
 export {
   durable,
   type DurableAttempt,

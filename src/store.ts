@@ -172,8 +172,8 @@ export interface Store {
   /** Makes a worker known (and seen), or removes it with null. Forgets those that were lost long ago. */
   worker(id: string, info: WorkerInfo | null): Promise<void>
   workers(): Promise<WorkerRecord[]>
-  /** Entries of the transition log after `from` (0 = the oldest kept), `limit` at most. */
-  transitions(from: number, limit: number): Promise<TransitionPage>
+  /** Entries of the transition log after the cursor `from` (null = from the oldest kept), `limit` at most. */
+  transitions(from: string | null, limit: number): Promise<TransitionPage>
   /** Calls `listener` with hints until the returned function is called. Listeners do not throw. */
   watch(listener: (hint: Hint) => void): () => void
 }

@@ -13,7 +13,7 @@ import { wholePage } from '../client/pages.ts'
 import { followPressure, followTransitions } from '../client/follow.ts'
 import type { Stream } from '../core/stream.ts'
 import type { JobHandle } from '../core/handle.ts'
-import type { JobEvent, JobRecord, Transition } from '../core/record.ts'
+import type { JobEvent, JobRecord } from '../core/record.ts'
 import {
   cancelRequest,
   checkEnqueueOptions,
@@ -54,6 +54,7 @@ import type {
   Selection,
   StateCounts,
   Store,
+  TransitionEntry,
   WorkerRecord,
 } from '../store.ts'
 import { memoryStore } from '../stores/memory/index.ts'
@@ -346,15 +347,15 @@ export class Client {
 
   /**
    * The store's transition log: the transitions of all processes, in order.
-   * @param options `from`: the `seq` to continue after; default 0, the oldest entry kept. The stream fails with SLOW_READER
-   *   if entries after `from` have been dropped.
+   * @param options `from`: the `cursor` of the entry to continue after; default: from the oldest entry kept. The stream fails with
+   *   SLOW_READER if entries after `from` have been dropped. A number is a `seq`: only the memory and the SQLite store have a
+   *   log that it names a place in; 0 is the oldest entry kept.
+   * @throws JobchartError INVALID_OPTION
+   * @example runtime.transitions$({ from: saved }).subscribe(({ id, event, cursor }) => (saved = cursor))
    */
-  transitions$(options: { readonly from?: number } = {}): Stream<Transition> {
+  transitions$(options: { readonly from?: string | number } = {}): Stream<TransitionEntry> {
     checkKeys('options of transitions$', options, ['from'])
-    return followTransitions(
-      this.connection.follow,
-      checkInteger('from', options.from ?? 0, 0, Number.MAX_SAFE_INTEGER),
-    )
+    return followTransitions(this.connection.follow, cursorFrom(options.from ?? 0))
   }
 
   /** The size of the backlog: its current value, then each new one, ten times a second at most. */
@@ -425,6 +426,12 @@ export class Client {
   protected hint(_hint: Hint): void {
     // A client runs no jobs.
   }
+}
+
+function cursorFrom(from: string | number): string | null {
+  if (typeof from === 'string') return checkText('from', from, limits.idCharsMax)
+  const seq = checkInteger('from', from, 0, Number.MAX_SAFE_INTEGER)
+  return seq === 0 ? null : String(seq)
 }
 
 const noJobs = (): StateCounts => Object.fromEntries(jobStates.map((state) => [state, 0])) as unknown as StateCounts

@@ -1,10 +1,9 @@
 /** Streams over the store: its transition log, and figures that are read again after changes. */
 import { JobchartError } from '../core/errors.ts'
 import type { Pressure } from '../core/call-options.ts'
-import type { Transition } from '../core/record.ts'
 import { statesTagged } from '../core/lifecycle.ts'
 import type { Logger } from '../core/logger.ts'
-import type { Counts, Store } from '../store.ts'
+import type { Counts, Store, TransitionEntry } from '../store.ts'
 import type { Stream } from '../core/stream.ts'
 import { GuardedStream } from './stream.ts'
 import type { Timers } from './timers.ts'
@@ -28,7 +27,7 @@ export interface FollowOptions {
 }
 
 /** The transition log after a cursor, without gaps. Fails with SLOW_READER if entries were dropped before they were read. */
-export function followTransitions(options: FollowOptions, from: number): Stream<Transition> {
+export function followTransitions(options: FollowOptions, from: string | null): Stream<TransitionEntry> {
   const { store, timers, logger } = options
   return new GuardedStream(logger, (subscriber) => {
     let cursor = from
@@ -36,7 +35,7 @@ export function followTransitions(options: FollowOptions, from: number): Stream<
       for (;;) {
         const page = await store.transitions(cursor, pageSize)
         if (subscriber.closed) return
-        if (page.lost && cursor > 0) throw tooSlow(cursor)
+        if (page.lost && cursor !== null) throw tooSlow(cursor)
         for (const transition of page.transitions) subscriber.next(transition)
         cursor = page.next
         if (page.transitions.length < pageSize) return
@@ -139,9 +138,9 @@ function repeat(
   }
 }
 
-const tooSlow = (cursor: number): JobchartError =>
+const tooSlow = (cursor: string): JobchartError =>
   new JobchartError('SLOW_READER', `transitions after ${cursor} were dropped from the log before they were read`, {
-    hint: 'Read faster, raise the size of the log, or start again from 0 and accept the gap.',
+    hint: 'Read faster, raise the size of the log, or start again without `from` and accept the gap.',
   })
 
 /** How full the backlog is. */

@@ -20,6 +20,21 @@ export function seqAt(cursor: string, find: (id: string) => number | undefined):
   })
 }
 
+/**
+ * The number of an entry of the log, for stores whose entries are numbered in the order of their commits; 0 before the first.
+ * @throws JobchartError INVALID_OPTION for what is no cursor of such a log
+ */
+export function entryNumber(cursor: string | null): number {
+  if (cursor === null) return 0
+  if (/^[0-9]{1,16}$/.test(cursor)) return Number(cursor)
+  throw new JobchartError('INVALID_OPTION', `from: ${JSON.stringify(cursor)} is no cursor of this log`, {
+    hint: 'Pass the `cursor` of an entry, as transitions$ has given it.',
+  })
+}
+
+/** The cursor after an entry of such a log. */
+export const cursorOfEntry = (seq: number): string => String(seq)
+
 /** Where an operation by filter goes on: after a number, and up to the last one that there was when it began. */
 export interface SelectionRange {
   readonly after: number

@@ -96,10 +96,16 @@ export interface WorkerRecord extends WorkerInfo {
   }[]
 }
 
+/** An entry of the log with its place in it. */
+export interface TransitionEntry extends Transition {
+  /** What follows this entry is read from here. Only the store that made it understands it; it says nothing of time or order. */
+  readonly cursor: string
+}
+
 export interface TransitionPage {
-  readonly transitions: readonly Transition[]
-  /** Ask from here next. */
-  readonly next: number
-  /** Were entries after `from` (0 is no exception) dropped from the capped log before this call? */
+  readonly transitions: readonly TransitionEntry[]
+  /** Ask from here next; null while the log has had no entry. */
+  readonly next: string | null
+  /** Were entries after `from` (null is no exception) dropped from the capped log before this call? */
   readonly lost: boolean
 }

@@ -28,7 +28,7 @@ test('events$ tells every move of this process in the order in which it was writ
   await clock.advance('1m')
   const seqs = events.map(({ seq }) => seq)
   expect(seqs).toEqual(seqs.toSorted((a, b) => a - b))
-  const { transitions } = await worker.store.transitions(0, 1_000)
+  const { transitions } = await worker.store.transitions(null, 1_000)
   expect(events.map(({ seq, event, from, to }) => [seq, event, from, to])).toEqual(
     transitions.map(({ seq, event, from, to }) => [seq, event, from, to]),
   )

@@ -26,12 +26,13 @@ test('from a cursor it goes on without a gap and without a double', async () => 
   const { clock, runtime } = world()
   const worker = await runtime({ jobs: [job] })
   const seen: number[] = []
-  let cursor = 0
+  let cursor: string | number = 0
   // A reader that is torn down again and again, at any moment, and goes on where it was.
   for (let round = 0; round < 40; round++) {
-    const subscription = worker.transitions$({ from: cursor }).subscribe(({ seq }) => {
+    const subscription = worker.transitions$({ from: cursor }).subscribe(({ seq, cursor: after }) => {
       seen.push(seq)
-      cursor = seq
+      // A number is understood, too.
+      cursor = round % 2 === 0 ? after : seq
       if (seq % 7 === 0) subscription.unsubscribe()
     })
     await worker.enqueue(job, round)

@@ -158,12 +158,12 @@ test('a rate window forgets what has left it, and nothing else', () => {
 test('the transition log keeps its last entries, and says what was lost', async () => {
   const store = memoryStore({ clock: handClock(), transitionsMax: 5 })
   await put(store, ...['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((id) => newJob(id)))
-  const all = await store.transitions(0, 100)
+  const all = await store.transitions(null, 100)
   expect([idsOf(all.transitions), all.lost]).toEqual([['c', 'd', 'e', 'f', 'g'], true])
-  const kept = await store.transitions(2, 100)
-  expect([idsOf(kept.transitions), kept.lost, kept.next]).toEqual([['c', 'd', 'e', 'f', 'g'], false, 7])
-  const page = await store.transitions(1, 2)
-  expect([idsOf(page.transitions), page.lost, page.next]).toEqual([['c', 'd'], true, 4])
+  const kept = await store.transitions('2', 100)
+  expect([idsOf(kept.transitions), kept.lost, kept.next]).toEqual([['c', 'd', 'e', 'f', 'g'], false, '7'])
+  const page = await store.transitions('1', 2)
+  expect([idsOf(page.transitions), page.lost, page.next]).toEqual([['c', 'd'], true, '4'])
   expect(() => memoryStore({ transitionsMax: 0 })).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
 })
 

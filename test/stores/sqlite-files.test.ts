@@ -187,7 +187,13 @@ async function answersOf(path: string): Promise<string> {
     const states = ['queued', ['done', 'dead', 'cancelled'], ['running', 'cancelling'], 'scheduled'] as const
     const lists = states.map((state) => store.list({ state }))
     const ways = ['m1', 'm2', 'm3'].map((id) => store.checkpoints(id))
-    const rest = [store.list({ limit: 1_000 }), store.counts(), store.workers(), store.transitions(0, 1_000), ...ways]
+    const rest = [
+      store.list({ limit: 1_000 }),
+      store.counts(),
+      store.workers(),
+      store.transitions(null, 1_000),
+      ...ways,
+    ]
     return JSON.stringify(await Promise.all([...lists, ...rest]))
   } finally {
     await store.close()

@@ -19,7 +19,7 @@ const outcomes = (answers: readonly { readonly outcome: string }[]): string[] =>
 const seen = async (store: Store): Promise<unknown> => ({
   jobs: await store.list({}),
   counts: await store.counts(),
-  log: (await store.transitions(0, 100)).transitions,
+  log: (await store.transitions(null, 100)).transitions,
 })
 
 export const failingItemCases: Cases = {
@@ -83,7 +83,7 @@ export const failingItemCases: Cases = {
     await put(store, newJob('b', { key: 'k' }), newJob('c'))
     await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
     assert.deepEqual(idsOf(await take(store)), ['c', 'b'])
-    const seqs = (await store.transitions(0, 100)).transitions.map(({ seq }) => seq)
+    const seqs = (await store.transitions(null, 100)).transitions.map(({ seq }) => seq)
     assert.equal(new Set(seqs).size, seqs.length)
   },
 }

@@ -127,7 +127,7 @@ export const gentleCancelCases: Cases = {
       'COMPLETE: cancelling → cancelled',
     ])
     assert.deepEqual([history[2]?.reason, history.at(-1)?.seq], ['enough', answer?.seq])
-    const { transitions } = await store.transitions(0, 100)
+    const { transitions } = await store.transitions(null, 100)
     assert.deepEqual(
       transitions.slice(-3).map(({ event }) => event),
       ['CHECKPOINT', 'CANCEL', 'COMPLETE'],

@@ -1,7 +1,8 @@
 /** The transition log. */
 import assert from 'node:assert/strict'
+import { JobchartError } from '../../core/errors.ts'
 import { cancel, lease, newJob, put, putAndTake, recordOf } from './acts.ts'
-import { obeysTheChart } from './side-by-side.ts'
+import { obeysTheChart, withoutCursor } from './side-by-side.ts'
 import type { Cases } from './subject.ts'
 
 export const logCases: Cases = {
@@ -13,7 +14,7 @@ export const logCases: Cases = {
     await store.promote(10)
     await cancel(store, ['a'], 'enough')
     await store.retry({ ids: ['a'] })
-    const { transitions, lost } = await store.transitions(0, 100)
+    const { transitions, lost } = await store.transitions(null, 100)
     assert.equal(lost, false)
     assert.deepEqual(
       transitions.map(({ event }) => event),
@@ -22,7 +23,7 @@ export const logCases: Cases = {
     obeysTheChart(transitions)
     const { history } = await recordOf(store, 'a')
     assert.deepEqual(
-      transitions,
+      transitions.map(withoutCursor),
       history.map((entry) => Object.assign({ id: 'a', type: 'mail' }, entry)),
     )
     assert.deepEqual(
@@ -39,21 +40,29 @@ export const logCases: Cases = {
   },
   'the log is read in pages, and on from where a reader stopped': async ({ store }) => {
     await put(store, ...Array.from({ length: 5 }, (_, i) => newJob(`job ${i}`)))
-    const first = await store.transitions(0, 3)
-    assert.deepEqual([first.transitions.length, first.next], [3, first.transitions.at(-1)?.seq])
+    const first = await store.transitions(null, 3)
+    assert.deepEqual([first.transitions.length, first.next], [3, first.transitions.at(-1)?.cursor])
     const second = await store.transitions(first.next, 100)
     assert.equal(second.transitions.length, 2)
+    assert.deepEqual((await store.transitions(first.transitions[1]?.cursor ?? null, 1)).transitions, [
+      first.transitions[2],
+    ])
     const third = await store.transitions(second.next, 100)
     assert.deepEqual([third.transitions, third.next, third.lost], [[], second.next, false])
     await put(store, newJob('late'))
     const [late] = (await store.transitions(third.next, 100)).transitions
     assert.equal(late?.id, 'late')
   },
+  'a log without entries has no cursor, and a cursor from nowhere is refused': async ({ store }) => {
+    assert.deepEqual(await store.transitions(null, 10), { transitions: [], next: null, lost: false })
+    const refused = (error: unknown) => error instanceof JobchartError && error.code === 'INVALID_OPTION'
+    await assert.rejects(store.transitions('no cursor', 10), refused)
+  },
   'a discarded job stays in the log': async ({ store }) => {
     await put(store, newJob('a'))
     await cancel(store, ['a'])
     await store.discard({ filter: {} })
-    const { transitions } = await store.transitions(0, 100)
+    const { transitions } = await store.transitions(null, 100)
     assert.deepEqual(
       transitions.map(({ id, to }) => [id, to]),
       [

@@ -115,7 +115,7 @@ export const machineCases: Cases = {
     const heir = await takeOne(store, { token: 'heir' })
     await write(store, heir, rest(1))
     const before = await recordOf(store, 'a')
-    const { next } = await store.transitions(0, 100)
+    const { next } = await store.transitions(null, 100)
     const checkpoint = { ...rest(2), read: 9 }
     const answers = await store.checkpoint([
       { ...lease(zombie), checkpoint },
@@ -138,8 +138,16 @@ export const machineCases: Cases = {
     await cancel(store, ['a'])
     await write(store, job, rest(2))
     const told = { id: 'a', type: 'mail', event: 'CHECKPOINT', attempt: 1, worker: 'w1' }
-    const { transitions } = await store.transitions(0, 100)
-    assert.deepEqual(transitions[2], { ...told, seq, at, from: 'running', to: 'running', reason: 'PAY → paid' })
+    const { transitions } = await store.transitions(null, 100)
+    assert.deepEqual(transitions[2], {
+      ...told,
+      cursor: transitions[2]?.cursor,
+      seq,
+      at,
+      from: 'running',
+      to: 'running',
+      reason: 'PAY → paid',
+    })
     assert.deepEqual([transitions[4]?.from, transitions[4]?.to], ['cancelling', 'cancelling'])
     const events = (await recordOf(store, 'a')).history.map(({ event }) => event)
     assert.deepEqual(events, ['ENQUEUE', 'CLAIM', 'CANCEL'])
@@ -210,7 +218,7 @@ export const machineCases: Cases = {
       const { checkpoint, inbox, lastMessageNumber: messages } = await recordOf(store, event)
       assert.deepEqual([checkpoint, inbox, messages], [restAt(1), [], 2], event)
       const [entry] = await store.checkpoints(event)
-      const { transitions } = await store.transitions(0, 1_000)
+      const { transitions } = await store.transitions(null, 1_000)
       assert.deepEqual(
         transitions.slice(-2).map((move) => [move.event, move.seq]),
         [

@@ -3,7 +3,15 @@ import assert from 'node:assert/strict'
 import { inspect } from 'node:util'
 import type { JobRecord, Transition } from '../../core/record.ts'
 import { allArrows, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
-import type { CheckpointAnswer, CheckpointRequest, ListQuery, Store, WorkerInfo } from '../../store.ts'
+import type {
+  CheckpointAnswer,
+  CheckpointRequest,
+  ListQuery,
+  Store,
+  TransitionEntry,
+  TransitionPage,
+  WorkerInfo,
+} from '../../store.ts'
 import { NaiveSchedules } from '../naive-schedules.ts'
 import type { Command } from './commands.ts'
 import { normaliser } from './compare.ts'
@@ -162,10 +170,10 @@ export class SideBySide {
 
   private async log(): Promise<Transition[]> {
     const log: Transition[] = []
-    for (let from = 0, more = true; more;) {
-      const page = await this.store.transitions(from, 50)
+    for (let from: string | null = null, more = true; more;) {
+      const page: TransitionPage = await this.store.transitions(from, 50)
       assert.equal(page.lost, false, 'the log lost entries')
-      log.push(...page.transitions)
+      log.push(...page.transitions.map(withoutCursor))
       more = page.transitions.length > 0
       from = page.next
     }
@@ -197,6 +205,13 @@ export class SideBySide {
       actual: { jobs, checkpoints, workers: await store.workers(), schedules: await store.schedules.list(), log },
     }
   }
+}
+
+/** Cursors are a store's own. */
+export function withoutCursor(entry: TransitionEntry): Transition {
+  const transition: Transition & { cursor?: string } = { ...entry }
+  delete transition.cursor
+  return transition
 }
 
 const isFirst = ({ id }: CheckpointRequest, i: number, all: readonly CheckpointRequest[]): boolean =>

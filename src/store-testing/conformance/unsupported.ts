@@ -99,7 +99,7 @@ export const unsupportedCases: Cases = {
     const job = await takeOne(store, { token: 'third' })
     const answer = await end(store, job, tooNew)
     assert.deepEqual(await end(store, job, tooNew), answer)
-    const { transitions } = await store.transitions(0, 1_000)
+    const { transitions } = await store.transitions(null, 1_000)
     assert.deepEqual(
       transitions.map(({ event }) => event),
       ['ENQUEUE', 'CLAIM', 'SNOOZE', 'DUE', 'CLAIM', 'SNOOZE', 'DUE', 'CLAIM', 'SNOOZE'],

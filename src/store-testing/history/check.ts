@@ -5,7 +5,7 @@
  *   I1–I8, I10–I13, late, caps and steps, as `invariants` names them. I9 (cron ticks) leaves no lines yet, and is not checked.
  */
 import type { JobRecord, Transition } from '../../core/record.ts'
-import type { Store, TypeLimits } from '../../store.ts'
+import type { Store, TypeLimits, TransitionPage } from '../../store.ts'
 import type { FinalState } from './facts.ts'
 import { Facts } from './gather.ts'
 import { checkKeys } from './keys.ts'
@@ -113,8 +113,8 @@ export async function finalState(store: Store): Promise<FinalState> {
     after = page.next
   }
   const transitions: Transition[] = []
-  for (let from = 0; ;) {
-    const page = await store.transitions(from, 1_000)
+  for (let from: string | null = null; ;) {
+    const page: TransitionPage = await store.transitions(from, 1_000)
     if (page.transitions.length === 0) break
     transitions.push(...page.transitions)
     from = page.next

@@ -2,8 +2,8 @@
  * The transition log: the last moves of all jobs, and the counter that numbers them. Kept in columns, one slot per entry
  * in each, because an object per entry would be most of the cost of a move.
  */
-import type { Transition } from '../../core/record.ts'
-import type { TransitionPage } from '../../store.ts'
+import { cursorOfEntry, entryNumber } from '../../core/cursor.ts'
+import type { TransitionEntry, TransitionPage } from '../../store.ts'
 import { historyEntry } from './records.ts'
 import type { TransitionArrow, Row } from './row.ts'
 
@@ -41,15 +41,16 @@ export class TransitionLog {
     this.reasons[slot] = reason
   }
 
-  page(from: number, limit: number): TransitionPage {
+  page(cursor: string | null, limit: number): TransitionPage {
+    const from = entryNumber(cursor)
     const oldest = Math.max(1, this.seq - this.max + 1)
     const first = Math.max(from + 1, oldest)
-    const transitions: Transition[] = []
+    const transitions: TransitionEntry[] = []
     for (let seq = first; seq <= this.seq && transitions.length < limit; seq++) transitions.push(this.read(seq))
-    return { transitions, next: transitions.at(-1)?.seq ?? from, lost: oldest > from + 1 }
+    return { transitions, next: transitions.at(-1)?.cursor ?? cursor, lost: oldest > from + 1 }
   }
 
-  private read(seq: number): Transition {
+  private read(seq: number): TransitionEntry {
     const slot = (seq - 1) % this.max
     const entry = historyEntry(
       this.arrows[slot] as TransitionArrow,
@@ -59,6 +60,6 @@ export class TransitionLog {
       this.workers[slot] as string | null,
       this.reasons[slot] as string | null,
     )
-    return { id: this.ids[slot] as string, type: this.types[slot] as string, ...entry }
+    return { id: this.ids[slot] as string, type: this.types[slot] as string, ...entry, cursor: cursorOfEntry(seq) }
   }
 }

@@ -1,7 +1,8 @@
 /** The transition log: the moves of a transaction are one row, as JSON. */
 import type { HistoryEntry, Transition } from '../../core/record.ts'
 import type { JobState } from '../../core/lifecycle.ts'
-import type { TransitionPage } from '../../store.ts'
+import { cursorOfEntry, entryNumber } from '../../core/cursor.ts'
+import type { TransitionEntry, TransitionPage } from '../../store.ts'
 import { catchUpSchedules } from './schedules.ts'
 import type { FileUnit } from './unit.ts'
 
@@ -74,15 +75,16 @@ export function* movesAfter(unit: FileUnit, from: number, limit: number): Genera
 /** The number of the oldest move that is told. */
 const oldestOf = (unit: FileUnit): number => Math.max(1, unit.seq - unit.transitionsMax + 1)
 
-export function transitions(unit: FileUnit, from: number, limit: number): TransitionPage {
+export function transitions(unit: FileUnit, cursor: string | null, limit: number): TransitionPage {
+  const from = entryNumber(cursor)
   const oldest = oldestOf(unit)
   const start = Math.max(from, oldest - 1)
-  const page: Transition[] = []
+  const page: TransitionEntry[] = []
   for (const transition of movesAfter(unit, start, limit)) {
     if (page.length === limit) break
-    page.push(transition)
+    page.push({ ...transition, cursor: cursorOfEntry(transition.seq) })
   }
-  return { transitions: page, next: page.at(-1)?.seq ?? from, lost: oldest > from + 1 }
+  return { transitions: page, next: page.at(-1)?.cursor ?? cursor, lost: oldest > from + 1 }
 }
 
 /**

@@ -72,7 +72,7 @@ const reading = {
   workers: (unit: FileUnit) => workers(unit),
   schedules: (unit: FileUnit, names?: readonly string[]) => listSchedules(unit, names),
   dueSchedules: (unit: FileUnit, request: DueSchedulesRequest) => dueSchedules(unit, request),
-  transitions: (unit: FileUnit, from: number, limit: number) => transitions(unit, from, limit),
+  transitions: (unit: FileUnit, from: string | null, limit: number) => transitions(unit, from, limit),
 }
 
 const work = { ...writing, ...reading }
