@@ -23,7 +23,7 @@ export const filterKeys: readonly (keyof JobFilter)[] = [
 /** What `list` takes: a filter, and which page of what it finds. */
 export interface ListOptions extends JobFilter<Date | number> {
   /** `next` of the page before, or the id of its last job. */
-  readonly after?: string
+  readonly after?: string | undefined
   /** Jobs on the page at most: 1…1,000, default 100. */
   readonly limit?: number
   /** Default `'oldest'` first. */
