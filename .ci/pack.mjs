@@ -1,10 +1,11 @@
 /**
- * Leaves of the built package what a user's compiler reads: a declaration that no entry of `exports` leads to is never opened,
- * and there is one per module.
+ * Leaves of the built package what a user's programs and compiler read: a declaration that no entry of `exports` leads to is never
+ * opened, and there is one per module. Rooms that only their own entry is imported from become one module each.
  */
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -23,4 +24,28 @@ for (let file = open.pop(); file !== undefined; file = open.pop()) {
 for (const entry of readdirSync(join(root, 'dist'), { recursive: true })) {
   const file = join(root, 'dist', entry)
   if (file.endsWith('.d.ts') && !reached.has(file)) rmSync(file)
+}
+
+for (const room of ['dist/src/chart', 'dist/src/dashboard']) {
+  const entry = join(root, room, 'index.js')
+  const { outputFiles, metafile } = await build({
+    entryPoints: [entry],
+    bundle: true,
+    write: false,
+    metafile: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node22',
+    packages: 'external',
+    absWorkingDir: root,
+    // Modules of other rooms stay where they are: there is one of each in a process.
+    plugins: [
+      {
+        name: 'own-room',
+        setup: (bundle) => bundle.onResolve({ filter: /^\.\.\// }, ({ path }) => ({ path, external: true })),
+      },
+    ],
+  })
+  for (const module of Object.keys(metafile.inputs)) rmSync(join(root, module))
+  writeFileSync(entry, outputFiles[0].text)
 }

@@ -84,6 +84,11 @@ export class Client {
     return this.connection.store
   }
 
+  /** The types it knows, by their names. */
+  get jobs(): ReadonlyMap<string, JobDefinition> {
+    return this.connection.settings.jobs
+  }
+
   // ── enqueue ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**

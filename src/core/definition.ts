@@ -4,6 +4,7 @@
  */
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Observable } from 'rxjs'
+import type { AnyStateMachine } from 'xstate'
 import type { Backoff } from './backoff.ts'
 import type { EnqueueArguments, EnqueueOptions, RunEnqueueOptions, UniqueOption } from './call-options.ts'
 import type { Random, Timer } from './clock.ts'
@@ -228,6 +229,8 @@ export interface MachineRunner {
   readonly isOutdated: (record: JobRecord) => boolean
   /** Its versions, for other processes to compare. */
   readonly definitions: string
+  /** Its charts, for pictures; the current one last. */
+  readonly charts: readonly { readonly version: string; readonly machine: AnyStateMachine }[]
   /** Where it stood at a checkpoint. */
   readonly viewAt: (state: Json) => MachineView
   /** Refuses a name that is no state and no tag of any of its versions. @throws JobchartError INVALID_OPTION, hinting at the nearest */

@@ -46,11 +46,14 @@ class Version {
   /** The structure hash, and the one that earlier releases computed. */
   readonly hashes: readonly string[]
   readonly options: MachineOptions
+  /** The machine as its author has written it. */
+  readonly chart: AnyStateMachine
   private readonly logic: PlannedLogic
 
   constructor(options: MachineOptions) {
     const machine = runnableCopy(options.machine)
     this.options = { ...options, machine }
+    this.chart = options.machine
     this.logic = plannedLogic(machine)
     this.identity = { id: options.machine.id, version: options.version, hash: structureHash(options.machine) }
     this.hashes = [this.identity.hash, ownStructureHash(options.machine)]
@@ -113,6 +116,10 @@ class VersionedRunner implements MachineRunner {
 
   get definitions(): string {
     return this.versions.map(({ identity }) => `${identity.id} ${identity.version} ${identity.hash}`).join(', ')
+  }
+
+  get charts(): MachineRunner['charts'] {
+    return this.versions.map(({ identity: { version }, chart: machine }) => ({ version, machine }))
   }
 
   get invokes(): ReadonlySet<JobDefinition> {

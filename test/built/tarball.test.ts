@@ -1,7 +1,7 @@
 /** The tarball as users install it: small, and every subpath runs and type-checks in an empty project. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -24,6 +24,7 @@ test('the tarball has at most 400 files and 1.2 MB, and every subpath of it runs
   for (const part of ['package.json', '.ci', 'dist', 'docs', 'README.md', 'LICENSE', 'CHANGELOG.md']) {
     cpSync(join(root, part), join(source, part), { recursive: true })
   }
+  symlinkSync(join(root, 'node_modules'), join(source, 'node_modules'))
   const run = (cwd: string, command: string, ...args: string[]): string =>
     execFileSync(command, args, { cwd, encoding: 'utf8' })
   run(source, process.execPath, '.ci/pack.mjs')
@@ -45,6 +46,7 @@ test('the tarball has at most 400 files and 1.2 MB, and every subpath of it runs
     'undici-types',
     ...ours(),
   ]) {
+    mkdirSync(dirname(join(project, 'node_modules', dependency)), { recursive: true })
     symlinkSync(join(root, 'node_modules', dependency), join(project, 'node_modules', dependency))
   }
   writeFileSync(join(project, 'package.json'), '{ "type": "module" }')

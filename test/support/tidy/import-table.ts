@@ -55,7 +55,12 @@ export const rooms: readonly RoomRow[] = [
   },
   { room: 'src/testing/', may: [...faces, 'src/store-testing/'], why: 'built on what a user can import' },
   { room: 'src/store-testing/', may: faces, why: 'built on what an author of a store can import' },
-  { room: 'src/dashboard/', may: [...faces, 'src/chart/'], why: 'built on what a user can import' },
+  {
+    room: 'src/dashboard/page/',
+    may: ['src/index.ts', 'src/dashboard/'],
+    why: 'runs in a browser: it knows the JSON API, and of the server its types',
+  },
+  { room: 'src/dashboard/', may: [...faces, 'src/chart/', 'machines/'], why: 'built on what a user can import' },
   { room: 'src/cli/', may: [...faces, 'src/chart/', 'src/dashboard/'], why: 'built on what a user can import' },
   {
     room: 'src/chart/',
@@ -94,6 +99,10 @@ export const packages: readonly PackageRow[] = [
   { package: '@redis/client', rooms: ['src/stores/redis/'], why: 'a driver lives in its own adapter' },
   { package: 'ioredis', rooms: ['src/stores/redis/'], why: 'a driver lives in its own adapter' },
   { package: 'pg', rooms: ['src/stores/postgres/'], why: 'a driver lives in its own adapter' },
+  { package: 'hono', rooms: ['src/dashboard/'], why: 'HTTP is served by the dashboard alone' },
+  { package: '@hono/node-server', rooms: ['src/dashboard/'], why: 'HTTP is served by the dashboard alone' },
+  { package: 'preact', rooms: ['src/dashboard/page/'], why: 'built into the page: whoever installs jobchart does not' },
+  { package: '@preact/signals', rooms: ['src/dashboard/page/'], why: 'built into the page, like preact' },
   { package: 'node:*', rooms: ['src/'], why: 'the platform' },
 ]
 

@@ -1,0 +1,112 @@
+/** What may be changed through the dashboard; every change is told to `onAudit`. */
+import type { Context } from 'hono'
+import type { JobSelector } from '../index.ts'
+import { JobchartError } from '../core/errors.ts'
+import { json } from './answers.ts'
+import { readBody, type JsonObject } from './body.ts'
+import type { AuditEntry, DashboardSettings } from './options.ts'
+import { selectorIn } from './queries.ts'
+import type { RouteEnv } from './routes.ts'
+
+type Action = AuditEntry['action']
+
+export const actionsOnJobs = ['retry', 'cancel', 'discard'] as const
+type ActionOnJobs = (typeof actionsOnJobs)[number]
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+
+function onJobs(
+  { client }: DashboardSettings,
+  action: ActionOnJobs,
+  jobs: JobSelector,
+  body: JsonObject,
+): Promise<object> {
+  if (action === 'cancel') {
+    const reason = text(body['reason'])
+    return client.cancel(jobs, reason === undefined ? {} : { reason })
+  }
+  if (action === 'discard') return client.discard(jobs)
+  return client.retry(jobs, body['from'] === 'start' ? { from: 'start' } : {})
+}
+
+/** Retries, cancels or discards the jobs that the body names: `{ ids }` or `{ filter }`. */
+export async function changeJobs(
+  settings: DashboardSettings,
+  action: ActionOnJobs,
+  c: Context<RouteEnv>,
+): Promise<Response> {
+  const body = await readBody(c.req.raw, c.env.peer)
+  const jobs = selectorIn(body)
+  return audited(settings, c, action, jobs, () => onJobs(settings, action, jobs, body))
+}
+
+/** The same for one job. @throws JobchartError NOT_FOUND, NOT_ACCEPTED */
+export async function changeJob(
+  settings: DashboardSettings,
+  action: ActionOnJobs,
+  id: string,
+  c: Context<RouteEnv>,
+): Promise<Response> {
+  const body = await readBody(c.req.raw, c.env.peer)
+  return audited(settings, c, action, id, async () => {
+    const report = (await onJobs(settings, action, [id], body)) as Partial<Record<string, readonly string[]>>
+    if (report['notFound']?.includes(id)) {
+      throw new JobchartError('NOT_FOUND', `job ${id} is not in the store`, { hint: 'It was pruned or discarded.' })
+    }
+    if ([...(report['refused'] ?? []), ...(report['finished'] ?? [])].includes(id)) {
+      throw new JobchartError('NOT_ACCEPTED', `job ${id} cannot be changed so in its present state`, {
+        hint: 'Look at it again: its state has changed, or another job holds its unique key.',
+      })
+    }
+    return report
+  })
+}
+
+export async function sendEvent(settings: DashboardSettings, id: string, c: Context<RouteEnv>): Promise<Response> {
+  const body = await readBody(c.req.raw, c.env.peer)
+  const { event } = body
+  if (typeof event !== 'object' || event === null || !('type' in event) || typeof event.type !== 'string') {
+    throw new JobchartError('INVALID_INPUT', 'expected an event with a type', {
+      hint: 'For example { "event": { "type": "APPROVE" } }.',
+    })
+  }
+  const key = text(body['key'])
+  const { type } = event
+  return audited(settings, c, 'send', id, async () => {
+    await settings.client.send(id, { ...event, type }, key === undefined ? {} : { key })
+    return { sent: type }
+  })
+}
+
+export async function pauseQueue(
+  settings: DashboardSettings,
+  type: string,
+  paused: boolean,
+  c: Context<RouteEnv>,
+): Promise<Response> {
+  const { client } = settings
+  return audited(settings, c, paused ? 'pause' : 'resume', type, async () => {
+    await (paused ? client.queue(type).pause() : client.queue(type).resume())
+    return { type, paused }
+  })
+}
+
+async function audited(
+  { client, audit }: DashboardSettings,
+  c: Context<RouteEnv>,
+  action: Action,
+  target: unknown,
+  change: () => Promise<object>,
+): Promise<Response> {
+  const tell = (outcome: unknown): void | Promise<void> =>
+    audit({ at: client.store.now(), action, target, outcome, request: c.req.raw })
+  let report: object
+  try {
+    report = await change()
+  } catch (error) {
+    await tell(error)
+    throw error
+  }
+  await tell(report)
+  return json(report)
+}

@@ -1,0 +1,79 @@
+/** Responses: JSON, errors with a code and a hint, and the headers that every one of them carries. */
+import { JobchartError, type ErrorCode } from '../core/errors.ts'
+
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "manifest-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const securityHeaders: Readonly<Record<string, string>> = {
+  'content-security-policy': policy,
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=()',
+}
+
+export const headersOf = (type: string, others: Readonly<Record<string, string>> = {}): Record<string, string> => ({
+  ...securityHeaders,
+  'cache-control': 'no-store',
+  'content-type': type,
+  ...others,
+})
+
+export const json = (value: unknown, status = 200): Response =>
+  new Response(JSON.stringify(value), { status, headers: headersOf('application/json; charset=utf-8') })
+
+/** What the JSON API answers instead of what was asked for. */
+export interface Problem {
+  readonly error: { readonly code: string; readonly message: string; readonly hint?: string }
+}
+
+export function problem(
+  status: number,
+  code: string,
+  message: string,
+  { hint, headers }: { readonly hint?: string | undefined; readonly headers?: Readonly<Record<string, string>> } = {},
+): Response {
+  const body: Problem = { error: { code, message, ...(hint !== undefined && { hint }) } }
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: headersOf('application/json; charset=utf-8', headers),
+  })
+}
+
+const statuses: Partial<Record<ErrorCode, number>> = {
+  NOT_FOUND: 404,
+  UNKNOWN_TYPE: 404,
+  INVALID_INPUT: 400,
+  INVALID_OPTION: 400,
+  NOT_ACCEPTED: 409,
+  ID_TAKEN: 409,
+  CAPACITY: 429,
+  UNSUPPORTED: 422,
+  CHART_TOO_LARGE: 422,
+  STORE_UNAVAILABLE: 503,
+  STOPPED: 503,
+  TIMEOUT: 503,
+}
+
+/** An error as a response. What is no error of jobchart says nothing of itself: it may carry anything. */
+export function failure(error: unknown): Response {
+  if (error instanceof JobchartError) {
+    return problem(statuses[error.code] ?? 500, error.code, error.message, { hint: error.hint })
+  }
+  return problem(500, 'INTERNAL', 'The dashboard could not answer.', {
+    hint: 'The error stands on the standard error of the process.',
+  })
+}
+
+export const notFound = (what: string): Response => problem(404, 'NOT_FOUND', `${what} is not there.`)

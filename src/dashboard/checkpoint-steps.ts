@@ -1,0 +1,46 @@
+/** The way of a machine through its chart, read from its checkpoints. */
+import type { CheckpointEntry } from '../index.ts'
+import type { PathStep } from '../chart/index.ts'
+import { JobchartError } from '../core/errors.ts'
+import type { MachineRunner } from '../core/definition.ts'
+import { statesIn } from './job-view.ts'
+
+/**
+ * A step for each checkpoint that left one state for another. Of parallel states those that changed are taken.
+ * @param entries oldest first
+ */
+export function checkpointSteps(
+  entries: readonly CheckpointEntry[],
+  runner: Pick<MachineRunner, 'viewAt'>,
+): PathStep[] {
+  const steps: PathStep[] = []
+  let before: readonly string[] = []
+  for (const { note, state } of entries) {
+    const now = leavesAt(state, runner)
+    if (now === null) continue
+    const from = before.find((path) => !now.includes(path))
+    const event = eventIn(note)
+    for (const to of now.filter((path) => !before.includes(path))) {
+      if (from !== undefined) steps.push({ from, to, ...(event !== null && { event }) })
+    }
+    before = now
+  }
+  return steps
+}
+
+function leavesAt(state: CheckpointEntry['state'], runner: Pick<MachineRunner, 'viewAt'>): string[] | null {
+  try {
+    const paths = statesIn(runner.viewAt(state).value)
+    return paths.filter((path) => !paths.some((other) => other.startsWith(`${path}.`)))
+  } catch (error) {
+    // A checkpoint of a version that is not known here.
+    if (error instanceof JobchartError) return null
+    throw error
+  }
+}
+
+/** A checkpoint's note is `APPROVE → shipping`. */
+const eventIn = (note: string): string | null => {
+  const [event, to] = note.split(' → ')
+  return to === undefined || event === undefined || event === '' ? null : event
+}

@@ -1,0 +1,144 @@
+/**
+ * The last entries of the store's transition log, read once for everybody who looks. It is read while somebody listens, four
+ * times a second, and when a figure is asked for; a dashboard that nobody looks at reads nothing.
+ */
+import { systemClock, type Timer } from '../core/clock.ts'
+import { consoleLogger } from '../core/logger.ts'
+import type { Store, TransitionEntry } from '../store.ts'
+
+/** The log is looked at, and its readers are told, at most this often, ms. */
+export const tickMs = 250
+const pageSize = 500
+/** Entries that are kept: a store's log holds 10,000 by default. */
+const entriesMax = 10_000
+/** What a reader goes on after who came when the log had no entry. */
+const startCursor = 'start'
+
+export class Feed {
+  private readonly store: Store
+  private readonly ready: () => Promise<void>
+  private entries: TransitionEntry[] = []
+  /** How many entries before the first one kept were read. */
+  private dropped = 0
+  /** The cursor that the log was read to; null while it has no entry. */
+  private cursor: string | null = null
+  private reading: Promise<void> | null = null
+  private timer: Timer | null = null
+  private readonly listeners = new Set<() => void>()
+
+  constructor(store: Store, ready: () => Promise<void>) {
+    this.store = store
+    this.ready = ready
+  }
+
+  /** How many entries were read: the place of the next one. */
+  get head(): number {
+    return this.dropped + this.entries.length
+  }
+
+  /** The place after the entry with this cursor, or null if that is not kept; `startCursor` is the place before the first one. */
+  placeAfter(cursor: string): number | null {
+    if (cursor === startCursor) return this.dropped === 0 ? 0 : null
+    const found = this.entries.findLastIndex((entry) => entry.cursor === cursor)
+    return found === -1 ? null : this.dropped + found + 1
+  }
+
+  /** The cursor of the entry before a place. */
+  cursorBefore(place: number): string {
+    return this.entries[place - this.dropped - 1]?.cursor ?? startCursor
+  }
+
+  /** Entries since `at`, oldest first, as far as the log and this feed hold them. */
+  since(at: number): readonly TransitionEntry[] {
+    const first = this.entries.findIndex((entry) => entry.at >= at)
+    return first === -1 ? [] : this.entries.slice(first)
+  }
+
+  /** Entries from a place on, at most `limit`; null if some of them are not kept any more. */
+  from(place: number, limit: number): readonly TransitionEntry[] | null {
+    if (place < this.dropped) return null
+    return this.entries.slice(place - this.dropped, place - this.dropped + limit)
+  }
+
+  /** Reads what the log has beyond what was read. @throws JobchartError STORE_UNAVAILABLE */
+  catchUp(): Promise<void> {
+    return (this.reading ??= this.read().finally(() => {
+      this.reading = null
+    }))
+  }
+
+  /** Calls back after each look at the log, until the returned function is called. */
+  listen(listener: () => void): () => void {
+    this.listeners.add(listener)
+    if (this.timer === null) this.tick(0)
+    return () => {
+      this.listeners.delete(listener)
+      if (this.listeners.size > 0) return
+      this.timer?.cancel()
+      this.timer = null
+    }
+  }
+
+  private tick(delayMs: number): void {
+    this.timer = systemClock.timer(() => void this.look(), delayMs, { keepAlive: false })
+  }
+
+  private async look(): Promise<void> {
+    try {
+      await this.catchUp()
+    } catch (error) {
+      // Each listener asks the store as well and tells its reader that it does not answer.
+      consoleLogger.debug('the dashboard could not read the transition log', { error })
+    }
+    for (const listener of this.listeners) listener()
+    if (this.listeners.size > 0) this.tick(tickMs)
+    else this.timer = null
+  }
+
+  private async read(): Promise<void> {
+    await this.ready()
+    for (;;) {
+      const { transitions, next } = await this.store.transitions(this.cursor, pageSize)
+      this.entries.push(...transitions)
+      this.cursor = next
+      if (this.entries.length > 2 * entriesMax) {
+        this.dropped += this.entries.length - entriesMax
+        this.entries = this.entries.slice(-entriesMax)
+      }
+      if (transitions.length < pageSize) return
+    }
+  }
+}
+
+/** Jobs that ended well, failed attempts and deaths, minute by minute. */
+export interface Activity {
+  readonly bucketMs: number
+  /** The beginning of the first bucket, ms since the epoch. */
+  readonly from: number
+  readonly done: readonly number[]
+  readonly failed: readonly number[]
+  readonly dead: readonly number[]
+  /** Does it reach back as far as it says? The log is capped. */
+  readonly complete: boolean
+}
+
+const bucketMs = 60_000
+const buckets = 60
+
+/** The last hour of one type, or of all. */
+export function activity(feed: Feed, now: number, type: string | null): Activity {
+  const from = Math.floor(now / bucketMs) * bucketMs - (buckets - 1) * bucketMs
+  const figures = { done: zeros(), failed: zeros(), dead: zeros() }
+  const entries = feed.since(from)
+  for (const entry of entries) {
+    if (type !== null && entry.type !== type) continue
+    const bucket = Math.min(buckets - 1, Math.floor((entry.at - from) / bucketMs))
+    const add = (list: number[]): void => void (list[bucket] = (list[bucket] ?? 0) + 1)
+    if (entry.event === 'COMPLETE' && entry.to === 'done') add(figures.done)
+    if (entry.event === 'FAIL' || entry.event === 'EXPIRE') add(figures.failed)
+    if (entry.to === 'dead') add(figures.dead)
+  }
+  return { bucketMs, from, ...figures, complete: entries.length < entriesMax }
+}
+
+const zeros = (): number[] => Array.from({ length: buckets }, () => 0)

@@ -1,0 +1,226 @@
+/**
+ * The live stream: what has happened, as server-sent events, four times a second at most. Each reader has a cursor in the
+ * transition log, so that one who comes back goes on where they left. A reader who does not read is sent nothing, and is
+ * let go after a minute.
+ */
+import type { Transition } from '../index.ts'
+import { systemClock } from '../core/clock.ts'
+import type { DashboardSettings } from './options.ts'
+import type { Feed } from './feed.ts'
+import { headersOf, problem } from './answers.ts'
+
+const connectionsMax = 100
+/** Entries in one message. */
+const entriesMax = 500
+/** Who is so far behind is told to load anew. */
+const behindMax = 5_000
+const heartbeatMs = 15_000
+const stuckMsMax = 60_000
+/** A job that runs in another process says nothing here: it is looked at so often, ms. */
+const lookMs = 1_000
+
+export interface LiveRequest {
+  /** The id of the last message that was seen; null: from now on. */
+  readonly from: string | null
+  /** A job that is looked at: its check-ins and logs are told as well. */
+  readonly job: string | null
+  readonly signal: AbortSignal
+}
+
+/** What a message of transitions carries. */
+export interface LiveTransition extends Pick<Transition, 'seq' | 'at' | 'id' | 'type' | 'event' | 'from' | 'to'> {
+  readonly attempt: number
+}
+
+export class Live {
+  private readonly readers = new Set<Reader>()
+  private readonly settings: DashboardSettings
+  private readonly feed: Feed
+
+  constructor(settings: DashboardSettings, feed: Feed) {
+    this.settings = settings
+    this.feed = feed
+  }
+
+  /** The response that streams to one reader. */
+  open(request: LiveRequest): Response {
+    if (this.readers.size >= connectionsMax) {
+      return problem(503, 'TOO_MANY_READERS', `${connectionsMax} readers are connected.`, {
+        headers: { 'retry-after': '10' },
+      })
+    }
+    const reader = new Reader(this.settings, this.feed, request, () => this.readers.delete(reader))
+    this.readers.add(reader)
+    const headers = headersOf('text/event-stream; charset=utf-8', { 'x-accel-buffering': 'no' })
+    return new Response(reader.stream, { headers })
+  }
+
+  /** Ends every stream. */
+  close(): void {
+    for (const reader of this.readers) reader.close()
+  }
+}
+
+class Reader {
+  readonly stream: ReadableStream<Uint8Array>
+  private readonly settings: DashboardSettings
+  private readonly feed: Feed
+  private readonly request: LiveRequest
+  private readonly left: () => void
+  private readonly encoder = new TextEncoder()
+  private controller: ReadableStreamDefaultController<Uint8Array> | null = null
+  /** The place in the feed of what is told next; null until the log was read. */
+  private place: number | null = null
+  private counts = ''
+  private jobSeen = ''
+  private jobChanged = false
+  private lastLook = 0
+  private lastSent = systemClock.monotonic()
+  private lastRoom = systemClock.monotonic()
+  private isTicking = false
+  private storeFails = false
+  private readonly offs: (() => void)[] = []
+
+  constructor(settings: DashboardSettings, feed: Feed, request: LiveRequest, left: () => void) {
+    this.settings = settings
+    this.feed = feed
+    this.request = request
+    this.left = left
+    this.stream = new ReadableStream<Uint8Array>(
+      { start: (controller) => this.start(controller), cancel: () => this.end() },
+      // Bytes that wait to be read; what comes when there are more is put together.
+      { highWaterMark: 65_536, size: (chunk) => chunk?.byteLength ?? 0 },
+    )
+  }
+
+  close(): void {
+    if (this.controller === null) return
+    const { controller } = this
+    this.end()
+    controller.close()
+  }
+
+  private start(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    this.controller = controller
+    const { job, signal } = this.request
+    // A browser that has lost the stream comes back after a second.
+    this.send('retry: 1000\n\n')
+    this.offs.push(this.feed.listen(() => void this.tick()))
+    const aborted = (): void => this.close()
+    signal.addEventListener('abort', aborted, { once: true })
+    this.offs.push(() => signal.removeEventListener('abort', aborted))
+    if (job === null) return
+    const events = this.settings.client.events$.subscribe({
+      next: ({ id }) => {
+        if (id === job) this.jobChanged = true
+      },
+      complete: () => this.close(),
+    })
+    this.offs.push(() => events.unsubscribe())
+  }
+
+  private end(): void {
+    this.controller = null
+    for (const off of this.offs.splice(0)) off()
+    this.left()
+  }
+
+  private async tick(): Promise<void> {
+    if (this.isTicking || this.controller === null) return
+    const now = systemClock.monotonic()
+    if ((this.controller.desiredSize ?? 0) > 0) this.lastRoom = now
+    else {
+      if (now - this.lastRoom > stuckMsMax) this.close()
+      return
+    }
+    this.isTicking = true
+    try {
+      await this.tell(now)
+      if (this.storeFails) this.message('store', { ok: true })
+      this.storeFails = false
+    } catch (error) {
+      if (!this.storeFails) this.message('store', { ok: false, message: error instanceof Error ? error.message : '' })
+      this.storeFails = true
+    } finally {
+      this.isTicking = false
+    }
+    if (now - this.lastSent > heartbeatMs) this.send(': heartbeat\n\n')
+  }
+
+  private async tell(now: number): Promise<void> {
+    const { feed } = this
+    await feed.catchUp()
+    if (this.place === null) this.begin()
+    else if (this.place < feed.head) this.tellTransitions(this.place)
+    await this.tellCounts()
+    await this.tellJob(now)
+  }
+
+  /** From now on, or from where the reader was; what that was may be gone, or be the log of another store. */
+  private begin(): void {
+    const { feed, request, settings } = this
+    const { head } = feed
+    const found = request.from === null ? head : feed.placeAfter(request.from)
+    this.place = found ?? head
+    const cursor = feed.cursorBefore(this.place)
+    if (request.from === null) this.message('hello', { now: settings.client.store.now() }, cursor)
+    else if (found === null) this.message('reset', {}, cursor)
+    else if (found < head) this.tellTransitions(found)
+  }
+
+  private tellTransitions(place: number): void {
+    const { feed } = this
+    const entries = feed.from(place, behindMax + 1)
+    if (entries === null || entries.length > behindMax) {
+      this.place = feed.head
+      return this.message('reset', {}, feed.cursorBefore(feed.head))
+    }
+    const told = entries.slice(0, entriesMax)
+    this.place = place + told.length
+    const { job } = this.request
+    if (told.some(({ id }) => id === job)) this.jobChanged = true
+    this.message('transitions', told.map(shown), told.at(-1)?.cursor)
+  }
+
+  private async tellCounts(): Promise<void> {
+    const counts = await this.settings.client.counts()
+    const text = JSON.stringify(counts)
+    if (text === this.counts) return
+    this.counts = text
+    this.message('counts', counts)
+  }
+
+  private async tellJob(now: number): Promise<void> {
+    const { job } = this.request
+    if (job === null) return
+    if (!this.jobChanged && now - this.lastLook < lookMs) return
+    this.lastLook = now
+    const [record] = await this.settings.client.store.get([job])
+    const seen = JSON.stringify([record?.state, record?.checkin, record?.logs, record?.inbox.length])
+    if (this.jobChanged || (this.jobSeen !== '' && seen !== this.jobSeen)) this.message('job', { id: job })
+    this.jobSeen = seen
+    this.jobChanged = false
+  }
+
+  private message(event: string, data: unknown, id?: string): void {
+    const line = id === undefined ? '' : `id: ${id}\n`
+    this.send(`${line}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+  }
+
+  private send(text: string): void {
+    if (this.controller === null) return
+    this.controller.enqueue(this.encoder.encode(text))
+    this.lastSent = systemClock.monotonic()
+  }
+}
+
+const shown = ({ seq, at, id, type, event, from, to, attempt }: Transition): LiveTransition => ({
+  seq,
+  at,
+  id,
+  type,
+  event,
+  from,
+  to,
+  attempt,
+})

@@ -1,0 +1,10 @@
+/** What the server says of itself and of whoever looks. */
+import { signal } from '@preact/signals'
+
+export interface About {
+  readonly title: string
+  readonly role: 'admin' | 'read'
+  readonly version: string
+}
+
+export const about = signal<About>({ title: document.title, role: 'read', version: '' })

@@ -1,0 +1,113 @@
+/** Calls to the JSON API. Addresses are relative, so that the page works behind any prefix. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+
+export class ApiError extends Error {
+  readonly code: string
+  readonly hint: string | undefined
+
+  constructor(code: string, message: string, hint?: string) {
+    super(message)
+    this.code = code
+    this.hint = hint
+  }
+}
+
+async function answerOf(response: Response): Promise<unknown> {
+  const text = await response.text()
+  if (response.ok) return response.headers.get('content-type')?.startsWith('image/') === true ? text : JSON.parse(text)
+  try {
+    const { error } = JSON.parse(text) as { error: { code: string; message: string; hint?: string } }
+    throw new ApiError(error.code, error.message, error.hint)
+  } catch (error) {
+    if (error instanceof ApiError) throw error
+    throw new ApiError(`HTTP ${response.status}`, response.statusText || 'The server refused the request.')
+  }
+}
+
+async function call(path: string, init: RequestInit): Promise<unknown> {
+  let response: Response
+  try {
+    response = await fetch(`api/v1${path}`, init)
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error
+    throw new ApiError('UNREACHABLE', 'The server does not answer.', 'It is asked again every few seconds.')
+  }
+  return answerOf(response)
+}
+
+/** What a path of the API answers; `Answer` is what its documentation says. */
+export const get = async <Answer>(path: string, signal?: AbortSignal): Promise<Answer> =>
+  (await call(path, signal === undefined ? {} : { signal })) as Answer
+
+export const post = async <Answer>(path: string, body: object = {}): Promise<Answer> =>
+  (await call(path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })) as Answer
+
+export interface Resource<Answer> {
+  readonly data: Answer | null
+  readonly error: ApiError | null
+  /** Asks again; calls that come close together are one. */
+  readonly refresh: () => void
+}
+
+const refreshMs = 800
+const againMs = 4_000
+
+/** What a path answers: now, and after each `refresh`. What is there stays until the new answer is. */
+export function useResource<Answer>(path: string | null): Resource<Answer> {
+  const [state, setState] = useState<{ path: string | null; data: Answer | null; error: ApiError | null }>({
+    path,
+    data: null,
+    error: null,
+  })
+  const refresher = useRef<() => void>(() => {})
+  useEffect(() => {
+    if (path === null) return
+    const controller = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | null = null
+    let isBusy = false
+    let isWanted = false
+    let lastAt = 0
+    const later = (ms: number): void => {
+      timer ??= setTimeout(() => {
+        timer = null
+        void load()
+      }, ms)
+    }
+    const load = async (): Promise<void> => {
+      isBusy = true
+      isWanted = false
+      lastAt = performance.now()
+      try {
+        const data = await get<Answer>(path, controller.signal)
+        if (!controller.signal.aborted) setState({ path, data, error: null })
+      } catch (error) {
+        if (controller.signal.aborted) return
+        const shown = error instanceof ApiError ? error : new ApiError('BROKEN', String(error))
+        setState((before) => ({ path, data: before.path === path ? before.data : null, error: shown }))
+        if (shown.code === 'UNREACHABLE' || shown.code === 'STORE_UNAVAILABLE') later(againMs)
+      } finally {
+        isBusy = false
+      }
+      if (isWanted) later(refreshMs)
+    }
+    refresher.current = () => {
+      if (isBusy) isWanted = true
+      else later(Math.max(0, Math.min(refreshMs, lastAt + refreshMs - performance.now())))
+    }
+    void load()
+    return () => {
+      controller.abort()
+      if (timer !== null) clearTimeout(timer)
+    }
+  }, [path])
+  const isCurrent = state.path === path
+  return {
+    data: isCurrent ? state.data : null,
+    error: isCurrent ? state.error : null,
+    refresh: () => refresher.current(),
+  }
+}

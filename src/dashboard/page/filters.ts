@@ -1,0 +1,79 @@
+/** The filters of the list of jobs: in the address, in the search box, and in calls of the API. */
+import { link, place } from './router.ts'
+import { now } from './words.ts'
+
+export const states = [
+  'scheduled',
+  'queued',
+  'running',
+  'retrying',
+  'waiting',
+  'cancelling',
+  'done',
+  'dead',
+  'cancelled',
+] as const
+/** What the search box knows, and the key of the API. */
+const words: Readonly<Record<string, string>> = {
+  type: 'type',
+  tag: 'tag',
+  key: 'key',
+  in: 'machineState',
+  machinetag: 'machineTag',
+  parent: 'parent',
+  ckey: 'concurrencyKey',
+}
+export const withinChoices = { '15m': 900_000, '1h': 3_600_000, '24h': 86_400_000, '7d': 604_800_000 } as const
+
+const textKeys = Object.values(words).filter((key) => key !== 'type')
+
+/** What was typed: `tag:tenant-7 in:paid.shipping`; what is no filter is taken for an id. */
+export function readSearch(text: string): { readonly query: Record<string, string>; readonly id: string | null } {
+  const query: Record<string, string> = {}
+  let id: string | null = null
+  for (const word of text.trim().split(/\s+/)) {
+    const colon = word.indexOf(':')
+    const key = words[word.slice(0, colon).toLowerCase()]
+    if (colon > 0 && key !== undefined) query[key] = word.slice(colon + 1)
+    else if (word !== '') id = word
+  }
+  return { query, id }
+}
+
+/** The filters of the address as they are typed. */
+export function searchText(query: URLSearchParams): string {
+  const names = Object.entries(words).filter(([, key]) => key !== 'type')
+  return names.flatMap(([word, key]) => (query.get(key) === null ? [] : [`${word}:${query.get(key)}`])).join(' ')
+}
+
+/** The address with some of its filters changed. */
+export function changed(changes: Readonly<Record<string, string | readonly string[] | null>>): string {
+  const { query } = place.value
+  const all: Record<string, readonly string[]> = {}
+  for (const key of query.keys()) all[key] = query.getAll(key)
+  return link('jobs', '', { ...all, ...changes })
+}
+
+export const withoutSearch = (): Record<string, null> => Object.fromEntries(textKeys.map((key) => [key, null]))
+
+/** The query of the API for the filters of an address. */
+export function apiQuery(query: URLSearchParams): URLSearchParams {
+  const result = new URLSearchParams()
+  for (const key of ['type', 'state', ...textKeys, 'enqueuedAfter', 'finishedAfter']) {
+    for (const value of query.getAll(key)) result.append(key, value)
+  }
+  const within = withinChoices[query.get('within') as keyof typeof withinChoices]
+  if (within !== undefined) result.set('enqueuedAfter', String(Math.floor((now.peek() - within) / 1_000) * 1_000))
+  return result
+}
+
+/** The same as the body of a change on all that match. */
+export function apiFilter(query: URLSearchParams): Record<string, unknown> {
+  const params = apiQuery(query)
+  const filter: Record<string, unknown> = {}
+  for (const key of new Set(params.keys())) {
+    const values = params.getAll(key)
+    filter[key] = key === 'type' || key === 'state' ? values : key.endsWith('After') ? Number(values[0]) : values[0]
+  }
+  return filter
+}

@@ -1,0 +1,419 @@
+/** A job: where it stands in its chart, how it came there, and what may be done to it now. */
+import type { ComponentChildren, JSX } from 'preact'
+import { useMemo, useState } from 'preact/hooks'
+import type { AttemptError, ErrorRecord, JobRecord } from '../../index.ts'
+import type { JobView } from '../job-view.ts'
+import { about } from './about.ts'
+import { post, useResource } from './api.ts'
+import { Chart } from './chart.tsx'
+import { ask, change } from './dialog.tsx'
+import { useLive, useWatchedJob } from './live.ts'
+import { Copy, Empty, Loaded, Panel, Payload, QueueLink, State, Time, Tree } from './parts.tsx'
+import { jobLink, link } from './router.ts'
+import { Timeline } from './timeline.tsx'
+import { clock, date, duration, number } from './words.ts'
+
+export function JobScreen({ id }: { readonly id: string }): JSX.Element {
+  const job = useResource<JobView>(`/jobs/${encodeURIComponent(id)}`)
+  useWatchedJob(id)
+  useLive({
+    onTransitions: (transitions) => transitions.some((each) => each.id === id) && job.refresh(),
+    onJob: job.refresh,
+    onReset: job.refresh,
+  })
+  return <Loaded of={job}>{(view) => <Job of={view} refresh={job.refresh} />}</Loaded>
+}
+
+function Job({ of, refresh }: { readonly of: JobView; readonly refresh: () => void }): JSX.Element {
+  const { job, machine, machineProblem, children, checkpoints } = of
+  return (
+    <>
+      <div class="heading">
+        <div>
+          <p class="crumb">
+            <QueueLink type={job.type} />
+          </p>
+          <h1>
+            <span class="id">{job.id}</span> <State state={job.state} /> <Copy text={job.id} label="Copy id" />
+          </h1>
+        </div>
+        {about.value.role === 'admin' && <Actions of={of} refresh={refresh} />}
+      </div>
+      {job.unsupported !== null && (
+        <p class="warning" role="alert">
+          No worker that has claimed it can run version {job.unsupported.version} of its machine:{' '}
+          {job.unsupported.reason}
+        </p>
+      )}
+      {job.error !== null && <LastError error={job.error} />}
+      {machine === null ? (
+        <div class="columns">
+          <Facts job={job} />
+          <Progress job={job} />
+        </div>
+      ) : (
+        <div class="columns chart-and-facts">
+          <Picture of={of} refresh={refresh} />
+          <div class="stack">
+            <Facts job={job} />
+            <Events of={of} refresh={refresh} />
+            <Progress job={job} />
+          </div>
+        </div>
+      )}
+      {machineProblem !== null && <p class="warning">{machineProblem}</p>}
+      <Panel title="Timeline" aside={<span class="muted">to scale, from its enqueue</span>}>
+        <Timeline of={of} />
+      </Panel>
+      {job.errors.length > 0 && <Errors errors={job.errors} />}
+      <div class="columns">
+        <Payload title="Input" value={job.input} />
+        {machine === null ? (
+          <Payload title="Output" value={job.output} />
+        ) : (
+          <Payload title="Context" value={machine.context} />
+        )}
+      </div>
+      {machine !== null && job.output !== undefined && <Payload title="Output" value={job.output} />}
+      {machine === null && <Picture of={of} refresh={refresh} />}
+      {checkpoints.length > 0 && <Checkpoints of={of} />}
+      {(children.length > 0 || job.parent !== null) && <Family of={of} />}
+    </>
+  )
+}
+
+function Picture({
+  of: { job, machine, may },
+  refresh,
+}: {
+  readonly of: JobView
+  readonly refresh: () => void
+}): JSX.Element {
+  const isMachine = job.version !== null && machine !== null
+  const [life, setLife] = useState(false)
+  const which = isMachine && !life ? 'machine' : 'job'
+  const stamp = `${job.history.at(-1)?.seq ?? 0}.${job.checkpoint?.number ?? 0}`
+  const sendable = useMemo(
+    () =>
+      may.send && about.value.role === 'admin'
+        ? (machine?.events ?? []).filter(({ accepted }) => accepted).map(({ type }) => type)
+        : [],
+    [machine, may.send],
+  )
+  const aside = isMachine ? (
+    <div class="tabs">
+      <button type="button" class="quiet" aria-pressed={!life} onClick={() => setLife(false)}>
+        Its machine
+      </button>
+      <button type="button" class="quiet" aria-pressed={life} onClick={() => setLife(true)}>
+        Its life
+      </button>
+    </div>
+  ) : (
+    <span class="muted">its path, numbered</span>
+  )
+  return (
+    <Panel title={which === 'machine' ? 'Where it stands' : 'Its path'} aside={aside}>
+      <Chart
+        path={`/charts/${which}.svg?job=${encodeURIComponent(job.id)}&at=${stamp}`}
+        events={which === 'machine' ? sendable : []}
+        onEvent={(type) => askToSend(job, type, refresh)}
+      />
+    </Panel>
+  )
+}
+
+function Actions({ of: { job, may }, refresh }: { readonly of: JobView; readonly refresh: () => void }): JSX.Element {
+  const path = `/jobs/${encodeURIComponent(job.id)}`
+  const act = async (verb: string, past: string, body: object = {}): Promise<string> => {
+    await post(`${path}/${verb}`, body)
+    refresh()
+    return `${job.id} was ${past}.`
+  }
+  const isMachine = job.version !== null
+  const askCancel = (): void =>
+    ask({
+      title: 'Cancel this job?',
+      text:
+        job.state === 'running'
+          ? 'It runs: its handler is asked to end.'
+          : 'It ends at once, unless its machine takes the cancel as an event.',
+      verb: 'Cancel the job',
+      danger: true,
+      reason: 'Reason (kept with the job)',
+      run: (reason) => act('cancel', 'cancelled', reason === '' ? {} : { reason }),
+    })
+  const askDiscard = (): void =>
+    ask({
+      title: 'Discard this job?',
+      text: 'It is removed with its input, output and errors. This cannot be undone.',
+      verb: 'Discard',
+      danger: true,
+      run: async () => {
+        const said = await act('discard', 'discarded')
+        location.hash = link('jobs', '', { type: job.type })
+        return said
+      },
+    })
+  return (
+    <div class="actions">
+      {may.retry && (
+        <button type="button" class="primary" onClick={() => void change(() => act('retry', 'sent through again'))}>
+          {isMachine ? 'Retry from its checkpoint' : 'Retry'}
+        </button>
+      )}
+      {may.retry && isMachine && (
+        <button type="button" onClick={() => void change(() => act('retry', 'started again', { from: 'start' }))}>
+          From its start
+        </button>
+      )}
+      {may.cancel && (
+        <button type="button" onClick={askCancel}>
+          Cancel
+        </button>
+      )}
+      {may.discard && (
+        <button type="button" class="quiet" onClick={askDiscard}>
+          Discard
+        </button>
+      )}
+    </div>
+  )
+}
+
+function askToSend(job: JobRecord, type: string, refresh: () => void): void {
+  ask({
+    title: `Send ${type}?`,
+    text: 'It is kept with the job and read once. Add fields as JSON if the event has any.',
+    verb: 'Send',
+    reason: 'Fields, for example {"by": "ada"}',
+    run: async (text) => {
+      const fields: unknown = text === '' ? {} : JSON.parse(text)
+      if (typeof fields !== 'object') throw new TypeError('Fields are a JSON object.')
+      await post(`/jobs/${encodeURIComponent(job.id)}/send`, { event: { ...fields, type } })
+      refresh()
+      return `${type} was sent.`
+    },
+  })
+}
+
+function Events({
+  of: { job, machine, may },
+  refresh,
+}: {
+  readonly of: JobView
+  readonly refresh: () => void
+}): JSX.Element {
+  const { states = [], tags = [], events = [], version = '' } = machine ?? {}
+  const canSend = may.send && about.value.role === 'admin'
+  return (
+    <Panel title="Machine" aside={<span class="muted">version {version}</span>}>
+      <p class="where">
+        {states.map((state) => (
+          <span key={state} class="in">
+            {state}
+          </span>
+        ))}
+        {tags.map((tag) => (
+          <span key={tag} class="tag">
+            {tag}
+          </span>
+        ))}
+      </p>
+      {events.length === 0 ? (
+        <p class="muted">It waits for no event.</p>
+      ) : (
+        <div class="actions start">
+          {events.map(({ type, accepted }) => (
+            <button
+              key={type}
+              type="button"
+              disabled={!canSend}
+              title={accepted ? 'It takes this event now' : 'A guard refuses this event without fields'}
+              class={accepted ? 'event' : 'event quiet'}
+              onClick={() => askToSend(job, type, refresh)}
+            >
+              {type}
+            </button>
+          ))}
+        </div>
+      )}
+    </Panel>
+  )
+}
+
+function Facts({ job }: { readonly job: JobRecord }): JSX.Element {
+  const {
+    attempt,
+    maxAttempts,
+    generation,
+    priority,
+    enqueuedAt,
+    dueAt,
+    startedAt,
+    finishedAt,
+    key,
+    concurrencyKey,
+    tags,
+    cancelReason,
+  } = job
+  const time = (at: number): ComponentChildren => (
+    <>
+      <Time at={at} /> <span class="muted nowrap">{date(at)}</span>
+    </>
+  )
+  const rows: readonly (readonly [string, ComponentChildren] | null)[] = [
+    ['Attempt', `${attempt} of ${maxAttempts}${generation > 1 ? `, generation ${generation}` : ''}`],
+    ['Enqueued', time(enqueuedAt)],
+    dueAt === null ? null : ['Due', time(dueAt)],
+    startedAt === null ? null : ['Started', time(startedAt)],
+    finishedAt === null ? null : ['Ended', time(finishedAt)],
+    startedAt === null || finishedAt === null ? null : ['Last attempt took', duration(finishedAt - startedAt)],
+    priority === 0 ? null : ['Priority', String(priority)],
+    key === null ? null : ['Unique key', <code>{key}</code>],
+    concurrencyKey === null ? null : ['Concurrency key', <code>{concurrencyKey}</code>],
+    cancelReason === null ? null : ['Cancelled for', cancelReason],
+    tags.length === 0
+      ? null
+      : [
+          'Tags',
+          tags.map((tag) => (
+            <a key={tag} class="tag" href={link('jobs', '', { tag })}>
+              {tag}
+            </a>
+          )),
+        ],
+  ]
+  return (
+    <Panel title="Facts">
+      <dl>
+        {rows.map(
+          (row) =>
+            row !== null && (
+              <div key={row[0]}>
+                <dt>{row[0]}</dt>
+                <dd>{row[1]}</dd>
+              </div>
+            ),
+        )}
+      </dl>
+    </Panel>
+  )
+}
+
+const LastError = ({ error: { name, message } }: { readonly error: ErrorRecord }): JSX.Element => (
+  <p class="last-error">
+    <strong>{name}</strong> {message}
+  </p>
+)
+
+function Progress({ job: { checkin, logs } }: { readonly job: JobRecord }): JSX.Element | null {
+  if (checkin === null && logs.length === 0) return null
+  const value = checkin?.value
+  const part =
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)['percent']
+      : value
+  return (
+    <Panel title="Check-in and logs" aside={checkin !== null && <Time at={checkin.at} />}>
+      {typeof part === 'number' && part >= 0 && part <= 100 && (
+        <progress max={100} value={part} aria-label="Progress" />
+      )}
+      {checkin !== null && (
+        <div class="tree">
+          <Tree value={checkin.value} depth={1} />
+        </div>
+      )}
+      {logs.length > 0 && (
+        <ol class="logs">
+          {logs.toReversed().map(({ at, attempt, message, fields }, i) => (
+            <li key={`${at} ${i}`}>
+              <time title={`${date(at)}, attempt ${attempt}`}>{clock(at)}</time>
+              <span>
+                {message} {fields !== undefined && <code>{JSON.stringify(fields)}</code>}
+              </span>
+            </li>
+          ))}
+        </ol>
+      )}
+    </Panel>
+  )
+}
+
+const Errors = ({ errors }: { readonly errors: readonly AttemptError[] }): JSX.Element => (
+  <Panel title="Errors" aside={<span class="muted">{number(errors.length)} failed attempts, the latest first</span>}>
+    <ul class="errors">
+      {errors.toReversed().map(({ attempt, generation, error, startedAt, failedAt }) => (
+        <li key={`${generation} ${attempt} ${failedAt}`}>
+          <p class="muted">
+            Attempt {attempt}
+            {generation > 1 ? ` of generation ${generation}` : ''}, after {duration(failedAt - startedAt)},{' '}
+            <Time at={failedAt} />
+          </p>
+          <ErrorTree error={error} />
+        </li>
+      ))}
+    </ul>
+  </Panel>
+)
+
+const ErrorTree = ({ error: { name, message, code, stack, cause } }: { readonly error: ErrorRecord }): JSX.Element => (
+  <>
+    <p class="error-line">
+      <strong>{name}</strong> {message} {code !== undefined && <code>{code}</code>}
+    </p>
+    {stack !== undefined && (
+      <details>
+        <summary>Stack</summary>
+        <pre>{stack}</pre>
+      </details>
+    )}
+    {cause !== undefined && (
+      <div class="cause">
+        <span class="muted">caused by</span>
+        <ErrorTree error={cause} />
+      </div>
+    )}
+  </>
+)
+
+const Checkpoints = ({ of: { checkpoints } }: { readonly of: JobView }): JSX.Element => (
+  <Panel title="Checkpoints" aside={<span class="muted">the latest first</span>}>
+    <ul class="lines">
+      {checkpoints.toReversed().map(({ number: place, at, note, value }) => (
+        <li key={place}>
+          <b class="count">{place}</b>
+          <span>{note}</span>
+          <span class="muted">
+            {value !== null && <code>{JSON.stringify(value)}</code>} <Time at={at} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  </Panel>
+)
+
+const Family = ({ of: { job, children } }: { readonly of: JobView }): JSX.Element => (
+  <Panel title="Family" aside={children.length > 0 && <a href={link('jobs', '', { parent: job.id })}>all children</a>}>
+    <ul class="lines">
+      {job.parent !== null && (
+        <li>
+          <span class="muted">invoked by</span>
+          <a class="id" href={jobLink(job.parent.id)}>
+            {job.parent.id}
+          </a>
+        </li>
+      )}
+      {children.map(({ id, type, state }) => (
+        <li key={id} data-row tabindex={-1} data-href={jobLink(id)}>
+          <State state={state} />
+          <span>{type}</span>
+          <a class="id" href={jobLink(id)}>
+            {id}
+          </a>
+        </li>
+      ))}
+      {children.length === 0 && job.parent === null && <Empty title="Alone" />}
+    </ul>
+  </Panel>
+)

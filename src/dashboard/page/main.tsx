@@ -1,0 +1,99 @@
+/** The page: its frame, and the screen that the address names. */
+import { render, type JSX } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { about, type About } from './about.ts'
+import { get } from './api.ts'
+import { ChartsScreen } from './charts-screen.tsx'
+import { Dialogs, say } from './dialog.tsx'
+import { DeadScreen } from './failures.tsx'
+import { JobScreen } from './job-screen.tsx'
+import { JobsScreen } from './jobs-screen.tsx'
+import { Help, screens, showHelp, startKeys } from './keys.tsx'
+import { connection, counts, startLive, storeProblem } from './live.ts'
+import { OverviewScreen } from './overview-screen.tsx'
+import { Empty } from './parts.tsx'
+import { QueueScreen } from './queue-screen.tsx'
+import { link, place } from './router.ts'
+import { WorkersScreen } from './workers-screen.tsx'
+import { number } from './words.ts'
+
+function Screen(): JSX.Element {
+  const { screen, name } = place.value
+  if (screen === '') return <OverviewScreen />
+  if (screen === 'jobs') return <JobsScreen />
+  if (screen === 'job') return <JobScreen key={name} id={name} />
+  if (screen === 'queue') return <QueueScreen key={name} type={name} />
+  if (screen === 'dead') return <DeadScreen />
+  if (screen === 'workers') return <WorkersScreen />
+  if (screen === 'charts') return <ChartsScreen />
+  return (
+    <Empty title="There is no such screen">
+      <a href="#/">To the overview</a>
+    </Empty>
+  )
+}
+
+const connectionWords = { connecting: 'connecting', live: 'live', lost: 'connection lost' } as const
+
+function Navigation(): JSX.Element {
+  const { screen } = place.value
+  const dead = counts.value?.dead ?? 0
+  const current = screen === 'job' ? 'jobs' : screen === 'queue' ? '' : screen
+  return (
+    <nav aria-label="Screens">
+      <a class="brand" href="#/">
+        {about.value.title}
+      </a>
+      {screens.map(({ screen: each, title, key }) => (
+        <a key={key} href={link(each)} aria-current={current === each ? 'page' : undefined}>
+          {title}
+          {each === 'dead' && dead > 0 && <span class="badge">{number(dead)}</span>}
+        </a>
+      ))}
+      <div class="foot">
+        <span class={`connection ${connection.value}`} role="status">
+          <i />
+          {connectionWords[connection.value]}
+        </span>
+        {about.value.role === 'read' && <span class="muted">read only</span>}
+        <button type="button" class="quiet" onClick={showHelp}>
+          Keys <kbd>?</kbd>
+        </button>
+      </div>
+    </nav>
+  )
+}
+
+function App(): JSX.Element {
+  const { screen, name } = place.value
+  useEffect(() => {
+    const shown = name === '' ? screens.find((each) => each.screen === screen)?.title : name
+    document.title = [shown, about.value.title].filter((each) => each !== undefined).join(' · ')
+    scrollTo(0, 0)
+  }, [screen, name])
+  return (
+    <>
+      <Navigation />
+      <main>
+        {storeProblem.value !== null && (
+          <p class="warning" role="alert">
+            The store does not answer: {storeProblem.value} What is shown may be old.
+          </p>
+        )}
+        <Screen />
+      </main>
+      <Help />
+      <Dialogs />
+    </>
+  )
+}
+
+document.body.classList.add('jobchart-auto')
+startKeys()
+startLive()
+get<About>('').then(
+  (answer) => (about.value = answer),
+  (error: unknown) => say(error instanceof Error ? error.message : String(error), true),
+)
+const root = document.querySelector('#app')
+if (root !== null) render(<App />, root)

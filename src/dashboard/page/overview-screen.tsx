@@ -1,0 +1,204 @@
+/** Overview: is all well? */
+import type { JSX } from 'preact'
+import type { StateCounts } from '../../index.ts'
+import type { Overview, QueueRow } from '../overview.ts'
+import { useResource } from './api.ts'
+import { counts, useLive } from './live.ts'
+import { Bars, Empty, Figure, Loaded, Panel, QueueLink, Time } from './parts.tsx'
+import { jobLink, link } from './router.ts'
+import { duration, now, number, percent } from './words.ts'
+
+const shownStates = ['queued', 'running', 'retrying', 'scheduled', 'waiting', 'done', 'dead', 'cancelled'] as const
+
+const sum = (values: readonly number[]): number => values.reduce((total, each) => total + each, 0)
+
+export function OverviewScreen(): JSX.Element {
+  const overview = useResource<Overview>('/overview')
+  useLive({ onTransitions: overview.refresh, onReset: overview.refresh })
+  return (
+    <Loaded of={overview}>
+      {(data) => (
+        <>
+          <h1>Overview</h1>
+          <Warnings of={data} />
+          <Figures of={counts.value ?? data.counts} />
+          <Throughput of={data} />
+          <Queues of={data} />
+          <AtWork of={data} />
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+function Warnings({ of: { queues, runtime } }: { readonly of: Overview }): JSX.Element {
+  const alone = queues.filter(({ counts: { queued }, workers, paused }) => queued > 0 && workers === 0 && !paused)
+  return (
+    <>
+      {alone.map(({ type, counts: { queued } }) => (
+        <p class="warning" role="alert" key={type}>
+          <QueueLink type={type} /> has {number(queued)} queued {queued === 1 ? 'job' : 'jobs'} and no worker that runs
+          it.
+        </p>
+      ))}
+      {runtime !== null && runtime.state !== 'running' && (
+        <p class="warning" role="alert">
+          The runtime of this process is {runtime.state}.
+        </p>
+      )}
+    </>
+  )
+}
+
+const Figures = ({ of }: { readonly of: StateCounts }): JSX.Element => (
+  <div class="figures">
+    {shownStates.map((state) => (
+      <Figure key={state} label={state} value={of[state]} tone={state} href={link('jobs', '', { state })} />
+    ))}
+  </div>
+)
+
+function Throughput({ of: { activity, deadLastDay } }: { readonly of: Overview }): JSX.Element {
+  const done = sum(activity.done)
+  const failed = sum(activity.failed)
+  return (
+    <div class="columns">
+      <Panel
+        title="Done"
+        aside={<span class="muted">last hour{activity.complete ? '' : ', or what the log holds'}</span>}
+      >
+        <p class="large">
+          {number(done)} <small class="muted">{number(activity.done.at(-1) ?? 0)} this minute</small>
+        </p>
+        <Bars values={activity.done} tone="done" label={`Jobs done in each minute of the last hour, ${done} in all`} />
+      </Panel>
+      <Panel
+        title="Failed attempts"
+        aside={
+          <a href={link('dead')}>
+            {number(deadLastDay)}
+            {deadLastDay >= 1_000 ? '+' : ''} dead in a day
+          </a>
+        }
+      >
+        <p class="large">
+          {number(failed)}{' '}
+          <small class="muted">
+            {done + failed === 0 ? 'nothing ran' : `${percent(failed / (done + failed))} of attempts`}
+          </small>
+        </p>
+        <Bars
+          values={activity.failed}
+          tone="dead"
+          label={`Failed attempts in each minute of the last hour, ${failed} in all`}
+        />
+      </Panel>
+    </div>
+  )
+}
+
+function Queues({ of: { queues, queuesLeftOut } }: { readonly of: Overview }): JSX.Element {
+  return (
+    <Panel
+      title="Queues"
+      aside={queuesLeftOut > 0 && <span class="muted">{number(queuesLeftOut)} more are not shown</span>}
+    >
+      {queues.length === 0 ? (
+        <Empty title="No queues yet">A queue is there as soon as a job type is defined or a job is stored.</Empty>
+      ) : (
+        <div class="scroll">
+          <table>
+            <thead>
+              <tr>
+                <th>Queue</th>
+                <th class="num">Queued</th>
+                <th class="num">Running</th>
+                <th class="num">Retrying</th>
+                <th class="num">Dead</th>
+                <th>Oldest waits</th>
+                <th class="wide">Share of picks</th>
+                <th class="num">Workers</th>
+              </tr>
+            </thead>
+            <tbody>
+              {queues.map((queue) => (
+                <Queue key={queue.type} of={queue} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Panel>
+  )
+}
+
+function Queue({ of }: { readonly of: QueueRow }): JSX.Element {
+  const { type, paused, oldestAt, share, weight, workers } = of
+  const live = counts.value?.types[type] ?? of.counts
+  const cell = (state: 'queued' | 'running' | 'retrying' | 'dead'): JSX.Element => (
+    <td class={`num ${live[state] === 0 ? 'muted' : ''}`}>
+      <a href={link('jobs', '', { type, state })}>{number(live[state])}</a>
+    </td>
+  )
+  return (
+    <tr data-row tabindex={-1} data-href={link('queue', type)}>
+      <td>
+        <QueueLink type={type} /> {paused && <span class="state tone-cancelled">paused</span>}
+      </td>
+      {cell('queued')}
+      {cell('running')}
+      {cell('retrying')}
+      {cell('dead')}
+      <td class="muted">{oldestAt === null ? '–' : duration(Math.max(0, now.value - oldestAt))}</td>
+      <td class="wide">
+        {share === null || weight === null ? <span class="muted">–</span> : <Share share={share} weight={weight} />}
+      </td>
+      <td class={`num ${workers === 0 ? 'muted' : ''}`}>{workers}</td>
+    </tr>
+  )
+}
+
+/** The part a queue was given, and a mark where its weight would have it. */
+const Share = ({ share, weight }: { readonly share: number; readonly weight: number }): JSX.Element => (
+  <span
+    class="share"
+    title={`given ${percent(share)} of the picks; its weight asks for ${percent(weight)} when all queues have work`}
+  >
+    <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="ground" width="100" height="8" rx="2" />
+      <rect class="given" width={share * 100} height="8" rx="2" />
+      <rect class="mark" x={Math.min(99, weight * 100)} width="1" height="8" />
+    </svg>
+    {percent(share)}
+  </span>
+)
+
+function AtWork({ of: { workers } }: { readonly of: Overview }): JSX.Element {
+  const runs = workers
+    .flatMap(({ name, running }) => running.map((run) => ({ ...run, name })))
+    .toSorted((a, b) => a.since - b.since)
+  return (
+    <Panel
+      title="Running now"
+      aside={<a href={link('workers')}>{workers.length === 1 ? '1 worker' : `${workers.length} workers`}</a>}
+    >
+      {runs.length === 0 ? (
+        <Empty title="Nothing runs">Workers pick jobs as soon as they are queued.</Empty>
+      ) : (
+        <ul class="lines">
+          {runs.slice(0, 12).map(({ id, type, attempt, since, name }) => (
+            <li key={id} data-row tabindex={-1} data-href={jobLink(id)}>
+              <a class="id" href={jobLink(id)}>
+                {id}
+              </a>
+              <span>{type}</span>
+              <span class="muted">
+                attempt {attempt}, {name}, started <Time at={since} />
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  )
+}

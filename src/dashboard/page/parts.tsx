@@ -1,0 +1,194 @@
+/** Small parts that every screen is made of. */
+import type { ComponentChildren, JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { JobState, Json } from '../../index.ts'
+import type { ApiError, Resource } from './api.ts'
+import { age, date, number } from './words.ts'
+import { link } from './router.ts'
+
+type Children = { readonly children?: ComponentChildren }
+
+export const State = ({ state }: { readonly state: JobState }): JSX.Element => (
+  <span class={`state tone-${state}`}>{state}</span>
+)
+
+export const Time = ({ at }: { readonly at: number | null }): JSX.Element =>
+  at === null ? <span class="muted">–</span> : <time title={date(at)}>{age(at)}</time>
+
+export const Panel = ({
+  title,
+  aside,
+  children,
+  id,
+}: Children & { readonly title: string; readonly aside?: ComponentChildren; readonly id?: string }): JSX.Element => (
+  <section class="panel" id={id}>
+    <header>
+      <h2>{title}</h2>
+      {aside}
+    </header>
+    {children}
+  </section>
+)
+
+export const Empty = ({ title, children }: Children & { readonly title: string }): JSX.Element => (
+  <div class="empty">
+    <strong>{title}</strong>
+    <p>{children}</p>
+  </div>
+)
+
+export const Problem = ({ error }: { readonly error: ApiError }): JSX.Element => (
+  <div class="problem" role="alert">
+    <strong>{error.message}</strong>
+    <p>
+      {error.hint} <code>{error.code}</code>
+    </p>
+  </div>
+)
+
+/** What was loaded, or what stands in its place: grey lines, or what went wrong. */
+export function Loaded<Answer>({
+  of: { data, error },
+  children,
+}: {
+  readonly of: Resource<Answer>
+  readonly children: (data: Answer) => ComponentChildren
+}): JSX.Element {
+  if (data !== null)
+    return (
+      <>
+        {error !== null && <Problem error={error} />}
+        {children(data)}
+      </>
+    )
+  if (error !== null) return <Problem error={error} />
+  return (
+    <div class="loading" role="status" aria-label="Loading">
+      <i />
+      <i />
+      <i />
+    </div>
+  )
+}
+
+/** A number and what it counts; leads to the jobs. */
+export const Figure = ({
+  label,
+  value,
+  tone,
+  href,
+}: {
+  readonly label: string
+  readonly value: number
+  readonly tone: string
+  readonly href: string
+}): JSX.Element => (
+  <a class={`figure ${value === 0 ? 'zero' : ''}`} href={href}>
+    <b>{number(value)}</b>
+    <span>
+      <i class={`dot tone-${tone}`} />
+      {label}
+    </span>
+  </a>
+)
+
+/** Bars of an hour, a minute each. */
+export function Bars({
+  values,
+  tone,
+  label,
+}: {
+  readonly values: readonly number[]
+  readonly tone: string
+  readonly label: string
+}): JSX.Element {
+  const most = Math.max(1, ...values)
+  return (
+    <svg class={`bars tone-${tone}`} viewBox="0 0 240 40" preserveAspectRatio="none" role="img" aria-label={label}>
+      <path class="base" d="M0 39.5H240" />
+      {values.map((value, i) => {
+        const height = value === 0 ? 0 : Math.max(2, (value / most) * 38)
+        return <rect key={i} x={i * 4} y={39 - height} width={3} height={height} />
+      })}
+    </svg>
+  )
+}
+
+/** JSON as a tree: objects open and close. */
+export function Tree({
+  value,
+  name,
+  depth = 0,
+}: {
+  readonly value: Json | undefined
+  readonly name?: string
+  readonly depth?: number
+}): JSX.Element {
+  const label = name === undefined ? null : <span class="key">{name}: </span>
+  if (value === undefined) return <div class="leaf muted">nothing</div>
+  if (value === null || typeof value !== 'object') {
+    return (
+      <div class="leaf">
+        {label}
+        <span class={`value ${value === null ? 'null' : typeof value}`}>{JSON.stringify(value)}</span>
+      </div>
+    )
+  }
+  const entries = Object.entries(value)
+  const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}']
+  if (entries.length === 0) {
+    return (
+      <div class="leaf">
+        {label}
+        {open}
+        {close}
+      </div>
+    )
+  }
+  return (
+    <details class="branch" open={depth < 2}>
+      <summary>
+        {label}
+        {open} <span class="muted">{number(entries.length)}</span> {close}
+      </summary>
+      {entries.slice(0, 200).map(([key, each]) => (
+        <Tree key={key} name={key} value={each} depth={depth + 1} />
+      ))}
+      {entries.length > 200 && <div class="leaf muted">and {number(entries.length - 200)} more: copy to see them</div>}
+    </details>
+  )
+}
+
+export function Copy({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }): JSX.Element {
+  const [done, setDone] = useState(false)
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard.writeText(text)
+    setDone(true)
+    setTimeout(() => setDone(false), 1_500)
+  }
+  return (
+    <button class="quiet" type="button" onClick={() => void copy()}>
+      {done ? 'Copied' : label}
+    </button>
+  )
+}
+
+export const Payload = ({
+  title,
+  value,
+}: {
+  readonly title: string
+  readonly value: Json | undefined
+}): JSX.Element => (
+  <Panel title={title} aside={value === undefined ? null : <Copy text={JSON.stringify(value, null, 2)} />}>
+    <div class="tree">
+      <Tree value={value} />
+    </div>
+  </Panel>
+)
+
+export const QueueLink = ({ type }: { readonly type: string }): JSX.Element => (
+  <a class="type" href={link('queue', type)}>
+    {type}
+  </a>
+)

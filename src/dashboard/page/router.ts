@@ -1,0 +1,49 @@
+/** Where the page is: behind the `#`, so that one address serves all screens under any prefix. */
+import { computed, signal } from '@preact/signals'
+
+const hash = signal(location.hash)
+addEventListener('hashchange', () => (hash.value = location.hash))
+
+export interface Place {
+  /** `jobs`, `job`, …; empty for the overview. */
+  readonly screen: string
+  /** What follows: the id of a job, the type of a queue. */
+  readonly name: string
+  readonly query: URLSearchParams
+}
+
+export const place = computed<Place>(() => {
+  const [path = '', query = ''] = hash.value.replace(/^#\/?/, '').split('?', 2)
+  const [screen = '', ...rest] = path.split('/')
+  return { screen, name: safelyDecoded(rest.join('/')), query: new URLSearchParams(query) }
+})
+
+function safelyDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+type Query = Readonly<Record<string, string | readonly string[] | null | undefined>>
+
+/** An address within the page. */
+export function link(screen: string, name = '', query: Query = {}): string {
+  const params = new URLSearchParams()
+  for (const [key, value] of Object.entries(query)) {
+    for (const each of [value ?? []].flat()) if (each !== '') params.append(key, each)
+  }
+  const text = params.toString()
+  return `#/${screen}${name === '' ? '' : `/${encodeURIComponent(name)}`}${text === '' ? '' : `?${text}`}`
+}
+
+export const jobLink = (id: string): string => link('job', id)
+
+export const go = (address: string): void => void (location.hash = address)
+
+/** Changes the address without a step in the history: for filters. */
+export function replace(address: string): void {
+  history.replaceState(null, '', address)
+  hash.value = location.hash
+}

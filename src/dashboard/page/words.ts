@@ -1,0 +1,49 @@
+/** Numbers and times in words. */
+import { signal } from '@preact/signals'
+import { ahead } from './live.ts'
+
+/** The server's time, to the second; what shows ages follows it. */
+export const now = signal(Date.now())
+setInterval(() => (now.value = Date.now() + ahead.value), 1_000)
+
+export const number = (value: number): string => value.toLocaleString('en-US')
+
+export function duration(ms: number): string {
+  if (ms < 1) return '0 ms'
+  if (ms < 1_000) return `${Math.round(ms)} ms`
+  const seconds = ms / 1_000
+  if (seconds < 10) return `${(Math.floor(seconds * 10) / 10).toString()} s`
+  if (seconds < 60) return `${Math.floor(seconds)} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return two(minutes, 'min', Math.floor(seconds % 60), 's')
+  const hours = Math.floor(minutes / 60)
+  if (hours < 24) return two(hours, 'h', minutes % 60, 'min')
+  return two(Math.floor(hours / 24), 'd', hours % 24, 'h')
+}
+
+const two = (large: number, unit: string, small: number, smallUnit: string): string =>
+  small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${smallUnit}`
+
+/** One unit only, because it is read in a table. */
+export function age(at: number): string {
+  const ms = now.value - at
+  const text = short(Math.abs(ms))
+  if (Math.abs(ms) < 1_000) return 'now'
+  return ms < 0 ? `in ${text}` : `${text} ago`
+}
+
+function short(ms: number): string {
+  const seconds = Math.floor(ms / 1_000)
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`
+  if (seconds < 172_800) return `${Math.floor(seconds / 3_600)} h`
+  return `${Math.floor(seconds / 86_400)} d`
+}
+
+export const date = (at: number): string =>
+  new Date(at).toLocaleString('sv-SE', { dateStyle: 'short', timeStyle: 'medium' })
+export const clock = (at: number): string => {
+  const time = new Date(at)
+  return `${time.toLocaleTimeString('sv-SE')}.${String(time.getMilliseconds()).padStart(3, '0')}`
+}
+export const percent = (part: number): string => `${Math.round(part * 100)} %`

@@ -1,0 +1,140 @@
+/** Charts as SVG: of a job's life, of the runtime, and of the machines of jobs. Pictures are kept, because a layout takes 50 ms. */
+import { machines } from '../../machines/index.ts'
+import type { JobRecord, StateCounts } from '../index.ts'
+import { chartStyles, toSvg, type ChartSource, type PathStep, type SvgOptions, type Tone } from '../chart/index.ts'
+import { isEnded, jobStates } from '../core/lifecycle.ts'
+import { checkpointSteps } from './checkpoint-steps.ts'
+import type { DashboardSettings } from './options.ts'
+
+const picturesMax = 100
+/** Jobs that are looked at for the number in each state of a machine. */
+const jobsMax = 10_000
+
+/** The style sheet of every picture. */
+export const pictureStyles = (): string => chartStyles('auto')
+
+export interface ChartEntry {
+  /** `job`, `runtime` or `machine`. */
+  readonly kind: 'job' | 'runtime' | 'machine'
+  /** The type of the jobs it is the machine of. */
+  readonly type: string | null
+  readonly version: string | null
+  readonly title: string
+  readonly description: string | null
+  /** Jobs that stand in it. */
+  readonly jobs: number | null
+}
+
+export class Pictures {
+  private readonly settings: DashboardSettings
+  private readonly kept = new Map<string, Promise<string>>()
+
+  constructor(settings: DashboardSettings) {
+    this.settings = settings
+  }
+
+  async list(): Promise<ChartEntry[]> {
+    const { client } = this.settings
+    const { types } = await client.counts()
+    const own = { type: null, version: null, jobs: null }
+    const { job, runtime } = machines
+    const charts = [...client.jobs.values()].flatMap(({ type, machine }) =>
+      (machine?.charts ?? []).map(({ version, machine: { root } }): ChartEntry => {
+        const counts = types[type]
+        const live =
+          counts === undefined
+            ? 0
+            : jobStates.filter((state) => !isEnded(state)).reduce((sum, state) => sum + counts[state], 0)
+        return { kind: 'machine', type, version, title: type, description: root.description ?? null, jobs: live }
+      }),
+    )
+    return [
+      ...charts,
+      { ...own, kind: 'job', title: 'job', description: job.root.description ?? null },
+      { ...own, kind: 'runtime', title: 'runtime', description: runtime.root.description ?? null },
+    ]
+  }
+
+  /** The life of a job, with room for a number in each state; of one type, or of all. */
+  async jobChart(type: string | null): Promise<string> {
+    const { types, ...all } = await this.settings.client.counts()
+    const counts: Partial<StateCounts> = type === null ? all : (types[type] ?? {})
+    const known = Object.fromEntries(jobStates.map((state) => [state, counts[state] ?? 0]))
+    return this.draw(machines.job, { counts: known, tags: false, actions: false, direction: 'down' })
+  }
+
+  /** The life of a job, with the way that one took. */
+  jobPath({ history, state }: JobRecord): Promise<string> {
+    const path = history.flatMap(({ from, event, to }): PathStep[] => (from === null ? [] : [{ from, event, to }]))
+    return this.draw(machines.job, { path, active: state, tags: false, actions: false, direction: 'down' })
+  }
+
+  runtimeChart(): Promise<string> {
+    const active = this.settings.runtime?.state
+    return this.draw(machines.runtime, { tags: false, ...(active !== undefined && { active }) })
+  }
+
+  /** The machine of a type, with the number of live jobs in each state. @returns null if it is not known here */
+  async machineChart(type: string, version: string | null): Promise<string | null> {
+    const machine = this.machineOf(type, version)
+    if (machine === null) return null
+    return this.draw(machine, { counts: await this.standing(type) })
+  }
+
+  /** The machine of a job: where it stands, and the way it took. @returns null if it is not known here */
+  async machinePath(record: JobRecord): Promise<string | null> {
+    const { id, type, version } = record
+    const machine = this.machineOf(type, version)
+    if (machine === null) return null
+    const runner = this.settings.client.jobs.get(type)?.machine ?? null
+    const path = runner === null ? [] : checkpointSteps(await this.settings.client.store.checkpoints(id), runner)
+    return this.draw(machine, {
+      active: record.machineStates,
+      path,
+      ...(isEnded(record.state) && { tones: tonesOf(record) }),
+    })
+  }
+
+  private machineOf(type: string, version: string | null): ChartSource | null {
+    const charts = this.settings.client.jobs.get(type)?.machine?.charts ?? []
+    return (charts.find((chart) => chart.version === version) ?? charts.at(-1))?.machine ?? null
+  }
+
+  private async standing(type: string): Promise<Record<string, number>> {
+    const counts: Record<string, number> = {}
+    const state = jobStates.filter((each) => !isEnded(each))
+    let after: string | undefined
+    let looked = 0
+    do {
+      const page = await this.settings.client.list({
+        type,
+        state,
+        limit: 1_000,
+        fields: ['machineStates'],
+        ...(after && { after }),
+      })
+      for (const path of page.flatMap(({ machineStates }) => machineStates)) counts[path] = (counts[path] ?? 0) + 1
+      looked += page.length
+      after = page.next
+    } while (after !== undefined && looked < jobsMax)
+    return counts
+  }
+
+  private draw(source: ChartSource, options: SvgOptions): Promise<string> {
+    const drawn = { ...options, style: 'none', transparent: true } as const
+    const key = `${(source as { readonly id?: string }).id}\n${JSON.stringify(drawn)}`
+    const known = this.kept.get(key)
+    if (known !== undefined) return known
+    const picture = toSvg(source, drawn)
+    this.kept.set(key, picture)
+    picture.catch(() => this.kept.delete(key))
+    const [oldest] = this.kept.keys()
+    if (this.kept.size > picturesMax && oldest !== undefined) this.kept.delete(oldest)
+    return picture
+  }
+}
+
+/** The states that a machine ended in, in the colour of the job's end. */
+function tonesOf({ state, machineStates }: JobRecord): Record<string, Tone> {
+  return Object.fromEntries(machineStates.map((path) => [path, state as Tone]))
+}

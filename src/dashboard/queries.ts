@@ -1,0 +1,51 @@
+/** Filters of jobs as they stand in a URL or a body, made what `client.list` takes. */
+import type { JobFilter, ListOptions } from '../index.ts'
+import { JobchartError } from '../core/errors.ts'
+import { filterKeys } from '../core/filter.ts'
+import type { JsonObject } from './body.ts'
+
+const lists = new Set(['type', 'state'])
+const times = new Set(['enqueuedAfter', 'enqueuedBefore', 'finishedAfter', 'finishedBefore'])
+
+/** The filter in a query: `type` and `state` may be repeated. What it means is checked by the client. */
+export function filterIn(query: URLSearchParams): JobFilter {
+  const entries = filterKeys.flatMap((key): [string, unknown][] => {
+    const values = query.getAll(key).filter((value) => value !== '')
+    if (values.length === 0) return []
+    if (lists.has(key)) return [[key, values]]
+    if (times.has(key)) return [[key, timeOf(key, values[0] ?? '')]]
+    return [[key, key === 'unsupported' ? true : values[0]]]
+  })
+  return Object.fromEntries(entries)
+}
+
+function timeOf(key: string, text: string): number {
+  const ms = /^\d+$/.test(text) ? Number(text) : Date.parse(text)
+  if (Number.isFinite(ms)) return ms
+  throw new JobchartError('INVALID_OPTION', `${key}: expected ms since the epoch or an ISO date`, {
+    hint: 'For example 2026-01-31T12:00:00Z.',
+  })
+}
+
+/** The page that a query asks for, the newest first unless it says otherwise. */
+export function listOptionsIn(query: URLSearchParams): ListOptions {
+  const filter = filterIn(query)
+  const [after, limit, order, orderBy] = ['after', 'limit', 'order', 'orderBy'].map((key) => query.get(key))
+  return {
+    ...filter,
+    ...(after && { after }),
+    limit: limit ? Number(limit) : 50,
+    order: (order || 'newest') as 'newest',
+    ...(orderBy && { orderBy: orderBy as 'finished' }),
+  }
+}
+
+/** The jobs that a change is for: `{ ids }` or `{ filter }`, exactly one of them. @throws JobchartError INVALID_INPUT */
+export function selectorIn({ ids, filter }: JsonObject): readonly string[] | JobFilter {
+  const isList = Array.isArray(ids) && ids.length > 0 && ids.every((id) => typeof id === 'string')
+  if (isList && filter === undefined) return ids
+  if (ids === undefined && typeof filter === 'object' && filter !== null) return filter
+  throw new JobchartError('INVALID_INPUT', 'expected either ids, a list of text, or a filter', {
+    hint: 'For example { "ids": ["a", "b"] } or { "filter": { "state": "dead", "type": "email.send" } }.',
+  })
+}

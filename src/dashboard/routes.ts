@@ -1,0 +1,130 @@
+/** The routes of the dashboard: its page, and the JSON API under `/api/v1` that the page uses. */
+import { Hono } from 'hono'
+import type { JobFilter } from '../index.ts'
+import { version } from '../core/version.ts'
+import { consoleLogger } from '../core/logger.ts'
+import type { Peer } from './access.ts'
+import { actionsOnJobs, changeJob, changeJobs, pauseQueue, sendEvent } from './actions.ts'
+import { failure, headersOf, json, notFound, problem } from './answers.ts'
+import { pageResponse } from './assets.ts'
+import { Feed } from './feed.ts'
+import { jobView, redacted } from './job-view.ts'
+import { Live } from './live.ts'
+import type { DashboardSettings, Role } from './options.ts'
+import { deadGroups, overview, queueView, shownWorker } from './overview.ts'
+import { Pictures } from './pictures.ts'
+import { filterIn, listOptionsIn } from './queries.ts'
+
+export interface RouteEnv {
+  readonly Bindings: { readonly role: Role; readonly peer: Peer; readonly path: string }
+}
+
+/** Jobs that match a filter are counted up to here. */
+const countMax = 10_000
+
+export interface Routes {
+  readonly app: Hono<RouteEnv>
+  readonly live: Live
+}
+
+/** @param pathOf the part of a request's path behind the dashboard's prefix */
+export function routes(settings: DashboardSettings, pathOf: (request: Request) => string): Routes {
+  const { client } = settings
+  const app = new Hono<RouteEnv>({ getPath: (request, options) => options?.env?.path ?? pathOf(request) })
+  const opened = async (): Promise<void> => void (await client.counts())
+  const feed = new Feed(client.store, opened)
+  const live = new Live(settings, feed)
+
+  app.onError((error) => {
+    const response = failure(error)
+    if (response.status === 500) consoleLogger.error('the dashboard could not answer', { error })
+    return response
+  })
+  app.notFound(() => notFound('What you ask for'))
+
+  app.get('/api/v1', (c) => json({ title: settings.title, role: c.env.role, version, now: client.store.now() }))
+  app.get('/api/v1/overview', async () => json(await overview(settings, feed)))
+  app.get('/api/v1/workers', async () => {
+    const workers = await client.workers()
+    return json({ now: client.store.now(), workers: workers.map((worker) => shownWorker(settings, worker)) })
+  })
+  app.get('/api/v1/dead', async (c) => json(await deadGroups(settings, c.req.query('type') ?? null)))
+  app.get('/api/v1/events', (c) => {
+    const from = c.req.header('last-event-id') ?? c.req.query('from') ?? ''
+    return live.open({
+      from: from === '' ? null : from,
+      job: c.req.query('job') || null,
+      signal: c.req.raw.signal,
+    })
+  })
+  queueRoutes(app, settings, feed)
+  jobRoutes(app, settings)
+  chartRoutes(app, settings)
+  app.get('/', (c) => pageResponse(c.req.raw, 'index.html', settings.title))
+  app.get('/assets/:name', (c) => pageResponse(c.req.raw, c.req.param('name'), settings.title))
+  return { app, live }
+}
+
+function queueRoutes(app: Hono<RouteEnv>, settings: DashboardSettings, feed: Feed): void {
+  app.get('/api/v1/queues/:type', async (c) => {
+    const view = await queueView(settings, feed, c.req.param('type'))
+    return view === null ? notFound(`queue ${c.req.param('type')}`) : json(view)
+  })
+  app.post('/api/v1/queues/:type/pause', (c) => pauseQueue(settings, c.req.param('type'), true, c))
+  app.post('/api/v1/queues/:type/resume', (c) => pauseQueue(settings, c.req.param('type'), false, c))
+}
+
+function jobRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
+  const { client } = settings
+  const queryOf = (url: string): URLSearchParams => new URL(url).searchParams
+  app.get('/api/v1/jobs', async (c) => {
+    const page = await client.list({ ...listOptionsIn(queryOf(c.req.url)), fields: 'summary' })
+    const jobs = page.map((job) => redacted(settings, job))
+    return json({ now: client.store.now(), jobs, next: page.next ?? null })
+  })
+  app.get('/api/v1/jobs/count', async (c) => json(await countOf(settings, filterIn(queryOf(c.req.url)))))
+  for (const action of actionsOnJobs) {
+    app.post(`/api/v1/jobs/${action}`, (c) => changeJobs(settings, action, c))
+    app.post(`/api/v1/jobs/:id/${action}`, (c) => changeJob(settings, action, c.req.param('id') ?? '', c))
+  }
+  app.post('/api/v1/jobs/:id/send', (c) => sendEvent(settings, c.req.param('id'), c))
+  app.get('/api/v1/jobs/:id', async (c) => {
+    const view = await jobView(settings, c.req.param('id'))
+    return view === null ? notFound(`job ${c.req.param('id')}`) : json(view)
+  })
+}
+
+function chartRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
+  const pictures = new Pictures(settings)
+  const svg = (picture: string | null): Response =>
+    picture === null
+      ? problem(404, 'NOT_FOUND', 'This process does not know the chart.', { hint: 'List the definition in jobs.' })
+      : new Response(picture, { headers: headersOf('image/svg+xml; charset=utf-8') })
+  const recordOf = async (id: string) => (await settings.client.job(id))?.record()
+
+  app.get('/api/v1/charts', async () => json({ charts: await pictures.list() }))
+  app.get('/api/v1/charts/runtime.svg', async () => svg(await pictures.runtimeChart()))
+  app.get('/api/v1/charts/job.svg', async (c) => {
+    const id = c.req.query('job')
+    if (id === undefined) return svg(await pictures.jobChart(c.req.query('type') ?? null))
+    const record = await recordOf(id)
+    return record === undefined ? notFound(`job ${id}`) : svg(await pictures.jobPath(record))
+  })
+  app.get('/api/v1/charts/machine.svg', async (c) => {
+    const { job: id, type, version: named } = c.req.query()
+    if (id === undefined) return svg(await pictures.machineChart(type ?? '', named ?? null))
+    const record = await recordOf(id)
+    return record === undefined ? notFound(`job ${id}`) : svg(await pictures.machinePath(record))
+  })
+}
+
+async function countOf({ client }: DashboardSettings, filter: JobFilter): Promise<{ count: number; more: boolean }> {
+  let count = 0
+  let after: string | undefined
+  do {
+    const page = await client.list({ ...filter, limit: 1_000, fields: ['id'], ...(after !== undefined && { after }) })
+    count += page.length
+    after = page.next
+  } while (after !== undefined && count < countMax)
+  return { count, more: after !== undefined }
+}

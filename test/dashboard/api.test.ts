@@ -1,0 +1,169 @@
+import { expect, test } from 'vitest'
+import type { JobRecord, JobSummary, ShownJob } from './shapes.ts'
+import { called, email } from './world.ts'
+
+test('the overview counts jobs, queues and workers', async () => {
+  const { get } = await called()
+  const { counts, queues, workers, activity, deadLastDay } = await get<{
+    counts: Record<string, number>
+    queues: { type: string; priority: number; weight: number; workers: number; isMachine: boolean }[]
+    workers: { types: string[] }[]
+    activity: { done: number[]; dead: number[] }
+    deadLastDay: number
+  }>('/overview')
+  expect(counts).toMatchObject({ done: 2, dead: 1, waiting: 1, running: 0 })
+  expect(queues).toMatchObject([
+    { type: 'email.send', priority: 3, weight: 0.75, workers: 1, isMachine: false },
+    { type: 'order', priority: 1, weight: 0.25, workers: 1, isMachine: true },
+  ])
+  expect(workers.map(({ types }) => types)).toEqual([['email.send', 'order']])
+  const sum = (values: number[]): number => values.reduce((a, b) => a + b)
+  expect([sum(activity.done), sum(activity.dead), deadLastDay]).toEqual([2, 1, 1])
+})
+
+test('jobs are listed newest first, by filters, page by page', async () => {
+  const { get } = await called()
+  const list = (query: string) => get<{ jobs: JobSummary[]; next: string | null }>(`/jobs?${query}`)
+  const all = (await list('')).jobs.map(({ id }) => id)
+  expect(all[0]).toBe('order-1')
+  expect(all).toHaveLength(4)
+  const first = await list('limit=3')
+  const second = await list(`limit=3&after=${first.next}`)
+  expect([...first.jobs, ...second.jobs].map(({ id }) => id)).toEqual(all)
+  expect(second.next).toBe(null)
+  const ids = async (query: string) => (await list(query)).jobs.map(({ id }) => id)
+  expect(await ids('state=dead&state=waiting')).toEqual(['order-1', 'dead-1'])
+  expect(await ids('tag=tenant-7')).toEqual(['dead-1'])
+  expect(await ids('machineState=approval')).toEqual(['order-1'])
+  expect(await ids('type=order&machineTag=person')).toEqual(['order-1'])
+  expect(await ids('enqueuedBefore=2020-01-01')).toEqual([])
+  expect(await get('/jobs/count?type=email.send')).toEqual({ count: 3, more: false })
+  expect('input' in ((await list('')).jobs[0] ?? {})).toBe(false)
+})
+
+test('a job is shown with its record, and only with what may be done to it now', async () => {
+  const { get } = await called()
+  const { job, may, machine } = await get<ShownJob>('/jobs/dead-1')
+  expect(job).toMatchObject({ state: 'dead', input: { to: 'nobody' }, checkin: { value: { percent: 50 } } })
+  expect(job.logs.map(({ message }) => message)).toEqual(['sends to nobody'])
+  expect(may).toEqual({ retry: true, cancel: false, discard: true, send: false })
+  expect(machine).toBe(null)
+})
+
+test('a machine job is shown with its states, its context and the events it takes', async () => {
+  const { get } = await called()
+  const { machine, may, checkpoints } = await get<ShownJob>('/jobs/order-1')
+  expect(machine).toMatchObject({ value: 'approval', context: { who: 'ada' }, tags: ['person'], states: ['approval'] })
+  expect(machine?.events).toEqual([
+    { type: 'APPROVE', accepted: true },
+    { type: 'REJECT', accepted: false },
+  ])
+  expect(may).toEqual({ retry: false, cancel: true, discard: false, send: true })
+  expect(checkpoints.at(-1)).toMatchObject({ value: 'approval' })
+})
+
+test('jobs are retried, cancelled and discarded by id and by filter', async () => {
+  const { runtime, post } = await called()
+  await runtime.queue('email.send').pause()
+  expect(await (await post('/jobs/dead-1/retry')).json()).toMatchObject({ retried: ['dead-1'] })
+  expect((await (await runtime.job('dead-1'))!.record()).state).toBe('queued')
+  expect((await post('/jobs/dead-1/retry')).status).toBe(409)
+  expect(await (await post('/jobs/cancel', { filter: { tag: 'tenant-7' }, reason: 'by hand' })).json()).toMatchObject({
+    cancelled: ['dead-1'],
+  })
+  expect((await (await runtime.job('dead-1'))!.record()).cancelReason).toBe('by hand')
+  expect(await (await post('/jobs/discard', { ids: ['dead-1', 'order-1'] })).json()).toEqual({
+    discarded: ['dead-1'],
+    refused: ['order-1'],
+    notFound: [],
+  })
+  expect((await post('/jobs/dead-1/discard')).status).toBe(404)
+  for (const body of [{}, { ids: [] }, { ids: [1] }, { filter: {} }, { ids: ['a'], filter: { state: 'dead' } }]) {
+    expect((await post('/jobs/discard', body)).status, JSON.stringify(body)).toBe(400)
+  }
+})
+
+test('an event is sent to the machine of a job, or refused', async () => {
+  const { runtime, post } = await called()
+  const refused = await post('/jobs/order-1/send', { event: { type: 'REJECT' } })
+  expect([refused.status, await refused.json()]).toMatchObject([409, { error: { code: 'NOT_ACCEPTED' } }])
+  expect((await post('/jobs/order-1/send', { event: 'APPROVE' })).status).toBe(400)
+  expect((await post('/jobs/order-1/send', { event: { type: 'APPROVE' } })).status).toBe(200)
+  await (await runtime.job('order-1'))!.result()
+  expect((await (await runtime.job('order-1'))!.snapshot()).value).toBe('shipped')
+})
+
+test('a queue is paused and resumed, and shows why its jobs are dead', async () => {
+  const { runtime, post, get } = await called()
+  const view = () => get<{ paused: boolean; failures: { message: string; count: number }[] }>('/queues/email.send')
+  expect((await view()).failures).toMatchObject([{ message: '… mailbox … unavailable', count: 1, ids: ['dead-1'] }])
+  await post('/queues/email.send/pause')
+  expect([(await view()).paused, (await runtime.queue('email.send').stats()).paused]).toEqual([true, true])
+  await post('/queues/email.send/resume')
+  expect((await view()).paused).toBe(false)
+  expect(await get('/queues/nothing')).toMatchObject({ error: { code: 'NOT_FOUND' } })
+})
+
+test('charts are pictures without styles: the life of jobs, of the runtime, of each machine, and the path of a job', async () => {
+  const { call, get } = await called()
+  const { charts } = await get<{ charts: { kind: string; type: string | null }[] }>('/charts')
+  expect(charts.map(({ kind, type }) => [kind, type])).toEqual([
+    ['machine', 'order'],
+    ['job', null],
+    ['runtime', null],
+  ])
+  const svg = async (path: string): Promise<string> => {
+    const response = await call(`/api/v1/charts/${path}`)
+    expect(response.headers.get('content-type')).toMatch('image/svg+xml')
+    const text = await response.text()
+    expect(text).not.toMatch(/<style|style=|<script/)
+    return text
+  }
+  expect(await svg('job.svg?type=email.send')).toMatch(/data-count="job.done"/)
+  expect(await svg('runtime.svg')).toMatch(/jc-active[^>]*data-state="runtime.running"/)
+  expect(await svg('machine.svg?type=order')).toMatch(/data-count="order.approval"/)
+  expect(await svg('job.svg?job=dead-1')).toMatch(/jc-step/)
+  expect(await svg('machine.svg?job=order-1')).toMatch(/jc-active[^>]*data-state="order.approval"/)
+  expect((await call('/api/v1/charts/machine.svg?type=email.send')).status).toBe(404)
+})
+
+test('every change is told to onAudit, also one that was refused', async () => {
+  const told: unknown[] = []
+  const { post } = await called({ onAudit: ({ action, target, outcome }) => void told.push([action, target, outcome]) })
+  await post('/jobs/dead-1/cancel')
+  await post('/jobs/dead-1/discard')
+  await post('/queues/order/pause')
+  expect(told).toMatchObject([
+    ['cancel', 'dead-1', { code: 'NOT_ACCEPTED' }],
+    ['discard', 'dead-1', { discarded: ['dead-1'] }],
+    ['pause', 'order', { paused: true }],
+  ])
+})
+
+test('nothing that is redacted leaves the process', async () => {
+  const secret = 'nobody'
+  const { call, runtime } = await called({
+    redact: (job) => ({
+      ...job,
+      ...('input' in job && { input: '(hidden)' }),
+      ...('logs' in job && { logs: [] }),
+      ...('checkpoint' in job && { checkpoint: null }),
+    }),
+  })
+  await runtime.enqueue(email, { to: secret }, { id: 'again', delay: '1h' })
+  for (const path of ['overview', 'jobs', 'jobs/dead-1', 'jobs/order-1', 'jobs/again', 'dead', 'workers']) {
+    const text = await (await call(`/api/v1/${path}`)).text()
+    expect(text, path).not.toMatch(/nobody|"who"/)
+  }
+})
+
+test('a machine whose definition is not known here says so', async () => {
+  const { runtime } = await called()
+  const { createClient } = await import('jobchart')
+  const { createDashboard } = await import('jobchart/dashboard')
+  const dashboard = createDashboard({ client: createClient({ store: runtime.store, jobs: [], logger: {} }) })
+  const response = await dashboard.fetch(new Request('http://localhost/api/v1/jobs/order-1'))
+  const { job, machine, machineProblem } = (await response.json()) as { job: JobRecord } & ShownJob
+  expect([job.machineStates, machine]).toEqual([['approval'], null])
+  expect(machineProblem).toMatch('does not know the machine')
+})

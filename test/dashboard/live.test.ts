@@ -1,0 +1,101 @@
+import { expect, test } from 'vitest'
+import { called, email, messages } from './world.ts'
+
+interface Told {
+  readonly seq: number
+  readonly id: string
+  readonly event: string
+}
+
+test('the live stream tells counts at once and transitions as they happen', async () => {
+  const { call, runtime } = await called()
+  const leave = new AbortController()
+  const response = await call('/api/v1/events', { signal: leave.signal })
+  expect(response.headers.get('content-type')).toMatch('text/event-stream')
+  const stream = messages(response)
+  const next = async (event: string): Promise<{ id: string; data: unknown }> => {
+    for await (const message of { [Symbol.asyncIterator]: () => ({ next: () => stream.next() }) }) {
+      if (message.event === event) return message
+    }
+    throw new Error(`the stream ended before ${event}`)
+  }
+  expect((await next('hello')).id).not.toBe('')
+  expect((await next('counts')).data).toMatchObject({ done: 2, dead: 1, types: { order: { waiting: 1 } } })
+  await runtime.run(email, { to: 'eve' })
+  const told = (await next('transitions')).data as Told[]
+  expect(told.map(({ event }) => event)).toEqual(['ENQUEUE', 'CLAIM', 'COMPLETE'])
+  expect((await next('counts')).data).toMatchObject({ done: 3 })
+  leave.abort()
+  expect((await stream.next()).done).toBe(true)
+})
+
+test('a reader that comes back with Last-Event-ID misses nothing and sees nothing twice', async () => {
+  const { call, runtime } = await called()
+  const first = messages(await call('/api/v1/events'))
+  const hello = (await first.next()).value
+  await first.return(undefined)
+  await Promise.all(['x', 'y', 'z'].map((to) => runtime.run(email, { to })))
+  const seen: Told[] = []
+  let cursor = hello?.id ?? ''
+  // Twice, each time from where the last message was.
+  for (const wanted of [9, 12]) {
+    if (wanted === 12) await runtime.run(email, { to: 'w' })
+    const stream = messages(await call('/api/v1/events', { headers: { 'last-event-id': cursor } }))
+    for await (const { event, id, data } of stream) {
+      if (event !== 'transitions') continue
+      seen.push(...(data as Told[]))
+      cursor = id
+      if (seen.length >= wanted) break
+    }
+  }
+  const all = (await runtime.store.transitions(hello?.id ?? null, 100)).transitions
+  expect(seen.map(({ seq }) => seq)).toEqual(all.map(({ seq }) => seq))
+  expect(seen).toHaveLength(12)
+})
+
+test('a cursor that the log does not hold is answered with a reset', async () => {
+  const { call } = await called()
+  for await (const { event, data } of messages(await call('/api/v1/events?from=999999999'))) {
+    expect([event, data]).toEqual(['reset', {}])
+    break
+  }
+})
+
+test('a reader of one job is told of its check-ins and logs', async () => {
+  const { call, runtime } = await called()
+  const stream = messages(await call('/api/v1/events?job=one'))
+  await stream.next()
+  const run = runtime.enqueue(email, { to: 'ada' }, { id: 'one' })
+  for await (const { event, data } of stream) {
+    if (event !== 'job') continue
+    expect(data).toEqual({ id: 'one' })
+    break
+  }
+  await (await run).result()
+})
+
+test('no more than 100 readers are let in', async () => {
+  const { call } = await called()
+  const leave = new AbortController()
+  const open = await Promise.all(Array.from({ length: 101 }, () => call('/api/v1/events', { signal: leave.signal })))
+  expect(open.map(({ status }) => status).filter((status) => status === 503)).toEqual([503])
+  leave.abort()
+  expect((await call('/api/v1/events', { signal: AbortSignal.abort() })).status).toBe(200)
+})
+
+test('nothing is asked of the store when nobody listens any more', async () => {
+  const { call, runtime } = await called()
+  let asked = 0
+  const transitions = runtime.store.transitions.bind(runtime.store)
+  runtime.store.transitions = (...args) => {
+    asked++
+    return transitions(...args)
+  }
+  const stream = messages(await call('/api/v1/events'))
+  await stream.next()
+  expect(asked).toBeGreaterThan(0)
+  await stream.return(undefined)
+  const then = asked
+  await new Promise<void>((resolve) => setTimeout(resolve, 600))
+  expect(asked - then).toBeLessThanOrEqual(1)
+})

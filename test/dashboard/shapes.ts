@@ -1,0 +1,12 @@
+/** What the API answers, as its callers see it. */
+import type { JobRecord, JobSummary } from 'jobchart'
+
+export type { JobRecord, JobSummary }
+
+export interface ShownJob {
+  job: JobRecord
+  may: Record<string, boolean>
+  machine: { value: unknown; context: unknown; tags: string[]; states: string[]; events: unknown[] } | null
+  machineProblem: string | null
+  checkpoints: { number: number; value: unknown }[]
+}
