@@ -1,5 +1,5 @@
 /** Ticks that come late or not at all: downtime, restarts, several processes, and clocks that jump. */
-import { createRuntime, defineJob, schedule, type Runtime, type Store } from 'jobchart'
+import { createClient, createRuntime, defineJob, schedule, type Runtime, type Store } from 'jobchart'
 import { faultyStore, VirtualClock } from 'jobchart/testing'
 import { sqliteStore } from 'jobchart/sqlite'
 import { join } from 'node:path'
@@ -47,6 +47,32 @@ test('a tick that comes a few seconds late is fired, whatever catchUp says', asy
   clock.block('9s')
   await clock.advance('1s')
   expect((await firedMinutes(worker)).map((minute) => minute * 60)).toEqual([2, 4, 6, 8, 10])
+})
+
+test('a tick is late up to ten seconds, and missed after that', () => {
+  const taken = (lateMs: number) => plan('0 * * * *', start, start + lateMs, 'skip')
+  expect(taken(10_000)).toEqual({ ticks: [start], missed: 0, nextAt: start + hourMs })
+  expect(taken(10_001)).toEqual({ ticks: [], missed: 1, nextAt: start + hourMs })
+})
+
+test('a schedule whose timer was set before the clock jumped is fired soon after', async () => {
+  const { clock, runtime } = world()
+  const worker = await runtime({ jobs: [job] })
+  await worker.schedule('s', '0 12 * * *', job)
+  clock.jump(12 * hourMs)
+  await clock.advance('20s')
+  expect(await firedMinutes(worker)).toEqual([12 * 60])
+})
+
+test('a schedule that is declared while the store is slow to say what is due is fired in time', async () => {
+  const { clock, runtime, store } = world()
+  const faults = { dueSchedules: { late: 1, lateBy: '6s' } } as const
+  await runtime({ jobs: [job], store: faultyStore(store, { seed: 3, clock, faults }) })
+  const client = createClient({ jobs: [job], store, clock })
+  await client.schedule('s', '@every 1s', job)
+  await clock.advance('9s')
+  expect((await store.list({})).length).toBeGreaterThan(0)
+  await client.close()
 })
 
 const plan = (spec: string, first: number, now: number, catchUp: Parameters<typeof planTicks>[3]) =>
@@ -184,7 +210,7 @@ test('in ten thousand schedules only those that are due are touched', async () =
 })
 
 test('a runtime that drains fires nothing any more', async () => {
-  const { clock, idle } = world()
+  const { clock, idle, store } = world()
   const slow = defineJob<void>({ type: 'job', run: () => clock.sleep('5m') })
   const worker = idle({ jobs: [slow] })
   await worker.start()
@@ -193,4 +219,5 @@ test('a runtime that drains fires nothing any more', async () => {
   const stopped = worker.stop({ mode: 'drain', timeout: '1h' })
   await clock.advance('10m')
   expect(await stopped).toMatchObject({ completed: true })
+  expect((await store.list({})).map(({ id }) => id)).toEqual(['s@2026-01-01T00:01:00Z'])
 })

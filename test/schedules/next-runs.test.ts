@@ -94,6 +94,14 @@ test('where the clock is set forward, a time that is left out ticks an hour late
   expect(newYork('*/30 2 * * *').slice(0, 2)).toEqual(['2026-03-08T07:00Z', '2026-03-08T07:30Z'])
 })
 
+test('the same holds of a change that lies far ahead', () => {
+  const next = (spec: string, zone: string): string => texts([tickTimes(spec, zone, zones).next(Date.UTC(2026, 0, 1)) ?? 0])[0] ?? '' // prettier-ignore
+  expect(next('30 2 8 3 *', 'America/New_York')).toBe('2026-03-08T07:30Z')
+  expect(next('30 1 1 11 *', 'America/New_York')).toBe('2026-11-01T05:30Z')
+  // Half an hour is left out, so that 02:15 comes after 02:30.
+  expect(next('15,30 2 4 10 *', 'Australia/Lord_Howe')).toBe('2026-10-03T15:30Z')
+})
+
 test('where it is set back, a fixed time ticks the first time only, and an interval goes on', () => {
   const [from, until] = [Date.UTC(2026, 9, 31, 12), Date.UTC(2026, 10, 1, 7, 30)]
   const newYork = (spec: string): string[] => texts(runs(spec, 'America/New_York', from, until))
@@ -171,7 +179,7 @@ function randomSpec(random: () => number): string {
 /** FUZZ=1000000 npx vitest run … for the long run. */
 const count = Number(process.env['FUZZ'] ?? 20_000)
 
-test(`each of ${count} random specs has a next run or a typed refusal, within 10 ms`, () => {
+test(`each of ${count} random specs has a next run or a typed refusal, within 10 ms of work`, () => {
   const random = seededRandom(7)
   const slow: string[] = []
   let refused = 0
@@ -180,7 +188,7 @@ test(`each of ${count} random specs has a next run or a typed refusal, within 10
     const zone = ['UTC', ...changingZones][i % 6] as string
     const after = Date.UTC(2024, 0, 1) + Math.floor(random() * 6 * 365 * dayMs)
     const take = (): number => {
-      const began = performance.now()
+      const began = process.cpuUsage()
       try {
         const next = tickTimes(spec, zone, zones).next(after)
         expect(next === null || next > after, `${spec} ${zone} ${after}`).toBe(true)
@@ -188,9 +196,10 @@ test(`each of ${count} random specs has a next run or a typed refusal, within 10
         expect(error, spec).toMatchObject({ code: 'INVALID_OPTION' })
         refused++
       }
-      return performance.now() - began
+      const { user, system } = process.cpuUsage(began)
+      return (user + system) / 1_000
     }
-    // A pause of the machine is not its fault: what is slow is asked again.
+    // Other threads of the process (garbage, compilation) are not its fault: what is slow is asked again.
     if (take() > 10 && take() > 10 && take() > 10) slow.push(spec)
   }
   expect(slow).toEqual([])

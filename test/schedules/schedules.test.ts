@@ -344,8 +344,11 @@ test('overlap supersede: the earlier job is cancelled, and the new one starts wh
   const made = world()
   const { job, states, aborted } = held(made)
   const worker = await made.runtime({ jobs: [job] })
+  const cancels: string[] = []
+  worker.events$.subscribe(({ event, id }) => event === 'CANCEL' && cancels.push(id))
   await worker.schedule('o', '* * * * *', job, { kind: 'o' }, { overlap: 'supersede' })
   await made.clock.advance('3m')
+  expect(cancels).toEqual(['o@2026-01-01T00:01:00Z', 'o@2026-01-01T00:02:00Z'])
   expect(aborted).toHaveLength(2)
   expect(await states(worker)).toEqual(['cancelled', 'cancelled', 'running'])
   const [first] = await worker.list()

@@ -219,6 +219,14 @@ export const scheduleCases: Cases = {
     const { fired, skipped } = await scheduleOf(store, 'a')
     assert.deepEqual({ fired, skipped }, { fired: 2, skipped: 2 })
   },
+  'jobs of another type are none of its business': async ({ store }) => {
+    await declare(store, terms('a', { overlap: 'skip' }), 1)
+    await fire(store, 'a', 'mail')
+    const job = { ...terms('a', { overlap: 'skip' }).job, type: 'sms' }
+    await declare(store, terms('a', { overlap: 'skip', job }), 1)
+    assert.equal((await fire(store, 'a', 'sms')).ticks[0]?.outcome, 'inserted')
+    assert.equal((await fire(store, 'a', 'sms 2')).ticks[0]?.outcome, 'skipped')
+  },
   'overlap supersede: what waits is cancelled at once, what runs first, and the new one waits for its end': async ({
     store,
   }) => {
