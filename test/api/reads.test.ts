@@ -74,7 +74,7 @@ test('a wait for a state beside 1,000 others costs as many reads as alone', asyn
     states: { idle: { on: { GO: 'there' } }, there: { on: { GO: 'over' } }, over: { type: 'final' } },
   })
   const order = defineJob({ type: 'order', machine })
-  const readsBeside = async (others: number): Promise<number> => {
+  const readsBeside = async (others: number): Promise<Reads> => {
     const store = counting(memoryStore())
     const { clock, runtime } = world({ store })
     const worker = await runtime({ jobs: [order] })
@@ -82,16 +82,18 @@ test('a wait for a state beside 1,000 others costs as many reads as alone', asyn
     await clock.settle()
     const waits = rest.map((handle) => handle.waitFor('there').catch(() => 'stopped'))
     await clock.advance('1s')
-    store.reads.calls = 0
+    store.reads.calls = store.reads.jobs = 0
     const there = first?.waitFor('there')
     await first?.send({ type: 'GO' }, { accept: 'always' })
     await clock.settle()
     expect((await there)?.value).toBe('there')
-    const { calls } = store.reads
+    const reads = { ...store.reads }
     await worker.stop({ mode: 'abort' })
     expect(await Promise.all(waits)).toEqual(rest.map(() => 'stopped'))
-    return calls
+    return reads
   }
   const alone = await readsBeside(0)
-  expect(await readsBeside(1_000)).toBeLessThanOrEqual(alone + 1)
+  const beside = await readsBeside(1_000)
+  expect(beside.calls).toBeLessThanOrEqual(alone.calls + 1)
+  expect(beside.jobs).toBeLessThanOrEqual(alone.jobs + 1)
 })
