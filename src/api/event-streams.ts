@@ -146,7 +146,7 @@ export function runJob<Output, Event extends MachineEvent, Value>(
       try {
         if (ids.length > 0) await client.cancel(ids, { reason: 'unsubscribed' })
       } catch (error) {
-        connection.settings.logger.error('the jobs of a stream that was unsubscribed from could not be cancelled', {
+        connection.settings.logger.error('the jobs of an unsubscribed stream could not be cancelled', {
           error,
           ids,
         })
@@ -170,7 +170,7 @@ export function runJob<Output, Event extends MachineEvent, Value>(
 
 function connectionOf(operator: string, client: Client): Connection {
   if (client instanceof Client) return Client.connectionOf(client)
-  const hint = `Pass what createRuntime or createClient gives first, then the definition: ${operator}(runtime, sendEmail).`
+  const hint = `Pass the runtime or client first, then the definition: ${operator}(runtime, sendEmail).`
   throw invalidOption('runtime', 'a runtime or a client', client, hint)
 }
 
@@ -194,7 +194,7 @@ function checkOptions<Value>(
   }
 }
 
-/** Enqueues the job of a value, for as long as `signal` and that of its options have not aborted. */
+/** Enqueues the job of a value, unless `signal` or the signal in its options aborts. */
 function enqueuer<Value, Output, Event extends MachineEvent>(
   connection: Connection,
   job: JobDefinition<unknown, Output, Event>,
@@ -220,7 +220,7 @@ function guard<Value, Result>(
     try {
       return [await work(value)]
     } catch (error) {
-      // Unsubscribing has ended it: nobody is left to be told.
+      // The stream was unsubscribed from: the error is dropped.
       if (signal.aborted) return []
       if (onError === 'throw' || (error instanceof JobchartError && error.code === 'STOPPED')) throw error
       if (typeof onError === 'function') onError(error, value)

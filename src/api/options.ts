@@ -193,8 +193,8 @@ function checkedSchedules(
   schedules: readonly ScheduleDefinition[],
   jobs: ReadonlyMap<string, JobDefinition>,
 ): readonly ScheduleDefinition[] {
-  const made = "what schedule gives: schedule('nightly', '@daily', sendEmail, { to })"
-  if (!Array.isArray(schedules)) throw invalidOption('schedules', `a list of ${made}`, schedules)
+  const made = "the result of schedule('nightly', '@daily', sendEmail, { to })"
+  if (!Array.isArray(schedules)) throw invalidOption('schedules', 'a list of results of schedule(…)', schedules)
   const names = new Set<string>()
   for (const each of schedules as readonly ScheduleDefinition[]) {
     if (typeof each?.name !== 'string' || typeof each.spec !== 'string') throw invalidOption('schedules', made, each)

@@ -1,14 +1,14 @@
-/** Cancels, retries and discards of many jobs: in calls of a bounded size, with a turn of the event loop between two of them. */
+/** Splits cancels, retries and discards of many jobs into calls of bounded size, with a turn of the event loop between two. */
 import { caps } from '../core/caps.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Selection } from '../store.ts'
 
-/** What became of the jobs of one call: lists of ids, and where the next call goes on. */
+/** The outcome of one call: lists of ids, and the cursor of the next call. */
 export type BatchAnswer<Name extends string> = { readonly [name in Name]: readonly string[] } & {
   readonly next?: string
 }
 
-/** The lists of all calls, each with its first ids, and how many there were. */
+/** Merges the lists of all calls: the first ids of each list, and its length. */
 export class Report<Name extends string> {
   private readonly names: readonly Name[]
   private readonly ids: Record<Name, string[]>
@@ -35,7 +35,7 @@ export class Report<Name extends string> {
   }
 }
 
-/** The first call is made at once. If one fails, what was done before stays done. */
+/** The first call is synchronous. If a call fails, the effects of earlier calls remain. */
 export async function inBatches<Name extends string>(
   selection: Selection,
   act: (part: Selection) => Promise<BatchAnswer<Name>>,

@@ -1,26 +1,26 @@
-/** An RxJS operator that works on several values of a source at once; how many are worked on and how many wait is bounded. */
+/** An RxJS operator that processes several values of a source at once, with limits of concurrent and of waiting values. */
 import { Observable, Subject, takeUntil, type OperatorFunction, type Subscriber } from 'rxjs'
 import { JobchartError } from '../core/errors.ts'
 
 export interface BoundedMapOptions<Value, Result> {
-  /** Values worked on at once. */
+  /** Limit of values in process. */
   readonly concurrency: number
-  /** Values that wait to be worked on, at most. */
+  /** Limit of waiting values. */
   readonly buffer: number
-  /** Are results emitted in the order of their values? Those that have to wait for an earlier one count as being worked on. */
+  /** Are results emitted in the order of their values? A result that waits for an earlier one counts as in process. */
   readonly ordered: boolean
   /** Called with true when a further value would have to wait, with false when it would no longer. */
   readonly onPressure: ((isFull: boolean) => void) | null
   /**
-   * Called once per subscription. What it gives makes of a value its results, or rejects to end the stream.
+   * Called once per subscription. The returned function makes the results of a value, or rejects to end the stream.
    * @param signal aborts when the stream is unsubscribed from before its end, or fails
    */
   readonly begin: (signal: AbortSignal) => (value: Value) => Promise<readonly Result[]>
 }
 
 /**
- * The operator. The end of the source, also by an error, is passed on when the results of all that came before it have been
- * emitted. A source that overfills the buffer is unsubscribed from, which counts as its end by SLOW_READER.
+ * The operator. The end of the source, also by an error, is passed on after the results of all earlier values. If a source
+ * overfills the buffer, the operator unsubscribes from it, and the stream ends with SLOW_READER.
  */
 export const boundedMap =
   <Value, Result>(options: BoundedMapOptions<Value, Result>): OperatorFunction<Value, Result> =>
@@ -31,7 +31,7 @@ export const boundedMap =
       return () => mapping.stop()
     })
 
-/** A value that is worked on; its results once they are known. */
+/** A value in process. */
 interface Work<Result> {
   results: readonly Result[] | null
 }
@@ -41,7 +41,7 @@ class BoundedMapping<Value, Result> {
   private readonly subscriber: Subscriber<Result>
   private readonly abort = new AbortController()
   private readonly work: (value: Value) => Promise<readonly Result[]>
-  /** Values that wait: those from `head` on. */
+  /** Values from `head` on are waiting. */
   private waiting: Value[] = []
   private head = 0
   private readonly current = new Set<Work<Result>>()
@@ -92,7 +92,7 @@ class BoundedMapping<Value, Result> {
     this.proceed()
   }
 
-  /** Starts what may be started, and ends when nothing is left. */
+  /** Starts waiting values, and ends the stream when no value is left. */
   private proceed(): void {
     while (this.waitingCount > 0 && this.current.size < this.options.concurrency) this.begin(this.nextWaiting())
     const { ending, subscriber } = this
@@ -104,7 +104,7 @@ class BoundedMapping<Value, Result> {
 
   private nextWaiting(): Value {
     const value = this.waiting[this.head++] as Value
-    // Values that were taken are let go in bulk: to move the rest for each of them would take quadratic time.
+    // Taken values are removed in bulk: shifting the array for each would be quadratic.
     if (this.head * 2 > this.waiting.length) {
       this.waiting = this.waiting.slice(this.head)
       this.head = 0
@@ -148,5 +148,5 @@ class BoundedMapping<Value, Result> {
 
 const tooSlow = (buffer: number): JobchartError =>
   new JobchartError('SLOW_READER', `more than ${buffer} values of the source wait for their job`, {
-    hint: 'Pause the source while onPressure says so, raise buffer, or allow more at once with concurrency.',
+    hint: 'Pause the source while onPressure reports true, or raise `buffer` or `concurrency`.',
   })

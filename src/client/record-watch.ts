@@ -1,7 +1,7 @@
 /**
- * Jobs that are looked at whenever they may have changed, by all who wait for a state of one: an event of this process or a hint
- * that names the job leads to a read of that job alone, and a poll reads some of all in one call. So what one of them costs does
- * not depend on how many others are awaited.
+ * Reads watched jobs whenever they may have changed, for callers that wait for a state. An event of this process, or a hint with
+ * the job's id, causes a read of that job alone; a poll reads a part of all jobs in one call. So the cost per job does not grow
+ * with the number of watched jobs.
  */
 import type { Timer } from '../core/clock.ts'
 import type { JobRecord } from '../core/record.ts'
@@ -9,14 +9,14 @@ import type { Hint, Store } from '../store.ts'
 import type { EventHub } from './event-hub.ts'
 import type { Timers } from './timers.ts'
 
-/** Across processes a hint may be missed: so often some jobs are read … */
+/** Polling interval: hints of other processes may be missed. */
 const pollMs = 250
-/** … and after a hint that names no job, so long after the last read at the earliest. */
+/** Minimum time between the last read and a read caused by a hint without ids. */
 const hintedMs = 25
-/** Jobs of one call. */
+/** Jobs per call of the store. */
 const readMax = 500
 
-/** Is given the job as it is now, null if it is not there (any more); or why that is not known. */
+/** Gets the current record, null if the job is not in the store, or the error of the read. */
 export interface RecordWatcher {
   readonly record: (record: JobRecord | null) => void
   readonly failed: (error: unknown) => void
@@ -31,9 +31,9 @@ export interface RecordWatchOptions {
 
 export class RecordWatch {
   private readonly options: RecordWatchOptions
-  /** In the order in which they were polled last. */
+  /** By job id, ordered by the time of the last poll. */
   private readonly watchers = new Map<string, Set<RecordWatcher>>()
-  /** Jobs to be read next. */
+  /** Ids of the jobs to read next. */
   private wanted = new Set<string>()
   private reading = false
   private announced = false
@@ -67,7 +67,7 @@ export class RecordWatch {
     else this.readIn(Math.max(0, this.readAt + hintedMs - this.options.timers.clock.monotonic()))
   }
 
-  /** Reads jobs at the end of this turn, together; while a read is under way, after it. */
+  /** Reads jobs together at the end of this turn, or after the read in flight. */
   private want(ids: readonly string[]): void {
     for (const id of ids) if (this.watchers.has(id)) this.wanted.add(id)
     if (this.wanted.size === 0 || this.reading || this.announced) return
@@ -91,7 +91,7 @@ export class RecordWatch {
     })
   }
 
-  /** Those that were polled longest ago, as many as one call reads. */
+  /** The jobs whose last poll is longest ago, as many as one call reads. */
   private nextPolled(): string[] {
     const ids = this.watchers.keys().take(readMax).toArray()
     for (const id of ids) {

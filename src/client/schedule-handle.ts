@@ -1,4 +1,4 @@
-/** A schedule in the caller's hand. */
+/** The handle of a schedule. */
 import type { JobHandle } from '../core/handle.ts'
 import type { MachineEvent } from '../core/machine-record.ts'
 import { checkRunCount, type ScheduleHandle, type ScheduleRecord } from '../core/schedule-options.ts'

@@ -1,6 +1,6 @@
 /**
- * Schedules as a process sees them: declares them, computes their ticks, and makes the jobs of ticks. The store keeps them and
- * decides, by one conditional write, which process fires.
+ * The schedules of a process: declares them, computes their ticks, and makes the jobs of ticks. The store holds the schedules
+ * and decides, by one conditional write, which process fires.
  */
 import { createHash } from 'node:crypto'
 import { nanoid } from 'nanoid'
@@ -35,37 +35,38 @@ import type { EventHub } from './event-hub.ts'
 export interface SchedulesOptions {
   readonly store: Store
   readonly hub: EventHub
-  /** Does this process fire, so that it may keep functions? */
+  /** Does this process fire schedules? Only then it may declare input functions. */
   readonly fires: boolean
   readonly ready: () => Promise<void>
-  /** Refuses a job that is not one of this process. */
+  /** Throws if this process does not list the job. */
   readonly checkListed: (job: JobDefinition) => void
   /** The job to insert, checked and validated. */
   readonly prepare: (job: JobDefinition, input: unknown, options: EnqueueOptions) => NewJob | Promise<NewJob>
   readonly inserted: (jobs: readonly NewJob[], answers: readonly InsertAnswer[]) => void
 }
 
-/** Specs whose calendar is kept ready. */
+/** Limit of cached calendars. */
 const timesMax = 10_000
 
 export class Schedules {
   private readonly options: SchedulesOptions
   private readonly zones = new TimeZones()
   private readonly times = new Map<string, TickTimes>()
-  /** Those that this process has the input function of. */
+  /** By name: the schedules whose input function this process has. */
   private readonly computed = new Map<string, ScheduleDefinition>()
 
   constructor(options: SchedulesOptions) {
     this.options = options
   }
 
-  /** Names of those whose input this process can make. */
+  /** The names of the schedules whose input function this process has. */
   get computedNames(): readonly string[] {
     return [...this.computed.keys()]
   }
 
   /**
-   * Declares schedules. @param owner the application whose code declares them; null for a call
+   * Declares schedules.
+   * @param owner the application whose code declares them; null for a call of `schedule`
    * @throws JobchartError INVALID_OPTION, INVALID_INPUT, UNKNOWN_TYPE, STORE_UNAVAILABLE
    */
   async declare(definitions: readonly ScheduleDefinition[], owner: string | null): Promise<void> {
@@ -91,12 +92,12 @@ export class Schedules {
     })
   }
 
-  /** Removes what the code of the same application declared earlier and declares no longer. Gives the names. */
+  /** Removes schedules that the same application declared earlier and declares no longer. Returns their names. */
   async retire(owner: string, declared: readonly ScheduleDefinition[]): Promise<string[]> {
     const names = new Set(declared.map(({ name }) => name))
     const there = await this.options.store.schedules.list()
-    const gone = there.filter((each) => each.owner === owner && !names.has(each.name)).map(({ name }) => name)
-    return gone.length === 0 ? [] : this.options.store.schedules.remove(gone)
+    const retired = there.filter((each) => each.owner === owner && !names.has(each.name)).map(({ name }) => name)
+    return retired.length === 0 ? [] : this.options.store.schedules.remove(retired)
   }
 
   private async request(definition: ScheduleDefinition, owner: string | null, now: number): Promise<PutSchedule> {
@@ -109,7 +110,7 @@ export class Schedules {
     return { terms, paused, nextAt: this.timesOf(terms).next(now) }
   }
 
-  /** What is known of the jobs before their input is. */
+  /** The part of a job that does not depend on its input. */
   private template({ job, options }: ScheduleDefinition): ScheduledJob {
     this.options.checkListed(job)
     checkEnqueueOptions(jobOptions(options), 'options of schedule')
@@ -125,7 +126,7 @@ export class Schedules {
     return overlap === 'allow' ? made : { ...made, key: `schedule:${name}`, onConflict: 'keep' }
   }
 
-  /** The ticks that a schedule fires now, and their jobs. @throws what an input function throws, and its input's refusal */
+  /** The ticks that a schedule fires now, with their jobs. @throws UnfiredTicks if an input cannot be made or is refused */
   async firing(schedule: StoredSchedule, now: number): Promise<FireSchedule> {
     const { name, revision, nextAt, catchUp } = schedule
     if (nextAt === null) throw new TypeError(`schedule ${name} has no tick to fire`)
@@ -143,7 +144,7 @@ export class Schedules {
     }
   }
 
-  /** A tick's job; its id says which tick, so that the job of a tick is one whoever makes it. */
+  /** The job of a tick. Its id contains the tick, so that two processes make the same job. */
   private async jobOf(schedule: StoredSchedule, at: number): Promise<NewJob> {
     const { name, jitterMs } = schedule
     const job = await this.made(schedule, { name, at: new Date(at), triggered: false })
@@ -158,7 +159,7 @@ export class Schedules {
     return this.prepared(definition, (definition.input as (tick: Tick) => unknown)(tick))
   }
 
-  /** A job now. Gives its id and how it stands; of one that overlaps, those of the job in the way. */
+  /** Makes a job now. If `overlap` prevents it, `answer` is null and `id` is that of the existing job. */
   async trigger(
     name: string,
   ): Promise<{ readonly job: NewJob; readonly answer: InsertAnswer | null; readonly id: string }> {
@@ -183,7 +184,7 @@ export class Schedules {
 
   async setPaused(name: string, paused: boolean): Promise<void> {
     const { store } = this.options
-    // Another process may change it in between: then it is looked at again.
+    // Another process may change the schedule meanwhile: then it is read again.
     for (let again: StoredSchedule | null = null; again === null;) {
       const schedule = await this.stored(name)
       const nextAt = paused ? null : this.timesOf(schedule).next(store.now())
@@ -220,7 +221,7 @@ export class Schedules {
     return { ...terms, paused, createdAt, nextRuns, last, fired, missed, skipped }
   }
 
-  /** The next ticks; of a paused schedule those that it would have. */
+  /** The next ticks. For a paused schedule, those after a resume now. */
   nextRuns(schedule: StoredSchedule, count: number): number[] {
     const { paused, nextAt } = schedule
     let times = this.timesOf(schedule)
@@ -243,7 +244,7 @@ export class Schedules {
   }
 }
 
-/** Ticks whose jobs could not be made: the schedule moves on without them. */
+/** The jobs of ticks could not be made: the schedule advances without them. */
 export class UnfiredTicks extends Error {
   readonly request: FireSchedule
 
@@ -253,13 +254,13 @@ export class UnfiredTicks extends Error {
   }
 }
 
-/** Of a prepared job what all ticks share. */
+/** The part of a job that all ticks share. */
 function scheduledJob(job: ScheduledJob & Partial<NewJob>): ScheduledJob {
   const { id: _id, runAt: _runAt, delayMs: _delayMs, ...shared } = job
   return shared
 }
 
-/** Those of its options that each enqueue takes. */
+/** The options of a schedule that apply to each enqueue. */
 const jobOptions = ({ priority, tags, meta, unique }: ScheduleOptions): EnqueueOptions => ({
   ...(priority !== undefined && { priority }),
   ...(tags !== undefined && { tags }),
@@ -267,7 +268,7 @@ const jobOptions = ({ priority, tags, meta, unique }: ScheduleOptions): EnqueueO
   ...(unique !== undefined && { unique }),
 })
 
-/** A part of the jitter that only the name and the tick decide. */
+/** The delay of a tick within the jitter, derived from name and tick: equal in all processes. */
 function jitterOf(name: string, at: number, jitterMs: number): number {
   const part = createHash('sha256').update(`${name}@${at}`).digest().readUInt32BE(0) / 2 ** 32
   return Math.floor(part * jitterMs)

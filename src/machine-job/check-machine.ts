@@ -159,7 +159,7 @@ function* idProblems(machine: AnyStateMachine): Iterable<Problem> {
     const other = found.slice(0, n).find((each) => each.id === id && mayBothBeActive(each.node, node))
     if (other === undefined) continue
     const what = `it has the id ${id}, as invoke[${other.i}] of ${other.node.id}, and both may be active at once`
-    yield invalid(`${node.id}, invoke[${i}]`, what, 'Give each actor an id of its own.')
+    yield invalid(`${node.id}, invoke[${i}]`, what, 'Give each actor a different id.')
   }
 }
 

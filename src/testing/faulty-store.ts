@@ -1,10 +1,9 @@
 /**
- * A store that fails as real ones do: it wraps any store and, by chance, refuses a call before anything is written, loses
- * the reply after everything is written, or keeps the caller waiting. What is written is the wrapped store's; nothing is
- * made up but the failure.
+ * A store that fails like a real one: it wraps any store and, at random, rejects a call before anything is written, loses the
+ * reply after everything is written, or delays it. The wrapped store does all the work.
  *
- * Calls still take effect in the order in which they are made, as on one connection: each arrives when its own delay is
- * over, but never before those ahead of it. Replies may overtake each other.
+ * Calls take effect in the order in which they are made, as on one connection: a delayed call delays the calls after it.
+ * Replies may arrive in another order.
  */
 import { checkKeys, checkInteger } from '../core/checks.ts'
 import { seededRandom, systemClock, systemRandom, type Clock, type Random } from '../core/clock.ts'
@@ -47,15 +46,15 @@ const operations = [
 /** The methods of a store that can fail. */
 export type StoreOperation = (typeof operations)[number]
 
-/** How often an operation goes wrong: probabilities from 0 (the default) to 1. */
+/** The probabilities of faults of an operation, from 0 (the default) to 1. */
 export interface Faults {
-  /** Rejects with STORE_UNAVAILABLE; nothing was done. */
+  /** Rejects with STORE_UNAVAILABLE without calling the store. */
   readonly before?: number
-  /** Does it all, then rejects with STORE_UNAVAILABLE: the caller cannot know. With `before`, 1 at most. */
+  /** Calls the store, then rejects with STORE_UNAVAILABLE. The sum with `before` is 1 at most. */
   readonly lostReply?: number
-  /** Comes late: on the way there or on the way back. */
+  /** Delays the call or its reply. */
   readonly late?: number
-  /** How late at most. Default 1 s. */
+  /** The maximum delay. Default 1 s. */
   readonly lateBy?: Duration
 }
 
@@ -66,13 +65,13 @@ export interface FaultyStoreOptions {
   readonly faults: FaultPlan
   /** The same seed gives the same faults for the same calls. */
   readonly seed?: number
-  /** Chance, instead of a seed. Default: the system's. */
+  /** Random numbers, instead of a seed. Default: Math.random. */
   readonly random?: Random
-  /** What lateness is measured by. Default: the clock of the first host that opens the store. */
+  /** The clock for delays. Default: that of the first client or runtime that opens the store. */
   readonly clock?: Clock
 }
 
-/** What became of the calls of one operation. */
+/** Numbers of the calls of one operation, by outcome. */
 export interface FaultCounts {
   readonly calls: number
   readonly before: number
@@ -81,16 +80,16 @@ export interface FaultCounts {
 }
 
 export interface FaultyStore extends Store {
-  /** No faults from now on. What is late already still comes late. */
+  /** Ends all faults. Calls that are delayed already stay delayed. */
   calm(): void
-  /** Other faults from now on. @throws JobchartError INVALID_OPTION */
+  /** Replaces the faults. @throws JobchartError INVALID_OPTION */
   disturb(faults: FaultPlan): void
-  /** What it did so far; operations that were never called are missing. */
+  /** Numbers of calls so far. Operations that were never called are missing. */
   readonly done: ReadonlyMap<StoreOperation, FaultCounts>
 }
 
 /**
- * Wraps a store so that its calls fail now and then.
+ * Wraps a store so that its calls fail at random.
  * @throws JobchartError INVALID_OPTION
  * @example
  * const store = faultyStore(memoryStore(), {
@@ -99,73 +98,73 @@ export interface FaultyStore extends Store {
  * })
  */
 export function faultyStore(store: Store, options: FaultyStoreOptions): FaultyStore {
-  const road = new Road(options)
+  const injector = new FaultInjector(options)
   const { name, capabilities } = store
   return {
     name: `faulty ${name}`,
     capabilities,
     now: () => store.now(),
     watch: (listener) => store.watch(listener),
-    calm: () => road.disturb({}),
-    disturb: (faults) => road.disturb(faults),
-    done: road.done,
+    calm: () => injector.disturb({}),
+    disturb: (faults) => injector.disturb(faults),
+    done: injector.done,
     open: (host) => {
-      road.clock ??= host.clock
-      return road.take('open', () => store.open(host))
+      injector.clock ??= host.clock
+      return injector.call('open', () => store.open(host))
     },
-    close: () => road.take('close', () => store.close()),
-    insert: (requests) => road.take('insert', async () => store.insert(requests)),
-    claim: (request) => road.take('claim', async () => store.claim(request)),
-    // An answer in the call itself is neither late nor lost.
+    close: () => injector.call('close', () => store.close()),
+    insert: (requests) => injector.call('insert', async () => store.insert(requests)),
+    claim: (request) => injector.call('claim', async () => store.claim(request)),
+    // A synchronous answer can be neither delayed nor lost.
     ...(store.confirm && { confirm: (leases) => store.confirm?.(leases) ?? [] }),
-    settle: (settlements) => road.take('settle', async () => store.settle(settlements)),
-    extend: (request) => road.take('extend', () => store.extend(request)),
-    checkpoint: (requests) => road.take('checkpoint', async () => store.checkpoint(requests)),
-    send: (requests) => road.take('send', async () => store.send(requests)),
-    checkpoints: (id) => road.take('checkpoints', () => store.checkpoints(id)),
-    cancel: (requests) => road.take('cancel', async () => store.cancel(requests)),
+    settle: (settlements) => injector.call('settle', async () => store.settle(settlements)),
+    extend: (request) => injector.call('extend', () => store.extend(request)),
+    checkpoint: (requests) => injector.call('checkpoint', async () => store.checkpoint(requests)),
+    send: (requests) => injector.call('send', async () => store.send(requests)),
+    checkpoints: (id) => injector.call('checkpoints', () => store.checkpoints(id)),
+    cancel: (requests) => injector.call('cancel', async () => store.cancel(requests)),
     retry: (selection, fromStart, dropInbox) =>
-      road.take('retry', async () => store.retry(selection, fromStart, dropInbox)),
-    discard: (selection) => road.take('discard', () => store.discard(selection)),
-    promote: (limit) => road.take('promote', async () => store.promote(limit)),
-    rescue: (limit) => road.take('rescue', async () => store.rescue(limit)),
-    prune: (policy, limit) => road.take('prune', () => store.prune(policy, limit)),
-    get: (ids) => road.take('get', () => store.get(ids)),
-    list: (query) => road.take('list', () => store.list(query)),
-    counts: () => road.take('counts', () => store.counts()),
-    schedules: faultySchedules(store.schedules, road),
-    queues: () => road.take('queues', () => store.queues()),
-    queue: (type, change) => road.take('queue', () => store.queue(type, change)),
-    worker: (id, info) => road.take('worker', () => store.worker(id, info)),
-    workers: () => road.take('workers', () => store.workers()),
-    transitions: (from, limit) => road.take('transitions', () => store.transitions(from, limit)),
+      injector.call('retry', async () => store.retry(selection, fromStart, dropInbox)),
+    discard: (selection) => injector.call('discard', () => store.discard(selection)),
+    promote: (limit) => injector.call('promote', async () => store.promote(limit)),
+    rescue: (limit) => injector.call('rescue', async () => store.rescue(limit)),
+    prune: (policy, limit) => injector.call('prune', () => store.prune(policy, limit)),
+    get: (ids) => injector.call('get', () => store.get(ids)),
+    list: (query) => injector.call('list', () => store.list(query)),
+    counts: () => injector.call('counts', () => store.counts()),
+    schedules: faultySchedules(store.schedules, injector),
+    queues: () => injector.call('queues', () => store.queues()),
+    queue: (type, change) => injector.call('queue', () => store.queue(type, change)),
+    worker: (id, info) => injector.call('worker', () => store.worker(id, info)),
+    workers: () => injector.call('workers', () => store.workers()),
+    transitions: (from, limit) => injector.call('transitions', () => store.transitions(from, limit)),
   }
 }
 
-const faultySchedules = (store: ScheduleStore, road: Road): ScheduleStore => ({
-  put: (requests) => road.take('putSchedules', () => store.put(requests)),
-  list: (names) => road.take('schedules', () => store.list(names)),
-  pause: (request) => road.take('pauseSchedule', () => store.pause(request)),
-  remove: (names) => road.take('removeSchedules', () => store.remove(names)),
-  due: (request) => road.take('dueSchedules', () => store.due(request)),
-  fire: (requests) => road.take('fireSchedules', async () => store.fire(requests)),
+const faultySchedules = (store: ScheduleStore, injector: FaultInjector): ScheduleStore => ({
+  put: (requests) => injector.call('putSchedules', () => store.put(requests)),
+  list: (names) => injector.call('schedules', () => store.list(names)),
+  pause: (request) => injector.call('pauseSchedule', () => store.pause(request)),
+  remove: (names) => injector.call('removeSchedules', () => store.remove(names)),
+  due: (request) => injector.call('dueSchedules', () => store.due(request)),
+  fire: (requests) => injector.call('fireSchedules', async () => store.fire(requests)),
 })
 
-/** What is to befall one call; drawn when it is made, so that a seed does not depend on what is late. */
-interface Fate {
+/** The faults of one call, drawn when it is made: a seed gives the same faults whatever is delayed. */
+interface DrawnFaults {
   readonly end: 'answer' | 'before' | 'lostReply'
   readonly thereMs: number
   readonly backMs: number
 }
 
-/** The road to the store and back. */
-class Road {
+/** Draws and applies the faults of calls. */
+class FaultInjector {
   clock: Clock | undefined
   readonly done = new Map<StoreOperation, { -readonly [count in keyof FaultCounts]: number }>()
   private readonly random: Random
   private plan: FaultPlan = {}
-  /** Resolves when what is held up on its way there has arrived; null while nothing is. */
-  private jam: Promise<void> | null = null
+  /** Resolves when the delayed calls have reached the store; null if there are none. */
+  private delayedCalls: Promise<void> | null = null
 
   constructor(options: FaultyStoreOptions) {
     checkKeys('faultyStore options', options, ['faults', 'seed', 'random', 'clock'])
@@ -183,25 +182,25 @@ class Road {
     this.plan = faults
   }
 
-  /** Makes the call, in this very turn unless something is late. */
-  take<T>(operation: StoreOperation, call: () => Promise<T>): Promise<T> {
-    const fate = this.draw(operation)
-    const { jam } = this
-    if (jam === null && fate.thereMs === 0) return this.arrive(operation, fate, call)
-    const there = Promise.all([jam, this.wait(fate.thereMs)]).then(() => {})
-    const answer = there.then(() => this.arrive(operation, fate, call))
-    this.jam = there
+  /** Makes the call, in this turn unless it or an earlier one is delayed. */
+  call<T>(operation: StoreOperation, run: () => Promise<T>): Promise<T> {
+    const drawn = this.draw(operation)
+    const { delayedCalls } = this
+    if (delayedCalls === null && drawn.thereMs === 0) return this.arrive(operation, drawn, run)
+    const there = Promise.all([delayedCalls, this.wait(drawn.thereMs)]).then(() => {})
+    const answer = there.then(() => this.arrive(operation, drawn, run))
+    this.delayedCalls = there
     void there.then(() => {
-      if (this.jam === there) this.jam = null
+      if (this.delayedCalls === there) this.delayedCalls = null
     })
     return answer
   }
 
-  private draw(operation: StoreOperation): Fate {
+  private draw(operation: StoreOperation): DrawnFaults {
     const { before = 0, lostReply = 0, late = 0, lateBy = '1s' } = this.plan[operation] ?? this.plan.every ?? {}
     const [end, isLate, lateness, way] = [this.random(), this.random(), this.random(), this.random()]
     const lateMs = isLate < late ? Math.ceil(lateness * durationMs(lateBy, 'lateBy')) : 0
-    const fate: Fate = {
+    const drawn: DrawnFaults = {
       end: end < before ? 'before' : end < before + lostReply ? 'lostReply' : 'answer',
       thereMs: way < 0.5 ? lateMs : 0,
       backMs: way < 0.5 ? 0 : lateMs,
@@ -209,14 +208,14 @@ class Road {
     const counts = this.done.get(operation) ?? { calls: 0, before: 0, lostReply: 0, late: 0 }
     this.done.set(operation, counts)
     counts.calls++
-    if (fate.end !== 'answer') counts[fate.end]++
+    if (drawn.end !== 'answer') counts[drawn.end]++
     if (lateMs > 0) counts.late++
-    return fate
+    return drawn
   }
 
-  private async arrive<T>(operation: StoreOperation, { end, backMs }: Fate, call: () => Promise<T>): Promise<T> {
+  private async arrive<T>(operation: StoreOperation, { end, backMs }: DrawnFaults, run: () => Promise<T>): Promise<T> {
     if (end === 'before') throw unavailable(`${operation} was refused`)
-    const answer = await call()
+    const answer = await run()
     if (backMs > 0) await this.wait(backMs)
     if (end === 'lostReply') throw unavailable(`the reply to ${operation} was lost`)
     return answer

@@ -1,6 +1,6 @@
-/** What `jobchart/testing` offers: virtual time, and a store that fails on purpose. */
+/** The exports of `jobchart/testing`: virtual time, and a fault-injecting store. */
 export { seededRandom } from '../core/clock.ts'
-/** For authors of stores; its home is `jobchart/store-testing`. */
+/** For authors of stores; also exported by `jobchart/store-testing`. */
 export { storeConformance, type ConformanceOptions, type Subject } from '../store-testing/conformance/index.ts'
 export {
   faultyStore,

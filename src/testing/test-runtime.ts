@@ -1,10 +1,10 @@
-/** A runtime in virtual time with seeded chance: the same run twice, in milliseconds. */
+/** A runtime in virtual time with seeded randomness: a test runs in milliseconds, and repeats exactly. */
 import { seededRandom } from '../core/clock.ts'
 import { createRuntime, type Runtime, type RuntimeOptions } from '../index.ts'
 import { VirtualClock } from './virtual-clock.ts'
 
 export interface TestRuntimeOptions extends Omit<RuntimeOptions, 'clock' | 'random'> {
-  /** Of jitter and random selection. Default 1. */
+  /** Seed of jitter and random selection. Default 1. */
   readonly seed?: number
   /** Default: a new one. */
   readonly clock?: VirtualClock

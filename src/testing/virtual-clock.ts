@@ -1,7 +1,7 @@
 /**
- * Virtual time: a clock that stands still until it is told to go on. It drives a whole runtime (delays, backoff, timeouts,
- * leases, grace) one timer at a time, in order, and lets everything that a timer set off come to rest before the next one,
- * so that an hour passes in milliseconds and twice in the same way.
+ * Virtual time: a clock that advances only when told to. It drives a whole runtime (delays, backoff, timeouts, leases, grace)
+ * one timer at a time, in order, and awaits all consequences of a timer before the next one. So an hour passes in milliseconds,
+ * and a test repeats exactly.
  */
 import { timerMsMax, type Clock, type Timer, type TimerOptions } from '../core/clock.ts'
 import { Heap, type HeapItem } from '../core/heap.ts'
@@ -15,7 +15,7 @@ interface Due extends HeapItem {
 }
 
 export interface VirtualClockOptions {
-  /** The wall time at which it starts, ms since the epoch. Default 2026-01-01T00:00:00Z. */
+  /** The initial wall time, ms since the epoch. Default 2026-01-01T00:00:00Z. */
   readonly start?: number
 }
 
@@ -38,12 +38,12 @@ export class VirtualClock implements Clock {
     return this.passedMs
   }
 
-  /** Timers that are set. */
+  /** Number of set timers. */
   get pending(): number {
     return this.due.size
   }
 
-  /** @throws RangeError for a delay that a platform timer would not take: the platform fires it at once */
+  /** @throws RangeError for a delay that exceeds the maximum of platform timers, which would fire at once */
   timer(run: () => void, delayMs: number, options: TimerOptions): Timer {
     if (!(delayMs <= timerMsMax)) throw new RangeError(`a timer takes 0 to ${timerMsMax} ms, not ${delayMs}`)
     return this.set(run, delayMs, options)
@@ -66,14 +66,14 @@ export class VirtualClock implements Clock {
     setImmediate(run)
   }
 
-  /** Lets everything that is under way come to rest; no time passes. */
+  /** Awaits all pending work; no time passes. */
   async settle(): Promise<void> {
-    // A macrotask comes after all promise reactions, and after the reactions to those.
+    // A macrotask runs after all promise reactions, nested ones included.
     await new Promise((resolve) => setImmediate(resolve))
   }
 
   /**
-   * Lets time pass.
+   * Advances the time, firing timers in order.
    * @example await clock.advance('1h')
    */
   async advance(duration: Duration): Promise<void> {
@@ -86,8 +86,8 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Lets time pass until no timer is set but those that only look after things (heartbeats, retention).
-   * @param limit timers at most. Default 100,000.
+   * Advances the time until only housekeeping timers (heartbeats, retention) are set.
+   * @param limit limit of fired timers. Default 100,000.
    * @throws RangeError if there are more
    */
   async runAll(limit = 100_000): Promise<void> {
@@ -121,14 +121,14 @@ export class VirtualClock implements Clock {
     })
   }
 
-  /** Sets the wall clock forward or, with a negative number, back, as an operator or NTP would; no timer notices. */
+  /** Sets the wall clock forward or, with a negative number, back, as an operator or NTP would. Timers are not affected. */
   jump(ms: number): void {
     this.wallOffset += ms
   }
 
   /**
-   * Lets time pass as a handler does that blocks the event loop: on both clocks, and no timer fires. Those that have become
-   * due fire in their order when time is let pass again.
+   * Advances both clocks like a handler that blocks the event loop: no timer fires. Timers that have become due fire in order
+   * with the next advance.
    * @example run: () => clock.block('2m')
    */
   block(duration: Duration): void {

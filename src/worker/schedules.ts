@@ -1,6 +1,6 @@
 /**
- * Fires schedules: one timer, set for the next tick of all schedules that this process may fire. What is due is read, its jobs
- * are made, and the store is asked to fire; whichever process is first moves the schedule on, and the others find it moved.
+ * Fires schedules. One timer is set for the next tick of all schedules that this process may fire. It reads due schedules, makes
+ * their jobs and asks the store to fire: the first process advances the schedule, and the writes of others have no effect.
  */
 import type { Timer } from '../core/clock.ts'
 import type { Logger } from '../core/logger.ts'
@@ -19,7 +19,7 @@ export interface ScheduleFirerOptions {
   readonly hub: EventHub
   readonly timers: Timers
   readonly logger: Logger
-  /** A runtime that takes no more jobs fires nothing. */
+  /** False while the runtime accepts no jobs. */
   readonly mayFire: () => boolean
   readonly inserted: (jobs: readonly NewJob[], answers: readonly InsertAnswer[]) => void
 }
@@ -47,7 +47,7 @@ export class ScheduleFirer {
     this.timerAt = Infinity
   }
 
-  /** A schedule ticks at `at`, by the store's clock. */
+  /** A schedule is due at `at`, by the store's clock. */
   due(at: number): void {
     if (!this.running || at >= this.timerAt) return
     this.timer?.cancel()
@@ -58,9 +58,9 @@ export class ScheduleFirer {
     })
   }
 
-  /** Fires what is due now. */
+  /** Fires the schedules that are due now. */
   fire(): Promise<void> {
-    // A tick may have come while a firing was under way, too late for it to see.
+    // A running call may miss a tick that became due meanwhile.
     this.again = this.firing !== null
     return (this.firing ??= this.fireAll())
   }
@@ -74,7 +74,7 @@ export class ScheduleFirer {
     this.firing = null
   }
 
-  /** Gives when to fire again. */
+  /** Returns when to fire again. */
   private async inBatches(): Promise<number | null> {
     const { store, schedules, logger, mayFire } = this.options
     try {
@@ -86,7 +86,7 @@ export class ScheduleFirer {
         if (answers.every(({ outcome }) => outcome === 'failed')) return store.now() + afterErrorMs
       }
     } catch (error) {
-      logger.warn('schedules could not be fired; it is tried again', { error })
+      logger.warn('schedules could not be fired; the call is repeated', { error })
       return store.now() + afterErrorMs
     }
     return null
