@@ -221,7 +221,7 @@ export class Client {
     for (const type of [...settings.jobs.keys(), ...workers.flatMap(({ types }) => types)]) {
       if (!known.has(type)) known.set(type, { type, paused: false, counts: noJobs() })
     }
-    const stats = Array.from(known.values(), (queue) => queueStats(queue, settings.jobs, this.given()))
+    const stats = Array.from(known.values(), queueStats(settings.jobs, this.given()))
     return stats.toSorted((a, b) => (a.type < b.type ? -1 : 1))
   }
 

@@ -57,9 +57,9 @@ export class QueueHandle {
   }
 
   async stats(): Promise<QueueStats> {
-    await this.connection.ready()
-    const info = await this.connection.store.queue(this.type)
-    return queueStats(info, this.connection.settings.jobs, this.owner.given())
+    const { type, connection, owner } = this
+    await connection.ready()
+    return queueStats(connection.settings.jobs, owner.given())(await connection.store.queue(type))
   }
 
   /** The current figures, then each new value, ten times a second at most. */
@@ -73,21 +73,17 @@ export class QueueHandle {
   }
 }
 
-/** @param given picks of this runtime so far, per type */
+/** Makes the figures of queues, of which there may be thousands: what is the same for all is summed up once. */
 export function queueStats(
-  { type, paused, counts }: QueueInfo,
-  jobs: ReadonlyMap<string, JobDefinition>,
+  jobs: ReadonlyMap<string, { readonly priority: number }>,
   given: ReadonlyMap<string, number>,
-): QueueStats {
-  const priority = jobs.get(type)?.priority ?? 0
-  return {
-    type,
-    paused,
-    priority,
-    counts,
-    given: given.get(type) ?? 0,
-    share: (given.get(type) ?? 0) / Math.max(1, sum(given.values())),
-    weight: priority / Math.max(1, sum(jobs.values().map((job) => job.priority))),
+): (info: QueueInfo) => QueueStats {
+  const givenToAll = Math.max(1, sum(given.values()))
+  const prioritySum = sum(jobs.values().map(({ priority }) => priority))
+  return ({ type, paused, counts }) => {
+    const priority = jobs.get(type)?.priority ?? 0
+    const own = given.get(type) ?? 0
+    return { type, paused, priority, counts, given: own, share: own / givenToAll, weight: priority / prioritySum }
   }
 }
 

@@ -237,4 +237,21 @@ export const readingCases: Cases = {
     const { type, paused, counts } = await store.queue('never seen')
     assert.deepEqual([type, paused, counts.queued], ['never seen', false, 0])
   },
+  'queues are listed by name as soon as they had a job or a pause, also when they are empty': async ({ store }) => {
+    assert.deepEqual(await store.queues(), [])
+    await put(store, newJob('b', { type: 'sms' }), newJob('a'))
+    await store.queue('fax', { paused: true })
+    await store.cancel([{ selection: { ids: ['a'] }, reason: null, graceMs: 0 }])
+    await store.discard({ ids: ['a'] })
+    const queues = await store.queues()
+    assert.deepEqual(
+      queues.map(({ type, paused, counts }) => [type, paused, counts.queued]),
+      [
+        ['fax', true, 0],
+        ['mail', false, 0],
+        ['sms', false, 1],
+      ],
+    )
+    assert.deepEqual(queues[2], await store.queue('sms'))
+  },
 }

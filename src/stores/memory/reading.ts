@@ -44,7 +44,9 @@ export function queueInfo(unit: MemoryUnit, type: string): QueueInfo {
 }
 
 export const queueInfos = (unit: MemoryUnit): QueueInfo[] =>
-  Array.from(unit.queues.keys(), (type) => queueInfo(unit, type))
+  [...unit.queues.values()]
+    .map(({ type, paused, counts: byPhase }) => ({ type, paused, counts: named(byPhase) }))
+    .sort((a, b) => (a.type < b.type ? -1 : 1))
 
 /** The workers in the order in which they were made known, with what each holds, longest first. */
 export function workerRecords(unit: MemoryUnit, now: number): WorkerRecord[] {

@@ -56,7 +56,11 @@ export function queueInfo(unit: FileUnit, type: string): QueueInfo {
   return { type, paused: queue?.paused ?? false, counts: queue?.stateCounts() ?? named([]) }
 }
 
-export const queueInfos = (unit: FileUnit): QueueInfo[] => unit.queues.all().map(({ type }) => queueInfo(unit, type))
+export const queueInfos = (unit: FileUnit): QueueInfo[] =>
+  unit.queues
+    .all()
+    .map((queue) => ({ type: queue.type, paused: queue.paused, counts: queue.stateCounts() }))
+    .sort((a, b) => (a.type < b.type ? -1 : 1))
 
 export function pause(unit: FileUnit, type: string, paused: boolean): QueueInfo {
   const queue = unit.queues.of(type)
