@@ -15,6 +15,8 @@ const pruneAfterMs = 1_000
 const pruneEvery = 500
 /** Interval on shared stores: hints of other processes about work and due times may be missed. */
 const pollMs = 1_000
+/** Interval at which the store is asked for queues with work: a hint may be missed. */
+const lookEveryMs = 5_000
 const afterErrorMs = 1_000
 /** A rescue that must wait is tried this often per lease. */
 const rescueTriesPerLease = 24
@@ -42,6 +44,8 @@ export class Sweeper {
   private tickTimer: Timer | null = null
   /** Time of the next tick, monotonic ms. */
   private tickAt = Infinity
+  /** Earliest time of the next look for work, monotonic ms. */
+  private lookAt = 0
   private promotion: Promise<void> | null = null
   private promoteAgain = false
   private pruning = false
@@ -109,8 +113,16 @@ export class Sweeper {
     // The wall clock may have been set since the timer for due jobs was set.
     void this.promote()
     this.options.fire()
-    if (this.options.store.capabilities.shared) this.options.look()
+    this.lookForWork()
     if (this.running) this.tickIn(this.everyMs)
+  }
+
+  private lookForWork(): void {
+    const { store, timers, look } = this.options
+    const now = timers.clock.monotonic()
+    if (!store.capabilities.shared || now < this.lookAt) return
+    this.lookAt = now + lookEveryMs
+    look()
   }
 
   /** Queues the jobs that are due now. Resolves when they are queued. */

@@ -125,7 +125,11 @@ test.each(farCases)('$name: a job due in years waits for its time ($option)', as
   expect(await handle.record()).toMatchObject({ state: 'scheduled', dueAt: start + farDays * 86_400_000 })
   clock.jump(86_400_000 - 7 * 60_000)
   await clock.advance('2m')
-  expect(ranAt).toEqual([farDays * 86_400_000])
+  const [at = 0, ...others] = ranAt
+  expect(others).toEqual([])
+  // The claim comes a turn of the event loop after the promotion.
+  expect(at - farDays * 86_400_000).toBeGreaterThanOrEqual(0)
+  expect(at - farDays * 86_400_000).toBeLessThanOrEqual(1)
 })
 
 test('a timer may be longer than the platform takes: delays, snoozes, backoff and timeouts of months', async () => {

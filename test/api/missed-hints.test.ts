@@ -39,14 +39,20 @@ test('so is one whose time has come, and one whose queue was resumed elsewhere',
   expect(await Promise.all(handles.map((handle) => handle.result()))).toEqual(['now', 'later'])
 })
 
-test('an idle process asks for work once a second, not as fast as it can', async () => {
+test('an idle process asks every five seconds which queues have work, and claims from none that has not', async () => {
   const inner = silent()
   let claims = 0
-  const store: Store = { ...inner, claim: (request) => (claims++, inner.claim(request)) }
+  let looks = 0
+  const store: Store = {
+    ...inner,
+    claim: (request) => (claims++, inner.claim(request)),
+    queues: () => (looks++, inner.queues()),
+  }
   const { clock, runtime } = world({ store })
   await runtime({ jobs: [job] })
-  claims = 0
+  claims = looks = 0
   await clock.advance('1m')
-  expect(claims).toBeGreaterThan(50)
-  expect(claims).toBeLessThanOrEqual(60)
+  expect(claims).toBe(0)
+  expect(looks).toBeGreaterThanOrEqual(11)
+  expect(looks).toBeLessThanOrEqual(12)
 })
