@@ -1,5 +1,4 @@
 /** The handle of a queue: pauses and resumes it, and reads its figures. */
-import type { JobDefinition } from '../core/definition.ts'
 import type { Connection } from '../client/connection.ts'
 import { followFigure } from '../client/follow.ts'
 import type { Stream } from '../core/stream.ts'

@@ -157,8 +157,8 @@ const keys: readonly Mutant[] = [
   inCore(
     'a running job is replaced',
     'insert',
-    ' || !backlog.has(holder.state)) return duplicate(',
-    ') return duplicate(',
+    'if (backlog.has(holder.state)) return replace(unit, holder, job)',
+    'return replace(unit, holder, job)',
   ),
   inCore('a full store takes one more', 'insert', 'added - freed > room', 'added - freed > room + 1'),
 ]

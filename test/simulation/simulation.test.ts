@@ -14,7 +14,7 @@ const seeds = 400
 
 /** Seeds beyond those in which a promise was broken before the engine, or the judgement, was mended. */
 const brokenOnce = [...mutants.map(({ seed }) => seed), 3479, 3938, 7873, 21424, 40852, 74928].filter(
-  (seed) => seed > seeds,
+  (seed): seed is number => seed !== 'rare' && seed > seeds,
 )
 
 /** What must have happened in one of twenty lives at least: a quiet life proves little. */

@@ -46,7 +46,7 @@ export function queueInfo(unit: MemoryUnit, type: string): QueueInfo {
 export const queueInfos = (unit: MemoryUnit): QueueInfo[] =>
   [...unit.queues.values()]
     .map(({ type, paused, counts: byPhase }) => ({ type, paused, counts: named(byPhase) }))
-    .sort((a, b) => (a.type < b.type ? -1 : 1))
+    .toSorted((a, b) => (a.type < b.type ? -1 : 1))
 
 /** The workers in the order in which they were made known, with what each holds, longest first. */
 export function workerRecords(unit: MemoryUnit, now: number): WorkerRecord[] {

@@ -60,7 +60,7 @@ export const queueInfos = (unit: FileUnit): QueueInfo[] =>
   unit.queues
     .all()
     .map((queue) => ({ type: queue.type, paused: queue.paused, counts: queue.stateCounts() }))
-    .sort((a, b) => (a.type < b.type ? -1 : 1))
+    .toSorted((a, b) => (a.type < b.type ? -1 : 1))
 
 export function pause(unit: FileUnit, type: string, paused: boolean): QueueInfo {
   const queue = unit.queues.of(type)
