@@ -2,7 +2,7 @@
  * Checks what a store promises against what was seen of it: the histories of all processes that used it, and its final
  * state. It knows nothing of how a store works. What it can prove:
  *
- *   I1–I8, I10–I13, late, caps and steps, as `invariants` names them. I9 (cron ticks) leaves no lines yet, and is not checked.
+ *   I1–I8, I10–I13, late, caps and steps, as `invariants` names them. I9 (one job per tick) is checked by `npm run storm:schedules`.
  */
 import type { JobRecord, Transition } from '../../core/record.ts'
 import type { Store, TypeLimits, TransitionPage } from '../../store.ts'
