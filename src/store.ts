@@ -36,6 +36,7 @@ import type {
   ClaimAnswer,
   ClaimRequest,
   DiscardAnswer,
+  EditedInput,
   ExtendRequest,
   InsertAnswer,
   InsertRequest,
@@ -145,9 +146,9 @@ export interface Store {
    * Sends dead and cancelled jobs through again: RETRY, a new generation, at the end of their queue in the order of the
    * ids, or oldest first. Errors, logs and history stay; error, steps, and why it was cancelled are forgotten. A machine goes
    * on at its checkpoint and keeps its steps, or, `fromStart`, forgets both and its messages; of those left in its inbox the
-   * first `dropInbox` go.
+   * first `dropInbox` go. With `edit` the jobs have another input, and begin as with `fromStart`; their keys stay.
    */
-  retry(selection: Selection, fromStart?: boolean, dropInbox?: number): Answer<RetryAnswer>
+  retry(selection: Selection, fromStart?: boolean, dropInbox?: number, edit?: EditedInput): Answer<RetryAnswer>
   /** Removes ended jobs. */
   discard(selection: Selection): Promise<DiscardAnswer>
   /** Moves what is due, earliest first, of equals the older: DUE for scheduled and retrying, WAKE for waiting. */

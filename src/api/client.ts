@@ -304,15 +304,19 @@ export class Client {
   /**
    * Runs dead or cancelled jobs again: they are queued in a new generation, with attempts from 0. Machines resume from their
    * last checkpoint, or from the start with `from: 'start'`.
+   * @param options `input` gives the job another input; then `choice` is its id
+   * @throws JobchartError INVALID_OPTION, INVALID_INPUT, STORE_UNAVAILABLE
+   * @example await runtime.retry(id, { input: { to: 'ada@example.com' } })
    */
   async retry(choice: JobSelector, options: RetryFrom = {}): Promise<RetryReport> {
     const selection = selectionOf(choice)
     const { fromStart, dropInbox } = retrySettings(options)
     await this.connection.ready()
     const { store, hub } = this.connection
+    const edit = 'input' in options ? await this.connection.editedInput(choice, options.input) : undefined
     const retry = (part: Selection): Promise<RetryAnswer> =>
       promised(
-        () => store.retry(part, fromStart, dropInbox),
+        () => store.retry(part, fromStart, dropInbox, edit),
         (answer) => {
           hub.emitAll(answer.moves)
           return answer

@@ -31,6 +31,11 @@ export interface CommonOptions<Input> {
   readonly timeout?: Duration
   /** Default for its enqueues. */
   readonly unique?: UniqueOption
+  /**
+   * Dead jobs of the type that are kept, the newest; 0 = none. Those beyond it go within seconds, as far as a runtime of the type runs.
+   * Default: as the `retention` of the runtime says, for all types together.
+   */
+  readonly keepDead?: number
 }
 
 export interface JobOptions<Input, Parsed, Output> extends CommonOptions<Input> {
@@ -88,7 +93,18 @@ export function defineJob<Input, Output>(
   options: Definition<Input, Output> & { readonly input?: StandardSchemaV1 | undefined },
 ): JobDefinition<Input, Output> {
   checkKeys('options of defineJob', options, jobKeys, 'Pass at least a type and a handler: defineJob({ type, run }).')
-  const { type, priority = 1, concurrency, perKey, rateLimit, retry = {}, timeout, unique, input: schema } = options
+  const {
+    type,
+    priority = 1,
+    concurrency,
+    perKey,
+    rateLimit,
+    retry = {},
+    timeout,
+    unique,
+    keepDead,
+    input: schema,
+  } = options
   checkText('type', type, limits.idCharsMax)
   const of = (option: string): string => `${option} of job ${type}`
   checkWork(options, of)
@@ -120,6 +136,7 @@ export function defineJob<Input, Output>(
     retryIf: retry.retryIf ?? null,
     timeoutMs: timeout === undefined ? null : durationMs(timeout, of('timeout')),
     unique: unique ?? false,
+    keepDead: keepDead === undefined ? null : checkInteger(of('keepDead'), keepDead, 0, limits.capacityMax),
     keyOf: concurrencyKey === undefined ? null : keyFunction(concurrencyKey as KeyFunction, of('concurrencyKey')),
     run: (options.run ?? notRunnable) as (input: unknown, context: RunContext) => unknown,
     machine: options.machine === undefined ? null : machineOf(options, of),
@@ -127,7 +144,19 @@ export function defineJob<Input, Output>(
 }
 
 const jobKeys = [
-  ...(['type', 'input', 'run', 'machine', 'version', 'migrate', 'priority', 'retry', 'timeout', 'unique'] as const),
+  ...([
+    'type',
+    'input',
+    'run',
+    'machine',
+    'version',
+    'migrate',
+    'priority',
+    'retry',
+    'timeout',
+    'unique',
+    'keepDead',
+  ] as const),
   ...(['concurrency', 'concurrencyKey', 'perKey', 'rateLimit'] as const),
 ]
 

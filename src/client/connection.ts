@@ -5,16 +5,16 @@
  */
 import type { JobDefinition } from '../core/definition.ts'
 import type { MachineEvent, Parent } from '../core/machine-record.ts'
-import type { JobchartError } from '../core/errors.ts'
+import { invalidOption, type JobchartError } from '../core/errors.ts'
 import type { EnqueueOutcome, JobHandle } from '../core/handle.ts'
 import type { ScheduleHandle } from '../core/schedule-options.ts'
 import { ClientHandle, type HandleServices } from './handle.ts'
 import type { JobRecord } from '../core/record.ts'
 import { isEnded, type JobCounters } from '../core/lifecycle.ts'
-import { checkId, type EnqueueOptions } from '../core/call-options.ts'
+import { checkId, type EnqueueOptions, type JobSelector } from '../core/call-options.ts'
 import type { ClientSettings } from '../core/settings.ts'
-import type { Hint, InsertAnswer, NewJob, Store } from '../store.ts'
-import { checkListed, prepare, prepareByName, prepareChild, type PrepareOptions } from './enqueue.ts'
+import type { EditedInput, Hint, InsertAnswer, NewJob, Store } from '../store.ts'
+import { checkedInput, checkListed, prepare, prepareByName, prepareChild, type PrepareOptions } from './enqueue.ts'
 import { EventHub } from './event-hub.ts'
 import type { FollowOptions } from './follow.ts'
 import { handleServices, type HandleServicesOptions, type HandleOwner } from './handle-services.ts'
@@ -267,6 +267,15 @@ export class Connection {
       seq,
       counters,
     )
+  }
+
+  /** The input that a job is retried with, checked. @throws JobchartError INVALID_OPTION unless `choice` is an id, INVALID_INPUT */
+  async editedInput(choice: JobSelector, input: unknown): Promise<EditedInput | undefined> {
+    if (typeof choice !== 'string') {
+      throw invalidOption('input of retry', 'the id of one job beside it', choice, 'Retry one job with each input.')
+    }
+    const record = await this.get(choice)
+    return record === null ? undefined : checkedInput(this.settings.jobs.get(record.type), record.type, input)
   }
 
   handleOf({ id, type, state, attempt, maxAttempts, generation, history }: JobRecord): JobHandle {

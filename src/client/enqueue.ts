@@ -9,7 +9,7 @@ import { inputKey } from '../core/unique.ts'
 import { checkEnqueueOptions, pinsOf, type EnqueueOptions, type UniqueOption } from '../core/call-options.ts'
 import { defaultMaxAttempts, limits, metaLimits, payloadLimits } from '../core/limits.ts'
 import type { JobMeta } from '../core/record.ts'
-import type { NewJob } from '../store.ts'
+import type { EditedInput, NewJob } from '../store.ts'
 import type { Ids } from './ids.ts'
 import { unknownType } from './not-found.ts'
 import { parseInput } from './validate.ts'
@@ -69,6 +69,18 @@ export function prepareByName(
   checkEnqueueOptions(options, 'options of enqueueByName')
   const unknown = { type, maxAttempts: defaultMaxAttempts, unique: false, keyOf: null }
   return newJob(unknown, input, options, ids, clock)
+}
+
+/**
+ * The input of a job that is to be sent through again.
+ * @param job its definition, if this process has it
+ * @throws JobchartError INVALID_INPUT
+ */
+export async function checkedInput(job: JobDefinition | undefined, type: string, input: unknown): Promise<EditedInput> {
+  const payload =
+    input === undefined ? undefined : toPayload(input, 'INVALID_INPUT', payloadLimits, 'input of job', type)
+  if (job !== undefined) await parseInput(job, payload)
+  return { input: payload }
 }
 
 type Enqueued = Pick<JobDefinition, 'type' | 'maxAttempts' | 'unique' | 'keyOf'>

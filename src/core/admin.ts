@@ -1,6 +1,6 @@
 /** Retry and discard of ended jobs, by administrators. */
 import { isEnded, jobStates } from './lifecycle.ts'
-import type { DiscardAnswer, Move, RetryAnswer, Selection } from './values.ts'
+import type { DiscardAnswer, EditedInput, Move, RetryAnswer, Selection } from './values.ts'
 import { move, nextTransition } from './transition.ts'
 import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 
@@ -12,12 +12,14 @@ const ended = new Set(jobStates.filter(isEnded))
  * RETRY: a new generation.
  * @param fromStart a machine forgets its checkpoints and messages
  * @param dropInbox so many of the unread messages are dropped, the oldest first
+ * @param edit the input that the jobs have from now on; they begin from the start with it
  */
 export function retry<Row extends JobRow>(
   unit: UnitOfWork<Row>,
   selection: Selection,
   fromStart: boolean,
   dropInbox: number,
+  edit?: EditedInput,
 ): RetryAnswer {
   const { rows, notFound, next } = unit.select(selection, retryable)
   const retried: string[] = []
@@ -29,7 +31,8 @@ export function retry<Row extends JobRow>(
       continue
     }
     unit.resetForRetry(row)
-    if (fromStart) unit.forgetCheckpoints(row)
+    if (fromStart || edit !== undefined) unit.forgetCheckpoints(row)
+    if (edit !== undefined) unit.setInput(row, edit.input)
     // A machine that goes on where it stood has its actors again, and what they have finished.
     if ((row.machine?.checkpoint ?? null) === null) unit.forgetSteps(row)
     if (dropInbox > 0) unit.dropMessages(row, dropInbox)

@@ -201,6 +201,11 @@ export interface RetryFrom {
    * machine fails at whenever it reads it. Default 0.
    */
   readonly dropInbox?: number
+  /**
+   * The input that the job has from now on, validated as at an enqueue if this process has the definition of its type. It begins
+   * from the start: without its steps, and a machine at its initial state. Its unique key stays. For one id alone.
+   */
+  readonly input?: unknown
 }
 
 export interface RetrySettings {
@@ -236,10 +241,14 @@ export function sendSettings(options: SendOptions): SendSettings {
 
 /** @throws JobchartError INVALID_OPTION */
 export function retrySettings(options: RetryFrom): RetrySettings {
-  checkKeys('options of retry', options, ['from', 'dropInbox'])
+  checkKeys('options of retry', options, ['from', 'dropInbox', 'input'])
   const { from = 'checkpoint', dropInbox = 0 } = options
   const fromStart = checkEnum('from', from, ['checkpoint', 'start']) === 'start'
   checkInteger('dropInbox', dropInbox, 0, caps.inbox)
+  if ('input' in options && (options.from === 'checkpoint' || dropInbox > 0)) {
+    const hint = 'A job with another input begins from the start: leave from and dropInbox out.'
+    throw invalidOption('input', 'no from and no dropInbox beside it', options.from ?? dropInbox, hint)
+  }
   if (fromStart && dropInbox > 0) throw invalidOption('dropInbox', "no from: 'start' beside it: that drops all", from)
   return { fromStart, dropInbox }
 }

@@ -112,6 +112,8 @@ export interface JobDefinition<Input = unknown, Output = unknown, Event extends 
   readonly retryIf: ((error: unknown) => boolean) | null
   readonly timeoutMs: number | null
   readonly unique: UniqueOption
+  /** Dead jobs kept at most; null: as the retention says. */
+  readonly keepDead: number | null
   readonly keyOf: ((input: Json | undefined) => string | null) | null
   readonly run: (input: unknown, context: RunContext) => unknown
   /** What hosts its machine, if the job is one. */

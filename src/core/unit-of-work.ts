@@ -158,6 +158,7 @@ export interface UnitOfWork<Row extends JobRow> {
   clearError(row: Row): void
   /** Forgets results of steps; without names all of them. */
   forgetSteps(row: Row, names?: readonly string[]): void
+  setInput(row: Row, input: Json | undefined): void
   /** Forgets what a new generation does not take over: error, cancel mark, output. */
   resetForRetry(row: Row): void
   extendLease(row: Row, until: number): void

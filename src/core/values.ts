@@ -310,6 +310,11 @@ export interface CancelAnswer {
   readonly error?: ErrorRecord
 }
 
+/** The input that a job which is retried has from now on. Its unique key and its concurrency key stay as they are. */
+export interface EditedInput {
+  readonly input: Json | undefined
+}
+
 export interface RetryAnswer {
   readonly retried: readonly string[]
   /** There, but neither dead nor cancelled, or its unique key has another holder now, or a job that is being cancelled. */

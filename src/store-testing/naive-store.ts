@@ -197,7 +197,12 @@ export class NaiveStore extends NaiveMachines {
     })
   }
 
-  retry(selection: contract.Selection, fromStart = false, dropInbox = 0): contract.RetryAnswer {
+  retry(
+    selection: contract.Selection,
+    fromStart = false,
+    dropInbox = 0,
+    edit?: contract.EditedInput,
+  ): contract.RetryAnswer {
     const canRetry = (job: Job): boolean => job.record.state === 'dead' || job.record.state === 'cancelled'
     const { jobs, notFound } = this.select(selection, canRetry)
     const [retried, refused]: [string[], string[]] = [[], []]
@@ -210,7 +215,8 @@ export class NaiveStore extends NaiveMachines {
       }
       moves.push(this.move(job, 'RETRY'))
       job.marked = false
-      if (fromStart) this.startOver(job)
+      if (fromStart || edit) this.startOver(job)
+      if (edit) job.record.input = edit.input
       job.record.inbox = job.record.inbox.slice(dropInbox)
       job.holdsKey = key !== null
       Object.assign(job.record, { output: undefined, error: null, cancelReason: null })

@@ -123,8 +123,8 @@ export function faultyStore(store: Store, options: FaultyStoreOptions): FaultySt
     send: (requests) => injector.call('send', async () => store.send(requests)),
     checkpoints: (id) => injector.call('checkpoints', () => store.checkpoints(id)),
     cancel: (requests) => injector.call('cancel', async () => store.cancel(requests)),
-    retry: (selection, fromStart, dropInbox) =>
-      injector.call('retry', async () => store.retry(selection, fromStart, dropInbox)),
+    retry: (selection, fromStart, dropInbox, edit) =>
+      injector.call('retry', async () => store.retry(selection, fromStart, dropInbox, edit)),
     discard: (selection) => injector.call('discard', () => store.discard(selection)),
     promote: (limit) => injector.call('promote', async () => store.promote(limit)),
     rescue: (limit) => injector.call('rescue', async () => store.rescue(limit)),

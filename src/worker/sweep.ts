@@ -3,11 +3,13 @@
  * timer is for due jobs, one for the rest.
  */
 import type { Timer } from '../core/clock.ts'
+import type { JobDefinition } from '../core/definition.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Answer, PruneAnswer, RetentionPolicy, Store, SweepAnswer } from '../store.ts'
 import { promised } from '../client/answer.ts'
 import type { EventHub } from '../client/event-hub.ts'
 import type { Timers } from '../client/timers.ts'
+import { DeadLimits } from './dead-limits.ts'
 
 const batchSize = 500
 /** Delay from the end of a job to the next prune; after `pruneEvery` ends it starts at once. */
@@ -28,6 +30,8 @@ export interface SweeperOptions {
   readonly logger: Logger
   readonly leaseMs: number
   readonly retention: RetentionPolicy
+  /** Types may keep fewer dead jobs than that (`keepDead`). */
+  readonly jobs: ReadonlyMap<string, JobDefinition>
   /** May expired leases be rescued now? */
   readonly mayRescue: () => boolean
   /** Calls `apply` when all commands given before are handled. */
@@ -52,9 +56,11 @@ export class Sweeper {
   private endedSincePrune = 0
   private running = false
   private readonly options: SweeperOptions
+  private readonly deadLimits: DeadLimits
 
   constructor(options: SweeperOptions) {
     this.options = options
+    this.deadLimits = new DeadLimits(options.store, options.jobs)
   }
 
   start(): void {
@@ -185,6 +191,7 @@ export class Sweeper {
         let answer: PruneAnswer
         do answer = await store.prune(retention, batchSize)
         while (this.running && answer.more)
+        await this.deadLimits.apply(() => this.running)
         if (this.running && answer.nextAt !== null) this.tickIn(Math.max(pruneAfterMs, answer.nextAt - store.now()))
         // Repeat if that many jobs have ended during the prune.
       } while (this.running && this.endedSincePrune >= pruneEvery)

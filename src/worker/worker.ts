@@ -96,6 +96,7 @@ export class Worker {
     const { runs, commands } = this
     const changed = (): void => this.changed()
     const shared = {
+      jobs,
       store,
       // Answers after the stop are ignored.
       health: watchedHealth((trouble) => void (this.stopped || options.storeError(trouble))),
@@ -126,7 +127,7 @@ export class Worker {
       whenHandled: (apply) => this.commands.next({ lane: Lane.idle, apply }),
     })
     this.firer = new ScheduleFirer({ ...shared, ...options.firing })
-    this.definitionCheck = new DefinitionCheck({ ...shared, jobs })
+    this.definitionCheck = new DefinitionCheck(shared)
     this.peers = new Peers(shared)
     this.heartbeat = new Heartbeat({
       ...shared,
@@ -145,7 +146,6 @@ export class Worker {
     this.confirmer = new Confirmer(shared)
     this.claimer = new Claimer({
       ...shared,
-      jobs,
       permits,
       selector,
       canceller,

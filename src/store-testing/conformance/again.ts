@@ -1,6 +1,21 @@
 /** Retry and discard of ended jobs. */
 import assert from 'node:assert/strict'
-import { boom, cancel, idsOf, lease, newJob, put, putAndEnd, putAndTake, recordOf, take, takeOne } from './acts.ts'
+import {
+  boom,
+  cancel,
+  idsOf,
+  lease,
+  newJob,
+  put,
+  putAndEnd,
+  putAndTake,
+  recordOf,
+  rest,
+  saveSteps,
+  take,
+  takeOne,
+  write,
+} from './acts.ts'
 import type { Cases } from './subject.ts'
 
 export const againCases: Cases = {
@@ -64,5 +79,16 @@ export const againCases: Cases = {
     assert.deepEqual((await store.discard({ filter: { state: ['done', 'queued'] } })).discarded, ['a'])
     assert.deepEqual((await store.discard({ filter: {} })).discarded, ['b'])
     assert.deepEqual(idsOf(await store.list({})), ['c'])
+  },
+  'a retry may give the job another input, and then it begins from the start': async ({ store }) => {
+    const job = await putAndTake(store, 'a', { input: { old: true }, tags: ['t'], key: 'k' })
+    await write(store, job, rest(1))
+    await saveSteps(store, job, { charge: 1 })
+    await store.settle([{ ...lease(job), event: 'FAIL', to: 'dead', fatal: true, error: boom }])
+    await store.retry({ ids: ['a'] }, false, 0, { input: { new: [1] } })
+    const { input, tags, key, checkpoint } = await recordOf(store, 'a')
+    assert.deepEqual({ input, tags, key, checkpoint }, { input: { new: [1] }, tags: ['t'], key: 'k', checkpoint: null })
+    const again = await takeOne(store)
+    assert.deepEqual([again.input, again.checkpoint, again.steps, again.generation], [{ new: [1] }, null, null, 2])
   },
 }

@@ -66,6 +66,7 @@ export type Command =
       readonly selection: contract.Selection
       readonly fromStart: boolean
       readonly dropInbox: number
+      readonly edit: contract.EditedInput | undefined
     }
   | { readonly op: 'discard'; readonly selection: contract.Selection }
   | { readonly op: 'promote' | 'rescue'; readonly limit: number }
@@ -158,7 +159,13 @@ export function decode(genes: readonly number[], freshId: () => string): Command
     case 'send':
       return { op, missives: some(pick, 2, missive) }
     case 'retry':
-      return { op, selection: selection(pick), fromStart: pick(3) === 2, dropInbox: from(pick, [0, 1, 2]) }
+      return {
+        op,
+        selection: selection(pick),
+        fromStart: pick(3) === 2,
+        dropInbox: from(pick, [0, 1, 2]),
+        edit: from(pick, [undefined, undefined, { input: { edited: [1] } }, { input: undefined }]),
+      }
     case 'discard':
       return { op, selection: selection(pick) }
     case 'promote':

@@ -107,8 +107,9 @@ export class SideBySide {
         return [model.send(requests), await store.send(structuredClone(requests))]
       }
       case 'retry': {
-        const { selection, fromStart, dropInbox } = command
-        return [model.retry(selection, fromStart, dropInbox), await store.retry(selection, fromStart, dropInbox)]
+        const { selection, fromStart, dropInbox, edit } = command
+        const answer = model.retry(selection, fromStart, dropInbox, structuredClone(edit))
+        return [answer, await store.retry(selection, fromStart, dropInbox, structuredClone(edit))]
       }
       case 'discard':
         return [model.discard(command.selection), await store.discard(command.selection)]

@@ -165,11 +165,11 @@ const forAdmins = (store: Store, scribe: Scribe): Pick<Store, 'cancel' | 'retry'
       () => store.cancel(requests),
       (answers) => answers,
     ),
-  retry: (selection, fromStart, dropInbox) =>
+  retry: (selection, fromStart, dropInbox, edit) =>
     scribe.write(
       'retry',
-      { ...selection, ...(fromStart === true && { fromStart }) },
-      () => store.retry(selection, fromStart, dropInbox),
+      { ...selection, ...((fromStart === true || edit !== undefined) && { fromStart: true }) },
+      () => store.retry(selection, fromStart, dropInbox, edit),
       (answer) => answer,
     ),
   discard: async (selection) =>

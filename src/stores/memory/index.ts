@@ -146,7 +146,8 @@ const forWorkers = (unit: MemoryUnit, now: () => number, write: Write): Pick<Sto
 
 const forAdmins = (unit: MemoryUnit, write: Write): Pick<Store, 'cancel' | 'retry' | 'discard' | 'queue'> => ({
   cancel: (requests) => write(() => each(requests, (request) => cancel(unit, request), cancelFailed)),
-  retry: (selection, fromStart = false, dropInbox = 0) => write(() => retry(unit, selection, fromStart, dropInbox)),
+  retry: (selection, fromStart = false, dropInbox = 0, edit) =>
+    write(() => retry(unit, selection, fromStart, dropInbox, edit)),
   discard: async (selection) => write(() => discard(unit, selection)),
   queue: async (type, change) =>
     write(() => {

@@ -314,6 +314,10 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     if (past !== null) past.error = null
   }
 
+  setInput(row: Row, input: Json | undefined): void {
+    row.input = input
+  }
+
   resetForRetry({ past }: Row): void {
     if (past !== null) past.error = past.cancel = null
   }

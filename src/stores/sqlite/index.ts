@@ -93,7 +93,8 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     prune: (policy, limit) => desk.ask('prune', policy, limit),
     worker: (id, info) => desk.ask('worker', id, info),
     cancel: (requests) => desk.ask('cancel', requests),
-    retry: (selection, fromStart = false, dropInbox = 0) => desk.ask('retry', selection, fromStart, dropInbox),
+    retry: (selection, fromStart = false, dropInbox = 0, edit) =>
+      desk.ask('retry', selection, fromStart, dropInbox, edit),
     discard: (selection) => desk.ask('discard', selection),
     queue: (type, change) => (change === undefined ? desk.ask('queue', type) : desk.ask('pause', type, change.paused)),
     schedules: forSchedules(desk),

@@ -10,6 +10,7 @@ import type {
   Selection,
   SendRequest,
   WorkerInfo,
+  EditedInput,
 } from '../../store.ts'
 import type { Settlement } from '../../core/settlement.ts'
 import { discard, retry } from '../../core/admin.ts'
@@ -47,8 +48,8 @@ const writing = {
     unit.each(requests, (request) => send(unit, request), sendFailed),
   cancel: (unit: FileUnit, requests: readonly CancelRequest[]) =>
     unit.each(requests, (request) => cancel(unit, request), cancelFailed),
-  retry: (unit: FileUnit, selection: Selection, fromStart: boolean, dropInbox: number) =>
-    retry(unit, selection, fromStart, dropInbox),
+  retry: (unit: FileUnit, selection: Selection, fromStart: boolean, dropInbox: number, edit?: EditedInput) =>
+    retry(unit, selection, fromStart, dropInbox, edit),
   discard: (unit: FileUnit, selection: Selection) => discard(unit, selection),
   promote: (unit: FileUnit, limit: number) => promote(unit, limit),
   rescue: (unit: FileUnit, limit: number) => rescue(unit, limit),

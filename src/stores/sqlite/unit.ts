@@ -423,6 +423,11 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.rows.changed(row, changes.data)
   }
 
+  setInput(row: Row, input: Json | undefined): void {
+    row.input = packed(input)
+    this.rows.changed(row, changes.data)
+  }
+
   resetForRetry(row: Row): void {
     row.output = row.error = row.cancel = null
     this.rows.changed(row, changes.data)
