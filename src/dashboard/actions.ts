@@ -91,6 +91,27 @@ export async function pauseQueue(
   })
 }
 
+/** Pauses, resumes or fires a schedule. @throws JobchartError NOT_FOUND, NOT_ACCEPTED */
+export async function changeSchedule(
+  settings: DashboardSettings,
+  action: 'pause' | 'resume' | 'trigger',
+  name: string,
+  c: Context<RouteEnv>,
+): Promise<Response> {
+  return audited(settings, c, action, { schedule: name }, async () => {
+    const schedule = await settings.client.getSchedule(name)
+    if (schedule === null) {
+      throw new JobchartError('NOT_FOUND', `schedule ${name} is not in the store`, { hint: 'It was removed.' })
+    }
+    if (action !== 'trigger') {
+      await schedule[action]()
+      return { schedule: name, paused: action === 'pause' }
+    }
+    const { id } = await schedule.trigger()
+    return { schedule: name, job: id }
+  })
+}
+
 async function audited(
   { client, audit }: DashboardSettings,
   c: Context<RouteEnv>,

@@ -13,8 +13,8 @@ export type ShownRecord = Partial<JobRecord> & Pick<JobRecord, 'id' | 'type'>
 export interface AuditEntry {
   /** ms since the epoch, by the store's clock. */
   readonly at: number
-  readonly action: 'retry' | 'cancel' | 'discard' | 'send' | 'pause' | 'resume'
-  /** The id of a job, ids, a filter, or the type of a queue. */
+  readonly action: 'retry' | 'cancel' | 'discard' | 'send' | 'pause' | 'resume' | 'trigger'
+  /** The id of a job, ids, a filter, the type of a queue, or `{ schedule }`. */
   readonly target: unknown
   /** The report of the action; of one that was refused, its error. */
   readonly outcome: unknown
@@ -34,7 +34,7 @@ export interface DashboardOptions {
   readonly authorize?: (request: Request) => Role | Response | Promise<Role | Response>
   /**
    * Takes out what must not be seen, before anything leaves the process. It gets a record, or the part of one that is shown;
-   * `checkpoint.state` is the context of its machine.
+   * `checkpoint.state` is the context of its machine. Of a schedule it gets the input of its jobs, with an empty id.
    * @example redact: (job) => ('input' in job ? { ...job, input: '(hidden)' } : job)
    */
   readonly redact?: (record: ShownRecord) => ShownRecord

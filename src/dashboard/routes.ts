@@ -4,7 +4,7 @@ import type { JobFilter } from '../index.ts'
 import { version } from '../core/version.ts'
 import { consoleLogger } from '../core/logger.ts'
 import type { Peer } from './access.ts'
-import { actionsOnJobs, changeJob, changeJobs, pauseQueue, sendEvent } from './actions.ts'
+import { actionsOnJobs, changeJob, changeJobs, changeSchedule, pauseQueue, sendEvent } from './actions.ts'
 import { failure, headersOf, json, notFound, problem } from './answers.ts'
 import { pageResponse } from './assets.ts'
 import { Feed } from './feed.ts'
@@ -59,6 +59,7 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
   })
   queueRoutes(app, settings, feed)
   jobRoutes(app, settings)
+  scheduleRoutes(app, settings)
   chartRoutes(app, settings)
   app.get('/', (c) => pageResponse(c.req.raw, 'index.html', settings.title))
   app.get('/assets/:name', (c) => pageResponse(c.req.raw, c.req.param('name'), settings.title))
@@ -72,6 +73,21 @@ function queueRoutes(app: Hono<RouteEnv>, settings: DashboardSettings, feed: Fee
   })
   app.post('/api/v1/queues/:type/pause', (c) => pauseQueue(settings, c.req.param('type'), true, c))
   app.post('/api/v1/queues/:type/resume', (c) => pauseQueue(settings, c.req.param('type'), false, c))
+}
+
+function scheduleRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
+  const { client } = settings
+  app.get('/api/v1/schedules', async () => {
+    const schedules = await client.schedules()
+    const shown = schedules.map((each) => ({
+      ...each,
+      input: redacted(settings, { id: '', type: each.type, input: each.input }).input,
+    }))
+    return json({ now: client.store.now(), schedules: shown })
+  })
+  for (const action of ['pause', 'resume', 'trigger'] as const) {
+    app.post(`/api/v1/schedules/:name/${action}`, (c) => changeSchedule(settings, action, c.req.param('name') ?? '', c))
+  }
 }
 
 function jobRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {

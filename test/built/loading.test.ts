@@ -65,3 +65,16 @@ test('without the file of the thread, as in a bundle, thread: true says what to 
   )
   expect(printed.split('\n')).toEqual(['UNSUPPORTED true', '0'])
 })
+
+test('the main entry loads nothing of the dashboard and its packages', () => {
+  const printed = run(
+    newProject(),
+    'program.mjs',
+    `import { registerHooks } from 'node:module'
+     const loaded = []
+     registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) })
+     await import('jobchart')
+     console.log(loaded.filter((url) => /src.(dashboard|chart)|node_modules.(@?hono|preact|elkjs)/.test(url)).length, loaded.length > 10)`,
+  )
+  expect(printed).toBe('0 true')
+})

@@ -104,6 +104,22 @@ test('a queue is paused and resumed, and shows why its jobs are dead', async () 
   expect(await get('/queues/nothing')).toMatchObject({ error: { code: 'NOT_FOUND' } })
 })
 
+test('a schedule is shown, paused, resumed and fired', async () => {
+  const { runtime, post, get } = await called()
+  await runtime.schedule('nightly', '0 3 * * *', email, { to: 'ops' })
+  const shown = async () => (await get<{ schedules: { name: string; paused: boolean }[] }>('/schedules')).schedules
+  expect(await shown()).toMatchObject([
+    { name: 'nightly', spec: '0 3 * * *', type: 'email.send', paused: false, fired: 0 },
+  ])
+  expect((await post('/schedules/nightly/pause')).status).toBe(200)
+  expect(await shown()).toMatchObject([{ paused: true, nextRuns: [] }])
+  await post('/schedules/nightly/resume')
+  const { job } = (await (await post('/schedules/nightly/trigger')).json()) as { job: string }
+  expect(await (await runtime.job(job))!.result()).toEqual({ sent: 'ops' })
+  expect(await shown()).toMatchObject([{ paused: false, fired: 1 }])
+  expect((await post('/schedules/hourly/trigger')).status).toBe(404)
+})
+
 test('charts are pictures without styles: the life of jobs, of the runtime, of each machine, and the path of a job', async () => {
   const { call, get } = await called()
   const { charts } = await get<{ charts: { kind: string; type: string | null }[] }>('/charts')

@@ -51,7 +51,10 @@ function Confirmation({ of: { title, text, verb, danger, reason, run } }: { read
   const dialog = useRef<HTMLDialogElement>(null)
   const [given, setGiven] = useState('')
   const [busy, setBusy] = useState(false)
-  useEffect(() => dialog.current?.showModal(), [])
+  useEffect(() => {
+    dialog.current?.showModal()
+    dialog.current?.querySelector<HTMLElement>('input, [type=submit]')?.focus()
+  }, [])
   const close = (): void => void (question.value = null)
   const confirm = async (event: Event): Promise<void> => {
     event.preventDefault()
@@ -74,7 +77,7 @@ function Confirmation({ of: { title, text, verb, danger, reason, run } }: { read
           <button type="button" onClick={close}>
             Back
           </button>
-          <button type="submit" class={danger === true ? 'danger' : 'primary'} disabled={busy} autofocus>
+          <button type="submit" class={danger === true ? 'danger' : 'primary'} disabled={busy}>
             {busy ? 'Working…' : verb}
           </button>
         </footer>

@@ -8,6 +8,7 @@ export const screens = [
   { key: 'o', screen: '', title: 'Overview' },
   { key: 'j', screen: 'jobs', title: 'Jobs' },
   { key: 'd', screen: 'dead', title: 'Dead' },
+  { key: 's', screen: 'schedules', title: 'Schedules' },
   { key: 'w', screen: 'workers', title: 'Workers' },
   { key: 'c', screen: 'charts', title: 'Charts' },
 ] as const

@@ -14,6 +14,7 @@ import { OverviewScreen } from './overview-screen.tsx'
 import { Empty } from './parts.tsx'
 import { QueueScreen } from './queue-screen.tsx'
 import { link, place } from './router.ts'
+import { SchedulesScreen } from './schedules-screen.tsx'
 import { WorkersScreen } from './workers-screen.tsx'
 import { number } from './words.ts'
 
@@ -25,6 +26,7 @@ function Screen(): JSX.Element {
   if (screen === 'queue') return <QueueScreen key={name} type={name} />
   if (screen === 'dead') return <DeadScreen />
   if (screen === 'workers') return <WorkersScreen />
+  if (screen === 'schedules') return <SchedulesScreen />
   if (screen === 'charts') return <ChartsScreen />
   return (
     <Empty title="There is no such screen">

@@ -1,0 +1,141 @@
+/** The page in a browser: every screen, without a word in the console; changes by buttons; what is live. */
+import { existsSync } from 'node:fs'
+import { chromium, type Browser, type Page } from 'playwright-core'
+import { createDashboard, type DashboardOptions } from 'jobchart/dashboard'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { email, jobs } from './world.ts'
+
+const executablePath = '/usr/bin/chromium'
+const isThere = existsSync(executablePath)
+if (!isThere) process.stdout.write(`the page is not tested in a browser: ${executablePath} is missing\n`)
+
+let browser: Browser
+beforeAll(async () => {
+  if (isThere) browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+})
+afterAll(() => browser?.close())
+
+/** A page on a dashboard, at a screen. Whatever its console says fails the test. */
+async function opened(hash = '', options: Omit<DashboardOptions, 'runtime'> = {}, width = 1280) {
+  const runtime = await jobs()
+  const { url, close } = await createDashboard({ runtime, ...options }).listen()
+  const page = await browser.newPage({ viewport: { width, height: 900 } })
+  const said: string[] = []
+  page.on('console', (message) => said.push(`${message.type()}: ${message.text()}`))
+  page.on('pageerror', (error) => said.push(error.message))
+  page.on('dialog', (dialog) => said.push(`dialog: ${dialog.message()}`))
+  onTestFinished(async () => {
+    await page.close()
+    await close()
+    expect(said).toEqual([])
+  })
+  const show = async (next: string): Promise<void> => void (await page.goto(`${url}tools/jobs/${next}`))
+  await show(hash)
+  return { runtime, page, show, said }
+}
+
+const text = (page: Page, selector = 'main'): Promise<string> => page.locator(selector).innerText()
+
+test.runIf(isThere)('every screen shows what it is for, and the console stays empty', async () => {
+  const { page, show } = await opened()
+  await page.getByRole('link', { name: 'email.send' }).waitFor()
+  for (const [hash, heading, shown] of [
+    ['#/', 'Overview', /email\.send[\s\S]*Running now/],
+    ['#/jobs', 'Jobs', /order-1[\s\S]*dead-1/],
+    ['#/job/order-1', 'order-1', /approval[\s\S]*APPROVE[\s\S]*Context[\s\S]*who/],
+    ['#/job/dead-1', 'dead-1', /550 mailbox 4711 unavailable[\s\S]*sends to nobody[\s\S]*3 moves/],
+    ['#/queue/email.send', 'email.send', /Limits[\s\S]*Why jobs are dead/],
+    ['#/dead', 'Dead', /… mailbox … unavailable/],
+    ['#/schedules', 'Schedules', /No schedules/],
+    ['#/workers', 'Workers', /0 of 10 slots/],
+    ['#/charts', 'Charts', /order, version 1[\s\S]*Every job/],
+    ['#/jobs?state=running', 'Jobs', /No job matches/],
+    ['#/nowhere', 'There is no such screen', /To the overview/],
+  ] as const) {
+    await show(hash)
+    await page.getByText(heading).first().waitFor()
+    await expect.poll(() => text(page), { message: hash }).toMatch(shown)
+  }
+  await page.locator('body').press('?')
+  await page.getByRole('dialog').getByText('search jobs').waitFor()
+})
+
+test.runIf(isThere)('a job is retried by its button, and an event is sent to a machine', async () => {
+  const { page, show, runtime } = await opened('#/job/dead-1')
+  await page.getByRole('button', { name: 'Retry' }).click()
+  await page.getByText('dead-1 was sent through again.').waitFor()
+  await expect.poll(async () => (await (await runtime.job('dead-1'))!.record()).generation).toBe(2)
+  await expect.poll(() => text(page)).toMatch(/generation 2/)
+  await show('#/job/order-1')
+  await page.getByRole('button', { name: 'APPROVE' }).click()
+  await page.getByRole('button', { name: 'Send' }).click()
+  await expect.poll(() => text(page, 'h1')).toMatch('done')
+})
+
+test.runIf(isThere)('all that match a filter are changed after a confirmation that says how many', async () => {
+  const { page, runtime } = await opened('#/jobs?type=email.send')
+  await page.getByRole('button', { name: 'Discard' }).click()
+  await page.getByRole('heading', { name: 'Discard 3 jobs?' }).waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+  await page.getByText('3 discarded.').waitFor()
+  expect(await runtime.counts()).toMatchObject({ done: 0, dead: 0, waiting: 1 })
+})
+
+test.runIf(isThere)('what happens is shown within half a second, and the list of jobs stays still', async () => {
+  const { page, show, runtime } = await opened('#/')
+  const done = page.locator('.figure', { hasText: 'done' }).locator('b')
+  await page.locator('.connection.live').waitFor()
+  await expect.poll(() => done.innerText()).toBe('2')
+  const startedAt = performance.now()
+  await runtime.run(email, { to: 'eve' })
+  await expect.poll(() => done.innerText(), { interval: 20 }).toBe('3')
+  expect(performance.now() - startedAt).toBeLessThan(500)
+  await show('#/jobs')
+  await page.getByText('up to date').waitFor()
+  const rows = page.locator('tbody tr')
+  expect(await rows.count()).toBe(5)
+  await runtime.run(email, { to: 'max' })
+  await page.getByRole('button', { name: '1 new' }).waitFor()
+  expect(await rows.count()).toBe(5)
+  await page.getByRole('button', { name: '1 new' }).click()
+  await expect.poll(() => rows.count()).toBe(6)
+})
+
+test.runIf(isThere)('who may only read has no buttons for changes', async () => {
+  const { page } = await opened('#/job/dead-1', { authorize: () => 'read' })
+  await page.getByText('read only').waitFor()
+  await page.getByText('Timeline').waitFor()
+  expect(await page.getByRole('button', { name: /Retry|Discard/ }).count()).toBe(0)
+})
+
+test.runIf(isThere)('text from jobs is text, whatever it holds', async () => {
+  const { page, show, runtime } = await opened('#/')
+  const evil = [
+    '<img src=x onerror=alert(1)>',
+    '"><script>alert(1)</script>',
+    "javascript:alert('1')",
+    '</svg><svg onload=alert(1)>',
+    '{{constructor.constructor("alert(1)")()}}',
+    '\u202Ereversed\u0000',
+  ]
+  for (const [i, to] of evil.entries()) {
+    const tags = [to.replace('\0', '')]
+    const job = await runtime.enqueue(email, { to }, { id: `evil-${i}-${to.replace('\0', '').slice(0, 150)}`, tags })
+    await job.result()
+    await show(`#/job/${encodeURIComponent(job.id)}`)
+    await expect.poll(() => text(page, 'h1')).toMatch(`evil-${i}-`)
+    await page.getByText('Timeline').waitFor()
+  }
+  await show('#/jobs')
+  await expect.poll(() => page.locator('tbody tr').count()).toBe(10)
+  expect(await page.locator('main img, main script, main [onload], main [onerror]').count()).toBe(0)
+})
+
+test.runIf(isThere)('on a phone nothing is wider than the window', async () => {
+  const { page, show } = await opened('#/', {}, 390)
+  for (const hash of ['#/', '#/jobs', '#/job/order-1', '#/queue/email.send', '#/dead', '#/workers', '#/charts']) {
+    await show(hash)
+    await page.locator('h1').waitFor()
+    expect(await page.evaluate('document.documentElement.scrollWidth'), hash).toBeLessThanOrEqual(390)
+  }
+})
