@@ -67,6 +67,7 @@ export type {
   JobSelector,
   RetryFrom,
   SendOptions,
+  StartOptions,
   StopOptions,
   StopReport,
   UniqueOption,

@@ -18,6 +18,7 @@ import type { Timer } from '../core/clock.ts'
 import { AbortError, JobchartError } from '../core/errors.ts'
 import { DrainWatcher, waitForDrain } from '../worker/drain.ts'
 import { Pauses } from '../worker/pauses.ts'
+import { RetriedStart } from '../worker/retried-start.ts'
 import { stopOnSignals } from '../worker/signals.ts'
 import { statesOf } from '../client/states.ts'
 import { Shutdown, stopped, shutdown } from '../worker/shutdown.ts'
@@ -26,9 +27,11 @@ import { Worker } from '../worker/worker.ts'
 import {
   drainLimits,
   pauseLimits,
+  startSettings,
   stopLimits,
   type DrainOptions,
   type PauseOptions,
+  type StartOptions,
   type StopOptions,
   type StopReport,
 } from '../core/call-options.ts'
@@ -54,6 +57,7 @@ export class Runtime extends Client {
   private readonly settings: RuntimeSettings
   private readonly worker: Worker
   private readonly drains: DrainWatcher
+  private readonly retriedStart: RetriedStart
   private readonly pauses = new Pauses(() => this.resumePicking())
   private readonly stoppedError = stopped()
   private allowed = { accept: true, pick: false }
@@ -89,13 +93,14 @@ export class Runtime extends Client {
         inserted: (jobs, answers) => this.connection.inserted(jobs, answers),
       },
       halted: () => (this.allowed.pick ? null : this.stoppedError),
-      storeError: (error) =>
-        this.actor.send(error === undefined ? { type: 'STORE_BACK' } : { type: 'STORE_LOST', error }),
+      storeError: (error) => this.storeAnswers(error),
       changed: () => {
         this.drains.check()
         this.stopping?.wait.check()
       },
     })
+    const { logger } = settings
+    this.retriedStart = new RetriedStart({ timers, logger, storeError: (error) => this.storeAnswers(error) })
     this.drains = new DrainWatcher({
       store: this.store,
       types: new Set(settings.jobs.keys()),
@@ -134,11 +139,12 @@ export class Runtime extends Client {
 
   /**
    * Opens the store and starts to run jobs. Further calls return the first promise.
-   * @throws JobchartError STORE_UNAVAILABLE (the state is `failed` then), STOPPED
+   * @throws JobchartError STORE_UNAVAILABLE (the state is `failed` then), STOPPED, INVALID_OPTION
+   * @example await runtime.start({ retry: true }) // also if the database is started later than this process
    */
-  start(): Promise<void> {
+  start(options: StartOptions = {}): Promise<void> {
     if (this.stopping !== null) return Promise.reject(stopped())
-    return (this.starting ??= this.startOnce())
+    return (this.starting ??= this.startOnce(options))
   }
 
   /**
@@ -302,24 +308,35 @@ export class Runtime extends Client {
     }
   }
 
+  /** @param error of a call to the store that failed; undefined: it answers again */
+  private storeAnswers(error: unknown): void {
+    this.actor.send(error === undefined ? { type: 'STORE_BACK' } : { type: 'STORE_LOST', error })
+  }
+
   private busy(): boolean {
     return this.worker.busy || this.connection.inserter.pending > 0
   }
 
-  private async startOnce(): Promise<void> {
+  private async startOnce(options: StartOptions): Promise<void> {
+    const { retry } = startSettings(options)
     if (this.stopping !== null) throw stopped()
     this.startReminder?.cancel()
     this.actor.send({ type: 'START' })
     try {
-      await this.connection.ready()
-      await this.declareSchedules()
-      await this.worker.start()
+      await this.retriedStart.run(() => this.open(), retry)
     } catch (error) {
       if (this.stopping === null) this.actor.send({ type: 'FAILED', error })
+      else if (retry) throw stopped()
       throw error
     }
     if (this.stopping !== null) throw stopped()
     this.actor.send({ type: 'STARTED' })
+  }
+
+  private async open(): Promise<void> {
+    await this.connection.ready()
+    await this.declareSchedules()
+    await this.worker.start()
   }
 
   private async declareSchedules(): Promise<void> {
@@ -335,6 +352,7 @@ export class Runtime extends Client {
     this.actor.send({ type: 'STOP', mode })
     this.pauses.end()
     this.connection.inserter.refuseWaiting(stopped())
+    this.retriedStart.cancel()
     const { connection, worker, starting, id } = this
     const completed = (await wait.wait(timeoutMs, graceMs)) && worker.abandoned === 0
     const dropped = await shutdown({ connection, worker, id, starting: starting ?? Promise.resolve() })

@@ -272,6 +272,20 @@ export interface DiscardReport {
   readonly notFound: readonly string[]
 }
 
+export interface StartOptions {
+  /**
+   * While the store does not answer, the start is repeated, at intervals that grow from 100 ms to 5 s; the runtime is `starting`,
+   * and `storeError` says why. Default false: it has failed.
+   */
+  readonly retry?: boolean
+}
+
+/** @throws JobchartError INVALID_OPTION */
+export function startSettings(options: StartOptions): { readonly retry: boolean } {
+  checkKeys('options of start', options, ['retry'])
+  return { retry: checkBoolean('retry', options.retry) }
+}
+
 export interface StopOptions {
   /**
    * `drain`: no new jobs, all that is queued runs, but in paused queues · `finish` (default): what runs ends, the rest
