@@ -4,22 +4,23 @@
  */
 export const differences = {
   stopsFirst:
-    'An actor that is left is stopped as soon as that is decided, before the actions of the step are executed: those may take long.',
+    'An actor is stopped when the transition out of its state is planned, before the actions of the step are executed: those may take long.',
   startOrder:
-    'Actors that do work start after the actions of their step have been executed, and that has been written. XState starts those of a machine that starts before its entry actions.',
+    'Actors that do work start after the actions of their step are executed and a checkpoint says so. XState starts those of a starting machine before its entry actions.',
   planFirst:
-    'A step that throws while it is decided executes none of its actions. XState has executed those before it.',
-  childrenEmit: 'What a child machine emits is an `EMIT` of the job. XState tells it to who listens to the child.',
+    'If planning a step throws, none of its actions is executed. XState executes the actions before the throw.',
+  childrenEmit:
+    'An event emitted by a child machine is an `EMIT` of the job. XState delivers it to listeners of the child.',
   callbacksRestart:
-    'After a kill a callback or an observable starts again: what it had sent before the kill may come again.',
+    'After a kill a callback or an observable starts again: events that it sent before the kill may be repeated.',
   firstAttemptAgain:
-    'After a kill the first attempt of a durable promise that was under way begins again, and `onSnapshot` tells of it again.',
+    'After a kill during the first attempt of a durable promise, `onSnapshot` reports that attempt again.',
   sentTogether:
-    'When several events are sent at once, whether `send` accepts the later ones is judged without what the machine’s actors would answer to the earlier ones.',
+    'When several events are sent at once, `send` decides about the later ones without the answers of actors to the earlier ones.',
   forgottenTimers:
-    'Of two delayed events of one id XState cannot cancel the second any more once the first has come. A job can.',
+    'Of two delayed events of one id, XState cannot cancel the second after the first was delivered. A job can.',
   replacedActors:
-    'A leaf that leads to itself through its history is entered again without having been left, and starts its actors a second time. XState lets the first ones go on, in no snapshot; a job forgets them when it parks.',
+    'A leaf state that re-enters itself through its history is entered without an exit, and starts its actors again. In XState the first actors continue, in no snapshot; a job drops them when it parks.',
 } as const
 
 export type Difference = keyof typeof differences
