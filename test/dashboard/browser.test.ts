@@ -1,5 +1,6 @@
 /** The page in a browser: every screen, without a word in the console; changes by buttons; what is live. */
 import { existsSync } from 'node:fs'
+import axe from 'axe-core'
 import { chromium, type Browser, type Page } from 'playwright-core'
 import { createDashboard, type DashboardOptions } from 'jobchart/dashboard'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -129,6 +130,22 @@ test.runIf(isThere)('text from jobs is text, whatever it holds', async () => {
   await show('#/jobs')
   await expect.poll(() => page.locator('tbody tr').count()).toBe(10)
   expect(await page.locator('main img, main script, main [onload], main [onerror]').count()).toBe(0)
+})
+
+test.runIf(isThere)('no screen has a fault that axe finds, in light and dark', async () => {
+  const { page, show } = await opened('#/')
+  await page.evaluate(axe.source)
+  for (const hash of ['#/', '#/jobs', '#/job/order-1', '#/job/dead-1', '#/queue/email.send', '#/dead', '#/workers']) {
+    await show(hash)
+    await page.locator('main h1').waitFor()
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+      const found = (await page.evaluate(
+        `axe.run('body', { runOnly: ['wcag2a', 'wcag2aa'] }).then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]))`,
+      )) as unknown[]
+      expect(found, `${hash} ${colorScheme}`).toEqual([])
+    }
+  }
 })
 
 test.runIf(isThere)('on a phone nothing is wider than the window', async () => {

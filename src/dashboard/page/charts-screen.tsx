@@ -29,7 +29,11 @@ export function ChartsScreen(): JSX.Element {
 function Entry({ of: { kind, type, version, title, description, jobs } }: { readonly of: ChartEntry }): JSX.Element {
   if (kind !== 'machine' || type === null) {
     return (
-      <Panel title={kind === 'job' ? 'Every job' : 'This runtime'} aside={<span class="muted">{description}</span>}>
+      <Panel
+        title={kind === 'job' ? 'Every job' : 'This runtime'}
+        id={kind}
+        aside={<span class="muted">{description}</span>}
+      >
         {kind === 'job' ? (
           <Chart
             path="/charts/job.svg"

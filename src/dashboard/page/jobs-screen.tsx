@@ -209,6 +209,8 @@ function useFresh(
   const { query } = place.value
   const types = query.getAll('type')
   const wanted = query.getAll('state')
+  // A transition says nothing of tags, keys and parents: whether such a list has new jobs is not known.
+  const isTold = [...query.keys()].every((key) => ['type', 'state', 'within'].includes(key))
   useLive({
     onTransitions: (transitions) => {
       const mine = transitions.filter(
@@ -218,7 +220,7 @@ function useFresh(
         ({ id, event, to }) =>
           !known.current.has(id) && (wanted.length === 0 ? event === 'ENQUEUE' : wanted.includes(to)),
       )
-      if (come.length > 0) setFresh((before) => before.union(new Set(come.map(({ id }) => id))))
+      if (isTold && come.length > 0) setFresh((before) => before.union(new Set(come.map(({ id }) => id))))
       if (mine.length > 0) setSeen((before) => new Map([...before, ...mine.map(({ id, to }) => [id, to] as const)]))
     },
   })

@@ -41,7 +41,7 @@ function Schedule({ of, refresh }: { readonly of: ScheduleRecord; readonly refre
     })
   const [next] = nextRuns
   return (
-    <Panel title={name} aside={paused ? <span class="state tone-cancelled">paused</span> : <code>{spec}</code>}>
+    <Panel title={name} aside={paused && <span class="state tone-cancelled">paused</span>}>
       <dl class="facts">
         <div>
           <dt>Next</dt>
