@@ -26,7 +26,7 @@ for (const entry of readdirSync(join(root, 'dist'), { recursive: true })) {
   if (file.endsWith('.d.ts') && !reached.has(file)) rmSync(file)
 }
 
-for (const room of ['dist/src/chart', 'dist/src/dashboard']) {
+for (const room of ['dist/src/chart', 'dist/src/dashboard', 'dist/src/stores/memory']) {
   const entry = join(root, room, 'index.js')
   const { outputFiles, metafile } = await build({
     entryPoints: [entry],
