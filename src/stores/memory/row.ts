@@ -100,31 +100,51 @@ export type TermsOfJob = Pick<
   readonly meta?: JobMeta | null
 }
 
+interface RareTerms {
+  readonly pins: JobPins | undefined
+  readonly until: 'start' | undefined
+  readonly meta: JobMeta | null
+}
+
+const noRareTerms: RareTerms = { pins: undefined, until: undefined, meta: null }
+
 /** What a job was asked to be. Jobs that were asked for alike share theirs. */
 export class Terms {
   readonly priority: number
   readonly maxAttempts: number
-  readonly pins: JobPins | undefined
   readonly tags: readonly string[]
   readonly key: string | null
-  readonly until: 'start' | undefined
   readonly concurrencyKey: string | null
-  readonly meta: JobMeta | null
+  /** What few jobs have: jobs with keys of their own have terms of their own, and each field costs them. */
+  private readonly rare: RareTerms
 
   constructor(job: TermsOfJob) {
     this.priority = job.priority
     this.maxAttempts = job.maxAttempts
-    this.pins = job.pins
     this.tags = job.tags
     this.key = job.key
-    this.until = job.until
     this.concurrencyKey = job.concurrencyKey
-    this.meta = job.meta ?? null
+    const { pins, until, meta = null } = job
+    this.rare = pins === undefined && until === undefined && meta === null ? noRareTerms : { pins, until, meta }
+  }
+
+  get pins(): JobPins | undefined {
+    return this.rare.pins
+  }
+
+  get until(): 'start' | undefined {
+    return this.rare.until
+  }
+
+  get meta(): JobMeta | null {
+    return this.rare.meta
   }
 
   /** The same, but for these. */
   with(changed: Partial<TermsOfJob>): Terms {
-    return new Terms({ ...(this as TermsOfJob), ...changed })
+    const { priority, maxAttempts, pins, tags, key, until, concurrencyKey, meta } = this
+    const same = { priority, maxAttempts, tags, key, concurrencyKey, meta }
+    return new Terms({ ...same, ...(pins && { pins }), ...(until && { until }), ...changed })
   }
 
   /** Are they those of this job, too? */
