@@ -274,6 +274,13 @@ export class Runtime extends Client {
   }
 
   protected override stored(): void {
+    if (this.stopping !== null) {
+      // The stop may wait for this write alone: the job itself may have ended before the answer came.
+      queueMicrotask(() => {
+        this.drains.check()
+        this.stopping?.wait.check()
+      })
+    }
     if (this.starting !== null || this.stopping !== null || this.startReminder !== null) return
     // The end of the process loses the jobs of a memory store: the timer keeps it alive until the warning.
     const keepAlive = !this.store.capabilities.durable
