@@ -4,7 +4,8 @@ import { liveChartsTwice } from './random-charts.ts'
 
 test('random charts live the same twice, also when they are killed', async () => {
   vi.spyOn(console, 'warn').mockReturnValue()
-  const firstSeed = 1 + Math.floor(Math.random() * 1e9)
+  // The same charts each time; `npm run proof -- --only charts` tries new ones.
+  const firstSeed = 1
   const { lived, failures } = await liveChartsTwice({ firstSeed, charts: 150, killsEach: 1 })
   expect(failures).toEqual([])
   expect(lived, `of the seeds from ${firstSeed}`).toBeGreaterThan(20)
