@@ -4,6 +4,7 @@
  */
 import { caps } from '../../core/caps.ts'
 import { wording, type Attempt, type CheckpointFact, type JobFacts, type MachineFacts } from './facts.ts'
+import type { InboxEntry } from '../../core/machine-record.ts'
 import type { Facts } from './gather.ts'
 import type { Findings } from './violation.ts'
 
@@ -111,7 +112,9 @@ class Walk {
     if (messages < kept) this.add(`${kept} messages were acknowledged, ${messages} have come`)
     if (state === 'waiting' && numbers.length > 0) this.add(`it waits, and messages ${list(numbers)} wait for it`)
     const shown = this.last?.shown ?? 0
-    const unread = numbers.filter((number) => number <= shown)
+    // A machine may end while news of its children waits: a child that it has left is cancelled, and says so.
+    const isOwed = ({ message: { kind } }: InboxEntry): boolean => kind === 'event' || kind === 'cancel'
+    const unread = inbox.filter((entry) => entry.number <= shown && isOwed(entry)).map(({ number }) => number)
     // A handler that is no machine reads none.
     if (state === 'done' && checkpoint !== null && unread.length > 0)
       this.add(`it is done, and was given messages ${list(unread)} that it has not read`)
