@@ -42,7 +42,9 @@ function checkNotCancelled(job: JobFacts, run: RunFact, startMs: number, finding
 /** A new input, or a new generation, begins all steps anew; of the input nobody knows when it came. */
 function checkNotStored(job: JobFacts, step: StepFact, findings: Findings): void {
   if (job.machine?.replaced === true) return
-  const { name, generation, begunAt } = step
+  const { name, generation } = step
+  // Stores keep whole milliseconds; a clock may read parts of them.
+  const begunAt = Math.floor(step.begunAt)
   const stored = job.stepsStored.find((each) => {
     return each.name === name && each.storedBy < begunAt && job.attempts.get(each.token)?.generation === generation
   })
