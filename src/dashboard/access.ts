@@ -81,3 +81,8 @@ export async function admit(settings: DashboardSettings, request: Request, peer:
   if (role === 'read') return problem(403, 'READ_ONLY', 'You may look, and change nothing.')
   return role
 }
+
+/** What a request brings to its route. */
+export interface RouteEnv {
+  readonly Bindings: { readonly role: Role; readonly peer: Peer; readonly path: string }
+}

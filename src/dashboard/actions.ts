@@ -6,7 +6,7 @@ import { json } from './answers.ts'
 import { readBody, type JsonObject } from './body.ts'
 import type { AuditEntry, DashboardSettings } from './options.ts'
 import { selectorIn } from './queries.ts'
-import type { RouteEnv } from './routes.ts'
+import type { RouteEnv } from './access.ts'
 
 type Action = AuditEntry['action']
 

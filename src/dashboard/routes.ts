@@ -3,21 +3,17 @@ import { Hono } from 'hono'
 import type { JobFilter } from '../index.ts'
 import { version } from '../core/version.ts'
 import { consoleLogger } from '../core/logger.ts'
-import type { Peer } from './access.ts'
+import type { RouteEnv } from './access.ts'
 import { actionsOnJobs, changeJob, changeJobs, changeSchedule, pauseQueue, sendEvent } from './actions.ts'
 import { failure, headersOf, json, notFound, problem } from './answers.ts'
 import { pageResponse } from './assets.ts'
 import { Feed } from './feed.ts'
 import { jobView, redacted } from './job-view.ts'
 import { Live } from './live.ts'
-import type { DashboardSettings, Role } from './options.ts'
+import type { DashboardSettings } from './options.ts'
 import { deadGroups, overview, queueView, shownWorker } from './overview.ts'
 import { Pictures } from './pictures.ts'
 import { filterIn, listOptionsIn } from './queries.ts'
-
-export interface RouteEnv {
-  readonly Bindings: { readonly role: Role; readonly peer: Peer; readonly path: string }
-}
 
 /** Jobs that match a filter are counted up to here. */
 const countMax = 10_000
