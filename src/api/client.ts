@@ -31,7 +31,6 @@ import {
   type RetryReport,
   type SendOptions,
 } from '../core/call-options.ts'
-import { jobStates } from '../core/lifecycle.ts'
 import { limits } from '../core/limits.ts'
 import {
   checkedSchedule,
@@ -42,7 +41,7 @@ import {
 import type { ScheduleSpec } from '../core/tick-times.ts'
 import { clientSettings, type ClientOptions } from './options.ts'
 import { type ClientSettings } from '../core/settings.ts'
-import { QueueHandle, queueStats, type QueueStats } from './queue-handle.ts'
+import { emptyQueue, QueueHandle, queueStats, type QueueStats } from './queue-handle.ts'
 import type {
   CancelAnswer,
   CancelRequest,
@@ -52,7 +51,6 @@ import type {
   JobSummary,
   RetryAnswer,
   Selection,
-  StateCounts,
   Store,
   TransitionEntry,
   WorkerRecord,
@@ -219,7 +217,7 @@ export class Client {
     const [queues, workers] = await Promise.all([store.queues(), store.workers()])
     const known = new Map(queues.map((queue) => [queue.type, queue]))
     for (const type of [...settings.jobs.keys(), ...workers.flatMap(({ types }) => types)]) {
-      if (!known.has(type)) known.set(type, { type, paused: false, counts: noJobs() })
+      if (!known.has(type)) known.set(type, emptyQueue(type))
     }
     const stats = Array.from(known.values(), queueStats(settings.jobs, this.given()))
     return stats.toSorted((a, b) => (a.type < b.type ? -1 : 1))
@@ -442,8 +440,6 @@ function cursorFrom(from: string | number): string | null {
   const seq = checkInteger('from', from, 0, Number.MAX_SAFE_INTEGER)
   return seq === 0 ? null : String(seq)
 }
-
-const noJobs = (): StateCounts => Object.fromEntries(jobStates.map((state) => [state, 0])) as unknown as StateCounts
 
 const closed = (): JobchartError =>
   new JobchartError('STOPPED', 'the client was closed', {

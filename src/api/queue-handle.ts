@@ -1,6 +1,7 @@
 /** The handle of a queue: pauses and resumes it, and reads its figures. */
 import type { Connection } from '../client/connection.ts'
 import { followFigure } from '../client/follow.ts'
+import { jobStates } from '../core/lifecycle.ts'
 import type { Stream } from '../core/stream.ts'
 import type { QueueInfo, StateCounts } from '../store.ts'
 
@@ -72,13 +73,19 @@ export class QueueHandle {
   }
 }
 
+const noJobs = Object.fromEntries(jobStates.map((state) => [state, 0])) as unknown as StateCounts
+
+/** A queue that the store does not know. */
+export const emptyQueue = (type: string): QueueInfo => ({ type, paused: false, counts: noJobs })
+
 /** Makes the figures of queues, of which there may be thousands: what is the same for all is summed up once. */
 export function queueStats(
   jobs: ReadonlyMap<string, { readonly priority: number }>,
   given: ReadonlyMap<string, number>,
 ): (info: QueueInfo) => QueueStats {
   const givenToAll = Math.max(1, sum(given.values()))
-  const prioritySum = sum(jobs.values().map(({ priority }) => priority))
+  // A client may know no jobs.
+  const prioritySum = Math.max(1, sum(jobs.values().map(({ priority }) => priority)))
   return ({ type, paused, counts }) => {
     const priority = jobs.get(type)?.priority ?? 0
     const own = given.get(type) ?? 0

@@ -35,15 +35,12 @@ import {
   type StopOptions,
   type StopReport,
 } from '../core/call-options.ts'
-import { jobStates } from '../core/lifecycle.ts'
 import { limits } from '../core/limits.ts'
 import { runtimeSettings, type RuntimeOptions } from './options.ts'
 import { type RuntimeSettings } from '../core/settings.ts'
-import { queueStats } from './queue-handle.ts'
+import { emptyQueue, queueStats } from './queue-handle.ts'
 import type { RuntimeState, RuntimeStats } from './runtime-stats.ts'
-import type { CancelAnswer, CancelRequest, Hint, StateCounts, Store } from '../store.ts'
-
-const noJobs = Object.fromEntries(jobStates.map((state) => [state, 0])) as unknown as StateCounts
+import type { CancelAnswer, CancelRequest, Hint, Store } from '../store.ts'
 
 /** Time after the first enqueue until a runtime that was not started logs a warning. */
 const startReminderMs = 3_000
@@ -230,7 +227,7 @@ export class Runtime extends Client {
     const known = new Map((await this.store.queues()).map((info) => [info.type, info]))
     const types = [...this.settings.jobs.keys()]
     const stats = queueStats(this.settings.jobs, this.given())
-    const queues = types.map((type) => stats(known.get(type) ?? { type, paused: false, counts: noJobs }))
+    const queues = types.map((type) => stats(known.get(type) ?? emptyQueue(type)))
     const { permits, abandoned, unsupported } = this.worker
     return {
       state: this.state,

@@ -51,6 +51,11 @@ test('what is no type, no input or no option is refused, and so is a call after 
   await expect(client.enqueueByName('mail', 1)).rejects.toMatchObject({ code: 'STOPPED' })
 })
 
+test('the figures of a queue have a weight and a share of 0 for a client that knows no jobs', async () => {
+  const client = createClient({ store: world().store })
+  expect(await client.queue('mail').stats()).toMatchObject({ priority: 0, given: 0, share: 0, weight: 0 })
+})
+
 test('a client without definitions pauses queues, shows, cancels, retries, discards and sends', async () => {
   const made = world()
   const client = clientOf(made)
