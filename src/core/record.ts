@@ -129,7 +129,7 @@ export interface JobEvent {
   readonly worker?: string
   readonly error?: ErrorRecord
   readonly reason?: string
-  /** That of the job, if it has any; of events of enqueues and runs of this process. */
+  /** The job's `meta`, if it has any. Only events of this process's enqueues and runs carry it. */
   readonly meta?: JobMeta
   /** The value of a CHECKIN, the line of a LOG, the event of an EMIT, the output of a COMPLETE. */
   readonly value?: Json
