@@ -1,51 +1,49 @@
 /**
- * Leaves of the built package what a user's programs and compiler read: a declaration that no entry of `exports` leads to is never
- * opened, and there is one per module. Rooms that only their own entry is imported from become one module each.
+ * Leaves of the built package what a user's programs and compiler read. The modules become one file per entry, and one per set of
+ * entries that share them: there is one of each module in a process, and no entry loads what only another needs. A declaration
+ * that no entry of `exports` leads to is never opened, and is removed.
  */
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const dist = join(root, 'dist')
+const { exports, bin = {} } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const subpaths = Object.values(exports).filter((subpath) => typeof subpath === 'object')
 const specifiers = /(?:from|import|import\()\s*['"](\.[^'"]+)['"]/g
 
-const reached = new Set()
-const open = Object.values(exports).flatMap(({ types }) => (types === undefined ? [] : [join(root, types)]))
+const keep = new Set()
+const open = subpaths.map(({ types }) => join(root, types))
 for (let file = open.pop(); file !== undefined; file = open.pop()) {
-  if (reached.has(file)) continue
+  if (keep.has(file)) continue
   if (!existsSync(file)) throw new Error(`${relative(root, file)} is missing: run npm run build first`)
-  reached.add(file)
+  keep.add(file)
   for (const [, specifier] of readFileSync(file, 'utf8').matchAll(specifiers)) {
     open.push(join(dirname(file), specifier.replace(/\.[jt]s$/, '.d.ts')))
   }
 }
-for (const entry of readdirSync(join(root, 'dist'), { recursive: true })) {
-  const file = join(root, 'dist', entry)
-  if (file.endsWith('.d.ts') && !reached.has(file)) rmSync(file)
-}
 
-for (const room of ['dist/src/chart', 'dist/src/dashboard', 'dist/src/stores/memory']) {
-  const entry = join(root, room, 'index.js')
-  const { outputFiles, metafile } = await build({
-    entryPoints: [entry],
-    bundle: true,
-    write: false,
-    metafile: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node22',
-    packages: 'external',
-    absWorkingDir: root,
-    // Modules of other rooms stay where they are: there is one of each in a process.
-    plugins: [
-      {
-        name: 'own-room',
-        setup: (bundle) => bundle.onResolve({ filter: /^\.\.\// }, ({ path }) => ({ path, external: true })),
-      },
-    ],
-  })
-  for (const module of Object.keys(metafile.inputs)) rmSync(join(root, module))
-  writeFileSync(entry, outputFiles[0].text)
+const { metafile } = await build({
+  // The thread of the SQLite store is started by its path, which is beside that of the store's entry.
+  entryPoints: [...subpaths.map((subpath) => subpath.default), ...Object.values(bin), 'dist/src/stores/sqlite/thread.js'],
+  absWorkingDir: root,
+  bundle: true,
+  splitting: true,
+  metafile: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node22',
+  packages: 'external',
+  outbase: 'dist',
+  outdir: 'dist',
+  chunkNames: 'shared/[hash]',
+  allowOverwrite: true,
+})
+for (const output of Object.keys(metafile.outputs)) keep.add(join(root, output))
+
+for (const entry of readdirSync(dist, { recursive: true })) {
+  const file = join(dist, entry)
+  if (/\.(js|d\.ts)$/.test(file) && !keep.has(file)) rmSync(file)
 }
