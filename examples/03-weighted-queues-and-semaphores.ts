@@ -7,8 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createRuntime, defineJob } from 'jobchart'
 
 const ran: string[] = []
-const queueOf = (type: string, priority: number) =>
-  defineJob<{ n: number }, void>({ type, priority, run: async () => void ran.push(type) })
+const queueOf = (type: string, weight: number) =>
+  defineJob<{ n: number }, void>({ type, weight, run: async () => void ran.push(type) })
 
 const queues = [queueOf('mail', 3), queueOf('report', 2), queueOf('import', 1)]
 

@@ -57,7 +57,7 @@ const retry = {
 /** First by weight: duplicates are what people look for. */
 export const hash = defineJob({
   type: 'hash',
-  priority: 6,
+  weight: 6,
   input,
   retry,
   run: async ({ path }, context): Promise<Hashed> => {
@@ -74,7 +74,7 @@ export const hash = defineJob({
 /** Node compresses in a pool of four threads; the files are read there, too. */
 export const compress = defineJob({
   type: 'compress',
-  priority: 3,
+  weight: 3,
   concurrency: 4,
   input,
   retry,
@@ -94,7 +94,7 @@ export const compress = defineJob({
 
 export const lines = defineJob({
   type: 'lines',
-  priority: 1,
+  weight: 1,
   concurrency: 2,
   input,
   retry,

@@ -1,7 +1,7 @@
 /** Defines a type of job, and checks its options. */
 import type { AnyStateMachine, EventFromLogic, InputFrom, OutputFrom } from 'xstate'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import { invalidOption } from '../core/errors.ts'
+import { describe, invalidOption } from '../core/errors.ts'
 import { checkBackoff, exponential } from '../core/backoff.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
 import type { Json } from '../core/payload.ts'
@@ -16,7 +16,9 @@ import { defaultMaxAttempts, limits } from '../core/limits.ts'
 export interface CommonOptions<Input> {
   /** The name of the type and of its queue. 1…200 characters. */
   readonly type: string
-  /** Weight of the queue, 1…100000. Default 1. */
+  /** Share of its queue in the picks, relative to the weights of the other queues, 1…100000. Default 1. */
+  readonly weight?: number
+  /** The same as `weight`: its earlier name. */
   readonly priority?: number
   /** Limit of running jobs, all processes together. Default, and 0: no limit. */
   readonly concurrency?: number
@@ -93,18 +95,7 @@ export function defineJob<Input, Output>(
   options: Definition<Input, Output> & { readonly input?: StandardSchemaV1 | undefined },
 ): JobDefinition<Input, Output> {
   checkKeys('options of defineJob', options, jobKeys, 'Pass at least a type and a handler: defineJob({ type, run }).')
-  const {
-    type,
-    priority = 1,
-    concurrency,
-    perKey,
-    rateLimit,
-    retry = {},
-    timeout,
-    unique,
-    keepDead,
-    input: schema,
-  } = options
+  const { type, concurrency, perKey, rateLimit, retry = {}, timeout, unique, keepDead, input: schema } = options
   checkText('type', type, limits.idCharsMax)
   const of = (option: string): string => `${option} of job ${type}`
   checkWork(options, of)
@@ -123,7 +114,7 @@ export function defineJob<Input, Output>(
   }
   return Object.freeze({
     type,
-    priority: checkInteger(of('priority'), priority, 1, 100_000),
+    weight: weightOf(options, of),
     limits: Object.freeze({
       concurrency:
         concurrency === undefined ? null : checkInteger(of('concurrency'), concurrency, 0, 1_000_000) || null,
@@ -151,6 +142,7 @@ const jobKeys = [
     'machine',
     'version',
     'migrate',
+    'weight',
     'priority',
     'retry',
     'timeout',
@@ -196,6 +188,16 @@ function checkHandler(option: string, run: unknown): void {
 
 function notRunnable(): never {
   throw new TypeError('a machine job has no handler')
+}
+
+function weightOf({ weight, priority }: Definition<never, unknown>, of: (option: string) => string): number {
+  if (weight !== undefined && priority !== undefined && weight !== priority) {
+    const hint =
+      'Leave out priority: both name the weight of the queue. The priority of a job is an option of its enqueue.'
+    throw invalidOption(of('priority'), `no priority beside another weight (${describe(weight)})`, priority, hint)
+  }
+  const given = weight === undefined ? 'priority' : 'weight'
+  return checkInteger(of(given), weight ?? priority ?? 1, 1, 100_000)
 }
 
 function rateOf(rate: { readonly limit: number; readonly per: Duration }, option: string) {

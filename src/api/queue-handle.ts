@@ -1,6 +1,7 @@
 /** The handle of a queue: pauses and resumes it, and reads its figures. */
 import type { Connection } from '../client/connection.ts'
 import { followFigure } from '../client/follow.ts'
+import type { JobDefinition } from '../core/definition.ts'
 import { jobStates } from '../core/lifecycle.ts'
 import type { Stream } from '../core/stream.ts'
 import type { QueueInfo, StateCounts } from '../store.ts'
@@ -8,7 +9,7 @@ import type { QueueInfo, StateCounts } from '../store.ts'
 export interface QueueStats {
   readonly type: string
   readonly paused: boolean
-  /** Weight of the queue; 0 if its type is not among the `jobs` of this runtime or client. */
+  /** `weight` of its definition; 0 if its type is not among the `jobs` of this runtime or client. */
   readonly priority: number
   /** Jobs in each state. */
   readonly counts: StateCounts
@@ -80,16 +81,16 @@ export const emptyQueue = (type: string): QueueInfo => ({ type, paused: false, c
 
 /** Makes the figures of queues, of which there may be thousands: what is the same for all is summed up once. */
 export function queueStats(
-  jobs: ReadonlyMap<string, { readonly priority: number }>,
+  jobs: ReadonlyMap<string, Pick<JobDefinition, 'weight'>>,
   given: ReadonlyMap<string, number>,
 ): (info: QueueInfo) => QueueStats {
   const givenToAll = Math.max(1, sum(given.values()))
   // A client may know no jobs.
-  const prioritySum = Math.max(1, sum(jobs.values().map(({ priority }) => priority)))
+  const weightSum = Math.max(1, sum(jobs.values().map(({ weight }) => weight)))
   return ({ type, paused, counts }) => {
-    const priority = jobs.get(type)?.priority ?? 0
+    const priority = jobs.get(type)?.weight ?? 0
     const own = given.get(type) ?? 0
-    return { type, paused, priority, counts, given: own, share: own / givenToAll, weight: priority / prioritySum }
+    return { type, paused, priority, counts, given: own, share: own / givenToAll, weight: priority / weightSum }
   }
 }
 

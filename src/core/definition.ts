@@ -104,7 +104,8 @@ export type Middleware = (context: RunContext, next: () => Promise<unknown>) => 
 /** A checked job type; made by `defineJob`. `Input` and `Output` are inferred from it wherever it is used. */
 export interface JobDefinition<Input = unknown, Output = unknown, Event extends MachineEvent = MachineEvent> {
   readonly type: string
-  readonly priority: number
+  /** Of its queue. */
+  readonly weight: number
   readonly limits: TypeLimits
   readonly schema: StandardSchemaV1 | null
   readonly maxAttempts: number

@@ -9,6 +9,9 @@ import type { RetentionPolicy } from './values.ts'
 /** A queue as an own selection function sees it. */
 export interface Candidate {
   readonly type: string
+  /** Its share of the picks, relative to the weights of the others. */
+  readonly weight: number
+  /** The same: its earlier name. */
   readonly priority: number
   /** Picks it was given since the start. */
   readonly given: number
@@ -22,7 +25,7 @@ export type SelectionOption =
   | 'random'
   | 'strict'
   | { readonly strategy: 'weighted' | 'random' }
-  /** `ageing`: waiting this long is worth one point of priority. */
+  /** `ageing`: waiting this long is worth one point of weight. */
   | { readonly strategy: 'strict'; readonly ageing?: Duration }
   | SelectionFunction
 

@@ -3,10 +3,10 @@
  *
  * A heap holds every queue that may have work, ordered by key. The queue with the smallest key is picked, and the pick raises
  * its key. The strategies differ in the key:
- * - `weighted` is stride scheduling (Waldspurger & Weihl, 1995): a pick adds 1/priority. Shares are exact, no queue starves.
- * - `random` adds Exp(1)/priority. As the exponential distribution is memoryless, each pick is an independent draw with
- *   probability priority / sum of priorities.
- * - `strict` uses the priority itself; with ageing, a queue gains one point of priority for each `ageing` that it waits. All
+ * - `weighted` is stride scheduling (Waldspurger & Weihl, 1995): a pick adds 1/weight. Shares are exact, no queue starves.
+ * - `random` adds Exp(1)/weight. As the exponential distribution is memoryless, each pick is an independent draw with
+ *   probability weight / sum of weights.
+ * - `strict` uses the weight itself; with ageing, a queue gains one point of weight for each `ageing` that it waits. All
  *   queues age alike, so their order does not change while they wait, and a key needs to be computed only once.
  *
  * A queue without work leaves the heap. It enters again with a key no smaller than that of the last pick: the others get its
@@ -30,7 +30,7 @@ interface Strategy {
   refund(queue: QueueEntry): number
 }
 
-class QueueEntry implements Candidate {
+class QueueEntry implements Omit<Candidate, 'priority'> {
   heapIndex = -1
   key = 0
   given = 0
@@ -43,7 +43,7 @@ class QueueEntry implements Candidate {
   got = 0
   wakesAtPlan = 0
   readonly type: string
-  readonly priority: number
+  readonly weight: number
   readonly limits: TypeLimits
   readonly maxAttempts: number | undefined
   /** Order of definition, which breaks ties. */
@@ -51,7 +51,7 @@ class QueueEntry implements Candidate {
 
   constructor(job: SelectedType, order: number) {
     this.type = job.type
-    this.priority = job.priority
+    this.weight = job.weight
     this.limits = job.limits
     this.maxAttempts = job.maxAttempts
     this.order = order
@@ -60,24 +60,24 @@ class QueueEntry implements Candidate {
 
 const weighted: Strategy = {
   enter: (queue, at) => Math.max(queue.key, at),
-  step: (queue) => queue.key + 1 / queue.priority,
-  refund: (queue) => 1 / queue.priority,
+  step: (queue) => queue.key + 1 / queue.weight,
+  refund: (queue) => 1 / queue.weight,
 }
 
 const byChance = (random: Random): Strategy => {
-  const wait = (queue: QueueEntry): number => -Math.log(1 - random()) / queue.priority
+  const wait = (queue: QueueEntry): number => -Math.log(1 - random()) / queue.weight
   return { enter: (queue, at) => at + wait(queue), step: (queue, at) => at + wait(queue), refund: () => 0 }
 }
 
 const strict = (ageingMs: number | null, now: () => number): Strategy => {
-  const key = (queue: QueueEntry): number => (ageingMs === null ? 0 : now() / ageingMs) - queue.priority
+  const key = (queue: QueueEntry): number => (ageingMs === null ? 0 : now() / ageingMs) - queue.weight
   return { enter: key, step: key, refund: () => 0 }
 }
 
 /** What is known of a type when it is picked. */
 export interface SelectedType {
   readonly type: string
-  readonly priority: number
+  readonly weight: number
   readonly limits: TypeLimits
   /** Sent with the demand: see there. */
   readonly maxAttempts?: number
@@ -209,7 +209,7 @@ export class Selector {
     if (this.own === null || this.heap.size === 0) return this.heap.peek()
     const candidates = [...this.queues.values()].filter((queue) => queue.heapIndex >= 0)
     try {
-      const type = this.own(candidates.map(({ type, priority, given }) => ({ type, priority, given })))
+      const type = this.own(candidates.map(({ type, weight, given }) => ({ type, weight, priority: weight, given })))
       return type === null ? undefined : candidates.find((queue) => queue.type === type)
     } catch (error) {
       this.logger.error('the selection function threw; this pick uses the weights', { error })

@@ -79,7 +79,7 @@ test('no concurrency, or 0, is no cap', async () => {
 
 test('a capped type takes no slot from the others while it waits', async () => {
   const made = world()
-  const capped = defineJob<Task, void>({ type: 'capped', concurrency: 1, priority: 100, run: gauge(made).run })
+  const capped = defineJob<Task, void>({ type: 'capped', concurrency: 1, weight: 100, run: gauge(made).run })
   const other = gauge(made)
   const free = defineJob<Task, void>({ type: 'free', run: other.run })
   const runtime = await made.runtime({ jobs: [capped, free], concurrency: 4 })

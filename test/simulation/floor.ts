@@ -109,7 +109,7 @@ export class Floor {
     const common = { retry, timeout: '4s', run } as const
     return [
       defineJob<number, Output>({ ...common, type: 'plain' }),
-      defineJob<number, Output>({ ...common, type: 'capped', concurrency: 2, priority: 3 }),
+      defineJob<number, Output>({ ...common, type: 'capped', concurrency: 2, weight: 3 }),
       defineJob<number, Output>({ ...common, type: 'limited', rateLimit: { limit: 1, per: '1s' } }),
       defineJob<number, Output>({ ...common, type: 'keyed', concurrencyKey: (n) => `key ${n % 2}` }),
       defineJob<number, Output>({ ...common, type: 'once', retry: { maxAttempts: 1 } }),

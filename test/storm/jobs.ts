@@ -37,7 +37,7 @@ async function poison(): Promise<never> {
 
 export const definitions: readonly JobDefinition<Input, number>[] = [
   defineJob<Input, number>({ type: 'quick', retry, run: work }),
-  defineJob<Input, number>({ type: 'long', priority: 2, retry, run: work }),
+  defineJob<Input, number>({ type: 'long', weight: 2, retry, run: work }),
   defineJob<Input, number>({ type: pausable, retry, run: work }),
   defineJob<Input, number>({ type: 'capped', concurrency: 2, retry, run: work }),
   defineJob<Input, number>({ type: 'keyed', concurrencyKey: ({ tenant }) => tenant, perKey: 1, retry, run: work }),

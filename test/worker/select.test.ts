@@ -8,7 +8,7 @@ const priorities: Record<string, number> = { one: 1, two: 2, seven: 7, ninety: 9
 const logger = { debug() {}, info() {}, warn() {}, error() {} }
 
 function selector(selection: SelectionOption, options: { seed?: number; now?: () => number } = {}) {
-  const jobs = Object.entries(priorities).map(([type, priority]) => ({ type, priority, limits: noLimits }))
+  const jobs = Object.entries(priorities).map(([type, weight]) => ({ type, weight, limits: noLimits }))
   const made = new Selector({
     jobs,
     selection,
@@ -162,7 +162,9 @@ test('an own function that throws harms only its pick', () => {
 
 test('the shares that a runtime really gave are in its stats, and follow the weights', async () => {
   const clock = new VirtualClock()
-  const jobs = Object.entries(priorities).map(([type, priority]) => defineJob({ type, priority, run: async () => {} }))
+  const jobs = Object.entries(priorities).map(([type, priority]) =>
+    defineJob({ type, weight: priority, run: async () => {} }),
+  )
   const runtime = createRuntime({ jobs, concurrency: 5, clock })
   for (const job of jobs)
     await runtime.enqueueMany(
@@ -194,4 +196,12 @@ test('jobs whose pick failed are picked later, all of them', () => {
   }
   expect(picks(from, 3, 1)).toMatchObject({ one: 2, two: 1 })
   expect(from.idle).toBe(true)
+})
+
+test('`priority` of a definition is another name for its weight', () => {
+  const [run, type] = [async () => {}, 'mail']
+  expect(defineJob({ type, run }).weight).toBe(1)
+  expect(defineJob({ type, weight: 7, run }).weight).toBe(7)
+  expect(defineJob({ type, priority: 7, run }).weight).toBe(7)
+  expect(defineJob({ type, weight: 7, priority: 7, run }).weight).toBe(7)
 })
