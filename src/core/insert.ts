@@ -88,10 +88,12 @@ export function insertNew<Row extends JobRow, New extends JobToInsert>(
   // A job that takes the key which a live one has given up waits for the end of that one.
   const waits = job.key !== null && unit.hasPredecessor(job.type, job.key)
   const dueAt = due > unit.now && !waits ? due : null
-  const row = unit.insert(job, dueAt !== null || waits ? bornTimed : bornReady, dueAt)
-  if (row === null) return ofSameId(unit, job, unit.find(job.id))
-  if (waits) unit.waitForPredecessor(row, due)
-  return { outcome: 'inserted', id: row.id, state: row.state, seq: row.seq, at: unit.now, dueAt }
+  const state = dueAt !== null || waits ? bornTimed : bornReady
+  const seq = unit.insert(job, state, dueAt)
+  const { id } = job
+  if (seq === null) return ofSameId(unit, job, unit.find(id))
+  if (waits) unit.waitForPredecessor(unit.find(id) as Row, due)
+  return { outcome: 'inserted', id, state, seq, at: unit.now, dueAt }
 }
 
 const ofSameId = <Row extends JobRow, New extends JobToInsert>(

@@ -192,8 +192,8 @@ export type JobToInsert = Pick<NewJob, 'id' | 'type' | 'key' | 'onConflict' | 'r
 export interface InsertUnit<Row extends JobRow, New extends JobToInsert> extends UnitOfWork<Row> {
   /** The types of those jobs whose ids are there already, by id. */
   existing(jobs: readonly New[]): ReadonlyMap<string, string>
-  /** ENQUEUE of a job whose key is free; null if its id is there already. */
-  insert(job: New, state: JobState, dueAt: number | null): Row | null
+  /** ENQUEUE of a job whose key is free. @returns its number in the log; null if its id is there already. */
+  insert(job: New, state: JobState, dueAt: number | null): number | null
   /** Lets a job wait for the end of its predecessor, and then until it is due itself; also one that waits for it already. */
   waitForPredecessor(row: Row, dueAt: number): void
   /** Has the job that is there the input of this one? The order of members does not matter. */

@@ -169,7 +169,8 @@ test('the transition log keeps its last entries, and says what was lost', async 
 
 test('a job that is released for ever carries no more history than twice the cap, and its last attempts alone', () => {
   const books = new MemoryUnit(10)
-  const added = books.insert(newJob('a'), readyPhase.name, null)
+  books.insert(newJob('a'), readyPhase.name, null)
+  const added = books.find('a')
   const demand = [{ type: 'mail', max: 1, limits: noLimits }]
   for (let i = 0; i < 5_000; i++) {
     books.now = i

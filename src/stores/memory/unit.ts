@@ -197,7 +197,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     return types
   }
 
-  insert(job: NewJob, state: JobState, dueAt: number | null): Row | null {
+  insert(job: NewJob, state: JobState, dueAt: number | null): number | null {
     if (this.rows.get(job.id) !== undefined) return null
     const queue = this.queue(job.type)
     const phase = phaseOf[state]
@@ -212,7 +212,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     if (job.checkpoint !== undefined) {
       machineOf(row).checkpoints = [{ number: 1, state: job.checkpoint, seq: row.seq, at: this.now, note: 'fork' }]
     }
-    return row
+    return row.seq
   }
 
   apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition {

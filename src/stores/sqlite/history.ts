@@ -6,7 +6,7 @@
  */
 import { caps } from '../../core/caps.ts'
 import type { HistoryEntry } from '../../core/record.ts'
-import { isLeased, type JobState } from '../../core/lifecycle.ts'
+import { isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { Move, SettleAnswer } from '../../store.ts'
 import type { Row } from './row.ts'
 
@@ -35,7 +35,14 @@ const blanks = { forClaim: 84, forEnd: 32 }
 
 const blankEnd = ' '.repeat(blanks.forEnd)
 
-export const born = (state: JobState): string => JSON.stringify(state) + ' '.repeat(blanks.forClaim + blanks.forEnd)
+const births = new Map(
+  [...statesTagged('birth')].map((state) => {
+    return [state, JSON.stringify(state).padEnd(state.length + 2 + blanks.forClaim + blanks.forEnd)]
+  }),
+)
+
+/** The history of a new job. */
+export const born = (state: JobState): string => births.get(state) as string
 
 /** The history of a row with one more move. */
 export function withTransition(row: Row, { seq, at, event, to, attempt, reason }: HistoryEntry): string {

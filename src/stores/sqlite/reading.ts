@@ -39,8 +39,7 @@ export function list<Field extends keyof JobRecord>(
   const jobs =
     fields === undefined
       ? found.map((values) => shown(unit, unit.rows.from(values)))
-      : // In parts, they are no rows that could be changed.
-        found.map((values) => fieldsOf(unit, unit.rows.inserted(values), fields))
+      : found.map((values) => fieldsOf(unit, unit.rows.partOf(values), fields))
   return Object.assign(jobs, { next: next === null ? undefined : cursorAt(next) })
 }
 

@@ -51,22 +51,15 @@ export class Rows {
   from(values: RowValues): Row {
     const known = this.byId.get(values[1])
     if (known !== undefined) return known
-    const row = this.inserted(values)
-    this.remember(row)
+    const row = this.partOf(values)
+    this.byId.set(row.id, row)
+    this.touched.add(row)
     return row
   }
 
-  /**
-   * The row of a job that has just been inserted. It is not remembered unless it is going to change: most are not asked for
-   * again in their transaction, and those that are can be read, as they are written already.
-   */
-  inserted(values: RowValues): Row {
+  /** A row of which some columns alone were read. It is not remembered, and must not be changed. */
+  partOf(values: RowValues): Row {
     return new Row(values, this.queues.at(values[2]).type, this.machines)
-  }
-
-  remember(row: Row): void {
-    this.byId.set(row.id, row)
-    this.touched.add(row)
   }
 
   /** A row that is not as it was. */

@@ -44,9 +44,12 @@ const texts = {
     AND finished_at IS NULL LIMIT 1`,
   waitForAnother: 'UPDATE jobs SET due_at = ?, due_after = ? WHERE seq = ?',
   dueAfterAnother: 'SELECT due_after FROM jobs WHERE seq = ?',
-  add: `INSERT INTO jobs (seq, place, moved, id, queue, state, priority, attempt, max_attempts, generation, due_at,
-    enqueued_at, key, held_key, concurrency_key, input, tags, history, meta, options)
-    VALUES (?1, ?1, ?1, ?2, ?3, ?4, ?5, 0, ?6, 1, ?7, ?8, ?9, ?9, ?10, ?11, ?12, ?13, ?14, ?15) ON CONFLICT (id) DO NOTHING`,
+  addPlain: `INSERT INTO jobs (seq, place, moved, id, queue, state, priority, attempt, max_attempts, generation,
+    enqueued_at, history, input)
+    VALUES (?1, ?1, ?1, ?2, ?3, ?4, ?5, 0, ?6, 1, ?7, ?8, ?9) ON CONFLICT (id) DO NOTHING`,
+  add: `INSERT INTO jobs (seq, place, moved, id, queue, state, priority, attempt, max_attempts, generation,
+    enqueued_at, history, input, due_at, key, held_key, concurrency_key, tags, meta, options)
+    VALUES (?1, ?1, ?1, ?2, ?3, ?4, ?5, 0, ?6, 1, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13, ?14, ?15) ON CONFLICT (id) DO NOTHING`,
   move: `UPDATE jobs SET ${assigned(moving)} WHERE seq = ?`,
   take: `UPDATE jobs SET ${assigned('state, attempt, lease_at, token, worker, started_at, moved, history')} WHERE seq = ?`,
   end: `UPDATE jobs SET lease_at = NULL, held_key = NULL,

@@ -39,6 +39,7 @@ import { KeyGroups } from './key-groups.ts'
 import { InboxWatch } from './inbox-watch.ts'
 import { LogEntry } from './log.ts'
 import { Machine, Machines } from './machine.ts'
+import type { Queue } from './queue.ts'
 import { Queues } from './queues.ts'
 import { changes, extended, packed, unpacked, type Row, type RowValues } from './row.ts'
 import { Rows } from './rows.ts'
@@ -272,26 +273,22 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
 
   // ── transitions ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  insert(job: PackedJob, state: JobState, dueAt: number | null): Row | null {
+  insert(job: PackedJob, state: JobState, dueAt: number | null): number | null {
     const queue = this.queues.of(job.type)
-    const { id, priority, maxAttempts, key, concurrencyKey, input, tags, meta, options } = job
+    const { id, priority, concurrencyKey } = job
     const seq = this.seq + 1
-    const history = born(state)
-    const isNew = this.sql.changes('add', seq, id, queue.number, state, priority, maxAttempts, dueAt, this.now, key,
-      concurrencyKey, input, tags, history, meta, options) // prettier-ignore
-    if (!isNew) return null
+    if (!this.addJob(seq, queue, job, state, dueAt)) return null
     this.seq = seq
-    const row = this.rows.inserted([seq, id, queue.number, state, priority, seq, 0, maxAttempts, 1, dueAt, null, null, null,
-      this.now, null, null, seq, key, key, concurrencyKey, input, tags, null, null, null, null, null, null, null, history, null, meta, options]) // prettier-ignore
     this.queues.count(queue, state, 1)
     if (concurrencyKey !== null) {
       queue.keyed = true
       if (state === claimable) this.keyGroups.arrive(queue, concurrencyKey, priority, seq)
     }
-    this.log(row, { seq, at: this.now, event: 'ENQUEUE', from: null, to: state, attempt: 0 })
+    this.moves.add(queue.number, id, { seq, at: this.now, event: 'ENQUEUE', from: null, to: state, attempt: 0 })
+    this.hints.moved(queue, id, null, state)
     if (dueAt !== null) this.hints.due(dueAt)
-    if (job.parent !== null || job.version !== null || job.checkpoint !== null) this.insertMachine(row, job)
-    return row
+    if (job.parent !== null || job.version !== null || job.checkpoint !== null) this.insertMachine(job)
+    return seq
   }
 
   apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition {
@@ -542,8 +539,20 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     return row.machine as Machine
   }
 
-  private insertMachine(row: Row, { parent, version, checkpoint }: PackedJob): void {
-    this.rows.remember(row)
+  /** Writes the row of a new job. @returns whether its id was free. */
+  private addJob(seq: number, { number }: Queue, job: PackedJob, state: JobState, dueAt: number | null): boolean {
+    const { id, priority, maxAttempts, key, concurrencyKey, input, tags, meta, options } = job
+    const { now, sql } = this
+    const history = born(state)
+    // Most jobs have nothing but an input, and a null that is bound costs as much as a value.
+    const isPlain = dueAt === null && key === null && concurrencyKey === null && tags === null && meta === null && options === null // prettier-ignore
+    return isPlain
+      ? sql.changes('addPlain', seq, id, number, state, priority, maxAttempts, now, history, input)
+      : sql.changes('add', seq, id, number, state, priority, maxAttempts, now, history, input, dueAt, key, concurrencyKey, tags, meta, options) // prettier-ignore
+  }
+
+  private insertMachine({ id, parent, version, checkpoint }: PackedJob): void {
+    const row = this.find(id) as Row
     row.attachMachine(new Machine(parent))
     if (parent !== null) this.hasChildren = true
     const machine = this.machineOf(row)
