@@ -301,7 +301,7 @@ const machines: readonly Mutant[] = [
   inCore('a checkpoint may leave others out', 'checkpoint', 'number === current + 1 ||', 'number > current ||'),
   put(
     'messages go before they are read',
-    'machine',
+    'machines',
     'const read = Math.min(next.read, machine.lastMessage)',
     'const read = machine.lastMessage',
   ),
@@ -350,8 +350,8 @@ const machines: readonly Mutant[] = [
     'admin',
     '    if (fromStart || edit !== undefined) unit.forgetCheckpoints(row)\n',
   ),
-  drop('checkpoints stay when their job goes', 'machine', "    this.sql.run('removeWays', numbers)\n", deaths),
-  drop('messages of others are not told of', 'log', '  unit.inboxWatch.catchUp()\n', desk),
+  drop('checkpoints stay when their job goes', 'machines', "    this.sql.run('removeWays', numbers)\n", deaths),
+  drop('messages of others are not told of', 'catch-up', '  unit.inboxWatch.catchUp()\n', desk),
   drop('own messages are told of as those of others', 'unit', '    this.inboxWatch.finish()\n', desk),
   put('a file of an older version is left as it is', 'database', '!== fileVersion) migrate', '=== 0) migrate', files),
 ]

@@ -3,12 +3,13 @@ import type { ClaimRequest, Demand, Shortfall } from '../../store.ts'
 import { claimJob } from '../../core/claim.ts'
 import type { FileUnit } from './unit.ts'
 import { withWorkers } from './history.ts'
+import type { PackedStep, RowValues } from './columns.ts'
 import type { StoredMachine } from './stored-machine.ts'
 import { before } from './key-groups.ts'
 import type { Queue } from './queue.ts'
 import { freeAt, freeClaims, spend } from './rate.ts'
-import type { Row, RowValues } from './row.ts'
-import { stepsOf, type PackedStep } from './steps.ts'
+import type { Row } from './row.ts'
+import { stepsOf } from './steps.ts'
 
 export interface ClaimedRow {
   readonly values: RowValues
@@ -67,7 +68,7 @@ function firstOf(a: Row | undefined, b: Row | undefined): Row | undefined {
 }
 
 function claimRow(unit: FileUnit, row: Row, demand: Demand, { worker, token, leaseMs }: ClaimRequest): ClaimedRow {
-  const steps = stepsOf(unit, row)
+  const steps = stepsOf(unit.sql, row)
   if (row.worker !== worker) {
     row.history = withWorkers(row)
     row.worker = worker

@@ -1,12 +1,11 @@
-/** Single fields of a record, for lists that ask for some of them: nothing else is read from the file. */
+/** The record of a job, and single fields of it for lists that ask for some: nothing else is read from the file. */
 import type { ErrorRecord } from '../../core/failure.ts'
 import type { AttemptError, CheckIn, JobMeta, JobRecord, LogLine } from '../../core/record.ts'
-import type { Checkpoint } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import { historyOf } from './history.ts'
-import { inboxOf } from './stored-machine.ts'
-import { columns, unpacked, type Row } from './row.ts'
-import type { FileUnit } from './unit.ts'
+import { columns } from './columns.ts'
+import { unpacked, type Row } from './row.ts'
+import type { MachineFields } from './stored-machine.ts'
 
 /** Columns that may be large, and the field that needs each; `settled` is no part of any. */
 const largeColumns: ReadonlyMap<string, keyof JobRecord | null> = new Map([
@@ -31,7 +30,8 @@ export const columnsFor = (fields: readonly (keyof JobRecord)[]): string =>
     })
     .join(', ')
 
-const readers: { readonly [Field in keyof JobRecord]: (row: Row, unit: FileUnit) => JobRecord[Field] } = {
+/** What is read of a row for each field; those of its machine are read from the file, or from what came with the row. */
+const readers: { readonly [Field in keyof JobRecord]: (row: Row, machine: MachineFields) => JobRecord[Field] } = {
   id: (row) => row.id,
   type: (row) => row.type,
   state: (row) => row.state,
@@ -55,26 +55,25 @@ const readers: { readonly [Field in keyof JobRecord]: (row: Row, unit: FileUnit)
   finishedAt: (row) => row.finishedAt,
   worker: (row) => row.worker,
   cancelReason: (row) => row.cancelMark?.reason ?? null,
-  checkpoint: (row, { machines }): Checkpoint | null => {
-    const number = row.machine?.checkpoint?.number
-    return number === undefined ? null : { number, state: JSON.parse(machines.checkpointOf(row)[0]) as Json }
-  },
-  machineStates: (row) => row.machine?.stands.states ?? [],
-  machineTags: (row) => row.machine?.stands.tags ?? [],
-  inbox: (row, { machines }) =>
-    row.machine === null ? [] : inboxOf(machines.inbox(row, row.machine, row.machine.lastRead)),
-  lastMessageNumber: (row) => row.machine?.lastMessage ?? 0,
-  parent: (row) => row.machine?.parent ?? null,
-  version: (row) => row.machine?.version ?? null,
-  unsupported: (row) => row.machine?.unsupported ?? null,
+  checkpoint: (_row, machine) => machine.checkpoint,
+  machineStates: (_row, machine) => machine.machineStates,
+  machineTags: (_row, machine) => machine.machineTags,
+  inbox: (_row, machine) => machine.inbox,
+  lastMessageNumber: (_row, machine) => machine.lastMessageNumber,
+  parent: (_row, machine) => machine.parent,
+  version: (_row, machine) => machine.version,
+  unsupported: (_row, machine) => machine.unsupported,
   history: historyOf,
 }
 
+const allFields = Object.keys(readers) as readonly (keyof JobRecord)[]
+
 /** @param row read with the columns for these fields at least */
-export function fieldsOf<Field extends keyof JobRecord>(
-  unit: FileUnit,
+export const fieldsOf = <Field extends keyof JobRecord>(
   row: Row,
+  machine: MachineFields,
   fields: readonly Field[],
-): Pick<JobRecord, Field> {
-  return Object.fromEntries(fields.map((field) => [field, readers[field](row, unit)])) as Pick<JobRecord, Field>
-}
+): Pick<JobRecord, Field> =>
+  Object.fromEntries(fields.map((field) => [field, readers[field](row, machine)])) as Pick<JobRecord, Field>
+
+export const recordOf = (row: Row, machine: MachineFields): JobRecord => fieldsOf(row, machine, allFields)

@@ -15,8 +15,9 @@ import { CallQueue } from './call-queue.ts'
 import { engineHere } from './engine-runner.ts'
 import { packRequest } from './insert.ts'
 import { packFire } from './schedules.ts'
-import { standing } from './stored-machine.ts'
-import { recordOf, Row, unpacked } from './row.ts'
+import { recordOf } from './fields.ts'
+import { machineFields, standing } from './stored-machine.ts'
+import { Row, unpacked } from './row.ts'
 import type { StatementListener } from './statements.ts'
 import { unpackedSteps } from './steps.ts'
 import { EngineInThread } from './engine-in-thread.ts'
@@ -137,5 +138,5 @@ const claimed = (row: Row, { kept, steps }: ClaimedRow): ClaimedJob => ({
   pins: row.pins,
   meta: unpacked(row.meta, null),
   ...standing(kept),
-  record: () => recordOf(row, kept),
+  record: () => recordOf(row, machineFields(kept)),
 })

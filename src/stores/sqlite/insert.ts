@@ -1,11 +1,11 @@
 /** New jobs as they cross to the engine. */
 import { insertFailed } from '../../core/failures.ts'
 import { insert } from '../../core/insert.ts'
+import type { InsertUnit } from '../../core/unit-of-work.ts'
 import { recordError, type ErrorRecord } from '../../core/failure.ts'
 import type { Parent } from '../../core/machine-record.ts'
 import type { InsertAnswer, InsertRequest, NewJob } from '../../store.ts'
-import { packed, type StoredOptions } from './row.ts'
-import type { FileUnit } from './unit.ts'
+import { packed, type Row, type StoredOptions } from './row.ts'
 
 /** A new job as it crosses to the engine: its payload as the text that is kept, and nothing that is not of the contract. */
 export interface PackedJob extends Omit<
@@ -39,7 +39,7 @@ export function packRequest({ jobs, capacity }: InsertRequest): PackedRequest | 
   }
 }
 
-export const insertPacked = (unit: FileUnit, request: PackedRequest | Unpackable): InsertAnswer[] =>
+export const insertPacked = (unit: InsertUnit<Row, PackedJob>, request: PackedRequest | Unpackable): InsertAnswer[] =>
   'error' in request ? refused(request.error, request) : insert(unit, request)
 
 export const refused = (error: ErrorRecord, request: PackedRequest | Unpackable): InsertAnswer[] =>

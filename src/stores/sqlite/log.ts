@@ -3,8 +3,18 @@ import type { HistoryEntry, Transition } from '../../core/record.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import { cursorOfEntry, entryNumber } from '../../core/cursor.ts'
 import type { TransitionEntry, TransitionPage } from '../../store.ts'
-import { catchUpSchedules } from './schedules.ts'
-import type { FileUnit } from './unit.ts'
+import type { Queues } from './queues.ts'
+import type { Statements } from './statements.ts'
+
+/** What the log is read with. */
+export interface LoggedFile {
+  readonly sql: Statements
+  readonly queues: Queues
+  /** The number of the last transition. */
+  readonly seq: number
+  /** As many of the last transitions can be read. */
+  readonly transitionsMax: number
+}
 
 /**
  * The moves of a row have one time, and numbers that follow each other. Those in a row that are alike are told together:
@@ -56,14 +66,14 @@ export class LogEntry {
 }
 
 /** The moves after `from`, a whole transaction at a time, until there are `limit` at least (−1 = all). */
-export function* movesAfter(unit: FileUnit, from: number, limit: number): Generator<Transition> {
+export function* movesAfter(file: LoggedFile, from: number, limit: number): Generator<Transition> {
   // Each row has one move at least.
-  for (const [first, at, text] of unit.sql.all('logAfter', from, limit)) {
+  for (const [first, at, text] of file.sql.all('logAfter', from, limit)) {
     let seq = first
     for (const [event, left, to, worker, reason, jobs] of JSON.parse(text) as LoggedMoves[]) {
       for (const [queue, id, attempt] of jobs) {
         if (seq > from) {
-          const move = { id, type: unit.queues.at(queue).type, seq, at, event, from: left, to, attempt }
+          const move = { id, type: file.queues.at(queue).type, seq, at, event, from: left, to, attempt }
           yield { ...move, ...(worker !== null && { worker }), ...(reason !== null && { reason }) }
         }
         seq++
@@ -72,36 +82,17 @@ export function* movesAfter(unit: FileUnit, from: number, limit: number): Genera
   }
 }
 
-/** The number of the oldest move that is told. */
-const oldestOf = (unit: FileUnit): number => Math.max(1, unit.seq - unit.transitionsMax + 1)
+/** The number of the oldest transition that can be read. */
+export const oldestOf = (file: LoggedFile): number => Math.max(1, file.seq - file.transitionsMax + 1)
 
-export function transitions(unit: FileUnit, cursor: string | null, limit: number): TransitionPage {
+export function transitions(file: LoggedFile, cursor: string | null, limit: number): TransitionPage {
   const from = entryNumber(cursor)
-  const oldest = oldestOf(unit)
+  const oldest = oldestOf(file)
   const start = Math.max(from, oldest - 1)
   const page: TransitionEntry[] = []
-  for (const transition of movesAfter(unit, start, limit)) {
+  for (const transition of movesAfter(file, start, limit)) {
     if (page.length === limit) break
     page.push({ ...transition, cursor: cursorOfEntry(transition.seq) })
   }
   return { transitions: page, next: page.at(-1)?.cursor ?? cursor, lost: oldest > from + 1 }
-}
-
-/**
- * Takes note of what other processes have done since the move `from`. If that is not known (null: the file has just been
- * opened, or a transaction was rolled back) or not in the log any more, it may have concerned any queue.
- */
-export function catchUp(unit: FileUnit, from: number | null): void {
-  unit.inboxWatch.catchUp()
-  catchUpSchedules(unit)
-  for (const queue of unit.queues.switchedElsewhere()) unit.hints.switched(queue)
-  if (unit.seq === from) return
-  if (from === null || oldestOf(unit) > from + 1) {
-    for (const queue of unit.queues.all()) unit.hints.look(queue)
-  }
-  for (const { id, type, from: left, to } of movesAfter(unit, from ?? unit.seq, -1)) {
-    unit.hints.moved(unit.queues.of(type), id, left, to)
-  }
-  const due = unit.sql.get('nextDue')?.[0]
-  if (typeof due === 'number') unit.hints.due(due)
 }

@@ -17,19 +17,26 @@ import { discard, retry } from '../../core/admin.ts'
 import { cancel } from '../../core/cancel.ts'
 import { checkpoint } from '../../core/checkpoint.ts'
 import { confirm } from '../../core/confirm.ts'
-import { heartbeatFailed, cancelFailed, checkpointFailed, sendFailed, settleFailed } from '../../core/failures.ts'
+import {
+  cancelFailed,
+  checkpointFailed,
+  fireScheduleFailed,
+  heartbeatFailed,
+  putScheduleFailed,
+  sendFailed,
+  settleFailed,
+} from '../../core/failures.ts'
 import { extend } from '../../core/extend.ts'
 import { send } from '../../core/inbox.ts'
 import { prune } from '../../core/prune.ts'
 import { settle } from '../../core/settle.ts'
 import { promote, rescue } from '../../core/sweep.ts'
 import type { FileUnit } from './unit.ts'
-import { pauseSchedule } from '../../core/schedule.ts'
+import { fireSchedule, pauseSchedule, putSchedule } from '../../core/schedule.ts'
 import type { DueSchedulesRequest, FireSchedule, PauseSchedule, PutSchedule } from '../../core/schedule-record.ts'
 import { claim } from './claim.ts'
 import { insertPacked, refused, type PackedJob, type PackedRequest, type Unpackable } from './insert.ts'
 import { transitions } from './log.ts'
-import { dueSchedules, fireSchedules, listSchedules, putSchedules, removeSchedules } from './schedules.ts'
 import { checkpoints, counts, get, list, pause, queueInfo, queueInfos, worker, workers } from './reading.ts'
 
 const writing = {
@@ -56,10 +63,12 @@ const writing = {
   prune: (unit: FileUnit, policy: RetentionPolicy, limit: number) => prune(unit, policy, limit),
   pause: (unit: FileUnit, type: string, paused: boolean) => pause(unit, type, paused),
   worker: (unit: FileUnit, id: string, info: WorkerInfo | null) => worker(unit, id, info),
-  putSchedules: (unit: FileUnit, requests: readonly PutSchedule[]) => putSchedules(unit, requests),
+  putSchedules: (unit: FileUnit, requests: readonly PutSchedule[]) =>
+    unit.each(requests, (request) => putSchedule(unit, request), putScheduleFailed),
   pauseSchedule: (unit: FileUnit, request: PauseSchedule) => pauseSchedule(unit, request),
-  removeSchedules: (unit: FileUnit, names: readonly string[]) => removeSchedules(unit, names),
-  fireSchedules: (unit: FileUnit, requests: readonly FireSchedule<PackedJob>[]) => fireSchedules(unit, requests),
+  removeSchedules: (unit: FileUnit, names: readonly string[]) => names.filter((name) => unit.schedules.remove(name)),
+  fireSchedules: (unit: FileUnit, requests: readonly FireSchedule<PackedJob>[]) =>
+    unit.each(requests, (request) => fireSchedule(unit, request), fireScheduleFailed),
 }
 
 const reading = {
@@ -71,8 +80,8 @@ const reading = {
   queues: (unit: FileUnit) => queueInfos(unit),
   queue: (unit: FileUnit, type: string) => queueInfo(unit, type),
   workers: (unit: FileUnit) => workers(unit),
-  schedules: (unit: FileUnit, names?: readonly string[]) => listSchedules(unit, names),
-  dueSchedules: (unit: FileUnit, request: DueSchedulesRequest) => dueSchedules(unit, request),
+  schedules: (unit: FileUnit, names?: readonly string[]) => unit.schedules.list(names),
+  dueSchedules: (unit: FileUnit, request: DueSchedulesRequest) => unit.schedules.due(request, unit.now),
   transitions: (unit: FileUnit, from: string | null, limit: number) => transitions(unit, from, limit),
 }
 

@@ -1,6 +1,7 @@
 /** The queue of a type, as it stands in the file: whether it is paused, and how many jobs are in each state. */
 import { jobStates, statesTagged, type JobState, type StateTag } from '../../core/lifecycle.ts'
 import type { StateCounts } from '../../store.ts'
+import type { QueueValues } from './columns.ts'
 import { claimable } from './state-names.ts'
 
 const indexOf = Object.fromEntries(jobStates.map((state, index) => [state, index])) as Readonly<
@@ -8,9 +9,6 @@ const indexOf = Object.fromEntries(jobStates.map((state, index) => [state, index
 >
 const indexesOf = (tag: StateTag): readonly number[] => [...statesTagged(tag)].map((state) => indexOf[state])
 const [backlogIndexes, heldIndexes] = [indexesOf('backlog'), indexesOf('leased')]
-
-/** The columns as `queueOf` gives them. `counts` is a JSON object by the names of states; a state that is not in it has no jobs. */
-export type QueueValues = [queue: number, type: string, paused: number, keyed: number, counts: string]
 
 export class Queue {
   readonly number: number

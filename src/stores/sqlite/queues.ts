@@ -1,7 +1,8 @@
 /** The queues of the file as this process knows them: read when they are needed, written at the end of a transaction. */
 import type { JobState } from '../../core/lifecycle.ts'
+import type { QueueValues } from './columns.ts'
 import { Contradiction } from './errors.ts'
-import { Queue, type QueueValues } from './queue.ts'
+import { Queue } from './queue.ts'
 import type { Statements } from './statements.ts'
 
 /** What queues were before something that may be taken back; null = they were not there. */

@@ -7,11 +7,12 @@ import type { Counts, JobPage, ListQuery, QueueInfo, StateCounts, WorkerInfo, Wo
 import type { CheckpointEntry } from '../../core/machine-record.ts'
 import type { FileUnit } from './unit.ts'
 import { named } from './queue.ts'
-import { columnsFor, fieldsOf } from './fields.ts'
-import { columns, recordOf, unpacked, type Row } from './row.ts'
+import { columns } from './columns.ts'
+import { columnsFor, fieldsOf, recordOf } from './fields.ts'
+import { unpacked, type Row } from './row.ts'
 import { find } from './selection.ts'
 
-const shown = (unit: FileUnit, row: Row): JobRecord => recordOf(row, unit.machines.keptOf(row))
+const shown = (unit: FileUnit, row: Row): JobRecord => recordOf(row, unit.machines.fieldsOf(row))
 
 export const get = (unit: FileUnit, ids: readonly string[]): (JobRecord | null)[] =>
   ids.map((id) => {
@@ -39,7 +40,10 @@ export function list<Field extends keyof JobRecord>(
   const jobs =
     fields === undefined
       ? found.map((values) => shown(unit, unit.rows.from(values)))
-      : found.map((values) => fieldsOf(unit, unit.rows.partOf(values), fields))
+      : found.map((values) => {
+          const row = unit.rows.partOf(values)
+          return fieldsOf(row, unit.machines.fieldsOf(row), fields)
+        })
   return Object.assign(jobs, { next: next === null ? undefined : cursorAt(next) })
 }
 

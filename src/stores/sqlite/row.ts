@@ -1,56 +1,11 @@
-/** A job as it stands in the file: its columns by name, JSON still as text, and what is made of them outside. */
+/** A job as it stands in the file: its columns by name, JSON still as text. */
 import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
-import type { ErrorRecord } from '../../core/failure.ts'
-import type { AttemptError, CheckIn, HistoryEntry, JobMeta, JobRecord, LogLine } from '../../core/record.ts'
+import type { HistoryEntry } from '../../core/record.ts'
 import { isLeased, type JobState } from '../../core/lifecycle.ts'
-import type { Json } from '../../core/payload.ts'
 import type { JobPins, NewJob } from '../../core/values.ts'
-import { historyOf } from './history.ts'
+import type { RowValues } from './columns.ts'
 import type { Machine } from './machine.ts'
-import { beyondRow, type StoredMachine } from './stored-machine.ts'
 import { never } from './state-names.ts'
-
-export const columns =
-  'seq, id, queue, state, priority, place, attempt, max_attempts, generation, due_at, lease_at, token, worker, ' +
-  'enqueued_at, started_at, finished_at, moved, key, held_key, concurrency_key, input, tags, output, error, errors, ' +
-  'checkin, logs, cancel, settled, history, spared, meta, options'
-
-/** The columns as the driver gives them, in that order. They are read by number: a destructured array is an iteration. */
-export type RowValues = [
-  seq: number,
-  id: string,
-  queue: number,
-  state: JobState,
-  priority: number,
-  place: number,
-  attempt: number,
-  maxAttempts: number,
-  generation: number,
-  dueAt: number | null,
-  leaseAt: number | null,
-  token: string | null,
-  worker: string | null,
-  enqueuedAt: number,
-  startedAt: number | null,
-  finishedAt: number | null,
-  moved: number,
-  key: string | null,
-  heldKey: string | null,
-  concurrencyKey: string | null,
-  input: string | null,
-  tags: string | null,
-  output: string | null,
-  error: string | null,
-  errors: string | null,
-  checkin: string | null,
-  logs: string | null,
-  cancel: string | null,
-  settled: string | null,
-  history: string,
-  spared: number | null,
-  meta: string | null,
-  options: string | null,
-]
 
 /** What few jobs are enqueued with. */
 export type StoredOptions = Pick<NewJob, 'until' | 'pins'>
@@ -248,35 +203,3 @@ export function unpacked<T>(text: string | null, otherwise: T): T {
 /** A list with more at its end, capped: the oldest go first. */
 export const extended = (text: string | null, more: readonly unknown[], cap: number): string =>
   JSON.stringify([...unpacked<unknown[]>(text, []), ...more].slice(-cap))
-
-// ── what leaves the store ───────────────────────────────────────────────────────────────────────────────────────────
-
-export function recordOf(row: Row, kept: StoredMachine | null): JobRecord {
-  return {
-    id: row.id,
-    type: row.type,
-    state: row.state,
-    priority: row.priority,
-    attempt: row.attempt,
-    maxAttempts: row.maxAttempts,
-    generation: row.generation,
-    input: unpacked<Json | undefined>(row.input, undefined),
-    output: unpacked<Json | undefined>(row.output, undefined),
-    error: unpacked<ErrorRecord | null>(row.error, null),
-    errors: unpacked<AttemptError[]>(row.errors, []),
-    checkin: unpacked<CheckIn | null>(row.checkin, null),
-    logs: unpacked<LogLine[]>(row.logs, []),
-    tags: unpacked<string[]>(row.tags, []),
-    meta: unpacked<JobMeta>(row.meta, {}),
-    key: row.key,
-    concurrencyKey: row.concurrencyKey,
-    enqueuedAt: row.enqueuedAt,
-    dueAt: row.dueAt,
-    startedAt: row.startedAt,
-    finishedAt: row.finishedAt,
-    worker: row.worker,
-    cancelReason: unpacked<CancelMark | null>(row.cancel, null)?.reason ?? null,
-    ...beyondRow(kept),
-    history: historyOf(row),
-  }
-}

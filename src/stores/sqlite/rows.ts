@@ -4,10 +4,11 @@
  * rows are remembered until another process writes, so that the end of a run need not read what its claim has written.
  */
 import { isLeased, statesTagged } from '../../core/lifecycle.ts'
-import type { Machines } from './machine.ts'
+import type { RowValues } from './columns.ts'
+import type { Machines } from './machines.ts'
 import type { Queue } from './queue.ts'
 import type { Queues } from './queues.ts'
-import { changes, Row, type RowValues } from './row.ts'
+import { changes, Row } from './row.ts'
 import { never } from './state-names.ts'
 import type { Statements } from './statements.ts'
 

@@ -5,10 +5,22 @@ import { scanMax, selectionAfter, selectionRange } from '../../core/cursor.ts'
 import type { SelectedRows } from '../../core/unit-of-work.ts'
 import { isEnded, isLeased, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { JobFilter, Selection } from '../../store.ts'
-import type { FileUnit } from './unit.ts'
 import { conditionsOf, sourcesOfMachines, type Condition, type Source } from './conditions.ts'
-import { columns, type Row, type RowValues } from './row.ts'
+import { columns, type RowValues } from './columns.ts'
+import type { Queues } from './queues.ts'
+import type { Row } from './row.ts'
+import type { Rows } from './rows.ts'
 import { claimable } from './state-names.ts'
+import type { Statements } from './statements.ts'
+
+/** What a search reads. */
+export interface SearchedFile {
+  readonly sql: Statements
+  readonly queues: Queues
+  readonly rows: Rows
+  /** The number of the last transition. */
+  readonly seq: number
+}
 
 /** In which order jobs are found, and what is read of them. */
 export interface PageRange {
@@ -31,21 +43,21 @@ export interface FoundPage {
 
 /** The jobs of a selection: as the ids name them, each once, or by filter those in an `eligible` state, oldest first. */
 export function select(
-  unit: FileUnit,
+  file: SearchedFile,
   selection: Selection,
   eligible: (state: JobState) => boolean,
 ): SelectedRows<Row> {
   if ('filter' in selection) {
     const { filter, after, limit = caps.selection } = selection
-    const range = selectionRange(after, unit.seq)
+    const range = selectionRange(after, file.seq)
     const page = { byEnd: false, newestFirst: false, ...range, limit: Math.min(limit, caps.selection), columns }
-    const { found, next } = find(unit, filter, eligible, page)
-    return { rows: found.map((values) => unit.rows.from(values)), notFound: [], next: selectionAfter(next, range) }
+    const { found, next } = find(file, filter, eligible, page)
+    return { rows: found.map((values) => file.rows.from(values)), notFound: [], next: selectionAfter(next, range) }
   }
   const rows: Row[] = []
   const notFound: string[] = []
   for (const id of new Set(selection.ids)) {
-    const row = unit.rows.of(id)
+    const row = file.rows.of(id)
     if (row === undefined) notFound.push(id)
     else rows.push(row)
   }
@@ -57,36 +69,36 @@ export function select(
  * looked at.
  */
 export function find(
-  unit: FileUnit,
+  file: SearchedFile,
   filter: JobFilter,
   eligible: (state: JobState) => boolean,
   range: PageRange,
 ): FoundPage {
-  unit.rows.write()
+  file.rows.write()
   const queues =
     filter.type === undefined
-      ? unit.queues.all()
-      : [...new Set([filter.type].flat())].flatMap((type) => unit.queues.known(type) ?? [])
+      ? file.queues.all()
+      : [...new Set([filter.type].flat())].flatMap((type) => file.queues.known(type) ?? [])
   const wanted = filter.state === undefined ? jobStates : [filter.state].flat()
   const jobsIn = (state: JobState): number => queues.reduce((sum, queue) => sum + queue.in(state), 0)
   const fits = (state: JobState): boolean => wanted.includes(state) && eligible(state) && jobsIn(state) > 0
   const states = jobStates.filter((state) => fits(state) && (!range.byEnd || isEnded(state)))
   if (states.length === 0) return { found: [], next: null }
   const conditions = conditionsOf(filter, queues)
-  if (range.byEnd) return new Search(unit, range, states.map(endedSource), conditions).page()
+  if (range.byEnd) return new Search(file, range, states.map(endedSource), conditions).page()
   // All states that have jobs: nothing to compare, and no index that leads to them.
   const anyState = jobStates.every((state) => jobsIn(state) === 0 || states.includes(state))
-  const entries = anyState ? Infinity : states.reduce((sum, state) => sum + entriesOf(unit, state), 0)
+  const entries = anyState ? Infinity : states.reduce((sum, state) => sum + entriesOf(file, state), 0)
   const [machines] = sourcesOfMachines(filter)
   if (entries <= (machines === undefined ? fewJobs : scanMax)) {
-    return new Search(unit, range, states.map(fewSource), conditions, 'few').page()
+    return new Search(file, range, states.map(fewSource), conditions, 'few').page()
   }
   const inStates = anyState ? [] : [stateIn(states)]
-  return new Search(unit, range, [machines ?? wholeTable], [...inStates, ...conditions]).page()
+  return new Search(file, range, [machines ?? wholeTable], [...inStates, ...conditions]).page()
 }
 
 /** What is looked at in the index that leads to the jobs of a state: the timed ones share one. */
-function entriesOf({ queues }: FileUnit, state: JobState): number {
+function entriesOf({ queues }: SearchedFile, state: JobState): number {
   const sharing = timed.has(state) ? [...timed] : [state]
   return queues.all().reduce((sum, queue) => sum + sharing.reduce((jobs, each) => jobs + queue.in(each), 0), 0)
 }
@@ -122,7 +134,7 @@ function fewSource(state: JobState): Source {
 
 /** One search: it looks in each source, in the same order, as far as the one that gets least far. */
 class Search {
-  private readonly unit: FileUnit
+  private readonly file: SearchedFile
   private readonly range: PageRange
   private readonly sources: readonly Source[]
   private readonly conditions: readonly Condition[]
@@ -130,14 +142,14 @@ class Search {
 
   /** @param jobs may all of them be looked at? */
   constructor(
-    unit: FileUnit,
+    file: SearchedFile,
     range: PageRange,
     sources: readonly Source[],
     conditions: readonly Condition[],
     jobs: 'few' | 'many' = 'many',
   ) {
     this.jobs = jobs
-    this.unit = unit
+    this.file = file
     this.range = range
     this.sources = sources
     this.conditions = conditions
@@ -172,7 +184,7 @@ class Search {
       const number = this.number(source)
       const sql = `SELECT count(*), ${last}(number) FROM (SELECT ${number} AS number FROM ${source.from}
         WHERE ${source.own.term} AND ${number} ${compare} ? ORDER BY ${number} ${direction} LIMIT ${scanMax})`
-      const [count, bound] = this.unit.sql.lastOf(sql, ...source.own.values, this.after)
+      const [count, bound] = this.file.sql.lastOf(sql, ...source.own.values, this.after)
       return count < scanMax || bound === null ? [] : [bound]
     })
     if (bounds.length === 0) return null
@@ -195,7 +207,7 @@ class Search {
     const sql = `SELECT ${list} FROM ${table} WHERE ${all.map(({ term }) => term).join(' AND ')}
       ORDER BY ${number} ${direction} LIMIT +?`
     const values: SQLInputValue[] = all.flatMap((condition) => condition.values)
-    return this.unit.sql.jobs(sql, ...values, limit === Infinity ? -1 : limit + 1)
+    return this.file.sql.jobs(sql, ...values, limit === Infinity ? -1 : limit + 1)
   }
 }
 

@@ -1,11 +1,14 @@
 /** Every statement of the store, prepared when it is first used. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import type { PackedInboxEntry } from './stored-machine.ts'
-import type { MachineValues } from './machine.ts'
-import type { QueueValues } from './queue.ts'
-import { columns, type RowValues } from './row.ts'
+import {
+  columns,
+  type MachineValues,
+  type PackedInboxEntry,
+  type PackedStep,
+  type QueueValues,
+  type RowValues,
+} from './columns.ts'
 import { claimable, never } from './state-names.ts'
-import type { PackedStep } from './steps.ts'
 
 /** Is told of each statement that is about to run and that has run: for traces, and for tests of crashes. */
 export type StatementListener = (sql: string, moment: 'before' | 'after') => void

@@ -3,22 +3,20 @@
  * claimed has none and is not looked up.
  */
 import type { Json } from '../../core/payload.ts'
-import type { FileUnit } from './unit.ts'
+import type { PackedStep } from './columns.ts'
 import type { Row } from './row.ts'
+import type { Statements } from './statements.ts'
 
-/** A step as it crosses to whoever asked: its result still as text. */
-export type PackedStep = [name: string, result: string]
-
-export function saveSteps({ sql }: FileUnit, row: Row, results: Readonly<Record<string, Json>>): void {
+export function saveSteps(sql: Statements, row: Row, results: Readonly<Record<string, Json>>): void {
   for (const [name, result] of Object.entries(results)) sql.run('saveStep', row.seq, name, JSON.stringify(result))
 }
 
 /** The steps of a job in the order in which they were finished; it is read before the claim that asks for them is written. */
-export const stepsOf = ({ sql }: FileUnit, row: Row): readonly PackedStep[] =>
+export const stepsOf = (sql: Statements, row: Row): readonly PackedStep[] =>
   row.startedAt === null ? [] : sql.all('stepsOf', row.seq)
 
 /** Forgets the steps of these names; without names all of them: a new generation, or a new input, begins its steps anew. */
-export function forgetSteps({ sql }: FileUnit, row: Row, names?: readonly string[]): void {
+export function forgetSteps(sql: Statements, row: Row, names?: readonly string[]): void {
   if (row.startedAt === null) return
   if (names === undefined) sql.run('forgetSteps', row.seq)
   else sql.run('forgetNamedSteps', row.seq, JSON.stringify(names))

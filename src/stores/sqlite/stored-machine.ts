@@ -3,9 +3,7 @@ import type { JobRecord } from '../../core/record.ts'
 import type { Checkpoint, InboxMessage, InboxEntry, Parent, Unsupported } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import type { ClaimedJob } from '../../store.ts'
-
-/** A message as it stands in the file. */
-export type PackedInboxEntry = [number: number, at: number, message: string]
+import type { PackedInboxEntry } from './columns.ts'
 
 export interface StoredMachine {
   readonly checkpoint: readonly [number: number, state: string] | null
@@ -28,10 +26,13 @@ export const standing = (kept: StoredMachine | null): Pick<ClaimedJob, 'checkpoi
     ? { checkpoint: null, inbox: [], version: null }
     : { checkpoint: checkpointOf(kept), inbox: inboxOf(kept.inbox), version: kept.version }
 
-type BeyondRow =
+/** The fields of a record that are kept beside the row of the job. */
+export type MachineFields = Pick<
+  JobRecord,
   'checkpoint' | 'inbox' | 'lastMessageNumber' | 'parent' | 'version' | 'unsupported' | 'machineStates' | 'machineTags'
+>
 
-export const beyondRow = (kept: StoredMachine | null): Pick<JobRecord, BeyondRow> => ({
+export const machineFields = (kept: StoredMachine | null): MachineFields => ({
   ...standing(kept),
   lastMessageNumber: kept?.lastMessageNumber ?? 0,
   parent: kept?.parent ?? null,

@@ -33,15 +33,17 @@ import type { Hint, Move, Selection, SettleAnswer } from '../../store.ts'
 import { isBusy, isFileFault, storeError } from './errors.ts'
 import { Hints } from './hints.ts'
 import { born, historyUntil, packSettled, settledOf, withTransition } from './history.ts'
+import type { RowValues } from './columns.ts'
 import type { PackedJob } from './insert.ts'
 import { inboxOf } from './stored-machine.ts'
 import { KeyGroups } from './key-groups.ts'
 import { InboxWatch } from './inbox-watch.ts'
 import { LogEntry } from './log.ts'
-import { Machine, Machines } from './machine.ts'
+import { Machine } from './machine.ts'
+import { Machines } from './machines.ts'
 import type { Queue } from './queue.ts'
 import { Queues } from './queues.ts'
-import { changes, extended, packed, unpacked, type Row, type RowValues } from './row.ts'
+import { changes, extended, packed, unpacked, type Row } from './row.ts'
 import { Rows } from './rows.ts'
 import { claimable, never } from './state-names.ts'
 import { select } from './selection.ts'
@@ -49,7 +51,7 @@ import type { Statements } from './statements.ts'
 import { forgetSteps, saveSteps } from './steps.ts'
 import type { ScheduleUnit } from '../../core/schedule.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
-import { saveSchedule, scheduleOf } from './schedules.ts'
+import { ScheduleTable } from './schedules.ts'
 
 const timed = statesTagged('timed')
 
@@ -70,14 +72,13 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   readonly rows: Rows
   readonly keyGroups: KeyGroups
   readonly inboxWatch: InboxWatch
+  readonly schedules: ScheduleTable
   readonly transitionsMax: number
   now = 0
   /** The number of the last transition. */
   seq = 0
   private firstSeq = 1
   private logTrimmedTo = 0
-  /** The first tick of all schedules when another process had written last; null if there is none. */
-  knownTickAt: number | null = null
   /** The transitions of this transaction. */
   private moves = new LogEntry()
   private removing: Removable[] = []
@@ -99,6 +100,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.rows = new Rows(sql, this.queues, this.machines)
     this.keyGroups = new KeyGroups(sql, this.rows)
     this.inboxWatch = new InboxWatch(sql, this.hints)
+    this.schedules = new ScheduleTable(sql, this.hints)
   }
 
   /**
@@ -264,11 +266,11 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   }
 
   schedule(name: string): StoredSchedule | undefined {
-    return scheduleOf(this, name)
+    return this.schedules.get(name)
   }
 
   saveSchedule(schedule: StoredSchedule): void {
-    saveSchedule(this, schedule)
+    this.schedules.save(schedule)
   }
 
   // ── transitions ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -401,11 +403,11 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   }
 
   keepSteps(row: Row, steps: Readonly<Record<string, Json>>): void {
-    saveSteps(this, row, steps)
+    saveSteps(this.sql, row, steps)
   }
 
   forgetSteps(row: Row, names?: readonly string[]): void {
-    forgetSteps(this, row, names)
+    forgetSteps(this.sql, row, names)
   }
 
   keepError(row: Row, error: AttemptError): void {
@@ -439,7 +441,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     row.tags = tags
     row.meta = meta
     if (row.machine !== null || version !== null) this.machineOf(row).version = version
-    forgetSteps(this, row)
+    forgetSteps(this.sql, row)
     this.rows.changed(row, changes.data)
   }
 

@@ -7,7 +7,8 @@ import { DatabaseSync } from 'node:sqlite'
 import type { HistoryEntry } from '../../../src/core/record.ts'
 import { allArrows, jobStates, statesTagged } from '../../../src/core/lifecycle.ts'
 import { historyOf } from '../../../src/stores/sqlite/history.ts'
-import { columns, Row, type RowValues } from '../../../src/stores/sqlite/row.ts'
+import { columns, type RowValues } from '../../../src/stores/sqlite/columns.ts'
+import { Row } from '../../../src/stores/sqlite/row.ts'
 import { checkMachines } from './machine-consistency.ts'
 
 const held = statesTagged('leased')

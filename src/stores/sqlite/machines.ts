@@ -1,0 +1,193 @@
+/**
+ * What jobs with a machine, or with a parent, have beyond their own rows: a row in `machines`, checkpoints and messages. The row
+ * of the job tells that there is one (`spared` is not null): a plain job costs no statement here.
+ */
+import { caps } from '../../core/caps.ts'
+import type {
+  Checkpoint,
+  CheckpointEntry,
+  InboxEntry,
+  InboxMessage,
+  NewCheckpoint,
+  Parent,
+  Unsupported,
+} from '../../core/machine-record.ts'
+import type { Json } from '../../core/payload.ts'
+import type { PackedInboxEntry } from './columns.ts'
+import { Contradiction } from './errors.ts'
+import { Machine, nowhere, type MachineStanding } from './machine.ts'
+import type { Row } from './row.ts'
+import type { Statements } from './statements.ts'
+import { inboxOf, type MachineFields, type StoredMachine } from './stored-machine.ts'
+
+/** The fields of a record that are kept beside the row of a job, each read from the file when it is asked for. */
+class FieldsInFile implements MachineFields {
+  private readonly machines: Machines
+  private readonly row: Row
+
+  constructor(machines: Machines, row: Row) {
+    this.machines = machines
+    this.row = row
+  }
+
+  get checkpoint(): Checkpoint | null {
+    const number = this.row.machine?.checkpoint?.number
+    return number === undefined ? null : { number, state: JSON.parse(this.machines.checkpointOf(this.row)[0]) as Json }
+  }
+
+  get inbox(): InboxEntry[] {
+    const { machine } = this.row
+    return machine === null ? [] : inboxOf(this.machines.inbox(this.row, machine, machine.lastRead))
+  }
+
+  get lastMessageNumber(): number {
+    return this.row.machine?.lastMessage ?? 0
+  }
+
+  get parent(): Parent | null {
+    return this.row.machine?.parent ?? null
+  }
+
+  get version(): string | null {
+    return this.row.machine?.version ?? null
+  }
+
+  get unsupported(): Unsupported | null {
+    return this.row.machine?.unsupported ?? null
+  }
+
+  get machineStates(): readonly string[] {
+    return this.row.machine?.stands.states ?? []
+  }
+
+  get machineTags(): readonly string[] {
+    return this.row.machine?.stands.tags ?? []
+  }
+}
+
+export class Machines {
+  private readonly sql: Statements
+
+  constructor(sql: Statements) {
+    this.sql = sql
+  }
+
+  load({ seq }: Row): Machine {
+    const values = this.sql.get('machine', seq)
+    if (values === undefined) return new Machine(null)
+    const [, , , , , parent, checkins] = values
+    return new Machine(parent === null ? null : { id: parent, checkins: checkins === 1 }, values)
+  }
+
+  write({ seq }: Row, machine: Machine): void {
+    const { parent, checkpoint, takesCancel, lastMessage, lastRead, messageKeys, gather, unsupported } = machine
+    this.sql.run(
+      'writeMachine',
+      seq,
+      checkpoint?.number ?? 0,
+      checkpoint?.seq ?? null,
+      takesCancel ? 1 : 0,
+      lastMessage,
+      lastRead,
+      parent?.id ?? null,
+      parent?.checkins === true ? 1 : 0,
+      messageKeys.length === 0 ? null : JSON.stringify(messageKeys),
+      gather?.messages ?? null,
+      gather?.ms ?? null,
+      machine.version,
+      unsupported === null ? null : JSON.stringify(unsupported),
+      machine.standing,
+    )
+  }
+
+  addMessage({ seq }: Row, machine: Machine, message: InboxMessage, at: number): void {
+    this.sql.run('addLetter', seq, ++machine.lastMessage, at, JSON.stringify(message))
+  }
+
+  /** @param entry the number of its entry in the log */
+  addCheckpoint({ seq }: Row, machine: Machine, next: NewCheckpoint, entry: number, at: number): void {
+    const { number, state, note, takesCancel } = next
+    machine.checkpoint = { number, seq: entry }
+    machine.takesCancel = takesCancel
+    const read = Math.min(next.read, machine.lastMessage)
+    if (read > machine.lastRead) this.sql.run('removeLetters', seq, (machine.lastRead = read))
+    this.sql.run('addCheckpoint', entry, seq, number, at, note, JSON.stringify(state))
+    const { states = [], tags = [] } = next
+    this.keepStanding(seq, machine, JSON.stringify({ states, tags } satisfies MachineStanding))
+    if (number > caps.checkpoints) this.sql.run('removeCheckpoints', seq, number - caps.checkpoints)
+  }
+
+  /** Messages are numbered on, so that no number comes twice. */
+  forgetCheckpoints({ seq }: Row, machine: Machine): void {
+    if (machine.checkpoint !== null) this.sql.run('removeCheckpoints', seq, machine.checkpoint.number)
+    this.sql.run('removeLetters', seq, machine.lastMessage)
+    machine.checkpoint = null
+    this.keepStanding(seq, machine, null)
+    machine.takesCancel = false
+    machine.lastRead = machine.lastMessage
+  }
+
+  private keepStanding(seq: number, machine: Machine, standing: string | null): void {
+    const before = machine.standing ?? nowhere
+    const after = standing ?? nowhere
+    machine.standing = standing
+    if (before === after) return
+    if (before !== nowhere) this.sql.run('forgetNames', seq)
+    if (after !== nowhere) this.sql.run('addNames', seq, after)
+  }
+
+  /** Drops unread messages, the oldest first. */
+  dropMessages({ seq }: Row, machine: Machine, count: number): void {
+    machine.lastRead = Math.min(machine.lastMessage, machine.lastRead + count)
+    this.sql.run('removeLetters', seq, machine.lastRead)
+  }
+
+  /** Messages after the one of a number. */
+  inbox({ seq }: Row, { lastMessage }: Machine, after: number): PackedInboxEntry[] {
+    return lastMessage > after ? this.sql.all('lettersAfter', seq, after) : []
+  }
+
+  /** The last checkpoint of a job that has one. */
+  checkpointOf(row: Row): readonly [state: string, at: number] {
+    const seq = row.machine?.checkpoint?.seq
+    const found = seq === undefined ? undefined : this.sql.get('checkpointAt', seq)
+    if (found === undefined) throw new Contradiction(`the file has no checkpoint ${seq} of job ${row.id}`)
+    return found
+  }
+
+  /** What leaves the store with the row of a job. */
+  keptOf(row: Row): StoredMachine | null {
+    const { machine } = row
+    if (machine === null) return null
+    const { checkpoint, lastMessage, lastRead, parent, version, unsupported } = machine
+    return {
+      checkpoint: checkpoint === null ? null : [checkpoint.number, this.checkpointOf(row)[0]],
+      inbox: this.inbox(row, machine, lastRead),
+      lastMessageNumber: lastMessage,
+      parent,
+      version,
+      unsupported,
+      machineStates: machine.stands.states,
+      machineTags: machine.stands.tags,
+    }
+  }
+
+  /** The fields of a record that are kept here. */
+  fieldsOf(row: Row): MachineFields {
+    return new FieldsInFile(this, row)
+  }
+
+  checkpoints({ seq }: Row): CheckpointEntry[] {
+    return this.sql.all('checkpointsOf', seq).map(([number, state, entry, at, note]) => {
+      return { number, state: JSON.parse(state) as Json, seq: entry, at, note }
+    })
+  }
+
+  /** Removes all that is kept of jobs besides their rows. @param numbers those of the jobs, as JSON */
+  remove(numbers: string): void {
+    this.sql.run('removeMachines', numbers)
+    this.sql.run('removeNames', numbers)
+    this.sql.run('removeWays', numbers)
+    this.sql.run('removeInboxes', numbers)
+  }
+}
