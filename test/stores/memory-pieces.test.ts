@@ -17,7 +17,7 @@ import { idsOf, newJob, noLimits, put, take } from '../../src/store-testing/conf
 import { everyPage } from '../../src/store-testing/conformance/side-by-side.ts'
 import { handClock } from './hand-clock.ts'
 
-const queue = new Queue('mail')
+const queue = new Queue<Row>('mail')
 const row = (seq: number, id = `job ${seq}`, priority = 0): Row => {
   const job = newJob(id, { priority })
   return new Row(job, queue, queue.termsOf(job), readyPhase, seq, new Tick(0))
@@ -63,7 +63,7 @@ test('a line gives by priority, then by place, also what comes back to an old pl
     fc.integer({ min: -2, max: 2 }),
   )
   const property = fc.property(fc.array(operation, { maxLength: 200, size: 'max' }), (operations) => {
-    const line = new PriorityQueue()
+    const line = new PriorityQueue<Row>()
     const inside: Row[] = []
     const taken: Row[] = []
     const sorted = () => inside.toSorted((a, b) => b.priority - a.priority || a.place - b.place)

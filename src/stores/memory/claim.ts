@@ -3,7 +3,7 @@ import { claimJob } from '../../core/claim.ts'
 import type { ClaimAnswer, ClaimRequest, Demand, Shortfall } from '../../store.ts'
 import type { MemoryUnit } from './unit.ts'
 import type { Queue } from './queue.ts'
-import { Claimed } from './records.ts'
+import { Claimed } from './claimed.ts'
 import { Run, type Row, type LoggedStep } from './row.ts'
 
 export function claim(unit: MemoryUnit, request: ClaimRequest, now: number): ClaimAnswer {
@@ -20,7 +20,7 @@ export function claim(unit: MemoryUnit, request: ClaimRequest, now: number): Cla
 
 function claimFrom(
   unit: MemoryUnit,
-  queue: Queue,
+  queue: Queue<Row>,
   demand: Demand,
   request: ClaimRequest,
   now: number,
@@ -47,7 +47,7 @@ function claimRow(unit: MemoryUnit, row: Row, demand: Demand, request: ClaimRequ
 }
 
 /** The first of the reasons, in the order of the contract, that holds now. */
-function shortfallOf(queue: Queue | undefined, { type, limits }: Demand, now: number): Shortfall {
+function shortfallOf(queue: Queue<Row> | undefined, { type, limits }: Demand, now: number): Shortfall {
   if (queue?.paused === true) return { type, reason: 'paused' }
   if (queue === undefined || queue.queued === 0) return { type, reason: 'empty' }
   if ((limits.concurrency !== null && queue.leasedCount >= limits.concurrency) || queue.next(limits.perKey) === null) {

@@ -1,10 +1,10 @@
-/** Single fields of a record, for lists that ask for some of them: nothing else is copied. */
+/** The record of a job, and single fields of it for lists that ask for some: nothing else is copied. */
 import { copyPayload } from '../../core/payload.ts'
 import type { JobRecord } from '../../core/record.ts'
 import { checkinOf, checkpointOf, historyOf, inboxOf, logLine, metaOf } from './records.ts'
 import type { Row } from './row.ts'
 
-const readers: { readonly [Field in keyof JobRecord]: (row: Row) => JobRecord[Field] } = {
+const read: { readonly [Field in keyof JobRecord]: (row: Row) => JobRecord[Field] } = {
   id: (row) => row.id,
   type: (row) => row.type,
   state: (row) => row.state,
@@ -39,6 +39,41 @@ const readers: { readonly [Field in keyof JobRecord]: (row: Row) => JobRecord[Fi
   history: historyOf,
 }
 
-export function fieldsOf<Field extends keyof JobRecord>(row: Row, fields: readonly Field[]): Pick<JobRecord, Field> {
-  return Object.fromEntries(fields.map((field) => [field, readers[field](row)])) as Pick<JobRecord, Field>
-}
+export const fieldsOf = <Field extends keyof JobRecord>(row: Row, fields: readonly Field[]): Pick<JobRecord, Field> =>
+  Object.fromEntries(fields.map((field) => [field, read[field](row)])) as Pick<JobRecord, Field>
+
+/** All fields, one by one: a loop over their names takes ten times as long. */
+export const recordOf = (row: Row): JobRecord => ({
+  id: read.id(row),
+  type: read.type(row),
+  state: read.state(row),
+  priority: read.priority(row),
+  attempt: read.attempt(row),
+  maxAttempts: read.maxAttempts(row),
+  generation: read.generation(row),
+  input: read.input(row),
+  output: read.output(row),
+  error: read.error(row),
+  errors: read.errors(row),
+  checkin: read.checkin(row),
+  logs: read.logs(row),
+  tags: read.tags(row),
+  meta: read.meta(row),
+  key: read.key(row),
+  concurrencyKey: read.concurrencyKey(row),
+  enqueuedAt: read.enqueuedAt(row),
+  dueAt: read.dueAt(row),
+  startedAt: read.startedAt(row),
+  finishedAt: read.finishedAt(row),
+  worker: read.worker(row),
+  cancelReason: read.cancelReason(row),
+  checkpoint: read.checkpoint(row),
+  machineStates: read.machineStates(row),
+  machineTags: read.machineTags(row),
+  inbox: read.inbox(row),
+  lastMessageNumber: read.lastMessageNumber(row),
+  parent: read.parent(row),
+  version: read.version(row),
+  unsupported: read.unsupported(row),
+  history: read.history(row),
+})

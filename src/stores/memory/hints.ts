@@ -1,11 +1,12 @@
 /** Wake-ups for whoever watches: collected while a call works, sent when it has done all of its work. */
 import type { Hint } from '../../store.ts'
 import type { Queue } from './queue.ts'
+import type { Row } from './row.ts'
 
 export class Hints {
   private readonly listeners = new Set<(hint: Hint) => void>()
-  private queues: Queue[] = []
-  private switchedQueues: Queue[] = []
+  private queues: Queue<Row>[] = []
+  private switchedQueues: Queue<Row>[] = []
   private cancelledIds: string[] = []
   private messageIds: string[] = []
   private endedIds: string[] = []
@@ -23,14 +24,14 @@ export class Hints {
     }
   }
 
-  ready(queue: Queue): void {
+  ready(queue: Queue<Row>): void {
     if (this.listeners.size === 0 || queue.hinted) return
     queue.hinted = true
     this.queues.push(queue)
   }
 
   /** It was paused or resumed. */
-  switched(queue: Queue): void {
+  switched(queue: Queue<Row>): void {
     if (this.listeners.size > 0) this.switchedQueues.push(queue)
   }
 

@@ -31,9 +31,9 @@ import { settle } from '../../core/settle.ts'
 import { promote, rescue } from '../../core/sweep.ts'
 import { MemoryUnit } from './unit.ts'
 import { claim } from './claim.ts'
-import { checkpointsOf } from './machine.ts'
 import { counts, list, queueInfo, queueInfos, workerRecords } from './reading.ts'
-import { recordOf } from './records.ts'
+import { recordOf } from './fields.ts'
+import { checkpointsOf } from './records.ts'
 
 export interface MemoryStoreOptions {
   /** Judges leases and due times; default: the clock of the first host that opens the store. */

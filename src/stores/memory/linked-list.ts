@@ -1,30 +1,35 @@
-/** A list of rows linked through the rows themselves: appending and removing from anywhere cost the same, and little. */
-import type { Row } from './row.ts'
+/** A list whose items are linked through themselves: appending and removing from anywhere cost the same, and little. */
 
-export class LinkedList {
-  head: Row | null = null
-  tail: Row | null = null
+/** An item is in one list at a time. */
+export interface LinkedItem<T> {
+  prev: T | null
+  next: T | null
+}
 
-  append(row: Row): void {
-    row.prev = this.tail
-    if (this.tail === null) this.head = row
-    else this.tail.next = row
-    this.tail = row
+export class LinkedList<T extends LinkedItem<T>> {
+  head: T | null = null
+  tail: T | null = null
+
+  append(item: T): void {
+    item.prev = this.tail
+    if (this.tail === null) this.head = item
+    else this.tail.next = item
+    this.tail = item
   }
 
-  remove(row: Row): void {
-    if (row.prev === null) this.head = row.next
-    else row.prev.next = row.next
-    if (row.next === null) this.tail = row.prev
-    else row.next.prev = row.prev
-    row.prev = null
-    row.next = null
+  remove(item: T): void {
+    if (item.prev === null) this.head = item.next
+    else item.prev.next = item.next
+    if (item.next === null) this.tail = item.prev
+    else item.next.prev = item.prev
+    item.prev = null
+    item.next = null
   }
 
-  /** Its rows from the head on, `limit` at most. */
-  toArray(limit = Infinity): Row[] {
-    const rows: Row[] = []
-    for (let row = this.head; row !== null && rows.length < limit; row = row.next) rows.push(row)
-    return rows
+  /** Its items from the head on, `limit` at most. */
+  toArray(limit = Infinity): T[] {
+    const items: T[] = []
+    for (let item = this.head; item !== null && items.length < limit; item = item.next) items.push(item)
+    return items
   }
 }

@@ -2,8 +2,6 @@
 import type { MachineRow } from '../../core/unit-of-work.ts'
 import type { CheckpointEntry, Gather, InboxEntry, Parent, Unsupported } from '../../core/machine-record.ts'
 import type { Move } from '../../store.ts'
-import { checkpointEntry, inboxOf } from './records.ts'
-import type { Row } from './row.ts'
 
 const none: readonly string[] = []
 
@@ -39,11 +37,6 @@ export class Machine implements MachineRow {
     return this.lastMessage - this.messages.length
   }
 
-  /** The messages after the one of this number. */
-  messagesAfter(number: number): InboxEntry[] {
-    return this.messages.filter((entry) => entry.number > number).map(inboxOf)
-  }
-
   /** Forgets where it stood, and what it was sent. Messages are numbered on, so that no number comes twice. */
   startOver(): void {
     this.checkpoints = []
@@ -51,8 +44,3 @@ export class Machine implements MachineRow {
     this.messages = []
   }
 }
-
-export const machineOf = (row: Row): Machine => (row.machine ??= new Machine(null))
-
-export const checkpointsOf = (row: Row | undefined): CheckpointEntry[] =>
-  row?.machine?.checkpoints.map(checkpointEntry) ?? []

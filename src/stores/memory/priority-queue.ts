@@ -2,73 +2,78 @@
  * Queued jobs in the order of their claim: higher priority first, then by place. The work per job does not grow with the
  * line: each priority is a chain in order of place, and only the priorities stand in a heap.
  */
-import { Heap } from '../../core/heap.ts'
-import { LinkedList } from './linked-list.ts'
-import type { Row } from './row.ts'
+import { Heap, type HeapItem } from '../../core/heap.ts'
+import { LinkedList, type LinkedItem } from './linked-list.ts'
+
+/** A job as its order of claim needs it. */
+export interface QueueItem<T> extends LinkedItem<T>, HeapItem {
+  readonly priority: number
+  readonly place: number
+}
 
 /** The rows of one priority. */
-class PriorityLevel extends LinkedList {
+class PriorityLevel<T extends QueueItem<T>> extends LinkedList<T> {
   heapIndex = -1
   priority = 0
   /** Those that came back to an old place, which is not the end of the chain. */
-  private returned: Heap<Row> | null = null
+  private returned: Heap<T> | null = null
 
-  get first(): Row | null {
+  get first(): T | null {
     const back = this.returned?.peek()
     return back === undefined || (this.head !== null && this.head.place < back.place) ? this.head : back
   }
 
-  add(row: Row): void {
-    if (this.tail === null || this.tail.place < row.place) this.append(row)
-    else (this.returned ??= new Heap<Row>((a, b) => a.place < b.place)).push(row)
+  add(job: T): void {
+    if (this.tail === null || this.tail.place < job.place) this.append(job)
+    else (this.returned ??= new Heap<T>((a, b) => a.place < b.place)).push(job)
   }
 
-  take(row: Row): void {
-    if (row.heapIndex < 0) this.remove(row)
-    else this.returned?.remove(row)
+  take(job: T): void {
+    if (job.heapIndex < 0) this.remove(job)
+    else this.returned?.remove(job)
   }
 }
 
 /** The levels of a line that has had more than one at once. None of them is empty. */
-class PriorityLevels {
-  private readonly byPriority = new Map<number, PriorityLevel>()
-  private readonly order = new Heap<PriorityLevel>((a, b) => a.priority > b.priority)
+class PriorityLevels<T extends QueueItem<T>> {
+  private readonly byPriority = new Map<number, PriorityLevel<T>>()
+  private readonly order = new Heap<PriorityLevel<T>>((a, b) => a.priority > b.priority)
 
-  get top(): PriorityLevel | undefined {
+  get top(): PriorityLevel<T> | undefined {
     return this.order.peek()
   }
 
-  get(priority: number): PriorityLevel | undefined {
+  get(priority: number): PriorityLevel<T> | undefined {
     return this.byPriority.get(priority)
   }
 
-  add(level: PriorityLevel): PriorityLevel {
+  add(level: PriorityLevel<T>): PriorityLevel<T> {
     this.byPriority.set(level.priority, level)
     this.order.push(level)
     return level
   }
 
-  remove(level: PriorityLevel): void {
+  remove(level: PriorityLevel<T>): void {
     this.byPriority.delete(level.priority)
     this.order.remove(level)
   }
 }
 
-export class PriorityQueue {
-  first: Row | null = null
+export class PriorityQueue<T extends QueueItem<T>> {
+  first: T | null = null
   /** The level of `first`; of an empty line, one to use again. */
-  private top = new PriorityLevel()
+  private top = new PriorityLevel<T>()
   /** All levels, once there are two. */
-  private levels: PriorityLevels | null = null
+  private levels: PriorityLevels<T> | null = null
 
-  add(row: Row): void {
-    this.level(row.priority).add(row)
+  add(job: T): void {
+    this.level(job.priority).add(job)
     this.look()
   }
 
-  remove(row: Row): void {
-    const level = this.levels?.get(row.priority) ?? this.top
-    level.take(row)
+  remove(job: T): void {
+    const level = this.levels?.get(job.priority) ?? this.top
+    level.take(job)
     if (this.levels !== null && level.first === null) {
       this.levels.remove(level)
       if (this.levels.top === undefined) this.levels = null
@@ -76,16 +81,16 @@ export class PriorityQueue {
     this.look()
   }
 
-  private level(priority: number): PriorityLevel {
+  private level(priority: number): PriorityLevel<T> {
     if (this.first === null) this.top.priority = priority
     if (this.top.priority === priority) return this.top
     if (this.levels === null) {
-      this.levels = new PriorityLevels()
+      this.levels = new PriorityLevels<T>()
       this.levels.add(this.top)
     }
     const known = this.levels.get(priority)
     if (known !== undefined) return known
-    const level = new PriorityLevel()
+    const level = new PriorityLevel<T>()
     level.priority = priority
     return this.levels.add(level)
   }

@@ -6,19 +6,25 @@
  */
 import { Heap } from '../../core/heap.ts'
 import type { NewJob } from '../../store.ts'
-import { PriorityQueue } from './priority-queue.ts'
+import { PriorityQueue, type QueueItem } from './priority-queue.ts'
 import { readyPhase, heldPhases, noCounts, tally } from './phases.ts'
 import { RateWindow } from './rate.ts'
-import { Terms, type Row } from './row.ts'
+import { Terms } from './terms.ts'
 
-/** A live job that has given up its unique key, and what may go on when it has ended. */
-interface Predecessor {
-  readonly row: Row
-  /** The holder of the key, if it waits for that end, and when it is due itself. */
-  next: { readonly row: Row; readonly dueAt: number } | null
+/** A job as its queue needs it. */
+export interface QueuedJob<T> extends QueueItem<T> {
+  readonly key: string | null
+  readonly concurrencyKey: string | null
 }
 
-class KeyGroup extends PriorityQueue {
+/** A live job that has given up its unique key, and what may go on when it has ended. */
+interface Predecessor<T> {
+  readonly row: T
+  /** The holder of the key, if it waits for that end, and when it is due itself. */
+  next: { readonly row: T; readonly dueAt: number } | null
+}
+
+class KeyGroup<T extends QueuedJob<T>> extends PriorityQueue<T> {
   heapIndex = -1
   readonly key: string | null
   /** Jobs of the key in the hands of workers; not counted for those without one, who have no cap. */
@@ -30,14 +36,14 @@ class KeyGroup extends PriorityQueue {
   }
 }
 
-function goesFirst(a: KeyGroup, b: KeyGroup): boolean {
+function goesFirst<T extends QueuedJob<T>>(a: KeyGroup<T>, b: KeyGroup<T>): boolean {
   const left = a.first
   const right = b.first
   if (left === null || right === null) throw new TypeError('a lane without jobs has no order')
   return left.priority === right.priority ? left.place < right.place : left.priority > right.priority
 }
 
-export class Queue {
+export class Queue<T extends QueuedJob<T>> {
   readonly type: string
   /** Jobs by the index of their phase. */
   readonly counts = noCounts()
@@ -46,12 +52,12 @@ export class Queue {
   capped = false
   /** Is it in a list of hints to be sent? */
   hinted = false
-  private readonly plain = new KeyGroup(null)
-  private readonly keyGroups = new Map<string, KeyGroup>()
-  private readonly open = new Heap<KeyGroup>(goesFirst)
+  private readonly plain = new KeyGroup<T>(null)
+  private readonly keyGroups = new Map<string, KeyGroup<T>>()
+  private readonly open = new Heap<KeyGroup<T>>(goesFirst)
   private perKey = Infinity
-  private holders: Map<string, Row> | null = null
-  private predecessors: Map<string, Predecessor> | null = null
+  private holders: Map<string, T> | null = null
+  private predecessors: Map<string, Predecessor<T>> | null = null
   private window: RateWindow | null = null
   private terms: Terms | null = null
 
@@ -78,7 +84,7 @@ export class Queue {
   }
 
   /** The next job to claim, if there is one under the caps of its key. */
-  next(perKey: number | null): Row | null {
+  next(perKey: number | null): T | null {
     const cap = perKey ?? Infinity
     if (cap !== this.perKey) {
       this.perKey = cap
@@ -87,26 +93,26 @@ export class Queue {
     return this.open.peek()?.first ?? null
   }
 
-  add(row: Row): void {
+  add(row: T): void {
     const lane = this.keyGroup(row)
     lane.add(row)
     if (lane.first === row) this.arrange(lane)
   }
 
-  remove(row: Row): void {
+  remove(row: T): void {
     const lane = this.keyGroup(row)
     lane.remove(row)
     this.arrange(lane)
   }
 
-  hold(row: Row): void {
+  hold(row: T): void {
     if (row.concurrencyKey === null) return
     const lane = this.keyGroup(row)
     lane.held++
     this.arrange(lane)
   }
 
-  release(row: Row): void {
+  release(row: T): void {
     if (row.concurrencyKey === null) return
     const lane = this.keyGroup(row)
     lane.held--
@@ -114,16 +120,16 @@ export class Queue {
   }
 
   /** Who holds a unique key. */
-  holder(key: string): Row | undefined {
+  holder(key: string): T | undefined {
     return this.holders?.get(key)
   }
 
-  takeKey(row: Row): void {
-    if (row.key !== null) (this.holders ??= new Map<string, Row>()).set(row.key, row)
+  takeKey(row: T): void {
+    if (row.key !== null) (this.holders ??= new Map<string, T>()).set(row.key, row)
   }
 
   /** Frees the key of a row, unless another one has taken it over. */
-  freeKey(row: Row): void {
+  freeKey(row: T): void {
     if (row.key === null || this.holders?.get(row.key) !== row) return
     this.holders.delete(row.key)
     const leaving = this.predecessors?.get(row.key)
@@ -131,10 +137,10 @@ export class Queue {
   }
 
   /** Takes the key from a live row; whoever takes the key now must wait for the end of that row. */
-  giveUpKey(row: Row): void {
+  giveUpKey(row: T): void {
     if (row.key === null || this.holders?.get(row.key) !== row) return
     this.holders.delete(row.key)
-    ;(this.predecessors ??= new Map<string, Predecessor>()).set(row.key, { row, next: null })
+    ;(this.predecessors ??= new Map<string, Predecessor<T>>()).set(row.key, { row, next: null })
   }
 
   /** Is a job live that has given up the key? */
@@ -143,32 +149,32 @@ export class Queue {
   }
 
   /** The holder of its key waits for the end of the one that is leaving. */
-  awaitPredecessor(row: Row, dueAt: number): void {
+  awaitPredecessor(row: T, dueAt: number): void {
     const leaving = row.key === null ? undefined : this.predecessors?.get(row.key)
     if (leaving !== undefined) leaving.next = { row, dueAt }
   }
 
   /** A row has ended. What has waited for that, if anything has, and when it is due itself. */
-  predecessorEnded(row: Row): Predecessor['next'] {
+  predecessorEnded(row: T): Predecessor<T>['next'] {
     const leaving = row.key === null ? undefined : this.predecessors?.get(row.key)
     if (leaving?.row !== row) return null
     this.predecessors?.delete(leaving.row.key as string)
     return leaving.next
   }
 
-  private keyGroup(row: Row): KeyGroup {
+  private keyGroup(row: T): KeyGroup<T> {
     const key = row.concurrencyKey
     if (key === null) return this.plain
     let lane = this.keyGroups.get(key)
     if (lane === undefined) {
-      lane = new KeyGroup(key)
+      lane = new KeyGroup<T>(key)
       this.keyGroups.set(key, lane)
     }
     return lane
   }
 
   /** Puts a lane where it belongs after any change to it: into the heap, aside, or away. */
-  private arrange(lane: KeyGroup): void {
+  private arrange(lane: KeyGroup<T>): void {
     const { first, key } = lane
     if (first === null || lane.held >= this.perKey) this.open.remove(lane)
     else if (lane.heapIndex < 0) this.open.push(lane)

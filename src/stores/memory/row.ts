@@ -4,14 +4,15 @@
  */
 import { caps } from '../../core/caps.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
-import type { AttemptError, CheckIn, JobMeta, LogLine } from '../../core/record.ts'
+import type { AttemptError, CheckIn, LogLine } from '../../core/record.ts'
 import type { Arrow, ArrowEvent, JobState } from '../../core/lifecycle.ts'
 import type { Json } from '../../core/payload.ts'
 import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
-import type { JobPins, Move, NewJob } from '../../store.ts'
-import type { Machine } from './machine.ts'
+import type { Move, NewJob } from '../../store.ts'
+import { Machine } from './machine.ts'
 import type { Phase } from './phases.ts'
-import type { Queue } from './queue.ts'
+import type { Queue, QueuedJob } from './queue.ts'
+import type { Terms } from './terms.ts'
 
 /** An arrow of the chart, the enqueue, or a checkpoint. */
 export interface TransitionArrow {
@@ -92,76 +93,6 @@ export class Run {
   }
 }
 
-/** What terms are made of. */
-export type TermsOfJob = Pick<
-  NewJob,
-  'priority' | 'maxAttempts' | 'pins' | 'tags' | 'key' | 'until' | 'concurrencyKey'
-> & {
-  readonly meta?: JobMeta | null
-}
-
-interface RareTerms {
-  readonly pins: JobPins | undefined
-  readonly until: 'start' | undefined
-  readonly meta: JobMeta | null
-}
-
-const noRareTerms: RareTerms = { pins: undefined, until: undefined, meta: null }
-
-/** What a job was asked to be. Jobs that were asked for alike share theirs. */
-export class Terms {
-  readonly priority: number
-  readonly maxAttempts: number
-  readonly tags: readonly string[]
-  readonly key: string | null
-  readonly concurrencyKey: string | null
-  /** What few jobs have: jobs with keys of their own have terms of their own, and each field costs them. */
-  private readonly rare: RareTerms
-
-  constructor(job: TermsOfJob) {
-    this.priority = job.priority
-    this.maxAttempts = job.maxAttempts
-    this.tags = job.tags
-    this.key = job.key
-    this.concurrencyKey = job.concurrencyKey
-    const { pins, until, meta = null } = job
-    this.rare = pins === undefined && until === undefined && meta === null ? noRareTerms : { pins, until, meta }
-  }
-
-  get pins(): JobPins | undefined {
-    return this.rare.pins
-  }
-
-  get until(): 'start' | undefined {
-    return this.rare.until
-  }
-
-  get meta(): JobMeta | null {
-    return this.rare.meta
-  }
-
-  /** The same, but for these. */
-  with(changed: Partial<TermsOfJob>): Terms {
-    const { priority, maxAttempts, pins, tags, key, until, concurrencyKey, meta } = this
-    const same = { priority, maxAttempts, tags, key, concurrencyKey, meta }
-    return new Terms({ ...same, ...(pins && { pins }), ...(until && { until }), ...changed })
-  }
-
-  /** Are they those of this job, too? */
-  fit(job: NewJob): boolean {
-    return (
-      this.priority === job.priority &&
-      this.maxAttempts === job.maxAttempts &&
-      this.pins === job.pins &&
-      this.tags === job.tags &&
-      this.key === job.key &&
-      this.until === job.until &&
-      this.concurrencyKey === job.concurrencyKey &&
-      this.meta === (job.meta ?? null)
-    )
-  }
-}
-
 /** What few jobs have. */
 export class Past {
   error: ErrorRecord | null = null
@@ -175,9 +106,9 @@ export class Past {
   successor: Move | null = null
 }
 
-export class Row implements JobRow {
+export class Row implements JobRow, QueuedJob<Row> {
   readonly id: string
-  readonly queue: Queue
+  readonly queue: Queue<Row>
   terms: Terms
   input: Json | undefined
   attempt = 0
@@ -201,7 +132,7 @@ export class Row implements JobRow {
   past: Past | null = null
   machine: Machine | null = null
 
-  constructor(job: NewJob, queue: Queue, terms: Terms, phase: Phase, seq: number, came: Tick) {
+  constructor(job: NewJob, queue: Queue<Row>, terms: Terms, phase: Phase, seq: number, came: Tick) {
     this.id = job.id
     this.queue = queue
     this.terms = terms
@@ -306,6 +237,11 @@ export class Row implements JobRow {
   /** Its past, to be written to. */
   remember(): Past {
     return (this.past ??= new Past())
+  }
+
+  /** Its machine, to be written to. */
+  withMachine(): Machine {
+    return (this.machine ??= new Machine(null))
   }
 }
 

@@ -3,9 +3,28 @@ import { caps } from '../../core/caps.ts'
 import { hasMeta, inTime, scanMax, selectionAfter, selectionRange } from '../../core/cursor.ts'
 import type { SelectedRows } from '../../core/unit-of-work.ts'
 import type { JobFilter, Selection } from '../../store.ts'
-import type { MemoryUnit } from './unit.ts'
+import type { LinkedList } from './linked-list.ts'
+import type { TransitionLog } from './log.ts'
+import type { MachineIndex } from './machine-index.ts'
 import { phases, tally, type Phase } from './phases.ts'
+import type { Queue } from './queue.ts'
+import type { RowTable } from './row-table.ts'
 import type { Row } from './row.ts'
+
+/** What a search looks at: the rows and their indexes. */
+export interface SearchedRows {
+  readonly rows: RowTable
+  readonly queues: ReadonlyMap<string, Queue<Row>>
+  /** Leased and ended rows by the index of their phase, in the order in which they came to it. */
+  readonly chains: readonly LinkedList<Row>[]
+  /** Rows by the index of their phase. */
+  readonly counts: readonly number[]
+  readonly unsupported: ReadonlySet<Row>
+  readonly machineIndex: MachineIndex
+  readonly log: TransitionLog
+  /** All rows that a job has invoked. */
+  childrenOf(id: string): ReadonlySet<Row> | undefined
+}
 
 /** In which order rows are looked at, and how many of them. */
 export interface PageRange {
@@ -29,18 +48,22 @@ export interface RowPage {
 export const numberOf = (row: Row, { byEnd }: Pick<PageRange, 'byEnd'>): number => (byEnd ? row.endedBy : row.seq)
 
 /** The rows of a selection: as the ids name them, each once, or by filter those in an `eligible` phase, oldest first. */
-export function select(unit: MemoryUnit, selection: Selection, eligible: (phase: Phase) => boolean): SelectedRows<Row> {
+export function select(
+  store: SearchedRows,
+  selection: Selection,
+  eligible: (phase: Phase) => boolean,
+): SelectedRows<Row> {
   if ('filter' in selection) {
     const { filter, after, limit = caps.selection } = selection
-    const range = selectionRange(after, unit.log.nextSeq - 1)
+    const range = selectionRange(after, store.log.nextSeq - 1)
     const page = { byEnd: false, newestFirst: false, ...range, limit: Math.min(limit, caps.selection) }
-    const { rows, next } = find(unit, filter, eligible, page)
+    const { rows, next } = find(store, filter, eligible, page)
     return { rows, notFound: [], next: selectionAfter(next, range) }
   }
   const rows: Row[] = []
   const notFound: string[] = []
   for (const id of new Set(selection.ids)) {
-    const row = unit.rows.get(id)
+    const row = store.rows.get(id)
     if (row === undefined) notFound.push(id)
     else rows.push(row)
   }
@@ -49,7 +72,7 @@ export function select(unit: MemoryUnit, selection: Selection, eligible: (phase:
 
 /** The rows of a range that pass the filter. */
 export function find(
-  unit: MemoryUnit,
+  store: SearchedRows,
   filter: JobFilter,
   eligible: (phase: Phase) => boolean,
   range: PageRange,
@@ -58,20 +81,20 @@ export function find(
   const states = anyOf(filter.state)
   const fits = (phase: Phase): boolean => eligible(phase) && (!range.byEnd || phase.ended)
   const among = phases.filter((phase) => fits(phase) && (states === null || states.has(phase.name)))
-  const queues = types === null ? null : [...types].flatMap((type) => unit.queues.get(type) ?? [])
-  const counts = queues === null ? [unit.counts] : queues.map((queue) => queue.counts)
+  const queues = types === null ? null : [...types].flatMap((type) => store.queues.get(type) ?? [])
+  const counts = queues === null ? [store.counts] : queues.map((queue) => queue.counts)
   /** Rows of these phases and types that have not been looked at. */
   let left = counts.reduce((sum, each) => sum + tally(each, among), 0)
   const rows: Row[] = []
   let looked = 0
   let last: number | null = null
   if (left === 0) return { rows, next: null }
-  for (const row of candidates(unit, filter, among, range)) {
+  for (const row of candidates(store, filter, among, range)) {
     // There is one more: the page ends where its last row was, whatever becomes of that row.
     if (looked === scanMax) return { rows, next: last }
     if (row.seq > (range.until ?? Infinity)) break
     const isAmong = among.includes(row.phase) && (types === null || types.has(row.type))
-    if (isAmong && passes(unit, row, filter)) {
+    if (isAmong && passes(store, row, filter)) {
       if (rows.length === range.limit) return { rows, next: last }
       rows.push(row)
     }
@@ -82,14 +105,14 @@ export function find(
   return { rows, next: null }
 }
 
-function passes(unit: MemoryUnit, row: Row, filter: JobFilter): boolean {
+function passes(store: SearchedRows, row: Row, filter: JobFilter): boolean {
   const { tag, key, concurrencyKey, meta, unsupported, parent, machineState, machineTag } = filter
   return (
     (tag === undefined || row.terms.tags.includes(tag)) &&
     (key === undefined || row.key === key) &&
     (concurrencyKey === undefined || row.concurrencyKey === concurrencyKey) &&
     (meta === undefined || hasMeta(row.terms.meta, meta)) &&
-    (unsupported === undefined || unit.unsupported.has(row)) &&
+    (unsupported === undefined || store.unsupported.has(row)) &&
     (parent === undefined || row.machine?.parent?.id === parent) &&
     (machineState === undefined || row.machine?.states.includes(machineState) === true) &&
     (machineTag === undefined || row.machine?.tags.includes(machineTag) === true) &&
@@ -106,11 +129,11 @@ function anyOf<T extends string>(wanted: T | readonly T[] | undefined): Readonly
 const fewRows = 4 * scanMax
 
 /** Rows among which all are that pass the filter, in the order of the range. */
-function candidates(unit: MemoryUnit, filter: JobFilter, among: readonly Phase[], range: PageRange): Iterable<Row> {
+function candidates(store: SearchedRows, filter: JobFilter, among: readonly Phase[], range: PageRange): Iterable<Row> {
   const { after, newestFirst, byEnd } = range
-  if (byEnd) return byTheirEnd(unit, among, range)
-  const few = fewOf(unit, filter, among)
-  if (few === null) return newestFirst ? unit.rows.before(after ?? Infinity) : unit.rows.after(after ?? 0)
+  if (byEnd) return byTheirEnd(store, among, range)
+  const few = fewOf(store, filter, among)
+  if (few === null) return newestFirst ? store.rows.before(after ?? Infinity) : store.rows.after(after ?? 0)
   if (newestFirst) return few.filter(({ seq }) => seq < (after ?? Infinity)).toSorted((a, b) => b.seq - a.seq)
   return few.filter(({ seq }) => seq > (after ?? 0)).toSorted((a, b) => a.seq - b.seq)
 }
@@ -118,32 +141,32 @@ function candidates(unit: MemoryUnit, filter: JobFilter, among: readonly Phase[]
 const noRows: ReadonlySet<Row> = new Set()
 
 /** The smallest set at hand that has them all, if it is small; in no order. */
-function fewOf(unit: MemoryUnit, filter: JobFilter, among: readonly Phase[]): readonly Row[] | null {
+function fewOf(store: SearchedRows, filter: JobFilter, among: readonly Phase[]): readonly Row[] | null {
   const { unsupported, parent, machineState, machineTag } = filter
-  const { machineIndex } = unit
+  const { machineIndex } = store
   const sets: ReadonlySet<Row>[] = []
-  if (unsupported === true) sets.push(unit.unsupported)
-  if (parent !== undefined) sets.push(unit.childrenOf(parent) ?? noRows)
+  if (unsupported === true) sets.push(store.unsupported)
+  if (parent !== undefined) sets.push(store.childrenOf(parent) ?? noRows)
   if (machineState !== undefined) sets.push(machineIndex.states.get(machineState) ?? noRows)
   if (machineTag !== undefined) sets.push(machineIndex.tags.get(machineTag) ?? noRows)
   const smallest = sets.toSorted((a, b) => a.size - b.size)[0]
   if (smallest !== undefined && smallest.size <= fewRows) return [...smallest]
   const atHand = among.every((phase) => phase.leased || phase.ended)
-  const count = tally(unit.counts, among)
-  if (!atHand || count > fewRows || count * 20 > unit.rows.size) return null
-  return among.flatMap((phase) => unit.chains[phase.index]?.toArray() ?? [])
+  const count = tally(store.counts, among)
+  if (!atHand || count > fewRows || count * 20 > store.rows.size) return null
+  return among.flatMap((phase) => store.chains[phase.index]?.toArray() ?? [])
 }
 
 /** The ended rows of some phases in the order of their end: each chain has its own in that order. */
 function* byTheirEnd(
-  unit: MemoryUnit,
+  store: SearchedRows,
   among: readonly Phase[],
   { after, newestFirst }: Pick<PageRange, 'after' | 'newestFirst'>,
 ): Iterable<Row> {
   const next = (row: Row): Row | null => (newestFirst ? row.prev : row.next)
   const isPast = ({ endedBy }: Row): boolean => after !== null && (newestFirst ? endedBy >= after : endedBy <= after)
   const heads = among.map(({ index }): Row | null => {
-    const chain = unit.chains[index]
+    const chain = store.chains[index]
     let row = (newestFirst ? chain?.tail : chain?.head) ?? null
     while (row !== null && isPast(row)) row = next(row)
     return row

@@ -26,11 +26,11 @@ import type { Move, NewJob, Selection, SettleAnswer, WorkerInfo } from '../../st
 import { LinkedList } from './linked-list.ts'
 import { Hints } from './hints.ts'
 import { TransitionLog } from './log.ts'
-import { Machine, machineOf } from './machine.ts'
+import { Machine } from './machine.ts'
 import { MachineIndex } from './machine-index.ts'
 import { backlogPhases, heldPhases, noCounts, phaseOf, phases, tally, type Phase } from './phases.ts'
 import { Queue } from './queue.ts'
-import { moveOf } from './records.ts'
+import { inboxOf, moveOf } from './records.ts'
 import { RowTable } from './row-table.ts'
 import type { ScheduleUnit } from '../../core/schedule.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
@@ -51,11 +51,11 @@ const noChildren: readonly Row[] = []
 
 export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, ScheduleUnit {
   readonly rows = new RowTable()
-  readonly queues = new Map<string, Queue>()
+  readonly queues = new Map<string, Queue<Row>>()
   readonly timers = new Heap<Row>(soonest)
   readonly leases = new Heap<Row>(soonest)
   /** The held and the ended rows of each phase, in the order in which they came to it. */
-  readonly chains: readonly LinkedList[] = phases.map(() => new LinkedList())
+  readonly chains: readonly LinkedList<Row>[] = phases.map(() => new LinkedList<Row>())
   readonly counts = noCounts()
   readonly workers = new Map<string, { readonly info: WorkerInfo; seenAt: number }>()
   readonly schedules = new ScheduleTable()
@@ -153,7 +153,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
   }
 
   firstEnded(state: JobState, limit: number): readonly Row[] {
-    return (this.chains[phaseOf[state].index] as LinkedList).toArray(limit)
+    return (this.chains[phaseOf[state].index] as LinkedList<Row>).toArray(limit)
   }
 
   removeEnded(rows: readonly Row[]): void {
@@ -161,10 +161,10 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
   }
 
   /** The queue of a type, made when it is first needed. */
-  queue(type: string): Queue {
+  queue(type: string): Queue<Row> {
     let queue = this.queues.get(type)
     if (queue === undefined) {
-      queue = new Queue(type)
+      queue = new Queue<Row>(type)
       this.queues.set(type, queue)
     }
     return queue
@@ -208,9 +208,9 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     queue.takeKey(row)
     this.arrive(row, false, phase, dueAt)
     if (job.parent !== undefined) this.adopt(row, job.parent)
-    if (job.version !== undefined) machineOf(row).version = job.version
+    if (job.version !== undefined) row.withMachine().version = job.version
     if (job.checkpoint !== undefined) {
-      machineOf(row).checkpoints = [{ number: 1, state: job.checkpoint, seq: row.seq, at: this.now, note: 'fork' }]
+      row.withMachine().checkpoints = [{ number: 1, state: job.checkpoint, seq: row.seq, at: this.now, note: 'fork' }]
     }
     return row.seq
   }
@@ -330,7 +330,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     row.input = input
     row.terms = row.terms.with({ tags, meta: meta ?? null })
     if (row.past !== null) row.past.steps = null
-    if (row.machine !== null || version !== undefined) machineOf(row).version = version ?? null
+    if (row.machine !== null || version !== undefined) row.withMachine().version = version ?? null
   }
 
   settledBefore({ settled, machine, past }: Row, { attempt, token }: LeaseKey): SettleAnswer | null {
@@ -364,12 +364,12 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
   // ── machines ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   inbox({ machine }: Row, after: number): readonly InboxEntry[] {
-    return machine === null ? [] : machine.messagesAfter(after)
+    return machine === null ? [] : machine.messages.filter(({ number }) => number > after).map(inboxOf)
   }
 
   addCheckpoint(row: Row, checkpoint: NewCheckpoint): void {
     const { number, state, read, note, takesCancel, states = [], tags = [] } = checkpoint
-    const machine = machineOf(row)
+    const machine = row.withMachine()
     const seq = this.log.nextSeq
     this.log.append(row, rests[row.phase.index] as TransitionArrow, this.now, row.worker, note)
     keep(machine.checkpoints, [{ number, state, seq, at: this.now, note }], caps.checkpoints)
@@ -388,7 +388,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
   }
 
   addMessage(row: Row, message: InboxMessage): void {
-    const machine = machineOf(row)
+    const machine = row.withMachine()
     machine.messages.push({ number: ++machine.lastMessage, at: this.now, message })
     if (row.phase.leased) this.hints.messages(row.id)
   }
@@ -398,15 +398,15 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
   }
 
   setGather(row: Row, gather: Gather | null): void {
-    machineOf(row).gather = gather
+    row.withMachine().gather = gather
   }
 
   keepMessageKey(row: Row, key: string): void {
-    keep(machineOf(row).messageKeys, [key], caps.messageKeys)
+    keep(row.withMachine().messageKeys, [key], caps.messageKeys)
   }
 
   setUnsupported(row: Row, unsupported: Unsupported | null): void {
-    machineOf(row).unsupported = unsupported
+    row.withMachine().unsupported = unsupported
     if (unsupported === null) this.unsupported.delete(row)
     else this.unsupported.add(row)
   }
@@ -426,7 +426,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     if (to !== null) this.count(row, to, 1)
     if (from.claimable) row.queue.remove(row)
     else if (from.timed) this.timers.remove(row)
-    else (this.chains[from.index] as LinkedList).remove(row)
+    else (this.chains[from.index] as LinkedList<Row>).remove(row)
     if (from.leased && to?.leased === true) return
     row.wakeAt = null
     if (from.leased) this.giveUp(row)
@@ -439,7 +439,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
       return
     }
     if (to.timed) return this.wait(row, dueAt)
-    ;(this.chains[to.index] as LinkedList).append(row)
+    ;(this.chains[to.index] as LinkedList<Row>).append(row)
     if (to.leased && !wasHeld) row.queue.hold(row)
     if (to.ended) this.hints.ended(row.id)
   }

@@ -1,0 +1,73 @@
+/** What a job was asked to be when it was enqueued. */
+import type { JobMeta } from '../../core/record.ts'
+import type { JobPins, NewJob } from '../../store.ts'
+
+/** What terms are made of. */
+export type TermsOfJob = Pick<
+  NewJob,
+  'priority' | 'maxAttempts' | 'pins' | 'tags' | 'key' | 'until' | 'concurrencyKey'
+> & {
+  readonly meta?: JobMeta | null
+}
+
+interface RareTerms {
+  readonly pins: JobPins | undefined
+  readonly until: 'start' | undefined
+  readonly meta: JobMeta | null
+}
+
+const noRareTerms: RareTerms = { pins: undefined, until: undefined, meta: null }
+
+/** What a job was asked to be. Jobs that were asked for alike share theirs. */
+export class Terms {
+  readonly priority: number
+  readonly maxAttempts: number
+  readonly tags: readonly string[]
+  readonly key: string | null
+  readonly concurrencyKey: string | null
+  /** What few jobs have: jobs with keys of their own have terms of their own, and each field costs them. */
+  private readonly rare: RareTerms
+
+  constructor(job: TermsOfJob) {
+    this.priority = job.priority
+    this.maxAttempts = job.maxAttempts
+    this.tags = job.tags
+    this.key = job.key
+    this.concurrencyKey = job.concurrencyKey
+    const { pins, until, meta = null } = job
+    this.rare = pins === undefined && until === undefined && meta === null ? noRareTerms : { pins, until, meta }
+  }
+
+  get pins(): JobPins | undefined {
+    return this.rare.pins
+  }
+
+  get until(): 'start' | undefined {
+    return this.rare.until
+  }
+
+  get meta(): JobMeta | null {
+    return this.rare.meta
+  }
+
+  /** The same, but for these. */
+  with(changed: Partial<TermsOfJob>): Terms {
+    const { priority, maxAttempts, pins, tags, key, until, concurrencyKey, meta } = this
+    const same = { priority, maxAttempts, tags, key, concurrencyKey, meta }
+    return new Terms({ ...same, ...(pins && { pins }), ...(until && { until }), ...changed })
+  }
+
+  /** Are they those of this job, too? */
+  fit(job: NewJob): boolean {
+    return (
+      this.priority === job.priority &&
+      this.maxAttempts === job.maxAttempts &&
+      this.pins === job.pins &&
+      this.tags === job.tags &&
+      this.key === job.key &&
+      this.until === job.until &&
+      this.concurrencyKey === job.concurrencyKey &&
+      this.meta === (job.meta ?? null)
+    )
+  }
+}
