@@ -62,6 +62,18 @@ test('every module imports only what the import table allows its room', () => {
   expect(importViolations(library)).toEqual([])
 })
 
+test('no imports form a circle, types included', () => {
+  const files = [
+    ...sample('src/a.ts', "import { b } from './b/b.ts'"),
+    ...sample('src/b/b.ts', "import type { C } from '../c.ts'"),
+    ...sample('src/c.ts', "export * from './a.ts'", "import { d } from './d.ts'"),
+    ...sample('src/d.ts', "import { b } from 'rxjs'"),
+  ]
+  expect(rules.importCircles(files)).toEqual(['src/a.ts → src/b/b.ts → src/c.ts → src/a.ts'])
+  expect(rules.importCircles(files.slice(1))).toEqual([])
+  expect(rules.importCircles(code)).toEqual([])
+})
+
 test('every row of the import table says why', () => {
   expect([...rooms, ...packages].filter(({ why }) => why === '')).toEqual([])
 })

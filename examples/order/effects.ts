@@ -1,7 +1,7 @@
 /** What an order does to the world outside, each under a key by which the world knows it again. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Entry, Ledger } from './ledger.ts'
-import type { Order } from './machine.ts'
+import type { Order } from './order.ts'
 
 export class Effects {
   private readonly ledger: Ledger

@@ -2,17 +2,7 @@
 import { constant, defineJob, fromJob } from 'jobchart'
 import { assign, fromPromise, setup } from 'xstate'
 import type { Effects } from './effects.ts'
-
-export interface Order {
-  /** The job's, too. */
-  readonly id: string
-  readonly pounds: number
-  /** Empty: it cannot be shipped, and what was paid goes back. */
-  readonly address: string
-  /** Does somebody approve it? If not, it counts as approved after `patienceMs`. */
-  readonly approvedBy: 'event' | 'timer'
-  readonly patienceMs: number
-}
+import type { Order } from './order.ts'
 
 interface OrderContext extends Order {
   /** When it counts as approved, ms since the epoch. */

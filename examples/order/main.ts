@@ -19,7 +19,8 @@ import { createClient, createRuntime, JobchartError, type Client } from 'jobchar
 import { sqliteStore } from 'jobchart/sqlite'
 import { Effects } from './effects.ts'
 import { Ledger } from './ledger.ts'
-import { orderJobs, type Order } from './machine.ts'
+import { orderJobs } from './machine.ts'
+import type { Order } from './order.ts'
 
 const { values } = parseArgs({
   options: {

@@ -1,6 +1,7 @@
 /** What a person sees of a storm: one line that lives while it rages, a table in the end. */
 import type { MachineFigures } from './machines/verdict.ts'
-import type { Broken, Verdict } from './verdict.ts'
+import type { Broken } from './broken.ts'
+import type { Verdict } from './verdict.ts'
 
 /** Says how far it is: one line that is rewritten on a terminal, a line every few seconds elsewhere. */
 export class Progress {

@@ -10,6 +10,7 @@ import {
   type Violation,
 } from 'jobchart/store-testing'
 import type { NewJob } from '../../src/store.ts'
+import type { Broken } from './broken.ts'
 import type { StormOptions } from './command.ts'
 import type { Fleet } from './fleet.ts'
 import type { Tally } from './tally.ts'
@@ -17,12 +18,6 @@ import { definitions, poisonAttempts, poisonType } from './jobs.ts'
 import { judgeMachines, machinePromiseRows, type MachineFigures } from './machines/verdict.ts'
 import { graceMs } from './member.ts'
 import { uniqueKeys, uniqueTypes } from './plan.ts'
-
-export interface Broken {
-  readonly promise: string
-  readonly message: string
-  readonly evidence: readonly string[]
-}
 
 export interface Verdict {
   readonly options: StormOptions

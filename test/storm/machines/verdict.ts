@@ -1,7 +1,7 @@
 /** The verdict on the machines of a storm. */
 import type { JobRecord, Store } from 'jobchart'
 import type { StormOptions } from '../command.ts'
-import type { Broken } from '../verdict.ts'
+import type { Broken } from '../broken.ts'
 import { Archive, type Evidence } from './evidence.ts'
 import { checkMachine, firedOf, machinePromises } from './promises.ts'
 

@@ -6,7 +6,7 @@ import { sqliteStore } from 'jobchart/sqlite'
 import { checkHistory, finalState, invariants, readHistory, type HistoryFigures } from 'jobchart/store-testing'
 import { systemClock, type Clock } from '../../../src/core/clock.ts'
 import type { FinalState } from '../../../src/store-testing/history/facts.ts'
-import type { Broken } from '../verdict.ts'
+import type { Broken } from '../broken.ts'
 import { Crowd, type OrderOptions } from './crowd.ts'
 import { checkLedger, ledgerPromises, readLedger } from './ledger.ts'
 

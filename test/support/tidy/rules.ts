@@ -54,6 +54,34 @@ export const bannedNames = (files: readonly SourceFile[]): string[] =>
       .map(({ from, line }) => `${path}:${line} imports ${from}: ${time.instead}`),
   ])
 
+/** The files that a file imports, types included. */
+const importedBy = ({ path, imports }: SourceFile): string[] =>
+  imports.filter(({ from }) => from.startsWith('.')).map(({ from }) => posix.join(posix.dirname(path), from))
+
+/** Circles of imports, types included: one for each place where a file leads back to itself. */
+export function importCircles(files: readonly SourceFile[]): string[] {
+  const byPath = new Map(files.map((file) => [file.path, file]))
+  const circles: string[] = []
+  const done = new Set<string>()
+  /** From the first file to this one, each imported by the one before it. */
+  const trail: string[] = []
+  const visit = (path: string): void => {
+    const file = byPath.get(path)
+    if (file === undefined || done.has(path)) return
+    const start = trail.indexOf(path)
+    if (start >= 0) {
+      circles.push([...trail.slice(start), path].join(' → '))
+      return
+    }
+    trail.push(path)
+    importedBy(file).forEach(visit)
+    trail.pop()
+    done.add(path)
+  }
+  files.forEach(({ path }) => visit(path))
+  return circles
+}
+
 /** Files that cannot be reached by imports from the roots, and roots that are not there. */
 export function orphans(files: readonly SourceFile[], roots: readonly string[]): string[] {
   const byPath = new Map(files.map((file) => [file.path, file]))
@@ -62,7 +90,7 @@ export function orphans(files: readonly SourceFile[], roots: readonly string[]):
     const file = byPath.get(path)
     if (file === undefined || reached.has(path)) return
     reached.add(path)
-    for (const { from } of file.imports) if (from.startsWith('.')) visit(posix.join(posix.dirname(path), from))
+    importedBy(file).forEach(visit)
   }
   roots.forEach(visit)
   return [
