@@ -176,7 +176,7 @@ export class LiveMachine {
   fireTimers(by: number): void {
     for (const timer of this.timers.list()) {
       if (timer.at > by) return
-      if (this.timers.take(timer)) this.addresses.actorAt(timer.target)?.send(timer.event)
+      if (this.timers.fire(timer)) this.addresses.actorAt(timer.target)?.send(timer.event)
     }
   }
 

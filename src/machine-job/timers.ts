@@ -33,6 +33,8 @@ export interface TimerRecord {
   readonly setAt?: number
   /** For a delayed transition: which one. Earlier releases did not write it. */
   readonly after?: DelayPlace
+  /** `cancel` does not reach it: after it another timer of its id was set, or before it one of its id has fired. */
+  readonly detached?: true
 }
 
 /** A delayed transition of an active state whose timer has fired: recorded so that a deployment does not set it again. */
@@ -68,8 +70,11 @@ export class DurableTimers {
   private readonly options: DurableTimersOptions
   /** In the order in which they were set. */
   private readonly timers = new Set<TimerRecord>()
-  /** The last timer of each id. As in XState, `cancel` cancels that one, and earlier ones of the id still fire. */
-  private readonly lastOf = new Map<string, TimerRecord>()
+  /**
+   * The timer that `cancel` reaches, by actor and id. As in XState that is the last one that was set, and none once any timer
+   * of the id has fired: the others of the id fire in any case.
+   */
+  private readonly cancellable = new Map<string, TimerRecord>()
   private unnamed = 0
 
   constructor(options: DurableTimersOptions) {
@@ -96,33 +101,38 @@ export class DurableTimers {
   }
 
   cancel(source: AnyActorRef, id: string): void {
-    const timer = this.lastOf.get(keyOf(this.options.addresses.of(source), id))
+    const timer = this.cancellable.get(keyOf(this.options.addresses.of(source), id))
     if (timer !== undefined) this.take(timer)
   }
 
   cancelAll(source: AnyActorRef): void {
     const address = this.options.addresses.of(source)
-    for (const timer of this.timers) if (timer.source === address) this.take(timer)
+    for (const timer of this.timers) {
+      // A detached one for another actor fires, as in XState; the actor itself takes no event any more.
+      if (timer.source === address && (timer.target === address || !this.isDetached(timer))) this.take(timer)
+    }
   }
 
   /** Is a timer with this id set by the actor? */
   isSet(source: AnyActorRef, id: string): boolean {
-    return this.lastOf.has(keyOf(this.options.addresses.of(source), id))
+    const address = this.options.addresses.of(source)
+    if (this.cancellable.has(keyOf(address, id))) return true
+    return [...this.timers].some((timer) => timer.source === address && timer.id === id)
   }
 
   /** Sets the timers of a checkpoint. */
   restore(records: readonly TimerRecord[]): void {
-    for (const record of records) this.add(record)
+    for (const { detached, ...record } of records) this.add(record, detached)
   }
 
   /** All timers for a checkpoint, in the order in which they were set. */
   records(): TimerRecord[] {
-    return [...this.timers]
+    return [...this.timers].map((timer) => (this.isDetached(timer) ? { ...timer, detached: true } : timer))
   }
 
   /** All timers, the earliest first. */
   list(): TimerRecord[] {
-    return this.records().toSorted((a, b) => a.at - b.at)
+    return [...this.timers].toSorted((a, b) => a.at - b.at)
   }
 
   /** When the next one is due, ms since the epoch; null for none. */
@@ -130,24 +140,34 @@ export class DurableTimers {
     return this.list()[0]?.at ?? null
   }
 
-  /** Removes a timer. Returns false if it is not set any more. */
-  take(timer: TimerRecord): boolean {
+  /** Removes a timer that fires. Returns false if it is not set any more. */
+  fire(timer: TimerRecord): boolean {
+    if (!this.take(timer)) return false
+    this.cancellable.delete(keyOf(timer.source, timer.id))
+    return true
+  }
+
+  private take(timer: TimerRecord): boolean {
     if (!this.timers.delete(timer)) return false
     const key = keyOf(timer.source, timer.id)
-    if (this.lastOf.get(key) === timer) this.lastOf.delete(key)
+    if (this.cancellable.get(key) === timer) this.cancellable.delete(key)
     this.options.changed()
     return true
   }
 
-  private add(record: TimerRecord): void {
-    this.timers.add(record)
-    this.lastOf.set(keyOf(record.source, record.id), record)
+  private add(timer: TimerRecord, detached = false): void {
+    this.timers.add(timer)
+    if (!detached) this.cancellable.set(keyOf(timer.source, timer.id), timer)
+  }
+
+  private isDetached(timer: TimerRecord): boolean {
+    return this.cancellable.get(keyOf(timer.source, timer.id)) !== timer
   }
 
   private freshId(source: string): string {
     let id: string
     do id = `#${++this.unnamed}`
-    while (this.lastOf.has(keyOf(source, id)))
+    while (this.cancellable.has(keyOf(source, id)))
     return id
   }
 }

@@ -17,8 +17,6 @@ export const differences = {
     'After a kill during the first attempt of a durable promise, `onSnapshot` reports that attempt again.',
   sentTogether:
     'When several events are sent at once, `send` decides about the later ones without the answers of actors to the earlier ones.',
-  forgottenTimers:
-    'Of two delayed events of one id, XState cannot cancel the second after the first was delivered. A job can.',
   replacedActors:
     'A leaf state that re-enters itself through its history is entered without an exit, and starts its actors again. In XState the first actors continue, in no snapshot; a job drops them when it parks.',
 } as const

@@ -15,7 +15,14 @@ import {
   type Runtime,
 } from 'jobchart'
 import { VirtualClock } from 'jobchart/testing'
-import { createActor, type AnyActorLogic, type AnyActorRef, type AnyEventObject, type AnyStateMachine } from 'xstate'
+import {
+  createActor,
+  type AnyActorLogic,
+  type AnyActorRef,
+  type AnyEventObject,
+  type AnyStateMachine,
+  type AnyStateNode,
+} from 'xstate'
 import { cutStore, type Cut, type CutStore } from '../support/cut-store.ts'
 import type { Told } from '../support/lives.ts'
 import { effectProblems } from '../support/effects.ts'
@@ -52,7 +59,8 @@ interface Life {
 interface LiveLife extends Life {
   /**
    * Can a job not be expected to live the same? Two instants are so near each other that one that is a little late could
-   * change their order; it failed in a step, of which a job executes nothing; an actor goes on that is in no snapshot.
+   * change their order; it failed in a step, of which a job executes nothing; an actor goes on that is in no snapshot; XState
+   * lost an active state, which its own persisted snapshot has.
    */
   readonly isSpecial: boolean
   /** For each step, how far it is from one instant at which something happened to the next. */
@@ -112,6 +120,7 @@ async function asActor(each: Case): Promise<LiveLife> {
   /** When promises settle and steps end. */
   const others: number[] = []
   const actors = new Set<AnyActorRef>()
+  let lostState = false
   let instants: number[] = []
   const happens = (): void => void instants.push(clock.now())
   const make = new Workshop({
@@ -127,6 +136,7 @@ async function asActor(each: Case): Promise<LiveLife> {
     logger: () => {},
     inspect: (seen) => {
       if (seen.type === '@xstate.actor') actors.add(seen.actorRef as AnyActorRef)
+      if (seen.type === '@xstate.snapshot' && lacksParent(seen.snapshot as SnapshotOfStates)) lostState = true
     },
     clock: {
       setTimeout: (run: () => void, ms: number) => {
@@ -177,11 +187,23 @@ async function asActor(each: Case): Promise<LiveLife> {
     gaps.push(gapsOf(from, instants, typeof step === 'number' ? from + step : from))
   }
   const end = stands()
-  const isSpecial = areClose(timers, fired, others) || end.startsWith('error') || [...actors].some(isReplaced)
+  const isSpecial =
+    areClose(timers, fired, others) || end.startsWith('error') || lostState || [...actors].some(isReplaced)
   const life = { lines: [...lines], end, gaps, isSpecial }
   actor.stop()
   return life
 }
+
+interface SnapshotOfStates {
+  readonly _nodes?: readonly AnyStateNode[]
+}
+
+/**
+ * Is a state active without its parent? XState 5 loses the parent in a parallel state when a transition of the parent itself
+ * targets its shallow history; a restored actor has it again.
+ */
+const lacksParent = ({ _nodes: nodes = [] }: SnapshotOfStates): boolean =>
+  nodes.some(({ parent }) => parent !== undefined && !nodes.includes(parent))
 
 /** Does it go on although its parent has another actor in its place? */
 function isReplaced(actor: AnyActorRef): boolean {

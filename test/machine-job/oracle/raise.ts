@@ -424,7 +424,6 @@ export const delayedRaises: readonly Case[] = [
       },
     },
     steps: [{ type: 'SET', n: 1 }, 10_000, { type: 'SET', n: 2 }, 15_000, 'STOP', 15_000],
-    differs: 'forgottenTimers',
   },
   {
     name: 'a delayed event to itself',
