@@ -66,6 +66,7 @@ export class Client {
       fires: this.fires,
       refusing: () => this.refusing(),
       stored: () => this.stored(),
+      answered: () => this.answered(),
       hint: (hint) => this.hint(hint),
       cancel: (id, options) => this.cancel(id, options),
       retry: async (id, options) => expectRetried(id, await this.retry(id, options)),
@@ -426,8 +427,14 @@ export class Client {
   /** Called when a queue was paused in the store. A client has nothing to hold back. */
   protected async queuePaused(_type: string): Promise<void> {}
 
+  /** Called when jobs were stored. */
   protected stored(): void {
     // A client runs no jobs.
+  }
+
+  /** Called when fewer inserts than before wait for their answers. */
+  protected answered(): void {
+    // A client waits for none of them.
   }
 
   protected hint(_hint: Hint): void {

@@ -91,10 +91,7 @@ export class Runtime extends Client {
       },
       halted: () => (this.allowed.pick ? null : this.stoppedError),
       storeError: (error) => this.storeAnswers(error),
-      changed: () => {
-        this.drains.check()
-        this.stopping?.wait.check()
-      },
+      changed: () => this.checkWaits(),
     })
     const { logger } = settings
     this.retriedStart = new RetriedStart({ timers, logger, storeError: (error) => this.storeAnswers(error) })
@@ -271,13 +268,6 @@ export class Runtime extends Client {
   }
 
   protected override stored(): void {
-    if (this.stopping !== null) {
-      // The stop may wait for this write alone: the job itself may have ended before the answer came.
-      queueMicrotask(() => {
-        this.drains.check()
-        this.stopping?.wait.check()
-      })
-    }
     if (this.starting !== null || this.stopping !== null || this.startReminder !== null) return
     // The end of the process loses the jobs of a memory store: the timer keeps it alive until the warning.
     const keepAlive = !this.store.capabilities.durable
@@ -285,8 +275,18 @@ export class Runtime extends Client {
     this.startReminder = this.connection.timers.after(startReminderMs, remind, keepAlive)
   }
 
+  protected override answered(): void {
+    this.checkWaits()
+  }
+
   protected override hint(hint: Hint): void {
     this.worker.hint(hint)
+  }
+
+  /** A run or a write has ended: a drain or a stop may have waited for nothing else. */
+  private checkWaits(): void {
+    this.drains.check()
+    this.stopping?.wait.check()
   }
 
   private resumePicking(): void {

@@ -37,6 +37,8 @@ export interface ConnectionOwner extends HandleOwner {
   readonly fires: boolean
   /** Jobs were stored. */
   stored(): void
+  /** The inserter has fewer calls without an answer than before. */
+  answered(): void
   /** Called with each hint of the store, after the connection has handled it. */
   hint(hint: Hint): void
 }
@@ -72,7 +74,13 @@ export class Connection {
     const timers = (this.timers = new Timers(clock))
     const hub = (this.hub = new EventHub(logger))
     this.results = new Results({ store, hub, timers, logger })
-    this.inserter = new Inserter({ store, capacity, timers, inserted: (jobs, answers) => this.inserted(jobs, answers) })
+    this.inserter = new Inserter({
+      store,
+      capacity,
+      timers,
+      inserted: (jobs, answers) => this.inserted(jobs, answers),
+      answered: () => owner.answered(),
+    })
     const lookups = this.lookups()
     this.machines = new MachineCalls({
       store,

@@ -24,6 +24,8 @@ export interface InserterOptions {
   readonly timers: Timers
   /** Called after each write with the inserted jobs, in order, before the callers get their answers. */
   readonly inserted: (jobs: readonly NewJob[], answers: readonly InsertAnswer[]) => void
+  /** Called when `pending` has become less: calls were answered or refused, or their callers have given up. */
+  readonly answered: () => void
 }
 
 export class Inserter {
@@ -94,6 +96,7 @@ export class Inserter {
     this.waiters.clear()
     this.roomTimer?.cancel()
     this.roomTimer = null
+    this.options.answered()
   }
 
   /** Refuses waiting and future calls. A failed write is repeated once more, at once. */
@@ -195,6 +198,7 @@ export class Inserter {
       (answers) => {
         this.writing = []
         this.answer(calls, answers)
+        this.options.answered()
         next()
       },
       (error) => {
@@ -210,6 +214,7 @@ export class Inserter {
           this.waiters.delete(call)
           call.reject(error)
         }
+        this.options.answered()
         next()
       },
     )
@@ -252,6 +257,7 @@ export class Inserter {
     this.waiters.delete(call)
     this.newCalls = this.newCalls.filter((each) => each !== call)
     call.reject(error)
+    this.options.answered()
   }
 }
 

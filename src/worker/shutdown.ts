@@ -17,8 +17,6 @@ const hardness: Record<StopMode, number> = { drain: 0, finish: 1, abort: 2 }
 const lastGraceMs = 50
 /** After the timeout: time for the releases to be written. */
 const lastWriteMs = 1_000
-/** Pending inserts do not call `check` when they end. */
-const checkEveryMs = 100
 
 export interface ShutdownOptions {
   /** For the mode `drain`. */
@@ -41,7 +39,6 @@ export class Shutdown {
   private mode: StopMode
   private deadline = Infinity
   private timer: Timer | null = null
-  private checkTimer: Timer | null = null
   private stopDraining: () => void = () => {}
   private end: (how: 'done' | 'timeout') => void = () => {}
   private ended = false
@@ -59,7 +56,7 @@ export class Shutdown {
       this.setDeadline(timeoutMs)
       this.enter(this.mode, graceMs)
     })
-    this.cancelTimers()
+    this.cancelTimer()
     if (how === 'done') return true
     const { worker, timers } = this.options
     worker.abort(stopped(), lastGraceMs)
@@ -74,7 +71,7 @@ export class Shutdown {
       this.check()
     })
     this.ended = true
-    this.cancelTimers()
+    this.cancelTimer()
     return false
   }
 
@@ -88,11 +85,7 @@ export class Shutdown {
   /** To be called when a run or a write has ended. */
   check(): void {
     if (this.ended || this.mode === 'drain') return
-    if (!this.options.busy()) return this.finish('done')
-    this.checkTimer ??= this.options.timers.after(checkEveryMs, () => {
-      this.checkTimer = null
-      this.check()
-    })
+    if (!this.options.busy()) this.finish('done')
   }
 
   private enter(mode: StopMode, graceMs: number): void {
@@ -121,10 +114,8 @@ export class Shutdown {
     this.end(how)
   }
 
-  private cancelTimers(): void {
+  private cancelTimer(): void {
     this.timer?.cancel()
-    this.checkTimer?.cancel()
-    this.checkTimer = null
     this.stopDraining()
   }
 }
