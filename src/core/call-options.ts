@@ -147,8 +147,8 @@ export interface CancelOptions {
 }
 
 /**
- * What became of each job, by id, in the order in which they were cancelled: higher priority first. Of more than 250 jobs by
- * filter, the oldest 250 first, and so on. Each list has the first 10,000 ids.
+ * What became of each job, by id, in the order in which they were cancelled: higher priority first. Of more than 100 jobs by
+ * filter, the oldest 100 first, and so on. Each list has the first 10,000 ids.
  */
 export interface CancelReport {
   /** How many jobs each list is of; only if one of them was cut. */
