@@ -11,6 +11,7 @@ import type { Migrate } from '../machine-job/migration.ts'
 import { checkFunction, checkSyncFunction, checkKeys, checkText, checkInteger } from '../core/checks.ts'
 import { checkUnique, type UniqueOption } from '../core/call-options.ts'
 import { defaultMaxAttempts, limits } from '../core/limits.ts'
+import { keyWeightMax } from '../core/shares.ts'
 
 /** Options of jobs with a handler and of machine jobs. */
 export interface CommonOptions<Input> {
@@ -24,7 +25,17 @@ export interface CommonOptions<Input> {
   readonly concurrency?: number
   /** Jobs with the same key share the limit `perKey`. */
   readonly concurrencyKey?: (input: Input) => string | null | undefined
-  /** Limit of running jobs per key, all processes together. Default 1 if there is a `concurrencyKey`. */
+  /**
+   * Share of a key in the starts of the type, relative to the weights of the other keys that have work, 1…100000. Asked for at
+   * each enqueue and kept with its job. Without it jobs start by priority, first in, first out, whatever their keys; with it
+   * that order holds within a key.
+   * @example keyWeight: (tenant) => (premium.has(tenant) ? 3 : 1)
+   */
+  readonly keyWeight?: (key: string) => number
+  /**
+   * Limit of running jobs per key, all processes together. Default 1 if there is a `concurrencyKey`, and none if there is also
+   * a `keyWeight`.
+   */
   readonly perKey?: number
   /** Limit of starts in any window of `per`, all processes together. */
   readonly rateLimit?: { readonly limit: number; readonly per: Duration }
@@ -104,9 +115,12 @@ export function defineJob<Input, Output>(
   const { concurrencyKey } = options
   if (concurrencyKey !== undefined) checkSyncFunction(of('concurrencyKey'), concurrencyKey)
   if (retry.retryIf !== undefined) checkSyncFunction(of('retry.retryIf'), retry.retryIf)
-  if (perKey !== undefined && concurrencyKey === undefined) {
-    const hint = 'Add concurrencyKey, which defines the jobs that share the limit.'
-    throw invalidOption(of('perKey'), 'no perKey without concurrencyKey', perKey, hint)
+  const { keyWeight } = options
+  if (keyWeight !== undefined) checkSyncFunction(of('keyWeight'), keyWeight)
+  for (const [option, value] of Object.entries({ perKey, keyWeight })) {
+    if (value === undefined || concurrencyKey !== undefined) continue
+    const hint = 'Add concurrencyKey, which says which key a job has.'
+    throw invalidOption(of(option), `no ${option} without concurrencyKey`, value, hint)
   }
   if (schema !== undefined && typeof schema?.['~standard']?.validate !== 'function') {
     const hint = 'Pass a schema of zod, valibot, arktype or the like; for types alone: defineJob<Input, Output>({ … }).'
@@ -118,7 +132,7 @@ export function defineJob<Input, Output>(
     limits: Object.freeze({
       concurrency:
         concurrency === undefined ? null : checkInteger(of('concurrency'), concurrency, 0, 1_000_000) || null,
-      perKey: concurrencyKey === undefined ? null : checkInteger(of('perKey'), perKey ?? 1, 1, 1_000_000),
+      perKey: perKeyOf(options, of),
       rate: rateLimit === undefined ? null : rateOf(rateLimit, of('rateLimit')),
     }),
     schema: schema ?? null,
@@ -129,6 +143,8 @@ export function defineJob<Input, Output>(
     unique: unique ?? false,
     keepDead: keepDead === undefined ? null : checkInteger(of('keepDead'), keepDead, 0, limits.capacityMax),
     keyOf: concurrencyKey === undefined ? null : keyFunction(concurrencyKey as KeyFunction, of('concurrencyKey')),
+    keyWeightOf:
+      keyWeight === undefined ? null : (key: string) => checkInteger(of('keyWeight'), keyWeight(key), 1, keyWeightMax),
     run: (options.run ?? notRunnable) as (input: unknown, context: RunContext) => unknown,
     machine: options.machine === undefined ? null : machineOf(options, of),
   })
@@ -149,7 +165,7 @@ const jobKeys = [
     'unique',
     'keepDead',
   ] as const),
-  ...(['concurrency', 'concurrencyKey', 'perKey', 'rateLimit'] as const),
+  ...(['concurrency', 'concurrencyKey', 'keyWeight', 'perKey', 'rateLimit'] as const),
 ]
 
 /** Either a handler or a machine. */
@@ -198,6 +214,11 @@ function weightOf({ weight, priority }: Definition<never, unknown>, of: (option:
   }
   const given = weight === undefined ? 'priority' : 'weight'
   return checkInteger(of(given), weight ?? priority ?? 1, 1, 100_000)
+}
+
+function perKeyOf({ concurrencyKey, keyWeight, perKey }: Definition<never, unknown>, of: (option: string) => string) {
+  if (concurrencyKey === undefined || (perKey === undefined && keyWeight !== undefined)) return null
+  return checkInteger(of('perKey'), perKey ?? 1, 1, 1_000_000)
 }
 
 function rateOf(rate: { readonly limit: number; readonly per: Duration }, option: string) {

@@ -67,7 +67,7 @@ export function prepareByName(
 ): NewJob {
   checkText('type', type, limits.idCharsMax)
   checkEnqueueOptions(options, 'options of enqueueByName')
-  const unknown = { type, maxAttempts: defaultMaxAttempts, unique: false, keyOf: null }
+  const unknown = { type, maxAttempts: defaultMaxAttempts, unique: false, keyOf: null, keyWeightOf: null }
   return newJob(unknown, input, options, ids, clock)
 }
 
@@ -83,17 +83,19 @@ export async function checkedInput(job: JobDefinition | undefined, type: string,
   return { input: payload }
 }
 
-type Enqueued = Pick<JobDefinition, 'type' | 'maxAttempts' | 'unique' | 'keyOf'>
+type Enqueued = Pick<JobDefinition, 'type' | 'maxAttempts' | 'unique' | 'keyOf' | 'keyWeightOf'>
 
 function newJob(job: Enqueued, input: unknown, options: EnqueueOptions, ids: Ids, clock: Clock): NewJob {
   const plain = plainJob(job, input, options, ids, clock)
   // Most calls have no options, and a job of the fewest members.
-  if (options === noOptions && typeof job.unique === 'boolean') return plain
+  if (options === noOptions && typeof job.unique === 'boolean' && job.keyWeightOf === null) return plain
   const meta = options.meta === undefined ? null : metaOf(options.meta)
   const pins = pinsOf(options)
   const unique = options.unique ?? job.unique
+  const keyWeight = plain.concurrencyKey === null ? null : keyWeightOf(job, plain.concurrencyKey)
   return {
     ...plain,
+    ...(keyWeight !== null && { keyWeight }),
     ...(meta !== null && { meta }),
     ...(pins && { pins }),
     ...(typeof unique === 'object' && unique.until === 'start' && { until: unique.until }),
@@ -130,13 +132,20 @@ function uniqueKey(unique: Exclude<UniqueOption, false>, payload: Json | undefin
   return (typeof unique === 'object' ? unique.key : undefined) ?? inputKey(payload ?? null)
 }
 
-function keyOf(job: Enqueued, payload: Json | undefined): string | null {
+const keyOf = (job: Enqueued, payload: Json | undefined): string | null =>
+  calledFor(job, 'concurrencyKey', () => job.keyOf?.(payload) ?? null)
+
+const keyWeightOf = (job: Enqueued, key: string): number | null =>
+  calledFor(job, 'keyWeight', () => job.keyWeightOf?.(key) ?? null)
+
+/** What a function of the definition gives. @throws JobchartError INVALID_INPUT if it throws */
+function calledFor<T>(job: Enqueued, option: string, call: () => T): T {
   try {
-    return job.keyOf?.(payload) ?? null
+    return call()
   } catch (error) {
     if (error instanceof JobchartError) throw error
-    throw new JobchartError('INVALID_INPUT', `concurrencyKey of job ${job.type} threw for this input`, {
-      hint: 'See `cause`. The function is called with the input of every enqueue.',
+    throw new JobchartError('INVALID_INPUT', `${option} of job ${job.type} threw for this input`, {
+      hint: 'See `cause`. The function is called for every enqueue.',
       cause: error,
     })
   }

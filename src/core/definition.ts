@@ -116,6 +116,8 @@ export interface JobDefinition<Input = unknown, Output = unknown, Event extends 
   /** Dead jobs kept at most; null: as the retention says. */
   readonly keepDead: number | null
   readonly keyOf: ((input: Json | undefined) => string | null) | null
+  /** The weight of a key among the keys of the type; null: jobs go first in, first out whatever their keys. */
+  readonly keyWeightOf: ((key: string) => number) | null
   readonly run: (input: unknown, context: RunContext) => unknown
   /** What hosts its machine, if the job is one. */
   readonly machine: MachineRunner | null

@@ -30,6 +30,8 @@ export interface NewJob {
   /** Data of the enqueuer, kept with the job; left out where there is none. */
   readonly meta?: JobMeta
   readonly concurrencyKey: string | null
+  /** What a claim from its key by shares weighs: see `Demand.keyShares`. 1…100000; left out, 1. */
+  readonly keyWeight?: number
   /** Absolute due time, ms since the epoch; a time that has passed means now. */
   readonly runAt: number | null
   /** Due this many ms after the store's now; 0 = at once. */
@@ -109,6 +111,11 @@ export interface Demand {
   readonly limits: TypeLimits
   /** Attempts that a job which is claimed may spend from now on, unless it has pinned its own. Left out: as it stands. */
   readonly maxAttempts?: number
+  /**
+   * Do its concurrency keys share the claims by the weights of their jobs, as `core/shares.ts` says? Jobs without a key share
+   * as those of one key. Left out: the jobs go by priority and place, whatever their keys.
+   */
+  readonly keyShares?: true
 }
 
 export interface ClaimRequest {
@@ -161,7 +168,7 @@ export interface Shortfall {
 
 export interface ClaimAnswer {
   /**
-   * Per type by (priority descending, place ascending). A job takes a new place, the last, whenever ENQUEUE, DUE, WAKE or
+   * Per type by (priority descending, place ascending), by shares within each key. A job takes a new place, the last, whenever ENQUEUE, DUE, WAKE or
    * RETRY makes it queued; RELEASE and EXPIRE give it its old place back.
    */
   readonly jobs: readonly ClaimedJob[]

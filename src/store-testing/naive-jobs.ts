@@ -14,6 +14,7 @@ export interface Job {
   /** Does it hold its unique key? One that is superseded or followed lives on without. */
   holdsKey: boolean
   untilStart: boolean
+  keyWeight: number
   token: string | null
   leaseUntil: number
   steps: Record<string, Json> | null
@@ -49,6 +50,9 @@ export class NaiveJobs {
   time = 0
   protected jobs: Job[] = []
   protected readonly log: Transition[] = []
+  /** Of keys that share claims: the virtual clock by type, and when each key got work or was last claimed from. */
+  protected readonly clocks = new Map<string, number>()
+  protected starts = new Map<string, number>()
 
   protected add(job: contract.NewJob): Job {
     const dueAt = job.runAt ?? this.time + job.delayMs
@@ -94,9 +98,11 @@ export class NaiveJobs {
     const pins = job.pins ?? null
     const machine = { base: job.maxAttempts, pins, checkpoints: [], takesCancel: false, keys: [], gather: null }
     const untilStart = job.until === 'start'
-    const added: Job = { record, seq, place: seq, holdsKey, untilStart, waits, ...lease, ...machine }
+    const keyWeight = job.keyWeight ?? 1
+    const added: Job = { record, seq, place: seq, holdsKey, untilStart, keyWeight, waits, ...lease, ...machine }
     this.jobs.push(added)
     this.note(added, 'ENQUEUE', null, undefined)
+    this.startKey(added)
     if (job.checkpoint !== undefined) {
       record.checkpoint = { number: 1, state: job.checkpoint }
       added.checkpoints = [{ ...record.checkpoint, seq, at: this.time, note: 'fork' }]
@@ -186,7 +192,20 @@ export class NaiveJobs {
     if (is('ended', job)) job.holdsKey = false
     if (is('ended', job)) record.unsupported = null
     if (record.state === 'queued' && !statesTagged('leased').has(from)) job.place = this.log.length + 1
+    this.startKey(job)
     return this.note(job, event, from, reason)
+  }
+
+  protected keyOf({ record: { type, concurrencyKey } }: Job): string {
+    return JSON.stringify([type, concurrencyKey])
+  }
+
+  /** A queued job whose key has no other one: the key has work again. */
+  private startKey(job: Job): void {
+    const ofKey = this.jobs.filter((each) => each.record.state === 'queued' && this.keyOf(each) === this.keyOf(job))
+    if (job.record.state === 'queued' && ofKey.length === 1) {
+      this.starts.set(this.keyOf(job), this.clocks.get(job.record.type) ?? 0)
+    }
   }
 
   protected note(

@@ -19,7 +19,7 @@ export class NaiveStore extends NaiveMachines {
 
   insert(requests: readonly contract.InsertRequest[]): contract.InsertAnswer[][] {
     return requests.map((request) => {
-      const before = structuredClone({ jobs: this.jobs, log: this.log.length })
+      const before = structuredClone({ jobs: this.jobs, log: this.log.length, starts: this.starts })
       const answers = request.jobs.map((job) => this.insertOne(job))
       const taken = answers.find(({ outcome }) => outcome === 'id-taken')
       const full =
@@ -28,6 +28,7 @@ export class NaiveStore extends NaiveMachines {
       if (taken === undefined && !full) return answers
       // All or none: as if nothing had happened.
       this.jobs = before.jobs
+      this.starts = before.starts
       this.log.length = before.log
       const nowhere = { state: 'queued', seq: 0, at: 0, dueAt: null } as const
       return request.jobs.map(({ id }) => {
@@ -74,18 +75,17 @@ export class NaiveStore extends NaiveMachines {
   claim({ worker, leaseMs, token, demand }: contract.ClaimRequest): contract.ClaimAnswer {
     const jobs: contract.ClaimedJob[] = []
     const shortfalls: contract.Shortfall[] = []
-    for (const { type, max, limits, maxAttempts } of demand) {
+    for (const { type, max, limits, maxAttempts, keyShares } of demand) {
       const { concurrency, perKey, rate } = limits
       for (let given = 0; ; given++) {
         const ofType = this.jobs.filter((job) => job.record.type === type)
         const running = ofType.filter((job) => is('leased', job))
         const queued = ofType.filter((job) => job.record.state === 'queued')
-        const next = queued
-          .toSorted((a, b) => byPriority(a, b) || a.place - b.place)
-          .find(({ record: { concurrencyKey: key } }) => {
-            const ofKey = running.filter((job) => job.record.concurrencyKey === key).length
-            return key === null || perKey === null || ofKey < perKey
-          })
+        const inOrder = queued.toSorted((a, b) => byPriority(a, b) || a.place - b.place)
+        const next = (keyShares ? this.byShares(inOrder) : inOrder).find(({ record: { concurrencyKey: key } }) => {
+          const ofKey = running.filter((job) => job.record.concurrencyKey === key).length
+          return key === null || perKey === null || ofKey < perKey
+        })
         const recent = this.claims.filter((claim) => claim.type === type && claim.at > this.time - (rate?.perMs ?? 0))
         const why = this.paused.has(type)
           ? 'paused'
@@ -103,6 +103,7 @@ export class NaiveStore extends NaiveMachines {
           break
         }
         if (rate) this.claims.push({ type, at: this.time })
+        if (keyShares) this.chargeKey(next)
         if (maxAttempts !== undefined && next.pins?.maxAttempts === undefined) {
           next.record.maxAttempts += maxAttempts - next.base
           next.base = maxAttempts
@@ -111,6 +112,22 @@ export class NaiveStore extends NaiveMachines {
       }
     }
     return { jobs, shortfalls }
+  }
+
+  /** The first job of each key, the key with the least finish first. */
+  private byShares(inOrder: readonly Job[]): Job[] {
+    const isFirst = (job: Job): boolean => inOrder.find((each) => this.keyOf(each) === this.keyOf(job)) === job
+    return inOrder.filter(isFirst).toSorted((a, b) => this.finishOf(a) - this.finishOf(b))
+  }
+
+  private finishOf(job: Job): number {
+    return (this.starts.get(this.keyOf(job)) ?? 0) + 1 / job.keyWeight
+  }
+
+  private chargeKey(job: Job): void {
+    const clock = Math.max(this.clocks.get(job.record.type) ?? 0, this.finishOf(job))
+    this.clocks.set(job.record.type, clock)
+    this.starts.set(this.keyOf(job), clock)
   }
 
   private claimOne(job: Job, worker: string, token: string, leaseMs: number): contract.ClaimedJob {

@@ -15,6 +15,7 @@
 import { checkFunction, checkKeys, checkEnum, checkInteger, checkSyncFunction } from '../core/checks.ts'
 import type { Random } from '../core/clock.ts'
 import { invalidOption } from '../core/errors.ts'
+import type { JobDefinition } from '../core/definition.ts'
 import { Heap } from '../core/heap.ts'
 import { durationMs } from '../core/duration.ts'
 import type { Logger } from '../core/logger.ts'
@@ -44,16 +45,21 @@ class QueueEntry implements Omit<Candidate, 'priority'> {
   wakesAtPlan = 0
   readonly type: string
   readonly weight: number
-  readonly limits: TypeLimits
-  readonly maxAttempts: number | undefined
+  /** What its demands have in common. */
+  readonly terms: Omit<Demand, 'max'>
   /** Order of definition, which breaks ties. */
   readonly order: number
 
   constructor(job: SelectedType, order: number) {
     this.type = job.type
     this.weight = job.weight
-    this.limits = job.limits
-    this.maxAttempts = job.maxAttempts
+    const { type, limits, maxAttempts, keyWeightOf = null } = job
+    this.terms = {
+      type,
+      limits,
+      ...(maxAttempts !== undefined && { maxAttempts }),
+      ...(keyWeightOf !== null && { keyShares: true }),
+    }
     this.order = order
   }
 }
@@ -81,6 +87,8 @@ export interface SelectedType {
   readonly limits: TypeLimits
   /** Sent with the demand: see there. */
   readonly maxAttempts?: number
+  /** Its keys share the claims if it has one. */
+  readonly keyWeightOf?: JobDefinition['keyWeightOf']
 }
 
 export interface SelectOptions {
@@ -150,10 +158,7 @@ export class Selector {
       else this.heap.update(queue)
     }
     if (planned.length === 0) return null
-    return planned.map(({ type, wanted, limits, maxAttempts }): Demand => {
-      const demand = { type, max: wanted, limits }
-      return maxAttempts === undefined ? demand : { ...demand, maxAttempts }
-    })
+    return planned.map(({ terms, wanted }): Demand => ({ ...terms, max: wanted }))
   }
 
   /** Applies the answer to the plan: refunds picks that found no job, and removes empty queues. null if the claim failed. */

@@ -47,6 +47,7 @@ export interface Taking {
   readonly max?: number
   readonly limits?: Partial<TypeLimits>
   readonly maxAttempts?: number
+  readonly keyShares?: true
   readonly worker?: string
   readonly token?: string
   readonly leaseMs?: number
@@ -54,8 +55,9 @@ export interface Taking {
 
 export const ask = async (store: Store, taking: Taking = {}): Promise<ClaimAnswer> => {
   const { type = 'mail', max = 100, limits = {}, worker = 'w1', token = 'token' } = taking
-  const { maxAttempts } = taking
-  const demand = [{ type, max, limits: { ...noLimits, ...limits }, ...(maxAttempts !== undefined && { maxAttempts }) }]
+  const { maxAttempts, keyShares } = taking
+  const asked = { type, max, limits: { ...noLimits, ...limits } }
+  const demand = [{ ...asked, ...(maxAttempts !== undefined && { maxAttempts }), ...(keyShares && { keyShares }) }]
   return store.claim({ worker, token, leaseMs: taking.leaseMs ?? leaseMs, demand })
 }
 

@@ -254,6 +254,7 @@ const plainJob = (pick: Pick, freshId: () => string): contract.NewJob => ({
   onConflict: from(pick, ['keep', 'replace', 'supersede', 'follow']),
   ...from<Pins>(pick, [{}, {}, {}, { pins: { maxAttempts: 2 }, maxAttempts: 2 }, { pins: { timeoutMs: 5 } }]),
   ...from<{ readonly until?: 'start' }>(pick, [{}, {}, { until: 'start' }]),
+  ...from<{ readonly keyWeight?: number }>(pick, [{}, { keyWeight: 2 }, { keyWeight: 3 }]),
 })
 
 type Pins = { readonly pins?: contract.JobPins; readonly maxAttempts?: number }
@@ -265,6 +266,7 @@ const claimRequest = (pick: Pick): Omit<contract.ClaimRequest, 'token'> => ({
     type,
     max: from(pick, [1, 2, 10]),
     ...from<{ readonly maxAttempts?: number }>(pick, [{}, {}, { maxAttempts: 1 }, { maxAttempts: 4 }]),
+    ...from<{ readonly keyShares?: true }>(pick, [{}, { keyShares: true }]),
     limits: {
       concurrency: type === 'long' ? from(pick, [null, 1, 2]) : null,
       perKey: type === 'sms' ? null : from(pick, [null, 1, 2]),

@@ -6,6 +6,7 @@ import { againCases } from './again.ts'
 import { cancelCases } from './cancel.ts'
 import { childrenCases } from './children.ts'
 import { claimCases } from './claim.ts'
+import { shareCases } from './shares.ts'
 import { confirmCases } from './confirm.ts'
 import { extendCases } from './extend.ts'
 import { failingItemCases } from './failing-items.ts'
@@ -47,6 +48,7 @@ const groups: Readonly<Record<string, Cases>> = {
   unique: uniqueCases,
   succession: successionCases,
   claim: claimCases,
+  shares: shareCases,
   settle: settleCases,
   confirm: confirmCases,
   extend: extendCases,

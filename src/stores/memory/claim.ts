@@ -26,13 +26,14 @@ function claimFrom(
   now: number,
   jobs: Claimed[],
 ): void {
-  const { concurrency, perKey, rate } = demand.limits
+  const { concurrency, rate } = demand.limits
   let room = demand.max
   if (concurrency !== null) room = Math.min(room, concurrency - queue.leasedCount)
   if (rate !== null) room = Math.min(room, queue.rate.free(rate, now))
   for (; room > 0; room--) {
-    const row = queue.next(perKey)
+    const row = queue.next(demand)
     if (row === null) return
+    queue.charge(row)
     jobs.push(claimRow(unit, row, demand, request, now))
     if (rate !== null) queue.rate.spend(now)
   }
@@ -47,10 +48,11 @@ function claimRow(unit: MemoryUnit, row: Row, demand: Demand, request: ClaimRequ
 }
 
 /** The first of the reasons, in the order of the contract, that holds now. */
-function shortfallOf(queue: Queue<Row> | undefined, { type, limits }: Demand, now: number): Shortfall {
+function shortfallOf(queue: Queue<Row> | undefined, demand: Demand, now: number): Shortfall {
+  const { type, limits } = demand
   if (queue?.paused === true) return { type, reason: 'paused' }
   if (queue === undefined || queue.queued === 0) return { type, reason: 'empty' }
-  if ((limits.concurrency !== null && queue.leasedCount >= limits.concurrency) || queue.next(limits.perKey) === null) {
+  if ((limits.concurrency !== null && queue.leasedCount >= limits.concurrency) || queue.next(demand) === null) {
     queue.capped = true
     return { type, reason: 'capped' }
   }

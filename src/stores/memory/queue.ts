@@ -5,7 +5,8 @@
  * in a heap; a lane at its cap is set aside, so that a claim never looks at jobs it may not take.
  */
 import { Heap } from '../../core/heap.ts'
-import type { NewJob } from '../../store.ts'
+import { clockAfter, finishOf } from '../../core/shares.ts'
+import type { Demand, NewJob } from '../../store.ts'
 import { PriorityQueue, type QueueItem } from './priority-queue.ts'
 import { readyPhase, heldPhases, noCounts, tally } from './phases.ts'
 import { RateWindow } from './rate.ts'
@@ -15,6 +16,7 @@ import { Terms } from './terms.ts'
 export interface QueuedJob<T> extends QueueItem<T> {
   readonly key: string | null
   readonly concurrencyKey: string | null
+  readonly keyWeight: number
 }
 
 /** A live job that has given up its unique key, and what may go on when it has ended. */
@@ -29,6 +31,9 @@ class KeyGroup<T extends QueuedJob<T>> extends PriorityQueue<T> {
   readonly key: string | null
   /** Jobs of the key in the hands of workers; not counted for those without one, who have no cap. */
   held = 0
+  /** On the virtual clock of the queue, see `core/shares.ts`. `finish` is 0 while the keys do not share by weight. */
+  start = 0
+  finish = 0
 
   constructor(key: string | null) {
     super()
@@ -40,6 +45,7 @@ function goesFirst<T extends QueuedJob<T>>(a: KeyGroup<T>, b: KeyGroup<T>): bool
   const left = a.first
   const right = b.first
   if (left === null || right === null) throw new TypeError('a lane without jobs has no order')
+  if (a.finish !== b.finish) return a.finish < b.finish
   return left.priority === right.priority ? left.place < right.place : left.priority > right.priority
 }
 
@@ -56,6 +62,9 @@ export class Queue<T extends QueuedJob<T>> {
   private readonly keyGroups = new Map<string, KeyGroup<T>>()
   private readonly open = new Heap<KeyGroup<T>>(goesFirst)
   private perKey = Infinity
+  /** Do the keys share the claims by weight, and where is the virtual clock of that? */
+  private shared = false
+  private clock = 0
   private holders: Map<string, T> | null = null
   private predecessors: Map<string, Predecessor<T>> | null = null
   private window: RateWindow | null = null
@@ -84,17 +93,27 @@ export class Queue<T extends QueuedJob<T>> {
   }
 
   /** The next job to claim, if there is one under the caps of its key. */
-  next(perKey: number | null): T | null {
+  next({ limits: { perKey }, keyShares }: Pick<Demand, 'limits' | 'keyShares'>): T | null {
     const cap = perKey ?? Infinity
-    if (cap !== this.perKey) {
+    if (cap !== this.perKey || (keyShares === true) !== this.shared) {
       this.perKey = cap
+      this.shared = keyShares === true
+      this.arrange(this.plain)
       for (const lane of this.keyGroups.values()) this.arrange(lane)
     }
     return this.open.peek()?.first ?? null
   }
 
+  /** The job that came `next` is about to be claimed: its key has had its turn. */
+  charge(row: T): void {
+    if (!this.shared) return
+    const lane = this.keyGroup(row)
+    lane.start = this.clock = clockAfter(this.clock, lane.finish)
+  }
+
   add(row: T): void {
     const lane = this.keyGroup(row)
+    if (lane.first === null) lane.start = this.clock
     lane.add(row)
     if (lane.first === row) this.arrange(lane)
   }
@@ -176,6 +195,7 @@ export class Queue<T extends QueuedJob<T>> {
   /** Puts a lane where it belongs after any change to it: into the heap, aside, or away. */
   private arrange(lane: KeyGroup<T>): void {
     const { first, key } = lane
+    if (first !== null) lane.finish = this.shared ? finishOf(lane.start, first.keyWeight) : 0
     if (first === null || lane.held >= this.perKey) this.open.remove(lane)
     else if (lane.heapIndex < 0) this.open.push(lane)
     else if (this.open.size > 1) this.open.update(lane)

@@ -8,6 +8,7 @@ import type { AttemptError, CheckIn, LogLine } from '../../core/record.ts'
 import type { Arrow, ArrowEvent, JobState } from '../../core/lifecycle.ts'
 import type { Json } from '../../core/payload.ts'
 import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
+import { defaultKeyWeight } from '../../core/shares.ts'
 import type { Move, NewJob } from '../../store.ts'
 import { Machine } from './machine.ts'
 import type { Phase } from './phases.ts'
@@ -207,6 +208,10 @@ export class Row implements JobRow, QueuedJob<Row> {
 
   get concurrencyKey(): string | null {
     return this.terms.concurrencyKey
+  }
+
+  get keyWeight(): number {
+    return this.terms.keyWeight ?? defaultKeyWeight
   }
 
   get dueAt(): number | null {

@@ -5,7 +5,7 @@ import type { JobPins, NewJob } from '../../store.ts'
 /** What terms are made of. */
 export type TermsOfJob = Pick<
   NewJob,
-  'priority' | 'maxAttempts' | 'pins' | 'tags' | 'key' | 'until' | 'concurrencyKey'
+  'priority' | 'maxAttempts' | 'pins' | 'tags' | 'key' | 'until' | 'concurrencyKey' | 'keyWeight'
 > & {
   readonly meta?: JobMeta | null
 }
@@ -14,9 +14,10 @@ interface RareTerms {
   readonly pins: JobPins | undefined
   readonly until: 'start' | undefined
   readonly meta: JobMeta | null
+  readonly keyWeight: number | undefined
 }
 
-const noRareTerms: RareTerms = { pins: undefined, until: undefined, meta: null }
+const noRareTerms: RareTerms = { pins: undefined, until: undefined, meta: null, keyWeight: undefined }
 
 /** What a job was asked to be. Jobs that were asked for alike share theirs. */
 export class Terms {
@@ -34,8 +35,9 @@ export class Terms {
     this.tags = job.tags
     this.key = job.key
     this.concurrencyKey = job.concurrencyKey
-    const { pins, until, meta = null } = job
-    this.rare = pins === undefined && until === undefined && meta === null ? noRareTerms : { pins, until, meta }
+    const { pins, until, meta = null, keyWeight } = job
+    const isPlain = pins === undefined && until === undefined && meta === null && keyWeight === undefined
+    this.rare = isPlain ? noRareTerms : { pins, until, meta, keyWeight }
   }
 
   get pins(): JobPins | undefined {
@@ -50,11 +52,16 @@ export class Terms {
     return this.rare.meta
   }
 
+  get keyWeight(): number | undefined {
+    return this.rare.keyWeight
+  }
+
   /** The same, but for these. */
   with(changed: Partial<TermsOfJob>): Terms {
-    const { priority, maxAttempts, pins, tags, key, until, concurrencyKey, meta } = this
+    const { priority, maxAttempts, pins, tags, key, until, concurrencyKey, meta, keyWeight } = this
     const same = { priority, maxAttempts, tags, key, concurrencyKey, meta }
-    return new Terms({ ...same, ...(pins && { pins }), ...(until && { until }), ...changed })
+    const given = { ...(pins && { pins }), ...(until && { until }), ...(keyWeight && { keyWeight }) }
+    return new Terms({ ...same, ...given, ...changed })
   }
 
   /** Are they those of this job, too? */
@@ -67,6 +74,7 @@ export class Terms {
       this.key === job.key &&
       this.until === job.until &&
       this.concurrencyKey === job.concurrencyKey &&
+      this.keyWeight === job.keyWeight &&
       this.meta === (job.meta ?? null)
     )
   }

@@ -38,20 +38,22 @@ export function claim(unit: FileUnit, request: ClaimRequest): ClaimedRows {
 
 function claimFrom(unit: FileUnit, queue: Queue, demand: Demand, request: ClaimRequest): ClaimedRow[] {
   const { max, limits } = demand
-  const { concurrency, perKey, rate } = limits
+  const { concurrency, rate } = limits
   let room = Math.min(max, queue.queued)
   if (concurrency !== null) room = Math.min(room, concurrency - queue.held)
   if (rate !== null && room > 0) room = Math.min(room, freeClaims(unit, queue, rate))
   if (room <= 0) return []
+  if (demand.keyShares === true && queue.clock === null) unit.keyGroups.beginShares(queue)
   const plain = readyRows(unit, queue, room)
   const given: ClaimedRow[] = []
-  if (!queue.keyed) {
+  if (!queue.keyed && queue.clock === null) {
     for (const row of plain) given.push(claimRow(unit, row, demand, request))
   } else {
     for (let next = 0; given.length < room;) {
-      const row = firstOf(plain[next], unit.keyGroups.first(queue, perKey ?? Infinity))
+      const row = firstOf(plain[next], unit.keyGroups.first(queue, demand))
       if (row === undefined) break
       if (row === plain[next]) next++
+      if (demand.keyShares === true) unit.keyGroups.charge(queue, row)
       given.push(claimRow(unit, row, demand, request))
     }
   }
@@ -59,8 +61,9 @@ function claimFrom(unit: FileUnit, queue: Queue, demand: Demand, request: ClaimR
   return given
 }
 
-/** Those without a concurrency key. */
-const readyRows = (unit: FileUnit, queue: Queue, limit: number): Row[] => unit.rows.ready(queue, limit)
+/** Those that stand in no lane. */
+const readyRows = (unit: FileUnit, queue: Queue, limit: number): Row[] =>
+  queue.hasLane(null) ? [] : unit.rows.ready(queue, limit)
 
 function firstOf(a: Row | undefined, b: Row | undefined): Row | undefined {
   if (a === undefined || b === undefined) return a ?? b
@@ -81,11 +84,12 @@ function claimRow(unit: FileUnit, row: Row, demand: Demand, { worker, token, lea
 }
 
 /** The first of the reasons, in the order of the contract, that holds now. */
-function shortfallOf(unit: FileUnit, queue: Queue | undefined, { type, limits }: Demand): Shortfall {
+function shortfallOf(unit: FileUnit, queue: Queue | undefined, demand: Demand): Shortfall {
+  const { type, limits } = demand
   if (queue?.paused === true) return { type, reason: 'paused' }
   if (queue === undefined || queue.queued === 0) return { type, reason: 'empty' }
-  const { concurrency, perKey, rate } = limits
-  if ((concurrency !== null && queue.held >= concurrency) || !hasOpen(unit, queue, perKey)) {
+  const { concurrency, rate } = limits
+  if ((concurrency !== null && queue.held >= concurrency) || !hasOpen(unit, queue, demand)) {
     queue.capped = true
     return { type, reason: 'capped' }
   }
@@ -94,8 +98,8 @@ function shortfallOf(unit: FileUnit, queue: Queue | undefined, { type, limits }:
 }
 
 /** Is any queued job of it not kept back by its key? */
-const hasOpen = (unit: FileUnit, queue: Queue, perKey: number | null): boolean =>
-  perKey === null ||
+const hasOpen = (unit: FileUnit, queue: Queue, demand: Demand): boolean =>
+  demand.limits.perKey === null ||
   !queue.keyed ||
   readyRows(unit, queue, 1).length > 0 ||
-  unit.keyGroups.first(queue, perKey) !== undefined
+  unit.keyGroups.first(queue, demand) !== undefined

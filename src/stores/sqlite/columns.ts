@@ -62,7 +62,14 @@ export type MachineValues = [
 ]
 
 /** The values that `queueOf` selects. `counts` is a JSON object by the names of states; a state that is not in it has no jobs. */
-export type QueueValues = [queue: number, type: string, paused: number, keyed: number, counts: string]
+export type QueueValues = [
+  queue: number,
+  type: string,
+  paused: number,
+  keyed: number,
+  counts: string,
+  clock: number | null,
+]
 
 /** A finished step; its result is JSON text. */
 export type PackedStep = [name: string, result: string]

@@ -10,7 +10,7 @@ import { packed, type Row, type StoredOptions } from './row.ts'
 /** A new job as it crosses to the engine: its payload as the text that is kept, and nothing that is not of the contract. */
 export interface PackedJob extends Omit<
   NewJob,
-  'input' | 'tags' | 'meta' | 'parent' | 'version' | 'checkpoint' | 'until' | 'pins'
+  'input' | 'tags' | 'meta' | 'parent' | 'version' | 'checkpoint' | 'until' | 'pins' | 'keyWeight'
 > {
   readonly input: string | null
   readonly tags: string | null
@@ -64,5 +64,7 @@ export const packJob = (job: NewJob): PackedJob => ({
   options: packOptions(job),
 })
 
-const packOptions = ({ until, pins }: StoredOptions): string | null =>
-  until === undefined && pins === undefined ? null : JSON.stringify({ until, pins })
+const packOptions = ({ until, pins, keyWeight }: StoredOptions): string | null =>
+  until === undefined && pins === undefined && keyWeight === undefined
+    ? null
+    : JSON.stringify({ until, pins, keyWeight })

@@ -1,17 +1,44 @@
 /**
  * Lanes: one per concurrency key of a type, with how many of its jobs are held and which of its queued ones is first. A
  * claim under a cap per key looks at the first of each open lane, and never at the jobs behind a key that is at its cap.
+ *
+ * Where keys share the claims by weight (`core/shares.ts`) a lane also has its start and its finish, and the jobs without a
+ * key have a lane of their own, which no cap holds for.
  */
 import { statesTagged, type JobState } from '../../core/lifecycle.ts'
+import { limits } from '../../core/limits.ts'
+import { clockAfter, finishOf } from '../../core/shares.ts'
+import type { Demand } from '../../store.ts'
 import type { Queue } from './queue.ts'
-import type { Row } from './row.ts'
+import type { Queues } from './queues.ts'
+import { keyWeightOf, type Row } from './row.ts'
 import type { Rows } from './rows.ts'
 import { claimable } from './state-names.ts'
 import type { Statements } from './statements.ts'
 
 const held = statesTagged('leased')
 
+/** The key of the lane of jobs without one: longer than any key that a job may have. */
+export const keyless = '-'.repeat(limits.keyCharsMax + 1)
+
+/** What its lane needs of a job. */
+type LaneJob = Pick<Row, 'concurrencyKey' | 'priority' | 'place' | 'keyWeight'>
+
+const laneOf = ({ concurrencyKey }: Pick<LaneJob, 'concurrencyKey'>): string => concurrencyKey ?? keyless
+
 type Head = [priority: number, place: number]
+
+/** `finish` is null where keys do not share by weight. */
+interface FirstJob {
+  readonly head: Head
+  readonly finish: number | null
+}
+
+interface Lane {
+  readonly held: number
+  readonly first: FirstJob | null
+  readonly start: number | null
+}
 
 /** Does the first stand before the second? */
 export const before = (priority: number, place: number, other: Head): boolean =>
@@ -20,65 +47,125 @@ export const before = (priority: number, place: number, other: Head): boolean =>
 export class KeyGroups {
   private readonly sql: Statements
   private readonly rows: Rows
+  private readonly queues: Queues
 
-  constructor(sql: Statements, rows: Rows) {
+  constructor(sql: Statements, rows: Rows, queues: Queues) {
     this.sql = sql
     this.rows = rows
+    this.queues = queues
   }
 
   /** A job has come to the queue. */
-  arrive(queue: Queue, key: string, priority: number, place: number): void {
-    const [count, head] = this.read(queue, key)
-    if (head === null || before(priority, place, head)) this.write(queue, key, count, [priority, place])
+  arrive(queue: Queue, row: LaneJob): void {
+    const lane = this.read(queue, laneOf(row))
+    if (lane.first === null || before(row.priority, row.place, lane.first.head)) {
+      this.write(queue, laneOf(row), withFirst(queue, lane, row))
+    }
   }
 
   /** A job has moved. */
-  moved(queue: Queue, row: Row, key: string, from: JobState): void {
-    const change = Number(held.has(row.state)) - Number(held.has(from))
+  moved(queue: Queue, row: Row, from: JobState): void {
+    const change = row.concurrencyKey === null ? 0 : Number(held.has(row.state)) - Number(held.has(from))
     const arrives = row.state === claimable
     if (change === 0 && !arrives && from !== claimable) return
-    const [count, head] = this.read(queue, key)
-    let next = head
-    if (arrives && (head === null || before(row.priority, row.place, head))) next = [row.priority, row.place]
-    if (from === claimable && head !== null && head[1] === row.place) next = this.head(queue, key)
-    this.write(queue, key, count + change, next)
+    const key = laneOf(row)
+    const lane = this.read(queue, key)
+    let next = lane
+    if (arrives && (lane.first === null || before(row.priority, row.place, lane.first.head))) {
+      next = withFirst(queue, lane, row)
+    }
+    if (from === claimable && lane.first?.head[1] === row.place) next = this.withHead(queue, key, lane)
+    this.write(queue, key, { ...next, held: lane.held + change })
   }
 
-  /** The first job, by (priority, place), whose key has fewer than `perKey` held. */
-  first(queue: Queue, perKey: number): Row | undefined {
+  /** The next job to claim among those whose key has fewer than `perKey` held. */
+  first(queue: Queue, { limits: { perKey }, keyShares }: Demand): Row | undefined {
     this.rows.write()
-    let best: [key: string, ...Head] | undefined
-    for (
-      let count = this.nextHeld(queue, 0);
-      count !== null && count < perKey;
-      count = this.nextHeld(queue, count + 1)
-    ) {
-      const lane = this.sql.get('firstLane', queue.number, count)
-      if (lane !== undefined && (best === undefined || before(lane[1], lane[2], [best[1], best[2]]))) best = lane
+    const cap = perKey ?? Infinity
+    const byShare = keyShares === true
+    let best: [key: string, priority: number, place: number, finish?: number] | undefined
+    for (let count = this.nextHeld(queue, 0); count !== null && count < cap; count = this.nextHeld(queue, count + 1)) {
+      const lane = this.sql.get(byShare ? 'firstShare' : 'firstLane', queue.number, count)
+      if (lane !== undefined && (best === undefined || goesFirst(lane, best))) best = lane
     }
     if (best === undefined) return undefined
-    const values = this.sql.get('readyOfKey', queue.number, best[0])
+    const [key] = best
+    if (key === keyless) return this.rows.ready(queue, 1)[0]
+    const values = this.sql.get('readyOfKey', queue.number, key)
     return values === undefined ? undefined : this.rows.from(values)
+  }
+
+  /** From here on the keys of the queue share the claims by weight. */
+  beginShares(queue: Queue): void {
+    this.queues.setClock(queue, 0)
+    for (const [key, count] of this.sql.all('lanes', queue.number)) {
+      this.write(queue, key, this.withHead(queue, key, { held: count, first: null, start: 0 }))
+    }
+    this.write(queue, keyless, this.withHead(queue, keyless, { held: 0, first: null, start: 0 }))
+  }
+
+  /** The first job of the key with the least finish is about to be claimed: its key has had its turn. */
+  charge(queue: Queue, row: Row): void {
+    const { first } = this.read(queue, laneOf(row))
+    const clock = clockAfter(queue.clock ?? 0, first?.finish ?? 0)
+    this.queues.setClock(queue, clock)
+    this.sql.run('startLane', clock, queue.number, laneOf(row))
   }
 
   private nextHeld(queue: Queue, from: number): number | null {
     return this.sql.get('nextHeld', queue.number, from)?.[0] ?? null
   }
 
-  private head(queue: Queue, key: string): Head | null {
+  /** The lane as it is with its first job read anew. */
+  private withHead(queue: Queue, key: string, lane: Lane): Lane {
     this.rows.write()
-    return this.sql.get('headOfLane', queue.number, key) ?? null
+    if (queue.clock === null) {
+      const head = this.sql.get('headOfLane', queue.number, key)
+      return { ...lane, first: head === undefined ? null : { head, finish: null } }
+    }
+    const found =
+      key === keyless ? this.sql.get('headOfKeyless', queue.number) : this.sql.get('headOfShare', queue.number, key)
+    if (found === undefined) return { ...lane, first: null }
+    const [priority, place, options] = found
+    return { ...lane, first: { head: [priority, place], finish: finishOf(lane.start ?? 0, keyWeightOf(options)) } }
   }
 
-  private read(queue: Queue, key: string): [held: number, head: Head | null] {
+  private read(queue: Queue, key: string): Lane {
     const lane = this.sql.get('lane', queue.number, key)
-    if (lane === undefined) return [0, null]
-    const [count, priority, place] = lane
-    return [count, priority === null || place === null ? null : [priority, place]]
+    if (lane === undefined) return { held: 0, first: null, start: null }
+    const [count, priority, place, start, finish] = lane
+    return {
+      held: count,
+      first: priority === null || place === null ? null : { head: [priority, place], finish },
+      start,
+    }
   }
 
-  private write(queue: Queue, key: string, count: number, head: Head | null): void {
-    if (count === 0 && head === null) this.sql.run('removeLane', queue.number, key)
-    else this.sql.run('writeLane', queue.number, key, count, head?.[0] ?? null, head?.[1] ?? null)
+  private write(queue: Queue, key: string, { held: count, first, start }: Lane): void {
+    if (count === 0 && first === null) this.sql.run('removeLane', queue.number, key)
+    else {
+      const [priority, place] = first?.head ?? [null, null]
+      this.sql.run('writeLane', queue.number, key, count, priority, place, start, first?.finish ?? null)
+    }
   }
+}
+
+/** The lane with this job as its first. */
+function withFirst(queue: Queue, lane: Lane, { priority, place, keyWeight }: LaneJob): Lane {
+  if (queue.clock === null) return { ...lane, first: { head: [priority, place], finish: null } }
+  const start = lane.first === null ? queue.clock : (lane.start ?? queue.clock)
+  return { ...lane, start, first: { head: [priority, place], finish: finishOf(start, keyWeight) } }
+}
+
+/** Lanes by finish, if they have one, then by their first job. */
+function goesFirst(
+  [, priority, place, finish = 0]: readonly [key: string, priority: number, place: number, finish?: number],
+  [, otherPriority, otherPlace, otherFinish = 0]: readonly [
+    key: string,
+    priority: number,
+    place: number,
+    finish?: number,
+  ],
+): boolean {
+  return finish === otherFinish ? before(priority, place, [otherPriority, otherPlace]) : finish < otherFinish
 }

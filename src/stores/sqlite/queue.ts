@@ -16,6 +16,8 @@ export class Queue {
   paused = false
   /** Has it ever had a job with a concurrency key? */
   keyed = false
+  /** The virtual clock by which its keys share the claims; null as long as none has asked for that. See `core/shares.ts`. */
+  clock: number | null = null
   counts: number[] = jobStates.map(() => 0)
   /** Did a claim of this process find it at its cap? Then the end of a run is news. */
   capped = false
@@ -26,12 +28,18 @@ export class Queue {
   }
 
   /** Takes over what the file says. */
-  read([, , paused, keyed, counts]: QueueValues): this {
+  read([, , paused, keyed, counts, clock]: QueueValues): this {
     this.paused = paused === 1
     this.keyed = keyed === 1
+    this.clock = clock
     const byState = JSON.parse(counts) as Partial<StateCounts>
     this.counts = jobStates.map((state) => byState[state] ?? 0)
     return this
+  }
+
+  /** Do the jobs of a key stand in a lane? Those without a key do where the keys share the claims. */
+  hasLane(concurrencyKey: string | null): boolean {
+    return concurrencyKey !== null || this.clock !== null
   }
 
   get backlog(): number {

@@ -6,7 +6,7 @@ import { Queue } from './queue.ts'
 import type { Statements } from './statements.ts'
 
 /** What queues were before something that may be taken back; null = they were not there. */
-type Before = Map<Queue, Pick<Queue, 'counts' | 'keyed'> | null>
+type Before = Map<Queue, Pick<Queue, 'counts' | 'keyed' | 'clock'> | null>
 
 export class Queues {
   private readonly sql: Statements
@@ -75,11 +75,21 @@ export class Queues {
 
   /** One more or one fewer of its jobs is in a state. */
   count(queue: Queue, state: JobState, by: 1 | -1): void {
-    if (this.before !== null && !this.before.has(queue)) {
-      this.before.set(queue, { counts: [...queue.counts], keyed: queue.keyed })
-    }
+    this.remind(queue)
     queue.count(state, by)
     this.unwritten.add(queue)
+  }
+
+  setClock(queue: Queue, clock: number): void {
+    this.remind(queue)
+    queue.clock = clock
+    this.unwritten.add(queue)
+  }
+
+  /** Remembers what a queue was, if that may be needed. */
+  private remind(queue: Queue): void {
+    if (this.before === null || this.before.has(queue)) return
+    this.before.set(queue, { counts: [...queue.counts], keyed: queue.keyed, clock: queue.clock })
   }
 
   /** From here on, what jobs do to their queues may be taken back. */
@@ -126,6 +136,7 @@ export class Queues {
         queue.paused ? 1 : 0,
         queue.keyed ? 1 : 0,
         JSON.stringify(queue.stateCounts()),
+        queue.clock,
         queue.number,
       )
     }

@@ -3,12 +3,13 @@ import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
 import type { HistoryEntry } from '../../core/record.ts'
 import { isLeased, type JobState } from '../../core/lifecycle.ts'
 import type { JobPins, NewJob } from '../../core/values.ts'
+import { defaultKeyWeight } from '../../core/shares.ts'
 import type { RowValues } from './columns.ts'
 import type { Machine } from './machine.ts'
 import { never } from './state-names.ts'
 
 /** What few jobs are enqueued with. */
-export type StoredOptions = Pick<NewJob, 'until' | 'pins'>
+export type StoredOptions = Pick<NewJob, 'until' | 'pins' | 'keyWeight'>
 
 /**
  * What of a row differs from the file, as bits. A claim and the end of a run change less than other transitions do; data is
@@ -144,6 +145,10 @@ export class Row implements JobRow {
     return unpacked<StoredOptions>(this.options, {}).pins ?? null
   }
 
+  get keyWeight(): number {
+    return keyWeightOf(this.options)
+  }
+
   get hasPinnedAttempts(): boolean {
     return this.options !== null && this.pins?.maxAttempts !== undefined
   }
@@ -191,6 +196,10 @@ export class Row implements JobRow {
     ]
   }
 }
+
+/** What a claim weighs of a job with these options. */
+export const keyWeightOf = (options: string | null): number =>
+  unpacked<StoredOptions>(options, {}).keyWeight ?? defaultKeyWeight
 
 /** JSON of a value; null for undefined. */
 export const packed = (value: unknown): string | null => (value === undefined ? null : JSON.stringify(value))

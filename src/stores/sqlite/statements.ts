@@ -13,7 +13,7 @@ import { claimable, never } from './state-names.ts'
 /** Is told of each statement that is about to run and that has run: for traces, and for tests of crashes. */
 export type StatementListener = (sql: string, moment: 'before' | 'after') => void
 
-const ofQueue = 'queue, type, paused, keyed, counts'
+const ofQueue = 'queue, type, paused, keyed, counts, clock'
 const moving =
   'state, place, attempt, generation, due_at, lease_at, token, worker, started_at, finished_at, moved, held_key, output, settled, history'
 const telling = 'input, tags, meta, error, errors, checkin, logs, cancel'
@@ -36,7 +36,7 @@ const texts = {
   queueAt: `SELECT ${ofQueue} FROM queues WHERE queue = ?`,
   queues: `SELECT ${ofQueue} FROM queues ORDER BY queue`,
   addQueue: 'INSERT INTO queues (type) VALUES (?) RETURNING queue',
-  writeQueue: 'UPDATE queues SET paused = ?, keyed = ?, counts = ? WHERE queue = ?',
+  writeQueue: 'UPDATE queues SET paused = ?, keyed = ?, counts = ?, clock = ? WHERE queue = ?',
 
   existing: 'SELECT id, queue FROM jobs WHERE id IN (SELECT value FROM json_each(?))',
   byId: `SELECT ${columns} FROM jobs WHERE id = ?`,
@@ -74,14 +74,23 @@ const texts = {
   readyOfKey: `SELECT ${columns} FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
     AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
 
-  lane: 'SELECT held, priority, place FROM lanes WHERE queue = ? AND concurrency_key = ?',
-  writeLane: `INSERT INTO lanes (queue, concurrency_key, held, priority, place) VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT DO UPDATE SET held = excluded.held, priority = excluded.priority, place = excluded.place`,
+  lane: 'SELECT held, priority, place, start, finish FROM lanes WHERE queue = ? AND concurrency_key = ?',
+  lanes: 'SELECT concurrency_key, held FROM lanes WHERE queue = ?',
+  writeLane: `INSERT INTO lanes (queue, concurrency_key, held, priority, place, start, finish) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET held = excluded.held, priority = excluded.priority, place = excluded.place,
+    start = excluded.start, finish = excluded.finish`,
+  startLane: 'UPDATE lanes SET start = ? WHERE queue = ? AND concurrency_key = ?',
   removeLane: 'DELETE FROM lanes WHERE queue = ? AND concurrency_key = ?',
   nextHeld: 'SELECT min(held) FROM lanes WHERE queue = ? AND held >= ? AND place IS NOT NULL',
   firstLane: `SELECT concurrency_key, priority, place FROM lanes INDEXED BY open_lanes
     WHERE queue = ? AND held = ? AND place IS NOT NULL ORDER BY priority DESC, place LIMIT 1`,
+  firstShare: `SELECT concurrency_key, priority, place, finish FROM lanes INDEXED BY sharing_lanes
+    WHERE queue = ? AND held = ? AND finish IS NOT NULL ORDER BY finish, priority DESC, place LIMIT 1`,
   headOfLane: `SELECT priority, place FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
+    AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
+  headOfShare: `SELECT priority, place, options FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
+    AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
+  headOfKeyless: `SELECT priority, place, options FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key IS NULL
     AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
 
   claimsSince: 'SELECT coalesce(sum(claims), 0) FROM rates WHERE queue = ? AND at > ?',
@@ -181,10 +190,14 @@ interface RowOf {
   ready: RowValues
   readyOfKey: RowValues
   stepsOf: PackedStep
-  lane: [held: number, priority: number | null, place: number | null]
+  lane: [held: number, priority: number | null, place: number | null, start: number | null, finish: number | null]
+  lanes: [concurrencyKey: string, held: number]
   nextHeld: [held: number | null]
   firstLane: [concurrencyKey: string, priority: number, place: number]
+  firstShare: [concurrencyKey: string, priority: number, place: number, finish: number]
   headOfLane: [priority: number, place: number]
+  headOfShare: [priority: number, place: number, options: string | null]
+  headOfKeyless: [priority: number, place: number, options: string | null]
   claimsSince: [claims: number]
   claimTimes: [at: number, claims: number]
   claimsToCome: [claims: number | null]

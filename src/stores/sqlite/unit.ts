@@ -43,7 +43,7 @@ import { Machine } from './machine.ts'
 import { Machines } from './machines.ts'
 import type { Queue } from './queue.ts'
 import { Queues } from './queues.ts'
-import { changes, extended, packed, unpacked, type Row } from './row.ts'
+import { changes, extended, keyWeightOf, packed, unpacked, type Row } from './row.ts'
 import { Rows } from './rows.ts'
 import { claimable, never } from './state-names.ts'
 import { select } from './selection.ts'
@@ -98,7 +98,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.queues = new Queues(sql)
     this.machines = new Machines(sql)
     this.rows = new Rows(sql, this.queues, this.machines)
-    this.keyGroups = new KeyGroups(sql, this.rows)
+    this.keyGroups = new KeyGroups(sql, this.rows, this.queues)
     this.inboxWatch = new InboxWatch(sql, this.hints)
     this.schedules = new ScheduleTable(sql, this.hints)
   }
@@ -282,9 +282,9 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     if (!this.addJob(seq, queue, job, state, dueAt)) return null
     this.seq = seq
     this.queues.count(queue, state, 1)
-    if (concurrencyKey !== null) {
-      queue.keyed = true
-      if (state === claimable) this.keyGroups.arrive(queue, concurrencyKey, priority, seq)
+    if (concurrencyKey !== null) queue.keyed = true
+    if (state === claimable && queue.hasLane(concurrencyKey)) {
+      this.keyGroups.arrive(queue, { concurrencyKey, priority, place: seq, keyWeight: keyWeightOf(job.options) })
     }
     this.moves.add(queue.number, id, { seq, at: this.now, event: 'ENQUEUE', from: null, to: state, attempt: 0 })
     this.hints.moved(queue, id, null, state)
@@ -324,7 +324,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.rows.changed(row, lease === 'begins' ? changes.claim : isEnd ? changes.end : changes.otherTransition)
     this.queues.count(queue, from, -1)
     this.queues.count(queue, to, 1)
-    if (row.concurrencyKey !== null) this.keyGroups.moved(queue, row, row.concurrencyKey, from)
+    if (queue.hasLane(row.concurrencyKey)) this.keyGroups.moved(queue, row, from)
     this.log(row, entry)
     if (row.dueAt !== null) this.hints.due(row.dueAt)
     return { seq, at: this.now, from, to, attempt: row.attempt }

@@ -8,6 +8,7 @@ import type { HistoryEntry } from '../../../src/core/record.ts'
 import { allArrows, jobStates, statesTagged } from '../../../src/core/lifecycle.ts'
 import { historyOf } from '../../../src/stores/sqlite/history.ts'
 import { columns, type RowValues } from '../../../src/stores/sqlite/columns.ts'
+import { keyless } from '../../../src/stores/sqlite/key-groups.ts'
 import { Row } from '../../../src/stores/sqlite/row.ts'
 import { checkMachines } from './machine-consistency.ts'
 
@@ -170,10 +171,18 @@ function checkQueues(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
 function checkLanes(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
   const name = (queue: unknown, key: unknown): string => `${String(queue)} ${String(key)}`
   const expected = new Map<string, { held: number; priority: number | null; place: number | null }>()
+  const sharing = new Set(
+    db
+      .prepare('SELECT queue FROM queues WHERE clock IS NOT NULL')
+      .all()
+      .map(({ queue }) => queue),
+  )
   for (const { row } of jobs) {
     const isHeld = held.has(row.state)
-    if (row.concurrencyKey === null || (!isHeld && row.state !== 'queued')) continue
-    const key = name(row.queue, row.concurrencyKey)
+    if (!isHeld && row.state !== 'queued') continue
+    // Jobs without a key have a lane where the keys share the claims; those that are held are not counted.
+    if (row.concurrencyKey === null && (isHeld || !sharing.has(row.queue))) continue
+    const key = name(row.queue, row.concurrencyKey ?? keyless)
     const lane = expected.get(key) ?? { held: 0, priority: null, place: null }
     expected.set(key, lane)
     if (isHeld) {

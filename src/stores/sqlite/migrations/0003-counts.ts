@@ -73,4 +73,11 @@ export const counts = `
     record TEXT NOT NULL
   ) STRICT;
   CREATE INDEX ticks ON schedules (computed, due_at, name) WHERE due_at IS NOT NULL;
+
+  -- Queues whose concurrency keys share the claims by weight: the virtual clock (null of other queues); of each lane its start,
+  -- and its finish as long as it has a queued job. Then the jobs without a key have a lane, too, with a key that no job can have.
+  ALTER TABLE queues ADD COLUMN clock REAL;
+  ALTER TABLE lanes ADD COLUMN start REAL;
+  ALTER TABLE lanes ADD COLUMN finish REAL;
+  CREATE INDEX sharing_lanes ON lanes (queue, held, finish, priority DESC, place) WHERE finish IS NOT NULL;
 `

@@ -1,0 +1,89 @@
+/** How concurrency keys share the claims of a type by weight. */
+import assert from 'node:assert/strict'
+import type { Store } from '../../store.ts'
+import { cancel, idsOf, lease, newJob, put, take } from './acts.ts'
+import type { Cases } from './subject.ts'
+
+/** Puts `count` jobs of a key, named by the key and a number, and gives nothing. */
+async function fill(store: Store, concurrencyKey: string | null, count: number, keyWeight?: number): Promise<void> {
+  const weight = keyWeight === undefined ? {} : { keyWeight }
+  const ids = Array.from({ length: count }, (_, i) => `${concurrencyKey}.${i}`)
+  await put(store, ...ids.map((id) => newJob(id, { concurrencyKey, ...weight })))
+}
+
+const keysOf = (ids: readonly string[]): string => ids.map((id) => id.slice(0, id.indexOf('.'))).join(' ')
+const takeShares = async (store: Store, max: number, limits = {}): Promise<string> =>
+  keysOf(idsOf(await take(store, { max, limits, keyShares: true })))
+
+export const shareCases: Cases = {
+  'keys share the claims by weight, whatever came first': async ({ store }) => {
+    await fill(store, 'x', 8)
+    await fill(store, 'y', 9, 4)
+    assert.equal(await takeShares(store, 7), 'y y y x y y y')
+    assert.equal(await takeShares(store, 3), 'y x y', 'the shares go on from claim to claim')
+  },
+  'without shares the jobs of all keys go first in, first out': async ({ store }) => {
+    await fill(store, 'x', 2)
+    await fill(store, 'y', 2, 3)
+    assert.deepEqual(idsOf(await take(store, { max: 4 })), ['x.0', 'x.1', 'y.0', 'y.1'])
+  },
+  'within a key the jobs go by priority, then first in, first out': async ({ store }) => {
+    await fill(store, 'x', 3)
+    await put(store, newJob('x.urgent', { concurrencyKey: 'x', priority: 9 }))
+    await fill(store, 'y', 2)
+    const ids = idsOf(await take(store, { max: 6, keyShares: true }))
+    assert.deepEqual(ids, ['x.urgent', 'y.0', 'x.0', 'y.1', 'x.1', 'x.2'])
+  },
+  'jobs without a key share as those of one key of weight 1': async ({ store }) => {
+    await fill(store, null, 5)
+    await fill(store, 'x', 4, 3)
+    assert.equal(await takeShares(store, 8), 'x x null x x null null null')
+    assert.equal(await takeShares(store, 8), 'null')
+  },
+  'a key gains no credit while it has no work': async ({ store }) => {
+    await fill(store, 'x', 20)
+    await fill(store, 'y', 1)
+    await takeShares(store, 10)
+    await put(store, ...[1, 2, 3].map((i) => newJob(`y.${i}`, { concurrencyKey: 'y' })))
+    assert.equal(await takeShares(store, 6), 'x y x y x y')
+  },
+  'a key that has one job at a time gets no more than its share': async ({ store }) => {
+    await fill(store, 'x', 20)
+    let keys = ''
+    for (let i = 0; i < 4; i++) {
+      await put(store, newJob(`y.${i}`, { concurrencyKey: 'y' }))
+      keys += `${await takeShares(store, 2)} `
+    }
+    assert.equal(
+      keys
+        .trim()
+        .split(' ')
+        .filter((key) => key === 'y').length,
+      4,
+    )
+  },
+  'a key at its cap gives its share to the others, and gains one claim at most': async ({ store }) => {
+    await fill(store, 'x', 9)
+    await fill(store, 'y', 9, 4)
+    const limits = { perKey: 1 }
+    const [y] = await take(store, { max: 1, limits, keyShares: true })
+    assert.equal(y?.id, 'y.0')
+    assert.equal(await takeShares(store, 5, limits), 'x')
+    await store.settle([{ ...lease(y), event: 'COMPLETE', to: 'done' }])
+    assert.equal(await takeShares(store, 6), 'y y y y x y')
+  },
+  'claims with and without shares of one type leave each other in peace': async ({ store }) => {
+    await fill(store, 'x', 4)
+    await fill(store, null, 2)
+    await fill(store, 'y', 4)
+    assert.equal(await takeShares(store, 3), 'x null y')
+    assert.deepEqual(idsOf(await take(store, { max: 3 })), ['x.1', 'x.2', 'x.3'])
+    assert.equal(await takeShares(store, 5), 'null y y y')
+  },
+  'the weight of a key is that of its first job': async ({ store }) => {
+    await put(store, newJob('x.0', { concurrencyKey: 'x' }), newJob('x.1', { concurrencyKey: 'x', keyWeight: 4 }))
+    await fill(store, 'y', 4, 2)
+    await cancel(store, ['x.0'])
+    assert.equal(await takeShares(store, 2), 'x y')
+  },
+}
