@@ -1,6 +1,7 @@
 /** The public names of jobchart. */
-export { createClient, type Client } from './api/client.ts'
-export { createRuntime, type Runtime } from './api/runtime.ts'
+export type { Client } from './api/client.ts'
+export type { Runtime } from './api/runtime.ts'
+export { createClient, createRuntime } from './api/create.ts'
 export type { RuntimeState, RuntimeStats } from './api/runtime-stats.ts'
 export {
   enqueueTo,

@@ -8,7 +8,8 @@ import type { JobDefinition } from '../core/definition.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import type { JobHandle } from '../core/handle.ts'
 import type { MachineEvent } from '../core/machine-record.ts'
-import { Client } from './client.ts'
+import type { Client } from './client.ts'
+import { StoreClient } from './store-client.ts'
 
 /** The job of a value: its input, and options as `enqueue` takes them. */
 export interface StreamJob<Input> {
@@ -169,7 +170,7 @@ export function runJob<Output, Event extends MachineEvent, Value>(
 }
 
 function connectionOf(operator: string, client: Client): Connection {
-  if (client instanceof Client) return Client.connectionOf(client)
+  if (client instanceof StoreClient) return client.connection
   const hint = `Pass the runtime or client first, then the definition: ${operator}(runtime, sendEmail).`
   throw invalidOption('runtime', 'a runtime or a client', client, hint)
 }

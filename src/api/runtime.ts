@@ -1,145 +1,37 @@
-/**
- * The runtime: a client with a worker, and a lifecycle (`machines/runtime.machine.ts`).
- *
- *   enqueue ─▶ insert ─▶ [store: queued] ─▶ wake ─▶ dispatch: cancels first, then settles, then picks
- *                                                        select (weights) ∩ permits (slots, semaphores)
- *                                                             │ demand
- *                                                        claim ─▶ run (middleware, handler) ─▶ how it ended
- *                                                                                                  │
- *   events ◀── after commit ── [store: next state] ◀── settle (conditional on the token) ◀── decide (chart)
- *   sweep: promote what is due · rescue expired leases · fire schedules · prune
- */
-import { nanoid } from 'nanoid'
-import { createActor, type Actor } from 'xstate'
-import { runtimeMachine, type StopMode } from '../../machines/runtime.machine.ts'
-import { checkInteger } from '../core/checks.ts'
-import { Client } from './client.ts'
-import type { Timer } from '../core/clock.ts'
-import { AbortError, JobchartError } from '../core/errors.ts'
-import { DrainWatcher, waitForDrain } from '../worker/drain.ts'
-import { Pauses } from '../worker/pauses.ts'
-import { RetriedStart } from '../worker/retried-start.ts'
-import { stopOnSignals } from '../worker/signals.ts'
-import { statesOf } from '../client/states.ts'
-import { Shutdown, stopped, shutdown } from '../worker/shutdown.ts'
+/** A runtime: a client that runs jobs. Its lifecycle is `machines/runtime.machine.ts`. */
+import type { Actor } from 'xstate'
+import type { runtimeMachine } from '../../machines/runtime.machine.ts'
+import type { Client } from './client.ts'
 import type { Stream } from '../core/stream.ts'
-import { Worker } from '../worker/worker.ts'
-import {
-  drainLimits,
-  pauseLimits,
-  startSettings,
-  stopLimits,
-  type DrainOptions,
-  type PauseOptions,
-  type StartOptions,
-  type StopOptions,
-  type StopReport,
-} from '../core/call-options.ts'
-import { limits } from '../core/limits.ts'
-import { runtimeSettings, type RuntimeOptions } from './options.ts'
-import { type RuntimeSettings } from '../core/settings.ts'
-import { emptyQueue, queueStats } from './queue-handle.ts'
+import type { DrainOptions, PauseOptions, StartOptions, StopOptions, StopReport } from '../core/call-options.ts'
 import type { RuntimeState, RuntimeStats } from './runtime-stats.ts'
-import type { CancelAnswer, CancelRequest, Hint, Store } from '../store.ts'
 
-/** Time after the first enqueue until a runtime that was not started logs a warning. */
-const startReminderMs = 3_000
-const startHint = 'Call await runtime.start(). For a process that only enqueues use createClient.'
-
-export class Runtime extends Client {
+/** Made by `createRuntime`. */
+export interface Runtime extends Client {
   /** The id of this runtime in the list of workers and in events. */
-  readonly id: string = nanoid()
+  readonly id: string
+
   /** The live XState actor of the runtime's chart. */
   readonly actor: Actor<typeof runtimeMachine>
-  private readonly settings: RuntimeSettings
-  private readonly worker: Worker
-  private readonly drains: DrainWatcher
-  private readonly retriedStart: RetriedStart
-  private readonly pauses = new Pauses(() => this.resumePicking())
-  private readonly stoppedError = stopped()
-  private allowed = { accept: true, pick: false }
-  private starting: Promise<void> | null = null
-  /** Set from the first enqueue until `start` is called. */
-  private startReminder: Timer | null = null
-  private stopping: { readonly wait: Shutdown; readonly report: Promise<StopReport> } | null = null
 
-  constructor(store: Store | undefined, settings: RuntimeSettings) {
-    super(store, settings)
-    this.settings = settings
-    const { hub, timers } = this.connection
-    this.actor = createActor(runtimeMachine)
-    this.actor.subscribe((snapshot) => {
-      const pick = snapshot.hasTag('picks')
-      const pickingBegins = pick && !this.allowed.pick
-      this.allowed = { accept: snapshot.hasTag('accepts'), pick }
-      // Hints that came while nothing was picked (idle, paused) are not repeated.
-      if (pickingBegins) this.worker.nudge()
-    })
-    this.actor.start()
-    this.worker = new Worker({
-      id: this.id,
-      settings,
-      store: this.store,
-      hub,
-      timers,
-      enqueue: (job, input, options) => this.connection.enqueue(job, input, options, true),
-      enqueueChild: (...child) => this.connection.enqueueChild(...child),
-      firing: {
-        schedules: this.connection.schedules,
-        mayFire: () => this.allowed.accept,
-        inserted: (jobs, answers) => this.connection.inserted(jobs, answers),
-      },
-      halted: () => (this.allowed.pick ? null : this.stoppedError),
-      storeError: (error) => this.storeAnswers(error),
-      changed: () => this.checkWaits(),
-    })
-    const { logger } = settings
-    this.retriedStart = new RetriedStart({ timers, logger, storeError: (error) => this.storeAnswers(error) })
-    this.drains = new DrainWatcher({
-      store: this.store,
-      types: new Set(settings.jobs.keys()),
-      timers,
-      logger: settings.logger,
-      busy: () => this.busy() || this.worker.canClaim,
-      promote: () => this.worker.promote(),
-    })
-  }
-
-  get state(): RuntimeState {
-    return this.actor.getSnapshot().value
-  }
+  /** The state of the runtime's chart. */
+  readonly state: RuntimeState
 
   /** Why the store does not answer at the moment; null if it does. Calls are retried. `actor` emits at the start and the end. */
-  get storeError(): Error | null {
-    const { trouble } = this.actor.getSnapshot().context
-    return trouble instanceof Error ? trouble : null
-  }
+  readonly storeError: Error | null
 
   /** The current state, then each new one; completes when the runtime has stopped. */
-  get state$(): Stream<RuntimeState> {
-    return statesOf<RuntimeState>(this.actor, this.settings.logger)
-  }
+  readonly state$: Stream<RuntimeState>
 
   /** Slots: the number of jobs that may run at once in this process, 0…1,000,000. A lower value lets running jobs end. */
-  get concurrency(): number {
-    return this.worker.permits.slots
-  }
-
-  set concurrency(slots: number) {
-    checkInteger('concurrency', slots, 0, limits.slotsMax)
-    this.worker.permits.slots = slots
-    this.worker.nudge()
-  }
+  concurrency: number
 
   /**
    * Opens the store and starts to run jobs. Further calls return the first promise.
    * @throws JobchartError STORE_UNAVAILABLE (the state is `failed` then), STOPPED, INVALID_OPTION
    * @example await runtime.start({ retry: true }) // also if the database is started later than this process
    */
-  start(options: StartOptions = {}): Promise<void> {
-    if (this.stopping !== null) return Promise.reject(stopped())
-    return (this.starting ??= this.startOnce(options))
-  }
+  start(options?: StartOptions): Promise<void>
 
   /**
    * Stops picking jobs in this process; running jobs continue. After this has resolved no job starts: a claimed job that has
@@ -149,22 +41,10 @@ export class Runtime extends Client {
    *   aborted, or if the pause ends while the call waits for `idle`
    * @example await runtime.pause({ idle: true }) // no job runs now
    */
-  async pause(options: PauseOptions = {}): Promise<void> {
-    const { signal, idle } = pauseLimits(options)
-    if (signal?.aborted) throw new AbortError('the pause was aborted', signal.reason)
-    if (this.state !== 'running' && this.state !== 'paused') throw this.notAccepted('pause')
-    const pause = this.pauses.begin({ signal, idle })
-    this.actor.send({ type: 'PAUSE' })
-    const claimed = this.worker.holdBack(null, paused('the runtime'))
-    await pause.during(idle ? claimed.then(() => this.worker.idle()) : claimed)
-  }
+  pause(options?: PauseOptions): Promise<void>
 
   /** Ends every pause of this runtime. @throws JobchartError NOT_ACCEPTED unless the runtime is running or paused */
-  async resume(): Promise<void> {
-    if (this.state !== 'running' && this.state !== 'paused') throw this.notAccepted('resume')
-    this.pauses.end()
-    this.resumePicking()
-  }
+  resume(): Promise<void>
 
   /**
    * Waits until no job of this runtime's types is queued or running, in any process. It does not wait for jobs that are
@@ -173,35 +53,14 @@ export class Runtime extends Client {
    * @returns false if `timeout` passed, or the runtime stopped, before that
    * @throws AbortError if `signal` aborts; JobchartError INVALID_OPTION, STORE_UNAVAILABLE
    */
-  async drain(options: DrainOptions = {}): Promise<boolean> {
-    const { timeoutMs, signal, retries } = drainLimits(options)
-    if (signal?.aborted) throw new AbortError('drain was aborted', signal.reason)
-    await this.connection.ready()
-    const { timers, follow } = this.connection
-    return waitForDrain(this.drains, { timers, onEnd: follow.onEnd, timeoutMs, signal, retries })
-  }
+  drain(options?: DrainOptions): Promise<boolean>
 
   /**
    * Stops the runtime for good, within `timeout` plus two seconds for the last writes. Further calls join the first; a harder
    * mode or an earlier timeout takes effect.
    * @throws JobchartError INVALID_OPTION
    */
-  async stop(options: StopOptions = {}): Promise<StopReport> {
-    const { mode: asked, timeoutMs, graceMs, retries } = stopLimits(options, this.settings.graceMs)
-    // Only a running runtime can drain.
-    const mode = asked === 'drain' && !['running', 'paused', 'draining'].includes(this.state) ? 'finish' : asked
-    if (this.stopping === null) {
-      const { worker, drains } = this
-      const { timers } = this.connection
-      const [busy, halt] = [() => this.busy(), () => this.halt()]
-      const wait = new Shutdown({ worker, drains, scope: { retries }, timers, busy, halt }, mode)
-      this.stopping = { wait, report: this.stopOnce(wait, mode, timeoutMs, graceMs) }
-    } else {
-      if (this.state === 'draining') this.actor.send({ type: 'STOP', mode })
-      this.stopping.wait.escalate(mode, timeoutMs, graceMs)
-    }
-    return this.stopping.report
-  }
+  stop(options?: StopOptions): Promise<StopReport>
 
   /**
    * Stops on the first of these signals, and aborts on the next. A signal within 300 ms of the one before is ignored: process
@@ -213,174 +72,11 @@ export class Runtime extends Client {
    *   that `stop` refuses
    * @example runtime.stopOn(['SIGTERM', 'SIGINT'], { mode: 'finish', timeout: '30s' })
    */
-  stopOn(signals: NodeJS.Signals | readonly NodeJS.Signals[], options: StopOptions = {}): () => void {
-    stopLimits(options, this.settings.graceMs)
-    return stopOnSignals(this, signals, options, this.settings)
-  }
+  stopOn(signals: NodeJS.Signals | readonly NodeJS.Signals[], options?: StopOptions): () => void
 
   /** The state, the slots and the figures of each queue. */
-  async stats(): Promise<RuntimeStats> {
-    await this.connection.ready()
-    const known = new Map((await this.store.queues()).map((info) => [info.type, info]))
-    const types = [...this.settings.jobs.keys()]
-    const stats = queueStats(this.settings.jobs, this.given())
-    const queues = types.map((type) => stats(known.get(type) ?? emptyQueue(type)))
-    const { permits, abandoned, unsupported } = this.worker
-    return {
-      state: this.state,
-      storeError: this.storeError,
-      concurrency: permits.slots,
-      taken: permits.taken,
-      running: this.worker.runs.size,
-      abandoned,
-      unsupportedVersions: unsupported.count,
-      queues,
-    }
-  }
+  stats(): Promise<RuntimeStats>
 
   /** The same as `stop({ mode: 'finish' })`. */
-  override async close(): Promise<void> {
-    await this.stop()
-  }
-
-  protected override get fires(): boolean {
-    return true
-  }
-
-  protected override get cancelGraceMs(): number {
-    return this.settings.graceMs
-  }
-
-  protected override refusing(): JobchartError | null {
-    return this.allowed.accept ? null : stopped()
-  }
-
-  protected override submitCancel(request: CancelRequest, priority: number): Promise<CancelAnswer> {
-    return this.worker.stopped ? super.submitCancel(request, priority) : this.worker.cancel(request, priority)
-  }
-
-  protected override given(): ReadonlyMap<string, number> {
-    return this.worker.selector.given()
-  }
-
-  protected override queuePaused(type: string): Promise<void> {
-    return this.worker.holdBack(type, paused(`queue ${type}`))
-  }
-
-  protected override stored(): void {
-    if (this.starting !== null || this.stopping !== null || this.startReminder !== null) return
-    // The end of the process loses the jobs of a memory store: the timer keeps it alive until the warning.
-    const keepAlive = !this.store.capabilities.durable
-    const remind = (): void => void this.remindOfStart()
-    this.startReminder = this.connection.timers.after(startReminderMs, remind, keepAlive)
-  }
-
-  protected override answered(): void {
-    this.checkWaits()
-  }
-
-  protected override hint(hint: Hint): void {
-    this.worker.hint(hint)
-  }
-
-  /** A run or a write has ended: a drain or a stop may have waited for nothing else. */
-  private checkWaits(): void {
-    this.drains.check()
-    this.stopping?.wait.check()
-  }
-
-  private resumePicking(): void {
-    if (this.state === 'paused') this.actor.send({ type: 'RESUME' })
-  }
-
-  /** Ends the drain of a stop: nothing more is picked. */
-  private halt(): void {
-    if (this.state === 'draining') this.actor.send({ type: 'STOP', mode: 'finish' })
-  }
-
-  /** Warns once. If another process has taken the jobs, the next enqueue sets the reminder again. */
-  private async remindOfStart(): Promise<void> {
-    const { logger, jobs } = this.settings
-    try {
-      const [waiting] = await this.list({ type: [...jobs.keys()], state: 'queued', limit: 1 })
-      if (this.starting !== null || this.stopping !== null) return
-      if (waiting === undefined) this.startReminder = null
-      else logger.warn('jobs are queued, but this runtime was not started', { type: waiting.type, hint: startHint })
-    } catch (error) {
-      this.startReminder = null
-      logger.debug('the check for queued jobs before start() failed', { error })
-    }
-  }
-
-  /** @param error of a call to the store that failed; undefined: it answers again */
-  private storeAnswers(error: unknown): void {
-    this.actor.send(error === undefined ? { type: 'STORE_BACK' } : { type: 'STORE_LOST', error })
-  }
-
-  private busy(): boolean {
-    return this.worker.busy || this.connection.inserter.pending > 0
-  }
-
-  private async startOnce(options: StartOptions): Promise<void> {
-    const { retry } = startSettings(options)
-    if (this.stopping !== null) throw stopped()
-    this.startReminder?.cancel()
-    this.actor.send({ type: 'START' })
-    try {
-      await this.retriedStart.run(() => this.open(), retry)
-    } catch (error) {
-      if (this.stopping === null) this.actor.send({ type: 'FAILED', error })
-      else if (retry) throw stopped()
-      throw error
-    }
-    if (this.stopping !== null) throw stopped()
-    this.actor.send({ type: 'STARTED' })
-  }
-
-  private async open(): Promise<void> {
-    await this.connection.ready()
-    await this.declareSchedules()
-    await this.worker.start()
-  }
-
-  private async declareSchedules(): Promise<void> {
-    const { schedules, scheduleOwner, retireSchedules, logger } = this.settings
-    const known = this.connection.schedules
-    if (schedules.length > 0) await known.declare(schedules, scheduleOwner)
-    if (!retireSchedules) return
-    const names = await known.retire(scheduleOwner, schedules)
-    if (names.length > 0) logger.info('schedules that are declared no longer were removed', { names })
-  }
-
-  private async stopOnce(wait: Shutdown, mode: StopMode, timeoutMs: number, graceMs: number): Promise<StopReport> {
-    this.actor.send({ type: 'STOP', mode })
-    this.pauses.end()
-    this.connection.inserter.refuseWaiting(stopped())
-    this.retriedStart.cancel()
-    const { connection, worker, starting, id } = this
-    const completed = (await wait.wait(timeoutMs, graceMs)) && worker.abandoned === 0
-    const dropped = await shutdown({ connection, worker, id, starting: starting ?? Promise.resolve() })
-    this.actor.send({ type: 'STOPPED' })
-    // `abandoned` is read again: an abandoned handler may have ended meanwhile.
-    return { completed, running: worker.abandoned, dropped }
-  }
-
-  private notAccepted(what: string): JobchartError {
-    return new JobchartError('NOT_ACCEPTED', `the runtime cannot ${what} while it is ${this.state}`, {
-      hint: 'The runtime must be running or paused: await start() first. A stopped runtime cannot be started again.',
-    })
-  }
-}
-
-/** The reason for releasing a claimed job before its start. */
-const paused = (what: string): JobchartError => new JobchartError('STOPPED', `${what} was paused`)
-
-/**
- * Creates a runtime. It accepts jobs at once and runs them after `start()`.
- * @throws JobchartError INVALID_OPTION
- * @example const runtime = createRuntime({ jobs: [sendEmail], concurrency: 20 })
- */
-export function createRuntime(options: RuntimeOptions): Runtime {
-  const settings = runtimeSettings(options)
-  return new Runtime(options.store, settings)
+  close(): Promise<void>
 }

@@ -1,12 +1,15 @@
 /** What the types promise: nothing here needs an annotation, and what would fail at run time does not compile. */
 import {
+  type Client,
   createRuntime,
   defineJob,
   type EnqueueOptions,
   type JobHandle,
   type JobRecord,
   type Middleware,
+  type QueueHandle,
   type RunContext,
+  type Runtime,
   schedule,
   type ScheduleDefinition,
 } from 'jobchart'
@@ -142,4 +145,12 @@ test('the input of a schedule is that of its job, or a function that makes it', 
     return schedule('h', '@daily', mail, { to: 'x' })
   }
   expectTypeOf(calls).returns.resolves.toEqualTypeOf<ScheduleDefinition>()
+})
+
+test('a stand-in with the public members of a client, runtime or queue handle has its type', () => {
+  // A class with private members would accept its own instances alone.
+  type Members<T> = { [Name in keyof T]: T[Name] }
+  expectTypeOf<Members<Client>>().toExtend<Client>()
+  expectTypeOf<Members<Runtime>>().toExtend<Runtime>()
+  expectTypeOf<Members<QueueHandle>>().toExtend<QueueHandle>()
 })

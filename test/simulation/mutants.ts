@@ -48,7 +48,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a job is started although its queue was paused after its claim',
-    file: 'src/api/runtime.ts',
+    file: 'src/api/worker-runtime.ts',
     right: 'return this.worker.holdBack(type,',
     wrong: 'return super.queuePaused(type) ?? this.worker.holdBack(type,',
     seed: 'rare',

@@ -72,7 +72,7 @@ export const rooms: readonly RoomRow[] = [
 export const packages: readonly PackageRow[] = [
   {
     package: 'xstate',
-    rooms: ['machines/', 'src/core/lifecycle.ts', 'src/machine-job/', 'src/chart/', 'src/api/runtime.ts'],
+    rooms: ['machines/', 'src/core/lifecycle.ts', 'src/machine-job/', 'src/chart/', 'src/api/worker-runtime.ts'],
     typesIn: 'src/',
     why: 'the hot path reads a compiled table; XState stays where charts are made, hosted or drawn',
   },

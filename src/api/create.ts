@@ -1,0 +1,26 @@
+/** Makes clients and runtimes. Their classes stay inside; users hold the interfaces. */
+import type { Client } from './client.ts'
+import { clientSettings, runtimeSettings, type ClientOptions, type RuntimeOptions } from './options.ts'
+import type { Runtime } from './runtime.ts'
+import { StoreClient } from './store-client.ts'
+import { WorkerRuntime } from './worker-runtime.ts'
+
+/**
+ * Creates a client: a runtime without `start`, slots and runs, for processes that only enqueue, query and administer.
+ * @throws JobchartError INVALID_OPTION
+ * @example const client = createClient({ store, jobs: [sendEmail] })
+ */
+export function createClient(options: ClientOptions): Client {
+  const settings = clientSettings(options)
+  return new StoreClient(options.store, settings)
+}
+
+/**
+ * Creates a runtime. It accepts jobs at once and runs them after `start()`.
+ * @throws JobchartError INVALID_OPTION
+ * @example const runtime = createRuntime({ jobs: [sendEmail], concurrency: 20 })
+ */
+export function createRuntime(options: RuntimeOptions): Runtime {
+  const settings = runtimeSettings(options)
+  return new WorkerRuntime(options.store, settings)
+}

@@ -1,0 +1,354 @@
+/** The client of a store. A runtime is one with a worker: it overrides what stands at the end of the class. */
+import { checkKeys, checkInteger, checkText } from '../core/checks.ts'
+import type { JobDefinition } from '../core/definition.ts'
+import type { MachineEvent } from '../core/machine-record.ts'
+import { invalidOption, JobchartError } from '../core/errors.ts'
+import { promised, refusedBy } from '../client/answer.ts'
+import { Connection } from '../client/connection.ts'
+import { waitOf } from '../client/insert-call.ts'
+import { expectRetried } from '../client/not-found.ts'
+import { listQuery, type ListOptions } from '../core/filter.ts'
+import { inBatches, Report, type BatchAnswer } from '../client/batches.ts'
+import { wholePage } from '../client/pages.ts'
+import { followPressure, followTransitions } from '../client/follow.ts'
+import type { Stream } from '../core/stream.ts'
+import type { JobHandle } from '../core/handle.ts'
+import type { JobEvent, JobRecord } from '../core/record.ts'
+import {
+  cancelRequest,
+  checkEnqueueOptions,
+  selectionOf,
+  sendSettings,
+  type CancelOptions,
+  type CancelReport,
+  type EnqueueArguments,
+  type EnqueueOptions,
+  type JobSelector,
+  type DiscardReport,
+  type Pressure,
+  retrySettings,
+  type RetryFrom,
+  type RetryReport,
+  type SendOptions,
+} from '../core/call-options.ts'
+import { limits } from '../core/limits.ts'
+import {
+  checkedSchedule,
+  type ScheduleArguments,
+  type ScheduleHandle,
+  type ScheduleRecord,
+} from '../core/schedule-options.ts'
+import type { ScheduleSpec } from '../core/tick-times.ts'
+import { type ClientSettings } from '../core/settings.ts'
+import { ClientQueueHandle, emptyQueue, queueStats } from './client-queue-handle.ts'
+import type { QueueHandle, QueueStats } from './queue-handle.ts'
+import type { Client } from './client.ts'
+import type {
+  CancelAnswer,
+  CancelRequest,
+  Counts,
+  Hint,
+  JobPage,
+  JobSummary,
+  RetryAnswer,
+  Selection,
+  Store,
+  TransitionEntry,
+  WorkerRecord,
+} from '../store.ts'
+import { memoryStore } from '../stores/memory/index.ts'
+
+export class StoreClient implements Client {
+  readonly connection: Connection
+
+  constructor(store: Store | undefined, settings: ClientSettings) {
+    this.connection = new Connection(store ?? memoryStore({ clock: settings.clock }), settings, {
+      fires: this.fires,
+      refusing: () => this.refusing(),
+      stored: () => this.stored(),
+      answered: () => this.answered(),
+      hint: (hint) => this.hint(hint),
+      cancel: (id, options) => this.cancel(id, options),
+      retry: async (id, options) => expectRetried(id, await this.retry(id, options)),
+    })
+  }
+
+  get store(): Store {
+    return this.connection.store
+  }
+
+  get jobs(): ReadonlyMap<string, JobDefinition> {
+    return this.connection.settings.jobs
+  }
+
+  // ── enqueue ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  enqueue<Input, Output, Event extends MachineEvent>(
+    job: JobDefinition<Input, Output, Event>,
+    ...args: EnqueueArguments<NoInfer<Input>>
+  ): Promise<JobHandle<Output, Event>> {
+    return this.connection.enqueue<Output, Event>(job, args[0], args[1])
+  }
+
+  async tryEnqueue<Input, Output, Event extends MachineEvent>(
+    job: JobDefinition<Input, Output, Event>,
+    ...args: EnqueueArguments<NoInfer<Input>>
+  ): Promise<JobHandle<Output, Event> | null> {
+    const made = await this.connection.prepare(job, args[0], args[1])
+    const handles = await this.connection.insert<Output, Event>([made], null)
+    return handles?.[0] ?? null
+  }
+
+  async enqueueMany<Input, Output, Event extends MachineEvent>(
+    job: JobDefinition<Input, Output, Event>,
+    inputs: readonly NoInfer<Input>[],
+    options?: Omit<EnqueueOptions, 'id'>,
+  ): Promise<JobHandle<Output, Event>[]> {
+    if (!Array.isArray(inputs)) throw invalidOption('inputs of enqueueMany', 'a list', inputs)
+    if (inputs.length > limits.enqueueManyMax) {
+      const hint = 'Enqueue them in several calls: one call is one write.'
+      throw invalidOption('inputs of enqueueMany', `at most ${limits.enqueueManyMax}`, inputs.length, hint)
+    }
+    if (options !== undefined) checkEnqueueOptions(options, 'options of enqueueMany', ['id'])
+    const made = await Promise.all(inputs.map(async (input) => this.connection.prepare(job, input, options)))
+    if (made.length === 0) return []
+    return (await this.connection.insert<Output, Event>(made, waitOf(options))) ?? []
+  }
+
+  async run<Input, Output>(
+    job: JobDefinition<Input, Output>,
+    ...args: EnqueueArguments<NoInfer<Input>>
+  ): Promise<Output> {
+    const handle = await this.enqueue(job, ...args)
+    const { signal, timeout } = args[1] ?? {}
+    return handle.result({ ...(signal && { signal }), ...(timeout !== undefined && { timeout }) })
+  }
+
+  enqueueByName(type: string, input?: unknown, options?: EnqueueOptions): Promise<JobHandle> {
+    return this.connection.enqueueByName(type, input, options)
+  }
+
+  // ── queries ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async job(id: string): Promise<JobHandle | null> {
+    const record = await this.connection.get(id)
+    return record === null ? null : this.connection.handleOf(record)
+  }
+
+  list(options: ListOptions & { readonly fields: 'summary' }): Promise<JobPage<JobSummary>>
+  list<Field extends keyof JobRecord>(
+    options: ListOptions & { readonly fields: readonly Field[] },
+  ): Promise<JobPage<Pick<JobRecord, Field>>>
+  list(options?: ListOptions & { readonly fields?: 'full' }): Promise<JobPage>
+  async list(options: ListOptions = {}): Promise<JobPage<Partial<JobRecord>>> {
+    const query = listQuery(options)
+    await this.connection.ready()
+    return wholePage(this.connection.store, this.connection.settings.clock, query)
+  }
+
+  async counts(): Promise<Counts> {
+    await this.connection.ready()
+    return this.connection.store.counts()
+  }
+
+  async workers(): Promise<WorkerRecord[]> {
+    await this.connection.ready()
+    return this.connection.store.workers()
+  }
+
+  async queues(): Promise<QueueStats[]> {
+    const { connection } = this
+    await connection.ready()
+    const { store, settings } = connection
+    const [queues, workers] = await Promise.all([store.queues(), store.workers()])
+    const known = new Map(queues.map((queue) => [queue.type, queue]))
+    for (const type of [...settings.jobs.keys(), ...workers.flatMap(({ types }) => types)]) {
+      if (!known.has(type)) known.set(type, emptyQueue(type))
+    }
+    const stats = Array.from(known.values(), queueStats(settings.jobs, this.given()))
+    return stats.toSorted((a, b) => (a.type < b.type ? -1 : 1))
+  }
+
+  queue(type: string): QueueHandle {
+    checkText('type', type, limits.idCharsMax)
+    return new ClientQueueHandle(
+      this.connection,
+      { given: () => this.given(), queuePaused: (paused) => this.queuePaused(paused) },
+      type,
+    )
+  }
+
+  // ── schedules ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async schedule<Input, Output, Event extends MachineEvent>(
+    name: string,
+    spec: ScheduleSpec,
+    job: JobDefinition<Input, Output, Event>,
+    ...args: ScheduleArguments<NoInfer<Input>>
+  ): Promise<ScheduleHandle<Output, Event>> {
+    const definition = checkedSchedule(name, spec, job, args[0], args[1])
+    const refusal = this.refusing()
+    if (refusal !== null) throw refusal
+    await this.connection.schedules.declare([definition], null)
+    return this.connection.scheduleHandle(name)
+  }
+
+  async getSchedule(name: string): Promise<ScheduleHandle | null> {
+    checkText('name', name, limits.idCharsMax)
+    await this.connection.ready()
+    const [there] = await this.store.schedules.list([name])
+    return there === undefined ? null : this.connection.scheduleHandle(name)
+  }
+
+  schedules(options: { readonly next?: number } = {}): Promise<ScheduleRecord[]> {
+    checkKeys('options of schedules', options, ['next'])
+    return this.connection.schedules.list(options.next ?? 1)
+  }
+
+  // ── administration ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async cancel(choice: JobSelector, options: CancelOptions = {}): Promise<CancelReport> {
+    const request = cancelRequest(choice, options, this.cancelGraceMs)
+    // An open store needs no await: the cancel is submitted in this turn, before other events of the process.
+    if (!this.connection.opened) await this.connection.ready()
+    const report = new Report(['cancelled', 'cancelling', 'notFound', 'finished'])
+    const priority = options.priority ?? 0
+    await this.inBatches(
+      request.selection,
+      (selection) => this.submitCancel({ ...request, selection }, priority),
+      report,
+    )
+    return report.made()
+  }
+
+  async retry(choice: JobSelector, options: RetryFrom = {}): Promise<RetryReport> {
+    const selection = selectionOf(choice)
+    const { fromStart, dropInbox } = retrySettings(options)
+    await this.connection.ready()
+    const { store, hub } = this.connection
+    const edit = 'input' in options ? await this.connection.editedInput(choice, options.input) : undefined
+    const retry = (part: Selection): Promise<RetryAnswer> =>
+      promised(
+        () => store.retry(part, fromStart, dropInbox, edit),
+        (answer) => {
+          hub.emitAll(answer.moves)
+          return answer
+        },
+      )
+    const report = new Report(['retried', 'refused', 'notFound'])
+    await this.inBatches(selection, retry, report)
+    return report.made()
+  }
+
+  async discard(choice: JobSelector): Promise<DiscardReport> {
+    const selection = selectionOf(choice)
+    await this.connection.ready()
+    const { store } = this.connection
+    const report = new Report(['discarded', 'refused', 'notFound'])
+    await this.inBatches(selection, (part) => store.discard(part), report)
+    return report.made()
+  }
+
+  async send(id: string, event: MachineEvent, options: SendOptions = {}): Promise<void> {
+    return this.connection.machines.send(id, event, sendSettings(options))
+  }
+
+  fork(id: string, seq: number, options?: EnqueueOptions): Promise<JobHandle> {
+    return this.connection.fork(id, seq, options)
+  }
+
+  // ── streams ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  get events$(): Stream<JobEvent> {
+    return this.connection.hub.events$
+  }
+
+  transitions$(options: { readonly from?: string | number } = {}): Stream<TransitionEntry> {
+    checkKeys('options of transitions$', options, ['from'])
+    return followTransitions(this.connection.follow, cursorFrom(options.from ?? 0))
+  }
+
+  get pressure$(): Stream<Pressure> {
+    return followPressure(this.connection.follow, () => this.counts(), this.connection.settings.capacity)
+  }
+
+  async close(): Promise<void> {
+    await this.connection.close(closed())
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  /** Acts on a selection in calls of bounded size, and collects the outcomes of the jobs. */
+  private inBatches<Name extends string>(
+    selection: Selection,
+    act: (part: Selection) => Promise<BatchAnswer<Name>>,
+    report: Report<Name>,
+  ): Promise<void> {
+    return inBatches(selection, act, report, this.connection.settings.clock)
+  }
+
+  // ── overridden by Runtime ─────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Does this client fire schedules? */
+  protected get fires(): boolean {
+    return false
+  }
+
+  /** Default time for a cancelled handler to end, ms. */
+  protected get cancelGraceMs(): number {
+    return 5_000
+  }
+
+  /** Why new jobs are refused; null if they are accepted. */
+  protected refusing(): JobchartError | null {
+    return null
+  }
+
+  protected submitCancel(request: CancelRequest, _priority: number): Promise<CancelAnswer> {
+    const { store, hub } = this.connection
+    return promised(
+      () => store.cancel([request]),
+      ([answer]) => {
+        const { error, moves } = answer as CancelAnswer
+        if (error !== undefined) throw refusedBy(store.name, 'the cancel', error)
+        hub.emitAll(moves)
+        return answer as CancelAnswer
+      },
+    )
+  }
+
+  /** Number of picks so far, by type. */
+  protected given(): ReadonlyMap<string, number> {
+    return new Map()
+  }
+
+  /** Called when a queue was paused in the store. A client has nothing to hold back. */
+  protected async queuePaused(_type: string): Promise<void> {}
+
+  /** Called when jobs were stored. */
+  protected stored(): void {
+    // A client runs no jobs.
+  }
+
+  /** Called when fewer inserts than before wait for their answers. */
+  protected answered(): void {
+    // A client waits for none of them.
+  }
+
+  protected hint(_hint: Hint): void {
+    // A client runs no jobs.
+  }
+}
+
+function cursorFrom(from: string | number): string | null {
+  if (typeof from === 'string') return checkText('from', from, limits.idCharsMax)
+  const seq = checkInteger('from', from, 0, Number.MAX_SAFE_INTEGER)
+  return seq === 0 ? null : String(seq)
+}
+
+const closed = (): JobchartError =>
+  new JobchartError('STOPPED', 'the client was closed', {
+    hint: 'Create a new client: a closed one cannot be reopened.',
+  })
