@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { commandLineDocument } from '../docs/command-line.ts'
 import { jobPicture, lifecycleDocument, pictures } from '../docs/generate.ts'
 import { version } from '../src/core/version.ts'
 
@@ -7,6 +8,10 @@ const read = (path: string): string => readFileSync(new URL(path, import.meta.ur
 
 test('docs/lifecycle.md is what the charts say (else: npm run docs)', () => {
   expect(read('../docs/lifecycle.md')).toBe(lifecycleDocument())
+})
+
+test('docs/command-line.md is what the command line says of itself (else: npm run docs)', () => {
+  expect(read('../docs/command-line.md')).toBe(commandLineDocument())
 })
 
 test('the pictures in docs/charts/ are what the charts say (else: npm run docs)', async () => {

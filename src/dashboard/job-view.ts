@@ -111,7 +111,7 @@ export function statesIn(value: unknown, around: readonly string[] = []): string
 }
 
 /** What its active states, and the machine around them, wait for from outside. */
-function eventsOf(graph: ChartGraph, states: readonly string[], view: MachineView): MachineShown['events'] {
+export function eventsOf(graph: ChartGraph, states: readonly string[], view: MachineView): MachineShown['events'] {
   const active = new Set(
     graph.states.filter(({ path }) => path.length === 0 || states.includes(path.join('.'))).map(({ id }) => id),
   )

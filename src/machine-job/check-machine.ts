@@ -10,34 +10,48 @@ import { delayHint, isDelay } from './delays.ts'
 import { actionSites, invokesOf, isMachine, namedActors, nodesOf, transitionsOf } from './machines.ts'
 import { isBuiltIn } from './xstate-internals.ts'
 
-interface Problem {
+/** What is wrong at one place of a machine. */
+export interface MachineProblem {
   /** NOT_DURABLE for what would be lost in a crash. */
   readonly code: 'INVALID_OPTION' | 'NOT_DURABLE'
+  /** The id of a state and the part of it: `order.review, invoke[0]`. */
   readonly place: string
   readonly what: string
+  /** What to do about it. */
   readonly hint: string
 }
 
+/** Why a machine cannot be a job. Its message names the first 20 problems; `problems` has all of them. */
+export class MachineError extends JobchartError {
+  override readonly name = 'MachineError'
+  readonly problems: readonly MachineProblem[]
+
+  constructor(machine: string, problems: readonly MachineProblem[]) {
+    const code = problems.some((problem) => problem.code === 'NOT_DURABLE') ? 'NOT_DURABLE' : 'INVALID_OPTION'
+    const lines = problems.slice(0, problemsMax).map(({ place, what }) => `${place}: ${what}`)
+    if (problems.length > problemsMax) lines.push(`and ${problems.length - problemsMax} more`)
+    const message =
+      lines.length === 1
+        ? `machine ${machine} cannot be a job: ${lines[0]}`
+        : `machine ${machine} cannot be a job, ${problems.length} problems:\n- ${lines.join('\n- ')}`
+    super(code, message, { hint: [...new Set(problems.map(({ hint }) => hint))].join(' ') })
+    this.problems = problems
+  }
+}
+
+/** Problems that the message of the error names. */
 const problemsMax = 20
 
 /**
- * @throws JobchartError NOT_DURABLE if a part of the machine, or of a machine among its actors, would be lost in a crash;
- *   INVALID_OPTION if a part is not implemented or invalid. The message lists all problems.
+ * @throws MachineError with all problems: NOT_DURABLE if a part of the machine, or of a machine among its actors, would be lost in
+ *   a crash; INVALID_OPTION if a part is not implemented or invalid
  */
 export function checkMachine(machine: AnyStateMachine): void {
   const problems = [...problemsOf(machine, new Set())]
-  if (problems.length === 0) return
-  const code = problems.some((problem) => problem.code === 'NOT_DURABLE') ? 'NOT_DURABLE' : 'INVALID_OPTION'
-  const lines = problems.slice(0, problemsMax).map(({ place, what }) => `${place}: ${what}`)
-  if (problems.length > problemsMax) lines.push(`and ${problems.length - problemsMax} more`)
-  const message =
-    lines.length === 1
-      ? `machine ${machine.id} cannot be a job: ${lines[0]}`
-      : `machine ${machine.id} cannot be a job, ${problems.length} problems:\n- ${lines.join('\n- ')}`
-  throw new JobchartError(code, message, { hint: [...new Set(problems.map(({ hint }) => hint))].join(' ') })
+  if (problems.length > 0) throw new MachineError(machine.id, problems)
 }
 
-function* problemsOf(machine: AnyStateMachine, checked: Set<AnyStateMachine>): Iterable<Problem> {
+function* problemsOf(machine: AnyStateMachine, checked: Set<AnyStateMachine>): Iterable<MachineProblem> {
   if (checked.has(machine)) return
   checked.add(machine)
   const own = [
@@ -55,7 +69,7 @@ function* problemsOf(machine: AnyStateMachine, checked: Set<AnyStateMachine>): I
 
 // ── actions, guards, actors ─────────────────────────────────────────────────────────────────────────────────────────
 
-function* actionProblems(machine: AnyStateMachine): Iterable<Problem> {
+function* actionProblems(machine: AnyStateMachine): Iterable<MachineProblem> {
   for (const { place, actions } of actionSites(machine)) {
     for (const action of actions) {
       if (isBuiltIn(action)) yield* builtInProblems(machine, place, action)
@@ -72,7 +86,7 @@ function* builtInProblems(
   machine: AnyStateMachine,
   place: string,
   { type, id, src, delay }: { type: string; id?: unknown; src?: unknown; delay?: unknown },
-): Iterable<Problem> {
+): Iterable<MachineProblem> {
   const at = typeof id === 'string' && id.startsWith('xstate.after.') ? afterPlace(place, delay) : place
   if (typeof delay === 'string' && !isImplemented(machine.implementations.delays, delay) && !isDelay(delay)) {
     const hint = "Implement it: setup({ delays: { … } }), or write a duration such as '30s' or '3d'."
@@ -92,7 +106,7 @@ function* builtInProblems(
 /** XState turns each `after` into an entry action that sets its timer. */
 const afterPlace = (entry: string, delay: unknown): string => entry.replace(/entry$/, `after ${String(delay)}`)
 
-function* guardProblems(machine: AnyStateMachine): Iterable<Problem> {
+function* guardProblems(machine: AnyStateMachine): Iterable<MachineProblem> {
   for (const node of nodesOf(machine)) {
     for (const { place, transition } of transitionsOf(node)) {
       const guard: unknown = 'guard' in transition ? transition.guard : undefined
@@ -117,7 +131,7 @@ function* missingGuards(machine: AnyStateMachine, guard: unknown, seen: Set<stri
   else yield name
 }
 
-function* actorProblems(machine: AnyStateMachine): Iterable<Problem> {
+function* actorProblems(machine: AnyStateMachine): Iterable<MachineProblem> {
   for (const node of nodesOf(machine)) {
     for (const [i, { src }] of invokesOf(node).entries()) {
       const place = `${node.id}, invoke[${i}]`
@@ -143,7 +157,7 @@ const isLogic = (logic: unknown): boolean =>
 
 // ── delays, ids, context ────────────────────────────────────────────────────────────────────────────────────────────
 
-function* delayProblems(machine: AnyStateMachine): Iterable<Problem> {
+function* delayProblems(machine: AnyStateMachine): Iterable<MachineProblem> {
   for (const [name, delay] of Object.entries(machine.implementations.delays as Readonly<Record<string, unknown>>)) {
     if (typeof delay === 'function' || isDelay(delay)) continue
     yield badDelay(`${machine.id}, delays.${name}`, delay)
@@ -151,7 +165,7 @@ function* delayProblems(machine: AnyStateMachine): Iterable<Problem> {
 }
 
 /** Events and checkpoints name an actor by its id: two actors that are active at the same time must have different ids. */
-function* idProblems(machine: AnyStateMachine): Iterable<Problem> {
+function* idProblems(machine: AnyStateMachine): Iterable<MachineProblem> {
   const found = nodesOf(machine).flatMap((node) =>
     invokesOf(node).flatMap(({ id }, i) => (id === undefined ? [] : [{ id, node, i }])),
   )
@@ -175,7 +189,7 @@ function* selfAndAncestors(node: AnyStateNode): Iterable<AnyStateNode> {
 }
 
 /** The initial context must be JSON. It cannot be checked if it depends on the input. */
-function* contextProblems(machine: AnyStateMachine): Iterable<Problem> {
+function* contextProblems(machine: AnyStateMachine): Iterable<MachineProblem> {
   const first: unknown = machine.config.context
   if (typeof first === 'function' && first.length > 0) return
   let context: unknown
@@ -199,13 +213,23 @@ function* contextProblems(machine: AnyStateMachine): Iterable<Problem> {
 
 // ── problems ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const invalid = (place: string, what: string, hint: string): Problem => ({ code: 'INVALID_OPTION', place, what, hint })
-const notDurable = (place: string, what: string, hint: string): Problem => ({ code: 'NOT_DURABLE', place, what, hint })
+const invalid = (place: string, what: string, hint: string): MachineProblem => ({
+  code: 'INVALID_OPTION',
+  place,
+  what,
+  hint,
+})
+const notDurable = (place: string, what: string, hint: string): MachineProblem => ({
+  code: 'NOT_DURABLE',
+  place,
+  what,
+  hint,
+})
 
-const notImplemented = (place: string, kind: string, name: string, option: string): Problem =>
+const notImplemented = (place: string, kind: string, name: string, option: string): MachineProblem =>
   invalid(place, `the ${kind} ${name} is not implemented`, `Implement it: setup({ ${option}: { … } }).`)
 
-const badDelay = (place: string, delay: unknown): Problem =>
+const badDelay = (place: string, delay: unknown): MachineProblem =>
   invalid(place, `the delay is ${describe(delay)}`, delayHint)
 
 const nameOf = (named: unknown): string =>

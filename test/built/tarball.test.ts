@@ -7,7 +7,11 @@ import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { exports: object }
+const { exports, bin, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  readonly exports: object
+  readonly bin: { readonly jobchart: string }
+  readonly version: string
+}
 const subpaths = Object.keys(exports).filter((path) => path !== './package.json')
 const specifierOf = (subpath: string): string => `jobchart${subpath.slice(1)}`
 
@@ -60,6 +64,11 @@ test('the tarball has at most 200 files and 0.8 MB, and every subpath of it runs
     'one error class: true',
     'a file in a thread: 42',
   ])
+
+  const jobchart = (...args: string[]): string =>
+    run(project, process.execPath, join('node_modules/jobchart', bin.jobchart), ...args)
+  expect(jobchart('--version')).toBe(`${version}\n`)
+  expect(JSON.parse(jobchart('stats', '--json', '--store', 'sqlite:jobs.db'))).toMatchObject({ counts: { done: 1 } })
 
   const imports = subpaths.map((path, i) => `import * as m${i} from '${specifierOf(path)}'\nexport { m${i} }`)
   writeFileSync(join(project, 'types.ts'), imports.join('\n'))

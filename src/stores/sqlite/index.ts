@@ -22,6 +22,8 @@ import type { StatementListener } from './statements.ts'
 import { unpackedSteps } from './steps.ts'
 import { EngineInThread } from './engine-in-thread.ts'
 
+export { inspectSqliteFile, type SqliteFile } from './inspect.ts'
+
 export interface SqliteStoreOptions {
   /** The file; made if it is not there. Its folder must be. On a local disk: beside it lie `-wal` and `-shm`. */
   readonly path: string

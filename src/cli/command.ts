@@ -1,0 +1,14 @@
+/** What every command is made with. */
+import type { Command } from 'commander'
+import type { ExitCode } from './exit-codes.ts'
+import type { OutputOptions } from './options.ts'
+import type { Terminal } from './terminal.ts'
+
+/** The program that a command is added to. */
+export interface Program {
+  readonly terminal: Terminal
+  /** Adds a command to the program. */
+  readonly command: (name: string, description: string) => Command
+  /** Runs the action of a command: its exit code, or its error, is that of the process. */
+  readonly run: (options: OutputOptions, action: () => Promise<ExitCode>) => Promise<void>
+}

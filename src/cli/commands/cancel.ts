@@ -1,0 +1,42 @@
+/** `jobchart cancel`: jobs end, in whichever state they are and whichever process runs them. */
+import type { Command } from 'commander'
+import { cancelRequest } from '../../core/call-options.ts'
+import { JobchartError } from '../../core/errors.ts'
+import type { Duration } from '../../core/duration.ts'
+import { changeJobs, withSelection, type BulkOptions } from '../bulk.ts'
+import { withClient } from '../open.ts'
+import type { Program } from '../command.ts'
+
+interface CancelOptions extends BulkOptions {
+  readonly reason?: string
+  readonly grace: Duration
+}
+
+export function cancelCommand({ command, terminal, run }: Program): Command {
+  return withSelection(command('cancel', 'cancel jobs; the signals of running ones abort'))
+    .option('--reason <text>', 'why, kept with the jobs')
+    .option('--grace <duration>', 'how long a running handler may take to end', '5s')
+    .action((ids: string[], options: CancelOptions) =>
+      run(options, () =>
+        withClient(options, async (client) => {
+          const { reason, grace } = options
+          const settings = { grace, ...(reason !== undefined && { reason }) }
+          return changeJobs(client, ids, options, terminal, {
+            verb: 'cancel',
+            wanted: ['cancelled', 'cancelling'],
+            destroys: true,
+            act: async (selection) => {
+              // The request is checked as the client checks it; its selection is the part that is to be cancelled now.
+              const request = { ...cancelRequest('id', settings, 0), selection }
+              const [answer] = await client.store.cancel([request])
+              if (answer === undefined || answer.error !== undefined) {
+                throw new JobchartError('STORE_REFUSED', `the store refused the cancel: ${answer?.error?.message}`)
+              }
+              const { cancelled, cancelling, notFound, finished, next } = answer
+              return { outcomes: { cancelled, cancelling, notFound, finished }, next }
+            },
+          })
+        }),
+      ),
+    )
+}

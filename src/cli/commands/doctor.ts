@@ -1,0 +1,134 @@
+/** `jobchart doctor`: is this Node right, does the store answer, and is its work being done? */
+import type { Command } from 'commander'
+import { version } from '../../core/version.ts'
+import type { Client } from '../../index.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { openStore, sqlitePath, withClient } from '../open.ts'
+import { withStore, type StoreOptions } from '../options.ts'
+import type { Program } from '../command.ts'
+import { isUnattended, queueRows } from '../queue-rows.ts'
+import { grouped, jobs, oneLine, relative } from '../words.ts'
+
+type Level = 'ok' | 'warning' | 'problem'
+
+interface Finding {
+  readonly level: Level
+  readonly about: string
+  readonly what: string
+  readonly hint?: string | undefined
+}
+
+const marks = { ok: ['green', '✓'], warning: ['yellow', '!'], problem: ['red', '✗'] } as const
+
+export function doctorCommand({ command, terminal, run }: Program): Command {
+  return withStore(command('doctor', 'diagnose the store and its workers; problems end with 1')).action(
+    (options: StoreOptions) =>
+      run(options, async () => {
+        const findings = [...ofProcess(), ...(await ofStore(options))]
+        const isWell = findings.every(({ level }) => level !== 'problem')
+        if (options.json) await terminal.print(JSON.stringify({ ok: isWell, findings }))
+        else {
+          for (const { level, about, what, hint } of findings) {
+            const [colour, mark] = marks[level]
+            await terminal.print(`${terminal.style(colour, mark)} ${about.padEnd(10)} ${oneLine(what)}`)
+            if (hint !== undefined) await terminal.print(`             ${hint}`)
+          }
+        }
+        return isWell ? exitCodes.done : exitCodes.finding
+      }),
+  )
+}
+
+const ofProcess = (): Finding[] => [
+  { level: 'ok', about: 'jobchart', what: version },
+  { level: 'ok', about: 'node', what: `${process.version}, SQLite ${process.versions['sqlite'] ?? 'none'}` },
+]
+
+async function ofStore(options: StoreOptions): Promise<Finding[]> {
+  const path = sqlitePath(options.store)
+  try {
+    await openStore(options.store)
+    const { inspectSqliteFile } = await import('../../stores/sqlite/index.ts')
+    const { version: fileVersion, bytes, walBytes } = inspectSqliteFile(path)
+    const size = `${grouped(Math.ceil(bytes / 1_024))} KiB, log ${grouped(Math.ceil(walBytes / 1_024))} KiB`
+    const file: Finding = { level: 'ok', about: 'file', what: `${path}: version ${fileVersion}, ${size}` }
+    return [file, ...(await withClient(options, ofJobs))]
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    const { hint } = error as { readonly hint?: string }
+    return [{ level: 'problem', about: 'store', what: error.message, hint }]
+  }
+}
+
+async function ofJobs(client: Client): Promise<Finding[]> {
+  const [counts, workers] = [await client.counts(), await client.workers()]
+  const now = client.store.now()
+  const lost = workers.filter((worker) => worker.lost)
+  const findings: Finding[] = [
+    { level: 'ok', about: 'jobs', what: `${jobs(counts.queued)} queued, ${grouped(counts.running)} running` },
+    workers.length > lost.length
+      ? { level: 'ok', about: 'workers', what: `${workers.length - lost.length} give signs of life` }
+      : {
+          level: 'warning',
+          about: 'workers',
+          what: 'no worker gives signs of life',
+          hint: 'Start a runtime on this store.',
+        },
+    ...lost.map(({ name, seenAt }): Finding => ({
+      level: 'warning',
+      about: 'workers',
+      what: `${name} was lost: seen ${relative(seenAt, now)}`,
+      hint: 'Its jobs run elsewhere when their leases expire. Was it killed, or does it hang?',
+    })),
+  ]
+  for (const row of await queueRows(client, workers)) {
+    const { type, paused, counts: own } = row
+    if (isUnattended(row)) {
+      const hint = 'Start a runtime that has this type among its jobs.'
+      findings.push({ level: 'warning', about: 'queue', what: `${type} has work, and no worker runs it`, hint })
+    }
+    if (paused && own.queued > 0) {
+      const hint = `jobchart resume ${type}`
+      findings.push({
+        level: 'warning',
+        about: 'queue',
+        what: `${type} is paused with ${jobs(own.queued)} queued`,
+        hint,
+      })
+    }
+  }
+  return [...findings, ...(await ofTrouble(client, now))]
+}
+
+const dayMs = 86_400_000
+/** Jobs that are counted for a warning. */
+const countMax = 1_000
+/** A tick that is so late was not fired by any runtime, ms. */
+const lateMs = 60_000
+
+async function ofTrouble(client: Client, now: number): Promise<Finding[]> {
+  const findings: Finding[] = []
+  const fields = ['id'] as const
+  const dead = await client.list({ state: 'dead', finishedAfter: now - dayMs, limit: countMax, fields })
+  if (dead.length > 0) {
+    const what = `${dead.next === undefined ? '' : 'more than '}${jobs(dead.length)} died in the last day`
+    findings.push({ level: 'warning', about: 'dead', what, hint: 'jobchart ls --state dead --order-by finished' })
+  }
+  const stranded = await client.list({ unsupported: true, limit: countMax, fields })
+  if (stranded.length > 0) {
+    const hint =
+      'jobchart check FILE says which states they stand in. Start a worker with their version, or give `migrate`.'
+    findings.push({ level: 'problem', about: 'machines', what: `no worker can run ${jobs(stranded.length)}`, hint })
+  }
+  const late = (await client.schedules()).filter(({ nextRuns: [next] }) => next !== undefined && next < now - lateMs)
+  for (const { name, nextRuns } of late) {
+    const hint = 'Runtimes fire schedules: is one running, and does it declare this one if a function makes the input?'
+    findings.push({
+      level: 'warning',
+      about: 'schedule',
+      what: `${name} is late: ${relative(nextRuns[0] ?? null, now)}`,
+      hint,
+    })
+  }
+  return findings
+}

@@ -1,0 +1,34 @@
+/** `jobchart retry`: dead and cancelled jobs are queued again. */
+import type { Command } from 'commander'
+import { changeJobs, withSelection, type BulkOptions } from '../bulk.ts'
+import { withClient } from '../open.ts'
+import { integer } from '../options.ts'
+import type { Program } from '../command.ts'
+
+interface RetryOptions extends BulkOptions {
+  readonly fromStart?: true
+  readonly dropInbox?: number
+}
+
+export function retryCommand({ command, terminal, run }: Program): Command {
+  return withSelection(command('retry', 'run dead or cancelled jobs again'))
+    .option('--from-start', 'machines begin anew instead of at their last checkpoint')
+    .option('--drop-inbox <count>', 'drop so many unread messages of a machine, the oldest first', integer(0, 10_000))
+    .action((ids: string[], options: RetryOptions) =>
+      run(options, () =>
+        withClient(options, async (client) => {
+          const { fromStart = false, dropInbox = 0 } = options
+          return changeJobs(client, ids, options, terminal, {
+            verb: 'retry',
+            wanted: ['retried'],
+            destroys: false,
+            act: async (selection) => {
+              const answer = await client.store.retry(selection, fromStart, dropInbox)
+              const { retried, refused, notFound, next } = answer
+              return { outcomes: { retried, refused, notFound }, next }
+            },
+          })
+        }),
+      ),
+    )
+}

@@ -1,0 +1,42 @@
+/** `jobchart send`: an event for the machine of a job. */
+import type { Command } from 'commander'
+import { JobchartError } from '../../core/errors.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { withClient } from '../open.ts'
+import { jsonArgument, withStore, type StoreOptions } from '../options.ts'
+import type { Program } from '../command.ts'
+
+interface SendOptions extends StoreOptions {
+  readonly key?: string
+  readonly always?: true
+}
+
+export function sendCommand({ command, terminal, run }: Program): Command {
+  return withStore(command('send', 'send an event to the machine of a job'))
+    .argument('<id>', 'the id of the job')
+    .argument('<event>', 'the type of the event, such as APPROVE')
+    .argument('[fields]', 'its other fields, a JSON object', jsonArgument)
+    .option('--key <key>', 'sent twice by the same key, it is read once')
+    .option('--always', 'send it without asking the machine whether it takes it; needs no --jobs')
+    .action((id: string, type: string, fields: unknown, options: SendOptions) =>
+      run(options, () =>
+        withClient(options, async (client) => {
+          if (fields !== undefined && (typeof fields !== 'object' || fields === null || Array.isArray(fields))) {
+            throw new JobchartError('INVALID_INPUT', 'expected the fields of the event as a JSON object', {
+              hint: `For example: jobchart send ${id} ${type} '{"by":"ada"}'`,
+            })
+          }
+          if (!options.always && options.jobs === undefined) {
+            throw new JobchartError('INVALID_OPTION', 'without its definition a machine cannot be asked', {
+              hint: 'Pass --jobs FILE, which exports the definition; or --always, and the machine judges the event when it reads it.',
+            })
+          }
+          const { key, always } = options
+          const settings = { ...(key !== undefined && { key }), accept: always ? 'always' : 'now' } as const
+          await client.send(id, { ...fields, type }, settings)
+          await terminal.print(options.json ? JSON.stringify({ id, sent: type }) : `sent ${type} to ${id}`)
+          return exitCodes.done
+        }),
+      ),
+    )
+}

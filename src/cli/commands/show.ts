@@ -1,0 +1,115 @@
+/** `jobchart show`: one job with its history, errors and logs; with its definition also the chart of its machine. */
+import type { Command } from 'commander'
+import type { Client, ErrorRecord, JobRecord } from '../../index.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { withClient } from '../open.ts'
+import { withStore, type StoreOptions } from '../options.ts'
+import type { Program } from '../command.ts'
+import { table } from '../table.ts'
+import type { Terminal } from '../terminal.ts'
+import { dateAndTime, innermost, manyLines, oneLine, relative, stateStyles } from '../words.ts'
+import { noJob } from '../not-found.ts'
+
+export function showCommand({ command, terminal, run }: Program): Command {
+  return withStore(command('show', 'show a job: its history, errors, logs, input and output'))
+    .argument('<id>', 'the id of the job')
+    .action((id: string, options: StoreOptions) =>
+      run(options, () =>
+        withClient(options, async (client) => {
+          const handle = await client.job(id)
+          if (handle === null) throw noJob(id)
+          const record = await handle.record()
+          const machine = await machineOf(client, record)
+          if (options.json) await terminal.print(JSON.stringify({ job: record, machine: machine?.data ?? null }))
+          else await terminal.print(described(record, machine?.text ?? null, client.store.now(), terminal))
+          return exitCodes.done
+        }),
+      ),
+    )
+}
+
+interface MachineShown {
+  readonly data: object
+  readonly text: string
+}
+
+/** Where the machine stands on its chart, and the events it takes; null without its definition. */
+async function machineOf(client: Client, record: JobRecord): Promise<MachineShown | null> {
+  if ((client.jobs.get(record.type)?.machine ?? null) === null) return null
+  const { machineShown } = await import('../machine-shown.ts')
+  return machineShown(client, record)
+}
+
+function described(record: JobRecord, machine: string | null, now: number, terminal: Terminal): string {
+  const title = (text: string): string => terminal.style('bold', text)
+  const { id, type, state, history, errors, logs } = record
+  const parts = [
+    `${title(oneLine(type))} ${oneLine(id)}  ${terminal.style(stateStyles[state], state)}`,
+    ...facts(record, now).map(([name, text]) => `  ${terminal.style('dim', name.padEnd(10))} ${oneLine(text)}`),
+  ]
+  if (machine !== null) parts.push('', title('Machine'), machine)
+  for (const [name, value] of Object.entries({ Input: record.input, Output: record.output, Meta: record.meta })) {
+    if (value === undefined || (name === 'Meta' && Object.keys(record.meta).length === 0)) continue
+    parts.push('', title(name), indented(JSON.stringify(value, null, 2)))
+  }
+  if (record.error !== null) parts.push('', title('Error'), indented(errorText(record.error)))
+  if (errors.length > 1) {
+    const lines = errors.map(
+      ({ attempt, failedAt, error }) => `${dateAndTime(failedAt)}  attempt ${attempt}  ${error.message}`,
+    )
+    parts.push('', title('Failed attempts'), ...lines.map((line) => `  ${oneLine(line)}`))
+  }
+  if (logs.length > 0) {
+    parts.push('', title('Logs'), ...logs.map(({ at, message }) => `  ${dateAndTime(at)}  ${oneLine(message)}`))
+  }
+  parts.push('', title('History'), historyTable(history, terminal))
+  return parts.join('\n')
+}
+
+function facts(record: JobRecord, now: number): [string, string][] {
+  const { attempt, maxAttempts, generation, priority, enqueuedAt, dueAt, startedAt, finishedAt } = record
+  const when = (at: number | null): string => (at === null ? '' : `${dateAndTime(at)} (${relative(at, now)})`)
+  const found: [string, string][] = [
+    ['attempt', `${attempt} of ${maxAttempts}${generation > 1 ? `, generation ${generation}` : ''}`],
+    ['priority', priority === 0 ? '' : String(priority)],
+    ['stands in', innermost(record.machineStates).join(', ')],
+    ['version', record.version ?? ''],
+    ['unsupported', record.unsupported === null ? '' : record.unsupported.reason],
+    ['enqueued', when(enqueuedAt)],
+    ['due', when(dueAt)],
+    ['started', when(startedAt)],
+    ['ended', when(finishedAt)],
+    ['worker', record.worker ?? ''],
+    ['tags', record.tags.join(', ')],
+    ['key', record.key ?? ''],
+    ['parent', record.parent?.id ?? ''],
+    ['cancelled', record.cancelReason ?? ''],
+    ['unread', record.inbox.length === 0 ? '' : `${record.inbox.length} messages`],
+  ]
+  return found.filter(([, text]) => text !== '')
+}
+
+const indented = (text: string): string =>
+  manyLines(text)
+    .split('\n')
+    .map((line) => `  ${line}`)
+    .join('\n')
+
+function errorText({ name, message, code, stack, cause }: ErrorRecord): string {
+  const head = stack?.startsWith(name) ? stack : `${name}: ${message}${stack === undefined ? '' : `\n${stack}`}`
+  return `${code === undefined ? '' : `[${code}] `}${head}${cause === undefined ? '' : `\ncaused by ${errorText(cause)}`}`
+}
+
+const historyTable = (history: JobRecord['history'], terminal: Terminal): string =>
+  table(
+    history,
+    [
+      { title: 'TIME', text: ({ at }) => dateAndTime(at) },
+      { title: 'EVENT', text: ({ event }) => event },
+      { title: 'TO', text: ({ to }) => to, style: ({ to }) => stateStyles[to] },
+      { title: 'ATTEMPT', text: ({ attempt }) => String(attempt), right: true, optional: 1 },
+      { title: 'REASON', text: ({ reason }) => reason ?? '', flexible: true, optional: 2 },
+      { title: 'WORKER', text: ({ worker }) => worker ?? '', optional: 3 },
+    ],
+    terminal,
+  )

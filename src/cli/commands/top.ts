@@ -1,0 +1,141 @@
+/** `jobchart top`: queues, rates and running jobs on the whole screen, live. */
+import type { Command } from 'commander'
+import type { Client, TransitionEntry, WorkerRecord } from '../../index.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { withClient } from '../open.ts'
+import { integer, withStore, type StoreOptions } from '../options.ts'
+import type { Program } from '../command.ts'
+import { queueColumns, queueRows } from '../queue-rows.ts'
+import { table } from '../table.ts'
+import type { Terminal } from '../terminal.ts'
+import { duration, grouped, timeOfDay } from '../words.ts'
+
+interface TopOptions extends StoreOptions {
+  readonly interval: number
+  readonly once?: true
+}
+
+/** Rates are those of the last ten seconds. */
+const rateMs = 10_000
+
+export function topCommand({ command, terminal, run }: Program): Command {
+  return withStore(command('top', 'show queues and running jobs on the whole screen, live; q ends it'))
+    .option('-i, --interval <seconds>', 'time between two pictures', integer(1, 3_600), 1)
+    .option('--once', 'print one picture and end; the default where the output is no terminal')
+    .action((options: TopOptions) =>
+      run(options, () =>
+        withClient(options, async (client) => {
+          const rates = new Rates(client)
+          try {
+            if (options.json) await terminal.print(JSON.stringify(await figures(client, rates)))
+            else if (options.once || terminal.columns === null)
+              await terminal.print(await picture(client, rates, terminal))
+            else await live(client, rates, options, terminal)
+          } finally {
+            rates.close()
+          }
+          return exitCodes.done
+        }),
+      ),
+    )
+}
+
+/** Ends of attempts in the last seconds, from the transition log. */
+class Rates {
+  private entries: Pick<TransitionEntry, 'at' | 'to'>[] = []
+  private readonly subscription: { unsubscribe(): void }
+
+  constructor(client: Client) {
+    this.subscription = client.transitions$().subscribe({
+      next: ({ at, to, event }) => {
+        if (event === 'COMPLETE' || event === 'FAIL' || event === 'EXPIRE') this.entries.push({ at, to })
+      },
+      // Without rates the rest of the picture is still right.
+      error: () => {},
+    })
+  }
+
+  /** Per second. */
+  at(now: number): { readonly done: number; readonly failed: number } {
+    this.entries = this.entries.filter(({ at }) => at > now - rateMs)
+    const done = this.entries.filter(({ to }) => to === 'done').length
+    const perSecond = (count: number): number => count / (rateMs / 1_000)
+    return { done: perSecond(done), failed: perSecond(this.entries.length - done) }
+  }
+
+  close(): void {
+    this.subscription.unsubscribe()
+  }
+}
+
+async function figures(client: Client, rates: Rates) {
+  const workers = await client.workers()
+  const queues = await queueRows(client, workers)
+  const now = client.store.now()
+  return { now, perSecond: rates.at(now), queues, workers }
+}
+
+async function picture(client: Client, rates: Rates, terminal: Terminal): Promise<string> {
+  const { now, perSecond, queues, workers } = await figures(client, rates)
+  const running = workers.flatMap((worker) => worker.running.map((run) => ({ ...run, worker })))
+  const alive = workers.filter(({ lost }) => !lost)
+  const slots = alive.reduce((sum, worker) => sum + worker.slots, 0)
+  const head = [
+    terminal.style('bold', 'jobchart'),
+    timeOfDay(now),
+    `${perSecond.done.toFixed(1)} done/s`,
+    `${perSecond.failed.toFixed(1)} failed/s`,
+    `${grouped(running.length)} of ${grouped(slots)} slots`,
+    `${grouped(alive.length)} workers${lostText(workers, alive)}`,
+  ].join('   ')
+  const busiest = queues.toSorted((a, b) => b.counts.running + b.counts.queued - a.counts.running - a.counts.queued)
+  const parts = [head, '', table(busiest, queueColumns(now), terminal)]
+  if (running.length > 0) {
+    const oldestFirst = running.toSorted((a, b) => a.since - b.since)
+    parts.push('', table(oldestFirst, runningColumns(now), terminal))
+  }
+  return parts.join('\n')
+}
+
+const lostText = (all: readonly WorkerRecord[], alive: readonly WorkerRecord[]): string =>
+  all.length === alive.length ? '' : `, ${all.length - alive.length} lost`
+
+type Running = WorkerRecord['running'][number] & { readonly worker: WorkerRecord }
+
+const runningColumns = (now: number) =>
+  [
+    { title: 'RUNNING', text: ({ id }: Running) => id },
+    { title: 'TYPE', text: ({ type }: Running) => type, flexible: true },
+    { title: 'FOR', text: ({ since }: Running) => duration(now - since), right: true },
+    { title: 'ATTEMPT', text: ({ attempt }: Running) => String(attempt), right: true, optional: 1 },
+    { title: 'WORKER', text: ({ worker }: Running) => worker.name, optional: 2 },
+    {
+      title: 'CHECK-IN',
+      text: ({ checkin }: Running) => (checkin === null ? '' : JSON.stringify(checkin.value)),
+      flexible: true,
+      optional: 3,
+    },
+  ] as const
+
+const screen = {
+  enter: '\u001B[?1049h\u001B[?25l',
+  leave: '\u001B[?25h\u001B[?1049l',
+  home: '\u001B[H',
+  end: '\u001B[J',
+}
+
+async function live(client: Client, rates: Rates, { interval }: TopOptions, terminal: Terminal): Promise<void> {
+  const keys = terminal.keys()
+  terminal.write(screen.enter)
+  try {
+    while (!terminal.signal.aborted && !keys.signal.aborted) {
+      const lines = (await picture(client, rates, terminal)).split('\n').slice(0, terminal.rows - 1)
+      // Each line is cleared to its end: the one before may have been longer.
+      terminal.write(`${screen.home}${lines.map((line) => `${line}\u001B[K`).join('\n')}${screen.end}`)
+      await terminal.sleep(interval * 1_000, keys.signal)
+    }
+  } finally {
+    keys.close()
+    terminal.write(screen.leave)
+  }
+}

@@ -1,0 +1,60 @@
+/** The definitions in modules, and what is wrong with them. */
+import type { AnyStateMachine } from 'xstate'
+import { createRuntime, defineJob, type JobchartError, type JobDefinition, type MachineProblem } from '../index.ts'
+import { isJobDefinition, jobsIn, loadModule } from './open.ts'
+
+/** What is wrong with the definitions. */
+export interface Finding {
+  readonly code: string
+  /** The part of a machine; null if it is the module or the list of jobs as a whole. */
+  readonly place: string | null
+  readonly what: string
+  readonly hint: string | null
+}
+
+export interface Definitions {
+  readonly definitions: readonly JobDefinition[]
+  readonly findings: readonly Finding[]
+}
+
+/** Loads modules. What cannot be loaded, and machines that cannot be jobs, are findings. */
+export async function definitionsIn(files: readonly string[]): Promise<Definitions> {
+  const findings: Finding[] = []
+  const definitions = new Set<JobDefinition>()
+  for (const file of files) {
+    try {
+      const exported = await loadModule(file)
+      for (const job of jobsIn(exported)) definitions.add(job)
+      for (const machine of Object.values(exported).filter(isMachine)) checkMachine(machine)
+    } catch (error) {
+      findings.push(...findingsOf(error))
+    }
+  }
+  const all = [...definitions]
+  try {
+    // What concerns them together: types that are there twice, child jobs that are not listed.
+    if (all.length > 0) createRuntime({ jobs: all })
+  } catch (error) {
+    findings.push(...findingsOf(error))
+  }
+  if (all.length === 0 && findings.length === 0) {
+    const hint = 'Export the results of defineJob.'
+    findings.push({ code: 'INVALID_OPTION', place: null, what: 'nothing to check is exported', hint })
+  }
+  return { definitions: all, findings }
+}
+
+const isMachine = (value: unknown): value is AnyStateMachine =>
+  typeof value === 'object' &&
+  value !== null &&
+  'root' in value &&
+  'implementations' in value &&
+  !isJobDefinition(value)
+
+const checkMachine = (machine: AnyStateMachine): void => void defineJob({ type: machine.id, machine })
+
+function findingsOf(error: unknown): Finding[] {
+  if (typeof error !== 'object' || error === null || !('code' in error) || !('message' in error)) throw error
+  const { code, message, hint, problems } = error as JobchartError & { readonly problems?: readonly MachineProblem[] }
+  return problems?.slice() ?? [{ code, place: null, what: message, hint: hint ?? null }]
+}

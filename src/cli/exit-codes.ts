@@ -1,0 +1,44 @@
+/** How a command ends, for scripts and CI. The table in docs/command-line.md is made of this. */
+
+export const exitCodes = {
+  done: 0,
+  finding: 1,
+  usage: 2,
+  store: 3,
+  internal: 70,
+  interrupted: 130,
+} as const
+
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
+
+/** What each code means, for the help and the docs. */
+export const exitMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
+  done: 'The command did what it was asked to.',
+  finding:
+    'It ran, and the answer is not clean: a job was not found or refused the change, or `check` or `doctor` found a problem.',
+  usage:
+    'The command, an option or an argument is wrong, a confirmation is missing, or a file of `--jobs` cannot be loaded.',
+  store: 'The store cannot be used: it is not there, damaged, locked, of another version, or not available.',
+  internal: 'An error that is none of the above: a bug. `--verbose` prints its stack.',
+  interrupted: 'A change of many jobs was interrupted by SIGINT or SIGTERM. What it had changed stays changed.',
+}
+
+const ofErrors: Readonly<Record<string, ExitCode>> = {
+  STORE_UNAVAILABLE: exitCodes.store,
+  STORE_CORRUPT: exitCodes.store,
+  STORE_REFUSED: exitCodes.store,
+  UNSUPPORTED: exitCodes.store,
+  TIMEOUT: exitCodes.store,
+  INVALID_OPTION: exitCodes.usage,
+  INVALID_INPUT: exitCodes.usage,
+  UNKNOWN_TYPE: exitCodes.usage,
+  NOT_DURABLE: exitCodes.usage,
+  CHART_TOO_LARGE: exitCodes.usage,
+  NOT_FOUND: exitCodes.finding,
+  NOT_ACCEPTED: exitCodes.finding,
+  CAPACITY: exitCodes.finding,
+  ABORTED: exitCodes.interrupted,
+}
+
+/** @param code of a `JobchartError`; undefined for other errors */
+export const exitCodeOf = (code: string | undefined): ExitCode => ofErrors[code ?? ''] ?? exitCodes.internal

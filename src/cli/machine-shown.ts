@@ -1,0 +1,29 @@
+/** The machine of a job on its chart: where it stands, and which events it takes now. */
+import { toGraph, toText } from '../chart/index.ts'
+import { isEnded } from '../core/lifecycle.ts'
+import { eventsOf, statesIn } from '../dashboard/job-view.ts'
+import { JobchartError, type Client, type JobRecord } from '../index.ts'
+
+/** @returns null if the job has no machine in this process */
+export async function machineShown(
+  client: Client,
+  record: JobRecord,
+): Promise<{ readonly data: object; readonly text: string } | null> {
+  const runner = client.jobs.get(record.type)?.machine ?? null
+  const chart = runner?.charts.find(({ version }) => version === record.version) ?? runner?.charts.at(-1)
+  if (chart === undefined) return null
+  try {
+    const view = await (await client.job(record.id))?.snapshot()
+    if (view === undefined) return null
+    const states = statesIn(view.value)
+    const events = isEnded(record.state) ? [] : eventsOf(toGraph(chart.machine), states, view)
+    const { value, context, tags, status } = view
+    const data = { version: chart.version, value, context, tags, status, states, events }
+    const taken = events.filter(({ accepted }) => accepted).map(({ type }) => type)
+    const text = toText(chart.machine, { active: states }).trimEnd()
+    return { data, text: taken.length === 0 ? text : `${text}\n\nTakes now: ${taken.join(', ')}` }
+  } catch (error) {
+    if (!(error instanceof JobchartError)) throw error
+    return { data: { version: chart.version, problem: error.message }, text: error.message }
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * Opens what the options of a command name: the store behind an address, and the definitions in modules. What runs jobs is
+ * imported when it is needed, so that help, completions and wrong usage are answered at once.
+ */
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { invalidOption, JobchartError } from '../core/errors.ts'
+import type { Client, JobDefinition, Store } from '../index.ts'
+import type { StoreOptions } from './options.ts'
+
+const storeHint = 'Pass --store sqlite:jobs.db, or set JOBCHART_STORE.'
+
+/** The path in the address of a SQLite file. @throws JobchartError INVALID_OPTION, UNSUPPORTED */
+export function sqlitePath(address: string | undefined): string {
+  if (address === undefined || address === '') {
+    throw new JobchartError('INVALID_OPTION', 'no store was named', { hint: storeHint })
+  }
+  const [, scheme, rest = ''] = /^([a-z]+):(.*)$/is.exec(address) ?? []
+  if (scheme === 'redis' || scheme === 'rediss' || scheme === 'postgres' || scheme === 'postgresql') {
+    throw new JobchartError('UNSUPPORTED', `a ${scheme}:// store is not available in this version of jobchart`, {
+      hint: 'This version has the SQLite store: --store sqlite:jobs.db.',
+    })
+  }
+  if (scheme !== 'sqlite' || rest === '') {
+    const hint = scheme === undefined ? `Did you mean sqlite:${address}?` : storeHint
+    throw invalidOption('--store', 'an address such as sqlite:jobs.db', address, hint)
+  }
+  return rest.startsWith('//') ? rest.slice(2) : rest
+}
+
+/**
+ * A store on a file that is there and of this version: a command that reads must neither make a file nor change its version.
+ * @throws JobchartError STORE_UNAVAILABLE, STORE_CORRUPT, UNSUPPORTED
+ */
+export async function openStore(address: string | undefined): Promise<Store> {
+  const path = sqlitePath(address)
+  const { inspectSqliteFile, sqliteStore } = await import('../stores/sqlite/index.ts')
+  const { version, newestVersion } = inspectSqliteFile(path)
+  if (version === null) {
+    throw new JobchartError('STORE_UNAVAILABLE', `${path} does not exist, or holds nothing`, {
+      hint: 'Name the file that the application uses. `jobchart migrate` makes a new one.',
+    })
+  }
+  if (version < newestVersion) {
+    throw new JobchartError('UNSUPPORTED', `${path} has version ${version}, this jobchart works on ${newestVersion}`, {
+      hint: 'Use the jobchart of the application, or stop its processes and run `jobchart migrate`.',
+    })
+  }
+  return sqliteStore({ path })
+}
+
+/** Runs `use` with a client of the store, and closes it. */
+export async function withClient<Result>(
+  options: StoreOptions,
+  use: (client: Client) => Promise<Result>,
+): Promise<Result> {
+  const jobs = await loadJobs(options.jobs ?? [])
+  const { createClient } = await import('../index.ts')
+  const client = createClient({ store: await openStore(options.store), jobs })
+  try {
+    // Opens the store, which commands may then ask by itself.
+    await client.counts()
+    return await use(client)
+  } finally {
+    await client.close()
+  }
+}
+
+/** Everything that a module exports. @throws JobchartError INVALID_OPTION; with `problems` if a machine in it cannot be a job */
+export async function loadModule(file: string): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    return (await import(pathToFileURL(resolve(file)).href)) as Readonly<Record<string, unknown>>
+  } catch (error) {
+    if (error instanceof JobchartError) throw error
+    const { code, message } = error as NodeJS.ErrnoException
+    const isTypes = code === 'ERR_UNKNOWN_FILE_EXTENSION'
+    const hint = isTypes
+      ? 'This Node does not run TypeScript: use Node 22.18 or newer, or name the compiled file.'
+      : 'The module must load by itself: node FILE. It is run, so keep the start of the runtime in another module.'
+    throw new JobchartError('INVALID_OPTION', `${file} cannot be loaded: ${message}`, { hint, cause: error })
+  }
+}
+
+export const isJobDefinition = (value: unknown): value is JobDefinition =>
+  typeof value === 'object' &&
+  value !== null &&
+  'type' in value &&
+  typeof value.type === 'string' &&
+  'limits' in value &&
+  'maxAttempts' in value
+
+/**
+ * The definitions that a module exports, in lists or by themselves. Lists come first: their order says which version of a machine
+ * is the current one, and the exports of a module have none.
+ */
+export function jobsIn(exported: Readonly<Record<string, unknown>>): readonly JobDefinition[] {
+  const values = Object.values(exported)
+  return [...values.filter((value) => Array.isArray(value)), ...values].flat().filter(isJobDefinition)
+}
+
+/** The definitions that modules export. @throws JobchartError INVALID_OPTION */
+export async function loadJobs(files: readonly string[]): Promise<readonly JobDefinition[]> {
+  const found = new Set<JobDefinition>()
+  for (const file of files) {
+    const jobs = jobsIn(await loadModule(file))
+    for (const job of jobs) found.add(job)
+    if (jobs.length > 0) continue
+    throw invalidOption('--jobs', 'a module that exports results of defineJob', file, 'Export them, or a list of them.')
+  }
+  return [...found]
+}

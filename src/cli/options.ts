@@ -1,0 +1,139 @@
+/** Options that several commands share, and how their texts are read. */
+import { InvalidArgumentError, Option, type Command } from 'commander'
+import { systemClock } from '../core/clock.ts'
+import { durationMs, type Duration } from '../core/duration.ts'
+import { jobStates } from '../core/lifecycle.ts'
+import type { JobFilter } from '../index.ts'
+
+export interface OutputOptions {
+  readonly json?: true
+  readonly verbose?: true
+}
+
+export interface StoreOptions extends OutputOptions {
+  readonly store?: string
+  readonly jobs?: readonly string[]
+}
+
+const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
+
+export const withOutput = (command: Command): Command =>
+  command.option('--json', 'print JSON').option('--verbose', 'print the stack and the causes of an error')
+
+export const withJobs = (command: Command): Command =>
+  command.option(
+    '--jobs <file>',
+    'module that exports job definitions, for machines, charts and events; may be repeated',
+    collect,
+  )
+
+export const withStore = (command: Command): Command =>
+  withJobs(
+    withOutput(
+      command.addOption(new Option('--store <address>', 'where the jobs are: sqlite:FILE').env('JOBCHART_STORE')),
+    ),
+  )
+
+/** A whole number from `min` to `max`. */
+export const integer =
+  (min: number, max: number) =>
+  (text: string): number => {
+    const number = Number(text)
+    if (/^-?\d+$/.test(text) && number >= min && number <= max) return number
+    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`)
+  }
+
+/** A time: an ISO date, ms since the epoch, or how long ago (`2h`). */
+export function time(text: string): number {
+  if (/^\d{11,}$/.test(text)) return Number(text)
+  try {
+    return systemClock.now() - durationMs(text as Duration, 'time')
+  } catch {
+    const ms = Date.parse(text)
+    if (Number.isFinite(ms)) return ms
+  }
+  throw new InvalidArgumentError('Expected how long ago (90s, 15m, 2h, 1d), an ISO date, or ms since the epoch.')
+}
+
+/** JSON as it is passed on a command line. */
+export function jsonArgument(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new InvalidArgumentError(`Expected JSON: ${error instanceof Error ? error.message : String(error)}.`)
+  }
+}
+
+const metaEntry = (
+  text: string,
+  before: Readonly<Record<string, string | number | boolean>> = {},
+): Readonly<Record<string, string | number | boolean>> => {
+  const at = text.indexOf('=')
+  if (at < 1) throw new InvalidArgumentError('Expected name=value.')
+  const value = text.slice(at + 1)
+  const isPlain = /^(-?\d+(\.\d+)?|true|false)$/.test(value)
+  return { ...before, [text.slice(0, at)]: isPlain ? (JSON.parse(value) as number | boolean) : value }
+}
+
+export interface FilterOptions {
+  readonly type?: readonly string[]
+  readonly state?: JobFilter['state'] & readonly string[]
+  readonly tag?: string
+  readonly key?: string
+  readonly concurrencyKey?: string
+  readonly parent?: string
+  readonly machineState?: string
+  readonly machineTag?: string
+  readonly meta?: JobFilter['meta']
+  readonly unsupported?: true
+  readonly enqueuedAfter?: number
+  readonly enqueuedBefore?: number
+  readonly finishedAfter?: number
+  readonly finishedBefore?: number
+}
+
+/** The options that choose jobs by what they have in common. */
+export const withFilter = (command: Command): Command =>
+  command
+    .option('-t, --type <type>', 'of this type; may be repeated', collect)
+    .addOption(
+      new Option('-s, --state <state>', 'in this state; may be repeated').argParser(
+        (value: string, before: readonly string[] | undefined) => {
+          if ((jobStates as readonly string[]).includes(value)) return collect(value, before)
+          throw new InvalidArgumentError(`Expected one of ${jobStates.join(', ')}.`)
+        },
+      ),
+    )
+    .option('--tag <tag>', 'with this tag')
+    .option('--meta <name=value>', 'with this member in its meta; may be repeated', metaEntry)
+    .option('--key <key>', 'with this unique key')
+    .option('--concurrency-key <key>', 'with this concurrency key')
+    .option('--parent <id>', 'children of this job')
+    .option('--machine-state <path>', 'whose machine is in this state, such as paid.shipping')
+    .option('--machine-tag <tag>', 'whose machine has this tag')
+    .option('--unsupported', 'whose machine no worker could run')
+    .option('--enqueued-after <time>', 'enqueued at this time or later: 2h ago, or an ISO date', time)
+    .option('--enqueued-before <time>', 'enqueued before this time', time)
+    .option('--finished-after <time>', 'ended at this time or later', time)
+    .option('--finished-before <time>', 'ended before this time', time)
+
+const filterNames = [
+  'type',
+  'state',
+  'tag',
+  'meta',
+  'key',
+  'concurrencyKey',
+  'parent',
+  'machineState',
+  'machineTag',
+  'unsupported',
+  'enqueuedAfter',
+  'enqueuedBefore',
+  'finishedAfter',
+  'finishedBefore',
+] as const satisfies readonly (keyof FilterOptions & keyof JobFilter)[]
+
+/** The filter in the options of a command; empty if there is none. */
+export const filterIn = (options: FilterOptions): JobFilter =>
+  Object.fromEntries(filterNames.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]])))

@@ -1,0 +1,63 @@
+/** The program: its commands in the order of the help, and how every one of them runs. */
+import { Command } from 'commander'
+import { version } from '../core/version.ts'
+import { cancelCommand } from './commands/cancel.ts'
+import { checkCommand } from './commands/check.ts'
+import { completionCommand } from './commands/completion.ts'
+import { dashboardCommand } from './commands/dashboard.ts'
+import { discardCommand } from './commands/discard.ts'
+import { doctorCommand } from './commands/doctor.ts'
+import { drawCommand } from './commands/draw.ts'
+import { lsCommand } from './commands/ls.ts'
+import { migrateCommand } from './commands/migrate.ts'
+import { pauseCommand, resumeCommand } from './commands/pause.ts'
+import { retryCommand } from './commands/retry.ts'
+import { schedulesCommand } from './commands/schedules.ts'
+import { sendCommand } from './commands/send.ts'
+import { showCommand } from './commands/show.ts'
+import { statsCommand } from './commands/stats.ts'
+import { tailCommand } from './commands/tail.ts'
+import { topCommand } from './commands/top.ts'
+import { workersCommand } from './commands/workers.ts'
+import type { Program } from './command.ts'
+import { printError } from './errors.ts'
+import type { ExitCode } from './exit-codes.ts'
+import type { Terminal } from './terminal.ts'
+
+const groups: readonly (readonly [heading: string, commands: readonly ((program: Program) => Command)[]])[] = [
+  ['Look:', [dashboardCommand, lsCommand, showCommand, tailCommand, statsCommand, topCommand, workersCommand]],
+  [
+    'Change:',
+    [retryCommand, cancelCommand, discardCommand, sendCommand, pauseCommand, resumeCommand, schedulesCommand],
+  ],
+  ['Develop and operate:', [drawCommand, checkCommand, doctorCommand, migrateCommand, completionCommand]],
+]
+
+/** @param ended is told the exit code of the command */
+export function createProgram(terminal: Terminal, ended: (code: ExitCode) => void): Command {
+  const root = new Command('jobchart')
+    .description('Look at and change the jobs of a store.')
+    .version(version, '-V, --version')
+    .showHelpAfterError('(jobchart --help, or jobchart COMMAND --help, says more)')
+    .helpCommand(false)
+    .exitOverride()
+    .configureHelp({ sortOptions: false, showGlobalOptions: false })
+    .addHelpText('after', '\nDocumentation: https://github.com/jobchart/jobchart/blob/main/docs/command-line.md')
+  const run: Program['run'] = async (options, action) => {
+    try {
+      ended(await action())
+    } catch (error) {
+      ended(printError(error, options, terminal))
+    }
+  }
+  for (const [heading, commands] of groups) {
+    root.commandsGroup(heading)
+    const program: Program = {
+      terminal,
+      run,
+      command: (name, description) => root.command(name).description(description),
+    }
+    for (const add of commands) add(program)
+  }
+  return root
+}

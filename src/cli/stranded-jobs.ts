@@ -1,0 +1,73 @@
+/** Jobs of a store that the machines of a module cannot go on with, put together by the state they stand in. */
+import { isEnded, jobStates } from '../core/lifecycle.ts'
+import type { Client, JobDefinition } from '../index.ts'
+import { createClient } from '../index.ts'
+import { innermost } from './words.ts'
+
+export interface Stranded {
+  readonly type: string
+  /** The version that wrote their checkpoint, or that they were enqueued with. */
+  readonly version: string
+  /** The version that the module would run them with. */
+  readonly currentVersion: string
+  /** The innermost states of the machine; empty if it has not started. */
+  readonly states: readonly string[]
+  readonly count: number
+  readonly reason: string
+  readonly hint: string | null
+  /** The first five. */
+  readonly ids: readonly string[]
+}
+
+const examplesMax = 5
+const live = jobStates.filter((state) => !isEnded(state))
+
+/** Asks each machine, as a worker does when it claims a job, whether it can go on. Nothing of the jobs is run. */
+export async function strandedJobs(
+  client: Client,
+  definitions: readonly JobDefinition[],
+): Promise<{ readonly stranded: readonly Stranded[]; readonly otherTypes: readonly string[] }> {
+  // Several versions of a machine are one runner in the list of a client.
+  const { jobs } = createClient({ jobs: definitions })
+  const groups = new Map<string, Stranded & { readonly ids: string[] }>()
+  for (const { type, machine } of jobs.values()) {
+    if (machine === null) continue
+    let after: string | undefined
+    do {
+      const page = await client.list({
+        type,
+        state: live,
+        limit: 250,
+        fields: ['id', 'checkpoint', 'version', 'input', 'machineStates'],
+        ...(after !== undefined && { after }),
+      })
+      for (const job of page) {
+        const answer = machine.prepare(job)
+        if (typeof answer === 'function') continue
+        const states = innermost(job.machineStates)
+        const key = JSON.stringify([type, answer.version, states, answer.reason])
+        const hint = hintOf(answer.error)
+        const { version, reason } = answer
+        const group = groups.get(key) ?? {
+          type,
+          version,
+          currentVersion: machine.version,
+          states,
+          count: 0,
+          reason,
+          hint,
+          ids: [],
+        }
+        if (group.ids.length < examplesMax) group.ids.push(job.id)
+        groups.set(key, { ...group, count: group.count + 1 })
+      }
+      after = page.next
+    } while (after !== undefined)
+  }
+  const { types } = await client.counts()
+  const otherTypes = Object.keys(types).filter((type) => !jobs.has(type) && live.some((state) => types[type]?.[state]))
+  return { stranded: [...groups.values()].toSorted((a, b) => b.count - a.count), otherTypes }
+}
+
+const hintOf = (error: unknown): string | null =>
+  error instanceof Error && 'hint' in error && typeof error.hint === 'string' ? error.hint : null

@@ -1,0 +1,106 @@
+/** The terminal that commands write to: its width and colours, questions, signals, and pipes that are closed early. */
+import { createInterface } from 'node:readline/promises'
+import { styleText } from 'node:util'
+import { systemClock } from '../core/clock.ts'
+
+export type Style = Parameters<typeof styleText>[0]
+
+export interface Terminal {
+  /** Columns of the output; null if it is no terminal, so that nothing is cut. */
+  readonly columns: number | null
+  readonly rows: number
+  /** Aborts on SIGINT and SIGTERM, and when the reader of the output closes its pipe. */
+  readonly signal: AbortSignal
+  /** Can a person answer? Only if input and output are terminals. */
+  readonly canAsk: boolean
+  /** Writes lines to the standard output. Resolves when they are handed over. */
+  print(text: string): Promise<void>
+  /** Writes to the standard output as it is. */
+  write(text: string): void
+  /** Writes a line for people to the standard error. */
+  note(text: string): void
+  /** Writes a line to the standard error that the next one replaces; nothing if that is no terminal. */
+  progress(text: string): void
+  /** Styles text, unless NO_COLOR is set or the output is no terminal (FORCE_COLOR overrides). */
+  style(style: Style, text: string): string
+  /** Asks a question that is answered with yes or no. */
+  confirm(question: string): Promise<boolean>
+  /** Reads keys until `close`; its signal aborts when q, Escape or Ctrl-C is pressed. */
+  keys(): { readonly signal: AbortSignal; close(): void }
+  /** Waits; ends early when the terminal's signal or this one aborts. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+/** The terminal of this process. */
+export function processTerminal(): Terminal {
+  const { stdin, stdout, stderr } = process
+  const ending = new AbortController()
+  // A second signal ends the process at once: the listener is gone by then.
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => ending.abort(name))
+  for (const stream of [stdout, stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') throw error
+      ending.abort('EPIPE')
+    })
+  }
+  return {
+    // The window may change its size.
+    get columns() {
+      return stdout.isTTY ? stdout.columns : null
+    },
+    get rows() {
+      return stdout.isTTY ? stdout.rows : 24
+    },
+    signal: ending.signal,
+    canAsk: stdin.isTTY && stderr.isTTY,
+    // After EPIPE the callback gets an error, and the signal says so.
+    print: (text) => new Promise((resolve) => stdout.write(`${text}\n`, () => resolve())),
+    write: (text) => void stdout.write(text),
+    note: (text) => void stderr.write(`${text}\n`),
+    progress: (text) => {
+      if (stderr.isTTY) stderr.write(`\r\u001B[2K${text}`)
+    },
+    style: (style, text) => styleText(style, text, { stream: stdout }),
+    confirm: (question) => confirm(question, ending.signal),
+    keys: readKeys,
+    sleep: (ms, signal) => sleep(ms, signal === undefined ? ending.signal : AbortSignal.any([ending.signal, signal])),
+  }
+}
+
+async function confirm(question: string, signal: AbortSignal): Promise<boolean> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return /^y(es)?$/i.test((await lines.question(`${question} (y/N) `, { signal })).trim())
+  } catch {
+    return false
+  } finally {
+    lines.close()
+  }
+}
+
+function readKeys(): ReturnType<Terminal['keys']> {
+  const { stdin } = process
+  const quitting = new AbortController()
+  if (!stdin.isTTY) return { signal: quitting.signal, close: () => {} }
+  const pressed = (keys: Buffer): void => {
+    if (['q', 'Q', '\u001B', '\u0003'].includes(keys.toString())) quitting.abort()
+  }
+  stdin.setRawMode(true).on('data', pressed).resume()
+  return {
+    signal: quitting.signal,
+    close: () => void stdin.off('data', pressed).setRawMode(false).pause(),
+  }
+}
+
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = systemClock.timer(ended, ms, { keepAlive: true })
+    function ended(): void {
+      timer.cancel()
+      signal.removeEventListener('abort', ended)
+      resolve()
+    }
+    if (signal.aborted) ended()
+    else signal.addEventListener('abort', ended)
+  })
+}

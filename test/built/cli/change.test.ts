@@ -1,0 +1,76 @@
+/** Commands that change jobs, each on a copy of the store. */
+import { expect, test } from 'vitest'
+import { commandLine, moduleAt } from './command-line.ts'
+
+const { onCopy } = commandLine()
+const jobsFile = moduleAt('jobs.ts')
+
+test.concurrent('retry by ids says what became of each, and ends with 1 if one was not retried', async () => {
+  const run = onCopy()
+  expect(await run('retry', 'full-0')).toMatchObject({ code: 0, stdout: '1 retried\n' })
+  const { code, stdout } = await run('retry', 'full-1', 'mail-0', 'nobody', '--json')
+  expect(code).toBe(1)
+  expect(JSON.parse(stdout)).toEqual({
+    totals: { retried: 1, refused: 1, notFound: 1 },
+    retried: ['full-1'],
+    refused: ['mail-0'],
+    notFound: ['nobody'],
+  })
+})
+
+test.concurrent('cancel of all that match needs a confirmation, and goes in parts', async () => {
+  const run = onCopy()
+  const unasked = await run('cancel', '--type', 'bulk')
+  expect(unasked).toMatchObject({ code: 2, stdout: '' })
+  expect(unasked.stderr).toContain('to cancel 600 jobs needs a confirmation')
+  expect(await run('cancel', '--type', 'bulk', '--dry-run')).toMatchObject({ code: 0, stdout: '600 jobs match\n' })
+  const { code, stdout } = await run('cancel', '--type', 'bulk', '--yes', '--json', '--reason', 'not needed')
+  expect(code).toBe(0)
+  const report = JSON.parse(stdout) as { totals: object; cancelled: string[] }
+  expect(report.totals).toEqual({ cancelled: 600, cancelling: 0, notFound: 0, finished: 0 })
+  expect(new Set(report.cancelled).size).toBe(600)
+  expect((await run('show', report.cancelled[0]!)).stdout).toContain('not needed')
+  expect((await run('discard', '-s', 'cancelled', '-y')).stdout).toBe('600 discarded\n')
+  expect((await run('discard', 'order-0', '-y')).code).toBe(1)
+})
+
+test.concurrent('nothing is changed without ids or options, or with both', async () => {
+  const run = onCopy()
+  for (const args of [['retry'], ['discard', '--yes'], ['cancel', 'a', '--type', 'bulk', '--yes']]) {
+    const { code, stderr } = await run(...args)
+    expect(code).toBe(2)
+    expect(stderr).toContain('expected either ids, or options')
+  }
+})
+
+test.concurrent('send asks the machine, or leaves it to the machine', async () => {
+  const run = onCopy()
+  expect((await run('send', 'order-0', 'APPROVE')).stderr).toContain('Pass --jobs FILE')
+  const refused = await run('send', 'order-0', 'REFUSE', '--jobs', jobsFile)
+  expect(refused.code).toBe(1)
+  expect(refused.stderr).toContain('error NOT_ACCEPTED')
+  expect((await run('send', 'order-0', 'APPROVE', '{"by":"ada"}', '--jobs', jobsFile)).stdout).toBe(
+    'sent APPROVE to order-0\n',
+  )
+  expect((await run('send', 'order-1', 'APPROVE', '--always', '--json')).stdout).toBe(
+    '{"id":"order-1","sent":"APPROVE"}\n',
+  )
+  const { job } = JSON.parse((await run('show', 'order-0', '--json')).stdout)
+  expect(job).toMatchObject({ state: 'queued', inbox: [{ message: { event: { type: 'APPROVE', by: 'ada' } } }] })
+  expect((await run('send', 'order-2', 'APPROVE', '[1]', '--always')).code).toBe(2)
+})
+
+test.concurrent('queues and schedules are paused and resumed, and a schedule is triggered', async () => {
+  const run = onCopy()
+  expect((await run('resume', 'bulk')).stdout).toBe('bulk goes on: 600 jobs queued, 0 running\n')
+  const { queues } = JSON.parse((await run('pause', 'bulk', 'order', '--json')).stdout)
+  expect(queues).toMatchObject([
+    { type: 'bulk', paused: true },
+    { type: 'order', paused: true },
+  ])
+  expect((await run('schedules', 'pause', 'nightly')).stdout).toBe('nightly: paused\n')
+  expect((await run('schedules')).stdout).toMatch(/^nightly .* paused/m)
+  const { job } = JSON.parse((await run('schedules', 'trigger', 'nightly', '--json')).stdout)
+  expect(job).toMatch(/^nightly@/)
+  expect(await run('schedules', 'resume', 'nobody')).toMatchObject({ code: 1, stdout: '' })
+})

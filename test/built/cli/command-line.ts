@@ -1,0 +1,87 @@
+/** The built command line as a child process, on a store that a runtime of the test has written. */
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { createRuntime } from 'jobchart'
+import { sqliteStore } from 'jobchart/sqlite'
+import { afterAll, beforeAll } from 'vitest'
+import { plainEnvironment } from '../../support/plain-environment.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { email, order } from './jobs.ts'
+
+const program = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url))
+/** Paths of the modules beside this file, for `--jobs`. */
+export const moduleAt = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** What the store holds: `full-0`, `full-1`: dead · `mail-0` … `mail-2`: done · `order-0` … `order-2`: in review · 600 queued `bulk`. */
+async function writeStore(path: string): Promise<void> {
+  const runtime = createRuntime({ jobs: [email, order], store: sqliteStore({ path }), name: 'tested' })
+  await runtime.start()
+  const ended = []
+  for (const i of [0, 1, 2]) {
+    ended.push((await runtime.enqueue(email, { to: `${i}` }, { id: `mail-${i}`, tags: ['news'] })).result())
+    await (await runtime.enqueue(order, undefined, { id: `order-${i}` })).waitFor('review')
+  }
+  for (const i of [0, 1]) {
+    const job = await runtime.enqueue(email, { to: `${i}`, isFull: true }, { id: `full-${i}` })
+    ended.push(job.result().catch(() => null))
+  }
+  await Promise.all(ended)
+  await runtime.queue('bulk').pause()
+  await runtime.schedule('nightly', '0 3 * * *', email, { to: 'all' })
+  await Promise.all(Array.from({ length: 600 }, (_, i) => runtime.enqueueByName('bulk', i)))
+  await runtime.stop()
+}
+
+export interface CommandLine {
+  /** Runs a command on a store that nobody changes. */
+  readonly run: (...args: string[]) => Promise<Ended>
+  /** Runs commands on a copy of the store. */
+  readonly onCopy: () => (...args: string[]) => Promise<Ended>
+  /** Runs in this environment and folder. */
+  readonly runIn: (environment: NodeJS.ProcessEnv, ...args: string[]) => Promise<Ended>
+  /** Starts a command that goes on. */
+  readonly start: (...args: string[]) => ChildProcess
+  readonly folder: () => string
+}
+
+/** Makes the store before the tests of a file, and removes it afterwards. */
+export function commandLine(): CommandLine {
+  const folder = temporaryFolder()
+  const path = join(folder.path, 'jobs.db')
+  let copies = 0
+  beforeAll(() => writeStore(path))
+  afterAll(() => folder.remove())
+  const runIn = (environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> =>
+    new Promise((resolve) => {
+      const options = { env: { ...plainEnvironment, ...environment }, cwd: folder.path, timeout: 60_000 }
+      const child = execFile(process.execPath, [program, ...args], options, (_, stdout, stderr) =>
+        resolve({ code: child.exitCode, stdout, stderr }),
+      )
+      child.stdin?.end()
+    })
+  const on = (store: string) => ({ JOBCHART_STORE: `sqlite:${store}` })
+  return {
+    runIn,
+    run: (...args) => runIn(on(path), ...args),
+    onCopy: () => {
+      const copy = join(folder.path, `copy-${++copies}.db`)
+      copyFileSync(path, copy)
+      return (...args) => runIn(on(copy), ...args)
+    },
+    start: (...args) =>
+      spawn(process.execPath, [program, ...args], {
+        env: { ...plainEnvironment, ...on(path) },
+        cwd: folder.path,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      }),
+    folder: () => folder.path,
+  }
+}

@@ -1,0 +1,167 @@
+/** Commands for development and operation; wrong usage, exit codes and help of all. */
+import { copyFileSync, existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { exitCodes } from '../../../src/cli/exit-codes.ts'
+import { version } from '../../../src/core/version.ts'
+import { commandLine, moduleAt } from './command-line.ts'
+
+const { run, runIn, onCopy, folder } = commandLine()
+const jobsFile = moduleAt('jobs.ts')
+
+test.concurrent('draw writes a chart in each format', async () => {
+  expect((await run('draw', `${jobsFile}#machine`)).stdout).toContain('▸ review #human')
+  expect((await run('draw', `${jobsFile}#order`, '-f', 'mermaid')).stdout).toContain('review --> paid: APPROVE')
+  expect((await run('draw', `${jobsFile}#order`, '-f', 'dot')).stdout).toContain('digraph')
+  expect(JSON.parse((await run('draw', `${jobsFile}#order`, '--json')).stdout)).toMatchObject({ id: 'order' })
+  const file = join(folder(), 'order.svg')
+  expect(await run('draw', `${jobsFile}#order`, '-f', 'svg', '-o', file)).toMatchObject({ code: 0, stdout: '' })
+  expect(readFileSync(file, 'utf8')).toMatch(/^<svg /)
+  const { code, stderr } = await run('draw', `${jobsFile}#none`)
+  expect(code).toBe(exitCodes.usage)
+  expect(stderr).toContain('It exports: machine, order.')
+})
+
+test.concurrent('check passes definitions that are durable, also against the jobs of the store', async () => {
+  const { code, stdout } = await run('check', jobsFile)
+  expect(code).toBe(0)
+  expect(stdout).toContain('✓ order: machine 1 is durable')
+  expect(stdout).toContain('✓ every job of the store can go on')
+  expect(stdout).toContain('- the store has jobs of other types: bulk')
+})
+
+test.concurrent('check lists what is wrong with a machine, place by place', async () => {
+  const { code, stdout } = await run('check', moduleAt('jobs-wrong.ts'), '--json')
+  expect(code).toBe(exitCodes.finding)
+  const { ok, findings } = JSON.parse(stdout) as {
+    ok: boolean
+    findings: { place: string; what: string; hint: string }[]
+  }
+  expect(ok).toBe(false)
+  expect(findings.map(({ place, what }) => `${place}: ${what}`)).toEqual([
+    'wrong.a, entry: the action tellAda is not implemented',
+    'wrong.a, after soon: the delay soon is not implemented',
+  ])
+  expect(findings[0]?.hint).toContain('setup({ actions')
+})
+
+test.concurrent('check counts the jobs that a new version cannot go on with, state by state', async () => {
+  const { code, stdout } = await run('check', moduleAt('jobs-2.ts'))
+  expect(code).toBe(exitCodes.finding)
+  expect(stdout).toContain('✗ 3 jobs of order 1 stand in `review`: version 2 cannot go on with them')
+  expect(stdout).toContain('state order.review is gone')
+  const { stranded } = JSON.parse((await run('check', moduleAt('jobs-2.ts'), '--json')).stdout)
+  expect(stranded).toMatchObject([
+    {
+      type: 'order',
+      version: '1',
+      currentVersion: '2',
+      states: ['review'],
+      count: 3,
+      ids: ['order-0', 'order-1', 'order-2'],
+    },
+  ])
+  expect(await runIn({}, 'check', moduleAt('jobs-2.ts'))).toMatchObject({ code: 0 })
+})
+
+test.concurrent('a file of an older version is left as it is until it is migrated', async () => {
+  const file = join(folder(), 'old.db')
+  copyFileSync(fileURLToPath(new URL('../../fixtures/sqlite/version-1.sqlite', import.meta.url)), file)
+  const old = readFileSync(file)
+  const onOld = (...args: string[]) => runIn({ JOBCHART_STORE: `sqlite:${file}` }, ...args)
+  const refused = await onOld('ls')
+  expect(refused.code).toBe(exitCodes.store)
+  expect(refused.stderr).toMatch(/old\.db has version 1, this jobchart works on \d+\nhint: .* `jobchart migrate`/)
+  expect((await onOld('migrate', '--dry-run')).stdout).toContain('version 1 would be migrated')
+  expect(readFileSync(file).equals(old)).toBe(true)
+  const migrated = JSON.parse((await onOld('migrate', '--json')).stdout)
+  expect(migrated).toMatchObject({ path: file, from: 1, changed: true })
+  expect((await onOld('ls')).code).toBe(0)
+})
+
+test.concurrent('a store that is not there is not made, but by migrate', async () => {
+  const file = join(folder(), 'new.db')
+  const { code, stderr } = await run('ls', '--store', `sqlite:${file}`, '--json')
+  expect(code).toBe(exitCodes.store)
+  expect(JSON.parse(stderr)).toMatchObject({
+    error: { code: 'STORE_UNAVAILABLE', hint: expect.stringContaining('migrate') },
+  })
+  expect(existsSync(file)).toBe(false)
+  expect((await run('migrate', '--store', `sqlite:${file}`)).stdout).toContain('was made')
+  expect((await run('stats', '--store', `sqlite:${file}`)).stdout).toContain('No jobs.')
+})
+
+test.concurrent('doctor says what is well and what is not', async () => {
+  const { code, stdout } = await run('doctor')
+  expect(code).toBe(0)
+  for (const text of ['SQLite', 'no worker gives signs of life', 'bulk is paused with 600 jobs', '2 jobs died']) {
+    expect(stdout).toContain(text)
+  }
+  const ill = await run('doctor', '--store', 'sqlite:/no/such/folder/jobs.db', '--json')
+  expect(ill.code).toBe(exitCodes.finding)
+  expect(JSON.parse(ill.stdout)).toMatchObject({
+    ok: false,
+    findings: expect.arrayContaining([expect.objectContaining({ level: 'problem' })]),
+  })
+})
+
+test.concurrent('wrong usage ends with 2 and says what is right', async () => {
+  const wrong: readonly (readonly [args: string[], says: string])[] = [
+    [['lss'], 'Did you mean ls?'],
+    [['ls', '--state', 'gone'], 'Expected one of scheduled, queued'],
+    [['ls', '--limit', 'x'], 'Expected a whole number from 1 to 1000'],
+    [['ls', '--enqueued-after', 'tomorrowish'], 'Expected how long ago'],
+    [['show'], "missing required argument 'id'"],
+    [['stats', '--store', 'jobs.db'], 'Did you mean sqlite:jobs.db?'],
+    [['stats', '--jobs', 'nowhere.ts'], 'nowhere.ts cannot be loaded'],
+  ]
+  const ended = await Promise.all(wrong.map(([args]) => run(...args)))
+  for (const [i, { code, stderr }] of ended.entries()) {
+    expect(stderr).toContain(wrong[i]?.[1])
+    expect(code, wrong[i]?.[1]).toBe(exitCodes.usage)
+  }
+  expect((await runIn({}, 'stats')).stderr).toContain('Pass --store sqlite:jobs.db, or set JOBCHART_STORE.')
+})
+
+test.concurrent('stores of later versions are refused by name', async () => {
+  for (const address of ['redis://localhost', 'postgres://localhost/jobs']) {
+    const { code, stderr } = await run('ls', '--store', address)
+    expect(code).toBe(exitCodes.store)
+    expect(stderr).toContain('error UNSUPPORTED')
+    expect(stderr).toContain('not available in this version')
+  }
+})
+
+test.concurrent('an error has a stack only if it is asked for', async () => {
+  const { code, stdout, stderr } = await run('show', 'nobody')
+  expect({ code, stdout }).toEqual({ code: exitCodes.finding, stdout: '' })
+  expect(stderr.split('\n')).toEqual([
+    'error NOT_FOUND: job nobody is not in the store',
+    'hint: It was pruned or discarded, or --store names another store.',
+    '',
+  ])
+  expect((await run('show', 'nobody', '--verbose')).stderr).toMatch(/\n +at /)
+})
+
+test.concurrent('the version, the help and completions name every command', async () => {
+  expect(await run('--version')).toMatchObject({ code: 0, stdout: `${version}\n` })
+  const { stdout: help } = await run('--help')
+  const names = [...help.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name)
+  expect(names).toHaveLength(19)
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { stdout } = await run('completion', shell)
+    for (const name of names) expect(stdout, shell).toContain(name)
+  }
+  expect((await run('schedules', 'trigger', '--help')).stdout).toContain('jobchart schedules trigger [options] <name>')
+})
+
+test.concurrent('colours are written only where they are wanted', async () => {
+  const escape = '\u001B['
+  expect((await run('stats')).stdout).not.toContain(escape)
+  const copy = onCopy()
+  expect((await copy('stats')).stdout).not.toContain(escape)
+  const store = `sqlite:${join(folder(), 'jobs.db')}`
+  expect((await runIn({ FORCE_COLOR: '1' }, 'stats', '--store', store)).stdout).toContain(escape)
+  expect((await runIn({ NO_COLOR: '1' }, 'stats', '--store', store)).stdout).not.toContain(escape)
+})

@@ -1,0 +1,104 @@
+/** Commands that only look at a store. */
+import { once } from 'node:events'
+import { expect, test } from 'vitest'
+import { commandLine, moduleAt } from './command-line.ts'
+
+const { run, start } = commandLine()
+const jobsFile = moduleAt('jobs.ts')
+
+const json = async (...args: string[]) => {
+  const { code, stdout, stderr } = await run(...args, '--json')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return JSON.parse(stdout)
+}
+
+test.concurrent(
+  'ls gives a page of jobs as a table, as JSON and as ids, and says where the next page begins',
+  async () => {
+    const { code, stdout, stderr } = await run('ls', '-t', 'email.send', '--order', 'oldest', '-n', '3')
+    expect(code).toBe(0)
+    expect(stdout.split('\n')[0]).toMatch(/^ID +TYPE +STATE +ATTEMPT/)
+    expect(stdout).toMatch(/^mail-0 +email\.send +done +1\/3 +\d+ m?s ago/m)
+    expect(stderr).toMatch(/^More: --after /)
+    const page = await json('ls', '-s', 'dead', '-s', 'waiting', '--order', 'oldest')
+    expect(page.jobs.map(({ id }: { id: string }) => id)).toEqual(['order-0', 'order-1', 'order-2', 'full-0', 'full-1'])
+    expect(page.jobs[0]).toMatchObject({ type: 'order', state: 'waiting', machineStates: ['review'], attempt: 0 })
+    expect(page.next).toBe(null)
+    const { stdout: ids } = await run('ls', '--ids', '--all', '-t', 'bulk')
+    expect(ids.trim().split('\n')).toHaveLength(600)
+  },
+)
+
+test.concurrent('ls filters by tag, machine state, machine tag and time', async () => {
+  const ids = async (...args: string[]): Promise<string[]> =>
+    (await json('ls', '--order', 'oldest', ...args)).jobs.map(({ id }: { id: string }) => id)
+  expect(await ids('--tag', 'news')).toEqual(['mail-0', 'mail-1', 'mail-2'])
+  expect(await ids('--machine-state', 'review', '--machine-tag', 'human')).toEqual(['order-0', 'order-1', 'order-2'])
+  expect(await ids('--state', 'dead', '--finished-after', '1h')).toEqual(['full-0', 'full-1'])
+  expect(await ids('--state', 'dead', '--finished-before', '1h')).toEqual([])
+})
+
+test.concurrent(
+  'show has the error, the logs and the history; with the definition also the chart and the events',
+  async () => {
+    const { stdout } = await run('show', 'full-0')
+    for (const text of ['email.send full-0  dead', 'Error: the mailbox is full', 'to 0', 'FAIL', '"isFull": true']) {
+      expect(stdout).toContain(text)
+    }
+    const { stdout: machine } = await run('show', 'order-0', '--jobs', jobsFile)
+    expect(machine).toContain('▸ ● review #human')
+    expect(machine).toContain('Takes now: APPROVE')
+    expect(await json('show', 'order-0', '--jobs', jobsFile)).toMatchObject({
+      job: { id: 'order-0', state: 'waiting', history: expect.any(Array) },
+      machine: { version: '1', value: 'review', events: [{ type: 'APPROVE', accepted: true }] },
+    })
+    expect((await json('show', 'order-0')).machine).toBe(null)
+  },
+)
+
+test.concurrent('stats, top, workers and schedules have what the store has', async () => {
+  const stats = await json('stats')
+  expect(stats.counts).toMatchObject({ queued: 600, waiting: 3, done: 3, dead: 2 })
+  expect(stats.queues.map(({ type }: { type: string }) => type)).toEqual(['bulk', 'email.send', 'order'])
+  expect(stats.queues[0]).toMatchObject({ paused: true, workers: 0, oldestAt: expect.any(Number) })
+  expect((await run('stats')).stdout).toMatch(/^bulk \(paused\) +600 /m)
+  expect(await json('top')).toMatchObject({ perSecond: { done: expect.any(Number) }, workers: [] })
+  expect((await run('top')).stdout).toMatch(/done\/s .* 0 of 0 slots/)
+  expect(await json('workers')).toMatchObject({ workers: [] })
+  const { schedules } = await json('schedules', '--next', '2')
+  expect(schedules).toMatchObject([
+    { name: 'nightly', spec: '0 3 * * *', nextRuns: [expect.any(Number), expect.any(Number)] },
+  ])
+  expect((await run('schedules')).stdout).toMatch(/^nightly +0 3 \* \* \* UTC +email\.send +in /m)
+})
+
+test.concurrent(
+  'tail begins with the past, prints a line of JSON per transition, and ends with its reader',
+  async () => {
+    const { stdout } = await run('tail', '--no-follow', '--json', '-n', '2', '--event', 'fail')
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { id: string; to: string })
+    expect(lines.map(({ id, to }) => [id, to])).toEqual([
+      ['full-0', 'dead'],
+      ['full-1', 'dead'],
+    ])
+    const child = start('tail', '-n', '10000')
+    child.stdout?.once('data', () => child.stdout?.destroy())
+    child.kill('SIGTERM')
+    const [code] = await once(child, 'exit')
+    expect([0, null]).toContain(code)
+  },
+)
+
+test.concurrent('dashboard serves the page on a loopback port until it is told to end', async () => {
+  const child = start('dashboard', '--json', '--title', 'tested', '--jobs', jobsFile)
+  const [text] = (await once(child.stdout!, 'data')) as [Buffer]
+  const { url } = JSON.parse(text.toString()) as { url: string }
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/)
+  expect(await (await fetch(`${url}api/v1`)).json()).toMatchObject({ title: 'tested', role: 'admin' })
+  expect(await (await fetch(`${url}api/v1/charts`)).text()).toContain('"type":"order"')
+  child.kill('SIGINT')
+  expect((await once(child, 'exit'))[0]).toBe(0)
+})
