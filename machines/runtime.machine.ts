@@ -8,7 +8,7 @@ import { assign, setup } from 'xstate'
 
 export type StopMode = 'drain' | 'finish' | 'abort'
 
-export type RuntimeMachineEvent =
+type RuntimeMachineEvent =
   | { readonly type: 'START' }
   | { readonly type: 'STARTED' }
   | { readonly type: 'PAUSE' }

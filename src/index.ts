@@ -21,7 +21,7 @@ export type {
   RunContext,
 } from './core/definition.ts'
 export type { MachineEvent } from './core/machine-record.ts'
-export { memoryStore } from './stores/memory/index.ts'
+export { memoryStore, type MemoryStoreOptions } from './stores/memory/index.ts'
 export {
   constant,
   exponential,

@@ -74,6 +74,22 @@ test('no imports form a circle, types included', () => {
   expect(rules.importCircles(code)).toEqual([])
 })
 
+test('what a file exports is imported by another one', () => {
+  const files = [
+    ...sample('src/a.ts', 'export const [x, y] = [1, 2]', 'export const a = 1, b = 2', 'export type T = 1'),
+    ...sample('src/b.ts', 'export function c() {}', 'export class D {}'),
+    ...sample('src/index.ts', 'export { a } from "./a.ts"', 'export const entry = 1'),
+  ]
+  const tests = sample('test/a.test.ts', "import { c as d, type T } from '../src/b.ts'", "import * as a from './a.ts'")
+  expect(rules.unusedExports(files, [...files, ...tests], ['src/index.ts'])).toEqual([
+    'src/a.ts:2 exports b, which no other file imports',
+    'src/a.ts:3 exports T, which no other file imports',
+    'src/b.ts:2 exports D, which no other file imports',
+  ])
+  const entries = exportedSources(readFileSync(join(repositoryRoot, 'package.json'), 'utf8'))
+  expect(rules.unusedExports(library, code, entries)).toEqual([])
+})
+
 test('every row of the import table says why', () => {
   expect([...rooms, ...packages].filter(({ why }) => why === '')).toEqual([])
 })

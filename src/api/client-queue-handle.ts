@@ -8,7 +8,7 @@ import type { QueueInfo, StateCounts } from '../store.ts'
 import type { QueueHandle, QueueStats } from './queue-handle.ts'
 
 /** Callbacks to the runtime or client that made the handle. */
-export interface QueueOwner {
+interface QueueOwner {
   /** Number of picks so far, by type. */
   given(): ReadonlyMap<string, number>
   /** Called when the queue was paused in the store. Resolves when none of its jobs starts in this process any more. */

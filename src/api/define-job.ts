@@ -14,7 +14,7 @@ import { defaultMaxAttempts, limits } from '../core/limits.ts'
 import { keyWeightMax } from '../core/shares.ts'
 
 /** Options of jobs with a handler and of machine jobs. */
-export interface CommonOptions<Input> {
+interface CommonOptions<Input> {
   /** The name of the type and of its queue. 1…200 characters. */
   readonly type: string
   /** Share of its queue in the picks, relative to the weights of the other queues, 1…100000. Default 1. */

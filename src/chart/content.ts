@@ -6,7 +6,7 @@ export type TextRole = 'heading' | 'name' | 'event' | 'guard' | 'action' | 'key'
 export type IconName = 'clock' | 'actor' | 'forbidden' | 'loop'
 
 /** Font size in px, weight, and the width in px at which a text of this role is cut. */
-export const typography: Readonly<Record<TextRole, { size: number; weight: Weight; widthMax: number }>> = {
+const typography: Readonly<Record<TextRole, { size: number; weight: Weight; widthMax: number }>> = {
   heading: { size: 15, weight: 'bold', widthMax: 400 },
   name: { size: 14, weight: 'bold', widthMax: 240 },
   event: { size: 12, weight: 'regular', widthMax: 220 },
@@ -30,14 +30,14 @@ export interface TextItem {
   readonly full: string
 }
 
-export interface IconItem {
+interface IconItem {
   readonly kind: 'icon'
   readonly icon: IconName
   readonly x: number
   readonly y: number
 }
 
-export interface ChipItem {
+interface ChipItem {
   readonly kind: 'chip'
   readonly x: number
   readonly y: number
@@ -46,7 +46,7 @@ export interface ChipItem {
   readonly label: TextItem
 }
 
-export interface RuleItem {
+interface RuleItem {
   readonly kind: 'rule'
   readonly y: number
 }

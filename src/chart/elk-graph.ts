@@ -35,7 +35,7 @@ interface Dot {
   readonly targets: readonly string[]
 }
 
-export interface MeasureOptions extends StateContentOptions {
+interface MeasureOptions extends StateContentOptions {
   /** Are the actions of transitions drawn? */
   readonly actions: boolean
 }

@@ -4,7 +4,7 @@ import { lineage, statesById } from './graph.ts'
 import { textBox } from './headings.ts'
 import type { ChartLayout } from './layout-types.ts'
 
-export interface Faults {
+interface Faults {
   /** Boxes that overlap, and lines through boxes that are not theirs. */
   readonly overlaps: number
   /** Lines through the name of a state around them. */

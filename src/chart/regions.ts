@@ -2,7 +2,7 @@
 import { boxesOverlap, type Box, type Point } from './geometry.ts'
 import type { PlacedEdge, PlacedLabel, PlacedState } from './layout-types.ts'
 
-export interface Separated {
+interface Separated {
   /** How each region is set off, by its id. */
   readonly regions: ReadonlyMap<string, 'separated' | 'boxed'>
   readonly separators: readonly (readonly [Point, Point])[]

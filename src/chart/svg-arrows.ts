@@ -20,7 +20,7 @@ function towards(from: Point, to: Point, distance: number): Point {
 }
 
 /** A line with round corners. */
-export function roundedPath(points: readonly Point[]): string {
+function roundedPath(points: readonly Point[]): string {
   const [first, ...rest] = points
   if (first === undefined) return ''
   const parts = [`M${at(first)}`]

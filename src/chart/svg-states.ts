@@ -14,7 +14,7 @@ const icons: Readonly<Record<IconName, string>> = {
 
 const px = (value: number): string => String(Math.round(value * 10) / 10)
 
-export function drawText({ role, x, y, width, text, full }: TextItem, at: Point): string {
+function drawText({ role, x, y, width, text, full }: TextItem, at: Point): string {
   const title = text === full ? '' : `<title>${xml(full)}</title>`
   return `<text class="jc-${role}" x="${px(at.x + x)}" y="${px(at.y + y)}" textLength="${px(width)}" lengthAdjust="spacingAndGlyphs">${title}${xml(text)}</text>`
 }

@@ -12,7 +12,7 @@ interface Shade {
   readonly ink: string
 }
 
-export interface Palette {
+interface Palette {
   readonly canvas: string
   /** The ground of states. */
   readonly surface: string
@@ -30,7 +30,7 @@ export interface Palette {
   readonly tones: Readonly<Record<Tone, Shade>>
 }
 
-export const light: Palette = {
+const light: Palette = {
   canvas: '#ffffff',
   surface: '#ffffff',
   group: '#f8fafb',
@@ -54,7 +54,7 @@ export const light: Palette = {
   },
 }
 
-export const dark: Palette = {
+const dark: Palette = {
   canvas: '#0d1117',
   surface: '#171b22',
   group: '#12161c',

@@ -12,7 +12,7 @@ const units: readonly (readonly [string, number])[] = [
  * A delay in words: `250 ms`, `5 s`, `1 min 30 s`, `2 h`; a delay with a name is that name.
  * @param delay milliseconds, or the name of a delay, as XState writes it in `after`
  */
-export function delayInWords(delay: string): string {
+function delayInWords(delay: string): string {
   const ms = Number(delay)
   if (delay.trim() === '' || !Number.isFinite(ms) || ms < 0) return delay
   if (ms < 1_000) return `${ms} ms`
@@ -27,7 +27,7 @@ export function delayInWords(delay: string): string {
   return parts.slice(0, 2).join(' ')
 }
 
-export interface EventWords {
+interface EventWords {
   readonly kind: ChartEventKind
   readonly label: string
   readonly delay: string | null

@@ -19,12 +19,12 @@ export interface BulkOptions extends StoreOptions, FilterOptions {
 }
 
 /** The ids of jobs by what became of them, and the cursor of the next part. */
-export interface PartAnswer {
+interface PartAnswer {
   readonly outcomes: Readonly<Record<string, readonly string[]>>
   readonly next?: string | undefined
 }
 
-export interface Bulk {
+interface Bulk {
   /** For messages: `cancel`. */
   readonly verb: string
   /** The outcome that was asked for; the others are findings when the jobs were named by their ids. */

@@ -99,7 +99,7 @@ export function jobsIn(exported: Readonly<Record<string, unknown>>): readonly Jo
 }
 
 /** The definitions that modules export. @throws JobchartError INVALID_OPTION */
-export async function loadJobs(files: readonly string[]): Promise<readonly JobDefinition[]> {
+async function loadJobs(files: readonly string[]): Promise<readonly JobDefinition[]> {
   const found = new Set<JobDefinition>()
   for (const file of files) {
     const jobs = jobsIn(await loadModule(file))

@@ -17,10 +17,10 @@ export interface StoreOptions extends OutputOptions {
 
 const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
-export const withOutput = (command: Command): Command =>
+const withOutput = (command: Command): Command =>
   command.option('--json', 'print JSON').option('--verbose', 'print the stack and the causes of an error')
 
-export const withJobs = (command: Command): Command =>
+const withJobs = (command: Command): Command =>
   command.option(
     '--jobs <file>',
     'module that exports job definitions, for machines, charts and events; may be repeated',
@@ -44,7 +44,7 @@ export const integer =
   }
 
 /** A time: an ISO date, ms since the epoch, or how long ago (`2h`). */
-export function time(text: string): number {
+function time(text: string): number {
   if (/^\d{11,}$/.test(text)) return Number(text)
   try {
     return systemClock.now() - durationMs(text as Duration, 'time')

@@ -4,7 +4,7 @@ import { statesTagged } from '../core/lifecycle.ts'
 import type { Column } from './table.ts'
 import { grouped, relative } from './words.ts'
 
-export interface QueueRow extends Pick<QueueStats, 'type' | 'paused' | 'counts'> {
+interface QueueRow extends Pick<QueueStats, 'type' | 'paused' | 'counts'> {
   /** When the oldest job that is queued was enqueued, ms since the epoch; null if none is. */
   readonly oldestAt: number | null
   /** Workers that run the type and give signs of life. */

@@ -30,7 +30,7 @@ import { Schedules } from './schedules.ts'
 import { Timers } from './timers.ts'
 
 /** Callbacks to the client or runtime that owns a connection. */
-export interface ConnectionOwner extends HandleOwner {
+interface ConnectionOwner extends HandleOwner {
   /** Why new jobs are refused; null if they are accepted. */
   refusing(): JobchartError | null
   /** Does it fire schedules? */

@@ -9,7 +9,7 @@ import type { Logger } from '../core/logger.ts'
 import type { Stream } from '../core/stream.ts'
 import { GuardedStream } from './stream.ts'
 
-export type Listener = (event: JobEvent) => void
+type Listener = (event: JobEvent) => void
 
 export class EventHub {
   /** All events. */

@@ -3,7 +3,7 @@ import type { HistoryEntry, JobEvent, JobRecord } from '../core/record.ts'
 import type { EventHub } from './event-hub.ts'
 import type { Results } from './results.ts'
 
-export interface JobFollower {
+interface JobFollower {
   /** Called first, once. null: the job does not exist; only `end` follows. */
   readonly record: (record: JobRecord | null) => void
   /** Called for each later event, in order, without repetition. Moves by other processes are delivered when the job has ended. */
@@ -13,7 +13,7 @@ export interface JobFollower {
   readonly failed: (error: unknown) => void
 }
 
-export interface FollowJobOptions {
+interface FollowJobOptions {
   readonly hub: EventHub
   readonly results: Results
   readonly get: (id: string) => Promise<JobRecord | null>

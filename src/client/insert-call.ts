@@ -11,7 +11,7 @@ export interface WaitOptions {
   readonly timeoutMs?: number | undefined
 }
 
-export type Failed = (error: unknown) => void
+type Failed = (error: unknown) => void
 
 /** Inserts all of its jobs or none. The object itself is the request to the store. */
 export class InsertCall<T = unknown> implements InsertRequest {

@@ -18,7 +18,7 @@ const roomPollMs = 500
 /** Delays before a failed write is repeated, which is safe: the ids are fixed before the first try. */
 const retryDelaysMs = [20, 100, 500]
 
-export interface InserterOptions {
+interface InserterOptions {
   readonly store: Store
   readonly capacity: number | null
   readonly timers: Timers

@@ -18,7 +18,7 @@ import { notFound, unknownType } from './not-found.ts'
 import { RecordWatch } from './record-watch.ts'
 import type { Timers } from './timers.ts'
 
-export interface MachineCallsOptions {
+interface MachineCallsOptions {
   readonly store: Store
   readonly hub: EventHub
   readonly timers: Timers

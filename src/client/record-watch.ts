@@ -17,12 +17,12 @@ const hintedMs = 25
 const readMax = 500
 
 /** Gets the current record, null if the job is not in the store, or the error of the read. */
-export interface RecordWatcher {
+interface RecordWatcher {
   readonly record: (record: JobRecord | null) => void
   readonly failed: (error: unknown) => void
 }
 
-export interface RecordWatchOptions {
+interface RecordWatchOptions {
   readonly store: Store
   readonly hub: EventHub
   readonly timers: Timers

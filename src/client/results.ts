@@ -23,7 +23,7 @@ const collectFrom = 100
 const collectMs = 10
 
 /** Called once, with the ended job, or null if it is not in the store. */
-export type WhenEnded = (record: JobRecord | null) => void
+type WhenEnded = (record: JobRecord | null) => void
 
 interface Waiter {
   readonly ended: WhenEnded
@@ -32,7 +32,7 @@ interface Waiter {
   readonly closed: (reason: JobchartError) => void
 }
 
-export interface ResultsOptions {
+interface ResultsOptions {
   readonly store: Store
   readonly hub: EventHub
   readonly timers: Timers

@@ -32,7 +32,7 @@ import type {
 import { promised, refusedBy } from './answer.ts'
 import type { EventHub } from './event-hub.ts'
 
-export interface SchedulesOptions {
+interface SchedulesOptions {
   readonly store: Store
   readonly hub: EventHub
   /** Does this process fire schedules? Only then it may declare input functions. */

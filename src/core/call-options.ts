@@ -208,7 +208,7 @@ export interface RetryFrom {
   readonly input?: unknown
 }
 
-export interface RetrySettings {
+interface RetrySettings {
   readonly fromStart: boolean
   readonly dropInbox: number
 }

@@ -3,11 +3,11 @@ import type { CatchUp } from './schedule-record.ts'
 import type { TickTimes } from './tick-times.ts'
 
 /** A tick that is fired so much later, ms, is late; what is older was missed, and `catchUp` says what becomes of it. */
-export const lateMsMax = 10_000
+const lateMsMax = 10_000
 /** So many ticks of one pause are counted, and caught up, at most. */
 export const missedMax = 1_000
 
-export interface TickPlan {
+interface TickPlan {
   /** To be fired, oldest first. */
   readonly ticks: readonly number[]
   readonly missed: number

@@ -36,7 +36,7 @@ export function entryNumber(cursor: string | null): number {
 export const cursorOfEntry = (seq: number): string => String(seq)
 
 /** Where an operation by filter goes on: after a number, and up to the last one that there was when it began. */
-export interface SelectionRange {
+interface SelectionRange {
   readonly after: number
   readonly until: number
 }

@@ -26,7 +26,7 @@ export type ErrorCode =
   | 'UNKNOWN_TYPE'
   | 'UNSUPPORTED'
 
-export interface ErrorDetails {
+interface ErrorDetails {
   /** What to do about it, in a sentence. */
   readonly hint?: string
   /** What was thrown underneath. */

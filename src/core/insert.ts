@@ -8,7 +8,7 @@ import { cancelSuperseded } from './cancel.ts'
 import { claimable } from './transition.ts'
 import { isStopping, type InsertUnit, type JobRow, type JobToInsert } from './unit-of-work.ts'
 
-export interface InsertRequest<New> {
+interface InsertRequest<New> {
   readonly jobs: readonly New[]
   /** Jobs that wait to run at most, after this insert, over all types; null = no bound. */
   readonly capacity: number | null

@@ -126,7 +126,7 @@ export interface ScheduleHandle<Output = unknown, Event extends MachineEvent = M
 const optionKeys = ['timezone', 'catchUp', 'overlap', 'jitter', 'paused', 'priority', 'tags', 'meta', 'unique']
 /** The id of a job is made of the name of its schedule, the time of the tick, and nine characters if it was triggered. */
 const nameCharsMax = 150
-export const catchUpMax = 100
+const catchUpMax = 100
 
 /**
  * Declares a schedule for `createRuntime({ schedules })`.

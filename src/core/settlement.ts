@@ -19,7 +19,7 @@ export interface LeaseRef extends JobCounters {
 }
 
 /** What a run leaves behind with any ending: signs of life not written yet. */
-export interface HeartbeatNews {
+interface HeartbeatNews {
   readonly checkin?: CheckIn
   readonly logs?: readonly LogLine[]
 }

@@ -56,7 +56,7 @@ export class StepResults {
   }
 }
 
-export interface StepsOptions {
+interface StepsOptions {
   readonly results: StepResults
   /** For messages: `attempt 2 of job 7`. */
   readonly attempt: string

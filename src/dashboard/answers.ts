@@ -34,7 +34,7 @@ export const json = (value: unknown, status = 200): Response =>
   new Response(JSON.stringify(value), { status, headers: headersOf('application/json; charset=utf-8') })
 
 /** What the JSON API answers instead of what was asked for. */
-export interface Problem {
+interface Problem {
   readonly error: { readonly code: string; readonly message: string; readonly hint?: string }
 }
 

@@ -3,7 +3,7 @@ import { JobchartError } from '../core/errors.ts'
 import type { Peer } from './access.ts'
 
 /** Bytes of a body at most. */
-export const bodyBytesMax = 262_144
+const bodyBytesMax = 262_144
 
 export type JsonObject = Readonly<Record<string, unknown>>
 

@@ -7,7 +7,7 @@ import { consoleLogger } from '../core/logger.ts'
 import type { Store, TransitionEntry } from '../store.ts'
 
 /** The log is looked at, and its readers are told, at most this often, ms. */
-export const tickMs = 250
+const tickMs = 250
 const pageSize = 500
 /** Entries that are kept: a store's log holds 10,000 by default. */
 const entriesMax = 10_000

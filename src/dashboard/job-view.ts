@@ -12,7 +12,7 @@ export function redacted<Shown extends ShownRecord>({ redact }: DashboardSetting
   return redact === null ? record : (redact(record) as Shown)
 }
 
-export interface MachineShown {
+interface MachineShown {
   readonly version: string
   readonly value: Json
   readonly context: Json
@@ -24,7 +24,7 @@ export interface MachineShown {
   readonly events: readonly { readonly type: string; readonly accepted: boolean }[]
 }
 
-export interface CheckpointShown {
+interface CheckpointShown {
   readonly number: number
   readonly seq: number
   readonly at: number

@@ -19,7 +19,7 @@ const stuckMsMax = 60_000
 /** A job that runs in another process says nothing here: it is looked at so often, ms. */
 const lookMs = 1_000
 
-export interface LiveRequest {
+interface LiveRequest {
   /** The id of the last message that was seen; null: from now on. */
   readonly from: string | null
   /** A job that is looked at: its check-ins and logs are told as well. */

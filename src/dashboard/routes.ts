@@ -18,7 +18,7 @@ import { filterIn, listOptionsIn } from './queries.ts'
 /** Jobs that match a filter are counted up to here. */
 const countMax = 10_000
 
-export interface Routes {
+interface Routes {
   readonly app: Hono<RouteEnv>
   readonly live: Live
 }

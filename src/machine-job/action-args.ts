@@ -8,7 +8,7 @@ import { describe, JobchartError } from '../core/errors.ts'
 import { checkpointLimits } from '../core/limits.ts'
 import { NotStorable } from './codec.ts'
 
-export interface ActionArgs {
+interface ActionArgs {
   readonly context: unknown
   readonly event: EventObject
   readonly params: unknown

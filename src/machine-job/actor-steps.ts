@@ -7,7 +7,7 @@ import { StepResults, Steps } from '../core/steps.ts'
 import type { MachineRunContext } from '../core/definition.ts'
 import { nameInAddress } from './addresses.ts'
 
-export interface ActorStepsOptions {
+interface ActorStepsOptions {
   readonly context: Pick<MachineRunContext, 'id' | 'steps' | 'saveStep' | 'refusal'>
   /** The store did not confirm a result. The run must end: another process may have claimed the job. */
   readonly failed: (error: unknown) => void

@@ -33,7 +33,7 @@ export function prepareBuiltIns(machine: AnyStateMachine): BuiltIns {
   return builtIns
 }
 
-export class BuiltIns {
+class BuiltIns {
   /**
    * Copies of `children` made in the current step, with the event of the step. They may be changed in place: no published
    * snapshot holds them.

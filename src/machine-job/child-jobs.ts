@@ -7,7 +7,7 @@ import { notifyActor } from './from-job.ts'
 import type { JobActorServices } from './machine-run-services.ts'
 import type { MachineState } from './state.ts'
 
-export interface ChildJobsOptions {
+interface ChildJobsOptions {
   readonly attempt: MachineRunContext
   /** The actor of a job was stopped: after the checkpoint that says so, the job is to be cancelled. */
   readonly stopped: (job: string) => void

@@ -13,7 +13,7 @@ const actorKey = 'jobchart$actor'
 const notStorableKey = 'jobchart$notKept'
 
 /** Placeholder for an actor in a decoded state; `withActors` replaces it when the actors exist. */
-export class ActorReference {
+class ActorReference {
   readonly address: string
 
   constructor(address: string) {

@@ -30,7 +30,7 @@ export interface JobEnqueuer {
   cancel(id: string, options?: CancelOptions): Promise<unknown>
 }
 
-export interface JobActorContext {
+interface JobActorContext {
   readonly id: string
   /** The job's last check-in. */
   readonly checkin: Json | undefined

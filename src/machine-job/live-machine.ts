@@ -26,7 +26,7 @@ import { DurableTimers, type PassedDelay } from './timers.ts'
 import type { MachineVersion, PersistedMachine } from './versions.ts'
 import { dropChild, replaceScheduler, wrapRelays } from './xstate-internals.ts'
 
-export interface LiveMachineOptions {
+interface LiveMachineOptions {
   readonly logic: PlannedLogic
   readonly version: MachineVersion
   readonly jobId: string

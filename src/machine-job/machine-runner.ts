@@ -29,7 +29,7 @@ import { adopt, timerOfNew, unknownBeforeStart, type Adopted, type Migrate } fro
 import { machineIn, unpackState, type MachineState } from './state.ts'
 import { ownStructureHash, structureHash, type MachineVersion, type PersistedMachine } from './versions.ts'
 
-export interface MachineOptions {
+interface MachineOptions {
   readonly machine: AnyStateMachine
   readonly version: string
   readonly migrate: Migrate | null

@@ -68,7 +68,7 @@ export function* activeNodes(node: AnyStateNode, value: StateValue): Iterable<An
 }
 
 /** An invoke as it is written in the config. */
-export interface Invoke {
+interface Invoke {
   readonly src: unknown
   readonly id?: string
 }
@@ -77,7 +77,7 @@ export const invokesOf = ({ config: { invoke } }: AnyStateNode): readonly Invoke
   invoke === undefined ? [] : [invoke].flat()
 
 /** A list of actions in a chart. */
-export interface ActionSite {
+interface ActionSite {
   /** For messages: `order.review, on APPROVE`. */
   readonly place: string
   readonly actions: readonly unknown[]
@@ -101,7 +101,7 @@ export function* actionSites(machine: AnyStateMachine): Iterable<ActionSite> {
   }
 }
 
-export type Transition = AnyStateNode['initial'] | NonNullable<AnyStateNode['always']>[number]
+type Transition = AnyStateNode['initial'] | NonNullable<AnyStateNode['always']>[number]
 
 /** The transitions of a node, those to its initial state included. */
 export function* transitionsOf(node: AnyStateNode): Iterable<{ readonly place: string; transition: Transition }> {

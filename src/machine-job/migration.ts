@@ -53,7 +53,7 @@ export interface Migrated {
 export type Migrate = (snapshot: unknown, from: MachineVersion, details: MigrateDetails) => unknown
 
 /** A delayed transition of an active state that a deployment has added: its timer is neither set nor passed. */
-export interface NewDelay {
+interface NewDelay {
   readonly source: string
   readonly place: DelayPlace
   readonly machine: AnyStateMachine

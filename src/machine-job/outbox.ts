@@ -13,7 +13,7 @@ import type { OutboxEntry } from './state.ts'
 import { parentOf } from './xstate-internals.ts'
 
 /** What is needed to find an action of the outbox. */
-export interface ActionLookup {
+interface ActionLookup {
   readonly logic: PlannedLogic
   readonly addresses: ActorAddresses
 }

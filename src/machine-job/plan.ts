@@ -55,14 +55,14 @@ interface Spawned {
 }
 
 /** A machine of a job, with its actions. */
-export interface PlannedMachine {
+interface PlannedMachine {
   readonly machine: AnyStateMachine
   readonly actions: MachineActions
 }
 
 type Children = Readonly<Record<string, AnyActorRef | undefined>>
 
-export interface PlanOptions {
+interface PlanOptions {
   readonly addresses: ActorAddresses
   /** Number of ids generated so far for actors without one. */
   readonly nextActorNumber: number

@@ -55,7 +55,7 @@ export function delayPlaces(machine: AnyStateMachine): ReadonlyMap<string, Delay
   return new Map(places)
 }
 
-export interface DurableTimersOptions {
+interface DurableTimersOptions {
   /** ms since the epoch */
   readonly now: () => number
   readonly addresses: ActorAddresses

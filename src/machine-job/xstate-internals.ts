@@ -55,7 +55,7 @@ export const dropChild = (children: object, id: string): void => void Reflect.de
 // ── built-in actions ────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** An action made by `raise(…)`, `spawnChild(…)` and the like: a function whose members are its options. */
-export interface BuiltIn {
+interface BuiltIn {
   readonly type: string
   readonly id?: unknown
   readonly delay?: unknown

@@ -61,7 +61,7 @@ export interface RunServices extends ContextServices {
  * `returned` and `threw`: the handler's own end · `abandoned`: it did not end in time · `unstarted`: a cancel or stop came
  * before its start.
  */
-export type Ending = 'returned' | 'threw' | 'abandoned' | 'unstarted'
+type Ending = 'returned' | 'threw' | 'abandoned' | 'unstarted'
 
 /** Time from the timeout of a handler until it is abandoned. */
 const abandonAfterMs = 1_000

@@ -10,7 +10,7 @@ import type { CancelCommand } from './commands.ts'
 import type { Run } from './attempt.ts'
 import type { Runs } from './runs.ts'
 
-export interface CancellerOptions {
+interface CancellerOptions {
   readonly store: Store
   readonly hub: EventHub
   readonly runs: Runs

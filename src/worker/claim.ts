@@ -25,7 +25,7 @@ import type { Timers } from '../client/timers.ts'
 
 const retryMs = { first: 50, max: 5_000 }
 
-export interface ClaimerOptions {
+interface ClaimerOptions {
   readonly store: Store
   readonly worker: string
   readonly leaseMs: number

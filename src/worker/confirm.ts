@@ -12,7 +12,7 @@ import type { Run } from './attempt.ts'
 /** An answer of the store about a run is relied on for this long; documented in docs/guarantees.md. */
 const confirmedMs = 1
 
-export interface ConfirmerOptions {
+interface ConfirmerOptions {
   readonly store: Store
   readonly time: LeaseClock
   readonly logger: Logger

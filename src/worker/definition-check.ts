@@ -21,7 +21,7 @@ const pageSize = 100
 const pauseMs = 10
 const againAfterMs = 60_000
 
-export interface DefinitionCheckOptions {
+interface DefinitionCheckOptions {
   readonly store: Store
   readonly worker: string
   readonly jobs: ReadonlyMap<string, JobDefinition>

@@ -19,7 +19,7 @@ export interface DrainScope {
   readonly retries: boolean
 }
 
-export interface DrainWatcherOptions {
+interface DrainWatcherOptions {
   readonly store: Store
   readonly types: ReadonlySet<string>
   readonly timers: Timers
@@ -127,7 +127,7 @@ export class DrainWatcher {
   }
 }
 
-export interface DrainWait extends DrainScope {
+interface DrainWait extends DrainScope {
   readonly timers: Timers
   /** Calls back when the runtime has stopped. */
   readonly onEnd: (ended: () => void) => () => void

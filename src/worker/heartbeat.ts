@@ -24,7 +24,7 @@ const heartbeatsMax = 1_000
 const checksPerHeartbeat = 8
 const heartbeatsPerLease = 3
 
-export interface HeartbeatOptions {
+interface HeartbeatOptions {
   readonly store: Store
   readonly health: Health
   readonly worker: string

@@ -3,7 +3,7 @@ import type { Middleware, RunContext } from '../core/definition.ts'
 import { JobchartError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 
-export interface MiddlewareOptions {
+interface MiddlewareOptions {
   readonly middleware: readonly Middleware[]
   readonly context: RunContext
   readonly handler: () => Promise<unknown>

@@ -1,7 +1,7 @@
 /** The pauses of a runtime. A pause ends when its signal aborts; a resume ends all. The runtime is paused while one is active. */
 import { AbortError } from '../core/errors.ts'
 
-export interface PauseScope {
+interface PauseScope {
   /** Ends the pause. */
   readonly signal: AbortSignal | undefined
   /** Does the caller wait until no job runs? Then an earlier resume rejects the wait. */
@@ -33,7 +33,7 @@ export class Pauses {
   }
 }
 
-export class Pause {
+class Pause {
   private readonly ended = Promise.withResolvers<never>()
   private readonly scope: PauseScope
   private readonly onAbort: () => void

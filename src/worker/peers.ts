@@ -12,7 +12,7 @@ const aheadMsMax = 1_000
 /** The fractional parts of its multiples are spread evenly, so that the checks meet heartbeats of others in every phase. */
 const goldenRatio = 0.618_033_988_75
 
-export interface PeersOptions {
+interface PeersOptions {
   readonly store: Store
   readonly timers: Timers
   readonly logger: Logger

@@ -16,7 +16,7 @@ import { dispatch } from './dispatch.ts'
 import { Lane, laneCount } from './lanes.ts'
 import { TurnBudget } from './turn-budget.ts'
 
-export interface PipelineOptions {
+interface PipelineOptions {
   readonly clock: Clock
   /** Handles all commands of one lane; `waits` tells whether another lane has commands. */
   readonly handle: (lane: number, batch: readonly WorkerCommand[], waits: (lane: number) => boolean) => void

@@ -7,7 +7,7 @@ import type { Heartbeat } from './heartbeat.ts'
 import type { Run } from './attempt.ts'
 import type { Runs } from './runs.ts'
 
-export interface RemoteCancelsOptions {
+interface RemoteCancelsOptions {
   readonly runs: Runs
   readonly canceller: Canceller
   readonly heartbeat: Heartbeat

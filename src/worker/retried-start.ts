@@ -7,7 +7,7 @@ import type { Timers } from '../client/timers.ts'
 /** Delays between two tries, ms: doubled each time, from the first to the longest. */
 const delayMs = { first: 100, max: 5_000 }
 
-export interface RetriedStartOptions {
+interface RetriedStartOptions {
   readonly timers: Timers
   readonly logger: Logger
   /** Called with the error of each try that failed, and with undefined when a later one has succeeded. */

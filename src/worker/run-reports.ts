@@ -12,7 +12,7 @@ import { withMeta } from './event-meta.ts'
 
 const logCharsMax = 2_000
 
-export interface RunReportsOptions {
+interface RunReportsOptions {
   readonly store: Store
   readonly worker: string
   readonly hub: EventHub

@@ -4,7 +4,7 @@ import type { RunServices } from './attempt.ts'
 import { machineRunContext, type MachineRunContextOptions } from './machine-run-context.ts'
 import { runReports } from './run-reports.ts'
 
-export interface RunServicesOptions extends Omit<MachineRunContextOptions, 'log' | 'cancel'> {
+interface RunServicesOptions extends Omit<MachineRunContextOptions, 'log' | 'cancel'> {
   readonly cancel: (request: CancelRequest) => Promise<unknown>
   /** Time for a cancelled child job to end. */
   readonly graceMs: number

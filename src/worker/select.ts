@@ -81,7 +81,7 @@ const strict = (ageingMs: number | null, now: () => number): Strategy => {
 }
 
 /** What is known of a type when it is picked. */
-export interface SelectedType {
+interface SelectedType {
   readonly type: string
   readonly weight: number
   readonly limits: TypeLimits
@@ -91,7 +91,7 @@ export interface SelectedType {
   readonly keyWeightOf?: JobDefinition['keyWeightOf']
 }
 
-export interface SelectOptions {
+interface SelectOptions {
   readonly jobs: Iterable<SelectedType>
   readonly selection: SelectionOption
   readonly random: Random

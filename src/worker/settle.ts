@@ -19,7 +19,7 @@ import type { Timers } from '../client/timers.ts'
 
 const retryMs = { first: 25, max: 2_000 }
 
-export interface SettlerOptions extends Omit<DecideOptions, 'now'> {
+interface SettlerOptions extends Omit<DecideOptions, 'now'> {
   readonly store: Store
   readonly health: Health
   readonly worker: string

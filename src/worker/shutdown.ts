@@ -18,7 +18,7 @@ const lastGraceMs = 50
 /** After the timeout: time for the releases to be written. */
 const lastWriteMs = 1_000
 
-export interface ShutdownOptions {
+interface ShutdownOptions {
   /** For the mode `drain`. */
   readonly scope: DrainScope
   readonly worker: Worker
@@ -120,7 +120,7 @@ export class Shutdown {
   }
 }
 
-export interface ShutdownTargets {
+interface ShutdownTargets {
   readonly connection: Connection
   readonly worker: Worker
   /** The id of the worker in the store. */

@@ -23,7 +23,7 @@ const afterErrorMs = 1_000
 /** A rescue that must wait is tried this often per lease. */
 const rescueTriesPerLease = 24
 
-export interface SweeperOptions {
+interface SweeperOptions {
   readonly store: Store
   readonly hub: EventHub
   readonly timers: Timers

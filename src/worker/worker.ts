@@ -43,7 +43,7 @@ import { workerInfo } from './worker-info.ts'
 
 const claimableStates = [...claimable]
 
-export interface WorkerOptions {
+interface WorkerOptions {
   readonly id: string
   readonly settings: RuntimeSettings
   readonly store: Store

@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks'
 import type { Counts, StateCounts } from '../../index.ts'
 import type { LiveTransition } from '../live.ts'
 
-export type Connection = 'connecting' | 'live' | 'lost'
+type Connection = 'connecting' | 'live' | 'lost'
 
 export const connection = signal<Connection>('connecting')
 /** Why the store does not answer, if so. */

@@ -37,7 +37,7 @@ export const Empty = ({ title, children }: Children & { readonly title: string }
   </div>
 )
 
-export const Problem = ({ error }: { readonly error: ApiError }): JSX.Element => (
+const Problem = ({ error }: { readonly error: ApiError }): JSX.Element => (
   <div class="problem" role="alert">
     <strong>{error.message}</strong>
     <p>

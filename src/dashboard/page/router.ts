@@ -4,7 +4,7 @@ import { computed, signal } from '@preact/signals'
 const hash = signal(location.hash)
 addEventListener('hashchange', () => (hash.value = location.hash))
 
-export interface Place {
+interface Place {
   /** `jobs`, `job`, …; empty for the overview. */
   readonly screen: string
   /** What follows: the id of a job, the type of a queue. */

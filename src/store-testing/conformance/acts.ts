@@ -17,7 +17,7 @@ import type {
   TypeLimits,
 } from '../../store.ts'
 
-export const leaseMs = 30_000
+const leaseMs = 30_000
 export const noLimits: TypeLimits = { concurrency: null, perKey: null, rate: null }
 export const boom = { name: 'Error', message: 'boom' }
 
@@ -42,7 +42,7 @@ export async function put(store: Store, ...jobs: readonly NewJob[]): Promise<Ins
   return answers ?? []
 }
 
-export interface Taking {
+interface Taking {
   readonly type?: string
   readonly max?: number
   readonly limits?: Partial<TypeLimits>

@@ -1,7 +1,7 @@
 /** Two stores never agree on numbers and clocks: what is left when those are taken out must be equal. */
 import type { Transition } from '../../core/record.ts'
 
-export interface Origin {
+interface Origin {
   /** The store's time at the start. */
   readonly at: number
   /** Times are compared in whole units of it. */

@@ -4,7 +4,7 @@ import { decode, geneMax, genesPerCommand, tickMs, type Command } from './comman
 import { SideBySide } from './side-by-side.ts'
 import type { Subject } from './subject.ts'
 
-export function randomCommands(seed: number, length: number): Command[] {
+function randomCommands(seed: number, length: number): Command[] {
   const random = seededRandom(seed)
   let fresh = 0
   const freshId = (): string => `n${++fresh}`

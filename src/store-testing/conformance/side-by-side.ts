@@ -233,7 +233,7 @@ export async function everyPage(store: Store, filter: ListQuery, limit: number):
   return jobs
 }
 
-export const recount = (jobs: readonly JobRecord[]): Record<JobState, number> =>
+const recount = (jobs: readonly JobRecord[]): Record<JobState, number> =>
   Object.fromEntries(jobStates.map((state) => [state, jobs.filter((job) => job.state === state).length])) as Record<
     JobState,
     number

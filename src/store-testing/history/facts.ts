@@ -88,7 +88,7 @@ export interface StepFact {
 }
 
 /** The result of a step that is stored. */
-export interface StoredStep {
+interface StoredStep {
   readonly name: string
   readonly token: string
   /** When that was acknowledged. */
@@ -106,7 +106,7 @@ export interface InsertFact {
   readonly answeredAt: number
 }
 
-export interface CancelFact {
+interface CancelFact {
   readonly invokedAt: number
   readonly answeredAt: number
   /** seq of its move; null if the mark was set before. */
@@ -126,7 +126,7 @@ export interface CheckpointFact {
 }
 
 /** A message that somebody sent. */
-export interface LetterFact {
+interface LetterFact {
   readonly key: string
   readonly outcome: SendAnswer['outcome'] | 'unknown'
   readonly answeredAt: number

@@ -79,7 +79,7 @@ export interface AskedBeat extends AttemptName {
 }
 
 /** A step whose work is begun. */
-export interface StepStart extends RunStart {
+interface StepStart extends RunStart {
   readonly name: string
 }
 

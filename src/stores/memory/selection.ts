@@ -12,7 +12,7 @@ import type { RowTable } from './row-table.ts'
 import type { Row } from './row.ts'
 
 /** What a search looks at: the rows and their indexes. */
-export interface SearchedRows {
+interface SearchedRows {
   readonly rows: RowTable
   readonly queues: ReadonlyMap<string, Queue<Row>>
   /** Leased and ended rows by the index of their phase, in the order in which they came to it. */
@@ -27,7 +27,7 @@ export interface SearchedRows {
 }
 
 /** In which order rows are looked at, and how many of them. */
-export interface PageRange {
+interface PageRange {
   /** By the end instead of the enqueue: then only ended rows are found. */
   readonly byEnd: boolean
   readonly newestFirst: boolean
@@ -38,7 +38,7 @@ export interface PageRange {
   readonly limit: number
 }
 
-export interface RowPage {
+interface RowPage {
   readonly rows: readonly Row[]
   /** The number to go on after; null at the end. */
   readonly next: number | null

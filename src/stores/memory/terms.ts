@@ -3,7 +3,7 @@ import type { JobMeta } from '../../core/record.ts'
 import type { JobPins, NewJob } from '../../store.ts'
 
 /** What terms are made of. */
-export type TermsOfJob = Pick<
+type TermsOfJob = Pick<
   NewJob,
   'priority' | 'maxAttempts' | 'pins' | 'tags' | 'key' | 'until' | 'concurrencyKey' | 'keyWeight'
 > & {

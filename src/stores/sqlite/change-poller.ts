@@ -16,7 +16,7 @@ const quietPart = 100
 /** How long the commit of a reported write is looked for at the shortest interval, ms: it is seen when it is synced. */
 const commitMs = 50
 
-export interface ChangePollerOptions {
+interface ChangePollerOptions {
   readonly clock: Clock
   /** The file that grows with every commit. */
   readonly log: string

@@ -2,7 +2,7 @@
 import { JobchartError } from '../../core/errors.ts'
 
 /** The primary result code of an error of node:sqlite, or null if it is none. */
-export function resultCode(error: unknown): number | null {
+function resultCode(error: unknown): number | null {
   if (!(error instanceof Error) || (error as { code?: unknown }).code !== 'ERR_SQLITE_ERROR') return null
   const { errcode } = error as { errcode?: unknown }
   return typeof errcode === 'number' ? errcode & 0xff : null

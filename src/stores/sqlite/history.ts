@@ -126,7 +126,7 @@ type PackedSettled = [
 ]
 
 /** Who settled last, and what it was told. */
-export interface Settled {
+interface Settled {
   readonly token: string
   readonly attempt: number
   readonly answer: SettleAnswer

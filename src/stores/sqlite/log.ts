@@ -7,7 +7,7 @@ import type { Queues } from './queues.ts'
 import type { Statements } from './statements.ts'
 
 /** What the log is read with. */
-export interface LoggedFile {
+interface LoggedFile {
   readonly sql: Statements
   readonly queues: Queues
   /** The number of the last transition. */

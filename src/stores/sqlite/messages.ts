@@ -25,7 +25,7 @@ export interface PackedError {
 
 type PackedReply = { readonly answer: unknown } | { readonly error: PackedError }
 
-export type PackedOutcome =
+type PackedOutcome =
   | { readonly kind: 'done'; readonly replies: readonly PackedReply[]; readonly hints: readonly Hint[] }
   | { readonly kind: 'busy' | 'failed'; readonly error: PackedError }
 

@@ -14,7 +14,7 @@ import { claimable } from './state-names.ts'
 import type { Statements } from './statements.ts'
 
 /** What a search reads. */
-export interface SearchedFile {
+interface SearchedFile {
   readonly sql: Statements
   readonly queues: Queues
   readonly rows: Rows
@@ -23,7 +23,7 @@ export interface SearchedFile {
 }
 
 /** In which order jobs are found, and what is read of them. */
-export interface PageRange {
+interface PageRange {
   /** By the end instead of the enqueue: then only ended jobs are found. */
   readonly byEnd: boolean
   readonly newestFirst: boolean
@@ -35,7 +35,7 @@ export interface PageRange {
   readonly columns: string
 }
 
-export interface FoundPage {
+interface FoundPage {
   readonly found: readonly RowValues[]
   /** The number to go on after; null at the end. */
   readonly next: number | null

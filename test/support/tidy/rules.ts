@@ -82,6 +82,26 @@ export function importCircles(files: readonly SourceFile[]): string[] {
   return circles
 }
 
+/** Exports of the library that no other file imports. An entry, which users import, has its own. */
+export function unusedExports(
+  library: readonly SourceFile[],
+  everything: readonly SourceFile[],
+  entries: readonly string[],
+): string[] {
+  const imported = new Set(
+    everything.flatMap(({ path, imports }) =>
+      imports.flatMap(({ from, names }) => names.map((name) => `${posix.join(posix.dirname(path), from)} ${name}`)),
+    ),
+  )
+  return library
+    .filter(({ path }) => !entries.includes(path) && !imported.has(`${path} *`))
+    .flatMap(({ path, exports }) =>
+      exports
+        .filter(({ name }) => !imported.has(`${path} ${name}`))
+        .map(({ name, line }) => `${path}:${line} exports ${name}, which no other file imports`),
+    )
+}
+
 /** Files that cannot be reached by imports from the roots, and roots that are not there. */
 export function orphans(files: readonly SourceFile[], roots: readonly string[]): string[] {
   const byPath = new Map(files.map((file) => [file.path, file]))

@@ -5,7 +5,10 @@ export interface SourceFile {
   path: string
   lineCount: number
   functions: readonly { name: string; line: number; lineCount: number }[]
-  imports: readonly { from: string; line: number; typeOnly: boolean }[]
+  /** `names` are those that the other module exports; '*' for all of them. */
+  imports: readonly { from: string; line: number; typeOnly: boolean; names: readonly string[] }[]
+  /** The names that are declared and exported here. */
+  exports: readonly { name: string; line: number }[]
   /** Dotted names (`Date.now`), bare names (`setTimeout`), `new Date()`, `Date()` and `as any`, as written in code. */
   uses: readonly { name: string; line: number }[]
   comments: readonly { text: string; line: number }[]
@@ -52,16 +55,32 @@ const functionName = (node: Node, parent: Node | null): string =>
 const isType = (part: unknown) => isNode(part) && (part['importKind'] === 'type' || part['exportKind'] === 'type')
 
 /** What a module imports or re-exports at this node, or null. */
-function importAt(node: Node): { from: string; typeOnly: boolean } | null {
+function importAt(node: Node): { from: string; typeOnly: boolean; names: readonly string[] } | null {
   if (node.type === 'ImportExpression' || node.type === 'TSImportType') {
     const from = literalOf(node['source'])
-    return from === null ? null : { from, typeOnly: node.type === 'TSImportType' }
+    return from === null ? null : { from, typeOnly: node.type === 'TSImportType', names: ['*'] }
   }
   if (!/^(Import|ExportNamed|ExportAll)Declaration$/.test(node.type)) return null
   const from = literalOf(node['source'])
   if (from === null) return null
   const parts: unknown[] = Array.isArray(node['specifiers']) ? node['specifiers'] : []
-  return { from, typeOnly: isType(node) || (parts.length > 0 && parts.every(isType)) }
+  const names = node.type === 'ExportAllDeclaration' ? ['*'] : parts.map(importedName)
+  return { from, typeOnly: isType(node) || (parts.length > 0 && parts.every(isType)), names }
+}
+
+/** The name in the other module of one part of an import or re-export. */
+function importedName(part: unknown): string {
+  if (!isNode(part) || part.type === 'ImportNamespaceSpecifier') return '*'
+  return nameOf(part.type === 'ExportSpecifier' ? part['local'] : part['imported']) ?? 'default'
+}
+
+/** The names that are declared and exported at this node. */
+function exportsAt(node: Node): readonly string[] {
+  const declaration = node['declaration']
+  if (node.type !== 'ExportNamedDeclaration' || !isNode(declaration)) return []
+  const declared = declaration['declarations']
+  const names = Array.isArray(declared) ? declared.map((each: Node) => nameOf(each['id'])) : [nameOf(declaration['id'])]
+  return names.filter((name) => name !== null)
 }
 
 /** Is this identifier the name of a member, a key or a type, and not a value that is read? */
@@ -94,6 +113,7 @@ export function readSource(path: string, text: string): SourceFile {
   }
   const functions: SourceFile['functions'][number][] = []
   const imports: SourceFile['imports'][number][] = []
+  const exports: SourceFile['exports'][number][] = []
   const uses: SourceFile['uses'][number][] = []
   walk(program as unknown as Node, (node, parent, field) => {
     const line = lineAt(node.start)
@@ -102,6 +122,7 @@ export function readSource(path: string, text: string): SourceFile {
     }
     const imported = importAt(node)
     if (imported !== null) imports.push({ ...imported, line })
+    for (const name of exportsAt(node)) exports.push({ name, line })
     const name = useAt(node, parent, field)
     if (name !== null) uses.push({ name, line })
   })
@@ -110,6 +131,7 @@ export function readSource(path: string, text: string): SourceFile {
     lineCount: text.endsWith('\n') ? lineStarts.length - 1 : lineStarts.length,
     functions,
     imports,
+    exports,
     uses,
     comments: comments.map(({ value, start }) => ({ text: value, line: lineAt(start) })),
   }
