@@ -15,6 +15,8 @@ export interface Options {
   readonly fresh: boolean
   /** Send what is dead through again? */
   readonly retry: boolean
+  /** Is the dashboard opened in a browser, and served until Ctrl-C? */
+  readonly open: boolean
   /** Where each run leaves a line; null = nowhere. */
   readonly ledger: string | null
 }
@@ -40,11 +42,15 @@ Usage
   --db <file>          the SQLite file            (default: one per folder, in .jobchart)
   --fresh              do again what is done already
   --retry              do again what is dead
+  --open               open the dashboard, and serve it until Ctrl-C
   --ledger <file>      append what is done, line by line
   --help               this text
 
 Kill it, and start it again: it goes on where it was, and does nothing twice but what was in hand. Files that have changed
 are done again. Several at once share the work.
+
+A text file with a line of 500 kB and more is suspicious: its review waits ten minutes for a person, who decides on the
+dashboard. A review that waits does not keep the program; the next start goes on with it.
 
 Progress goes to stderr, the summary to stdout. Ctrl-C lets the running jobs end and sums up; twice aborts them.
 
@@ -64,6 +70,7 @@ export function readArguments(args: string[]): Options | 'help' {
     db: values.db === undefined ? null : given('--db', values.db),
     fresh: values.fresh ?? false,
     retry: values.retry ?? false,
+    open: values.open ?? false,
     ledger: values.ledger === undefined ? null : given('--ledger', values.ledger),
     fail: number('--fail', values.fail ?? '0', 0, 1),
     concurrency: whole('--concurrency', values.concurrency ?? String(defaultConcurrency), 1, 256),
@@ -84,6 +91,7 @@ function parse(args: string[]) {
         db: { type: 'string' },
         fresh: { type: 'boolean' },
         retry: { type: 'boolean' },
+        open: { type: 'boolean' },
         ledger: { type: 'string' },
         seed: { type: 'string' },
         help: { type: 'boolean', short: 'h' },

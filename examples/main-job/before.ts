@@ -1,16 +1,17 @@
 /** What earlier starts have left: brought to the present, and counted. */
 import type { Client, JobRecord } from 'jobchart'
-import { idOf, jobs, type FileInput } from './jobs.ts'
+import { definitions, idOf, jobs, type FileInput } from './jobs.ts'
 import { endedBefore } from './tally.ts'
 import { versionOf, walk, Walked, type Tree } from './walk.ts'
 
 /** The file may hold jobs of others. */
 export const own = { type: jobs.map(({ type }) => type) }
+const ownAndReviews = { type: definitions.map(({ type }) => type) }
 
 /** Forgets what has ended, so that it is done again. */
 export async function forgetEnded(client: Client): Promise<void> {
   for (;;) {
-    const ended = await client.list({ ...own, state: ['done', 'dead', 'cancelled'], limit: 1_000 })
+    const ended = await client.list({ ...ownAndReviews, state: ['done', 'dead', 'cancelled'], limit: 1_000 })
     if (ended.length === 0) return
     await client.discard(ended.map(({ id }) => id))
   }
@@ -21,8 +22,8 @@ export async function cancelOutdated(client: Client): Promise<void> {
   let after: string | undefined
   do {
     const page = await client.list({
-      ...own,
-      state: ['scheduled', 'queued', 'retrying'],
+      ...ownAndReviews,
+      state: ['scheduled', 'queued', 'retrying', 'waiting'],
       limit: 1_000,
       ...(after !== undefined && { after }),
     })

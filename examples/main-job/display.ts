@@ -4,6 +4,7 @@ import type { JobEvent, QueueStats, Runtime, RuntimeStats } from 'jobchart'
 import type { Ended } from './before.ts'
 import type { FileProgress } from './jobs.ts'
 import { sum, type Progress } from './progress.ts'
+import { review } from './review.ts'
 import { fill, widthOf, type Screen } from './screen.ts'
 import type { Tallies } from './tally.ts'
 import { clip, count, duration, percent, plural } from './text.ts'
@@ -26,7 +27,10 @@ export interface View {
 
 /** The run as it is now. */
 export interface Look {
+  /** Its queues are those of the jobs that every file gets. */
   readonly stats: RuntimeStats
+  /** Reviews that wait for a person. */
+  readonly toDecide: number
   /** Jobs that other processes run, or ran when they died: those come back when their leases end. */
   readonly elsewhere: number
 }
@@ -34,8 +38,17 @@ export interface Look {
 async function lookAt(runtime: Runtime): Promise<Look> {
   const [stats, workers] = await Promise.all([runtime.stats(), runtime.workers()])
   const others = workers.filter(({ id }) => id !== runtime.id)
-  return { stats, elsewhere: others.reduce((jobs, { running }) => jobs + running.length, 0) }
+  const { queues, ...rest } = stats
+  const reviewed = ({ type }: QueueStats): boolean => type === review.type
+  const toDecide = queues.find(reviewed)?.counts.waiting ?? 0
+  return {
+    stats: { ...rest, queues: queues.filter((queue) => !reviewed(queue)) },
+    toDecide,
+    elsewhere: others.reduce((jobs, { running }) => jobs + running.length, 0),
+  }
 }
+
+const reviewsToDecide = (reviews: number): string[] => (reviews === 0 ? [] : [`${count(reviews)} to decide on`])
 
 const inOtherHands = (jobs: number): string[] => (jobs === 0 ? [] : [`${count(jobs)} in other processes`])
 
@@ -110,7 +123,7 @@ export class Display {
   }
 
   /** One line, where nothing can be redrawn. */
-  line({ stats, elsewhere }: Look): string {
+  line({ stats, toDecide, elsewhere }: Look): string {
     const before = this.sample(stats)
     const queued = stats.queues.reduce((jobs, { counts }) => jobs + counts.queued, 0)
     const retrying = stats.queues.reduce((jobs, { counts }) => jobs + counts.retrying, 0)
@@ -121,12 +134,13 @@ export class Display {
       `${count(queued)} queued`,
       `${retrying} retrying`,
       `${this.ended(stats).dead} dead`,
+      ...reviewsToDecide(toDecide),
       ...inOtherHands(elsewhere),
     ].join('   ')
   }
 
   /** Lines that fit into the terminal as it is now. */
-  block({ stats, elsewhere }: Look): string[] {
+  block({ stats, toDecide, elsewhere }: Look): string[] {
     const { screen, view } = this
     const width = Math.max(1, Math.min(screen.columns, columnsMax) - 1)
     const before = this.sample(stats)
@@ -135,6 +149,7 @@ export class Display {
     const parts = [
       this.progress(stats),
       `${count(this.throughput(stats, before))} jobs/s`,
+      ...reviewsToDecide(toDecide),
       ...inOtherHands(elsewhere),
       this.hint(stats.state),
     ]

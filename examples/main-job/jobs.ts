@@ -1,4 +1,4 @@
-/** The three jobs every file gets. Each reads the file as a stream, ends when its signal aborts, and checks in on large files. */
+/** The three jobs every file gets, and the review that some get. Each of the three reads the file as a stream, ends when its signal aborts, and checks in on large files. */
 import { createHash, hash as digestOf } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { defineJob, exponential, type JobDefinition, type RunContext } from 'jobchart'
 import { z } from 'zod'
+import { review, suspiciousLineBytes } from './review.ts'
 
 const input = z.object({
   /** Absolute: the next process may start in another folder. */
@@ -98,7 +99,7 @@ export const lines = defineJob({
   concurrency: 2,
   input,
   retry,
-  run: async ({ path }, context): Promise<Lined> => {
+  run: async ({ path, version }, context): Promise<Lined> => {
     let [bytes, count, longest, current] = [0, 0, 0, 0]
     for await (const chunk of contents(path, context)) {
       // Text has no zero bytes.
@@ -113,11 +114,19 @@ export const lines = defineJob({
       }
       current += chunk.length - from
     }
-    return { path, bytes, isText: true, lines: count + (current > 0 ? 1 : 0), longestBytes: Math.max(longest, current) }
+    const longestBytes = Math.max(longest, current)
+    if (longestBytes >= suspiciousLineBytes) {
+      await context.enqueue(review, { path, version, longestBytes }, { id: idOf(review.type, { path, version }) })
+    }
+    return { path, bytes, isText: true, lines: count + (current > 0 ? 1 : 0), longestBytes }
   },
 })
 
+/** Those that every file gets. */
 export const jobs: readonly JobDefinition<FileInput>[] = [hash, compress, lines]
+
+/** All that a runtime must know. */
+export const definitions: readonly JobDefinition[] = [...jobs, review]
 
 const chunkBytes = { min: 4 * 1024, max: 256 * 1024 }
 const checkinEveryBytes = 4 * 1024 * 1024

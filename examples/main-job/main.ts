@@ -8,16 +8,19 @@
  */
 import { inspect, styleText } from 'node:util'
 import { createClient, createRuntime, JobchartError, type Client, type Middleware, type Runtime } from 'jobchart'
+import { waitFor } from 'xstate'
 import { help, readArguments, UsageError, type Options } from './arguments.ts'
 import { cancelOutdated, forgetEnded, own, survey, type Survey } from './before.ts'
 import { Display } from './display.ts'
 import { injectFailures } from './failures.ts'
 import { Findings } from './findings.ts'
-import { idOf, jobs } from './jobs.ts'
+import { definitions, idOf, jobs } from './jobs.ts'
 import { keep, type Kept } from './keep.ts'
 import { ledger } from './ledger.ts'
 import { Outcomes } from './outcomes.ts'
+import { openInBrowser, servePage } from './page.ts'
 import { Progress, sum } from './progress.ts'
+import { reviewsOf } from './reviews.ts'
 import { Screen } from './screen.ts'
 import { summaryOf } from './summary.ts'
 import { Tallies } from './tally.ts'
@@ -31,14 +34,14 @@ const capacity = 5_000
 const lease = '5s'
 
 async function lookThrough(options: Options): Promise<number> {
-  const { folder, fresh, retry } = options
+  const { folder, fresh, retry, open } = options
   const kept = keep(options)
   const screen = new Screen(process.stderr)
   const tree = { folder, except: kept.except }
   const shown = shownIn(folder)
 
   // A client that goes on looking when the runtime has stopped.
-  await using client = createClient({ jobs, store: kept.store })
+  await using client = createClient({ jobs: definitions, store: kept.store })
   if (fresh) await forgetEnded(client)
   await cancelOutdated(client)
   const isNew = (await client.list({ ...own, limit: 1 })).length === 0
@@ -58,6 +61,8 @@ async function lookThrough(options: Options): Promise<number> {
   runtime.stopOn(['SIGINT', 'SIGTERM'], { mode: 'finish' })
 
   if (kept.file !== null) screen.say(`Jobs are kept in ${kept.file} (process ${process.pid})`)
+  await using page = await servePage(runtime, folder, screen)
+  if (open && page.url !== null) openInBrowser(page.url)
   const progress = new Progress(tallies, atStart)
   const isOver = (): boolean => ['stopping', 'stopped'].includes(runtime.state)
   const surveyed = survey({ client, tree, startedAt, isNew, isOver }).then((found) => {
@@ -72,7 +77,8 @@ async function lookThrough(options: Options): Promise<number> {
   await startAndEnqueue({ runtime, tree, walked, outcomes, goAhead })
   const completed = await runtime.drain({ retries: true })
   if (completed) await outcomes.all()
-  await runtime.stop() // joins the stop that is under way, if one is
+  const staysOpen = open && page.url !== null && completed
+  if (!staysOpen) await runtime.stop() // joins the stop that is under way, if one is
   display.stop()
   await Promise.all([outcomes.all(), surveyed])
 
@@ -81,8 +87,13 @@ async function lookThrough(options: Options): Promise<number> {
   const { elapsedMs } = tallies
   const { dead } = outcomes
   const goesOn = kept.file !== null
-  const outcome = { folder, elapsedMs, walked, shown, tallies, findings, dead, leftUndone, goesOn }
+  const reviews = await reviewsOf(client)
+  const outcome = { folder, elapsedMs, walked, shown, tallies, findings, dead, leftUndone, goesOn, reviews }
   process.stdout.write(summaryOf(outcome, bold))
+  if (staysOpen) {
+    screen.say(`\nThe dashboard stays at ${page.url} until Ctrl-C`)
+    await waitFor(runtime.actor, ({ value }) => value === 'stopped')
+  }
   if (!completed) return exitCodes.interrupted
   return tallies.total().dead > 0 ? exitCodes.dead : exitCodes.done
 }
@@ -95,7 +106,7 @@ function runtimeFor({ concurrency, fail, seed, ledger: file }: Options, kept: Ke
   if (fail > 0) middleware.push(injectFailures(fail, seed))
   const { store, retention } = kept
   const logger = { debug: silent, info: silent, warn: say, error: say }
-  return createRuntime({ jobs, store, concurrency, capacity, lease, middleware, retention, logger })
+  return createRuntime({ jobs: definitions, store, concurrency, capacity, lease, middleware, retention, logger })
 }
 
 function goingOn({ files, filesDone, ended: byType }: Survey, retry: boolean): string {

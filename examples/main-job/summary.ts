@@ -2,6 +2,7 @@
 import type { JobRecord } from 'jobchart'
 import { compressibleBytesMin, ratioOf, wastedBytes, type Findings } from './findings.ts'
 import type { FileInput } from './jobs.ts'
+import type { Reviews } from './reviews.ts'
 import type { Tallies } from './tally.ts'
 import { bytes, count, duration, left, percent, plural, right, table } from './text.ts'
 import type { Walked } from './walk.ts'
@@ -18,6 +19,7 @@ export interface Outcome {
   readonly dead: readonly JobRecord[]
   /** Jobs that are not done; null if the run came to its end. */
   readonly leftUndone: number | null
+  readonly reviews: Reviews
   /** Does the next start go on with them? */
   readonly goesOn: boolean
 }
@@ -34,6 +36,7 @@ export function summaryOf(outcome: Outcome, paintTitle: (title: string) => strin
     duplicates(outcome),
     incompressible(outcome),
     longestLines(outcome),
+    suspicious(outcome),
     dead(outcome),
     skipped(walked),
     interrupted(outcome),
@@ -164,6 +167,25 @@ function longestLines({ findings, shown }: Outcome): Section | null {
       left(
         'file',
         items.map(({ path }) => shown(path)),
+      ),
+    ]),
+  }
+}
+
+function suspicious({ reviews: { waiting, ended, files }, shown }: Outcome): Section | null {
+  if (waiting + ended === 0) return null
+  const decided = ended === 0 ? '' : `, ${count(ended)} decided`
+  if (waiting === 0) return { title: `Suspicious files: ${count(ended)} decided` }
+  return {
+    title: `Suspicious files: ${count(waiting)} to decide on within ten minutes${decided}; --open shows them`,
+    lines: table([
+      right(
+        'longest line',
+        files.map((file) => bytes(file.longestBytes)),
+      ),
+      left(
+        'file',
+        files.map(({ path }) => shown(path)),
       ),
     ]),
   }

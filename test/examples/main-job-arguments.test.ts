@@ -48,7 +48,17 @@ test.each([
 test('--help says what it can do', async () => {
   const { exitCode, stdout } = await run(['--help'])
   expect(exitCode).toBe(0)
-  for (const option of ['--fail', '--seed', '--concurrency', '--store', '--db', '--fresh', '--retry', '--ledger'])
+  for (const option of [
+    '--fail',
+    '--seed',
+    '--concurrency',
+    '--store',
+    '--db',
+    '--fresh',
+    '--retry',
+    '--open',
+    '--ledger',
+  ])
     expect(stdout).toContain(option)
 })
 

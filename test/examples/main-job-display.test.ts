@@ -61,7 +61,7 @@ test.each(sizes as [number, number][])(
     for (const job of jobs) await runtime.enqueueMany(job, [undefined, undefined])
     const tty = terminal(columns, rows)
     using display = await shownIn(runtime, tty, survey(22_668, 5_000))
-    const lines = display.block({ stats: await runtime.stats(), elsewhere: 12 })
+    const lines = display.block({ stats: await runtime.stats(), toDecide: 0, elsewhere: 12 })
     new Screen(tty.stream).draw(lines)
     const drawn = stripVTControlCharacters(tty.written()).replace('\r', '').split('\n').slice(0, -1)
     expect(drawn.length).toBeLessThan(rows)
@@ -95,7 +95,7 @@ test('a queue that has run empty says so, and the others share what it leaves', 
   await runtime.enqueueMany(jobs[1] as (typeof jobs)[0], [undefined])
   await runtime.enqueueMany(jobs[2] as (typeof jobs)[0], [undefined])
   using display = await shownIn(runtime, terminal(100, 24), survey(1, 0))
-  const lines = display.block({ stats: await runtime.stats(), elsewhere: 0 }).map(stripVTControlCharacters)
+  const lines = display.block({ stats: await runtime.stats(), toDecide: 0, elsewhere: 0 }).map(stripVTControlCharacters)
   const cells = (type: string): string[] =>
     lines
       .find((line) => line.startsWith(type))

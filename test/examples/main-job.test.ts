@@ -51,6 +51,41 @@ test('sums up what is in a folder: duplicates, what does not compress, the longe
   expect(stdout).not.toContain('Dead jobs')
 })
 
+test('asks a person about a file with a line that nobody can read, and the next start has the answer', async () => {
+  await write(at('files/bundle.js'), 'x'.repeat(600_000))
+  await write(at('files/other.js'), 'x\n')
+
+  const first = await run(['files', '--db', 'jobs.db'])
+  expect(first).toMatchObject({ exitCode: 0 })
+  expect(first.stderr).toMatch(/^Dashboard: http:\/\/127\.0\.0\.1:\d+\/$/m)
+  expect(first.stdout).toContain('Suspicious files: 1 to decide on within ten minutes')
+  expect(row(first.stdout, '600 kB', 'files/bundle.js')).toBeDefined()
+  const [waiting] = await jobsIn('jobs.db', 'waiting')
+  expect(waiting).toMatchObject({ type: 'review', machineStates: ['deciding'] })
+
+  await using client = createClient({ jobs: [], store: sqliteStore({ path: at('jobs.db') }) })
+  await client.send(waiting!.id, { type: 'ACCEPT' }, { accept: 'always' })
+  const second = await run(['files', '--db', 'jobs.db'])
+  expect(second.stdout).toContain('Suspicious files: 1 decided')
+  expect((await (await client.job(waiting!.id))!.record()).state).toBe('done')
+})
+
+test('with --open it serves the dashboard after its work, until Ctrl-C', async () => {
+  await write(at('files/a'), 'a\n')
+  let title: unknown
+  const { exitCode, stdout } = await run(['files', '--open', '--store', 'memory'], (child) => {
+    child.stderr?.on('data', (text: string) => {
+      const [, url] = /stays at (\S+)/.exec(text) ?? []
+      if (url === undefined) return
+      void fetch(`${url}api/v1`)
+        .then(async (response) => ({ title } = (await response.json()) as { title: string }))
+        .finally(() => child.kill('SIGINT'))
+    })
+  })
+  expect({ exitCode, title }).toEqual({ exitCode: 0, title: 'files' })
+  expect(stdout).toMatch(/^files: 1 file, 3 jobs in /)
+})
+
 test('lets attempts fail on request, the same ones for the same seed, and names the dead', async () => {
   for (let n = 0; n < 20; n++) await write(at(`files/${n}.txt`), `file ${n}\n`)
 
@@ -240,7 +275,8 @@ test('what is dead stays dead until --retry', async () => {
 test('--store memory leaves nothing behind', async () => {
   await write(at('files/a'), 'a\n')
   const { exitCode, stderr } = await run(['files', '--store', 'memory'])
-  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+  expect(exitCode).toBe(0)
+  expect(stderr).toMatch(/^Dashboard: \S+\n$/)
   expect(await readdir(folder)).toEqual(['files'])
 })
 
