@@ -14,20 +14,23 @@ const { exports, bin = {} } = JSON.parse(readFileSync(join(root, 'package.json')
 const subpaths = Object.values(exports).filter((subpath) => typeof subpath === 'object')
 const specifiers = /(?:from|import|import\()\s*['"](\.[^'"]+)['"]/g
 
+const threads = ['dist/src/stores/sqlite/thread.js', 'dist/src/thread/main.js']
+
 const keep = new Set()
 const open = subpaths.map(({ types }) => join(root, types))
 for (let file = open.pop(); file !== undefined; file = open.pop()) {
   if (keep.has(file)) continue
   if (!existsSync(file)) throw new Error(`${relative(root, file)} is missing: run npm run build first`)
   keep.add(file)
-  for (const [, specifier] of readFileSync(file, 'utf8').matchAll(specifiers)) {
+  const declarations = readFileSync(file, 'utf8').replaceAll(/\/\*[\s\S]*?\*\//g, '')
+  for (const [, specifier] of declarations.matchAll(specifiers)) {
     open.push(join(dirname(file), specifier.replace(/\.[jt]s$/, '.d.ts')))
   }
 }
 
 const { metafile } = await build({
-  // The thread of the SQLite store is started by its path, which is beside that of the store's entry.
-  entryPoints: [...subpaths.map((subpath) => subpath.default), ...Object.values(bin), 'dist/src/stores/sqlite/thread.js'],
+  // Threads are started by their path, which is beside that of an entry.
+  entryPoints: [...subpaths.map((subpath) => subpath.default), ...Object.values(bin), ...threads],
   absWorkingDir: root,
   bundle: true,
   splitting: true,

@@ -11,7 +11,14 @@ export {
   type StreamJob,
   type StreamOptions,
 } from './api/event-streams.ts'
-export { defineJob, type JobOptions, type MachineJobOptions } from './api/define-job.ts'
+export { defineJob, type JobOptions, type MachineJobOptions, type ThreadJobOptions } from './api/define-job.ts'
+export {
+  thread,
+  type ThreadContext,
+  type ThreadHandler,
+  type ThreadModule,
+  type ThreadOptions,
+} from './core/thread-module.ts'
 export type {
   ContextValues,
   HandlerResult,

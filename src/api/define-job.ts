@@ -12,6 +12,7 @@ import { checkFunction, checkSyncFunction, checkKeys, checkText, checkInteger } 
 import { checkUnique, type UniqueOption } from '../core/call-options.ts'
 import { defaultMaxAttempts, limits } from '../core/limits.ts'
 import { keyWeightMax } from '../core/shares.ts'
+import { threadModule, type ThreadModule } from '../core/thread-module.ts'
 
 /** Options of jobs with a handler and of machine jobs. */
 interface CommonOptions<Input> {
@@ -53,7 +54,19 @@ interface CommonOptions<Input> {
 
 export interface JobOptions<Input, Parsed, Output> extends CommonOptions<Input> {
   readonly run: (input: Parsed, context: RunContext) => HandlerResult<Output>
+  readonly thread?: undefined
 }
+
+export interface ThreadJobOptions<Input, Parsed, Output> extends CommonOptions<Input> {
+  /**
+   * The module whose default export, a `threadHandler`, does the work in a thread: for work that computes, and would block the
+   * event loop. A handler that does not end within its grace after a cancel or timeout is ended with its thread.
+   */
+  readonly thread: URL | ThreadModule<Parsed, Output>
+  readonly run?: undefined
+}
+
+type HandlerOptions<Input, Parsed, Output> = JobOptions<Input, Parsed, Output> | ThreadJobOptions<Input, Parsed, Output>
 
 export interface MachineJobOptions<Machine extends AnyStateMachine, Input> extends CommonOptions<Input> {
   /** The statechart that does the work. Its input and output are those of the job. */
@@ -70,8 +83,8 @@ export interface MachineJobOptions<Machine extends AnyStateMachine, Input> exten
 /**
  * Defines a type of job.
  *
- * The work is done by `run`, or by `machine`: an XState machine that is checkpointed after each step, takes no slot while it
- * waits, and resumes from its last checkpoint after a crash.
+ * The work is done by `run`; by `thread`, a handler in a module of its own that runs in a thread; or by `machine`: an XState machine
+ * that is checkpointed after each step, takes no slot while it waits, and resumes from its last checkpoint after a crash.
  *
  * With `input`, any Standard Schema (zod, valibot, arktype, …), the types of the input are inferred from the schema, and every
  * input is validated at the enqueue and again before each run. Without it: `defineJob<Input, Output>({ … })`.
@@ -87,6 +100,8 @@ export interface MachineJobOptions<Machine extends AnyStateMachine, Input> exten
  * })
  * @example
  * const order = defineJob({ type: 'order', machine: orderMachine, version: '2' })
+ * @example
+ * const resize = defineJob<{ path: string }, number>({ type: 'resize', thread: new URL('./resize.ts', import.meta.url) })
  */
 export function defineJob<Machine extends AnyStateMachine, Schema extends StandardSchemaV1>(
   options: MachineJobOptions<Machine, StandardSchemaV1.InferInput<Schema>> & { readonly input: Schema },
@@ -95,12 +110,12 @@ export function defineJob<Machine extends AnyStateMachine>(
   options: MachineJobOptions<Machine, InputFrom<Machine>> & { readonly input?: undefined },
 ): JobDefinition<InputFrom<Machine>, OutputFrom<Machine>, EventFromLogic<Machine>>
 export function defineJob<Schema extends StandardSchemaV1, Output>(
-  options: JobOptions<StandardSchemaV1.InferInput<Schema>, StandardSchemaV1.InferOutput<Schema>, Output> & {
+  options: HandlerOptions<StandardSchemaV1.InferInput<Schema>, StandardSchemaV1.InferOutput<Schema>, Output> & {
     readonly input: Schema
   },
 ): JobDefinition<StandardSchemaV1.InferInput<Schema>, Output>
 export function defineJob<Input = undefined, Output = unknown>(
-  options: JobOptions<Input, Input, Output> & { readonly input?: undefined },
+  options: HandlerOptions<Input, Input, Output> & { readonly input?: undefined },
 ): JobDefinition<Input, Output>
 export function defineJob<Input, Output>(
   options: Definition<Input, Output> & { readonly input?: StandardSchemaV1 | undefined },
@@ -146,6 +161,7 @@ export function defineJob<Input, Output>(
     keyWeightOf:
       keyWeight === undefined ? null : (key: string) => checkInteger(of('keyWeight'), keyWeight(key), 1, keyWeightMax),
     run: (options.run ?? notRunnable) as (input: unknown, context: RunContext) => unknown,
+    thread: options.thread === undefined ? null : threadModule(of('thread'), options.thread),
     machine: options.machine === undefined ? null : machineOf(options, of),
   })
 }
@@ -155,6 +171,7 @@ const jobKeys = [
     'type',
     'input',
     'run',
+    'thread',
     'machine',
     'version',
     'migrate',
@@ -168,17 +185,22 @@ const jobKeys = [
   ...(['concurrency', 'concurrencyKey', 'keyWeight', 'perKey', 'rateLimit'] as const),
 ]
 
-/** Either a handler or a machine. */
-type Definition<Input, Output> = CommonOptions<Input> &
-  Partial<JobOptions<Input, Input, Output>> &
-  Partial<Pick<MachineJobOptions<AnyStateMachine, Input>, 'machine' | 'version' | 'migrate'>>
+/** One of a handler, a handler in a thread, and a machine. */
+type Definition<Input, Output> = CommonOptions<Input> & {
+  readonly run?: JobOptions<Input, Input, Output>['run'] | undefined
+  readonly thread?: ThreadJobOptions<Input, Input, Output>['thread'] | undefined
+} & Partial<Pick<MachineJobOptions<AnyStateMachine, Input>, 'machine' | 'version' | 'migrate'>>
 
 function checkWork(
-  { run, machine, version, migrate }: Definition<never, unknown>,
+  { run, thread, machine, version, migrate }: Definition<never, unknown>,
   of: (option: string) => string,
 ): void {
+  if (thread !== undefined && (run !== undefined || machine !== undefined)) {
+    const hint = 'Leave out `thread`, or the `run` or `machine` beside it.'
+    throw invalidOption(of('thread'), 'no thread beside run or machine', thread, hint)
+  }
   if (machine === undefined) {
-    checkHandler(of('run'), run)
+    if (thread === undefined) checkHandler(of('run'), run)
     if (version !== undefined)
       throw invalidOption(of('version'), 'no version without a machine', version, 'Add machine, or leave version out.')
     if (migrate !== undefined)
@@ -203,7 +225,7 @@ function checkHandler(option: string, run: unknown): void {
 }
 
 function notRunnable(): never {
-  throw new TypeError('a machine job has no handler')
+  throw new TypeError('the job has no handler in this thread')
 }
 
 function weightOf({ weight, priority }: Definition<never, unknown>, of: (option: string) => string): number {

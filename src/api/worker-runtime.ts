@@ -319,7 +319,7 @@ export class WorkerRuntime extends StoreClient implements Runtime {
     const dropped = await shutdown({ connection, worker, id, starting: starting ?? Promise.resolve() })
     this.actor.send({ type: 'STOPPED' })
     // `abandoned` is read again: an abandoned handler may have ended meanwhile.
-    return { completed, running: worker.abandoned, dropped }
+    return { completed, running: worker.abandoned + worker.threads.size, dropped }
   }
 
   private notAccepted(what: string): JobchartError {

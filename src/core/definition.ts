@@ -101,6 +101,14 @@ export type HandlerResult<Output> = Output | PromiseLike<Output> | Observable<Ou
  */
 export type Middleware = (context: RunContext, next: () => Promise<unknown>) => unknown
 
+/** The module of a handler that runs in a thread. */
+export interface ThreadSource {
+  /** Its address, a `file:` URL. */
+  readonly url: string
+  /** Memory of a thread for objects, MiB; null: the default of V8. */
+  readonly memoryMb: number | null
+}
+
 /** A checked job type; made by `defineJob`. `Input` and `Output` are inferred from it wherever it is used. */
 export interface JobDefinition<Input = unknown, Output = unknown, Event extends MachineEvent = MachineEvent> {
   readonly type: string
@@ -119,6 +127,8 @@ export interface JobDefinition<Input = unknown, Output = unknown, Event extends 
   /** The weight of a key among the keys of the type; null: jobs go first in, first out whatever their keys. */
   readonly keyWeightOf: ((key: string) => number) | null
   readonly run: (input: unknown, context: RunContext) => unknown
+  /** The module of its handler, if that runs in a thread. */
+  readonly thread: ThreadSource | null
   /** What hosts its machine, if the job is one. */
   readonly machine: MachineRunner | null
   /** Never there at run time; carries the types. */

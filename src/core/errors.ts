@@ -21,6 +21,7 @@ export type ErrorCode =
   | 'STORE_CORRUPT'
   | 'STORE_REFUSED'
   | 'STORE_UNAVAILABLE'
+  | 'THREAD_FAILED'
   | 'TIMEOUT'
   | 'TOO_MANY_STEPS'
   | 'UNKNOWN_TYPE'

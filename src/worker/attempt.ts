@@ -29,6 +29,7 @@ import { throughMiddleware } from './middleware.ts'
 import { RunEnqueue } from './run-enqueue.ts'
 import { StepResults, Steps } from '../core/steps.ts'
 import type { Timers } from '../client/timers.ts'
+import type { ThreadRun, Threads } from './threads.ts'
 
 /** The calls of `ctx` to the runtime. */
 export interface ContextServices {
@@ -46,6 +47,7 @@ export interface ContextServices {
 export interface RunServices extends ContextServices {
   readonly middleware: readonly Middleware[]
   readonly timers: Timers
+  readonly threads: Threads
   readonly logger: Logger
   /** Called once when the run has ended: its slot is free, and its end is to be settled. */
   readonly ended: (run: Run) => void
@@ -63,7 +65,7 @@ export interface RunServices extends ContextServices {
  */
 type Ending = 'returned' | 'threw' | 'abandoned' | 'unstarted'
 
-/** Time from the timeout of a handler until it is abandoned. */
+/** Time from the timeout of a handler until it is abandoned, and from the end of its thread until its middleware is. */
 const abandonAfterMs = 1_000
 
 export class Run {
@@ -100,6 +102,8 @@ export class Run {
   private timer: Timer | null = null
   /** When the handler is abandoned, monotonic ms. */
   private abandonAt = Infinity
+  /** The handler, if it runs in a thread. */
+  private inThread: ThreadRun | null = null
   /** Cancels the Observable that the handler has returned. */
   private cancelStream: ((reason: JobchartError) => void) | null = null
 
@@ -132,7 +136,7 @@ export class Run {
       const context = new Context(this)
       if (job.schema === null && services.middleware.length === 0 && job.machine === null) {
         this.hasBegun = true
-        this.follow(job.run(this.claimed.input, context))
+        this.follow(this.callHandler(this.claimed.input, context))
       } else {
         this.follow(this.withMiddleware(context))
       }
@@ -175,17 +179,25 @@ export class Run {
   /** Stops waiting for the handler. Its slot becomes free, and its late result is refused. */
   private abandon(): void {
     if (this.ending !== null || !this.started) return
-    this.services.logger.warn(
-      'a handler did not end in time and is abandoned; its slot is free, its result will be refused',
-      {
-        id: this.claimed.id,
-        type: this.claimed.type,
-        attempt: this.claimed.attempt,
-        reason: this.abortReason?.code,
-      },
-    )
-    this.services.abandoned(1)
+    const { logger, abandoned } = this.services
+    const { id, type, attempt } = this.claimed
+    const about = { id, type, attempt, reason: this.abortReason?.code }
+    if (this.inThread !== null) {
+      logger.info('a handler did not end in time; its thread is ended', about)
+      void this.endThread(this.inThread)
+      return
+    }
+    logger.warn('a handler did not end in time and is abandoned; its slot is free, its result will be refused', about)
+    abandoned(1)
     this.end('abandoned', undefined)
+  }
+
+  /** Ends the handler with its thread. Middleware around it is abandoned if it does not end after that. */
+  private async endThread(inThread: ThreadRun): Promise<void> {
+    this.inThread = null
+    await inThread.terminate()
+    if (this.ending !== null) return
+    this.timer = this.services.timers.after(abandonAfterMs, () => this.abandon())
   }
 
   /** Ends a run that must not start. */
@@ -223,10 +235,17 @@ export class Run {
       context,
       handler: async () =>
         machine === null
-          ? this.collect(await job.run(input, context))
+          ? this.collect(await this.callHandler(input, context))
           : this.runMachine(await machine(this.services.machineContext(this, input))),
       logger: services.logger,
     })
+  }
+
+  private callHandler(input: unknown, context: RunContext): unknown {
+    const { job, services } = this
+    if (job.thread === null) return job.run(input, context)
+    this.inThread = services.threads.run(job.thread, context, input)
+    return this.inThread.output
   }
 
   private runMachine(rest: RunResult): unknown {

@@ -138,6 +138,7 @@ export async function shutdown({ connection, worker, id, starting }: ShutdownTar
   await deadline.wait(starting.catch(() => {}))
   const dropped = store.capabilities.durable ? 0 : await deadline.wait(jobsLeft(connection)).catch(failed)
   await worker.stop()
+  await deadline.wait(worker.threads.close())
   if (connection.opened) await deadline.wait(store.worker(id, null)).catch(failed)
   await connection.close(stopped(), deadline).catch(failed)
   return dropped ?? 0

@@ -35,6 +35,7 @@ import { Selector } from './select.ts'
 import { Settler } from './settle.ts'
 import { runServices } from './run-services.ts'
 import type { MachineRunContextOptions } from './machine-run-context.ts'
+import { Threads } from './threads.ts'
 import { ScheduleFirer, type ScheduleFirerOptions } from './schedules.ts'
 import { Sweeper } from './sweep.ts'
 import type { Timers } from '../client/timers.ts'
@@ -64,6 +65,8 @@ export class Worker {
   readonly permits: Permits
   readonly selector: Selector
   readonly runs = new Runs()
+  /** Of jobs whose handlers run in threads. */
+  readonly threads: Threads
   /** Was `stop` called? */
   stopped = false
   /** Number of abandoned handlers that have not ended. */
@@ -110,6 +113,7 @@ export class Worker {
     }
     this.unsupported = new UnsupportedVersions(logger)
     this.permits = new Permits(settings.concurrency)
+    this.threads = new Threads({ slots: () => this.permits.slots, timers, logger })
     this.selector = new Selector({
       jobs: jobs.values(),
       selection: settings.selection,
@@ -137,11 +141,7 @@ export class Worker {
         if (wasSilent || this.permits.slots !== this.announcedSlots) await this.announce()
       },
     })
-    this.settler = new Settler({
-      ...shared,
-      random,
-      settled: changed,
-    })
+    this.settler = new Settler({ ...shared, random, settled: changed })
     const { permits, selector, canceller } = this
     this.confirmer = new Confirmer(shared)
     this.claimer = new Claimer({
@@ -330,6 +330,7 @@ export class Worker {
       middleware: settings.middleware,
       logger: settings.logger,
       timers,
+      threads: this.threads,
       enqueue,
       ended: (run) => {
         if (run.machineResult?.kind === 'unsupported') this.unsupported.note(run.claimed, run.machineResult)

@@ -7,6 +7,8 @@ import {
   linear,
   memoryStore,
   snooze,
+  thread,
+  type ThreadOptions,
   type Runtime,
 } from 'jobchart'
 import { expect, test } from 'vitest'
@@ -71,7 +73,20 @@ const badDefinitions = rows([
   { type: 'a', run, unique: { key: '' } },
   { type: 'a', run, unique: { onConflict: 'merge' } },
   { type: 'a', run, input: {} },
+  { type: 'a', thread: './resize.ts' },
+  { type: 'a', thread: null },
+  { type: 'a', thread: new URL('https://example.org/resize.js') },
+  { type: 'a', run, thread: new URL('file:///resize.js') },
 ])
+
+test.each([
+  ['file:///resize.js', {}],
+  [new URL('file:///resize.js'), { memoryMb: 8 }],
+  [new URL('file:///resize.js'), { memoryMb: 1.5 }],
+  [new URL('file:///resize.js'), { memory: 64 }],
+])('thread refuses %s with %j', (url, options) => {
+  expect(() => thread(url as URL, options as ThreadOptions)).toThrow(expect.objectContaining(refusal))
+})
 
 test.each(badDefinitions)('defineJob refuses %j', (options) => {
   expect(() => defineJob(options as never)).toThrow(expect.objectContaining(refusal))

@@ -12,6 +12,8 @@ import {
   type Runtime,
   schedule,
   type ScheduleDefinition,
+  thread,
+  type ThreadHandler,
 } from 'jobchart'
 import { of } from 'rxjs'
 import { expectTypeOf, test } from 'vitest'
@@ -58,6 +60,29 @@ test('input and output are inferred from the schema and the handler', () => {
   void (() => runtime.enqueue(mail))
   // @ts-expect-error -- nor one that its transform gives
   void (() => runtime.enqueue(mail, { to: 'ada', at: new Date(0) }))
+})
+
+test('input and output of a job in a thread are inferred from the module of its handler', () => {
+  type Module = { default: ThreadHandler<{ path: string }, { bytes: number }> }
+  const url = new URL('file:///resize.js')
+  const resize = defineJob({ type: 'resize', thread: thread<Module>(url, { memoryMb: 64 }), keepDead: 0 })
+  expectTypeOf(() => runtime.run(resize, { path: '' })).returns.resolves.toEqualTypeOf<{ bytes: number }>()
+  // @ts-expect-error -- an input that the handler does not take
+  void (() => runtime.enqueue(resize, { file: '' }))
+  const given = defineJob<{ path: string }, number>({ type: 'given', thread: url })
+  expectTypeOf(() => runtime.run(given, { path: '' })).returns.resolves.toEqualTypeOf<number>()
+  const limited = defineJob<{ path: string }, number>({ type: 'limited', thread: thread(url, { memoryMb: 64 }) })
+  expectTypeOf(() => runtime.run(limited, { path: '' })).returns.resolves.toEqualTypeOf<number>()
+  const parsed = defineJob({
+    type: 'parsed',
+    input: z.object({ path: z.string().transform((text) => ({ text })) }),
+    thread: thread<{ default: ThreadHandler<{ path: { text: string } }, Promise<null>> }>(url),
+  })
+  expectTypeOf(() => runtime.run(parsed, { path: '' })).returns.resolves.toEqualTypeOf<null>()
+  // @ts-expect-error -- what the schema makes is not what the handler takes
+  void (() => defineJob({ type: 'other', input: z.object({ path: z.number() }), thread: thread<Module>(url) }))
+  // @ts-expect-error -- one of them does the work
+  void (() => defineJob({ type: 'both', thread: url, run: async () => null }))
 })
 
 test('without a schema both are given, and an output may be inferred from nothing', () => {

@@ -1,8 +1,9 @@
 /** The package as programs load it: with require, and in a bundle. */
 import { execFileSync } from 'node:child_process'
-import { cpSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -77,4 +78,46 @@ test('the main entry loads nothing of the dashboard and its packages', () => {
      console.log(loaded.filter((url) => /src.(dashboard|chart)|node_modules.(@?hono|preact|elkjs)/.test(url)).length, loaded.length > 10)`,
   )
   expect(printed).toBe('0 true')
+})
+
+test('a bundle that leaves jobchart out runs handlers in threads; one that takes it in says what to do if it is not installed', async () => {
+  const folder = newProject()
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+  rmSync(join(folder, 'node_modules'))
+  mkdirSync(join(folder, 'node_modules'))
+  for (const name of readdirSync(join(root, 'node_modules'))) {
+    symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
+  }
+  symlinkSync(root, join(folder, 'node_modules/jobchart'))
+  writeFileSync(
+    join(folder, 'handler.js'),
+    `import { threadHandler } from 'jobchart/thread'
+     export default threadHandler((n) => n / 2)`,
+  )
+  writeFileSync(
+    join(folder, 'main.js'),
+    `import { createRuntime, defineJob } from 'jobchart'
+     const half = defineJob({ type: 'half', retry: { maxAttempts: 1 }, thread: new URL('./handler.js', import.meta.url) })
+     const runtime = createRuntime({ jobs: [half] })
+     await runtime.start()
+     console.log(await runtime.run(half, 84).catch(({ cause }) => cause.code))
+     await runtime.stop()`,
+  )
+  const bundle = (outdir: string, external: string[]) =>
+    build({
+      entryPoints: ['main.js', 'handler.js'].map((name) => join(folder, name)),
+      outdir: join(folder, outdir),
+      external,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      logLevel: 'error',
+    })
+  await bundle('out', ['jobchart', 'jobchart/*'])
+  await bundle('alone', [])
+  const start = (name: string): string =>
+    execFileSync(process.execPath, [name], { cwd: folder, encoding: 'utf8', env: { PATH: process.env['PATH'] } }).trim()
+  expect(start('out/main.js')).toBe('42')
+  rmSync(join(folder, 'node_modules/jobchart'))
+  expect(start('alone/main.js')).toBe('UNSUPPORTED')
 })

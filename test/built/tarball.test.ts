@@ -59,16 +59,18 @@ test('the tarball has at most 200 files and 0.8 MB, and every subpath of it runs
   expect(run(project, process.execPath, 'load.mjs').trim().split('\n')).toEqual(subpaths.map(() => 'true'))
 
   writeFileSync(join(project, 'bundled.mjs'), bundledProgram)
+  writeFileSync(join(project, 'handler.mjs'), handlerModule)
   expect(run(project, process.execPath, 'bundled.mjs').trim().split('\n')).toEqual([
     'the main entry loads 0 modules of charts and servers',
     'one error class: true',
     'a file in a thread: 42',
+    'a handler in a thread: 42, one FatalError class: for good',
   ])
 
   const jobchart = (...args: string[]): string =>
     run(project, process.execPath, join('node_modules/jobchart', bin.jobchart), ...args)
   expect(jobchart('--version')).toBe(`${version}\n`)
-  expect(JSON.parse(jobchart('stats', '--json', '--store', 'sqlite:jobs.db'))).toMatchObject({ counts: { done: 1 } })
+  expect(JSON.parse(jobchart('stats', '--json', '--store', 'sqlite:jobs.db'))).toMatchObject({ counts: { done: 2 } })
 
   const imports = subpaths.map((path, i) => `import * as m${i} from '${specifierOf(path)}'\nexport { m${i} }`)
   writeFileSync(join(project, 'types.ts'), imports.join('\n'))
@@ -101,10 +103,21 @@ const bundledProgram = `
   try { toText('no machine') } catch (error) { console.log('one error class: ' + (error instanceof JobchartError)) }
   const { sqliteStore } = await import('jobchart/sqlite')
   const double = defineJob({ type: 'double', run: async (n) => 2 * n })
-  const runtime = createRuntime({ jobs: [double], store: sqliteStore({ path: 'jobs.db', thread: true }) })
+  const half = defineJob({ type: 'half', thread: new URL('./handler.mjs', import.meta.url) })
+  const runtime = createRuntime({ jobs: [double, half], store: sqliteStore({ path: 'jobs.db', thread: true }) })
   await runtime.start()
   console.log('a file in a thread: ' + (await runtime.run(double, 21)))
+  const fatal = await runtime.run(half, 0).catch(({ cause }) => cause.message)
+  console.log('a handler in a thread: ' + (await runtime.run(half, 84)) + ', one FatalError class: ' + fatal)
   await runtime.stop()
+`
+
+const handlerModule = `
+  import { fatal, threadHandler } from 'jobchart/thread'
+  export default threadHandler((n) => {
+    if (n === 0) throw fatal('for good')
+    return n / 2
+  })
 `
 
 /** What package.json depends on. */

@@ -37,9 +37,10 @@ export const rooms: readonly RoomRow[] = [
     why: 'an adapter keeps the contract alone: no client, no worker, no other adapter',
   },
   { room: 'src/client/', may: [...contract, 'machines/'], why: 'a client asks the contract, never a store' },
+  { room: 'src/thread/', may: ['src/core/'], why: 'every thread loads it: no store, no worker, no XState' },
   {
     room: 'src/worker/',
-    may: [...contract, 'machines/', 'src/client/'],
+    may: [...contract, 'machines/', 'src/client/', 'src/thread/messages.ts'],
     why: 'a worker runs what it claims, and tells it through the streams of its client',
   },
   { room: 'src/machine-job/', may: contract, why: 'a machine is run by what it is given for an attempt' },
