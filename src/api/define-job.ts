@@ -35,11 +35,13 @@ interface CommonOptions<Input> {
   readonly keyWeight?: (key: string) => number
   /**
    * Limit of running jobs per key, all processes together. Default 1 if there is a `concurrencyKey`, and none if there is also
-   * a `keyWeight`.
+   * a `keyWeight` or a `keyRateLimit`.
    */
   readonly perKey?: number
   /** Limit of starts in any window of `per`, all processes together. */
   readonly rateLimit?: { readonly limit: number; readonly per: Duration }
+  /** Limit of starts per key in any window of `per`, all processes together. Jobs without a key are not limited by it. */
+  readonly keyRateLimit?: { readonly limit: number; readonly per: Duration }
   readonly retry?: RetryOptions
   /** Per attempt. Default: none. */
   readonly timeout?: Duration
@@ -130,9 +132,9 @@ export function defineJob<Input, Output>(
   const { concurrencyKey } = options
   if (concurrencyKey !== undefined) checkSyncFunction(of('concurrencyKey'), concurrencyKey)
   if (retry.retryIf !== undefined) checkSyncFunction(of('retry.retryIf'), retry.retryIf)
-  const { keyWeight } = options
+  const { keyWeight, keyRateLimit } = options
   if (keyWeight !== undefined) checkSyncFunction(of('keyWeight'), keyWeight)
-  for (const [option, value] of Object.entries({ perKey, keyWeight })) {
+  for (const [option, value] of Object.entries({ perKey, keyWeight, keyRateLimit })) {
     if (value === undefined || concurrencyKey !== undefined) continue
     const hint = 'Add concurrencyKey, which says which key a job has.'
     throw invalidOption(of(option), `no ${option} without concurrencyKey`, value, hint)
@@ -149,6 +151,7 @@ export function defineJob<Input, Output>(
         concurrency === undefined ? null : checkInteger(of('concurrency'), concurrency, 0, 1_000_000) || null,
       perKey: perKeyOf(options, of),
       rate: rateLimit === undefined ? null : rateOf(rateLimit, of('rateLimit')),
+      ...(keyRateLimit !== undefined && { keyRate: rateOf(keyRateLimit, of('keyRateLimit')) }),
     }),
     schema: schema ?? null,
     maxAttempts: checkInteger(of('retry.maxAttempts'), retry.maxAttempts ?? defaultMaxAttempts, 1, limits.attemptsMax),
@@ -182,7 +185,7 @@ const jobKeys = [
     'unique',
     'keepDead',
   ] as const),
-  ...(['concurrency', 'concurrencyKey', 'keyWeight', 'perKey', 'rateLimit'] as const),
+  ...(['concurrency', 'concurrencyKey', 'keyWeight', 'perKey', 'rateLimit', 'keyRateLimit'] as const),
 ]
 
 /** One of a handler, a handler in a thread, and a machine. */
@@ -238,8 +241,10 @@ function weightOf({ weight, priority }: Definition<never, unknown>, of: (option:
   return checkInteger(of(given), weight ?? priority ?? 1, 1, 100_000)
 }
 
-function perKeyOf({ concurrencyKey, keyWeight, perKey }: Definition<never, unknown>, of: (option: string) => string) {
-  if (concurrencyKey === undefined || (perKey === undefined && keyWeight !== undefined)) return null
+function perKeyOf(options: Definition<never, unknown>, of: (option: string) => string): number | null {
+  const { concurrencyKey, keyWeight, keyRateLimit, perKey } = options
+  const hasOther = keyWeight !== undefined || keyRateLimit !== undefined
+  if (concurrencyKey === undefined || (perKey === undefined && hasOther)) return null
   return checkInteger(of('perKey'), perKey ?? 1, 1, 1_000_000)
 }
 

@@ -101,7 +101,15 @@ export interface TypeLimits {
   /** Running at once per concurrencyKey; null = no cap. Jobs without a key are not capped. */
   readonly perKey: number | null
   /** Claims per window of `perMs`, the window sliding; null = no limit. */
-  readonly rate: { readonly limit: number; readonly perMs: number } | null
+  readonly rate: RateLimit | null
+  /** The same of each concurrencyKey. Left out: no limit. Jobs without a key are not limited. */
+  readonly keyRate?: RateLimit
+}
+
+/** Claims at most in any window of this length. */
+export interface RateLimit {
+  readonly limit: number
+  readonly perMs: number
 }
 
 export interface Demand {
@@ -158,7 +166,8 @@ export interface ClaimedJob {
 
 /**
  * Why a type gave fewer than were asked, the first that holds: `paused` · `empty` · `capped` by its semaphore or its
- * keys' · `limited` by its rate until `until`. A hint follows (see `watch`) when one of the first three may have ended.
+ * keys' · `limited` by its rate, or its keys' rates, until `until`. A hint follows (see `watch`) when one of the first three
+ * may have ended, also for those of its keys that are at their cap.
  */
 export interface Shortfall {
   readonly type: string

@@ -14,7 +14,7 @@ import { NaiveMachines } from './naive-machines.ts'
 
 export class NaiveStore extends NaiveMachines {
   private readonly paused = new Set<string>()
-  private claims: { type: string; at: number }[] = []
+  private claims: { type: string; key: string | null; at: number }[] = []
   private readonly known = new Map<string, { info: contract.WorkerInfo; seenAt: number }>()
 
   insert(requests: readonly contract.InsertRequest[]): contract.InsertAnswer[][] {
@@ -76,33 +76,35 @@ export class NaiveStore extends NaiveMachines {
     const jobs: contract.ClaimedJob[] = []
     const shortfalls: contract.Shortfall[] = []
     for (const { type, max, limits, maxAttempts, keyShares } of demand) {
-      const { concurrency, perKey, rate } = limits
+      const { concurrency, perKey, rate, keyRate } = limits
       for (let given = 0; ; given++) {
         const ofType = this.jobs.filter((job) => job.record.type === type)
         const running = ofType.filter((job) => is('leased', job))
         const queued = ofType.filter((job) => job.record.state === 'queued')
         const inOrder = queued.toSorted((a, b) => byPriority(a, b) || a.place - b.place)
-        const next = (keyShares ? this.byShares(inOrder) : inOrder).find(({ record: { concurrencyKey: key } }) => {
+        const open = (keyShares ? this.byShares(inOrder) : inOrder).filter(({ record: { concurrencyKey: key } }) => {
           const ofKey = running.filter((job) => job.record.concurrencyKey === key).length
           return key === null || perKey === null || ofKey < perKey
         })
+        const next = open.find((job) => this.keyFreeAt(job, keyRate) <= this.time)
         const recent = this.claims.filter((claim) => claim.type === type && claim.at > this.time - (rate?.perMs ?? 0))
         const why = this.paused.has(type)
           ? 'paused'
           : queued.length === 0
             ? 'empty'
-            : next === undefined || running.length >= (concurrency ?? Infinity)
+            : open.length === 0 || running.length >= (concurrency ?? Infinity)
               ? 'capped'
-              : rate && recent.length >= rate.limit
+              : next === undefined || (rate && recent.length >= rate.limit)
                 ? 'limited'
                 : null
         if (given === max) break
         if (why !== null || next === undefined) {
-          const until = (recent.at(-(rate?.limit ?? 0))?.at ?? this.time) + (rate?.perMs ?? 0)
+          const spent = rate && recent.length >= rate.limit ? (recent.at(-rate.limit)?.at ?? 0) + rate.perMs : 0
+          const until = Math.max(spent, Math.min(...open.map((job) => this.keyFreeAt(job, keyRate))))
           shortfalls.push({ type, reason: why ?? 'empty', ...(why === 'limited' && { until }) })
           break
         }
-        if (rate) this.claims.push({ type, at: this.time })
+        if (rate || keyRate) this.claims.push({ type, key: next.record.concurrencyKey, at: this.time })
         if (keyShares) this.chargeKey(next)
         if (maxAttempts !== undefined && next.pins?.maxAttempts === undefined) {
           next.record.maxAttempts += maxAttempts - next.base
@@ -112,6 +114,17 @@ export class NaiveStore extends NaiveMachines {
       }
     }
     return { jobs, shortfalls }
+  }
+
+  /** When the key of a job has a free claim; 0 = now. */
+  private keyFreeAt({ record }: Job, rate: contract.RateLimit | undefined): number {
+    const { type, concurrencyKey } = record
+    if (rate === undefined || concurrencyKey === null) return 0
+    const since = this.time - rate.perMs
+    const recent = this.claims.filter(
+      ({ at, ...claim }) => claim.type === type && claim.key === concurrencyKey && at > since,
+    )
+    return recent.length < rate.limit ? 0 : (recent.at(-rate.limit)?.at ?? 0) + rate.perMs
   }
 
   /** The first job of each key, the key with the least finish first. */

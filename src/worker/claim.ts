@@ -4,6 +4,7 @@
  */
 import { nanoid } from 'nanoid'
 import type { JobDefinition } from '../core/definition.ts'
+import type { Timer } from '../core/clock.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Demand, Store } from '../store.ts'
 import { JobchartError } from '../core/errors.ts'
@@ -62,7 +63,7 @@ export class Claimer {
   /** Types whose jobs in the claim in flight must not start, and why. */
   private readonly heldBack = new Map<string, JobchartError>()
   /** Types that wait for their rate limit. */
-  private readonly limited = new Set<string>()
+  private readonly limited = new Map<string, { readonly at: number; readonly timer: Timer }>()
   private readonly options: ClaimerOptions
 
   constructor(options: ClaimerOptions) {
@@ -194,14 +195,17 @@ export class Claimer {
   /** Wakes a rate-limited type at `at`. At most one timer per type. */
   private wakeAt(type: string, at: number): void {
     const { timers, store, commands, jobs } = this.options
-    if (this.limited.has(type)) return
-    this.limited.add(type)
+    const earlier = this.limited.get(type)
+    if (earlier !== undefined && earlier.at <= at) return
+    earlier?.timer.cancel()
     // At most one window from now: a clock may have been set.
-    const windowMs = jobs.get(type)?.limits.rate?.perMs ?? 0
-    timers.after(Math.min(at - store.now(), windowMs), () => {
+    const { rate, keyRate } = jobs.get(type)?.limits ?? {}
+    const windowMs = Math.max(rate?.perMs ?? 0, keyRate?.perMs ?? 0)
+    const timer = timers.after(Math.min(at - store.now(), windowMs), () => {
       this.limited.delete(type)
       commands.next({ lane: Lane.wake, type, atMost: Infinity })
     })
+    this.limited.set(type, { at, timer })
   }
 
   /** The claim failed: gives the permits back and claims again later. */

@@ -4,7 +4,7 @@
  */
 import type { Timer } from '../core/clock.ts'
 import type { Logger } from '../core/logger.ts'
-import type { Store, TypeLimits, WorkerInfo, WorkerRecord } from '../store.ts'
+import type { RateLimit, Store, TypeLimits, WorkerInfo, WorkerRecord } from '../store.ts'
 import type { Timers } from '../client/timers.ts'
 
 /** A heartbeat that is farther in the future is by a clock that is ahead. */
@@ -75,7 +75,7 @@ export class Peers {
         {
           own: { worker: own.id, ...here },
           other: { worker: other.id, ...there },
-          hint: 'Give both the same concurrency, perKey and rateLimit: each applies its own when it claims.',
+          hint: 'Give both the same concurrency, perKey, rateLimit and keyRateLimit: each applies its own when it claims.',
         },
       )
     }
@@ -93,5 +93,8 @@ const noLimits: TypeLimits = { concurrency: null, perKey: null, rate: null }
 const isSame = (a: TypeLimits, b: TypeLimits): boolean =>
   a.concurrency === b.concurrency &&
   a.perKey === b.perKey &&
-  a.rate?.limit === b.rate?.limit &&
-  a.rate?.perMs === b.rate?.perMs
+  isSameRate(a.rate, b.rate) &&
+  isSameRate(a.keyRate, b.keyRate)
+
+const isSameRate = (a: RateLimit | null | undefined, b: RateLimit | null | undefined): boolean =>
+  a?.limit === b?.limit && a?.perMs === b?.perMs

@@ -6,7 +6,7 @@ import type { WorkerInfo } from '../store.ts'
 import { version } from '../core/version.ts'
 
 const limited = (jobs: Iterable<JobDefinition>): JobDefinition[] =>
-  [...jobs].filter(({ limits }) => limits.concurrency !== null || limits.perKey !== null || limits.rate !== null)
+  [...jobs].filter(({ limits }) => Object.values(limits).some((limit) => limit !== null))
 
 export const workerInfo = (id: string, settings: RuntimeSettings, slots: number, startedAt: number): WorkerInfo => ({
   id,

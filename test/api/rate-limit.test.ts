@@ -81,3 +81,59 @@ test('waiting for a window asks the store once, however many jobs come meanwhile
   await clock.advance('1m')
   expect((await worker.counts()).done).toBe(2)
 })
+
+test('each key starts at most limit times in any window, across the runtimes of a store, and no key waits for another', async () => {
+  const { clock, runtime } = world()
+  const starts: { readonly tenant: string; readonly at: number }[] = []
+  const job = defineJob<{ tenant: string }, void>({
+    type: 'job',
+    concurrencyKey: ({ tenant }) => tenant,
+    keyRateLimit: { limit: 2, per: '1s' },
+    run: async ({ tenant }) => void starts.push({ tenant, at: clock.now() - start }),
+  })
+  const one = await runtime({ jobs: [job], concurrency: 3 })
+  await runtime({ jobs: [job], concurrency: 50 })
+  const of = (tenant: string, count: number) => Array.from({ length: count }, () => ({ tenant }))
+  await one.enqueueMany(job, [...of('a', 7), ...of('b', 1)])
+  await clock.advance(300)
+  await one.enqueueMany(job, of('b', 4))
+  await clock.advance('1m')
+  const startsOf = (tenant: string) => starts.filter((each) => each.tenant === tenant).map(({ at }) => at)
+  expect(startsOf('a')).toEqual([0, 0, 1_000, 1_000, 2_000, 2_000, 3_000])
+  // Its windows end earlier than those of a that were waited for first.
+  expect(startsOf('b')).toEqual([0, 300, 1_000, 1_300, 2_000])
+})
+
+test('a key that is at its rate leaves its slots to the others, and a job without a key is not limited', async () => {
+  const { clock, runtime } = world()
+  const ran: (string | undefined)[] = []
+  const job = defineJob<{ tenant?: string }, void>({
+    type: 'job',
+    concurrencyKey: ({ tenant }) => tenant,
+    keyRateLimit: { limit: 1, per: '1h' },
+    run: async ({ tenant }) => void ran.push(tenant),
+  })
+  const worker = await runtime({ jobs: [job], concurrency: 1 })
+  await worker.enqueueMany(job, [{ tenant: 'a' }, { tenant: 'a' }, {}, { tenant: 'b' }, {}])
+  await clock.advance('1m')
+  expect(ran).toEqual(['a', undefined, 'b', undefined])
+  await clock.advance('1h')
+  expect(ran).toEqual(['a', undefined, 'b', undefined, 'a'])
+})
+
+test('a clock that is set back keeps a key from starting for one window at most', async () => {
+  const { clock, runtime } = world()
+  const starts: number[] = []
+  const job = defineJob<undefined, void>({
+    type: 'job',
+    concurrencyKey: () => 'a',
+    keyRateLimit: { limit: 1, per: '1m' },
+    run: async () => void starts.push(clock.now() - start),
+  })
+  const worker = await runtime({ jobs: [job] })
+  await worker.enqueueMany(job, [undefined, undefined])
+  await clock.advance('1s')
+  clock.jump(-3_600_000)
+  await clock.advance('5m')
+  expect(starts).toHaveLength(2)
+})

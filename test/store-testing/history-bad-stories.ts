@@ -503,6 +503,15 @@ export const badStories: readonly BadStory[] = [
     tell: overlapping,
     bend: (end) => (end.limits = { job: { concurrency: null, perKey: null, rate: { limit: 1, perMs: 1_000 } } }),
   },
+  {
+    what: 'caps: two starts of a key in a window for one',
+    caught: ['caps'],
+    tell: overlapping,
+    bend: (end) => {
+      const keyRate = { limit: 1, perMs: 1_000 }
+      end.limits = { job: { concurrency: null, perKey: null, rate: null, keyRate } }
+    },
+  },
 ]
 
 export async function overlapping(story: Story): Promise<void> {

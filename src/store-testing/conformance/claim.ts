@@ -174,6 +174,53 @@ export const claimCases: Cases = {
     await advance(30_000)
     assert.equal((await take(store, { limits })).length, 1)
   },
+  'no more claims of a key than its rate allows, and the others go on': async ({ store, advance }) => {
+    const keys = ['x', 'x', 'x', 'x', 'y', null, null, null]
+    await put(store, ...keys.map((concurrencyKey, i) => newJob(`${concurrencyKey}.${i}`, { concurrencyKey })))
+    const limits = { keyRate: { limit: 2, perMs: 60_000 } }
+    assert.deepEqual(idsOf(await take(store, { limits, max: 1 })), ['x.0'])
+    await advance(30_000)
+    const { jobs, shortfalls } = await ask(store, { limits })
+    assert.deepEqual(idsOf(jobs), ['x.1', 'y.4', 'null.5', 'null.6', 'null.7'])
+    assert.equal(shortfalls[0]?.reason, 'limited')
+    const left = (shortfalls[0]?.until ?? 0) - store.now()
+    assert.ok(left > 0 && left <= 30_000, `free in ${left} ms`)
+    await advance(30_000)
+    assert.deepEqual(idsOf(await take(store, { limits })), ['x.2'])
+    await advance(30_000)
+    assert.deepEqual(idsOf(await take(store, { limits })), ['x.3'])
+  },
+  'the rate of a key holds while the key has no job, and a claim without it is not kept back': async ({ store }) => {
+    const limits = { keyRate: { limit: 1, perMs: 60_000 } }
+    const job = (id: string) => newJob(id, { concurrencyKey: 'x' })
+    await put(store, job('a'))
+    const a = await takeOne(store, { limits })
+    await store.settle([{ ...lease(a), event: 'COMPLETE', to: 'done' }])
+    await put(store, job('b'))
+    assert.deepEqual((await ask(store, { limits })).shortfalls[0]?.reason, 'limited')
+    assert.deepEqual(idsOf(await take(store, { limits: { keyRate: { limit: 2, perMs: 60_000 } } })), ['b'])
+    await put(store, job('c'))
+    assert.deepEqual((await ask(store, { limits })).shortfalls[0]?.reason, 'limited')
+    assert.deepEqual(idsOf(await take(store)), ['c'])
+  },
+  'of keys at their cap and keys at their rate, the rate is told, and the end of a run wakes': async ({ store }) => {
+    const keys = ['x', 'x', 'y', 'y']
+    await put(store, ...keys.map((concurrencyKey, i) => newJob(`${concurrencyKey}.${i}`, { concurrencyKey })))
+    const y = { perKey: 1, keyRate: { limit: 1, perMs: 60_000 } }
+    const first = await ask(store, { limits: { ...y, keyRate: { limit: 5, perMs: 60_000 } } })
+    assert.deepEqual([idsOf(first.jobs), first.shortfalls[0]?.reason], [['x.0', 'y.2'], 'capped'])
+    const [x] = first.jobs
+    assert.ok(x)
+    await store.settle([{ ...lease(x), event: 'COMPLETE', to: 'done' }])
+    assert.equal((await ask(store, { limits: y })).shortfalls[0]?.reason, 'limited')
+    const hints: string[] = []
+    const stop = store.watch((hint) => void hints.push(hint.kind))
+    const [, other] = first.jobs
+    assert.ok(other)
+    await store.settle([{ ...lease(other), event: 'COMPLETE', to: 'done' }])
+    stop()
+    assert.ok(hints.includes('ready'), 'the end of a run of a key at its cap')
+  },
   'an unknown type is empty': async ({ store }) => {
     assert.deepEqual((await ask(store, { type: 'never seen' })).shortfalls, [{ type: 'never seen', reason: 'empty' }])
   },

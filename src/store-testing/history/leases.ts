@@ -1,6 +1,6 @@
 /** Leases: who may write (I4), when an attempt may follow another (I5), and how many hold one at once (caps). */
 import { isLeased } from '../../core/lifecycle.ts'
-import type { TypeLimits } from '../../store.ts'
+import type { RateLimit, TypeLimits } from '../../store.ts'
 import { isWhole, wording, type Attempt, type JobFacts, type Step, type Write } from './facts.ts'
 import type { Facts } from './gather.ts'
 import { stepsOf } from './lives.ts'
@@ -96,10 +96,15 @@ export function checkCaps(facts: Facts, limits: Readonly<Record<string, TypeLimi
   }
   for (const [type, changes] of byType) {
     const inOrder = changes.toSorted((a, b) => a.step.seq - b.step.seq)
-    const { concurrency, perKey, rate } = limits[type] as TypeLimits
+    const { concurrency, perKey, rate, keyRate } = limits[type] as TypeLimits
     checkAtOnce(inOrder, concurrency, () => type, `leases of type ${type}`, findings)
     checkAtOnce(inOrder, perKey, concurrencyKeyOf, `leases of type ${type} for one key`, findings)
-    if (rate !== null) checkRate(inOrder, rate, type, findings)
+    if (rate !== null) checkRate(inOrder, rate, `type ${type}`, findings)
+    if (keyRate === undefined) continue
+    const byKey = Map.groupBy(inOrder, ({ job }) => concurrencyKeyOf(job))
+    for (const [key, ofKey] of byKey) {
+      if (key !== null) checkRate(ofKey, keyRate, `key ${key} of type ${type}`, findings)
+    }
   }
 }
 
@@ -128,17 +133,12 @@ function checkAtOnce(
   }
 }
 
-function checkRate(
-  changes: readonly Change[],
-  { limit, perMs }: NonNullable<TypeLimits['rate']>,
-  type: string,
-  findings: Findings,
-): void {
+function checkRate(changes: readonly Change[], { limit, perMs }: RateLimit, whose: string, findings: Findings): void {
   const claims = changes.filter(({ by }) => by === 1).toSorted((a, b) => a.step.at - b.step.at)
   claims.forEach(({ step }, i) => {
     const past = claims[i - limit]?.step
     if (past === undefined || step.at - past.at >= perMs) return
     const window = [wording(past), wording(step)]
-    findings.add('caps', `${limit + 1} claims of type ${type} within ${perMs} ms, ${limit} at most`, window)
+    findings.add('caps', `${limit + 1} claims of ${whose} within ${perMs} ms, ${limit} at most`, window)
   })
 }

@@ -31,9 +31,9 @@ function claimFrom(
   if (concurrency !== null) room = Math.min(room, concurrency - queue.leasedCount)
   if (rate !== null) room = Math.min(room, queue.rate.free(rate, now))
   for (; room > 0; room--) {
-    const row = queue.next(demand)
+    const row = queue.next(demand, now)
     if (row === null) return
-    queue.charge(row)
+    queue.charge(row, now)
     jobs.push(claimRow(unit, row, demand, request, now))
     if (rate !== null) queue.rate.spend(now)
   }
@@ -52,10 +52,16 @@ function shortfallOf(queue: Queue<Row> | undefined, demand: Demand, now: number)
   const { type, limits } = demand
   if (queue?.paused === true) return { type, reason: 'paused' }
   if (queue === undefined || queue.queued === 0) return { type, reason: 'empty' }
-  if ((limits.concurrency !== null && queue.leasedCount >= limits.concurrency) || queue.next(demand) === null) {
+  const { concurrency, rate, keyRate } = limits
+  const isOpen = queue.next(demand, now) !== null
+  const keysUntil = isOpen ? null : queue.limitedUntil
+  // With a rate per key other keys may be at their cap.
+  if (keyRate !== undefined) queue.capped = true
+  if ((concurrency !== null && queue.leasedCount >= concurrency) || (!isOpen && keysUntil === null)) {
     queue.capped = true
     return { type, reason: 'capped' }
   }
-  if (limits.rate === null) throw new TypeError(`claim gave too few of ${type} for no reason`)
-  return { type, reason: 'limited', until: queue.rate.freeAt(limits.rate, now) }
+  const isSpent = rate !== null && queue.rate.free(rate, now) === 0
+  if (!isSpent && keysUntil === null) throw new TypeError(`claim gave too few of ${type} for no reason`)
+  return { type, reason: 'limited', until: Math.max(isSpent ? queue.rate.freeAt(rate, now) : 0, keysUntil ?? 0) }
 }

@@ -6,7 +6,7 @@
  */
 import { Heap } from '../../core/heap.ts'
 import { clockAfter, finishOf } from '../../core/shares.ts'
-import type { Demand, NewJob } from '../../store.ts'
+import type { Demand, NewJob, RateLimit } from '../../store.ts'
 import { PriorityQueue, type QueueItem } from './priority-queue.ts'
 import { readyPhase, heldPhases, noCounts, tally } from './phases.ts'
 import { RateWindow } from './rate.ts'
@@ -31,9 +31,8 @@ class KeyGroup<T extends QueuedJob<T>> extends PriorityQueue<T> {
   readonly key: string | null
   /** Jobs of the key in the hands of workers; not counted for those without one, who have no cap. */
   held = 0
-  /** On the virtual clock of the queue, see `core/shares.ts`. `finish` is 0 while the keys do not share by weight. */
-  start = 0
-  finish = 0
+  /** null of most: as long as keys neither share by weight nor have a rate limit. */
+  account: KeyAccount<T> | null = null
 
   constructor(key: string | null) {
     super()
@@ -41,13 +40,33 @@ class KeyGroup<T extends QueuedJob<T>> extends PriorityQueue<T> {
   }
 }
 
+/** What a key has used: its place on the virtual clock (`core/shares.ts`), and its claims under a rate limit per key. */
+class KeyAccount<T extends QueuedJob<T>> {
+  start = 0
+  /** 0 while the keys do not share by weight. */
+  finish = 0
+  /** null until the first claim under a rate limit per key. */
+  window: RateWindow | null = null
+  /** When the key may be claimed from again, if it was found without a free claim. */
+  limitedUntil: number | null = null
+  /** When its last claim leaves the window. */
+  lapsesAt = 0
+  /** The heap that the lane is in, once there is a window. */
+  heap: Heap<KeyGroup<T>> | null = null
+}
+
 function goesFirst<T extends QueuedJob<T>>(a: KeyGroup<T>, b: KeyGroup<T>): boolean {
   const left = a.first
   const right = b.first
   if (left === null || right === null) throw new TypeError('a lane without jobs has no order')
-  if (a.finish !== b.finish) return a.finish < b.finish
+  const finish = a.account === null ? 0 : a.account.finish
+  const otherFinish = b.account === null ? 0 : b.account.finish
+  if (finish !== otherFinish) return finish < otherFinish
   return left.priority === right.priority ? left.place < right.place : left.priority > right.priority
 }
+
+const limitedUntilOf = <T extends QueuedJob<T>>({ account }: KeyGroup<T>): number => account?.limitedUntil ?? 0
+const lapsesAtOf = <T extends QueuedJob<T>>({ account }: KeyGroup<T>): number => account?.lapsesAt ?? 0
 
 export class Queue<T extends QueuedJob<T>> {
   readonly type: string
@@ -61,6 +80,12 @@ export class Queue<T extends QueuedJob<T>> {
   private readonly plain = new KeyGroup<T>(null)
   private readonly keyGroups = new Map<string, KeyGroup<T>>()
   private readonly open = new Heap<KeyGroup<T>>(goesFirst)
+  /** Lanes whose keys have no free claim, the first to have one first. */
+  private readonly limited = new Heap<KeyGroup<T>>((a, b) => limitedUntilOf(a) < limitedUntilOf(b))
+  /** Lanes without jobs that are kept for the claims of their keys, the first that may go first. */
+  private readonly idle = new Heap<KeyGroup<T>>((a, b) => lapsesAtOf(a) < lapsesAtOf(b))
+  private keyRate: RateLimit | undefined = undefined
+  private ratedAt = 0
   private perKey = Infinity
   /** Do the keys share the claims by weight, and where is the virtual clock of that? */
   private shared = false
@@ -92,8 +117,8 @@ export class Queue<T extends QueuedJob<T>> {
     return this.terms
   }
 
-  /** The next job to claim, if there is one under the caps of its key. */
-  next({ limits: { perKey }, keyShares }: Pick<Demand, 'limits' | 'keyShares'>): T | null {
+  /** The next job to claim, if there is one under the caps and the rate of its key. */
+  next({ limits: { perKey, keyRate }, keyShares }: Pick<Demand, 'limits' | 'keyShares'>, now: number): T | null {
     const cap = perKey ?? Infinity
     if (cap !== this.perKey || (keyShares === true) !== this.shared) {
       this.perKey = cap
@@ -101,19 +126,71 @@ export class Queue<T extends QueuedJob<T>> {
       this.arrange(this.plain)
       for (const lane of this.keyGroups.values()) this.arrange(lane)
     }
-    return this.open.peek()?.first ?? null
+    if (keyRate === undefined && this.keyRate === undefined) return this.open.peek()?.first ?? null
+    this.refreshRates(keyRate, now)
+    for (let lane = this.open.peek(); lane !== undefined; lane = this.open.peek()) {
+      const { account } = lane
+      const window = account?.window ?? null
+      if (keyRate === undefined || account === null || window === null) return lane.first
+      if (window.free(keyRate, now) > 0) return lane.first
+      account.limitedUntil = window.freeAt(keyRate, now)
+      this.arrange(lane)
+    }
+    return null
+  }
+
+  /** When the first key that only its rate keeps back may be claimed from; null if there is none. */
+  get limitedUntil(): number | null {
+    return this.limited.peek()?.account?.limitedUntil ?? null
   }
 
   /** The job that came `next` is about to be claimed: its key has had its turn. */
-  charge(row: T): void {
-    if (!this.shared) return
+  charge(row: T, now: number): void {
+    const isRated = this.keyRate !== undefined && row.concurrencyKey !== null
+    if (!this.shared && !isRated) return
     const lane = this.keyGroup(row)
-    lane.start = this.clock = clockAfter(this.clock, lane.finish)
+    const account = (lane.account ??= new KeyAccount())
+    if (this.shared) account.start = this.clock = clockAfter(this.clock, account.finish)
+    if (this.keyRate === undefined || row.concurrencyKey === null) return
+    if (account.window === null) {
+      account.window = new RateWindow()
+      account.heap = lane.heapIndex < 0 ? null : this.open
+    }
+    account.window.spend(now)
+    account.lapsesAt = now + this.keyRate.perMs
+  }
+
+  /** Brings up to now which keys have no free claim. All are asked anew if the rate or the clock was changed. */
+  private refreshRates(keyRate: RateLimit | undefined, now: number): void {
+    const isSame = keyRate?.limit === this.keyRate?.limit && keyRate?.perMs === this.keyRate?.perMs
+    if (!isSame || now < this.ratedAt) {
+      for (const lane of this.keyGroups.values()) {
+        const { account } = lane
+        if (account === null || account.window === null) continue
+        account.limitedUntil = null
+        if (keyRate !== undefined) account.lapsesAt = Math.min(account.lapsesAt, now + keyRate.perMs)
+        this.arrange(lane)
+      }
+    }
+    this.keyRate = keyRate
+    this.ratedAt = now
+    for (
+      let lane = this.limited.peek();
+      lane !== undefined && limitedUntilOf(lane) <= now;
+      lane = this.limited.peek()
+    ) {
+      if (lane.account !== null) lane.account.limitedUntil = null
+      this.arrange(lane)
+    }
+    for (let lane = this.idle.peek(); lane !== undefined && lapsesAtOf(lane) <= now; lane = this.idle.peek()) {
+      this.idle.remove(lane)
+      if (lane.key !== null) this.keyGroups.delete(lane.key)
+    }
   }
 
   add(row: T): void {
     const lane = this.keyGroup(row)
-    if (lane.first === null) lane.start = this.clock
+    if (lane.first === null && this.clock > 0) (lane.account ??= new KeyAccount()).start = this.clock
     lane.add(row)
     if (lane.first === row) this.arrange(lane)
   }
@@ -195,10 +272,24 @@ export class Queue<T extends QueuedJob<T>> {
   /** Puts a lane where it belongs after any change to it: into the heap, aside, or away. */
   private arrange(lane: KeyGroup<T>): void {
     const { first, key } = lane
-    if (first !== null) lane.finish = this.shared ? finishOf(lane.start, first.keyWeight) : 0
+    if (first !== null && this.shared) {
+      const account = (lane.account ??= new KeyAccount())
+      account.finish = finishOf(account.start, first.keyWeight)
+    } else if (lane.account !== null) lane.account.finish = 0
+    if (lane.account !== null && lane.account.window !== null) return this.arrangeRated(lane, lane.account)
     if (first === null || lane.held >= this.perKey) this.open.remove(lane)
     else if (lane.heapIndex < 0) this.open.push(lane)
     else if (this.open.size > 1) this.open.update(lane)
     if (key !== null && first === null && lane.held === 0) this.keyGroups.delete(key)
+  }
+
+  private arrangeRated(lane: KeyGroup<T>, account: KeyAccount<T>): void {
+    let heap: Heap<KeyGroup<T>> | null = null
+    if (lane.first === null) heap = lane.held === 0 ? this.idle : null
+    else if (lane.held < this.perKey) heap = account.limitedUntil === null ? this.open : this.limited
+    if (heap === account.heap) return heap?.update(lane)
+    account.heap?.remove(lane)
+    heap?.push(lane)
+    account.heap = heap
   }
 }

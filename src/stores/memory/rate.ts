@@ -1,4 +1,4 @@
-/** The claims of a type within a sliding window of time. */
+/** The claims of a type, or of a key, within a sliding window of time. */
 export class RateWindow {
   private times: number[] = []
   private oldest = 0

@@ -39,21 +39,21 @@ export function claim(unit: FileUnit, request: ClaimRequest): ClaimedRows {
 function claimFrom(unit: FileUnit, queue: Queue, demand: Demand, request: ClaimRequest): ClaimedRow[] {
   const { max, limits } = demand
   const { concurrency, rate } = limits
+  unit.keyGroups.begin(queue, demand, unit.now)
   let room = Math.min(max, queue.queued)
   if (concurrency !== null) room = Math.min(room, concurrency - queue.held)
   if (rate !== null && room > 0) room = Math.min(room, freeClaims(unit, queue, rate))
   if (room <= 0) return []
-  if (demand.keyShares === true && queue.clock === null) unit.keyGroups.beginShares(queue)
   const plain = readyRows(unit, queue, room)
   const given: ClaimedRow[] = []
   if (!queue.keyed && queue.clock === null) {
     for (const row of plain) given.push(claimRow(unit, row, demand, request))
   } else {
     for (let next = 0; given.length < room;) {
-      const row = firstOf(plain[next], unit.keyGroups.first(queue, demand))
+      const row = firstOf(plain[next], unit.keyGroups.first(queue, demand, unit.now))
       if (row === undefined) break
       if (row === plain[next]) next++
-      if (demand.keyShares === true) unit.keyGroups.charge(queue, row)
+      unit.keyGroups.charge(queue, row, demand, unit.now)
       given.push(claimRow(unit, row, demand, request))
     }
   }
@@ -88,18 +88,22 @@ function shortfallOf(unit: FileUnit, queue: Queue | undefined, demand: Demand): 
   const { type, limits } = demand
   if (queue?.paused === true) return { type, reason: 'paused' }
   if (queue === undefined || queue.queued === 0) return { type, reason: 'empty' }
-  const { concurrency, rate } = limits
-  if ((concurrency !== null && queue.held >= concurrency) || !hasOpen(unit, queue, demand)) {
+  const { concurrency, rate, keyRate } = limits
+  const keysUntil = hasOpen(unit, queue, demand) ? 0 : unit.keyGroups.limitedUntil(queue, demand)
+  // With a rate per key other keys may be at their cap.
+  if (keyRate !== undefined) queue.capped = true
+  if ((concurrency !== null && queue.held >= concurrency) || keysUntil === null) {
     queue.capped = true
     return { type, reason: 'capped' }
   }
-  if (rate === null) throw new TypeError(`claim gave too few of ${type} for no reason`)
-  return { type, reason: 'limited', until: freeAt(unit, queue, rate) }
+  const isSpent = rate !== null && freeClaims(unit, queue, rate) === 0
+  if (!isSpent && keysUntil === 0) throw new TypeError(`claim gave too few of ${type} for no reason`)
+  return { type, reason: 'limited', until: Math.max(isSpent ? freeAt(unit, queue, rate) : 0, keysUntil) }
 }
 
 /** Is any queued job of it not kept back by its key? */
 const hasOpen = (unit: FileUnit, queue: Queue, demand: Demand): boolean =>
-  demand.limits.perKey === null ||
+  (demand.limits.perKey === null && demand.limits.keyRate === undefined) ||
   !queue.keyed ||
   readyRows(unit, queue, 1).length > 0 ||
-  unit.keyGroups.first(queue, demand) !== undefined
+  unit.keyGroups.first(queue, demand, unit.now) !== undefined

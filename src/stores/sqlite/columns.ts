@@ -69,6 +69,7 @@ export type QueueValues = [
   keyed: number,
   counts: string,
   clock: number | null,
+  keyRate: string | null,
 ]
 
 /** A finished step; its result is JSON text. */

@@ -9,6 +9,7 @@ import { statesTagged, type JobState } from '../../core/lifecycle.ts'
 import { limits } from '../../core/limits.ts'
 import { clockAfter, finishOf } from '../../core/shares.ts'
 import type { Demand } from '../../store.ts'
+import { KeyRates } from './key-rates.ts'
 import type { Queue } from './queue.ts'
 import type { Queues } from './queues.ts'
 import { keyWeightOf, type Row } from './row.ts'
@@ -48,11 +49,13 @@ export class KeyGroups {
   private readonly sql: Statements
   private readonly rows: Rows
   private readonly queues: Queues
+  private readonly rates: KeyRates
 
   constructor(sql: Statements, rows: Rows, queues: Queues) {
     this.sql = sql
     this.rows = rows
     this.queues = queues
+    this.rates = new KeyRates(sql, queues)
   }
 
   /** A job has come to the queue. */
@@ -78,9 +81,38 @@ export class KeyGroups {
     this.write(queue, key, { ...next, held: lane.held + change })
   }
 
-  /** The next job to claim among those whose key has fewer than `perKey` held. */
-  first(queue: Queue, { limits: { perKey }, keyShares }: Demand): Row | undefined {
+  /** Makes the lanes ready for a claim. */
+  begin(queue: Queue, { limits: { keyRate }, keyShares }: Demand, now: number): void {
+    if (keyShares === true && queue.clock === null) this.beginShares(queue)
+    if (keyRate !== undefined || queue.keyRate !== null) this.rates.refresh(queue, keyRate, now)
+  }
+
+  /** The next job to claim among those whose key has fewer than `perKey` held, and a free claim. */
+  first(queue: Queue, demand: Demand, now: number): Row | undefined {
     this.rows.write()
+    const { keyRate } = demand.limits
+    for (;;) {
+      const key = this.firstLane(queue, demand)
+      if (key === undefined) return undefined
+      const isFree = keyRate === undefined || key === keyless || this.rates.isFree(queue, key, keyRate, now)
+      if (isFree) return this.firstOf(queue, key)
+    }
+  }
+
+  /** The first queued job of a key. */
+  private firstOf(queue: Queue, key: string): Row | undefined {
+    if (key === keyless) return this.rows.ready(queue, 1)[0]
+    const values = this.sql.get('readyOfKey', queue.number, key)
+    return values === undefined ? undefined : this.rows.from(values)
+  }
+
+  /** When the first key that only its rate keeps back may be claimed from; null if there is none. */
+  limitedUntil(queue: Queue, { limits: { perKey, keyRate } }: Demand): number | null {
+    return keyRate === undefined ? null : this.rates.limitedUntil(queue, perKey ?? Infinity)
+  }
+
+  /** The key of the lane that goes first among those that have fewer than `perKey` held and are not set aside. */
+  private firstLane(queue: Queue, { limits: { perKey }, keyShares }: Demand): string | undefined {
     const cap = perKey ?? Infinity
     const byShare = keyShares === true
     let best: [key: string, priority: number, place: number, finish?: number] | undefined
@@ -88,15 +120,11 @@ export class KeyGroups {
       const lane = this.sql.get(byShare ? 'firstShare' : 'firstLane', queue.number, count)
       if (lane !== undefined && (best === undefined || goesFirst(lane, best))) best = lane
     }
-    if (best === undefined) return undefined
-    const [key] = best
-    if (key === keyless) return this.rows.ready(queue, 1)[0]
-    const values = this.sql.get('readyOfKey', queue.number, key)
-    return values === undefined ? undefined : this.rows.from(values)
+    return best?.[0]
   }
 
   /** From here on the keys of the queue share the claims by weight. */
-  beginShares(queue: Queue): void {
+  private beginShares(queue: Queue): void {
     this.queues.setClock(queue, 0)
     for (const [key, count] of this.sql.all('lanes', queue.number)) {
       this.write(queue, key, this.withHead(queue, key, { held: count, first: null, start: 0 }))
@@ -104,8 +132,10 @@ export class KeyGroups {
     this.write(queue, keyless, this.withHead(queue, keyless, { held: 0, first: null, start: 0 }))
   }
 
-  /** The first job of the key with the least finish is about to be claimed: its key has had its turn. */
-  charge(queue: Queue, row: Row): void {
+  /** The job that came `first` is about to be claimed: its key has had its turn. */
+  charge(queue: Queue, row: Row, { limits: { keyRate }, keyShares }: Demand, now: number): void {
+    if (keyRate !== undefined && row.concurrencyKey !== null) this.rates.spend(queue, row.concurrencyKey, keyRate, now)
+    if (keyShares !== true) return
     const { first } = this.read(queue, laneOf(row))
     const clock = clockAfter(queue.clock ?? 0, first?.finish ?? 0)
     this.queues.setClock(queue, clock)

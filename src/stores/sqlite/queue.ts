@@ -18,6 +18,8 @@ export class Queue {
   keyed = false
   /** The virtual clock by which its keys share the claims; null as long as none has asked for that. See `core/shares.ts`. */
   clock: number | null = null
+  /** The rate limit per key of its last claim; null if there was none. */
+  keyRate: string | null = null
   counts: number[] = jobStates.map(() => 0)
   /** Did a claim of this process find it at its cap? Then the end of a run is news. */
   capped = false
@@ -28,10 +30,11 @@ export class Queue {
   }
 
   /** Takes over what the file says. */
-  read([, , paused, keyed, counts, clock]: QueueValues): this {
+  read([, , paused, keyed, counts, clock, keyRate]: QueueValues): this {
     this.paused = paused === 1
     this.keyed = keyed === 1
     this.clock = clock
+    this.keyRate = keyRate
     const byState = JSON.parse(counts) as Partial<StateCounts>
     this.counts = jobStates.map((state) => byState[state] ?? 0)
     return this

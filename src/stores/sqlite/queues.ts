@@ -6,7 +6,7 @@ import { Queue } from './queue.ts'
 import type { Statements } from './statements.ts'
 
 /** What queues were before something that may be taken back; null = they were not there. */
-type Before = Map<Queue, Pick<Queue, 'counts' | 'keyed' | 'clock'> | null>
+type Before = Map<Queue, Pick<Queue, 'counts' | 'keyed' | 'clock' | 'keyRate'> | null>
 
 export class Queues {
   private readonly sql: Statements
@@ -86,10 +86,17 @@ export class Queues {
     this.unwritten.add(queue)
   }
 
+  setKeyRate(queue: Queue, keyRate: string | null): void {
+    this.remind(queue)
+    queue.keyRate = keyRate
+    this.unwritten.add(queue)
+  }
+
   /** Remembers what a queue was, if that may be needed. */
   private remind(queue: Queue): void {
     if (this.before === null || this.before.has(queue)) return
-    this.before.set(queue, { counts: [...queue.counts], keyed: queue.keyed, clock: queue.clock })
+    const { keyed, clock, keyRate } = queue
+    this.before.set(queue, { counts: [...queue.counts], keyed, clock, keyRate })
   }
 
   /** From here on, what jobs do to their queues may be taken back. */
@@ -137,6 +144,7 @@ export class Queues {
         queue.keyed ? 1 : 0,
         JSON.stringify(queue.stateCounts()),
         queue.clock,
+        queue.keyRate,
         queue.number,
       )
     }

@@ -13,7 +13,7 @@ import { claimable, never } from './state-names.ts'
 /** Is told of each statement that is about to run and that has run: for traces, and for tests of crashes. */
 export type StatementListener = (sql: string, moment: 'before' | 'after') => void
 
-const ofQueue = 'queue, type, paused, keyed, counts, clock'
+const ofQueue = 'queue, type, paused, keyed, counts, clock, key_rate'
 const moving =
   'state, place, attempt, generation, due_at, lease_at, token, worker, started_at, finished_at, moved, held_key, output, settled, history'
 const telling = 'input, tags, meta, error, errors, checkin, logs, cancel'
@@ -36,7 +36,7 @@ const texts = {
   queueAt: `SELECT ${ofQueue} FROM queues WHERE queue = ?`,
   queues: `SELECT ${ofQueue} FROM queues ORDER BY queue`,
   addQueue: 'INSERT INTO queues (type) VALUES (?) RETURNING queue',
-  writeQueue: 'UPDATE queues SET paused = ?, keyed = ?, counts = ?, clock = ? WHERE queue = ?',
+  writeQueue: 'UPDATE queues SET paused = ?, keyed = ?, counts = ?, clock = ?, key_rate = ? WHERE queue = ?',
 
   existing: 'SELECT id, queue FROM jobs WHERE id IN (SELECT value FROM json_each(?))',
   byId: `SELECT ${columns} FROM jobs WHERE id = ?`,
@@ -81,11 +81,11 @@ const texts = {
     start = excluded.start, finish = excluded.finish`,
   startLane: 'UPDATE lanes SET start = ? WHERE queue = ? AND concurrency_key = ?',
   removeLane: 'DELETE FROM lanes WHERE queue = ? AND concurrency_key = ?',
-  nextHeld: 'SELECT min(held) FROM lanes WHERE queue = ? AND held >= ? AND place IS NOT NULL',
+  nextHeld: 'SELECT min(held) FROM lanes WHERE queue = ? AND held >= ? AND place IS NOT NULL AND limited_until IS NULL',
   firstLane: `SELECT concurrency_key, priority, place FROM lanes INDEXED BY open_lanes
-    WHERE queue = ? AND held = ? AND place IS NOT NULL ORDER BY priority DESC, place LIMIT 1`,
+    WHERE queue = ? AND held = ? AND place IS NOT NULL AND limited_until IS NULL ORDER BY priority DESC, place LIMIT 1`,
   firstShare: `SELECT concurrency_key, priority, place, finish FROM lanes INDEXED BY sharing_lanes
-    WHERE queue = ? AND held = ? AND finish IS NOT NULL ORDER BY finish, priority DESC, place LIMIT 1`,
+    WHERE queue = ? AND held = ? AND finish IS NOT NULL AND limited_until IS NULL ORDER BY finish, priority DESC, place LIMIT 1`,
   headOfLane: `SELECT priority, place FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
     AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
   headOfShare: `SELECT priority, place, options FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
@@ -100,6 +100,22 @@ const texts = {
   forgetClaims: 'DELETE FROM rates WHERE queue = ? AND at < ? AND until <= ?',
   claimsToCome: 'SELECT sum(claims) FROM rates WHERE queue = ? AND at > ?',
   forgetClaimsToCome: 'DELETE FROM rates WHERE queue = ? AND at > ?',
+
+  limitLane: 'UPDATE lanes SET limited_until = ? WHERE queue = ? AND concurrency_key = ?',
+  freeLanes: 'UPDATE lanes INDEXED BY limited_lanes SET limited_until = NULL WHERE queue = ? AND limited_until <= ?',
+  firstLimited: `SELECT limited_until FROM lanes INDEXED BY limited_lanes WHERE queue = ? AND limited_until IS NOT NULL
+    AND place IS NOT NULL AND held < ? ORDER BY limited_until LIMIT 1`,
+  keyClaimsSince: 'SELECT coalesce(sum(claims), 0) FROM key_rates WHERE queue = ? AND concurrency_key = ? AND at > ?',
+  keyClaimTimes: 'SELECT at, claims FROM key_rates WHERE queue = ? AND concurrency_key = ? ORDER BY at DESC LIMIT +?',
+  spendOfKey: `INSERT INTO key_rates (queue, concurrency_key, at, claims, until) VALUES (?, ?, ?, 1, ?)
+    ON CONFLICT DO UPDATE SET claims = claims + 1, until = max(until, excluded.until)`,
+  forgetKeyClaims: 'DELETE FROM key_rates WHERE queue = ? AND until <= ?',
+  anyKeyClaimToCome: 'SELECT 1 FROM key_rates INDEXED BY key_claims WHERE queue = ? AND at > ? LIMIT 1',
+  takeBackKeyClaims: `INSERT INTO key_rates (queue, concurrency_key, at, claims, until)
+    SELECT queue, concurrency_key, ?2, sum(claims), ?2 + ?3 FROM key_rates WHERE queue = ?1 AND at > ?2
+    GROUP BY concurrency_key
+    ON CONFLICT DO UPDATE SET claims = claims + excluded.claims, until = max(until, excluded.until)`,
+  forgetKeyClaimsToCome: 'DELETE FROM key_rates WHERE queue = ? AND at > ?',
 
   due: `SELECT ${columns} FROM jobs INDEXED BY due WHERE due_at <= ? ORDER BY due_at, seq LIMIT +?`,
   nextDue: `SELECT due_at FROM jobs INDEXED BY due WHERE due_at < ${never} ORDER BY due_at LIMIT 1`,
@@ -201,6 +217,10 @@ interface RowOf {
   claimsSince: [claims: number]
   claimTimes: [at: number, claims: number]
   claimsToCome: [claims: number | null]
+  firstLimited: [until: number]
+  keyClaimsSince: [claims: number]
+  keyClaimTimes: [at: number, claims: number]
+  anyKeyClaimToCome: [1]
   due: RowValues
   nextDue: [at: number]
   expired: RowValues

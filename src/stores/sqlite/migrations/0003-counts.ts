@@ -79,5 +79,24 @@ export const counts = `
   ALTER TABLE queues ADD COLUMN clock REAL;
   ALTER TABLE lanes ADD COLUMN start REAL;
   ALTER TABLE lanes ADD COLUMN finish REAL;
-  CREATE INDEX sharing_lanes ON lanes (queue, held, finish, priority DESC, place) WHERE finish IS NOT NULL;
+
+  -- Types with a rate limit per key: the limit and the window of the last claim of a queue, as text; when a lane that was found without a
+  -- free claim may be claimed from again; the claims of each key, how many at which time, and until when they count.
+  ALTER TABLE queues ADD COLUMN key_rate TEXT;
+  ALTER TABLE lanes ADD COLUMN limited_until INTEGER;
+  DROP INDEX open_lanes;
+  CREATE INDEX open_lanes ON lanes (queue, held, priority DESC, place) WHERE place IS NOT NULL AND limited_until IS NULL;
+  CREATE INDEX sharing_lanes ON lanes (queue, held, finish, priority DESC, place)
+    WHERE finish IS NOT NULL AND limited_until IS NULL;
+  CREATE INDEX limited_lanes ON lanes (queue, limited_until) WHERE limited_until IS NOT NULL;
+  CREATE TABLE key_rates (
+    queue INTEGER NOT NULL,
+    concurrency_key TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    claims INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (queue, concurrency_key, at)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX key_claims ON key_rates (queue, at);
+  CREATE INDEX spent_keys ON key_rates (queue, until);
 `
