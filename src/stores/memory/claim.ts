@@ -1,4 +1,4 @@
-/** Claims: what a type gives under its pause, caps and rate, and why it gives no more. */
+/** Claims: which jobs of a type are claimed under its pause, caps and rate limit, and the reason if there are fewer than asked for. */
 import { claimJob } from '../../core/claim.ts'
 import type { ClaimAnswer, ClaimRequest, Demand, Shortfall } from '../../store.ts'
 import type { MemoryUnit } from './unit.ts'
@@ -62,6 +62,7 @@ function shortfallOf(queue: Queue<Row> | undefined, demand: Demand, now: number)
     return { type, reason: 'capped' }
   }
   const isSpent = rate !== null && queue.rate.free(rate, now) === 0
-  if (!isSpent && keysUntil === null) throw new TypeError(`claim gave too few of ${type} for no reason`)
+  if (!isSpent && keysUntil === null)
+    throw new TypeError(`claim answered fewer jobs of ${type} than asked for, without a reason`)
   return { type, reason: 'limited', until: Math.max(isSpent ? queue.rate.freeAt(rate, now) : 0, keysUntil ?? 0) }
 }

@@ -1,4 +1,4 @@
-/** Wake-ups for whoever watches: collected while a call works, sent when it has done all of its work. */
+/** Hints for the watchers of the store: collected during a call, sent at its end. */
 import type { Hint } from '../../store.ts'
 import type { Queue } from './queue.ts'
 import type { Row } from './row.ts'
@@ -60,7 +60,7 @@ export class Hints {
     this.full = backlog
   }
 
-  /** Sends what has come together. A listener may call the store: by then nothing is left half done. */
+  /** Sends the collected hints, at the end of a call: a listener may call the store. */
   send(backlog: number): void {
     const shrunk = this.full !== null && backlog < this.full
     if (this.full !== null) this.full = shrunk ? null : backlog

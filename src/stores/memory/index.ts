@@ -1,6 +1,6 @@
 /**
- * The memory store: nothing outlives the process, everything else is as in any store. Each method does all of its work
- * in the call itself, so that calls take effect in the order in which they are made, awaited or not.
+ * The memory store: its jobs are lost with the process; otherwise it keeps the contract of every store. Each method works
+ * synchronously within the call, so that calls take effect in the order in which they are made, awaited or not.
  */
 import { isForgotten } from '../../core/workers.ts'
 import { checkKeys, checkInteger } from '../../core/checks.ts'
@@ -36,7 +36,7 @@ import { recordOf } from './fields.ts'
 import { checkpointsOf } from './records.ts'
 
 export interface MemoryStoreOptions {
-  /** Judges leases and due times; default: the clock of the first host that opens the store. */
+  /** The clock of leases and due times; default: that of the first runtime or client that opens the store. */
   readonly clock?: Clock
   /** Entries of the transition log at most, default 10,000. */
   readonly transitionsMax?: number
@@ -75,10 +75,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   }
 }
 
-/** Does an operation at the time of the store, and then sends the hints it has given rise to. */
+/** Runs an operation at the current time of the store, then sends its hints. */
 type Write = <T>(work: (at: number) => T) => T
 
-/** Answers item by item: one that throws fails alone. Operations look at all that they are given before they write. */
+/** Answers item by item: one that throws fails alone, because operations check their arguments before they write. */
 function each<I, A>(items: readonly I[], act: (item: I) => A, failed: (error: ErrorRecord, item: I) => A): A[] {
   return items.map((item) => {
     try {
@@ -156,7 +156,7 @@ const forAdmins = (unit: MemoryUnit, write: Write): Pick<Store, 'cancel' | 'retr
     }),
 })
 
-/** What goes in and out are copies: the store's own are never changed in place. */
+/** Schedules are copied on their way in and out: the stored objects are never changed in place. */
 const forSchedules = (unit: MemoryUnit, now: () => number, write: Write): ScheduleStore => ({
   put: async (requests) =>
     write(() =>

@@ -1,6 +1,6 @@
 /**
- * The transition log: the last moves of all jobs, and the counter that numbers them. Kept in columns, one slot per entry
- * in each, because an object per entry would be most of the cost of a move.
+ * The transition log: the last transitions of all jobs, and the counter that numbers them. It is an array per column, with one
+ * slot per entry in each, because an object per entry would be most of the cost of a transition.
  */
 import { cursorOfEntry, entryNumber } from '../../core/cursor.ts'
 import type { TransitionEntry, TransitionPage } from '../../store.ts'
@@ -23,7 +23,7 @@ export class TransitionLog {
     this.max = max
   }
 
-  /** The number of the move that is written next. */
+  /** The number of the next transition. */
   get nextSeq(): number {
     return this.seq + 1
   }

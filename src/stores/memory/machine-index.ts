@@ -1,4 +1,4 @@
-/** Rows by where their machines stand: by the path of each state and by each tag, as of their last checkpoint. */
+/** Rows by the state paths and the tags of their machines at the last checkpoint. */
 import type { Row } from './row.ts'
 
 type Names = ReadonlyMap<string, ReadonlySet<Row>>
@@ -15,7 +15,7 @@ export class MachineIndex {
     return this.byTag
   }
 
-  /** The machine of a row stands elsewhere, or is forgotten. */
+  /** Sets the state paths and tags of a row's machine; none if the row is removed or starts over. */
   update(row: Row, states: readonly string[], tags: readonly string[]): void {
     const { machine } = row
     if (machine === null) return

@@ -1,16 +1,16 @@
-/** What a job with a machine, or with a parent, is beyond a plain one: its checkpoints and its messages. */
+/** What a job with a machine, or with a parent, has beyond its row: checkpoints and messages. */
 import type { MachineRow } from '../../core/unit-of-work.ts'
 import type { CheckpointEntry, Gather, InboxEntry, Parent, Unsupported } from '../../core/machine-record.ts'
 import type { Move } from '../../store.ts'
 
 const none: readonly string[] = []
 
-/** Hangs on the row of such a job as soon as there is something to keep. */
+/** Created for a row when there is something to keep. */
 export class Machine implements MachineRow {
   readonly parent: Parent | null
-  /** The last of them is where the machine stands. */
+  /** The oldest first; the last one is the current one. */
   checkpoints: CheckpointEntry[] = []
-  /** Paths of the states it stood in at the last of them, and its tags; changed through the index of the unit. */
+  /** State paths and tags at the last checkpoint; changed through the index of the unit only. */
   states: readonly string[] = none
   tags: readonly string[] = none
   takesCancel = false
@@ -22,7 +22,7 @@ export class Machine implements MachineRow {
   /** The version that the job was enqueued with. */
   version: string | null = null
   unsupported: Unsupported | null = null
-  /** What the last settlement woke, for whoever settles again. */
+  /** The WAKE of the parent by the last settlement: a repeated settlement gets the same answer. */
   woken: Move | null = null
 
   constructor(parent: Parent | null) {
@@ -37,7 +37,7 @@ export class Machine implements MachineRow {
     return this.lastMessage - this.messages.length
   }
 
-  /** Forgets where it stood, and what it was sent. Messages are numbered on, so that no number comes twice. */
+  /** Removes checkpoints and messages. The numbers of messages continue, so that each is used once. */
   startOver(): void {
     this.checkpoints = []
     this.takesCancel = false

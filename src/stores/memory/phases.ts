@@ -1,9 +1,9 @@
-/** What the store needs to know of each state of a job, asked from the chart once. */
+/** The properties of each state of a job that the store needs, computed from the chart once. */
 import { arrows, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
 
 export interface Phase {
   readonly name: JobState
-  /** Its place in an array of counts. */
+  /** Its index in an array of counts. */
   readonly index: number
   readonly claimable: boolean
   readonly backlog: boolean
@@ -26,13 +26,13 @@ export const phaseOf = Object.fromEntries(phases.map((phase) => [phase.name, pha
   Record<JobState, Phase>
 >
 
-/** Where jobs wait to be claimed. */
+/** The phase from which jobs are claimed. */
 export const readyPhase = phases.find(({ claimable }) => claimable) as Phase
 
 export const backlogPhases = phases.filter((phase) => phase.backlog)
 export const heldPhases = phases.filter((phase) => phase.leased)
 
-/** Jobs in any of some phases, by an array of counts. */
+/** The number of jobs in some phases, from an array of counts. */
 export function tally(counts: readonly number[], among: readonly Phase[]): number {
   let sum = 0
   for (let i = 0; i < among.length; i++) sum += counts[(among[i] as Phase).index] as number

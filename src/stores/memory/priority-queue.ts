@@ -1,11 +1,11 @@
 /**
- * Queued jobs in the order of their claim: higher priority first, then by place. The work per job does not grow with the
- * line: each priority is a chain in order of place, and only the priorities stand in a heap.
+ * Queued jobs in the order of their claim: higher priority first, then by place. The cost per job does not grow with the
+ * number of jobs: each priority has a linked list in order of place, and a heap holds the priorities only.
  */
 import { Heap, type HeapItem } from '../../core/heap.ts'
 import { LinkedList, type LinkedItem } from './linked-list.ts'
 
-/** A job as its order of claim needs it. */
+/** The properties of a job that its order of claim depends on. */
 export interface QueueItem<T> extends LinkedItem<T>, HeapItem {
   readonly priority: number
   readonly place: number
@@ -15,7 +15,7 @@ export interface QueueItem<T> extends LinkedItem<T>, HeapItem {
 class PriorityLevel<T extends QueueItem<T>> extends LinkedList<T> {
   heapIndex = -1
   priority = 0
-  /** Those that came back to an old place, which is not the end of the chain. */
+  /** Jobs that returned to an earlier place, which is not the end of the list. */
   private returned: Heap<T> | null = null
 
   get first(): T | null {
@@ -34,7 +34,7 @@ class PriorityLevel<T extends QueueItem<T>> extends LinkedList<T> {
   }
 }
 
-/** The levels of a line that has had more than one at once. None of them is empty. */
+/** The levels of a queue with several priorities. None of them is empty. */
 class PriorityLevels<T extends QueueItem<T>> {
   private readonly byPriority = new Map<number, PriorityLevel<T>>()
   private readonly order = new Heap<PriorityLevel<T>>((a, b) => a.priority > b.priority)
@@ -61,7 +61,7 @@ class PriorityLevels<T extends QueueItem<T>> {
 
 export class PriorityQueue<T extends QueueItem<T>> {
   first: T | null = null
-  /** The level of `first`; of an empty line, one to use again. */
+  /** The level of `first`; of an empty queue, one that is reused. */
   private top = new PriorityLevel<T>()
   /** All levels, once there are two. */
   private levels: PriorityLevels<T> | null = null

@@ -1,8 +1,8 @@
 /**
  * The queue of a type: its queued jobs, its counts, who holds its unique keys, and which job is next.
  *
- * Jobs stand in a lane per concurrencyKey, those without one in a lane of their own. Lanes that have a job to give stand
- * in a heap; a lane at its cap is set aside, so that a claim never looks at jobs it may not take.
+ * Jobs are grouped by their concurrencyKey; those without one form a group of their own. A heap holds the groups from which
+ * a job may be claimed; a group at its cap is not in it, so that a claim never looks at jobs that it may not claim.
  */
 import { Heap } from '../../core/heap.ts'
 import { clockAfter, finishOf } from '../../core/shares.ts'
@@ -12,24 +12,24 @@ import { readyPhase, heldPhases, noCounts, tally } from './phases.ts'
 import { RateWindow } from './rate.ts'
 import { Terms } from './terms.ts'
 
-/** A job as its queue needs it. */
+/** The properties of a job that its queue depends on. */
 export interface QueuedJob<T> extends QueueItem<T> {
   readonly key: string | null
   readonly concurrencyKey: string | null
   readonly keyWeight: number
 }
 
-/** A live job that has given up its unique key, and what may go on when it has ended. */
+/** A live job without its unique key any more, and the job that waits for its end. */
 interface Predecessor<T> {
   readonly row: T
-  /** The holder of the key, if it waits for that end, and when it is due itself. */
+  /** The holder of the key, if it waits for that end, and its own due time. */
   next: { readonly row: T; readonly dueAt: number } | null
 }
 
 class KeyGroup<T extends QueuedJob<T>> extends PriorityQueue<T> {
   heapIndex = -1
   readonly key: string | null
-  /** Jobs of the key in the hands of workers; not counted for those without one, who have no cap. */
+  /** Leased jobs of the key; not counted for jobs without a key, which have no cap. */
   held = 0
   /** null of most: as long as keys neither share by weight nor have a rate limit. */
   account: KeyAccount<T> | null = null
@@ -58,7 +58,7 @@ class KeyAccount<T extends QueuedJob<T>> {
 function goesFirst<T extends QueuedJob<T>>(a: KeyGroup<T>, b: KeyGroup<T>): boolean {
   const left = a.first
   const right = b.first
-  if (left === null || right === null) throw new TypeError('a lane without jobs has no order')
+  if (left === null || right === null) throw new TypeError('a group without jobs has no order')
   const finish = a.account === null ? 0 : a.account.finish
   const otherFinish = b.account === null ? 0 : b.account.finish
   if (finish !== otherFinish) return finish < otherFinish
@@ -75,7 +75,7 @@ export class Queue<T extends QueuedJob<T>> {
   paused = false
   /** Was a claim answered `capped` since the last hint? */
   capped = false
-  /** Is it in a list of hints to be sent? */
+  /** Is a hint of it already in the list to be sent? */
   hinted = false
   private readonly plain = new KeyGroup<T>(null)
   private readonly keyGroups = new Map<string, KeyGroup<T>>()
@@ -111,7 +111,7 @@ export class Queue<T extends QueuedJob<T>> {
     return (this.window ??= new RateWindow())
   }
 
-  /** The terms of a new job: those of the last one, if it was asked for alike. */
+  /** The terms of a new job: the object of the last job, if they are equal. */
   termsOf(job: NewJob): Terms {
     if (this.terms === null || !this.terms.fit(job)) this.terms = new Terms(job)
     return this.terms
@@ -215,7 +215,7 @@ export class Queue<T extends QueuedJob<T>> {
     this.arrange(lane)
   }
 
-  /** Who holds a unique key. */
+  /** The row that holds a unique key. */
   holder(key: string): T | undefined {
     return this.holders?.get(key)
   }
@@ -232,25 +232,25 @@ export class Queue<T extends QueuedJob<T>> {
     if (leaving?.next?.row === row) leaving.next = null
   }
 
-  /** Takes the key from a live row; whoever takes the key now must wait for the end of that row. */
+  /** Takes the key from a live row; the next holder of the key must wait for the end of that row. */
   giveUpKey(row: T): void {
     if (row.key === null || this.holders?.get(row.key) !== row) return
     this.holders.delete(row.key)
     ;(this.predecessors ??= new Map<string, Predecessor<T>>()).set(row.key, { row, next: null })
   }
 
-  /** Is a job live that has given up the key? */
+  /** Is there a live job that has given up the key? */
   hasPredecessor(key: string): boolean {
     return this.predecessors?.has(key) === true
   }
 
-  /** The holder of its key waits for the end of the one that is leaving. */
+  /** The row holds its key and waits for the end of the job that gave the key up. */
   awaitPredecessor(row: T, dueAt: number): void {
     const leaving = row.key === null ? undefined : this.predecessors?.get(row.key)
     if (leaving !== undefined) leaving.next = { row, dueAt }
   }
 
-  /** A row has ended. What has waited for that, if anything has, and when it is due itself. */
+  /** A row has ended: the job that has waited for that, and its own due time; null if there is none. */
   predecessorEnded(row: T): Predecessor<T>['next'] {
     const leaving = row.key === null ? undefined : this.predecessors?.get(row.key)
     if (leaving?.row !== row) return null
@@ -269,7 +269,7 @@ export class Queue<T extends QueuedJob<T>> {
     return lane
   }
 
-  /** Puts a lane where it belongs after any change to it: into the heap, aside, or away. */
+  /** After any change to a group: adds it to the heap, moves it there, takes it out, or forgets it. */
   private arrange(lane: KeyGroup<T>): void {
     const { first, key } = lane
     if (first !== null && this.shared) {

@@ -5,7 +5,7 @@ export class RateWindow {
 
   /** How many claims are free now. */
   free(rate: { readonly limit: number; readonly perMs: number }, now: number): number {
-    // A clock that was set back would block the type until it has caught up: what was spent then, was spent now.
+    // A clock that was set back would block the type until it has caught up: claims at later times count as claims now.
     for (let i = this.times.length - 1; i >= this.oldest && (this.times[i] as number) > now; i--) this.times[i] = now
     while (this.oldest < this.times.length && (this.times[this.oldest] as number) <= now - rate.perMs) this.oldest++
     if (this.oldest > 1_000 && this.oldest * 2 > this.times.length) {

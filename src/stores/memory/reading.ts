@@ -48,7 +48,7 @@ export const queueInfos = (unit: MemoryUnit): QueueInfo[] =>
     .map(({ type, paused, counts: byPhase }) => ({ type, paused, counts: named(byPhase) }))
     .toSorted((a, b) => (a.type < b.type ? -1 : 1))
 
-/** The workers in the order in which they were made known, with what each holds, longest first. */
+/** The workers in the order of their registration, each with its running jobs, the longest-running first. */
 export function workerRecords(unit: MemoryUnit, now: number): WorkerRecord[] {
   const rows = heldPhases.flatMap((phase) => unit.chains[phase.index]?.toArray() ?? [])
   const held = Map.groupBy(rows.toSorted(heldLonger), (row) => row.run?.claim.worker)

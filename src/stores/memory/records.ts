@@ -1,4 +1,4 @@
-/** Parts of what leaves the store, each a copy that shares nothing changeable with a row. */
+/** Parts of records, each a copy that shares nothing mutable with a row. */
 import { caps } from '../../core/caps.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import type { CheckIn, HistoryEntry, JobMeta, LogLine } from '../../core/record.ts'
@@ -31,9 +31,9 @@ export function historyEntry(
 const entryOf = (step: LoggedStep): HistoryEntry =>
   historyEntry(step.arrow, step.seq, step.tick.at, step.attempt, step.worker, step.reason)
 
-/** The move a row has just made. */
+/** The last transition of a row. */
 export function moveOf(row: Row, error?: ErrorRecord): Move {
-  if (row.last === null) throw new TypeError(`job ${row.id} has made no move`)
+  if (row.last === null) throw new TypeError(`job ${row.id} has made no transition`)
   return { id: row.id, type: row.type, ...entryOf(row.last), ...(error !== undefined && { error }) }
 }
 
@@ -45,7 +45,7 @@ export function historyOf(row: Row): HistoryEntry[] {
     entries.push(entryOf(step))
     to = step.arrow.from
   }
-  // The row's own birth comes first, unless the cap has cut it off.
+  // The ENQUEUE comes first, unless the cap has cut it off.
   const cut = step !== null || entries.length === caps.history
   if (!cut) entries.push(historyEntry({ event: 'ENQUEUE', from: null, to }, row.seq, row.came.at, 0, null, null))
   return entries.toReversed()

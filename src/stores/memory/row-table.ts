@@ -1,21 +1,21 @@
 /**
- * All rows, by id and in the order in which they came. A table of hashes leads from an id to its row's slot; the slots
- * can be walked from any point, also from where a row used to be.
+ * All rows, by id and in the order of their insertion. A hash table maps an id to the slot of its row; iteration over the
+ * slots can begin anywhere, also where a row was removed.
  *
- * A Map of a million strings costs a look-up four misses of the cache and a long pause whenever it grows. Here a miss is
- * mostly one, because strings are compared only when their hashes agree, and growing moves nothing but integers.
+ * In a Map of a million strings a look-up costs four cache misses, and its growth a long pause. Here a look-up mostly costs
+ * one cache miss, because strings are compared only if their hashes are equal, and growth moves integers only.
  */
 import type { Row } from './row.ts'
 
 export class RowTable {
-  /** Ascending by seq. Of a row that is gone its seq is left, until half of the slots are such gaps. */
+  /** Ascending by seq. A removed row leaves its seq as a gap, until half of the slots are gaps. */
   private slots: (Row | number)[] = []
   private first = 0
   private gaps = 0
   /** Pairs of a hash and a slot + 1, each at the place its hash names or at the next ones; 0 marks a free place. */
   private table = new Int32Array(2 * 16)
   private mask = 15
-  /** The last search that found nothing: an insert looks first and then adds. */
+  /** The last search that found nothing: an insert searches for its id before it adds the row. */
   private missed = { id: '', hash: 0, place: -1 }
 
   get size(): number {
@@ -34,7 +34,7 @@ export class RowTable {
     return undefined
   }
 
-  /** Adds the row that came last. Its id must be new. */
+  /** Adds the newest row. Its id must be new. */
   add(row: Row): void {
     const { missed } = this
     const hash = missed.id === row.id ? missed.hash : hashOf(row.id)
@@ -61,7 +61,7 @@ export class RowTable {
     if (this.gaps > 1_000 && this.gaps * 2 > this.slots.length) this.compact()
   }
 
-  /** The rows that came after `seq`, oldest first. None may be added or removed meanwhile. */
+  /** The rows inserted after `seq`, oldest first. None may be added or removed meanwhile. */
   *after(seq: number): Iterable<Row> {
     for (let i = this.slotAfter(seq); i < this.slots.length; i++) {
       const slot = this.slots[i] as Row | number
@@ -69,7 +69,7 @@ export class RowTable {
     }
   }
 
-  /** The rows that came before `seq`, newest first. None may be added or removed meanwhile. */
+  /** The rows inserted before `seq`, newest first. None may be added or removed meanwhile. */
   *before(seq: number): Iterable<Row> {
     for (let i = this.slotAfter(seq - 1) - 1; i >= this.first; i--) {
       const slot = this.slots[i] as Row | number
@@ -100,7 +100,7 @@ export class RowTable {
     }
   }
 
-  /** The place of a row that is there. It reads neither the id, which may be cold by now, nor any other row. */
+  /** The place of a row in the table. It reads neither the id nor any other row: they may not be in the cache. */
   private placeOf(row: Row): number {
     const { table, mask, slots } = this
     let place = row.hash & mask
@@ -114,7 +114,7 @@ export class RowTable {
     this.table[2 * place + 1] = slot
   }
 
-  /** Frees a place and moves up what was displaced by it, so that no search ends too early. */
+  /** Frees a place and moves up the entries that it had displaced, so that no search ends too early. */
   private close(place: number): void {
     const { table, mask } = this
     let free = place

@@ -1,6 +1,6 @@
 /**
- * A job as the memory store keeps it. Every row has the same shape, so that the engine compiles access to it once; what
- * most waiting jobs do not have yet (a run, a past) hangs on it when it comes to be.
+ * A job as the memory store keeps it. Every row has the same shape, so that V8 compiles access to it once; what most
+ * waiting jobs do not have (a run, a past, a machine) is an object of its own, created when it is needed.
  */
 import { caps } from '../../core/caps.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
@@ -22,7 +22,7 @@ export interface TransitionArrow {
   readonly to: JobState
 }
 
-/** A time, shared by all that happened at it: as a field of its own it would be an object of its own in every row. */
+/** A time, shared by all that happened at it: a large number in a field is an object of its own in V8, one per row. */
 export class Tick {
   readonly at: number
 
@@ -31,7 +31,7 @@ export class Tick {
   }
 }
 
-/** One move of a job, linked to the one before it. The enqueue has none: the row itself knows all about it. */
+/** One transition of a job, linked to the one before it. The ENQUEUE has none: the row has all of its fields. */
 export class LoggedStep {
   readonly arrow: Arrow
   readonly seq: number
@@ -40,7 +40,7 @@ export class LoggedStep {
   readonly worker: string | null
   readonly reason: string | null
   before: LoggedStep | null
-  /** Steps down to the oldest kept, this one included. */
+  /** The number of steps in the list, this one included. */
   depth: number
 
   constructor(arrow: Arrow, row: Row, seq: number, tick: Tick, worker: string | null, reason: string | null) {
@@ -66,7 +66,7 @@ export class LoggedStep {
     return this.arrow.to
   }
 
-  /** Cuts the chain at the cap. Done only when it has grown to twice that, it costs next to nothing per step. */
+  /** Cuts the list at the cap. It is called when the list has twice that length: the cost per step is small. */
   trim(): void {
     let kept = 1
     for (let step = this.before; step !== null; step = step.before) {
@@ -76,11 +76,11 @@ export class LoggedStep {
   }
 }
 
-/** One attempt in the hands of a worker. It stays with the row when it is over. */
+/** One attempt. The row keeps it after its end. */
 export class Run {
   readonly token: string
   readonly claim: LoggedStep
-  /** How it was settled, and what was due then: enough to give the same answer again. */
+  /** How it was settled, and the due time from then: a repeated settlement gets the same answer. */
   end: LoggedStep | null = null
   dueAt: number | null = null
   output: Json | undefined = undefined
@@ -94,7 +94,7 @@ export class Run {
   }
 }
 
-/** What few jobs have. */
+/** What few jobs have: errors, logs, check-ins, steps, a cancel. */
 export class Past {
   error: ErrorRecord | null = null
   errors: AttemptError[] = []
@@ -103,7 +103,7 @@ export class Past {
   /** Results of finished steps, by name. */
   steps: Map<string, Json> | null = null
   cancel: CancelMark | null = null
-  /** What the last settlement let go on, for whoever settles again. */
+  /** The successor that the last settlement made due: a repeated settlement gets the same answer. */
   successor: Move | null = null
 }
 
@@ -115,17 +115,17 @@ export class Row implements JobRow, QueuedJob<Row> {
   attempt = 0
   generation = 1
   phase: Phase
-  /** seq and time of the ENQUEUE: the order in which jobs came. */
+  /** seq and time of the ENQUEUE. */
   readonly seq: number
   readonly came: Tick
-  /** Its place in its queue: the seq of the move that put it at the end. */
+  /** Its place in its queue: the seq of the transition that put it at the end. */
   place: number
-  /** When it falls due, or its lease runs out; it is in one heap of the two at most. */
+  /** Its due time, or the end of its lease; it is in the heap of one of them at most. */
   wakeAt: number | null = null
   heapIndex = -1
-  /** Of its id; the register's. */
+  /** The hash of its id, for the row table. */
   hash = 0
-  /** Its neighbours in its queue, or among the ended. */
+  /** Its neighbours in a linked list: that of its queue, or of the leased or ended rows. */
   prev: Row | null = null
   next: Row | null = null
   run: Run | null = null
@@ -224,8 +224,8 @@ export class Row implements JobRow, QueuedJob<Row> {
   }
 
   /**
-   * Lets go of what hangs on it. A removed row may be garbage for long before the collector comes to it, and would keep
-   * alive, and have copied, everything it still points to.
+   * Drops the references to its other objects. A removed row may stay in memory long before the garbage collector frees it,
+   * and would keep everything alive that it refers to.
    */
   forget(): void {
     this.run = null
@@ -234,23 +234,23 @@ export class Row implements JobRow, QueuedJob<Row> {
     this.machine = null
   }
 
-  /** Leaves out of its history the steps after the one of this number. */
+  /** Removes from its history the steps after this number. */
   forgetSteps(seq: number): void {
     while (this.last !== null && this.last.seq > seq) this.last = this.last.before
   }
 
-  /** Its past, to be written to. */
+  /** Its past, created if it has none. */
   remember(): Past {
     return (this.past ??= new Past())
   }
 
-  /** Its machine, to be written to. */
+  /** Its machine, created if it has none. */
   withMachine(): Machine {
     return (this.machine ??= new Machine(null))
   }
 }
 
-/** Appends to a list of which the oldest go first. */
+/** Appends to a list with a maximum length: the oldest items are removed. */
 export function keep<T>(list: T[], added: readonly T[], max: number): void {
   list.push(...added)
   if (list.length > max) list.splice(0, list.length - max)

@@ -2,7 +2,7 @@
 import { Heap, type HeapItem } from '../../core/heap.ts'
 import type { DueSchedules, DueSchedulesRequest, StoredSchedule } from '../../core/schedule-record.ts'
 
-/** Those whose input is kept are in a heap while they have a next tick; of the others a process asks by name. */
+/** A schedule with a stored input is in a heap while it has a next tick; the others are queried by name. */
 class Entry implements HeapItem {
   heapIndex = -1
   schedule: StoredSchedule
@@ -28,7 +28,7 @@ export class ScheduleTable {
     return this.entries.get(name)?.schedule
   }
 
-  /** Gives when it is due, if it is ever. */
+  /** Returns when it is due; null for never. */
   save(schedule: StoredSchedule): number | null {
     const entry = this.entries.get(schedule.name) ?? new Entry(schedule)
     this.entries.set(schedule.name, entry)

@@ -1,4 +1,4 @@
-/** Which rows: by id, or by a filter that looks at no more rows than it must, and at a bounded number in one call. */
+/** Selects rows by ids or by a filter. A filter looks at a bounded number of rows in one call. */
 import { caps } from '../../core/caps.ts'
 import { hasMeta, inTime, scanMax, selectionAfter, selectionRange } from '../../core/cursor.ts'
 import type { SelectedRows } from '../../core/unit-of-work.ts'
@@ -11,18 +11,18 @@ import type { Queue } from './queue.ts'
 import type { RowTable } from './row-table.ts'
 import type { Row } from './row.ts'
 
-/** What a search looks at: the rows and their indexes. */
+/** What a search reads: the rows and their indexes. */
 interface SearchedRows {
   readonly rows: RowTable
   readonly queues: ReadonlyMap<string, Queue<Row>>
-  /** Leased and ended rows by the index of their phase, in the order in which they came to it. */
+  /** Leased and ended rows by the index of their phase, in the order in which they entered it. */
   readonly chains: readonly LinkedList<Row>[]
   /** Rows by the index of their phase. */
   readonly counts: readonly number[]
   readonly unsupported: ReadonlySet<Row>
   readonly machineIndex: MachineIndex
   readonly log: TransitionLog
-  /** All rows that a job has invoked. */
+  /** The rows of all children of a job. */
   childrenOf(id: string): ReadonlySet<Row> | undefined
 }
 
@@ -90,7 +90,7 @@ export function find(
   let last: number | null = null
   if (left === 0) return { rows, next: null }
   for (const row of candidates(store, filter, among, range)) {
-    // There is one more: the page ends where its last row was, whatever becomes of that row.
+    // There is one more row: the page ends at the number of its last row, which stays valid if that row is removed.
     if (looked === scanMax) return { rows, next: last }
     if (row.seq > (range.until ?? Infinity)) break
     const isAmong = among.includes(row.phase) && (types === null || types.has(row.type))
@@ -128,7 +128,7 @@ function anyOf<T extends string>(wanted: T | readonly T[] | undefined): Readonly
 /** Up to this many rows are gathered and sorted; of more, all rows are looked at in their order. */
 const fewRows = 4 * scanMax
 
-/** Rows among which all are that pass the filter, in the order of the range. */
+/** A superset of the rows that pass the filter, in the order of the range. */
 function candidates(store: SearchedRows, filter: JobFilter, among: readonly Phase[], range: PageRange): Iterable<Row> {
   const { after, newestFirst, byEnd } = range
   if (byEnd) return byTheirEnd(store, among, range)
@@ -140,7 +140,7 @@ function candidates(store: SearchedRows, filter: JobFilter, among: readonly Phas
 
 const noRows: ReadonlySet<Row> = new Set()
 
-/** The smallest set at hand that has them all, if it is small; in no order. */
+/** The smallest indexed superset, if it is small; unordered. */
 function fewOf(store: SearchedRows, filter: JobFilter, among: readonly Phase[]): readonly Row[] | null {
   const { unsupported, parent, machineState, machineTag } = filter
   const { machineIndex } = store
@@ -157,7 +157,7 @@ function fewOf(store: SearchedRows, filter: JobFilter, among: readonly Phase[]):
   return among.flatMap((phase) => store.chains[phase.index]?.toArray() ?? [])
 }
 
-/** The ended rows of some phases in the order of their end: each chain has its own in that order. */
+/** The ended rows of some phases in the order of their end: each phase has a list in that order. */
 function* byTheirEnd(
   store: SearchedRows,
   among: readonly Phase[],

@@ -1,8 +1,8 @@
-/** What a job was asked to be when it was enqueued. */
+/** The properties that a job gets from its enqueue. */
 import type { JobMeta } from '../../core/record.ts'
 import type { JobPins, NewJob } from '../../store.ts'
 
-/** What terms are made of. */
+/** The parts of an insert that are terms. */
 type TermsOfJob = Pick<
   NewJob,
   'priority' | 'maxAttempts' | 'pins' | 'tags' | 'key' | 'until' | 'concurrencyKey' | 'keyWeight'
@@ -19,14 +19,14 @@ interface RareTerms {
 
 const noRareTerms: RareTerms = { pins: undefined, until: undefined, meta: null, keyWeight: undefined }
 
-/** What a job was asked to be. Jobs that were asked for alike share theirs. */
+/** The properties that a job gets from its enqueue. Jobs with equal terms share one object. */
 export class Terms {
   readonly priority: number
   readonly maxAttempts: number
   readonly tags: readonly string[]
   readonly key: string | null
   readonly concurrencyKey: string | null
-  /** What few jobs have: jobs with keys of their own have terms of their own, and each field costs them. */
+  /** What few jobs have: jobs with different keys do not share terms, and each field here costs memory per job. */
   private readonly rare: RareTerms
 
   constructor(job: TermsOfJob) {
@@ -56,7 +56,7 @@ export class Terms {
     return this.rare.keyWeight
   }
 
-  /** The same, but for these. */
+  /** A copy with these changes. */
   with(changed: Partial<TermsOfJob>): Terms {
     const { priority, maxAttempts, pins, tags, key, until, concurrencyKey, meta, keyWeight } = this
     const same = { priority, maxAttempts, tags, key, concurrencyKey, meta }
@@ -64,7 +64,7 @@ export class Terms {
     return new Terms({ ...same, ...given, ...changed })
   }
 
-  /** Are they those of this job, too? */
+  /** Are they equal to the terms of this job? */
   fit(job: NewJob): boolean {
     return (
       this.priority === job.priority &&

@@ -1,7 +1,7 @@
 /**
- * The rows of the store and every index over them, as a unit of work. A row is inserted, moved and removed here and
- * nowhere else, so that counts, queues, timers, leases, ended rows and the log always agree. It works in place: what an
- * operation has written it cannot take back, and operations decide before they write.
+ * The rows of the store and every index over them, as a unit of work. Rows are inserted, changed and removed only here, so
+ * that counts, queues, timers, leases, ended rows and the log always agree. Changes are made in place and cannot be undone:
+ * operations decide before they write.
  */
 import type { PruneUnit } from '../../core/prune.ts'
 import type { Transition } from '../../core/unit-of-work.ts'
@@ -54,7 +54,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
   readonly queues = new Map<string, Queue<Row>>()
   readonly timers = new Heap<Row>(soonest)
   readonly leases = new Heap<Row>(soonest)
-  /** The held and the ended rows of each phase, in the order in which they came to it. */
+  /** The leased and the ended rows of each phase, in the order in which they entered it. */
   readonly chains: readonly LinkedList<Row>[] = phases.map(() => new LinkedList<Row>())
   readonly counts = noCounts()
   readonly workers = new Map<string, { readonly info: WorkerInfo; seenAt: number }>()
@@ -62,9 +62,9 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
   readonly hints = new Hints()
   readonly log: TransitionLog
   now = 0
-  /** Rows that were put off because no worker could run their machine. */
+  /** Rows that wait because no worker could run their machine. */
   readonly unsupported = new Set<Row>()
-  /** Rows by the id of the job that has invoked them. */
+  /** Rows by the id of their parent. */
   private readonly families = new Map<string, Set<Row>>()
   readonly machineIndex = new MachineIndex()
   private tick = new Tick(0)
@@ -87,7 +87,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     return this.rows.get(id)
   }
 
-  /** Runs mostly end in the order in which they began: then their rows need not be searched. */
+  /** Runs mostly end in the order in which they began: then the row is the first of its list. */
   findLeased(id: string): Row | undefined {
     for (const { index } of heldPhases) {
       const longest = this.chains[index]?.head
@@ -119,7 +119,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     return live.toSorted((a, b) => b.priority - a.priority || a.seq - b.seq)
   }
 
-  /** All rows that a job has invoked, in the order in which they came. */
+  /** The rows of all children of a job, in the order of their insertion. */
   childrenOf(id: string): ReadonlySet<Row> | undefined {
     return this.families.get(id)
   }
@@ -235,7 +235,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     return step
   }
 
-  /** Gives a row a lease until then. */
+  /** Sets the end of a row's lease. */
   extendLease(row: Row, until: number): void {
     row.wakeAt = until
     if (row.heapIndex < 0) this.leases.push(row)
@@ -350,7 +350,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
 
   keepSettled(row: Row, _lease: LeaseKey, { seq, dueAt, woken, successor }: SettleAnswer): void {
     const run = row.run as Run
-    // A parent that was woken, or this job itself, has moved on since: the end of the run is the step of that number.
+    // The job may have made further transitions in this call: the end of the run is the step of this number.
     let end = row.last
     while (end !== null && end.seq !== seq) end = end.before
     run.end = end
@@ -444,7 +444,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     if (to.ended) this.hints.ended(row.id)
   }
 
-  /** Sets when a timed row that has no due time is due; null = it waits for an event, or for the end of another job. */
+  /** Sets the due time of a timed row that has none; null = it waits for an event, or for the end of another job. */
   wait(row: Row, dueAt: number | null): void {
     row.wakeAt = dueAt
     if (dueAt === null) return
