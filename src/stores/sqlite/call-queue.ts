@@ -1,6 +1,6 @@
 /**
- * The desk: takes the calls of a process in order and hands those of one turn to the engine together; what comes while it
- * works goes together again. If another process is writing, it tries again a moment later.
+ * The queue of calls to the engine, in order: the calls of one turn of the event loop are one batch, and so are those that
+ * arrive while the engine works. If another process is writing, the batch is repeated after a delay.
  */
 import type { Clock, Timer } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
@@ -9,10 +9,10 @@ import type { Reply } from './engine.ts'
 import type { EngineRunner } from './engine-runner.ts'
 import type { Answer, Arguments, Call, Method } from './operations.ts'
 
-/** Calls that are handed over together at most. */
+/** Maximum number of calls in a batch. */
 const batchSize = 1_000
 
-/** How long calls wait for another process's transactions, ms. */
+/** The longest wait for transactions of other processes, ms. */
 const patienceMs = 5_000
 const triesMs = { first: 1, max: 4 }
 
@@ -29,9 +29,9 @@ export class CallQueue {
   private opening: Promise<void> = Promise.resolve()
   private opened = 0
   private calls: Waiting[] = []
-  /** Is the engine at work, or about to be? */
+  /** Does the engine work, or is a batch scheduled? */
   private working = false
-  /** Since when the first call has waited for another process, monotonic ms; null while it does not. */
+  /** When the wait for another process began, monotonic ms; null without one. */
   private busySince: number | null = null
   private tries = 0
   private retryTimer: Timer | null = null
@@ -62,7 +62,7 @@ export class CallQueue {
       this.opened--
       return
     }
-    // What was asked before is done before.
+    // Earlier calls are completed first.
     if (this.calls.length > 0 || this.working) await this.ask('counts').catch(() => {})
     this.opened = 0
     this.retryTimer?.cancel()
@@ -76,14 +76,14 @@ export class CallQueue {
   ask<M extends Method>(method: M, ...args: Arguments<M>): Promise<Answer<M>> {
     if (this.opened === 0) return Promise.reject(closed(this.path))
     return new Promise<Answer<M>>((resolve, reject) => {
-      // What a method answers is what the engine says it did.
+      // The type of the answer follows from the method, which the engine does not express.
       this.calls.push({ method, args, resolve: resolve as (answer: unknown) => void, reject })
       this.schedule()
     })
   }
 
   /**
-   * Asks in this very call, ahead of what waits. Only for what reads, and only where the engine is in this thread.
+   * Runs a call synchronously, before the queued ones. Only for calls that read, and only if the engine is in this thread.
    * @throws JobchartError STORE_UNAVAILABLE, STORE_CORRUPT
    */
   askNow<M extends Method>(method: M, ...args: Arguments<M>): Answer<M> {
@@ -95,7 +95,7 @@ export class CallQueue {
     const [reply] = outcome.replies
     if (reply === undefined) throw closed(this.path)
     if ('error' in reply) throw asError(reply.error)
-    // What a method answers is what the engine says it did.
+    // The type of the answer follows from the method, which the engine does not express.
     return reply.answer as Answer<M>
   }
 
@@ -114,7 +114,7 @@ export class CallQueue {
     for (const hint of hints) for (const listener of this.listeners) listener(hint)
   }
 
-  /** The turn may bring more calls. */
+  /** Waits for the end of the turn: more calls may follow in it. */
   private schedule(): void {
     if (this.working || this.retryTimer !== null) return
     this.working = true
@@ -124,7 +124,7 @@ export class CallQueue {
   private async work(): Promise<void> {
     const { engine: host, clock } = this
     const calls = this.calls.slice(0, batchSize)
-    // It may have been closed since this turn was asked for.
+    // It may have been closed since this turn was scheduled.
     if (host === null || clock === null || calls.length === 0) {
       this.working = false
       return
@@ -182,5 +182,5 @@ const closed = (path: string): JobchartError =>
     hint: 'Open the store first; a stopped runtime closes it.',
   })
 
-/** The engine throws nothing but errors; its outcome does not say so. */
+/** The engine throws errors only, which the type of its outcome does not express. */
 const asError = (error: unknown): Error => (error instanceof Error ? error : new TypeError(String(error)))

@@ -1,10 +1,10 @@
-/** Catching up: what other processes have written, as hints for this one. */
+/** Catching up: makes hints of the transitions that other processes have written. */
 import { movesAfter, oldestOf } from './log.ts'
 import type { FileUnit } from './unit.ts'
 
 /**
- * Takes note of what other processes have done since the move `from`. If that is not known (null: the file has just been
- * opened, or a transaction was rolled back) or not in the log any more, it may have concerned any queue.
+ * Makes hints of what other processes have written since the transition `from`. If that number is unknown (null: the file has
+ * just been opened, or a transaction was rolled back) or the log was cut behind it, every queue may have changed.
  */
 export function catchUp(unit: FileUnit, from: number | null): void {
   unit.inboxWatch.catchUp()

@@ -1,19 +1,19 @@
 /**
- * Decides when to look whether another process has written to the file: often while jobs move, seldom while nothing does.
- * Where the system reports writes to the log of the file (`fs.watch`), an idle process waits for that report; a look every
- * quarter of a second stays, because reports are a hint only.
+ * Decides when to poll for writes of other processes: at short intervals while jobs change state, at longer ones when idle.
+ * Where the system reports writes to the write-ahead log (`fs.watch`), an idle process waits for the report; it still polls
+ * every quarter of a second, because reports may be missed.
  */
 import { watch, type FSWatcher } from 'node:fs'
 import type { Clock, Timer } from '../../core/clock.ts'
 
-/** What a look finds: nothing new · another process has written · what it has written concerns this one. */
+/** The result of a poll: no write · another process has written · it has written something that gives hints. */
 export type LookResult = 'unchanged' | 'changed' | 'news'
 
-/** The next look comes after a hundredth of the time since the last news, within these limits, ms. */
+/** The interval of polls is a hundredth of the time since the last write of another process, within these limits, ms. */
 const everyMs = { min: 1, max: 16, maxWatched: 250 }
 const quietPart = 100
 
-/** How long the commit of a reported write is looked for at the shortest interval, ms: it is seen when it is synced. */
+/** How long the commit of a reported write is polled for at the shortest interval, ms: it is visible when it is synced. */
 const commitMs = 50
 
 interface ChangePollerOptions {
@@ -27,7 +27,7 @@ export class ChangePoller {
   private readonly options: ChangePollerOptions
   private on = false
   private timer: Timer | null = null
-  /** What the timer waits, ms. */
+  /** The delay of the timer, ms. */
   private delayMs = 0
   private newsAt = 0
   /** When a write was reported whose commit has not been seen yet. */
@@ -50,7 +50,7 @@ export class ChangePoller {
     this.arm()
   }
 
-  /** Jobs have moved: what other processes do is likely to follow. */
+  /** Jobs have changed state here: writes of other processes are likely to follow. */
   soon(): void {
     this.newsAt = this.options.clock.monotonic()
     this.stopWatching()
@@ -70,7 +70,7 @@ export class ChangePoller {
     const wantedMs = Math.max((now - this.newsAt) / quietPart, everyMs.min)
     if (wantedMs < everyMs.max) return wantedMs
     if (this.watcher !== null) return Math.min(wantedMs, everyMs.maxWatched)
-    // What was written before the watch began is found by a look that does not wait long.
+    // Writes before the watch began are found by an early poll.
     this.startWatching()
     return everyMs.max
   }
@@ -92,7 +92,7 @@ export class ChangePoller {
       watcher.on('error', () => this.stopWatching())
       this.watcher = watcher
     } catch {
-      // No log yet, or no watch left to be had: the looks go on at the shorter interval, and so do the tries.
+      // There is no log yet, or no watch is available: polls and attempts to watch continue at the shorter interval.
     }
   }
 

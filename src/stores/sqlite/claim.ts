@@ -1,4 +1,4 @@
-/** Claims: what a type gives under its pause, caps and rate, and why it gives no more. */
+/** Claims: which jobs of a type are claimed under its pause, caps and rate limit, and the reason if there are fewer than asked for. */
 import type { ClaimRequest, Demand, Shortfall } from '../../store.ts'
 import { claimJob } from '../../core/claim.ts'
 import type { FileUnit } from './unit.ts'
@@ -18,7 +18,7 @@ export interface ClaimedRow {
   readonly steps: readonly PackedStep[]
 }
 
-/** Jobs as they stand in the file after the claim. */
+/** The rows after the claim. */
 export interface ClaimedRows {
   readonly jobs: readonly ClaimedRow[]
   readonly shortfalls: readonly Shortfall[]
@@ -97,11 +97,12 @@ function shortfallOf(unit: FileUnit, queue: Queue | undefined, demand: Demand): 
     return { type, reason: 'capped' }
   }
   const isSpent = rate !== null && freeClaims(unit, queue, rate) === 0
-  if (!isSpent && keysUntil === 0) throw new TypeError(`claim gave too few of ${type} for no reason`)
+  if (!isSpent && keysUntil === 0)
+    throw new TypeError(`claim answered fewer jobs of ${type} than asked for, without a reason`)
   return { type, reason: 'limited', until: Math.max(isSpent ? freeAt(unit, queue, rate) : 0, keysUntil) }
 }
 
-/** Is any queued job of it not kept back by its key? */
+/** Is there a queued job whose key is below its cap? */
 const hasOpen = (unit: FileUnit, queue: Queue, demand: Demand): boolean =>
   (demand.limits.perKey === null && demand.limits.keyRate === undefined) ||
   !queue.keyed ||

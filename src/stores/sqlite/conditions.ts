@@ -1,4 +1,4 @@
-/** A filter as conditions of a WHERE, and the indexes that lead to what it looks for. */
+/** A filter as conditions of a WHERE, and the indexes that it can use. */
 import type { SQLInputValue } from 'node:sqlite'
 import type { JobFilter } from '../../store.ts'
 import type { Queue } from './queue.ts'
@@ -9,16 +9,16 @@ export interface Condition {
   readonly values: readonly SQLInputValue[]
 }
 
-/** Where jobs are looked for: rows of a table in the order of an index. */
+/** Rows of a table in the order of an index, among which jobs are searched. */
 export interface Source {
   readonly from: string
   /** The column with the number of the job; `seq` in the table of jobs itself. */
   readonly job: string
-  /** What the index finds. */
+  /** The condition of the index itself. */
   readonly own: Condition
 }
 
-/** The indexes by which jobs with machines, or with parents, are found; in the order of the jobs. */
+/** The indexes of jobs with machines or parents, in the order of the jobs. */
 export function sourcesOfMachines({ unsupported, parent, machineState, machineTag }: JobFilter): Source[] {
   const sources: Source[] = []
   const add = (from: string, job: string, term: string, ...values: SQLInputValue[]): void => {
@@ -39,7 +39,7 @@ export function conditionsOf(filter: JobFilter, queues: readonly Queue[]): Condi
   const also = (term: string, ...values: SQLInputValue[]): void => {
     conditions.push({ term, values })
   }
-  // JSON keeps the statement the same, however many there are.
+  // As JSON, so that one statement serves any number of them.
   if (filter.type !== undefined) {
     also('queue IN (SELECT value FROM json_each(?))', JSON.stringify(queues.map(({ number }) => number)))
   }
@@ -47,7 +47,7 @@ export function conditionsOf(filter: JobFilter, queues: readonly Queue[]): Condi
   if (filter.concurrencyKey !== undefined) also('concurrency_key = ?', filter.concurrencyKey)
   if (filter.tag !== undefined) also('EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)', filter.tag)
   for (const [name, value] of Object.entries(filter.meta ?? {})) {
-    // A boolean is a type of its own in JSON, and a number to SQLite.
+    // JSON has booleans; in SQLite they are numbers.
     const kind =
       typeof value === 'boolean' ? [String(value)] : typeof value === 'string' ? ['text'] : ['integer', 'real']
     const same = `key = ? AND type IN (${kind.map((type) => `'${type}'`).join(', ')})`

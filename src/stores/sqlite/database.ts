@@ -1,4 +1,4 @@
-/** The file: opened, checked, brought up to this version, and closed. */
+/** Opens, checks, migrates and closes the file. */
 import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { JobchartError } from '../../core/errors.ts'
@@ -6,7 +6,7 @@ import { damaged, isBusy, newer, storeError } from './errors.ts'
 import { checkIdentity, checkPath, checkUntouched, pragma } from './file-identity.ts'
 import { applicationId, fileVersion, migrations } from './migrations/index.ts'
 
-/** How long an opening waits for other processes, ms: they may be making or migrating the file. */
+/** How long an opening waits for other processes, ms: they may be creating or migrating the file. */
 const openBusyMs = 5_000
 
 const modeTriesMax = 100
@@ -14,7 +14,7 @@ const modeTriesMax = 100
 /** Older ones can damage a file that several processes write (the WAL-reset bug: https://www.sqlite.org/wal.html). */
 const sqliteMin = [3, 51, 3] as const
 
-/** Files up to this size are checked from end to end when they are opened, bytes. */
+/** Files up to this size are checked completely when they are opened, bytes. */
 const checkedBytes = 32 * 1024 * 1024
 
 export interface FileOptions {
@@ -31,7 +31,7 @@ export function openDatabase({ path, full }: FileOptions, check: boolean): Datab
   checkVersion()
   checkPath(path)
   checkUntouched(path)
-  // Asked first: from the opening on there is a log, and what it holds the file may not have yet.
+  // Read first: once the file is open it has a log, and the log may hold pages that the file does not have yet.
   const bytes = existsSync(`${path}-wal`) ? 0 : (statSync(path, { throwIfNoEntry: false })?.size ?? 0)
   let db: DatabaseSync | undefined
   try {
@@ -39,7 +39,7 @@ export function openDatabase({ path, full }: FileOptions, check: boolean): Datab
     prepareFile(db, path, check ? bytes : null)
     for (const setting of [
       `synchronous = ${full ? 'FULL' : 'NORMAL'}`,
-      // On macOS a sync alone does not empty the drive's cache. Elsewhere it says nothing.
+      // On macOS a sync alone does not flush the cache of the drive. Elsewhere the pragma has no effect.
       `fullfsync = ${full ? 'ON' : 'OFF'}`,
       'busy_timeout = 0',
       'cell_size_check = ON',
@@ -80,7 +80,7 @@ function prepareFile(db: DatabaseSync, path: string, bytes: number | null): void
   if (pragma(db, 'user_version') !== fileVersion) migrate(db, path)
 }
 
-/** Where several change the mode of a new file at once, SQLite turns them away without waiting. So wait, and look again. */
+/** If several processes change the mode of a new file at once, SQLite fails at once instead of waiting: so this waits and repeats. */
 function intoWalMode(db: DatabaseSync): unknown {
   for (let tries = 1; ; tries++) {
     try {
@@ -93,7 +93,7 @@ function intoWalMode(db: DatabaseSync): unknown {
   }
 }
 
-/** A damaged file is better refused than worked on. Large ones are not read from end to end. */
+/** Refuses a damaged file. Large files are not checked completely. */
 function checkWhole(db: DatabaseSync, path: string, bytes: number): void {
   const pageBytes = Number(pragma(db, 'page_size'))
   if (bytes % pageBytes !== 0) throw damaged(path, 'its last page is not whole')
@@ -102,7 +102,7 @@ function checkWhole(db: DatabaseSync, path: string, bytes: number): void {
   if (found !== 'ok') throw damaged(path, String(found))
 }
 
-/** Each step and its number in one transaction; of several processes one does it, the others find it done. */
+/** Each migration and its version are one transaction: one of several processes runs it, the others find the version. */
 function migrate(db: DatabaseSync, path: string): void {
   for (;;) {
     db.exec('BEGIN IMMEDIATE')

@@ -1,4 +1,4 @@
-/** The engine in a thread of its own, seen from this one. */
+/** The engine in a thread of its own, as the main thread uses it. */
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { JobchartError } from '../../core/errors.ts'
@@ -17,7 +17,7 @@ export class EngineInThread implements EngineRunner {
   private readonly options: EngineOptions
   private readonly hinted: (hints: readonly Hint[]) => void
   private worker: Worker | null = null
-  /** Who waits for the next word: one at a time asks. */
+  /** Resolves the pending request; there is one at a time. */
   private waiter: Waiter | null = null
   private looking = false
 
@@ -39,7 +39,7 @@ export class EngineInThread implements EngineRunner {
       if (told.kind === 'ran') return unpackOutcome(told.outcome)
       throw died(this.options.path, `it said ${told.kind}`)
     } catch (error) {
-      // Whether anything was written is not known: what is asked again is answered as before.
+      // It is unknown whether the calls were committed. They may be repeated: their answers are the same.
       return { kind: 'failed', error }
     }
   }
@@ -55,7 +55,7 @@ export class EngineInThread implements EngineRunner {
     this.worker = null
   }
 
-  /** The process stays alive while an answer is waited for, and only then. */
+  /** The thread keeps the process alive only while a request waits for its answer. */
   private ask(ask: Ask): Promise<ThreadMessage> {
     const worker = (this.worker ??= this.start())
     return new Promise<ThreadMessage>((resolve, reject) => {
@@ -81,7 +81,7 @@ export class EngineInThread implements EngineRunner {
       this.worker = this.waiter = null
       waiter?.died(died(path, cause))
     }
-    // One that takes the place of another goes on with what that one did.
+    // A thread that replaces another one continues its polling.
     if (this.looking) worker.postMessage({ kind: 'look', on: true } satisfies Ask)
     worker.on('error', ended)
     worker.on('exit', (code) => ended(`exit code ${code}`))
@@ -90,11 +90,11 @@ export class EngineInThread implements EngineRunner {
 }
 
 /**
- * The thread's file: beside this one and of its kind, as source or as built.
+ * The file of the thread, which is beside this one: as source or as built.
  * @throws JobchartError UNSUPPORTED in a bundle, which has no such file
  */
 function threadFile(): URL {
-  // A bundle in CommonJS form has no URL.
+  // A CommonJS bundle has no URL.
   const { url } = import.meta as { readonly url?: string }
   const file = url === undefined ? null : new URL(url.endsWith('.ts') ? './thread.ts' : './thread.js', url)
   if (file !== null && existsSync(file)) return file

@@ -8,25 +8,25 @@ import type { Call } from './operations.ts'
 export interface EngineRunner {
   /** @throws JobchartError UNSUPPORTED, STORE_UNAVAILABLE, STORE_CORRUPT */
   open(): Promise<void>
-  /** @param waitedMs how long the calls have waited for other processes: so much more is done at once */
+  /** @param waitedMs how long the calls have waited for other processes: the transaction may last as much longer */
   run(calls: readonly Call[], now: number, waitedMs: number): Promise<Outcome>
-  /** Does a call that only reads, ahead of those that wait. Not there where the answer would have to travel. */
+  /** Runs a call that only reads, before the queued ones. Absent if the engine is in another thread. */
   readNow?(call: Call, now: number): Outcome
-  /** Looks for what other processes do, from now on or no longer. */
+  /** Starts or stops polling for writes of other processes. */
   look(on: boolean): void
   close(): Promise<void>
 }
 
-/** Calls are taken into a transaction until it has lasted this long, ms; longer if they had to wait for their turn. */
+/** Calls are added to a transaction until it has lasted this long, ms; longer if they had to wait for other processes. */
 const transactionMs = { here: 1, thread: 50 }
 
-/** Ends a transaction in good time. */
+/** Decides when a transaction ends. */
 export function stopwatch(clock: Clock, where: keyof typeof transactionMs, waitedMs: number): () => boolean {
   const end = clock.monotonic() + Math.max(transactionMs[where], Math.min(waitedMs, transactionMs.thread))
   return () => clock.monotonic() >= end
 }
 
-/** Polls for what other processes do with the file of an engine. */
+/** Polls for writes of other processes to the file of an engine. */
 export function pollerOf(
   engine: Engine,
   path: string,
@@ -43,7 +43,7 @@ export function pollerOf(
   return new ChangePoller({ clock, log: `${path}-wal`, look })
 }
 
-/** Have jobs moved? A sweep that finds nothing and a heartbeat are no reason to look at the file more often. */
+/** Have jobs changed state? A heartbeat, or a sweep that finds nothing, is no reason to poll more often. */
 export const hasMoved = (outcome: Outcome): boolean => outcome.kind === 'done' && outcome.hints.length > 0
 
 /** The engine in this thread. */

@@ -1,6 +1,6 @@
 /**
- * The engine: runs what was asked in one turn in one transaction (group commit), so that a hundred calls share one write
- * to the disk. All or nothing: what is answered is on the disk, and when a commit fails nothing of it has happened.
+ * The engine: runs the calls of one turn in one transaction (group commit), so that they share one sync of the disk. An
+ * answered call is on the disk; if the commit fails, no call of the transaction has had an effect.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Hint } from '../../store.ts'
@@ -18,12 +18,12 @@ export interface EngineOptions extends FileOptions {
   readonly onStatement?: StatementListener | undefined
 }
 
-/** How one call went. */
+/** The answer of a call, or its error. */
 export type Reply = { readonly answer: unknown } | { readonly error: unknown }
 
 /**
- * How a list of calls went: replies to the first of them, the others were not begun · another process was writing, and
- * nothing has happened · the file failed, and nothing has happened.
+ * The outcome of a list of calls. `done`: replies to the first of them, the others were not begun · `busy`: another process
+ * was writing, and no call had an effect · `failed`: the file failed, and no call had an effect.
  */
 export type Outcome =
   | { readonly kind: 'done'; readonly replies: readonly Reply[]; readonly hints: readonly Hint[] }
@@ -40,7 +40,7 @@ interface Connection {
 
 export class Engine {
   private connection: Connection | null = null
-  /** Has the file been found whole? Opened anew because of a full disk, it need not be read from end to end each time. */
+  /** Was the file checked completely? If it is opened again because of a full disk, the check is not repeated. */
   private whole = false
   /** Of the last connection; null before the first opening. */
   private files: OpenFiles | null = null
@@ -64,8 +64,8 @@ export class Engine {
   }
 
   /**
-   * Runs calls in one transaction, in order, until `enough`. If one fails for a reason of its own, the first has one of its
-   * own, in which each of its items may fail alone.
+   * Runs calls in one transaction, in order, until `enough`. If that fails, but not because of the file, the first call is run
+   * in a transaction of its own, in which each of its items may fail alone.
    */
   run(calls: readonly Call[], now: number, enough: () => boolean, careful = false): Outcome {
     try {
@@ -86,11 +86,11 @@ export class Engine {
     }
   }
 
-  /** Has another process written to the file since the last look? Then its moves become hints; null if it has not. */
+  /** Hints of what another process has written to the file since the last poll; null if it has not. */
   poll(now: number): readonly Hint[] | null {
     const { connection } = this
     if (connection === null) return null
-    // Whatever is wrong, the next call meets it too, and has somebody to tell.
+    // The next call fails for the same reason, and reports it to its caller.
     try {
       if (connection.sql.get('version')?.[0] === connection.version) return null
     } catch {
@@ -148,7 +148,7 @@ export class Engine {
   }
 
   /**
-   * A database that was removed is missed; one that has taken its place, such as a backup, is opened.
+   * Refuses a database that was removed; a file that has replaced it, such as a backup, is opened.
    * @throws JobchartError STORE_UNAVAILABLE
    */
   private checkThere(): void {
@@ -162,8 +162,9 @@ export class Engine {
   }
 
   /**
-   * Without its log or its shared memory this process is cut off from those that open the file from now on: it closes it,
-   * which saves the log if no other process has the file open, and does not open it again. Asked before each write.
+   * If the log or the shared memory was removed, processes that open the file later do not share them with this one. Then
+   * this process closes the file, which saves the log if no other process has it open, and does not open it again. Called
+   * before each write.
    * @throws JobchartError STORE_UNAVAILABLE
    */
   private checkBeside(): void {
@@ -177,7 +178,7 @@ export class Engine {
     }
   }
 
-  /** Begins the unit with what the file says now. */
+  /** Begins a unit of work with the current state of the file. */
   private look(connection: Connection, now: number, careful: boolean): void {
     const { sql, unit } = connection
     const version = sql.get('version')?.[0] ?? null
@@ -203,7 +204,7 @@ export class Engine {
     try {
       if (db.isTransaction) sql.run('rollback')
     } catch {
-      // A connection that cannot even roll back is of no more use; closing it does so too, and `error` says why.
+      // A connection that cannot roll back is closed, which rolls back as well; `error` is the cause.
       this.close()
       return
     }
@@ -211,5 +212,5 @@ export class Engine {
   }
 }
 
-/** What befell the file itself, whichever call met it. */
+/** A failure of the file itself, and not of the call. */
 const isFileFault = (error: unknown): boolean => isTrouble(error) || isCorrupt(error) || isUnsupported(error)

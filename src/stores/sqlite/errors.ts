@@ -1,4 +1,4 @@
-/** What SQLite reports, as errors that say what to do. Codes: https://www.sqlite.org/rescode.html */
+/** Errors of SQLite, as typed errors with hints. Codes: https://www.sqlite.org/rescode.html */
 import { JobchartError } from '../../core/errors.ts'
 
 /** The primary result code of an error of node:sqlite, or null if it is none. */
@@ -10,13 +10,13 @@ function resultCode(error: unknown): number | null {
 
 const [busy, locked, readonly, ioError, corrupt, full, cannotOpen, notADatabase] = [5, 6, 8, 10, 11, 13, 14, 26]
 
-/** Does another connection hold what this one needs? Then it is worth another try. */
+/** Does another connection hold a lock that this one needs? Then the call can be repeated. */
 export const isBusy = (error: unknown): boolean => {
   const code = resultCode(error)
   return code === busy || code === locked
 }
 
-/** Is it the machine that fails, so that it may get over it? */
+/** Is it a failure of the computer (disk full, I/O error), which may pass? */
 export const isTrouble = (error: unknown): boolean => {
   const code = resultCode(error)
   return code !== null && [readonly, ioError, full, cannotOpen].includes(code)
@@ -27,13 +27,13 @@ export const isCorrupt = (error: unknown): error is Error => {
   return code === corrupt || code === notADatabase
 }
 
-/** What befell the file itself, whichever call met it. */
+/** A failure of the file itself, and not of the call. */
 export const isFileFault = (error: unknown): boolean => isTrouble(error) || isCorrupt(error)
 
-/** What stands in the file cannot be. */
+/** The content of the file contradicts itself. */
 export class Contradiction extends Error {}
 
-/** Has a call met what nobody wrote: JSON that is none, a table or a column that has lost its name? Others need not. */
+/** Does the error show damaged content: invalid JSON, a missing table or column? */
 const isDamage = (error: unknown): error is Error =>
   error instanceof SyntaxError ||
   error instanceof Contradiction ||
@@ -53,7 +53,7 @@ const stories: Readonly<Record<number, readonly [what: string, hint: string]>> =
   [cannotOpen]: ['cannot be opened', 'Check that its folder exists and that this process may write there.'],
 }
 
-/** The error for callers: STORE_CORRUPT for a damaged file, STORE_UNAVAILABLE for whatever may pass; others as they are. */
+/** The error for callers: STORE_CORRUPT for a damaged file, STORE_UNAVAILABLE for failures that may pass; others unchanged. */
 export function storeError(error: unknown, path: string): unknown {
   const code = resultCode(error)
   if (code === notADatabase) return noDatabase(path, error)
@@ -64,16 +64,16 @@ export function storeError(error: unknown, path: string): unknown {
   return new JobchartError('STORE_UNAVAILABLE', `${path} ${what}`, { hint, cause: error })
 }
 
-/** It was there when it was opened. */
+/** The file was removed after it was opened. */
 export const removed = (path: string): JobchartError =>
   new JobchartError('STORE_UNAVAILABLE', `${path} was removed while it was in use`, {
     hint: 'Put it back; or a backup of it, without the -wal and -shm beside it. To begin with an empty one, start the process again.',
   })
 
-/** It was there when it was opened; what this process writes from now on, no other would see. */
+/** The log or the shared memory was removed after the opening: other processes would not see the writes of this one. */
 export const removedBeside = (beside: string, path: string): JobchartError =>
   new JobchartError('STORE_UNAVAILABLE', `${beside} was removed while ${path} was in use`, {
-    hint: 'Stop every process that uses the file, then start them again: the last one to stop saves what the log holds. Never remove what lies beside an open file.',
+    hint: 'Stop every process that uses the file, then start them again: the last one to stop saves the log. Never remove the -wal and -shm files of an open file.',
   })
 
 /** Another process runs a newer jobchart, and has changed the tables. */

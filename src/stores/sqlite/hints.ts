@@ -1,4 +1,4 @@
-/** Wake-ups, collected while a transaction works and sent when it is committed. */
+/** Hints, collected during a transaction and sent when it is committed. */
 import { statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { Hint } from '../../store.ts'
 import type { Queue } from './queue.ts'
@@ -21,7 +21,7 @@ export class Hints {
   moved(queue: Queue, id: string, from: JobState | null, to: JobState): void {
     if (to === claimable) this.ready.add(queue)
     else if (endedStates.has(to)) this.ended.push(id)
-    // A checkpoint leads back to where it comes from.
+    // A checkpoint does not change the state.
     else if (from !== null && from !== to && heldStates.has(from) && heldStates.has(to)) this.cancelled.push(id)
     if (queue.capped && from !== null && heldStates.has(from) && !heldStates.has(to)) {
       queue.capped = false
@@ -62,7 +62,7 @@ export class Hints {
     return this.full !== null
   }
 
-  /** What has come together, and nothing is left. */
+  /** Returns and removes the collected hints. */
   take(backlog: () => number): Hint[] {
     const hints: Hint[] = []
     if (this.cancelled.length > 0) hints.push({ kind: 'cancelled', ids: this.cancelled })

@@ -1,6 +1,6 @@
 /**
- * The way of a job through its chart, as text that grows with every move, and therefore short: what the row or the move
- * before says is not said again. It starts with where the job was born; the rest is counted from there.
+ * The history of a job as text, to which every transition appends. It is short: values that the row or the transition before
+ * has are not repeated. It begins with the first state; numbers and times are relative to the enqueue.
  *
  *   "queued",[2,120,"CLAIM","running",1],[7,151,"COMPLETE","done",1]
  */
@@ -10,7 +10,7 @@ import { isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { Move, SettleAnswer } from '../../store.ts'
 import type { Row } from './row.ts'
 
-/** `seq` and `at` are counted from the row's own. A worker is named where its run begins, unless it is the row's own. */
+/** `seq` and `at` are relative to those of the row. The worker is given at a claim, unless it is that of the row. */
 type PackedTransition = [
   seq: number,
   at: number,
@@ -21,15 +21,15 @@ type PackedTransition = [
   reason?: string,
 ]
 
-/** Where the text begins: where the job was born, or in a list, where it was when the moves before were cut off. */
+/** The first state; in a list, the state before the first transition that is kept, if earlier ones were cut off. */
 type Start = JobState | [JobState]
 
-/** Beyond this many characters a history is cut: it may have more moves than it should. */
+/** Beyond this many characters a history is cut to the capped number of transitions. */
 const charsMax = 12_000
 
 /**
- * A row that outgrows its page is moved, and the pages beside it with it. So a new one is given blanks, which JSON does not
- * mind, for what a claim and an end will add to it (SQLite has no fill factor).
+ * A row that outgrows its page is moved, and neighbouring pages with it. So the history of a new row ends with blanks, which
+ * JSON ignores, in the place of what a claim and an end will append (SQLite has no fill factor).
  */
 const blanks = { forClaim: 84, forEnd: 32 }
 
@@ -44,7 +44,7 @@ const births = new Map(
 /** The history of a new job. */
 export const born = (state: JobState): string => births.get(state) as string
 
-/** The history of a row with one more move. */
+/** The history of a row with one more transition. */
 export function withTransition(row: Row, { seq, at, event, to, attempt, reason }: HistoryEntry): string {
   const why = reason === undefined ? '' : `,null,${JSON.stringify(reason)}`
   const before = row.history.length < charsMax ? row.history.trimEnd() : packHistory(row, historyOf(row))
@@ -52,12 +52,12 @@ export function withTransition(row: Row, { seq, at, event, to, attempt, reason }
   return `${before},[${seq - row.seq},${at - row.enqueuedAt},"${event}","${to}",${attempt}${why}]${room}`
 }
 
-/** Before another worker than the row's own claims it: the row will not tell who claimed it before. */
+/** The history with its workers, before another worker claims the job: the row keeps the last one only. */
 export function withWorkers(row: Row): string {
   return row.worker === null ? row.history : packHistory(row, historyOf(row), true)
 }
 
-/** The history of a row without the moves after the one of this number. */
+/** The history of a row without the transitions after this number. */
 export function historyUntil(row: Row, seq: number): string {
   const entries = historyOf(row).filter((entry) => entry.seq <= seq)
   return packHistory(row, entries)
@@ -91,7 +91,7 @@ export function historyOf(row: Row): HistoryEntry[] {
   return entries.slice(-caps.history)
 }
 
-/** @param named is every worker to be named, the row's own too? */
+/** @param named is the worker of the row written, too? */
 function packHistory(row: Row, entries: readonly HistoryEntry[], named = false): string {
   const [first] = entries
   if (first === undefined) return row.history
@@ -125,7 +125,7 @@ type PackedSettled = [
   successor?: Move,
 ]
 
-/** Who settled last, and what it was told. */
+/** The last settled attempt, and its answer. */
 interface Settled {
   readonly token: string
   readonly attempt: number
@@ -147,7 +147,7 @@ export function settledOf(row: Row): Settled | null {
     const answer = { outcome: 'settled', seq, at, from, to, attempt: spent, dueAt } as const
     return { token, attempt, answer: { ...answer, ...(woken && { woken }), ...(successor && { successor }) } }
   }
-  // An attempt that ended its job left its token, and its end is the last move.
+  // An attempt that ended its job has left its token in the row, and its end is the last transition.
   if (row.token === null || isLeased(row.state)) return null
   const history = historyOf(row)
   const end = history.at(-1)

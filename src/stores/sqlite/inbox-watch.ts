@@ -1,12 +1,12 @@
-/** Messages to running jobs: how one process hears of those that another has sent. */
+/** Messages to running jobs that another process has sent: they become hints. */
 import type { Hints } from './hints.ts'
 import type { Statements } from './statements.ts'
 
-/** Which messages this process knows of: of others to running jobs it tells. */
+/** Knows the last message that this process has seen, and gives hints of later ones to running jobs. */
 export class InboxWatch {
   private readonly sql: Statements
   private readonly hints: Hints
-  /** The place of the last message that it knows of; null = of none. */
+  /** The place of the last message seen; null = unknown. */
   private seen: number | null = null
   private wrote = false
 
@@ -19,7 +19,7 @@ export class InboxWatch {
     this.wrote = true
   }
 
-  /** Another process has written: has it put messages into the inboxes of running jobs? */
+  /** Another process has written: gives hints of its messages to running jobs. */
   catchUp(): void {
     if (this.seen === null) {
       for (const [id] of this.sql.all('heldWithLetters')) this.hints.messagesArrived(id)
@@ -32,13 +32,13 @@ export class InboxWatch {
     }
   }
 
-  /** At the end of a transaction: its own messages are no news. */
+  /** At the end of a transaction: its own messages count as seen. */
   finish(): void {
     if (this.wrote && this.seen !== null) this.seen = this.last()
     this.wrote = false
   }
 
-  /** What is known has been rolled back. */
+  /** A transaction was rolled back. */
   forget(): void {
     this.seen = null
     this.wrote = false

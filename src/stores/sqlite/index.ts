@@ -3,7 +3,7 @@
  *
  *   calls of one turn ─▶ [thread: one transaction ─▶ one fsync] ─▶ answers, then hints
  *
- * Other processes are heard of by a look at the file's change counter.
+ * Writes of other processes are found by polling the change counter of the file.
  */
 import { checkInteger, checkKeys, checkEnum, checkText } from '../../core/checks.ts'
 import { systemClock, type Clock } from '../../core/clock.ts'
@@ -25,28 +25,27 @@ import { EngineInThread } from './engine-in-thread.ts'
 export { inspectSqliteFile, type SqliteFile } from './inspect.ts'
 
 export interface SqliteStoreOptions {
-  /** The file; made if it is not there. Its folder must be. On a local disk: beside it lie `-wal` and `-shm`. */
+  /** The file; created if it does not exist, in an existing folder on a local disk. SQLite keeps `-wal` and `-shm` files beside it. */
   readonly path: string
   /**
-   * `full` (default): what is acknowledged survives a power cut. `normal`: it survives the death of every process, but a
-   * power cut or a crash of the system may lose the last moments.
+   * `full` (default): acknowledged writes survive a power cut. `normal`: they survive the death of every process, but a power
+   * cut or a crash of the system may lose the last of them.
    */
   readonly durability?: 'full' | 'normal'
   /** Entries of the transition log at most, default 10,000. */
   readonly transitionsMax?: number
   /**
-   * Is the file worked on in a thread of its own, so that the event loop never waits for the disk? Default false: with ten
-   * slots on an SSD the loop waits a millisecond or two at a time, and a third more jobs get done. Set it for a slow disk,
-   * for hundreds of slots, or where other work in this process must not wait. In a bundle, jobchart must be
-   * external.
+   * Uses a thread for the file, so that the event loop never waits for the disk. Default false: with ten slots on an SSD the
+   * event loop waits a millisecond or two at a time, and the throughput is a third higher. Set it for a slow disk, for
+   * hundreds of slots, or if other work in this process must not wait. In a bundle, jobchart must be external.
    */
   readonly thread?: boolean
-  /** Is told of each statement before and after it runs, in this thread: for traces and for tests of crashes. */
+  /** Called before and after each statement, in this thread: for traces and for tests of crashes. */
   readonly onStatement?: StatementListener
 }
 
 /**
- * A store in a SQLite file. Nothing touches the file before it is opened by a client or a runtime.
+ * A store in a SQLite file. The file is not touched before a client or a runtime opens the store.
  * @throws JobchartError INVALID_OPTION; its `open` rejects with UNSUPPORTED (another program's or a newer file, a network
  * filesystem, a too old SQLite), STORE_CORRUPT, or STORE_UNAVAILABLE
  * @example

@@ -1,4 +1,4 @@
-/** New jobs as they cross to the engine. */
+/** New jobs as they are passed to the engine. */
 import { insertFailed } from '../../core/failures.ts'
 import { insert } from '../../core/insert.ts'
 import type { InsertUnit } from '../../core/unit-of-work.ts'
@@ -7,7 +7,7 @@ import type { Parent } from '../../core/machine-record.ts'
 import type { InsertAnswer, InsertRequest, NewJob } from '../../store.ts'
 import { packed, type Row, type StoredOptions } from './row.ts'
 
-/** A new job as it crosses to the engine: its payload as the text that is kept, and nothing that is not of the contract. */
+/** A new job as it is passed to the engine: its payload as JSON text, and only fields of the contract. */
 export interface PackedJob extends Omit<
   NewJob,
   'input' | 'tags' | 'meta' | 'parent' | 'version' | 'checkpoint' | 'until' | 'pins' | 'keyWeight'

@@ -1,4 +1,4 @@
-/** The transition log: the moves of a transaction are one row, as JSON. */
+/** The transition log: the transitions of a database transaction are one row, as JSON. */
 import type { HistoryEntry, Transition } from '../../core/record.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import { cursorOfEntry, entryNumber } from '../../core/cursor.ts'
@@ -12,13 +12,13 @@ interface LoggedFile {
   readonly queues: Queues
   /** The number of the last transition. */
   readonly seq: number
-  /** As many of the last transitions can be read. */
+  /** This many of the last transitions can be read. */
   readonly transitionsMax: number
 }
 
 /**
- * The moves of a row have one time, and numbers that follow each other. Those in a row that are alike are told together:
- * a transaction that claims a hundred jobs says so once, and names them.
+ * The transitions of a row have one time and consecutive numbers. Consecutive ones that differ in their jobs only are one
+ * group: a transaction that claims a hundred jobs has one group with a hundred ids.
  */
 type LoggedMoves = [
   event: HistoryEntry['event'],
@@ -29,7 +29,7 @@ type LoggedMoves = [
   jobs: [queue: number, id: string, attempt: number][],
 ]
 
-/** Moves that are alike, and the jobs that made them. */
+/** A group of transitions, and the jobs that made them. */
 interface AlikeTransitions {
   readonly like: HistoryEntry
   readonly jobs: string[]
@@ -38,7 +38,7 @@ interface AlikeTransitions {
 const isLike = (a: HistoryEntry, b: HistoryEntry): boolean =>
   a.event === b.event && a.from === b.from && a.to === b.to && a.worker === b.worker && a.reason === b.reason
 
-/** The moves of a transaction as they come together. */
+/** Collects the transitions of a database transaction. */
 export class LogEntry {
   private readonly alike: AlikeTransitions[] = []
 
@@ -52,7 +52,7 @@ export class LogEntry {
     last.jobs.push(`[${queue},${JSON.stringify(id)},${entry.attempt}]`)
   }
 
-  /** Takes over what another list has, which comes after it. */
+  /** Appends the transitions of a later list. */
   append(later: LogEntry): void {
     this.alike.push(...later.alike)
   }
@@ -65,9 +65,9 @@ export class LogEntry {
   }
 }
 
-/** The moves after `from`, a whole transaction at a time, until there are `limit` at least (−1 = all). */
+/** The transitions after `from`, whole rows of the log, until there are at least `limit` (−1 = all). */
 export function* movesAfter(file: LoggedFile, from: number, limit: number): Generator<Transition> {
-  // Each row has one move at least.
+  // Each row has at least one transition.
   for (const [first, at, text] of file.sql.all('logAfter', from, limit)) {
     let seq = first
     for (const [event, left, to, worker, reason, jobs] of JSON.parse(text) as LoggedMoves[]) {

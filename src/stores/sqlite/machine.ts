@@ -1,9 +1,9 @@
-/** What is known of the machine of a job, or of a job with a parent: its row in `machines`. */
+/** The row in `machines` of a job with a machine or a parent. */
 import type { MachineRow } from '../../core/unit-of-work.ts'
 import type { Gather, Parent, Unsupported } from '../../core/machine-record.ts'
 import type { MachineValues } from './columns.ts'
 
-/** Paths of the states that a machine stands in, and its tags. */
+/** State paths and tags of a machine. */
 export interface MachineStanding {
   readonly states: readonly string[]
   readonly tags: readonly string[]
@@ -24,7 +24,7 @@ export class Machine implements MachineRow {
   /** The version that the job was enqueued with. */
   version: string | null = null
   unsupported: Unsupported | null = null
-  /** Where it stood at its last checkpoint, as JSON. */
+  /** State paths and tags at its last checkpoint, as JSON. */
   standing: string | null = null
 
   constructor(parent: Parent | null, values?: MachineValues) {

@@ -1,6 +1,6 @@
 /**
  * What jobs with a machine, or with a parent, have beyond their own rows: a row in `machines`, checkpoints and messages. The row
- * of the job tells that there is one (`spared` is not null): a plain job costs no statement here.
+ * of the job says whether there is one (`spared` is not null), so that a plain job costs no statement here.
  */
 import { caps } from '../../core/caps.ts'
 import type {
@@ -117,7 +117,7 @@ export class Machines {
     if (number > caps.checkpoints) this.sql.run('removeCheckpoints', seq, number - caps.checkpoints)
   }
 
-  /** Messages are numbered on, so that no number comes twice. */
+  /** The numbers of messages continue, so that each is used once. */
   forgetCheckpoints({ seq }: Row, machine: Machine): void {
     if (machine.checkpoint !== null) this.sql.run('removeCheckpoints', seq, machine.checkpoint.number)
     this.sql.run('removeLetters', seq, machine.lastMessage)
@@ -155,7 +155,7 @@ export class Machines {
     return found
   }
 
-  /** What leaves the store with the row of a job. */
+  /** What a claim returns beside the row of a job. */
   keptOf(row: Row): StoredMachine | null {
     const { machine } = row
     if (machine === null) return null

@@ -1,4 +1,4 @@
-/** What the two threads tell each other. Errors cross as data, because a copy of one is not one of its class. */
+/** The messages between the two threads. Errors are sent as data, because structured clones lose their class. */
 import { JobchartError, type ErrorCode } from '../../core/errors.ts'
 import { recordError, reviveError, type ErrorRecord } from '../../core/failure.ts'
 import type { Hint } from '../../store.ts'
@@ -43,7 +43,7 @@ export function unpackError({ known, error }: PackedError): Error {
   })
 }
 
-/** What a caller did wrong is told by the class of the error. */
+/** A mistake of the caller keeps the class of its error. */
 const callersFault = ({ message, stack }: ErrorRecord): TypeError =>
   Object.assign(new TypeError(message), stack !== undefined && { stack })
 

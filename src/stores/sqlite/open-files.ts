@@ -1,6 +1,6 @@
 /**
- * The files of an open database: are they still those that were opened? On Unix a file that was removed can still be read and
- * written, and is gone with the last process that has it open, while others make a new one.
+ * The files of an open database, to check that they are still those that were opened. On Unix a removed file can still be read
+ * and written; it is lost with the last process that has it open, while other processes create a new one.
  */
 import { statSync } from 'node:fs'
 import { removedBeside } from './errors.ts'

@@ -1,4 +1,4 @@
-/** What can be asked of the file, by name: arguments and answers are plain values, so that they may cross threads. */
+/** The operations on the file, by name. Arguments and answers are plain values, so that they can be sent between threads. */
 import type {
   CancelRequest,
   CheckpointRequest,
@@ -98,7 +98,7 @@ export interface Call {
 
 export const writes = ({ method }: Call): boolean => method in writing
 
-/** Does what a call asks. Whoever made the call has matched its arguments with its method. */
+/** Runs a call. The caller has matched its arguments with its method. */
 export function perform(unit: FileUnit, { method, args }: Call): unknown {
   const act = work[method] as (unit: FileUnit, ...args: readonly unknown[]) => unknown
   return act(unit, ...args)

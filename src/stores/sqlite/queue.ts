@@ -1,4 +1,4 @@
-/** The queue of a type, as it stands in the file: whether it is paused, and how many jobs are in each state. */
+/** The row of a queue: whether it is paused, and the number of its jobs in each state. */
 import { jobStates, statesTagged, type JobState, type StateTag } from '../../core/lifecycle.ts'
 import type { StateCounts } from '../../store.ts'
 import type { QueueValues } from './columns.ts'
@@ -21,7 +21,7 @@ export class Queue {
   /** The rate limit per key of its last claim; null if there was none. */
   keyRate: string | null = null
   counts: number[] = jobStates.map(() => 0)
-  /** Did a claim of this process find it at its cap? Then the end of a run is news. */
+  /** Did a claim of this process find it at its cap? Then the end of a run gives a hint. */
   capped = false
 
   constructor(number: number, type: string) {
@@ -29,7 +29,7 @@ export class Queue {
     this.type = type
   }
 
-  /** Takes over what the file says. */
+  /** Sets the values of its row in the file. */
   read([, , paused, keyed, counts, clock, keyRate]: QueueValues): this {
     this.paused = paused === 1
     this.keyed = keyed === 1

@@ -1,4 +1,4 @@
-/** The queues of the file as this process knows them: read when they are needed, written at the end of a transaction. */
+/** The queues of the file: read when they are needed, written at the end of a transaction. */
 import type { JobState } from '../../core/lifecycle.ts'
 import type { QueueValues } from './columns.ts'
 import { Contradiction } from './errors.ts'
@@ -12,14 +12,14 @@ export class Queues {
   private readonly sql: Statements
   private readonly byType = new Map<string, Queue>()
   private readonly byNumber = new Map<number, Queue>()
-  /** Those that have been read since another process wrote. */
+  /** Those that were read since another process wrote. */
   private readonly fresh = new Set<Queue>()
   private allFresh = false
-  /** Those of which the file does not know everything yet. */
+  /** Those with changes that are not written yet. */
   private readonly unwritten = new Set<Queue>()
-  /** Of what may be taken back, while there is such. */
+  /** The state at the savepoint, while there is one. */
   private before: Before | null = null
-  /** Numbers of the paused ones, as far as this process knows; null = it does not. */
+  /** Numbers of the paused queues when they were last read; null = unknown. */
   private paused: Set<number> | null = null
 
   constructor(sql: Statements) {
@@ -63,7 +63,7 @@ export class Queues {
     return [...this.byNumber.values()]
   }
 
-  /** A queue is not what it was: it is written at the end of the transaction. */
+  /** A queue has changed: it is written at the end of the transaction. */
   changed(queue: Queue): void {
     this.unwritten.add(queue)
   }
@@ -99,12 +99,12 @@ export class Queues {
     this.before.set(queue, { counts: [...queue.counts], keyed, clock, keyRate })
   }
 
-  /** From here on, what jobs do to their queues may be taken back. */
+  /** Sets a savepoint. */
   mark(): void {
     this.before = new Map()
   }
 
-  /** The end of that. @param stays or has nothing of it happened? A queue that was made meanwhile is forgotten then. */
+  /** Ends the savepoint. @param stays false rolls back to it, and forgets the queues that were created since. */
   endMark(stays: boolean): void {
     const { before } = this
     this.before = null
@@ -128,7 +128,7 @@ export class Queues {
     else this.paused?.delete(number)
   }
 
-  /** Another process has written: the queues that were paused or resumed since this was asked last. */
+  /** Another process has written: the queues that were paused or resumed since the last call. */
   switchedElsewhere(): Queue[] {
     const before = this.paused
     const now = new Set(this.sql.all('pausedQueues').map(([number]) => number))
@@ -151,13 +151,13 @@ export class Queues {
     this.unwritten.clear()
   }
 
-  /** Another process has written: what is known may be wrong. */
+  /** Another process has written: the queues must be read again. */
   markStale(): void {
     this.fresh.clear()
     this.allFresh = false
   }
 
-  /** What is known has been rolled back. */
+  /** A transaction was rolled back. */
   forget(): void {
     this.markStale()
     this.before = null

@@ -7,7 +7,7 @@ type Rate = NonNullable<TypeLimits['rate']>
 
 export function freeClaims(unit: FileUnit, queue: Queue, rate: Rate): number {
   const { sql, now } = unit
-  // A clock that was set back would block the type until it has caught up: what was spent then, was spent now.
+  // A clock that was set back would block the type until it has caught up: claims at later times count as claims now.
   const early = sql.get('claimsToCome', queue.number, now)?.[0] ?? 0
   if (early > 0) {
     sql.run('forgetClaimsToCome', queue.number, now)

@@ -79,13 +79,13 @@ export function worker(unit: FileUnit, id: string, info: WorkerInfo | null): voi
   const { sql, now } = unit
   if (info === null) return sql.run('removeWorker', id)
   sql.run('writeWorker', id, JSON.stringify(info), now)
-  // Whoever was killed could not say that it left.
+  // A worker that was killed has not removed itself.
   for (const [other, text, seenAt] of sql.all('workers')) {
     if (isForgotten(JSON.parse(text) as WorkerInfo, now - seenAt)) sql.run('removeWorker', other)
   }
 }
 
-/** The workers in the order in which they were made known, with what each holds, longest first. */
+/** The workers in the order of their registration, each with its running jobs, the longest-running first. */
 export function workers(unit: FileUnit): WorkerRecord[] {
   const held = Map.groupBy(
     unit.sql.all('held').map((values) => unit.rows.from(values)),

@@ -1,4 +1,4 @@
-/** A job as it stands in the file: its columns by name, JSON still as text. */
+/** The row of a job in the file: its columns by name, JSON as text. */
 import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
 import type { HistoryEntry } from '../../core/record.ts'
 import { isLeased, type JobState } from '../../core/lifecycle.ts'
@@ -8,19 +8,19 @@ import type { RowValues } from './columns.ts'
 import type { Machine } from './machine.ts'
 import { never } from './state-names.ts'
 
-/** What few jobs are enqueued with. */
+/** Options of an enqueue that few jobs have. */
 export type StoredOptions = Pick<NewJob, 'until' | 'pins' | 'keyWeight'>
 
 /**
- * What of a row differs from the file, as bits. A claim and the end of a run change less than other transitions do; data is
- * what a job is told and tells.
+ * Which parts of a row differ from the file, as bits. A claim and the end of a run change fewer columns than other
+ * transitions; `data` is input, errors, check-in, logs and cancel.
  */
 export const changes = { claim: 1, end: 2, otherTransition: 4, data: 8, lease: 16, machine: 32 } as const
 
-/** For rows that have left the store. */
+/** For rows outside the engine. */
 const noMachines = {
   load(row: Row): Machine {
-    throw new TypeError(`job ${row.id}: its machine is not here`)
+    throw new TypeError(`job ${row.id}: its machine can be read by the engine only`)
   },
 }
 
@@ -32,7 +32,7 @@ export class Row implements JobRow {
   readonly priority: number
   place: number
   attempt: number
-  /** Those that led to a checkpoint are not counted. */
+  /** The maximum, without the attempts that led to a checkpoint. */
   attempts: number
   generation: number
   dueAt: number | null
@@ -59,10 +59,10 @@ export class Row implements JobRow {
   /** Attempts that led to a checkpoint, and so do not count; null of a plain job. */
   checkpointed: number | null
   meta: string | null
-  /** What its enqueue has asked for beside the other columns; null of most jobs. */
+  /** Further options of its enqueue, as JSON; null of most jobs. */
   readonly options: string | null
 
-  /** What of it differs from the file. */
+  /** The parts that differ from the file: bits of `changes`. */
   unwritten = 0
   /** The entry of its last transition in this unit. */
   lastEntry: HistoryEntry | null = null
@@ -157,7 +157,7 @@ export class Row implements JobRow {
     return isLeased(this.state) && this.token === token && this.attempt === attempt
   }
 
-  /** The row as it would be read again. */
+  /** The values as the driver would give them. */
   values(): RowValues {
     return [
       this.seq,
@@ -204,11 +204,11 @@ export const keyWeightOf = (options: string | null): number =>
 /** JSON of a value; null for undefined. */
 export const packed = (value: unknown): string | null => (value === undefined ? null : JSON.stringify(value))
 
-/** What such a text says, or else `otherwise`. What it is, is known from the column. */
+/** The value of such a text, or `otherwise` for null. Its type follows from the column. */
 export function unpacked<T>(text: string | null, otherwise: T): T {
   return text === null ? otherwise : (JSON.parse(text) as T)
 }
 
-/** A list with more at its end, capped: the oldest go first. */
+/** Appends to a list with a maximum length: the oldest items are removed. */
 export const extended = (text: string | null, more: readonly unknown[], cap: number): string =>
   JSON.stringify([...unpacked<unknown[]>(text, []), ...more].slice(-cap))

@@ -1,7 +1,7 @@
 /**
- * The rows of jobs, read and written. A row that was found is the only one of its job: two finds give the same object. What
- * changes in it is written before the next query that could see it, and at the end of the transaction at the latest. Leased
- * rows are remembered until another process writes, so that the end of a run need not read what its claim has written.
+ * Reads and writes the rows of jobs. A job has one row object at a time: two reads give the same object. Changes are written
+ * before the next query that depends on them, at the latest at the end of the transaction. Leased rows are cached until
+ * another process writes, so that the end of a run need not read what its claim has written.
  */
 import { isLeased, statesTagged } from '../../core/lifecycle.ts'
 import type { RowValues } from './columns.ts'
@@ -63,7 +63,7 @@ export class Rows {
     return new Row(values, this.queues.at(values[2]).type, this.machines)
   }
 
-  /** A row that is not as it was. */
+  /** A row has changed. */
   changed(row: Row, what: number): void {
     row.unwritten |= what
     this.unwritten.add(row)
@@ -77,21 +77,21 @@ export class Rows {
     this.unwritten.clear()
   }
 
-  /** The transaction is over: of the rows it has found, those that are leased are remembered. */
+  /** The end of the transaction: of its rows, the leased ones stay cached. */
   finish(): void {
     this.write()
     for (const row of this.touched) if (!isLeased(row.state)) this.byId.delete(row.id)
     this.touched.clear()
   }
 
-  /** What is remembered may be wrong. */
+  /** Empties the cache: its rows may be out of date. */
   forget(): void {
     this.byId.clear()
     this.unwritten.clear()
     this.touched.clear()
   }
 
-  /** A job that is gone. */
+  /** A job was removed. */
   removed(id: string): void {
     this.byId.delete(id)
   }

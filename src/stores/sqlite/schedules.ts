@@ -1,4 +1,4 @@
-/** The schedules of the file: one row each, with what they are found by in columns and the rest as JSON. */
+/** The schedules of the file: a row each, with columns for the indexes and the rest as JSON. */
 import type { DueSchedules, DueSchedulesRequest, FireSchedule, StoredSchedule } from '../../core/schedule-record.ts'
 import type { Hints } from './hints.ts'
 import { packJob, type PackedJob } from './insert.ts'
@@ -49,7 +49,7 @@ export class ScheduleTable {
     return { schedules: due.map(([text]) => parsed(text)), nextAt, more: due.length === limit }
   }
 
-  /** Another process has written: gives a hint of a tick that comes before those that are known of. */
+  /** Another process has written: gives a hint if the first tick has changed. */
   catchUp(): void {
     const at = this.sql.get('firstTick')?.[0] ?? null
     if (at !== null && at !== this.knownTickAt) this.hints.scheduled(at)

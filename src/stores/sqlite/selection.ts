@@ -1,4 +1,4 @@
-/** Which jobs: by id, or by a filter that becomes a WHERE; each search looks at a bounded number of jobs. */
+/** Selects jobs by ids, or by a filter that becomes a WHERE. Each search looks at a bounded number of jobs. */
 import type { SQLInputValue } from 'node:sqlite'
 import { caps } from '../../core/caps.ts'
 import { scanMax, selectionAfter, selectionRange } from '../../core/cursor.ts'
@@ -86,7 +86,7 @@ export function find(
   if (states.length === 0) return { found: [], next: null }
   const conditions = conditionsOf(filter, queues)
   if (range.byEnd) return new Search(file, range, states.map(endedSource), conditions).page()
-  // All states that have jobs: nothing to compare, and no index that leads to them.
+  // All states that have jobs: no condition is needed, and no index helps.
   const anyState = jobStates.every((state) => jobsIn(state) === 0 || states.includes(state))
   const entries = anyState ? Infinity : states.reduce((sum, state) => sum + entriesOf(file, state), 0)
   const [machines] = sourcesOfMachines(filter)
@@ -97,7 +97,7 @@ export function find(
   return new Search(file, range, [machines ?? wholeTable], [...inStates, ...conditions]).page()
 }
 
-/** What is looked at in the index that leads to the jobs of a state: the timed ones share one. */
+/** The number of entries in the index of a state's jobs: the timed states share one. */
 function entriesOf({ queues }: SearchedFile, state: JobState): number {
   const sharing = timed.has(state) ? [...timed] : [state]
   return queues.all().reduce((sum, queue) => sum + sharing.reduce((jobs, each) => jobs + queue.in(each), 0), 0)
@@ -132,7 +132,7 @@ function fewSource(state: JobState): Source {
   return source('jobs INDEXED BY due', ' AND due_at IS NOT NULL')
 }
 
-/** One search: it looks in each source, in the same order, as far as the one that gets least far. */
+/** One search over several sources in the same order, up to the number that all of them have reached. */
 class Search {
   private readonly file: SearchedFile
   private readonly range: PageRange
@@ -160,7 +160,7 @@ class Search {
     const until = this.bound()
     const pages = this.sources.map((source) => this.pageOf(source, until))
     const found = pages.length === 1 ? (pages[0] as RowValues[]) : pages.flat().toSorted(this.inOrder)
-    // One more than the page has tells whether there is another.
+    // One row more than the page holds shows whether there is a next page.
     if (found.length <= limit) return { found, next: until }
     const page = found.slice(0, limit)
     return { found: page, next: numberOf(page.at(-1) as RowValues, this.range) }

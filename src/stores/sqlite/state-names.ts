@@ -2,8 +2,8 @@
  * The states that statements name, asked of the chart. The tables themselves are made by `migrations/`, which does not know
  * the chart.
  *
- * A job is one row for life, numbered by its ENQUEUE. What the hot path looks for stands in partial indexes that hold
- * live jobs only: finished ones cost a claim nothing, however many are kept.
+ * A job is one row, numbered by its ENQUEUE. The hot path uses partial indexes over live jobs only: a claim costs the same
+ * however many ended jobs are kept.
  */
 import { arrows, type JobState } from '../../core/lifecycle.ts'
 
@@ -16,5 +16,5 @@ function only(states: Iterable<string>, what: string): string {
 /** The one state that jobs are claimed from. */
 export const claimable = only(Object.keys(arrows('CLAIM')), 'to claim from') as JobState
 
-/** The due time of a job that waits for an event alone: it has one, so that one index finds all that wait. */
+/** The due time of a job that waits for an event alone, so that one index has all timed jobs. */
 export const never = Number.MAX_SAFE_INTEGER

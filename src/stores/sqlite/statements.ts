@@ -10,7 +10,7 @@ import {
 } from './columns.ts'
 import { claimable, never } from './state-names.ts'
 
-/** Is told of each statement that is about to run and that has run: for traces, and for tests of crashes. */
+/** Called before and after each statement: for traces, and for tests of crashes. */
 export type StatementListener = (sql: string, moment: 'before' | 'after') => void
 
 const ofQueue = 'queue, type, paused, keyed, counts, clock, key_rate'
@@ -19,7 +19,7 @@ const moving =
 const telling = 'input, tags, meta, error, errors, checkin, logs, cancel'
 const assigned = (list: string): string => list.replace(/\w+/g, (name) => `${name} = ?`)
 
-// `LIMIT +?`, not `LIMIT ?`: the planner looks at a plain parameter, and so prepares the statement anew for every value.
+// `LIMIT +?`, not `LIMIT ?`: the planner peeks at a plain parameter, and prepares the statement again for every value.
 const texts = {
   begin: 'BEGIN IMMEDIATE',
   beginReading: 'BEGIN',
@@ -187,7 +187,7 @@ const texts = {
 
 type StatementName = keyof typeof texts
 
-/** What the statements that answer give, row by row. */
+/** The rows that the statements return. */
 interface RowOf {
   version: [number]
   fileVersion: [number]
@@ -245,7 +245,7 @@ interface RowOf {
   firstTick: [dueAt: number | null]
 }
 
-/** Statements made for the occasion that are kept. There are as many as there are kinds of lists. */
+/** The maximum number of cached statements of lists: there is one for each combination of filters. */
 const occasionalMax = 200
 
 export class Statements {
@@ -259,7 +259,7 @@ export class Statements {
     this.listener = listener
   }
 
-  /** Runs a statement for its effect. (`run` of the driver makes an object that nobody wants; `get` does not.) */
+  /** Runs a statement for its effect. (`run` of the driver creates a result object; `get` does not.) */
   run(name: StatementName, ...values: SQLInputValue[]): void {
     const sql = texts[name]
     const statement = this.prepare(sql)
@@ -285,7 +285,7 @@ export class Statements {
     this.listener?.(sql, 'before')
     const row = statement.get(...values)
     this.listener?.(sql, 'after')
-    // The driver knows no columns; the text above it says what they are.
+    // The driver does not know the types of the columns; they follow from the text of the statement.
     return row as RowOf[N] | undefined
   }
 
@@ -293,12 +293,12 @@ export class Statements {
     return this.rows(texts[name], values) as RowOf[N][]
   }
 
-  /** Jobs by a statement made for the occasion. */
+  /** Jobs by the statement of a list. */
   jobs(sql: string, ...values: SQLInputValue[]): RowValues[] {
     return this.rows(sql, values, this.occasional) as RowValues[]
   }
 
-  /** How many numbers a statement made for the occasion has found, and the last of them; it selects just that. */
+  /** The count and the last of the numbers that the statement of a list selects. */
   lastOf(sql: string, ...values: SQLInputValue[]): [count: number, last: number | null] {
     return this.rows(sql, values, this.occasional)[0] as [number, number | null]
   }

@@ -1,6 +1,6 @@
 /**
- * Finished steps: one row each, so that what a step costs does not grow with those before it. A job that has never been
- * claimed has none and is not looked up.
+ * Finished steps: one row each, so that the cost of a step does not grow with their number. A job that was never claimed has
+ * none, and costs no query.
  */
 import type { Json } from '../../core/payload.ts'
 import type { PackedStep } from './columns.ts'
@@ -11,11 +11,11 @@ export function saveSteps(sql: Statements, row: Row, results: Readonly<Record<st
   for (const [name, result] of Object.entries(results)) sql.run('saveStep', row.seq, name, JSON.stringify(result))
 }
 
-/** The steps of a job in the order in which they were finished; it is read before the claim that asks for them is written. */
+/** The steps of a job in the order in which they were finished; read before the claim is written. */
 export const stepsOf = (sql: Statements, row: Row): readonly PackedStep[] =>
   row.startedAt === null ? [] : sql.all('stepsOf', row.seq)
 
-/** Forgets the steps of these names; without names all of them: a new generation, or a new input, begins its steps anew. */
+/** Forgets the steps of these names; without names all of them: a new generation, or a new input, starts without steps. */
 export function forgetSteps(sql: Statements, row: Row, names?: readonly string[]): void {
   if (row.startedAt === null) return
   if (names === undefined) sql.run('forgetSteps', row.seq)

@@ -1,4 +1,4 @@
-/** What a job has besides its row (a checkpoint, messages, a parent), as it crosses to whoever asked: JSON still as text. */
+/** What a job has besides its row (a checkpoint, messages, a parent), as it leaves the engine: JSON as text. */
 import type { JobRecord } from '../../core/record.ts'
 import type { Checkpoint, InboxMessage, InboxEntry, Parent, Unsupported } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
@@ -20,7 +20,7 @@ export interface StoredMachine {
 export const inboxOf = (entries: readonly PackedInboxEntry[]): InboxEntry[] =>
   entries.map(([number, at, message]) => ({ number, at, message: JSON.parse(message) as InboxMessage }))
 
-/** Where a machine stands, what it has not read, and the version it was enqueued with. */
+/** The checkpoint, the unread messages, and the version of the enqueue. */
 export const standing = (kept: StoredMachine | null): Pick<ClaimedJob, 'checkpoint' | 'inbox' | 'version'> =>
   kept === null
     ? { checkpoint: null, inbox: [], version: null }

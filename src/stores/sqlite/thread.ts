@@ -1,4 +1,4 @@
-/** The thread of an engine: does what it is asked, message by message. */
+/** The thread of an engine: handles one message after another. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../core/clock.ts'
 import { Engine, type EngineOptions } from './engine.ts'

@@ -1,9 +1,9 @@
 /**
- * A transaction of the file, as a unit of work. A job is inserted, moved and removed here and nowhere else, so that its row,
- * the counts, the lanes, the log and the hints always agree.
+ * A transaction of the file, as a unit of work. Jobs are inserted, changed and removed only here, so that rows, counts, lanes,
+ * the log and the hints always agree.
  *
- * What is remembered between transactions (queues, leased rows, the number of the last transition) is good as long as no
- * other process has written to the file, which SQLite tells for the price of a look (`data_version`).
+ * What is cached between transactions (queues, leased rows, the number of the last transition) is valid as long as no other
+ * process has written to the file, which `data_version` of SQLite shows.
  */
 import type { EndedJob, PruneUnit } from '../../core/prune.ts'
 import type { Transition } from '../../core/unit-of-work.ts'
@@ -58,7 +58,7 @@ const timed = statesTagged('timed')
 /** Entries by which the log may be longer than its cap before the oldest are removed. */
 const logSlack = 1_000
 
-/** What must be known of a job to remove it. */
+/** The columns of a job that its removal needs. */
 type Removable = Pick<Row, 'seq' | 'queue' | 'state' | 'checkpointed'>
 
 /** An ended job, as much of it as its removal needs. */
@@ -84,10 +84,10 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   private removing: Removable[] = []
   /** Does any job of the file have a parent? null = not known in this transaction. */
   private hasChildren: boolean | null = null
-  /** Is any live job without the unique key that it had? Likewise. */
+  /** Is there a live job that has given up its unique key? null = not known in this transaction. */
   private hasLeaving: boolean | null = null
 
-  /** Is each item of a call to fail alone? Costs statements of its own, and so only where a call has failed. */
+  /** May each item of a call fail alone? This costs savepoints, and so is set only after a call has failed. */
   private careful = false
   private readonly path: string
 
@@ -104,9 +104,9 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   }
 
   /**
-   * Begins with what the file says now.
+   * Begins with the current state of the file.
    * @param stale has another process written to it?
-   * @param careful is each item of a call to fail alone?
+   * @param careful may each item of a call fail alone?
    */
   begin(now: number, stale: boolean, careful: boolean): void {
     this.careful = careful
@@ -121,7 +121,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.hasChildren = this.hasLeaving = null
   }
 
-  /** Writes what was kept back until the end. */
+  /** Writes the changes that were delayed until the end of the transaction. */
   finish(): void {
     const { sql, seq, moves } = this
     this.rows.finish()
@@ -136,12 +136,12 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.logTrimmedTo = oldest
   }
 
-  /** The wake-ups that committed transactions have given rise to. */
+  /** Returns and removes the hints of committed transactions. */
   takeHints(): Hint[] {
     return this.hints.take(() => this.queues.backlog())
   }
 
-  /** Answers item by item. Where a call has failed before, an item that throws fails alone: nothing of it has happened. */
+  /** Answers item by item. Where a call has failed before, an item that throws fails alone, and has no effect. */
   each<I, A>(items: readonly I[], act: (item: I) => A, failed: (error: ErrorRecord, item: I) => A): A[] {
     if (!this.careful) return items.map(act)
     return items.map((item) => {
@@ -154,7 +154,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     })
   }
 
-  /** Does something; if it throws, nothing of it has happened. */
+  /** Runs a function within a savepoint: if it throws, its changes are rolled back. */
   private attempt<T>(act: () => T): T {
     const { seq, moves } = this
     this.rows.write()
@@ -182,7 +182,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     }
   }
 
-  /** Forgets what a transaction that was rolled back has led to believe. */
+  /** Empties the caches after a rollback. */
   forget(): void {
     this.queues.forget()
     this.inboxWatch.forget()
@@ -218,7 +218,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     const queue = this.queues.known(type)
     if (queue === undefined) return false
     this.rows.write()
-    // Most files have no such job, and then no key is asked for.
+    // Most files have no such job: then no key is queried.
     this.hasLeaving ??= this.sql.get('anyLeaving') !== undefined
     return this.hasLeaving && this.sql.get('leaving', queue.number, key) !== undefined
   }
@@ -236,7 +236,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
 
   children({ id }: Row): readonly Row[] {
     this.rows.write()
-    // Most files know of no children, and then no job is asked for them.
+    // Most files have no child jobs: then they are not queried.
     this.hasChildren ??= this.sql.get('anyChild') !== undefined
     if (!this.hasChildren) return []
     return this.sql.all('childrenOf', id).flatMap(([child]) => this.rows.of(child) ?? [])
@@ -296,7 +296,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition {
     const { event, from, to, lease } = transition
     const queue = this.queues.at(row.queue)
-    // What an ended job's token tells would be lost.
+    // The token of an ended job answers a repeated settlement; this transition removes it from the row.
     if (isEnded(from) && row.settled === null) row.settled = packedSettledOf(row)
     const seq = ++this.seq
     row.state = to
@@ -335,7 +335,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     return { id, type, ...lastEntry, ...(error !== undefined && { error }) }
   }
 
-  /** Removed together, at the end of the transaction. */
+  /** Removal is delayed until the end of the transaction. */
   remove(row: Row): void {
     this.rows.removed(row.id)
     this.removing.push(row)
@@ -455,7 +455,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     return last?.token === token && last.attempt === attempt ? last.answer : null
   }
 
-  /** The token of an attempt that ends its job stays: with the history it says what was answered. */
+  /** The token of an attempt that ended its job stays in the row: with the history it gives the answer again. */
   keepSettled(row: Row, { attempt, token }: LeaseKey, answer: SettleAnswer): void {
     const ended = isEnded(row.state)
     if (ended) row.token = token
@@ -471,7 +471,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     return machine === null ? [] : inboxOf(this.machines.inbox(row, machine, after))
   }
 
-  /** CHECKPOINT: a leased job stays where it is, and the log tells why. */
+  /** CHECKPOINT: the state does not change; the log has the note. */
   addCheckpoint(row: Row, checkpoint: NewCheckpoint): void {
     const seq = ++this.seq
     const { state, attempt, worker } = row
