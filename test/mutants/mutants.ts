@@ -164,7 +164,7 @@ const keys: readonly Mutant[] = [
 ]
 
 const writes: readonly Mutant[] = [
-  drop('an item that fails is not taken back', 'unit', "        this.sql.run('backToMark')\n"),
+  drop('an item that fails is not taken back', 'unit', "        this.sql.run('rollBackToSavepoint')\n"),
   put('an item that fails stays in the counts', 'unit', 'this.queues.endMark(done)', 'this.queues.endMark(true)'),
   put(
     'a queue that was taken back is believed in',
@@ -193,8 +193,8 @@ const writes: readonly Mutant[] = [
   put(
     'a cancelled job can be claimed',
     'rows',
-    "this.sql.run('move', row.state,",
-    "this.sql.run('move', row.state === 'cancelled' ? 'queued' : row.state,",
+    "this.sql.run('writeTransition', row.state,",
+    "this.sql.run('writeTransition', row.state === 'cancelled' ? 'queued' : row.state,",
   ),
   inCore('a running job is discarded', 'admin', 'if (isEnded(row.state)) {', "if (row.state !== 'queued') {"),
   inCore(
@@ -350,7 +350,12 @@ const machines: readonly Mutant[] = [
     'admin',
     '    if (fromStart || edit !== undefined) unit.forgetCheckpoints(row)\n',
   ),
-  drop('checkpoints stay when their job goes', 'machines', "    this.sql.run('removeWays', numbers)\n", deaths),
+  drop(
+    'checkpoints stay when their job goes',
+    'machines',
+    "    this.sql.run('removeCheckpointsOf', numbers)\n",
+    deaths,
+  ),
   drop('messages of others are not told of', 'catch-up', '  unit.inboxWatch.catchUp()\n', desk),
   drop('own messages are told of as those of others', 'unit', '    this.inboxWatch.finish()\n', desk),
   put('a file of an older version is left as it is', 'database', '!== fileVersion) migrate', '=== 0) migrate', files),

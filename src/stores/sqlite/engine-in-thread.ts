@@ -9,7 +9,7 @@ import { unpackError, unpackOutcome, type Ask, type ThreadMessage } from './mess
 import type { Call } from './operations.ts'
 
 interface Waiter {
-  readonly told: (told: ThreadMessage) => void
+  readonly answered: (message: ThreadMessage) => void
   readonly died: (error: JobchartError) => void
 }
 
@@ -27,17 +27,17 @@ export class EngineInThread implements EngineRunner {
   }
 
   async open(): Promise<void> {
-    const told = await this.ask({ kind: 'open' })
-    if (told.kind !== 'opened' || told.error === null) return
+    const message = await this.ask({ kind: 'open' })
+    if (message.kind !== 'opened' || message.error === null) return
     await this.close()
-    throw unpackError(told.error)
+    throw unpackError(message.error)
   }
 
   async run(calls: readonly Call[], now: number, waitedMs: number): Promise<Outcome> {
     try {
-      const told = await this.ask({ kind: 'run', calls, now, waitedMs })
-      if (told.kind === 'ran') return unpackOutcome(told.outcome)
-      throw died(this.options.path, `it said ${told.kind}`)
+      const message = await this.ask({ kind: 'run', calls, now, waitedMs })
+      if (message.kind === 'ran') return unpackOutcome(message.outcome)
+      throw died(this.options.path, `it sent ${message.kind} in answer to run`)
     } catch (error) {
       // It is unknown whether the calls were committed. They may be repeated: their answers are the same.
       return { kind: 'failed', error }
@@ -59,7 +59,7 @@ export class EngineInThread implements EngineRunner {
   private ask(ask: Ask): Promise<ThreadMessage> {
     const worker = (this.worker ??= this.start())
     return new Promise<ThreadMessage>((resolve, reject) => {
-      this.waiter = { told: resolve, died: reject }
+      this.waiter = { answered: resolve, died: reject }
       worker.ref()
       worker.postMessage(ask)
     }).finally(() => worker.unref())
@@ -69,11 +69,11 @@ export class EngineInThread implements EngineRunner {
     const { path, full, transitionsMax } = this.options
     const file = threadFile()
     const worker = new Worker(file, { workerData: { path, full, transitionsMax }, name: 'jobchart sqlite' })
-    worker.on('message', (told: ThreadMessage) => {
-      if (told.kind === 'hints') return this.hinted(told.hints)
+    worker.on('message', (message: ThreadMessage) => {
+      if (message.kind === 'hints') return this.hinted(message.hints)
       const { waiter } = this
       this.waiter = null
-      waiter?.told(told)
+      waiter?.answered(message)
     })
     const ended = (cause: unknown): void => {
       if (this.worker !== worker) return

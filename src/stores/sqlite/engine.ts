@@ -78,10 +78,10 @@ export class Engine {
     try {
       return { kind: 'done', replies: this.transaction(calls, now, enough, careful), hints: this.takeHints() }
     } catch (error) {
-      const told = storeError(error, this.options.path)
-      if (isBusy(error)) return { kind: 'busy', error: told }
-      if (isFileFault(error)) return { kind: 'failed', error: told }
-      if (careful || calls.length === 0) return { kind: 'done', replies: [{ error: told }], hints: [] }
+      const reported = storeError(error, this.options.path)
+      if (isBusy(error)) return { kind: 'busy', error: reported }
+      if (isFileFault(error)) return { kind: 'failed', error: reported }
+      if (careful || calls.length === 0) return { kind: 'done', replies: [{ error: reported }], hints: [] }
       return this.run(calls.slice(0, 1), now, enough, true)
     }
   }

@@ -39,7 +39,7 @@ const isDamage = (error: unknown): error is Error =>
   error instanceof Contradiction ||
   (resultCode(error) === 1 && error instanceof Error && error.message.startsWith('no such '))
 
-const stories: Readonly<Record<number, readonly [what: string, hint: string]>> = {
+const failureTexts: Readonly<Record<number, readonly [what: string, hint: string]>> = {
   [busy]: [
     'is locked by another process',
     'A process holds a transaction open; look for one that was stopped or hangs.',
@@ -58,9 +58,9 @@ export function storeError(error: unknown, path: string): unknown {
   const code = resultCode(error)
   if (code === notADatabase) return noDatabase(path, error)
   if (isCorrupt(error) || isDamage(error)) return damaged(path, error.message, error)
-  const story = stories[code === locked ? busy : (code ?? -1)]
-  if (story === undefined) return error
-  const [what, hint] = story
+  const text = failureTexts[code === locked ? busy : (code ?? -1)]
+  if (text === undefined) return error
+  const [what, hint] = text
   return new JobchartError('STORE_UNAVAILABLE', `${path} ${what}`, { hint, cause: error })
 }
 

@@ -22,11 +22,11 @@ export class InboxWatch {
   /** Another process has written: gives hints of its messages to running jobs. */
   catchUp(): void {
     if (this.seen === null) {
-      for (const [id] of this.sql.all('heldWithLetters')) this.hints.messagesArrived(id)
+      for (const [id] of this.sql.all('leasedWithMessages')) this.hints.messagesArrived(id)
       this.seen = this.last()
       return
     }
-    for (const [place, id] of this.sql.all('lettersSince', this.seen)) {
+    for (const [place, id] of this.sql.all('messagesSince', this.seen)) {
       if (id !== null) this.hints.messagesArrived(id)
       this.seen = place
     }
@@ -45,6 +45,6 @@ export class InboxWatch {
   }
 
   private last(): number {
-    return this.sql.get('lastLetter')?.[0] ?? 0
+    return this.sql.get('lastMessage')?.[0] ?? 0
   }
 }

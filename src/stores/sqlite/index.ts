@@ -69,7 +69,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   if (thread && onStatement !== undefined) {
     throw invalidOption('thread', 'false with onStatement, which a thread cannot call', thread)
   }
-  const desk = new CallQueue(path)
+  const callQueue = new CallQueue(path)
   const engine = { path, full, transitionsMax, onStatement }
   let clock: Clock | undefined
   return {
@@ -78,45 +78,46 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     now: () => Math.floor((clock ?? systemClock).now()),
     async open(host) {
       const time = (clock ??= host.clock)
-      const hinted = (hints: readonly Hint[]): void => desk.notify(hints)
-      await desk.open(time, () => (thread ? new EngineInThread(engine, hinted) : engineHere(engine, time, hinted)))
+      const hinted = (hints: readonly Hint[]): void => callQueue.notify(hints)
+      await callQueue.open(time, () => (thread ? new EngineInThread(engine, hinted) : engineHere(engine, time, hinted)))
     },
-    close: () => desk.close(),
-    watch: (listener) => desk.watch(listener),
-    insert: (requests) => desk.ask('insert', requests.map(packRequest)),
-    claim: (request) => desk.ask('claim', request).then(handedOut),
-    ...(thread ? {} : { confirm: (leases: readonly Lease[]) => desk.askNow('confirm', leases) }),
-    settle: (settlements) => desk.ask('settle', settlements),
-    extend: (request) => desk.ask('extend', request),
-    checkpoint: (requests) => desk.ask('checkpoint', requests),
-    send: (requests) => desk.ask('send', requests),
-    promote: (limit) => desk.ask('promote', limit),
-    rescue: (limit) => desk.ask('rescue', limit),
-    prune: (policy, limit) => desk.ask('prune', policy, limit),
-    worker: (id, info) => desk.ask('worker', id, info),
-    cancel: (requests) => desk.ask('cancel', requests),
+    close: () => callQueue.close(),
+    watch: (listener) => callQueue.watch(listener),
+    insert: (requests) => callQueue.ask('insert', requests.map(packRequest)),
+    claim: (request) => callQueue.ask('claim', request).then(handedOut),
+    ...(thread ? {} : { confirm: (leases: readonly Lease[]) => callQueue.askNow('confirm', leases) }),
+    settle: (settlements) => callQueue.ask('settle', settlements),
+    extend: (request) => callQueue.ask('extend', request),
+    checkpoint: (requests) => callQueue.ask('checkpoint', requests),
+    send: (requests) => callQueue.ask('send', requests),
+    promote: (limit) => callQueue.ask('promote', limit),
+    rescue: (limit) => callQueue.ask('rescue', limit),
+    prune: (policy, limit) => callQueue.ask('prune', policy, limit),
+    worker: (id, info) => callQueue.ask('worker', id, info),
+    cancel: (requests) => callQueue.ask('cancel', requests),
     retry: (selection, fromStart = false, dropInbox = 0, edit) =>
-      desk.ask('retry', selection, fromStart, dropInbox, edit),
-    discard: (selection) => desk.ask('discard', selection),
-    queue: (type, change) => (change === undefined ? desk.ask('queue', type) : desk.ask('pause', type, change.paused)),
-    schedules: forSchedules(desk),
-    checkpoints: (id) => desk.ask('checkpoints', id),
-    get: (ids) => desk.ask('get', ids),
-    list: (query) => desk.ask('list', query),
-    counts: () => desk.ask('counts'),
-    queues: () => desk.ask('queues'),
-    workers: () => desk.ask('workers'),
-    transitions: (from, limit) => desk.ask('transitions', from, limit),
+      callQueue.ask('retry', selection, fromStart, dropInbox, edit),
+    discard: (selection) => callQueue.ask('discard', selection),
+    queue: (type, change) =>
+      change === undefined ? callQueue.ask('queue', type) : callQueue.ask('pause', type, change.paused),
+    schedules: forSchedules(callQueue),
+    checkpoints: (id) => callQueue.ask('checkpoints', id),
+    get: (ids) => callQueue.ask('get', ids),
+    list: (query) => callQueue.ask('list', query),
+    counts: () => callQueue.ask('counts'),
+    queues: () => callQueue.ask('queues'),
+    workers: () => callQueue.ask('workers'),
+    transitions: (from, limit) => callQueue.ask('transitions', from, limit),
   }
 }
 
-const forSchedules = (desk: CallQueue): ScheduleStore => ({
-  put: (requests) => desk.ask('putSchedules', requests),
-  list: (names) => desk.ask('schedules', names),
-  pause: (request) => desk.ask('pauseSchedule', request),
-  remove: (names) => desk.ask('removeSchedules', names),
-  due: (request) => desk.ask('dueSchedules', request),
-  fire: (requests) => desk.ask('fireSchedules', packFire(requests)),
+const forSchedules = (callQueue: CallQueue): ScheduleStore => ({
+  put: (requests) => callQueue.ask('putSchedules', requests),
+  list: (names) => callQueue.ask('schedules', names),
+  pause: (request) => callQueue.ask('pauseSchedule', request),
+  remove: (names) => callQueue.ask('removeSchedules', names),
+  due: (request) => callQueue.ask('dueSchedules', request),
+  fire: (requests) => callQueue.ask('fireSchedules', packFire(requests)),
 })
 
 const handedOut = ({ jobs, shortfalls: dry }: ClaimedRows): ClaimAnswer => ({

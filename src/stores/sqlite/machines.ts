@@ -101,7 +101,7 @@ export class Machines {
   }
 
   addMessage({ seq }: Row, machine: Machine, message: InboxMessage, at: number): void {
-    this.sql.run('addLetter', seq, ++machine.lastMessage, at, JSON.stringify(message))
+    this.sql.run('addMessage', seq, ++machine.lastMessage, at, JSON.stringify(message))
   }
 
   /** @param entry the number of its entry in the log */
@@ -110,7 +110,7 @@ export class Machines {
     machine.checkpoint = { number, seq: entry }
     machine.takesCancel = takesCancel
     const read = Math.min(next.read, machine.lastMessage)
-    if (read > machine.lastRead) this.sql.run('removeLetters', seq, (machine.lastRead = read))
+    if (read > machine.lastRead) this.sql.run('removeMessages', seq, (machine.lastRead = read))
     this.sql.run('addCheckpoint', entry, seq, number, at, note, JSON.stringify(state))
     const { states = [], tags = [] } = next
     this.keepStanding(seq, machine, JSON.stringify({ states, tags } satisfies MachineStanding))
@@ -120,7 +120,7 @@ export class Machines {
   /** The numbers of messages continue, so that each is used once. */
   forgetCheckpoints({ seq }: Row, machine: Machine): void {
     if (machine.checkpoint !== null) this.sql.run('removeCheckpoints', seq, machine.checkpoint.number)
-    this.sql.run('removeLetters', seq, machine.lastMessage)
+    this.sql.run('removeMessages', seq, machine.lastMessage)
     machine.checkpoint = null
     this.keepStanding(seq, machine, null)
     machine.takesCancel = false
@@ -139,12 +139,12 @@ export class Machines {
   /** Drops unread messages, the oldest first. */
   dropMessages({ seq }: Row, machine: Machine, count: number): void {
     machine.lastRead = Math.min(machine.lastMessage, machine.lastRead + count)
-    this.sql.run('removeLetters', seq, machine.lastRead)
+    this.sql.run('removeMessages', seq, machine.lastRead)
   }
 
   /** Messages after the one of a number. */
   inbox({ seq }: Row, { lastMessage }: Machine, after: number): PackedInboxEntry[] {
-    return lastMessage > after ? this.sql.all('lettersAfter', seq, after) : []
+    return lastMessage > after ? this.sql.all('messagesAfter', seq, after) : []
   }
 
   /** The last checkpoint of a job that has one. */
@@ -187,7 +187,7 @@ export class Machines {
   remove(numbers: string): void {
     this.sql.run('removeMachines', numbers)
     this.sql.run('removeNames', numbers)
-    this.sql.run('removeWays', numbers)
-    this.sql.run('removeInboxes', numbers)
+    this.sql.run('removeCheckpointsOf', numbers)
+    this.sql.run('removeMessagesOf', numbers)
   }
 }

@@ -35,7 +35,7 @@ export function packError(error: unknown): PackedError {
 }
 
 export function unpackError({ known, error }: PackedError): Error {
-  if (known === null) return error.name === 'TypeError' ? callersFault(error) : reviveError(error)
+  if (known === null) return error.name === 'TypeError' ? callerError(error) : reviveError(error)
   const { code, hint } = known
   return new JobchartError(code, error.message, {
     ...(hint !== undefined && { hint }),
@@ -44,7 +44,7 @@ export function unpackError({ known, error }: PackedError): Error {
 }
 
 /** A mistake of the caller keeps the class of its error. */
-const callersFault = ({ message, stack }: ErrorRecord): TypeError =>
+const callerError = ({ message, stack }: ErrorRecord): TypeError =>
   Object.assign(new TypeError(message), stack !== undefined && { stack })
 
 export function packOutcome(outcome: Outcome): PackedOutcome {

@@ -46,7 +46,7 @@ const writing = {
   settle: (unit: FileUnit, settlements: readonly Settlement[]) =>
     unit.each(settlements, (settlement) => settle(unit, settlement), settleFailed),
   extend: (unit: FileUnit, { worker: id, leaseMs, heartbeats }: ExtendRequest) => {
-    unit.sql.run('seen', unit.now, id)
+    unit.sql.run('writeSeen', unit.now, id)
     return unit.each(heartbeats, (heartbeat) => extend(unit, heartbeat, leaseMs), heartbeatFailed)
   },
   checkpoint: (unit: FileUnit, requests: readonly CheckpointRequest[]) =>

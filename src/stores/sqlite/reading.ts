@@ -88,7 +88,7 @@ export function worker(unit: FileUnit, id: string, info: WorkerInfo | null): voi
 /** The workers in the order of their registration, each with its running jobs, the longest-running first. */
 export function workers(unit: FileUnit): WorkerRecord[] {
   const held = Map.groupBy(
-    unit.sql.all('held').map((values) => unit.rows.from(values)),
+    unit.sql.all('leased').map((values) => unit.rows.from(values)),
     (row) => row.worker,
   )
   return unit.sql.all('workers').flatMap(([id, text, seenAt]) => {

@@ -100,25 +100,25 @@ export class Rows {
     const { unwritten, machine } = row
     row.unwritten = 0
     if ((unwritten & changes.data) !== 0) {
-      this.sql.run('tell', row.input, row.tags, row.meta, row.error, row.errors, row.checkin, row.logs, row.cancel, row.seq) // prettier-ignore
+      this.sql.run('writeData', row.input, row.tags, row.meta, row.error, row.errors, row.checkin, row.logs, row.cancel, row.seq) // prettier-ignore
     }
     if ((unwritten & changes.machine) !== 0) {
       if (machine !== null) this.machines.write(row, machine)
-      this.sql.run('spare', row.checkpointed, row.seq)
+      this.sql.run('writeCheckpointed', row.checkpointed, row.seq)
     }
     const transitions = unwritten & (changes.claim | changes.end | changes.otherTransition)
     if (transitions === changes.claim) {
-      this.sql.run('take', row.state, row.attempt, row.leaseAt, row.token, row.worker, row.startedAt, row.lastSeq,
+      this.sql.run('writeClaim', row.state, row.attempt, row.leaseAt, row.token, row.worker, row.startedAt, row.lastSeq,
         row.history, row.seq) // prettier-ignore
     } else if (transitions === changes.end) {
-      this.sql.run('end', row.state, row.attempt, row.token, row.finishedAt, row.lastSeq, row.output, row.settled,
+      this.sql.run('writeEnd', row.state, row.attempt, row.token, row.finishedAt, row.lastSeq, row.output, row.settled,
         row.history, row.seq) // prettier-ignore
     } else if (transitions !== 0) {
-      this.sql.run('move', row.state, row.place, row.attempt, row.generation,
+      this.sql.run('writeTransition', row.state, row.place, row.attempt, row.generation,
         timed.has(row.state) ? (row.dueAt ?? never) : null, row.leaseAt, row.token,
         row.worker, row.startedAt, row.finishedAt, row.lastSeq, row.heldKey, row.output, row.settled, row.history, row.seq) // prettier-ignore
     } else if ((unwritten & changes.lease) !== 0) {
-      this.sql.run('lease', row.leaseAt, row.seq)
+      this.sql.run('writeLease', row.leaseAt, row.seq)
     }
   }
 }

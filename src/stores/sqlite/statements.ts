@@ -13,10 +13,10 @@ import { claimable, never } from './state-names.ts'
 /** Called before and after each statement: for traces, and for tests of crashes. */
 export type StatementListener = (sql: string, moment: 'before' | 'after') => void
 
-const ofQueue = 'queue, type, paused, keyed, counts, clock, key_rate'
-const moving =
+const queueColumns = 'queue, type, paused, keyed, counts, clock, key_rate'
+const transitionColumns =
   'state, place, attempt, generation, due_at, lease_at, token, worker, started_at, finished_at, moved, held_key, output, settled, history'
-const telling = 'input, tags, meta, error, errors, checkin, logs, cancel'
+const dataColumns = 'input, tags, meta, error, errors, checkin, logs, cancel'
 const assigned = (list: string): string => list.replace(/\w+/g, (name) => `${name} = ?`)
 
 // `LIMIT +?`, not `LIMIT ?`: the planner peeks at a plain parameter, and prepares the statement again for every value.
@@ -25,42 +25,42 @@ const texts = {
   beginReading: 'BEGIN',
   commit: 'COMMIT',
   rollback: 'ROLLBACK',
-  mark: 'SAVEPOINT request',
-  forgetMark: 'RELEASE request',
-  backToMark: 'ROLLBACK TO request',
+  savepoint: 'SAVEPOINT request',
+  releaseSavepoint: 'RELEASE request',
+  rollBackToSavepoint: 'ROLLBACK TO request',
   version: 'PRAGMA data_version',
   fileVersion: 'PRAGMA user_version',
 
   lastSeq: 'SELECT max(last) FROM log',
-  queueOf: `SELECT ${ofQueue} FROM queues WHERE type = ?`,
-  queueAt: `SELECT ${ofQueue} FROM queues WHERE queue = ?`,
-  queues: `SELECT ${ofQueue} FROM queues ORDER BY queue`,
+  queueOf: `SELECT ${queueColumns} FROM queues WHERE type = ?`,
+  queueAt: `SELECT ${queueColumns} FROM queues WHERE queue = ?`,
+  queues: `SELECT ${queueColumns} FROM queues ORDER BY queue`,
   addQueue: 'INSERT INTO queues (type) VALUES (?) RETURNING queue',
   writeQueue: 'UPDATE queues SET paused = ?, keyed = ?, counts = ?, clock = ?, key_rate = ? WHERE queue = ?',
 
   existing: 'SELECT id, queue FROM jobs WHERE id IN (SELECT value FROM json_each(?))',
   byId: `SELECT ${columns} FROM jobs WHERE id = ?`,
   holder: `SELECT ${columns} FROM jobs WHERE queue = ? AND held_key = ?`,
-  anyLeaving: `SELECT 1 FROM jobs INDEXED BY leaving WHERE held_key IS NULL AND key IS NOT NULL AND finished_at IS NULL
+  anyPredecessor: `SELECT 1 FROM jobs INDEXED BY leaving WHERE held_key IS NULL AND key IS NOT NULL AND finished_at IS NULL
     LIMIT 1`,
-  leaving: `SELECT 1 FROM jobs INDEXED BY leaving WHERE queue = ? AND key = ? AND key IS NOT NULL AND held_key IS NULL
+  predecessor: `SELECT 1 FROM jobs INDEXED BY leaving WHERE queue = ? AND key = ? AND key IS NOT NULL AND held_key IS NULL
     AND finished_at IS NULL LIMIT 1`,
-  waitForAnother: 'UPDATE jobs SET due_at = ?, due_after = ? WHERE seq = ?',
-  dueAfterAnother: 'SELECT due_after FROM jobs WHERE seq = ?',
+  waitForPredecessor: 'UPDATE jobs SET due_at = ?, due_after = ? WHERE seq = ?',
+  dueAfterPredecessor: 'SELECT due_after FROM jobs WHERE seq = ?',
   addPlain: `INSERT INTO jobs (seq, place, moved, id, queue, state, priority, attempt, max_attempts, generation,
     enqueued_at, history, input)
     VALUES (?1, ?1, ?1, ?2, ?3, ?4, ?5, 0, ?6, 1, ?7, ?8, ?9) ON CONFLICT (id) DO NOTHING`,
   add: `INSERT INTO jobs (seq, place, moved, id, queue, state, priority, attempt, max_attempts, generation,
     enqueued_at, history, input, due_at, key, held_key, concurrency_key, tags, meta, options)
     VALUES (?1, ?1, ?1, ?2, ?3, ?4, ?5, 0, ?6, 1, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13, ?14, ?15) ON CONFLICT (id) DO NOTHING`,
-  move: `UPDATE jobs SET ${assigned(moving)} WHERE seq = ?`,
-  take: `UPDATE jobs SET ${assigned('state, attempt, lease_at, token, worker, started_at, moved, history')} WHERE seq = ?`,
-  end: `UPDATE jobs SET lease_at = NULL, held_key = NULL,
+  writeTransition: `UPDATE jobs SET ${assigned(transitionColumns)} WHERE seq = ?`,
+  writeClaim: `UPDATE jobs SET ${assigned('state, attempt, lease_at, token, worker, started_at, moved, history')} WHERE seq = ?`,
+  writeEnd: `UPDATE jobs SET lease_at = NULL, held_key = NULL,
     ${assigned('state, attempt, token, finished_at, moved, output, settled, history')} WHERE seq = ?`,
-  tell: `UPDATE jobs SET ${assigned(telling)} WHERE seq = ?`,
+  writeData: `UPDATE jobs SET ${assigned(dataColumns)} WHERE seq = ?`,
   setMaxAttempts: 'UPDATE jobs SET max_attempts = ? WHERE seq = ?',
   keepSettled: 'UPDATE jobs SET settled = ? WHERE seq = ?',
-  lease: 'UPDATE jobs SET lease_at = ? WHERE seq = ?',
+  writeLease: 'UPDATE jobs SET lease_at = ? WHERE seq = ?',
   saveStep: `INSERT INTO steps (job, name, result) VALUES (?, ?, ?)
     ON CONFLICT (job, name) DO UPDATE SET result = excluded.result`,
   stepsOf: 'SELECT name, result FROM steps WHERE job = ? ORDER BY step',
@@ -121,11 +121,11 @@ const texts = {
   nextDue: `SELECT due_at FROM jobs INDEXED BY due WHERE due_at < ${never} ORDER BY due_at LIMIT 1`,
   expired: `SELECT ${columns} FROM jobs INDEXED BY leases WHERE lease_at <= ? ORDER BY lease_at, seq LIMIT +?`,
   nextLease: 'SELECT lease_at FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY lease_at LIMIT 1',
-  held: `SELECT ${columns} FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY started_at, seq`,
+  leased: `SELECT ${columns} FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY started_at, seq`,
   ended: `SELECT seq, queue, moved, finished_at, spared FROM jobs INDEXED BY ended
     WHERE state = ? AND finished_at IS NOT NULL ORDER BY moved LIMIT +?`,
 
-  spare: 'UPDATE jobs SET spared = ? WHERE seq = ?',
+  writeCheckpointed: 'UPDATE jobs SET spared = ? WHERE seq = ?',
   machine: `SELECT number, checkpoint, takes_cancel, letters, read, parent, checkins, keys, gather_letters, gather_ms,
     version, unsupported, standing FROM machines WHERE job = ?`,
   writeMachine: `INSERT INTO machines (job, number, checkpoint, takes_cancel, letters, read, parent, checkins, keys,
@@ -140,19 +140,19 @@ const texts = {
   forgetNames: 'DELETE FROM machine_names WHERE job = ?',
   removeNames: 'DELETE FROM machine_names WHERE job IN (SELECT value FROM json_each(?))',
   removeMachines: 'DELETE FROM machines WHERE job IN (SELECT value FROM json_each(?))',
-  removeWays: 'DELETE FROM checkpoints WHERE job IN (SELECT value FROM json_each(?))',
-  removeInboxes: 'DELETE FROM letters WHERE job IN (SELECT value FROM json_each(?))',
+  removeCheckpointsOf: 'DELETE FROM checkpoints WHERE job IN (SELECT value FROM json_each(?))',
+  removeMessagesOf: 'DELETE FROM letters WHERE job IN (SELECT value FROM json_each(?))',
   addCheckpoint: 'INSERT INTO checkpoints (seq, job, number, at, note, state) VALUES (?, ?, ?, ?, ?, ?)',
   checkpointAt: 'SELECT state, at FROM checkpoints WHERE seq = ?',
   checkpointsOf: 'SELECT number, state, seq, at, note FROM checkpoints WHERE job = ? ORDER BY number',
   removeCheckpoints: 'DELETE FROM checkpoints WHERE job = ? AND number <= ?',
-  addLetter: 'INSERT INTO letters (job, number, at, letter) VALUES (?, ?, ?, ?)',
-  lettersAfter: 'SELECT number, at, letter FROM letters WHERE job = ? AND number > ? ORDER BY number',
-  removeLetters: 'DELETE FROM letters WHERE job = ? AND number <= ?',
-  lastLetter: 'SELECT max(place) FROM letters',
-  lettersSince: `SELECT letters.place, CASE WHEN lease_at IS NULL THEN NULL ELSE id END
+  addMessage: 'INSERT INTO letters (job, number, at, letter) VALUES (?, ?, ?, ?)',
+  messagesAfter: 'SELECT number, at, letter FROM letters WHERE job = ? AND number > ? ORDER BY number',
+  removeMessages: 'DELETE FROM letters WHERE job = ? AND number <= ?',
+  lastMessage: 'SELECT max(place) FROM letters',
+  messagesSince: `SELECT letters.place, CASE WHEN lease_at IS NULL THEN NULL ELSE id END
     FROM letters CROSS JOIN jobs ON seq = job WHERE letters.place > ? ORDER BY letters.place`,
-  heldWithLetters: `SELECT id FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL AND spared IS NOT NULL
+  leasedWithMessages: `SELECT id FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL AND spared IS NOT NULL
     AND EXISTS (SELECT 1 FROM letters WHERE job = seq)`,
   anyChild: 'SELECT 1 FROM machines INDEXED BY children WHERE parent IS NOT NULL LIMIT 1',
   childrenOf: `SELECT id FROM machines INDEXED BY children CROSS JOIN jobs ON seq = job
@@ -167,7 +167,7 @@ const texts = {
     ON CONFLICT (id) DO UPDATE SET info = excluded.info, seen_at = excluded.seen_at`,
   removeWorker: 'DELETE FROM workers WHERE id = ?',
   pausedQueues: 'SELECT queue FROM queues INDEXED BY paused WHERE paused = 1',
-  seen: 'UPDATE workers SET seen_at = ? WHERE id = ?',
+  writeSeen: 'UPDATE workers SET seen_at = ? WHERE id = ?',
 
   schedule: 'SELECT record FROM schedules WHERE name = ?',
   schedules: 'SELECT record FROM schedules ORDER BY name',
@@ -199,10 +199,10 @@ interface RowOf {
   existing: [id: string, queue: number]
   byId: RowValues
   holder: RowValues
-  anyLeaving: [1]
-  leaving: [1]
+  anyPredecessor: [1]
+  predecessor: [1]
   pausedQueues: [queue: number]
-  dueAfterAnother: [dueAfter: number | null]
+  dueAfterPredecessor: [dueAfter: number | null]
   ready: RowValues
   readyOfKey: RowValues
   stepsOf: PackedStep
@@ -225,15 +225,15 @@ interface RowOf {
   nextDue: [at: number]
   expired: RowValues
   nextLease: [at: number]
-  held: RowValues
+  leased: RowValues
   ended: [seq: number, queue: number, moved: number, finishedAt: number, spared: number | null]
   machine: MachineValues
   checkpointAt: [state: string, at: number]
   checkpointsOf: [number: number, state: string, seq: number, at: number, note: string]
-  lettersAfter: PackedInboxEntry
-  lastLetter: [place: number | null]
-  lettersSince: [place: number, id: string | null]
-  heldWithLetters: [id: string]
+  messagesAfter: PackedInboxEntry
+  lastMessage: [place: number | null]
+  messagesSince: [place: number, id: string | null]
+  leasedWithMessages: [id: string]
   anyChild: [1]
   childrenOf: [id: string]
   logAfter: [first: number, at: number, moves: string]

@@ -8,9 +8,9 @@ import { packError, packOutcome, type Ask, type PackedError, type ThreadMessage 
 const options = workerData as EngineOptions
 const engine = new Engine(options)
 
-const tell = (told: ThreadMessage): void => parentPort?.postMessage(told)
+const send = (message: ThreadMessage): void => parentPort?.postMessage(message)
 
-const poller = pollerOf(engine, options.path, systemClock, (hints) => tell({ kind: 'hints', hints }))
+const poller = pollerOf(engine, options.path, systemClock, (hints) => send({ kind: 'hints', hints }))
 
 function open(): PackedError | null {
   try {
@@ -22,16 +22,16 @@ function open(): PackedError | null {
 }
 
 parentPort?.on('message', (ask: Ask) => {
-  if (ask.kind === 'open') tell({ kind: 'opened', error: open() })
+  if (ask.kind === 'open') send({ kind: 'opened', error: open() })
   else if (ask.kind === 'look') poller.set(ask.on)
   else if (ask.kind === 'run') {
     const outcome = engine.run(ask.calls, ask.now, stopwatch(systemClock, 'thread', ask.waitedMs))
     if (hasMoved(outcome)) poller.soon()
-    tell({ kind: 'ran', outcome: packOutcome(outcome) })
+    send({ kind: 'ran', outcome: packOutcome(outcome) })
   } else {
     poller.set(false)
     engine.close()
-    tell({ kind: 'closed' })
+    send({ kind: 'closed' })
     parentPort?.close()
   }
 })

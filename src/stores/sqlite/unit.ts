@@ -159,7 +159,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     const { seq, moves } = this
     this.rows.write()
     this.removeAll()
-    this.sql.run('mark')
+    this.sql.run('savepoint')
     this.queues.mark()
     this.moves = new LogEntry()
     let done = false
@@ -171,13 +171,13 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
       return answer
     } finally {
       if (!done) {
-        this.sql.run('backToMark')
+        this.sql.run('rollBackToSavepoint')
         this.rows.forget()
         this.removing = []
         this.seq = seq
       }
       this.moves = moves
-      this.sql.run('forgetMark')
+      this.sql.run('releaseSavepoint')
       this.queues.endMark(done)
     }
   }
@@ -219,14 +219,14 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     if (queue === undefined) return false
     this.rows.write()
     // Most files have no such job: then no key is queried.
-    this.hasLeaving ??= this.sql.get('anyLeaving') !== undefined
-    return this.hasLeaving && this.sql.get('leaving', queue.number, key) !== undefined
+    this.hasLeaving ??= this.sql.get('anyPredecessor') !== undefined
+    return this.hasLeaving && this.sql.get('predecessor', queue.number, key) !== undefined
   }
 
   successor({ queue, key, heldKey }: Row): { readonly row: Row; readonly dueAt: number } | null {
     const row = key === null || heldKey !== null ? undefined : this.rows.holder(this.queues.at(queue), key)
     if (row === undefined || !timed.has(row.state) || row.dueAt !== null) return null
-    const dueAt = this.sql.get('dueAfterAnother', row.seq)?.[0] ?? null
+    const dueAt = this.sql.get('dueAfterPredecessor', row.seq)?.[0] ?? null
     return dueAt === null ? null : { row, dueAt }
   }
 
@@ -378,7 +378,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   }
 
   waitForPredecessor(row: Row, dueAt: number): void {
-    this.sql.run('waitForAnother', never, dueAt, row.seq)
+    this.sql.run('waitForPredecessor', never, dueAt, row.seq)
   }
 
   setDue(row: Row, dueAt: number): void {
