@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { commandLineDocument } from '../docs/command-line.ts'
 import { jobPicture, lifecycleDocument, pictures } from '../docs/generate.ts'
@@ -20,6 +21,22 @@ test('the pictures in docs/charts/ are what the charts say (else: npm run docs)'
 
 test('the README shows the life of a job as the chart says', () => {
   expect(read('../README.md')).toContain(jobPicture())
+})
+
+const withoutCode = (markdown: string): string => markdown.replaceAll(/^```[^]*?^```$/gm, '')
+
+test('every picture that the README and the docs show is there', () => {
+  const pages = ['README.md', ...readdirSync(new URL('../docs', import.meta.url)).map((name) => `docs/${name}`)]
+  const shown = pages
+    .filter((page) => page.endsWith('.md'))
+    .flatMap((page) =>
+      Array.from(
+        withoutCode(read(`../${page}`)).matchAll(/(?:src|srcset)="([^"]+)"|!\[[^\]]*\]\(([^)]+)\)/g),
+        ([, html, markdown]) => join(dirname(page), html ?? markdown ?? ''),
+      ),
+    )
+  expect(shown).toContain('docs/images/main-job-dark.png')
+  expect(shown.filter((picture) => !existsSync(new URL(`../${picture}`, import.meta.url)))).toEqual([])
 })
 
 test('the version a worker reports is the one of the package', () => {

@@ -2,6 +2,7 @@
 import { createHash, hash as digestOf } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { defineJob, exponential, type JobDefinition, type RunContext } from 'jobchart'
@@ -20,6 +21,10 @@ export type FileInput = z.infer<typeof input>
 /** The same work has the same id, in every process and at every start: it is one job, and done once. */
 export const idOf = (type: string, { path, version }: FileInput): string =>
   `${type}:${digestOf('sha1', `${path}\0${version}`, 'base64url')}`
+
+/** The id of a review, which people read. */
+const reviewIdOf = (file: FileInput): string =>
+  `${idOf(review.type, file).slice(0, 15)}:${basename(file.path).slice(-60).toWellFormed()}`
 
 interface FileOutput {
   readonly path: string
@@ -116,7 +121,7 @@ export const lines = defineJob({
     }
     const longestBytes = Math.max(longest, current)
     if (longestBytes >= suspiciousLineBytes) {
-      await context.enqueue(review, { path, version, longestBytes }, { id: idOf(review.type, { path, version }) })
+      await context.enqueue(review, { path, version, longestBytes }, { id: reviewIdOf({ path, version }) })
     }
     return { path, bytes, isText: true, lines: count + (current > 0 ? 1 : 0), longestBytes }
   },

@@ -1,0 +1,84 @@
+/**
+ * Takes the pictures of the README and of docs/dashboard.md: runs the main job, opens its dashboard in Chromium, and saves what it
+ * shows while the jobs run. `npm run picture`; it needs Chromium, at /usr/bin/chromium or where CHROMIUM says.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { chromium, type Browser } from 'playwright-core'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
+
+interface Shot {
+  readonly file: string
+  /** The screen: the part of the address after `#`. */
+  readonly screen: string
+  readonly scheme: 'light' | 'dark'
+  readonly height: number
+}
+
+/** Starts the main job on node_modules. */
+function startMainJob(db: string): ChildProcess {
+  const args = ['--conditions=@jobchart/source', 'examples/main-job/main.ts', 'node_modules', '--db', db]
+  return spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] })
+}
+
+async function dashboardOf(mainJob: ChildProcess): Promise<string> {
+  if (mainJob.stderr === null) throw new Error('the main job has no standard error')
+  for await (const line of createInterface({ input: mainJob.stderr })) {
+    const [, url] = /^Dashboard: (\S+)$/.exec(line) ?? []
+    if (url === undefined) continue
+    mainJob.stderr.resume()
+    return url
+  }
+  throw new Error('the main job ended before it told the address of its dashboard')
+}
+
+/** The id of the first job that waits for a person. */
+async function waitingReview(url: string): Promise<string> {
+  for (;;) {
+    const answer = await fetch(`${url}api/v1/jobs?type=review&state=waiting&order=oldest`)
+    const { jobs } = (await answer.json()) as { readonly jobs: readonly { readonly id: string }[] }
+    const [first] = jobs
+    if (first !== undefined) return first.id
+    await new Promise((resolve) => setTimeout(resolve, 200))
+  }
+}
+
+async function take(browser: Browser, url: string, { file, screen, scheme, height }: Shot): Promise<void> {
+  const page = await browser.newPage({ viewport: { width: 1200, height }, deviceScaleFactor: 2, colorScheme: scheme })
+  await page.goto(`${url}#${screen}`)
+  // The picture of a chart is there when it has a state.
+  await page
+    .locator(screen === '/' ? 'table' : 'svg [data-state]')
+    .first()
+    .waitFor()
+  await page.getByText('live', { exact: true }).waitFor()
+  // Charts light up as jobs move, once the stream has told of some.
+  await page.waitForTimeout(1_500)
+  await page.screenshot({ path: join(root, 'docs/images', file) })
+  await page.close()
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'jobchart-'))
+const mainJob = startMainJob(join(folder, 'jobs.db'))
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+try {
+  const url = await dashboardOf(mainJob)
+  const review = `/job/${await waitingReview(url)}`
+  const shots: readonly Shot[] = [
+    { file: 'main-job-light.png', screen: review, scheme: 'light', height: 726 },
+    { file: 'main-job-dark.png', screen: review, scheme: 'dark', height: 726 },
+    { file: 'dashboard-overview.png', screen: '/', scheme: 'light', height: 700 },
+    { file: 'dashboard-queue.png', screen: '/queue/hash', scheme: 'light', height: 752 },
+  ]
+  for (const shot of shots) await take(browser, url, shot)
+} finally {
+  await browser.close()
+  mainJob.kill('SIGKILL')
+  rmSync(folder, { recursive: true, force: true })
+}
