@@ -27,7 +27,7 @@ export type {
   RetryOptions,
   RunContext,
 } from './core/definition.ts'
-export type { MachineEvent } from './core/machine-record.ts'
+export type { JsonMachine, MachineEvent, MachineTypes, StatePath } from './core/machine-record.ts'
 export { memoryStore, type MemoryStoreOptions } from './stores/memory/index.ts'
 export {
   constant,
@@ -49,7 +49,19 @@ export {
 export type { Clock, Random, Timer } from './core/clock.ts'
 export type { Duration } from './core/duration.ts'
 export type { ErrorRecord } from './core/failure.ts'
-export type { AttemptError, CheckIn, HistoryEntry, JobEvent, JobRecord, LogLine, Transition } from './core/record.ts'
+export type {
+  AttemptError,
+  CheckIn,
+  EnqueueEvent,
+  HistoryEntry,
+  JobEvent,
+  JobRecord,
+  LogEvent,
+  LogLine,
+  ReportEvent,
+  Transition,
+  TransitionEvent,
+} from './core/record.ts'
 export type { JobActor, JobState } from './core/lifecycle.ts'
 export type { Json } from './core/payload.ts'
 export type { EnqueueOutcome, JobHandle, ResultOptions, WaitCondition } from './core/handle.ts'

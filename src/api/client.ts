@@ -1,6 +1,6 @@
 /** A client: enqueues jobs, awaits results, lists and administers. It runs no jobs. */
 import type { JobDefinition } from '../core/definition.ts'
-import type { MachineEvent } from '../core/machine-record.ts'
+import type { JsonMachine, MachineEvent, MachineTypes } from '../core/machine-record.ts'
 import type { ListOptions } from '../core/filter.ts'
 import type { Stream } from '../core/stream.ts'
 import type { JobHandle } from '../core/handle.ts'
@@ -40,19 +40,19 @@ export interface Client {
    *   ABORTED while it waits for room
    * @example const job = await runtime.enqueue(sendEmail, { to: 'ada@example.com' }, { delay: '5m' })
    */
-  enqueue<Input, Output, Event extends MachineEvent>(
-    job: JobDefinition<Input, Output, Event>,
+  enqueue<Input, Output, Machine extends MachineTypes>(
+    job: JobDefinition<Input, Output, Machine>,
     ...args: EnqueueArguments<NoInfer<Input>>
-  ): Promise<JobHandle<Output, Event>>
+  ): Promise<JobHandle<Output, Machine>>
 
   /**
    * Stores a job if there is room now. Otherwise it stores nothing and returns null.
    * @throws as `enqueue`, but never waits
    */
-  tryEnqueue<Input, Output, Event extends MachineEvent>(
-    job: JobDefinition<Input, Output, Event>,
+  tryEnqueue<Input, Output, Machine extends MachineTypes>(
+    job: JobDefinition<Input, Output, Machine>,
     ...args: EnqueueArguments<NoInfer<Input>>
-  ): Promise<JobHandle<Output, Event> | null>
+  ): Promise<JobHandle<Output, Machine> | null>
 
   /**
    * Stores many jobs of a type in one round trip: all or none.
@@ -60,11 +60,11 @@ export interface Client {
    * @param options for each of the jobs, without `id`
    * @throws as `enqueue`; CAPACITY if they never fit
    */
-  enqueueMany<Input, Output, Event extends MachineEvent>(
-    job: JobDefinition<Input, Output, Event>,
+  enqueueMany<Input, Output, Machine extends MachineTypes>(
+    job: JobDefinition<Input, Output, Machine>,
     inputs: readonly NoInfer<Input>[],
     options?: Omit<EnqueueOptions, 'id'>,
-  ): Promise<JobHandle<Output, Event>[]>
+  ): Promise<JobHandle<Output, Machine>[]>
 
   /**
    * Enqueues a job and waits for its result. `signal` and `timeout` limit each of the two waits; they do not cancel the job.
@@ -86,8 +86,16 @@ export interface Client {
 
   // ── queries ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A handle of a stored job, or null. The type of its output is unknown. */
-  job(id: string): Promise<JobHandle | null>
+  /**
+   * A handle of a stored job, or null if it is not in the store. With its definition the handle is typed as that of its enqueue.
+   * @throws JobchartError INVALID_OPTION if the job is of another type than the definition
+   * @example const job = await runtime.job(order, id)
+   */
+  job<Input, Output, Machine extends MachineTypes>(
+    definition: JobDefinition<Input, Output, Machine>,
+    id: string,
+  ): Promise<JobHandle<Output, Machine> | null>
+  job(id: string): Promise<JobHandle<unknown, JsonMachine> | null>
 
   /**
    * A page of jobs. Pass its `next` as `after`, with the same filter and order, for the next page. A page is short only at the
@@ -133,12 +141,12 @@ export interface Client {
    * @throws JobchartError INVALID_OPTION, INVALID_INPUT, UNKNOWN_TYPE, STOPPED, STORE_UNAVAILABLE
    * @example const nightly = await runtime.schedule('nightly', '0 0 3 * * *', sendEmail, { to }, { timezone: 'Europe/Zurich' })
    */
-  schedule<Input, Output, Event extends MachineEvent>(
+  schedule<Input, Output, Machine extends MachineTypes>(
     name: string,
     spec: ScheduleSpec,
-    job: JobDefinition<Input, Output, Event>,
+    job: JobDefinition<Input, Output, Machine>,
     ...args: ScheduleArguments<NoInfer<Input>>
-  ): Promise<ScheduleHandle<Output, Event>>
+  ): Promise<ScheduleHandle<Output, Machine>>
 
   /** The handle of a schedule that is there, or null. The output of its jobs is not known. */
   getSchedule(name: string): Promise<ScheduleHandle | null>
@@ -173,7 +181,17 @@ export interface Client {
   /** Removes ended jobs. @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE */
   discard(choice: JobSelector): Promise<DiscardReport>
 
-  /** Sends an event to the machine of a job. @throws as `JobHandle.send` @example await runtime.send(id, { type: 'APPROVE' }) */
+  /**
+   * Sends an event to the machine of a job. With its definition the event is typed.
+   * @throws as `JobHandle.send`; INVALID_OPTION if the job is of another type than the definition
+   * @example await runtime.send(order, id, { type: 'APPROVE' })
+   */
+  send<Input, Output, Machine extends MachineTypes>(
+    definition: JobDefinition<Input, Output, Machine>,
+    id: string,
+    event: NoInfer<Machine['event']>,
+    options?: SendOptions,
+  ): Promise<void>
   send(id: string, event: MachineEvent, options?: SendOptions): Promise<void>
 
   /** Enqueues a job whose machine starts from the state of another job's machine after `seq`. @throws as `JobHandle.fork` */

@@ -1,10 +1,10 @@
 /** Defines a type of job, and checks its options. */
-import type { AnyStateMachine, EventFromLogic, InputFrom, OutputFrom } from 'xstate'
+import type { AnyStateMachine, EventFromLogic, InputFrom, OutputFrom, SnapshotFrom, TagsFrom } from 'xstate'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { describe, invalidOption } from '../core/errors.ts'
 import { checkBackoff, exponential } from '../core/backoff.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
-import type { Json } from '../core/payload.ts'
+import type { Json, JsonOf } from '../core/payload.ts'
 import type { HandlerResult, JobDefinition, RetryOptions, RunContext } from '../core/definition.ts'
 import { machineRunner } from '../machine-job/machine-runner.ts'
 import type { Migrate } from '../machine-job/migration.ts'
@@ -73,6 +73,11 @@ type HandlerOptions<Input, Parsed, Output> = JobOptions<Input, Parsed, Output> |
 export interface MachineJobOptions<Machine extends AnyStateMachine, Input> extends CommonOptions<Input> {
   /** The statechart that does the work. Its input and output are those of the job. */
   readonly machine: Machine
+  /**
+   * Schemas of its events, by their type: each sees the event without `type`. `send` refuses with INVALID_INPUT what does not match;
+   * what the machine reads is the event as it was sent. A process that does not list the definition sends unchecked.
+   */
+  readonly events?: EventSchemas<EventFromLogic<Machine>>
   /** Name of this version of the machine. A job stays with the version it started with. Default '1'. */
   readonly version?: string
   /**
@@ -80,6 +85,26 @@ export interface MachineJobOptions<Machine extends AnyStateMachine, Input> exten
    * or `{ snapshot, timers }`. Without it, a job of another version waits for a process that knows that version.
    */
   readonly migrate?: Migrate
+}
+
+/** A Standard Schema for the data of each event that is to be checked. */
+export type EventSchemas<Event extends { readonly type: string }> = {
+  readonly [Type in Event['type']]?: StandardSchemaV1<DataOf<Extract<Event, { readonly type: Type }>>, unknown>
+}
+
+type DataOf<Event> = { [Name in keyof Event as Exclude<Name, 'type'>]: Event[Name] }
+
+/** Refuses, by its type, a handler whose output is not JSON: a Date, a Map, a function, at whatever depth. */
+export type JsonOutput<Output> = [Output] extends [JsonOf<Output>]
+  ? unknown
+  : { readonly run: 'the output of run must be JSON: no Date, Map, Set, bigint or function' }
+
+/** What the types of handles know of a machine. */
+export interface TypesOf<Machine extends AnyStateMachine> {
+  readonly event: EventFromLogic<Machine>
+  readonly value: SnapshotFrom<Machine>['value']
+  readonly context: SnapshotFrom<Machine>['context']
+  readonly tag: TagsFrom<Machine>
 }
 
 /**
@@ -107,17 +132,17 @@ export interface MachineJobOptions<Machine extends AnyStateMachine, Input> exten
  */
 export function defineJob<Machine extends AnyStateMachine, Schema extends StandardSchemaV1>(
   options: MachineJobOptions<Machine, StandardSchemaV1.InferInput<Schema>> & { readonly input: Schema },
-): JobDefinition<StandardSchemaV1.InferInput<Schema>, OutputFrom<Machine>, EventFromLogic<Machine>>
+): JobDefinition<StandardSchemaV1.InferInput<Schema>, OutputFrom<Machine>, TypesOf<Machine>>
 export function defineJob<Machine extends AnyStateMachine>(
   options: MachineJobOptions<Machine, InputFrom<Machine>> & { readonly input?: undefined },
-): JobDefinition<InputFrom<Machine>, OutputFrom<Machine>, EventFromLogic<Machine>>
+): JobDefinition<InputFrom<Machine>, OutputFrom<Machine>, TypesOf<Machine>>
 export function defineJob<Schema extends StandardSchemaV1, Output>(
   options: HandlerOptions<StandardSchemaV1.InferInput<Schema>, StandardSchemaV1.InferOutput<Schema>, Output> & {
     readonly input: Schema
-  },
+  } & JsonOutput<Output>,
 ): JobDefinition<StandardSchemaV1.InferInput<Schema>, Output>
 export function defineJob<Input = undefined, Output = unknown>(
-  options: HandlerOptions<Input, Input, Output> & { readonly input?: undefined },
+  options: HandlerOptions<Input, Input, Output> & { readonly input?: undefined } & JsonOutput<Output>,
 ): JobDefinition<Input, Output>
 export function defineJob<Input, Output>(
   options: Definition<Input, Output> & { readonly input?: StandardSchemaV1 | undefined },
@@ -139,9 +164,8 @@ export function defineJob<Input, Output>(
     const hint = 'Add concurrencyKey, which says which key a job has.'
     throw invalidOption(of(option), `no ${option} without concurrencyKey`, value, hint)
   }
-  if (schema !== undefined && typeof schema?.['~standard']?.validate !== 'function') {
-    const hint = 'Pass a schema of zod, valibot, arktype or the like; for types alone: defineJob<Input, Output>({ … }).'
-    throw invalidOption(of('input'), 'a Standard Schema', schema, hint)
+  if (schema !== undefined) {
+    checkSchema(of('input'), schema, 'for types alone: defineJob<Input, Output>({ … })')
   }
   return Object.freeze({
     type,
@@ -154,6 +178,7 @@ export function defineJob<Input, Output>(
       ...(keyRateLimit !== undefined && { keyRate: rateOf(keyRateLimit, of('keyRateLimit')) }),
     }),
     schema: schema ?? null,
+    eventSchemas: options.events === undefined ? null : eventSchemasOf(options.events, of('events')),
     maxAttempts: checkInteger(of('retry.maxAttempts'), retry.maxAttempts ?? defaultMaxAttempts, 1, limits.attemptsMax),
     backoff: checkBackoff(retry.backoff ?? exponential()),
     retryIf: retry.retryIf ?? null,
@@ -178,6 +203,7 @@ const jobKeys = [
     'machine',
     'version',
     'migrate',
+    'events',
     'weight',
     'priority',
     'retry',
@@ -192,10 +218,11 @@ const jobKeys = [
 type Definition<Input, Output> = CommonOptions<Input> & {
   readonly run?: JobOptions<Input, Input, Output>['run'] | undefined
   readonly thread?: ThreadJobOptions<Input, Input, Output>['thread'] | undefined
+  readonly events?: Readonly<Record<string, StandardSchemaV1 | undefined>>
 } & Partial<Pick<MachineJobOptions<AnyStateMachine, Input>, 'machine' | 'version' | 'migrate'>>
 
 function checkWork(
-  { run, thread, machine, version, migrate }: Definition<never, unknown>,
+  { run, thread, machine, version, migrate, events }: Definition<never, unknown>,
   of: (option: string) => string,
 ): void {
   if (thread !== undefined && (run !== undefined || machine !== undefined)) {
@@ -208,6 +235,8 @@ function checkWork(
       throw invalidOption(of('version'), 'no version without a machine', version, 'Add machine, or leave version out.')
     if (migrate !== undefined)
       throw invalidOption(of('migrate'), 'no migrate without a machine', migrate, 'Add machine, or leave migrate out.')
+    if (events !== undefined)
+      throw invalidOption(of('events'), 'no events without a machine', events, 'Add machine, or leave events out.')
     return
   }
   if (run !== undefined) throw invalidOption(of('run'), 'no run beside machine', run, 'Leave out `run` or `machine`.')
@@ -220,6 +249,20 @@ function checkWork(
 function machineOf({ machine, version = '1', migrate }: Definition<never, unknown>, of: (option: string) => string) {
   checkText(of('version'), version, limits.idCharsMax)
   return machineRunner({ machine: machine as AnyStateMachine, version, migrate: migrate ?? null })
+}
+
+function checkSchema(option: string, schema: StandardSchemaV1, otherwise: string): void {
+  if (typeof schema?.['~standard']?.validate === 'function') return
+  const hint = `Pass a schema of zod, valibot, arktype or the like; ${otherwise}.`
+  throw invalidOption(option, 'a Standard Schema', schema, hint)
+}
+
+function eventSchemasOf(schemas: object, option: string): Readonly<Record<string, StandardSchemaV1>> {
+  if (typeof schemas !== 'object' || schemas === null) throw invalidOption(option, 'schemas by event type', schemas)
+  for (const [type, schema] of Object.entries(schemas)) {
+    checkSchema(`${option}.${type}`, schema, 'leave out events that are not to be checked')
+  }
+  return Object.freeze({ ...schemas })
 }
 
 function checkHandler(option: string, run: unknown): void {

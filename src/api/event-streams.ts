@@ -7,7 +7,7 @@ import { checkBoolean, checkEnum, checkFunction, checkInteger, checkKeys } from 
 import type { JobDefinition } from '../core/definition.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import type { JobHandle } from '../core/handle.ts'
-import type { MachineEvent } from '../core/machine-record.ts'
+import type { MachineTypes } from '../core/machine-record.ts'
 import type { Client } from './client.ts'
 import { StoreClient } from './store-client.ts'
 
@@ -31,7 +31,7 @@ export interface StreamOptions<Value> {
   readonly onPressure?: (isFull: boolean) => void
 }
 
-export interface EnqueueToOptions<Value, Output, Event extends MachineEvent> extends StreamOptions<Value> {
+export interface EnqueueToOptions<Value, Output, Machine extends MachineTypes> extends StreamOptions<Value> {
   /** Enqueues under way at once, those that wait for room included. 1…10,000, default 100; 1 = strictly one after the other. */
   readonly concurrency?: number
   /**
@@ -39,7 +39,7 @@ export interface EnqueueToOptions<Value, Output, Event extends MachineEvent> ext
    * promise is awaited; what it throws counts as an error of the value. It is not called after the stream was unsubscribed
    * from: the broker delivers again, and an `id` of the message keeps that one job.
    */
-  readonly acknowledge?: (value: Value, job: JobHandle<Output, Event>) => unknown
+  readonly acknowledge?: (value: Value, job: JobHandle<Output, Machine>) => unknown
 }
 
 export interface RunJobOptions<Value> extends StreamOptions<Value> {
@@ -78,26 +78,26 @@ interface MayMap<Value> {
  *   }),
  * )
  */
-export function enqueueTo<Input, Output, Event extends MachineEvent, Value>(
+export function enqueueTo<Input, Output, Machine extends MachineTypes, Value>(
   client: Client,
-  job: JobDefinition<Input, Output, Event>,
-  options: EnqueueToOptions<Value, Output, Event> & MapOption<Value, NoInfer<Input>>,
-): OperatorFunction<Value, JobHandle<Output, Event>>
-export function enqueueTo<Input, Output, Event extends MachineEvent>(
+  job: JobDefinition<Input, Output, Machine>,
+  options: EnqueueToOptions<Value, Output, Machine> & MapOption<Value, NoInfer<Input>>,
+): OperatorFunction<Value, JobHandle<Output, Machine>>
+export function enqueueTo<Input, Output, Machine extends MachineTypes>(
   client: Client,
-  job: JobDefinition<Input, Output, Event>,
-  options?: EnqueueToOptions<NoInfer<Input>, Output, Event> & { readonly map?: undefined },
-): OperatorFunction<NoInfer<Input>, JobHandle<Output, Event>>
-export function enqueueTo<Output, Event extends MachineEvent, Value>(
+  job: JobDefinition<Input, Output, Machine>,
+  options?: EnqueueToOptions<NoInfer<Input>, Output, Machine> & { readonly map?: undefined },
+): OperatorFunction<NoInfer<Input>, JobHandle<Output, Machine>>
+export function enqueueTo<Output, Machine extends MachineTypes, Value>(
   client: Client,
-  job: JobDefinition<unknown, Output, Event>,
-  options: EnqueueToOptions<Value, Output, Event> & MayMap<Value> = {},
-): OperatorFunction<Value, JobHandle<Output, Event>> {
+  job: JobDefinition<unknown, Output, Machine>,
+  options: EnqueueToOptions<Value, Output, Machine> & MayMap<Value> = {},
+): OperatorFunction<Value, JobHandle<Output, Machine>> {
   const connection = connectionOf('enqueueTo', client)
   const { acknowledge } = options
   const common = checkOptions('enqueueTo', options, ['acknowledge'], 100)
   if (acknowledge !== undefined) checkFunction('acknowledge', acknowledge)
-  const enqueue = enqueuer<Value, Output, Event>(connection, job, options.map)
+  const enqueue = enqueuer<Value, Output, Machine>(connection, job, options.map)
   return boundedMap({
     ...common,
     ordered: true,
@@ -122,25 +122,25 @@ export function enqueueTo<Output, Event extends MachineEvent, Value>(
  * @throws JobchartError INVALID_OPTION
  * @example images$.pipe(runJob(runtime, thumbnail, { concurrency: 4, ordered: true })).subscribe(show)
  */
-export function runJob<Input, Output, Event extends MachineEvent, Value>(
+export function runJob<Input, Output, Machine extends MachineTypes, Value>(
   client: Client,
-  job: JobDefinition<Input, Output, Event>,
+  job: JobDefinition<Input, Output, Machine>,
   options: RunJobOptions<Value> & MapOption<Value, NoInfer<Input>>,
 ): OperatorFunction<Value, Output>
-export function runJob<Input, Output, Event extends MachineEvent>(
+export function runJob<Input, Output, Machine extends MachineTypes>(
   client: Client,
-  job: JobDefinition<Input, Output, Event>,
+  job: JobDefinition<Input, Output, Machine>,
   options?: RunJobOptions<NoInfer<Input>> & { readonly map?: undefined },
 ): OperatorFunction<NoInfer<Input>, Output>
-export function runJob<Output, Event extends MachineEvent, Value>(
+export function runJob<Output, Machine extends MachineTypes, Value>(
   client: Client,
-  job: JobDefinition<unknown, Output, Event>,
+  job: JobDefinition<unknown, Output, Machine>,
   options: RunJobOptions<Value> & MayMap<Value> = {},
 ): OperatorFunction<Value, Output> {
   const connection = connectionOf('runJob', client)
   const common = checkOptions('runJob', options, ['ordered'], 10)
   const ordered = checkBoolean('ordered', options.ordered)
-  const enqueue = enqueuer<Value, Output, Event>(connection, job, options.map)
+  const enqueue = enqueuer<Value, Output, Machine>(connection, job, options.map)
   const begin = (signal: AbortSignal) => {
     const underWay = new Set<string>()
     const cancel = async (ids: readonly string[]): Promise<void> => {
@@ -196,16 +196,16 @@ function checkOptions<Value>(
 }
 
 /** Enqueues the job of a value, unless `signal` or the signal in its options aborts. */
-function enqueuer<Value, Output, Event extends MachineEvent>(
+function enqueuer<Value, Output, Machine extends MachineTypes>(
   connection: Connection,
-  job: JobDefinition<unknown, Output, Event>,
+  job: JobDefinition<unknown, Output, Machine>,
   map: MayMap<Value>['map'],
 ) {
-  return (value: Value, signal: AbortSignal): Promise<JobHandle<Output, Event>> => {
+  return (value: Value, signal: AbortSignal): Promise<JobHandle<Output, Machine>> => {
     const { input, options }: StreamJob<unknown> = map === undefined ? { input: value } : map(value)
     const own = options?.signal
     const both = own === undefined ? signal : AbortSignal.any([own, signal])
-    return connection.enqueue<Output, Event>(job, input, { ...options, signal: both })
+    return connection.enqueue<Output, Machine>(job, input, { ...options, signal: both })
   }
 }
 

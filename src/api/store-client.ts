@@ -1,12 +1,12 @@
 /** The client of a store. A runtime is one with a worker: it overrides what stands at the end of the class. */
 import { checkKeys, checkInteger, checkText } from '../core/checks.ts'
 import type { JobDefinition } from '../core/definition.ts'
-import type { MachineEvent } from '../core/machine-record.ts'
+import type { MachineEvent, MachineTypes } from '../core/machine-record.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import { promised, refusedBy } from '../client/answer.ts'
 import { Connection } from '../client/connection.ts'
 import { waitOf } from '../client/insert-call.ts'
-import { expectRetried } from '../client/not-found.ts'
+import { checkType, expectRetried } from '../client/not-found.ts'
 import { listQuery, type ListOptions } from '../core/filter.ts'
 import { inBatches, Report, type BatchAnswer } from '../client/batches.ts'
 import { wholePage } from '../client/pages.ts'
@@ -83,27 +83,27 @@ export class StoreClient implements Client {
 
   // ── enqueue ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  enqueue<Input, Output, Event extends MachineEvent>(
-    job: JobDefinition<Input, Output, Event>,
+  enqueue<Input, Output, Machine extends MachineTypes>(
+    job: JobDefinition<Input, Output, Machine>,
     ...args: EnqueueArguments<NoInfer<Input>>
-  ): Promise<JobHandle<Output, Event>> {
-    return this.connection.enqueue<Output, Event>(job, args[0], args[1])
+  ): Promise<JobHandle<Output, Machine>> {
+    return this.connection.enqueue<Output, Machine>(job, args[0], args[1])
   }
 
-  async tryEnqueue<Input, Output, Event extends MachineEvent>(
-    job: JobDefinition<Input, Output, Event>,
+  async tryEnqueue<Input, Output, Machine extends MachineTypes>(
+    job: JobDefinition<Input, Output, Machine>,
     ...args: EnqueueArguments<NoInfer<Input>>
-  ): Promise<JobHandle<Output, Event> | null> {
+  ): Promise<JobHandle<Output, Machine> | null> {
     const made = await this.connection.prepare(job, args[0], args[1])
-    const handles = await this.connection.insert<Output, Event>([made], null)
+    const handles = await this.connection.insert<Output, Machine>([made], null)
     return handles?.[0] ?? null
   }
 
-  async enqueueMany<Input, Output, Event extends MachineEvent>(
-    job: JobDefinition<Input, Output, Event>,
+  async enqueueMany<Input, Output, Machine extends MachineTypes>(
+    job: JobDefinition<Input, Output, Machine>,
     inputs: readonly NoInfer<Input>[],
     options?: Omit<EnqueueOptions, 'id'>,
-  ): Promise<JobHandle<Output, Event>[]> {
+  ): Promise<JobHandle<Output, Machine>[]> {
     if (!Array.isArray(inputs)) throw invalidOption('inputs of enqueueMany', 'a list', inputs)
     if (inputs.length > limits.enqueueManyMax) {
       const hint = 'Enqueue them in several calls: one call is one write.'
@@ -112,7 +112,7 @@ export class StoreClient implements Client {
     if (options !== undefined) checkEnqueueOptions(options, 'options of enqueueMany', ['id'])
     const made = await Promise.all(inputs.map(async (input) => this.connection.prepare(job, input, options)))
     if (made.length === 0) return []
-    return (await this.connection.insert<Output, Event>(made, waitOf(options))) ?? []
+    return (await this.connection.insert<Output, Machine>(made, waitOf(options))) ?? []
   }
 
   async run<Input, Output>(
@@ -130,9 +130,14 @@ export class StoreClient implements Client {
 
   // ── queries ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async job(id: string): Promise<JobHandle | null> {
+  async job<Output, Machine extends MachineTypes>(
+    ...args: [definition: JobDefinition, id: string] | [id: string]
+  ): Promise<JobHandle<Output, Machine> | null> {
+    const [definition, id] = args.length === 1 ? [null, ...args] : args
     const record = await this.connection.get(id)
-    return record === null ? null : this.connection.handleOf(record)
+    if (record === null) return null
+    if (definition !== null) checkType(record, definition.type)
+    return this.connection.handleOf(record)
   }
 
   list(options: ListOptions & { readonly fields: 'summary' }): Promise<JobPage<JobSummary>>
@@ -180,12 +185,12 @@ export class StoreClient implements Client {
 
   // ── schedules ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async schedule<Input, Output, Event extends MachineEvent>(
+  async schedule<Input, Output, Machine extends MachineTypes>(
     name: string,
     spec: ScheduleSpec,
-    job: JobDefinition<Input, Output, Event>,
+    job: JobDefinition<Input, Output, Machine>,
     ...args: ScheduleArguments<NoInfer<Input>>
-  ): Promise<ScheduleHandle<Output, Event>> {
+  ): Promise<ScheduleHandle<Output, Machine>> {
     const definition = checkedSchedule(name, spec, job, args[0], args[1])
     const refusal = this.refusing()
     if (refusal !== null) throw refusal
@@ -249,8 +254,9 @@ export class StoreClient implements Client {
     return report.made()
   }
 
-  async send(id: string, event: MachineEvent, options: SendOptions = {}): Promise<void> {
-    return this.connection.machines.send(id, event, sendSettings(options))
+  async send(...args: SendArguments): Promise<void> {
+    const [definition, id, event, options = {}] = isWithDefinition(args) ? args : ([null, ...args] as const)
+    return this.connection.machines.send(id, event, sendSettings(options), definition?.type)
   }
 
   fork(id: string, seq: number, options?: EnqueueOptions): Promise<JobHandle> {
@@ -341,6 +347,13 @@ export class StoreClient implements Client {
     // A client runs no jobs.
   }
 }
+
+type SendArguments =
+  | [id: string, event: MachineEvent, options?: SendOptions | undefined]
+  | [definition: JobDefinition, id: string, event: MachineEvent, options?: SendOptions | undefined]
+
+const isWithDefinition = (args: SendArguments): args is Extract<SendArguments, [JobDefinition, ...unknown[]]> =>
+  typeof args[0] === 'object' && args[0] !== null
 
 function cursorFrom(from: string | number): string | null {
   if (typeof from === 'string') return checkText('from', from, limits.idCharsMax)

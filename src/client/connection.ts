@@ -4,7 +4,7 @@
  *   enqueue ─▶ prepare (check, validate) ─▶ insert (batch, room) ─▶ store ─▶ handle
  */
 import type { JobDefinition } from '../core/definition.ts'
-import type { MachineEvent, Parent } from '../core/machine-record.ts'
+import type { MachineTypes, Parent } from '../core/machine-record.ts'
 import { invalidOption, type JobchartError } from '../core/errors.ts'
 import type { EnqueueOutcome, JobHandle } from '../core/handle.ts'
 import type { ScheduleHandle } from '../core/schedule-options.ts'
@@ -108,7 +108,7 @@ export class Connection {
     return {
       get: (id) => this.get(id),
       record: (id) => this.record(id),
-      fork: (id, seq, options) => this.fork(id, seq, options),
+      fork: this.fork.bind(this),
     }
   }
 
@@ -154,12 +154,12 @@ export class Connection {
   }
 
   /** @param fromRun the caller is a running job: it is not refused during a stop, and the capacity does not apply */
-  enqueue<Output, Event extends MachineEvent = MachineEvent>(
+  enqueue<Output, Machine extends MachineTypes = MachineTypes>(
     job: JobDefinition<unknown, Output>,
     input: unknown,
     options?: EnqueueOptions,
     fromRun = false,
-  ): Promise<JobHandle<Output, Event>> {
+  ): Promise<JobHandle<Output, Machine>> {
     let made: NewJob | Promise<NewJob>
     let wait: WaitOptions | undefined
     try {
@@ -207,12 +207,16 @@ export class Connection {
   }
 
   /** Enqueues a job whose machine starts from a checkpoint of another job. */
-  async fork(id: string, seq: number, options: EnqueueOptions = {}): Promise<JobHandle> {
+  async fork<Output, Machine extends MachineTypes>(
+    id: string,
+    seq: number,
+    options: EnqueueOptions = {},
+  ): Promise<JobHandle<Output, Machine>> {
     const { record, state } = await this.machines.origin(id, seq)
     const { type, input, priority, tags, meta } = record
     const job = this.settings.jobs.get(type) as JobDefinition
     const made = await this.prepare(job, input, { priority, tags, meta, unique: false, ...options })
-    return this.insertOne({ ...made, checkpoint: state }, true, waitOf(options))
+    return this.insertOne<Output, Machine>({ ...made, checkpoint: state }, true, waitOf(options))
   }
 
   /** The job to insert, checked. @throws JobchartError STOPPED, and what `prepare` throws */
@@ -236,36 +240,36 @@ export class Connection {
   }
 
   /** Inserts all of these jobs. With `wait` null and no room it inserts none and returns null. */
-  insert<Output, Event extends MachineEvent = MachineEvent>(
+  insert<Output, Machine extends MachineTypes = MachineTypes>(
     jobs: readonly NewJob[],
     wait: WaitOptions | null | undefined,
-  ): Promise<JobHandle<Output, Event>[] | null> {
+  ): Promise<JobHandle<Output, Machine>[] | null> {
     return this.inserter.insert(jobs, true, wait, (_, answers) =>
-      answers === null ? null : jobs.map((made, i) => this.handle<Output, Event>(made, answers[i] as InsertAnswer)),
+      answers === null ? null : jobs.map((made, i) => this.handle<Output, Machine>(made, answers[i] as InsertAnswer)),
     )
   }
 
-  private insertOne<Output, Event extends MachineEvent>(
+  private insertOne<Output, Machine extends MachineTypes>(
     made: NewJob,
     bounded: boolean,
     wait?: WaitOptions,
-  ): Promise<JobHandle<Output, Event>> {
-    return this.inserter.insert([made], bounded, wait, this.finishOne<Output, Event>)
+  ): Promise<JobHandle<Output, Machine>> {
+    return this.inserter.insert([made], bounded, wait, this.finishOne<Output, Machine>)
   }
 
   /** A member, so that a call allocates no closure. */
-  private readonly finishOne = <Output, Event extends MachineEvent>(
-    call: InsertCall<JobHandle<Output, Event>>,
+  private readonly finishOne = <Output, Machine extends MachineTypes>(
+    call: InsertCall<JobHandle<Output, Machine>>,
     answers: InsertAnswer[] | null,
-  ): JobHandle<Output, Event> => this.handle<Output, Event>(call.jobs[0] as NewJob, answers?.[0] as InsertAnswer)
+  ): JobHandle<Output, Machine> => this.handle<Output, Machine>(call.jobs[0] as NewJob, answers?.[0] as InsertAnswer)
 
-  private handle<Output, Event extends MachineEvent>(
+  private handle<Output, Machine extends MachineTypes>(
     { type, maxAttempts }: NewJob,
     answer: InsertAnswer,
-  ): JobHandle<Output, Event> {
+  ): JobHandle<Output, Machine> {
     const { id, sameInput = true, state, seq } = answer
     const counters = this.countersOfNew(maxAttempts)
-    return new ClientHandle<Output, Event>(
+    return new ClientHandle<Output, Machine>(
       this.handleServices,
       id,
       type,
@@ -286,18 +290,17 @@ export class Connection {
     return record === null ? undefined : checkedInput(this.settings.jobs.get(record.type), record.type, input)
   }
 
-  handleOf({ id, type, state, attempt, maxAttempts, generation, history }: JobRecord): JobHandle {
+  handleOf<Output, Machine extends MachineTypes>(record: JobRecord): JobHandle<Output, Machine> {
+    const { id, type, state, attempt, maxAttempts, generation, history } = record
     const counters = { attempt, maxAttempts, generation }
-    return new ClientHandle(this.handleServices, id, type, 'kept', true, state, history.at(-1)?.seq ?? 0, counters)
+    const seq = history.at(-1)?.seq ?? 0
+    return new ClientHandle<Output, Machine>(this.handleServices, id, type, 'kept', true, state, seq, counters)
   }
 
-  scheduleHandle<Output, Event extends MachineEvent>(name: string): ScheduleHandle<Output, Event> {
-    return new ClientScheduleHandle<Output, Event>(name, this.schedules, async (job, answer, id) => {
-      if (answer !== null) return this.handle<Output, Event>(job, answer)
-      const { type, attempt, maxAttempts, generation, state, history } = await this.record(id)
-      const counters = { attempt, maxAttempts, generation }
-      const seq = history.at(-1)?.seq ?? 0
-      return new ClientHandle<Output, Event>(this.handleServices, id, type, 'kept', true, state, seq, counters)
+  scheduleHandle<Output, Machine extends MachineTypes>(name: string): ScheduleHandle<Output, Machine> {
+    return new ClientScheduleHandle<Output, Machine>(name, this.schedules, async (job, answer, id) => {
+      if (answer !== null) return this.handle<Output, Machine>(job, answer)
+      return this.handleOf<Output, Machine>(await this.record(id))
     })
   }
 

@@ -4,19 +4,19 @@
  * Listeners of a single job are stored by its id, so that many of them do not slow down other events; callers make an event
  * only if it has a listener. An event emitted during a delivery is queued, so that all listeners get the same order.
  */
-import type { JobEvent } from '../core/record.ts'
+import { jobEvent, type AnyJobEvent, type JobEvent } from '../core/record.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Stream } from '../core/stream.ts'
 import { GuardedStream } from './stream.ts'
 
-type Listener = (event: JobEvent) => void
+type Listener = (event: AnyJobEvent) => void
 
 export class EventHub {
   /** All events. */
   readonly events$: Stream<JobEvent>
   private all: readonly Listener[] = []
   private readonly routes = new Map<string, readonly Listener[]>()
-  private readonly queue: JobEvent[] = []
+  private readonly queue: AnyJobEvent[] = []
   private emitting = false
   private readonly logger: Logger
   private readonly completers = new Set<() => void>()
@@ -26,7 +26,7 @@ export class EventHub {
     this.logger = logger
     this.events$ = new GuardedStream(logger, (subscriber) => {
       if (this.completed) return subscriber.complete()
-      const off = this.onAll((event) => subscriber.next(event))
+      const off = this.onAll((event) => subscriber.next(jobEvent(event)))
       const complete = (): void => subscriber.complete()
       this.completers.add(complete)
       return () => {
@@ -61,7 +61,7 @@ export class EventHub {
     }
   }
 
-  emit(event: JobEvent): void {
+  emit(event: AnyJobEvent): void {
     if (this.emitting) {
       this.queue.push(event)
       return
@@ -70,13 +70,13 @@ export class EventHub {
     this.deliver(event)
     if (this.queue.length > 0) {
       // Deliveries may add to the queue.
-      for (let i = 0; i < this.queue.length; i++) this.deliver(this.queue[i] as JobEvent)
+      for (let i = 0; i < this.queue.length; i++) this.deliver(this.queue[i] as AnyJobEvent)
       this.queue.length = 0
     }
     this.emitting = false
   }
 
-  emitAll(events: readonly JobEvent[]): void {
+  emitAll(events: readonly AnyJobEvent[]): void {
     if (this.hasListeners) for (const event of events) this.emit(event)
   }
 
@@ -86,14 +86,14 @@ export class EventHub {
     for (const complete of this.completers) complete()
   }
 
-  private deliver(event: JobEvent): void {
+  private deliver(event: AnyJobEvent): void {
     for (const listener of this.all) this.call(listener, event)
     if (this.routes.size === 0) return
     const routed = this.routes.get(event.id)
     if (routed !== undefined) for (const listener of routed) this.call(listener, event)
   }
 
-  private call(listener: Listener, event: JobEvent): void {
+  private call(listener: Listener, event: AnyJobEvent): void {
     try {
       listener(event)
     } catch (error) {

@@ -1,5 +1,5 @@
 /** Follows one job: its record, then its events, then its end, whichever process runs it. */
-import type { HistoryEntry, JobEvent, JobRecord } from '../core/record.ts'
+import type { HistoryEntry, AnyJobEvent, JobRecord } from '../core/record.ts'
 import type { EventHub } from './event-hub.ts'
 import type { Results } from './results.ts'
 
@@ -7,7 +7,7 @@ interface JobFollower {
   /** Called first, once. null: the job does not exist; only `end` follows. */
   readonly record: (record: JobRecord | null) => void
   /** Called for each later event, in order, without repetition. Moves by other processes are delivered when the job has ended. */
-  readonly event: (event: JobEvent) => void
+  readonly event: (event: AnyJobEvent) => void
   /** Called last, once. */
   readonly end: () => void
   readonly failed: (error: unknown) => void
@@ -25,9 +25,9 @@ export function followJob({ hub, results, get }: FollowJobOptions, id: string, f
   /** The last seq of a move, checkpoints excluded: an event of a run may follow checkpoints of its attempt. */
   let lastMove = -1
   /** Events that arrive before the record; null afterwards. */
-  let early: JobEvent[] | null = []
+  let early: AnyJobEvent[] | null = []
   let stopped = false
-  const take = (event: JobEvent): void => {
+  const take = (event: AnyJobEvent): void => {
     // An event of a run carries the seq of the run's claim; every move has its own seq.
     const ofRun = event.event === 'CHECKIN' || event.event === 'LOG' || event.event === 'EMIT'
     if (stopped || (ofRun ? event.seq < lastMove : event.seq <= lastSeq)) return
@@ -76,14 +76,14 @@ export function followJob({ hub, results, get }: FollowJobOptions, id: string, f
 }
 
 /** The last check-in of a running job as an event. */
-export function lastCheckIn({ id, type, state, attempt, checkin, history }: JobRecord): JobEvent | null {
+export function lastCheckIn({ id, type, state, attempt, checkin, history }: JobRecord): AnyJobEvent | null {
   if (checkin === null || state !== 'running') return null
   const { at, value } = checkin
   return { seq: history.at(-1)?.seq ?? 0, at, id, type, event: 'CHECKIN', from: state, to: state, attempt, value }
 }
 
 /** An entry of a job's history as an event, with the output or error that the record holds for it. */
-export function asEvent({ id, type, output, errors }: JobRecord, entry: HistoryEntry): JobEvent {
+export function asEvent({ id, type, output, errors }: JobRecord, entry: HistoryEntry): AnyJobEvent {
   const { event, to, at, attempt } = entry
   // A job leaves `done` never: its output belongs to its only COMPLETE into it.
   if (event === 'COMPLETE' && to === 'done' && output !== undefined) return { id, type, ...entry, value: output }

@@ -1,6 +1,6 @@
 /** Implements the services of job handles: calls to the client that made the handle, and streams over one job. */
 import type { HandleServices } from './handle.ts'
-import type { JobEvent, JobRecord } from '../core/record.ts'
+import { jobEvent, type JobEvent, type JobRecord } from '../core/record.ts'
 import type { JobState } from '../core/lifecycle.ts'
 import type { Logger } from '../core/logger.ts'
 import type { EventHub } from './event-hub.ts'
@@ -59,11 +59,11 @@ export function handleServices(options: HandleServicesOptions): HandleServices {
           record: (record) => {
             if (record === null) return subscriber.error(notFound(id))
             const last = record.history.at(-1)
-            if (last !== undefined) subscriber.next(asEvent(record, last))
+            if (last !== undefined) subscriber.next(jobEvent(asEvent(record, last)))
             const checkin = lastCheckIn(record)
-            if (checkin !== null) subscriber.next(checkin)
+            if (checkin !== null) subscriber.next(jobEvent(checkin))
           },
-          event: (event) => subscriber.next(event),
+          event: (event) => subscriber.next(jobEvent(event)),
           end: () => subscriber.complete(),
           failed: (error) => subscriber.error(error),
         }),

@@ -10,12 +10,12 @@ import {
   type SendSettings,
   type SendOptions,
 } from '../core/call-options.ts'
-import type { MachineEvent, MachineView, CheckpointEntry } from '../core/machine-record.ts'
+import type { MachineEvent, MachineTypes, MachineView, CheckpointEntry } from '../core/machine-record.ts'
 import type { EnqueueOutcome, JobHandle, ResultOptions, WaitCondition } from '../core/handle.ts'
 import type { IterateOptions, Stream } from '../core/stream.ts'
 import { copyPayload } from '../core/payload.ts'
 import { reviveError } from '../core/failure.ts'
-import type { JobEvent, JobRecord } from '../core/record.ts'
+import type { AnyJobEvent, JobEvent, JobRecord } from '../core/record.ts'
 import { actorAt, isArrow, type JobActor, type JobCounters, type JobState } from '../core/lifecycle.ts'
 
 /** The calls of a handle to the client that made it. */
@@ -25,26 +25,35 @@ export interface HandleServices {
     id: string,
     ended: (record: JobRecord | null) => void,
     closed: (reason: JobchartError) => void,
-    done: (event: JobEvent) => void,
+    done: (event: AnyJobEvent) => void,
   ): () => void
   after(delayMs: number, run: () => void): { cancel(): void }
   record(id: string): Promise<JobRecord>
   cancel(id: string, options?: CancelOptions): Promise<CancelReport>
   retry(id: string, options?: RetryFrom): Promise<unknown>
-  fork(id: string, seq: number, options?: EnqueueOptions): Promise<JobHandle>
+  fork<Output, Machine extends MachineTypes>(
+    id: string,
+    seq: number,
+    options?: EnqueueOptions,
+  ): Promise<JobHandle<Output, Machine>>
   send(id: string, event: MachineEvent, choice: SendSettings): Promise<void>
   can(id: string, event: MachineEvent): Promise<boolean>
-  view(id: string): Promise<MachineView>
-  viewAt(id: string, seq: number): Promise<MachineView>
+  view<Machine extends MachineTypes>(id: string): Promise<MachineView<Machine>>
+  viewAt<Machine extends MachineTypes>(id: string, seq: number): Promise<MachineView<Machine>>
   checkpoints(id: string): Promise<readonly CheckpointEntry[]>
-  waitFor(id: string, what: WaitCondition, timeoutMs: number | null, signal?: AbortSignal): Promise<MachineView>
+  waitFor<Machine extends MachineTypes>(
+    id: string,
+    what: WaitCondition<Machine>,
+    timeoutMs: number | null,
+    signal?: AbortSignal,
+  ): Promise<MachineView<Machine>>
   state$(id: string): Stream<JobState>
   events$(id: string): Stream<JobEvent>
   /** Calls `listener` with events after `seq`, past and future, until the job ends or the returned function is called. */
-  eventsSince(id: string, seq: number, listener: (event: JobEvent) => void): () => void
+  eventsSince(id: string, seq: number, listener: (event: AnyJobEvent) => void): () => void
 }
 
-export class ClientHandle<Output, Event extends MachineEvent> implements JobHandle<Output, Event> {
+export class ClientHandle<Output, Machine extends MachineTypes> implements JobHandle<Output, Machine> {
   readonly id: string
   readonly type: string
   readonly outcome: EnqueueOutcome
@@ -80,7 +89,7 @@ export class ClientHandle<Output, Event extends MachineEvent> implements JobHand
   }
 
   result(options: ResultOptions = {}): Promise<Output> {
-    const done = ({ to, seq, attempt }: JobEvent): void => {
+    const done = ({ to, seq, attempt }: AnyJobEvent): void => {
       this.state = to
       this.seq = seq
       this.counters = { ...this.counters, attempt }
@@ -114,15 +123,15 @@ export class ClientHandle<Output, Event extends MachineEvent> implements JobHand
 
   // ── machines ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async send(event: Event, options: SendOptions = {}): Promise<void> {
+  async send(event: Machine['event'], options: SendOptions = {}): Promise<void> {
     return this.services.send(this.id, event, sendSettings(options))
   }
 
-  can(event: Event): Promise<boolean> {
+  can(event: Machine['event']): Promise<boolean> {
     return this.services.can(this.id, event)
   }
 
-  snapshot(): Promise<MachineView> {
+  snapshot(): Promise<MachineView<Machine>> {
     return this.services.view(this.id)
   }
 
@@ -130,15 +139,15 @@ export class ClientHandle<Output, Event extends MachineEvent> implements JobHand
     return this.services.checkpoints(this.id)
   }
 
-  snapshotAt(seq: number): Promise<MachineView> {
+  snapshotAt(seq: number): Promise<MachineView<Machine>> {
     return this.services.viewAt(this.id, seq)
   }
 
-  fork(seq: number, options?: EnqueueOptions): Promise<JobHandle<Output, Event>> {
-    return this.services.fork(this.id, seq, options) as Promise<JobHandle<Output, Event>>
+  fork(seq: number, options?: EnqueueOptions): Promise<JobHandle<Output, Machine>> {
+    return this.services.fork(this.id, seq, options)
   }
 
-  async waitFor(wanted: WaitCondition, options: ResultOptions = {}): Promise<MachineView> {
+  async waitFor(wanted: WaitCondition<Machine>, options: ResultOptions = {}): Promise<MachineView<Machine>> {
     const { timeoutMs, signal } = waitLimits('waitFor', options)
     return this.services.waitFor(this.id, wanted, timeoutMs, signal)
   }
@@ -166,7 +175,7 @@ function waitForResult<Output>(
   services: HandleServices,
   id: string,
   options: ResultOptions,
-  see: { readonly record: (record: JobRecord) => void; readonly done: (event: JobEvent) => void },
+  see: { readonly record: (record: JobRecord) => void; readonly done: (event: AnyJobEvent) => void },
 ): Promise<Output> {
   return new Promise((resolve, reject) => {
     const { timeoutMs, signal } = waitLimits('result', options)

@@ -5,7 +5,7 @@ import type { JobDefinition, MachineRunner, MachineViewer } from '../core/defini
 import { AbortError, describe, JobchartError, TimeoutError } from '../core/errors.ts'
 import { endError } from './handle.ts'
 import type { WaitCondition } from '../core/handle.ts'
-import type { MachineView, CheckpointEntry, InboxMessage } from '../core/machine-record.ts'
+import type { MachineTypes, MachineView, StatePath, CheckpointEntry, InboxMessage } from '../core/machine-record.ts'
 import type { JobRecord } from '../core/record.ts'
 import { isEnded } from '../core/lifecycle.ts'
 import { toPayload, type Json } from '../core/payload.ts'
@@ -14,9 +14,10 @@ import type { Hint, SendAnswer, SendRequest, Store } from '../store.ts'
 import { promised, refusedBy } from './answer.ts'
 import type { FollowOptions } from './follow.ts'
 import type { EventHub } from './event-hub.ts'
-import { notFound, unknownType } from './not-found.ts'
+import { checkType, notFound, unknownType } from './not-found.ts'
 import { RecordWatch } from './record-watch.ts'
 import type { Timers } from './timers.ts'
+import { checkEvent } from './validate.ts'
 
 interface MachineCallsOptions {
   readonly store: Store
@@ -50,11 +51,14 @@ export class MachineCalls {
     this.watch.hint(hint)
   }
 
-  /** @throws JobchartError NOT_FOUND, NOT_ACCEPTED, CAPACITY, INVALID_INPUT, UNKNOWN_TYPE, STORE_UNAVAILABLE */
-  async send(id: string, event: { readonly type: string }, choice: SendSettings): Promise<void> {
+  /**
+   * @param type what the caller takes the type of the job for, if it has said so
+   * @throws JobchartError NOT_FOUND, NOT_ACCEPTED, CAPACITY, INVALID_INPUT, INVALID_OPTION, UNKNOWN_TYPE, STORE_UNAVAILABLE
+   */
+  async send(id: string, event: { readonly type: string }, choice: SendSettings, type?: string): Promise<void> {
     const message = messageOf(event)
     // Sends to a job run one after the other: they keep their order, and do not fail each other's conditions.
-    const send = (this.lastSends.get(id) ?? Promise.resolve()).then(() => this.sendNow(id, message, choice))
+    const send = (this.lastSends.get(id) ?? Promise.resolve()).then(() => this.sendNow(id, message, choice, type))
     const settled = send.catch(() => {})
     this.lastSends.set(id, settled)
     await settled
@@ -62,14 +66,21 @@ export class MachineCalls {
     return send
   }
 
-  private async sendNow(id: string, message: EventMessage, { key, always }: SendSettings): Promise<void> {
+  private async sendNow(
+    id: string,
+    message: EventMessage,
+    { key, always }: SendSettings,
+    type: string | undefined,
+  ): Promise<void> {
     const event = message.event as { readonly type: string }
     const request = { id, message, key: key ?? nanoid() }
     // A repeated send may have been read already, and the state after it may not accept it: look for the key first.
     if (key !== undefined && (await this.deliver({ ...request, expect: matchesNoJob })).outcome === 'duplicate') return
     for (let tries = 1; ; tries++) {
       const record = await this.options.record(id)
+      if (type !== undefined) checkType(record, type)
       if (isEnded(record.state)) throw hasEnded(record)
+      if (tries === 1) await checkEvent(this.options.jobs.get(record.type), message.event)
       // Without the definition this process does not know whether the job has a machine.
       if (always && this.options.jobs.has(record.type)) this.runnerOf(record, 'take events')
       else if (!always && !this.expectedView(record, 'take events').can(event)) throw notAccepted(record, event.type)
@@ -88,14 +99,14 @@ export class MachineCalls {
     return !isEnded(record.state) && !isForged(event.type) && this.expectedView(record, 'take events').can(event)
   }
 
-  async view(id: string): Promise<MachineView> {
+  async view<Machine extends MachineTypes>(id: string): Promise<MachineView<Machine>> {
     const record = await this.options.record(id)
     if (record.checkpoint === null) return this.expectedView({ ...record, inbox: [] }, 'show a snapshot')
     return this.runnerOf(record, 'show a snapshot').viewAt(record.checkpoint.state)
   }
 
   /** The state of the machine after its unread messages and due timers. */
-  private expectedView(record: JobRecord, what: string): MachineView {
+  private expectedView<Machine extends MachineTypes>(record: JobRecord, what: string): MachineView<Machine> {
     const runner = this.runnerOf(record, what)
     let viewer = this.viewers.get(runner)
     if (viewer === undefined) this.viewers.set(runner, (viewer = runner.viewer()))
@@ -108,7 +119,7 @@ export class MachineCalls {
   }
 
   /** The state of the machine at its last checkpoint up to `seq`. @throws JobchartError NOT_FOUND */
-  async viewAt(id: string, seq: number): Promise<MachineView> {
+  async viewAt<Machine extends MachineTypes>(id: string, seq: number): Promise<MachineView<Machine>> {
     const runner = this.runnerOf(await this.options.record(id), 'show a snapshot')
     return runner.viewAt((await this.checkpointAt(id, seq)).state)
   }
@@ -124,13 +135,16 @@ export class MachineCalls {
    * Resolves when a checkpoint of the job meets the condition.
    * @throws TimeoutError, AbortError, JobDeadError, JobCancelledError, NOT_ACCEPTED
    */
-  waitFor(
+  waitFor<Machine extends MachineTypes>(
     id: string,
-    what: WaitCondition,
+    what: WaitCondition<Machine>,
     timeoutMs: number | null,
     signal: AbortSignal | undefined,
-  ): Promise<MachineView> {
-    const wanted = typeof what === 'string' ? (view: MachineView) => view.hasTag(what) || view.matches(what) : what
+  ): Promise<MachineView<Machine>> {
+    const wanted =
+      typeof what === 'string'
+        ? (view: MachineView<Machine>) => view.hasTag(what) || view.matches(what as StatePath<Machine['value']>)
+        : what
     const { timers, onEnd } = this.options.follow()
     return new Promise((resolve, reject) => {
       const offs: (() => void)[] = []
@@ -144,7 +158,7 @@ export class MachineCalls {
           if (record === null) throw notFound(id)
           const runner = this.runnerOf(record, 'reach a state of one')
           if (typeof what === 'string') runner.checkName(what)
-          const view = record.checkpoint === null ? null : runner.viewAt(record.checkpoint.state)
+          const view = record.checkpoint === null ? null : runner.viewAt<Machine>(record.checkpoint.state)
           if (view !== null && wanted(view)) done(() => resolve(view))
           else if (isEnded(record.state)) failed(endedBeforeState(record))
         } catch (error) {

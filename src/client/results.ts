@@ -5,7 +5,7 @@
  */
 import type { Timer } from '../core/clock.ts'
 import type { JobchartError } from '../core/errors.ts'
-import type { JobEvent, JobRecord } from '../core/record.ts'
+import type { AnyJobEvent, JobRecord } from '../core/record.ts'
 import { isEnded } from '../core/lifecycle.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Hint, Store } from '../store.ts'
@@ -28,7 +28,7 @@ type WhenEnded = (record: JobRecord | null) => void
 interface Waiter {
   readonly ended: WhenEnded
   /** Called instead with the event of this process by which the job is done, for those who want no more than its output. */
-  readonly done?: (event: JobEvent) => void
+  readonly done?: (event: AnyJobEvent) => void
   readonly closed: (reason: JobchartError) => void
 }
 
@@ -67,7 +67,7 @@ export class Results {
     id: string,
     ended: WhenEnded,
     closed: Waiter['closed'] = () => {},
-    done?: (event: JobEvent) => void,
+    done?: (event: AnyJobEvent) => void,
   ): () => void {
     const waiter: Waiter = { ended, closed, ...(done !== undefined && { done }) }
     const waiters = this.waiting.get(id) ?? new Set()

@@ -1,17 +1,21 @@
 /** The handle of a schedule. */
 import type { JobHandle } from '../core/handle.ts'
-import type { MachineEvent } from '../core/machine-record.ts'
+import type { MachineTypes } from '../core/machine-record.ts'
 import { checkRunCount, type ScheduleHandle, type ScheduleRecord } from '../core/schedule-options.ts'
 import type { InsertAnswer, NewJob } from '../store.ts'
 import type { Schedules } from './schedules.ts'
 
-export class ClientScheduleHandle<Output, Event extends MachineEvent> implements ScheduleHandle<Output, Event> {
+export class ClientScheduleHandle<Output, Machine extends MachineTypes> implements ScheduleHandle<Output, Machine> {
   readonly name: string
   private readonly schedules: Schedules
   /** The handle of a job that was made, or, without an answer, that is there. */
-  private readonly handleOf: (job: NewJob, answer: InsertAnswer | null, id: string) => Promise<JobHandle<Output, Event>>
+  private readonly handleOf: (
+    job: NewJob,
+    answer: InsertAnswer | null,
+    id: string,
+  ) => Promise<JobHandle<Output, Machine>>
 
-  constructor(name: string, schedules: Schedules, handleOf: ClientScheduleHandle<Output, Event>['handleOf']) {
+  constructor(name: string, schedules: Schedules, handleOf: ClientScheduleHandle<Output, Machine>['handleOf']) {
     this.name = name
     this.schedules = schedules
     this.handleOf = handleOf
@@ -25,7 +29,7 @@ export class ClientScheduleHandle<Output, Event extends MachineEvent> implements
     return this.schedules.setPaused(this.name, false)
   }
 
-  async trigger(): Promise<JobHandle<Output, Event>> {
+  async trigger(): Promise<JobHandle<Output, Machine>> {
     const { job, answer, id } = await this.schedules.trigger(this.name)
     return this.handleOf(job, answer, id)
   }

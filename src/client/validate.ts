@@ -1,19 +1,34 @@
-/** Validates input against the schema of its job: at the enqueue, and again before a run, because a deployment may change it. */
+/**
+ * Validates input against the schema of its job, at the enqueue, and again before a run, because a deployment may change it; and
+ * events against the schemas of a machine's events, when they are sent.
+ */
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { JobDefinition } from '../core/definition.ts'
 import { JobchartError } from '../core/errors.ts'
 import { recordError } from '../core/failure.ts'
+import type { Json } from '../core/payload.ts'
 
 /**
  * The input as the handler gets it.
  * @throws JobchartError INVALID_INPUT with every issue of the schema in its message
  */
-export async function parseInput(job: JobDefinition, input: unknown): Promise<unknown> {
-  if (job.schema === null) return input
+export async function parseInput({ schema, type }: JobDefinition, input: unknown): Promise<unknown> {
+  return schema === null ? input : parse(schema, input, `input of job ${type}`)
+}
+
+/** @throws JobchartError INVALID_INPUT if the definition has a schema for such an event, and the event does not match it */
+export async function checkEvent(job: JobDefinition | undefined, event: Json): Promise<void> {
+  const { type, ...data } = event as { readonly type: string }
+  const schema = job?.eventSchemas?.[type]
+  if (schema !== undefined) await parse(schema, data, `event ${type} of job ${job?.type}`)
+}
+
+async function parse(schema: StandardSchemaV1, value: unknown, what: string): Promise<unknown> {
   let result
   try {
-    result = await job.schema['~standard'].validate(input)
+    result = await schema['~standard'].validate(value)
   } catch (error) {
-    throw new JobchartError('INVALID_INPUT', `the schema of job ${job.type} threw: ${recordError(error).message}`, {
+    throw new JobchartError('INVALID_INPUT', `the schema of the ${what} threw: ${recordError(error).message}`, {
       hint: 'A schema should report issues, not throw.',
       cause: error,
     })
@@ -23,8 +38,8 @@ export async function parseInput(job: JobDefinition, input: unknown): Promise<un
     const at = (path ?? []).map((part) => String(typeof part === 'object' ? part.key : part)).join('.')
     return at === '' ? message : `${at}: ${message}`
   })
-  throw new JobchartError('INVALID_INPUT', `input of job ${job.type}: ${issues.join('; ')}`, {
-    hint: 'Correct the input at the paths that the message names; `cause` holds every issue of the schema.',
+  throw new JobchartError('INVALID_INPUT', `${what}: ${issues.join('; ')}`, {
+    hint: 'Correct the paths that the message names; `cause` holds every issue of the schema.',
     cause: result.issues,
   })
 }

@@ -15,12 +15,12 @@ import type {
   Checkpoint,
   Gather,
   InboxMessage,
-  MachineEvent,
+  MachineTypes,
   MachineView,
   InboxEntry,
   NewCheckpoint,
 } from './machine-record.ts'
-import type { Json } from './payload.ts'
+import type { Json, JsonOf } from './payload.ts'
 import type { JobRecord } from './record.ts'
 import type { TypeLimits } from './values.ts'
 
@@ -62,7 +62,7 @@ export interface RunContext {
    * Says how far it is. The last value is kept with the job; writes are throttled, the last one is never lost.
    * @throws JobchartError INVALID_OUTPUT if the value is not strict JSON
    */
-  readonly checkin: (value: unknown) => void
+  readonly checkin: <Value>(value: Value & JsonOf<Value>) => void
   /** Keeps a line with the job (the last 100). `fields` must be strict JSON. */
   readonly log: (message: string, fields?: Record<string, unknown>) => void
   /**
@@ -110,12 +110,14 @@ export interface ThreadSource {
 }
 
 /** A checked job type; made by `defineJob`. `Input` and `Output` are inferred from it wherever it is used. */
-export interface JobDefinition<Input = unknown, Output = unknown, Event extends MachineEvent = MachineEvent> {
+export interface JobDefinition<Input = unknown, Output = unknown, Machine extends MachineTypes = MachineTypes> {
   readonly type: string
   /** Of its queue. */
   readonly weight: number
   readonly limits: TypeLimits
   readonly schema: StandardSchemaV1 | null
+  /** Schemas of the data of events, by the type of the event; null without. */
+  readonly eventSchemas: Readonly<Record<string, StandardSchemaV1>> | null
   readonly maxAttempts: number
   readonly backoff: Backoff
   readonly retryIf: ((error: unknown) => boolean) | null
@@ -132,7 +134,7 @@ export interface JobDefinition<Input = unknown, Output = unknown, Event extends 
   /** What hosts its machine, if the job is one. */
   readonly machine: MachineRunner | null
   /** Never there at run time; carries the types. */
-  readonly '~types'?: { readonly input: Input; readonly output: Output; readonly event: Event }
+  readonly '~types'?: { readonly input: Input; readonly output: Output; readonly machine: Machine }
 }
 
 /** Is it what is listed, or one of the versions of a machine that are listed together? */
@@ -227,7 +229,7 @@ export type MachineJob = Pick<JobRecord, 'checkpoint' | 'version' | 'input'>
  * included.
  * @throws JobchartError UNSUPPORTED; NOT_ACCEPTED if the machine throws
  */
-export type MachineViewer = (record: JobRecord, now: number) => MachineView
+export type MachineViewer = <Machine extends MachineTypes>(record: JobRecord, now: number) => MachineView<Machine>
 
 /** The machine of a job type, hosted. */
 export interface MachineRunner {
@@ -247,7 +249,7 @@ export interface MachineRunner {
   /** Its charts, for pictures; the current one last. */
   readonly charts: readonly { readonly version: string; readonly machine: AnyStateMachine }[]
   /** Where it stood at a checkpoint. */
-  readonly viewAt: (state: Json) => MachineView
+  readonly viewAt: <Machine extends MachineTypes>(state: Json) => MachineView<Machine>
   /** Refuses a name that is no state and no tag of any of its versions. @throws JobchartError INVALID_OPTION, hinting at the nearest */
   readonly checkName: (name: string) => void
   /** The jobs that its actors enqueue. */

@@ -8,7 +8,7 @@ import type {
   WaitOptions,
 } from './call-options.ts'
 import type { JobActor, JobState } from './lifecycle.ts'
-import type { CheckpointEntry, MachineEvent, MachineView } from './machine-record.ts'
+import type { CheckpointEntry, MachineTypes, MachineView, StatePath } from './machine-record.ts'
 import type { JobEvent, JobRecord } from './record.ts'
 import type { IterateOptions, Stream } from './stream.ts'
 
@@ -16,11 +16,12 @@ import type { IterateOptions, Stream } from './stream.ts'
 export type ResultOptions = WaitOptions
 
 /** What is waited for: a state (`'paid.shipping'`), a tag, or whatever a function says. */
-export type WaitCondition = string | ((view: MachineView) => boolean)
+export type WaitCondition<Machine extends MachineTypes = MachineTypes> =
+  StatePath<Machine['value']> | Machine['tag'] | ((view: MachineView<Machine>) => boolean)
 
 export type EnqueueOutcome = 'inserted' | 'kept' | 'replaced' | 'following'
 
-export interface JobHandle<Output = unknown, Event extends MachineEvent = MachineEvent> {
+export interface JobHandle<Output = unknown, Machine extends MachineTypes = MachineTypes> {
   readonly id: string
   readonly type: string
   /**
@@ -74,22 +75,22 @@ export interface JobHandle<Output = unknown, Event extends MachineEvent = Machin
    * @throws JobchartError NOT_ACCEPTED if its state does not take the event, or it has ended; NOT_FOUND, CAPACITY (its inbox is
    *   full), INVALID_INPUT, UNKNOWN_TYPE, STORE_UNAVAILABLE
    */
-  send(event: Event, options?: SendOptions): Promise<void>
+  send(event: Machine['event'], options?: SendOptions): Promise<void>
 
   /** Would its machine take this event now, after all that was sent to it before? @throws as `send` */
-  can(event: Event): Promise<boolean>
+  can(event: Machine['event']): Promise<boolean>
 
   /** Where its machine stands: at its last checkpoint, or at its start. @throws JobchartError NOT_FOUND, NOT_ACCEPTED, UNSUPPORTED */
-  snapshot(): Promise<MachineView>
+  snapshot(): Promise<MachineView<Machine>>
 
   /** Every checkpoint that is kept (the last 50), oldest first: what led there, and when. @throws as `snapshot` */
   checkpoints(): Promise<readonly CheckpointEntry[]>
 
   /** Where it stood after the entry `seq` of the transition log. @throws as `snapshot`; NOT_FOUND if that is too long ago */
-  snapshotAt(seq: number): Promise<MachineView>
+  snapshotAt(seq: number): Promise<MachineView<Machine>>
 
   /** A new job that goes on from where this one stood after `seq`. @throws as `snapshotAt` and `enqueue` */
-  fork(seq: number, options?: EnqueueOptions): Promise<JobHandle<Output, Event>>
+  fork(seq: number, options?: EnqueueOptions): Promise<JobHandle<Output, Machine>>
 
   /**
    * Waits until its machine rests in a state, has a tag, or is as a function says.
@@ -99,7 +100,7 @@ export interface JobHandle<Output = unknown, Event extends MachineEvent = Machin
    *   INVALID_OPTION for a name that is no state and no tag; as `snapshot`
    * @example await job.waitFor('approval', { timeout: '10s' })
    */
-  waitFor(wanted: WaitCondition, options?: ResultOptions): Promise<MachineView>
+  waitFor(wanted: WaitCondition<Machine>, options?: ResultOptions): Promise<MachineView<Machine>>
 
   /**
    * A live XState actor of the job's chart: at the state this handle has seen last (by its enqueue, `record` or `result`),

@@ -101,17 +101,42 @@ export interface MachineEvent {
   readonly type: string
 }
 
-/** Where a machine stands, as it is seen from outside. */
-export interface MachineView {
-  /** The state: `'paid'`, or `{ paid: 'shipping' }`. */
+/** What the types know of the machine of a job: inferred by `defineJob`, and carried by definitions and handles. */
+export interface MachineTypes {
+  readonly event: MachineEvent
+  /** The states: `'draft' | 'review' | { paid: 'packing' | 'shipping' }`. */
+  readonly value: unknown
+  readonly context: unknown
+  readonly tag: string
+}
+
+/** A machine whose types are not known: it is seen as a checkpoint keeps it. */
+export interface JsonMachine extends MachineTypes {
   readonly value: Json
   readonly context: Json
-  readonly tags: readonly string[]
+}
+
+/** The states of a value, as paths: `'paid' | 'paid.packing' | 'paid.shipping'`. Any text where the states are not known. */
+export type StatePath<Value> = string extends Value
+  ? string
+  : Value extends string
+    ? Value
+    : Value extends object
+      ? { [Name in keyof Value & string]: Name | `${Name}.${StatePath<NonNullable<Value[Name]>>}` }[keyof Value &
+          string]
+      : never
+
+/** Where a machine stands, as it is seen from outside. */
+export interface MachineView<Machine extends MachineTypes = JsonMachine> {
+  /** The state: `'paid'`, or `{ paid: 'shipping' }`. */
+  readonly value: Machine['value']
+  readonly context: Machine['context']
+  readonly tags: readonly Machine['tag'][]
   readonly status: 'active' | 'done' | 'error' | 'stopped'
   readonly output: Json | undefined
   /** Is it in this state, given as a path (`'paid.shipping'`)? */
-  readonly matches: (state: string) => boolean
-  readonly hasTag: (tag: string) => boolean
+  matches(state: StatePath<Machine['value']>): boolean
+  hasTag(tag: Machine['tag']): boolean
   /** Would it take this event now? */
-  readonly can: (event: { readonly type: string }) => boolean
+  can(event: Machine['event']): boolean
 }

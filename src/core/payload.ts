@@ -6,6 +6,20 @@ import { describe, JobchartError, type ErrorCode } from './errors.ts'
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
 
+/**
+ * The same type with `never` where its values are not JSON: dates, maps, functions, symbols, big integers. `Value extends JsonOf<Value>` asks
+ * whether all of it is JSON. Members that are `undefined` are left out, and what is `unknown` is checked at run time.
+ */
+export type JsonOf<Value> = unknown extends Value
+  ? Value
+  : Value extends string | number | boolean | null | undefined | void
+    ? Value
+    : Value extends bigint | symbol | ((...args: never) => unknown) | { toJSON(): unknown }
+      ? never
+      : Value extends object
+        ? { [Name in keyof Value]: Name extends string | number ? JsonOf<Value[Name]> : never }
+        : never
+
 export interface PayloadLimits {
   /** Size at most, in bytes of JSON as UTF-8. */
   readonly bytesMax: number

@@ -115,8 +115,8 @@ export interface Transition extends HistoryEntry {
   readonly type: string
 }
 
-/** Something that happened to a job in this process: an arrow of the chart, or a sign of life during a run. */
-export interface JobEvent {
+/** What an event of any kind may have. */
+export interface AnyJobEvent {
   /** The seq of the transition; of a CHECKIN, LOG or EMIT, that of the claim it belongs to. */
   readonly seq: number
   readonly at: number
@@ -134,3 +134,33 @@ export interface JobEvent {
   /** The value of a CHECKIN, the line of a LOG, the event of an EMIT, the output of a COMPLETE. */
   readonly value?: Json
 }
+
+export interface EnqueueEvent extends AnyJobEvent {
+  readonly event: 'ENQUEUE'
+  readonly from: null
+}
+
+/** A check-in, or an event that a machine has emitted. */
+export interface ReportEvent extends AnyJobEvent {
+  readonly event: 'CHECKIN' | 'EMIT'
+  readonly from: JobState
+  readonly value: Json
+}
+
+export interface LogEvent extends AnyJobEvent {
+  readonly event: 'LOG'
+  readonly from: JobState
+  readonly value: { message: string; fields?: Json }
+}
+
+/** An arrow of the chart, or a checkpoint of a machine. */
+export interface TransitionEvent extends AnyJobEvent {
+  readonly event: ArrowEvent | 'CHECKPOINT'
+  readonly from: JobState
+}
+
+/** Something that happened to a job in this process: an arrow of the chart, or a sign of life during a run. `event` tells which. */
+export type JobEvent = EnqueueEvent | ReportEvent | LogEvent | TransitionEvent
+
+/** The same event as one of its kind: those who make events give each kind what it has. */
+export const jobEvent = (event: AnyJobEvent): JobEvent => event as JobEvent

@@ -7,7 +7,7 @@ import { durationMs, type Duration } from './duration.ts'
 import { describe, invalidOption, JobchartError } from './errors.ts'
 import type { JobHandle } from './handle.ts'
 import { limits } from './limits.ts'
-import type { MachineEvent } from './machine-record.ts'
+import type { MachineTypes } from './machine-record.ts'
 import type { Json } from './payload.ts'
 import type { JobMeta } from './record.ts'
 import type { CatchUp, Overlap } from './schedule-record.ts'
@@ -104,7 +104,7 @@ export interface ScheduleRecord {
 }
 
 /** A schedule in the caller's hand. Every method throws NOT_FOUND once the schedule is gone, and STORE_UNAVAILABLE. */
-export interface ScheduleHandle<Output = unknown, Event extends MachineEvent = MachineEvent> {
+export interface ScheduleHandle<Output = unknown, Machine extends MachineTypes = MachineTypes> {
   readonly name: string
   /** No ticks until `resume()`, also across restarts. */
   pause(): Promise<void>
@@ -115,7 +115,7 @@ export interface ScheduleHandle<Output = unknown, Event extends MachineEvent = M
    * handle is that of the job in the way, and `deduplicated` is true.
    * @throws JobchartError NOT_ACCEPTED if a function makes the input, and this process does not declare the schedule
    */
-  trigger(): Promise<JobHandle<Output, Event>>
+  trigger(): Promise<JobHandle<Output, Machine>>
   /** Its next ticks, 1…1,000; of a paused schedule those that it would have. */
   nextRuns(count: number): Promise<Date[]>
   record(): Promise<ScheduleRecord>
@@ -137,10 +137,10 @@ const catchUpMax = 100
  * @throws JobchartError INVALID_OPTION
  * @example createRuntime({ jobs: [report], schedules: [schedule('nightly', '0 3 * * *', report, { kind: 'sales' })] })
  */
-export const schedule = <Input, Output, Event extends MachineEvent>(
+export const schedule = <Input, Output, Machine extends MachineTypes>(
   name: string,
   spec: ScheduleSpec,
-  job: JobDefinition<Input, Output, Event>,
+  job: JobDefinition<Input, Output, Machine>,
   ...args: ScheduleArguments<NoInfer<Input>>
 ): ScheduleDefinition => checkedSchedule(name, spec, job, args[0], args[1])
 

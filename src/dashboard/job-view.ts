@@ -1,5 +1,5 @@
 /** One job as its page shows it: record, machine, checkpoints, family, and what may be done to it now. */
-import type { JobRecord, JobSummary, Json, MachineView } from '../index.ts'
+import type { JobRecord, JobSummary, Json, JsonMachine, MachineView } from '../index.ts'
 import { toGraph, type ChartGraph } from '../chart/index.ts'
 import { JobchartError } from '../core/errors.ts'
 import { isEnded } from '../core/lifecycle.ts'
@@ -128,7 +128,7 @@ async function checkpointsShown(settings: DashboardSettings, { id, type }: JobRe
   return kept.map(({ number, seq, at, note, state }) => {
     const shown = { number, seq, at, note: settings.redact === null ? note : '' }
     try {
-      return { ...shown, value: runner === null ? null : runner.viewAt(state).value }
+      return { ...shown, value: runner === null ? null : runner.viewAt<JsonMachine>(state).value }
     } catch (error) {
       if (!(error instanceof JobchartError)) throw error
       return { ...shown, value: null }

@@ -11,7 +11,7 @@ import type {
   UnsupportedRest,
 } from '../core/definition.ts'
 import { describe, JobchartError } from '../core/errors.ts'
-import type { MachineView } from '../core/machine-record.ts'
+import type { MachineTypes, MachineView } from '../core/machine-record.ts'
 import type { JobRecord } from '../core/record.ts'
 import type { Json } from '../core/payload.ts'
 import { ActorAddresses } from './addresses.ts'
@@ -192,7 +192,7 @@ class VersionedRunner implements MachineRunner {
     }
   }
 
-  viewAt(state: Json): MachineView {
+  viewAt<Machine extends MachineTypes>(state: Json): MachineView<Machine> {
     return viewOf(this.restored(state).snapshot)
   }
 
@@ -288,13 +288,14 @@ function checkStarted(snapshot: AnySnapshot): void {
     throw machineThrew((snapshot.machine as AnyStateMachine).id, 'at its start', snapshot.error)
 }
 
-function viewOf(snapshot: AnySnapshot): MachineView {
+/** The machine that a snapshot belongs to says what its types are. */
+function viewOf<Machine extends MachineTypes>(snapshot: AnySnapshot): MachineView<Machine> {
   return {
-    value: snapshot.value as Json,
+    value: snapshot.value as Machine['value'],
     // The persisted context holds actors as ids.
     get context() {
       const kept: object = (snapshot.machine as AnyStateMachine).getPersistedSnapshot(snapshot)
-      return toDisplayJson('context' in kept ? kept.context : null)
+      return toDisplayJson('context' in kept ? kept.context : null) as Machine['context']
     },
     tags: [...(snapshot.tags as ReadonlySet<string>)],
     status: snapshot.status,

@@ -1,7 +1,7 @@
 /** Check-ins and logs of a run: emitted as events at once, written with the next report or the end of the run. */
 import { invalidOption } from '../core/errors.ts'
 import { caps } from '../core/caps.ts'
-import type { JobEvent } from '../core/record.ts'
+import type { AnyJobEvent } from '../core/record.ts'
 import { toPayload } from '../core/payload.ts'
 import { logFieldLimits, payloadLimits } from '../core/limits.ts'
 import type { Store } from '../store.ts'
@@ -23,7 +23,7 @@ export function runReports(
   options: RunReportsOptions,
 ): Pick<ContextServices, 'checkin' | 'log' | 'saveStep' | 'refusal'> {
   const { store, worker, hub, heartbeat } = options
-  const report = (run: Run, reported: Pick<JobEvent, 'event' | 'at' | 'value'>): void => {
+  const report = (run: Run, reported: Pick<AnyJobEvent, 'event' | 'at' | 'value'>): void => {
     if (run.ending !== null) return
     heartbeat.report(run)
     const { id, type, attempt, seq } = run.claimed

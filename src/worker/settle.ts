@@ -2,7 +2,7 @@
  * Settles ended runs: writes the settlements of a turn in one call, then emits the events. A failed write is repeated, which
  * the token makes safe, until the leases have expired and the jobs are rescued anyway.
  */
-import type { JobEvent } from '../core/record.ts'
+import type { AnyJobEvent } from '../core/record.ts'
 import { recordError } from '../core/failure.ts'
 import { copyPayload } from '../core/payload.ts'
 import { dead, type Settlement } from '../core/settlement.ts'
@@ -144,7 +144,7 @@ export class Settler {
     this.write([run], [dead(run.claimed, recordError(refusedBy(store.name, `the end of job ${id}`, error)))])
   }
 
-  private eventOf(run: Run, settlement: Settlement, answer: SettleAnswer): JobEvent {
+  private eventOf(run: Run, settlement: Settlement, answer: SettleAnswer): AnyJobEvent {
     const { id, type, attempt } = run.claimed
     const reason = settlement.reason ?? (answer.to === 'cancelled' ? run.abortReason?.message : undefined)
     return {

@@ -158,7 +158,7 @@ test('a check-in or log field that is not JSON throws in the handler, naming the
   const job = defineJob<undefined, void>({
     type: 'job',
     run: (_input, { checkin, log }) => {
-      for (const bad of [() => checkin({ a: 1n }), () => checkin(undefined), () => log('x', { f: () => 1 })]) {
+      for (const bad of [() => checkin({ a: 1n as never }), () => checkin(undefined), () => log('x', { f: () => 1 })]) {
         try {
           bad()
         } catch (error) {

@@ -41,7 +41,7 @@ const outputs: Record<string, [run: (input: unknown, ctx: RunContext) => unknown
     () => ({ at: new Date(0) }),
     'output of job write at at: the Date 1970-01-01T00:00:00.000Z is not plain data',
   ],
-  'check-in': [(_input, { checkin }) => checkin(1n), 'check-in of job write: 1n is not JSON'],
+  'check-in': [(_input, { checkin }) => checkin(1n as never), 'check-in of job write: 1n is not JSON'],
   step: [(_input, { step }) => step('charge', () => new Map()), 'result of step charge: a Map is not plain data'],
   log: [(_input, { log }) => log('x', { at: Number.NaN }), 'fields of ctx.log of job write at at: NaN is not JSON'],
   'log without text': [(_input, { log }) => log(7 as never), 'message of ctx.log: expected text, got 7'],

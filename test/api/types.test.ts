@@ -4,8 +4,11 @@ import {
   createRuntime,
   defineJob,
   type EnqueueOptions,
+  type JobEvent,
   type JobHandle,
   type JobRecord,
+  type JobState,
+  type Json,
   type Middleware,
   type QueueHandle,
   type RunContext,
@@ -178,4 +181,41 @@ test('a stand-in with the public members of a client, runtime or queue handle ha
   expectTypeOf<Members<Client>>().toExtend<Client>()
   expectTypeOf<Members<Runtime>>().toExtend<Runtime>()
   expectTypeOf<Members<QueueHandle>>().toExtend<QueueHandle>()
+})
+
+test('an output or check-in that is not JSON does not compile', () => {
+  const made = { at: new Date(0), name: 'x' }
+  // @ts-expect-error -- a Date
+  void (() => defineJob({ type: 'date', run: async () => made }))
+  // @ts-expect-error -- a Map within a list
+  void (() => defineJob({ type: 'map', input: z.string(), run: () => [{ seen: new Map<string, number>() }] }))
+  // @ts-expect-error -- a function
+  void (() => defineJob<string, { call(): void }>({ type: 'function', run: () => ({ call() {} }) }))
+  interface Report {
+    readonly lines: readonly string[]
+    readonly note?: string
+    readonly inner: Report | null
+  }
+  defineJob<string, Report>({ type: 'report', run: async (line) => ({ lines: [line], inner: null }) })
+  defineJob({
+    type: 'check-ins',
+    run: (_input, { checkin }) => {
+      const report: Report = { lines: [], inner: null }
+      const given: unknown = report
+      void [checkin(report), checkin(given), checkin(0.5)]
+      // @ts-expect-error -- a Date
+      checkin(made)
+    },
+  })
+})
+
+test('an event tells by its name what it carries', () => {
+  const seen = (event: JobEvent) => {
+    if (event.event === 'CHECKIN') expectTypeOf(event.value).toEqualTypeOf<Json>()
+    if (event.event === 'LOG') expectTypeOf(event.value.message).toBeString()
+    if (event.event === 'ENQUEUE') expectTypeOf(event.from).toBeNull()
+    else expectTypeOf(event.from).toEqualTypeOf<JobState>()
+    if (event.event === 'FAIL') expectTypeOf(event.error?.message).toEqualTypeOf<string | undefined>()
+  }
+  expectTypeOf(seen).parameter(0).toEqualTypeOf<JobEvent>()
 })

@@ -130,7 +130,7 @@ test('a schema that throws refuses the input and says so', async () => {
     const worker = await runtime({ jobs: [job] })
     await expect(worker.enqueue(job, {})).rejects.toMatchObject({
       code: 'INVALID_INPUT',
-      message: 'the schema of job broken threw: oops',
+      message: 'the schema of the input of job broken threw: oops',
       cause: new Error('oops'),
     })
   }

@@ -2,6 +2,7 @@
 import { defineJob, fromJob, type JobDefinition } from 'jobchart'
 import { assign, fromPromise, setup } from 'xstate'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { world } from '../support/leaks.ts'
 
 type Event = { type: 'ADD'; n: number } | { type: 'NEXT' } | { type: 'END' }
@@ -188,4 +189,42 @@ test('hundreds of events come in their order, however they are sent', async () =
   await Promise.all(ns.map((n) => handle.send({ type: 'ADD', n })))
   await handle.send({ type: 'END' })
   expect(await handle.result()).toEqual(ns)
+})
+
+test('a definition beside the id types the calls, and must be that of the job', async () => {
+  const at = world()
+  const other = defineJob({ type: 'other', run: () => {} })
+  const runtime = at.idle({ jobs: [job, other] })
+  const { id } = await runtime.enqueue(job)
+  const handle = await runtime.job(job, id)
+  await runtime.send(job, id, { type: 'ADD', n: 1 })
+  expect(await handle?.can({ type: 'END' })).toBe(true)
+  expect(await runtime.job(job, 'nobody')).toBeNull()
+  const wrong = { code: 'INVALID_OPTION', message: expect.stringContaining('of type list') }
+  await expect(runtime.job(other, id)).rejects.toMatchObject(wrong)
+  await expect(runtime.send(other, id, { type: 'END' })).rejects.toMatchObject(wrong)
+})
+
+test('an event that does not match its schema is refused, and nothing of it is kept', async () => {
+  const at = world()
+  const positive = z.object({ n: z.number().positive() })
+  const checked = defineJob({ type: 'list', machine: list, events: { ADD: positive } })
+  const runtime = at.idle({ jobs: [checked] })
+  const handle = await runtime.enqueue(checked)
+  const refused = { code: 'INVALID_INPUT', message: expect.stringMatching(/event ADD of job list: n: /) }
+  await expect(handle.send({ type: 'ADD', n: -1 })).rejects.toMatchObject(refused)
+  await expect(handle.send({ type: 'ADD', n: -1 }, { accept: 'always' })).rejects.toMatchObject(refused)
+  await handle.send({ type: 'ADD', n: 1 })
+  // It has no schema.
+  await handle.send({ type: 'NEXT' })
+  expect((await handle.record()).inbox.map(({ message }) => message)).toEqual([
+    { kind: 'event', event: { type: 'ADD', n: 1 } },
+    { kind: 'event', event: { type: 'NEXT' } },
+  ])
+  for (const events of [{ ADD: {} }, 7]) {
+    expect(() => defineJob({ type: 'list', machine: list, events: events as never })).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION' }),
+    )
+  }
+  expect(() => defineJob({ type: 'plain', run: () => {}, events: {} } as never)).toThrow(/no events without a machine/)
 })

@@ -8,6 +8,7 @@ import {
   type DurableScope,
   type JobchartError,
   type JobHandle,
+  type MachineTypes,
 } from 'jobchart'
 import { assign, setup } from 'xstate'
 import { expect, test } from 'vitest'
@@ -51,7 +52,10 @@ async function begin(at: World, machine: ReturnType<typeof working>, more: { tim
     ...more,
   } as never)
   const runtime = await at.runtime({ jobs: [job], lease: '1h' })
-  const handle = (await runtime.enqueue(job, undefined)) as JobHandle<unknown, { type: 'LEAVE' | 'NOTE' }>
+  const handle = (await runtime.enqueue(job, undefined)) as JobHandle<
+    unknown,
+    MachineTypes & { event: { type: 'LEAVE' | 'NOTE' } }
+  >
   await at.clock.advance(0)
   return { runtime, handle, job }
 }

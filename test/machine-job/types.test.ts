@@ -1,7 +1,10 @@
 /** What is known of a machine job by its types: all of it comes from the machine. */
-import { defineJob, durable, type DurableScope, type JobHandle } from 'jobchart'
+import { createClient, defineJob, durable, memoryStore, type DurableScope, type JobHandle } from 'jobchart'
 import { assign, fromPromise, setup, type InputFrom, type OutputFrom, type PromiseActorLogic } from 'xstate'
 import { expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+
+const runtime = createClient({ store: memoryStore() })
 
 const machine = setup({
   types: {
@@ -23,14 +26,96 @@ type Order = NonNullable<(typeof order)['~types']>
 test('input, output and events of a job are those of its machine', () => {
   expectTypeOf<Order['input']>().toEqualTypeOf<{ readonly pounds: number }>()
   expectTypeOf<Order['output']>().toEqualTypeOf<{ readonly receipt: string }>()
-  expectTypeOf<Order['event']>().toEqualTypeOf<{ type: 'APPROVE' } | { type: 'REJECT'; why: string }>()
+  expectTypeOf<Order['machine']['event']>().toEqualTypeOf<{ type: 'APPROVE' } | { type: 'REJECT'; why: string }>()
 })
 
 test('a handle takes the events of the machine, and no others', () => {
-  type Handle = JobHandle<Order['output'], Order['event']>
-  expectTypeOf<Parameters<Handle['send']>[0]>().toEqualTypeOf<Order['event']>()
-  expectTypeOf<Parameters<Handle['can']>[0]>().toEqualTypeOf<Order['event']>()
+  type Handle = JobHandle<Order['output'], Order['machine']>
+  expectTypeOf<Parameters<Handle['send']>[0]>().toEqualTypeOf<Order['machine']['event']>()
+  expectTypeOf<Parameters<Handle['can']>[0]>().toEqualTypeOf<Order['machine']['event']>()
   expectTypeOf<Awaited<ReturnType<Handle['result']>>>().toEqualTypeOf<{ readonly receipt: string }>()
+})
+
+const loanMachine = setup({
+  types: {
+    context: {} as { readonly pounds: number },
+    events: {} as { type: 'APPROVE'; by: string } | { type: 'PAY'; at: number } | { type: 'CLOSE' },
+    tags: {} as 'open' | 'closed',
+  },
+}).createMachine({
+  context: { pounds: 1 },
+  initial: 'review',
+  states: {
+    review: { tags: 'open', on: { APPROVE: 'paying' } },
+    paying: { initial: 'sum', states: { sum: {}, interest: {} }, on: { CLOSE: 'end' } },
+    end: { type: 'final' },
+  },
+})
+const loan = defineJob({
+  type: 'loan',
+  machine: loanMachine,
+  events: {
+    APPROVE: z.object({ by: z.string() }),
+    PAY: z.object({ at: z.number() }),
+  },
+})
+
+test('a view has the value, context and tags of the machine', () => {
+  const look = async () => (await runtime.job(loan, 'a'))?.snapshot()
+  type View = NonNullable<Awaited<ReturnType<typeof look>>>
+  expectTypeOf<View['value']>().toEqualTypeOf<'review' | 'end' | { paying: 'sum' | 'interest' }>()
+  expectTypeOf<View['context']>().toEqualTypeOf<{ readonly pounds: number }>()
+  expectTypeOf<View['tags']>().toEqualTypeOf<readonly ('open' | 'closed')[]>()
+  // Never called: only its types are looked at.
+  const asks = (view: View) => {
+    void [view.matches('review'), view.matches('paying.sum'), view.hasTag('open'), view.can({ type: 'CLOSE' })]
+    // @ts-expect-error -- no such state
+    view.matches('reveiw')
+    // @ts-expect-error -- no such state within it
+    view.matches('paying.all')
+    // @ts-expect-error -- no such tag
+    view.hasTag('review')
+    // @ts-expect-error -- an event without what it needs
+    view.can({ type: 'APPROVE' })
+  }
+  expectTypeOf(asks).toBeFunction()
+})
+
+test('a state or tag that a machine does not have is not waited for', () => {
+  const waits = async () => {
+    const job = await runtime.enqueue(loan, undefined)
+    await job.waitFor('paying')
+    await job.waitFor('paying.interest')
+    await job.waitFor('closed')
+    await job.waitFor((view) => view.context.pounds > 1)
+    // @ts-expect-error -- a typing error
+    await job.waitFor('payed')
+    // @ts-expect-error -- not in the context
+    await job.waitFor((view) => view.context.euros > 1)
+    const unknown = await runtime.job('a')
+    await unknown?.waitFor('anything')
+  }
+  expectTypeOf(waits).toBeFunction()
+})
+
+test('an event that is sent with a definition is one of its machine', () => {
+  const sends = async () => {
+    await runtime.send(loan, 'a', { type: 'APPROVE', by: 'ada' })
+    await runtime.send(loan, 'a', { type: 'CLOSE' }, { accept: 'always' })
+    await runtime.send('a', { type: 'ANY' })
+    // @ts-expect-error -- an event without what it needs
+    await runtime.send(loan, 'a', { type: 'APPROVE' })
+    // @ts-expect-error -- no event of the machine
+    await runtime.send(loan, 'a', { type: 'REJECT' })
+  }
+  expectTypeOf(sends).toBeFunction()
+})
+
+test('a schema of an event takes the data of the event', () => {
+  // @ts-expect-error -- other data than the event has
+  void (() => defineJob({ type: 'loan', machine: loanMachine, events: { APPROVE: z.object({ by: z.number() }) } }))
+  // @ts-expect-error -- no event of the machine
+  void (() => defineJob({ type: 'loan', machine: loanMachine, events: { REJECT: z.object({}) } }))
 })
 
 test('a job is either a handler or a machine', () => {

@@ -2,7 +2,15 @@
  * One machine job, lived in several processes: each is cut off from the store for ever at one of its writes, as a kill
  * would do, and the next goes on when the lease has run out. Whatever the job does is told to a chronicle.
  */
-import { createClient, createRuntime, memoryStore, type JobDefinition, type JobHandle, type Runtime } from 'jobchart'
+import {
+  createClient,
+  createRuntime,
+  memoryStore,
+  type JobDefinition,
+  type JobHandle,
+  type MachineTypes,
+  type Runtime,
+} from 'jobchart'
 import { VirtualClock } from 'jobchart/testing'
 import type { AnyEventObject } from 'xstate'
 import { expect } from 'vitest'
@@ -19,7 +27,7 @@ export interface Teller {
 }
 
 export interface Driver {
-  readonly job: JobHandle<unknown, AnyEventObject>
+  readonly job: JobHandle<unknown, MachineTypes & { event: AnyEventObject }>
   readonly clock: VirtualClock
   /** Lets time pass until the job rests in a state or has a tag. */
   readonly until: (wanted: string) => Promise<void>
@@ -115,9 +123,13 @@ export async function live(story: Story, cuts: readonly Cut[] = []): Promise<Chr
   const mute: Teller = { did() {}, begun() {}, clock }
   const jobs = story.jobs(mute)
   const client = createClient({ jobs, store: memory, clock, logger: quiet })
-  const job: JobHandle<unknown, AnyEventObject> = await client.enqueue(jobs[0] as JobDefinition, story.input, {
-    id: 'job',
-  })
+  const job: JobHandle<unknown, MachineTypes & { event: AnyEventObject }> = await client.enqueue(
+    jobs[0] as JobDefinition,
+    story.input,
+    {
+      id: 'job',
+    },
+  )
   id = job.id
   const step = async (): Promise<void> => {
     if (lives.at(-1)?.store.isCut !== false) await begin()

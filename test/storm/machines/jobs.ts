@@ -1,12 +1,12 @@
 /** The machine jobs of a storm. */
-import { constant, defineJob, exponential, type JobDefinition } from 'jobchart'
+import { constant, defineJob, exponential, type JobDefinition, type MachineTypes } from 'jobchart'
 import type { AnyStateMachine } from 'xstate'
 import * as charts from './charts.ts'
 import type { Ledger } from './ledger.ts'
 import { leg, waitingLeg } from './legs.ts'
 import { partsFor, type MachineInput, type Memory, type Parts, type StormEvent } from './parts.ts'
 
-export type MachineJob = JobDefinition<MachineInput, Memory, StormEvent>
+export type MachineJob = JobDefinition<MachineInput, Memory, MachineTypes & { event: StormEvent }>
 
 const often = { maxAttempts: 6, backoff: exponential({ base: 50, max: 500 }) }
 const seldom = (maxAttempts: number) => ({ maxAttempts, backoff: constant(50) })
