@@ -3,6 +3,6 @@ import { execSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 
 const packs = ['pack', 'publish'].includes(process.env['npm_command'] ?? '')
-if (!packs && existsSync('node_modules/.bin/tsc')) {
-  execSync('tsc --project src/tsconfig.json --noCheck', { stdio: 'inherit' })
+if (!packs && existsSync('node_modules/typescript/bin/tsc')) {
+  execSync('node node_modules/typescript/bin/tsc --project src/tsconfig.json --noCheck', { stdio: 'inherit' })
 }

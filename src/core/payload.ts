@@ -12,7 +12,7 @@ export type Json = string | number | boolean | null | Json[] | { [key: string]: 
  */
 export type JsonOf<Value> = unknown extends Value
   ? Value
-  : Value extends string | number | boolean | null | undefined | void
+  : Value extends Json | undefined | void
     ? Value
     : Value extends bigint | symbol | ((...args: never) => unknown) | { toJSON(): unknown }
       ? never

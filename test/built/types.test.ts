@@ -1,0 +1,43 @@
+/** The published types, as users of both TypeScript versions that are in use compile against them. */
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+/** Each with the names of the libraries that `es2025` became in TypeScript 6. */
+const compilers = [
+  ['typescript', ['es2024', 'esnext.disposable', 'es2025.collection', 'es2025.iterator']],
+  ['typescript-5.9', ['es2024', 'esnext.disposable', 'esnext.collection', 'esnext.iterator']],
+] as const
+
+test.each(compilers)(
+  '%s compiles what the tests of types say',
+  (compiler, lib) => {
+    const folder = temporaryFolder()
+    onTestFinished(() => folder.remove())
+    const compilerOptions = {
+      target: 'es2023',
+      lib,
+      module: 'nodenext',
+      types: ['node'],
+      typeRoots: [join(root, 'node_modules/@types')],
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      skipLibCheck: false,
+      noEmit: true,
+    }
+    const include = ['test/api/types.test.ts', 'test/machine-job/types.test.ts'].map((file) => join(root, file))
+    writeFileSync(join(folder.path, 'tsconfig.json'), JSON.stringify({ compilerOptions, include }))
+    const tsc = join(root, 'node_modules', compiler, 'bin/tsc')
+    const { stdout } = spawnSync(process.execPath, [tsc, '--project', folder.path], { encoding: 'utf8' })
+    expect(ofPackage(stdout)).toEqual([])
+  },
+  120_000,
+)
+
+/** The faults that are not in the types of another package. */
+const ofPackage = (stdout: string): string[] =>
+  stdout.split('\n').filter((line) => /error TS/.test(line) && !line.includes('node_modules/'))
