@@ -88,19 +88,19 @@ export interface MachineJobOptions<Machine extends AnyStateMachine, Input> exten
 }
 
 /** A Standard Schema for the data of each event that is to be checked. */
-export type EventSchemas<Event extends { readonly type: string }> = {
+type EventSchemas<Event extends { readonly type: string }> = {
   readonly [Type in Event['type']]?: StandardSchemaV1<DataOf<Extract<Event, { readonly type: Type }>>, unknown>
 }
 
 type DataOf<Event> = { [Name in keyof Event as Exclude<Name, 'type'>]: Event[Name] }
 
 /** Refuses, by its type, a handler whose output is not JSON: a Date, a Map, a function, at whatever depth. */
-export type JsonOutput<Output> = [Output] extends [JsonOf<Output>]
+type JsonOutput<Output> = [Output] extends [JsonOf<Output>]
   ? unknown
   : { readonly run: 'the output of run must be JSON: no Date, Map, Set, bigint or function' }
 
 /** What the types of handles know of a machine. */
-export interface TypesOf<Machine extends AnyStateMachine> {
+interface TypesOf<Machine extends AnyStateMachine> {
   readonly event: EventFromLogic<Machine>
   readonly value: SnapshotFrom<Machine>['value']
   readonly context: SnapshotFrom<Machine>['context']
