@@ -1,7 +1,7 @@
 /** A suite that cannot fail proves nothing: stores that are broken in one way each must be caught, by name and by chance. */
 import { expect, test } from 'vitest'
 import { memoryStore } from '../../src/stores/memory/index.ts'
-import type { InsertRequest, NewJob, Store } from '../../src/store.ts'
+import type { Demand, InsertRequest, NewJob, Store } from '../../src/store.ts'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
 import { handClock } from '../stores/hand-clock.ts'
 
@@ -55,6 +55,10 @@ const insertWith =
         }),
       ),
   })
+
+const claimWith =
+  (change: (demand: Demand) => Demand): Break =>
+  (store) => ({ claim: (request) => store.claim({ ...request, demand: request.demand.map(change) }) })
 
 /** Who holds a job now, by the last claim of it. */
 function tokens(store: Store): { claim: Store['claim']; current: Map<string, { attempt: number; token: string }> } {
@@ -187,6 +191,38 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
         const limits = { concurrency: null, perKey: null, rate: null }
         return store.claim({ ...request, demand: request.demand.map(({ type, max }) => ({ type, max, limits })) })
       },
+    }),
+  },
+  'gives first in, first out where keys share': {
+    notices: 'shares: keys share the claims by weight, whatever came first',
+    chance: true,
+    broken: claimWith(({ type, max, limits, maxAttempts }) => {
+      return { type, max, limits, ...(maxAttempts !== undefined && { maxAttempts }) }
+    }),
+  },
+  'takes all keys for equal': {
+    notices: 'shares: keys share the claims by weight, whatever came first',
+    chance: true,
+    broken: insertWith(() => ({ keyWeight: 1 })),
+  },
+  'shares where it was not asked to': {
+    notices: 'shares: without shares the jobs of all keys go first in, first out',
+    chance: true,
+    broken: claimWith((demand) => ({ ...demand, keyShares: true })),
+  },
+  'knows no rate of a key': {
+    notices: 'claim: no more claims of a key than its rate allows, and the others go on',
+    chance: true,
+    broken: claimWith(({ limits: { concurrency, perKey, rate }, ...demand }) => {
+      return { ...demand, limits: { concurrency, perKey, rate } }
+    }),
+  },
+  'takes the rate of each key for that of the type': {
+    notices: 'claim: no more claims of a key than its rate allows, and the others go on',
+    chance: true,
+    broken: claimWith(({ limits, ...demand }) => {
+      const { keyRate = limits.rate, concurrency, perKey } = limits
+      return { ...demand, limits: { concurrency, perKey, rate: keyRate } }
     }),
   },
   'gives from a paused queue': {

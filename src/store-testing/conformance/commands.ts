@@ -272,7 +272,7 @@ const claimRequest = (pick: Pick): Omit<contract.ClaimRequest, 'token'> => ({
       perKey: type === 'sms' ? null : from(pick, [null, 1, 2]),
       // The same for all claims of the type: what a store remembers of older windows is its own affair.
       rate: type === 'sms' ? { limit: 2, perMs: 2 * tickMs } : null,
-      ...(type === 'mail' && { keyRate: { limit: 3, perMs: 2 * tickMs } }),
+      ...(type === 'mail' && { keyRate: { limit: from(pick, [1, 2]), perMs: 2 * tickMs } }),
     },
   })),
 })

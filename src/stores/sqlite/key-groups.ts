@@ -172,11 +172,12 @@ export class KeyGroups {
   }
 
   private write(queue: Queue, key: string, { held: count, first, start }: Lane): void {
-    if (count === 0 && first === null) this.sql.run('removeLane', queue.number, key)
-    else {
-      const [priority, place] = first?.head ?? [null, null]
-      this.sql.run('writeLane', queue.number, key, count, priority, place, start, first?.finish ?? null)
-    }
+    if (count === 0 && first === null) return this.sql.run('removeLane', queue.number, key)
+    const priority = first === null ? null : first.head[0]
+    const place = first === null ? null : first.head[1]
+    // Of other queues start and finish are null, and there is nothing to write to the index by finish.
+    if (queue.clock === null) this.sql.run('writeLane', queue.number, key, count, priority, place)
+    else this.sql.run('writeSharingLane', queue.number, key, count, priority, place, start, first?.finish ?? null)
   }
 }
 

@@ -76,7 +76,9 @@ const texts = {
 
   lane: 'SELECT held, priority, place, start, finish FROM lanes WHERE queue = ? AND concurrency_key = ?',
   lanes: 'SELECT concurrency_key, held FROM lanes WHERE queue = ?',
-  writeLane: `INSERT INTO lanes (queue, concurrency_key, held, priority, place, start, finish) VALUES (?, ?, ?, ?, ?, ?, ?)
+  writeLane: `INSERT INTO lanes (queue, concurrency_key, held, priority, place) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET held = excluded.held, priority = excluded.priority, place = excluded.place`,
+  writeSharingLane: `INSERT INTO lanes (queue, concurrency_key, held, priority, place, start, finish) VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET held = excluded.held, priority = excluded.priority, place = excluded.place,
     start = excluded.start, finish = excluded.finish`,
   startLane: 'UPDATE lanes SET start = ? WHERE queue = ? AND concurrency_key = ?',
