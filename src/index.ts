@@ -11,7 +11,14 @@ export {
   type StreamJob,
   type StreamOptions,
 } from './api/event-streams.ts'
-export { defineJob, type JobOptions, type MachineJobOptions, type ThreadJobOptions } from './api/define-job.ts'
+export {
+  defineJob,
+  type BatchJobOptions,
+  type BatchOptions,
+  type JobOptions,
+  type MachineJobOptions,
+  type ThreadJobOptions,
+} from './api/define-job.ts'
 export {
   thread,
   type ThreadContext,
@@ -20,6 +27,9 @@ export {
   type ThreadOptions,
 } from './core/thread-module.ts'
 export type {
+  BatchContext,
+  BatchItem,
+  BatchResult,
   ContextValues,
   HandlerResult,
   JobDefinition,

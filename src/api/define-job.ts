@@ -5,7 +5,16 @@ import { describe, invalidOption } from '../core/errors.ts'
 import { checkBackoff, exponential } from '../core/backoff.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
 import type { Json, JsonOf } from '../core/payload.ts'
-import type { HandlerResult, JobDefinition, RetryOptions, RunContext } from '../core/definition.ts'
+import type {
+  BatchContext,
+  BatchDefinition,
+  BatchItem,
+  BatchResult,
+  HandlerResult,
+  JobDefinition,
+  RetryOptions,
+  RunContext,
+} from '../core/definition.ts'
 import { machineRunner } from '../machine-job/machine-runner.ts'
 import type { Migrate } from '../machine-job/migration.ts'
 import { checkFunction, checkSyncFunction, checkKeys, checkText, checkInteger } from '../core/checks.ts'
@@ -57,6 +66,7 @@ interface CommonOptions<Input> {
 export interface JobOptions<Input, Parsed, Output> extends CommonOptions<Input> {
   readonly run: (input: Parsed, context: RunContext) => HandlerResult<Output>
   readonly thread?: undefined
+  readonly batch?: undefined
 }
 
 export interface ThreadJobOptions<Input, Parsed, Output> extends CommonOptions<Input> {
@@ -66,9 +76,39 @@ export interface ThreadJobOptions<Input, Parsed, Output> extends CommonOptions<I
    */
   readonly thread: URL | ThreadModule<Parsed, Output>
   readonly run?: undefined
+  readonly batch?: undefined
 }
 
-type HandlerOptions<Input, Parsed, Output> = JobOptions<Input, Parsed, Output> | ThreadJobOptions<Input, Parsed, Output>
+export interface BatchOptions<Parsed, Output> {
+  /**
+   * Jobs of one call at most, 1…10,000. Each of them holds a slot, so a batch is never larger than the `concurrency` of the runtime,
+   * or that of the type.
+   */
+  readonly size: number
+  /**
+   * How long a batch that is not full waits for more jobs, counted from its first one. Default 0: it takes what has started in the
+   * same turn of the event loop. A pause, a drain or a stop ends the wait.
+   */
+  readonly wait?: Duration
+  /**
+   * Gives the results in the order of the items, or nothing if all are done and none has an output. What it throws fails every item.
+   * @example async (items) => (await insertAll(items.map(({ input }) => input))).map(({ id, error }) => error ?? id)
+   */
+  readonly run: (
+    items: readonly BatchItem<Parsed>[],
+    context: BatchContext,
+  ) => PromiseLike<readonly BatchResult<Output>[] | void> | readonly BatchResult<Output>[] | void
+}
+
+export interface BatchJobOptions<Input, Parsed, Output> extends CommonOptions<Input> {
+  /** A handler that takes several jobs at once: for a bulk insert, or an interface that charges per call. */
+  readonly batch: BatchOptions<Parsed, Output>
+  readonly run?: undefined
+  readonly thread?: undefined
+}
+
+type HandlerOptions<Input, Parsed, Output> =
+  JobOptions<Input, Parsed, Output> | ThreadJobOptions<Input, Parsed, Output> | BatchJobOptions<Input, Parsed, Output>
 
 export interface MachineJobOptions<Machine extends AnyStateMachine, Input> extends CommonOptions<Input> {
   /** The statechart that does the work. Its input and output are those of the job. */
@@ -110,8 +150,8 @@ interface TypesOf<Machine extends AnyStateMachine> {
 /**
  * Defines a type of job.
  *
- * The work is done by `run`; by `thread`, a handler in a module of its own that runs in a thread; or by `machine`: an XState machine
- * that is checkpointed after each step, takes no slot while it waits, and resumes from its last checkpoint after a crash.
+ * The work is done by `run`; by `thread`, a handler in a module of its own that runs in a thread; by `batch`, a handler that takes several
+ * jobs at once; or by `machine`: an XState machine that is checkpointed after each step, takes no slot while it waits, and resumes from its last checkpoint after a crash.
  *
  * With `input`, any Standard Schema (zod, valibot, arktype, …), the types of the input are inferred from the schema, and every
  * input is validated at the enqueue and again before each run. Without it: `defineJob<Input, Output>({ … })`.
@@ -190,6 +230,7 @@ export function defineJob<Input, Output>(
       keyWeight === undefined ? null : (key: string) => checkInteger(of('keyWeight'), keyWeight(key), 1, keyWeightMax),
     run: (options.run ?? notRunnable) as (input: unknown, context: RunContext) => unknown,
     thread: options.thread === undefined ? null : threadModule(of('thread'), options.thread),
+    batch: options.batch === undefined ? null : batchOf(options.batch, of),
     machine: options.machine === undefined ? null : machineOf(options, of),
   })
 }
@@ -200,6 +241,7 @@ const jobKeys = [
     'input',
     'run',
     'thread',
+    'batch',
     'machine',
     'version',
     'migrate',
@@ -214,23 +256,25 @@ const jobKeys = [
   ...(['concurrency', 'concurrencyKey', 'keyWeight', 'perKey', 'rateLimit', 'keyRateLimit'] as const),
 ]
 
-/** One of a handler, a handler in a thread, and a machine. */
+/** One of a handler, a handler in a thread, a handler of batches, and a machine. */
 type Definition<Input, Output> = CommonOptions<Input> & {
   readonly run?: JobOptions<Input, Input, Output>['run'] | undefined
   readonly thread?: ThreadJobOptions<Input, Input, Output>['thread'] | undefined
+  readonly batch?: BatchOptions<Input, Output> | undefined
   readonly events?: Readonly<Record<string, StandardSchemaV1 | undefined>>
 } & Partial<Pick<MachineJobOptions<AnyStateMachine, Input>, 'machine' | 'version' | 'migrate'>>
 
 function checkWork(
-  { run, thread, machine, version, migrate, events }: Definition<never, unknown>,
+  { run, thread, batch, machine, version, migrate, events }: Definition<never, unknown>,
   of: (option: string) => string,
 ): void {
-  if (thread !== undefined && (run !== undefined || machine !== undefined)) {
-    const hint = 'Leave out `thread`, or the `run` or `machine` beside it.'
-    throw invalidOption(of('thread'), 'no thread beside run or machine', thread, hint)
+  const [first, second] = Object.entries({ machine, thread, batch, run }).filter(([, work]) => work !== undefined)
+  if (first !== undefined && second !== undefined) {
+    const hint = `Leave out \`${first[0]}\` or \`${second[0]}\`: one of them does the work.`
+    throw invalidOption(of(second[0]), `no ${second[0]} beside ${first[0]}`, second[1], hint)
   }
   if (machine === undefined) {
-    if (thread === undefined) checkHandler(of('run'), run)
+    if (first === undefined || run !== undefined) checkHandler(of('run'), run)
     if (version !== undefined)
       throw invalidOption(of('version'), 'no version without a machine', version, 'Add machine, or leave version out.')
     if (migrate !== undefined)
@@ -239,11 +283,21 @@ function checkWork(
       throw invalidOption(of('events'), 'no events without a machine', events, 'Add machine, or leave events out.')
     return
   }
-  if (run !== undefined) throw invalidOption(of('run'), 'no run beside machine', run, 'Leave out `run` or `machine`.')
   if (typeof machine !== 'object' || typeof machine?.provide !== 'function') {
     throw invalidOption(of('machine'), 'an XState machine', machine, 'Pass the result of createMachine of XState 5.')
   }
   if (migrate !== undefined) checkFunction(of('migrate'), migrate)
+}
+
+function batchOf(batch: BatchOptions<never, unknown>, of: (option: string) => string): BatchDefinition {
+  checkKeys(of('batch'), batch, ['size', 'wait', 'run'])
+  const { size, wait = 0, run } = batch
+  checkFunction(of('batch.run'), run)
+  return Object.freeze({
+    size: checkInteger(of('batch.size'), size, 1, limits.batchSizeMax),
+    waitMs: durationMs(wait, of('batch.wait')),
+    run: run as BatchDefinition['run'],
+  })
 }
 
 function machineOf({ machine, version = '1', migrate }: Definition<never, unknown>, of: (option: string) => string) {
@@ -271,7 +325,7 @@ function checkHandler(option: string, run: unknown): void {
 }
 
 function notRunnable(): never {
-  throw new TypeError('the job has no handler in this thread')
+  throw new TypeError('the job has no handler of its own in this thread')
 }
 
 function weightOf({ weight, priority }: Definition<never, unknown>, of: (option: string) => string): number {

@@ -89,6 +89,7 @@ export class WorkerRuntime extends StoreClient implements Runtime {
       },
       halted: () => (this.allowed.pick ? null : this.stoppedError),
       storeError: (error) => this.storeAnswers(error),
+      draining: () => this.drains.isAwaited,
       changed: () => this.checkWaits(),
     })
     const { logger } = settings
@@ -152,7 +153,9 @@ export class WorkerRuntime extends StoreClient implements Runtime {
     if (signal?.aborted) throw new AbortError('drain was aborted', signal.reason)
     await this.connection.ready()
     const { timers, follow } = this.connection
-    return waitForDrain(this.drains, { timers, onEnd: follow.onEnd, timeoutMs, signal, retries })
+    const drained = waitForDrain(this.drains, { timers, onEnd: follow.onEnd, timeoutMs, signal, retries })
+    this.worker.batches.flush(null)
+    return drained
   }
 
   async stop(options: StopOptions = {}): Promise<StopReport> {
@@ -315,6 +318,7 @@ export class WorkerRuntime extends StoreClient implements Runtime {
     this.connection.inserter.refuseWaiting(stopped())
     this.retriedStart.cancel()
     const { connection, worker, starting, id } = this
+    worker.batches.flush(null)
     const completed = (await wait.wait(timeoutMs, graceMs)) && worker.abandoned === 0
     const dropped = await shutdown({ connection, worker, id, starting: starting ?? Promise.resolve() })
     this.actor.send({ type: 'STOPPED' })

@@ -10,6 +10,7 @@ import type { EnqueueArguments, EnqueueOptions, RunEnqueueOptions, UniqueOption 
 import type { Random, Timer } from './clock.ts'
 import type { JobchartError } from './errors.ts'
 import type { JobHandle } from './handle.ts'
+import type { FatalError, Snooze } from './intent.ts'
 import type { Logger } from './logger.ts'
 import type {
   Checkpoint,
@@ -101,6 +102,37 @@ export type HandlerResult<Output> = Output | PromiseLike<Output> | Observable<Ou
  */
 export type Middleware = (context: RunContext, next: () => Promise<unknown>) => unknown
 
+// ── batches ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** One job of a batch. */
+export interface BatchItem<Input> {
+  readonly input: Input
+  /** Of its job alone: its signal, its attempt, its check-ins. */
+  readonly ctx: RunContext
+}
+
+/** What a handler of batches is given beside its items. */
+export interface BatchContext {
+  readonly type: string
+  /** Aborts when the signals of all items have: nobody waits for a result any more. Its reason is that of the last one. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * How an item of a batch ends: with its output, or with the error with which it has failed, as if its handler had thrown it;
+ * `fatal(error)` and `snooze(delay)` are such errors.
+ */
+export type BatchResult<Output> = Output | Error | FatalError | Snooze
+
+/** The handler of a type whose jobs are run in batches. */
+export interface BatchDefinition {
+  readonly size: number
+  readonly waitMs: number
+  readonly run: (items: readonly BatchItem<unknown>[], context: BatchContext) => unknown
+}
+
+// ── definitions ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
 /** The module of a handler that runs in a thread. */
 export interface ThreadSource {
   /** Its address, a `file:` URL. */
@@ -131,6 +163,8 @@ export interface JobDefinition<Input = unknown, Output = unknown, Machine extend
   readonly run: (input: unknown, context: RunContext) => unknown
   /** The module of its handler, if that runs in a thread. */
   readonly thread: ThreadSource | null
+  /** Its handler, if that takes several jobs at once. */
+  readonly batch: BatchDefinition | null
   /** What hosts its machine, if the job is one. */
   readonly machine: MachineRunner | null
   /** Never there at run time; carries the types. */

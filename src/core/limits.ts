@@ -20,6 +20,8 @@ export const limits = {
   priorityMax: 2 ** 31 - 1,
   /** Length of a step's name. */
   stepNameCharsMax: 200,
+  /** Jobs of one batch. */
+  batchSizeMax: 10_000,
   /** Memory of a thread, MiB: with less than 16, V8 may end the whole process instead of the thread. */
   threadMemoryMb: [16, 65_536],
   /** Steps of one generation of a job, and the characters of all their results as JSON: a claim hands them all out. */

@@ -24,6 +24,7 @@ import type { InboxEntry } from '../core/machine-record.ts'
 import { parseInput } from '../client/validate.ts'
 import type { Logger } from '../core/logger.ts'
 import type { ClaimedJob } from '../store.ts'
+import type { Batches } from './batches.ts'
 import { Lane } from './lanes.ts'
 import { throughMiddleware } from './middleware.ts'
 import { RunEnqueue } from './run-enqueue.ts'
@@ -48,6 +49,7 @@ export interface RunServices extends ContextServices {
   readonly middleware: readonly Middleware[]
   readonly timers: Timers
   readonly threads: Threads
+  readonly batches: Batches
   readonly logger: Logger
   /** Called once when the run has ended: its slot is free, and its end is to be settled. */
   readonly ended: (run: Run) => void
@@ -243,6 +245,7 @@ export class Run {
 
   private callHandler(input: unknown, context: RunContext): unknown {
     const { job, services } = this
+    if (job.batch !== null) return services.batches.join(job, job.batch, context, input)
     if (job.thread === null) return job.run(input, context)
     this.inThread = services.threads.run(job.thread, context, input)
     return this.inThread.output

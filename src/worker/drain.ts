@@ -48,6 +48,11 @@ export class DrainWatcher {
     this.options = options
   }
 
+  /** Does anybody wait? */
+  get isAwaited(): boolean {
+    return this.waiters.size > 0
+  }
+
   /** Calls `drained` once when the work is done, unless the returned function is called before. */
   wait({ retries }: DrainScope, drained: () => void): () => void {
     const waiter: Waiter = { retries, drained }

@@ -7,6 +7,7 @@ import type { JobchartError } from '../core/errors.ts'
 import type { RuntimeSettings } from '../core/settings.ts'
 import { claimable } from '../core/transition.ts'
 import type { CancelAnswer, CancelRequest, Hint, Store } from '../store.ts'
+import { Batches } from './batches.ts'
 import { Canceller } from './cancel.ts'
 import { Claimer } from './claim.ts'
 import {
@@ -55,6 +56,8 @@ interface WorkerOptions {
   readonly enqueueChild: MachineRunContextOptions['enqueueChild']
   /** Why no job may start now; null if jobs may. */
   readonly halted: () => JobchartError | null
+  /** Does a drain wait? */
+  readonly draining: () => boolean
   /** Called when work has ended. */
   readonly changed: () => void
   /** Called with the error when the store stops to answer, and with undefined when it answers again. */
@@ -67,6 +70,8 @@ export class Worker {
   readonly runs = new Runs()
   /** Of jobs whose handlers run in threads. */
   readonly threads: Threads
+  /** Of jobs whose handlers take several at once. */
+  readonly batches: Batches
   /** Was `stop` called? */
   stopped = false
   /** Number of abandoned handlers that have not ended. */
@@ -113,7 +118,9 @@ export class Worker {
     }
     this.unsupported = new UnsupportedVersions(logger)
     this.permits = new Permits(settings.concurrency)
-    this.threads = new Threads({ slots: () => this.permits.slots, timers, logger })
+    const slots = (): number => this.permits.slots
+    this.threads = new Threads({ slots, timers, logger })
+    this.batches = new Batches({ slots, timers, isHurried: () => halted() !== null || options.draining() })
     this.selector = new Selector({
       jobs: jobs.values(),
       selection: settings.selection,
@@ -243,13 +250,14 @@ export class Worker {
   }
 
   /**
-   * For a pause: claimed jobs of this type (null: of all types) that have not started are released. Resolves when no claim is
-   * in flight.
+   * For a pause: claimed jobs of this type (null: of all types) that have not started are released, and those that wait for their
+   * batch run at once. Resolves when no claim is in flight.
    */
   holdBack(type: string | null, reason: JobchartError): Promise<void> {
     for (const run of this.runs.all()) {
       if (!run.hasBegun && (type === null || run.claimed.type === type)) run.abort(reason)
     }
+    this.batches.flush(type)
     this.claimer.holdBack(type, reason)
     return this.claimer.whenIdle()
   }
@@ -331,6 +339,7 @@ export class Worker {
       logger: settings.logger,
       timers,
       threads: this.threads,
+      batches: this.batches,
       enqueue,
       ended: (run) => {
         if (run.machineResult?.kind === 'unsupported') this.unsupported.note(run.claimed, run.machineResult)

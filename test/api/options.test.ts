@@ -80,6 +80,15 @@ const badDefinitions = rows([
   { type: 'a', thread: null },
   { type: 'a', thread: new URL('https://example.org/resize.js') },
   { type: 'a', run, thread: new URL('file:///resize.js') },
+  { type: 'a', run, batch: { size: 2, run } },
+  { type: 'a', batch: { size: 2, run }, thread: new URL('file:///resize.js') },
+  { type: 'a', batch: null },
+  { type: 'a', batch: { size: 2 } },
+  { type: 'a', batch: { run } },
+  { type: 'a', batch: { size: 0, run } },
+  { type: 'a', batch: { size: 10_001, run } },
+  { type: 'a', batch: { size: 2, wait: -1, run } },
+  { type: 'a', batch: { size: 2, max: 3, run } },
 ])
 
 test.each([

@@ -1,9 +1,11 @@
 /** What the types promise: nothing here needs an annotation, and what would fail at run time does not compile. */
 import {
+  type BatchItem,
   type Client,
   createRuntime,
   defineJob,
   type EnqueueOptions,
+  fatal,
   type JobEvent,
   type JobHandle,
   type JobRecord,
@@ -15,6 +17,7 @@ import {
   type Runtime,
   schedule,
   type ScheduleDefinition,
+  snooze,
   thread,
   type ThreadHandler,
 } from 'jobchart'
@@ -86,6 +89,37 @@ test('input and output of a job in a thread are inferred from the module of its 
   void (() => defineJob({ type: 'other', input: z.object({ path: z.number() }), thread: thread<Module>(url) }))
   // @ts-expect-error -- one of them does the work
   void (() => defineJob({ type: 'both', thread: url, run: async () => null }))
+})
+
+test('a batch handler gets typed items; errors among its results are no outputs', () => {
+  const index = defineJob({
+    type: 'index',
+    input: z.object({ text: z.string().transform((text) => text.length) }),
+    batch: {
+      size: 10,
+      wait: '50ms',
+      run: async (items, { signal }) => {
+        expectTypeOf(items).toEqualTypeOf<readonly BatchItem<{ text: number }>[]>()
+        expectTypeOf<(typeof items)[number]['ctx']>().toEqualTypeOf<RunContext>()
+        expectTypeOf(signal).toEqualTypeOf<AbortSignal>()
+        return items.map(
+          ({ input }, i) => [{ id: input.text }, new Error('no'), fatal('no'), snooze('1s')][i % 4] ?? { id: 0 },
+        )
+      },
+    },
+  })
+  expectTypeOf(() => runtime.run(index, { text: '' })).returns.resolves.toEqualTypeOf<{ id: number }>()
+  const given = defineJob<string, number>({
+    type: 'given',
+    batch: { size: 2, run: (items) => Promise.all(items.map(async ({ input }) => input.length)) },
+  })
+  expectTypeOf(() => runtime.run(given, '')).returns.resolves.toEqualTypeOf<number>()
+  const silent = defineJob<string, void>({ type: 'silent', batch: { size: 2, run: async () => {} } })
+  expectTypeOf(() => runtime.run(silent, '')).returns.resolves.toEqualTypeOf<void>()
+  // @ts-expect-error -- an output of another type
+  void (() => defineJob<string, number>({ type: 'wrong', batch: { size: 2, run: async () => ['text'] } }))
+  // @ts-expect-error -- one of them does the work
+  void (() => defineJob({ type: 'both', run: async () => 1, batch: { size: 2, run: async () => [1] } }))
 })
 
 test('without a schema both are given, and an output may be inferred from nothing', () => {
