@@ -98,7 +98,7 @@ const claims: readonly Mutant[] = [
     'claim',
     'if (concurrency !== null) room = Math.min(room, concurrency - queue.held)',
   ),
-  put('the cap of a key is ignored', 'claim', 'first(queue, perKey ?? Infinity)', 'first(queue, Infinity)'),
+  put('the cap of a key is ignored', 'key-groups', 'const cap = perKey ?? Infinity', 'const cap = Infinity'),
   drop(
     'the rate is ignored',
     'claim',
@@ -115,14 +115,9 @@ const claims: readonly Mutant[] = [
   drop(
     'a lane that lost its first job does not look for the next',
     'key-groups',
-    'if (from === claimable && head !== null && head[1] === row.place) next = this.head(queue, key)',
+    'if (from === claimable && lane.first?.head[1] === row.place) next = this.withHead(queue, key, lane)',
   ),
-  put(
-    'a lane does not count what is held',
-    'key-groups',
-    'this.write(queue, key, count + change, next)',
-    'this.write(queue, key, count, next)',
-  ),
+  put('a lane does not count what is held', 'key-groups', '{ ...next, held: lane.held + change }', 'next'),
   put(
     'a lane has the last job first',
     'key-groups',
