@@ -92,17 +92,17 @@ const claims: readonly Mutant[] = [
     right: "EXPIRE: [{ guard: 'attemptsLeft', target: 'queued' }",
     wrong: "EXPIRE: [{ guard: 'attemptsLeft', target: 'queued', actions: 'spendAttempt' }",
   },
-  put('a paused queue gives jobs', 'claim', 'queue === undefined || queue.paused ?', 'queue === undefined ?'),
-  drop(
+  inCore('a paused queue gives jobs', 'claim', '  if (queue.paused) return 0\n'),
+  inCore(
     'the cap of a type is ignored',
     'claim',
-    'if (concurrency !== null) room = Math.min(room, concurrency - queue.held)',
+    'if (concurrency !== null) room = Math.min(room, concurrency - queue.leasedCount)',
   ),
   put('the cap of a key is ignored', 'key-groups', 'const cap = perKey ?? Infinity', 'const cap = Infinity'),
-  drop(
+  inCore(
     'the rate is ignored',
     'claim',
-    'if (rate !== null && room > 0) room = Math.min(room, freeClaims(unit, queue, rate))',
+    'if (rate !== null && room > 0) room = Math.min(room, source.freeClaims(rate))',
   ),
   drop('the rate is not spent', 'claim', 'if (rate !== null) spend(unit, queue, rate, given.length)'),
   put(

@@ -1,6 +1,6 @@
 /** Claims: which jobs of a type are claimed under its pause, caps and rate limit, and the reason if there are fewer than asked for. */
-import type { ClaimRequest, Demand, Shortfall } from '../../store.ts'
-import { claimJob } from '../../core/claim.ts'
+import type { ClaimRequest, Demand, RateLimit, Shortfall } from '../../store.ts'
+import { claimJob, claimRoom, shortfallOf, type ClaimSource } from '../../core/claim.ts'
 import type { FileUnit } from './unit.ts'
 import { withWorkers } from './history.ts'
 import type { PackedStep, RowValues } from './columns.ts'
@@ -29,20 +29,52 @@ export function claim(unit: FileUnit, request: ClaimRequest): ClaimedRows {
   const shortfalls: Shortfall[] = []
   for (const demand of request.demand) {
     const queue = unit.queues.known(demand.type)
-    const given = queue === undefined || queue.paused ? [] : claimFrom(unit, queue, demand, request)
-    jobs.push(...given)
-    if (given.length < demand.max) shortfalls.push(shortfallOf(unit, queue, demand))
+    const source = queue && new QueueSource(unit, queue, demand)
+    const claimed = source === undefined ? [] : claimFrom(source, demand, request)
+    jobs.push(...claimed)
+    if (claimed.length < demand.max) shortfalls.push(shortfallOf(demand, source))
   }
   return { jobs, shortfalls }
 }
 
-function claimFrom(unit: FileUnit, queue: Queue, demand: Demand, request: ClaimRequest): ClaimedRow[] {
-  const { max, limits } = demand
-  const { concurrency, rate } = limits
+class QueueSource implements ClaimSource {
+  readonly unit: FileUnit
+  readonly queue: Queue
+  private readonly demand: Demand
+
+  constructor(unit: FileUnit, queue: Queue, demand: Demand) {
+    this.unit = unit
+    this.queue = queue
+    this.demand = demand
+  }
+
+  freeClaims(rate: RateLimit): number {
+    return freeClaims(this.unit, this.queue, rate)
+  }
+
+  freeAt(rate: RateLimit): number {
+    return freeAt(this.unit, this.queue, rate)
+  }
+
+  hasOpenKey(): boolean {
+    const { unit, queue, demand } = this
+    return (
+      (demand.limits.perKey === null && demand.limits.keyRate === undefined) ||
+      !queue.keyed ||
+      readyRows(unit, queue, 1).length > 0 ||
+      unit.keyGroups.first(queue, demand, unit.now) !== undefined
+    )
+  }
+
+  keysFreeAt(): number | null {
+    return this.unit.keyGroups.limitedUntil(this.queue, this.demand)
+  }
+}
+
+function claimFrom(source: QueueSource, demand: Demand, request: ClaimRequest): ClaimedRow[] {
+  const { unit, queue } = source
   unit.keyGroups.begin(queue, demand, unit.now)
-  let room = Math.min(max, queue.queued)
-  if (concurrency !== null) room = Math.min(room, concurrency - queue.held)
-  if (rate !== null && room > 0) room = Math.min(room, freeClaims(unit, queue, rate))
+  const room = claimRoom(demand, source)
   if (room <= 0) return []
   const plain = readyRows(unit, queue, room)
   const given: ClaimedRow[] = []
@@ -57,6 +89,7 @@ function claimFrom(unit: FileUnit, queue: Queue, demand: Demand, request: ClaimR
       given.push(claimRow(unit, row, demand, request))
     }
   }
+  const { rate } = demand.limits
   if (rate !== null) spend(unit, queue, rate, given.length)
   return given
 }
@@ -82,29 +115,3 @@ function claimRow(unit: FileUnit, row: Row, demand: Demand, { worker, token, lea
   claimJob(unit, row, demand)
   return { values: row.values(), type: row.type, kept: unit.machines.keptOf(row), steps }
 }
-
-/** The first of the reasons, in the order of the contract, that holds now. */
-function shortfallOf(unit: FileUnit, queue: Queue | undefined, demand: Demand): Shortfall {
-  const { type, limits } = demand
-  if (queue?.paused === true) return { type, reason: 'paused' }
-  if (queue === undefined || queue.queued === 0) return { type, reason: 'empty' }
-  const { concurrency, rate, keyRate } = limits
-  const keysUntil = hasOpen(unit, queue, demand) ? 0 : unit.keyGroups.limitedUntil(queue, demand)
-  // With a rate per key other keys may be at their cap.
-  if (keyRate !== undefined) queue.capped = true
-  if ((concurrency !== null && queue.held >= concurrency) || keysUntil === null) {
-    queue.capped = true
-    return { type, reason: 'capped' }
-  }
-  const isSpent = rate !== null && freeClaims(unit, queue, rate) === 0
-  if (!isSpent && keysUntil === 0)
-    throw new TypeError(`claim answered fewer jobs of ${type} than asked for, without a reason`)
-  return { type, reason: 'limited', until: Math.max(isSpent ? freeAt(unit, queue, rate) : 0, keysUntil) }
-}
-
-/** Is there a queued job whose key is below its cap? */
-const hasOpen = (unit: FileUnit, queue: Queue, demand: Demand): boolean =>
-  (demand.limits.perKey === null && demand.limits.keyRate === undefined) ||
-  !queue.keyed ||
-  readyRows(unit, queue, 1).length > 0 ||
-  unit.keyGroups.first(queue, demand, unit.now) !== undefined

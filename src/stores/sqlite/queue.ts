@@ -8,7 +8,7 @@ const indexOf = Object.fromEntries(jobStates.map((state, index) => [state, index
   Record<JobState, number>
 >
 const indexesOf = (tag: StateTag): readonly number[] => [...statesTagged(tag)].map((state) => indexOf[state])
-const [backlogIndexes, heldIndexes] = [indexesOf('backlog'), indexesOf('leased')]
+const [backlogIndexes, leasedIndexes] = [indexesOf('backlog'), indexesOf('leased')]
 
 export class Queue {
   readonly number: number
@@ -49,8 +49,8 @@ export class Queue {
     return this.sum(backlogIndexes)
   }
 
-  get held(): number {
-    return this.sum(heldIndexes)
+  get leasedCount(): number {
+    return this.sum(leasedIndexes)
   }
 
   get queued(): number {
