@@ -1,4 +1,4 @@
-/** Tables that fit the terminal: a column that is no longer needed goes first, then the flexible one is cut. */
+/** Tables that fit the terminal: flexible columns are cut a little, then optional ones go, then flexible ones are cut short. */
 import type { Style, Terminal } from './terminal.ts'
 import { oneLine } from './words.ts'
 
@@ -9,12 +9,12 @@ export interface Column<Row> {
   readonly right?: true
   /** Narrow terminals leave out the columns with the highest numbers first. Left out: it always stays. */
   readonly optional?: number
-  /** May be cut down to eight characters. */
+  /** May be cut: to 16 characters, and to 8 where no optional column is left. */
   readonly flexible?: true
 }
 
 const gap = '  '
-const flexibleMin = 8
+const flexibleMin = { preferred: 16, least: 8 }
 
 const lengthOf = (text: string): number => Array.from(text).length
 
@@ -70,20 +70,25 @@ function fitted<Row>(widths: readonly Width<Row>[], columns: number | null): rea
   const total = (list: readonly Width<Row>[]): number =>
     list.reduce((sum, { width }) => sum + width, (list.length - 1) * gap.length)
   if (columns === null || total(widths) <= columns) return widths
-  const cutBy = (list: readonly Width<Row>[]): readonly Width<Row>[] => {
-    const excess = total(list) - columns
-    return list.map(({ column, width }) => ({
-      column,
-      width: column.flexible ? Math.max(Math.min(width, flexibleMin), width - excess) : width,
-    }))
+  // Flexible columns are cut one after the other, the last one first.
+  const cutTo = (least: number): readonly Width<Row>[] => {
+    let excess = total(widths) - columns
+    return widths
+      .toReversed()
+      .map(({ column, width }) => {
+        const less = column.flexible ? Math.min(excess, Math.max(0, width - least)) : 0
+        excess -= less
+        return { column, width: width - less }
+      })
+      .toReversed()
   }
-  const shorter = cutBy(widths)
+  const shorter = cutTo(flexibleMin.preferred)
   if (total(shorter) <= columns) return shorter
   const last = widths.reduce<Column<Row> | null>(
     (found, { column }) => ((column.optional ?? 0) > (found?.optional ?? 0) ? column : found),
     null,
   )
-  if (last === null) return shorter
+  if (last === null) return cutTo(flexibleMin.least)
   return fitted(
     widths.filter(({ column }) => column !== last),
     columns,

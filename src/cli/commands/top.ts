@@ -80,22 +80,29 @@ async function picture(client: Client, rates: Rates, terminal: Terminal): Promis
   const running = workers.flatMap((worker) => worker.running.map((run) => ({ ...run, worker })))
   const alive = workers.filter(({ lost }) => !lost)
   const slots = alive.reduce((sum, worker) => sum + worker.slots, 0)
-  const head = [
-    terminal.style('bold', 'jobchart'),
+  const figuresShown = [
     timeOfDay(now),
     `${perSecond.done.toFixed(1)} done/s`,
     `${perSecond.failed.toFixed(1)} failed/s`,
     `${grouped(running.length)} of ${grouped(slots)} slots`,
     `${grouped(alive.length)} workers${lostText(workers, alive)}`,
-  ].join('   ')
+  ]
   const busiest = queues.toSorted((a, b) => b.counts.running + b.counts.queued - a.counts.running - a.counts.queued)
-  const parts = [head, '', table(busiest, queueColumns(now), terminal)]
+  const head = fitting(figuresShown, terminal.columns)
+  const parts = [`${terminal.style('bold', 'jobchart')}${head}`, '', table(busiest, queueColumns(now), terminal)]
   if (running.length > 0) {
     const oldestFirst = running.toSorted((a, b) => a.since - b.since)
     parts.push('', table(oldestFirst, runningColumns(now), terminal))
   }
   return parts.join('\n')
 }
+
+/** As many of the texts as fit beside the name. */
+const fitting = (texts: readonly string[], columns: number | null): string =>
+  texts.reduce((line, text) => {
+    const longer = `${line}   ${text}`
+    return columns !== null && 'jobchart'.length + longer.length >= columns ? line : longer
+  }, '')
 
 const lostText = (all: readonly WorkerRecord[], alive: readonly WorkerRecord[]): string =>
   all.length === alive.length ? '' : `, ${all.length - alive.length} lost`
