@@ -15,7 +15,7 @@ import type { CancelRequest, JobFilter, JobPins, Selection } from './values.ts'
 /** At most one job that waits or runs: `true` per type and input. */
 export type UniqueOption = boolean | UniqueSettings
 
-/** How a job is unique. Whatever is chosen, two jobs of one key never run at once: the later one waits for the end of the other. */
+/** How a job is unique. With every option, two jobs of one key never run at once: the later one waits for the end of the other. */
 export interface UniqueSettings {
   /** Own key within the type, 1…500 characters. Default: one made of the input. */
   readonly key?: string

@@ -34,7 +34,7 @@ export function cancel<Row extends JobRow>(unit: UnitOfWork<Row>, request: Cance
   return { cancelled, cancelling, notFound, finished, moves, ...(next !== null && { next }) }
 }
 
-/** Cancels by force the job that another one supersedes. Gives its CANCEL; null if it was cancelled before. */
+/** Cancels the job that another one supersedes, as a forced cancel. Returns its CANCEL; null if it was cancelled before. */
 export function cancelSuperseded<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Move | null {
   const moves: Move[] = []
   if (cancelNow(unit, row, { reason: 'superseded', graceMs: null }, moves)) {
@@ -59,7 +59,7 @@ function cancelChildren<Row extends JobRow>(
   }
 }
 
-/** Cancels a live job. Was it by force, and now? */
+/** Cancels a live job. Returns whether this call has forced the cancel. */
 function cancelJob<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, mark: CancelMark, moves: Move[]): boolean {
   if (row.machine?.takesCancel !== true || row.cancelMark !== null) return cancelNow(unit, row, mark, moves)
   unit.mark(row, mark)

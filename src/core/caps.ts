@@ -1,4 +1,4 @@
-/** How much of its past a job carries. The oldest goes first; what is still true (state, counters) is never capped. */
+/** Caps of what is kept with a job: the oldest items are removed. The state and the counters are not capped. */
 export const caps = {
   errors: 20,
   history: 100,

@@ -1,4 +1,4 @@
-/** Checkpoints: where a machine stands is kept by a write that its lease permits. */
+/** Checkpoints: the state of a machine is stored by a write that its lease permits. */
 import type { NewCheckpoint } from './machine-record.ts'
 import type { CheckpointAnswer, CheckpointRequest } from './machine-values.ts'
 import { clearUnsupported } from './unsupported.ts'
@@ -37,5 +37,5 @@ export function mustFollow(row: JobRow, { number }: NewCheckpoint): void {
 }
 
 function never(row: JobRow): never {
-  throw new TypeError(`job ${row.id}: its checkpoint was not kept`)
+  throw new TypeError(`job ${row.id}: its checkpoint was not stored`)
 }

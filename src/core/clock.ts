@@ -1,6 +1,6 @@
 /**
- * Time and chance, as parameters: the one place that reads the machine's clock, sets its timers or rolls its dice.
- * A runtime takes all three from here, so that tests can run it in virtual time.
+ * Time and random numbers, as parameters: the only file that reads the clock of the computer, sets timers or calls Math.random.
+ * A runtime gets all three as options, so that tests can run it in virtual time.
  */
 
 export interface Timer {

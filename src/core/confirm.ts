@@ -1,4 +1,4 @@
-/** How a claimed job stands right before it starts: what was answered since the claim may keep it from starting. */
+/** Confirms a claimed job right before its start: since the claim it may have been cancelled, paused or lost. */
 import { stopNotice, type JobRow, type UnitOfWork } from './unit-of-work.ts'
 import type { Lease, Standing } from './values.ts'
 

@@ -48,7 +48,7 @@ export function selectionRange(cursor: string | undefined, last: number): Select
   if (after !== undefined && until !== undefined) {
     return { after: Number.parseInt(after, 36), until: Number.parseInt(until, 36) }
   }
-  throw new JobchartError('INVALID_OPTION', `after: ${JSON.stringify(cursor)} leads nowhere`, {
+  throw new JobchartError('INVALID_OPTION', `after: ${JSON.stringify(cursor)} is not a cursor of an answer`, {
     hint: 'Pass the `next` of the previous answer.',
   })
 }

@@ -1,4 +1,4 @@
-/** Every error a user can meet: a code to branch on, a hint that says what to do, the cause underneath. */
+/** The errors of jobchart: a code to branch on, a hint that says what to do, and the cause. */
 
 export type ErrorCode =
   | 'ABORTED'
@@ -30,7 +30,7 @@ export type ErrorCode =
 interface ErrorDetails {
   /** What to do about it, in a sentence. */
   readonly hint?: string
-  /** What was thrown underneath. */
+  /** The error that led to this one. */
   readonly cause?: unknown
 }
 
@@ -61,7 +61,7 @@ export class JobDeadError extends JobchartError {
   readonly jobId: string
 
   constructor(jobId: string, message: string, details?: ErrorDetails) {
-    super('DEAD', message, { hint: 'Look at record().errors; runtime.retry(id) sends it through again.', ...details })
+    super('DEAD', message, { hint: 'Look at record().errors; runtime.retry(id) runs it again.', ...details })
     this.jobId = jobId
   }
 }
@@ -74,7 +74,7 @@ export class JobCancelledError extends JobchartError {
 
   constructor(jobId: string, reason?: string) {
     super('CANCELLED', `job ${jobId} was cancelled${reason === undefined ? '' : `: ${reason}`}`, {
-      hint: 'runtime.retry(id) sends it through again.',
+      hint: 'runtime.retry(id) runs it again.',
     })
     this.jobId = jobId
     this.reason = reason

@@ -1,4 +1,4 @@
-/** Heartbeats: a lease grows longer, and what the run has to say is kept with it. */
+/** Heartbeats: extend the lease of a run, and store its check-in and log lines. */
 import type { HeartbeatPayload, HeartbeatAnswer } from './values.ts'
 import { notifyParentOfCheckin } from './inbox.ts'
 import { stopNotice, type JobRow, type UnitOfWork } from './unit-of-work.ts'

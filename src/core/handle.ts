@@ -1,4 +1,4 @@
-/** A job in the caller's hand: wait for it, watch it, cancel it. */
+/** The handle of a job: wait for it, watch it, cancel it. */
 import type {
   CancelOptions,
   CancelReport,

@@ -1,4 +1,4 @@
-/** Messages to jobs: events from outside, news of the jobs they have invoked, cancels that a machine takes as events. */
+/** Messages to jobs: events from outside, ends and check-ins of child jobs, cancels that a machine takes as events. */
 import { caps } from './caps.ts'
 import { arrows, isEnded } from './lifecycle.ts'
 import { mayGather, type InboxMessage } from './machine-record.ts'
@@ -66,14 +66,14 @@ export function wakeForMessages<Row extends JobRow>(
   return unit.lastTransition(row)
 }
 
-/** Tells the parent of a job that has ended. Gives the WAKE of a parent that was waiting. */
+/** Sends the end of a job to its parent. Returns the WAKE of a parent that was waiting. */
 export function notifyParentOfEnd<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Move | null {
   if (!isEnded(row.state)) return null
   const parent = liveParent(unit, row)
   return parent === null ? null : deliver(unit, parent, endMessage(unit, row))
 }
 
-/** Tells the parent of a check-in, if it asked for them and its inbox is not full. */
+/** Sends a check-in to the parent, if it asked for check-ins and its inbox is not full. */
 export function notifyParentOfCheckin<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, value: Json): Move | null {
   if (row.machine?.parent?.checkins !== true) return null
   const parent = liveParent(unit, row)

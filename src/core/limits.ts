@@ -1,4 +1,4 @@
-/** The limits nobody may lift. */
+/** Limits that no option can raise. */
 import type { PayloadLimits } from './payload.ts'
 
 /** Attempts of a job whose definition does not say. */

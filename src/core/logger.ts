@@ -1,4 +1,4 @@
-/** What the runtime says to its operator. Any logger with these four methods fits (pino, winston, console). */
+/** The logger of a runtime. Any logger with these four methods fits (pino, winston, console). */
 
 export interface Logger {
   debug(message: string, fields?: Record<string, unknown>): void
@@ -17,7 +17,7 @@ export const consoleLogger: Logger = {
   error: (message, fields) => console.error(`jobchart: ${message}`, ...(fields ? [fields] : [])),
 }
 
-/** A logger of any of the four methods whose faults stay its own: what it throws is dropped, there is nobody left to tell. */
+/** A logger from any of the four methods: what a method throws is dropped, because it cannot be logged. */
 export function guarded(logger: Partial<Logger>): Logger {
   const call =
     (level: keyof Logger) =>

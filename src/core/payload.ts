@@ -1,6 +1,6 @@
 /**
- * What may be stored: strict JSON. A payload is checked and copied in one walk, so that the caller's later changes do not
- * reach the job, every store keeps the same thing, and what JSON would bend in silence is refused at the door.
+ * Payloads: strict JSON. A payload is checked and copied in one pass, so that later changes by the caller do not reach the job,
+ * every store keeps the same value, and values that JSON would change silently are refused.
  */
 import { describe, JobchartError, type ErrorCode } from './errors.ts'
 

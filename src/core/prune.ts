@@ -1,4 +1,4 @@
-/** Retention: which ended jobs are removed, and when the next one will be. */
+/** Retention: which ended jobs are removed, and when the next removal is due. */
 import { jobStates, isEnded, type JobState } from './lifecycle.ts'
 import { goesAt, type RetentionBounds } from './retention.ts'
 import type { PruneAnswer, RetentionPolicy } from './values.ts'

@@ -1,4 +1,4 @@
-/** What a job is: the record everybody sees, and what is told of its moves. */
+/** The record of a job, and the events of its transitions. */
 import type { ErrorRecord } from './failure.ts'
 import type { ArrowEvent, JobState } from './lifecycle.ts'
 import type { Checkpoint, InboxEntry, Parent, Unsupported } from './machine-record.ts'
@@ -15,14 +15,14 @@ export interface AttemptError {
   readonly worker: string
 }
 
-/** One step of a job's way through its chart. */
+/** One transition of a job. */
 export interface HistoryEntry {
   readonly seq: number
   /** ms since the epoch, by the store's clock. */
   readonly at: number
   /** An arrow of the chart, or one that leads back to where it comes from: a machine's CHECKPOINT. */
   readonly event: ArrowEvent | 'ENQUEUE' | 'CHECKPOINT'
-  /** null for the enqueue: the job was nowhere before. */
+  /** null for the ENQUEUE. */
   readonly from: JobState | null
   readonly to: JobState
   readonly attempt: number
@@ -102,7 +102,7 @@ export interface JobRecord {
   readonly version: string | null
   /** Set while no worker that claims it can run its machine; until its next checkpoint, or end of an attempt. */
   readonly unsupported: Unsupported | null
-  /** Its way through the chart, oldest first, capped. Of claims in a row that put it off as unsupported, only the first. */
+  /** Its transitions, oldest first, capped. Of claims in a row that put it off as unsupported, only the first. */
   readonly history: readonly HistoryEntry[]
 }
 
