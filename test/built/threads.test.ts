@@ -1,6 +1,17 @@
 /** Handlers in threads, as they are published: what crosses to a thread and back, and how a thread ends. */
 import type { Worker } from 'node:worker_threads'
-import { constant, createRuntime, defineJob, memoryStore, thread, type JobRecord, type RuntimeOptions } from 'jobchart'
+import {
+  constant,
+  createRuntime,
+  defineJob,
+  memoryStore,
+  thread,
+  type JobchartError,
+  type JobRecord,
+  type Middleware,
+  type RuntimeOptions,
+  type Store,
+} from 'jobchart'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 
@@ -168,6 +179,27 @@ test('a timeout ends the thread of an infinite loop', async () => {
   const { runtime, live } = await started({ concurrency: 1 })
   const job = await runtime.enqueue(work, { act: 'loop' }, { attemptTimeout: 50 })
   expect(await refusal(job.result())).toMatchObject({ cause: { code: 'TIMEOUT' } })
+  expect(live.size).toBe(0)
+})
+
+test('a lease that can no longer be extended ends the thread of a handler that does not obey', async () => {
+  // Heartbeats get no answer: the runtime has to take its leases for lost.
+  const deaf = new Proxy(memoryStore(), {
+    get: (store, name: keyof Store) => {
+      if (name === 'extend') return () => new Promise(() => {})
+      const member: unknown = store[name]
+      return typeof member === 'function' ? (member.bind(store) as unknown) : member
+    },
+  })
+  const codes: unknown[] = []
+  const middleware: Middleware = async (ctx, next) => {
+    await next().catch(() => codes.push((ctx.signal.reason as JobchartError).code))
+    return null
+  }
+  const { runtime, live } = await started({ store: deaf, lease: '1s', middleware: [middleware] })
+  await runtime.enqueue(work, { act: 'loop' }, { maxAttempts: 1 })
+  await vi.waitUntil(() => codes.length === 1, { timeout: 10_000 })
+  expect(codes).toEqual(['LEASE_LOST'])
   expect(live.size).toBe(0)
 })
 
