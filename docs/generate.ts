@@ -1,9 +1,10 @@
-/** Writes docs/lifecycle.md, docs/command-line.md and the pictures in docs/charts/. `npm run docs`; a test compares what it gives with what is there. */
+/** Writes docs/lifecycle.md, docs/command-line.md, llms.txt and the pictures in docs/charts/. `npm run docs`; a test compares what it gives with what is there. */
 import { writeFileSync } from 'node:fs'
 import { machines } from '../machines/index.ts'
 import { toSvg, type ChartSource, type SvgOptions } from 'jobchart/chart'
 import { checkout } from './charts/checkout.ts'
 import { commandLineDocument } from './command-line.ts'
+import { llmsText } from './llms.ts'
 import { allArrows, jobStates, statesTagged, type Arrow, type StateTag } from '../src/core/lifecycle.ts'
 
 const tags: Record<StateTag, string> = {
@@ -161,5 +162,6 @@ ${table(
 if (import.meta.main) {
   writeFileSync(new URL('command-line.md', import.meta.url), commandLineDocument())
   writeFileSync(new URL('lifecycle.md', import.meta.url), lifecycleDocument())
+  writeFileSync(new URL('../llms.txt', import.meta.url), llmsText())
   for (const [name, svg] of await pictures()) writeFileSync(new URL(`charts/${name}`, import.meta.url), svg)
 }

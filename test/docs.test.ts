@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { commandLineDocument } from '../docs/command-line.ts'
+import { llmsText } from '../docs/llms.ts'
 import { jobPicture, lifecycleDocument, pictures } from '../docs/generate.ts'
 import { version } from '../src/core/version.ts'
 
@@ -9,6 +10,10 @@ const read = (path: string): string => readFileSync(new URL(path, import.meta.ur
 
 test('docs/lifecycle.md is what the charts say (else: npm run docs)', () => {
   expect(read('../docs/lifecycle.md')).toBe(lifecycleDocument())
+})
+
+test('llms.txt names every page and example (else: npm run docs)', () => {
+  expect(read('../llms.txt')).toBe(llmsText())
 })
 
 test('docs/command-line.md is what the command line says of itself (else: npm run docs)', () => {
