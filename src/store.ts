@@ -139,7 +139,7 @@ export interface Store {
   /**
    * Cancels, request by request, in order. A job whose last checkpoint takes a cancel is sent a message the first time, and
    * ends as its machine sees fit; its COMPLETE is then preceded by the CANCEL. What ends, or is marked, takes the jobs it has
-   * invoked with it, and theirs: those are told by `moves` alone.
+   * invoked with it, and theirs: those are reported in `transitions` alone.
    */
   cancel(requests: readonly CancelRequest[]): Answer<CancelAnswer[]>
   /**

@@ -10,7 +10,7 @@ export interface FootprintParams {
   readonly jobs: number
 }
 
-/** Enough moves to fill the transition log, which is not to be counted as any job's. */
+/** Enough transitions to fill the transition log, which is not to be counted as any job's. */
 const movesFirst = 5_000
 
 /** Bytes of the heap that each of `jobs` jobs keeps. @throws NotVerified if they are not all in the state */

@@ -236,7 +236,7 @@ export class StoreClient implements Client {
       promised(
         () => store.retry(part, fromStart, dropInbox, edit),
         (answer) => {
-          hub.emitAll(answer.moves)
+          hub.emitAll(answer.transitions)
           return answer
         },
       )
@@ -317,9 +317,9 @@ export class StoreClient implements Client {
     return promised(
       () => store.cancel([request]),
       ([answer]) => {
-        const { error, moves } = answer as CancelAnswer
+        const { error, transitions } = answer as CancelAnswer
         if (error !== undefined) throw refusedBy(store.name, 'the cancel', error)
-        hub.emitAll(moves)
+        hub.emitAll(transitions)
         return answer as CancelAnswer
       },
     )

@@ -22,13 +22,13 @@ interface FollowJobOptions {
 /** Follows until the job ends or the returned function is called. */
 export function followJob({ hub, results, get }: FollowJobOptions, id: string, follower: JobFollower): () => void {
   let lastSeq = -1
-  /** The last seq of a move, checkpoints excluded: an event of a run may follow checkpoints of its attempt. */
+  /** The last seq of a transition, checkpoints excluded: an event of a run may follow checkpoints of its attempt. */
   let lastMove = -1
   /** Events that arrive before the record; null afterwards. */
   let early: AnyJobEvent[] | null = []
   let stopped = false
   const take = (event: AnyJobEvent): void => {
-    // An event of a run carries the seq of the run's claim; every move has its own seq.
+    // An event of a run carries the seq of the run's claim; every transition has its own seq.
     const ofRun = event.event === 'CHECKIN' || event.event === 'LOG' || event.event === 'EMIT'
     if (stopped || (ofRun ? event.seq < lastMove : event.seq <= lastSeq)) return
     lastSeq = Math.max(lastSeq, event.seq)

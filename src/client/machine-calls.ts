@@ -210,7 +210,7 @@ export class MachineCalls {
         if (answer?.outcome === 'failed') {
           throw refusedBy(this.options.store.name, `an event to job ${request.id}`, answer.error)
         }
-        if (answer?.move !== undefined) this.options.hub.emit(answer.move)
+        if (answer?.transition !== undefined) this.options.hub.emit(answer.transition)
         return answer as SendAnswer
       },
     )

@@ -174,7 +174,7 @@ export class Schedules {
         if (answer?.outcome === 'failed') throw refusedBy(store.name, `a job of schedule ${name}`, answer.error)
         const tick = answer?.ticks[0]
         if (answer === undefined || tick === undefined) throw noSchedule(name)
-        hub.emitAll(answer.moves)
+        hub.emitAll(answer.transitions)
         if (tick.outcome === 'skipped') return { job, answer: null, id: tick.id }
         this.options.inserted([job], [tick])
         return { job, answer: tick, id: tick.id }

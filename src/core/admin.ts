@@ -1,7 +1,7 @@
 /** Retry and discard of ended jobs, by administrators. */
 import { isEnded, jobStates } from './lifecycle.ts'
-import type { DiscardAnswer, EditedInput, Move, RetryAnswer, Selection } from './values.ts'
-import { move, nextTransition } from './transition.ts'
+import type { DiscardAnswer, EditedInput, WrittenTransition, RetryAnswer, Selection } from './values.ts'
+import { applyEvent, nextTransition } from './transition.ts'
 import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 
 const anyCounters = { attempt: 0, maxAttempts: 1, generation: 1 }
@@ -24,7 +24,7 @@ export function retry<Row extends JobRow>(
   const { rows, notFound, next } = unit.select(selection, retryable)
   const retried: string[] = []
   const refused: string[] = []
-  const moves: Move[] = []
+  const transitions: WrittenTransition[] = []
   for (const row of rows) {
     if (!retryable.has(row.state) || isKeyTaken(unit, row)) {
       refused.push(row.id)
@@ -36,11 +36,11 @@ export function retry<Row extends JobRow>(
     // A machine that goes on where it stood has its actors again, and what they have finished.
     if ((row.machine?.checkpoint ?? null) === null) unit.forgetSteps(row)
     if (dropInbox > 0) unit.dropMessages(row, dropInbox)
-    move(unit, row, 'RETRY')
+    applyEvent(unit, row, 'RETRY')
     retried.push(row.id)
-    moves.push(unit.lastTransition(row))
+    transitions.push(unit.lastTransition(row))
   }
-  return { retried, refused, notFound, moves, ...(next !== null && { next }) }
+  return { retried, refused, notFound, transitions, ...(next !== null && { next }) }
 }
 
 const isKeyTaken = <Row extends JobRow>(unit: UnitOfWork<Row>, { type, key }: Row): boolean =>

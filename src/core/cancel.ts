@@ -4,10 +4,10 @@
  * reaches the jobs that the job has invoked, and theirs.
  */
 import { isEnded, jobStates } from './lifecycle.ts'
-import type { CancelAnswer, CancelRequest, Move } from './values.ts'
+import type { CancelAnswer, CancelRequest, WrittenTransition } from './values.ts'
 import { deliver, notifyParentOfEnd } from './inbox.ts'
 import { releaseSuccessor } from './succession.ts'
-import { move, nextTransition } from './transition.ts'
+import { applyEvent, nextTransition } from './transition.ts'
 import type { CancelMark, JobRow, UnitOfWork } from './unit-of-work.ts'
 
 const liveStates = new Set(jobStates.filter((state) => !isEnded(state)))
@@ -20,59 +20,70 @@ export function cancel<Row extends JobRow>(unit: UnitOfWork<Row>, request: Cance
   const cancelling: string[] = []
   const finished: string[] = []
   const forced: Row[] = []
-  const moves: Move[] = []
+  const transitions: WrittenTransition[] = []
   for (const row of byUrgency) {
     if (isEnded(row.state)) {
       finished.push(row.id)
       continue
     }
-    if (cancelJob(unit, row, { reason, graceMs }, moves)) forced.push(row)
+    if (cancelJob(unit, row, { reason, graceMs }, transitions)) forced.push(row)
     if (isEnded(row.state)) cancelled.push(row.id)
     else cancelling.push(row.id)
   }
-  cancelChildren(unit, forced, graceMs, moves)
-  return { cancelled, cancelling, notFound, finished, moves, ...(next !== null && { next }) }
+  cancelChildren(unit, forced, graceMs, transitions)
+  return { cancelled, cancelling, notFound, finished, transitions, ...(next !== null && { next }) }
 }
 
 /** Cancels the job that another one supersedes, as a forced cancel. Returns its CANCEL; null if it was cancelled before. */
-export function cancelSuperseded<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Move | null {
-  const moves: Move[] = []
-  if (cancelNow(unit, row, { reason: 'superseded', graceMs: null }, moves)) {
-    cancelChildren(unit, [row], null, moves)
+export function cancelSuperseded<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): WrittenTransition | null {
+  const transitions: WrittenTransition[] = []
+  if (cancelNow(unit, row, { reason: 'superseded', graceMs: null }, transitions)) {
+    cancelChildren(unit, [row], null, transitions)
   }
-  return moves[0] ?? null
+  return transitions[0] ?? null
 }
 
 function cancelChildren<Row extends JobRow>(
   unit: UnitOfWork<Row>,
   forced: Row[],
   graceMs: number | null,
-  moves: Move[],
+  transitions: WrittenTransition[],
 ): void {
   const mark = { reason: 'its parent was cancelled', graceMs }
   // The list grows while it is walked: children of children follow.
   for (const parent of forced) {
     for (const child of unit.children(parent)) {
       // The end of a sibling may have ended it.
-      if (!isEnded(child.state) && cancelJob(unit, child, mark, moves)) forced.push(child)
+      if (!isEnded(child.state) && cancelJob(unit, child, mark, transitions)) forced.push(child)
     }
   }
 }
 
 /** Cancels a live job. Returns whether this call has forced the cancel. */
-function cancelJob<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, mark: CancelMark, moves: Move[]): boolean {
-  if (row.machine?.takesCancel !== true || row.cancelMark !== null) return cancelNow(unit, row, mark, moves)
+function cancelJob<Row extends JobRow>(
+  unit: UnitOfWork<Row>,
+  row: Row,
+  mark: CancelMark,
+  transitions: WrittenTransition[],
+): boolean {
+  if (row.machine?.takesCancel !== true || row.cancelMark !== null) return cancelNow(unit, row, mark, transitions)
   unit.mark(row, mark)
   const woken = deliver(unit, row, { kind: 'cancel', reason: mark.reason })
-  if (woken !== null) moves.push(woken)
+  if (woken !== null) transitions.push(woken)
   return false
 }
 
-function cancelNow<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, mark: CancelMark, moves: Move[]): boolean {
+function cancelNow<Row extends JobRow>(
+  unit: UnitOfWork<Row>,
+  row: Row,
+  mark: CancelMark,
+  transitions: WrittenTransition[],
+): boolean {
   if (nextTransition(row.state, 'CANCEL', row) === null) return false
   unit.mark(row, mark)
-  move(unit, row, 'CANCEL', mark)
-  moves.push(unit.lastTransition(row))
-  for (const other of [notifyParentOfEnd(unit, row), releaseSuccessor(unit, row)]) if (other !== null) moves.push(other)
+  applyEvent(unit, row, 'CANCEL', mark)
+  transitions.push(unit.lastTransition(row))
+  for (const other of [notifyParentOfEnd(unit, row), releaseSuccessor(unit, row)])
+    if (other !== null) transitions.push(other)
   return true
 }

@@ -1,5 +1,5 @@
 /** Claims: how many jobs a claim may take, the start of an attempt, and the reason of a shortfall. A store finds the jobs. */
-import { move } from './transition.ts'
+import { applyEvent } from './transition.ts'
 import type { JobRow, LoggedTransition, TransitionOptions, UnitOfWork } from './unit-of-work.ts'
 import type { Demand, RateLimit, Shortfall } from './values.ts'
 
@@ -15,7 +15,7 @@ export function claimJob<Row extends JobRow>(
 ): LoggedTransition {
   const differs = maxAttempts !== undefined && maxAttempts !== row.maxAttempts - row.checkpointedAttempts
   if (differs && !row.hasPinnedAttempts) unit.setMaxAttempts(row, maxAttempts)
-  const logged = move(unit, row, 'CLAIM', options)
+  const logged = applyEvent(unit, row, 'CLAIM', options)
   if (row.untilStart) unit.giveUpKey(row)
   return logged
 }

@@ -35,13 +35,18 @@ export const sendFailed = (error: ErrorRecord): SendAnswer => ({ outcome, state:
 
 export const putScheduleFailed = (error: ErrorRecord): PutScheduleAnswer => ({ outcome, schedule: null, error })
 
-export const fireScheduleFailed = (error: ErrorRecord): FireScheduleAnswer => ({ outcome, ticks: [], moves: [], error })
+export const fireScheduleFailed = (error: ErrorRecord): FireScheduleAnswer => ({
+  outcome,
+  ticks: [],
+  transitions: [],
+  error,
+})
 
 export const cancelFailed = (error: ErrorRecord): CancelAnswer => ({
   cancelled: [],
   cancelling: [],
   notFound: [],
   finished: [],
-  moves: [],
+  transitions: [],
   error,
 })

@@ -4,8 +4,8 @@ import { arrows, isEnded } from './lifecycle.ts'
 import { mayGather, type InboxMessage } from './machine-record.ts'
 import type { Json } from './payload.ts'
 import type { SendAnswer, SendRequest } from './machine-values.ts'
-import type { Move } from './values.ts'
-import { move } from './transition.ts'
+import type { WrittenTransition } from './values.ts'
+import { applyEvent } from './transition.ts'
 import { isPutOff } from './unsupported.ts'
 import type { JobRow, MachineRow, UnitOfWork } from './unit-of-work.ts'
 
@@ -16,14 +16,14 @@ export function send<Row extends JobRow>(unit: UnitOfWork<Row>, request: SendReq
   const row = unit.find(request.id)
   if (row === undefined) return { outcome: 'notFound', state: null }
   if (request.message.kind === 'resume' && isPutOff(row)) {
-    move(unit, row, 'DUE')
-    return { outcome: 'resumed', state: row.state, move: unit.lastTransition(row) }
+    applyEvent(unit, row, 'DUE')
+    return { outcome: 'resumed', state: row.state, transition: unit.lastTransition(row) }
   }
   const refused = refusal(row, request)
   if (refused !== null) return { outcome: refused, state: row.state }
   unit.keepMessageKey(row, request.key)
   const woken = deliver(unit, row, request.message)
-  return { outcome: 'kept', state: row.state, ...(woken !== null && { move: woken }) }
+  return { outcome: 'kept', state: row.state, ...(woken !== null && { transition: woken }) }
 }
 
 function refusal({ state, machine }: JobRow, { key, expect }: SendRequest): SendAnswer['outcome'] | null {
@@ -40,7 +40,11 @@ const isFull = (machine: MachineRow | null): boolean =>
   machine !== null && machine.lastMessage - machine.lastRead >= caps.inbox
 
 /** Puts a message into the inbox of a live job. Gives the WAKE of a job that was waiting. */
-export function deliver<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, message: InboxMessage): Move | null {
+export function deliver<Row extends JobRow>(
+  unit: UnitOfWork<Row>,
+  row: Row,
+  message: InboxMessage,
+): WrittenTransition | null {
   unit.addMessage(row, message)
   return wakeForMessages(unit, row, () => [message])
 }
@@ -53,7 +57,7 @@ export function wakeForMessages<Row extends JobRow>(
   unit: UnitOfWork<Row>,
   row: Row,
   latest: () => readonly InboxMessage[],
-): Move | null {
+): WrittenTransition | null {
   const { machine } = row
   if (machine === null || machine.lastMessage === machine.lastRead || !waiting.has(row.state)) return null
   const { gather, lastMessage, lastRead } = machine
@@ -62,19 +66,23 @@ export function wakeForMessages<Row extends JobRow>(
     if (row.dueAt === null || row.dueAt > dueAt) unit.setDue(row, dueAt)
     return null
   }
-  move(unit, row, 'WAKE')
+  applyEvent(unit, row, 'WAKE')
   return unit.lastTransition(row)
 }
 
 /** Sends the end of a job to its parent. Returns the WAKE of a parent that was waiting. */
-export function notifyParentOfEnd<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Move | null {
+export function notifyParentOfEnd<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): WrittenTransition | null {
   if (!isEnded(row.state)) return null
   const parent = liveParent(unit, row)
   return parent === null ? null : deliver(unit, parent, endMessage(unit, row))
 }
 
 /** Sends a check-in to the parent, if it asked for check-ins and its inbox is not full. */
-export function notifyParentOfCheckin<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, value: Json): Move | null {
+export function notifyParentOfCheckin<Row extends JobRow>(
+  unit: UnitOfWork<Row>,
+  row: Row,
+  value: Json,
+): WrittenTransition | null {
   if (row.machine?.parent?.checkins !== true) return null
   const parent = liveParent(unit, row)
   return parent === null || isFull(parent.machine)

@@ -2,7 +2,7 @@
 import type { ErrorRecord } from './failure.ts'
 import type { JobState } from './lifecycle.ts'
 import type { InboxMessage, InboxEntry, NewCheckpoint } from './machine-record.ts'
-import type { Move } from './values.ts'
+import type { WrittenTransition } from './values.ts'
 
 export interface CheckpointRequest {
   readonly id: string
@@ -51,7 +51,7 @@ export interface SendAnswer {
   /** Of the job after the write; of one that is not found, or of `failed`, null. */
   readonly state: JobState | null
   /** The WAKE of a job that was waiting, or the DUE of one that was put off as unsupported and is resumed. */
-  readonly move?: Move
+  readonly transition?: WrittenTransition
   /** Of `failed`. */
   readonly error?: ErrorRecord
 }

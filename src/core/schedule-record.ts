@@ -1,6 +1,6 @@
 /** What is kept of a schedule, and what goes into and comes out of `Store.schedules`: values of the contract in `store.ts`. */
 import type { ErrorRecord } from './failure.ts'
-import type { InsertAnswer, Move, NewJob } from './values.ts'
+import type { InsertAnswer, WrittenTransition, NewJob } from './values.ts'
 
 /**
  * What becomes of the ticks that nobody fired in time, because no process was running: `skip`: nothing · `last`: the last of
@@ -114,6 +114,6 @@ export interface FireScheduleAnswer {
   /** One for each tick if `fired`, else none. */
   readonly ticks: readonly TickAnswer[]
   /** The moves of earlier jobs that were superseded. */
-  readonly moves: readonly Move[]
+  readonly transitions: readonly WrittenTransition[]
   readonly error?: ErrorRecord
 }

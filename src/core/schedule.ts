@@ -17,7 +17,7 @@ import type {
   TickAnswer,
 } from './schedule-record.ts'
 import type { InsertUnit, JobRow, JobToInsert } from './unit-of-work.ts'
-import type { Move } from './values.ts'
+import type { WrittenTransition } from './values.ts'
 import { sameJson } from './unique.ts'
 import type { Json } from './payload.ts'
 
@@ -42,13 +42,13 @@ export function putSchedule(unit: ScheduleUnit, { terms, paused, nextAt }: PutSc
     return { outcome: 'created', schedule }
   }
   const sameTimes = there.spec === terms.spec && there.timezone === terms.timezone
-  const moves = !sameTimes || (there.last !== null && there.last.at > unit.now + clockErrorMs)
-  if (!moves && sameJson(asJson(termsOf(there)), asJson(terms))) return { outcome: 'unchanged', schedule: there }
+  const hasNewTicks = !sameTimes || (there.last !== null && there.last.at > unit.now + clockErrorMs)
+  if (!hasNewTicks && sameJson(asJson(termsOf(there)), asJson(terms))) return { outcome: 'unchanged', schedule: there }
   const schedule: StoredSchedule = {
     ...there,
     ...terms,
     revision: there.revision + 1,
-    nextAt: moves ? nextAt : there.nextAt,
+    nextAt: hasNewTicks ? nextAt : there.nextAt,
     // Jobs of another type are none of its business.
     recent: there.job.type === terms.job.type ? there.recent : [],
   }
@@ -83,16 +83,16 @@ export function fireSchedule<Row extends JobRow, New extends JobToInsert>(
   { name, ticks, advance }: FireSchedule<New>,
 ): FireScheduleAnswer {
   const there = unit.schedule(name)
-  if (there === undefined) return { outcome: 'gone', ticks: [], moves: [] }
+  if (there === undefined) return { outcome: 'gone', ticks: [], transitions: [] }
   if (advance !== null && (there.paused || there.revision !== advance.revision)) {
-    return { outcome: 'stale', ticks: [], moves: [] }
+    return { outcome: 'stale', ticks: [], transitions: [] }
   }
   const firing = new Firing(unit, there)
   const answers = ticks.map((tick) => firing.tick(tick))
   const { last, recent, fired, skipped } = firing
   const moved = advance === null ? {} : { nextAt: advance.nextAt, missed: there.missed + advance.missed }
   unit.saveSchedule({ ...there, ...moved, last, recent, fired, skipped, revision: there.revision + 1 })
-  return { outcome: 'fired', ticks: answers, moves: firing.moves }
+  return { outcome: 'fired', ticks: answers, transitions: firing.transitions }
 }
 
 /** One firing: what becomes of the schedule while its ticks are made into jobs, one by one. */
@@ -101,7 +101,7 @@ class Firing<Row extends JobRow, New extends JobToInsert> {
   recent: readonly string[]
   fired: number
   skipped: number
-  readonly moves: Move[] = []
+  readonly transitions: WrittenTransition[] = []
   private readonly unit: InsertUnit<Row, New>
   private readonly schedule: StoredSchedule
 
@@ -136,7 +136,7 @@ class Firing<Row extends JobRow, New extends JobToInsert> {
     }
     for (const row of live) {
       const cancelled = overlap === 'supersede' ? cancelSuperseded(unit, row) : null
-      if (cancelled !== null) this.moves.push(cancelled)
+      if (cancelled !== null) this.transitions.push(cancelled)
       unit.giveUpKey(row)
     }
     // It waits for the end of the job that has given up the key.

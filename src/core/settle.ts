@@ -2,11 +2,11 @@
 import type { AttemptError } from './record.ts'
 import type { ErrorRecord } from './failure.ts'
 import type { Settlement } from './settlement.ts'
-import type { Move, SettleAnswer } from './values.ts'
+import type { WrittenTransition, SettleAnswer } from './values.ts'
 import { keepCheckpoint, mustFollow } from './checkpoint.ts'
 import { notifyParentOfCheckin, notifyParentOfEnd, wakeForMessages } from './inbox.ts'
 import { releaseSuccessor } from './succession.ts'
-import { move, nextTransition, noTransition } from './transition.ts'
+import { applyEvent, nextTransition, noTransition } from './transition.ts'
 import { clearUnsupported, putOff, unsupportedDelayMs } from './unsupported.ts'
 import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 
@@ -26,7 +26,7 @@ export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Se
   if (cancelTaken === true) cancelFirst(unit, row)
   const delay = settlement.unsupported === undefined ? delayMs : unsupportedDelayMs(row)
   const end = event === 'PARK' && delay === undefined ? null : Math.ceil(unit.now + (delay ?? 0))
-  const { seq, at, from, to } = move(unit, row, event, { reason, fatal, dueAt: end, output })
+  const { seq, at, from, to } = applyEvent(unit, row, event, { reason, fatal, dueAt: end, output })
   // The answer tells of this transition, not of a wake that may follow in the same write.
   const { attempt, dueAt } = row
   const gather = settlement.gather ?? null
@@ -43,17 +43,22 @@ export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Se
   return answer
 }
 
-const wakeForUnread = <Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Move | null =>
+const wakeForUnread = <Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): WrittenTransition | null =>
   wakeForMessages(unit, row, () => unit.inbox(row, row.machine?.lastRead ?? 0).map(({ message }) => message))
 
 /** A machine has taken the cancel that it was sent, and has come to its end: the job ends cancelled. */
 function cancelFirst<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): void {
   const { cancelMark } = row
-  if (cancelMark !== null && nextTransition(row.state, 'CANCEL', row) !== null) move(unit, row, 'CANCEL', cancelMark)
+  if (cancelMark !== null && nextTransition(row.state, 'CANCEL', row) !== null)
+    applyEvent(unit, row, 'CANCEL', cancelMark)
 }
 
 /** Keeps what an attempt leaves behind. Gives the WAKE of a parent that waited for a check-in. */
-function keepNews<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, settlement: Settlement): Move | null {
+function keepNews<Row extends JobRow>(
+  unit: UnitOfWork<Row>,
+  row: Row,
+  settlement: Settlement,
+): WrittenTransition | null {
   const { event, error, checkin, logs } = settlement
   if (checkin !== undefined) unit.keepCheckin(row, checkin)
   if (logs !== undefined && logs.length > 0) unit.keepLogs(row, logs)

@@ -66,7 +66,7 @@ export const noTransition = ({ id, state }: JobRow, event: string): TypeError =>
 const noOptions: TransitionOptions = {}
 
 /** Moves a job along the arrow of the chart for an event, which must exist. */
-export function move<Row extends JobRow>(
+export function applyEvent<Row extends JobRow>(
   unit: UnitOfWork<Row>,
   row: Row,
   event: ArrowEvent,

@@ -14,7 +14,7 @@ import type { AttemptError, CheckIn, LogLine } from './record.ts'
 import { arrowsFrom, isLeased, type Arrow, type JobCounters, type JobState } from './lifecycle.ts'
 import type { Gather, InboxMessage, InboxEntry, NewCheckpoint, Parent, Unsupported } from './machine-record.ts'
 import type { Json } from './payload.ts'
-import type { Lease, Move, NewJob, Selection, SettleAnswer } from './values.ts'
+import type { Lease, WrittenTransition, NewJob, Selection, SettleAnswer } from './values.ts'
 
 /** What names an attempt among those of its job. */
 export type LeaseKey = Pick<Lease, 'attempt' | 'token'>
@@ -138,7 +138,7 @@ export interface UnitOfWork<Row extends JobRow> {
   /** How the job ended. */
   outcome(row: Row): { readonly output: Json | undefined; readonly error: ErrorRecord | null }
   /** The last transition of a job, as it is told to others. */
-  lastTransition(row: Row, error?: ErrorRecord): Move
+  lastTransition(row: Row, error?: ErrorRecord): WrittenTransition
   /** Removes an ended job for good. */
   remove(row: Row): void
 

@@ -86,8 +86,8 @@ export interface InsertAnswer {
   readonly dueAt: number | null
   /** Of `duplicate`: has the job that is there the same input? The order of members does not matter. */
   readonly sameInput?: boolean
-  /** The move of the holder this one superseded, for the reason `superseded`. */
-  readonly superseded?: Move
+  /** The transition of the holder this one superseded, for the reason `superseded`. */
+  readonly superseded?: WrittenTransition
   /** Of `failed`. */
   readonly error?: ErrorRecord
 }
@@ -202,8 +202,8 @@ export interface Standing {
 
 // ── while it runs, and its end ──────────────────────────────────────────────────────────────────────────────────────
 
-/** A move that was written. */
-export interface Move extends Transition {
+/** A transition that a call has written. */
+export interface WrittenTransition extends Transition {
   /** Of an EXPIRE: LEASE_LOST, as it was added to the job's errors. */
   readonly error?: ErrorRecord
 }
@@ -218,13 +218,13 @@ export interface SettleAnswer {
   readonly at: number
   readonly from: JobState
   readonly to: JobState
-  /** Attempts spent after the move. */
+  /** Attempts spent after the transition. */
   readonly attempt: number
   readonly dueAt: number | null
   /** The WAKE in the same write: of a job that parked with messages in its inbox, or of the parent of one that ended. */
-  readonly woken?: Move
+  readonly woken?: WrittenTransition
   /** The DUE in the same write: of the job that waited, under the same unique key, for this one to end. */
-  readonly successor?: Move
+  readonly successor?: WrittenTransition
   /** Of `failed`. */
   readonly error?: ErrorRecord
 }
@@ -319,7 +319,7 @@ export interface CancelAnswer {
   readonly cancelling: readonly string[]
   readonly notFound: readonly string[]
   readonly finished: readonly string[]
-  readonly moves: readonly Move[]
+  readonly transitions: readonly WrittenTransition[]
   /** By filter: there may be more, after this. */
   readonly next?: string
   /** Why nothing of this request was written, if so. */
@@ -336,7 +336,7 @@ export interface RetryAnswer {
   /** There, but neither dead nor cancelled, or its unique key has another holder now, or a job that is being cancelled. */
   readonly refused: readonly string[]
   readonly notFound: readonly string[]
-  readonly moves: readonly Move[]
+  readonly transitions: readonly WrittenTransition[]
   /** By filter: there may be more, after this. */
   readonly next?: string
 }
@@ -362,7 +362,7 @@ export interface PruneAnswer {
 }
 
 export interface SweepAnswer {
-  readonly moves: readonly Move[]
+  readonly transitions: readonly WrittenTransition[]
   /** The next time at which a call will find something, if that is known now. */
   readonly nextAt: number | null
   /** Was the bite full? Then call again. */

@@ -126,12 +126,12 @@ export class NaiveJobs {
   }
 
   /** A job has ended: the one that has waited for that goes on. */
-  protected letGoOn({ record: { type, key, state } }: Job): contract.Move | undefined {
+  protected letGoOn({ record: { type, key, state } }: Job): contract.WrittenTransition | undefined {
     const next = key === null || !statesTagged('ended').has(state) ? undefined : this.holder(type, key)
     if (!next?.waits) return undefined
     const { dueAt } = next.waits
     next.waits = null
-    if (dueAt <= this.time) return this.move(next, 'DUE')
+    if (dueAt <= this.time) return this.applyEvent(next, 'DUE')
     next.record.dueAt = dueAt
     return undefined
   }
@@ -178,7 +178,7 @@ export class NaiveJobs {
     record.errors = [...record.errors, entry].slice(-caps.errors)
   }
 
-  protected move(job: Job, event: ArrowEvent, { reason, fatal, dueAt = null }: Circumstances = {}): Transition {
+  protected applyEvent(job: Job, event: ArrowEvent, { reason, fatal, dueAt = null }: Circumstances = {}): Transition {
     const { record } = job
     const from = record.state
     const arrow = nextArrow(from, event, record, fatal)

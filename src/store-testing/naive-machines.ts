@@ -25,7 +25,7 @@ export class NaiveMachines extends NaiveJobs {
       const job = this.find(id)
       if (!job) return { outcome: 'notFound', state: null }
       if (message.kind === 'resume' && job.record.unsupported && job.record.state === 'scheduled' && job.record.dueAt) {
-        return { outcome: 'resumed', move: this.move(job, 'DUE'), state: 'queued' }
+        return { outcome: 'resumed', transition: this.applyEvent(job, 'DUE'), state: 'queued' }
       }
       const { state, lastMessageNumber: messages, inbox, checkpoint } = job.record
       const seen =
@@ -35,8 +35,8 @@ export class NaiveMachines extends NaiveJobs {
       if (!seen) return { outcome: 'changed', state }
       if (inbox.length >= caps.inbox) return { outcome: 'full', state }
       job.keys = [...job.keys, key].slice(-caps.messageKeys)
-      const move = this.post(job, message)
-      return { outcome: 'kept', state: job.record.state, ...(move && { move }) }
+      const transition = this.post(job, message)
+      return { outcome: 'kept', state: job.record.state, ...(transition && { transition }) }
     })
   }
 
@@ -48,50 +48,52 @@ export class NaiveMachines extends NaiveJobs {
     return requests.map(({ selection, reason, graceMs }) => {
       const { jobs, notFound } = this.select(selection, (job) => is('live', job))
       const [cancelled, cancelling, finished]: [string[], string[], string[]] = [[], [], []]
-      const moves: contract.Move[] = []
+      const transitions: contract.WrittenTransition[] = []
       const struck: Job[] = []
       for (const job of jobs.toSorted((a, b) => byPriority(a, b) || a.seq - b.seq)) {
         const wasEnded = is('ended', job)
-        if (!wasEnded && this.cancelOne(job, { reason, graceMs }, moves)) struck.push(job)
+        if (!wasEnded && this.cancelOne(job, { reason, graceMs }, transitions)) struck.push(job)
         const list = wasEnded ? finished : is('ended', job) ? cancelled : cancelling
         list.push(job.record.id)
       }
-      this.cancelChildren(struck, graceMs, moves)
-      return { cancelled, cancelling, notFound, finished, moves }
+      this.cancelChildren(struck, graceMs, transitions)
+      return { cancelled, cancelling, notFound, finished, transitions }
     })
   }
 
   /** Cancels the holder of a key. Its children go with it, but only the log tells. */
-  protected supersede(job: Job): contract.Move | undefined {
-    const moves: contract.Move[] = []
-    if (this.strike(job, { reason: 'superseded', graceMs: undefined }, moves)) {
-      this.cancelChildren([job], undefined, moves)
+  protected supersede(job: Job): contract.WrittenTransition | undefined {
+    const transitions: contract.WrittenTransition[] = []
+    if (this.strike(job, { reason: 'superseded', graceMs: undefined }, transitions)) {
+      this.cancelChildren([job], undefined, transitions)
     }
-    return moves[0]
+    return transitions[0]
   }
 
-  private cancelChildren(parents: Job[], graceMs: number | undefined, moves: contract.Move[]): void {
+  private cancelChildren(parents: Job[], graceMs: number | undefined, transitions: contract.WrittenTransition[]): void {
     for (const { record } of parents) {
       const children = this.jobs.filter((job) => job.record.parent?.id === record.id && is('live', job))
       for (const child of children.toSorted((a, b) => byPriority(a, b) || a.seq - b.seq)) {
-        if (this.cancelOne(child, { reason: 'its parent was cancelled', graceMs }, moves)) parents.push(child)
+        if (this.cancelOne(child, { reason: 'its parent was cancelled', graceMs }, transitions)) parents.push(child)
       }
     }
   }
 
   /** Was it by force, and now? */
-  private cancelOne(job: Job, mark: Mark, moves: contract.Move[]): boolean {
-    if (!job.takesCancel || job.marked) return this.strike(job, mark, moves)
+  private cancelOne(job: Job, mark: Mark, transitions: contract.WrittenTransition[]): boolean {
+    if (!job.takesCancel || job.marked) return this.strike(job, mark, transitions)
     this.mark(job, mark)
-    moves.push(...[this.post(job, { kind: 'cancel', reason: mark.reason })].filter((move) => move !== undefined))
+    transitions.push(
+      ...[this.post(job, { kind: 'cancel', reason: mark.reason })].filter((transition) => transition !== undefined),
+    )
     return false
   }
 
-  private strike(job: Job, mark: Mark, moves: contract.Move[]): boolean {
+  private strike(job: Job, mark: Mark, transitions: contract.WrittenTransition[]): boolean {
     if (job.record.state === 'cancelling') return false
     this.mark(job, mark)
-    moves.push(this.move(job, 'CANCEL', { reason: mark.reason }))
-    moves.push(...[this.tellEnd(job), this.letGoOn(job)].filter((move) => move !== undefined))
+    transitions.push(this.applyEvent(job, 'CANCEL', { reason: mark.reason }))
+    transitions.push(...[this.tellEnd(job), this.letGoOn(job)].filter((transition) => transition !== undefined))
     return true
   }
 
@@ -134,7 +136,7 @@ export class NaiveMachines extends NaiveJobs {
   }
 
   /** Puts a message into an inbox, and wakes whoever waits for it. */
-  private post(job: Job, message: InboxMessage): contract.Move | undefined {
+  private post(job: Job, message: InboxMessage): contract.WrittenTransition | undefined {
     const { record } = job
     record.lastMessageNumber += 1
     record.inbox = [...record.inbox, { number: record.lastMessageNumber, at: this.time, message }]
@@ -142,11 +144,11 @@ export class NaiveMachines extends NaiveJobs {
   }
 
   /** Wakes whoever waits while there are messages for him. */
-  protected wake(job: Job): contract.Move | undefined {
+  protected wake(job: Job): contract.WrittenTransition | undefined {
     const { record, gather } = job
     if (record.state !== 'waiting' || record.inbox.length === 0) return undefined
     const news = record.inbox.every(({ message }) => mayGather(message))
-    if (gather === null || !news || record.inbox.length >= gather.messages) return this.move(job, 'WAKE')
+    if (gather === null || !news || record.inbox.length >= gather.messages) return this.applyEvent(job, 'WAKE')
     record.dueAt = Math.min(record.dueAt ?? Infinity, this.time + gather.ms)
     return undefined
   }
@@ -154,14 +156,14 @@ export class NaiveMachines extends NaiveJobs {
   protected tellCheckin(
     job: Job,
     value: NonNullable<contract.HeartbeatPayload['checkin']>['value'],
-  ): contract.Move | undefined {
+  ): contract.WrittenTransition | undefined {
     const parent = this.parentOf(job)
     if (!parent || job.record.parent?.checkins !== true || parent.record.inbox.length >= caps.inbox) return undefined
     return this.post(parent, { kind: 'checkin', child: job.record.id, value })
   }
 
   /** Tells the parent of a job that it has ended, if it has. */
-  protected tellEnd(job: Job): contract.Move | undefined {
+  protected tellEnd(job: Job): contract.WrittenTransition | undefined {
     const parent = this.parentOf(job)
     const { id: child, state, output, error, cancelReason: reason } = job.record
     if (!parent || !(state === 'done' || state === 'dead' || state === 'cancelled')) return undefined
@@ -176,7 +178,7 @@ export class NaiveMachines extends NaiveJobs {
   }
 
   /** Puts off a job that no worker could run: its history keeps the first time only. */
-  protected putOff({ record }: Job, version: string, reason: string, { seq, at }: contract.Move): void {
+  protected putOff({ record }: Job, version: string, reason: string, { seq, at }: contract.WrittenTransition): void {
     if (record.state !== 'scheduled') return
     const { tries, ...first } = record.unsupported ?? { tries: 0, since: at, seq }
     record.unsupported = { version, reason, tries: tries + 1, since: first.since, seq: first.seq }

@@ -16,11 +16,12 @@ export class NaiveSchedules extends NaiveStore {
         return { outcome: 'created', schedule: this.save(made) }
       }
       const fromFuture = there.last !== null && there.last.at > this.time + 3_600_000
-      const moves = there.spec !== terms.spec || there.timezone !== terms.timezone || fromFuture
-      if (!moves && isDeepStrictEqual({ ...there, ...terms }, there)) return { outcome: 'unchanged', schedule: there }
+      const hasNewTicks = there.spec !== terms.spec || there.timezone !== terms.timezone || fromFuture
+      if (!hasNewTicks && isDeepStrictEqual({ ...there, ...terms }, there))
+        return { outcome: 'unchanged', schedule: there }
       const recent = there.job.type === terms.job.type ? there.recent : []
       const changed = { ...there, ...terms, recent, revision: there.revision + 1 }
-      return { outcome: 'changed', schedule: this.save(moves ? { ...changed, nextAt } : changed) }
+      return { outcome: 'changed', schedule: this.save(hasNewTicks ? { ...changed, nextAt } : changed) }
     })
   }
 
@@ -56,19 +57,23 @@ export class NaiveSchedules extends NaiveStore {
   fireSchedules(requests: readonly contract.FireSchedule[]): contract.FireScheduleAnswer[] {
     return requests.map(({ name, ticks, advance }) => {
       const there = this.scheduleOf(name)
-      if (there === undefined) return { outcome: 'gone', ticks: [], moves: [] }
+      if (there === undefined) return { outcome: 'gone', ticks: [], transitions: [] }
       const isStale = advance !== null && (there.paused || there.revision !== advance.revision)
-      if (isStale) return { outcome: 'stale', ticks: [], moves: [] }
-      const moves: contract.Move[] = []
-      const answers = ticks.map((tick) => this.tick(name, tick, moves))
+      if (isStale) return { outcome: 'stale', ticks: [], transitions: [] }
+      const transitions: contract.WrittenTransition[] = []
+      const answers = ticks.map((tick) => this.tick(name, tick, transitions))
       const fired = this.scheduleOf(name) ?? there
       const moved = advance === null ? {} : { nextAt: advance.nextAt, missed: fired.missed + advance.missed }
       this.save({ ...fired, ...moved, revision: fired.revision + 1 })
-      return { outcome: 'fired', ticks: answers, moves }
+      return { outcome: 'fired', ticks: answers, transitions }
     })
   }
 
-  private tick(name: string, { at, job }: contract.ScheduleTick, moves: contract.Move[]): contract.TickAnswer {
+  private tick(
+    name: string,
+    { at, job }: contract.ScheduleTick,
+    transitions: contract.WrittenTransition[],
+  ): contract.TickAnswer {
     const schedule = this.scheduleOf(name)
     if (schedule === undefined) throw new Error(`schedule ${name} is there`)
     const { overlap } = schedule
@@ -81,8 +86,8 @@ export class NaiveSchedules extends NaiveStore {
     }
     if (this.find(job.id) === undefined) {
       for (const each of live) {
-        const move = overlap === 'supersede' ? this.supersede(each) : undefined
-        if (move !== undefined) moves.push(move)
+        const transition = overlap === 'supersede' ? this.supersede(each) : undefined
+        if (transition !== undefined) transitions.push(transition)
         each.holdsKey = false
       }
     }

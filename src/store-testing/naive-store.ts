@@ -147,7 +147,7 @@ export class NaiveStore extends NaiveMachines {
     const { record } = job
     Object.assign(job, { token, leaseUntil: this.time + leaseMs })
     Object.assign(record, { worker, startedAt: this.time })
-    const { seq } = this.move(job, 'CLAIM')
+    const { seq } = this.applyEvent(job, 'CLAIM')
     if (job.untilStart) job.holdsKey = false
     const { id, type, input, priority, attempt, maxAttempts, generation, checkpoint, inbox, version } = record
     const told = { id, type, input, priority, attempt, maxAttempts, generation, checkpoint, inbox, version }
@@ -183,25 +183,25 @@ export class NaiveStore extends NaiveMachines {
       const listening = checkin && this.tellCheckin(job, checkin.value)
       if (settlement.checkpoint) this.rest(job, settlement.checkpoint)
       if (settlement.cancelTaken === true && job.marked && record.state === 'running') {
-        this.move(job, 'CANCEL', { reason: record.cancelReason })
+        this.applyEvent(job, 'CANCEL', { reason: record.cancelReason })
       }
       const from = record.state
       const longer = Math.min(30_000 * 2 ** (record.unsupported?.tries ?? 0), 600_000)
       const delay = settlement.unsupported === undefined ? delayMs : longer
       const dueAt = event === 'PARK' && delay === undefined ? null : this.time + (delay ?? 0)
-      const move = this.move(job, event, { reason, fatal, dueAt })
-      if (move.to === 'done') record.output = output
-      const { seq, at } = move
+      const transition = this.applyEvent(job, event, { reason, fatal, dueAt })
+      if (transition.to === 'done') record.output = output
+      const { seq, at } = transition
       const answer = {
         outcome: 'settled',
         seq,
         at,
         from,
-        to: move.to,
+        to: transition.to,
         attempt: record.attempt,
         dueAt: record.dueAt,
       } as const
-      if (settlement.unsupported !== undefined) this.putOff(job, settlement.unsupported, reason ?? '', move)
+      if (settlement.unsupported !== undefined) this.putOff(job, settlement.unsupported, reason ?? '', transition)
       else if (event !== 'RELEASE') record.unsupported = null
       job.gather = settlement.gather ?? null
       const woken = this.wake(job) ?? this.tellEnd(job) ?? listening
@@ -236,14 +236,14 @@ export class NaiveStore extends NaiveMachines {
     const canRetry = (job: Job): boolean => job.record.state === 'dead' || job.record.state === 'cancelled'
     const { jobs, notFound } = this.select(selection, canRetry)
     const [retried, refused]: [string[], string[]] = [[], []]
-    const moves: contract.Move[] = []
+    const transitions: contract.WrittenTransition[] = []
     for (const job of jobs) {
       const { id, type, key } = job.record
       if (!canRetry(job) || (key !== null && this.holder(type, key)) || this.leaving(type, key)) {
         refused.push(id)
         continue
       }
-      moves.push(this.move(job, 'RETRY'))
+      transitions.push(this.applyEvent(job, 'RETRY'))
       job.marked = false
       if (fromStart || edit) this.startOver(job)
       if (edit) job.record.input = edit.input
@@ -253,7 +253,7 @@ export class NaiveStore extends NaiveMachines {
       if (job.record.checkpoint === null) job.steps = null
       retried.push(id)
     }
-    return { retried, refused, notFound, moves }
+    return { retried, refused, notFound, transitions }
   }
 
   discard(selection: contract.Selection): contract.DiscardAnswer {
@@ -270,8 +270,10 @@ export class NaiveStore extends NaiveMachines {
         .filter((job) => job.record.dueAt !== null)
         .toSorted((a, b) => (a.record.dueAt ?? 0) - (b.record.dueAt ?? 0) || a.seq - b.seq)
     const due = waiting().filter((job) => (job.record.dueAt ?? 0) <= this.time)
-    const moves = due.slice(0, limit).map((job) => this.move(job, job.record.state === 'waiting' ? 'WAKE' : 'DUE'))
-    return { moves, nextAt: waiting()[0]?.record.dueAt ?? null, more: moves.length === limit }
+    const transitions = due
+      .slice(0, limit)
+      .map((job) => this.applyEvent(job, job.record.state === 'waiting' ? 'WAKE' : 'DUE'))
+    return { transitions, nextAt: waiting()[0]?.record.dueAt ?? null, more: transitions.length === limit }
   }
 
   rescue(limit: number): contract.SweepAnswer {
@@ -279,12 +281,12 @@ export class NaiveStore extends NaiveMachines {
       this.jobs.filter((job) => is('leased', job)).toSorted((a, b) => a.leaseUntil - b.leaseUntil || a.seq - b.seq)
     const expired = leased().filter((job) => job.leaseUntil <= this.time)
     const bite = expired.slice(0, limit)
-    const moves = bite.flatMap((job): contract.Move[] => {
+    const transitions = bite.flatMap((job): contract.WrittenTransition[] => {
       this.keepError(job, leaseExpired)
-      const expiry = Object.assign({}, this.move(job, 'EXPIRE'), { error: leaseExpired })
-      return [expiry, this.tellEnd(job), this.letGoOn(job)].filter((move) => move !== undefined)
+      const expiry = Object.assign({}, this.applyEvent(job, 'EXPIRE'), { error: leaseExpired })
+      return [expiry, this.tellEnd(job), this.letGoOn(job)].filter((transition) => transition !== undefined)
     })
-    return { moves, nextAt: leased()[0]?.leaseUntil ?? null, more: bite.length === limit }
+    return { transitions, nextAt: leased()[0]?.leaseUntil ?? null, more: bite.length === limit }
   }
 
   prune(policy: contract.RetentionPolicy, limit: number): contract.PruneAnswer {

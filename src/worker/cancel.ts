@@ -78,18 +78,18 @@ export class Canceller {
       if (answer.error !== undefined) return command.reject(refusedBy(store.name, 'the cancel', answer.error))
       const { reason, graceMs } = command.request
       // A job that is cancelled now may be part of an unanswered claim, made before its lease ran out.
-      const moved = new Set(answer.moves.flatMap(({ id, event }) => (event === 'CANCEL' ? [id] : [])))
-      // `moves` also holds cancelled child jobs, `cancelling` also jobs that were being cancelled before.
-      const ids = [...new Set([...answer.cancelling, ...moved])]
+      const cancelled = new Set(answer.transitions.flatMap(({ id, event }) => (event === 'CANCEL' ? [id] : [])))
+      // `transitions` also holds cancelled child jobs, `cancelling` also jobs that were being cancelled before.
+      const ids = [...new Set([...answer.cancelling, ...cancelled])]
       runs.find(ids).forEach((run, at) => {
         const id = ids[at] as string
-        // A machine that handles the cancel gets it as a message: there is no move, and the run continues.
-        if (run !== null && run.job.machine !== null && !moved.has(id)) return
+        // A machine that handles the cancel gets it as a message: there is no transition, and the run continues.
+        if (run !== null && run.job.machine !== null && !cancelled.has(id)) return
         if (run !== null) this.cancelRun(run, { graceMs, ...(reason !== null && { reason }) })
         // `run` may be an older attempt whose lease is lost, while a claim with the cancelled attempt is in flight.
         this.cancelledBeforeStart.set(id, new JobCancelledError(id, reason ?? undefined))
       })
-      hub.emitAll(answer.moves)
+      hub.emitAll(answer.transitions)
       command.resolve(answer)
     })
     this.options.answered()

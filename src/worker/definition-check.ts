@@ -108,7 +108,7 @@ export class DefinitionCheck {
     const { store, hub } = this.options
     await promised(
       () => store.send(ids.map((id) => ({ id, message: { kind: 'resume' }, key: nanoid(), expect: null }))),
-      (answers) => hub.emitAll(answers.flatMap(({ move }) => (move === undefined ? [] : [move]))),
+      (answers) => hub.emitAll(answers.flatMap(({ transition }) => (transition === undefined ? [] : [transition]))),
     )
   }
 

@@ -112,7 +112,7 @@ export class ScheduleFirer {
       () => store.schedules.fire(requests),
       (answers) => {
         answers.forEach((answer, i) => {
-          hub.emitAll(answer.moves)
+          hub.emitAll(answer.transitions)
           this.made(requests[i] as FireSchedule, answer)
         })
         return answers

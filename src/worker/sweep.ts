@@ -168,7 +168,7 @@ export class Sweeper {
         const { nextAt, more } = await promised(
           () => sweep(batchSize),
           (answer) => {
-            hub.emitAll(answer.moves)
+            hub.emitAll(answer.transitions)
             return answer
           },
         )

@@ -90,7 +90,7 @@ test('a cancel by a client aborts the handler in the process that runs it', asyn
   await expect(handle.result()).rejects.toMatchObject({ code: 'CANCELLED', reason: 'closed' })
 })
 
-test('a client follows a job that is run elsewhere: each move, at the latest at its end', async () => {
+test('a client follows a job that is run elsewhere: each transition, at the latest at its end', async () => {
   const made = world()
   const client = clientOf(made)
   const handle = await client.enqueue(job, 'x')

@@ -16,7 +16,7 @@ function setUp(store?: Store) {
   return { ...made, job }
 }
 
-test('events$ tells every move of this process in the order in which it was written', async () => {
+test('events$ reports every transition of this process in the order of its write', async () => {
   const { clock, runtime, job } = setUp()
   const worker = await runtime({ jobs: [job], concurrency: 3 })
   const events: JobEvent[] = []
@@ -125,7 +125,7 @@ test('what another runtime does is not told here, but is in the log of both', as
   expect(events).toEqual([['ENQUEUE'], ['CLAIM', 'COMPLETE']])
 })
 
-test('a move that was refused is told to nobody', async () => {
+test('a transition that was refused is not reported', async () => {
   const inner = memoryStore()
   const store: Store = {
     ...inner,

@@ -36,7 +36,7 @@ function picky(): Store {
     cancel: async (requests) => {
       const answers = await inner.cancel(requests.filter(({ reason }) => reason !== 'bad'))
       const bad = { name: 'TypeError', message: 'cannot be read' }
-      const none = { cancelled: [], cancelling: [], notFound: [], finished: [], moves: [], error: bad }
+      const none = { cancelled: [], cancelling: [], notFound: [], finished: [], transitions: [], error: bad }
       return requests.map(({ reason }) => (reason === 'bad' ? none : (answers.shift() ?? none)))
     },
   }

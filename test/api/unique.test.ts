@@ -223,7 +223,7 @@ test('while a superseded job does not end, the new one does not start; it starts
   await clock.advance('5s')
 })
 
-test('a job that waits for a superseded one tells each of its moves', async () => {
+test('a job that waits for a superseded one reports each of its transitions', async () => {
   const { clock, runtime, job } = setUp()
   const worker = await runtime({ jobs: [job] })
   await worker.enqueue(job, { what: 'hang' }, key)

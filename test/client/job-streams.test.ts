@@ -67,11 +67,11 @@ test('events$ gives the latest event so far, then each one, and completes at the
     ...ending,
     'complete',
   ])
-  // Who comes later hears how it stands: the last move, and the last sign of life since.
+  // Who comes later hears how it stands: the last transition, and the last sign of life since.
   expect(late).toEqual([['CLAIM', 'queued', 'running'], ['CHECKIN', 'running', 'running', 1], ...ending])
 })
 
-test('events carry the job, its attempt, its worker, and a seq that grows from move to move', async () => {
+test('events carry the job, its attempt, its worker, and a seq that grows from transition to transition', async () => {
   const { clock, runtime, job } = setUp()
   const worker = await runtime({ jobs: [job] })
   const handle = await worker.enqueue(job, 'flaky', { delay: 1 })
@@ -80,11 +80,11 @@ test('events carry the job, its attempt, its worker, and a seq that grows from m
   await clock.advance('1m')
   expect(events.every(({ id, type }) => id === handle.id && type === 'job')).toBe(true)
   expect(events.map(({ attempt }) => attempt)).toEqual([0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2])
-  const moves = events.filter(({ event }) => event !== 'CHECKIN' && event !== 'LOG')
-  expect(moves.map(({ seq }) => seq)).toEqual(moves.map(({ seq }) => seq).toSorted((a, b) => a - b))
-  expect(new Set(moves.map(({ seq }) => seq)).size).toBe(moves.length)
+  const transitions = events.filter(({ event }) => event !== 'CHECKIN' && event !== 'LOG')
+  expect(transitions.map(({ seq }) => seq)).toEqual(transitions.map(({ seq }) => seq).toSorted((a, b) => a - b))
+  expect(new Set(transitions.map(({ seq }) => seq)).size).toBe(transitions.length)
   expect(events.find(({ event }) => event === 'FAIL')).toMatchObject({ error: { message: 'no' }, worker: worker.id })
-  expect((await handle.record()).history.map(({ seq }) => seq)).toEqual(moves.map(({ seq }) => seq))
+  expect((await handle.record()).history.map(({ seq }) => seq)).toEqual(transitions.map(({ seq }) => seq))
 })
 
 test('an event says why: the reason of a cancel, of a release', async () => {
@@ -208,10 +208,10 @@ test('a job that was moved elsewhere tells the same when it has ended: outputs a
   const client = createClient({ store, jobs: [job], clock })
   const [here, there]: [unknown[], unknown[]] = [[], []]
   const told = ({ event, value, error }: JobEvent): unknown[] => [event, value, error]
-  const isMove = ({ event }: JobEvent): boolean => !['ENQUEUE', 'CHECKIN', 'LOG'].includes(event)
-  worker.events$.subscribe((event) => isMove(event) && here.push(told(event)))
+  const isTransition = ({ event }: JobEvent): boolean => !['ENQUEUE', 'CHECKIN', 'LOG'].includes(event)
+  worker.events$.subscribe((event) => isTransition(event) && here.push(told(event)))
   const handle = await client.enqueue(job, 'flaky', { delay: '1s' })
-  handle.events$.subscribe((event) => isMove(event) && there.push(told(event)))
+  handle.events$.subscribe((event) => isTransition(event) && there.push(told(event)))
   await clock.advance('1m')
   expect(there).toEqual(here)
   expect(there.at(-1)).toEqual(['COMPLETE', 'flaky', undefined])
@@ -223,7 +223,7 @@ test('a job that was moved elsewhere tells the same when it has ended: outputs a
   await client.close()
 })
 
-test('what is sent to an actor moves nothing in the store', async () => {
+test('what is sent to an actor transitions nothing in the store', async () => {
   const { clock, runtime, job } = setUp()
   const handle = await (await runtime({ jobs: [job] })).enqueue(job, 'x', { delay: '1h' })
   const actor = handle.actor()

@@ -254,14 +254,14 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
   'rescues nobody': {
     notices: 'time: a poison job dies at exactly its last attempt',
     chance: true,
-    broken: () => ({ rescue: async () => ({ moves: [], nextAt: null, more: false }) }),
+    broken: () => ({ rescue: async () => ({ transitions: [], nextAt: null, more: false }) }),
   },
   'promotes without a word': {
     notices: 'time: what is due moves on, the earliest first, and not a moment before',
     chance: true,
     broken: (store) => ({
       async promote(limit) {
-        return { ...(await store.promote(limit)), moves: [] }
+        return { ...(await store.promote(limit)), transitions: [] }
       },
     }),
   },
@@ -290,7 +290,7 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     }),
   },
   'loses the first entry of its log': {
-    notices: 'log: every move is in the log once, in order, as the history has it',
+    notices: 'log: every transition is in the log once, in order, as the history has it',
     chance: true,
     broken: (store) => ({
       async transitions(from, limit) {

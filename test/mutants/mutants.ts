@@ -62,7 +62,12 @@ const schedules: readonly Mutant[] = [
   inCore('schedules: a paused schedule fires', 'schedule', 'there.paused || there.revision', 'there.revision'),
   inCore('schedules: a firing leaves the schedule where it is', 'schedule', 'nextAt: advance.nextAt, missed', 'missed'),
   inCore('schedules: a firing keeps its revision', 'schedule', 'skipped, revision: there.revision + 1', 'skipped'),
-  inCore('schedules: a declaration moves the next tick', 'schedule', 'nextAt: moves ? nextAt : there.nextAt', 'nextAt'),
+  inCore(
+    'schedules: a declaration moves the next tick',
+    'schedule',
+    'nextAt: hasNewTicks ? nextAt : there.nextAt',
+    'nextAt',
+  ),
   inCore(
     'schedules: a superseded job is not cancelled',
     'schedule',
@@ -174,10 +179,14 @@ const writes: readonly Mutant[] = [
     'calls.slice(0, 1), now, enough, false)',
   ),
   drop('an item that fails leaves a gap in the log', 'unit', '        this.seq = seq\n      }\n'),
-  drop('what an item among others has moved is not logged', 'unit', '      moves.append(this.moves)\n'),
-  drop('moves are not logged', 'unit', "    sql.run('append', seq, this.firstSeq, this.now, moves.toString())\n"),
-  drop('a move is not counted where it arrives', 'unit', '    this.queues.count(queue, to, 1)\n'),
-  drop('a move is not in the history', 'unit', '    row.history = withTransition(row, entry)\n'),
+  drop('the transitions of one item among others are not logged', 'unit', '      logEntry.append(this.logEntry)\n'),
+  drop(
+    'transitions are not logged',
+    'unit',
+    "    sql.run('append', seq, this.firstSeq, this.now, logEntry.toString())\n",
+  ),
+  drop('a transition is not counted where it arrives', 'unit', '    this.queues.count(queue, to, 1)\n'),
+  drop('a transition is not in the history', 'unit', '    row.history = withTransition(row, entry)\n'),
   put(
     'histories forget who worked before',
     'history',
@@ -240,7 +249,7 @@ const processes: readonly Mutant[] = [
     shared,
   ),
   put(
-    'moves of others are not counted',
+    'transitions of others are not counted',
     'unit',
     "this.seq = this.sql.get('lastSeq')",
     "this.seq ||= this.sql.get('lastSeq')",
@@ -320,7 +329,7 @@ const machines: readonly Mutant[] = [
     'parent ?? null',
   ),
   inCore('no parent hears of a child that died with its worker', 'sweep', '[notifyParentOfEnd(unit, row),', '[null,'),
-  inCore('children outlive a cancel', 'cancel', '  cancelChildren(unit, forced, graceMs, moves)\n'),
+  inCore('children outlive a cancel', 'cancel', '  cancelChildren(unit, forced, graceMs, transitions)\n'),
   inCore('each cancel is a message', 'cancel', ' || row.cancelMark !== null) return', ') return'),
   inCore('a cancel that was taken is no cancel', 'settle', 'if (cancelTaken === true)', 'if (cancelTaken === null)'),
   inCore(

@@ -120,8 +120,8 @@ export const brokenStores: Readonly<Record<string, StoreFactory>> = {
         heartbeats: request.heartbeats.map(({ id, attempt, token }) => ({ id, attempt, token })),
       }),
   })),
-  'never promotes': broken(() => ({ promote: () => ({ moves: [], nextAt: null, more: false }) })),
-  'never rescues': broken(() => ({ rescue: () => ({ moves: [], nextAt: null, more: false }) })),
+  'never promotes': broken(() => ({ promote: () => ({ transitions: [], nextAt: null, more: false }) })),
+  'never rescues': broken(() => ({ rescue: () => ({ transitions: [], nextAt: null, more: false }) })),
   'counts one too many': broken((store) => ({
     counts: async () => {
       const counts = await store.counts()

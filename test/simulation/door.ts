@@ -1,6 +1,6 @@
 /** The store's own door: every call that changes something is told to the ledger, in the order in which they took effect. */
 import type { Store } from 'jobchart'
-import type { Answer, Move } from '../../src/store.ts'
+import type { Answer, WrittenTransition } from '../../src/store.ts'
 import type { Extension, Ledger } from './ledger.ts'
 import type { MadeStore } from './stores.ts'
 
@@ -23,8 +23,8 @@ export function door({ store, atOnce }: Pick<MadeStore, 'store' | 'atOnce'>, led
     last = answer.then(nothing, nothing)
     return answer
   }
-  const swept = ({ moves }: { readonly moves: readonly Move[] }): void => {
-    for (const move of moves) ledger.moved(move, store.now())
+  const swept = ({ transitions }: { readonly transitions: readonly WrittenTransition[] }): void => {
+    for (const transition of transitions) ledger.moved(transition, store.now())
   }
   return {
     ...store,

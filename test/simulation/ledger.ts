@@ -246,7 +246,7 @@ export class Ledger {
     })
   }
 
-  /** A move of any kind but a claim. */
+  /** A transition of any kind but a claim. */
   moved({ id, event, to, attempt, dueAt = null }: Transition & { dueAt?: number | null }, now: number): void {
     const job = this.job(id)
     const { lease } = job

@@ -105,17 +105,17 @@ export const badStories: readonly BadStory[] = [
       }),
   },
   {
-    what: 'I2: a job is not where its last move has led',
+    what: 'I2: a job is not where its last transition has led',
     caught: ['I2'],
     bend: (end) => bend(end, 'a', (record) => void (record.state = 'dead')),
   },
   {
-    what: 'I2: a move is told in two ways',
+    what: 'I2: a transition is told in two ways',
     caught: ['I2'],
     bend: (end) => Object.assign(answer(end, 'settle').ok[0] ?? {}, { to: 'dead' }),
   },
   {
-    what: 'I2: two jobs share a place in the order of all moves',
+    what: 'I2: two jobs share a place in the order of all transitions',
     caught: ['I12', 'I2'],
     tell: async (story) => {
       await simple(story)
@@ -288,7 +288,7 @@ export const badStories: readonly BadStory[] = [
     caught: ['I7'],
     bend: ({ lines }) => {
       const selection = { ids: ['a'] }
-      const none = { cancelled: [], notFound: [], finished: [], moves: [] }
+      const none = { cancelled: [], notFound: [], finished: [], transitions: [] }
       lines.push(
         { op: 'cancel', call: 'c', at: 0, invoke: [{ selection, reason: null, graceMs: 0 }] },
         { op: 'cancel', call: 'c', at: 0, ok: [{ ...none, cancelling: ['a'] }] },
@@ -389,7 +389,7 @@ export const badStories: readonly BadStory[] = [
     bend: ({ final }) => (final.counts = { ...final.counts, running: 1 }),
   },
   {
-    what: 'I12: a move is missing in the log',
+    what: 'I12: a transition is missing in the log',
     caught: ['I12'],
     bend: ({ final }) => (final.transitions = final.transitions?.filter(({ event }) => event !== 'CLAIM') ?? []),
   },

@@ -164,7 +164,7 @@ export const badMachineStories: readonly BadStory[] = [
     bend: (end) => {
       uncall(end, 'settle', 1)
       uncall(end, 'claim', 1)
-      Object.assign(answer(end, 'send').ok[0] ?? {}, { state: 'waiting', move: undefined })
+      Object.assign(answer(end, 'send').ok[0] ?? {}, { state: 'waiting', transition: undefined })
       bend(end, 'a', (record) => {
         record.history = record.history.slice(0, 3)
         record.state = 'waiting'

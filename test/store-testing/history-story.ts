@@ -177,9 +177,11 @@ export function bend(end: End, id: string, change: (record: Change<JobRecord>) =
     return changed
   })
   // The log and the counts of a store that believes it say the same.
-  const moves = end.final.records.flatMap(({ id, type, history }) => history.map((entry) => ({ ...entry, id, type })))
+  const transitions = end.final.records.flatMap(({ id, type, history }) =>
+    history.map((entry) => ({ ...entry, id, type })),
+  )
   const rests = (end.final.transitions ?? []).filter(({ event }) => event === 'CHECKPOINT')
-  const told = new Map([...rests, ...moves].map((entry) => [entry.seq, entry]))
+  const told = new Map([...rests, ...transitions].map((entry) => [entry.seq, entry]))
   end.final.transitions = [...told.values()].toSorted((a, b) => a.seq - b.seq)
   recount(end)
 }

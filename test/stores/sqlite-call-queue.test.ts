@@ -73,7 +73,7 @@ test('a queue that another process pauses or resumes is heard of without asking'
   mine.watch((hint) => hints.push(hint))
   for (const paused of [true, false]) {
     hints.length = 0
-    // Other moves in the same look take nothing away.
+    // Other transitions in the same look take nothing away.
     await Promise.all([yours.queue('mail', { paused }), put(yours, newJob(`c ${paused}`, { type: 'sms' }))])
     await vi.waitUntil(() => hints.some(({ kind }) => kind === 'queue'), { interval: 1 })
     expect(hints.filter(({ kind }) => kind === 'queue')).toEqual([{ kind: 'queue', type: 'mail', paused }])

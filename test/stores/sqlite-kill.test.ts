@@ -53,13 +53,13 @@ const contradictions: Readonly<Record<string, string>> = {
   'a live job without its key': `UPDATE jobs SET held_key = NULL WHERE id = 'r'`,
   'an ended job with a key': `UPDATE jobs SET held_key = 'free' WHERE state = 'done'`,
   'a key of another': `UPDATE jobs SET held_key = 'z' WHERE id = 'r'`,
-  'a state without a move': `UPDATE jobs SET state = 'dead' WHERE state = 'done'`,
+  'a state without a transition': `UPDATE jobs SET state = 'dead' WHERE state = 'done'`,
   'an attempt that was not made': `UPDATE jobs SET attempt = attempt + 1 WHERE id = 'p'`,
   'a lease that nobody holds': `UPDATE jobs SET lease_at = 1 WHERE id = 'r'`,
   'an end without a time': `UPDATE jobs SET finished_at = NULL WHERE id = 'p'`,
   'a place that is taken': `UPDATE jobs SET place = (SELECT place FROM jobs WHERE id = 'r') WHERE id = 'd1'`,
-  'a move that is not in the history': `UPDATE jobs SET history = '"queued"' WHERE id = 'p'`,
-  'a move that is no arrow': `UPDATE jobs SET history = replace(history, 'COMPLETE', 'SNOOZE') WHERE id = 'p'`,
+  'a transition that is not in the history': `UPDATE jobs SET history = '"queued"' WHERE id = 'p'`,
+  'a transition that is no arrow': `UPDATE jobs SET history = replace(history, 'COMPLETE', 'SNOOZE') WHERE id = 'p'`,
   'a job in no queue': `UPDATE jobs SET queue = 99 WHERE id = 'p'`,
   'a log with a gap': `DELETE FROM log WHERE last = (SELECT max(last) FROM log WHERE last < 30)`,
   'a log that ends too early': `DELETE FROM log WHERE last > 50`,
@@ -80,7 +80,7 @@ const contradictions: Readonly<Record<string, string>> = {
   'a key that is known twice': `UPDATE machines SET keys = '["a","a"]'`,
   'a machine that is found where it does not stand': `INSERT INTO machine_names SELECT seq, 'state', 'paid' FROM jobs WHERE id = 'm2'`,
   'a rest that is none': `UPDATE log SET moves = replace(moves, '"CHECKPOINT","running","running"', '"CHECKPOINT","running","queued"')`,
-  'a log with a move too many': `UPDATE log SET last = last + 1 WHERE last = (SELECT max(last) FROM log)`,
+  'a log with a transition too many': `UPDATE log SET last = last + 1 WHERE last = (SELECT max(last) FROM log)`,
 }
 
 test.each(Object.entries(contradictions))('the checker notices %s', async (_name, sql) => {

@@ -24,7 +24,10 @@ export const againCases: Cases = {
     await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [{ ...lease(job), steps: { charge: 1 } }] })
     await store.settle([{ ...lease(job), event: 'FAIL', to: 'dead', error: boom }])
     const answer = await store.retry({ ids: ['a'] })
-    assert.deepEqual([answer.retried, answer.moves[0]?.event, answer.moves[0]?.to], [['a'], 'RETRY', 'queued'])
+    assert.deepEqual(
+      [answer.retried, answer.transitions[0]?.event, answer.transitions[0]?.to],
+      [['a'], 'RETRY', 'queued'],
+    )
     const record = await recordOf(store, 'a')
     assert.deepEqual([record.state, record.attempt, record.generation], ['queued', 0, 2])
     assert.deepEqual([record.error, record.finishedAt, record.errors.length], [null, null, 1])
@@ -44,8 +47,8 @@ export const againCases: Cases = {
   'only dead and cancelled jobs are retried': async ({ store }) => {
     await putAndEnd(store, 'done', 'done')
     await put(store, newJob('queued'))
-    const { retried, refused, notFound, moves } = await store.retry({ ids: ['done', 'queued', 'nobody'] })
-    assert.deepEqual([retried, refused, notFound, moves], [[], ['done', 'queued'], ['nobody'], []])
+    const { retried, refused, notFound, transitions } = await store.retry({ ids: ['done', 'queued', 'nobody'] })
+    assert.deepEqual([retried, refused, notFound, transitions], [[], ['done', 'queued'], ['nobody'], []])
   },
   'a retry takes its unique key back, unless another job holds it now': async ({ store }) => {
     await putAndEnd(store, 'a', 'dead', { key: 'k' })

@@ -49,20 +49,20 @@ export const cancelCases: Cases = {
     const answer = await cancel(store, ids, 'enough')
     assert.deepEqual(answer?.cancelled, ids)
     assert.deepEqual(
-      answer.moves.map(({ id, event, from, to, reason }) => [id, event, from, to, reason]),
+      answer.transitions.map(({ id, event, from, to, reason }) => [id, event, from, to, reason]),
       ids.map((id) => [id, 'CANCEL', id, 'cancelled', 'enough']),
     )
     const record = await recordOf(store, 'queued')
-    assert.deepEqual([record.cancelReason, record.finishedAt], ['enough', answer.moves[2]?.at])
+    assert.deepEqual([record.cancelReason, record.finishedAt], ['enough', answer.transitions[2]?.at])
     assert.deepEqual(await take(store), [])
     assert.equal((await store.promote(10)).nextAt, null)
   },
   'what a worker holds is marked, and a second mark changes nothing': async ({ store }) => {
     await putAndTake(store, 'a')
     const first = await cancel(store, ['a'], 'first')
-    assert.deepEqual([first?.cancelling, first?.moves.length], [['a'], 1])
+    assert.deepEqual([first?.cancelling, first?.transitions.length], [['a'], 1])
     const second = await cancel(store, ['a'], 'second')
-    assert.deepEqual([second?.cancelling, second?.moves.length], [['a'], 0])
+    assert.deepEqual([second?.cancelling, second?.transitions.length], [['a'], 0])
     const record = await recordOf(store, 'a')
     assert.deepEqual([record.state, record.cancelReason, record.finishedAt], ['cancelling', 'first', null])
   },
@@ -84,7 +84,7 @@ export const cancelCases: Cases = {
     await put(store, ...[0, 9, 5, 9].map((priority, i) => newJob(`${priority}.${i}`, { priority })))
     const answer = await cancel(store, ['0.0', '9.3', '5.2', '9.1'])
     assert.deepEqual(answer?.cancelled, ['9.1', '9.3', '5.2', '0.0'])
-    assert.deepEqual(idsOf(answer.moves), answer.cancelled)
+    assert.deepEqual(idsOf(answer.transitions), answer.cancelled)
   },
   'a filter cancels what it matches and leaves what has ended': async ({ store }) => {
     await putAndEnd(store, 'done', 'done', { tags: ['red'] })

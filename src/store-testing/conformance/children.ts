@@ -95,7 +95,7 @@ export const childrenCases: Cases = {
     assert.equal((await recordOf(store, 'p')).dueAt, dueAt)
     await advance(6_000)
     assert.deepEqual(
-      (await store.promote(10)).moves.map(({ id, event }) => [id, event]),
+      (await store.promote(10)).transitions.map(({ id, event }) => [id, event]),
       [['p', 'WAKE']],
     )
   },
@@ -106,7 +106,7 @@ export const childrenCases: Cases = {
     const { dueAt } = await recordOf(store, 'p')
     await childrenEnd(store, ['c1'])
     assert.equal((await recordOf(store, 'p')).dueAt, dueAt)
-    assert.equal((await store.send([message('p', 'l1')]))[0]?.move?.event, 'WAKE')
+    assert.equal((await store.send([message('p', 'l1')]))[0]?.transition?.event, 'WAKE')
   },
   'what came while a parent ran is gathered as well, unless it is more or something else': async ({ store }) => {
     const gather = { messages: 2, ms: 10_000 }
@@ -151,9 +151,9 @@ export const childrenCases: Cases = {
   'a rescue and a cancel that end a child wake its parent, and tell of it': async ({ store, advance }) => {
     await family(store, { maxAttempts: 1 })
     await advance(30_000)
-    const { moves, more } = await store.rescue(1)
+    const { transitions, more } = await store.rescue(1)
     assert.deepEqual(
-      moves.map(({ id, event, to }) => [id, event, to]),
+      transitions.map(({ id, event, to }) => [id, event, to]),
       [
         ['c', 'EXPIRE', 'dead'],
         ['p', 'WAKE', 'queued'],
@@ -166,14 +166,14 @@ export const childrenCases: Cases = {
     await put(store, child('d'))
     const answer = await cancel(store, ['d'])
     assert.deepEqual(
-      [answer?.cancelled, answer?.moves.map(({ id, event }) => `${id} ${event}`)],
+      [answer?.cancelled, answer?.transitions.map(({ id, event }) => `${id} ${event}`)],
       [['d'], ['d CANCEL', 'p WAKE']],
     )
   },
   'a rescue gives a child back to its queue in silence': async ({ store, advance }) => {
     await family(store)
     await advance(30_000)
-    assert.deepEqual(idsOf((await store.rescue(10)).moves), ['c'])
+    assert.deepEqual(idsOf((await store.rescue(10)).transitions), ['c'])
     assert.deepEqual([await lettersTo(store, 'p'), await stateOf(store, 'p')], [[], 'waiting'])
   },
   'a child ends like any job when its parent is gone, has ended, or never was': async ({ store }) => {

@@ -23,9 +23,9 @@ export const extendCases: Cases = {
     const [heartbeat] = await store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats: [lease(job)] })
     assert.deepEqual(heartbeat, { outcome: 'held' })
     await advance(28_000)
-    assert.deepEqual((await store.rescue(10)).moves, [])
+    assert.deepEqual((await store.rescue(10)).transitions, [])
     await advance(2_000)
-    assert.deepEqual(idsOf((await store.rescue(10)).moves), ['a'])
+    assert.deepEqual(idsOf((await store.rescue(10)).transitions), ['a'])
   },
   'a heartbeat with a stale token is lost and writes nothing': async ({ store }) => {
     const job = await putAndTake(store, 'a')
@@ -50,7 +50,7 @@ export const extendCases: Cases = {
     const [heartbeat] = await store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats: [lease(job)] })
     assert.deepEqual(heartbeat, { outcome: 'cancelling', reason: 'enough', graceMs: 5_000 })
     await advance(20_000)
-    assert.deepEqual((await store.rescue(10)).moves, [])
+    assert.deepEqual((await store.rescue(10)).transitions, [])
   },
   'check-ins and logs of a heartbeat are kept': async ({ store }) => {
     const job = await putAndTake(store, 'a')

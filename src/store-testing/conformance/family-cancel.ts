@@ -6,7 +6,7 @@ import type { Cases } from './subject.ts'
 import { hinted } from './watching.ts'
 
 export const familyCancelCases: Cases = {
-  'a cancel takes the children along, and theirs: told by moves, not by ids': async ({ store }) => {
+  'a cancel takes the children along, and theirs: reported as transitions, not by ids': async ({ store }) => {
     await park(store, await putAndTake(store, 'p'))
     await put(store, child('running'))
     await takeChild(store)
@@ -21,7 +21,7 @@ export const familyCancelCases: Cases = {
     const answer = await cancel(store, ['p'], 'enough')
     assert.deepEqual([answer?.cancelled, answer?.cancelling, answer?.finished], [['p'], [], []])
     assert.deepEqual(
-      answer?.moves.map(({ id, event, to, reason }) => [id, event, to, reason]),
+      answer?.transitions.map(({ id, event, to, reason }) => [id, event, to, reason]),
       [
         ['p', 'CANCEL', 'cancelled', 'enough'],
         ['urgent', 'CANCEL', 'cancelled', 'its parent was cancelled'],
@@ -39,12 +39,12 @@ export const familyCancelCases: Cases = {
     const job = await putAndTake(store, 'p')
     await put(store, child('c'))
     const answer = await cancel(store, ['p'], 'enough')
-    assert.deepEqual([answer?.cancelling, idsOf(answer?.moves ?? [])], [['p'], ['p', 'c']])
+    assert.deepEqual([answer?.cancelling, idsOf(answer?.transitions ?? [])], [['p'], ['p', 'c']])
     assert.deepEqual(await lettersTo(store, 'p'), [
       { kind: 'ended', child: 'c', state: 'cancelled', reason: 'its parent was cancelled' },
     ])
     await put(store, child('d'))
-    assert.deepEqual((await cancel(store, ['p']))?.moves, [], 'a second cancel does nothing')
+    assert.deepEqual((await cancel(store, ['p']))?.transitions, [], 'a second cancel does nothing')
     assert.equal(await stateOf(store, 'd'), 'queued')
     const [heartbeat] = await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [lease(job)] })
     assert.equal(heartbeat?.outcome, 'cancelling')
@@ -61,7 +61,7 @@ export const familyCancelCases: Cases = {
     await put(store, child('grandchild', { parent: { id: 'c', checkins: false } }))
     const answer = await cancel(store, ['p'])
     assert.deepEqual(
-      answer?.moves.map(({ id, event }) => [id, event]),
+      answer?.transitions.map(({ id, event }) => [id, event]),
       [
         ['p', 'CANCEL'],
         ['c', 'WAKE'],
@@ -77,9 +77,9 @@ export const familyCancelCases: Cases = {
     const job = await putAndTake(store, 'p')
     await write(store, job, { ...rest(1), takesCancel: true })
     await put(store, child('c'))
-    assert.deepEqual((await cancel(store, ['p']))?.moves, [])
+    assert.deepEqual((await cancel(store, ['p']))?.transitions, [])
     assert.equal(await stateOf(store, 'c'), 'queued')
-    assert.deepEqual(idsOf((await cancel(store, ['p']))?.moves ?? []), ['p', 'c'])
+    assert.deepEqual(idsOf((await cancel(store, ['p']))?.transitions ?? []), ['p', 'c'])
   },
   'what is selected together is cancelled for the given reason, children or not': async ({ store }) => {
     await park(store, await putAndTake(store, 'p'))
@@ -87,7 +87,7 @@ export const familyCancelCases: Cases = {
     const answer = await cancel(store, ['p', 'c', 'd'], 'enough')
     assert.deepEqual([answer?.cancelled, answer?.finished], [['c', 'p', 'd'], []])
     assert.deepEqual(
-      answer?.moves.map(({ id, event, reason }) => [id, event, reason]),
+      answer?.transitions.map(({ id, event, reason }) => [id, event, reason]),
       [
         ['c', 'CANCEL', 'enough'],
         ['p', 'WAKE', undefined],
@@ -130,7 +130,7 @@ export const familyCancelCases: Cases = {
     await put(store, child('a', of('b')), child('b', of('a')), child('self', of('self')))
     const answer = await cancel(store, ['a', 'self'])
     assert.deepEqual(
-      answer?.moves.map(({ id, event }) => `${id} ${event}`),
+      answer?.transitions.map(({ id, event }) => `${id} ${event}`),
       ['a CANCEL', 'self CANCEL', 'b CANCEL'],
     )
   },

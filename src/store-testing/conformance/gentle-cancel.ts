@@ -38,7 +38,7 @@ export const gentleCancelCases: Cases = {
   'a machine that takes a cancel gets a message first, and runs on': async ({ store }) => {
     const job = await cancellable(store, 'a')
     const answer = await cancel(store, ['a'], 'enough')
-    assert.deepEqual(answer, { cancelled: [], cancelling: ['a'], notFound: [], finished: [], moves: [] })
+    assert.deepEqual(answer, { cancelled: [], cancelling: ['a'], notFound: [], finished: [], transitions: [] })
     const { state, cancelReason, inbox } = await recordOf(store, 'a')
     assert.deepEqual([state, cancelReason], ['running', 'enough'])
     assert.deepEqual(
@@ -58,14 +58,14 @@ export const gentleCancelCases: Cases = {
     await cancellable(store, 'a')
     await cancel(store, ['a'])
     assert.deepEqual((await recordOf(store, 'a')).inbox[0]?.message, { kind: 'cancel', reason: null })
-    assert.equal((await cancel(store, ['a']))?.moves[0]?.event, 'CANCEL', 'and marks the job all the same')
+    assert.equal((await cancel(store, ['a']))?.transitions[0]?.event, 'CANCEL', 'and marks the job all the same')
   },
   'a machine that waits is woken by its cancel': async ({ store }) => {
     await park(store, await putAndTake(store, 'a'), ready(1))
     const answer = await cancel(store, ['a'], 'enough')
     assert.deepEqual([answer?.cancelled, answer?.cancelling, answer?.finished], [[], ['a'], []])
     assert.deepEqual(
-      answer?.moves.map(({ event, from, to }) => [event, from, to]),
+      answer?.transitions.map(({ event, from, to }) => [event, from, to]),
       [['WAKE', 'waiting', 'queued']],
     )
     const job = await takeOne(store, { token: 't2' })
@@ -77,7 +77,7 @@ export const gentleCancelCases: Cases = {
       const job = await cancellable(store, state)
       await store.settle([{ ...lease(job), event, to: 'done', delayMs: 60_000 }])
       const answer = await cancel(store, [state], 'enough')
-      assert.deepEqual([answer?.cancelling, answer?.moves], [[state], []])
+      assert.deepEqual([answer?.cancelling, answer?.transitions], [[state], []])
       assert.deepEqual([await stateOf(store, state), (await recordOf(store, state)).lastMessageNumber], [state, 1])
     }
   },
@@ -86,7 +86,7 @@ export const gentleCancelCases: Cases = {
     await cancel(store, ['a'], 'first')
     const [second] = await store.cancel([{ selection: { ids: ['a'] }, reason: 'second', graceMs: 1 }])
     assert.deepEqual(
-      [second?.cancelling, second?.moves[0]?.to, second?.moves[0]?.reason],
+      [second?.cancelling, second?.transitions[0]?.to, second?.transitions[0]?.reason],
       [['a'], 'cancelling', 'second'],
     )
     const { cancelReason, lastMessageNumber: messages } = await recordOf(store, 'a')
@@ -96,16 +96,19 @@ export const gentleCancelCases: Cases = {
     await park(store, await cancellable(store, 'b'), ready(2))
     await cancel(store, ['b'])
     const again = await cancel(store, ['b'])
-    assert.deepEqual([again?.cancelled, again?.moves[0]?.from, again?.moves[0]?.to], [['b'], 'queued', 'cancelled'])
+    assert.deepEqual(
+      [again?.cancelled, again?.transitions[0]?.from, again?.transitions[0]?.to],
+      [['b'], 'queued', 'cancelled'],
+    )
   },
   'the last checkpoint says whether a cancel is taken': async ({ store }) => {
     const job = await cancellable(store, 'a')
     await write(store, job, rest(2))
-    assert.equal((await cancel(store, ['a']))?.moves[0]?.to, 'cancelling')
+    assert.equal((await cancel(store, ['a']))?.transitions[0]?.to, 'cancelling')
     const other = await putAndTake(store, 'b')
     await write(store, other, rest(1))
     await store.settle([{ ...lease(other), event: 'RELEASE', to: 'queued', checkpoint: ready(2) }])
-    assert.deepEqual((await cancel(store, ['b']))?.moves, [])
+    assert.deepEqual((await cancel(store, ['b']))?.transitions, [])
   },
   'a machine that completes after it has taken its cancel is cancelled: CANCEL, then COMPLETE': async ({ store }) => {
     const job = await cancellable(store, 'a')
@@ -174,7 +177,7 @@ export const gentleCancelCases: Cases = {
     await cancellable(store, 'expiring')
     await cancel(store, ['expiring'])
     await advance(30_000)
-    assert.equal((await store.rescue(10)).moves[0]?.to, 'queued')
+    assert.equal((await store.rescue(10)).transitions[0]?.to, 'queued')
   },
   'a retry forgets the cancel, and the machine takes the next one again': async ({ store }) => {
     const job = await cancellable(store, 'a')
@@ -183,7 +186,7 @@ export const gentleCancelCases: Cases = {
     await store.retry({ ids: ['a'] })
     assert.equal((await recordOf(store, 'a')).cancelReason, null)
     const again = await takeOne(store, { token: 't2' })
-    assert.deepEqual((await cancel(store, ['a'], 'second'))?.moves, [])
+    assert.deepEqual((await cancel(store, ['a'], 'second'))?.transitions, [])
     assert.deepEqual([again.checkpoint, (await recordOf(store, 'a')).lastMessageNumber], [restAt(1), 2])
     const other = await cancellable(store, 'b')
     await cancel(store, ['b'])

@@ -95,12 +95,12 @@ export const letterCases: Cases = {
     await park(store, await putAndTake(store, 'a'))
     await put(store, newJob('b'))
     const [answer] = await store.send([message('a', 'l1')])
-    const { seq, at, ...move } = answer?.move ?? {}
+    const { seq, at, ...transition } = answer?.transition ?? {}
     assert.deepEqual(answer?.state, 'queued')
-    assert.deepEqual(move, { id: 'a', type: 'mail', event: 'WAKE', from: 'waiting', to: 'queued', attempt: 0 })
+    assert.deepEqual(transition, { id: 'a', type: 'mail', event: 'WAKE', from: 'waiting', to: 'queued', attempt: 0 })
     const { history } = await recordOf(store, 'a')
     assert.deepEqual([history.at(-1)?.event, history.at(-1)?.seq, history.at(-1)?.at], ['WAKE', seq, at])
-    assert.equal((await store.send([message('a', 'l2')]))[0]?.move, undefined)
+    assert.equal((await store.send([message('a', 'l2')]))[0]?.transition, undefined)
     assert.deepEqual(idsOf(await take(store)), ['b', 'a'])
   },
   'a message wakes a job that waits for its time, and the time is forgotten': async ({ store, advance }) => {
@@ -109,7 +109,7 @@ export const letterCases: Cases = {
     await store.send([message('a', 'l1')])
     assert.deepEqual([await stateOf(store, 'a'), (await recordOf(store, 'a')).dueAt], ['queued', null])
     await advance(10_000)
-    assert.deepEqual((await store.promote(10)).moves, [])
+    assert.deepEqual((await store.promote(10)).transitions, [])
   },
   'a job that parks with messages in its inbox is woken by the same write': async ({ store }) => {
     const job = await putAndTake(store, 'a')

@@ -6,7 +6,7 @@ import { obeysTheChart, withoutCursor } from './side-by-side.ts'
 import type { Cases } from './subject.ts'
 
 export const logCases: Cases = {
-  'every move is in the log once, in order, as the history has it': async ({ store, advance }) => {
+  'every transition is in the log once, in order, as the history has it': async ({ store, advance }) => {
     const job = await putAndTake(store, 'a')
     await advance(1_000)
     await store.settle([{ ...lease(job), event: 'FAIL', to: 'retrying', delayMs: 1_000 }])

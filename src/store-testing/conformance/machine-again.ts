@@ -25,7 +25,11 @@ export const machineAgainCases: Cases = {
     assert.equal((await store.transitions(null, 100)).transitions.length, 1)
     const job = await takeOne(store)
     assert.deepEqual(job.checkpoint, { number: 1, state: { of: 'another' } })
-    assert.equal((await cancel(store, ['a']))?.moves[0]?.to, 'cancelling', 'nobody knows whether it takes a cancel')
+    assert.equal(
+      (await cancel(store, ['a']))?.transitions[0]?.to,
+      'cancelling',
+      'nobody knows whether it takes a cancel',
+    )
     assert.equal((await write(store, job, rest(2))).outcome, 'cancelling')
   },
   'a retry goes on at the checkpoint, with the messages that are left': async ({ store }) => {
@@ -84,7 +88,7 @@ export const machineAgainCases: Cases = {
     await store.send([message('a', 'l1'), message('a', 'l3')])
     const again = await takeOne(store, { token: 't2' })
     assert.deepEqual([again.checkpoint, again.inbox.map(({ number }) => number)], [null, [3]])
-    assert.equal((await cancel(store, ['a']))?.moves[0]?.to, 'cancelling')
+    assert.equal((await cancel(store, ['a']))?.transitions[0]?.to, 'cancelling')
     await write(store, again, rest(1))
     assert.equal((await recordOf(store, 'a')).lastMessageNumber, 3)
   },

@@ -90,7 +90,7 @@ export const machineCases: Cases = {
     const { checkpoint, inbox } = await recordOf(store, 'a')
     assert.deepEqual([checkpoint, inbox.map(({ number }) => number)], [{ number: 1, state: rest(1).state }, [2]])
     assert.equal((await store.checkpoints('a')).length, 1)
-    assert.deepEqual((await cancel(store, ['a']))?.moves.length, 1)
+    assert.deepEqual((await cancel(store, ['a']))?.transitions.length, 1)
   },
   'a checkpoint that is neither the next one nor the current one is refused': async ({ store }) => {
     const job = await putAndTake(store, 'a')
@@ -163,7 +163,7 @@ export const machineCases: Cases = {
     await put(store, newJob('a', { maxAttempts: 2 }))
     const crash = async (): Promise<string | undefined> => {
       await advance(30_000)
-      return (await store.rescue(10)).moves[0]?.to
+      return (await store.rescue(10)).transitions[0]?.to
     }
     const spent = async (): Promise<[number, number]> => {
       const { attempt, maxAttempts } = await recordOf(store, 'a')
@@ -201,7 +201,7 @@ export const machineCases: Cases = {
     await store.send([message('a', 'l1')])
     assert.deepEqual([(await takeOne(store, { token: 't3' })).attempt], [1])
   },
-  'a settlement may bring a checkpoint, which is written just before its move': async ({ store }) => {
+  'a settlement may bring a checkpoint, which is written just before its transition': async ({ store }) => {
     const events = ['COMPLETE', 'FAIL', 'SNOOZE', 'RELEASE', 'PARK'] as const
     for (const event of events) {
       const job = await putAndTake(store, event)
@@ -220,7 +220,7 @@ export const machineCases: Cases = {
       const [entry] = await store.checkpoints(event)
       const { transitions } = await store.transitions(null, 1_000)
       assert.deepEqual(
-        transitions.slice(-2).map((move) => [move.event, move.seq]),
+        transitions.slice(-2).map((transition) => [transition.event, transition.seq]),
         [
           ['CHECKPOINT', entry?.seq],
           [event, answer?.seq],

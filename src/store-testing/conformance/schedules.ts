@@ -158,7 +158,7 @@ export const scheduleCases: Cases = {
     assert.equal((await fire(store, 'a', 'first', { revision })).outcome, 'fired')
     const after = await scheduleOf(store, 'a')
     const late = await fire(store, 'a', 'second', { revision })
-    assert.deepEqual([late.outcome, late.ticks, late.moves], ['stale', [], []])
+    assert.deepEqual([late.outcome, late.ticks, late.transitions], ['stale', [], []])
     assert.deepEqual(await store.get(['second']), [null])
     assert.deepEqual(await scheduleOf(store, 'a'), after)
   },
@@ -233,7 +233,7 @@ export const scheduleCases: Cases = {
     await declare(store, terms('a', { overlap: 'supersede' }), 1)
     await fire(store, 'a', 'one')
     const second = await fire(store, 'a', 'two')
-    assert.deepEqual(second.moves.map(({ id, event, to, reason }) => ({ id, event, to, reason })), [{ id: 'one', event: 'CANCEL', to: 'cancelled', reason: 'superseded' }]) // prettier-ignore
+    assert.deepEqual(second.transitions.map(({ id, event, to, reason }) => ({ id, event, to, reason })), [{ id: 'one', event: 'CANCEL', to: 'cancelled', reason: 'superseded' }]) // prettier-ignore
     const job = await takeOne(store)
     await fire(store, 'a', 'three')
     assert.deepEqual([await stateOf(store, 'two'), await stateOf(store, 'three')], ['cancelling', 'scheduled'])
@@ -262,7 +262,7 @@ export const scheduleCases: Cases = {
     assert.equal(await stateOf(store, 'next'), 'scheduled')
     const cancel = async (id: string) => store.cancel([{ selection: { ids: [id] }, reason: null, graceMs: 0 }])
     const [answer] = await cancel('queued')
-    assert.deepEqual(answer?.moves.map(({ id, event }) => [id, event]), [['queued', 'CANCEL'], ['next', 'DUE']]) // prettier-ignore
+    assert.deepEqual(answer?.transitions.map(({ id, event }) => [id, event]), [['queued', 'CANCEL'], ['next', 'DUE']]) // prettier-ignore
     const job = await takeOne(store)
     await store.settle([{ ...lease(job), event: 'FAIL', to: 'retrying', delayMs: 60_000, error: { name: 'E', message: 'm' } }]) // prettier-ignore
     await fire(store, 'a', 'after')

@@ -66,9 +66,9 @@ export const settleCases: Cases = {
     const [silent] = await store.settle([{ ...lease(parked), event: 'PARK', to: 'waiting' }])
     assert.deepEqual([silent?.to, silent?.dueAt], ['waiting', null])
     await advance(100_000)
-    const { moves } = await store.promote(10)
+    const { transitions } = await store.promote(10)
     assert.deepEqual(
-      moves.map(({ id, event, to }) => [id, event, to]),
+      transitions.map(({ id, event, to }) => [id, event, to]),
       [['a', 'WAKE', 'queued']],
     )
   },

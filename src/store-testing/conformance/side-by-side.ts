@@ -239,12 +239,12 @@ const recount = (jobs: readonly JobRecord[]): Record<JobState, number> =>
     number
   >
 
-/** Is every stored move an arrow of the chart, and does it start where the one before it led? */
+/** Is every stored transition an arrow of the chart, and does it start where the one before it led? */
 export function obeysTheChart(log: readonly Transition[]): void {
   const where = new Map<string, JobState>()
   let last = 0
-  for (const move of log) {
-    const { seq, id, event, from, to } = move
+  for (const transition of log) {
+    const { seq, id, event, from, to } = transition
     const told = `${event} of ${id} from ${from} to ${to} (${seq})`
     assert.ok(seq > last, `${told}: numbers grow`)
     if (event === 'CHECKPOINT') {

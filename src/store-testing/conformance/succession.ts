@@ -37,7 +37,7 @@ export const successionCases: Cases = {
     await store.settle([{ ...lease(a), event: 'FAIL', to: 'retrying', error: boom, delayMs: 10_000 }])
     assert.deepEqual(await take(store), [])
     await advance(10_000)
-    assert.deepEqual(idsOf((await store.promote(10)).moves), ['a'])
+    assert.deepEqual(idsOf((await store.promote(10)).transitions), ['a'])
     const again = await takeOne(store)
     assert.equal(again.id, 'a')
     const [settled] = await store.settle([{ ...lease(again), event: 'FAIL', to: 'dead', fatal: true, error: boom }])
@@ -55,8 +55,8 @@ export const successionCases: Cases = {
     await put(store, newJob('b', early))
     await store.settle([{ ...lease(a), event: 'FAIL', to: 'retrying', error: boom, delayMs: 10_000 }])
     const answer = await cancel(store, ['a'])
-    const moves = answer?.moves.map(({ id, event, to }) => [id, event, to])
-    assert.deepEqual(moves, [
+    const transitions = answer?.transitions.map(({ id, event, to }) => [id, event, to])
+    assert.deepEqual(transitions, [
       ['a', 'CANCEL', 'cancelled'],
       ['b', 'DUE', 'queued'],
     ])
@@ -104,7 +104,7 @@ export const successionCases: Cases = {
     assert.deepEqual([b?.outcome, b?.state, b?.dueAt], ['inserted', 'scheduled', null])
     const answer = await cancel(store, ['a'])
     assert.deepEqual(
-      answer?.moves.map(({ id, to }) => [id, to]),
+      answer?.transitions.map(({ id, to }) => [id, to]),
       [
         ['a', 'cancelled'],
         ['b', 'queued'],
@@ -146,9 +146,9 @@ export const successionCases: Cases = {
     await put(store, newJob('c', { ...debounce, delayMs: 0 }))
     assert.equal((await recordOf(store, 'a')).dueAt, dueAt)
     await advance(40_000)
-    assert.deepEqual((await store.promote(10)).moves, [])
+    assert.deepEqual((await store.promote(10)).transitions, [])
     await advance(40_000)
-    assert.deepEqual(idsOf((await store.promote(10)).moves), ['a'])
+    assert.deepEqual(idsOf((await store.promote(10)).transitions), ['a'])
     const [queued] = await put(store, newJob('d', debounce))
     assert.deepEqual([queued?.outcome, queued?.state], ['replaced', 'queued'])
   },

@@ -15,15 +15,15 @@ export const timeCases: Cases = {
       newJob('next', { delayMs: 20_000 }),
     )
     const early = await recordOf(store, 'early')
-    assert.deepEqual(await store.promote(10), { moves: [], nextAt: early.dueAt, more: false })
+    assert.deepEqual(await store.promote(10), { transitions: [], nextAt: early.dueAt, more: false })
     // A clock that ticks on by itself has some room before the moment.
     await advance(8_000)
-    assert.deepEqual((await store.promote(10)).moves, [])
+    assert.deepEqual((await store.promote(10)).transitions, [])
     await advance(12_000)
-    const { moves, nextAt, more } = await store.promote(10)
+    const { transitions, nextAt, more } = await store.promote(10)
     assert.deepEqual([nextAt, more], [null, false])
     assert.deepEqual(
-      moves.map(({ id, event, from, to }) => [id, event, from, to]),
+      transitions.map(({ id, event, from, to }) => [id, event, from, to]),
       ['early', 'late', 'next'].map((id) => [id, 'DUE', 'scheduled', 'queued']),
     )
     assert.equal((await recordOf(store, 'early')).dueAt, null)
@@ -41,12 +41,12 @@ export const timeCases: Cases = {
     await put(store, ...ids.map((id) => newJob(id, { delayMs: 1_000 })))
     await advance(1_000)
     const first = await store.promote(2)
-    assert.deepEqual([idsOf(first.moves), first.more], [['a', 'b'], true])
+    assert.deepEqual([idsOf(first.transitions), first.more], [['a', 'b'], true])
     const second = await store.promote(2)
-    assert.deepEqual([idsOf(second.moves), second.more], [['c'], false])
+    assert.deepEqual([idsOf(second.transitions), second.more], [['c'], false])
     await take(store)
     await advance(60_000)
-    assert.deepEqual([(await store.rescue(2)).moves.length, (await store.rescue(2)).moves.length], [2, 1])
+    assert.deepEqual([(await store.rescue(2)).transitions.length, (await store.rescue(2)).transitions.length], [2, 1])
   },
   'a job whose lease has run out is queued again at its old place, the attempt spent': async ({ store, advance }) => {
     const job = await putAndTake(store, 'a', { maxAttempts: 2 })
@@ -54,9 +54,9 @@ export const timeCases: Cases = {
     const { nextAt } = await store.rescue(10)
     assert.ok(nextAt !== null && nextAt > job.startedAt)
     await advance(30_000)
-    const { moves } = await store.rescue(10)
+    const { transitions } = await store.rescue(10)
     assert.deepEqual(
-      moves.map(({ id, event, to, attempt, worker, error }) => [id, event, to, attempt, worker, error?.code]),
+      transitions.map(({ id, event, to, attempt, worker, error }) => [id, event, to, attempt, worker, error?.code]),
       [['a', 'EXPIRE', 'queued', 1, 'w1', 'LEASE_LOST']],
     )
     const { errors } = await recordOf(store, 'a')
@@ -69,8 +69,8 @@ export const timeCases: Cases = {
     for (const attempt of [1, 2, 3]) {
       assert.equal((await takeOne(store, { token: `t${attempt}` })).attempt, attempt)
       await advance(30_000)
-      const { moves } = await store.rescue(10)
-      assert.equal(moves[0]?.to, attempt < 3 ? 'queued' : 'dead')
+      const { transitions } = await store.rescue(10)
+      assert.equal(transitions[0]?.to, attempt < 3 ? 'queued' : 'dead')
     }
     const { state, error, errors, finishedAt } = await recordOf(store, 'a')
     assert.deepEqual([state, error?.code, errors.length], ['dead', 'LEASE_LOST', 3])
@@ -80,14 +80,14 @@ export const timeCases: Cases = {
     await putAndTake(store, 'a')
     await cancel(store, ['a'])
     await advance(30_000)
-    assert.equal((await store.rescue(10)).moves[0]?.to, 'cancelled')
+    assert.equal((await store.rescue(10)).transitions[0]?.to, 'cancelled')
   },
   'until it is taken back, an expired lease still holds': async ({ store, advance }) => {
     const job = await putAndTake(store, 'a')
     await advance(60_000)
     const [answer] = await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
     assert.equal(answer?.outcome, 'settled')
-    assert.deepEqual((await store.rescue(10)).moves, [])
+    assert.deepEqual((await store.rescue(10)).transitions, [])
   },
   'a lease that runs out frees the caps': async ({ store, advance }) => {
     await put(store, newJob('a', { concurrencyKey: 'x' }))

@@ -79,7 +79,7 @@ export const uniqueCases: Cases = {
     assert.deepEqual([answer?.outcome, answer?.state, answer?.dueAt], ['inserted', 'scheduled', null])
     assert.deepEqual(await take(store), [])
     await advance(10_000)
-    assert.deepEqual((await store.promote(10)).moves, [], 'time alone does not let it go on')
+    assert.deepEqual((await store.promote(10)).transitions, [], 'time alone does not let it go on')
     const settlement = { ...lease(job), event: 'FAIL', to: 'retrying', error: boom } as const
     const [settled] = await store.settle([settlement])
     const { successor } = settled ?? {}
@@ -91,9 +91,9 @@ export const uniqueCases: Cases = {
     await putAndTake(store, 'a', { key: 'k' })
     await put(store, newJob('b', { key: 'k', onConflict: 'supersede' }))
     await advance(60_000)
-    const { moves } = await store.rescue(10)
+    const { transitions } = await store.rescue(10)
     assert.deepEqual(
-      moves.map(({ id, event, to }) => [id, event, to]),
+      transitions.map(({ id, event, to }) => [id, event, to]),
       [
         ['a', 'EXPIRE', 'cancelled'],
         ['b', 'DUE', 'queued'],
@@ -113,7 +113,7 @@ export const uniqueCases: Cases = {
     const { state, enqueuedAt, dueAt } = await recordOf(store, 'b')
     assert.deepEqual([state, dueAt], ['scheduled', enqueuedAt + 60_000])
     await advance(40_000)
-    assert.deepEqual(idsOf((await store.promote(10)).moves), ['b'])
+    assert.deepEqual(idsOf((await store.promote(10)).transitions), ['b'])
     await store.settle([{ ...lease(other), event: 'RELEASE', to: 'queued' }])
     assert.deepEqual(idsOf(await take(store)), ['b', 'd'])
   },

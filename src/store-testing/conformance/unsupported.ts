@@ -140,7 +140,7 @@ export const unsupportedCases: Cases = {
     assert.deepEqual([sent?.outcome, sent?.state], ['kept', 'scheduled'])
     const resume = { id: 'a', key: 'r', message: { kind: 'resume' }, expect: null } as const
     const [answer] = await store.send([resume])
-    assert.deepEqual([answer?.outcome, answer?.state, answer?.move?.event], ['resumed', 'queued', 'DUE'])
+    assert.deepEqual([answer?.outcome, answer?.state, answer?.transition?.event], ['resumed', 'queued', 'DUE'])
     const { inbox } = await takeOne(store, { token: 't2' })
     assert.deepEqual(
       inbox.map(({ message: { kind } }) => kind),

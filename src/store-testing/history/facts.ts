@@ -18,7 +18,7 @@ export interface FinalState {
 /** What somebody tells of a job. */
 export type Telling = Pick<HistoryEntry, 'seq' | 'at' | 'event' | 'from' | 'to' | 'attempt' | 'reason'>
 
-/** A move of a job, and who tells of it. */
+/** A transition of a job, and who tells of it. */
 export interface Step extends Telling {
   readonly event: Exclude<HistoryEntry['event'], 'CHECKPOINT'>
   /** When it was first acknowledged to a caller: it was written by then, and not before `at`. Infinity: never. */
@@ -109,7 +109,7 @@ export interface InsertFact {
 interface CancelFact {
   readonly invokedAt: number
   readonly answeredAt: number
-  /** seq of its move; null if the mark was set before. */
+  /** seq of its transition; null if the mark was set before. */
   readonly seq: number | null
 }
 
@@ -179,7 +179,7 @@ export const machineOf = (job: JobFacts): MachineFacts =>
     replaced: false,
   })
 
-/** What all who tell of a move must agree on. */
+/** What all who tell of a transition must agree on. */
 export const wording = ({ seq, at, event, from, to, attempt }: Telling): string =>
   `${seq} ${event} ${from ?? '·'} → ${to}, attempt ${attempt}, at ${at}`
 

@@ -22,7 +22,7 @@ export class Facts {
   readonly figures = { calls: 0, unknown: 0, runs: 0, steps: 0, lostSettles: 0 }
   /** Jobs that may have been removed without a trace, at most. */
   removable = 0
-  /** Moves that two tell differently. */
+  /** Transitions that two sources report differently. */
   readonly contradictions: Contradiction[] = []
   /** Jobs that the store lists more than once. */
   readonly twice: string[] = []
@@ -72,7 +72,7 @@ export class Facts {
         return this.takeRetry(call)
       case 'promote':
       case 'rescue':
-        return this.takeMoves(call.answer, call.answeredAt)
+        return this.takeTransitions(call.answer, call.answeredAt)
       case 'discard':
         for (const id of call.answer?.discarded ?? []) this.job(id).discarded = true
         if (call.outcome === 'unknown' && 'ids' in call.asked) {
@@ -143,8 +143,8 @@ export class Facts {
       const { seq, at, from, to } = answered
       const step = this.step(id, { seq, at, event, from, to, attempt: answered.attempt }, answeredAt)
       if (step !== null && unsupported === true) step.unsupported = true
-      for (const move of [answered.woken, answered.successor]) {
-        if (move !== undefined) this.step(move.id, move, answeredAt)
+      for (const transition of [answered.woken, answered.successor]) {
+        if (transition !== undefined) this.step(transition.id, transition, answeredAt)
       }
     })
   }
@@ -171,10 +171,10 @@ export class Facts {
   }
 
   private takeCancel({ answer, invokedAt, answeredAt }: CallOf<'cancel'>): void {
-    for (const { cancelled, cancelling, moves } of answer ?? []) {
-      this.takeMoves(moves, answeredAt)
-      const seqs = new Map(moves.filter(({ event }) => event === 'CANCEL').map(({ id, seq }) => [id, seq]))
-      // Who was cancelled with its parent is told of by its move alone.
+    for (const { cancelled, cancelling, transitions } of answer ?? []) {
+      this.takeTransitions(transitions, answeredAt)
+      const seqs = new Map(transitions.filter(({ event }) => event === 'CANCEL').map(({ id, seq }) => [id, seq]))
+      // Who was cancelled with its parent is told of by its transition alone.
       for (const id of new Set([...cancelled, ...cancelling, ...seqs.keys()])) {
         this.job(id).cancels.push({ invokedAt, answeredAt: answeredAt ?? Infinity, seq: seqs.get(id) ?? null })
       }
@@ -212,19 +212,19 @@ export class Facts {
       if (answered?.outcome === 'notFound') return
       const fact = { key, outcome: answered?.outcome ?? 'unknown', answeredAt: answeredAt ?? Infinity } as const
       machineOf(this.job(id)).messages.push(fact)
-      this.takeMoves(answered?.move && [answered.move], answeredAt)
+      this.takeTransitions(answered?.transition && [answered.transition], answeredAt)
     })
   }
 
   private takeRetry({ asked, answer, outcome, answeredAt }: CallOf<'retry'>): void {
-    this.takeMoves(answer?.moves, answeredAt)
+    this.takeTransitions(answer?.transitions, answeredAt)
     if (asked.fromStart !== true) return
     if (outcome === 'unknown') this.mayHaveRestarted = true
-    for (const { id, seq } of answer?.moves ?? []) machineOf(this.job(id)).restarts.push(seq)
+    for (const { id, seq } of answer?.transitions ?? []) machineOf(this.job(id)).restarts.push(seq)
   }
 
-  private takeMoves(moves: readonly Transition[] | null | undefined, answeredAt: number | null): void {
-    for (const move of moves ?? []) this.step(move.id, move, answeredAt)
+  private takeTransitions(transitions: readonly Transition[] | null | undefined, answeredAt: number | null): void {
+    for (const transition of transitions ?? []) this.step(transition.id, transition, answeredAt)
   }
 
   private takeRun({ asked: { id, seq, attempt, generation }, invokedAt, answeredAt }: CallOf<'run'>): void {
@@ -248,7 +248,7 @@ export class Facts {
   private step(id: string, told: Telling, by: number | null | 'recorded' | 'logged'): Step | null {
     const { seq, at, event, from, to, attempt, reason } = told
     const job = this.job(id)
-    // The log tells of checkpoints, too: they move nothing.
+    // The log tells of checkpoints, too: they leave the state as it is.
     if (event === 'CHECKPOINT') {
       machineOf(job).logged.push({ seq, attempt })
       return null

@@ -36,7 +36,7 @@ function keyName({ record, inserts }: JobFacts): string | null {
   return key === null ? null : JSON.stringify([type, key])
 }
 
-/** Hands the key from holder to holder, in the order of the moves. */
+/** Hands the key from holder to holder, in the order of the transitions. */
 function checkHolders(name: string, changes: readonly Change[], findings: Findings): void {
   let holder = null as Change | null
   /** One that gave up its key and has not ended: it was being cancelled, had its key until its start, or is followed. */
@@ -87,7 +87,7 @@ function checkFound(
   findings.add('I8', `${what} from ${invokedAt} to ${answeredAt}, when that one did not live`, stepsOf(job))
 }
 
-/** A move is written at its time at the earliest; at the latest when it, or one that follows it, was acknowledged. */
+/** A transition is written at its time at the earliest; at the latest when it, or one that follows it, was acknowledged. */
 function wasLive(steps: readonly Step[], from: number, to: number): boolean {
   let knownBy = Infinity
   for (const step of steps.toReversed()) {

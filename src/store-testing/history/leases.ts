@@ -16,7 +16,7 @@ export function checkLeases(facts: Facts, rescueMs: number | null, findings: Fin
   }
 }
 
-/** The move that ended an attempt; undefined while it is held. */
+/** The transition that ended an attempt; undefined while it is held. */
 function endOf({ steps }: JobFacts, claimSeq: number): Step | undefined {
   return steps.find(({ seq, from, to }) => seq > claimSeq && from !== null && isLeased(from) && !isLeased(to))
 }

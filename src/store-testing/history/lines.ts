@@ -15,7 +15,7 @@ import type {
   DiscardAnswer,
   ExtendRequest,
   InsertAnswer,
-  Move,
+  WrittenTransition,
   NewJob,
   RetentionPolicy,
   RetryAnswer,
@@ -110,8 +110,8 @@ export interface RecordedCalls {
   }
   readonly retry: { readonly asked: Selection & { readonly fromStart?: true }; readonly answer: RetryAnswer }
   readonly discard: { readonly asked: Selection; readonly answer: DiscardAnswer }
-  readonly promote: { readonly asked: { readonly limit: number }; readonly answer: readonly Move[] }
-  readonly rescue: { readonly asked: { readonly limit: number }; readonly answer: readonly Move[] }
+  readonly promote: { readonly asked: { readonly limit: number }; readonly answer: readonly WrittenTransition[] }
+  readonly rescue: { readonly asked: { readonly limit: number }; readonly answer: readonly WrittenTransition[] }
   readonly prune: {
     readonly asked: { readonly policy: RetentionPolicy; readonly limit: number }
     readonly answer: { readonly pruned: number }

@@ -17,7 +17,7 @@ import type { Findings } from './violation.ts'
 
 export function checkLives(facts: Facts, findings: Findings): void {
   for (const { id, ways } of facts.contradictions) {
-    findings.add('I2', `a move of job ${id} is told in two ways`, ways)
+    findings.add('I2', `a transition of job ${id} is told in two ways`, ways)
   }
   for (const id of facts.twice) findings.add('I1', `job ${id} is listed twice`)
   checkOrder(facts, findings)
@@ -44,7 +44,7 @@ const isMissing = ({ inserts, discarded, steps }: JobFacts): boolean =>
   !discarded &&
   (steps.length > 0 || inserts.some(({ outcome, holder, asked }) => holder === asked.id && outcome === 'found'))
 
-/** seq is the order of all moves: no two share one. */
+/** seq is the order of all transitions: no two share one. */
 function checkOrder(facts: Facts, findings: Findings): void {
   const owners = new Map<number, string>()
   for (const { id, steps } of facts.jobs.values()) {
@@ -64,7 +64,7 @@ function checkBirth({ inserts, steps }: JobFacts, id: string, findings: Findings
   }
 }
 
-/** I1, for moves: what was acknowledged or logged is in the record. */
+/** I1, for transitions: what was acknowledged or logged is in the record. */
 function checkWritten(job: JobFacts, findings: Findings): void {
   const { id, record, steps } = job
   if (record === null) return
@@ -77,7 +77,7 @@ function checkWritten(job: JobFacts, findings: Findings): void {
   for (const step of steps) {
     if (step.recorded || (isCut && step.seq < firstSeq) || isLeftOut(step, steps)) continue
     const said = step.knownBy < Infinity ? 'acknowledged' : 'logged'
-    findings.add('I1', `a move of job ${id} was ${said} and is not in its record: ${wording(step)}`, stepsOf(job))
+    findings.add('I1', `a transition of job ${id} was ${said} and is not in its record: ${wording(step)}`, stepsOf(job))
   }
   const last = steps.findLast(({ recorded }) => recorded)
   if (last?.to !== record.state) findings.add('I2', `job ${id} is ${record.state} after`, stepsOf(job))

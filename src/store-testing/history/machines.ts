@@ -120,7 +120,7 @@ class Walk {
       this.add(`it is done, and was given messages ${list(unread)} that it has not read`)
   }
 
-  /** Goes on to a place in the order of all moves: was it sent back to its start on the way? */
+  /** Goes on to a place in the order of all transitions: was it sent back to its start on the way? */
   private passTo(seq: number): void {
     if (this.restarts.some((restart) => restart > this.seq && restart < seq)) {
       const surely = this.machine.restarts.some((restart) => restart > this.seq && restart < seq)

@@ -96,14 +96,14 @@ const forWorkers = (store: Store, scribe: Scribe): Pick<Store, Work> => ({
       'promote',
       { limit },
       () => store.promote(limit),
-      ({ moves }) => moves,
+      ({ transitions }) => transitions,
     ),
   rescue: (limit) =>
     scribe.write(
       'rescue',
       { limit },
       () => store.rescue(limit),
-      ({ moves }) => moves,
+      ({ transitions }) => transitions,
     ),
   prune: async (policy, limit) =>
     scribe.write(
@@ -147,13 +147,13 @@ const forSchedules = (store: ScheduleStore, scribe: Scribe): ScheduleStore => ({
     ),
 })
 
-const insertsOf = (ids: readonly string[], { ticks, moves }: FireScheduleAnswer): InsertAnswer[][] =>
+const insertsOf = (ids: readonly string[], { ticks, transitions }: FireScheduleAnswer): InsertAnswer[][] =>
   ids.map((id, i) => {
     const tick = ticks[i]
     if (tick === undefined || tick.outcome === 'skipped') {
       return [{ outcome: 'full', id, state: 'queued', seq: 0, at: 0, dueAt: null }]
     }
-    const superseded = moves[0]
+    const superseded = transitions[0]
     return [i === 0 && superseded !== undefined ? { ...tick, superseded } : tick]
   })
 

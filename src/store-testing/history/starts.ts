@@ -30,7 +30,7 @@ export function checkStarts(facts: Facts, startMs: number | null, findings: Find
 const nameOf = ({ id }: JobFacts, { attempt, generation }: Pick<RunFact, 'attempt' | 'generation'>): string =>
   `attempt ${attempt} of generation ${generation} of job ${id}`
 
-/** A machine that was sent its cancel as an event runs on, and no move says that it was cancelled. */
+/** A machine that was sent its cancel as an event runs on, and no transition says that it was cancelled. */
 function checkNotCancelled(job: JobFacts, run: RunFact, startMs: number, findings: Findings): void {
   for (const { seq, answeredAt } of job.cancels) {
     if (seq === null || run.seq === null || run.seq > seq || run.startedAt <= answeredAt + startMs) continue

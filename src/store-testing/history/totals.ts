@@ -104,7 +104,7 @@ function checkLogged(facts: Facts, from: number, findings: Findings): void {
   for (const { id, steps } of facts.jobs.values()) {
     for (const step of steps) {
       if (step.seq < from || step.logged || !step.recorded) continue
-      findings.add('I12', `a move of job ${id} is not in the transition log: ${wording(step)}`)
+      findings.add('I12', `a transition of job ${id} is not in the transition log: ${wording(step)}`)
     }
   }
 }

@@ -3,7 +3,7 @@
 /** The promises, by the names under which violations are reported. */
 export const invariants = {
   I1: 'what was acknowledged exists, what was refused does not',
-  I2: 'moves follow the chart; one end, never left but by RETRY',
+  I2: 'transitions follow the chart; one end, never left but by RETRY',
   I3: 'attempts strictly increase, starts ≤ maxAttempts',
   I4: 'accepted writes carry the current token, and it is not refused',
   I5: 'attempts overlap only if the earlier lease had run out',
@@ -25,7 +25,7 @@ export interface Violation {
   readonly invariant: Invariant
   /** What is wrong, in a sentence. */
   readonly message: string
-  /** What proves it: the moves of the job, the calls that contradict each other. */
+  /** What proves it: the transitions of the job, the calls that contradict each other. */
   readonly evidence: readonly string[]
 }
 

@@ -1,7 +1,7 @@
 /** What a job with a machine, or with a parent, has beyond its row: checkpoints and messages. */
 import type { MachineRow } from '../../core/unit-of-work.ts'
 import type { CheckpointEntry, Gather, InboxEntry, Parent, Unsupported } from '../../core/machine-record.ts'
-import type { Move } from '../../store.ts'
+import type { WrittenTransition } from '../../store.ts'
 
 const none: readonly string[] = []
 
@@ -23,7 +23,7 @@ export class Machine implements MachineRow {
   version: string | null = null
   unsupported: Unsupported | null = null
   /** The WAKE of the parent by the last settlement: a repeated settlement gets the same answer. */
-  woken: Move | null = null
+  woken: WrittenTransition | null = null
 
   constructor(parent: Parent | null) {
     this.parent = parent

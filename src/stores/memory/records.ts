@@ -5,7 +5,7 @@ import type { CheckIn, HistoryEntry, JobMeta, LogLine } from '../../core/record.
 import type { JobState } from '../../core/lifecycle.ts'
 import type { Checkpoint, CheckpointEntry, InboxMessage, InboxEntry } from '../../core/machine-record.ts'
 import { copyPayload, type Json } from '../../core/payload.ts'
-import type { Move } from '../../store.ts'
+import type { WrittenTransition } from '../../store.ts'
 import type { TransitionArrow, Row, LoggedStep } from './row.ts'
 
 export function historyEntry(
@@ -32,7 +32,7 @@ const entryOf = (step: LoggedStep): HistoryEntry =>
   historyEntry(step.arrow, step.seq, step.tick.at, step.attempt, step.worker, step.reason)
 
 /** The last transition of a row. */
-export function moveOf(row: Row, error?: ErrorRecord): Move {
+export function transitionOf(row: Row, error?: ErrorRecord): WrittenTransition {
   if (row.last === null) throw new TypeError(`job ${row.id} has made no transition`)
   return { id: row.id, type: row.type, ...entryOf(row.last), ...(error !== undefined && { error }) }
 }

@@ -9,7 +9,7 @@ import type { Arrow, ArrowEvent, JobState } from '../../core/lifecycle.ts'
 import type { Json } from '../../core/payload.ts'
 import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
 import { defaultKeyWeight } from '../../core/shares.ts'
-import type { Move, NewJob } from '../../store.ts'
+import type { WrittenTransition, NewJob } from '../../store.ts'
 import { Machine } from './machine.ts'
 import type { Phase } from './phases.ts'
 import type { Queue, QueuedJob } from './queue.ts'
@@ -104,7 +104,7 @@ export class Past {
   steps: Map<string, Json> | null = null
   cancel: CancelMark | null = null
   /** The successor that the last settlement made due: a repeated settlement gets the same answer. */
-  successor: Move | null = null
+  successor: WrittenTransition | null = null
 }
 
 export class Row implements JobRow, QueuedJob<Row> {

@@ -22,7 +22,7 @@ import { lastLogs } from '../../core/log-lines.ts'
 import type { Gather, InboxMessage, InboxEntry, NewCheckpoint, Unsupported } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
-import type { Move, NewJob, Selection, SettleAnswer, WorkerInfo } from '../../store.ts'
+import type { WrittenTransition, NewJob, Selection, SettleAnswer, WorkerInfo } from '../../store.ts'
 import { LinkedList } from './linked-list.ts'
 import { Hints } from './hints.ts'
 import { TransitionLog } from './log.ts'
@@ -30,7 +30,7 @@ import { Machine } from './machine.ts'
 import { MachineIndex } from './machine-index.ts'
 import { backlogPhases, heldPhases, noCounts, phaseOf, phases, tally, type Phase } from './phases.ts'
 import { Queue } from './queue.ts'
-import { inboxOf, moveOf } from './records.ts'
+import { inboxOf, transitionOf } from './records.ts'
 import { RowTable } from './row-table.ts'
 import type { ScheduleUnit } from '../../core/schedule.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
@@ -253,8 +253,8 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     row.forget()
   }
 
-  lastTransition(row: Row, error?: ErrorRecord): Move {
-    return moveOf(row, error)
+  lastTransition(row: Row, error?: ErrorRecord): WrittenTransition {
+    return transitionOf(row, error)
   }
 
   // ── what is kept of a job beside its state ──────────────────────────────────────────────────────────────────────────

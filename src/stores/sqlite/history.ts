@@ -7,7 +7,7 @@
 import { caps } from '../../core/caps.ts'
 import type { HistoryEntry } from '../../core/record.ts'
 import { isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
-import type { Move, SettleAnswer } from '../../store.ts'
+import type { WrittenTransition, SettleAnswer } from '../../store.ts'
 import type { Row } from './row.ts'
 
 /** `seq` and `at` are relative to those of the row. The worker is given at a claim, unless it is that of the row. */
@@ -64,7 +64,7 @@ export function historyUntil(row: Row, seq: number): string {
 }
 
 export function historyOf(row: Row): HistoryEntry[] {
-  const [start, ...moves] = JSON.parse(`[${row.history}]`) as [Start, ...PackedTransition[]]
+  const [start, ...transitions] = JSON.parse(`[${row.history}]`) as [Start, ...PackedTransition[]]
   const { seq, enqueuedAt } = row
   const entries: HistoryEntry[] = []
   let state = typeof start === 'string' ? start : start[0]
@@ -72,7 +72,7 @@ export function historyOf(row: Row): HistoryEntry[] {
     entries.push({ seq, at: enqueuedAt, event: 'ENQUEUE', from: null, to: start, attempt: 0 })
   }
   let worker: string | null = null
-  for (const [later, laterMs, event, to, attempt, by, reason] of moves) {
+  for (const [later, laterMs, event, to, attempt, by, reason] of transitions) {
     const from = state
     state = to
     if (event === 'CLAIM') worker = by ?? row.worker
@@ -98,16 +98,18 @@ function packHistory(row: Row, entries: readonly HistoryEntry[], named = false):
   const born = first.event === 'ENQUEUE'
   const start: Start = born ? first.to : [first.from ?? first.to]
   let before: string | undefined
-  const moves = entries.slice(born ? 1 : 0).map(({ seq, at, event, to, attempt, worker, reason }): PackedTransition => {
-    const begins = worker !== undefined && (event === 'CLAIM' || before === undefined)
-    before = worker
-    const by = begins && (named || event !== 'CLAIM' || worker !== row.worker) ? worker : null
-    const move: PackedTransition = [seq - row.seq, at - row.enqueuedAt, event, to, attempt]
-    if (by !== null || reason !== undefined) move.push(by)
-    if (reason !== undefined) move.push(reason)
-    return move
-  })
-  return JSON.stringify([start, ...moves]).slice(1, -1)
+  const transitions = entries
+    .slice(born ? 1 : 0)
+    .map(({ seq, at, event, to, attempt, worker, reason }): PackedTransition => {
+      const begins = worker !== undefined && (event === 'CLAIM' || before === undefined)
+      before = worker
+      const by = begins && (named || event !== 'CLAIM' || worker !== row.worker) ? worker : null
+      const transition: PackedTransition = [seq - row.seq, at - row.enqueuedAt, event, to, attempt]
+      if (by !== null || reason !== undefined) transition.push(by)
+      if (reason !== undefined) transition.push(reason)
+      return transition
+    })
+  return JSON.stringify([start, ...transitions]).slice(1, -1)
 }
 
 // ── settled attempts ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -121,8 +123,8 @@ type PackedSettled = [
   to: JobState,
   spent: number,
   dueAt: number | null,
-  woken?: Move | null,
-  successor?: Move,
+  woken?: WrittenTransition | null,
+  successor?: WrittenTransition,
 ]
 
 /** The last settled attempt, and its answer. */

@@ -73,8 +73,8 @@ export function* movesAfter(file: LoggedFile, from: number, limit: number): Gene
     for (const [event, left, to, worker, reason, jobs] of JSON.parse(text) as LoggedMoves[]) {
       for (const [queue, id, attempt] of jobs) {
         if (seq > from) {
-          const move = { id, type: file.queues.at(queue).type, seq, at, event, from: left, to, attempt }
-          yield { ...move, ...(worker !== null && { worker }), ...(reason !== null && { reason }) }
+          const transition = { id, type: file.queues.at(queue).type, seq, at, event, from: left, to, attempt }
+          yield { ...transition, ...(worker !== null && { worker }), ...(reason !== null && { reason }) }
         }
         seq++
       }

@@ -29,7 +29,7 @@ import type {
 } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
-import type { Hint, Move, Selection, SettleAnswer } from '../../store.ts'
+import type { Hint, WrittenTransition, Selection, SettleAnswer } from '../../store.ts'
 import { isBusy, isFileFault, storeError } from './errors.ts'
 import { Hints } from './hints.ts'
 import { born, historyUntil, packSettled, settledOf, withTransition } from './history.ts'
@@ -80,7 +80,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   private firstSeq = 1
   private logTrimmedTo = 0
   /** The transitions of this transaction. */
-  private moves = new LogEntry()
+  private logEntry = new LogEntry()
   private removing: Removable[] = []
   /** Does any job of the file have a parent? null = not known in this transaction. */
   private hasChildren: boolean | null = null
@@ -117,19 +117,19 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
       this.seq = this.sql.get('lastSeq')?.[0] ?? 0
     }
     this.firstSeq = this.seq + 1
-    this.moves = new LogEntry()
+    this.logEntry = new LogEntry()
     this.hasChildren = this.hasLeaving = null
   }
 
   /** Writes the changes that were delayed until the end of the transaction. */
   finish(): void {
-    const { sql, seq, moves } = this
+    const { sql, seq, logEntry } = this
     this.rows.finish()
     this.removeAll()
     this.queues.write()
     this.inboxWatch.finish()
-    if (moves.none) return
-    sql.run('append', seq, this.firstSeq, this.now, moves.toString())
+    if (logEntry.none) return
+    sql.run('append', seq, this.firstSeq, this.now, logEntry.toString())
     const oldest = seq - this.transitionsMax
     if (oldest - this.logTrimmedTo < logSlack) return
     sql.run('forgetLog', oldest)
@@ -156,18 +156,18 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
 
   /** Runs a function within a savepoint: if it throws, its changes are rolled back. */
   private attempt<T>(act: () => T): T {
-    const { seq, moves } = this
+    const { seq, logEntry } = this
     this.rows.write()
     this.removeAll()
     this.sql.run('savepoint')
     this.queues.mark()
-    this.moves = new LogEntry()
+    this.logEntry = new LogEntry()
     let done = false
     try {
       const answer = act()
       this.rows.write()
       done = true
-      moves.append(this.moves)
+      logEntry.append(this.logEntry)
       return answer
     } finally {
       if (!done) {
@@ -176,7 +176,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
         this.removing = []
         this.seq = seq
       }
-      this.moves = moves
+      this.logEntry = logEntry
       this.sql.run('releaseSavepoint')
       this.queues.endMark(done)
     }
@@ -286,7 +286,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     if (state === claimable && queue.hasLane(concurrencyKey)) {
       this.keyGroups.arrive(queue, { concurrencyKey, priority, place: seq, keyWeight: keyWeightOf(job.options) })
     }
-    this.moves.add(queue.number, id, { seq, at: this.now, event: 'ENQUEUE', from: null, to: state, attempt: 0 })
+    this.logEntry.add(queue.number, id, { seq, at: this.now, event: 'ENQUEUE', from: null, to: state, attempt: 0 })
     this.hints.moved(queue, id, null, state)
     if (dueAt !== null) this.hints.due(dueAt)
     if (job.parent !== null || job.version !== null || job.checkpoint !== null) this.insertMachine(job)
@@ -330,7 +330,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     return { seq, at: this.now, from, to, attempt: row.attempt }
   }
 
-  lastTransition({ id, type, lastEntry }: Row, error?: ErrorRecord): Move {
+  lastTransition({ id, type, lastEntry }: Row, error?: ErrorRecord): WrittenTransition {
     if (lastEntry === null) throw new TypeError(`job ${id} has made no transition in this transaction`)
     return { id, type, ...lastEntry, ...(error !== undefined && { error }) }
   }
@@ -484,7 +484,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
       attempt,
       reason: checkpoint.note,
     }
-    this.moves.add(row.queue, row.id, worker === null ? entry : { ...entry, worker })
+    this.logEntry.add(row.queue, row.id, worker === null ? entry : { ...entry, worker })
     this.machines.addCheckpoint(row, this.machineOf(row), checkpoint, seq, this.now)
   }
 
@@ -582,7 +582,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   }
 
   private log(row: Row, entry: HistoryEntry): void {
-    this.moves.add(row.queue, row.id, entry)
+    this.logEntry.add(row.queue, row.id, entry)
     this.hints.moved(this.queues.at(row.queue), row.id, entry.from, entry.to)
   }
 }

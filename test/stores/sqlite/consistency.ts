@@ -1,7 +1,7 @@
 /**
  * Does a file of the SQLite store tell one story? Its tables are read one by one, with statements of its own: what the
  * store writes twice (counts, lanes, keys, the log and the histories) must agree, and every job must be where its last
- * move led. Answers with what does not fit.
+ * transition led. Answers with what does not fit.
  */
 import { DatabaseSync } from 'node:sqlite'
 import type { HistoryEntry } from '../../../src/core/record.ts'
@@ -131,7 +131,7 @@ function checkKeys(jobs: readonly Job[], say: Say): void {
   const holders = new Set<string>()
   for (const { row, history } of jobs) {
     const mayHold = !ended.has(row.state)
-    // One that was being cancelled already is superseded without another move.
+    // One that was being cancelled already is superseded without another transition.
     const superseded =
       row.state === 'cancelling' || history.some(({ event, reason }) => event === 'CANCEL' && reason === 'superseded')
     if (row.heldKey !== null && (row.heldKey !== row.key || !mayHold)) say(`job ${row.id} holds key ${row.heldKey}`)
@@ -210,15 +210,15 @@ function checkLanes(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
 type Logged = [string, string | null, string, string | null, string | null, [number, string, number][]]
 
 interface Log {
-  /** Entries that are no moves, by the ids of jobs. */
+  /** Entries that are no transitions, by the ids of jobs. */
   readonly checkpoints: ReadonlyMap<string, readonly HistoryEntry[]>
   /** The number of the first entry that is kept. */
   readonly oldest: number
 }
 
-/** The log has every move once, in one unbroken line, and what it says of a job is what its history says. */
+/** The log has every transition once, in one unbroken line, and what it says of a job is what its history says. */
 function checkLog(db: DatabaseSync, jobs: readonly Job[], say: Say): Log {
-  const moves = new Map<string, HistoryEntry[]>()
+  const transitions = new Map<string, HistoryEntry[]>()
   const checkpoints = new Map<string, HistoryEntry[]>()
   let oldest: number | null = null
   let next = 0
@@ -230,25 +230,25 @@ function checkLog(db: DatabaseSync, jobs: readonly Job[], say: Say): Log {
       for (const [queue, id, attempt] of named) {
         const known = { ...(worker !== null && { worker }), ...(reason !== null && { reason }) }
         const entry = { seq: seq++, at: Number(at), event, from, to, attempt, ...known } as HistoryEntry
-        const isMove = entry.event !== 'CHECKPOINT'
-        if (!isMove && (entry.from !== entry.to || !held.has(entry.to))) say(`${id} rests from ${from} to ${to}`)
-        const list = isMove ? moves : checkpoints
+        const isTransition = entry.event !== 'CHECKPOINT'
+        if (!isTransition && (entry.from !== entry.to || !held.has(entry.to))) say(`${id} rests from ${from} to ${to}`)
+        const list = isTransition ? transitions : checkpoints
         list.set(id, [...(list.get(id) ?? []), entry])
         if (!Number.isInteger(queue)) say(`the log names queue ${String(queue)}`)
       }
     }
     next = Number(last) + 1
-    if (seq !== next) say(`the log has ${seq - Number(first)} moves from ${String(first)} to ${String(last)}`)
+    if (seq !== next) say(`the log has ${seq - Number(first)} transitions from ${String(first)} to ${String(last)}`)
   }
   for (const { row, history } of jobs) {
-    // An id is free again when its job is gone: moves before this one's are those of another.
-    const logged = (moves.get(row.id) ?? []).filter(({ seq }) => seq >= (history[0]?.seq ?? 0))
+    // An id is free again when its job is gone: transitions before this one's are those of another.
+    const logged = (transitions.get(row.id) ?? []).filter(({ seq }) => seq >= (history[0]?.seq ?? 0))
     const kept = history.filter(({ seq }) => seq >= (oldest ?? 0))
     if (JSON.stringify(logged.map(sorted)) !== JSON.stringify(kept.map(sorted))) {
       say(`job ${row.id}: the log says ${JSON.stringify(logged)}, the history ${JSON.stringify(kept)}`)
     }
     for (const { seq, to, attempt } of checkpoints.get(row.id) ?? []) {
-      const before = history.findLast((move) => move.seq < seq)
+      const before = history.findLast((transition) => transition.seq < seq)
       if (before === undefined || seq < (history[0]?.seq ?? 0)) continue
       if (before.to !== to || before.attempt !== attempt) say(`job ${row.id} rests (${seq}) where it is not`)
     }

@@ -185,10 +185,10 @@ function checkCancel(
 /** Goes its attempts again: a checkpoint spares those before it. */
 function checkSpared({ task, stands }: Evidence, { attempt, maxAttempts, history }: JobRecord, tell: Tell): void {
   if (history.length >= caps.history) return
-  const moves = history.map(({ seq, attempt: number }) => ({ seq, number }))
+  const transitions = history.map(({ seq, attempt: number }) => ({ seq, number }))
   const marks = stands.map(({ seq }) => ({ seq, number: null }))
   let [now, spared] = [0, 0]
-  for (const { number } of [...moves, ...marks].toSorted((a, b) => a.seq - b.seq)) {
+  for (const { number } of [...transitions, ...marks].toSorted((a, b) => a.seq - b.seq)) {
     if (number === null) spared = now - 1
     else now = number
     if (now === 0) spared = 0
