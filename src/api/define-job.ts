@@ -134,10 +134,13 @@ type EventSchemas<Event extends { readonly type: string }> = {
 
 type DataOf<Event> = { [Name in keyof Event as Exclude<Name, 'type'>]: Event[Name] }
 
-/** Refuses, by its type, a handler whose output is not JSON: a Date, a Map, a function, at whatever depth. */
-type JsonOutput<Output> = [Output] extends [JsonOf<Output>]
+/**
+ * Refuses, by its type, a handler whose output is not JSON: a Date, a Map, a function, at whatever depth. The compiler then says that
+ * this member is missing. Errors among the results of a batch are failures, not outputs.
+ */
+type JsonOutput<Output> = [Exclude<Output, Error>] extends [JsonOf<Exclude<Output, Error>>]
   ? unknown
-  : { readonly run: 'the output of run must be JSON: no Date, Map, Set, bigint or function' }
+  : { readonly output: 'the output of the handler must be JSON: no Date, Map, Set, bigint or function' }
 
 /** What the types of handles know of a machine. */
 interface TypesOf<Machine extends AnyStateMachine> {

@@ -6,6 +6,8 @@ import type { ScheduleDefinition } from '../core/schedule-options.ts'
 import type { ClientSettings, RuntimeSettings, SelectionOption } from '../core/settings.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
+import { checkId } from '../core/call-options.ts'
+import { uniqueIds } from '../core/ids.ts'
 import { limits } from '../core/limits.ts'
 import { consoleLogger, guarded, type Logger } from '../core/logger.ts'
 import type { RetentionPolicy, Store } from '../store.ts'
@@ -34,6 +36,11 @@ export interface ClientOptions {
   readonly clock?: Clock
   /** Replaces Math.random (jitter, random selection) in tests. */
   readonly random?: Random
+  /**
+   * Generates the id of the runtime, and those of jobs that are enqueued without one, 1…200 characters each. No two calls in any process of the store may
+   * give the same: the second job would be taken for the first. Default: the time and 84 random bits, so that ids sort by time.
+   */
+  readonly newId?: () => string
 }
 
 export interface RuntimeOptions extends ClientOptions {
@@ -76,7 +83,7 @@ export interface RuntimeOptions extends ClientOptions {
   }
 }
 
-const clientKeys = ['jobs', 'store', 'capacity', 'logger', 'clock', 'random'] as const
+const clientKeys = ['jobs', 'store', 'capacity', 'logger', 'clock', 'random', 'newId'] as const
 const runtimeKeys = [
   ...clientKeys,
   ...(['schedules', 'scheduleOwner', 'retireSchedules'] as const),
@@ -95,7 +102,8 @@ function commonSettings(
   noJobs?: readonly JobDefinition[],
 ): ClientSettings {
   checkKeys(`options of ${maker}`, options, known, `Pass at least the jobs: ${maker}({ jobs: [sendEmail] }).`)
-  const { jobs = noJobs, store, capacity, logger = consoleLogger, clock = systemClock, random = systemRandom } = options
+  const { jobs = noJobs, store, capacity, newId } = options
+  const { logger = consoleLogger, clock = systemClock, random = systemRandom } = options
   const byType = definitions(jobs, maker)
   if (store !== undefined) checkStore(store)
   checkKeys(
@@ -109,12 +117,14 @@ function commonSettings(
   }
   checkMethods('clock', clock, clockMethods, 'a Clock', 'Leave it out, or pass a VirtualClock of jobchart/testing.')
   checkFunction('random', random)
+  if (newId !== undefined) checkFunction('newId', newId)
   return {
     jobs: byType,
     capacity: capacity === undefined ? null : checkInteger('capacity', capacity, 1, limits.capacityMax),
     logger: guarded(logger),
     clock,
     random,
+    newId: newId === undefined ? uniqueIds(clock) : () => checkId(newId()),
   }
 }
 

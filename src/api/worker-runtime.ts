@@ -9,7 +9,6 @@
  *   events ◀── after commit ── [store: next state] ◀── settle (conditional on the token) ◀── decide (chart)
  *   sweep: promote what is due · rescue expired leases · fire schedules · prune
  */
-import { nanoid } from 'nanoid'
 import { createActor, type Actor } from 'xstate'
 import { runtimeMachine, type StopMode } from '../../machines/runtime.machine.ts'
 import { checkInteger } from '../core/checks.ts'
@@ -47,7 +46,7 @@ const startReminderMs = 3_000
 const startHint = 'Call await runtime.start(). For a process that only enqueues use createClient.'
 
 export class WorkerRuntime extends StoreClient implements Runtime {
-  readonly id: string = nanoid()
+  readonly id: string
   readonly actor: Actor<typeof runtimeMachine>
   private readonly settings: RuntimeSettings
   private readonly worker: Worker
@@ -63,6 +62,7 @@ export class WorkerRuntime extends StoreClient implements Runtime {
 
   constructor(store: Store | undefined, settings: RuntimeSettings) {
     super(store, settings)
+    this.id = settings.newId()
     this.settings = settings
     const { hub, timers } = this.connection
     this.actor = createActor(runtimeMachine)

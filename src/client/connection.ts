@@ -18,7 +18,6 @@ import { checkedInput, checkListed, prepare, prepareByName, prepareChild, type P
 import { EventHub } from './event-hub.ts'
 import type { FollowOptions } from './follow.ts'
 import { handleServices, type HandleServicesOptions, type HandleOwner } from './handle-services.ts'
-import { Ids } from './ids.ts'
 import { Inserter } from './insert.ts'
 import { waitOf, type InsertCall, type WaitOptions } from './insert-call.ts'
 import { CallDeadline } from './call-deadline.ts'
@@ -70,7 +69,7 @@ export class Connection {
     this.store = store
     this.settings = settings
     this.owner = owner
-    this.preparing = { jobs: settings.jobs, ids: new Ids(clock), clock }
+    this.preparing = { jobs: settings.jobs, newId: settings.newId, clock }
     const timers = (this.timers = new Timers(clock))
     const hub = (this.hub = new EventHub(logger))
     this.results = new Results({ store, hub, timers, logger })

@@ -10,7 +10,6 @@ import { checkEnqueueOptions, pinsOf, type EnqueueOptions, type UniqueOption } f
 import { defaultMaxAttempts, limits, metaLimits, payloadLimits } from '../core/limits.ts'
 import type { JobMeta } from '../core/record.ts'
 import type { EditedInput, NewJob } from '../store.ts'
-import type { Ids } from './ids.ts'
 import { unknownType } from './not-found.ts'
 import { parseInput } from './validate.ts'
 
@@ -19,7 +18,7 @@ const noTags: readonly string[] = []
 
 export interface PrepareOptions {
   readonly jobs: ReadonlyMap<string, JobDefinition>
-  readonly ids: Ids
+  readonly newId: () => string
   readonly clock: Clock
 }
 
@@ -44,13 +43,13 @@ export function checkListed({ jobs }: PrepareOptions, job: JobDefinition): void 
 
 /** As `prepare`, for a child job of a machine: the runtime checked the definition when it was created. */
 export function prepareChild(
-  { ids, clock }: PrepareOptions,
+  { newId, clock }: PrepareOptions,
   job: JobDefinition,
   input: unknown,
   options: EnqueueOptions,
 ): NewJob | Promise<NewJob> {
   if (options !== noOptions) checkEnqueueOptions(options)
-  const plain = newJob(job, input, options, ids, clock)
+  const plain = newJob(job, input, options, newId, clock)
   const made = job.machine === null ? plain : { ...plain, version: job.machine.version }
   return job.schema === null ? made : parseInput(job, made.input).then(() => made)
 }
@@ -60,7 +59,7 @@ export function prepareChild(
  * @throws JobchartError INVALID_INPUT, INVALID_OPTION
  */
 export function prepareByName(
-  { ids, clock }: PrepareOptions,
+  { newId, clock }: PrepareOptions,
   type: string,
   input: unknown,
   options: EnqueueOptions = noOptions,
@@ -68,7 +67,7 @@ export function prepareByName(
   checkText('type', type, limits.idCharsMax)
   checkEnqueueOptions(options, 'options of enqueueByName')
   const unknown = { type, maxAttempts: defaultMaxAttempts, unique: false, keyOf: null, keyWeightOf: null }
-  return newJob(unknown, input, options, ids, clock)
+  return newJob(unknown, input, options, newId, clock)
 }
 
 /**
@@ -85,8 +84,8 @@ export async function checkedInput(job: JobDefinition | undefined, type: string,
 
 type Enqueued = Pick<JobDefinition, 'type' | 'maxAttempts' | 'unique' | 'keyOf' | 'keyWeightOf'>
 
-function newJob(job: Enqueued, input: unknown, options: EnqueueOptions, ids: Ids, clock: Clock): NewJob {
-  const plain = plainJob(job, input, options, ids, clock)
+function newJob(job: Enqueued, input: unknown, options: EnqueueOptions, newId: () => string, clock: Clock): NewJob {
+  const plain = plainJob(job, input, options, newId, clock)
   // Most calls have no options, and a job of the fewest members.
   if (options === noOptions && typeof job.unique === 'boolean' && job.keyWeightOf === null) return plain
   const meta = options.meta === undefined ? null : metaOf(options.meta)
@@ -102,12 +101,12 @@ function newJob(job: Enqueued, input: unknown, options: EnqueueOptions, ids: Ids
   }
 }
 
-function plainJob(job: Enqueued, input: unknown, options: EnqueueOptions, ids: Ids, clock: Clock): NewJob {
+function plainJob(job: Enqueued, input: unknown, options: EnqueueOptions, newId: () => string, clock: Clock): NewJob {
   const payload =
     input === undefined ? undefined : toPayload(input, 'INVALID_INPUT', payloadLimits, 'input of job', job.type)
   const unique = options.unique ?? job.unique
   return {
-    id: options.id ?? ids.next(),
+    id: options.id ?? newId(),
     type: job.type,
     input: payload,
     priority: options.priority ?? 0,

@@ -35,6 +35,8 @@ export interface ClientSettings {
   readonly logger: Logger
   readonly clock: Clock
   readonly random: Random
+  /** Generates the id of the runtime, and those of jobs that are enqueued without one. */
+  readonly newId: () => string
 }
 
 export interface RuntimeSettings extends ClientSettings {

@@ -1,11 +1,19 @@
-/** A runtime in virtual time with seeded randomness: a test runs in milliseconds, and repeats exactly. */
+/** A runtime in virtual time with seeded randomness and ids: a test runs in milliseconds, and repeats exactly. */
 import { seededRandom } from '../core/clock.ts'
-import { createRuntime, type Runtime, type RuntimeOptions } from '../index.ts'
+import { durationMs, type Duration } from '../core/duration.ts'
+import { seededIds } from '../core/ids.ts'
+import { createRuntime, type Middleware, type Runtime, type RuntimeOptions } from '../index.ts'
+import { RealWork } from './real-work.ts'
 import { VirtualClock } from './virtual-clock.ts'
 
 export interface TestRuntimeOptions extends Omit<RuntimeOptions, 'clock' | 'random'> {
-  /** Seed of jitter and random selection. Default 1. */
+  /** Seed of jitter, random selection and ids. Default 1. */
   readonly seed?: number
+  /**
+   * How long the clock waits, in real time, for a handler that reads a file, asks a server or sets a real timer, before virtual time
+   * passes. A handler that takes longer is named in a warning, and not waited for again. Default 1 s; 0 = not at all.
+   */
+  readonly realWait?: Duration
   /** Default: a new one. */
   readonly clock?: VirtualClock
 }
@@ -25,8 +33,26 @@ export interface TestRuntime {
  * expect(await job.result()).toBe('sent')
  */
 export async function createTestRuntime(options: TestRuntimeOptions): Promise<TestRuntime> {
-  const { seed = 1, clock = new VirtualClock(), ...rest } = options
-  const runtime = createRuntime({ ...rest, clock, random: seededRandom(seed) })
+  const { seed = 1, clock = new VirtualClock(), realWait = '1s', middleware = [], ...rest } = options
+  const realWaitMs = durationMs(realWait, 'realWait')
+  const work = new RealWork(realWaitMs, (message) => console.warn(message))
+  const tracked: Middleware = async ({ id, type, attempt }, next) => {
+    const end = work.begin(`job ${id} (${type}), attempt ${attempt}`)
+    try {
+      return await next()
+    } finally {
+      end()
+    }
+  }
+  const runtime = createRuntime({
+    newId: seededIds(clock, seededRandom(seed)),
+    ...rest,
+    middleware: realWaitMs === 0 ? middleware : [tracked, ...middleware],
+    clock,
+    random: seededRandom(seed),
+  })
+  const endSettling = clock.alsoSettle(() => work.settle())
+  runtime.actor.subscribe({ complete: endSettling })
   await runtime.start()
   return { runtime, clock }
 }

@@ -25,6 +25,7 @@ export class VirtualClock implements Clock {
   private wallOffset: number
   private orders = 0
   private awake = 0
+  private readonly others = new Set<() => Promise<void>>()
 
   constructor({ start = Date.UTC(2026, 0, 1) }: VirtualClockOptions = {}) {
     this.wallOffset = start
@@ -68,8 +69,17 @@ export class VirtualClock implements Clock {
 
   /** Awaits all pending work; no time passes. */
   async settle(): Promise<void> {
-    // A macrotask runs after all promise reactions, nested ones included.
-    await new Promise((resolve) => setImmediate(resolve))
+    await macrotask()
+    for (const other of this.others) {
+      await other()
+      await macrotask()
+    }
+  }
+
+  /** From now on `settle` and `advance` await this, too, before time passes. @returns to be called to end that */
+  alsoSettle(other: () => Promise<void>): () => void {
+    this.others.add(other)
+    return () => void this.others.delete(other)
   }
 
   /**
@@ -143,3 +153,6 @@ export class VirtualClock implements Clock {
     await this.settle()
   }
 }
+
+/** Runs after all promise reactions, nested ones included. */
+const macrotask = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -1,0 +1,76 @@
+/** The test runtime of users: real work is waited for, and a test repeats exactly, ids included. */
+import { readFile } from 'node:fs/promises'
+import { setTimeout as realSleep } from 'node:timers/promises'
+import { createClient, defineJob, memoryStore } from 'jobchart'
+import { createTestRuntime } from 'jobchart/testing'
+import { expect, test, vi } from 'vitest'
+
+test('time passes when a handler has read its files, not before', async () => {
+  const read = defineJob<number, number>({
+    type: 'read',
+    timeout: '1m',
+    run: async (files) => {
+      let length = 0
+      for (let i = 0; i < files; i++) length += (await readFile(new URL(import.meta.url))).length
+      return length
+    },
+  })
+  const { runtime, clock } = await createTestRuntime({ jobs: [read] })
+  const job = await runtime.enqueue(read, 20)
+  await clock.advance('1h')
+  expect(await job.record()).toMatchObject({ state: 'done', attempt: 1, output: expect.any(Number) })
+  await runtime.stop()
+})
+
+test('a handler that waits for virtual time is not waited for', async () => {
+  const warned = vi.spyOn(console, 'warn').mockReturnValue()
+  const sleep = defineJob({ type: 'sleep', run: async (_input, { signal }) => clock.sleep('1h', signal) })
+  const { runtime, clock } = await createTestRuntime({ jobs: [sleep], realWait: '1h' })
+  const job = await runtime.enqueue(sleep)
+  await clock.advance('1h')
+  expect((await job.record()).state).toBe('done')
+  expect(warned).not.toHaveBeenCalled()
+  await runtime.stop()
+})
+
+test('a handler that takes longer than the limit is named once, and time passes without it', async () => {
+  const warned = vi.spyOn(console, 'warn').mockReturnValue()
+  const end = new AbortController()
+  const slow = defineJob({
+    type: 'slow',
+    run: async () => realSleep(3_600_000, undefined, { signal: end.signal }).catch(() => 'ended'),
+  })
+  const { runtime, clock } = await createTestRuntime({ jobs: [slow], realWait: 5 })
+  const job = await runtime.enqueue(slow, undefined, { id: 'a' })
+  await clock.advance('10s')
+  await clock.advance('10s')
+  expect(warned.mock.calls).toEqual([[expect.stringMatching(/after 5 ms of real time.*: job a \(slow\), attempt 1$/)]])
+  end.abort()
+  expect(await job.result()).toBe('ended')
+  await runtime.stop()
+})
+
+test('a seed gives the ids, and another seed others', async () => {
+  const nothing = defineJob({ type: 'nothing', run: () => {} })
+  const idsOf = async (seed: number): Promise<string[]> => {
+    const { runtime } = await createTestRuntime({ jobs: [nothing], seed })
+    const handles = await runtime.enqueueMany(nothing, [undefined, undefined])
+    await runtime.stop()
+    return [runtime.id, ...handles.map(({ id }) => id)]
+  }
+  const ids = await idsOf(7)
+  expect(new Set(ids).size).toBe(3)
+  expect(await idsOf(7)).toEqual(ids)
+  expect(await idsOf(8)).not.toEqual(ids)
+})
+
+test('newId gives the ids of jobs that are enqueued without one, and what is no id is refused', async () => {
+  const nothing = defineJob({ type: 'nothing', run: () => {} })
+  const given: unknown[] = ['first', '', 7]
+  const client = createClient({ jobs: [nothing], store: memoryStore(), newId: () => given.shift() as string })
+  expect((await client.enqueue(nothing)).id).toBe('first')
+  expect((await client.enqueue(nothing, undefined, { id: 'own' })).id).toBe('own')
+  for (let i = 0; i < 2; i++) await expect(client.enqueue(nothing)).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  expect(() => createClient({ newId: 7 as never })).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
+  await client.close()
+})
