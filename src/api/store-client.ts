@@ -353,7 +353,7 @@ type SendArguments =
   | [definition: JobDefinition, id: string, event: MachineEvent, options?: SendOptions | undefined]
 
 const isWithDefinition = (args: SendArguments): args is Extract<SendArguments, [JobDefinition, ...unknown[]]> =>
-  typeof args[0] === 'object' && args[0] !== null
+  typeof args[1] === 'string'
 
 function cursorFrom(from: string | number): string | null {
   if (typeof from === 'string') return checkText('from', from, limits.idCharsMax)

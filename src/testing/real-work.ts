@@ -1,56 +1,89 @@
 /**
- * Handlers that wait for something outside virtual time: a file, a socket, a child process, a real timer. Node tells how many such
- * resources are open; more than at the start of a handler are taken for its own.
+ * Handlers that wait for something outside virtual time: a file, a socket, a child process, a real timer. Every such resource that
+ * Node opens while it runs a handler belongs to that handler.
  */
+import { AsyncLocalStorage, createHook, type AsyncHook } from 'node:async_hooks'
+import type { Logger } from '../core/logger.ts'
 
 interface Handler {
   readonly name: string
-  readonly openAtStart: number
 }
 
-const kinds =
-  /^(FSReq|GetAddrInfoReq|GetNameInfoReq|QueryReq|TCPSocket|TCPConnect|Pipe|Write|Shutdown|Process|Timeout|Worker|Zlib|RandomBytes|PBKDF2|Scrypt|Hash|Sign)/
+interface Resource {
+  readonly handler: Handler
+  /** A timer that does not keep the process alive is awaited by nobody. */
+  readonly isAwaited: () => boolean
+}
 
-const openResources = (): number => process.getActiveResourcesInfo().filter((kind) => kinds.test(kind)).length
+/** Resources that something is awaited from. */
+const awaited = /REQ|^(Timeout|TCPWRAP|TLSWRAP|PROCESSWRAP|WORKER|ZLIB)$/
 
 /** Time between two looks, ms. */
 const lookEveryMs = 1
 
 export class RealWork {
   private readonly limitMs: number
-  private readonly warn: (message: string) => void
-  private readonly handlers = new Set<Handler>()
+  private readonly logger: Pick<Logger, 'warn'>
+  private readonly running = new Set<Handler>()
+  private readonly current = new AsyncLocalStorage<Handler>()
+  private readonly open = new Map<number, Resource>()
+  private readonly hook: AsyncHook
 
   /** @param limitMs how long a handler is waited for, ms of real time */
-  constructor(limitMs: number, warn: (message: string) => void) {
+  constructor(limitMs: number, logger: Pick<Logger, 'warn'>) {
     this.limitMs = limitMs
-    this.warn = warn
+    this.logger = logger
+    const closed = (id: number): void => void this.open.delete(id)
+    this.hook = createHook({
+      init: (id, kind, _trigger, resource: { hasRef?: () => boolean }) => {
+        const handler = awaited.test(kind) ? this.current.getStore() : undefined
+        if (handler === undefined) return
+        this.open.set(id, { handler, isAwaited: () => kind !== 'Timeout' || resource.hasRef?.() !== false })
+      },
+      after: closed,
+      destroy: closed,
+    }).enable()
   }
 
-  /** A handler has started. @returns to be called at its end */
-  begin(name: string): () => void {
-    const handler = { name, openAtStart: openResources() }
-    this.handlers.add(handler)
-    return () => void this.handlers.delete(handler)
+  /** Runs a handler, whose resources are its own from here on. */
+  async run<Output>(name: string, handle: () => Promise<Output>): Promise<Output> {
+    const handler = { name }
+    this.running.add(handler)
+    try {
+      return await this.current.run(handler, handle)
+    } finally {
+      this.running.delete(handler)
+    }
   }
 
-  /** Waits until no handler seems to wait for real work. A handler that takes longer than the limit is named once, and not waited for again. */
+  /**
+   * Waits until no running handler has an open resource. A handler that takes longer than the limit is named once, and not waited
+   * for again.
+   */
   async settle(): Promise<void> {
     const until = performance.now() + this.limitMs
-    for (let busy = this.busy(); busy.length > 0; busy = this.busy()) {
+    for (let busy = this.busy(); busy.size > 0; busy = this.busy()) {
       if (performance.now() >= until) {
-        for (const handler of busy) this.handlers.delete(handler)
-        const names = busy.map(({ name }) => name).join(', ')
-        this.warn(`after ${this.limitMs} ms of real time, time passes without what these still wait for: ${names}`)
+        for (const handler of busy) this.running.delete(handler)
+        const names = [...busy].map(({ name }) => name).join(', ')
+        this.logger.warn(
+          `virtual time passes without waiting for ${names}: real work takes longer than ${this.limitMs} ms`,
+        )
         return
       }
       await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
     }
   }
 
-  private busy(): Handler[] {
-    if (this.handlers.size === 0) return []
-    const open = openResources()
-    return [...this.handlers].filter(({ openAtStart }) => open > openAtStart)
+  end(): void {
+    this.hook.disable()
+  }
+
+  private busy(): ReadonlySet<Handler> {
+    const busy = new Set<Handler>()
+    for (const { handler, isAwaited } of this.open.values()) {
+      if (this.running.has(handler) && isAwaited()) busy.add(handler)
+    }
+    return busy
   }
 }

@@ -2,6 +2,7 @@
 import { seededRandom } from '../core/clock.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
 import { seededIds } from '../core/ids.ts'
+import { consoleLogger } from '../core/logger.ts'
 import { createRuntime, type Middleware, type Runtime, type RuntimeOptions } from '../index.ts'
 import { RealWork } from './real-work.ts'
 import { VirtualClock } from './virtual-clock.ts'
@@ -35,15 +36,8 @@ export interface TestRuntime {
 export async function createTestRuntime(options: TestRuntimeOptions): Promise<TestRuntime> {
   const { seed = 1, clock = new VirtualClock(), realWait = '1s', middleware = [], ...rest } = options
   const realWaitMs = durationMs(realWait, 'realWait')
-  const work = new RealWork(realWaitMs, (message) => console.warn(message))
-  const tracked: Middleware = async ({ id, type, attempt }, next) => {
-    const end = work.begin(`job ${id} (${type}), attempt ${attempt}`)
-    try {
-      return await next()
-    } finally {
-      end()
-    }
-  }
+  const work = new RealWork(realWaitMs, { ...consoleLogger, ...rest.logger })
+  const tracked: Middleware = ({ id, type, attempt }, next) => work.run(`job ${id} (${type}), attempt ${attempt}`, next)
   const runtime = createRuntime({
     newId: seededIds(clock, seededRandom(seed)),
     ...rest,
@@ -52,7 +46,12 @@ export async function createTestRuntime(options: TestRuntimeOptions): Promise<Te
     random: seededRandom(seed),
   })
   const endSettling = clock.alsoSettle(() => work.settle())
-  runtime.actor.subscribe({ complete: endSettling })
+  runtime.actor.subscribe({
+    complete: () => {
+      endSettling()
+      work.end()
+    },
+  })
   await runtime.start()
   return { runtime, clock }
 }
