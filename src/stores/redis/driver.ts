@@ -1,0 +1,224 @@
+/**
+ * Runs operations of the core over loaded rows: loads what they need, runs them again from their start, and commits under the
+ * condition that everything is still as it was read. Calls of a process take effect in the order in which they were made.
+ */
+import { systemClock, systemRandom } from '../../core/clock.ts'
+import { isLeased } from '../../core/lifecycle.ts'
+import { JobchartError } from '../../core/errors.ts'
+import type { Hint } from '../../store.ts'
+import type { Redis, Reply } from './connection.ts'
+import type { Keys } from './keys.ts'
+import { load, type Select } from './loading.ts'
+import { NotLoaded, type Need } from './needs.ts'
+import { planOf } from './plan.ts'
+import type { Fields, LoadedRow, Row } from './row.ts'
+import type { Scripts } from './scripts.ts'
+import { pending, RedisUnit } from './unit.ts'
+import { WorkingSet } from './working-set.ts'
+
+type ScriptName = 'commit' | 'claim'
+
+/** Rounds of a call at most: of loading, and of commits that came too late. */
+const roundsMax = { load: 1_000, commit: 50 }
+/** Leased jobs whose rows this process remembers: what it settles it has mostly claimed. */
+const rememberedMax = 10_000
+
+/** What a call needs of time. */
+export interface StoreTime {
+  /** The store's time as far as it is known here, ms. */
+  now(): number
+  /** The time of the server, which it has told with an answer. */
+  told(serverMs: number, sent: number): void
+  /** The monotonic time of this machine, ms. */
+  monotonic(): number
+  /** Set where a test holds the clock: the scripts are told the time. */
+  readonly given: boolean
+}
+
+export class Driver {
+  readonly redis: Redis
+  readonly keys: Keys
+  readonly scripts: Scripts<ScriptName>
+  readonly time: StoreTime
+  private readonly select: Select
+  private readonly notify: (hints: readonly Hint[]) => void
+  private readonly remembered = new Map<string, LoadedRow>()
+  private tail: Promise<unknown> = Promise.resolve()
+
+  constructor(
+    redis: Redis,
+    keys: Keys,
+    scripts: Scripts<ScriptName>,
+    time: StoreTime,
+    select: Select,
+    notify: (hints: readonly Hint[]) => void,
+  ) {
+    this.redis = redis
+    this.keys = keys
+    this.scripts = scripts
+    this.time = time
+    this.select = select
+    this.notify = notify
+  }
+
+  /** Does something after all that was asked for before, and before all that is asked for later. */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.tail.then(work)
+    this.tail = turn.then(ignore, ignore)
+    return turn
+  }
+
+  /** Reads after all that was asked for before. */
+  async afterWrites<T>(read: () => Promise<T>): Promise<T> {
+    await this.tail
+    return read()
+  }
+
+  /**
+   * Runs an operation and commits what it has written.
+   * @param prepare what is known to be needed, and what this process believes to be so
+   */
+  write<T>(
+    operate: (unit: RedisUnit) => T,
+    prepare: { readonly needs?: readonly Need[]; readonly believe?: (set: WorkingSet) => void } = {},
+  ): Promise<T> {
+    return this.inTurn(async () => {
+      const set = new WorkingSet()
+      prepare.believe?.(set)
+      let needs = (prepare.needs ?? []).filter((need) => need.kind !== 'row' || !set.rows.has(need.id))
+      for (let tries = 0; tries < roundsMax.commit; tries++) {
+        const { unit, answer } = await this.operate(operate, set, needs)
+        const stale = await this.commit(unit, set)
+        if (stale === null) return numbered(answer, this.base)
+        for (const name of stale) if (name.startsWith('row ')) this.remembered.delete(name.slice(4))
+        set.forget(stale)
+        needs = stale.flatMap(needOf)
+        // Several processes that want the same rows take turns.
+        if (tries > 1) await pause(systemRandom() * Math.min(2 ** tries, 100))
+      }
+      throw new JobchartError('STORE_UNAVAILABLE', 'Redis: other processes have changed the same jobs each time', {
+        hint: 'Nothing was written. Call again, with fewer jobs at once.',
+      })
+    })
+  }
+
+  private async operate<T>(
+    operate: (unit: RedisUnit) => T,
+    set: WorkingSet,
+    first: readonly Need[],
+  ): Promise<{ readonly unit: RedisUnit; readonly answer: T }> {
+    let needs = first
+    for (let rounds = 0; rounds < roundsMax.load; rounds++) {
+      if (needs.length > 0) await this.load(needs, set)
+      const unit = new RedisUnit(set, this.time.now())
+      try {
+        return { unit, answer: operate(unit) }
+      } catch (error) {
+        if (!(error instanceof NotLoaded)) throw error
+        needs = error.needs
+      }
+    }
+    throw new TypeError('an operation needs more and more')
+  }
+
+  load(needs: readonly Need[], set: WorkingSet): Promise<void> {
+    return load(this.redis, this.keys, needs, set, this.select)
+  }
+
+  /** The number that the first entry of the log got in the last commit. */
+  private base = 0
+
+  /** Gives the names of what has changed meanwhile; null if all was written. */
+  private async commit(unit: RedisUnit, set: WorkingSet): Promise<readonly string[] | null> {
+    const { plan, writes } = planOf(unit, this.keys)
+    if (!writes && !set.believed) return null
+    const [outcome, rest] = await this.run('commit', plan)
+    if (outcome === 'stale') return rest as readonly string[]
+    this.base = Number(rest)
+    for (const row of unit.rows.values()) this.remember(row)
+    return null
+  }
+
+  /** Runs a script; gives what follows the time in its answer. Hints of it are told to those who watch here. */
+  async run(name: ScriptName, request: object): Promise<readonly Reply[]> {
+    const sent = this.time.monotonic()
+    const [clock, hints, ...rest] = await this.scripts.run(name, request)
+    this.time.told(Number(clock), sent)
+    if (hints === 'stale') return [hints, ...rest]
+    if (typeof hints === 'string' && hints !== '') this.notify(JSON.parse(hints) as Hint[])
+    return [null, ...rest]
+  }
+
+  // ── leased rows ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Keeps a row as the server has it now. */
+  rememberLeased(id: string, fields: Fields): void {
+    const { input: _, ...rest } = fields
+    this.remembered.delete(id)
+    this.remembered.set(id, { fields: rest, heavy: true })
+    if (this.remembered.size <= rememberedMax) return
+    for (const oldest of this.remembered.keys()) {
+      this.remembered.delete(oldest)
+      return
+    }
+  }
+
+  /** What is remembered of leased rows, to be believed. */
+  leased(set: WorkingSet, id: string): LoadedRow | undefined {
+    const row = this.remembered.get(id)
+    if (row !== undefined) set.believeRow(id, row)
+    return row
+  }
+
+  /** The value of a field, with the number that the commit has given. */
+  private given(value: string): string {
+    return value.length === 16 && Number(value) >= pending ? String(Number(value) - pending + this.base) : value
+  }
+
+  private remember(row: Row): void {
+    const { loaded } = row
+    if (!this.remembered.has(row.id)) return
+    if (
+      row.removed ||
+      !row.there ||
+      !isLeased(row.state) ||
+      loaded?.heavy !== true ||
+      row.text('unsupported') !== undefined
+    ) {
+      this.remembered.delete(row.id)
+      return
+    }
+    const changes = row.changes()
+    if (changes.length === 0) return
+    const fields = { ...loaded.fields }
+    for (const [name, value] of changes) fields[name] = this.given(value)
+    this.rememberLeased(row.id, { ...fields, rev: String(Number(loaded.fields.rev ?? 0) + 1) })
+  }
+}
+
+const ignore = (): void => {}
+
+const pause = (ms: number): Promise<void> =>
+  new Promise((resolve) => void systemClock.timer(resolve, ms, { keepAlive: true }))
+
+function needOf(name: string): Need[] {
+  if (name === 'backlog') return []
+  const space = name.indexOf(' ')
+  const [kind, rest] = [name.slice(0, space), name.slice(space + 1)]
+  if (kind === 'row') return [{ kind: 'row', id: rest }]
+  return [{ kind: 'cell', cells: kind as (Need & { readonly kind: 'cell' })['cells'], field: rest }]
+}
+
+/** Where answers carry the numbers of transitions: nowhere else is looked, because payloads are none of our business. */
+const carriers = ['transitions', 'transition', 'woken', 'successor', 'superseded', 'ticks'] as const
+
+/** An answer with the numbers that the commit has given. */
+function numbered<T>(answer: T, base: number): T {
+  if (Array.isArray(answer)) for (const item of answer) numbered(item, base)
+  else if (typeof answer === 'object' && answer !== null) {
+    const fields = answer as Record<string, unknown>
+    if (typeof fields.seq === 'number' && fields.seq >= pending) fields.seq = fields.seq - pending + base
+    for (const name of carriers) if (fields[name] !== undefined) numbered(fields[name], base)
+  }
+  return answer
+}

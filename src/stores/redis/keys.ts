@@ -1,0 +1,102 @@
+/** The names of the keys. All of a namespace share one hash tag, so that in a cluster they lie in one slot. */
+import { checkText } from '../../core/checks.ts'
+import { invalidOption } from '../../core/errors.ts'
+
+/**
+ * What the names of all keys of a namespace begin with: `{jobs}:` of the prefix `jobs`; a prefix that has a hash tag keeps it.
+ * @throws JobchartError INVALID_OPTION
+ */
+export function namespaceOf(prefix: string): string {
+  checkText('prefix', prefix, 200)
+  const bare = prefix.endsWith(':') ? prefix.slice(0, -1) : prefix
+  if (/\{[^{}]+\}/.test(bare)) return `${bare}:`
+  if (bare === '' || /[{}]/.test(bare)) throw invalidOption('prefix', 'text without braces, or with one {tag}', prefix)
+  return `{${bare}}:`
+}
+
+/** The keys of a namespace. Those that only scripts touch are named in `lua.ts`. */
+export class Keys {
+  readonly namespace: string
+  /** Jobs by state, and by `state:type`. */
+  readonly counts: string
+  /** Types that were paused once: `1` while they are. */
+  readonly paused: string
+  /** Every job by the number of its enqueue. */
+  readonly all: string
+  /** Jobs with a due time by that, and leased ones by the end of their lease. */
+  readonly due: string
+  readonly leases: string
+  /** The number of the last transition, and the log: a stream whose ids are these numbers. */
+  readonly seq: string
+  readonly log: string
+  /** Jobs that were put off because no worker could run their machine. */
+  readonly unsupported: string
+  readonly workers: string
+  readonly seen: string
+  /** The next ticks of schedules. */
+  readonly ticks: string
+  /** The channel of wake-ups. */
+  readonly hints: string
+
+  constructor(namespace: string) {
+    this.namespace = namespace
+    this.counts = `${namespace}counts`
+    this.paused = `${namespace}paused`
+    this.all = `${namespace}all`
+    this.due = `${namespace}due`
+    this.leases = `${namespace}leases`
+    this.seq = `${namespace}seq`
+    this.log = `${namespace}log`
+    this.unsupported = `${namespace}unsupported`
+    this.workers = `${namespace}workers`
+    this.seen = `${namespace}seen`
+    this.ticks = `${namespace}ticks`
+    this.hints = `${namespace}hints`
+  }
+
+  job(id: string): string {
+    return `${this.namespace}job:${id}`
+  }
+
+  /** What is kept of a job in keys of their own: it grows, or is mostly not read. */
+  history(id: string): string {
+    return `${this.namespace}history:${id}`
+  }
+
+  checkpoints(id: string): string {
+    return `${this.namespace}checkpoints:${id}`
+  }
+
+  inbox(id: string): string {
+    return `${this.namespace}inbox:${id}`
+  }
+
+  steps(id: string): string {
+    return `${this.namespace}steps:${id}`
+  }
+
+  /** Ended jobs of a state in the order of their end. */
+  ended(state: string): string {
+    return `${this.namespace}ended:${state}`
+  }
+
+  children(parent: string): string {
+    return `${this.namespace}children:${parent}`
+  }
+
+  machineState(path: string): string {
+    return `${this.namespace}machine-state:${path}`
+  }
+
+  machineTag(tag: string): string {
+    return `${this.namespace}machine-tag:${tag}`
+  }
+
+  /** A hash of small values that operations read and write under the condition that they are what they were. */
+  cells(kind: CellKind): string {
+    return `${this.namespace}${kind}`
+  }
+}
+
+/** `holders`: who holds a unique key · `predecessors`: who has given it up and is live · `schedules` by name · `paused` by type. */
+export type CellKind = 'holders' | 'predecessors' | 'schedules' | 'paused'

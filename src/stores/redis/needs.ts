@@ -1,0 +1,30 @@
+/** What an operation needs that is not loaded yet. */
+import type { JobState } from '../../core/lifecycle.ts'
+import type { Selection } from '../../store.ts'
+import type { CellKind } from './keys.ts'
+
+export type Need =
+  | { readonly kind: 'row'; readonly id: string }
+  | { readonly kind: 'heavy'; readonly id: string }
+  | { readonly kind: 'inbox'; readonly id: string }
+  | { readonly kind: 'history'; readonly id: string }
+  | { readonly kind: 'children'; readonly id: string }
+  | { readonly kind: 'cell'; readonly cells: CellKind; readonly field: string }
+  | { readonly kind: 'timers'; readonly of: Timers; readonly limit: number }
+  | { readonly kind: 'counts' }
+  | { readonly kind: 'ended'; readonly state: JobState; readonly limit: number }
+  | { readonly kind: 'selected'; readonly selection: Selection & object; readonly states: ReadonlySet<JobState> }
+
+/** `due`: jobs with a due time · `leases`: leased jobs. */
+export type Timers = 'due' | 'leases'
+
+/** Thrown by a unit; its driver loads what is needed and runs the operation again. */
+export class NotLoaded extends Error {
+  override readonly name = 'NotLoaded'
+  readonly needs: readonly Need[]
+
+  constructor(needs: readonly Need[]) {
+    super(`not loaded: ${needs.map(({ kind }) => kind).join(', ')}`)
+    this.needs = needs
+  }
+}

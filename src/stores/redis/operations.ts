@@ -1,0 +1,231 @@
+/** The writes of the store: each an operation of the core in a unit, and what is known beforehand of what it needs. */
+import { discard, retry } from '../../core/admin.ts'
+import { cancel } from '../../core/cancel.ts'
+import { shortfallOf } from '../../core/claim.ts'
+import { checkpoint } from '../../core/checkpoint.ts'
+import { extend } from '../../core/extend.ts'
+import {
+  cancelFailed,
+  checkpointFailed,
+  fireScheduleFailed,
+  heartbeatFailed,
+  insertFailed,
+  putScheduleFailed,
+  sendFailed,
+  settleFailed,
+} from '../../core/failures.ts'
+import { send } from '../../core/inbox.ts'
+import { insert } from '../../core/insert.ts'
+import { prune } from '../../core/prune.ts'
+import { fireSchedule, pauseSchedule, putSchedule } from '../../core/schedule.ts'
+import { settle } from '../../core/settle.ts'
+import { promote, rescue } from '../../core/sweep.ts'
+import type { ClaimAnswer, ClaimRequest, Demand, InsertRequest, InsertAnswer, ScheduleStore, SettleAnswer, Shortfall, Store, SweepAnswer } from '../../store.ts' // prettier-ignore
+import type { Settlement } from '../../core/settlement.ts'
+import type { Reply } from './connection.ts'
+import type { Driver } from './driver.ts'
+import type { Need } from './needs.ts'
+import { claimedFrom } from './records.ts'
+import { keyName } from './unit.ts'
+import type { WorkingSet } from './working-set.ts'
+
+/** What one commit writes at most, where a call can be parted: a script holds up every other client. */
+const biteMax = 200
+
+type Writes =
+  'insert' | 'claim' | 'settle' | 'extend' | 'checkpoint' | 'send' | 'cancel' | 'retry' | 'discard' | 'promote' | 'rescue' | 'prune' // prettier-ignore
+
+export const writesOf = (driver: () => Driver): Pick<Store, Writes> => ({
+  insert: (requests) => insertAll(driver(), requests),
+  claim: (request) => claim(driver(), request),
+  settle: (settlements) => inBites(settlements, (bite) => settleAll(driver(), bite)),
+  extend: async ({ worker, leaseMs, heartbeats }) => {
+    const { redis, keys, time } = driver()
+    const seen = driver().inTurn(() => redis.send(['ZADD', keys.seen, 'XX', String(time.now()), worker]))
+    const [answers] = await Promise.all([
+      inBites(heartbeats, (bite) =>
+        driver().write((unit) => unit.each(bite, (heartbeat) => extend(unit, heartbeat, leaseMs), heartbeatFailed), {
+          believe: believeLeased(driver(), bite),
+          needs: rowsOf(bite),
+        }),
+      ),
+      seen,
+    ])
+    return answers
+  },
+  checkpoint: (requests) =>
+    driver().write((unit) => unit.each(requests, (request) => checkpoint(unit, request), checkpointFailed), {
+      believe: believeLeased(driver(), requests),
+      needs: rowsOf(requests),
+    }),
+  send: (requests) =>
+    driver().write((unit) => unit.each(requests, (request) => send(unit, request), sendFailed), {
+      needs: rowsOf(requests),
+    }),
+  cancel: (requests) => driver().write((unit) => unit.each(requests, (request) => cancel(unit, request), cancelFailed)),
+  retry: (selection, fromStart = false, dropInbox = 0, edit) =>
+    driver().write((unit) => retry(unit, selection, fromStart, dropInbox, edit)),
+  discard: (selection) => driver().write((unit) => discard(unit, selection)),
+  promote: (limit) =>
+    sweep(limit, (bite) =>
+      driver().write((unit) => promote(unit, bite), { needs: [{ kind: 'timers', of: 'due', limit: bite }] }),
+    ),
+  rescue: (limit) =>
+    sweep(limit, (bite) =>
+      driver().write((unit) => rescue(unit, bite), { needs: [{ kind: 'timers', of: 'leases', limit: bite }] }),
+    ),
+  async prune(policy, limit) {
+    for (let pruned = 0; ;) {
+      const bite = Math.min(limit - pruned, biteMax)
+      const answer = await driver().write((unit) => prune(unit, policy, bite), { needs: [{ kind: 'counts' }] })
+      pruned += answer.pruned
+      if (!answer.more || pruned >= limit) return { ...answer, pruned }
+    }
+  },
+})
+
+/** Does the items of a call in several commits, in order. */
+async function inBites<I, A>(items: readonly I[], act: (bite: readonly I[]) => Promise<A[]>): Promise<A[]> {
+  if (items.length <= biteMax) return act(items)
+  const bites = Array.from({ length: Math.ceil(items.length / biteMax) }, (_, i) =>
+    act(items.slice(i * biteMax, (i + 1) * biteMax)),
+  )
+  return (await Promise.all(bites)).flat()
+}
+
+async function sweep(limit: number, act: (bite: number) => Promise<SweepAnswer>): Promise<SweepAnswer> {
+  const transitions: SweepAnswer['transitions'][number][] = []
+  for (let left = limit; ;) {
+    const bite = Math.min(left, biteMax)
+    const answer = await act(bite)
+    transitions.push(...answer.transitions)
+    left -= bite
+    if (!answer.more || left === 0) return { ...answer, transitions }
+  }
+}
+
+const rowsOf = (items: readonly { readonly id: string }[]): Need[] => items.map(({ id }) => ({ kind: 'row', id }))
+
+/** What this process has claimed it mostly still holds. */
+const believeLeased =
+  (driver: Driver, leases: readonly { readonly id: string }[]) =>
+  (set: WorkingSet): void => {
+    for (const { id } of leases) driver.leased(set, id)
+  }
+
+// ── insert ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Mostly ids are new, keys are free, and there is room: that is believed, and confirmed by the commit. */
+async function insertAll(driver: Driver, requests: readonly InsertRequest[]): Promise<InsertAnswer[][]> {
+  const bites: InsertRequest[][] = []
+  let size = Infinity
+  for (const request of requests) {
+    if (size + request.jobs.length > biteMax) {
+      bites.push([])
+      size = 0
+    }
+    bites.at(-1)?.push(request)
+    size += request.jobs.length
+  }
+  return (await Promise.all(bites.map((bite) => insertBite(driver, bite)))).flat()
+}
+
+const insertBite = (driver: Driver, requests: readonly InsertRequest[]): Promise<InsertAnswer[][]> =>
+  driver.write(
+    (unit) =>
+      unit.each(
+        requests,
+        ({ jobs, capacity }) => {
+          const before = unit.backlogChange
+          const answers = insert(unit, { jobs, capacity })
+          if (capacity !== null) unit.needRoom(capacity, before)
+          return answers
+        },
+        (error, { jobs }) =>
+          insertFailed(
+            jobs.map(({ id }) => id),
+            error,
+          ),
+      ),
+    {
+      believe: (set) => {
+        set.counts = new Map()
+        for (const { type, id, key } of requests.flatMap(({ jobs }) => jobs)) {
+          set.believeRow(id, null)
+          if (key === null) continue
+          set.believeCell('holders', keyName(type, key), null)
+          set.believeCell('predecessors', keyName(type, key), null)
+        }
+      },
+    },
+  )
+
+// ── settle ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const settleAll = (driver: Driver, settlements: readonly Settlement[]): Promise<SettleAnswer[]> =>
+  driver.write((unit) => unit.each(settlements, (settlement) => settle(unit, settlement), settleFailed), {
+    needs: rowsOf(settlements),
+    believe: (set) => {
+      for (const { id } of settlements) {
+        const { type = '', key, keyName: untilStart } = driver.leased(set, id)?.fields ?? {}
+        if (key === undefined || untilStart !== undefined) continue
+        set.believeCell('holders', keyName(type, key), id)
+        set.believeCell('predecessors', keyName(type, key), null)
+      }
+    },
+  })
+
+// ── claim ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const claim = (driver: Driver, { worker, leaseMs, token, demand }: ClaimRequest): Promise<ClaimAnswer> =>
+  driver.inTurn(async () => {
+    const [, jobs, shortfalls] = await driver.run('claim', {
+      ...(driver.time.given && { now: String(driver.time.now()) }),
+      worker,
+      workerText: JSON.stringify(worker),
+      leaseMs,
+      token,
+      demand: demand.map(({ type, max, limits, maxAttempts, keyShares }) => ({
+        type,
+        max,
+        ...(limits.concurrency !== null && { concurrency: limits.concurrency }),
+        ...(limits.perKey !== null && { perKey: limits.perKey }),
+        ...(limits.rate !== null && { rate: limits.rate }),
+        ...(limits.keyRate !== undefined && { keyRate: limits.keyRate }),
+        ...(keyShares === true && { keyShares }),
+        ...(maxAttempts !== undefined && { maxAttempts }),
+      })),
+    })
+    const claimed = (jobs as readonly Reply[]).map(claimedFrom)
+    for (const { job, fields } of claimed) driver.rememberLeased(job.id, fields)
+    const reasons = (shortfalls as readonly Reply[]).map((facts) => shortfallFrom(demand, facts as readonly Reply[]))
+    return { jobs: claimed.map(({ job }) => job), shortfalls: reasons }
+  })
+
+/** Why a type gave fewer jobs than were asked for, by the rules of the core. */
+function shortfallFrom(demands: readonly Demand[], facts: readonly Reply[]): Shortfall {
+  const [type, paused, ...numbers] = facts
+  const [queued = 0, leasedCount = 0, open, keysAt, rateFree = 0, rateAt] = numbers.map(numberOrNull)
+  const demand = demands.find((each) => each.type === type)
+  if (demand === undefined) throw new TypeError(`a claim has answered for ${String(type)}, which was not asked for`)
+  return shortfallOf(demand, {
+    queue: { paused: paused === 1, queued: queued ?? 0, leasedCount: leasedCount ?? 0, capped: false },
+    freeClaims: () => Math.max(0, rateFree ?? 0),
+    freeAt: () => rateAt ?? 0,
+    hasOpenKey: () => open === 1,
+    keysFreeAt: () => keysAt ?? null,
+  })
+}
+
+const numberOrNull = (reply: Reply): number | null => (reply === '' || reply === null ? null : Number(reply))
+
+// ── schedules ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const scheduleWritesOf = (driver: () => Driver): Pick<ScheduleStore, 'put' | 'pause' | 'remove' | 'fire'> => ({
+  put: (requests) =>
+    driver().write((unit) => unit.each(requests, (request) => putSchedule(unit, request), putScheduleFailed)),
+  pause: (request) => driver().write((unit) => pauseSchedule(unit, request)),
+  remove: (names) => driver().write((unit) => names.filter((name) => unit.removeSchedule(name))),
+  fire: (requests) =>
+    driver().write((unit) => unit.each(requests, (request) => fireSchedule(unit, request), fireScheduleFailed)),
+})

@@ -1,0 +1,179 @@
+/** What a unit has read and written, as the plan of a commit: texts only, which the script carries out as they are. */
+import type { StoredSchedule } from '../../core/schedule-record.ts'
+import type { Keys } from './keys.ts'
+import type { Fields, Row } from './row.ts'
+import type { RedisUnit } from './unit.ts'
+
+/** A row that is written. Members that are left out have nothing in them. */
+interface PlannedRow {
+  readonly id: string
+  /** Its revision as it was read; empty: it was not there. */
+  readonly rev: string
+  readonly gone?: 1
+  /** Names and values in turn; a field without a value is removed. */
+  readonly set?: readonly string[]
+  readonly unset?: readonly string[]
+  /** Indexes of its own that it enters and leaves. */
+  readonly enter?: readonly string[]
+  readonly leave?: readonly string[]
+  readonly historyDropped?: number
+  readonly inboxDropped?: number
+  readonly messages?: readonly string[]
+  readonly checkpoints?: readonly string[]
+  readonly forgetsCheckpoints?: 1
+  readonly steps?: readonly string[]
+  readonly stepsDropped?: readonly string[]
+  readonly forgetsSteps?: 1
+}
+
+interface Plan {
+  /** Rows that were only read: ids and revisions in turn. */
+  readonly read?: readonly string[]
+  readonly rows?: readonly PlannedRow[]
+  /** Small values: the key, the field, what it was (null: not there), and what it becomes, if it changes (false: nothing). */
+  readonly cells?: readonly (readonly [key: string, field: string, was: string | false, becomes: string | false | 0])[]
+  /** Entries of the log in order: id, type, text, and whether it becomes part of the history. */
+  readonly log?: readonly (readonly [id: string, type: string, text: string, inHistory: 0 | 1])[]
+  /** Members of the index of ticks: name and time, or null to remove it. */
+  readonly ticks?: readonly (readonly [name: string, at: string | false])[]
+  readonly room?: number
+  readonly full?: 1
+  readonly hints?: readonly object[]
+}
+
+interface Planned {
+  readonly plan: Plan
+  readonly writes: boolean
+}
+
+export function planOf(unit: RedisUnit, keys: Keys): Planned {
+  const rows: PlannedRow[] = []
+  const read: string[] = []
+  for (const row of unit.rows.values()) {
+    const planned = planRow(row, keys)
+    if (planned !== null) rows.push(planned)
+    else read.push(row.id, revision(row.loaded?.fields))
+  }
+  const cells = cellsOf(unit, keys)
+  const ticks = ticksOf(unit)
+  const changed = cells.some(([, , , becomes]) => becomes !== 0)
+  const writes = rows.length > 0 || changed || unit.full || unit.hints.length > 0
+  return {
+    writes,
+    plan: {
+      ...some('read', read),
+      ...some('rows', rows),
+      ...some('cells', cells),
+      ...some(
+        'log',
+        unit.log.map(({ id, type, entry, inHistory }) => [id, type, JSON.stringify(entry), inHistory ? 1 : 0] as const),
+      ),
+      ...some('ticks', ticks),
+      ...(unit.room !== Infinity && { room: unit.room }),
+      ...(unit.full && { full: 1 }),
+      ...some('hints', unit.hints),
+    },
+  }
+}
+
+/** What a row is compared by: numbers of jobs are never given again, so a later job of the same id is told from it. */
+const revision = (fields: Fields | undefined): string =>
+  fields?.rev === undefined ? '' : `${fields.rev}:${fields.seq}`
+
+/** A list that is left out if it is empty: an empty one is not told from an object by the script's JSON. */
+const some = <K extends string, T>(name: K, list: readonly T[]): { [N in K]?: readonly T[] } =>
+  (list.length === 0 ? {} : { [name]: list }) as { [N in K]?: readonly T[] }
+
+function planRow(row: Row, keys: Keys): PlannedRow | null {
+  const { id, additions, loaded } = row
+  const rev = revision(loaded?.fields)
+  if (row.removed) {
+    if (loaded === null) return null
+    return { id, rev, gone: 1, ...some('leave', [...sets(loaded.fields, keys)]) }
+  }
+  const changes = row.changes()
+  if (changes.length === 0 && !hasAdditions(row)) return null
+  const before = sets(loaded?.fields ?? {}, keys)
+  const after = sets(row.values, keys)
+  const set = changes.filter(([, value]) => value !== '')
+  const unset = changes.filter(([, value]) => value === '')
+  return {
+    id,
+    rev,
+    set: [...set.flat(), 'rev', String(Number(loaded?.fields.rev ?? 0) + 1)],
+    ...some(
+      'unset',
+      unset.map(([name]) => name),
+    ),
+    ...some('enter', [...after.difference(before)]),
+    ...some('leave', [...before.difference(after)]),
+    ...(additions.historyDropped > 0 && { historyDropped: additions.historyDropped }),
+    ...inboxChanges(row),
+    ...some('checkpoints', additions.checkpoints.map(checkpointText)),
+    ...(additions.forgetsCheckpoints && { forgetsCheckpoints: 1 }),
+    ...some(
+      'steps',
+      Object.entries(additions.steps).flatMap(([name, result]) => (result === null ? [] : [name, result])),
+    ),
+    ...some(
+      'stepsDropped',
+      Object.entries(additions.steps).flatMap(([name, result]) => (result === null ? [name] : [])),
+    ),
+    ...(additions.forgetsSteps && { forgetsSteps: 1 }),
+  }
+}
+
+const hasAdditions = ({ additions }: Row): boolean =>
+  Object.keys(additions.steps).length > 0 || additions.forgetsSteps || additions.historyDropped > 0
+
+/** The number first: the script replaces the first one of a text. */
+const checkpointText = ({ seq, ...rest }: Row['additions']['checkpoints'][number]): string =>
+  JSON.stringify({ seq, ...rest })
+
+/** Messages are read in order, so that those which are read are at the front. */
+function inboxChanges(row: Row): Pick<PlannedRow, 'inboxDropped' | 'messages'> {
+  const { lastRead: readBefore = '0', lastMessage: lastBefore = '0' } = row.loaded?.fields ?? {}
+  const lastRead = row.machine?.lastRead ?? 0
+  const dropped = Math.min(lastRead, Number(lastBefore)) - Number(readBefore)
+  const messages = row.additions.messages.filter(({ number }) => number > lastRead)
+  return {
+    ...(dropped > 0 && { inboxDropped: dropped }),
+    ...some(
+      'messages',
+      messages.map(({ entry }) => JSON.stringify(entry)),
+    ),
+  }
+}
+
+/** The indexes of its own that a job stands in. */
+function sets(fields: Fields, keys: Keys): Set<string> {
+  const names = new Set<string>()
+  if (!fields.machine) return names
+  if (fields.parent) names.add(keys.children((JSON.parse(fields.parent) as { readonly id: string }).id))
+  if (fields.unsupported) names.add(keys.unsupported)
+  for (const path of list(fields.machineStates)) names.add(keys.machineState(path))
+  for (const tag of list(fields.machineTags)) names.add(keys.machineTag(tag))
+  return names
+}
+
+const list = (text: string | undefined): readonly string[] => (text ? (JSON.parse(text) as string[]) : [])
+
+function cellsOf({ set, cells }: RedisUnit, keys: Keys): NonNullable<Plan['cells']> {
+  return [...set.cells].map(([name, was]) => {
+    const space = name.indexOf(' ')
+    const kind = name.slice(0, space) as Parameters<Keys['cells']>[0]
+    const becomes = cells.get(name)
+    const change = becomes === undefined || becomes === was ? 0 : (becomes ?? false)
+    return [keys.cells(kind), name.slice(space + 1), was ?? false, change] as const
+  })
+}
+
+/** The index holds the schedules whose input is kept and that have a next tick. */
+function ticksOf({ cells }: RedisUnit): NonNullable<Plan['ticks']> {
+  return [...cells].flatMap(([name, text]) => {
+    if (!name.startsWith('schedules ')) return []
+    const schedule = text === null ? null : (JSON.parse(text) as StoredSchedule)
+    const indexed = schedule !== null && !schedule.paused && schedule.nextAt !== null && !schedule.computed
+    return [[name.slice('schedules '.length), indexed ? String(schedule.nextAt) : false] as const]
+  })
+}

@@ -1,0 +1,116 @@
+/** Jobs as they leave the store. */
+import { caps } from '../../core/caps.ts'
+import type { ErrorRecord } from '../../core/failure.ts'
+import type { AttemptError, CheckIn, HistoryEntry, JobMeta, JobRecord, LogLine } from '../../core/record.ts'
+import { isEnded, statesTagged, type JobState } from '../../core/lifecycle.ts'
+import type { CheckpointEntry, InboxEntry, Parent, Unsupported } from '../../core/machine-record.ts'
+import type { Json } from '../../core/payload.ts'
+import type { CancelMark } from '../../core/unit-of-work.ts'
+import type { ClaimedJob, JobPins } from '../../store.ts'
+import type { Reply } from './connection.ts'
+import { pairs, parsedAll } from './loading.ts'
+import type { Fields } from './row.ts'
+
+/** All that is kept of a job. */
+export interface StoredJob {
+  readonly id: string
+  readonly fields: Fields
+  readonly history: readonly HistoryEntry[]
+  readonly checkpoint: CheckpointEntry | null
+  readonly inbox: readonly InboxEntry[]
+}
+
+const timed = statesTagged('timed')
+
+/** @param otherwise where there is nothing; what is there is of its type, as it was written */
+const parsed = <T>(text: string | undefined, otherwise: T): T =>
+  text === undefined ? otherwise : (JSON.parse(text) as T)
+const number = (text: string | undefined): number | null => (text === undefined ? null : Number(text))
+
+const read: { readonly [Field in keyof JobRecord]: (job: StoredJob) => JobRecord[Field] } = {
+  id: ({ id }) => id,
+  type: ({ fields }) => fields.type ?? '',
+  state: ({ fields }) => fields.state as JobState,
+  priority: ({ fields }) => Number(fields.priority),
+  attempt: ({ fields }) => Number(fields.attempt ?? 0),
+  maxAttempts: ({ fields }) => Number(fields.maxAttempts) + Number(fields.checkpointedAttempts ?? 0),
+  generation: ({ fields }) => Number(fields.generation ?? 1),
+  input: ({ fields }) => parsed<Json | undefined>(fields.input, undefined),
+  output: ({ fields }) => parsed<Json | undefined>(fields.output, undefined),
+  error: ({ fields }) => parsed<ErrorRecord | null>(fields.error, null),
+  errors: ({ fields }) => parsed<AttemptError[]>(fields.errors, []),
+  checkin: ({ fields }) => parsed<CheckIn | null>(fields.checkin, null),
+  logs: ({ fields }) => parsed<LogLine[]>(fields.logs, []),
+  tags: ({ fields }) => parsed<string[]>(fields.tags, []),
+  meta: ({ fields }) => parsed<JobMeta>(fields.meta, {}),
+  key: ({ fields }) => fields.key ?? null,
+  concurrencyKey: ({ fields }) => fields.concurrencyKey ?? null,
+  enqueuedAt: ({ fields }) => Number(fields.enqueuedAt),
+  dueAt: ({ fields }) => (timed.has(fields.state as JobState) ? number(fields.wakeAt) : null),
+  startedAt: ({ fields }) => number(fields.startedAt),
+  finishedAt: ({ fields }) => (isEnded(fields.state as JobState) ? number(fields.finishedAt) : null),
+  worker: ({ fields }) => fields.worker ?? null,
+  cancelReason: ({ fields }) => parsed<CancelMark | null>(fields.cancel, null)?.reason ?? null,
+  checkpoint: ({ checkpoint }) =>
+    checkpoint === null ? null : { number: checkpoint.number, state: structuredClone(checkpoint.state) },
+  machineStates: ({ fields }) => parsed<string[]>(fields.machineStates, []),
+  machineTags: ({ fields }) => parsed<string[]>(fields.machineTags, []),
+  inbox: ({ inbox }) => structuredClone(inbox),
+  lastMessageNumber: ({ fields }) => Number(fields.lastMessage ?? 0),
+  parent: ({ fields }) => parsed<Parent | null>(fields.parent, null),
+  version: ({ fields }) => fields.version ?? null,
+  unsupported: ({ fields }) => parsed<Unsupported | null>(fields.unsupported, null),
+  history: historyOf,
+}
+
+const names = Object.keys(read) as (keyof JobRecord)[]
+
+/** @param fields those that are asked for; default all */
+export const recordOf = <Name extends keyof JobRecord = keyof JobRecord>(
+  job: StoredJob,
+  fields: readonly (keyof JobRecord)[] = names,
+): Pick<JobRecord, Name> =>
+  Object.fromEntries(fields.map((field) => [field, read[field](job)])) as unknown as Pick<JobRecord, Name>
+
+/** The enqueue is not among the entries that are kept: the job itself knows all about it. */
+function historyOf({ fields, history }: StoredJob): HistoryEntry[] {
+  const entries = history.map((entry) => ({ ...entry }))
+  if (entries.length >= caps.history) return entries.slice(-caps.history)
+  const to = entries[0]?.from ?? (fields.state as JobState)
+  const birth = { seq: Number(fields.seq), at: Number(fields.enqueuedAt), event: 'ENQUEUE', from: null, to, attempt: 0 } as const // prettier-ignore
+  return [birth, ...entries]
+}
+
+/** A job of the claim script's answer. */
+export function claimedFrom(reply: Reply): { readonly job: ClaimedJob; readonly fields: Fields } {
+  const [id, rawFields, history, rawSteps, checkpoint, inbox] = reply as readonly Reply[]
+  const fields = Object.fromEntries(pairs(rawFields)) as Fields
+  const stored: StoredJob = {
+    id: String(id),
+    fields,
+    history: parsedAll<HistoryEntry>(history),
+    checkpoint: parsed<CheckpointEntry | null>(checkpoint === '' ? undefined : String(checkpoint), null),
+    inbox: parsedAll<InboxEntry>(inbox),
+  }
+  return { job: claimedJob(stored, pairs(rawSteps)), fields }
+}
+
+const claimedJob = (stored: StoredJob, steps: readonly [string, string][]): ClaimedJob => ({
+  id: stored.id,
+  type: read.type(stored),
+  input: read.input(stored),
+  priority: read.priority(stored),
+  attempt: read.attempt(stored),
+  maxAttempts: read.maxAttempts(stored),
+  generation: read.generation(stored),
+  token: stored.fields.token ?? '',
+  startedAt: read.startedAt(stored) ?? 0,
+  seq: Number(stored.fields.last),
+  steps: steps.length === 0 ? null : Object.fromEntries(steps.map(([name, text]) => [name, JSON.parse(text) as Json])),
+  checkpoint: read.checkpoint(stored),
+  inbox: read.inbox(stored),
+  version: read.version(stored),
+  pins: parsed<JobPins | null>(stored.fields.pins, null),
+  meta: parsed<JobMeta | null>(stored.fields.meta, null),
+  record: () => recordOf(stored),
+})

@@ -1,0 +1,173 @@
+/**
+ * The Redis store: jobs on a server, shared by the processes of many hosts.
+ *
+ *   call ─▶ load what is needed ─▶ operation of the core ─▶ one script that commits under conditions ─▶ answer, then hints
+ *
+ * Claims are a script of their own. Other processes are heard of by a channel.
+ */
+import { randomUUID } from 'node:crypto'
+import { systemClock, type Clock } from '../../core/clock.ts'
+import { JobchartError } from '../../core/errors.ts'
+import type { Store } from '../../store.ts'
+import { Redis, unavailable, type RedisClient } from './connection.ts'
+import { Driver, type StoreTime } from './driver.ts'
+import { Hints } from './hints.ts'
+import { Keys } from './keys.ts'
+import { claimScript, commitScript } from './lua.ts'
+import { scheduleWritesOf, writesOf } from './operations.ts'
+import { Reading } from './reading.ts'
+import { Scripts } from './scripts.ts'
+import { ServerClock } from './server-clock.ts'
+
+interface Settings {
+  /** Makes a client; where it leads to, for messages. */
+  readonly makeClient: () => Promise<RedisClient>
+  readonly where: string
+  readonly namespace: string
+  readonly transitionsMax: number
+  /** Where a test holds the clock: it judges leases and due times instead of the server's. */
+  readonly clock?: Clock
+}
+
+interface Open {
+  readonly client: RedisClient
+  readonly driver: Driver
+  readonly reading: Reading
+}
+
+export function redisStoreOf(settings: Settings): Store {
+  const keys = new Keys(settings.namespace)
+  const origin = randomUUID()
+  const hints = new Hints(keys.hints, origin)
+  let count = 0
+  let opening: Promise<Open> | null = null
+  let open: Open | null = null
+  let time: StoreTime | null = null
+
+  const opened = (): Open => {
+    if (open === null) throw closed(settings.where)
+    return open
+  }
+  const driver = (): Driver => opened().driver
+  const read = async <T>(ask: (reading: Reading) => Promise<T>): Promise<T> => {
+    const { driver: writes, reading } = opened()
+    return writes.afterWrites(() => ask(reading))
+  }
+  const now = (): number => time?.now() ?? Math.floor((settings.clock ?? systemClock).now())
+  const writes = writesOf(driver)
+
+  return {
+    name: 'redis',
+    capabilities: { durable: true, shared: true },
+    now,
+    async open({ clock }) {
+      count++
+      time ??= settings.clock === undefined ? serverTime(clock) : givenTime(settings.clock)
+      opening ??= connect(settings, keys, origin, time, hints)
+      try {
+        open = await opening
+        hints.open(clock, () => opened().client.duplicate())
+      } catch (error) {
+        if (--count === 0) opening = null
+        throw error
+      }
+    },
+    async close() {
+      if (count === 0 || --count > 0) return
+      const ending = open
+      // What was asked before is done before.
+      await ending?.driver.inTurn(async () => {})
+      hints.close()
+      open = opening = null
+      ending?.client.close()
+    },
+    watch: (listener) => hints.watch(listener),
+    ...rejecting(writes),
+    schedules: {
+      ...rejecting(scheduleWritesOf(driver)),
+      list: (names) => read((reading) => reading.schedules(names)),
+      due: (request) => read((reading) => reading.dueSchedules(request, now())),
+    },
+    worker: async (id, info) => driver().inTurn(() => opened().reading.worker(id, info, now())),
+    async queue(type, change) {
+      if (change !== undefined) await driver().write((unit) => unit.pause(type, change.paused))
+      return read((reading) => reading.queue(type))
+    },
+    checkpoints: (id) => read((reading) => reading.checkpoints(id)),
+    get: (ids) => read((reading) => reading.get(ids)),
+    list: (query) => read((reading) => reading.list(query)),
+    counts: () => read((reading) => reading.counts()),
+    queues: () => read((reading) => reading.queues()),
+    workers: () => read((reading) => reading.workers(now())),
+    transitions: (from, limit) => read((reading) => reading.transitions(from, limit)),
+  }
+}
+
+/** Methods of which none throws: a store that is not open rejects. */
+function rejecting<T extends object>(methods: T): T {
+  const entries = Object.entries(methods as Record<string, (...args: unknown[]) => unknown>)
+  return Object.fromEntries(entries.map(([name, act]) => [name, async (...args: unknown[]) => act(...args)])) as T
+}
+
+function serverTime(clock: Clock): StoreTime {
+  const server = new ServerClock(clock)
+  return {
+    given: false,
+    now: () => server.now(),
+    monotonic: () => clock.monotonic(),
+    told: (serverMs, sent) => server.learn(serverMs, sent, clock.monotonic()),
+  }
+}
+
+const givenTime = (clock: Clock): StoreTime => ({
+  given: true,
+  now: () => Math.floor(clock.now()),
+  monotonic: () => clock.monotonic(),
+  told() {},
+})
+
+async function connect(settings: Settings, keys: Keys, origin: string, time: StoreTime, hints: Hints): Promise<Open> {
+  const { where, namespace, transitionsMax } = settings
+  const client = await settings.makeClient()
+  const redis = new Redis(client, where)
+  try {
+    await redis.connect()
+    checkServer(String(await redis.send(['INFO'])), where)
+    const scripts = new Scripts(redis, namespace, [origin, String(transitionsMax)], {
+      commit: commitScript,
+      claim: claimScript,
+    })
+    const reading = new Reading(redis, keys)
+    const select: ConstructorParameters<typeof Driver>[4] = (need, into) => reading.select(need, into)
+    const driver = new Driver(redis, keys, scripts, time, select, (told) => hints.notify(told))
+    // An empty commit tells the server's time, and that scripts are allowed.
+    await driver.run('commit', {})
+    return { client, driver, reading }
+  } catch (error) {
+    client.close()
+    throw error instanceof JobchartError ? error : unavailable(where, error)
+  }
+}
+
+/** @throws JobchartError UNSUPPORTED */
+function checkServer(info: string, where: string): void {
+  const value = (name: string): string => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1] ?? ''
+  const version = value('redis_version')
+  if (Number.parseInt(version, 10) < 7) {
+    throw new JobchartError('UNSUPPORTED', `Redis at ${where} is version ${version}, and at least 7 is needed`, {
+      hint: 'Update the server, or use Valkey.',
+    })
+  }
+  const policy = value('maxmemory_policy')
+  // Keys without an expiry, as all of ours are, are only evicted by the policies that begin so.
+  if (Number(value('maxmemory')) > 0 && policy.startsWith('allkeys')) {
+    throw new JobchartError('UNSUPPORTED', `Redis at ${where} removes keys when its memory is full (${policy})`, {
+      hint: 'Set maxmemory-policy to noeviction: jobs must not vanish.',
+    })
+  }
+}
+
+const closed = (where: string): JobchartError =>
+  new JobchartError('STORE_UNAVAILABLE', `Redis at ${where}: the store is not open`, {
+    hint: 'Open the store first; a stopped runtime closes it.',
+  })

@@ -1,0 +1,590 @@
+/**
+ * A unit of work over loaded rows. It keeps what an operation writes; `plan.ts` makes the commit of it. Numbers of transitions
+ * are given by the commit: until then they count from `pending`, so that they are later than all others.
+ */
+import type {
+  CancelMark,
+  InsertUnit,
+  LeaseKey,
+  LoggedTransition,
+  SelectedRows,
+  Transition,
+  TransitionOptions,
+} from '../../core/unit-of-work.ts'
+import type { PruneUnit } from '../../core/prune.ts'
+import type { ScheduleUnit } from '../../core/schedule.ts'
+import type { StoredSchedule } from '../../core/schedule-record.ts'
+import { caps } from '../../core/caps.ts'
+import type { ErrorRecord } from '../../core/failure.ts'
+import { recordError } from '../../core/failure.ts'
+import type { AttemptError, CheckIn, HistoryEntry, LogLine } from '../../core/record.ts'
+import { isEnded, isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
+import { lastLogs } from '../../core/log-lines.ts'
+import type { CheckpointEntry, Gather, InboxEntry, InboxMessage, NewCheckpoint, Unsupported } from '../../core/machine-record.ts' // prettier-ignore
+import type { Json } from '../../core/payload.ts'
+import { sameJson } from '../../core/unique.ts'
+import type { Hint, NewJob, Selection, SettleAnswer, WrittenTransition } from '../../store.ts'
+import type { CellKind } from './keys.ts'
+import { NotLoaded, type Need, type Timers } from './needs.ts'
+import { Row, type Journal } from './row.ts'
+import { cellName, type WorkingSet } from './working-set.ts'
+
+/** The first of the numbers that the commit replaces: beyond all that are given, and exact as a number. */
+export const pending = 9e15
+
+const backlog = statesTagged('backlog')
+
+/** An entry of the log, to be written. */
+interface LogEntry {
+  readonly id: string
+  readonly type: string
+  readonly entry: HistoryEntry
+  /** Does it become part of the job's history? */
+  inHistory: boolean
+}
+
+/** A job that has given up its key and is live, and the one that waits for its end. */
+interface Predecessor {
+  readonly id: string
+  readonly next: { readonly id: string; readonly dueAt: number } | null
+}
+
+/** An ended job, as an index names it. */
+interface EndedId {
+  readonly id: string
+  readonly endedAt: number
+  readonly endedBy: number
+}
+
+interface Savepoint {
+  readonly rows: Map<Row, ReturnType<Row['save']>>
+  readonly cells: Map<string, string | null | undefined>
+  readonly logged: number
+  readonly hints: number
+  readonly backlogChange: number
+  readonly room: number
+  readonly full: boolean
+}
+
+export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, ScheduleUnit, Journal {
+  readonly now: number
+  readonly set: WorkingSet
+  readonly rows = new Map<string, Row>()
+  /** Small values that were written, by `cellName`. */
+  readonly cells = new Map<string, string | null>()
+  readonly log: LogEntry[] = []
+  readonly hints: Hint[] = []
+  /** How many more jobs wait to run. */
+  backlogChange = 0
+  /** The backlog before this unit that its inserts leave room for. */
+  room = Infinity
+  /** Was an insert refused for want of room? */
+  full = false
+  private savepoint: Savepoint | null = null
+
+  constructor(set: WorkingSet, now: number) {
+    this.set = set
+    this.now = now
+  }
+
+  // ── items ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Acts on each item: one that throws fails alone. What any of them needs is asked for together. */
+  each<I, A>(items: readonly I[], act: (item: I) => A, failed: (error: ErrorRecord, item: I) => A): A[] {
+    const needs: Need[] = []
+    const answers = items.map((item) => {
+      const { log, hints, backlogChange, room, full } = this
+      this.savepoint = { rows: new Map(), cells: new Map(), logged: log.length, hints: hints.length, backlogChange, room, full } // prettier-ignore
+      try {
+        return act(item)
+      } catch (error) {
+        this.rollBack(this.savepoint)
+        if (!(error instanceof NotLoaded)) return failed(recordError(error), item)
+        needs.push(...error.needs)
+        return null
+      } finally {
+        this.savepoint = null
+      }
+    })
+    if (needs.length > 0) throw new NotLoaded(needs)
+    return answers as A[]
+  }
+
+  changing(row: Row): void {
+    if (this.savepoint !== null && !this.savepoint.rows.has(row)) this.savepoint.rows.set(row, row.save())
+  }
+
+  private rollBack(savepoint: Savepoint): void {
+    for (const [row, saved] of savepoint.rows) row.restore(saved)
+    for (const [name, value] of savepoint.cells) {
+      if (value === undefined) this.cells.delete(name)
+      else this.cells.set(name, value)
+    }
+    this.log.length = savepoint.logged
+    this.hints.length = savepoint.hints
+    this.backlogChange = savepoint.backlogChange
+    this.room = savepoint.room
+    this.full = savepoint.full
+  }
+
+  /** Inserts that leave no more than `capacity` jobs waiting must find that much room at the commit. */
+  needRoom(capacity: number, changeBefore: number): void {
+    if (this.backlogChange > changeBefore) this.room = Math.min(this.room, capacity - this.backlogChange)
+  }
+
+  // ── finding ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  get backlog(): number {
+    let sum = this.backlogChange
+    for (const state of backlog) sum += this.set.count(state)
+    return sum
+  }
+
+  isPaused(type: string): boolean {
+    return this.cell('paused', type) === '1'
+  }
+
+  find(id: string): Row | undefined {
+    const row = this.rowOf(id)
+    return row.there ? row : undefined
+  }
+
+  /** The row of an id, whether the job is there or not. */
+  private rowOf(id: string): Row {
+    let row = this.rows.get(id)
+    if (row === undefined) {
+      row = new Row(id, this.set.row(id), this)
+      this.rows.set(id, row)
+    }
+    return row
+  }
+
+  findLeased(id: string): Row | undefined {
+    return this.find(id)
+  }
+
+  /** @throws NotLoaded, naming all that are missing */
+  private findAll(ids: readonly string[]): Row[] {
+    const missing = ids.filter((id) => !this.rows.has(id) && !this.set.rows.has(id))
+    if (missing.length > 0) throw new NotLoaded(missing.map((id) => ({ kind: 'row', id })))
+    return ids.flatMap((id) => this.find(id) ?? [])
+  }
+
+  holder(type: string, key: string): Row | undefined {
+    const id = this.cell('holders', keyName(type, key))
+    return id === null ? undefined : this.find(id)
+  }
+
+  hasPredecessor(type: string, key: string): boolean {
+    return this.predecessor(type, key) !== null
+  }
+
+  successor(row: Row): { readonly row: Row; readonly dueAt: number } | null {
+    const { type, key } = row
+    const leaving = key === null ? null : this.predecessor(type, key)
+    if (key === null || leaving?.id !== row.id) return null
+    const next = leaving.next === null ? undefined : this.find(leaving.next.id)
+    this.setCell('predecessors', keyName(type, key), null)
+    return next === undefined || leaving.next === null ? null : { row: next, dueAt: leaving.next.dueAt }
+  }
+
+  select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row> {
+    if ('filter' in selection) {
+      const found = this.set.selections.get(selection)
+      if (found === undefined) throw new NotLoaded([{ kind: 'selected', selection, states }])
+      // What the index names may have changed since.
+      return { rows: this.findAll(found.ids).filter(({ state }) => states.has(state)), notFound: [], next: found.next }
+    }
+    const ids = [...new Set(selection.ids)]
+    const rows = this.findAll(ids)
+    const there = new Set(rows.map(({ id }) => id))
+    return { rows, notFound: ids.filter((id) => !there.has(id)), next: null }
+  }
+
+  children({ id }: Row): readonly Row[] {
+    if (!this.set.children.has(id)) {
+      // A cancel goes on to the children of all that it has marked so far.
+      const marked = [...this.rows.values()].filter((row) => row.there && row.cancelMark !== null).map((row) => row.id)
+      const ids = [id, ...marked.filter((each) => !this.set.children.has(each))]
+      throw new NotLoaded(ids.map((each) => ({ kind: 'children', id: each })))
+    }
+    const rows = this.findAll(this.set.childrenOf(id)).filter((child) => child.isLive)
+    return rows.toSorted((a, b) => b.priority - a.priority || a.seq - b.seq)
+  }
+
+  due(limit: number): Iterable<Row> {
+    return this.timedOut('due', limit).filter((row) => row.dueAt !== null)
+  }
+
+  expired(limit: number): Iterable<Row> {
+    return this.timedOut('leases', limit).filter(({ state }) => isLeased(state))
+  }
+
+  private timedOut(of: Timers, limit: number): Row[] {
+    const ids = this.set.first(of, limit).flatMap(([member, at]) => (at <= this.now ? timerId(member) : []))
+    return this.findAll(ids.slice(0, limit)).filter((row) => (row.number('wakeAt') ?? Infinity) <= this.now)
+  }
+
+  get nextDueAt(): number | null {
+    return this.nextOf('due')
+  }
+
+  get nextExpiryAt(): number | null {
+    return this.nextOf('leases')
+  }
+
+  /** The first entry of the index whose row this unit has not changed. */
+  private nextOf(of: Timers): number | null {
+    for (const [member, at] of this.set.timers.get(of)?.found ?? []) {
+      if ((this.rows.get(timerId(member))?.latest ?? null) === null) return at
+    }
+    return null
+  }
+
+  endedCount(state: JobState): number {
+    return this.set.count(state)
+  }
+
+  firstEnded(state: JobState, limit: number): readonly EndedId[] {
+    const found = this.set.firstEnded(state, limit).slice(0, limit)
+    return found.map(([member, endedBy]) => {
+      const colon = member.indexOf(':')
+      return { id: member.slice(colon + 1), endedAt: Number(member.slice(0, colon)), endedBy }
+    })
+  }
+
+  removeEnded(jobs: readonly EndedId[]): void {
+    for (const row of this.findAll(jobs.map(({ id }) => id))) if (!row.isLive) this.remove(row)
+  }
+
+  // ── small values ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  cell(kind: CellKind, field: string): string | null {
+    const written = this.cells.get(cellName(kind, field))
+    return written === undefined ? this.set.cell(kind, field) : written
+  }
+
+  setCell(kind: CellKind, field: string, value: string | null): void {
+    // It must be known to be changed under a condition.
+    this.set.cell(kind, field)
+    const name = cellName(kind, field)
+    if (this.savepoint !== null && !this.savepoint.cells.has(name)) this.savepoint.cells.set(name, this.cells.get(name))
+    this.cells.set(name, value)
+  }
+
+  private predecessor(type: string, key: string): Predecessor | null {
+    const text = this.cell('predecessors', keyName(type, key))
+    return text === null ? null : (JSON.parse(text) as Predecessor)
+  }
+
+  private setPredecessor(type: string, key: string, predecessor: Predecessor): void {
+    this.setCell('predecessors', keyName(type, key), JSON.stringify(predecessor))
+  }
+
+  schedule(name: string): StoredSchedule | undefined {
+    const text = this.cell('schedules', name)
+    return text === null ? undefined : (JSON.parse(text) as StoredSchedule)
+  }
+
+  saveSchedule(schedule: StoredSchedule): void {
+    const { name, paused, nextAt } = schedule
+    this.setCell('schedules', name, JSON.stringify(schedule))
+    if (!paused && nextAt !== null) this.hints.push({ kind: 'schedule', at: nextAt })
+  }
+
+  removeSchedule(name: string): boolean {
+    if (this.cell('schedules', name) === null) return false
+    this.setCell('schedules', name, null)
+    return true
+  }
+
+  pause(type: string, paused: boolean): void {
+    if (this.isPaused(type) !== paused) this.hints.push({ kind: 'queue', type, paused })
+    this.setCell('paused', type, paused ? '1' : '0')
+    if (!paused) this.hints.push({ kind: 'ready', type })
+  }
+
+  // ── transitions ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  existing(jobs: readonly NewJob[]): ReadonlyMap<string, string> {
+    return new Map(this.findAll(jobs.map(({ id }) => id)).map(({ id, type }) => [id, type]))
+  }
+
+  insert(job: NewJob, state: JobState, dueAt: number | null): number | null {
+    const row = this.rowOf(job.id)
+    if (row.there) return null
+    const seq = this.append(row, job.type, { event: 'ENQUEUE', from: null, to: state, attempt: 0 }, false).seq
+    this.changing(row)
+    row.there = true
+    const values = { type: job.type, state, priority: job.priority, seq, place: seq, last: seq, enqueuedAt: this.now }
+    for (const [field, value] of Object.entries(values)) row.set(field as keyof typeof values, value)
+    row.set('maxAttempts', job.maxAttempts)
+    row.setPayload('input', job.input)
+    if (job.tags.length > 0) row.setJson('tags', job.tags)
+    for (const field of ['meta', 'pins', 'parent'] as const)
+      if (job[field] !== undefined) row.setJson(field, job[field])
+    // The claim takes the key from a job that holds it until its start.
+    if (job.key !== null && job.until === 'start') row.set('keyName', keyName(job.type, job.key))
+    for (const field of ['concurrencyKey', 'keyWeight', 'key', 'version'] as const) {
+      const value = job[field] ?? null
+      if (value !== null) row.set(field, value)
+    }
+    if (dueAt !== null) row.set('wakeAt', dueAt)
+    if (job.key !== null) this.setCell('holders', keyName(job.type, job.key), job.id)
+    if (backlog.has(state)) this.backlogChange++
+    if (job.parent !== undefined || job.version !== undefined) row.makeMachine()
+    if (job.checkpoint !== undefined) {
+      this.pushCheckpoint(row, { number: 1, state: job.checkpoint, seq, at: this.now, note: 'fork' })
+    }
+    return seq
+  }
+
+  apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition {
+    const { event, from, to } = transition
+    this.changing(row)
+    const worker = options.worker ?? (isLeased(from) ? row.worker : null)
+    const step = { event, from, to, attempt: row.attempt, worker, reason: options.reason ?? null }
+    const entry = (row.latest = this.append(row, row.type, step, true))
+    row.set('state', to)
+    row.set('last', entry.seq)
+    if (transition.takesPlace) row.set('place', entry.seq)
+    if (transition.key === 'taken') this.takeKey(row)
+    else if (transition.key === 'freed') this.freeKey(row)
+    if (options.output !== undefined && to === 'done') row.setPayload('output', options.output)
+    if (transition.lease !== 'goes on') row.set('wakeAt', transition.timed ? (options.dueAt ?? null) : null)
+    if (isEnded(to)) row.set('finishedAt', this.now)
+    else if (isEnded(from)) row.set('finishedAt', null)
+    this.backlogChange += Number(backlog.has(to)) - Number(backlog.has(from))
+    return { ...entry, from, to }
+  }
+
+  /** Writes an entry of the log. */
+  private append(
+    row: Row,
+    type: string,
+    step: Pick<HistoryEntry, 'event' | 'from' | 'to' | 'attempt'> & { worker?: string | null; reason?: string | null },
+    inHistory: boolean,
+  ): HistoryEntry {
+    const { event, from, to, attempt, worker = null, reason = null } = step
+    const entry: HistoryEntry = {
+      seq: pending + this.log.length,
+      at: this.now,
+      event,
+      from,
+      to,
+      attempt,
+      ...(worker !== null && { worker }),
+      ...(reason !== null && { reason }),
+    }
+    this.log.push({ id: row.id, type, entry, inHistory })
+    return entry
+  }
+
+  extendLease(row: Row, until: number): void {
+    row.set('wakeAt', until)
+  }
+
+  remove(row: Row): void {
+    this.changing(row)
+    row.removed = true
+    row.there = false
+  }
+
+  lastTransition(row: Row, error?: ErrorRecord): WrittenTransition {
+    if (row.latest === null) throw new TypeError(`job ${row.id} has made no transition`)
+    return { id: row.id, type: row.type, ...row.latest, ...(error !== undefined && { error }) }
+  }
+
+  // ── unique keys ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  private takeKey(row: Row): void {
+    if (row.key !== null) this.setCell('holders', keyName(row.type, row.key), row.id)
+  }
+
+  private freeKey({ id, type, key }: Row): void {
+    if (key === null || this.cell('holders', keyName(type, key)) !== id) return
+    this.setCell('holders', keyName(type, key), null)
+    const leaving = this.predecessor(type, key)
+    if (leaving?.next?.id === id) this.setPredecessor(type, key, { id: leaving.id, next: null })
+  }
+
+  giveUpKey({ id, type, key }: Row): void {
+    if (key === null || this.cell('holders', keyName(type, key)) !== id) return
+    this.setCell('holders', keyName(type, key), null)
+    this.setPredecessor(type, key, { id, next: null })
+  }
+
+  waitForPredecessor({ id, type, key }: Row, dueAt: number): void {
+    const leaving = key === null ? null : this.predecessor(type, key)
+    if (key !== null && leaving !== null) this.setPredecessor(type, key, { id: leaving.id, next: { id, dueAt } })
+  }
+
+  // ── what is kept of a job beside its state ──────────────────────────────────────────────────────────────────────────
+
+  outcome(row: Row): { readonly output: Json | undefined; readonly error: ErrorRecord | null } {
+    return {
+      output: row.json<Json | undefined>('output', undefined),
+      error: row.json<ErrorRecord | null>('error', null),
+    }
+  }
+
+  setMaxAttempts(row: Row, maxAttempts: number): void {
+    row.set('maxAttempts', maxAttempts)
+  }
+
+  setDue(row: Row, dueAt: number): void {
+    row.set('wakeAt', dueAt)
+  }
+
+  mark(row: Row, { reason, graceMs }: CancelMark): void {
+    row.setJson('cancel', { reason, graceMs })
+  }
+
+  keepCheckin(row: Row, checkin: CheckIn): void {
+    row.setJson('checkin', checkin)
+  }
+
+  keepLogs(row: Row, lines: readonly LogLine[]): void {
+    row.setJson('logs', lastLogs([...row.json<LogLine[]>('logs', []), ...lines]))
+  }
+
+  keepSteps(row: Row, steps: Readonly<Record<string, Json>>): void {
+    const texts = Object.entries(steps).map(([name, result]) => [name, JSON.stringify(result)])
+    row.add({ steps: { ...row.additions.steps, ...(Object.fromEntries(texts) as Record<string, string>) } })
+  }
+
+  forgetSteps(row: Row, names?: readonly string[]): void {
+    if (names === undefined) row.add({ steps: {}, forgetsSteps: true })
+    else row.add({ steps: { ...row.additions.steps, ...Object.fromEntries(names.map((name) => [name, null])) } })
+  }
+
+  keepError(row: Row, error: AttemptError): void {
+    row.setJson('errors', [...row.json<AttemptError[]>('errors', []), error].slice(-caps.errors))
+    row.setJson('error', error.error)
+  }
+
+  clearError(row: Row): void {
+    row.set('error', null)
+  }
+
+  setInput(row: Row, input: Json | undefined): void {
+    row.setPayload('input', input)
+  }
+
+  resetForRetry(row: Row): void {
+    for (const field of ['error', 'cancel', 'output'] as const) row.set(field, null)
+  }
+
+  hasSameInput(row: Row, { input }: NewJob): boolean {
+    return sameJson(row.json<Json | undefined>('input', undefined), input)
+  }
+
+  replaceInput(row: Row, { input, tags, meta, version }: NewJob): void {
+    row.setPayload('input', input)
+    row.setJson('tags', tags.length > 0 ? tags : null)
+    row.setJson('meta', meta)
+    this.forgetSteps(row)
+    if (version !== undefined) row.makeMachine()
+    if (row.isMachine) row.set('version', version ?? null)
+  }
+
+  settledBefore(row: Row, { attempt, token }: LeaseKey): SettleAnswer | null {
+    const settled = row.json<(LeaseKey & { readonly answer: SettleAnswer }) | null>('settled', null)
+    return settled?.token === token && settled.attempt === attempt ? settled.answer : null
+  }
+
+  keepSettled(row: Row, { attempt, token }: LeaseKey, answer: SettleAnswer): void {
+    row.setJson('settled', { attempt, token, answer })
+  }
+
+  // ── machines ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  inbox(row: Row, after: number): readonly InboxEntry[] {
+    const { machine } = row
+    if (machine === null || machine.lastMessage === machine.lastRead) return []
+    const added = row.additions.messages
+    const first = added[0]?.number ?? Infinity
+    const from = Math.max(after, machine.lastRead)
+    const kept = first <= from + 1 ? [] : this.set.inbox(row.id).filter(({ number }) => number < first)
+    return [...kept, ...added.map(({ entry }) => entry)].filter(({ number }) => number > from)
+  }
+
+  addCheckpoint(row: Row, checkpoint: NewCheckpoint): void {
+    const { number, state, read, note, takesCancel, states = [], tags = [] } = checkpoint
+    const step = { event: 'CHECKPOINT', from: row.state, to: row.state, attempt: row.attempt } as const
+    const { seq } = this.append(row, row.type, { ...step, worker: row.worker, reason: note }, false)
+    this.pushCheckpoint(row, { number, state, seq, at: this.now, note })
+    row.set('takesCancel', takesCancel ? 1 : null)
+    row.setJson('machineStates', states.length > 0 ? [...new Set(states)] : null)
+    row.setJson('machineTags', tags.length > 0 ? [...new Set(tags)] : null)
+    this.readUpTo(row, read)
+  }
+
+  private pushCheckpoint(row: Row, entry: CheckpointEntry): void {
+    row.makeMachine()
+    row.set('checkpoint', entry.number)
+    row.set('checkpointSeq', entry.seq)
+    row.set('checkpointAt', entry.at)
+    row.add({ checkpoints: [...row.additions.checkpoints, entry] })
+  }
+
+  private readUpTo(row: Row, number: number): void {
+    const { lastRead = 0, lastMessage = 0 } = row.machine ?? {}
+    const read = Math.min(number, lastMessage)
+    if (read > lastRead) row.set('lastRead', read)
+  }
+
+  checkpointAt(row: Row): number {
+    return row.number('checkpointAt') ?? 0
+  }
+
+  forgetCheckpoints(row: Row): void {
+    if (!row.isMachine) return
+    row.add({ checkpoints: [], forgetsCheckpoints: true })
+    for (const field of ['checkpoint', 'checkpointSeq', 'checkpointAt', 'takesCancel', 'machineStates', 'machineTags'] as const) row.set(field, null) // prettier-ignore
+    this.readUpTo(row, Infinity)
+  }
+
+  addMessage(row: Row, message: InboxMessage): void {
+    row.makeMachine()
+    const number = (row.machine?.lastMessage ?? 0) + 1
+    row.set('lastMessage', number)
+    row.add({ messages: [...row.additions.messages, { number, entry: { number, at: this.now, message } }] })
+    if (isLeased(row.state)) this.hints.push({ kind: 'messages', ids: [row.id] })
+  }
+
+  dropMessages(row: Row, count: number): void {
+    this.readUpTo(row, (row.machine?.lastRead ?? 0) + count)
+  }
+
+  setGather(row: Row, gather: Gather | null): void {
+    row.makeMachine()
+    row.setJson('gather', gather)
+  }
+
+  keepMessageKey(row: Row, key: string): void {
+    row.makeMachine()
+    row.setJson('messageKeys', [...(row.machine?.messageKeys ?? []), key].slice(-caps.messageKeys))
+  }
+
+  setUnsupported(row: Row, unsupported: Unsupported | null): void {
+    row.makeMachine()
+    row.setJson('unsupported', unsupported)
+  }
+
+  forgetHistoryAfter(row: Row, seq: number): void {
+    const kept = this.set.history(row.id)
+    row.add({ historyDropped: kept.filter((entry) => entry.seq > seq).length })
+    for (const logged of this.log) if (logged.id === row.id && logged.entry.seq > seq) logged.inHistory = false
+  }
+
+  refusedFull(): void {
+    this.full = true
+  }
+}
+
+/** The name of a unique key of a type. */
+export const keyName = (type: string, key: string): string => JSON.stringify([type, key])
+
+/** The id in an entry of an index of times: sixteen digits of the job's number go before it, so that of equals the older is first. */
+const timerId = (member: string): string => member.slice(16)

@@ -1,0 +1,121 @@
+/**
+ * What an operation works over: rows, small values and answers of indexes as they were loaded, or as this process believes
+ * them to be. The commit is conditional on each row and each small value; answers of indexes are hints, and the operation judges
+ * the rows that they name.
+ */
+import type { JobState } from '../../core/lifecycle.ts'
+import type { InboxEntry } from '../../core/machine-record.ts'
+import type { CellKind } from './keys.ts'
+import { NotLoaded, type Need, type Timers } from './needs.ts'
+import type { LoadedRow } from './row.ts'
+
+/** Entries of a sorted set: member and score. */
+export type Scored = readonly (readonly [member: string, score: number])[]
+
+interface Limited<T> {
+  readonly limit: number
+  readonly found: T
+}
+
+/** The page of a selection by filter. */
+interface SelectedIds {
+  readonly ids: readonly string[]
+  readonly next: string | null
+}
+
+export const cellName = (cells: CellKind, field: string): string => `${cells} ${field}`
+
+export class WorkingSet {
+  readonly rows = new Map<string, LoadedRow | null>()
+  /** By `cellName`; null = not there. */
+  readonly cells = new Map<string, string | null>()
+  readonly inboxes = new Map<string, readonly InboxEntry[]>()
+  readonly histories = new Map<string, readonly { readonly seq: number }[]>()
+  readonly children = new Map<string, readonly string[]>()
+  readonly timers = new Map<Timers, Limited<Scored>>()
+  readonly ended = new Map<JobState, Limited<Scored>>()
+  readonly selections = new Map<object, SelectedIds>()
+  counts: ReadonlyMap<string, number> | null = null
+  /** The server's time when something was loaded, ms; null = nothing was. */
+  now: number | null = null
+  /** Is anything in it that was not loaded for this operation? Then also what writes nothing must be confirmed. */
+  believed = false
+
+  /** What this process believes, without having asked. */
+  believeRow(id: string, row: LoadedRow | null): void {
+    if (this.rows.has(id)) return
+    this.rows.set(id, row)
+    this.believed = true
+  }
+
+  believeCell(cells: CellKind, field: string, value: string | null): void {
+    const name = cellName(cells, field)
+    if (this.cells.has(name)) return
+    this.cells.set(name, value)
+    this.believed = true
+  }
+
+  /** Forgets what has changed meanwhile, as the commit has named it, and all answers of indexes. */
+  forget(stale: readonly string[]): void {
+    for (const name of stale) {
+      const id = name.startsWith('row ') ? name.slice(4) : null
+      if (id === null) this.cells.delete(name)
+      else {
+        this.rows.delete(id)
+        this.inboxes.delete(id)
+        this.histories.delete(id)
+      }
+    }
+    this.children.clear()
+    this.timers.clear()
+    this.ended.clear()
+    this.selections.clear()
+    this.counts = null
+  }
+
+  // ── reading: throws NotLoaded ───────────────────────────────────────────────────────────────────────────────────────
+
+  row(id: string): LoadedRow | null {
+    const row = this.rows.get(id)
+    if (row === undefined) throw new NotLoaded([{ kind: 'row', id }])
+    return row
+  }
+
+  cell(cells: CellKind, field: string): string | null {
+    const value = this.cells.get(cellName(cells, field))
+    if (value === undefined) throw new NotLoaded([{ kind: 'cell', cells, field }])
+    return value
+  }
+
+  inbox(id: string): readonly InboxEntry[] {
+    return orNeed(this.inboxes.get(id), { kind: 'inbox', id })
+  }
+
+  history(id: string): readonly { readonly seq: number }[] {
+    return orNeed(this.histories.get(id), { kind: 'history', id })
+  }
+
+  childrenOf(id: string): readonly string[] {
+    return orNeed(this.children.get(id), { kind: 'children', id })
+  }
+
+  first(of: Timers, limit: number): Scored {
+    const known = this.timers.get(of)
+    return orNeed(known !== undefined && known.limit >= limit ? known.found : undefined, { kind: 'timers', of, limit })
+  }
+
+  firstEnded(state: JobState, limit: number): Scored {
+    const known = this.ended.get(state)
+    const found = known !== undefined && (known.limit >= limit || known.found.length < known.limit) ? known.found : undefined // prettier-ignore
+    return orNeed(found, { kind: 'ended', state, limit })
+  }
+
+  count(name: string): number {
+    return orNeed(this.counts ?? undefined, { kind: 'counts' }).get(name) ?? 0
+  }
+}
+
+function orNeed<T>(value: T | undefined, need: Need): T {
+  if (value === undefined) throw new NotLoaded([need])
+  return value
+}

@@ -1,0 +1,273 @@
+/** The Redis store while others work on the same server: stores in turn, at the same moment, and beside each other. */
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { expect, onTestFinished } from 'vitest'
+import { JobchartError } from 'jobchart'
+import { redisStore } from 'jobchart/redis'
+import { checkHistory, finalState, recordingStore, type HistoryLine } from 'jobchart/store-testing'
+import { systemClock } from '../../src/core/clock.ts'
+import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
+import { ask, cancel, lease, newJob, noLimits, put, take, takeOne } from '../../src/store-testing/conformance/acts.ts'
+import { storeConformance } from '../../src/store-testing/conformance/index.ts'
+import type { Hint, Store } from '../../src/store.ts'
+import { redisServer, redisTest as test, serverOfFile } from '../support/redis-server.ts'
+import { redisSubject } from '../support/redis-subject.ts'
+import { movingClock } from './moving-clock.ts'
+
+const server = serverOfFile()
+
+/** Calls go to the one and the other in turn, one by one: what one of them remembers, the other has changed. */
+function inTurn(one: Store, other: Store): Store {
+  let calls = 0
+  let last: Promise<unknown> = Promise.resolve()
+  const turned = Object.keys(one).flatMap((name) => {
+    const methods = [one, other].map((store) => (store as unknown as Record<string, unknown>)[name])
+    if (typeof methods[0] !== 'function') return []
+    const call = (...args: unknown[]): unknown => {
+      const method = methods[calls++ % 2] as (...args: unknown[]) => unknown
+      const answer = last.then(() => method(...args))
+      last = answer.catch(() => {})
+      return answer
+    }
+    return [[name, call]]
+  })
+  const watch: Store['watch'] = (listener) => {
+    const ends = [one.watch(listener), other.watch(listener)]
+    return () => ends.forEach((end) => end())
+  }
+  return { ...one, ...(Object.fromEntries(turned) as Partial<Store>), now: () => one.now(), watch }
+}
+
+storeConformance({
+  name: 'redis, asked by two stores in turn',
+  test,
+  random: { sequences: 40, seed: 2_001 },
+  async create() {
+    const clock = movingClock()
+    const prefix = randomUUID()
+    const [one, other] = [
+      await redisSubject(server().url, nodeRedisAt, { prefix, clock }),
+      await redisSubject(server().url, nodeRedisAt, { prefix, clock }),
+    ]
+    return {
+      store: inTurn(one.store, other.store),
+      advance: (ms) => clock.advance(ms),
+      async close() {
+        await one.close()
+        await other.close()
+      },
+    }
+  },
+})
+
+async function opened(prefix: string, url = server().url): Promise<Store> {
+  const store = redisStore({ url, prefix })
+  await store.open({ clock: systemClock })
+  onTestFinished(() => store.close())
+  return store
+}
+
+test('four stores that want the same jobs keep every promise', async () => {
+  const lines: HistoryLine[] = []
+  const prefix = randomUUID()
+  const stores = await Promise.all(
+    [1, 2, 3, 4].map(async () => recordingStore(await opened(prefix), (line) => lines.push(line))),
+  )
+  const limits = { concurrency: 6, perKey: 2, rate: null }
+  const [first] = stores as [Store]
+  let left = 300
+  const produce = async (store: Store, number: number): Promise<void> => {
+    for (let i = 0; i < 25; i++) {
+      const jobs = [0, 1, 2].map((j) => {
+        const key = (i + j) % 5 === 0 ? { key: `k${i % 3}`, onConflict: 'follow' as const } : {}
+        return newJob(`${number}-${i}-${j}`, { ...key, concurrencyKey: `c${(i + j) % 4}`, priority: j })
+      })
+      const [answers = []] = await store.insert([{ jobs, capacity: null }])
+      left -= answers.filter(({ outcome }) => outcome !== 'inserted').length
+    }
+  }
+  const work = async (store: Store, number: number): Promise<void> => {
+    for (let turn = 0; left > 0; turn++) {
+      const token = `${number}/${turn}`
+      const { jobs } = await store.claim({
+        worker: `w${number}`,
+        leaseMs: 30_000,
+        token,
+        demand: [{ type: 'mail', max: 3, limits }],
+      })
+      const answers = await store.settle(jobs.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done' as const })))
+      left -= answers.filter(({ outcome }) => outcome === 'settled').length
+      await store.promote(10)
+    }
+  }
+  await Promise.all(stores.flatMap((store, i) => [produce(store, i), work(store, i)]))
+  const { violations, figures } = checkHistory(lines, { final: await finalState(first), limits: { mail: limits } })
+  expect(violations).toEqual([])
+  expect(figures.attempts).toBeGreaterThan(150)
+  const { transitions } = await first.transitions(null, 10_000)
+  expect(transitions.map(({ seq }) => seq)).toEqual(transitions.map((_, i) => i + 1))
+})
+
+test('cancels, retries and claims of four stores of the same jobs end in one state each', async () => {
+  const prefix = randomUUID()
+  const stores = await Promise.all([1, 2, 3, 4].map(() => opened(prefix)))
+  const [first] = stores as [Store]
+  const ids = Array.from({ length: 20 }, (_, i) => `job ${i}`)
+  await put(first, ...ids.map((id) => newJob(id, { key: id })))
+  await Promise.all(
+    stores.map(async (store, n) => {
+      for (let i = 0; i < 8; i++) {
+        if ((n + i) % 3 === 0) await store.cancel([{ selection: { ids }, reason: null, graceMs: 0 }])
+        else if ((n + i) % 3 === 1) await store.retry({ ids })
+        else {
+          const jobs = await take(store, { token: `${n}/${i}`, max: 5 })
+          await store.settle(jobs.map((job) => ({ ...lease(job), event: 'FAIL', to: 'dead', fatal: true }) as const))
+        }
+      }
+    }),
+  )
+  const { types, ...counts } = await first.counts()
+  const states = (await first.list({})).map(({ state }) => state)
+  expect(Object.values(counts).reduce((sum, count) => sum + count, 0)).toBe(ids.length)
+  for (const [state, count] of Object.entries(counts))
+    expect(states.filter((each) => each === state).length).toBe(count)
+  expect(types['mail']).toEqual(counts)
+})
+
+test('of inserts of several stores exactly as many succeed as there is room for', async () => {
+  const prefix = randomUUID()
+  const stores = await Promise.all([1, 2, 3].map(() => opened(prefix)))
+  const answers = await Promise.all(
+    stores.flatMap((store, n) =>
+      Array.from({ length: 10 }, (_, i) => store.insert([{ jobs: [newJob(`${n}/${i}`)], capacity: 12 }])),
+    ),
+  )
+  expect(answers.flat(2).filter(({ outcome }) => outcome === 'inserted').length).toBe(12)
+  expect((await stores[0]?.counts())?.queued).toBe(12)
+})
+
+test('one store hears of what another one does', async () => {
+  const prefix = randomUUID()
+  const [store, other] = [await opened(prefix), await opened(prefix)]
+  const hints: Hint[] = []
+  onTestFinished(store.watch((hint) => hints.push(hint)))
+  // The channel is there when the first hint has come.
+  for (let i = 0; hints.length === 0; i++) await put(other, newJob(`job ${i}`))
+  expect(hints[0]).toMatchObject({ kind: 'ready', type: 'mail' })
+  await takeOne(other, { max: 1 })
+  await cancel(other, ['job 0'])
+  while (!hints.some(({ kind }) => kind === 'cancelled')) await store.counts()
+})
+
+test('two prefixes know nothing of each other, and a colon at the end is not doubled', async () => {
+  const [one, other] = [await opened('shop:'), await opened('{eu}:shop')]
+  await put(one, newJob('a', { key: 'k' }))
+  await put(other, newJob('a', { key: 'k', type: 'sms' }))
+  await one.queue('sms', { paused: true })
+  expect((await one.get(['a']))[0]?.type).toBe('mail')
+  expect((await other.queue('sms')).paused).toBe(false)
+  const keys = (await server().command('KEYS', '*')) as string[]
+  expect(keys).toContain('{shop}:job:a')
+  expect(keys).toContain('{eu}:shop:job:a')
+  expect((await (await opened('shop')).get(['a']))[0]?.type).toBe('mail')
+  for (const prefix of ['', 'a{b', '{}', 'a}'])
+    expect(() => redisStore({ url: 'redis://x', prefix })).toThrow(JobchartError)
+})
+
+test('scripts that the server has forgotten are sent again, and a cut connection is made anew', async () => {
+  const store = await opened(randomUUID())
+  await put(store, newJob('a'))
+  await server().command('SCRIPT', 'FLUSH')
+  const job = await takeOne(store)
+  await server().command('SCRIPT', 'FLUSH')
+  await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+  await server().command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+  for (;;) {
+    try {
+      expect((await store.counts()).done).toBe(1)
+      break
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    }
+  }
+})
+
+test('a server that is killed and started again has every job that was acknowledged', async () => {
+  const own = await redisServer('--appendonly', 'yes', '--appendfsync', 'always')
+  onTestFinished(() => own.remove())
+  const store = await opened('jobs', own.url)
+  const stored: string[] = []
+  const insert = async (id: string): Promise<void> => {
+    try {
+      await put(store, newJob(id))
+      stored.push(id)
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    }
+  }
+  for (let i = 0; i < 50; i++) await insert(`before ${i}`)
+  const [job] = await take(store, { max: 1 })
+  await Promise.all([own.kill(), ...Array.from({ length: 20 }, (_, i) => insert(`during ${i}`))])
+  await expect(store.counts()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', hint: expect.any(String) as string })
+  await own.start()
+  for (let i = 0; !stored.includes(`after ${i - 1}`); i++) await insert(`after ${i}`)
+  expect((await store.get(stored)).every((each) => each !== null)).toBe(true)
+  const [answer] = await store.settle(job === undefined ? [] : [{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+  expect(answer?.outcome).toBe('settled')
+  expect((await ask(store, { token: 't2', limits: noLimits })).jobs.length).toBe(stored.length - 1)
+})
+
+test('without a server, or with one that removes keys, a store does not open', async () => {
+  const nobody = redisStore({ url: 'redis://127.0.0.1:1' })
+  await expect(nobody.open({ clock: systemClock })).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  await expect(nobody.counts()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  const evicting = await redisServer('--maxmemory', '50mb', '--maxmemory-policy', 'allkeys-lru')
+  onTestFinished(() => evicting.remove())
+  const store = redisStore({ url: evicting.url })
+  await expect(store.open({ clock: systemClock })).rejects.toMatchObject({ code: 'UNSUPPORTED' })
+  // It may be tried again.
+  await evicting.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
+  await store.open({ clock: systemClock })
+  expect((await store.counts()).queued).toBe(0)
+  await store.close()
+  await expect(store.counts()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+})
+
+test('a full memory refuses new jobs, and says so', async () => {
+  const own = await redisServer('--maxmemory', '3mb', '--maxmemory-policy', 'noeviction')
+  onTestFinished(() => own.remove())
+  const store = await opened('jobs', own.url)
+  const large = 'x'.repeat(100_000)
+  const fill = async (): Promise<void> => {
+    for (let i = 0; i < 100; i++) await put(store, newJob(`job ${i}`, { input: large }))
+  }
+  await expect(fill()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+})
+
+test('a user who may touch nothing but the keys of the prefix is enough', async () => {
+  const [command] = /~\{shop\}.*(?=`)/.exec(readFileSync(new URL('../../docs/redis.md', import.meta.url), 'utf8')) ?? []
+  const rights = String(command).split(' ')
+  await server().command('ACL', 'SETUSER', 'jobs', 'on', '>secret', ...rights)
+  const url = server().url.replace('redis://', 'redis://jobs:secret@')
+  const store = await opened('shop', url)
+  onTestFinished(store.watch(() => {}))
+  await put(store, newJob('by rights'))
+  const job = await takeOne(store, { max: 1 })
+  await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+  await store.retry({ ids: ['by rights'] })
+  expect((await store.transitions(null, 10)).transitions.length).toBeGreaterThan(0)
+  const other = redisStore({ url, prefix: 'bank' })
+  const refused = { code: 'STORE_UNAVAILABLE', message: expect.stringContaining('NOPERM') as string }
+  await expect(other.open({ clock: systemClock })).rejects.toMatchObject(refused)
+})
+
+test('options that make no sense are refused', () => {
+  const wrong = [
+    {},
+    { url: 'http://x' },
+    { url: 'redis://x', client: {} },
+    { client: {} },
+    { url: 'redis://x', prefx: 'a' },
+  ]
+  for (const options of wrong) expect(() => redisStore(options)).toThrow(JobchartError)
+})
