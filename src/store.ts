@@ -1,17 +1,17 @@
 /**
- * The contract of a store: where jobs rest between the hands of workers.
+ * The contract of a store: it keeps jobs, and hands them to workers by claims.
  *
- * Every method is atomic, takes arrays, and moves jobs along arrows of the chart only. Calls take effect in the order in
- * which one process makes them. Times (leases, due times) are judged by the store's own clock. Every write by a worker
- * carries (id, attempt, token) and has no effect when they are not the current ones. What is handed to a store belongs to
- * it, what it hands out belongs to the caller. `storeConformance` in `jobchart/testing` holds an implementation to all of
- * this.
+ * - Every method is atomic, takes arrays, and changes the state of a job only along an arrow of the chart.
+ * - Calls of one process take effect in the order in which they are made.
+ * - Leases and due times are compared with the store's own clock.
+ * - Every write by a worker carries (id, attempt, token); it has no effect unless these are the current ones.
+ * - A store owns the values passed to it; the caller owns the values it returns. Neither changes the other's afterwards.
+ * - If one item of a call (a request, a settlement, a heartbeat) cannot be written, that item alone fails: its answer is
+ *   `failed` with the error, nothing of it was written, and the other items are written and answered as usual.
+ * - A method rejects with JobchartError STORE_UNAVAILABLE if the store cannot be reached. The write may or may not have
+ *   happened; the caller may repeat it, because inserts are idempotent by id and settlements by token.
  *
- * What cannot be written of one item of a call (a request, a settlement, a heartbeat) fails that item alone: its answer is `failed`
- * and says why, nothing of it was written, and the others are answered as if it had not been there.
- *
- * A method rejects with JobchartError STORE_UNAVAILABLE when the store cannot be reached: the write may or may not have
- * happened, and may be repeated, because inserts with ids and settles with tokens are idempotent.
+ * `storeConformance` in `jobchart/store-testing` tests an implementation against this contract.
  */
 import type { Clock } from './core/clock.ts'
 import type { JobRecord } from './core/record.ts'
@@ -56,23 +56,24 @@ export type * from './core/schedule-record.ts'
 export type * from './core/values.ts'
 
 /**
- * What the methods that move jobs give. A store within the process may answer at once: that saves its callers a turn, and
- * what it did is told before anything that follows from it. All others give a promise.
+ * The answer of a method that writes transitions. A store in the process may return it synchronously: callers save a turn
+ * of the event loop, and the events of the call precede all events that follow from it. Other stores return a promise.
  */
 export type Answer<T> = T | Promise<T>
 
 export interface StoreCapabilities {
-  /** Do jobs outlive the process? */
+  /** Do jobs survive the end of the process? */
   readonly durable: boolean
-  /** May several processes work on it at once? */
+  /** May several processes use it at once? */
   readonly shared: boolean
 }
 
 /**
- * A wake-up. Never the truth, only a reason to ask for it: a store may send too many or, across processes, miss some.
- * `ready`: jobs of the type may be claimable, `atMost` of them where that is known · `due`: something waits for a time ·
- * `cancelled`: running jobs were marked · `mail`: running jobs have messages · `room`: an insert refused as full may succeed now · `ended`: jobs came to an end ·
- * `queue`: a queue was paused or resumed · `schedule`: one has a tick at this time.
+ * A reason to read the store again, not a fact: a store may send hints that are not needed and, across processes, omit some.
+ * `ready`: jobs of the type may be claimable, `atMost` of them if known · `due`: a job is due at this time ·
+ * `cancelled`: these leased jobs were marked as cancelled · `messages`: these leased jobs have new messages · `room`: an insert
+ * that was refused as full may succeed now · `ended`: jobs have ended, those of `ids` if known · `queue`: a queue was paused or
+ * resumed · `schedule`: a schedule has a tick at this time.
  */
 export type Hint =
   | { readonly kind: 'ready'; readonly type: string; readonly atMost?: number }
@@ -85,96 +86,106 @@ export type Hint =
   | { readonly kind: 'schedule'; readonly at: number }
 
 /**
- * Schedules. The store knows no calendar: it keeps what is computed for it, and fires by one conditional write, so that of
- * several processes one makes the job of a tick.
+ * Schedules. The runtime computes ticks; the store keeps the next one. A tick is fired by one conditional write, so that of
+ * several processes exactly one creates its job.
  */
 export interface ScheduleStore {
   /**
-   * Declares schedules, one by one. What is there with the same terms stays as it is; with other terms it takes those, and the
-   * next tick only if spec or time zone differ (or its last tick lies in the future, because the clock was wrong).
+   * Declares schedules, request by request. A schedule that exists with the same terms is not changed. One with other terms gets
+   * the new terms; it gets the new next tick only if spec or time zone differ, or if its last tick lies more than an hour in the
+   * future, which means that it was fired while the clock was wrong.
    */
   put(requests: readonly PutSchedule[]): Promise<PutScheduleAnswer[]>
-  /** By the names, those that are there; without names all, by name. */
+  /** The schedules of these names that exist; without names all, ordered by name. */
   list(names?: readonly string[]): Promise<StoredSchedule[]>
-  /** Gives the schedule as it is then; null if it is gone or has another revision by now. */
+  /** Pauses or resumes. @returns the schedule after the call; null if it does not exist or has another revision */
   pause(request: PauseSchedule): Promise<StoredSchedule | null>
-  /** Gives the names of those that were there. Jobs they have made stay. */
+  /** Removes schedules, not the jobs they have created. @returns the names of those that existed */
   remove(names: readonly string[]): Promise<string[]>
+  /** Schedules whose tick is due, earliest first. */
   due(request: DueSchedulesRequest): Promise<DueSchedules>
-  /** Makes the jobs of ticks and moves the schedule on, all of it in one write, request by request. Capacity is not asked for. */
+  /** Creates the jobs of ticks and sets the next tick, in one write, request by request. The capacity limit does not apply. */
   fire(requests: readonly FireSchedule[]): Answer<FireScheduleAnswer[]>
 }
 
 export interface Store {
-  /** For messages: 'memory', 'sqlite', … */
+  /** Name for error messages and logs: 'memory', 'sqlite', … */
   readonly name: string
   readonly capabilities: StoreCapabilities
-  /** The store's clock, ms since the epoch: exact in process, an estimate elsewhere. */
+  /** The store's clock, ms since the epoch: exact for a store in the process, otherwise an estimate. */
   now(): number
 
-  /** Makes ready. Calls are counted: as many `close`s end it. A store without a clock of its own takes the first host's. */
-  open(host: { readonly clock: Clock }): Promise<void>
+  /**
+   * Opens the store. Calls are counted: the store closes with as many calls of `close`.
+   * @param options `clock` is used by a store without a clock of its own: that of the first call
+   */
+  open(options: { readonly clock: Clock }): Promise<void>
   close(): Promise<void>
 
-  /** Stores new jobs, request by request, in order; answers job by job. */
+  /** Stores new jobs, request by request, in order. @returns for each request one answer per job */
   insert(requests: readonly InsertRequest[]): Answer<InsertAnswer[][]>
-  /** Hands out queued jobs: CLAIM, attempt + 1, the token, a lease. Checks pause, caps and rate in the same write. */
+  /** Claims queued jobs: CLAIM, attempt + 1, the token, a lease. Pause, concurrency and rate limits are checked in the same write. */
   claim(request: ClaimRequest): Answer<ClaimAnswer>
   /**
-   * How jobs stand that were claimed and have not started. Asked right before user code runs, so that a cancel or a pause which
-   * was answered since the claim, in whichever process, still keeps it from starting. Writes nothing, and answers in the
-   * call itself. A store whose answers travel leaves it out: they would be no newer than that of the claim.
+   * The state of claimed jobs that have not started. Called right before user code runs, so that a job that any process has
+   * cancelled, or whose queue was paused, since the claim does not start. Writes nothing, and answers synchronously. A store
+   * with a round trip omits the method: its answer would be no newer than that of the claim.
    */
   confirm?(leases: readonly Lease[]): readonly Standing[]
   /** Ends attempts. The same token settled again gets the same answer. */
   settle(settlements: readonly Settlement[]): Answer<SettleAnswer[]>
-  /** Heartbeat of all runs of a worker, and what they leave on the way. Also the worker's own sign of life. */
+  /** Extends the leases of all runs of a worker; writes their check-ins, logs and steps. Also counts as the worker's heartbeat. */
   extend(request: ExtendRequest): Promise<HeartbeatAnswer[]>
-  /** Keeps where machines stand: each is one conditional write, with the messages that were read. */
+  /** Writes checkpoints of machines, each conditionally on its lease, and removes the messages that the machine has read. */
   checkpoint(requests: readonly CheckpointRequest[]): Answer<CheckpointAnswer[]>
-  /** Puts messages into inboxes, in order. A job that waits is woken by the same write: WAKE. */
+  /** Puts messages into inboxes, in order. A waiting job is woken by the same write: WAKE. */
   send(requests: readonly SendRequest[]): Answer<SendAnswer[]>
-  /** The checkpoints of a job that are still kept, oldest first; none for a job that is not there. */
+  /** The checkpoints of a job that are still kept, oldest first; none for a job that does not exist. */
   checkpoints(id: string): Promise<readonly CheckpointEntry[]>
   /**
-   * Cancels, request by request, in order. A job whose last checkpoint takes a cancel is sent a message the first time, and
-   * ends as its machine sees fit; its COMPLETE is then preceded by the CANCEL. What ends, or is marked, takes the jobs it has
-   * invoked with it, and theirs: those are reported in `transitions` alone.
+   * Cancels, request by request, in order. A job whose machine handles a cancel, according to its last checkpoint, gets the
+   * first cancel as a message; if its machine then ends by it, the CANCEL precedes the COMPLETE. Every other cancel ends or marks
+   * the job, and cancels its child jobs and their descendants: these are reported in `transitions` only.
    */
   cancel(requests: readonly CancelRequest[]): Answer<CancelAnswer[]>
   /**
-   * Sends dead and cancelled jobs through again: RETRY, a new generation, at the end of their queue in the order of the
-   * ids, or oldest first. Errors, logs and history stay; error, steps, and why it was cancelled are forgotten. A machine goes
-   * on at its checkpoint and keeps its steps, or, `fromStart`, forgets both and its messages; of those left in its inbox the
-   * first `dropInbox` go. With `edit` the jobs have another input, and begin as with `fromStart`; their keys stay.
+   * Retries dead and cancelled jobs: RETRY, a new generation, at the end of the queue, in the order of the ids, or by filter
+   * oldest first. Kept: errors, logs and history. Removed: the last error, step results, and the reason of the cancel. A machine
+   * continues at its checkpoint and keeps its step results.
+   * @param fromStart a machine starts at its initial state: checkpoints, step results and messages are removed
+   * @param dropInbox how many unread messages to remove, oldest first
+   * @param edit a new input for the jobs; implies `fromStart`. Unique keys and concurrency keys stay
    */
   retry(selection: Selection, fromStart?: boolean, dropInbox?: number, edit?: EditedInput): Answer<RetryAnswer>
-  /** Removes ended jobs. */
+  /** Removes jobs that have ended. */
   discard(selection: Selection): Promise<DiscardAnswer>
-  /** Moves what is due, earliest first, of equals the older: DUE for scheduled and retrying, WAKE for waiting. */
+  /** DUE of scheduled and retrying jobs, WAKE of waiting jobs whose time has come: earliest first, older first among equals. */
   promote(limit: number): Answer<SweepAnswer>
-  /** Takes back jobs whose lease has run out, likewise: EXPIRE, token and expiry compared in the same write. */
+  /** EXPIRE of jobs whose lease has run out, in the same order; token and expiry are compared in the same write. */
   rescue(limit: number): Answer<SweepAnswer>
-  /** Removes ended jobs beyond the policy, oldest first, `limit` at most. */
+  /** Removes ended jobs that the policy does not keep, oldest first, `limit` at most. */
   prune(policy: RetentionPolicy, limit: number): Promise<PruneAnswer>
 
   readonly schedules: ScheduleStore
 
+  /** Records by id, in the order of the ids; null for a job that does not exist. */
   get(ids: readonly string[]): Promise<(JobRecord | null)[]>
-  /** Jobs page by page, in the order of their enqueue or of their end, with the fields asked for. */
+  /** A page of jobs, ordered by enqueue or by end, with the requested fields. */
   list<Field extends keyof JobRecord = keyof JobRecord>(
     query: ListQuery<Field>,
   ): Promise<JobPage<Pick<JobRecord, Field>>>
+  /** Jobs per state, and per type and state. */
   counts(): Promise<Counts>
-  /** Every queue the store knows, because a job was enqueued or the queue was paused once; also those that are empty now. */
+  /** Every queue that a job was enqueued to or that was paused, including those that are empty now. */
   queues(): Promise<QueueInfo[]>
-  /** A queue as it is, after `change`. A pause is in force for every claim after the answer. */
+  /** Changes a queue, if `change` is given. @returns the queue after the change; a pause applies to every claim after the answer */
   queue(type: string, change?: { readonly paused: boolean }): Promise<QueueInfo>
-  /** Makes a worker known (and seen), or removes it with null. Forgets those that were lost long ago. */
+  /** Registers a worker, which counts as a heartbeat, or removes it (null). Removes workers that were lost ten minutes ago. */
   worker(id: string, info: WorkerInfo | null): Promise<void>
+  /** All registered workers. */
   workers(): Promise<WorkerRecord[]>
-  /** Entries of the transition log after the cursor `from` (null = from the oldest kept), `limit` at most. */
+  /** Entries of the transition log after the cursor `from` (null = from the oldest entry kept), `limit` at most. */
   transitions(from: string | null, limit: number): Promise<TransitionPage>
-  /** Calls `listener` with hints until the returned function is called. Listeners do not throw. */
+  /** Calls `listener` with each hint until the returned function is called. A listener must not throw. */
   watch(listener: (hint: Hint) => void): () => void
 }

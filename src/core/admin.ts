@@ -10,9 +10,9 @@ const ended = new Set(jobStates.filter(isEnded))
 
 /**
  * RETRY: a new generation.
- * @param fromStart a machine forgets its checkpoints and messages
- * @param dropInbox so many of the unread messages are dropped, the oldest first
- * @param edit the input that the jobs have from now on; they begin from the start with it
+ * @param fromStart removes the checkpoints and messages of a machine, which then starts at its initial state
+ * @param dropInbox how many unread messages to remove, oldest first
+ * @param edit a new input for the jobs; implies `fromStart`
  */
 export function retry<Row extends JobRow>(
   unit: UnitOfWork<Row>,
@@ -33,7 +33,7 @@ export function retry<Row extends JobRow>(
     unit.resetForRetry(row)
     if (fromStart || edit !== undefined) unit.forgetCheckpoints(row)
     if (edit !== undefined) unit.setInput(row, edit.input)
-    // A machine that goes on where it stood has its actors again, and what they have finished.
+    // A machine that continues at its checkpoint restarts its actors, which need the results of their completed steps.
     if ((row.machine?.checkpoint ?? null) === null) unit.forgetSteps(row)
     if (dropInbox > 0) unit.dropMessages(row, dropInbox)
     applyEvent(unit, row, 'RETRY')

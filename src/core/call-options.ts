@@ -1,4 +1,4 @@
-/** What calls take and report: enqueue, cancel, retry, stop, drain. Everything is checked here, at the door. */
+/** Options and reports of the calls enqueue, cancel, retry, send, stop, pause and drain, and the checks of these options. */
 import type { StopMode } from '../../machines/runtime.machine.ts'
 import { checkSignal, checkBoolean, checkKeys, checkEnum, checkText, checkInteger } from './checks.ts'
 import { invalidOption } from './errors.ts'
@@ -12,61 +12,64 @@ import type { CancelRequest, JobFilter, JobPins, Selection } from './values.ts'
 
 // ── enqueue ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** At most one job that waits or runs: `true` per type and input. */
+/** At most one live job per key: `true` uses a key made of type and input. */
 export type UniqueOption = boolean | UniqueSettings
 
-/** How a job is unique. With every option, two jobs of one key never run at once: the later one waits for the end of the other. */
+/** Options of a unique key. With all of them, two jobs with the same key never run at once: the later one waits for the end of the other. */
 export interface UniqueSettings {
-  /** Own key within the type, 1…500 characters. Default: one made of the input. */
+  /** The key within the type, 1…500 characters. Default: a hash of the input. */
   readonly key?: string
   /**
-   * When the next job of the key is stored as a job of its own: `end` (default), when this one has ended; `start`, when its first
-   * run has started, so that what is enqueued during a run leads to one more run.
+   * When the job gives up its key, so that an enqueue with the same key stores a new job: `end` (default), at its end; `start`, at
+   * its first claim, so that an enqueue during a run leads to one more run.
    */
   readonly until?: 'end' | 'start'
   /**
-   * What a duplicate does. `keep` (default): it gives the job that is there · `replace`: likewise, and that job gets the new
-   * input and tags if it has not started; a `delay` or `runAt` in the future is its new one, if it waits for one · `supersede`:
-   * that job is cancelled, and the new one takes its place · `follow`: as `replace` while that job has not started; afterwards
-   * the new one is stored, runs after the end of that one, and gets the input of later duplicates.
+   * What an enqueue does if another job holds the key:
+   * - `keep` (default): returns that job.
+   * - `replace`: returns that job. If it has not started, it gets the new input and tags; if it is scheduled, also a new `delay` or
+   *   `runAt` in the future.
+   * - `supersede`: cancels that job and stores the new one.
+   * - `follow`: as `replace` if that job has not started. Otherwise stores the new job, which runs after the end of that one and
+   *   gets the input of later duplicates.
    */
   readonly onConflict?: 'keep' | 'replace' | 'supersede' | 'follow'
 }
 
 export interface EnqueueOptions {
-  /** Own id: enqueueing it twice is one job. 1…200 characters. Default: 21, the time first. */
+  /** Id of the job, 1…200 characters: a second enqueue with the same id returns the first job. Default: 21 characters, ordered by time. */
   readonly id?: string
-  /** Not before this long from now. */
+  /** Runs after this time from now at the earliest. */
   readonly delay?: Duration
-  /** Not before this time: a Date, or ms (not seconds) since the epoch. One that has passed means now. A hundred years ahead at most. */
+  /** Runs at this time at the earliest: a Date, or ms (not seconds) since the epoch, 100 years ahead at most. A past time means now. */
   readonly runAt?: Date | number
-  /** Higher goes first in its queue; equal ones first in, first out. A 32-bit integer, default 0. */
+  /** Higher priorities run first in their queue; equal ones first in, first out. A 32-bit integer, default 0. */
   readonly priority?: number
   readonly unique?: UniqueOption
-  /** Words to find it by: 20 at most. */
+  /** Tags to filter by: 20 at most. */
   readonly tags?: readonly string[]
   /**
-   * Data of your own: kept with the job, seen as `record.meta`, `ctx.job.meta` and `event.meta`, and found by `list({ meta })`. A
-   * plain object of JSON, 16 KiB at most. Unlike the input it is no part of a unique key, and no schema looks at it.
+   * Your own data, kept with the job: available as `record.meta`, `ctx.job.meta` and `event.meta`, and in filters as `list({ meta })`.
+   * A plain object of JSON, 16 KiB at most. Unlike the input, it is not part of the unique key, and no schema checks it.
    */
   readonly meta?: JobMeta
-  /** Attempts of this job at most. Default: as the definition of the worker says that claims it. 1…1,000,000. */
+  /** Attempts of this job, 1…1,000,000. Default: `maxAttempts` in the definition of the worker that claims it. */
   readonly maxAttempts?: number
-  /** Of this job: `constant()`, `linear()` or `exponential()`; a function cannot be stored. Default: as the worker's definition says. */
+  /** Backoff of this job: `constant()`, `linear()` or `exponential()`; a function cannot be stored. Default: that of the worker's definition. */
   readonly backoff?: BackoffPolicy
-  /** How long an attempt of this job may take. Default: the `timeout` of the worker's definition. */
+  /** Time limit of each attempt. Default: the `timeout` of the worker's definition. */
   readonly attemptTimeout?: Duration
-  /** Gives up waiting for room. */
+  /** Aborts the wait for capacity. */
   readonly signal?: AbortSignal
-  /** Waits this long for room at most. */
+  /** How long to wait for capacity. */
   readonly timeout?: Duration
 }
 
-/** What `ctx.enqueue` takes. */
+/** Options of `ctx.enqueue`. */
 export interface RunEnqueueOptions extends EnqueueOptions {
   /**
-   * Names the new job within the job that enqueues it: a later attempt that passes the same key gets the job that is there,
-   * whatever its input. 1…500 characters. Default: the type, the input, and how often this attempt has enqueued both.
+   * Identifies the new job within the job that enqueues it: a later attempt that passes the same key gets the existing job,
+   * whatever its input. 1…500 characters. Default: type, input, and how often this attempt has enqueued this type and input.
    */
   readonly key?: string
 }
@@ -89,12 +92,12 @@ const enqueueKeys = [
   'timeout',
   ...pinKeys,
 ] as const
-/** Those of `ctx.enqueue`. */
+/** Option names of `ctx.enqueue`. */
 export const runEnqueueKeys = [...enqueueKeys, 'key'] as const
 
 /**
- * @param without options that this call does not take
- * @throws JobchartError INVALID_OPTION for anything that is not as documented
+ * @param without options that this call does not accept
+ * @throws JobchartError INVALID_OPTION if an option is unknown or invalid
  */
 export function checkEnqueueOptions(
   options: EnqueueOptions,
@@ -116,7 +119,7 @@ export function checkEnqueueOptions(
   if (options.unique !== undefined) checkUnique(options.unique)
 }
 
-/** What a call fixes for its job; undefined if nothing. @throws JobchartError INVALID_OPTION */
+/** The settings that an enqueue pins to its job; undefined if none. @throws JobchartError INVALID_OPTION */
 export function pinsOf({ maxAttempts, backoff, attemptTimeout }: EnqueueOptions): JobPins | undefined {
   if (maxAttempts === undefined && backoff === undefined && attemptTimeout === undefined) return undefined
   return {
@@ -138,44 +141,45 @@ export function checkUnique(unique: UniqueOption): void {
 // ── cancel, stop ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface CancelOptions {
-  /** Why, for people; kept with the job. */
+  /** The reason, for display; kept with the job. */
   readonly reason?: string
   /** How long a running handler may take to end. Default: the runtime's `grace`. */
   readonly grace?: Duration
-  /** Among cancels asked at the same time, higher goes first. Default 0. */
+  /** Among cancels requested at the same time, higher priorities are written first. Default 0. */
   readonly priority?: number
 }
 
 /**
- * What became of each job, by id, in the order in which they were cancelled: higher priority first. Of more than 100 jobs by
- * filter, the oldest 100 first, and so on. Each list has the first 10,000 ids.
+ * The ids of the jobs by what became of them, in the order in which they were cancelled: higher priority first. By filter, jobs are
+ * cancelled in parts of 100, oldest first. Each list holds the first 10,000 ids.
  */
 export interface CancelReport {
-  /** How many jobs each list is of; only if one of them was cut. */
+  /** The full number of jobs of each list; present only if a list was cut. */
   readonly totals?: Readonly<Record<'cancelled' | 'cancelling' | 'notFound' | 'finished', number>>
-  /** Ended: they had not started. */
+  /** Ended by this call: they were not running. */
   readonly cancelled: readonly string[]
-  /** Running: asked to end. */
+  /** Running: their runs were asked to stop. */
   readonly cancelling: readonly string[]
   readonly notFound: readonly string[]
-  /** Had ended before. */
+  /** Jobs that had ended before. */
   readonly finished: readonly string[]
 }
 
-/** Jobs by one id, several, or what they have in common. */
+/** Selects jobs: an id, a list of ids, or a filter. */
 export type JobSelector = string | readonly string[] | JobFilter<Date | number>
 
-/** @throws JobchartError INVALID_OPTION for what cannot be the id of a job: 1…200 characters, without lone surrogates */
+/** @throws JobchartError INVALID_OPTION unless `id` is text of 1…200 characters without lone surrogates */
 export const checkId = (id: string): string => checkText('id', id, limits.idCharsMax)
 
-/** @throws JobchartError INVALID_OPTION for an empty filter: it would mean every job there is */
+/** @throws JobchartError INVALID_OPTION for an empty filter, because it would select every job */
 export function selectionOf(choice: JobSelector): Selection {
   if (typeof choice === 'string') return { ids: [checkId(choice)] }
   if (Array.isArray(choice)) return { ids: [...new Set((choice as readonly string[]).map(checkId))] }
   if (typeof choice !== 'object' || choice === null) throw invalidOption('jobs', 'an id, ids, or a filter', choice)
   const filter = filterOf(choice as JobFilter<Date | number>)
   if (Object.keys(filter).length === 0) {
-    const hint = 'An empty filter would mean every job: say which. For all of a state: { state }.'
+    const hint =
+      'An empty filter would select every job: pass at least one field. For all jobs of a state, pass { state }.'
     throw invalidOption('filter', `at least one of ${filterKeys.join(', ')}`, choice, hint)
   }
   return { filter }
@@ -193,17 +197,18 @@ export function cancelRequest(choice: JobSelector, options: CancelOptions, grace
   }
 }
 
-/** Where a machine begins when it is sent through again: at its last checkpoint (default), or at its start. */
+/** Options of a retry. */
 export interface RetryFrom {
+  /** Where a machine continues: at its last checkpoint (default), or at its initial state. */
   readonly from?: 'checkpoint' | 'start'
   /**
-   * Drops so many messages from the inbox of a machine, the oldest first: events, and ends of child jobs. For one that the
-   * machine fails at whenever it reads it. Default 0.
+   * Removes this many messages from the inbox of a machine, oldest first: events, and ends of child jobs. Use it to remove a message
+   * that makes the machine fail. Default 0.
    */
   readonly dropInbox?: number
   /**
-   * The input that the job has from now on, validated as at an enqueue if this process has the definition of its type. It begins
-   * from the start: without its steps, and a machine at its initial state. Its unique key stays. For one id alone.
+   * A new input for the job, validated as at an enqueue if this process has the definition of its type. The job starts from the
+   * beginning: step results are removed, and a machine starts at its initial state. Its unique key stays. For a single id only.
    */
   readonly input?: unknown
 }
@@ -214,12 +219,12 @@ interface RetrySettings {
 }
 
 export interface SendOptions {
-  /** Own name of the event: sent twice by the same key, it is read once. */
+  /** Deduplicates: of events sent with the same key, the machine reads one. */
   readonly key?: string
   /**
-   * `now` (default): only if its machine takes the event where it will stand when it reads it. `always`: the event is kept
-   * however the job is, also by a process that does not know its machine, and judged when it is read; what is not taken then
-   * is dropped with a warning.
+   * `now` (default): refuses the event unless the machine takes it, after it has read the messages before it. `always`: stores the
+   * event whatever the state of the machine, also from a process without its definition; if the machine does not take it when it
+   * reads it, the event is dropped with a warning.
    */
   readonly accept?: 'now' | 'always'
 }
@@ -246,36 +251,38 @@ export function retrySettings(options: RetryFrom): RetrySettings {
   const fromStart = checkEnum('from', from, ['checkpoint', 'start']) === 'start'
   checkInteger('dropInbox', dropInbox, 0, caps.inbox)
   if ('input' in options && (options.from === 'checkpoint' || dropInbox > 0)) {
-    const hint = 'A job with another input begins from the start: leave from and dropInbox out.'
-    throw invalidOption('input', 'no from and no dropInbox beside it', options.from ?? dropInbox, hint)
+    const hint = 'A job with a new input starts from the beginning: omit `from` and `dropInbox`.'
+    throw invalidOption('input', 'no `from` and no `dropInbox` together with `input`', options.from ?? dropInbox, hint)
   }
-  if (fromStart && dropInbox > 0) throw invalidOption('dropInbox', "no from: 'start' beside it: that drops all", from)
+  if (fromStart && dropInbox > 0)
+    throw invalidOption('dropInbox', "no dropInbox together with from: 'start', which removes all messages", from)
   return { fromStart, dropInbox }
 }
 
-/** Retries and discards: what became of each job, by id. Each list has the first 10,000 ids. */
+/** The ids of the jobs by what became of them. Each list holds the first 10,000 ids. */
 export interface RetryReport {
-  /** How many jobs each list is of; only if one of them was cut. */
+  /** The full number of jobs of each list; present only if a list was cut. */
   readonly totals?: Readonly<Record<'retried' | 'refused' | 'notFound', number>>
   readonly retried: readonly string[]
-  /** Neither dead nor cancelled, or its unique key has another holder now, or a job that is being cancelled. */
+  /** Jobs that are neither dead nor cancelled, or whose unique key is held by another job or by one that is `cancelling`. */
   readonly refused: readonly string[]
   readonly notFound: readonly string[]
 }
 
+/** The ids of the jobs by what became of them. Each list holds the first 10,000 ids. */
 export interface DiscardReport {
-  /** How many jobs each list is of; only if one of them was cut. */
+  /** The full number of jobs of each list; present only if a list was cut. */
   readonly totals?: Readonly<Record<'discarded' | 'refused' | 'notFound', number>>
   readonly discarded: readonly string[]
-  /** Not ended: cancel it first. */
+  /** Jobs that have not ended: cancel them first. */
   readonly refused: readonly string[]
   readonly notFound: readonly string[]
 }
 
 export interface StartOptions {
   /**
-   * While the store does not answer, the start is repeated, at intervals that grow from 100 ms to 5 s; the runtime is `starting`,
-   * and `storeError` says why. Default false: it has failed.
+   * Repeats the start while the store does not answer, at intervals that grow from 100 ms to 5 s; meanwhile the runtime is `starting`,
+   * and `storeError` is the error. Default false: the start fails.
    */
   readonly retry?: boolean
 }
@@ -288,15 +295,16 @@ export function startSettings(options: StartOptions): { readonly retry: boolean 
 
 export interface StopOptions {
   /**
-   * `drain`: no new jobs, all that is queued runs, but in paused queues · `finish` (default): what runs ends, the rest
-   * stays in the store · `abort`: signals abort, and what has not ended after `grace` is released, its attempt not spent.
+   * `drain`: accepts no new jobs, runs all queued jobs except those of paused queues · `finish` (default): lets running jobs end; the
+   * others stay in the store · `abort`: aborts the signals of running jobs; jobs that have not ended after `grace` are released
+   * without spending their attempt.
    */
   readonly mode?: StopMode
-  /** The longest the stop may take. Default 30 s. What is left then is aborted and released. */
+  /** How long the stop may take; jobs that still run then are aborted and released. Default 30 s. */
   readonly timeout?: Duration
   /** Default: the runtime's `grace`. */
   readonly grace?: Duration
-  /** Of `drain`: waits for the retries of failed jobs as well, however long their backoff. Default false. */
+  /** With `drain`: also waits for the retries of failed jobs, however long their backoff. Default false. */
   readonly retries?: boolean
 }
 
@@ -313,18 +321,18 @@ export function stopLimits(options: StopOptions, graceMs: number) {
 }
 
 export interface StopReport {
-  /** Did all end that the mode waits for, in time? */
+  /** Did all jobs that the mode waits for end in time? */
   readonly completed: boolean
-  /** Handlers that still go on; nobody waits for them. */
+  /** Number of handlers that still run although their jobs were released. */
   readonly running: number
-  /** Jobs that are lost with the process, because the store is not durable. */
+  /** Number of jobs that are lost at the end of the process, because the store is not durable. */
   readonly dropped: number
 }
 
 export interface PauseOptions {
-  /** Ends the pause when it aborts: the runtime resumes unless another pause lasts. */
+  /** Ends the pause when it aborts: the runtime resumes, unless another pause is in force. */
   readonly signal?: AbortSignal
-  /** Waits until the jobs that run have ended. Default false. */
+  /** Waits until all running jobs have ended. Default false. */
   readonly idle?: boolean
 }
 
@@ -336,9 +344,9 @@ export function pauseLimits(options: PauseOptions) {
 }
 
 export interface WaitOptions {
-  /** Waits this long at most. Default: as long as it takes. */
+  /** How long to wait. Default: without limit. */
   readonly timeout?: Duration
-  /** Gives up waiting. */
+  /** Aborts the wait. */
   readonly signal?: AbortSignal
 }
 
@@ -351,7 +359,7 @@ export function waitLimits(call: string, options: WaitOptions, others: readonly 
 }
 
 export interface DrainOptions extends WaitOptions {
-  /** Waits for the retries of failed jobs as well, however long their backoff. Default false. */
+  /** Also waits for the retries of failed jobs, however long their backoff. Default false. */
   readonly retries?: boolean
 }
 
@@ -360,11 +368,11 @@ export function drainLimits(options: DrainOptions) {
   return { ...waitLimits('drain', options, ['retries']), retries: checkBoolean('retries', options.retries) }
 }
 
-/** How full the backlog is. */
+/** The size of the backlog. */
 export interface Pressure {
   /** Jobs that are scheduled, queued or retrying. */
   readonly waiting: number
-  /** null = no bound. */
+  /** null = no limit. */
   readonly capacity: number | null
   readonly full: boolean
 }

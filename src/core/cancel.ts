@@ -1,7 +1,7 @@
 /**
- * Cancels. A job without a lease ends at once; a leased one is marked, and its run is told to stop. A machine that takes
- * a cancel as an event is sent one the first time and ends as it sees fit; a second cancel is forced. A forced cancel
- * reaches the jobs that the job has invoked, and theirs.
+ * Cancels. A job without a lease ends at once; a leased job is marked, and its run is asked to stop. If its machine handles a
+ * cancel as an event, the first cancel is delivered as a message, and the machine decides how to end; a second cancel is forced.
+ * A forced cancel also cancels the child jobs and their descendants.
  */
 import { isEnded, jobStates } from './lifecycle.ts'
 import type { CancelAnswer, CancelRequest, WrittenTransition } from './values.ts'
@@ -50,10 +50,10 @@ function cancelChildren<Row extends JobRow>(
   transitions: WrittenTransition[],
 ): void {
   const mark = { reason: 'its parent was cancelled', graceMs }
-  // The list grows while it is walked: children of children follow.
+  // The loop appends to `forced`: children of children follow.
   for (const parent of forced) {
     for (const child of unit.children(parent)) {
-      // The end of a sibling may have ended it.
+      // The cancel of a sibling may have ended it.
       if (!isEnded(child.state) && cancelJob(unit, child, mark, transitions)) forced.push(child)
     }
   }

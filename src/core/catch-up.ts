@@ -1,24 +1,24 @@
-/** Which ticks a schedule fires that is due, and where it goes on. */
+/** Which ticks a due schedule fires, and its next tick. */
 import type { CatchUp } from './schedule-record.ts'
 import type { TickTimes } from './tick-times.ts'
 
-/** A tick that is fired so much later, ms, is late; what is older was missed, and `catchUp` says what becomes of it. */
+/** A tick fired up to this much later, ms, is late; an older one is missed, and `catchUp` decides whether it is fired. */
 const lateMsMax = 10_000
-/** So many ticks of one pause are counted, and caught up, at most. */
+/** How many missed ticks of one outage are counted and caught up at most. */
 export const missedMax = 1_000
 
 interface TickPlan {
-  /** To be fired, oldest first. */
+  /** Ticks to fire, oldest first. */
   readonly ticks: readonly number[]
   readonly missed: number
-  /** The first tick that is still to come; null if there is none. */
+  /** The first tick in the future; null if there is none. */
   readonly nextAt: number | null
 }
 
 /** @param first the tick that is due */
 export function planTicks(given: TickTimes, first: number, now: number, catchUp: CatchUp): TickPlan {
   const times = given.from(first)
-  /** What was missed ends here. */
+  /** Ticks before this time were missed. */
   const end = now - lateMsMax
   let old: number[] = []
   let tick: number | null = first
@@ -41,7 +41,7 @@ function chosen(old: readonly number[], late: readonly number[], catchUp: CatchU
   return [...(catchUp.all === 0 ? [] : old.slice(-catchUp.all)), ...late]
 }
 
-/** The last `count` ticks from `first` to before `end`, found by halving: there may be millions. */
+/** The last `count` ticks from `first` to before `end`, found by binary search: there may be millions. */
 function lastTicks(times: TickTimes, first: number, end: number, count: number): number[] {
   const ticks: number[] = []
   for (let before = end; ticks.length < count; before = ticks[0] as number) {

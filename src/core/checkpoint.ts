@@ -1,4 +1,4 @@
-/** Checkpoints: the state of a machine is stored by a write that its lease permits. */
+/** Checkpoints: writes the state of a machine, conditionally on the lease. */
 import type { NewCheckpoint } from './machine-record.ts'
 import type { CheckpointAnswer, CheckpointRequest } from './machine-values.ts'
 import { clearUnsupported } from './unsupported.ts'
@@ -20,7 +20,7 @@ export function checkpoint<Row extends JobRow>(unit: UnitOfWork<Row>, request: C
   return notice === null ? { outcome: 'kept', ...kept } : { outcome: 'cancelling', ...kept, ...notice }
 }
 
-/** Keeps a checkpoint, unless it is there already: the write may be repeated. Attempts that led to it do not count. */
+/** Writes a checkpoint; repeating the write has no effect. Attempts that led to a checkpoint do not count as failures. */
 export function keepCheckpoint<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, next: NewCheckpoint): void {
   if (row.machine?.checkpoint?.number === next.number) return
   unit.addCheckpoint(row, next)

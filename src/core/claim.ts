@@ -4,8 +4,8 @@ import type { JobRow, LoggedTransition, TransitionOptions, UnitOfWork } from './
 import type { Demand, RateLimit, Shortfall } from './values.ts'
 
 /**
- * CLAIM. A deployment that changes how many attempts a type may spend reaches the jobs that wait: the worker that claims a
- * job decides, unless its enqueue has. A unique key that is held until the start is free for others.
+ * CLAIM. Sets `maxAttempts` from the definition of the claiming worker, unless the job has pinned it, so that a changed definition
+ * also applies to jobs that are already queued. A job that holds its unique key only until its start gives it up.
  */
 export function claimJob<Row extends JobRow>(
   unit: UnitOfWork<Row>,
@@ -20,26 +20,26 @@ export function claimJob<Row extends JobRow>(
   return logged
 }
 
-/** What the rules of a claim read of a queue. */
+/** The fields of a queue that a claim depends on. */
 interface ClaimedQueue {
   readonly paused: boolean
   /** The number of its queued jobs. */
   readonly queued: number
   readonly leasedCount: number
-  /** Was a claim kept back by a cap since the last hint? Then the end of a run gives a hint. */
+  /** Has a concurrency limit restricted a claim since the last hint? Then the end of a run sends a hint. */
   capped: boolean
 }
 
-/** A queue and the queries about it for one demand. Only those queries are made that the answer depends on. */
+/** A queue and its queries for one demand. Queries are made only if the answer depends on them. */
 export interface ClaimSource {
   readonly queue: ClaimedQueue
-  /** The claims that the rate limit of the type allows now. */
+  /** How many claims the rate limit of the type allows now. */
   freeClaims(rate: RateLimit): number
-  /** When the rate limit of the type allows the next claim, ms since the epoch; asked only if it allows none now. */
+  /** When the rate limit of the type allows the next claim, ms since the epoch; called only if it allows none now. */
   freeAt(rate: RateLimit): number
-  /** Could a queued job be claimed under the cap and the rate limit of its key? */
+  /** Is there a queued job that the concurrency and rate limits of its key allow to claim? */
   hasOpenKey(): boolean
-  /** When the rate limit of a key allows the next claim; null if every key is at its cap. Asked only without an open key. */
+  /** When the rate limit of a key allows the next claim; null if every key is at its concurrency limit. Called only without an open key. */
   keysFreeAt(): number | null
 }
 
@@ -61,7 +61,7 @@ export function shortfallOf({ type, limits }: Demand, source: ClaimSource | unde
   const isOpen = source.hasOpenKey()
   const keysAt = isOpen ? null : source.keysFreeAt()
   const isCapped = (concurrency !== null && source.queue.leasedCount >= concurrency) || (!isOpen && keysAt === null)
-  // With a rate limit per key other keys may be at their cap.
+  // With a rate limit per key, other keys may be at their concurrency limit.
   if (isCapped || keyRate !== undefined) source.queue.capped = true
   if (isCapped) return { type, reason: 'capped' }
   const rateAt = rate !== null && source.freeClaims(rate) === 0 ? source.freeAt(rate) : null

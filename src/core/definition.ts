@@ -1,6 +1,6 @@
 /**
- * What a type of job is once it is defined and checked: how it is limited and retried, and what does its work, a handler
- * (`run`) or a machine (`MachineHost`); and what each of the two is given for an attempt.
+ * A checked job definition: its limits and retries, and either a handler (`run`) or a machine (`MachineRunner`); and the
+ * contexts that the two get for an attempt.
  */
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Observable } from 'rxjs'
@@ -26,22 +26,22 @@ import type { JobRecord } from './record.ts'
 import type { TypeLimits } from './values.ts'
 
 /**
- * What middleware puts on `ctx.values`. Empty here; your application declares its own members:
+ * Type of `ctx.values`, which middleware sets. Empty here; your application declares its members:
  * @example declare module 'jobchart' { interface ContextValues { user: User } }
  */
 // oxlint-disable-next-line typescript/no-empty-object-type -- an interface, so that users can merge their members into it
 export interface ContextValues {}
 
 export interface RetryOptions {
-  /** Attempts at most. Default 3; 1 = straight to dead. */
+  /** Attempts allowed. Default 3; 1 = no retry. */
   readonly maxAttempts?: number
   /** Default: exponential from 1 s to 1 h with full jitter. */
   readonly backoff?: Backoff
-  /** Is another attempt worth it after this error? Answers at once: an async function is refused. Default: yes. */
+  /** Should the job be retried after this error? Must be synchronous: an async function is refused. Default: always. */
   readonly retryIf?: (error: unknown) => boolean
 }
 
-/** What a run knows and can do. Its members may be destructured. */
+/** The context of a run. Its members may be destructured. */
 export interface RunContext {
   readonly id: string
   readonly type: string
@@ -49,27 +49,27 @@ export interface RunContext {
   readonly attempt: number
   readonly maxAttempts: number
   /**
-   * Aborts on cancel, timeout, lost lease and shutdown. `signal.reason` is a JobchartError whose code tells which:
-   * CANCELLED, TIMEOUT, LEASE_LOST, STOPPED.
+   * Aborts on cancel, timeout, lost lease and shutdown. `signal.reason` is a JobchartError with the code CANCELLED, TIMEOUT,
+   * LEASE_LOST or STOPPED.
    */
   readonly signal: AbortSignal
-  /** When this attempt will be timed out, ms since the epoch; null without a timeout. */
+  /** When this attempt times out, ms since the epoch; null without a timeout. */
   readonly deadline: number | null
   /** The job as it was claimed. */
   readonly job: JobRecord
-  /** What middleware put there; fresh for each attempt. */
+  /** Values set by middleware; a new object for each attempt. */
   readonly values: ContextValues
   /**
-   * Says how far it is. The last value is kept with the job; writes are throttled, the last one is never lost.
+   * Reports progress. The last value is kept with the job; writes are throttled, but the last value is always written.
    * @throws JobchartError INVALID_OUTPUT if the value is not strict JSON
    */
   readonly checkin: <Value>(value: Value & JsonOf<Value>) => void
   /** Keeps a line with the job (the last 100). `fields` must be strict JSON. */
   readonly log: (message: string, fields?: Record<string, unknown>) => void
   /**
-   * Does `work` once per generation of the job: its result is stored, and a later attempt gets the result instead. Every
-   * step of an attempt has a name of its own, of 200 characters at most; the name of a step that failed may be used again.
-   * No work begins once `signal` has aborted or the lease may have run out.
+   * Runs `work` once per generation of the job: its result is stored, and later attempts get the stored result. Step names are
+   * unique within an attempt, 200 characters at most; the name of a failed step may be used again. A step does not start after
+   * `signal` has aborted or while the lease may have run out.
    * @throws whatever `work` throws; DUPLICATE_STEP for a name that the attempt has used; TOO_MANY_STEPS beyond 10,000 steps
    *   or 16 Mi characters of results as JSON; INVALID_OUTPUT if the result is not JSON or larger than 1 MiB; INVALID_OPTION
    *   for a bad name; the reason of `signal` (LEASE_LOST, CANCELLED, TIMEOUT, STOPPED); NOT_ACCEPTED after the run's end
@@ -77,11 +77,11 @@ export interface RunContext {
    */
   readonly step: <T>(name: string, work: () => T | PromiseLike<T>) => Promise<T>
   /**
-   * Enqueues another job: also while the runtime drains, and without waiting for room, which its own slot might have to make.
-   * An attempt that is repeated gets the job of the attempt before it (`deduplicated` is true): the id is derived from this job,
-   * its generation and `key`; without a key from the type, the input, and how often the attempt has enqueued both. Give a key
-   * where the input differs from attempt to attempt, or where each attempt is to enqueue a job of its own
-   * (`key: 'alert:' + attempt`). What is enqueued after a snooze or a `retry()` is new; of a key only after a `retry()`.
+   * Enqueues another job. Allowed while the runtime drains. It does not wait for capacity, because only the end of this run might
+   * free it. A later attempt gets the same job (`deduplicated` is true): its id is derived from this job, its generation and `key`, or,
+   * without a key, from the type, the input, and how often the attempt has enqueued both. Pass a key if the input differs between
+   * attempts, or if each attempt must enqueue its own job (`key: 'alert:' + attempt`). After a `retry()` the job is a new one; after a
+   * snooze only without a key.
    * @throws JobchartError UNKNOWN_TYPE, INVALID_INPUT, INVALID_OPTION, ID_TAKEN, STORE_UNAVAILABLE; NOT_ACCEPTED after the run's end
    * @example await enqueue(receipt, { order: order.id, at: Date.now() }, { key: `receipt:${order.id}` })
    */
@@ -91,13 +91,13 @@ export interface RunContext {
   ) => Promise<JobHandle<Output>>
 }
 
-/** What a handler may give back; of an Observable each value is a check-in and the last one the output. */
+/** The return value of a handler. Of an Observable, each value is a check-in, and the last one is the output. */
 export type HandlerResult<Output> = Output | PromiseLike<Output> | Observable<Output>
 
 /**
- * Wraps every run: `next()` goes on inwards and resolves with the output. What the middleware returns is the output; if it
- * returns nothing, the output of `next()` is kept. Throwing fails the attempt. So does, with INVALID_MIDDLEWARE, calling
- * `next()` twice, or neither calling it nor returning a value (`null` will do).
+ * Wraps every run: `next()` calls the next middleware, or the handler, and resolves with the output. The return value of the
+ * middleware is the output; if it returns nothing, the output of `next()` is. If it throws, the attempt fails. The attempt also fails,
+ * with INVALID_MIDDLEWARE, if it calls `next()` twice, or neither calls it nor returns a value (`null` is one).
  * @example async (ctx, next) => { const startedAt = performance.now(); await next(); measure(ctx.type, performance.now() - startedAt) }
  */
 export type Middleware = (context: RunContext, next: () => Promise<unknown>) => unknown
@@ -107,20 +107,20 @@ export type Middleware = (context: RunContext, next: () => Promise<unknown>) => 
 /** One job of a batch. */
 export interface BatchItem<Input> {
   readonly input: Input
-  /** Of its job alone: its signal, its attempt, its check-ins. */
+  /** The context of this job: its signal, its attempt, its check-ins. */
   readonly ctx: RunContext
 }
 
-/** What a handler of batches is given beside its items. */
+/** The context of a batch. */
 export interface BatchContext {
   readonly type: string
-  /** Aborts when the signals of all items have: nobody waits for a result any more. Its reason is that of the last one. */
+  /** Aborts when the signals of all items have aborted, with the reason of the last one. */
   readonly signal: AbortSignal
 }
 
 /**
- * How an item of a batch ends: with its output, or with the error with which it has failed, as if its handler had thrown it;
- * `fatal(error)` and `snooze(delay)` are such errors.
+ * The result of one item of a batch: its output, or an error, which has the same effect as an error thrown by a handler. This
+ * includes `fatal(error)` and `snooze(delay)`.
  */
 export type BatchResult<Output> = Output | Error | FatalError | Snooze
 
@@ -137,116 +137,116 @@ export interface BatchDefinition {
 export interface ThreadSource {
   /** Its address, a `file:` URL. */
   readonly url: string
-  /** Memory of a thread for objects, MiB; null: the default of V8. */
+  /** Heap limit of a thread, MiB; null: the default of V8. */
   readonly memoryMb: number | null
 }
 
-/** A checked job type; made by `defineJob`. `Input` and `Output` are inferred from it wherever it is used. */
+/** A checked job definition, created by `defineJob`. Calls that take one infer `Input` and `Output` from it. */
 export interface JobDefinition<Input = unknown, Output = unknown, Machine extends MachineTypes = MachineTypes> {
   readonly type: string
-  /** Of its queue. */
+  /** Weight of its queue. */
   readonly weight: number
   readonly limits: TypeLimits
   readonly schema: StandardSchemaV1 | null
-  /** Schemas of the data of events, by the type of the event; null without. */
+  /** Schemas of event data, by event type; null if there are none. */
   readonly eventSchemas: Readonly<Record<string, StandardSchemaV1>> | null
   readonly maxAttempts: number
   readonly backoff: Backoff
   readonly retryIf: ((error: unknown) => boolean) | null
   readonly timeoutMs: number | null
   readonly unique: UniqueOption
-  /** Dead jobs kept at most; null: as the retention says. */
+  /** How many dead jobs to keep; null: as the retention of the runtime specifies. */
   readonly keepDead: number | null
   readonly keyOf: ((input: Json | undefined) => string | null) | null
-  /** The weight of a key among the keys of the type; null: jobs go first in, first out whatever their keys. */
+  /** The weight of a concurrency key; null: keys do not share claims by weight. */
   readonly keyWeightOf: ((key: string) => number) | null
   readonly run: (input: unknown, context: RunContext) => unknown
-  /** The module of its handler, if that runs in a thread. */
+  /** The module of its handler, if the handler runs in a thread; otherwise null. */
   readonly thread: ThreadSource | null
-  /** Its handler, if that takes several jobs at once. */
+  /** Its batch handler; null if it has none. */
   readonly batch: BatchDefinition | null
-  /** What hosts its machine, if the job is one. */
+  /** Runs its machine; null for a job with a handler. */
   readonly machine: MachineRunner | null
-  /** Never there at run time; carries the types. */
+  /** Type information only; never present at run time. */
   readonly '~types'?: { readonly input: Input; readonly output: Output; readonly machine: Machine }
 }
 
-/** Is it what is listed, or one of the versions of a machine that are listed together? */
+/** Is `job` the listed definition, or a version of the same machine? */
 export const isDefinition = (listed: JobDefinition | undefined, job: JobDefinition): boolean =>
   listed !== undefined && (listed === job || (job.machine !== null && listed.machine?.knows(job.machine) === true))
 
 // ── machines ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** How a child ended, as its parent hears of it. */
+/** How a child job ended, as reported to its parent. */
 export type ChildEnd = Omit<Extract<InboxMessage, { readonly kind: 'ended' }>, 'kind'>
 
-/** One attempt of a job, as the host of its machine sees it. */
+/** The context of one attempt of a machine job. */
 export interface MachineRunContext {
   readonly id: string
   readonly type: string
-  /** Goes up when the job is sent through again after its end. */
+  /** 1 at first; each retry of the ended job adds 1. */
   readonly generation: number
-  /** Validated again, as for a handler. */
+  /** The input, validated again at the start of the attempt, as for a handler. */
   readonly input: unknown
-  /** Where the machine stood when it was last at rest. */
+  /** The last checkpoint; null before the first. */
   readonly checkpoint: Checkpoint | null
-  /** Messages it has not read. More come to `mail`. */
+  /** Unread messages at the claim. Later ones are passed to the listener of `onMessages`. */
   readonly inbox: readonly InboxEntry[]
-  /** Has an attempt of the job failed before? */
+  /** Has an earlier attempt of the job failed? */
   readonly hasFailed: () => boolean
   readonly signal: AbortSignal
   readonly logger: Logger
   /** ms since the epoch, by the store's clock. */
   readonly now: () => number
   readonly after: (delayMs: number, run: () => void) => Timer
-  /** From now on calls the listener with messages that arrive, in order. */
+  /** Sets the listener for messages that arrive from now on; it gets them in order. */
   readonly onMessages: (listener: (messages: readonly InboxEntry[]) => void) => void
   /**
-   * Writes a checkpoint; gives the messages that have not been read.
-   * @throws JobchartError LEASE_LOST if the job is no longer this attempt's; STORE_UNAVAILABLE
+   * Writes a checkpoint. @returns the unread messages
+   * @throws JobchartError LEASE_LOST if this attempt no longer holds the lease; STORE_UNAVAILABLE
    */
   readonly commit: (checkpoint: NewCheckpoint) => Promise<readonly InboxEntry[]>
-  /** Results of finished steps, by name, as they were at the claim. */
+  /** Results of completed steps at the claim, by name. */
   readonly steps: Readonly<Record<string, Json>> | null
   /** Keeps the result of a step with the job. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
   readonly saveStep: (name: string, result: Json) => Promise<void>
-  /** Why no more work may begin, if so: the attempt has ended, was asked to end, or its lease may have run out. */
+  /** The error if no step may start: the attempt has ended, was aborted, or its lease may have run out; otherwise null. */
   readonly refusal: () => JobchartError | null
   readonly random: Random
-  /** Keeps a line with the job. */
+  /** Adds a line to the log of the job. */
   readonly log: (message: string) => void
-  /** Tells an event that the machine has emitted. */
+  /** Reports an event that the machine has emitted. */
   readonly emitted: (event: Json) => void
-  /** Enqueues a job as a child of this one. Its end comes as a message; if it has ended before, it is the answer. */
+  /** Enqueues a child job. Its end is delivered as a message. @returns its end, if it had ended before; otherwise null */
   readonly enqueueChild: (
     job: JobDefinition,
     input: unknown,
     options: EnqueueOptions,
     checkins: boolean,
   ) => Promise<ChildEnd | null>
-  /** Cancels a child that is left. */
+  /** Cancels a child job whose actor was stopped. */
   readonly cancelChild: (id: string) => Promise<unknown>
 }
 
-/** How an attempt of a machine ends, if it does not fail: at its final state, or parked until a message or a time. */
+/** The result of an attempt of a machine that did not fail: done, parked until a message or a time, or unsupported. */
 export type RunResult =
   | {
       readonly kind: 'done'
       readonly output: unknown
       readonly checkpoint: NewCheckpoint | null
-      /** Has the machine taken the cancel that it was sent? Then its job is cancelled, else the cancel came too late. */
+      /** Did the machine end by handling a cancel? Then the job is `cancelled`; otherwise `done`. */
       readonly cancelTaken: boolean
     }
   | {
       readonly kind: 'parked'
       readonly checkpoint: NewCheckpoint | null
-      /** ms since the epoch; null: until a message. */
+      /** ms since the epoch; null: until a message arrives. */
       readonly wakeAt: number | null
       readonly gather?: Gather
     }
   | UnsupportedRest
 
-/** None of the versions known here can begin or go on with the job; nothing of it has been run. */
+/** No version known in this process can run the job; nothing of it was executed. */
 export interface UnsupportedRest {
   readonly kind: 'unsupported'
   /** The version that the job needs. */
@@ -255,41 +255,41 @@ export interface UnsupportedRest {
   readonly error: unknown
 }
 
-/** A job whose machine is to run: where it stands, or else with which version and input it is to begin. */
+/** The fields of a job that determine how its machine starts: at a checkpoint, or with a version and an input. */
 export type MachineJob = Pick<JobRecord, 'checkpoint' | 'version' | 'input'>
 
 /**
- * Where the machine of a job stands at a time (ms since the epoch), messages that it has not read and timers that are due
- * included.
+ * Computes the snapshot of a job's machine at `now` (ms since the epoch), after its unread messages and the timers that are due.
  * @throws JobchartError UNSUPPORTED; NOT_ACCEPTED if the machine throws
  */
 export type MachineViewer = <Machine extends MachineTypes>(record: JobRecord, now: number) => MachineView<Machine>
 
-/** The machine of a job type, hosted. */
+/** Runs the machine of a job type. */
 export interface MachineRunner {
   /**
-   * Finds the version that goes on with a job. What it gives brings the machine from where it stands to its next rest, and
-   * throws what its actors and actions throw, and why it was asked to end.
+   * Selects the version that runs a job.
+   * @returns a function that runs the machine from its last checkpoint until it is done or parked. It throws the errors of actors
+   *   and actions, and the reason of an abort
    */
-  readonly prepare: (job: MachineJob) => UnsupportedRest | ((seat: MachineRunContext) => Promise<RunResult>)
-  /** The version that jobs enqueued here begin with. */
+  readonly prepare: (job: MachineJob) => UnsupportedRest | ((context: MachineRunContext) => Promise<RunResult>)
+  /** The version of jobs enqueued by this process. */
   readonly version: string
-  /** Looks at jobs of one store. */
+  /** Creates a viewer for the jobs of one store. */
   readonly viewer: () => MachineViewer
-  /** Was the machine of a waiting job defined otherwise, so that it has to go on before it waits for the right things? */
+  /** Has the definition changed since a waiting job was parked, so that the job must run once to wait for the right events? */
   readonly isOutdated: (record: JobRecord) => boolean
-  /** Its versions, for other processes to compare. */
+  /** Fingerprint of its versions, which other processes compare. */
   readonly definitions: string
-  /** Its charts, for pictures; the current one last. */
+  /** The machines of all versions, for pictures; the current one last. */
   readonly charts: readonly { readonly version: string; readonly machine: AnyStateMachine }[]
-  /** Where it stood at a checkpoint. */
+  /** The view of a checkpoint's state. */
   readonly viewAt: <Machine extends MachineTypes>(state: Json) => MachineView<Machine>
-  /** Refuses a name that is no state and no tag of any of its versions. @throws JobchartError INVALID_OPTION, hinting at the nearest */
+  /** @throws JobchartError INVALID_OPTION if `name` is neither a state nor a tag of any version; the hint suggests similar names */
   readonly checkName: (name: string) => void
-  /** The jobs that its actors enqueue. */
+  /** Definitions of the jobs that its actors enqueue. */
   readonly invokes: ReadonlySet<JobDefinition>
-  /** The same, and knows this other version of the machine as well. */
+  /** A runner that knows the versions of both. */
   readonly withVersionsOf: (other: MachineRunner) => MachineRunner
-  /** Is the other one of its versions? */
+  /** Is `other` one of its versions? */
   readonly knows: (other: MachineRunner) => boolean
 }

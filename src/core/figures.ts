@@ -1,30 +1,30 @@
-/** What a store answers to those who only look: pages, counts, queues, workers and the log. Part of the contract in `store.ts`. */
+/** Read-only answers of a store: pages of jobs, counts, queues, workers and the transition log. Part of the contract in `store.ts`. */
 import type { CheckIn, JobRecord, Transition } from './record.ts'
 import type { JobState } from './lifecycle.ts'
 import type { JobFilter, TypeLimits } from './values.ts'
 
 export interface ListQuery<Field extends keyof JobRecord = keyof JobRecord> extends JobFilter {
-  /** `next` of the page before, or the id of its last job. */
+  /** `next` of the previous page, or the id of its last job. */
   readonly after?: string
   /** 1…1000, default 100. */
   readonly limit?: number
-  /** Default `oldest`: by the time of `orderBy`, the earliest first. */
+  /** Default `oldest`: earliest time of `orderBy` first. */
   readonly order?: 'oldest' | 'newest'
-  /** By the enqueue (default), or by the end: then only jobs that have ended are listed. */
+  /** By enqueue (default) or by end; by end only jobs that have ended are listed. */
   readonly orderBy?: 'enqueued' | 'finished'
-  /** What is to be read of each job. Default: all of it. */
+  /** Fields to read. Default: all. */
   readonly fields?: readonly Field[]
 }
 
 /**
- * A page of jobs in the order asked for. `next` leads to the following page; undefined at the end. A store looks at a bounded
- * number of jobs in one call: where few of them match, a page may be short, or empty, and have a `next`.
+ * A page of jobs in the requested order. `next` is the cursor of the following page; undefined at the end. A store reads a bounded
+ * number of jobs in one call: if few of them match, a page may be short, or empty, and still have a `next`.
  */
 export interface JobPage<Job = JobRecord> extends ReadonlyArray<Job> {
   readonly next: string | undefined
 }
 
-/** What a list shows of a job without reading what may be large: its payloads, logs, errors, messages and history. */
+/** Fields that are never large: a record without payloads, logs, errors, messages and history. */
 export const summaryFields = [
   'id',
   'type',
@@ -49,12 +49,12 @@ export const summaryFields = [
   'machineTags',
 ] as const satisfies readonly (keyof JobRecord)[]
 
-/** A job as a list shows it: a record without payloads, logs, errors, messages and history. */
+/** A record without payloads, logs, errors, messages and history. */
 export type JobSummary = Pick<JobRecord, (typeof summaryFields)[number]>
 
 export type StateCounts = Readonly<Record<JobState, number>>
 
-/** Jobs in each state, over all types and for each. */
+/** Number of jobs per state, in total and per type. */
 export interface Counts extends StateCounts {
   readonly types: Readonly<Record<string, StateCounts>>
 }
@@ -73,19 +73,19 @@ export interface WorkerInfo {
   readonly version: string
   readonly slots: number
   readonly types: readonly string[]
-  /** How its machines are defined, by type: equal texts are equal definitions. Workers of earlier releases do not say. */
+  /** Fingerprints of its machine definitions, by type: equal texts mean equal definitions. Absent for workers of earlier releases. */
   readonly definitions?: Readonly<Record<string, string>>
-  /** Of those types that have any. Unknown of a worker of an older version. */
+  /** Limits of the types that have any. Absent for workers of earlier releases. */
   readonly limits?: Readonly<Record<string, TypeLimits>>
-  /** Without a sign of life for so long it is lost, ms. Workers of earlier releases do not say: 30 s. */
+  /** A worker without a heartbeat for this long is lost, ms. Absent for workers of earlier releases: 30 s. */
   readonly leaseMs?: number
   readonly startedAt: number
 }
 
 export interface WorkerRecord extends WorkerInfo {
-  /** Last sign of life, by the store's clock. */
+  /** Time of the last heartbeat, ms since the epoch, by the store's clock. */
   readonly seenAt: number
-  /** Has it given none for its lease? It leaves the list ten minutes later. */
+  /** Is the last heartbeat older than the lease? The worker is removed from the list ten minutes later. */
   readonly lost: boolean
   readonly running: readonly {
     readonly id: string
@@ -96,16 +96,16 @@ export interface WorkerRecord extends WorkerInfo {
   }[]
 }
 
-/** An entry of the log with its place in it. */
+/** An entry of the transition log, with its cursor. */
 export interface TransitionEntry extends Transition {
-  /** What follows this entry is read from here. Only the store that made it understands it; it says nothing of time or order. */
+  /** Pass it as `from` to read the entries after this one. Opaque: it has a meaning only for the store that returned it. */
   readonly cursor: string
 }
 
 export interface TransitionPage {
   readonly transitions: readonly TransitionEntry[]
-  /** Ask from here next; null while the log has had no entry. */
+  /** Cursor for the next call; null while the log has had no entry. */
   readonly next: string | null
-  /** Were entries after `from` (null is no exception) dropped from the capped log before this call? */
+  /** Were entries after `from` removed from the capped log before this call? With `from: null`, any entries. */
   readonly lost: boolean
 }

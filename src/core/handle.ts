@@ -12,10 +12,10 @@ import type { CheckpointEntry, MachineTypes, MachineView, StatePath } from './ma
 import type { JobEvent, JobRecord } from './record.ts'
 import type { IterateOptions, Stream } from './stream.ts'
 
-/** Gives up waiting after `timeout`, or when `signal` aborts; the job goes on. */
+/** Limits of a wait: it ends after `timeout`, or when `signal` aborts. The job is not affected. */
 export type ResultOptions = WaitOptions
 
-/** What is waited for: a state (`'paid.shipping'`), a tag, or whatever a function says. */
+/** Condition of `waitFor`: a state (`'paid.shipping'`), a tag, or a predicate. */
 export type WaitCondition<Machine extends MachineTypes = MachineTypes> =
   StatePath<Machine['value']> | Machine['tag'] | ((view: MachineView<Machine>) => boolean)
 
@@ -25,32 +25,34 @@ export interface JobHandle<Output = unknown, Machine extends MachineTypes = Mach
   readonly id: string
   readonly type: string
   /**
-   * What the enqueue that gave this handle has done: `inserted`: the job is new · `following`: likewise, and it runs after the
-   * end of the job that has started under its unique key · `kept`: it was there, by its id or its unique key, and stays as it
-   * was · `replaced`: it was there, and has the input of the call now.
+   * Result of the enqueue that returned this handle:
+   * - `inserted`: the job is new.
+   * - `following`: the job is new, and runs after the end of the running job with the same unique key.
+   * - `kept`: a job with the same id or unique key existed, and was not changed.
+   * - `replaced`: a job with the same unique key existed, and got the input of the call.
    */
   readonly outcome: EnqueueOutcome
-  /** Was it there already: the same id, or the same unique key? The outcome is `kept` or `replaced` then. */
+  /** Did a job with the same id or unique key exist? The outcome is then `kept` or `replaced`. */
   readonly deduplicated: boolean
   /**
-   * Has the job the input of the call that gave this handle? False if it was there already, with another input: then that of
-   * the call was not stored.
+   * Has the job the input of the call that returned this handle? False if the existing job has another input: the input of the
+   * call was then not stored.
    */
   readonly sameInput: boolean
   /**
-   * Waits for the job's end, in whichever process it comes.
+   * Waits for the end of the job, in any process.
    * @throws JobDeadError (its `cause` is the last error), JobCancelledError, TimeoutError, AbortError; NOT_FOUND if the
    *   record is gone (pruned or discarded); STOPPED if the runtime stops before the job has ended; INVALID_OPTION
    */
   result(options?: ResultOptions): Promise<Output>
 
-  /** The job as it is now. @throws JobchartError NOT_FOUND */
+  /** Reads the current record. @throws JobchartError NOT_FOUND */
   record(): Promise<JobRecord>
 
-  /** Its state now, then each change; completes at its end. */
+  /** The current state, then each change; completes at the end of the job. */
   readonly state$: Stream<JobState>
 
-  /** The latest event so far, then each one that happens in this process; completes at its end. */
+  /** The latest event, then each event of this process; completes at the end of the job. */
   readonly events$: Stream<JobEvent>
 
   /**
@@ -62,7 +64,7 @@ export interface JobHandle<Output = unknown, Machine extends MachineTypes = Mach
   cancel(options?: CancelOptions): Promise<CancelReport>
 
   /**
-   * Sends it through again if it is dead or cancelled; a machine goes on at its last checkpoint, or from its start.
+   * Retries the job if it is dead or cancelled. A machine continues at its last checkpoint, or from its initial state.
    * @throws JobchartError NOT_ACCEPTED, NOT_FOUND
    */
   retry(options?: RetryFrom): Promise<void>
@@ -70,42 +72,43 @@ export interface JobHandle<Output = unknown, Machine extends MachineTypes = Mach
   // ── machines ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Sends an event to its machine: kept with the job, read once and in order, also if it is parked or its process has died.
-   * @param options `key` names the event, so that it may be sent again; `accept: 'always'` keeps it whatever its state
-   * @throws JobchartError NOT_ACCEPTED if its state does not take the event, or it has ended; NOT_FOUND, CAPACITY (its inbox is
+   * Sends an event to its machine. The event is stored with the job and read once, in order, also if the job is parked or its
+   * process has crashed.
+   * @param options `key` deduplicates repeated calls; `accept: 'always'` stores the event whatever the state of the machine
+   * @throws JobchartError NOT_ACCEPTED if the machine does not take the event in its state, or the job has ended; NOT_FOUND, CAPACITY (its inbox is
    *   full), INVALID_INPUT, UNKNOWN_TYPE, STORE_UNAVAILABLE
    */
   send(event: Machine['event'], options?: SendOptions): Promise<void>
 
-  /** Would its machine take this event now, after all that was sent to it before? @throws as `send` */
+  /** Would its machine take this event after all events sent before it? @throws as `send` */
   can(event: Machine['event']): Promise<boolean>
 
-  /** Where its machine stands: at its last checkpoint, or at its start. @throws JobchartError NOT_FOUND, NOT_ACCEPTED, UNSUPPORTED */
+  /** The snapshot of its machine: at its last checkpoint, or at its start. @throws JobchartError NOT_FOUND, NOT_ACCEPTED, UNSUPPORTED */
   snapshot(): Promise<MachineView<Machine>>
 
-  /** Every checkpoint that is kept (the last 50), oldest first: what led there, and when. @throws as `snapshot` */
+  /** The kept checkpoints (the last 50), oldest first, each with its time and the event that led to it. @throws as `snapshot` */
   checkpoints(): Promise<readonly CheckpointEntry[]>
 
-  /** Where it stood after the entry `seq` of the transition log. @throws as `snapshot`; NOT_FOUND if that is too long ago */
+  /** Its snapshot after the entry `seq` of the transition log. @throws as `snapshot`; NOT_FOUND if that checkpoint is no longer kept */
   snapshotAt(seq: number): Promise<MachineView<Machine>>
 
-  /** A new job that goes on from where this one stood after `seq`. @throws as `snapshotAt` and `enqueue` */
+  /** Enqueues a new job that continues from the checkpoint of this one at `seq`. @throws as `snapshotAt` and `enqueue` */
   fork(seq: number, options?: EnqueueOptions): Promise<JobHandle<Output, Machine>>
 
   /**
-   * Waits until its machine rests in a state, has a tag, or is as a function says.
+   * Waits until its machine is in a state, has a tag, or meets a predicate. Intermediate states of a transition are not seen.
    * @param wanted `'paid.shipping'`, a tag, or `(view) => view.matches('paid') && …`
-   * @returns where it stood then
-   * @throws TimeoutError, AbortError; JobDeadError, JobCancelledError or NOT_ACCEPTED (done) if it ends elsewhere;
+   * @returns the snapshot that met the condition
+   * @throws TimeoutError, AbortError; JobDeadError, JobCancelledError or NOT_ACCEPTED (done) if the job ends without meeting it;
    *   INVALID_OPTION for a name that is no state and no tag; as `snapshot`
    * @example await job.waitFor('approval', { timeout: '10s' })
    */
   waitFor(wanted: WaitCondition<Machine>, options?: ResultOptions): Promise<MachineView<Machine>>
 
   /**
-   * A live XState actor of the job's chart: at the state this handle has seen last (by its enqueue, `record` or `result`),
-   * from where it follows the job to its end, or until it is stopped. For inspection and pictures; sending to it moves nothing
-   * in the store.
+   * A live XState actor of the job's chart. It starts in the last state that this handle has read (by its enqueue, `record` or
+   * `result`), and follows the job until the job ends or the actor is stopped. For inspection and pictures: events sent to it do not
+   * change the job.
    */
   actor(): JobActor
 }

@@ -1,4 +1,4 @@
-/** Messages to jobs: events from outside, ends and check-ins of child jobs, cancels that a machine takes as events. */
+/** Messages to jobs: events of callers, ends and check-ins of child jobs, cancels that a machine handles as events. */
 import { caps } from './caps.ts'
 import { arrows, isEnded } from './lifecycle.ts'
 import { mayGather, type InboxMessage } from './machine-record.ts'
@@ -11,7 +11,7 @@ import type { JobRow, MachineRow, UnitOfWork } from './unit-of-work.ts'
 
 const waiting = new Set<string>(Object.keys(arrows('WAKE')))
 
-/** Puts an event into the inbox of a live job. The same key again is the same event. */
+/** Puts an event into the inbox of a live job. Repeated calls with the same key deliver it once. */
 export function send<Row extends JobRow>(unit: UnitOfWork<Row>, request: SendRequest): SendAnswer {
   const row = unit.find(request.id)
   if (row === undefined) return { outcome: 'notFound', state: null }
@@ -35,11 +35,11 @@ function refusal({ state, machine }: JobRow, { key, expect }: SendRequest): Send
   return isFull(machine) ? 'full' : null
 }
 
-/** Messages are read in the order of their numbers, which have no gaps. */
+/** The difference is the number of unread messages, because message numbers have no gaps and are read in order. */
 const isFull = (machine: MachineRow | null): boolean =>
   machine !== null && machine.lastMessage - machine.lastRead >= caps.inbox
 
-/** Puts a message into the inbox of a live job. Gives the WAKE of a job that was waiting. */
+/** Puts a message into the inbox of a live job. @returns the WAKE of a job that was waiting, or null */
 export function deliver<Row extends JobRow>(
   unit: UnitOfWork<Row>,
   row: Row,
@@ -50,8 +50,8 @@ export function deliver<Row extends JobRow>(
 }
 
 /**
- * Wakes a job that waits while messages are unread, or, if it gathers them, sets when it is woken.
- * @param latest gives the unread messages; those that have left it waiting before may be left out
+ * Wakes a waiting job with unread messages. If it gathers messages, sets its due time instead.
+ * @param latest returns the unread messages; it may omit those that an earlier call has seen
  */
 export function wakeForMessages<Row extends JobRow>(
   unit: UnitOfWork<Row>,

@@ -1,6 +1,6 @@
 /**
- * Inserts: the jobs of a request are stored all or not at all, and a duplicate is answered with the job that is there.
- * What becomes of each job is planned before the first of them is written.
+ * Inserts: the jobs of a request are stored all or not at all, and a duplicate is answered with the existing job. Whether a
+ * request is refused is decided before the first of its jobs is written.
  */
 import { statesTagged, type JobState } from './lifecycle.ts'
 import type { InsertAnswer } from './values.ts'
@@ -10,7 +10,7 @@ import { isStopping, type InsertUnit, type JobRow, type JobToInsert } from './un
 
 interface InsertRequest<New> {
   readonly jobs: readonly New[]
-  /** Jobs that wait to run at most, after this insert, over all types; null = no bound. */
+  /** Jobs in the backlog at most, of all types, after this insert; null = no limit. */
   readonly capacity: number | null
 }
 
@@ -20,7 +20,7 @@ function birth(fits: (state: JobState) => boolean): JobState {
   return state
 }
 
-/** Where a new job goes: at once, or until its time has come. */
+/** The initial state of a new job: due now, or due later. */
 const bornReady = birth((state) => claimable.has(state))
 const bornTimed = birth((state) => statesTagged('timed').has(state))
 
@@ -38,7 +38,7 @@ export function insert<Row extends JobRow, New extends JobToInsert>(
   return jobs.map(({ id }) => ({ ...nowhere, id, ...refused }))
 }
 
-/** Inserts a job, whatever holds its key. */
+/** Inserts a job, or resolves the conflict if its unique key is taken. */
 export function insertJob<Row extends JobRow, New extends JobToInsert>(
   unit: InsertUnit<Row, New>,
   job: New,
@@ -60,7 +60,7 @@ export function insertJob<Row extends JobRow, New extends JobToInsert>(
   return insertNew(unit, job)
 }
 
-/** Gives a job that has not started the input of a new one, and its delay. */
+/** Gives a job in the backlog the input of a new one, and its due time. */
 function replace<Row extends JobRow, New extends JobToInsert>(
   unit: InsertUnit<Row, New>,
   holder: Row,
@@ -85,7 +85,7 @@ export function insertNew<Row extends JobRow, New extends JobToInsert>(
   job: New,
 ): InsertAnswer {
   const due = dueOf(unit, job)
-  // A job that takes the key which a live one has given up waits for the end of that one.
+  // A job that takes a key which a live job has given up waits for the end of that job.
   const waits = job.key !== null && unit.hasPredecessor(job.type, job.key)
   const dueAt = due > unit.now && !waits ? due : null
   const state = dueAt !== null || waits ? bornTimed : bornReady
@@ -120,11 +120,11 @@ const found = (outcome: 'duplicate' | 'replaced', { id, state, dueAt }: JobRow):
 
 interface Refusal {
   readonly outcome: 'full' | 'id-taken'
-  /** Whose id is taken. */
+  /** Of `id-taken`: the id. */
   readonly id?: string
 }
 
-/** Most requests: there is room, and no id is taken by a job of another type, so that all of it can be stored. */
+/** Fast path of most requests: there is capacity, and no id is taken by a job of another type, so that nothing is refused. */
 function isHarmless<Row extends JobRow, New extends JobToInsert>(
   unit: InsertUnit<Row, New>,
   jobs: readonly New[],
@@ -135,7 +135,7 @@ function isHarmless<Row extends JobRow, New extends JobToInsert>(
   return jobs.length === 1 || (jobs.every(({ type }) => type === first.type) && unit.existing(jobs).size === 0)
 }
 
-/** Why nothing of a request can be stored, if so: follows its jobs one by one without storing them. */
+/** The reason for which a request must be refused, or null: simulates its inserts without writing. */
 function refusal<Row extends JobRow, New extends JobToInsert>(
   unit: InsertUnit<Row, New>,
   jobs: readonly New[],

@@ -1,13 +1,13 @@
-/** What a handler may throw to say something other than "this attempt failed". */
+/** Errors that a handler throws for another outcome than a failed attempt with a retry. */
 import { durationMs, type Duration } from './duration.ts'
 import { recordError } from './failure.ts'
 
-/** Thrown by a handler that gives up for good; made by `fatal`. */
+/** Ends the job as dead, without further attempts; created by `fatal`. */
 export class FatalError extends Error {
   override readonly name = 'FatalError'
 }
 
-/** Thrown by a handler that wants to run later; made by `snooze`. */
+/** Runs the job later without spending the attempt; created by `snooze`. */
 export class Snooze extends Error {
   override readonly name = 'Snooze'
   readonly delayMs: number
@@ -19,7 +19,8 @@ export class Snooze extends Error {
 }
 
 /**
- * `throw fatal(error)`: no further attempt makes sense, the job is dead at once. Its error is `error`; text will do.
+ * `throw fatal(error)` ends the job as dead, without further attempts.
+ * @param error the error of the job, or its message as text
  * @example if (response.status === 404) throw fatal(new Error('no such customer'))
  */
 export function fatal(error: unknown): FatalError {
@@ -28,8 +29,8 @@ export function fatal(error: unknown): FatalError {
 }
 
 /**
- * `throw snooze('10m')`: not now. The job goes back to scheduled and the attempt is not spent.
+ * `throw snooze('10m')` returns the job to `scheduled` without spending the attempt.
  * @param delay a duration from now
- * @throws JobchartError INVALID_OPTION if it is none
+ * @throws JobchartError INVALID_OPTION if `delay` is not a duration
  */
 export const snooze = (delay: Duration): Snooze => new Snooze(durationMs(delay, 'snooze'))

@@ -1,8 +1,8 @@
 /**
- * The chart of a job, compiled: at load, XState is asked for every transition of `job.machine.ts`, and what it answers
- * becomes a table. A look-up costs a hundredth of a microsecond where an XState step costs ten.
+ * The chart of a job, compiled at load: every transition that XState reports for `job.machine.ts` becomes an entry of a table. A
+ * look-up takes about 10 ns; an XState step takes about 10 µs.
  *
- * What the table relies on is asserted; that it agrees with live XState actors is held by a property test.
+ * The properties of the chart that the table relies on are asserted; a property test compares the table with live XState actors.
  */
 import { createActor, type Actor, type StateValueFrom } from 'xstate'
 import {
@@ -27,9 +27,9 @@ export interface Arrow {
   readonly event: ArrowEvent
   readonly from: JobState
   readonly to: JobState
-  /** The condition under which it is taken; arrows of one event are asked in the chart's order. */
+  /** The condition under which it is taken; the guards of one event are evaluated in the chart's order. */
   readonly guard: Guard | null
-  /** What it does to the counters. */
+  /** Its effect on the counters. */
   readonly counting: Counting | null
 }
 
@@ -93,7 +93,7 @@ export const statesTagged = (tag: StateTag): ReadonlySet<JobState> => stateSets[
 export const isEnded = (state: JobState): boolean => stateSets.ended.has(state)
 export const isLeased = (state: JobState): boolean => stateSets.leased.has(state)
 
-/** Is it an event of the chart, not only of the log? */
+/** Is it an event of the chart? The log has other events, too. */
 export const isArrow = (event: string): event is ArrowEvent => arrowEvents.has(event)
 
 /** All arrows of the chart, in its order. */
@@ -104,14 +104,14 @@ const arrowEvents: ReadonlySet<string> = new Set(allArrows.map(({ event }) => ev
 /** The arrows that leave a state, by event. */
 export const arrowsFrom = (state: JobState): Readonly<Partial<Record<ArrowEvent, readonly Arrow[]>>> => table[state]
 
-/** Where an event leads from each state that takes it, guards aside: `{ from: [to, …] }`. Statements are built from it. */
+/** The arrows of an event by source state, regardless of guards. Stores build their statements from it. */
 export function arrows(event: ArrowEvent): Partial<Record<JobState, readonly Arrow[]>> {
   return Object.fromEntries(jobStates.flatMap((state) => (table[state][event] ? [[state, table[state][event]]] : [])))
 }
 
 /**
  * The arrow an event takes from a state, or null if the state does not take it.
- * @param fatal of a FAIL: no attempt is to follow
+ * @param fatal of a FAIL: no further attempt
  */
 export function nextArrow(state: JobState, event: ArrowEvent, counters: JobCounters, fatal = false): Arrow | null {
   const candidates = table[state][event]
@@ -128,7 +128,7 @@ export const isTaken = ({ event, guard }: Arrow, counters: JobCounters, fatal = 
 export const countersAfter = (arrow: Arrow, counters: JobCounters): JobCounters =>
   arrow.counting === null ? counters : jobCounting[arrow.counting](counters)
 
-/** A live XState actor of the chart at a job's state, to inspect or to subscribe to; it moves nothing in the store. */
+/** A live XState actor of the chart at a job's state, to inspect or to subscribe to. It does not change the job. */
 export function actorAt(state: JobState, counters: JobCounters): JobActor {
   const { attempt, maxAttempts, generation } = counters
   const snapshot = jobMachine.resolveState({ value: state, context: { attempt, maxAttempts, generation } })

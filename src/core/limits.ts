@@ -1,14 +1,14 @@
-/** Limits that no option can raise. */
+/** Fixed limits: no option raises them. */
 import type { PayloadLimits } from './payload.ts'
 
-/** Attempts of a job whose definition does not say. */
+/** Attempts of a job whose definition does not set them. */
 export const defaultMaxAttempts = 3
 
 export const limits = {
   slotsMax: 1_000_000,
   capacityMax: 1_000_000_000,
   jobTypesMax: 100_000,
-  /** Jobs of one `enqueueMany`: they are one write. */
+  /** Jobs of one `enqueueMany`, which is one write. */
   enqueueManyMax: 10_000,
   attemptsMax: 1_000_000,
   idCharsMax: 200,
@@ -24,23 +24,23 @@ export const limits = {
   batchSizeMax: 10_000,
   /** Memory of a thread, MiB: with less than 16, V8 may end the whole process instead of the thread. */
   threadMemoryMb: [16, 65_536],
-  /** Steps of one generation of a job, and the characters of all their results as JSON: a claim hands them all out. */
+  /** Steps of one generation of a job, and the characters of all their results as JSON: a claim returns all of them. */
   stepsMax: 10_000,
   stepsCharsMax: 16 * 1_048_576,
-  /** An ended job is kept so long, whatever the retention says, so that its result can be asked for and its id is known, ms … */
+  /** Minimum age at which retention removes an ended job, ms: callers can read its result, and its id is not used again. */
   retentionAgeMin: 60_000,
-  /** … unless more of its state are kept than the retention allows, and so many more: on a durable store, and in memory. */
+  /** Above the `count` of the retention plus this number of jobs, the minimum age does not apply. */
   retentionSurplusMax: { durable: 100_000, memory: 5_000 },
 } as const
 
-/** What a checkpoint of a machine may weigh: its context, its timers, its actors with what they were given. */
+/** Size of a checkpoint of a machine: context, timers, and actors with their inputs. */
 export const checkpointLimits: PayloadLimits = { bytesMax: 16 * 1_048_576, depthMax: 100 }
 
-/** What the fields of one line of a job's log may weigh: so that a line always fits into the log (`caps.logBytes`). */
+/** Size of the fields of one log line: a line always fits into the log (`caps.logBytes`). */
 export const logFieldLimits: PayloadLimits = { bytesMax: 32_768, depthMax: 100 }
 
-/** What the `meta` of a job may weigh. */
+/** Size of the `meta` of a job. */
 export const metaLimits: PayloadLimits = { bytesMax: 16_384, depthMax: 100 }
 
-/** What a job's payloads and outputs may weigh. */
+/** Size of the input and of the output of a job. */
 export const payloadLimits: PayloadLimits = { bytesMax: 1_048_576, depthMax: 100 }

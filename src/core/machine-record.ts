@@ -1,46 +1,46 @@
-/** What a machine job is beyond a plain one: where its machine stands, what was written to it, and whose child it is. */
+/** The data of a machine job beyond a plain one: its checkpoints, its inbox and its parent. */
 import type { ErrorRecord } from './failure.ts'
 import type { Json } from './payload.ts'
 
-/** Where a job's machine stood when it was last at rest. */
+/** The persisted state of a job's machine. It is written when the machine has no event left to process. */
 export interface Checkpoint {
   /** 1, 2, 3, … since the job's start. */
   readonly number: number
-  /** The machine as the host has written it; stores do not look into it. */
+  /** The serialized machine; opaque to stores. */
   readonly state: Json
 }
 
 /** A checkpoint to be written, by a `checkpoint` of its own or with a settlement. */
 export interface NewCheckpoint {
-  /** One more than that of the checkpoint before it; 1 for the first. */
+  /** The number of the previous checkpoint + 1; 1 for the first. */
   readonly number: number
   readonly state: Json
-  /** Messages up to this number have been read: they leave the inbox in the same write. */
+  /** Number of the last message read: the write removes messages up to it from the inbox. */
   readonly read: number
-  /** What led here, for people. */
+  /** Events and states that led to it, for display. */
   readonly note: string
-  /** Names of steps whose actors are gone: their results are forgotten by the same write. */
+  /** Names of steps whose actors have stopped: the write removes their results. */
   readonly forgetSteps?: readonly string[]
-  /** Would the machine take a cancel as an event here? Then it is written to instead of being ended. */
+  /** Does the machine handle a cancel as an event in this state? Then the first cancel is delivered as a message. */
   readonly takesCancel: boolean
-  /** Paths of the states it stands in, the outer ones first, and its tags: jobs are found by them. Left out: none. */
+  /** Paths of the active states, parents first, and tags of the machine: filters use them. Omitted: none. */
   readonly states?: readonly string[]
   readonly tags?: readonly string[]
 }
 
-/** A checkpoint of the past, for time travel. */
+/** An earlier checkpoint, kept for `snapshotAt` and `fork`. */
 export interface CheckpointEntry extends Checkpoint {
-  /** In the order of all that happens in the store. */
+  /** seq of its entry in the transition log. */
   readonly seq: number
   /** ms since the epoch, by the store's clock. */
   readonly at: number
-  /** What led here, for people: `APPROVE → shipping`. */
+  /** Events and states that led to it, for display: `APPROVE → shipping`. */
   readonly note: string
 }
 
 /**
- * What is put into a job's inbox. `event`: sent by somebody · `cancel`: it was cancelled, and its machine takes that as an
- * event · `resume`: nothing to read, its definition has changed · `ended`, `checkin`: from a job that it has invoked.
+ * A message to a job. `event`: an event sent by a caller · `cancel`: a cancel that its machine handles as an event · `resume`: an
+ * empty message that wakes it, because its definition has changed · `ended`, `checkin`: from a child job.
  */
 export type InboxMessage =
   | { readonly kind: 'event'; readonly event: Json }
@@ -57,51 +57,51 @@ export type InboxMessage =
   | { readonly kind: 'checkin'; readonly child: string; readonly value: Json }
 
 /**
- * How a machine that waits for many child jobs is woken: their ends and check-ins wake it only when so many messages wait in
- * its inbox, or so many ms after the first of them. Any other message wakes it at once.
+ * When a machine that waits for many child jobs is woken: messages of child jobs wake it only when its inbox holds `messages`
+ * messages, or `ms` after the first one. Any other message wakes it at once.
  */
 export interface Gather {
   readonly messages: number
   readonly ms: number
 }
 
-/** Is it news of a child job? */
+/** Is it a message of a child job? */
 export const mayGather = ({ kind }: InboxMessage): boolean => kind === 'ended' || kind === 'checkin'
 
-/** Why a job is put off: no worker that has claimed it lately could run its machine. */
+/** Why a job is postponed: no worker that has claimed it could run its machine. */
 export interface Unsupported {
   /** The version of its machine that a worker must know, or be able to migrate from. */
   readonly version: string
-  /** What the last worker said. */
+  /** The reason that the last worker gave. */
   readonly reason: string
-  /** Claims in a row that ended so: each doubles the time until the next, from 30 s to 10 minutes. */
+  /** Consecutive claims that ended so: each doubles the time until the next, from 30 s to 10 minutes. */
   readonly tries: number
-  /** When it was put off first, ms since the epoch, and the number of that transition. */
+  /** When it was first postponed, ms since the epoch, and the seq of that transition. */
   readonly since: number
   readonly seq: number
 }
 
 /** A message in an inbox. */
 export interface InboxEntry {
-  /** 1, 2, 3, … over the whole life of the job: messages are read in this order. */
+  /** 1, 2, 3, … over the lifetime of the job: messages are read in this order. */
   readonly number: number
   readonly at: number
   readonly message: InboxMessage
 }
 
-/** The job that has invoked this one and hears of its end. */
+/** The job that has invoked this one and gets a message at its end. */
 export interface Parent {
   readonly id: string
-  /** Does it want to hear of check-ins, too? */
+  /** Does it get messages of check-ins, too? */
   readonly checkins: boolean
 }
 
-/** What a machine is sent. */
+/** An event of a machine. */
 export interface MachineEvent {
   readonly type: string
 }
 
-/** What the types know of the machine of a job: inferred by `defineJob`, and carried by definitions and handles. */
+/** Types of the machine of a job: inferred by `defineJob`, and carried by definitions and handles. */
 export interface MachineTypes {
   readonly event: MachineEvent
   /** The states: `'draft' | 'review' | { paid: 'packing' | 'shipping' }`. */
@@ -110,7 +110,7 @@ export interface MachineTypes {
   readonly tag: string
 }
 
-/** A machine whose types are not known: it is seen as a checkpoint keeps it. */
+/** A machine of unknown types: value and context are JSON, as in a checkpoint. */
 export interface JsonMachine extends MachineTypes {
   readonly value: Json
   readonly context: Json
@@ -126,7 +126,7 @@ export type StatePath<Value> = string extends Value
           string]
       : never
 
-/** Where a machine stands, as it is seen from outside. */
+/** A read-only snapshot of a machine. */
 export interface MachineView<Machine extends MachineTypes = JsonMachine> {
   /** The state: `'paid'`, or `{ paid: 'shipping' }`. */
   readonly value: Machine['value']
@@ -137,6 +137,6 @@ export interface MachineView<Machine extends MachineTypes = JsonMachine> {
   /** Is it in this state, given as a path (`'paid.shipping'`)? */
   matches(state: StatePath<Machine['value']>): boolean
   hasTag(tag: Machine['tag']): boolean
-  /** Would it take this event now? */
+  /** Does it take this event in this state? */
   can(event: Machine['event']): boolean
 }

@@ -1,4 +1,4 @@
-/** What goes into a store and comes out of it for machine jobs: checkpoints and messages. Part of the contract in `store.ts`. */
+/** Requests and answers for machine jobs: checkpoints and messages. Part of the contract in `store.ts`. */
 import type { ErrorRecord } from './failure.ts'
 import type { JobState } from './lifecycle.ts'
 import type { InboxMessage, InboxEntry, NewCheckpoint } from './machine-record.ts'
@@ -13,19 +13,19 @@ export interface CheckpointRequest {
 
 export interface CheckpointAnswer {
   /**
-   * `kept`: written now, or by an earlier call with this number and token · `cancelling`: likewise, and the job is to stop ·
-   * `lost`: another attempt holds the job, or none does; nothing was written, and the other fields say nothing · `failed`:
-   * likewise nothing, because of `error`.
+   * `kept`: written by this call, or by an earlier one with this number and token · `cancelling`: written, and the run must stop ·
+   * `lost`: the lease belongs to another attempt, or there is none; nothing was written, and the other fields have no meaning ·
+   * `failed`: nothing was written because of `error`; the other fields have no meaning.
    */
   readonly outcome: 'kept' | 'cancelling' | 'lost' | 'failed'
   /** seq and time of the checkpoint. */
   readonly seq: number
   readonly at: number
-  /** Attempts the generation may spend now: those that led to a checkpoint do not count. */
+  /** `maxAttempts` after the write: attempts that led to a checkpoint are added to it. */
   readonly maxAttempts: number
-  /** The messages that have not been read. */
+  /** The unread messages. */
   readonly inbox: readonly InboxEntry[]
-  /** Of a cancel. */
+  /** Of `cancelling`: from the cancel. */
   readonly reason?: string
   readonly graceMs?: number
   /** Of `failed`. */
@@ -35,22 +35,27 @@ export interface CheckpointAnswer {
 export interface SendRequest {
   readonly id: string
   readonly message: InboxMessage & { readonly kind: 'event' | 'resume' }
-  /** Names this message: the same key for the same job again is the same message, also when it has been read since. */
+  /** Deduplicates messages of a job: a second message with the same key is not delivered, even if the first was read. */
   readonly key: string
-  /** Only if the job is still as it was seen: at this checkpoint (0: at none), after this message (0: none). Null: however it is. */
+  /** Delivers only if the last checkpoint and the last message of the job have these numbers (0: none). Null: unconditionally. */
   readonly expect: { readonly checkpoint: number; readonly lastMessageNumber: number } | null
 }
 
-/**
- * `kept`: in the inbox now · `duplicate`: it was before · `changed`: the job is not as expected · `ended` · `notFound` ·
- * `full`: `caps.inbox` messages wait · `resumed`: a `resume` of a job that was put off as unsupported, which is queued now ·
- * `failed`: because of `error`. Nothing was put into the inbox but for the first.
- */
 export interface SendAnswer {
+  /**
+   * - `kept`: the message was put into the inbox. In all other cases it was not.
+   * - `duplicate`: a message with this key was delivered earlier.
+   * - `changed`: the job does not match `expect`.
+   * - `ended`: the job has ended.
+   * - `notFound`: the job does not exist.
+   * - `full`: the inbox holds `caps.inbox` messages.
+   * - `resumed`: a `resume` of a job that was postponed as unsupported; the job is queued now.
+   * - `failed`: because of `error`.
+   */
   readonly outcome: 'kept' | 'resumed' | 'duplicate' | 'changed' | 'ended' | 'notFound' | 'full' | 'failed'
-  /** Of the job after the write; of one that is not found, or of `failed`, null. */
+  /** The state of the job after the write; null for `notFound` and `failed`. */
   readonly state: JobState | null
-  /** The WAKE of a job that was waiting, or the DUE of one that was put off as unsupported and is resumed. */
+  /** The WAKE of a job that was waiting, or the DUE of a job that is `resumed`. */
   readonly transition?: WrittenTransition
   /** Of `failed`. */
   readonly error?: ErrorRecord

@@ -3,27 +3,27 @@ import { jobStates, isEnded, type JobState } from './lifecycle.ts'
 import { goesAt, type RetentionBounds } from './retention.ts'
 import type { PruneAnswer, RetentionPolicy } from './values.ts'
 
-/** An ended job, as far as retention looks at it. */
+/** The fields of an ended job that retention reads. */
 export interface EndedJob {
   readonly endedAt: number
   /** Number of the transition that ended it. */
   readonly endedBy: number
 }
 
-/** What retention asks of a store. */
+/** The access that retention needs to a store. */
 export interface PruneUnit<Ended extends EndedJob> {
   readonly now: number
   /** Jobs in an ended state. */
   endedCount(state: JobState): number
-  /** Those that ended first, `limit` at most. */
+  /** The jobs that ended first, `limit` at most. */
   firstEnded(state: JobState, limit: number): readonly Ended[]
-  /** Removes ended jobs and all that is kept of them. */
+  /** Deletes ended jobs and their data. */
   removeEnded(jobs: readonly Ended[]): void
 }
 
 const endedStates = jobStates.filter(isEnded)
 
-/** Removes the jobs that the policy lets go now, `limit` at most, those that ended first. */
+/** Removes jobs that the policy no longer keeps: those that ended first, `limit` at most. */
 export function prune<Ended extends EndedJob>(
   unit: PruneUnit<Ended>,
   policy: RetentionPolicy,
@@ -42,7 +42,7 @@ export function prune<Ended extends EndedJob>(
 const inOrder = <Ended extends EndedJob>(states: readonly { readonly jobs: readonly Ended[] }[]): readonly Ended[] =>
   states.flatMap(({ jobs }) => jobs).toSorted((a, b) => a.endedBy - b.endedBy)
 
-/** The jobs of a state that its bounds let go now, `limit` at most, and when they let go the next. */
+/** The jobs of a state that its bounds no longer keep, `limit` at most, and when the next one is to be removed. */
 function beyond<Ended extends EndedJob>(
   unit: PruneUnit<Ended>,
   state: JobState,
@@ -51,7 +51,7 @@ function beyond<Ended extends EndedJob>(
 ): { readonly jobs: readonly Ended[]; readonly nextAt: number | null } {
   const kept = unit.endedCount(state)
   const jobs: Ended[] = []
-  // Mostly there is nothing to let go: then one job is read.
+  // In most calls no job is to be removed: then one job is read.
   for (const rows of [1, limit]) {
     if (kept === jobs.length) break
     for (const job of unit.firstEnded(state, rows).slice(jobs.length)) {

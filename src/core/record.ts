@@ -4,7 +4,7 @@ import type { ArrowEvent, JobState } from './lifecycle.ts'
 import type { Checkpoint, InboxEntry, Parent, Unsupported } from './machine-record.ts'
 import type { Json } from './payload.ts'
 
-/** A failed attempt, as it is kept. */
+/** A failed attempt, as stored with the job. */
 export interface AttemptError {
   readonly attempt: number
   readonly generation: number
@@ -20,7 +20,7 @@ export interface HistoryEntry {
   readonly seq: number
   /** ms since the epoch, by the store's clock. */
   readonly at: number
-  /** An arrow of the chart, or one that leads back to where it comes from: a machine's CHECKPOINT. */
+  /** An event of the chart; or a machine's CHECKPOINT, which leaves the state as it is. */
   readonly event: ArrowEvent | 'ENQUEUE' | 'CHECKPOINT'
   /** null for the ENQUEUE. */
   readonly from: JobState | null
@@ -42,82 +42,82 @@ export interface CheckIn {
   readonly value: Json
 }
 
-/** Data that travels with a job: its enqueuer's own. */
+/** The caller's own data, kept with a job. */
 export type JobMeta = Readonly<Record<string, Json>>
 
-/** A job as it is at one moment. Times are ms since the epoch by the store's clock. */
+/** A snapshot of a job. Times are ms since the epoch, by the store's clock. */
 export interface JobRecord {
   readonly id: string
   readonly type: string
   readonly state: JobState
-  /** Higher goes first within its queue. */
+  /** Within its queue, jobs with a higher priority are claimed first. */
   readonly priority: number
   /** Attempts spent in this generation. */
   readonly attempt: number
-  /** Attempts this generation may spend. Those in which a machine came to a checkpoint do not count, and add to it. */
+  /** Attempts allowed in this generation. An attempt in which a machine wrote a checkpoint does not count: it adds one. */
   readonly maxAttempts: number
-  /** 1 at first; each retry of an ended job opens the next one. */
+  /** 1 at first; each retry of an ended job adds 1. */
   readonly generation: number
   readonly input: Json | undefined
   readonly output: Json | undefined
   /** The last error, if the last attempt failed. */
   readonly error: ErrorRecord | null
-  /** Every failed attempt, oldest first, capped. */
+  /** Failed attempts, oldest first; the last 20. */
   readonly errors: readonly AttemptError[]
   readonly checkin: CheckIn | null
-  /** What the handler logged, oldest first, capped. */
+  /** Lines logged by the handler, oldest first; the last 100. */
   readonly logs: readonly LogLine[]
   readonly tags: readonly string[]
-  /** What its enqueuer has given it; `{}` if nothing. */
+  /** The caller's own data; `{}` if there is none. */
   readonly meta: JobMeta
-  /** The unique key it holds or held, if any. */
+  /** Its unique key, if any, also after it has given it up. */
   readonly key: string | null
-  /** The key whose concurrency it shares, if any. */
+  /** Its concurrency key, if any. */
   readonly concurrencyKey: string | null
   readonly enqueuedAt: number
-  /** When it will be ready, while scheduled, retrying or waiting for a timer. */
+  /** When it is due, while it is scheduled, retrying, or waiting for a timer. */
   readonly dueAt: number | null
   /** When its last attempt started. */
   readonly startedAt: number | null
   readonly finishedAt: number | null
-  /** The runtime that holds it now or ran it last. */
+  /** The worker that holds its lease, or held the last one. */
   readonly worker: string | null
   readonly cancelReason: string | null
-  /** Where its machine stands; null for plain jobs, and before the first rest. */
+  /** The last checkpoint of its machine; null for a plain job, and before the first checkpoint. */
   readonly checkpoint: Checkpoint | null
-  /** Paths of the states its machine stood in at its last checkpoint, the outer ones first: `['paid', 'paid.shipping']`. */
+  /** Paths of the active states of its machine at the last checkpoint, parents first: `['paid', 'paid.shipping']`. */
   readonly machineStates: readonly string[]
-  /** The tags its machine had then. */
+  /** Tags of its machine at the last checkpoint. */
   readonly machineTags: readonly string[]
   /** Messages its machine has not read yet, oldest first. */
   readonly inbox: readonly InboxEntry[]
   /** The number of the last message it was sent. */
   readonly lastMessageNumber: number
-  /** The job that has invoked it, if one has. */
+  /** The job that has invoked it, if any. */
   readonly parent: Parent | null
   /**
-   * The version of its machine that it was enqueued with: it begins with this one or a later one. Null of a plain job, and of
-   * one that an earlier release has enqueued.
+   * The version of its machine at the enqueue: the job starts with this version or a later one. Null for a plain job, and for a
+   * job that an earlier release has enqueued.
    */
   readonly version: string | null
-  /** Set while no worker that claims it can run its machine; until its next checkpoint, or end of an attempt. */
+  /** Set while no worker that has claimed it can run its machine; removed by its next checkpoint or the next end of an attempt. */
   readonly unsupported: Unsupported | null
-  /** Its transitions, oldest first, capped. Of claims in a row that put it off as unsupported, only the first. */
+  /** Its transitions, oldest first; the last 100. Of consecutive claims that postpone it as unsupported, only the first. */
   readonly history: readonly HistoryEntry[]
 }
 
 /**
- * One entry of a store's transition log; `seq` grows by at least one from entry to entry. Checkpoints of machine jobs are
- * entries of it, too, with their note as the reason, but not of a job's history.
+ * One entry of a store's transition log; `seq` grows by at least one from entry to entry. The log also contains checkpoints of
+ * machine jobs, with their note as the reason; the history of a job does not.
  */
 export interface Transition extends HistoryEntry {
   readonly id: string
   readonly type: string
 }
 
-/** What an event of any kind may have. */
+/** Fields of all events of jobs. */
 export interface AnyJobEvent {
-  /** The seq of the transition; of a CHECKIN, LOG or EMIT, that of the claim it belongs to. */
+  /** The seq of the transition; for a CHECKIN, LOG or EMIT, that of the CLAIM of its attempt. */
   readonly seq: number
   readonly at: number
   readonly id: string
@@ -129,7 +129,7 @@ export interface AnyJobEvent {
   readonly worker?: string
   readonly error?: ErrorRecord
   readonly reason?: string
-  /** The job's `meta`, if it has any. Only events of this process's enqueues and runs carry it. */
+  /** The job's `meta`, if it has any. Present only on events of this process's enqueues and runs. */
   readonly meta?: JobMeta
   /** The value of a CHECKIN, the line of a LOG, the event of an EMIT, the output of a COMPLETE. */
   readonly value?: Json
@@ -159,8 +159,8 @@ export interface TransitionEvent extends AnyJobEvent {
   readonly from: JobState
 }
 
-/** Something that happened to a job in this process: an arrow of the chart, or a sign of life during a run. `event` tells which. */
+/** A transition of a job, or a report of a run (check-in, log line, emitted event). Discriminated by `event`. */
 export type JobEvent = EnqueueEvent | ReportEvent | LogEvent | TransitionEvent
 
-/** The same event as one of its kind: those who make events give each kind what it has. */
+/** Narrows to the union: code that creates events gives each kind its own fields. */
 export const jobEvent = (event: AnyJobEvent): JobEvent => event as JobEvent

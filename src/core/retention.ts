@@ -1,20 +1,20 @@
-/** How long an ended job is kept: the bounds, and when they let it go. */
+/** How long an ended job is kept. */
 
 /** Bounds for the ended jobs of one state. */
 export interface RetentionBounds {
-  /** One goes when so many ms have passed since its end. */
+  /** A job is removed this many ms after its end. */
   readonly ageMs: number
-  /** So many are kept: of more, the one that ended first goes, when `minAgeMs` have passed since its end. */
+  /** How many jobs are kept: of more, those that ended first are removed, `minAgeMs` after their end. */
   readonly count: number
-  /** Default 0. */
+  /** How long a job is kept at least, ms, up to `countMax` jobs. Default 0. */
   readonly minAgeMs?: number
-  /** Of more than these, the one that ended first goes, however young it is. Default: no bound. */
+  /** Of more jobs than this, those that ended first are removed at once, regardless of `minAgeMs`. Default: no limit. */
   readonly countMax?: number
 }
 
 /**
- * When the one of `kept` jobs that ended first is let go, ms since the epoch; −∞ = at once.
- * @param endedAt when that one ended
+ * When the first ended of `kept` jobs is to be removed, ms since the epoch; −∞ = at once.
+ * @param endedAt when that job ended
  */
 export function goesAt(
   { ageMs, count, minAgeMs = 0, countMax = Infinity }: RetentionBounds,

@@ -1,4 +1,4 @@
-/** What schedules are declared with, and what is told of them. Everything is checked here, at the door. */
+/** Options and records of schedules, and the checks of these options. */
 import { checkUnique, type UniqueOption } from './call-options.ts'
 import { missedMax } from './catch-up.ts'
 import { checkBoolean, checkEnum, checkInteger, checkKeys, checkText } from './checks.ts'
@@ -18,41 +18,41 @@ export interface ScheduleOptions {
   /** IANA time zone in which the spec is read. Default 'UTC'. */
   readonly timezone?: string
   /**
-   * What becomes of ticks that are more than 10 s late, because no process was running: `skip`: nothing · `last` (default): the
-   * last of them is fired, unless a newer tick is · `{ all: n }`: the last n of them are; 0…100.
+   * Which missed ticks are fired: ticks that are more than 10 s late, because no process was running. `skip`: none · `last`
+   * (default): the last one, unless a newer tick is fired · `{ all: n }`: the last n, 0…100.
    */
   readonly catchUp?: CatchUp
   /**
-   * What a tick does while the job of an earlier tick has not ended: `allow` (default): one more job · `skip`: none ·
-   * `supersede`: the earlier job is cancelled, and the new one runs when it has ended · `queue-one`: one more job waits for its
-   * end, and no further one. Not beside `unique`.
+   * What a tick does while the job of an earlier tick has not ended: `allow` (default): it creates one more job · `skip`: it creates
+   * none · `supersede`: it cancels the earlier job, and its own job runs when that one has ended · `queue-one`: its job waits for the
+   * end of the earlier one; while one waits, further ticks create none. Cannot be combined with `unique`.
    */
   readonly overlap?: Overlap
-  /** Each job waits for a part of this time, the same part whoever fires its tick. Default 0. */
+  /** Delays each job by a random part of this time; the part depends only on the tick. Default 0. */
   readonly jitter?: Duration
-  /** Is it paused from the start? What is there already keeps what it is. Default false. */
+  /** Is a new schedule paused from the start? Has no effect on an existing one. Default false. */
   readonly paused?: boolean
-  /** Of its jobs; default 0. */
+  /** Priority of its jobs; default 0. */
   readonly priority?: number
-  /** Of its jobs; 20 at most. */
+  /** Tags of its jobs; 20 at most. */
   readonly tags?: readonly string[]
-  /** Data of your own, kept with each of its jobs; see `enqueue`. */
+  /** Your own data, kept with each of its jobs; see `enqueue`. */
   readonly meta?: JobMeta
-  /** Of its jobs; default: that of the job's definition. */
+  /** Unique key of its jobs; default: as the job's definition specifies. */
   readonly unique?: UniqueOption
 }
 
-/** What an input function is told. */
+/** The argument of an input function. */
 export interface Tick {
-  /** Of the schedule. */
+  /** Name of the schedule. */
   readonly name: string
-  /** When the tick was to come; of one by hand: now. */
+  /** The time of the tick; of a manual trigger the current time. */
   readonly at: Date
-  /** Was it triggered by hand? */
+  /** Was it triggered manually? */
   readonly triggered: boolean
 }
 
-/** The input of each job, or what makes it of a tick: at once, not async. */
+/** The input of each job, or a synchronous function that computes it from a tick. */
 export type ScheduleInput<Input> = Input | ((tick: Tick) => Input)
 
 /** `(input, options?)`, or `(input?, options?)` for jobs without an input. */
@@ -60,10 +60,10 @@ export type ScheduleArguments<Input> = undefined extends Input
   ? [input?: ScheduleInput<Input>, options?: ScheduleOptions]
   : [input: ScheduleInput<Input>, options?: ScheduleOptions]
 
-/** A schedule that was declared and checked; made by `schedule`. */
+/** A checked declaration of a schedule, created by `schedule`. */
 export interface ScheduleDefinition {
   readonly name: string
-  /** The spec in one form. */
+  /** The spec, normalized. */
   readonly spec: string
   readonly timezone: string
   readonly job: JobDefinition
@@ -71,39 +71,39 @@ export interface ScheduleDefinition {
   readonly options: ScheduleOptions
 }
 
-/** A schedule as it is now. Times are ms since the epoch. */
+/** A snapshot of a schedule. Times are ms since the epoch. */
 export interface ScheduleRecord {
   readonly name: string
   readonly spec: string
   readonly timezone: string
-  /** Of its jobs. */
+  /** Type of its jobs. */
   readonly type: string
-  /** Of its jobs; undefined if a function makes it. */
+  /** Input of its jobs; undefined if a function computes it. */
   readonly input: Json | undefined
-  /** Does a function make the input? Only processes that declare the schedule fire it then. */
+  /** Does a function compute the input? Then only processes that declare the schedule fire it. */
   readonly computed: boolean
   readonly priority: number
   readonly tags: readonly string[]
   readonly catchUp: CatchUp
   readonly overlap: Overlap
   readonly jitterMs: number
-  /** Of a schedule that `createRuntime` declared: `scheduleOwner`; null of one that was made by a call. */
+  /** `scheduleOwner` of the runtime that declared it; null if it was created by a call. */
   readonly owner: string | null
   readonly paused: boolean
   readonly createdAt: number
-  /** Its next ticks, as many as were asked for; none while it is paused. */
+  /** Its next ticks, as many as requested; none while it is paused. */
   readonly nextRuns: readonly number[]
-  /** The last tick that made a job, and the id of that job. */
+  /** The last tick that created a job, and the id of that job. */
   readonly last: { readonly at: number; readonly jobId: string } | null
-  /** Jobs made so far, by ticks and by hand. */
+  /** Number of jobs created, by ticks and by manual triggers. */
   readonly fired: number
-  /** Ticks that were left out because they were too late; of one pause of all processes 1,000 are counted at most. */
+  /** Ticks that were missed and not caught up. Of one outage of all processes, 1,000 are counted at most. */
   readonly missed: number
-  /** Ticks that were left out because of the job of an earlier tick. */
+  /** Ticks without a job because of `overlap`. */
   readonly skipped: number
 }
 
-/** A schedule in the caller's hand. Every method throws NOT_FOUND once the schedule is gone, and STORE_UNAVAILABLE. */
+/** Handle of a schedule. Every method throws NOT_FOUND if the schedule does not exist any more, and STORE_UNAVAILABLE. */
 export interface ScheduleHandle<Output = unknown, Machine extends MachineTypes = MachineTypes> {
   readonly name: string
   /** No ticks until `resume()`, also across restarts. */
@@ -185,8 +185,7 @@ function checkOverlap(
 ): void {
   checkEnum('overlap', overlap, ['allow', 'skip', 'supersede', 'queue-one'])
   if (overlap === 'allow' || unique === false) return
-  const hint =
-    'A schedule whose jobs do not overlap holds a unique key of its own: pass unique: false, or leave overlap out.'
+  const hint = 'With this overlap the schedule sets a unique key for its jobs: pass `unique: false`, or omit `overlap`.'
   throw invalidOption(`overlap of schedule ${name}`, `'allow' beside unique`, overlap, hint)
 }
 
@@ -195,5 +194,5 @@ export const checkRunCount = (count: number): number => checkInteger('number of 
 
 export const noSchedule = (name: string): JobchartError =>
   new JobchartError('NOT_FOUND', `schedule ${describe(name)} is not in the store`, {
-    hint: 'It was removed or retired, or never declared; schedules() lists those that are there.',
+    hint: 'It was never declared, or it was removed; schedules() lists the existing ones.',
   })

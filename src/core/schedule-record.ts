@@ -1,69 +1,69 @@
-/** What is kept of a schedule, and what goes into and comes out of `Store.schedules`: values of the contract in `store.ts`. */
+/** Stored schedules, and the requests and answers of `Store.schedules`: values of the contract in `store.ts`. */
 import type { ErrorRecord } from './failure.ts'
 import type { InsertAnswer, WrittenTransition, NewJob } from './values.ts'
 
 /**
- * What becomes of the ticks that nobody fired in time, because no process was running: `skip`: nothing · `last`: the last of
- * them is fired · `{ all: n }`: the last n are.
+ * Which missed ticks are fired late, if no process was running when they were due: `skip`: none · `last`: the last one ·
+ * `{ all: n }`: the last n.
  */
 export type CatchUp = 'skip' | 'last' | { readonly all: number }
 
 /**
- * What a tick does while the job of an earlier tick has not ended: `allow`: one more job · `skip`: none · `supersede`: the
- * earlier job is cancelled, and the new one runs when it has ended · `queue-one`: one more job waits for its end, and no
- * further one.
+ * What a tick does while the job of an earlier tick has not ended: `allow`: it creates one more job · `skip`: it creates none ·
+ * `supersede`: it cancels the earlier job, and its own job runs when that one has ended · `queue-one`: its job waits for the end
+ * of the earlier one; while one waits, further ticks create none.
  */
 export type Overlap = 'allow' | 'skip' | 'supersede' | 'queue-one'
 
-/** What each tick's job is made of, beside its id and its time. */
+/** Template of the job of each tick, without id and time. */
 export type ScheduledJob = Omit<NewJob, 'id' | 'runAt' | 'delayMs' | 'parent' | 'checkpoint'>
 
-/** What a schedule is declared with. */
+/** The declaration of a schedule. */
 export interface ScheduleTerms {
   readonly name: string
-  /** The spec in one form. */
+  /** The spec, normalized. */
   readonly spec: string
   readonly timezone: string
   readonly catchUp: CatchUp
   readonly overlap: Overlap
   readonly jitterMs: number
   readonly job: ScheduledJob
-  /** Is the input made by a function? It is in the processes that declare the schedule, and only those fire it. */
+  /** Is the input computed by a function? Then only the processes that declare the schedule have it, and fire the schedule. */
   readonly computed: boolean
-  /** The application that declared it in code; null of one that was made by a call. */
+  /** The application that declared it in code; null if it was created by a call. */
   readonly owner: string | null
 }
 
 export interface StoredSchedule extends ScheduleTerms {
   readonly paused: boolean
-  /** Goes up with every change; whoever changes a schedule names the revision that it has seen. */
+  /** Grows with every change; a change names the revision it is based on. */
   readonly revision: number
   readonly createdAt: number
   /** Its next tick, ms since the epoch; null if there is none. */
   readonly nextAt: number | null
-  /** The last tick that made a job, and that job. */
+  /** The last tick that created a job, and the id of that job. */
   readonly last: { readonly at: number; readonly jobId: string } | null
-  /** Jobs that a tick must look at, unless overlaps are allowed; the last two at most. */
+  /** Ids of the latest jobs, which a tick checks for overlap; two at most, none if overlaps are allowed. */
   readonly recent: readonly string[]
-  /** Jobs made so far, by ticks and by hand. */
+  /** Number of jobs created, by ticks and by manual triggers. */
   readonly fired: number
-  /** Ticks that nobody fired in time and `catchUp` left out; of one pause of all processes a thousand are counted at most. */
+  /** Ticks that were missed and not caught up. Of one outage of all processes, 1,000 are counted at most. */
   readonly missed: number
-  /** Ticks that `overlap` left out. */
+  /** Ticks without a job because of `overlap`. */
   readonly skipped: number
 }
 
 export interface PutSchedule {
   readonly terms: ScheduleTerms
-  /** Of a new schedule only: is it paused from the start? What is there keeps what it is. */
+  /** Is a new schedule paused from the start? Has no effect on an existing schedule. */
   readonly paused: boolean
-  /** The next tick of a schedule that is new, or whose spec or time zone has changed. */
+  /** The next tick of a new schedule, or of one whose spec or time zone changes; ms since the epoch. */
   readonly nextAt: number | null
 }
 
 export interface PutScheduleAnswer {
   readonly outcome: 'created' | 'changed' | 'unchanged' | 'failed'
-  /** As it is now; null if `failed`. */
+  /** The schedule after the call; null if `failed`. */
   readonly schedule: StoredSchedule | null
   readonly error?: ErrorRecord
 }
@@ -72,22 +72,22 @@ export interface PauseSchedule {
   readonly name: string
   readonly revision: number
   readonly paused: boolean
-  /** When it goes on: its next tick. */
+  /** The next tick of a schedule that is resumed. */
   readonly nextAt: number | null
 }
 
-/** Which schedules a process may fire: those whose input is kept, and of the others those that it has the function of. */
+/** Which schedules a process may fire: those with a stored input, and those named in `computed`, whose input function it has. */
 export interface DueSchedulesRequest {
   readonly computed: readonly string[]
   readonly limit: number
 }
 
 export interface DueSchedules {
-  /** Those whose tick has come, earliest first. */
+  /** Schedules whose tick is due, earliest first. */
   readonly schedules: readonly StoredSchedule[]
-  /** The next tick of all that the process may fire; null if there is none. */
+  /** The next tick of all schedules that the process may fire, ms since the epoch; null if there is none. */
   readonly nextAt: number | null
-  /** Was the limit reached? Then call again. */
+  /** Was the limit reached? Then the caller calls again. */
   readonly more: boolean
 }
 
@@ -101,19 +101,19 @@ export interface FireSchedule<New = NewJob> {
   readonly name: string
   /** Oldest first. */
   readonly ticks: readonly ScheduleTick<New>[]
-  /** Moves the schedule on, if it still has this revision and is not paused; null: a tick by hand, which moves nothing. */
+  /** Sets the next tick, if the schedule has this revision and is not paused; null: a manual trigger, which leaves the next tick. */
   readonly advance: { readonly revision: number; readonly nextAt: number | null; readonly missed: number } | null
 }
 
-/** `skipped`: no job was made, because of the job with this id. */
+/** `skipped`: no job was created, because the job with this id has not ended. */
 export type TickAnswer = InsertAnswer | { readonly outcome: 'skipped'; readonly id: string }
 
 export interface FireScheduleAnswer {
-  /** `stale`: another process has fired or changed it · `gone`: there is no such schedule · `failed`: because of `error`. */
+  /** `stale`: another process has fired, changed or paused it · `gone`: it does not exist · `failed`: because of `error`. */
   readonly outcome: 'fired' | 'stale' | 'gone' | 'failed'
-  /** One for each tick if `fired`, else none. */
+  /** One answer per tick if `fired`, otherwise none. */
   readonly ticks: readonly TickAnswer[]
-  /** The moves of earlier jobs that were superseded. */
+  /** Transitions of earlier jobs: their cancels, and what followed from them. */
   readonly transitions: readonly WrittenTransition[]
   readonly error?: ErrorRecord
 }

@@ -1,7 +1,6 @@
 /**
- * Schedules: declared, paused, fired. When a tick is due and what comes next is computed outside, from the calendar; here a
- * tick becomes a job by the same write that moves the schedule on, and that write is conditional on the revision. So of several
- * processes that fire the same tick one makes the job.
+ * Operations on schedules: declare, pause, fire. The caller computes the ticks. One write creates the job of a tick and sets the
+ * next tick; the write is conditional on the revision, so that of several processes that fire the same tick one creates the job.
  */
 import { cancelSuperseded } from './cancel.ts'
 import { insertJob, insertNew } from './insert.ts'
@@ -21,7 +20,7 @@ import type { WrittenTransition } from './values.ts'
 import { sameJson } from './unique.ts'
 import type { Json } from './payload.ts'
 
-/** The schedules of a store, as operations see them. */
+/** Access to the schedules of a store. */
 export interface ScheduleUnit {
   readonly now: number
   schedule(name: string): StoredSchedule | undefined
@@ -29,10 +28,10 @@ export interface ScheduleUnit {
   saveSchedule(schedule: StoredSchedule): void
 }
 
-/** A last tick that lies so far ahead was fired while the clock was wrong, ms. */
+/** A last tick further in the future than this, ms, was fired while the clock was wrong. */
 const clockErrorMs = 3_600_000
 
-/** Declares a schedule. What is there keeps its next tick, its figures and its pause unless spec or time zone have changed. */
+/** Declares a schedule. An existing one keeps its counters and its pause, and, unless spec or time zone change, its next tick. */
 export function putSchedule(unit: ScheduleUnit, { terms, paused, nextAt }: PutSchedule): PutScheduleAnswer {
   const there = unit.schedule(terms.name)
   if (there === undefined) {
@@ -49,7 +48,7 @@ export function putSchedule(unit: ScheduleUnit, { terms, paused, nextAt }: PutSc
     ...terms,
     revision: there.revision + 1,
     nextAt: hasNewTicks ? nextAt : there.nextAt,
-    // Jobs of another type are none of its business.
+    // The overlap rule compares jobs of one type.
     recent: there.job.type === terms.job.type ? there.recent : [],
   }
   unit.saveSchedule(schedule)
@@ -61,10 +60,10 @@ const termsOf = (schedule: StoredSchedule): unknown => {
   return { name, spec, timezone, catchUp, overlap, jitterMs, job, computed, owner }
 }
 
-/** Members that are undefined are left out, as they are where schedules are kept as JSON. */
+/** Removes members that are undefined, as storing as JSON does. */
 const asJson = (value: unknown): Json => JSON.parse(JSON.stringify(value)) as Json
 
-/** Pauses or resumes. Gives the schedule as it is then; null if it is gone, or has another revision by now. */
+/** Pauses or resumes. @returns the schedule after the call; null if it does not exist or has another revision */
 export function pauseSchedule(
   unit: ScheduleUnit,
   { name, revision, paused, nextAt }: PauseSchedule,
@@ -77,7 +76,7 @@ export function pauseSchedule(
   return schedule
 }
 
-/** Makes the jobs of ticks and moves the schedule on. */
+/** Creates the jobs of ticks and sets the next tick. */
 export function fireSchedule<Row extends JobRow, New extends JobToInsert>(
   unit: ScheduleUnit & InsertUnit<Row, New>,
   { name, ticks, advance }: FireSchedule<New>,
@@ -95,7 +94,7 @@ export function fireSchedule<Row extends JobRow, New extends JobToInsert>(
   return { outcome: 'fired', ticks: answers, transitions: firing.transitions }
 }
 
-/** One firing: what becomes of the schedule while its ticks are made into jobs, one by one. */
+/** One firing: creates the jobs of the ticks one by one, and collects the new fields of the schedule. */
 class Firing<Row extends JobRow, New extends JobToInsert> {
   last: StoredSchedule['last']
   recent: readonly string[]
@@ -129,7 +128,7 @@ class Firing<Row extends JobRow, New extends JobToInsert> {
     const { unit } = this
     const { overlap } = this.schedule
     const [first] = live
-    // The id of a tick that has its job already, because the schedule was made anew, is that job's.
+    // Job ids are derived from ticks: after the schedule was removed and declared again, the job of a tick may exist.
     if (overlap === 'allow' || first === undefined || unit.find(job.id) !== undefined) return insertJob(unit, job)
     if (overlap === 'skip' || (overlap === 'queue-one' && live.length > 1)) {
       return { outcome: 'skipped', id: first.id }
@@ -139,11 +138,11 @@ class Firing<Row extends JobRow, New extends JobToInsert> {
       if (cancelled !== null) this.transitions.push(cancelled)
       unit.giveUpKey(row)
     }
-    // It waits for the end of the job that has given up the key.
+    // The new job waits for the end of the job that has given up the key.
     return insertNew(unit, job)
   }
 
-  /** Jobs of earlier ticks that have not ended; one that was sent through again holds the key of the schedule. */
+  /** Live jobs of earlier ticks, including a retried one, which holds the unique key of the schedule. */
   private live(job: New): Row[] {
     const rows = this.recent.map((id) => this.unit.find(id))
     const holder = job.key === null ? undefined : this.unit.holder(job.type, job.key)

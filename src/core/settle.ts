@@ -10,7 +10,7 @@ import { applyEvent, nextTransition, noTransition } from './transition.ts'
 import { clearUnsupported, putOff, unsupportedDelayMs } from './unsupported.ts'
 import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 
-/** Built field by field: this is the hottest path of all. */
+/** Mutable, because the answer is built field by field: this is the most frequent operation. */
 type SettledAnswer = { -readonly [K in keyof SettleAnswer]: SettleAnswer[K] }
 
 export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Settlement): SettleAnswer {
@@ -18,7 +18,7 @@ export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Se
   const row = unit.findLeased(settlement.id)
   if (row === undefined) return lost(settlement)
   if (!row.isLeasedBy(settlement)) return unit.settledBefore(row, settlement) ?? lost(settlement)
-  // Whatever is wrong with a settlement is found before anything of it is written.
+  // All checks of a settlement precede its first write.
   if (checkpoint !== undefined) mustFollow(row, checkpoint)
   if (nextTransition(row.state, event, row, fatal) === null) throw noTransition(row, event)
   const heard = keepNews(unit, row, settlement)
@@ -27,7 +27,7 @@ export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Se
   const delay = settlement.unsupported === undefined ? delayMs : unsupportedDelayMs(row)
   const end = event === 'PARK' && delay === undefined ? null : Math.ceil(unit.now + (delay ?? 0))
   const { seq, at, from, to } = applyEvent(unit, row, event, { reason, fatal, dueAt: end, output })
-  // The answer tells of this transition, not of a wake that may follow in the same write.
+  // Read before the wake that may follow: the answer describes this transition.
   const { attempt, dueAt } = row
   const gather = settlement.gather ?? null
   if (gather !== null || (row.machine?.gather ?? null) !== null) unit.setGather(row, gather)
@@ -38,7 +38,7 @@ export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Se
   if (successor !== null) answer.successor = successor
   unit.keepSettled(row, settlement, answer)
   if (settlement.unsupported !== undefined) putOff(unit, row, settlement.unsupported, answer, reason)
-  // A worker that gives a job back has not said whether it could run it.
+  // A RELEASE does not tell whether the worker could run the machine.
   else if (row.machine !== null && event !== 'RELEASE') clearUnsupported(unit, row)
   return answer
 }
@@ -46,14 +46,14 @@ export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Se
 const wakeForUnread = <Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): WrittenTransition | null =>
   wakeForMessages(unit, row, () => unit.inbox(row, row.machine?.lastRead ?? 0).map(({ message }) => message))
 
-/** A machine has taken the cancel that it was sent, and has come to its end: the job ends cancelled. */
+/** Writes the CANCEL of a machine that has handled its cancel message and is done: the job ends as cancelled. */
 function cancelFirst<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): void {
   const { cancelMark } = row
   if (cancelMark !== null && nextTransition(row.state, 'CANCEL', row) !== null)
     applyEvent(unit, row, 'CANCEL', cancelMark)
 }
 
-/** Keeps what an attempt leaves behind. Gives the WAKE of a parent that waited for a check-in. */
+/** Writes check-in, logs and error of an attempt. @returns the WAKE of a parent that waited for a check-in */
 function keepNews<Row extends JobRow>(
   unit: UnitOfWork<Row>,
   row: Row,
@@ -67,7 +67,7 @@ function keepNews<Row extends JobRow>(
   return checkin === undefined ? null : notifyParentOfCheckin(unit, row, checkin.value)
 }
 
-/** The error of the attempt that a job is in. */
+/** The error entry of the current attempt. */
 export const attemptError = <Row extends JobRow>(
   { now }: UnitOfWork<Row>,
   { attempt, generation, startedAt, worker }: Row,

@@ -1,20 +1,19 @@
 /**
- * Steps: work whose result is stored under a name. A step that is finished is not run again: the next attempt gets its
- * result. A name stands for one step of an attempt, and no work begins in an attempt that has been asked to end or may have
- * lost its lease.
+ * Steps: work whose result is stored under a name. A completed step is not run again: later attempts get its stored result. Names
+ * are unique within an attempt. A step does not start in an attempt that was aborted or may have lost its lease.
  */
 import { describe, invalidOption, JobchartError } from './errors.ts'
 import { limits, payloadLimits } from './limits.ts'
 import { copyPayload, toPayload, type Json } from './payload.ts'
 
-/** The finished steps of a job, and what they weigh. */
+/** The results of the completed steps of a job, and their size. */
 export class StepResults {
   private readonly jobId: string
   private readonly results = new Map<string, { readonly result: Json; readonly chars: number }>()
   /** Characters of all results as JSON. */
   private chars = 0
 
-  /** @param finished results that are stored, by name */
+  /** @param finished the stored results, by name */
   constructor(jobId: string, finished: Readonly<Record<string, Json>> | null) {
     this.jobId = jobId
     for (const [name, result] of Object.entries(finished ?? {})) this.add(name, result)
@@ -24,7 +23,7 @@ export class StepResults {
     return this.results.keys()
   }
 
-  /** A copy of its own for who asks; undefined of a step that is not finished. */
+  /** A copy of the result; undefined if the step is not completed. */
   find(name: string): Json | undefined {
     const found = this.results.get(name)
     return found === undefined ? undefined : copyPayload(found.result)
@@ -50,7 +49,7 @@ export class StepResults {
     const reached = size < stepsMax ? `${stepsCharsMax} characters of results` : `${stepsMax} steps`
     throw new JobchartError(
       'TOO_MANY_STEPS',
-      `step ${describe(name)} of job ${this.jobId} was not begun: the job has reached ${reached}`,
+      `step ${describe(name)} of job ${this.jobId} was not started: the job has reached ${reached}`,
       { hint: 'Put several items into one step, return references instead of data, or enqueue a job per item.' },
     )
   }
@@ -62,7 +61,7 @@ interface StepsOptions {
   readonly attempt: string
   /** The name under which a step is stored. */
   readonly key?: (name: string) => string
-  /** Why the attempt may begin no more work, if so: it has ended, was asked to end, or its lease may have run out. */
+  /** The error if no step may start: the attempt has ended, was aborted, or its lease may have run out; otherwise null. */
   readonly refusal: () => JobchartError | null
   /** Keeps the result of a step with the job. @throws JobchartError LEASE_LOST, STORE_UNAVAILABLE */
   readonly save: (key: string, result: Json) => Promise<void>
@@ -78,7 +77,7 @@ export class Steps {
     this.options = options
   }
 
-  /** Gives the stored result of a step, or does its work and stores what that gives. */
+  /** Returns the stored result of a step, or runs its work and stores the result. */
   async once<T>(name: string, work: () => T | PromiseLike<T>): Promise<T> {
     this.use(name)
     const { results, key = sameKey, refusal, save } = this.options

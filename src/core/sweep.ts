@@ -1,4 +1,4 @@
-/** What time does to jobs: due ones go on, and those whose lease ran out are queued again, or dead. */
+/** Transitions by time: of jobs that are due, and of jobs whose lease has run out. */
 import { leaseExpired } from './failure.ts'
 import { arrows } from './lifecycle.ts'
 import type { WrittenTransition, SweepAnswer } from './values.ts'
@@ -10,7 +10,7 @@ import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 
 const waitingJobs = new Set<string>(Object.keys(arrows('WAKE')))
 
-/** DUE or WAKE for jobs whose time has come, `limit` at most. */
+/** DUE or WAKE of jobs that are due, `limit` at most. */
 export function promote<Row extends JobRow>(unit: UnitOfWork<Row>, limit: number): SweepAnswer {
   const transitions: WrittenTransition[] = []
   for (const row of unit.due(limit)) {
@@ -20,7 +20,7 @@ export function promote<Row extends JobRow>(unit: UnitOfWork<Row>, limit: number
   return { transitions, nextAt: unit.nextDueAt, more: transitions.length === limit }
 }
 
-/** EXPIRE for jobs whose lease ran out, `limit` at most. The attempt was counted when it was claimed. */
+/** EXPIRE of jobs whose lease has run out, `limit` at most. The attempt was counted at its claim. */
 export function rescue<Row extends JobRow>(unit: UnitOfWork<Row>, limit: number): SweepAnswer {
   const transitions: WrittenTransition[] = []
   let rescued = 0

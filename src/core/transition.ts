@@ -1,4 +1,4 @@
-/** What an arrow of the chart means for what is kept of a job beside its state. Compiled from the chart's tags, once. */
+/** The effects of each arrow of the chart on lease, place, unique key and due time: compiled from the chart's tags at load. */
 import {
   allArrows,
   arrowsFrom,
@@ -47,7 +47,7 @@ function compileTable(): Table {
 
 const table = compileTable()
 
-/** The transition that an event makes from a state, or null if the chart has none. @param fatal of a FAIL */
+/** The arrow that an event takes from a state, with its effects; null if the chart has none. @param fatal of a FAIL */
 export function nextTransition(
   state: JobState,
   event: ArrowEvent,
@@ -65,7 +65,7 @@ export const noTransition = ({ id, state }: JobRow, event: string): TypeError =>
 
 const noOptions: TransitionOptions = {}
 
-/** Moves a job along the arrow of the chart for an event, which must exist. */
+/** Writes the transition of a job by an event. @throws TypeError if the chart has no arrow for the event from its state */
 export function applyEvent<Row extends JobRow>(
   unit: UnitOfWork<Row>,
   row: Row,
@@ -81,7 +81,7 @@ export function applyEvent<Row extends JobRow>(
     if (attempt === 0 && row.checkpointedAttempts > 0) row.checkpointedAttempts = 0
   }
   const logged = unit.apply(row, transition, options)
-  // What has ended is not offered again.
+  // A job that has ended is not claimed again.
   if (transition.key === 'freed' && row.machine?.unsupported) unit.setUnsupported(row, null)
   return logged
 }

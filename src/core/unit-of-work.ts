@@ -1,13 +1,13 @@
 /**
- * The port between the lifecycle and a store. The operations of this folder decide; a unit of work finds rows and writes
- * what was decided. A unit is atomic: all that an operation has done in it is kept, or nothing.
+ * The port between the lifecycle and a store. The operations of this folder decide what changes; a unit of work finds rows
+ * and writes the changes. A unit is atomic: either all writes of an operation are kept, or none.
  *
- * What a unit guarantees, and operations rely on:
- * - Finding the same job twice gives the same object, and it shows every change made so far.
+ * A unit guarantees, and operations rely on it:
+ * - Finding the same job twice returns the same object, with every change made so far.
  * - A change is visible to later calls of the unit at once: counts, holders of keys, children, the order of queues.
- * - Its methods are synchronous. A store whose reads take a round trip runs an operation over the rows it has loaded; a
- *   method that needs another row throws `NotLoaded`, the driver loads that row and runs the operation again from its
- *   start. Operations read nothing but their arguments and the unit, so each run decides on what is true by then.
+ * - Its methods are synchronous. A store whose reads take a round trip runs an operation over the rows it has loaded. A
+ *   method that needs another row throws `NotLoaded`; the driver loads that row and runs the operation again from its
+ *   start. Operations read only their arguments and the unit, so that each run is based on current values.
  */
 import type { ErrorRecord } from './failure.ts'
 import type { AttemptError, CheckIn, LogLine } from './record.ts'
@@ -16,79 +16,79 @@ import type { Gather, InboxMessage, InboxEntry, NewCheckpoint, Parent, Unsupport
 import type { Json } from './payload.ts'
 import type { Lease, WrittenTransition, NewJob, Selection, SettleAnswer } from './values.ts'
 
-/** What names an attempt among those of its job. */
+/** Identifies an attempt among those of its job. */
 export type LeaseKey = Pick<Lease, 'attempt' | 'token'>
 
-/** A cancel that was asked for. */
+/** A cancel that was requested. */
 export interface CancelMark {
   readonly reason: string | null
-  /** How long a running handler may take to end, ms; null = as long as the runtime that runs it allows. */
+  /** How long a running handler may take to end, ms; null = the `grace` of the runtime that runs it. */
   readonly graceMs: number | null
 }
 
-/** What operations know of a job. They count attempts in it; everything else is changed through the unit. */
+/** A job as operations see it. They write the counters directly; everything else is changed through the unit. */
 export interface JobRow extends JobCounters {
   readonly id: string
   readonly type: string
   readonly state: JobState
   readonly priority: number
-  /** Number of the ENQUEUE: the order in which jobs came. */
+  /** seq of the ENQUEUE: the order of inserts. */
   readonly seq: number
   attempt: number
   generation: number
-  /** Has its enqueue fixed how many attempts it may spend? */
+  /** Was `maxAttempts` set at its enqueue? */
   readonly hasPinnedAttempts: boolean
-  /** Attempts of this generation that led to a checkpoint; they are part of `maxAttempts`, and so do not count. */
+  /** Attempts of this generation that led to a checkpoint. They are added to `maxAttempts`, so that they do not count as failures. */
   checkpointedAttempts: number
-  /** When the timed state it is in ends; null = when an event comes. */
+  /** When its timed state ends, ms since the epoch; null = at an event only. */
   readonly dueAt: number | null
   readonly startedAt: number | null
   readonly worker: string | null
-  /** The unique key it holds, or held. */
+  /** Its unique key, also after it has given it up. */
   readonly key: string | null
-  /** Does it give up its key when it is claimed? */
+  /** Does it give up its unique key at its claim? */
   readonly untilStart: boolean
   readonly cancelMark: CancelMark | null
-  /** What it has beyond a plain job; null as long as there is nothing. */
+  /** Data of a machine job or a child job; null for a plain job. */
   readonly machine: MachineRow | null
   isLeasedBy(lease: LeaseKey): boolean
 }
 
-/** What a job with a machine, or with a parent, has beyond a plain one. */
+/** Data of a job with a machine or a parent. */
 export interface MachineRow {
   readonly parent: Parent | null
   /** The last checkpoint; null before the first. */
   readonly checkpoint: { readonly number: number; readonly seq: number } | null
-  /** Does the machine take a cancel as an event where it stands? */
+  /** Does the machine handle a cancel as an event at its last checkpoint? */
   readonly takesCancel: boolean
-  /** Numbers of the last message that came, and of the last that was read. */
+  /** Number of the last message delivered, and of the last one read. */
   readonly lastMessage: number
   readonly lastRead: number
-  /** Messages that leave it waiting, since it was parked; null: each wakes it. */
+  /** How many messages it gathers before it is woken, set when it is parked; null: each message wakes it. */
   readonly gather: Gather | null
-  /** Keys of the messages sent last. */
+  /** Keys of the latest messages, for deduplication. */
   readonly messageKeys: readonly string[]
-  /** Set while no worker that claims the job can run its machine. */
+  /** Set while no worker that has claimed the job can run its machine. */
   readonly unsupported: Unsupported | null
 }
 
-/** An arrow of the chart, and what it means for what is kept of a job beside its state. */
+/** An arrow of the chart, with its effects on the lease, the place, the unique key and the due time of a job. */
 export interface Transition extends Arrow {
   readonly lease: 'begins' | 'goes on' | 'ends' | 'none'
-  /** Does the job go to the end of its queue? One that a worker gives back keeps its place. */
+  /** Does the job get a new place at the end of its queue? A job that is released or expired keeps its place. */
   readonly takesPlace: boolean
-  /** Its unique key: an end frees it, a retry takes it again. */
+  /** Effect on its unique key: an end frees it, a retry takes it again. */
   readonly key: 'freed' | 'taken' | 'kept'
-  /** Does the state it leads to end at a time, or by an event? */
+  /** Does the target state end at a due time? */
   readonly timed: boolean
 }
 
-/** What a transition needs beside its arrow. */
+/** Arguments of a transition beside its arrow. */
 export interface TransitionOptions {
   readonly reason?: string | null | undefined
-  /** Of a FAIL: no attempt is to follow. */
+  /** Of a FAIL: no further attempt. */
   readonly fatal?: boolean | undefined
-  /** When the timed state it leads to ends; null = when an event comes. */
+  /** When the timed target state ends, ms since the epoch; null = at an event only. */
   readonly dueAt?: number | null
   /** Of a CLAIM. */
   readonly worker?: string
@@ -96,7 +96,7 @@ export interface TransitionOptions {
   readonly output?: Json | undefined
 }
 
-/** The entry of the log that a transition has made. */
+/** The log entry of a transition. */
 export interface LoggedTransition {
   readonly seq: number
   readonly at: number
@@ -108,43 +108,43 @@ export interface LoggedTransition {
 export interface UnitOfWork<Row extends JobRow> {
   /** The store's time, the same during the whole unit; ms since the epoch. */
   readonly now: number
-  /** Jobs of all types that wait to run. */
+  /** Jobs in the backlog, of all types. */
   readonly backlog: number
 
   isPaused(type: string): boolean
   find(id: string): Row | undefined
-  /** The same, for a job that is probably leased. */
+  /** As `find`, optimized for a job that is probably leased. */
   findLeased(id: string): Row | undefined
   /** The live job of a type that holds a unique key. */
   holder(type: string, key: string): Row | undefined
-  /** Is a job live that has given up this key? Whoever takes the key now waits for the end of that job. */
+  /** Is a job live that has given up this key? A job that takes the key now waits for the end of that job. */
   hasPredecessor(type: string, key: string): boolean
-  /** The job that has waited for the end of this one, which has just ended; when it is due itself. */
+  /** The job that waits for the end of this one, which has just ended, and its own due time. */
   successor(row: Row): { readonly row: Row; readonly dueAt: number } | null
-  /** By id, each once; or by filter those in one of the states, oldest first, `caps.selection` at most. */
+  /** Jobs by id, each once; or by filter, those in one of the states, oldest first, `caps.selection` at most. */
   select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row>
-  /** The live jobs that a job has invoked, by priority and then age. */
+  /** The live child jobs of a job, ordered by priority and then by age. */
   children(row: Row): readonly Row[]
-  /** Jobs whose time has come, earliest first, `limit` at most. None of them is changed but by who walks them. */
+  /** Jobs that are due, earliest first, `limit` at most. While they are iterated, only the caller changes them. */
   due(limit: number): Iterable<Row>
-  /** Jobs whose lease has run out, likewise. */
+  /** Jobs whose lease has run out, earliest first, `limit` at most. While they are iterated, only the caller changes them. */
   expired(limit: number): Iterable<Row>
-  /** When the next job will be due, and the next lease will run out; null = none is known. */
+  /** When the next job is due, and when the next lease runs out, ms since the epoch; null = none is known. */
   readonly nextDueAt: number | null
   readonly nextExpiryAt: number | null
 
   /** Writes a transition of the job. */
   apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition
-  /** How the job ended. */
+  /** Output and error of a job that has ended. */
   outcome(row: Row): { readonly output: Json | undefined; readonly error: ErrorRecord | null }
-  /** The last transition of a job, as it is told to others. */
+  /** The last transition of a job, for answers. @param error of an EXPIRE */
   lastTransition(row: Row, error?: ErrorRecord): WrittenTransition
-  /** Removes an ended job for good. */
+  /** Deletes an ended job. */
   remove(row: Row): void
 
-  /** Sets how many attempts it may spend, those not counted that led to a checkpoint. */
+  /** Sets its `maxAttempts`, without the attempts that led to a checkpoint. */
   setMaxAttempts(row: Row, maxAttempts: number): void
-  /** Takes its unique key from a live job, so that another one may take it. */
+  /** Lets a live job give up its unique key, so that another job may take it. */
   giveUpKey(row: Row): void
   /** Sets when a timed job is due. */
   setDue(row: Row, dueAt: number): void
@@ -154,30 +154,30 @@ export interface UnitOfWork<Row extends JobRow> {
   keepSteps(row: Row, steps: Readonly<Record<string, Json>>): void
   /** Adds an error to the list of the job, and keeps it as its last one. */
   keepError(row: Row, error: AttemptError): void
-  /** Its last attempt did not fail. */
+  /** Removes the error of the last attempt, because the latest attempt did not fail. */
   clearError(row: Row): void
-  /** Forgets results of steps; without names all of them. */
+  /** Removes results of steps; without names all of them. */
   forgetSteps(row: Row, names?: readonly string[]): void
   setInput(row: Row, input: Json | undefined): void
-  /** Forgets what a new generation does not take over: error, cancel mark, output. */
+  /** Removes the error, the cancel mark and the output before a new generation. */
   resetForRetry(row: Row): void
   extendLease(row: Row, until: number): void
-  /** What the last settlement of the job was answered, if it was that of this lease. */
+  /** The answer to the last settlement of the job, if it was by this lease; otherwise null. */
   settledBefore(row: Row, lease: LeaseKey): SettleAnswer | null
   keepSettled(row: Row, lease: LeaseKey, answer: SettleAnswer): void
 
-  /** Messages after the one of this number. */
+  /** Messages with a number greater than `after`. */
   inbox(row: Row, after: number): readonly InboxEntry[]
-  /** Logs a CHECKPOINT, keeps it as where the machine stands, and removes the messages it has read. */
+  /** Writes a checkpoint and its log entry, and removes the messages that the machine has read. */
   addCheckpoint(row: Row, checkpoint: NewCheckpoint): void
-  /** When the last checkpoint was kept. */
+  /** When the last checkpoint was written, ms since the epoch. */
   checkpointAt(row: Row): number
-  /** Forgets checkpoints and messages. Messages are numbered on. */
+  /** Removes checkpoints and messages. The numbering of messages continues. */
   forgetCheckpoints(row: Row): void
   addMessage(row: Row, message: InboxMessage): void
-  /** Drops unread messages, the oldest first; of a job that has fewer all of them. */
+  /** Removes the `count` oldest unread messages, or all if there are fewer. */
   dropMessages(row: Row, count: number): void
-  /** Keeps which messages leave the machine waiting. */
+  /** Sets how the job gathers messages before it is woken. */
   setGather(row: Row, gather: Gather | null): void
   keepMessageKey(row: Row, key: string): void
   setUnsupported(row: Row, unsupported: Unsupported | null): void
@@ -185,36 +185,36 @@ export interface UnitOfWork<Row extends JobRow> {
   forgetHistoryAfter(row: Row, seq: number): void
 }
 
-/** What a job is inserted with, as far as the operation looks at it. */
+/** The fields of a new job that the insert operation reads. */
 export type JobToInsert = Pick<NewJob, 'id' | 'type' | 'key' | 'onConflict' | 'runAt' | 'delayMs'>
 
 /** A unit in which jobs are inserted. */
 export interface InsertUnit<Row extends JobRow, New extends JobToInsert> extends UnitOfWork<Row> {
-  /** The types of those jobs whose ids are there already, by id. */
+  /** The types of the jobs whose ids exist already, by id. */
   existing(jobs: readonly New[]): ReadonlyMap<string, string>
-  /** ENQUEUE of a job whose key is free. @returns its number in the log; null if its id is there already. */
+  /** ENQUEUE of a job whose key is free. @returns its seq; null if its id exists already */
   insert(job: New, state: JobState, dueAt: number | null): number | null
-  /** Lets a job wait for the end of its predecessor, and then until it is due itself; also one that waits for it already. */
+  /** Makes a job wait for the end of its predecessor, and then for its own due time. May be repeated with another due time. */
   waitForPredecessor(row: Row, dueAt: number): void
-  /** Has the job that is there the input of this one? The order of members does not matter. */
+  /** Has the existing job the input of the new one? The order of members does not matter. */
   hasSameInput(row: Row, job: New): boolean
-  /** Replaces input, tags, meta and version of a job that waits to run; forgets its steps. */
+  /** Replaces input, tags, meta and version of a job in the backlog; removes its step results. */
   replaceInput(row: Row, job: New): void
-  /** An insert was refused because the store is full: a hint follows when there is room. */
+  /** Records that an insert was refused as full: the hint `room` follows when there is room again. */
   refusedFull(): void
 }
 
 export interface SelectedRows<Row> {
   readonly rows: readonly Row[]
   readonly notFound: readonly string[]
-  /** By filter: there may be more, after this; null if not. */
+  /** By filter: the cursor to continue after, if there may be more; otherwise null. */
   readonly next: string | null
 }
 
-/** Is a job of this state leased, and to stop? */
+/** Is a job in this state leased and already cancelled? */
 export const isStopping = (state: JobState): boolean => isLeased(state) && !('CANCEL' in arrowsFrom(state))
 
-/** What a run is told of a cancel; null while there is none, or its machine may still take it as an event. */
+/** The cancel that a run must obey; null if there is none, or if it was delivered to its machine as a message. */
 export function stopNotice(row: JobRow): { readonly reason?: string; readonly graceMs?: number } | null {
   const { cancelMark, state } = row
   if (cancelMark === null || !isStopping(state)) return null

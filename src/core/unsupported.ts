@@ -1,9 +1,9 @@
 /**
- * Jobs whose machine no worker that claims them can run, because none of the versions it knows can go on with them. They are
- * put off, each time longer, until a worker takes them or asks for them (`resume`).
+ * Jobs whose machine no claiming worker can run, because it knows no version that continues from their checkpoint. They are
+ * postponed with growing delays, until a worker runs them or sends a `resume`.
  *
- * The first SNOOZE stands in the history of the job. What follows until it is put off again (DUE, CLAIM, SNOOZE) leads back to
- * where that one led, so that it can be left out: a history is capped, and the rounds would push out all that came before.
+ * The history of the job keeps the first SNOOZE. Each later round (DUE, CLAIM, SNOOZE) ends in the same state, and is removed: a
+ * history is capped, and repeated rounds would displace the entries before them.
  */
 import { arrows } from './lifecycle.ts'
 import type { JobRow, UnitOfWork } from './unit-of-work.ts'
@@ -12,15 +12,15 @@ const delayMs = { first: 30_000, max: 600_000 }
 
 const promotable = new Set<string>(Object.keys(arrows('DUE')))
 
-/** How long the job is put off when it is found unsupported now, ms. */
+/** The delay of the next postponement, ms. */
 export const unsupportedDelayMs = ({ machine }: JobRow): number =>
   Math.min(delayMs.first * 2 ** Math.min(machine?.unsupported?.tries ?? 0, 10), delayMs.max)
 
-/** Is it put off at present, and not claimed again? */
+/** Is the job postponed as unsupported, and waiting for its due time? */
 export const isPutOff = ({ machine, state, dueAt }: JobRow): boolean =>
   machine !== null && machine.unsupported !== null && dueAt !== null && promotable.has(state)
 
-/** Keeps that the job was put off by the transition that was answered. One that has ended by it, cancelled, is not put off. */
+/** Records the postponement by the given transition. A job that the transition has ended, because it was cancelled, is not recorded. */
 export function putOff<Row extends JobRow>(
   unit: UnitOfWork<Row>,
   row: Row,

@@ -1,4 +1,4 @@
-/** What goes into a store and what comes out of it: the values of the contract in `store.ts`. */
+/** Requests to a store and its answers: the values of the contract in `store.ts`. */
 import type { BackoffPolicy } from './backoff.ts'
 import type { ErrorRecord } from './failure.ts'
 import type { CheckIn, JobMeta, JobRecord, LogLine, Transition } from './record.ts'
@@ -9,11 +9,11 @@ import type { RetentionBounds } from './retention.ts'
 
 // ── insert ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What an enqueue fixes for its job, whatever the definition of the worker says that runs it. */
+/** Settings of one job, made at its enqueue: they take precedence over the definition of the worker that runs it. */
 export interface JobPins {
   readonly maxAttempts?: number
   readonly backoff?: BackoffPolicy
-  /** Of each attempt. */
+  /** Time limit of each attempt, ms. */
   readonly timeoutMs?: number
 }
 
@@ -22,71 +22,78 @@ export interface NewJob {
   readonly type: string
   readonly input: Json | undefined
   readonly priority: number
-  /** Until a claim says otherwise; a claim of a job that has pinned them does not. */
+  /** Initial value: each claim sets it anew from the worker's definition, unless the job has pinned it. */
   readonly maxAttempts: number
-  /** Left out where nothing is fixed. */
+  /** Omitted if nothing is pinned. */
   readonly pins?: JobPins
   readonly tags: readonly string[]
-  /** Data of the enqueuer, kept with the job; left out where there is none. */
+  /** The caller's own data, kept with the job; omitted if there is none. */
   readonly meta?: JobMeta
   readonly concurrencyKey: string | null
-  /** What a claim from its key by shares weighs: see `Demand.keyShares`. 1…100000; left out, 1. */
+  /** Weight of its concurrency key where keys share the claims: see `Demand.keyShares`. 1…100000, default 1. */
   readonly keyWeight?: number
-  /** Absolute due time, ms since the epoch; a time that has passed means now. */
+  /** Due time, ms since the epoch; a time in the past means now. */
   readonly runAt: number | null
-  /** Due this many ms after the store's now; 0 = at once. */
+  /** Due this many ms after the store's current time; 0 = now. */
   readonly delayMs: number
-  /** Unique within the type, from insert until the write that ends the job. */
+  /** Unique key within the type, from the insert until the write that ends the job. */
   readonly key: string | null
   /**
-   * When the key is free for others: left out, when the job ends; `start`, when it is claimed. A retry of the ended job takes
-   * the key again.
+   * When the job gives up its key: by default at its end; `start`: at its first claim. A retry of the ended job takes the key
+   * again.
    */
   readonly until?: 'start'
   /**
-   * If the key is taken: `keep` answers with the holder; `replace` also puts the new input (and tags and meta) on it if it is
-   * in the backlog, and, if the new job is due later than now and the holder is `scheduled`, its due time; `supersede` cancels the
-   * holder (running → cancelling) and inserts the new one, which takes the key; `follow` does as `replace` to a holder in the
-   * backlog, and otherwise inserts the new one, which takes the key. A holder that is being cancelled keeps no job away: in all
-   * cases the new one is inserted and takes the key.
+   * If another job holds the key:
+   * - `keep` answers with the holder.
+   * - `replace` does the same; if the holder is in the backlog, it gets the new input, tags and meta, and, if it is `scheduled` and
+   *   the new job is due in the future, the new due time.
+   * - `supersede` cancels the holder (running → cancelling), and inserts the new job, which takes the key.
+   * - `follow` is `replace` if the holder is in the backlog; otherwise it inserts the new job, which takes the key.
    *
-   * At most one job of a key is started and has not ended. A job that takes the key while one that has given it up is live is
-   * `scheduled` without a due time, and waits for the end of that one: the write that ends it makes this one `queued` (DUE), or
-   * gives it its own due time if that has not come.
+   * If the holder is `cancelling`, the new job is inserted and takes the key in all four cases.
+   *
+   * At most one job of a key is started and not ended. A job that takes the key while an earlier holder is live is `scheduled`
+   * without a due time. The write that ends the earlier holder makes it `queued` (DUE), or sets its own due time if that lies in
+   * the future.
    */
   readonly onConflict: 'keep' | 'replace' | 'supersede' | 'follow'
-  /** The job that invokes it: its end is put into that job's inbox by the very write that ends it. */
+  /** The job that invokes it: the write that ends this job puts a message into the inbox of the parent. */
   readonly parent?: Parent
-  /** The version of its machine that it is enqueued with; left out of a plain job. */
+  /** The version of its machine at the enqueue; omitted for a plain job. */
   readonly version?: string
-  /** Where its machine starts from: that of another job. */
+  /** The state that its machine starts from: that of another job's checkpoint (a fork). */
   readonly checkpoint?: Json
 }
 
 export interface InsertRequest {
-  /** All of them or none. */
+  /** Stored all or not at all. */
   readonly jobs: readonly NewJob[]
-  /** Jobs in the backlog at most, after this insert, over all types; null = no bound. */
+  /** Jobs in the backlog at most, of all types, after this insert; null = no limit. */
   readonly capacity: number | null
 }
 
-/**
- * `inserted` · `duplicate`: the id, or else the key, is there; `id` is the holder's · `replaced`: the key is, and its
- * holder has the new input, no steps, and its old place · `full`: nothing of the request was stored · `id-taken`: nothing
- * either, because `id` belongs to a job of another type · `failed`: nothing either, because of `error`. The last three are
- * answered for every job of the request.
- */
 export interface InsertAnswer {
+  /**
+   * - `inserted`: the job was stored.
+   * - `duplicate`: a job with this id, or else with this key, exists; `id` is that job's.
+   * - `replaced`: a job with this key exists; it has the new input, no step results, and its old place in the queue.
+   * - `full`: no job of the request was stored, because the capacity is reached.
+   * - `id-taken`: no job of the request was stored, because `id` belongs to a job of another type.
+   * - `failed`: no job of the request was stored, because of `error`.
+   *
+   * The last three are answered for every job of the request.
+   */
   readonly outcome: 'inserted' | 'duplicate' | 'replaced' | 'full' | 'id-taken' | 'failed'
   readonly id: string
   readonly state: JobState
-  /** seq and time of the ENQUEUE, 0 unless inserted. */
+  /** seq and time of the ENQUEUE; 0 unless `inserted`. */
   readonly seq: number
   readonly at: number
   readonly dueAt: number | null
-  /** Of `duplicate`: has the job that is there the same input? The order of members does not matter. */
+  /** Of `duplicate`: has the existing job the same input? The order of members does not matter. */
   readonly sameInput?: boolean
-  /** The transition of the holder this one superseded, for the reason `superseded`. */
+  /** The CANCEL of the holder that this job supersedes, with the reason `superseded`. */
   readonly superseded?: WrittenTransition
   /** Of `failed`. */
   readonly error?: ErrorRecord
@@ -94,19 +101,19 @@ export interface InsertAnswer {
 
 // ── claim ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The semaphores of a type, counted over all leases: one counts until it is settled or taken back. */
+/** Limits of a type. Concurrency counts all leases of all workers: from the claim until the attempt is settled or expired. */
 export interface TypeLimits {
-  /** Running at once; null = no cap. */
+  /** Jobs leased at once; null = no limit. */
   readonly concurrency: number | null
-  /** Running at once per concurrencyKey; null = no cap. Jobs without a key are not capped. */
+  /** Jobs leased at once per concurrencyKey; null = no limit. Does not apply to jobs without a key. */
   readonly perKey: number | null
-  /** Claims per window of `perMs`, the window sliding; null = no limit. */
+  /** Claims in any window of `perMs`; null = no limit. */
   readonly rate: RateLimit | null
-  /** The same of each concurrencyKey. Left out: no limit. Jobs without a key are not limited. */
+  /** The same per concurrencyKey. Omitted: no limit. Does not apply to jobs without a key. */
   readonly keyRate?: RateLimit
 }
 
-/** Claims at most in any window of this length. */
+/** At most `limit` claims in any window of `perMs`. */
 export interface RateLimit {
   readonly limit: number
   readonly perMs: number
@@ -114,14 +121,14 @@ export interface RateLimit {
 
 export interface Demand {
   readonly type: string
-  /** Jobs at most, ≥ 1. */
+  /** How many jobs to claim at most, ≥ 1. */
   readonly max: number
   readonly limits: TypeLimits
-  /** Attempts that a job which is claimed may spend from now on, unless it has pinned its own. Left out: as it stands. */
+  /** Sets `maxAttempts` of each claimed job that has not pinned its own. Omitted: it stays as it is. */
   readonly maxAttempts?: number
   /**
-   * Do its concurrency keys share the claims by the weights of their jobs, as `core/shares.ts` says? Jobs without a key share
-   * as those of one key. Left out: the jobs go by priority and place, whatever their keys.
+   * Claims are shared among the concurrency keys in proportion to their weights (see `core/shares.ts`). Jobs without a key share
+   * as if they had one key. Omitted: jobs are claimed by priority and place, regardless of their keys.
    */
   readonly keyShares?: true
 }
@@ -129,17 +136,17 @@ export interface Demand {
 export interface ClaimRequest {
   readonly worker: string
   readonly leaseMs: number
-  /** Fresh and random for each claim; (id, attempt, token) names one attempt for ever. */
+  /** Random, new for each claim; (id, attempt, token) identifies one attempt for ever. */
   readonly token: string
   /** At most one entry per type. */
   readonly demand: readonly Demand[]
 }
 
-/** A job in the hands of a worker. `state` is `running`, `attempt` counts this attempt. */
+/** A claimed job: its state is `running`, and `attempt` includes this attempt. */
 export interface ClaimedJob {
   readonly id: string
   readonly type: string
-  /** A copy of its own: the handler may change it. */
+  /** A copy that the handler may change. */
   readonly input: Json | undefined
   readonly priority: number
   readonly attempt: number
@@ -149,25 +156,25 @@ export interface ClaimedJob {
   readonly startedAt: number
   /** seq of the CLAIM. */
   readonly seq: number
-  /** Results of finished `ctx.step`s of this generation, by name. */
+  /** Results of the completed steps (`ctx.step`) of this generation, by name. */
   readonly steps: Readonly<Record<string, Json>> | null
-  /** Where its machine stands, and the messages it has not read: null and none for plain jobs. */
+  /** The last checkpoint of its machine, and the messages it has not read: null and none for a plain job. */
   readonly checkpoint: Checkpoint | null
   readonly inbox: readonly InboxEntry[]
-  /** The version of its machine that it was enqueued with; null of plain jobs. */
+  /** The version of its machine at the enqueue; null for a plain job. */
   readonly version: string | null
-  /** What its enqueue has fixed; null if nothing. */
+  /** Settings made at its enqueue; null if there are none. */
   readonly pins: JobPins | null
-  /** The data of its enqueuer; null if there is none. */
+  /** The caller's data of the enqueue; null if there is none. */
   readonly meta: JobMeta | null
-  /** The whole record, as of now at the earliest and as of the claim at the latest. */
+  /** The whole record, as of the claim or later. */
   record(): JobRecord
 }
 
 /**
- * Why a type gave fewer than were asked, the first that holds: `paused` · `empty` · `capped` by its semaphore or its
- * keys' · `limited` by its rate, or its keys' rates, until `until`. A hint follows (see `watch`) when one of the first three
- * may have ended, also for those of its keys that are at their cap.
+ * Why a claim returned fewer jobs of a type than requested; the first reason that applies: `paused` · `empty` · `capped` by the
+ * concurrency limit of the type or of its keys · `limited` by the rate limit of the type or of its keys, until `until`. When one
+ * of the first three may have ended, the store sends a hint (see `watch`), also for each key at its concurrency limit.
  */
 export interface Shortfall {
   readonly type: string
@@ -177,14 +184,14 @@ export interface Shortfall {
 
 export interface ClaimAnswer {
   /**
-   * Per type by (priority descending, place ascending), by shares within each key. A job takes a new place, the last, whenever ENQUEUE, DUE, WAKE or
-   * RETRY makes it queued; RELEASE and EXPIRE give it its old place back.
+   * Per type by (priority descending, place ascending); with `keyShares` in this order within each key. A job takes a new place at
+   * the end of its queue when ENQUEUE, DUE, WAKE or RETRY makes it queued; after RELEASE and EXPIRE it has its previous place.
    */
   readonly jobs: readonly ClaimedJob[]
   readonly shortfalls: readonly Shortfall[]
 }
 
-/** What names an attempt for ever. */
+/** Identifies an attempt. */
 export interface Lease {
   readonly id: string
   readonly attempt: number
@@ -192,26 +199,26 @@ export interface Lease {
 }
 
 /**
- * How a job stands that was claimed and has not started. `held`: it may start · `cancelling`: it is to stop · `paused`: its
- * queue was paused since · `lost`: another attempt holds it, or none does.
+ * The state of a claimed job that has not started. `held`: it may start · `cancelling`: it was cancelled · `paused`: its queue was
+ * paused since the claim · `lost`: its lease belongs to another attempt, or it has none.
  */
 export interface Standing {
   readonly outcome: 'held' | 'cancelling' | 'paused' | 'lost'
   readonly reason?: string
 }
 
-// ── while it runs, and its end ──────────────────────────────────────────────────────────────────────────────────────
+// ── settle and extend ──────────────────────────────────────────────────────────────────────────────────────────────
 
 /** A transition that a call has written. */
 export interface WrittenTransition extends Transition {
-  /** Of an EXPIRE: LEASE_LOST, as it was added to the job's errors. */
+  /** Of an EXPIRE: LEASE_LOST, the error that was added to the job's errors. */
   readonly error?: ErrorRecord
 }
 
 export interface SettleAnswer {
   /**
-   * `lost`: another attempt holds the job, or none does; nothing was written, and the other fields say nothing · `failed`:
-   * likewise nothing, because of `error`.
+   * `settled` · `lost`: the lease belongs to another attempt, or there is none; nothing was written, and the other fields have no
+   * meaning · `failed`: nothing was written because of `error`; the other fields have no meaning.
    */
   readonly outcome: 'settled' | 'lost' | 'failed'
   readonly seq: number
@@ -221,9 +228,9 @@ export interface SettleAnswer {
   /** Attempts spent after the transition. */
   readonly attempt: number
   readonly dueAt: number | null
-  /** The WAKE in the same write: of a job that parked with messages in its inbox, or of the parent of one that ended. */
+  /** A WAKE in the same write: of this job, if it was parked with messages in its inbox, or of its parent, if it has ended. */
   readonly woken?: WrittenTransition
-  /** The DUE in the same write: of the job that waited, under the same unique key, for this one to end. */
+  /** A DUE in the same write: of the job with the same unique key that waited for the end of this one. */
   readonly successor?: WrittenTransition
   /** Of `failed`. */
   readonly error?: ErrorRecord
@@ -232,21 +239,21 @@ export interface SettleAnswer {
 export interface HeartbeatPayload extends Lease {
   readonly checkin?: CheckIn
   readonly logs?: readonly LogLine[]
-  /** Results of steps to keep with the job. */
+  /** Results of steps, to be kept with the job. */
   readonly steps?: Readonly<Record<string, Json>>
-  /** Asks for the messages after this one. */
+  /** Requests the messages with higher numbers: they are returned in `inbox`. */
   readonly lastMessageNumber?: number
 }
 
 export interface HeartbeatAnswer {
   /**
-   * `held`: the lease is longer now · `cancelling`: likewise, and the job is to stop · `lost`: nothing was written ·
-   * `failed`: likewise nothing, because of `error`.
+   * `held`: the lease was extended · `cancelling`: the lease was extended, and the run must stop · `lost`: nothing was written ·
+   * `failed`: nothing was written because of `error`.
    */
   readonly outcome: 'held' | 'cancelling' | 'lost' | 'failed'
   readonly reason?: string
   readonly graceMs?: number
-  /** What was asked for by `messages`. */
+  /** The messages requested by `lastMessageNumber`. */
   readonly inbox?: readonly InboxEntry[]
   /** Of `failed`. */
   readonly error?: ErrorRecord
@@ -254,7 +261,7 @@ export interface HeartbeatAnswer {
 
 export interface ExtendRequest {
   readonly worker: string
-  /** The new lease, from the store's now. */
+  /** Length of the new lease from the store's current time, ms. */
   readonly leaseMs: number
   readonly heartbeats: readonly HeartbeatPayload[]
 }
@@ -262,8 +269,8 @@ export interface ExtendRequest {
 // ── administration ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Which jobs; all given fields must match, arrays mean any of. A write finds only those it can do something to.
- * Times are ms since the epoch; `Time` is wider where a caller may also give a Date.
+ * Selects jobs: all given fields must match; an array matches any of its elements. A write selects only jobs in a state that
+ * allows it. Times are ms since the epoch; `Time` is wider where a caller may also pass a Date.
  */
 export interface JobFilter<Time = number> {
   readonly type?: string | readonly string[]
@@ -272,18 +279,19 @@ export interface JobFilter<Time = number> {
   /** Unique key. */
   readonly key?: string
   readonly concurrencyKey?: string
-  /** Only those that were put off because no worker which claimed them could run their machine. */
+  /** Only jobs that were postponed because no worker that claimed them could run their machine. */
   readonly unsupported?: true
-  /** Only the children of this job: those that its machine has invoked. */
+  /** Only the child jobs of this job: those that its machine has invoked. */
   readonly parent?: string
   /**
-   * Only those whose machine stood in this state, or below it, at its last checkpoint: a path such as `'paid.shipping'`. A job
-   * that has ended keeps its last ones; a retry from the start, and a fork until its first checkpoint, has none.
+   * Only jobs whose machine was in this state, or in a child state of it, at its last checkpoint: a path such as
+   * `'paid.shipping'`. A job that has ended keeps its last states. A job retried from the start, and a fork, has none until its
+   * first checkpoint.
    */
   readonly machineState?: string
-  /** Only those whose machine had this tag at its last checkpoint. */
+  /** Only jobs whose machine had this tag at its last checkpoint. */
   readonly machineTag?: string
-  /** Only those whose `meta` has each of these members, at its top level and with exactly this value. */
+  /** Only jobs whose `meta` has each of these members, at the top level and with exactly this value. */
   readonly meta?: Readonly<Record<string, string | number | boolean>>
   /** Enqueued at this time or later. */
   readonly enqueuedAfter?: Time
@@ -296,9 +304,9 @@ export interface JobFilter<Time = number> {
 }
 
 /**
- * Jobs by their ids, or by a filter, the oldest first. By filter one call acts on `caps.selection` jobs at most, and looks at a
- * bounded number of them: the answer has a `next` while there may be more, and a call that has it as `after` goes on. Jobs that
- * were enqueued after the first of these calls are left alone.
+ * Jobs by id, or by a filter, oldest first. By filter one call changes `caps.selection` jobs at most, and reads a bounded
+ * number: while there may be more, the answer has a `next`, and a call with it as `after` continues. Jobs that were enqueued
+ * after the first of these calls are not changed.
  */
 export type Selection =
   { readonly ids: readonly string[] } | { readonly filter: JobFilter; readonly after?: string; readonly limit?: number }
@@ -306,13 +314,13 @@ export type Selection =
 export interface CancelRequest {
   readonly selection: Selection
   readonly reason: string | null
-  /** How long a running handler may take to end; kept with the job and told by `extend`. */
+  /** How long a running handler may take to end, ms; kept with the job, and returned by `extend`. */
   readonly graceMs: number
 }
 
 /**
- * What became of each, in the order they were applied: higher priority first, then older first. `cancelling` holds jobs
- * whose mark was set now or before.
+ * The jobs by what became of them, in the order in which they were cancelled: higher priority first, then older first.
+ * `cancelling` lists jobs that were marked by this call or an earlier one.
  */
 export interface CancelAnswer {
   readonly cancelled: readonly string[]
@@ -320,51 +328,51 @@ export interface CancelAnswer {
   readonly notFound: readonly string[]
   readonly finished: readonly string[]
   readonly transitions: readonly WrittenTransition[]
-  /** By filter: there may be more, after this. */
+  /** By filter: pass it as `after` to continue, because there may be more jobs. */
   readonly next?: string
-  /** Why nothing of this request was written, if so. */
+  /** If present, nothing of this request was written, because of this error. */
   readonly error?: ErrorRecord
 }
 
-/** The input that a job which is retried has from now on. Its unique key and its concurrency key stay as they are. */
+/** The new input of a job that is retried. Its unique key and its concurrency key do not change. */
 export interface EditedInput {
   readonly input: Json | undefined
 }
 
 export interface RetryAnswer {
   readonly retried: readonly string[]
-  /** There, but neither dead nor cancelled, or its unique key has another holder now, or a job that is being cancelled. */
+  /** Jobs that are neither dead nor cancelled, or whose unique key is held by another job or by one that is `cancelling`. */
   readonly refused: readonly string[]
   readonly notFound: readonly string[]
   readonly transitions: readonly WrittenTransition[]
-  /** By filter: there may be more, after this. */
+  /** By filter: pass it as `after` to continue, because there may be more jobs. */
   readonly next?: string
 }
 
 export interface DiscardAnswer {
   readonly discarded: readonly string[]
-  /** There, but not ended. */
+  /** Jobs that have not ended. */
   readonly refused: readonly string[]
   readonly notFound: readonly string[]
-  /** By filter: there may be more, after this. */
+  /** By filter: pass it as `after` to continue, because there may be more jobs. */
   readonly next?: string
 }
 
-/** How many ended jobs of each state are kept, and how long. */
+/** How many ended jobs of each state are kept, and for how long. */
 export type RetentionPolicy = Readonly<Record<'done' | 'dead' | 'cancelled', RetentionBounds>>
 
 export interface PruneAnswer {
   readonly pruned: number
-  /** The next time at which a call will find something if no other job ends; null if nothing is kept, or with `more`. */
+  /** When the next job is to be removed if no other job ends, ms since the epoch; null if no ended job is kept, or with `more`. */
   readonly nextAt: number | null
-  /** Was the limit reached? Then call again. */
+  /** Was the limit reached? Then the caller calls again. */
   readonly more: boolean
 }
 
 export interface SweepAnswer {
   readonly transitions: readonly WrittenTransition[]
-  /** The next time at which a call will find something, if that is known now. */
+  /** When the next job is due, or the next lease runs out, ms since the epoch; null if none is known. */
   readonly nextAt: number | null
-  /** Was the bite full? Then call again. */
+  /** Was the limit reached? Then the caller calls again. */
   readonly more: boolean
 }

@@ -1,15 +1,15 @@
-/** Workers that give no sign of life: when one is lost, and when it is forgotten. */
+/** Workers without heartbeats: when a worker is lost, and when it is removed from the list. */
 import type { WorkerInfo } from './figures.ts'
 
-/** The lease of workers of earlier releases, which do not say, ms. */
+/** The lease of workers of earlier releases, which do not report theirs, ms. */
 const defaultLeaseMs = 30_000
-/** A lost worker stays in the list for so long, ms. */
+/** How long a lost worker stays in the list, ms. */
 const lostMs = 600_000
 
 const leaseOf = ({ leaseMs = defaultLeaseMs }: WorkerInfo): number => leaseMs
 
-/** Has it been silent for its lease? Then what it had is taken back. */
+/** Is its last heartbeat older than its lease? Then its leases have expired, too. */
 export const isLost = (info: WorkerInfo, silentMs: number): boolean => silentMs >= leaseOf(info)
 
-/** Has it been lost for so long that nobody needs to see it any more? */
+/** Has it been lost for longer than a lost worker stays in the list? */
 export const isForgotten = (info: WorkerInfo, silentMs: number): boolean => silentMs >= leaseOf(info) + lostMs
