@@ -1,4 +1,4 @@
-/** Writes docs/lifecycle.md, docs/command-line.md, llms.txt and the pictures in docs/charts/. `npm run docs`; a test compares what it gives with what is there. */
+/** Writes docs/lifecycle.md, docs/command-line.md, llms.txt and the pictures in docs/charts/: `npm run docs`. A test compares them with the files. */
 import { writeFileSync } from 'node:fs'
 import { machines } from '../machines/index.ts'
 import { toSvg, type ChartSource, type SvgOptions } from 'jobchart/chart'
@@ -8,29 +8,29 @@ import { llmsText } from './llms.ts'
 import { allArrows, jobStates, statesTagged, type Arrow, type StateTag } from '../src/core/lifecycle.ts'
 
 const tags: Record<StateTag, string> = {
-  birth: 'an enqueue may put a job here',
-  live: 'not ended: it keeps its unique key',
-  backlog: 'counts against `capacity`',
+  birth: 'initial state of an enqueue',
+  live: 'not ended',
+  backlog: 'counts towards `capacity`',
   timed: 'may have a due time (`dueAt`)',
-  leased: 'a worker holds a lease on it',
-  ended: 'kept for `retention`',
+  leased: 'a worker holds a lease on the job',
+  ended: 'removed by `retention`',
 }
 
 const events: Record<string, string> = {
-  DUE: 'its time has come',
-  CLAIM: 'a worker takes it: attempt + 1, a fresh token, a lease',
-  COMPLETE: 'the handler returned',
-  FAIL: 'the handler threw, or its timeout passed',
-  SNOOZE: 'the handler threw `snooze()`: later, the attempt is not spent',
-  RELEASE: 'the runtime gives it back (shutdown): the attempt is not spent',
-  EXPIRE: 'its lease ran out: the worker died or was cut off',
-  PARK: 'a machine waits: no slot is taken',
-  WAKE: 'an event or a timer arrived for a waiting machine',
-  CANCEL: 'somebody cancelled it',
-  RETRY: 'somebody sends it through again: a new generation',
+  DUE: 'its due time has come, or the job that it waits for has ended',
+  CLAIM: 'a worker claims it: attempt + 1, a new token, a lease',
+  COMPLETE: 'the handler has returned',
+  FAIL: 'the handler has thrown, or the attempt timed out',
+  SNOOZE: 'the handler has thrown `snooze()`: the job runs later, the attempt is not spent',
+  RELEASE: 'the runtime gives up its lease (shutdown, pause): the attempt is not spent',
+  EXPIRE: 'its lease has run out: the worker has crashed or was cut off',
+  PARK: 'its machine waits: the job occupies no slot',
+  WAKE: 'a message or a timer has arrived for the waiting machine',
+  CANCEL: 'it is cancelled',
+  RETRY: 'it is retried after its end: a new generation',
 }
 
-/** The condition of an arrow: its guard, or that none before it was taken. */
+/** The condition of an arrow: its guard, or `otherwise` after arrows with a guard. */
 function condition(arrow: Arrow): string {
   if (arrow.guard !== null) return arrow.guard
   const alone = allArrows.filter(({ from, event }) => from === arrow.from && event === arrow.event).length === 1
@@ -40,7 +40,7 @@ function condition(arrow: Arrow): string {
 const row = (...cells: string[]): string => `| ${cells.join(' | ')} |`
 const table = (head: string[], rows: string[][]): string =>
   [row(...head), row(...head.map(() => '---')), ...rows.map((cells) => row(...cells))].join('\n')
-/** A picture in the reader's theme, as GitHub and npm show it. `folder` is where docs/charts/ is from the page. */
+/** A picture in the reader's theme, as GitHub and npm show it. @param folder path of docs/charts/ relative to the page */
 export const picture = (name: string, alt: string, folder: string): string =>
   [
     '<picture>',
@@ -52,7 +52,7 @@ export const picture = (name: string, alt: string, folder: string): string =>
 const jobAlt =
   'The states of a job: queued, running, done; retrying, dead; scheduled, waiting; cancelling, cancelled; and the events between them'
 
-/** The life of a job as a picture, for a page in the root of the repository. */
+/** The picture of the job chart, for a page in the root of the repository. */
 export const jobPicture = (): string => picture('job', jobAlt, 'docs/charts')
 
 const drawn: readonly (readonly [name: string, source: ChartSource, options: SvgOptions])[] = [
@@ -90,12 +90,12 @@ export function lifecycleDocument(): string {
       : name === 'openGeneration'
         ? 'generation + 1, attempt = 0'
         : counting[name as keyof typeof counting]
-  return `# The life of a job
+  return `# Lifecycle of a job
 
 <!-- Generated from machines/ by \`npm run docs\`. -->
 
-Every job lives by one chart, \`machines/job.machine.ts\`. The runtime's table, the stores' writes and this page are derived
-from it.
+The chart \`machines/job.machine.ts\` defines all states and arrows of a job. The table of the runtime, the writes of the stores
+and this page are derived from it.
 
 ${picture('job', jobAlt, 'charts')}
 
@@ -116,7 +116,7 @@ ${Object.entries(tags)
 
 ## Arrows
 
-Arrows of one event are asked in this order; the first whose condition holds is taken.
+Arrows with the same source state and event are checked in this order; the first one whose condition holds is taken.
 
 ${table(
   ['from', 'event', 'condition', 'to', 'counts'],
@@ -139,9 +139,9 @@ ${table(
   Object.entries(events).map(([event, when]) => [event, when]),
 )}
 
-An enqueue (\`ENQUEUE\` in histories and events) is no arrow: it is how a job comes to be, \`scheduled\` or \`queued\`.
+\`ENQUEUE\`, in histories and events, is not an arrow: it creates a job that is \`scheduled\` or \`queued\`.
 
-# The life of a runtime
+# Lifecycle of a runtime
 
 \`machines/runtime.machine.ts\`; \`runtime.actor\` is a live XState actor of it.
 

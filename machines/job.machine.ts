@@ -1,19 +1,19 @@
 /**
- * The life a job can have. This chart is the only place where arrows are written: the runtime's table, the stores'
- * statements, the docs and the pictures are derived from it.
+ * The lifecycle of a job. This chart is the only definition of its arrows: the runtime's table, the stores' statements,
+ * the docs and the pictures are derived from it.
  *
- * It is flat and pure on purpose: no clock, no `after`, no invoke. Time is data (`dueAt` and the event DUE), because a
- * timer dies with its process and a job must not.
+ * The chart is flat and pure: no clock, no `after`, no invoke. Time is data (`dueAt` and the event DUE), because a job must
+ * survive the end of its process, and a timer does not.
  */
 import { assign, setup } from 'xstate'
 
-/** What the chart counts. Everything else a job carries is of no interest to its life. */
+/** The counters of the chart. Nothing else of a job influences its transitions. */
 export interface JobCounters {
   /** Attempts spent in this generation; raised by CLAIM, before any user code runs. */
   readonly attempt: number
-  /** Attempts a generation may spend. */
+  /** Attempts allowed in a generation. */
   readonly maxAttempts: number
-  /** How often an admin has sent the job through its life again; the first is 1. */
+  /** 1 at first; each retry of the ended job adds 1. */
   readonly generation: number
 }
 
@@ -30,14 +30,14 @@ export type JobMachineEvent =
   | { readonly type: 'CANCEL' }
   | { readonly type: 'RETRY' }
 
-/** The guards by name, plain functions so that the compiled table asks the very same ones as XState. */
+/** The guards by name: plain functions, because the compiled table and XState call the same ones. */
 export const jobGuards = {
   attemptsLeft: (job: JobCounters): boolean => job.attempt < job.maxAttempts,
   mayRetry: (job: JobCounters, event: JobMachineEvent): boolean =>
     !(event.type === 'FAIL' && event.fatal === true) && job.attempt < job.maxAttempts,
 }
 
-/** What an arrow does to the counters, by name; shared with the compiled table like the guards. */
+/** The effects of arrows on the counters, by name; shared with the compiled table like the guards. */
 export const jobCounting = {
   spendAttempt: (job: JobCounters): JobCounters => counters(job, job.attempt + 1, job.generation),
   giveAttemptBack: (job: JobCounters): JobCounters => counters(job, job.attempt - 1, job.generation),
@@ -56,8 +56,8 @@ export const jobMachine = setup({
     context: {} as JobCounters,
     events: {} as JobMachineEvent,
     input: {} as Partial<JobCounters> | undefined,
-    // birth: an enqueue may put a job here · live: not ended yet, keeps its unique key · backlog: counts against the
-    // capacity · timed: may have a due time · held: a worker has a lease on it · ended: kept for retention only
+    // birth: initial state of an enqueue · live: not ended · backlog: counts towards the capacity · timed: may have a due
+    // time · leased: a worker holds a lease · ended: removed by retention
     tags: {} as 'birth' | 'live' | 'backlog' | 'timed' | 'leased' | 'ended',
   },
   guards: {
@@ -72,18 +72,18 @@ export const jobMachine = setup({
   },
 }).createMachine({
   id: 'job',
-  description: 'The life of a job',
+  description: 'The lifecycle of a job',
   context: ({ input }) => ({ attempt: 0, maxAttempts: 3, generation: 1, ...input }),
   initial: 'queued',
   states: {
     scheduled: {
       tags: ['birth', 'live', 'backlog', 'timed'],
-      description: 'waits for its time, or for the end of the job before it under its unique key',
+      description: 'waits for its due time, or for the end of an earlier job with its unique key',
       on: { DUE: 'queued', CANCEL: 'cancelled' },
     },
     queued: {
       tags: ['birth', 'live', 'backlog'],
-      description: 'ready to be picked',
+      description: 'ready to be claimed',
       on: { CLAIM: { target: 'running', actions: 'spendAttempt' }, CANCEL: 'cancelled' },
     },
     running: {
@@ -102,17 +102,17 @@ export const jobMachine = setup({
     },
     retrying: {
       tags: ['live', 'backlog', 'timed'],
-      description: 'failed, waits for its next attempt',
+      description: 'failed, waits for the backoff before its next attempt',
       on: { DUE: 'queued', CANCEL: 'cancelled' },
     },
     waiting: {
       tags: ['live', 'timed'],
-      description: 'parked until an event or a timer wakes it',
+      description: 'its machine is parked until a message or a timer',
       on: { WAKE: 'queued', CANCEL: 'cancelled' },
     },
     cancelling: {
       tags: ['live', 'leased'],
-      description: 'asked to stop, has not ended yet',
+      description: 'cancelled while it runs: its run was asked to stop',
       on: {
         COMPLETE: 'cancelled',
         FAIL: 'cancelled',
@@ -125,7 +125,7 @@ export const jobMachine = setup({
     done: { tags: ['ended'], description: 'succeeded', type: 'final' },
     dead: {
       tags: ['ended'],
-      description: 'failed for good, kept for a person to look at',
+      description: 'failed without attempts left, or fatally',
       on: { RETRY: { target: 'queued', actions: 'openGeneration' } },
     },
     cancelled: {

@@ -1,8 +1,8 @@
 /**
- * The life of a runtime: what it accepts and whether it picks follow from its state and are decided nowhere else.
+ * The lifecycle of a runtime. Its state alone decides whether the runtime accepts jobs and whether it picks jobs.
  *
- * Tags: `accepts` new jobs · `picks` jobs to run · `settles` what is running (its timers and heartbeats are on).
- * A store that does not answer changes none of this: the runtime goes on trying, and its context says what the trouble is.
+ * Tags: `accepts` new jobs · `picks` jobs to run · `settles` running jobs (timers and heartbeats are active).
+ * A store that does not answer does not change the state: the runtime repeats its calls, and the context holds the error.
  */
 import { assign, setup } from 'xstate'
 
@@ -22,10 +22,10 @@ type RuntimeMachineEvent =
 export const runtimeMachine = setup({
   types: {
     context: {} as {
-      /** Why it failed. */
+      /** The error that made it fail. */
       readonly error: unknown
-      /** Why its store does not answer at present. */
-      readonly trouble: unknown
+      /** The error while the store does not answer; otherwise null. */
+      readonly storeError: unknown
     },
     events: {} as RuntimeMachineEvent,
     tags: {} as 'accepts' | 'picks' | 'settles',
@@ -35,18 +35,18 @@ export const runtimeMachine = setup({
   },
   actions: {
     keepError: assign(({ event }) => ({ error: event.type === 'FAILED' ? event.error : undefined })),
-    keepTrouble: assign(({ event }) => ({ trouble: event.type === 'STORE_LOST' ? event.error : undefined })),
+    keepStoreError: assign(({ event }) => ({ storeError: event.type === 'STORE_LOST' ? event.error : undefined })),
   },
 }).createMachine({
   id: 'runtime',
-  description: 'The life of a runtime',
-  context: { error: undefined, trouble: undefined },
+  description: 'The lifecycle of a runtime',
+  context: { error: undefined, storeError: undefined },
   initial: 'idle',
-  on: { STORE_LOST: { actions: 'keepTrouble' }, STORE_BACK: { actions: 'keepTrouble' } },
+  on: { STORE_LOST: { actions: 'keepStoreError' }, STORE_BACK: { actions: 'keepStoreError' } },
   states: {
     idle: {
       tags: ['accepts'],
-      description: 'made, takes jobs, runs none yet',
+      description: 'created: accepts jobs, runs none',
       on: { START: 'starting', STOP: 'stopping' },
     },
     starting: {
@@ -65,27 +65,27 @@ export const runtimeMachine = setup({
     },
     paused: {
       tags: ['accepts', 'settles'],
-      description: 'picks nothing, what runs goes on',
+      description: 'picks no jobs; running jobs continue',
       on: {
         RESUME: 'running',
-        // A paused runtime that is asked to drain runs what is queued: the stop is the later wish.
+        // The later call wins: a paused runtime that is stopped with mode `drain` runs its queued jobs.
         STOP: [{ guard: 'isDrain', target: 'draining' }, { target: 'stopping' }],
         FAILED: { target: 'failed', actions: 'keepError' },
       },
     },
     draining: {
       tags: ['picks', 'settles'],
-      description: 'refuses new jobs, runs all that is queued',
+      description: 'refuses new jobs, runs the queued ones',
       on: { STOP: [{ guard: 'isDrain' }, { target: 'stopping' }], STOPPED: 'stopped' },
     },
     stopping: {
       tags: ['settles'],
-      description: 'picks nothing, waits for what runs',
+      description: 'picks no jobs, waits for running ones',
       on: { STOPPED: 'stopped' },
     },
-    stopped: { description: 'ended for good', type: 'final' },
+    stopped: { description: 'stopped; it cannot be started again', type: 'final' },
     failed: {
-      description: 'could not start or lost its store for good',
+      description: 'could not start, or its store has failed permanently',
       on: { STOP: 'stopping' },
     },
   },

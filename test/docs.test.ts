@@ -12,6 +12,13 @@ test('docs/lifecycle.md is what the charts say (else: npm run docs)', () => {
   expect(read('../docs/lifecycle.md')).toBe(lifecycleDocument())
 })
 
+test('docs/errors.md lists every error code', () => {
+  const codes = /export type ErrorCode =([^]*?)\n\n/.exec(read('../src/core/errors.ts'))?.[1]?.match(/\w+/g) ?? []
+  const listed = Array.from(read('../docs/errors.md').matchAll(/^\| `(\w+)`/gm), ([, code]) => code)
+  expect(codes.length).toBeGreaterThan(20)
+  expect(listed).toEqual(codes)
+})
+
 test('llms.txt names every page and example (else: npm run docs)', () => {
   expect(read('../llms.txt')).toBe(llmsText())
 })

@@ -109,8 +109,8 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   }
 
   get storeError(): Error | null {
-    const { trouble } = this.actor.getSnapshot().context
-    return trouble instanceof Error ? trouble : null
+    const { storeError } = this.actor.getSnapshot().context
+    return storeError instanceof Error ? storeError : null
   }
 
   get state$(): Stream<RuntimeState> {

@@ -61,7 +61,7 @@ interface WorkerOptions {
   /** Called when work has ended. */
   readonly changed: () => void
   /** Called with the error when the store stops to answer, and with undefined when it answers again. */
-  readonly storeError: (trouble: unknown) => void
+  readonly storeError: (error: unknown) => void
 }
 
 export class Worker {
@@ -107,7 +107,7 @@ export class Worker {
       jobs,
       store,
       // Answers after the stop are ignored.
-      health: watchedHealth((trouble) => void (this.stopped || options.storeError(trouble))),
+      health: watchedHealth((error) => void (this.stopped || options.storeError(error))),
       worker,
       hub,
       runs,

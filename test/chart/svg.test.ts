@@ -110,7 +110,7 @@ describe('what a picture says', () => {
     const svg = await draw(machines.job)
     expect(svg.attributes['role']).toBe('graphics-document document')
     const [title, desc] = svg.attributes['aria-labelledby']!.split(' ')
-    expect(textOf(byAttribute(svg, 'id', title!))).toBe('job: The life of a job')
+    expect(textOf(byAttribute(svg, 'id', title!))).toBe('job: The lifecycle of a job')
     expect(textOf(byAttribute(svg, 'id', desc!))).toBe(
       'A statechart with 9 states and 25 transitions. It starts in queued. It ends in done.',
     )

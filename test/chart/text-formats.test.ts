@@ -36,7 +36,7 @@ describe('Mermaid', () => {
     expect(toMermaid(machines.runtime, { direction: 'right' }).split('\n').slice(0, 4)).toEqual([
       'stateDiagram-v2',
       '  direction LR',
-      '  state "runtime #183; STORE_LOST / keepTrouble #183; STORE_BACK / keepTrouble" as runtime {',
+      '  state "runtime #183; STORE_LOST / keepStoreError #183; STORE_BACK / keepStoreError" as runtime {',
       '    idle',
     ])
     expect(toMermaid(machines.job)).toContain('\n  running --> dead: FAIL [else], EXPIRE [else]\n')

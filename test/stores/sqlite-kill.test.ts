@@ -48,7 +48,7 @@ const contradictions: Readonly<Record<string, string>> = {
   'a queue that does not know of its keys': `UPDATE queues SET keyed = 0`,
   'a lane that counts wrongly': `UPDATE lanes SET held = held + 1`,
   'a lane whose first is another': `UPDATE lanes SET place = place + 1`,
-  'a lane of nobody': `INSERT INTO lanes VALUES (1, 'nobody', 1, NULL, NULL)`,
+  'a lane of nobody': `INSERT INTO lanes (queue, concurrency_key, held) VALUES (1, 'nobody', 1)`,
   'a lane that is missing': `DELETE FROM lanes`,
   'a live job without its key': `UPDATE jobs SET held_key = NULL WHERE id = 'r'`,
   'an ended job with a key': `UPDATE jobs SET held_key = 'free' WHERE state = 'done'`,
