@@ -59,6 +59,7 @@ export {
 export type { Clock, Random, Timer } from './core/clock.ts'
 export type { Duration } from './core/duration.ts'
 export type { ErrorRecord } from './core/failure.ts'
+export type { DeadJob } from './core/death.ts'
 export type {
   AttemptError,
   CheckIn,

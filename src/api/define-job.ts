@@ -1,6 +1,7 @@
 /** Defines a type of job, and checks its options. */
 import type { AnyStateMachine, EventFromLogic, InputFrom, OutputFrom, SnapshotFrom, TagsFrom } from 'xstate'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { hookAttempts, hookSuffix, hookTypeOf, type DeadJob, type Death } from '../core/death.ts'
 import { describe, invalidOption } from '../core/errors.ts'
 import { checkBackoff, exponential } from '../core/backoff.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
@@ -61,6 +62,13 @@ interface CommonOptions<Input> {
    * Default: as the `retention` of the runtime says, for all types together.
    */
   readonly keepDead?: number
+  /**
+   * Called once when a job of the type dies: no attempt is left, the error is fatal, or the last lease ran out, in whichever process. The
+   * write that makes the job dead inserts a job of the type `<type>:dead`, which runs the hook: at least once, with 10 attempts and the
+   * default backoff. What is called is the hook of the process that claimed the job last. A dead job that is retried and dies again calls it again.
+   * @example onDead: async ({ id, input, error }) => alert(`email ${id} to ${input.to}: ${error.message}`)
+   */
+  readonly onDead?: (job: DeadJob<Input>, context: RunContext) => unknown
 }
 
 export interface JobOptions<Input, Parsed, Output> extends CommonOptions<Input> {
@@ -192,7 +200,7 @@ export function defineJob<Input, Output>(
 ): JobDefinition<Input, Output> {
   checkKeys('options of defineJob', options, jobKeys, 'Pass at least a type and a handler: defineJob({ type, run }).')
   const { type, concurrency, perKey, rateLimit, retry = {}, timeout, unique, keepDead, input: schema } = options
-  checkText('type', type, limits.idCharsMax)
+  checkText('type', type, limits.idCharsMax - (options.onDead === undefined ? 0 : hookSuffix.length))
   const of = (option: string): string => `${option} of job ${type}`
   checkWork(options, of)
   checkKeys(of('retry'), retry, ['maxAttempts', 'backoff', 'retryIf'])
@@ -228,6 +236,7 @@ export function defineJob<Input, Output>(
     timeoutMs: timeout === undefined ? null : durationMs(timeout, of('timeout')),
     unique: unique ?? false,
     keepDead: keepDead === undefined ? null : checkInteger(of('keepDead'), keepDead, 0, limits.capacityMax),
+    onDead: options.onDead === undefined ? null : hookOf(type, options.onDead as DeadHook, of('onDead')),
     keyOf: concurrencyKey === undefined ? null : keyFunction(concurrencyKey as KeyFunction, of('concurrencyKey')),
     keyWeightOf:
       keyWeight === undefined ? null : (key: string) => checkInteger(of('keyWeight'), keyWeight(key), 1, keyWeightMax),
@@ -255,6 +264,7 @@ const jobKeys = [
     'timeout',
     'unique',
     'keepDead',
+    'onDead',
   ] as const),
   ...(['concurrency', 'concurrencyKey', 'keyWeight', 'perKey', 'rateLimit', 'keyRateLimit'] as const),
 ]
@@ -290,6 +300,21 @@ function checkWork(
     throw invalidOption(of('machine'), 'an XState machine', machine, 'Pass the result of createMachine of XState 5.')
   }
   if (migrate !== undefined) checkFunction(of('migrate'), migrate)
+}
+
+type DeadHook = (job: DeadJob, context: RunContext) => unknown
+
+/** The job that runs a hook. What the hook returns is no output: it need not be JSON. */
+function hookOf(type: string, onDead: DeadHook, option: string): JobDefinition {
+  checkFunction(option, onDead)
+  return defineJob<Death, void>({
+    type: hookTypeOf(type),
+    retry: { maxAttempts: hookAttempts },
+    run: async (death, context) => {
+      const { tags, meta } = context.job
+      await onDead({ ...death, tags, meta }, context)
+    },
+  })
 }
 
 function batchOf(batch: BatchOptions<never, unknown>, of: (option: string) => string): BatchDefinition {

@@ -147,6 +147,15 @@ function definitions(jobs: readonly JobDefinition[] | undefined, maker: string):
     }
     byType.set(job.type, withVersionsOf(job, byType.get(job.type), i))
   })
+  // Those that are added have no hook themselves.
+  for (const { type, onDead } of byType.values()) {
+    if (onDead === null) continue
+    if (byType.has(onDead.type)) {
+      const hint = `Rename it: the hook onDead of ${type} runs as jobs of this type.`
+      throw invalidOption('jobs', `no definition of the type ${onDead.type}`, onDead.type, hint)
+    }
+    byType.set(onDead.type, onDead)
+  }
   checkInteger('number of job types', byType.size, 0, limits.jobTypesMax)
   return byType
 }

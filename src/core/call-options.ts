@@ -168,8 +168,8 @@ export interface CancelReport {
 /** Selects jobs: an id, a list of ids, or a filter. */
 export type JobSelector = string | readonly string[] | JobFilter<Date | number>
 
-/** @throws JobchartError INVALID_OPTION unless `id` is text of 1…200 characters without lone surrogates */
-export const checkId = (id: string): string => checkText('id', id, limits.idCharsMax)
+/** @throws JobchartError INVALID_OPTION unless `id` is text of 1…250 characters without lone surrogates */
+export const checkId = (id: string): string => checkText('id', id, limits.knownIdCharsMax)
 
 /** @throws JobchartError INVALID_OPTION for an empty filter, because it would select every job */
 export function selectionOf(choice: JobSelector): Selection {

@@ -4,17 +4,19 @@ import type { JobRow, LoggedTransition, TransitionOptions, UnitOfWork } from './
 import type { Demand, RateLimit, Shortfall } from './values.ts'
 
 /**
- * CLAIM. Sets `maxAttempts` from the definition of the claiming worker, unless the job has pinned it, so that a changed definition
- * also applies to jobs that are already queued. A job that holds its unique key only until its start gives it up.
+ * CLAIM. Sets `maxAttempts` and the `onDead` hook from the definition of the claiming worker (`maxAttempts` unless the job has pinned
+ * it), so that a changed definition also applies to jobs that are already queued. A job that holds its unique key only until its start gives it up.
  */
 export function claimJob<Row extends JobRow>(
   unit: UnitOfWork<Row>,
   row: Row,
-  { maxAttempts }: Demand,
+  { maxAttempts, onDead }: Demand,
   options?: TransitionOptions,
 ): LoggedTransition {
   const differs = maxAttempts !== undefined && maxAttempts !== row.maxAttempts - row.checkpointedAttempts
   if (differs && !row.hasPinnedAttempts) unit.setMaxAttempts(row, maxAttempts)
+  const hook = onDead ?? null
+  if (row.onDead !== hook) unit.setOnDead(row, hook)
   const logged = applyEvent(unit, row, 'CLAIM', options)
   if (row.untilStart) unit.giveUpKey(row)
   return logged

@@ -21,7 +21,7 @@ function birth(fits: (state: JobState) => boolean): JobState {
 }
 
 /** The initial state of a new job: due now, or due later. */
-const bornReady = birth((state) => claimable.has(state))
+export const bornReady = birth((state) => claimable.has(state))
 const bornTimed = birth((state) => statesTagged('timed').has(state))
 
 const backlog = statesTagged('backlog')

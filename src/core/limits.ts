@@ -12,6 +12,8 @@ export const limits = {
   enqueueManyMax: 10_000,
   attemptsMax: 1_000_000,
   idCharsMax: 200,
+  /** Of an id that is looked for: that of a hook's job is longer than the id which it is derived from. */
+  knownIdCharsMax: 250,
   tagsMax: 20,
   /** Members of `meta` that a filter compares. */
   filterMetaMax: 20,

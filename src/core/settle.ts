@@ -4,6 +4,7 @@ import type { ErrorRecord } from './failure.ts'
 import type { Settlement } from './settlement.ts'
 import type { WrittenTransition, SettleAnswer } from './values.ts'
 import { keepCheckpoint, mustFollow } from './checkpoint.ts'
+import { insertHook } from './death.ts'
 import { notifyParentOfCheckin, notifyParentOfEnd, wakeForMessages } from './inbox.ts'
 import { releaseSuccessor } from './succession.ts'
 import { applyEvent, nextTransition, noTransition } from './transition.ts'
@@ -33,9 +34,11 @@ export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Se
   if (gather !== null || (row.machine?.gather ?? null) !== null) unit.setGather(row, gather)
   const woken = row.machine === null ? null : (notifyParentOfEnd(unit, row) ?? wakeForUnread(unit, row) ?? heard)
   const successor = releaseSuccessor(unit, row)
+  const hook = insertHook(unit, row)
   const answer: SettledAnswer = { outcome: 'settled', seq, at, from, to, attempt, dueAt }
   if (woken !== null) answer.woken = woken
   if (successor !== null) answer.successor = successor
+  if (hook !== null) answer.hook = hook
   unit.keepSettled(row, settlement, answer)
   if (settlement.unsupported !== undefined) putOff(unit, row, settlement.unsupported, answer, reason)
   // A RELEASE does not tell whether the worker could run the machine.

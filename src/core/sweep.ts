@@ -1,5 +1,6 @@
 /** Transitions by time: of jobs that are due, and of jobs whose lease has run out. */
 import { leaseExpired } from './failure.ts'
+import { insertHook } from './death.ts'
 import { arrows } from './lifecycle.ts'
 import type { WrittenTransition, SweepAnswer } from './values.ts'
 import { notifyParentOfEnd } from './inbox.ts'
@@ -29,7 +30,7 @@ export function rescue<Row extends JobRow>(unit: UnitOfWork<Row>, limit: number)
     unit.keepError(row, attemptError(unit, row, leaseExpired))
     applyEvent(unit, row, 'EXPIRE')
     transitions.push(unit.lastTransition(row, leaseExpired))
-    const others = [notifyParentOfEnd(unit, row), releaseSuccessor(unit, row)]
+    const others = [notifyParentOfEnd(unit, row), releaseSuccessor(unit, row), insertHook(unit, row)]
     transitions.push(...others.filter((other) => other !== null))
   }
   return { transitions, nextAt: unit.nextExpiryAt, more: rescued === limit }

@@ -10,7 +10,7 @@
  *   start. Operations read only their arguments and the unit, so that each run is based on current values.
  */
 import type { ErrorRecord } from './failure.ts'
-import type { AttemptError, CheckIn, LogLine } from './record.ts'
+import type { AttemptError, CheckIn, JobRecord, LogLine } from './record.ts'
 import { arrowsFrom, isLeased, type Arrow, type JobCounters, type JobState } from './lifecycle.ts'
 import type { Gather, InboxMessage, InboxEntry, NewCheckpoint, Parent, Unsupported } from './machine-record.ts'
 import type { Json } from './payload.ts'
@@ -49,6 +49,8 @@ export interface JobRow extends JobCounters {
   /** Does it give up its unique key at its claim? */
   readonly untilStart: boolean
   readonly cancelMark: CancelMark | null
+  /** Type of the job that is inserted if this one dies, from its last claim; null for none. */
+  readonly onDead: string | null
   /** Data of a machine job or a child job; null for a plain job. */
   readonly machine: MachineRow | null
   isLeasedBy(lease: LeaseKey): boolean
@@ -135,15 +137,24 @@ export interface UnitOfWork<Row extends JobRow> {
 
   /** Writes a transition of the job. */
   apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition
+  /** What the job was enqueued with. */
+  enqueued(row: Row): Pick<JobRecord, 'input' | 'tags' | 'meta' | 'enqueuedAt'>
   /** Output and error of a job that has ended. */
   outcome(row: Row): { readonly output: Json | undefined; readonly error: ErrorRecord | null }
   /** The last transition of a job, for answers. @param error of an EXPIRE */
   lastTransition(row: Row, error?: ErrorRecord): WrittenTransition
+  /**
+   * ENQUEUE of a job that an operation has made, without a key, parent or due time.
+   * @returns its number in the log; null if its id exists
+   */
+  insertMade(job: NewJob, state: JobState): number | null
   /** Deletes an ended job. */
   remove(row: Row): void
 
   /** Sets its `maxAttempts`, without the attempts that led to a checkpoint. */
   setMaxAttempts(row: Row, maxAttempts: number): void
+  /** Sets the type of the job that is inserted if this one dies; null for none. */
+  setOnDead(row: Row, type: string | null): void
   /** Lets a live job give up its unique key, so that another job may take it. */
   giveUpKey(row: Row): void
   /** Sets when a timed job is due. */

@@ -127,6 +127,12 @@ export interface Demand {
   /** Sets `maxAttempts` of each claimed job that has not pinned its own. Omitted: it stays as it is. */
   readonly maxAttempts?: number
   /**
+   * Type of the job that the store inserts when a job of this claim dies, in the write that makes it dead (FAIL or EXPIRE), regardless of
+   * the capacity. Its id is `<id>/dead/<generation>` (or `….2` and so on, if that exists), its input a `Death`; tags, meta and priority are
+   * those of the dead job. Every claim sets it anew. Omitted: none.
+   */
+  readonly onDead?: string
+  /**
    * Claims are shared among the concurrency keys in proportion to their weights (see `core/shares.ts`). Jobs without a key share
    * as if they had one key. Omitted: jobs are claimed by priority and place, regardless of their keys.
    */
@@ -232,6 +238,8 @@ export interface SettleAnswer {
   readonly woken?: WrittenTransition
   /** A DUE in the same write: of the job with the same unique key that waited for the end of this one. */
   readonly successor?: WrittenTransition
+  /** The ENQUEUE in the same write: of the job that runs the hook of the one that died. */
+  readonly hook?: WrittenTransition
   /** Of `failed`. */
   readonly error?: ErrorRecord
 }

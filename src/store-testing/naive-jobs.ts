@@ -24,6 +24,8 @@ export interface Job {
   /** Attempts it may spend, those that led to a checkpoint not counted. */
   base: number
   pins: contract.JobPins | null
+  /** The type of the job that is inserted if it dies. */
+  onDead: string | null
   checkpoints: readonly CheckpointEntry[]
   takesCancel: boolean
   /** Of the messages sent last. */
@@ -96,7 +98,15 @@ export class NaiveJobs {
     const holdsKey = job.key !== null
     const lease = { token: null, leaseUntil: 0, steps: null, marked: false, graceMs: undefined, settled: null }
     const pins = job.pins ?? null
-    const machine = { base: job.maxAttempts, pins, checkpoints: [], takesCancel: false, keys: [], gather: null }
+    const machine = {
+      base: job.maxAttempts,
+      pins,
+      onDead: null,
+      checkpoints: [],
+      takesCancel: false,
+      keys: [],
+      gather: null,
+    }
     const untilStart = job.until === 'start'
     const keyWeight = job.keyWeight ?? 1
     const added: Job = { record, seq, place: seq, holdsKey, untilStart, keyWeight, waits, ...lease, ...machine }
@@ -134,6 +144,20 @@ export class NaiveJobs {
     if (dueAt <= this.time) return this.applyEvent(next, 'DUE')
     next.record.dueAt = dueAt
     return undefined
+  }
+
+  /** A job has ended: if it is dead, its hook is inserted. */
+  protected callHook({ record, onDead }: Job): contract.WrittenTransition | undefined {
+    if (record.state !== 'dead' || onDead === null) return undefined
+    const { id, type, generation, attempt, maxAttempts, input, error, key, enqueuedAt, tags, meta, priority } = record
+    const death = { id, type, generation, attempt, maxAttempts, error, key, enqueuedAt, diedAt: this.time }
+    const first = `${id}/dead/${generation}`
+    let free = first
+    for (let n = 2; this.find(free) !== undefined; n++) free = `${first}.${n}`
+    const given = structuredClone({ ...death, ...(input !== undefined && { input }) }) as Json
+    const own = { id: free, type: onDead, input: given, tags, meta, priority, maxAttempts: 10 }
+    this.add({ ...own, concurrencyKey: null, runAt: null, delayMs: 0, key: null, onConflict: 'keep' })
+    return this.log.at(-1)
   }
 
   protected matches({ record }: Job, filter: contract.JobFilter): boolean {

@@ -75,7 +75,7 @@ export class NaiveStore extends NaiveMachines {
   claim({ worker, leaseMs, token, demand }: contract.ClaimRequest): contract.ClaimAnswer {
     const jobs: contract.ClaimedJob[] = []
     const shortfalls: contract.Shortfall[] = []
-    for (const { type, max, limits, maxAttempts, keyShares } of demand) {
+    for (const { type, max, limits, maxAttempts, keyShares, onDead = null } of demand) {
       const { concurrency, perKey, rate, keyRate } = limits
       for (let given = 0; ; given++) {
         const ofType = this.jobs.filter((job) => job.record.type === type)
@@ -110,6 +110,7 @@ export class NaiveStore extends NaiveMachines {
           next.record.maxAttempts += maxAttempts - next.base
           next.base = maxAttempts
         }
+        next.onDead = onDead
         jobs.push(this.claimOne(next, worker, token, leaseMs))
       }
     }
@@ -206,7 +207,9 @@ export class NaiveStore extends NaiveMachines {
       job.gather = settlement.gather ?? null
       const woken = this.wake(job) ?? this.tellEnd(job) ?? listening
       const successor = this.letGoOn(job)
-      job.settled = { token, attempt, answer: { ...answer, ...(woken && { woken }), ...(successor && { successor }) } }
+      const hook = this.callHook(job)
+      const others = { ...(woken && { woken }), ...(successor && { successor }), ...(hook && { hook }) }
+      job.settled = { token, attempt, answer: { ...answer, ...others } }
       return job.settled.answer
     })
   }
@@ -284,7 +287,9 @@ export class NaiveStore extends NaiveMachines {
     const transitions = bite.flatMap((job): contract.WrittenTransition[] => {
       this.keepError(job, leaseExpired)
       const expiry = Object.assign({}, this.applyEvent(job, 'EXPIRE'), { error: leaseExpired })
-      return [expiry, this.tellEnd(job), this.letGoOn(job)].filter((transition) => transition !== undefined)
+      return [expiry, this.tellEnd(job), this.letGoOn(job), this.callHook(job)].filter(
+        (transition) => transition !== undefined,
+      )
     })
     return { transitions, nextAt: leased()[0]?.leaseUntil ?? null, more: bite.length === limit }
   }

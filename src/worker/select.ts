@@ -53,12 +53,13 @@ class QueueEntry implements Omit<Candidate, 'priority'> {
   constructor(job: SelectedType, order: number) {
     this.type = job.type
     this.weight = job.weight
-    const { type, limits, maxAttempts, keyWeightOf = null } = job
+    const { type, limits, maxAttempts, keyWeightOf = null, onDead = null } = job
     this.terms = {
       type,
       limits,
       ...(maxAttempts !== undefined && { maxAttempts }),
       ...(keyWeightOf !== null && { keyShares: true }),
+      ...(onDead !== null && { onDead: onDead.type }),
     }
     this.order = order
   }
@@ -89,6 +90,8 @@ interface SelectedType {
   readonly maxAttempts?: number
   /** Its keys share the claims if it has one. */
   readonly keyWeightOf?: JobDefinition['keyWeightOf']
+  /** Its hook: the demand names the type of the job that runs it. */
+  readonly onDead?: JobDefinition['onDead']
 }
 
 interface SelectOptions {

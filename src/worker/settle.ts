@@ -121,6 +121,7 @@ export class Settler {
       if (answer.woken !== undefined) hub.emit(answer.woken)
       if (observed && hub.hasListener(run.claimed.id)) hub.emit(this.eventOf(run, settlements[i] as Settlement, answer))
       if (answer.successor !== undefined) hub.emit(answer.successor)
+      if (answer.hook !== undefined) hub.emit(answer.hook)
     }
     this.options.settled()
   }

@@ -210,6 +210,14 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     chance: true,
     broken: claimWith((demand) => ({ ...demand, keyShares: true })),
   },
+  'inserts no hook of a death': {
+    notices: 'death: the failure that makes a job dead inserts its hook, ready to be claimed',
+    chance: true,
+    broken: claimWith((demand) => {
+      const { onDead: _, ...others } = demand
+      return others
+    }),
+  },
   'knows no rate of a key': {
     notices: 'claim: no more claims of a key than its rate allows, and the others go on',
     chance: true,

@@ -151,7 +151,12 @@ const keys: readonly Mutant[] = [
     'false',
   ),
   inCore('a job that waits for another one waits for ever', 'settle', 'releaseSuccessor(unit, row)', 'null'),
-  inCore('a lease that ends lets no successor go on', 'sweep', 'releaseSuccessor(unit, row)]', 'null]'),
+  inCore('a lease that ends lets no successor go on', 'sweep', 'releaseSuccessor(unit, row), ', 'null, '),
+  inCore('a failure inserts no hook', 'settle', 'insertHook(unit, row)', 'null'),
+  inCore('a lost lease inserts no hook', 'sweep', ', insertHook(unit, row)]', ']'),
+  inCore('a job keeps the hook of an earlier claim', 'claim', 'row.onDead !== hook', 'row.onDead === null'),
+  inCore('only one job of an id has a hook', 'death', 'if (seq === null) continue', 'if (seq === null) return null'),
+  put('a settle that is repeated tells of no hook', 'unit', ' && answer.hook === undefined', ''),
   inCore('a job that waits for another one forgets its delay', 'succession', 'next.dueAt > unit.now', 'next.dueAt < 0'),
   inCore('a job that is being cancelled keeps new ones away', 'insert', ' || isStopping(holder.state)) {', ') {'),
   inCore(

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { invariants } from 'jobchart/store-testing'
 import { badStories, forget, keep, overlapping, simple, twoAttempts, unanswer, uncall } from './history-bad-stories.ts'
+import { badHookStories } from './history-hook-stories.ts'
 import { badMachineStories, machineStory } from './history-machine-stories.ts'
 import { broken, check, drop, leaseMs, rest, Story } from './history-story.ts'
 
@@ -74,20 +75,23 @@ test('the lines of processes may come in any order', async () => {
   expect(check({ ...end, lines: byHalf }).violations).toEqual([])
 })
 
-test.each([...badStories, ...badMachineStories])('$what', async ({ caught, tell = simple, bend }) => {
-  const story = new Story()
-  await tell(story)
-  const end = await story.end()
-  // The story itself is good, but for one that is bad without being bent.
-  if (bend !== undefined) expect(check(end).violations).toEqual([])
-  bend?.(end)
-  const { violations } = check(end)
-  expect(broken(end), JSON.stringify(violations, null, 2)).toEqual(caught)
-  for (const { message } of violations) expect(message).not.toMatch(/undefined|\[object/)
-})
+test.each([...badStories, ...badMachineStories, ...badHookStories])(
+  '$what',
+  async ({ caught, tell = simple, bend }) => {
+    const story = new Story()
+    await tell(story)
+    const end = await story.end()
+    // The story itself is good, but for one that is bad without being bent.
+    if (bend !== undefined) expect(check(end).violations).toEqual([])
+    bend?.(end)
+    const { violations } = check(end)
+    expect(broken(end), JSON.stringify(violations, null, 2)).toEqual(caught)
+    for (const { message } of violations) expect(message).not.toMatch(/undefined|\[object/)
+  },
+)
 
 test('every promise that is checked has a bad story', () => {
-  const caught = new Set([...badStories, ...badMachineStories].flatMap((story) => story.caught))
+  const caught = new Set([...badStories, ...badMachineStories, ...badHookStories].flatMap((story) => story.caught))
   expect([...caught].toSorted()).toEqual(Object.keys(invariants).toSorted())
 })
 

@@ -44,8 +44,8 @@ export class Story {
   }
 
   /** Hands out up to `max` jobs, each with the token of the claim: `t1`, `t2`, … */
-  async claim(max = 1, type = 'job'): Promise<readonly ClaimedJob[]> {
-    const demand = [{ type, max, limits: unlimited }]
+  async claim(max = 1, type = 'job', onDead?: string): Promise<readonly ClaimedJob[]> {
+    const demand = [{ type, max, limits: unlimited, ...(onDead !== undefined && { onDead }) }]
     const { jobs } = await this.store.claim({ worker: 'w', leaseMs, token: `t${++this.claims}`, demand })
     await this.pass(10)
     return jobs

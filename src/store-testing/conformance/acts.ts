@@ -48,6 +48,7 @@ interface Taking {
   readonly limits?: Partial<TypeLimits>
   readonly maxAttempts?: number
   readonly keyShares?: true
+  readonly onDead?: string
   readonly worker?: string
   readonly token?: string
   readonly leaseMs?: number
@@ -55,9 +56,10 @@ interface Taking {
 
 export const ask = async (store: Store, taking: Taking = {}): Promise<ClaimAnswer> => {
   const { type = 'mail', max = 100, limits = {}, worker = 'w1', token = 'token' } = taking
-  const { maxAttempts, keyShares } = taking
+  const { maxAttempts, keyShares, onDead } = taking
   const asked = { type, max, limits: { ...noLimits, ...limits } }
-  const demand = [{ ...asked, ...(maxAttempts !== undefined && { maxAttempts }), ...(keyShares && { keyShares }) }]
+  const terms = { ...(maxAttempts !== undefined && { maxAttempts }), ...(keyShares && { keyShares }) }
+  const demand = [{ ...asked, ...terms, ...(onDead !== undefined && { onDead }) }]
   return store.claim({ worker, token, leaseMs: taking.leaseMs ?? leaseMs, demand })
 }
 

@@ -267,6 +267,7 @@ const claimRequest = (pick: Pick): Omit<contract.ClaimRequest, 'token'> => ({
     max: from(pick, [1, 2, 10]),
     ...from<{ readonly maxAttempts?: number }>(pick, [{}, {}, { maxAttempts: 1 }, { maxAttempts: 4 }]),
     ...from<{ readonly keyShares?: true }>(pick, [{}, { keyShares: true }]),
+    ...from<{ readonly onDead?: string }>(pick, [{}, { onDead: 'sms' }]),
     limits: {
       concurrency: type === 'long' ? from(pick, [null, 1, 2]) : null,
       perKey: type === 'sms' ? null : from(pick, [null, 1, 2]),

@@ -17,6 +17,7 @@ const times = new Set([
   'finishedAt',
   'failedAt',
   'seenAt',
+  'diedAt',
   'since',
   'until',
 ])

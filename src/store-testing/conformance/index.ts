@@ -8,6 +8,7 @@ import { childrenCases } from './children.ts'
 import { claimCases } from './claim.ts'
 import { shareCases } from './shares.ts'
 import { confirmCases } from './confirm.ts'
+import { deathCases } from './death.ts'
 import { extendCases } from './extend.ts'
 import { failingItemCases } from './failing-items.ts'
 import { familyCancelCases } from './family-cancel.ts'
@@ -50,6 +51,7 @@ const groups: Readonly<Record<string, Cases>> = {
   claim: claimCases,
   shares: shareCases,
   settle: settleCases,
+  death: deathCases,
   confirm: confirmCases,
   extend: extendCases,
   'failing items': failingItemCases,

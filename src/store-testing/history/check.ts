@@ -2,12 +2,13 @@
  * Checks what a store promises against what was seen of it: the histories of all processes that used it, and its final
  * state. It knows nothing of how a store works. What it can prove:
  *
- *   I1–I8, I10–I13, late, caps and steps, as `invariants` names them. I9 (one job per tick) is checked by `npm run storm:schedules`.
+ *   I1–I8, I10–I13, late, caps, steps and hooks, as `invariants` names them. I9 (one job per tick) is checked by `npm run storm:schedules`.
  */
 import type { JobRecord, Transition } from '../../core/record.ts'
 import type { Store, TypeLimits, TransitionPage } from '../../store.ts'
 import type { FinalState } from './facts.ts'
 import { Facts } from './gather.ts'
+import { checkHooks } from './hooks.ts'
 import { checkKeys } from './keys.ts'
 import { checkCaps, checkLeases } from './leases.ts'
 import type { HistoryLine } from './lines.ts'
@@ -76,6 +77,7 @@ export function checkHistory(lines: Iterable<HistoryLine>, options: CheckHistory
   checkLeases(facts, rescueMs, findings)
   checkCaps(facts, limits, findings)
   checkKeys(facts, findings)
+  checkHooks(facts, findings)
   checkMachines(facts, findings)
   checkPauses(facts, findings)
   checkStarts(facts, startMs, findings)

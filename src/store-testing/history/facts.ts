@@ -38,6 +38,8 @@ export interface Attempt {
   readonly worker: string
   /** Attempts that its claim said the job may spend, unless it has pinned its own; null: the claim did not say. */
   readonly allowed: number | null
+  /** The type of the job that is inserted if its job dies before the next claim; null: none. */
+  readonly onDead: string | null
   /** When it was asked for, and as of when it was given. */
   readonly askedAt: number
   readonly claimedAt: number

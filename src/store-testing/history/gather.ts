@@ -17,6 +17,8 @@ export class Facts {
   readonly jobs = new Map<string, JobFacts>()
   /** By type: every number of attempts that a claim has allowed its jobs. */
   readonly allowed = new Map<string, Set<number>>()
+  /** Types of the jobs that run hooks, whether or not the claims that named them were answered. */
+  readonly hookTypes = new Set<string>()
   readonly pauses: CallOf<'queue'>[] = []
   readonly prunes: CallOf<'prune'>[] = []
   readonly figures = { calls: 0, unknown: 0, runs: 0, steps: 0, lostSettles: 0 }
@@ -109,7 +111,8 @@ export class Facts {
   }
 
   private takeClaim({ asked, answer, invokedAt: askedAt, answeredAt }: CallOf<'claim'>): void {
-    const { token, worker, leaseMs, maxAttempts = {} } = asked
+    const { token, worker, leaseMs, maxAttempts = {}, onDead = {} } = asked
+    for (const type of Object.values(onDead)) this.hookTypes.add(type)
     for (const [type, allowed] of Object.entries(maxAttempts)) {
       const ofType = this.allowed.get(type)
       if (ofType === undefined) this.allowed.set(type, new Set([allowed]))
@@ -118,7 +121,8 @@ export class Facts {
     for (const { id, type, attempt, generation, seq, startedAt, checkpoint = 0, inbox = [] } of answer ?? []) {
       const heldUntil = startedAt + leaseMs
       const times = { askedAt, claimedAt: startedAt, grantedAt: startedAt }
-      const facts = { token, attempt, generation, seq, worker, allowed: maxAttempts[type] ?? null, ...times }
+      const said = { allowed: maxAttempts[type] ?? null, onDead: onDead[type] ?? null }
+      const facts = { token, attempt, generation, seq, worker, ...said, ...times }
       const last = inbox.at(-1) ?? 0
       const machine = { checkpoint, inbox, shown: last, given: last }
       const job = this.job(id)
@@ -143,7 +147,7 @@ export class Facts {
       const { seq, at, from, to } = answered
       const step = this.step(id, { seq, at, event, from, to, attempt: answered.attempt }, answeredAt)
       if (step !== null && unsupported === true) step.unsupported = true
-      for (const transition of [answered.woken, answered.successor]) {
+      for (const transition of [answered.woken, answered.successor, answered.hook]) {
         if (transition !== undefined) this.step(transition.id, transition, answeredAt)
       }
     })

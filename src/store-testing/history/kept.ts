@@ -7,6 +7,7 @@ import type {
   AskedBeat,
   AskedCheckpoint,
   AskedEnd,
+  AskedHooks,
   AskedJob,
   AttemptName,
   GivenBeat,
@@ -40,6 +41,12 @@ export function askedJob({
 export function askedAttempts(demand: readonly Demand[]): { readonly maxAttempts?: AskedAttempts } {
   const asked = demand.flatMap(({ type, maxAttempts }) => (maxAttempts === undefined ? [] : [[type, maxAttempts]]))
   return asked.length === 0 ? {} : { maxAttempts: Object.fromEntries(asked) as AskedAttempts }
+}
+
+/** Which hooks a claim gives its jobs, where it gives some. */
+export function askedHooks(demand: readonly Demand[]): { readonly onDead?: AskedHooks } {
+  const asked = demand.flatMap(({ type, onDead }) => (onDead === undefined ? [] : [[type, onDead]]))
+  return asked.length === 0 ? {} : { onDead: Object.fromEntries(asked) as AskedHooks }
 }
 
 export function givenJob(job: ClaimedJob): GivenJob {

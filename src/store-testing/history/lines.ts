@@ -34,6 +34,9 @@ export type AskedJob = Pick<
 /** By type: how many attempts a claim allows the jobs that have not pinned theirs. */
 export type AskedAttempts = Readonly<Record<string, number>>
 
+/** By type: the type of the job that a claim says is inserted when one of its jobs dies. */
+export type AskedHooks = Readonly<Record<string, string>>
+
 /** What names one attempt for ever. */
 export type AttemptName = Pick<Settlement, 'id' | 'attempt' | 'token'>
 
@@ -87,7 +90,10 @@ interface StepStart extends RunStart {
 export interface RecordedCalls {
   readonly insert: { readonly asked: readonly (readonly AskedJob[])[]; readonly answer: readonly InsertAnswer[][] }
   readonly claim: {
-    readonly asked: Omit<ClaimRequest, 'demand'> & { readonly maxAttempts?: AskedAttempts }
+    readonly asked: Omit<ClaimRequest, 'demand'> & {
+      readonly maxAttempts?: AskedAttempts
+      readonly onDead?: AskedHooks
+    }
     readonly answer: readonly GivenJob[]
   }
   readonly settle: { readonly asked: readonly AskedEnd[]; readonly answer: readonly SettleAnswer[] }

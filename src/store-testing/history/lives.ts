@@ -11,6 +11,7 @@ import {
   type JobState,
 } from '../../core/lifecycle.ts'
 import { Allowance } from './allowance.ts'
+import { isHook } from './hooks.ts'
 import { isWhole, wording, type JobFacts, type Step } from './facts.ts'
 import type { Facts } from './gather.ts'
 import type { Findings } from './violation.ts'
@@ -24,7 +25,7 @@ export function checkLives(facts: Facts, findings: Findings): void {
   let missing = 0
   for (const job of facts.jobs.values()) {
     if (job.record === null) missing += isMissing(job) ? 1 : 0
-    else checkBirth(job, job.record.id, findings)
+    else if (!isHook(facts, job)) checkBirth(job, job.record.id, findings)
     checkWritten(job, findings)
     if (isWhole(job)) replay(job, facts, findings)
     checkRuns(job, findings)

@@ -12,6 +12,7 @@ import {
   askedCheckpoint,
   askedEnd,
   askedAttempts,
+  askedHooks,
   askedJob,
   attemptName,
   givenBeat,
@@ -68,7 +69,7 @@ const forWorkers = (store: Store, scribe: Scribe): Pick<Store, Work> => ({
     const { worker, leaseMs, token, demand } = request
     return scribe.write(
       'claim',
-      { worker, leaseMs, token, ...askedAttempts(demand) },
+      { worker, leaseMs, token, ...askedAttempts(demand), ...askedHooks(demand) },
       () => store.claim(request),
       ({ jobs }) => jobs.map(givenJob),
     )

@@ -16,6 +16,7 @@ export const invariants = {
   I13: 'retention bounds hold',
   late: 'a lease that has run out is taken back in time',
   steps: 'a step that is stored is not done again, and none begins without a lease',
+  hooks: 'each death of a job that has a hook inserts the hook once, and nothing else does',
   caps: 'concurrency, perKey and rate are never exceeded',
 } as const
 

@@ -103,8 +103,11 @@ export class Past {
   /** Results of finished steps, by name. */
   steps: Map<string, Json> | null = null
   cancel: CancelMark | null = null
-  /** The successor that the last settlement made due: a repeated settlement gets the same answer. */
+  /** The type of the job that is inserted if this one dies. */
+  onDead: string | null = null
+  /** What the last settlement also moved: a repeated settlement gets the same answer. */
   successor: WrittenTransition | null = null
+  hook: WrittenTransition | null = null
 }
 
 export class Row implements JobRow, QueuedJob<Row> {
@@ -178,6 +181,10 @@ export class Row implements JobRow, QueuedJob<Row> {
 
   get cancelMark(): CancelMark | null {
     return this.past === null ? null : this.past.cancel
+  }
+
+  get onDead(): string | null {
+    return this.past === null ? null : this.past.onDead
   }
 
   isLeasedBy({ attempt, token }: LeaseKey): boolean {

@@ -20,7 +20,7 @@ import type { AttemptError, CheckIn, LogLine } from '../../core/record.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import { lastLogs } from '../../core/log-lines.ts'
 import type { Gather, InboxMessage, InboxEntry, NewCheckpoint, Unsupported } from '../../core/machine-record.ts'
-import type { Json } from '../../core/payload.ts'
+import { copyPayload, type Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
 import type { WrittenTransition, NewJob, Selection, SettleAnswer, WorkerInfo } from '../../store.ts'
 import { LinkedList } from './linked-list.ts'
@@ -215,6 +215,10 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     return row.seq
   }
 
+  insertMade(job: NewJob, state: JobState): number | null {
+    return this.insert(job, state, null)
+  }
+
   apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition {
     const { phase: from, run } = row
     const to = phaseOf[transition.to]
@@ -259,12 +263,20 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
 
   // ── what is kept of a job beside its state ──────────────────────────────────────────────────────────────────────────
 
+  enqueued({ input, terms: { tags, meta }, came }: Row): ReturnType<InsertUnit<Row, NewJob>['enqueued']> {
+    return { input: copyPayload(input), tags, meta: meta ?? {}, enqueuedAt: came.at }
+  }
+
   outcome({ run, past }: Row): { readonly output: Json | undefined; readonly error: ErrorRecord | null } {
     return { output: run?.output, error: past?.error ?? null }
   }
 
   setMaxAttempts(row: Row, maxAttempts: number): void {
     row.terms = row.terms.with({ maxAttempts })
+  }
+
+  setOnDead(row: Row, type: string | null): void {
+    row.remember().onDead = type
   }
 
   giveUpKey(row: Row): void {
@@ -339,16 +351,18 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     if (end === null) return null
     const woken = machine?.woken ?? null
     const successor = past?.successor ?? null
+    const hook = past?.hook ?? null
     const { seq, at, from, to } = end
     const answer = { outcome: 'settled', seq, at, from, to, attempt: end.attempt, dueAt } as const
     return {
       ...answer,
       ...(woken !== null && { woken: { ...woken } }),
       ...(successor !== null && { successor: { ...successor } }),
+      ...(hook !== null && { hook: { ...hook } }),
     }
   }
 
-  keepSettled(row: Row, _lease: LeaseKey, { seq, dueAt, woken, successor }: SettleAnswer): void {
+  keepSettled(row: Row, _lease: LeaseKey, { seq, dueAt, woken, successor, hook }: SettleAnswer): void {
     const run = row.run as Run
     // The job may have made further transitions in this call: the end of the run is the step of this number.
     let end = row.last
@@ -357,8 +371,10 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     run.dueAt = dueAt
     run.settled = null
     if (row.machine !== null) row.machine.woken = woken ?? null
-    if (successor !== undefined) row.remember().successor = successor
-    else if (row.past !== null) row.past.successor = null
+    if (successor === undefined && hook === undefined && row.past === null) return
+    const past = row.remember()
+    past.successor = successor ?? null
+    past.hook = hook ?? null
   }
 
   // ── machines ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -155,7 +155,7 @@ export class Driver {
   rememberLeased(id: string, fields: Fields): void {
     const { input: _, ...rest } = fields
     this.remembered.delete(id)
-    this.remembered.set(id, { fields: rest, heavy: true })
+    this.remembered.set(id, { fields: rest, heavy: 'rest' })
     if (this.remembered.size <= rememberedMax) return
     for (const oldest of this.remembered.keys()) {
       this.remembered.delete(oldest)
@@ -182,7 +182,8 @@ export class Driver {
       row.removed ||
       !row.there ||
       !isLeased(row.state) ||
-      loaded?.heavy !== true ||
+      loaded === null ||
+      loaded.heavy === 'none' ||
       row.text('unsupported') !== undefined
     ) {
       this.remembered.delete(row.id)
@@ -210,7 +211,7 @@ function needOf(name: string): Need[] {
 }
 
 /** Where answers carry the numbers of transitions: nowhere else is looked, because payloads are none of our business. */
-const carriers = ['transitions', 'transition', 'woken', 'successor', 'superseded', 'ticks'] as const
+const carriers = ['transitions', 'transition', 'woken', 'successor', 'hook', 'superseded', 'ticks'] as const
 
 /** An answer with the numbers that the commit has given. */
 function numbered<T>(answer: T, base: number): T {

@@ -100,3 +100,9 @@ export class Keys {
 
 /** `holders`: who holds a unique key · `predecessors`: who has given it up and is live · `schedules` by name · `paused` by type. */
 export type CellKind = 'holders' | 'predecessors' | 'schedules' | 'paused'
+
+/** The name of a unique key of a type. */
+export const keyName = (type: string, key: string): string => JSON.stringify([type, key])
+
+/** The id in an entry of an index of times: sixteen digits of the job's number go before it, so that of equals the older is first. */
+export const timerId = (member: string): string => member.slice(16)

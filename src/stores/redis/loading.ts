@@ -58,12 +58,12 @@ function take(need: Exclude<Need, { readonly kind: 'selected' }>, reply: Reply, 
   switch (need.kind) {
     case 'row': {
       const fields = fieldsFrom(lightFields, reply)
-      into.rows.set(need.id, fields.rev === undefined ? null : { fields, heavy: false })
+      into.rows.set(need.id, fields.rev === undefined ? null : { fields, heavy: 'none' })
       return
     }
     case 'heavy': {
       const row = into.rows.get(need.id)
-      if (row) into.rows.set(need.id, { fields: { ...row.fields, ...fieldsFrom(heavyFields, reply) }, heavy: true })
+      if (row) into.rows.set(need.id, { fields: { ...row.fields, ...fieldsFrom(heavyFields, reply) }, heavy: 'all' })
       return
     }
     case 'inbox':

@@ -350,7 +350,7 @@ local function claim(id, demand)
   local before = readRow(id)
   if not before or before.state ~= '${arrow.from}' then return false end
   local job = P .. 'job:' .. id
-  local v = call('HMGET', job, 'attempt', 'pins', 'keyName', 'machine')
+  local v = call('HMGET', job, 'attempt', 'pins', 'keyName', 'machine', 'onDead')
   local attempt = int(tonumber(v[1] or '0') + ${arrow.attempts})
   local seq = int(call('INCR', P .. 'seq'))
   local set = { 'state', '${arrow.to}', 'attempt', attempt, 'last', seq, 'worker', request.worker, 'token', request.token,
@@ -358,6 +358,12 @@ local function claim(id, demand)
   if demand.maxAttempts and not (v[2] and cjson.decode(v[2]).maxAttempts) then
     set[#set + 1] = 'maxAttempts'
     set[#set + 1] = int(demand.maxAttempts)
+  end
+  if demand.onDead then
+    set[#set + 1] = 'onDead'
+    set[#set + 1] = demand.onDead
+  elseif v[5] then
+    call('HDEL', job, 'onDead')
   end
   call('HSET', job, unpack(set))
   reindex(before, { id = id, seq = before.seq, type = before.type, state = '${arrow.to}', key = before.key, wakeAt = leaseEnd })

@@ -24,9 +24,9 @@ import type { ClaimAnswer, ClaimRequest, Demand, InsertRequest, InsertAnswer, Sc
 import type { Settlement } from '../../core/settlement.ts'
 import type { Reply } from './connection.ts'
 import type { Driver } from './driver.ts'
+import { keyName } from './keys.ts'
 import type { Need } from './needs.ts'
 import { claimedFrom } from './records.ts'
-import { keyName } from './unit.ts'
 import type { WorkingSet } from './working-set.ts'
 
 /** What one commit writes at most, where a call can be parted: a script holds up every other client. */
@@ -185,7 +185,7 @@ const claim = (driver: Driver, { worker, leaseMs, token, demand }: ClaimRequest)
       workerText: JSON.stringify(worker),
       leaseMs,
       token,
-      demand: demand.map(({ type, max, limits, maxAttempts, keyShares }) => ({
+      demand: demand.map(({ type, max, limits, maxAttempts, keyShares, onDead }) => ({
         type,
         max,
         ...(limits.concurrency !== null && { concurrency: limits.concurrency }),
@@ -194,6 +194,7 @@ const claim = (driver: Driver, { worker, leaseMs, token, demand }: ClaimRequest)
         ...(limits.keyRate !== undefined && { keyRate: limits.keyRate }),
         ...(keyShares === true && { keyShares }),
         ...(maxAttempts !== undefined && { maxAttempts }),
+        ...(onDead !== undefined && { onDead }),
       })),
     })
     const claimed = (jobs as readonly Reply[]).map(claimedFrom)

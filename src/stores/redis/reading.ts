@@ -110,7 +110,7 @@ export class Reading {
     const page = { byEnd: false, newestFirst: false, ...range, limit: Math.min(limit, caps.selection) }
     const { jobs, next } = await this.search.find(filter, (state) => states.has(state), page)
     for (const { id, fields } of jobs)
-      if (!into.rows.has(id)) into.rows.set(id, { fields: light(fields), heavy: false })
+      if (!into.rows.has(id)) into.rows.set(id, { fields: light(fields), heavy: 'none' })
     into.selections.set(selection, { ids: jobs.map(({ id }) => id), next: selectionAfter(next, range) })
   }
 

@@ -3,7 +3,7 @@
  * until the commit. The fields that may be large are loaded only for operations that need them.
  */
 import type { CancelMark, JobRow, LeaseKey, MachineRow } from '../../core/unit-of-work.ts'
-import type { HistoryEntry } from '../../core/record.ts'
+import type { HistoryEntry, JobMeta, JobRecord } from '../../core/record.ts'
 import { isEnded, isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, Gather, InboxEntry, Parent, Unsupported } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
@@ -26,6 +26,7 @@ export const lightFields = [
   'maxAttempts',
   'checkpointedAttempts',
   'pins',
+  'onDead',
   'tags',
   'concurrencyKey',
   'keyWeight',
@@ -68,8 +69,8 @@ const isHeavy: ReadonlySet<string> = new Set(heavyFields)
 /** A row as it was loaded. */
 export interface LoadedRow {
   readonly fields: Fields
-  /** Were the heavy fields loaded with it? */
-  readonly heavy: boolean
+  /** Were the heavy fields loaded with it? `rest`: all but the input. */
+  readonly heavy: 'none' | 'rest' | 'all'
 }
 
 /** What a row adds to and takes from its keys beside the hash. */
@@ -135,8 +136,13 @@ export class Row implements JobRow {
   text(field: Field): string | undefined {
     const value = this.fields[field]
     if (value !== undefined) return value === '' ? undefined : value
-    if (isHeavy.has(field) && this.loaded !== null && !this.loaded.heavy) throw new NotLoaded([{ kind: 'heavy', id: this.id }]) // prettier-ignore
+    if (!this.isLoaded(field)) throw new NotLoaded([{ kind: 'heavy', id: this.id }])
     return undefined
+  }
+
+  private isLoaded(field: Field): boolean {
+    if (this.loaded === null || !isHeavy.has(field)) return true
+    return this.loaded.heavy === 'all' || (this.loaded.heavy === 'rest' && field !== 'input')
   }
 
   /** Empty text stands for a field that is not there. */
@@ -187,9 +193,8 @@ export class Row implements JobRow {
   changes(): [Field, string][] {
     const { loaded } = this
     const before = loaded?.fields ?? {}
-    const isUnknown = (name: Field): boolean => loaded?.heavy === false && isHeavy.has(name)
     const written = Object.entries(this.fields) as [Field, string][]
-    return written.filter(([name, value]) => value !== (before[name] ?? (isUnknown(name) ? undefined : '')))
+    return written.filter(([name, value]) => value !== (before[name] ?? (this.isLoaded(name) ? '' : undefined)))
   }
 
   get values(): Fields {
@@ -248,6 +253,20 @@ export class Row implements JobRow {
 
   get hasPinnedAttempts(): boolean {
     return this.pins?.maxAttempts !== undefined
+  }
+
+  get onDead(): string | null {
+    return this.text('onDead') ?? null
+  }
+
+  /** What its enqueue gave it. */
+  get enqueued(): Pick<JobRecord, 'input' | 'tags' | 'meta' | 'enqueuedAt'> {
+    return {
+      input: this.json<Json | undefined>('input', undefined),
+      tags: this.json<readonly string[]>('tags', []),
+      meta: this.json<JobMeta>('meta', {}),
+      enqueuedAt: this.number('enqueuedAt') ?? 0,
+    }
   }
 
   get dueAt(): number | null {

@@ -24,7 +24,7 @@ import type { CheckpointEntry, Gather, InboxEntry, InboxMessage, NewCheckpoint, 
 import type { Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
 import type { Hint, NewJob, Selection, SettleAnswer, WrittenTransition } from '../../store.ts'
-import type { CellKind } from './keys.ts'
+import { keyName, timerId, type CellKind } from './keys.ts'
 import { NotLoaded, type Need, type Timers } from './needs.ts'
 import { Row, type Journal } from './row.ts'
 import { cellName, type WorkingSet } from './working-set.ts'
@@ -339,6 +339,12 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
     return seq
   }
 
+  /** Mostly its id is free: that is believed, and confirmed by the commit. */
+  insertMade(job: NewJob, state: JobState): number | null {
+    this.set.believeRow(job.id, null)
+    return this.insert(job, state, null)
+  }
+
   apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition {
     const { event, from, to } = transition
     this.changing(row)
@@ -421,6 +427,10 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
 
   // ── what is kept of a job beside its state ──────────────────────────────────────────────────────────────────────────
 
+  enqueued(row: Row): Row['enqueued'] {
+    return row.enqueued
+  }
+
   outcome(row: Row): { readonly output: Json | undefined; readonly error: ErrorRecord | null } {
     return {
       output: row.json<Json | undefined>('output', undefined),
@@ -430,6 +440,10 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
 
   setMaxAttempts(row: Row, maxAttempts: number): void {
     row.set('maxAttempts', maxAttempts)
+  }
+
+  setOnDead(row: Row, type: string | null): void {
+    row.set('onDead', type)
   }
 
   setDue(row: Row, dueAt: number): void {
@@ -582,9 +596,3 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
     this.full = true
   }
 }
-
-/** The name of a unique key of a type. */
-export const keyName = (type: string, key: string): string => JSON.stringify([type, key])
-
-/** The id in an entry of an index of times: sixteen digits of the job's number go before it, so that of equals the older is first. */
-const timerId = (member: string): string => member.slice(16)

@@ -124,7 +124,8 @@ type PackedSettled = [
   spent: number,
   dueAt: number | null,
   woken?: WrittenTransition | null,
-  successor?: WrittenTransition,
+  successor?: WrittenTransition | null,
+  hook?: WrittenTransition,
 ]
 
 /** The last settled attempt, and its answer. */
@@ -135,19 +136,23 @@ interface Settled {
 }
 
 export function packSettled({ token, attempt, answer }: Settled): string {
-  const { seq, at, from, to, attempt: spent, dueAt, woken, successor } = answer
+  const { seq, at, from, to, attempt: spent, dueAt, woken = null, successor = null, hook } = answer
   const packed: PackedSettled = [token, attempt, seq, at, from, to, spent, dueAt]
-  if (woken !== undefined || successor !== undefined) packed.push(woken ?? null)
-  if (successor !== undefined) packed.push(successor)
+  if (hook !== undefined) packed.push(woken, successor, hook)
+  else if (successor !== null) packed.push(woken, successor)
+  else if (woken !== null) packed.push(woken)
   return JSON.stringify(packed)
 }
 
 /** The last settled attempt of a job. */
 export function settledOf(row: Row): Settled | null {
   if (row.settled !== null) {
-    const [token, attempt, seq, at, from, to, spent, dueAt, woken, successor] = JSON.parse(row.settled) as PackedSettled
+    const [token, attempt, seq, at, from, to, spent, dueAt, woken, successor, hook] = JSON.parse(
+      row.settled,
+    ) as PackedSettled
     const answer = { outcome: 'settled', seq, at, from, to, attempt: spent, dueAt } as const
-    return { token, attempt, answer: { ...answer, ...(woken && { woken }), ...(successor && { successor }) } }
+    const others = { ...(woken && { woken }), ...(successor && { successor }), ...(hook && { hook }) }
+    return { token, attempt, answer: { ...answer, ...others } }
   }
   // An attempt that ended its job has left its token in the row, and its end is the last transition.
   if (row.token === null || isLeased(row.state)) return null

@@ -64,7 +64,8 @@ export const packJob = (job: NewJob): PackedJob => ({
   options: packOptions(job),
 })
 
-const packOptions = ({ until, pins, keyWeight }: StoredOptions): string | null =>
-  until === undefined && pins === undefined && keyWeight === undefined
+/** The options as they are stored; null if there are none. */
+export const packOptions = ({ until, pins, keyWeight, onDead }: StoredOptions): string | null =>
+  until === undefined && pins === undefined && keyWeight === undefined && onDead === undefined
     ? null
-    : JSON.stringify({ until, pins, keyWeight })
+    : JSON.stringify({ until, pins, keyWeight, onDead })

@@ -2,14 +2,14 @@
 import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
 import type { HistoryEntry } from '../../core/record.ts'
 import { isLeased, type JobState } from '../../core/lifecycle.ts'
-import type { JobPins, NewJob } from '../../core/values.ts'
+import type { Demand, JobPins, NewJob } from '../../core/values.ts'
 import { defaultKeyWeight } from '../../core/shares.ts'
 import type { RowValues } from './columns.ts'
 import type { Machine } from './machine.ts'
 import { never } from './state-names.ts'
 
-/** Options of an enqueue that few jobs have. */
-export type StoredOptions = Pick<NewJob, 'until' | 'pins' | 'keyWeight'>
+/** What few jobs have: options of their enqueue, and the type of the job that is inserted if they die. */
+export type StoredOptions = Pick<NewJob, 'until' | 'pins' | 'keyWeight'> & Pick<Demand, 'onDead'>
 
 /**
  * Which parts of a row differ from the file, as bits. A claim and the end of a run change fewer columns than other
@@ -59,8 +59,8 @@ export class Row implements JobRow {
   /** Attempts that led to a checkpoint, and so do not count; null of a plain job. */
   checkpointed: number | null
   meta: string | null
-  /** Further options of its enqueue, as JSON; null of most jobs. */
-  readonly options: string | null
+  /** `StoredOptions` as JSON; null of most jobs. */
+  options: string | null
 
   /** The parts that differ from the file: bits of `changes`. */
   unwritten = 0
@@ -147,6 +147,10 @@ export class Row implements JobRow {
 
   get keyWeight(): number {
     return keyWeightOf(this.options)
+  }
+
+  get onDead(): string | null {
+    return this.options === null ? null : (unpacked<StoredOptions>(this.options, {}).onDead ?? null)
   }
 
   get hasPinnedAttempts(): boolean {

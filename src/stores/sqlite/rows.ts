@@ -3,8 +3,10 @@
  * before the next query that depends on them, at the latest at the end of the transaction. Leased rows are cached until
  * another process writes, so that the end of a run need not read what its claim has written.
  */
-import { isLeased, statesTagged } from '../../core/lifecycle.ts'
+import { isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { RowValues } from './columns.ts'
+import { born } from './history.ts'
+import type { PackedJob } from './insert.ts'
 import type { Machines } from './machines.ts'
 import type { Queue } from './queue.ts'
 import type { Queues } from './queues.ts'
@@ -61,6 +63,18 @@ export class Rows {
   /** A row of which some columns alone were read. It is not remembered, and must not be changed. */
   partOf(values: RowValues): Row {
     return new Row(values, this.queues.at(values[2]).type, this.machines)
+  }
+
+  /** Writes the row of a new job. @returns whether its id was free. */
+  add(seq: number, { number }: Queue, job: PackedJob, state: JobState, now: number, dueAt: number | null): boolean {
+    const { sql } = this
+    const { id, priority, maxAttempts, key, concurrencyKey, input, tags, meta, options } = job
+    const history = born(state)
+    // Most jobs have nothing but an input, and a null that is bound costs as much as a value.
+    const isPlain = dueAt === null && key === null && concurrencyKey === null && tags === null && meta === null && options === null // prettier-ignore
+    return isPlain
+      ? sql.changes('addPlain', seq, id, number, state, priority, maxAttempts, now, history, input)
+      : sql.changes('add', seq, id, number, state, priority, maxAttempts, now, history, input, dueAt, key, concurrencyKey, tags, meta, options) // prettier-ignore
   }
 
   /** A row has changed. */

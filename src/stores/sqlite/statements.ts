@@ -59,6 +59,7 @@ const texts = {
     ${assigned('state, attempt, token, finished_at, moved, output, settled, history')} WHERE seq = ?`,
   writeData: `UPDATE jobs SET ${assigned(dataColumns)} WHERE seq = ?`,
   setMaxAttempts: 'UPDATE jobs SET max_attempts = ? WHERE seq = ?',
+  writeOptions: 'UPDATE jobs SET options = ? WHERE seq = ?',
   keepSettled: 'UPDATE jobs SET settled = ? WHERE seq = ?',
   writeLease: 'UPDATE jobs SET lease_at = ? WHERE seq = ?',
   saveStep: `INSERT INTO steps (job, name, result) VALUES (?, ?, ?)

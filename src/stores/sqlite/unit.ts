@@ -29,21 +29,20 @@ import type {
 } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
-import type { Hint, WrittenTransition, Selection, SettleAnswer } from '../../store.ts'
+import type { Hint, NewJob, WrittenTransition, Selection, SettleAnswer } from '../../store.ts'
 import { isBusy, isFileFault, storeError } from './errors.ts'
 import { Hints } from './hints.ts'
-import { born, historyUntil, packSettled, settledOf, withTransition } from './history.ts'
+import { historyUntil, packSettled, settledOf, withTransition } from './history.ts'
 import type { RowValues } from './columns.ts'
-import type { PackedJob } from './insert.ts'
+import { packJob, packOptions, type PackedJob } from './insert.ts'
 import { inboxOf } from './stored-machine.ts'
 import { KeyGroups } from './key-groups.ts'
 import { InboxWatch } from './inbox-watch.ts'
 import { LogEntry } from './log.ts'
 import { Machine } from './machine.ts'
 import { Machines } from './machines.ts'
-import type { Queue } from './queue.ts'
 import { Queues } from './queues.ts'
-import { changes, extended, keyWeightOf, packed, unpacked, type Row } from './row.ts'
+import { changes, extended, keyWeightOf, packed, unpacked, type Row, type StoredOptions } from './row.ts'
 import { Rows } from './rows.ts'
 import { claimable, never } from './state-names.ts'
 import { select } from './selection.ts'
@@ -279,7 +278,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     const queue = this.queues.of(job.type)
     const { id, priority, concurrencyKey } = job
     const seq = this.seq + 1
-    if (!this.addJob(seq, queue, job, state, dueAt)) return null
+    if (!this.rows.add(seq, queue, job, state, this.now, dueAt)) return null
     this.seq = seq
     this.queues.count(queue, state, 1)
     if (concurrencyKey !== null) queue.keyed = true
@@ -291,6 +290,10 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     if (dueAt !== null) this.hints.due(dueAt)
     if (job.parent !== null || job.version !== null || job.checkpoint !== null) this.insertMachine(job)
     return seq
+  }
+
+  insertMade(job: NewJob, state: JobState): number | null {
+    return this.insert(packJob(job), state, null)
   }
 
   apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition {
@@ -358,6 +361,10 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
 
   // ── what is kept of a job beside its state ──────────────────────────────────────────────────────────────────────────
 
+  enqueued({ input, tags, meta, enqueuedAt }: Row): ReturnType<InsertUnit<Row, PackedJob>['enqueued']> {
+    return { input: unpacked(input, undefined), tags: unpacked(tags, []), meta: unpacked(meta, {}), enqueuedAt }
+  }
+
   outcome({ output, error }: Row): { readonly output: Json | undefined; readonly error: ErrorRecord | null } {
     return {
       output: output === null ? undefined : (JSON.parse(output) as Json),
@@ -368,6 +375,12 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   setMaxAttempts(row: Row, maxAttempts: number): void {
     row.attempts = maxAttempts
     this.sql.run('setMaxAttempts', maxAttempts, row.seq)
+  }
+
+  setOnDead(row: Row, type: string | null): void {
+    const { onDead: _, ...options } = unpacked<StoredOptions>(row.options, {})
+    row.options = packOptions(type === null ? options : { ...options, onDead: type })
+    this.sql.run('writeOptions', row.options, row.seq)
   }
 
   giveUpKey(row: Row): void {
@@ -459,7 +472,8 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   keepSettled(row: Row, { attempt, token }: LeaseKey, answer: SettleAnswer): void {
     const ended = isEnded(row.state)
     if (ended) row.token = token
-    const simple = ended && answer.woken === undefined && answer.successor === undefined
+    const isAlone = answer.successor === undefined && answer.hook === undefined
+    const simple = ended && answer.woken === undefined && isAlone
     row.settled = simple ? null : packSettled({ token, attempt, answer })
     this.rows.changed(row, ended ? changes.end : changes.otherTransition)
   }
@@ -539,18 +553,6 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     row.checkpointed ??= 0
     this.rows.changed(row, changes.machine)
     return row.machine as Machine
-  }
-
-  /** Writes the row of a new job. @returns whether its id was free. */
-  private addJob(seq: number, { number }: Queue, job: PackedJob, state: JobState, dueAt: number | null): boolean {
-    const { id, priority, maxAttempts, key, concurrencyKey, input, tags, meta, options } = job
-    const { now, sql } = this
-    const history = born(state)
-    // Most jobs have nothing but an input, and a null that is bound costs as much as a value.
-    const isPlain = dueAt === null && key === null && concurrencyKey === null && tags === null && meta === null && options === null // prettier-ignore
-    return isPlain
-      ? sql.changes('addPlain', seq, id, number, state, priority, maxAttempts, now, history, input)
-      : sql.changes('add', seq, id, number, state, priority, maxAttempts, now, history, input, dueAt, key, concurrencyKey, tags, meta, options) // prettier-ignore
   }
 
   private insertMachine({ id, parent, version, checkpoint }: PackedJob): void {

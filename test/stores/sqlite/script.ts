@@ -128,6 +128,15 @@ const succession: readonly Step[] = [
   settles('the other one ends', { id: 's2', token: 't9', event: 'COMPLETE', to: 'done' }),
 ]
 
+const deaths: readonly Step[] = [
+  inserts('jobs with one attempt', put([fax('h1', { maxAttempts: 1, tags: ['red'] }), fax('h2', { maxAttempts: 1 })])),
+  step('a claim that names their hook', claim('t10', 'fax', 10, { onDead: 'fax:dead' })),
+  settles('a death', { id: 'h1', token: 't10', event: 'FAIL', to: 'dead', error: boom }),
+  step('a death by a lost lease', (store) => Promise.resolve(store.rescue(10)), 20_000),
+  step('their hooks', claim('t11', 'fax:dead', 10)),
+  settles('the end of a hook', { id: 'h1/dead/1', token: 't11', event: 'COMPLETE', to: 'done' }),
+]
+
 export const script: readonly Step[] = [
   ...arrivals,
   ...runs,
@@ -135,6 +144,7 @@ export const script: readonly Step[] = [
   ...machines,
   ...succession,
   ...schedules,
+  ...deaths,
 ]
 
 /** When the script begins, ms since the epoch. */

@@ -1,6 +1,6 @@
 /** Steps of the script: what is asked in one turn, and what each kind of step says of itself. */
 import type { Settlement } from '../../../src/core/settlement.ts'
-import type { NewJob, Store, TypeLimits } from '../../../src/store.ts'
+import type { Demand, NewJob, Store, TypeLimits } from '../../../src/store.ts'
 import { noLimits } from '../../../src/store-testing/conformance/acts.ts'
 
 export interface Step {
@@ -38,10 +38,13 @@ export const together =
   (store) =>
     Promise.all(asks.map((ask) => ask(store)))
 
+type Terms = Partial<TypeLimits> & Pick<Demand, 'onDead'>
+
 export const claim =
-  (token: string, type: string, max: number, limits: Partial<TypeLimits> = {}, by = 'w1'): Ask =>
+  (token: string, type: string, max: number, terms: Terms = {}, by = 'w1'): Ask =>
   async (store) => {
-    const demand = [{ type, max, limits: { ...noLimits, ...limits } }]
+    const { onDead, ...limits } = terms
+    const demand = [{ type, max, limits: { ...noLimits, ...limits }, ...(onDead !== undefined && { onDead }) }]
     const { jobs, shortfalls } = await store.claim({ worker: by, token, leaseMs, demand })
     return { jobs: jobs.map(({ id, attempt, seq }) => [id, attempt, seq]), shortfalls }
   }
