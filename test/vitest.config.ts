@@ -21,6 +21,7 @@ export default defineConfig({
     // A test that hangs ends by these; no test proves anything by being quicker.
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
     retry: 0,
     dangerouslyIgnoreUnhandledErrors: false,
     reporters: ['default', fileURLToPath(new URL('support/summary-reporter.ts', import.meta.url))],

@@ -8,9 +8,10 @@ import { chartsTwice } from './charts.ts'
 import { lives } from './lives.ts'
 import { model } from './model.ts'
 import { power } from './power.ts'
+import { longTests } from './tests.ts'
 import type { Proof, ProofOptions } from './proof.ts'
 
-const proofs: readonly Proof[] = [power, model, lives, bench, chartsTwice]
+const proofs: readonly Proof[] = [power, model, lives, bench, chartsTwice, longTests]
 
 const usage = `npm run proof -- [options]
   --only name   one of them, may be repeated: ${proofs.map(({ name }) => name).join(', ')}

@@ -6,6 +6,7 @@ import { checkHistory, finalState, recordingStore, type HistoryLine } from 'jobc
 import { systemClock } from '../../src/core/clock.ts'
 import { newJob, put } from '../../src/store-testing/conformance/acts.ts'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
+import { everyNth } from '../support/long-form.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { movingClock } from './moving-clock.ts'
 import { startChild } from './sqlite/child.ts'
@@ -43,7 +44,7 @@ storeConformance({
 
 storeConformance({
   name: 'sqlite, while another process writes all the time',
-  test,
+  test: everyNth(4, test),
   random: { sequences: 3 },
   async create() {
     const folder = temporaryFolder()
@@ -67,7 +68,7 @@ storeConformance({
 })
 
 test('and it did write, in every case', () => {
-  expect(noisyWrites.length).toBeGreaterThan(90)
+  expect(noisyWrites.length).toBeGreaterThan(50)
   expect(Math.min(...noisyWrites)).toBeGreaterThan(0)
 })
 
