@@ -76,7 +76,7 @@ export type {
 export type { JobActor, JobState } from './core/lifecycle.ts'
 export type { Json } from './core/payload.ts'
 export type { EnqueueOutcome, JobHandle, ResultOptions, WaitCondition } from './core/handle.ts'
-export type { MachineView } from './core/machine-record.ts'
+export type { MachineView, PendingTimer } from './core/machine-record.ts'
 export type { MachineTimer, Migrate, MigrateDetails, Migrated } from './machine-job/migration.ts'
 export { MachineError, type MachineProblem } from './machine-job/check-machine.ts'
 export type { MachineVersion } from './machine-job/versions.ts'

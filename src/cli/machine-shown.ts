@@ -1,7 +1,7 @@
 /** The machine of a job on its chart: where it stands, and which events it takes now. */
 import { toGraph, toText } from '../chart/index.ts'
 import { isEnded } from '../core/lifecycle.ts'
-import { eventsOf, statesIn } from '../dashboard/job-view.ts'
+import { eventsOf, statesIn } from '../dashboard/machine-shown.ts'
 import { JobchartError, type Client, type JobRecord } from '../index.ts'
 
 /** @returns null if the job has no machine in this process */

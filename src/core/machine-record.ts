@@ -126,6 +126,14 @@ export type StatePath<Value> = string extends Value
           string]
       : never
 
+/** A timer that a machine has set: a delayed transition, or an event that it sends itself later. */
+export interface PendingTimer {
+  /** The type of the event: `xstate.after.…` for a delayed transition. */
+  readonly event: string
+  /** When it is due, ms since the epoch. */
+  readonly at: number
+}
+
 /** A read-only snapshot of a machine. */
 export interface MachineView<Machine extends MachineTypes = JsonMachine> {
   /** The state: `'paid'`, or `{ paid: 'shipping' }`. */
@@ -134,6 +142,8 @@ export interface MachineView<Machine extends MachineTypes = JsonMachine> {
   readonly tags: readonly Machine['tag'][]
   readonly status: 'active' | 'done' | 'error' | 'stopped'
   readonly output: Json | undefined
+  /** The timers of the last checkpoint that are still set, the earliest first. Those of child machines are left out. */
+  readonly timers: readonly PendingTimer[]
   /** Is it in this state, given as a path (`'paid.shipping'`)? */
   matches(state: StatePath<Machine['value']>): boolean
   hasTag(tag: Machine['tag']): boolean

@@ -78,6 +78,22 @@ export async function sendEvent(settings: DashboardSettings, id: string, c: Cont
   })
 }
 
+/** Enqueues a job that goes on from a checkpoint of this one. @throws JobchartError as `client.fork` */
+export async function forkJob(settings: DashboardSettings, id: string, c: Context<RouteEnv>): Promise<Response> {
+  const body = await readBody(c.req.raw, c.env.peer)
+  const { seq } = body
+  if (typeof seq !== 'number' || !Number.isSafeInteger(seq)) {
+    throw new JobchartError('INVALID_INPUT', 'expected the seq of a checkpoint', {
+      hint: 'For example { "seq": 4711 }: GET api/v1/jobs/:id lists its checkpoints.',
+    })
+  }
+  const own = text(body['id'])
+  return audited(settings, c, 'fork', id, async () => {
+    const { id: job } = await settings.client.fork(id, seq, own === undefined ? {} : { id: own })
+    return { forked: id, seq, job }
+  })
+}
+
 export async function pauseQueue(
   settings: DashboardSettings,
   type: string,

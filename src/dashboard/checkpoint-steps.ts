@@ -3,7 +3,7 @@ import type { CheckpointEntry } from '../index.ts'
 import type { PathStep } from '../chart/index.ts'
 import { JobchartError } from '../core/errors.ts'
 import type { MachineRunner } from '../core/definition.ts'
-import { statesIn } from './job-view.ts'
+import { statesIn } from './machine-shown.ts'
 
 /**
  * A step for each checkpoint that left one state for another. Of parallel states those that changed are taken.
@@ -29,11 +29,15 @@ export function checkpointSteps(
 }
 
 function leavesAt(state: CheckpointEntry['state'], runner: Pick<MachineRunner, 'viewAt'>): string[] | null {
+  const paths = statesAt(state, runner)
+  return paths === null ? null : paths.filter((path) => !paths.some((other) => other.startsWith(`${path}.`)))
+}
+
+/** Paths of the active states, the outer ones first; null if the version that wrote them is not known here. */
+export function statesAt(state: CheckpointEntry['state'], runner: Pick<MachineRunner, 'viewAt'>): string[] | null {
   try {
-    const paths = statesIn(runner.viewAt(state).value)
-    return paths.filter((path) => !paths.some((other) => other.startsWith(`${path}.`)))
+    return statesIn(runner.viewAt(state).value)
   } catch (error) {
-    // A checkpoint of a version that is not known here.
     if (error instanceof JobchartError) return null
     throw error
   }

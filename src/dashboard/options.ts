@@ -3,7 +3,7 @@ import type { Client, JobRecord, Runtime } from '../index.ts'
 import { checkFunction, checkKeys, checkMethods, checkText } from '../core/checks.ts'
 import { invalidOption } from '../core/errors.ts'
 
-/** `read` sees everything; `admin` may also retry, cancel, discard, send and pause. */
+/** `read` sees everything; `admin` may also retry, cancel, discard, send, fork and pause. */
 export type Role = 'admin' | 'read'
 
 /** A job as the dashboard reads it: all of its record, or the fields that a list shows. */
@@ -13,7 +13,7 @@ export type ShownRecord = Partial<JobRecord> & Pick<JobRecord, 'id' | 'type'>
 export interface AuditEntry {
   /** ms since the epoch, by the store's clock. */
   readonly at: number
-  readonly action: 'retry' | 'cancel' | 'discard' | 'send' | 'pause' | 'resume' | 'trigger'
+  readonly action: 'retry' | 'cancel' | 'discard' | 'send' | 'fork' | 'pause' | 'resume' | 'trigger'
   /** The id of a job, ids, a filter, the type of a queue, or `{ schedule }`. */
   readonly target: unknown
   /** The report of the action; of one that was refused, its error. */
@@ -52,6 +52,11 @@ export interface DashboardSettings {
   readonly redact: ((record: ShownRecord) => ShownRecord) | null
   readonly title: string
   readonly audit: (entry: AuditEntry) => void | Promise<void>
+}
+
+/** A record, or a part of one, as it may leave the process. */
+export function redacted<Shown extends ShownRecord>({ redact }: DashboardSettings, record: Shown): Shown {
+  return redact === null ? record : (redact(record) as Shown)
 }
 
 const keys = ['runtime', 'client', 'authorize', 'redact', 'title', 'onAudit'] as const

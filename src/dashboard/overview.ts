@@ -2,8 +2,7 @@
 import type { ErrorRecord, JobDefinition, QueueStats, StateCounts, WorkerRecord } from '../index.ts'
 import { jobStates } from '../core/lifecycle.ts'
 import { activity, type Activity, type Feed } from './feed.ts'
-import { redacted } from './job-view.ts'
-import type { DashboardSettings } from './options.ts'
+import { redacted, type DashboardSettings } from './options.ts'
 
 /** Queues whose figures are asked for; the rest are shown by their counts alone. */
 const queuesMax = 200

@@ -3,7 +3,7 @@ import { machines } from '../../machines/index.ts'
 import type { JobRecord, StateCounts } from '../index.ts'
 import { chartStyles, toSvg, type ChartSource, type PathStep, type SvgOptions, type Tone } from '../chart/index.ts'
 import { isEnded, jobStates } from '../core/lifecycle.ts'
-import { checkpointSteps } from './checkpoint-steps.ts'
+import { checkpointSteps, statesAt } from './checkpoint-steps.ts'
 import type { DashboardSettings } from './options.ts'
 
 const picturesMax = 100
@@ -83,13 +83,15 @@ export class Pictures {
 
   /** The machine of a job: where it stands, and the way it took. @returns null if it is not known here */
   async machinePath(record: JobRecord): Promise<string | null> {
-    const { id, type, version } = record
+    const { id, type, version, checkpoint, machineStates } = record
     const machine = this.machineOf(type, version)
     if (machine === null) return null
     const runner = this.settings.client.jobs.get(type)?.machine ?? null
     const path = runner === null ? [] : checkpointSteps(await this.settings.client.store.checkpoints(id), runner)
+    // A fork has no `machineStates` before its own first checkpoint.
+    const fromFork = machineStates.length === 0 && checkpoint !== null && runner !== null
     return this.draw(machine, {
-      active: record.machineStates,
+      active: fromFork ? (statesAt(checkpoint.state, runner) ?? []) : machineStates,
       path,
       ...(isEnded(record.state) && { tones: tonesOf(record) }),
     })

@@ -4,13 +4,14 @@ import type { JobFilter } from '../index.ts'
 import { version } from '../core/version.ts'
 import { consoleLogger } from '../core/logger.ts'
 import type { RouteEnv } from './access.ts'
-import { actionsOnJobs, changeJob, changeJobs, changeSchedule, pauseQueue, sendEvent } from './actions.ts'
+import { actionsOnJobs, changeJob, changeJobs, changeSchedule, forkJob, pauseQueue, sendEvent } from './actions.ts'
 import { failure, headersOf, json, notFound, problem } from './answers.ts'
 import { pageResponse } from './assets.ts'
 import { Feed } from './feed.ts'
-import { jobView, redacted } from './job-view.ts'
+import { jobView } from './job-view.ts'
 import { Live } from './live.ts'
-import type { DashboardSettings } from './options.ts'
+import { pastView } from './machine-shown.ts'
+import { redacted, type DashboardSettings } from './options.ts'
 import { deadGroups, overview, queueView, shownWorker } from './overview.ts'
 import { Pictures } from './pictures.ts'
 import { filterIn, listOptionsIn } from './queries.ts'
@@ -100,6 +101,13 @@ function jobRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
     app.post(`/api/v1/jobs/:id/${action}`, (c) => changeJob(settings, action, c.req.param('id') ?? '', c))
   }
   app.post('/api/v1/jobs/:id/send', (c) => sendEvent(settings, c.req.param('id'), c))
+  app.post('/api/v1/jobs/:id/fork', (c) => forkJob(settings, c.req.param('id'), c))
+  app.get('/api/v1/jobs/:id/checkpoints/:seq', async (c) => {
+    const { id, seq } = c.req.param()
+    const record = await (await client.job(id))?.record()
+    const view = record === undefined ? null : await pastView(settings, record, Number(seq))
+    return view === null ? notFound(`checkpoint ${seq} of job ${id}`) : json(view)
+  })
   app.get('/api/v1/jobs/:id', async (c) => {
     const view = await jobView(settings, c.req.param('id'))
     return view === null ? notFound(`job ${c.req.param('id')}`) : json(view)

@@ -188,12 +188,12 @@ class VersionedRunner implements MachineRunner {
         read = entry.number
       }
       last = { key, read, preview }
-      return viewOf(afterTimers(preview, now).snapshot)
+      return viewOf(afterTimers(preview, now))
     }
   }
 
   viewAt<Machine extends MachineTypes>(state: Json): MachineView<Machine> {
-    return viewOf(this.restored(state).snapshot)
+    return viewOf(this.restored(state))
   }
 
   private get current(): Version {
@@ -289,7 +289,7 @@ function checkStarted(snapshot: AnySnapshot): void {
 }
 
 /** The machine that a snapshot belongs to says what its types are. */
-function viewOf<Machine extends MachineTypes>(snapshot: AnySnapshot): MachineView<Machine> {
+function viewOf<Machine extends MachineTypes>({ snapshot, timers }: Preview): MachineView<Machine> {
   return {
     value: snapshot.value as Machine['value'],
     // The persisted context holds actors as ids.
@@ -300,6 +300,7 @@ function viewOf<Machine extends MachineTypes>(snapshot: AnySnapshot): MachineVie
     tags: [...(snapshot.tags as ReadonlySet<string>)],
     status: snapshot.status,
     output: snapshot.output === undefined ? undefined : toDisplayJson(snapshot.output),
+    timers: timers.map(({ event, at }) => ({ event: event.type, at })).toSorted((a, b) => a.at - b.at),
     matches: (state) => snapshot.matches(state),
     hasTag: (tag) => snapshot.hasTag(tag),
     can: (event) => accepts(snapshot, event),

@@ -46,7 +46,7 @@ test('a job is shown with its record, and only with what may be done to it now',
   const { job, may, machine } = await get<ShownJob>('/jobs/dead-1')
   expect(job).toMatchObject({ state: 'dead', input: { to: 'nobody' }, checkin: { value: { percent: 50 } } })
   expect(job.logs.map(({ message }) => message)).toEqual(['sends to nobody'])
-  expect(may).toEqual({ retry: true, cancel: false, discard: true, send: false })
+  expect(may).toEqual({ retry: true, cancel: false, discard: true, send: false, fork: false })
   expect(machine).toBe(null)
 })
 
@@ -55,10 +55,10 @@ test('a machine job is shown with its states, its context and the events it take
   const { machine, may, checkpoints } = await get<ShownJob>('/jobs/order-1')
   expect(machine).toMatchObject({ value: 'approval', context: { who: 'ada' }, tags: ['person'], states: ['approval'] })
   expect(machine?.events).toEqual([
-    { type: 'APPROVE', accepted: true },
-    { type: 'REJECT', accepted: false },
+    { type: 'APPROVE', accepted: true, schema: null },
+    { type: 'REJECT', accepted: false, schema: null },
   ])
-  expect(may).toEqual({ retry: false, cancel: true, discard: false, send: true })
+  expect(may).toEqual({ retry: false, cancel: true, discard: false, send: true, fork: true })
   expect(checkpoints.at(-1)).toMatchObject({ value: 'approval' })
 })
 

@@ -4,7 +4,7 @@ import axe from 'axe-core'
 import { chromium, type Browser, type Page } from 'playwright-core'
 import { createDashboard, type DashboardOptions } from 'jobchart/dashboard'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { email, jobs } from './world.ts'
+import { email, jobs, reviews } from './world.ts'
 
 const executablePath = '/usr/bin/chromium'
 const isThere = existsSync(executablePath)
@@ -17,8 +17,8 @@ beforeAll(async () => {
 afterAll(() => browser?.close())
 
 /** A page on a dashboard, at a screen. Whatever its console says fails the test. */
-async function opened(hash = '', options: Omit<DashboardOptions, 'runtime'> = {}, width = 1280) {
-  const runtime = await jobs()
+async function opened(hash = '', options: Omit<DashboardOptions, 'runtime'> = {}, width = 1280, start = jobs) {
+  const runtime = await start()
   const { url, close } = await createDashboard({ runtime, ...options }).listen()
   const page = await browser.newPage({ viewport: { width, height: 900 } })
   const said: string[] = []
@@ -34,6 +34,9 @@ async function opened(hash = '', options: Omit<DashboardOptions, 'runtime'> = {}
   await show(hash)
   return { runtime, page, show, said }
 }
+
+/** For what may take long on a machine that does other work, too. */
+const patient = { timeout: 10_000 }
 
 const text = (page: Page, selector = 'main'): Promise<string> => page.locator(selector).innerText()
 
@@ -55,7 +58,7 @@ test.runIf(isThere)('every screen shows what it is for, and the console stays em
   ] as const) {
     await show(hash)
     await page.getByText(heading).first().waitFor()
-    await expect.poll(() => text(page), { message: hash }).toMatch(shown)
+    await expect.poll(() => text(page), { ...patient, message: hash }).toMatch(shown)
   }
   await page.locator('body').press('?')
   await page.getByRole('dialog').getByText('search jobs').waitFor()
@@ -71,6 +74,39 @@ test.runIf(isThere)('a job is retried by its button, and an event is sent to a m
   await page.getByRole('button', { name: 'APPROVE' }).click()
   await page.getByRole('button', { name: 'Send' }).click()
   await expect.poll(() => text(page, 'h1')).toMatch('done')
+})
+
+test.runIf(isThere)('a slider leads through the past of a machine, and a fork goes on from there', async () => {
+  const { page, runtime } = await opened('#/job/review-1', {}, 1280, reviews)
+  const filled = (): Promise<string[]> =>
+    page.locator('.jc-active').evaluateAll((states) => states.map((state) => state.getAttribute('data-state') ?? ''))
+  const context = page.locator('.panel', { hasText: 'Context' })
+  await expect.poll(filled, patient).toEqual(['reminded'])
+  await expect.poll(() => page.locator('.jc-timer').textContent(), patient).toMatch(/^in (2 h 59 min|3 h)$/)
+  await page.getByLabel('Checkpoint').press('ArrowLeft')
+  await expect.poll(filled, patient).toEqual(['review.asked'])
+  await expect.poll(() => context.innerText(), patient).toMatch(/Context at checkpoint 1[\s\S]*reminders: 0/)
+  await expect.poll(() => page.locator('.jc-timer').textContent(), patient).toBe('in 2 d')
+  expect(await page.locator('.jc-sendable').count()).toBe(0)
+  await page.getByRole('button', { name: 'Fork from here' }).click()
+  await page.getByRole('dialog').getByRole('textbox').fill('review-2')
+  await page.getByRole('dialog').getByRole('button', { name: 'Fork' }).click()
+  await expect.poll(() => text(page, 'h1'), patient).toMatch('review-2')
+  await expect.poll(filled, patient).toEqual(['review.asked'])
+  expect((await runtime.job('review-2'))!.id).toBe('review-2')
+})
+
+test.runIf(isThere)('an event is sent by a form of its fields', async () => {
+  const { page, runtime } = await opened('#/job/review-1', {}, 1280, reviews)
+  await page.getByRole('button', { name: 'APPROVE' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('by').selectOption('ada')
+  await dialog.getByLabel('amount').fill('250')
+  await dialog.getByLabel('urgent').check()
+  await dialog.getByRole('button', { name: 'Send' }).click()
+  await page.getByText('APPROVE was sent.').waitFor()
+  await expect.poll(() => text(page, 'h1'), patient).toMatch('done')
+  expect((await (await runtime.job('review-1'))!.snapshot()).context).toMatchObject({ by: 'ada' })
 })
 
 test.runIf(isThere)('all that match a filter are changed after a confirmation that says how many', async () => {
@@ -124,7 +160,7 @@ test.runIf(isThere)('text from jobs is text, whatever it holds', async () => {
     const job = await runtime.enqueue(email, { to }, { id: `evil-${i}-${to.replace('\0', '').slice(0, 150)}`, tags })
     await job.result()
     await show(`#/job/${encodeURIComponent(job.id)}`)
-    await expect.poll(() => text(page, 'h1')).toMatch(`evil-${i}-`)
+    await expect.poll(() => text(page, 'h1'), patient).toMatch(`evil-${i}-`)
     await page.getByText('Timeline').waitFor()
   }
   await show('#/jobs')

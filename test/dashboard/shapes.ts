@@ -6,7 +6,14 @@ export type { JobRecord, JobSummary }
 export interface ShownJob {
   job: JobRecord
   may: Record<string, boolean>
-  machine: { value: unknown; context: unknown; tags: string[]; states: string[]; events: unknown[] } | null
+  machine: {
+    value: unknown
+    context: unknown
+    tags: string[]
+    states: string[]
+    events: unknown[]
+    timers: { event: string; label: string; at: number }[]
+  } | null
   machineProblem: string | null
-  checkpoints: { number: number; value: unknown }[]
+  checkpoints: { number: number; seq: number; value: unknown; nodes: string[] }[]
 }

@@ -2,7 +2,8 @@
 import { createRuntime, defineJob, fatal } from 'jobchart'
 import { createDashboard, type DashboardOptions } from 'jobchart/dashboard'
 import { onTestFinished } from 'vitest'
-import { setup } from 'xstate'
+import { assign, setup } from 'xstate'
+import { z } from 'zod'
 
 export const email = defineJob<{ to: string }, { sent: string }>({
   type: 'email.send',
@@ -30,6 +31,54 @@ const machine = setup({
 })
 export const order = defineJob({ type: 'order', machine })
 
+const reviewMachine = setup({
+  types: {
+    context: {} as { by: string | null; reminders: number },
+    events: {} as { type: 'APPROVE'; by: string; amount?: number | undefined; urgent: boolean } | { type: 'REMIND' },
+  },
+  actions: {
+    remind: assign({ reminders: ({ context }) => context.reminders + 1 }),
+    take: assign({ by: ({ event }) => (event.type === 'APPROVE' ? event.by : null) }),
+  },
+}).createMachine({
+  id: 'review',
+  context: { by: null, reminders: 0 },
+  initial: 'asked',
+  states: {
+    asked: {
+      on: { REMIND: { target: 'reminded', actions: 'remind' }, APPROVE: { target: 'approved', actions: 'take' } },
+      after: { '2d': 'expired' },
+    },
+    reminded: { id: 'reminded', on: { APPROVE: { target: 'approved', actions: 'take' } }, after: { '3h': 'expired' } },
+    approved: { type: 'final' },
+    expired: { type: 'final' },
+  },
+})
+/** A machine with timers, and an event that has fields. */
+export const review = defineJob({
+  type: 'review',
+  machine: reviewMachine,
+  events: {
+    APPROVE: z.object({
+      by: z.enum(['ada', 'bob']),
+      amount: z.int().min(1).optional().describe('in cents'),
+      urgent: z.boolean(),
+    }),
+  },
+})
+
+/** A started runtime: a review was reminded of, and waits. */
+export async function reviews() {
+  const runtime = createRuntime({ jobs: [review], logger: {} })
+  onTestFinished(() => void runtime.stop({ mode: 'abort' }))
+  await runtime.start()
+  const job = await runtime.enqueue(review, undefined, { id: 'review-1' })
+  await job.waitFor('asked')
+  await job.send({ type: 'REMIND' })
+  await job.waitFor('reminded')
+  return runtime
+}
+
 /** A started runtime: two e-mails are done, one is dead, an order waits. */
 export async function jobs() {
   const runtime = createRuntime({ jobs: [email, order], logger: {} })
@@ -46,8 +95,8 @@ export async function jobs() {
 export type Call = (path: string, init?: RequestInit) => Promise<Response>
 
 /** Calls of a dashboard's `fetch`, under a prefix; a body is sent as JSON. */
-export async function called(options: Omit<DashboardOptions, 'runtime'> = {}, prefix = '/admin/jobs') {
-  const runtime = await jobs()
+export async function called(options: Omit<DashboardOptions, 'runtime'> = {}, start = jobs, prefix = '/admin/jobs') {
+  const runtime = await start()
   const dashboard = createDashboard({ runtime, ...options })
   const call: Call = (path, init = {}) =>
     dashboard.fetch(new Request(`http://localhost:4000${prefix}${path}`, { ...init }))

@@ -1,9 +1,10 @@
 /** A chart in the page: loaded once as SVG, then kept current by changing its texts and classes. */
+import { effect } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { get } from './api.ts'
 import { useLive } from './live.ts'
-import { number } from './words.ts'
+import { countdown, now, number } from './words.ts'
 
 interface ChartProps {
   /** A path of the API. */
@@ -16,11 +17,34 @@ interface ChartProps {
   /** Events that may be sent now: their labels become buttons. */
   readonly events?: readonly string[] | undefined
   readonly onEvent?: ((event: string) => void) | undefined
+  /** Ids of the states that are filled, instead of those that the picture was drawn with. */
+  readonly active?: readonly string[] | undefined
+  /** Timers that count down at their transitions. */
+  readonly timers?: readonly ChartTimer[] | undefined
+  /** The time from which they count, ms since the epoch; the present by default. */
+  readonly timersFrom?: number | undefined
+}
+
+interface ChartTimer {
+  /** The event of its transition. */
+  readonly event: string
+  /** ms since the epoch, by the server's clock. */
+  readonly at: number
 }
 
 const pulseMs = 900
 
-export function Chart({ path, counts, pulse, onState, events, onEvent }: ChartProps): JSX.Element {
+export function Chart({
+  path,
+  counts,
+  pulse,
+  onState,
+  events,
+  onEvent,
+  active,
+  timers,
+  timersFrom,
+}: ChartProps): JSX.Element {
   const ground = useRef<HTMLDivElement>(null)
   const [svg, setSvg] = useState<string | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
@@ -43,6 +67,8 @@ export function Chart({ path, counts, pulse, onState, events, onEvent }: ChartPr
   }, [svg])
   useEffect(() => showCounts(ground.current, counts), [svg, counts])
   useEffect(() => markEvents(ground.current, events ?? []), [svg, events])
+  useEffect(() => fillStates(ground.current, active), [svg, active])
+  useEffect(() => countDown(ground.current, timers ?? [], timersFrom), [svg, timers, timersFrom])
   useLive({
     onTransitions: (transitions) => {
       if (pulse === undefined || ground.current === null) return
@@ -97,6 +123,68 @@ function markEvents(ground: HTMLElement | null, events: readonly string[]): void
   for (const label of ground?.querySelectorAll('[data-event]') ?? []) {
     label.classList.toggle('jc-sendable', events.includes(label.getAttribute('data-event') ?? ''))
   }
+}
+
+function fillStates(ground: HTMLElement | null, active: ChartProps['active']): void {
+  for (const state of ground?.querySelectorAll('[data-state]') ?? []) {
+    const drawn = state.getAttribute('data-drawn') ?? String(state.classList.contains('jc-active'))
+    state.setAttribute('data-drawn', drawn)
+    const isActive = active === undefined ? drawn === 'true' : active.includes(state.getAttribute('data-state') ?? '')
+    state.classList.toggle('jc-active', isActive)
+  }
+}
+
+const timerHeight = 14
+
+/** Puts the time that is left at the label of each timer's transition, and keeps it current. @returns what ends that */
+function countDown(ground: HTMLElement | null, timers: readonly ChartTimer[], from: number | undefined): () => void {
+  const badges = timers.flatMap(({ event, at }) => {
+    const row = ground?.querySelector(`[data-transition][data-event="${CSS.escape(event)}"]`) ?? null
+    const label = row?.closest('.jc-label') ?? null
+    const box = label?.querySelector('rect') ?? null
+    return label === null || box === null ? [] : [{ at, ...timerBadge(label, box) }]
+  })
+  const stop = effect(() => {
+    for (const { at, badge, place } of badges) {
+      const left = countdown(at, from ?? now.value)
+      if (badge.querySelector('text')?.textContent !== left) place(left)
+    }
+  })
+  return () => {
+    stop()
+    for (const { badge } of badges) badge.remove()
+  }
+}
+
+const svgElement = (name: string): SVGElement => document.createElementNS('http://www.w3.org/2000/svg', name)
+
+/** A pill on the lower edge of a label. The panel beside the chart has its text for screen readers. */
+function timerBadge(label: Element, box: Element) {
+  const [x = 0, y = 0, width = 0, height = 0] = ['x', 'y', 'width', 'height'].map((name) =>
+    Number(box.getAttribute(name)),
+  )
+  const badge = svgElement('g')
+  badge.setAttribute('class', 'jc-timer')
+  badge.setAttribute('aria-hidden', 'true')
+  const pill = svgElement('rect')
+  const text = svgElement('text')
+  badge.append(pill, text)
+  label.append(badge)
+  const place = (left: string): void => {
+    text.textContent = left
+    const wide = left.length * 6.2 + 14
+    const values = {
+      x: x + (width - wide) / 2,
+      y: y + height - 4,
+      width: wide,
+      height: timerHeight,
+      rx: timerHeight / 2,
+    }
+    for (const [name, value] of Object.entries(values)) pill.setAttribute(name, String(value))
+    text.setAttribute('x', String(x + width / 2))
+    text.setAttribute('y', String(y + height - 4 + timerHeight - 3.5))
+  }
+  return { badge, place }
 }
 
 /** Lights the labels of what was taken: `from EVENT`. */

@@ -1,6 +1,6 @@
 /** Confirmations and short messages. */
 import { signal } from '@preact/signals'
-import type { JSX } from 'preact'
+import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from './api.ts'
 
@@ -48,33 +48,55 @@ export function Dialogs(): JSX.Element {
 }
 
 function Confirmation({ of: { title, text, verb, danger, reason, run } }: { readonly of: Question }): JSX.Element {
-  const dialog = useRef<HTMLDialogElement>(null)
   const [given, setGiven] = useState('')
-  const [busy, setBusy] = useState(false)
-  useEffect(() => {
-    dialog.current?.showModal()
-    dialog.current?.querySelector<HTMLElement>('input, [type=submit]')?.focus()
-  }, [])
   const close = (): void => void (question.value = null)
-  const confirm = async (event: Event): Promise<void> => {
-    event.preventDefault()
-    setBusy(true)
+  const confirm = async (): Promise<void> => {
     await change(() => run(given.trim()))
     close()
   }
   return (
-    <dialog ref={dialog} onClose={close} aria-labelledby="question">
+    <FormDialog title={title} verb={verb} danger={danger} onConfirm={confirm} onClose={close}>
+      <p>{text}</p>
+      {reason !== undefined && (
+        <label>
+          {reason}
+          <input value={given} maxLength={500} onInput={(event) => setGiven(event.currentTarget.value)} />
+        </label>
+      )}
+    </FormDialog>
+  )
+}
+
+interface FormDialogProps {
+  readonly title: string
+  readonly verb: string
+  readonly danger?: boolean | undefined
+  readonly onConfirm: () => Promise<void>
+  readonly onClose: () => void
+  readonly children: ComponentChildren
+}
+
+/** A dialog with a form, whose first field or else whose button has the focus. */
+export function FormDialog({ title, verb, danger, onConfirm, onClose, children }: FormDialogProps): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const [busy, setBusy] = useState(false)
+  useEffect(() => {
+    dialog.current?.showModal()
+    dialog.current?.querySelector<HTMLElement>('input, select, textarea, [type=submit]')?.focus()
+  }, [])
+  const confirm = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    setBusy(true)
+    await onConfirm()
+    setBusy(false)
+  }
+  return (
+    <dialog ref={dialog} onClose={onClose} aria-labelledby="question">
       <form onSubmit={(event) => void confirm(event)}>
         <h2 id="question">{title}</h2>
-        <p>{text}</p>
-        {reason !== undefined && (
-          <label>
-            {reason}
-            <input value={given} maxLength={500} onInput={(event) => setGiven(event.currentTarget.value)} />
-          </label>
-        )}
+        {children}
         <footer>
-          <button type="button" onClick={close}>
+          <button type="button" onClick={onClose}>
             Back
           </button>
           <button type="submit" class={danger === true ? 'danger' : 'primary'} disabled={busy}>

@@ -1,4 +1,4 @@
-/** A job: where it stands in its chart, how it came there, and what may be done to it now. */
+/** A job: where it stands in its chart and stood before, how it came there, and what may be done to it now. */
 import type { ComponentChildren, JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { AttemptError, ErrorRecord, JobRecord } from '../../index.ts'
@@ -7,9 +7,11 @@ import { about } from './about.ts'
 import { post, useResource } from './api.ts'
 import { Chart } from './chart.tsx'
 import { ask, change } from './dialog.tsx'
+import { Machine, SendDialog } from './machine.tsx'
 import { useLive, useWatchedJob } from './live.ts'
 import { Copy, Empty, Loaded, Panel, Payload, QueueLink, State, Time, Tree } from './parts.tsx'
 import { jobLink, link } from './router.ts'
+import { Checkpoints, TimeTravel, useTravel, type Travel } from './time-travel.tsx'
 import { Timeline } from './timeline.tsx'
 import { clock, date, duration, number } from './words.ts'
 
@@ -26,8 +28,13 @@ export function JobScreen({ id }: { readonly id: string }): JSX.Element {
 
 function Job({ of, refresh }: { readonly of: JobView; readonly refresh: () => void }): JSX.Element {
   const { job, machine, machineProblem, children, checkpoints } = of
+  const travel = useTravel(of)
+  const [sending, setSending] = useState<string | null>(null)
+  const { past } = travel
+  const picture = <Picture of={of} travel={travel} onSend={setSending} />
   return (
     <>
+      {sending !== null && <SendDialog of={of} type={sending} refresh={refresh} onClose={() => setSending(null)} />}
       <div class="heading">
         <div>
           <p class="crumb">
@@ -53,10 +60,10 @@ function Job({ of, refresh }: { readonly of: JobView; readonly refresh: () => vo
         </div>
       ) : (
         <div class="columns chart-and-facts">
-          <Picture of={of} refresh={refresh} />
+          {picture}
           <div class="stack">
             <Facts job={job} />
-            <Events of={of} refresh={refresh} />
+            <Machine of={of} past={past} onSend={setSending} />
             <Progress job={job} />
           </div>
         </div>
@@ -71,34 +78,39 @@ function Job({ of, refresh }: { readonly of: JobView; readonly refresh: () => vo
         {machine === null ? (
           <Payload title="Output" value={job.output} />
         ) : (
-          <Payload title="Context" value={machine.context} />
+          <Payload
+            title={past === null ? 'Context' : `Context at checkpoint ${past.number}`}
+            value={(past?.machine ?? machine).context}
+          />
         )}
       </div>
       {machine !== null && job.output !== undefined && <Payload title="Output" value={job.output} />}
-      {machine === null && <Picture of={of} refresh={refresh} />}
-      {checkpoints.length > 0 && <Checkpoints of={of} />}
+      {machine === null && picture}
+      {checkpoints.length > 0 && <Checkpoints of={of} travel={travel} />}
       {(children.length > 0 || job.parent !== null) && <Family of={of} />}
     </>
   )
 }
 
-function Picture({
-  of: { job, machine, may },
-  refresh,
-}: {
+interface PictureProps {
   readonly of: JobView
-  readonly refresh: () => void
-}): JSX.Element {
+  readonly travel: Travel
+  readonly onSend: (type: string) => void
+}
+
+function Picture({ of, travel, onSend }: PictureProps): JSX.Element {
+  const { job, machine, may } = of
   const isMachine = job.version !== null && machine !== null
   const [life, setLife] = useState(false)
   const which = isMachine && !life ? 'machine' : 'job'
   const stamp = `${job.history.at(-1)?.seq ?? 0}.${job.checkpoint?.number ?? 0}`
+  const { chosen, past } = travel
   const sendable = useMemo(
     () =>
-      may.send && about.value.role === 'admin'
+      may.send && chosen === null && about.value.role === 'admin'
         ? (machine?.events ?? []).filter(({ accepted }) => accepted).map(({ type }) => type)
         : [],
-    [machine, may.send],
+    [machine, may.send, chosen],
   )
   const aside = isMachine ? (
     <div class="tabs">
@@ -112,13 +124,18 @@ function Picture({
   ) : (
     <span class="muted">its path, numbered</span>
   )
+  const title = which === 'job' ? 'Its path' : chosen === null ? 'Where it stands' : 'Where it stood'
   return (
-    <Panel title={which === 'machine' ? 'Where it stands' : 'Its path'} aside={aside}>
+    <Panel title={title} aside={aside}>
       <Chart
         path={`/charts/${which}.svg?job=${encodeURIComponent(job.id)}&at=${stamp}`}
         events={which === 'machine' ? sendable : []}
-        onEvent={(type) => askToSend(job, type, refresh)}
+        onEvent={onSend}
+        active={which === 'machine' ? chosen?.nodes : undefined}
+        timers={which !== 'machine' ? undefined : chosen === null ? machine?.timers : past?.machine.timers}
+        timersFrom={past?.at}
       />
+      {which === 'machine' && <TimeTravel of={of} travel={travel} />}
     </Panel>
   )
 }
@@ -178,67 +195,6 @@ function Actions({ of: { job, may }, refresh }: { readonly of: JobView; readonly
         </button>
       )}
     </div>
-  )
-}
-
-function askToSend(job: JobRecord, type: string, refresh: () => void): void {
-  ask({
-    title: `Send ${type}?`,
-    text: 'It is kept with the job and read once. Add fields as JSON if the event has any.',
-    verb: 'Send',
-    reason: 'Fields, for example {"by": "ada"}',
-    run: async (text) => {
-      const fields: unknown = text === '' ? {} : JSON.parse(text)
-      if (typeof fields !== 'object') throw new TypeError('Fields are a JSON object.')
-      await post(`/jobs/${encodeURIComponent(job.id)}/send`, { event: { ...fields, type } })
-      refresh()
-      return `${type} was sent.`
-    },
-  })
-}
-
-function Events({
-  of: { job, machine, may },
-  refresh,
-}: {
-  readonly of: JobView
-  readonly refresh: () => void
-}): JSX.Element {
-  const { states = [], tags = [], events = [], version = '' } = machine ?? {}
-  const canSend = may.send && about.value.role === 'admin'
-  return (
-    <Panel title="Machine" aside={<span class="muted">version {version}</span>}>
-      <p class="where">
-        {states.map((state) => (
-          <span key={state} class="in">
-            {state}
-          </span>
-        ))}
-        {tags.map((tag) => (
-          <span key={tag} class="tag">
-            {tag}
-          </span>
-        ))}
-      </p>
-      {events.length === 0 ? (
-        <p class="muted">It waits for no event.</p>
-      ) : (
-        <div class="actions start">
-          {events.map(({ type, accepted }) => (
-            <button
-              key={type}
-              type="button"
-              disabled={!canSend}
-              title={accepted ? 'It takes this event now' : 'A guard refuses this event without fields'}
-              class={accepted ? 'event' : 'event quiet'}
-              onClick={() => askToSend(job, type, refresh)}
-            >
-              {type}
-            </button>
-          ))}
-        </div>
-      )}
-    </Panel>
   )
 }
 
@@ -375,22 +331,6 @@ const ErrorTree = ({ error: { name, message, code, stack, cause } }: { readonly 
       </div>
     )}
   </>
-)
-
-const Checkpoints = ({ of: { checkpoints } }: { readonly of: JobView }): JSX.Element => (
-  <Panel title="Checkpoints" aside={<span class="muted">the latest first</span>}>
-    <ul class="lines">
-      {checkpoints.toReversed().map(({ number: place, at, note, value }) => (
-        <li key={place}>
-          <b class="count">{place}</b>
-          <span>{note}</span>
-          <span class="muted">
-            {value !== null && <code>{JSON.stringify(value)}</code>} <Time at={at} />
-          </span>
-        </li>
-      ))}
-    </ul>
-  </Panel>
 )
 
 const Family = ({ of: { job, children } }: { readonly of: JobView }): JSX.Element => (

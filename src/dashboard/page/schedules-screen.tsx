@@ -7,6 +7,7 @@ import { change } from './dialog.tsx'
 import { useLive } from './live.ts'
 import { Empty, Loaded, Panel, QueueLink, Time } from './parts.tsx'
 import { jobLink } from './router.ts'
+import { scheduleWords } from './schedule-words.ts'
 import { date, number } from './words.ts'
 
 export function SchedulesScreen(): JSX.Element {
@@ -40,6 +41,7 @@ function Schedule({ of, refresh }: { readonly of: ScheduleRecord; readonly refre
       return `${name} was ${past}.`
     })
   const [next] = nextRuns
+  const words = scheduleWords(spec)
   return (
     <Panel title={name} aside={paused && <span class="state tone-cancelled">paused</span>}>
       <dl class="facts">
@@ -70,9 +72,10 @@ function Schedule({ of, refresh }: { readonly of: ScheduleRecord; readonly refre
           </dd>
         </div>
         <div>
-          <dt>Spec</dt>
+          <dt>Fires</dt>
           <dd>
-            <code>{spec}</code> <span class="muted">{timezone}</span>
+            {words ?? <code>{spec}</code>}
+            <span class="muted">, {timezone}</span> {words !== null && <code class="muted nowrap">{spec}</code>}
           </dd>
         </div>
       </dl>

@@ -24,6 +24,10 @@ export function duration(ms: number): string {
 const two = (large: number, unit: string, small: number, smallUnit: string): string =>
   small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${smallUnit}`
 
+/** What is left until `at`, in whole seconds. */
+export const countdown = (at: number, from: number): string =>
+  at <= from ? 'due now' : `in ${duration(Math.ceil((at - from) / 1_000) * 1_000)}`
+
 /** One unit only, because it is read in a table. */
 export function age(at: number): string {
   const ms = now.value - at

@@ -109,6 +109,7 @@ export const packages: readonly PackageRow[] = [
   { package: 'commander', rooms: ['src/cli/'], why: 'arguments are parsed by the command line alone' },
   { package: 'preact', rooms: ['src/dashboard/page/'], why: 'built into the page: whoever installs jobchart does not' },
   { package: '@preact/signals', rooms: ['src/dashboard/page/'], why: 'built into the page, like preact' },
+  { package: 'cronstrue', rooms: ['src/dashboard/page/'], why: 'built into the page: schedules in words' },
   { package: 'node:*', rooms: ['src/'], why: 'the platform' },
 ]
 

@@ -1,0 +1,169 @@
+/** Where the machine of a job stands, as its page shows it: now, and at a checkpoint of the past. */
+import type { JobRecord, Json, JsonMachine, MachineView } from '../index.ts'
+import { toGraph, type ChartGraph } from '../chart/index.ts'
+import type { JobDefinition, MachineRunner } from '../core/definition.ts'
+import { JobchartError } from '../core/errors.ts'
+import { isEnded } from '../core/lifecycle.ts'
+import type { CheckpointEntry } from '../core/machine-record.ts'
+import { jsonSchemaOf } from './event-schemas.ts'
+import { redacted, type DashboardSettings } from './options.ts'
+
+interface EventShown {
+  readonly type: string
+  /** Would it be taken as `{ type }` alone? */
+  readonly accepted: boolean
+  /** Of its fields, without `type`; null if its definition gives no JSON Schema for it. */
+  readonly schema: Json
+}
+
+interface TimerShown {
+  /** The type of the event, as the transitions of the chart name it. */
+  readonly event: string
+  /** In words: `after 2 d`; for an event that the machine sends itself, its type. */
+  readonly label: string
+  /** When it is due, ms since the epoch. */
+  readonly at: number
+}
+
+export interface MachineShown {
+  readonly version: string
+  readonly value: Json
+  readonly context: Json
+  readonly tags: readonly string[]
+  readonly status: MachineView['status']
+  /** Paths of its active states, the outer ones first. */
+  readonly states: readonly string[]
+  /** The events of its active states. */
+  readonly events: readonly EventShown[]
+  /** The timers that are set, the earliest first. */
+  readonly timers: readonly TimerShown[]
+}
+
+export interface CheckpointShown {
+  readonly number: number
+  readonly seq: number
+  readonly at: number
+  readonly note: string
+  readonly value: Json
+  /** Ids of its active states in the chart, the outer ones first. */
+  readonly nodes: readonly string[]
+}
+
+/** A checkpoint of the past, with where the machine stood there. */
+export interface PastView extends CheckpointShown {
+  readonly machine: MachineShown
+}
+
+/** Where the machine of a job stands; or why that cannot be shown. Both are null for a job without a machine. */
+export async function machineShown(
+  settings: DashboardSettings,
+  record: JobRecord,
+): Promise<{ readonly machine: MachineShown | null; readonly problem: string | null }> {
+  const { client } = settings
+  const job = client.jobs.get(record.type)
+  if (job === undefined || job.machine === null) {
+    const problem = 'This process does not know the machine of the job: list its definition in jobs.'
+    return { machine: null, problem: record.version === null ? null : problem }
+  }
+  try {
+    const view = await (await client.job(record.id))?.snapshot()
+    if (view === undefined) return { machine: null, problem: null }
+    return { machine: shown(settings, record, job, view), problem: null }
+  } catch (error) {
+    if (!(error instanceof JobchartError)) throw error
+    return { machine: null, problem: error.message }
+  }
+}
+
+/** @returns null if the job has no such checkpoint any more, or its machine is not known here @throws JobchartError UNSUPPORTED */
+export async function pastView(settings: DashboardSettings, record: JobRecord, seq: number): Promise<PastView | null> {
+  const job = settings.client.jobs.get(record.type)
+  const entry = (await settings.client.store.checkpoints(record.id)).find((each) => each.seq === seq)
+  if (job === undefined || job.machine === null || entry === undefined) return null
+  const view = job.machine.viewAt<JsonMachine>(entry.state)
+  const machine = { ...shown(settings, record, job, view), events: [] }
+  return { ...checkpointShown(settings, job.machine, graphOf(job.machine, record), entry), machine }
+}
+
+/** The checkpoints that are kept, oldest first. */
+export async function checkpointsShown(settings: DashboardSettings, record: JobRecord): Promise<CheckpointShown[]> {
+  const runner = settings.client.jobs.get(record.type)?.machine ?? null
+  const graph = runner === null ? null : graphOf(runner, record)
+  const kept = await settings.client.store.checkpoints(record.id)
+  return kept.map((entry) => checkpointShown(settings, runner, graph, entry))
+}
+
+function checkpointShown(
+  settings: DashboardSettings,
+  runner: MachineRunner | null,
+  graph: ChartGraph | null,
+  { number, seq, at, note, state }: CheckpointEntry,
+): CheckpointShown {
+  const entry = { number, seq, at, note: settings.redact === null ? note : '' }
+  try {
+    const value = runner === null ? null : runner.viewAt<JsonMachine>(state).value
+    const states = statesIn(value)
+    const nodes = (graph?.states ?? []).filter(({ path }) => states.includes(path.join('.'))).map(({ id }) => id)
+    return { ...entry, value, nodes }
+  } catch (error) {
+    if (!(error instanceof JobchartError)) throw error
+    return { ...entry, value: null, nodes: [] }
+  }
+}
+
+function shown(settings: DashboardSettings, record: JobRecord, job: JobDefinition, view: MachineView): MachineShown {
+  const { machine: runner, eventSchemas } = job
+  const graph = runner === null ? null : graphOf(runner, record)
+  const states = statesIn(view.value)
+  const { id, type } = record
+  const context = redacted(settings, { id, type, checkpoint: { number: 0, state: view.context } }).checkpoint?.state
+  const events = graph === null || isEnded(record.state) ? [] : eventsOf(graph, states, view)
+  return {
+    version: record.version ?? runner?.version ?? '',
+    value: view.value,
+    context: context ?? null,
+    tags: view.tags,
+    status: view.status,
+    states,
+    events: events.map((event) => {
+      const schema = eventSchemas?.[event.type]
+      return { ...event, schema: schema === undefined ? null : jsonSchemaOf(schema) }
+    }),
+    timers: view.timers.map(({ event, at }) => {
+      const transition = graph?.transitions.find((each) => each.event === event)
+      return { event, at, label: transition?.label ?? event }
+    }),
+  }
+}
+
+/** The chart of the version that the job is at; of the current one if that is not known. */
+function graphOf({ charts }: MachineRunner, { version }: JobRecord): ChartGraph | null {
+  const chart = charts.find((each) => each.version === version) ?? charts.at(-1)
+  return chart === undefined ? null : toGraph(chart.machine)
+}
+
+/** `{ paid: 'shipping' }` → `['paid', 'paid.shipping']`. */
+export function statesIn(value: unknown, around: readonly string[] = []): string[] {
+  if (typeof value === 'string') return [[...around, value].join('.')]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) => {
+    const path = [...around, key]
+    return [path.join('.'), ...statesIn(inner, path)]
+  })
+}
+
+/** What its active states, and the machine around them, wait for from outside. */
+export function eventsOf(
+  graph: ChartGraph,
+  states: readonly string[],
+  view: MachineView,
+): readonly { readonly type: string; readonly accepted: boolean }[] {
+  const active = new Set(
+    graph.states.filter(({ path }) => path.length === 0 || states.includes(path.join('.'))).map(({ id }) => id),
+  )
+  const named = graph.transitions.filter(
+    ({ kind, source, event }) => kind === 'event' && active.has(source) && !event.includes('*'),
+  )
+  const types = [...new Set(named.map(({ event }) => event))].filter((type) => !type.startsWith('xstate.'))
+  return types.map((type) => ({ type, accepted: view.can({ type }) }))
+}
