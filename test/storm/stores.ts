@@ -1,11 +1,23 @@
 /** The stores that a storm may be let loose on: each made anew by every process, on one folder that all share. */
-import { join } from 'node:path'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import type { Json, Store } from 'jobchart'
+import { redisStore } from 'jobchart/redis'
 import { sqliteStore } from 'jobchart/sqlite'
 
 export type MakeStore = (folder: string) => Store
 
 const sqlite: MakeStore = (folder) => sqliteStore({ path: join(folder, 'jobs.db') })
+
+/** Where the server of a storm is that is not told. */
+const redisUrl = 'redis://127.0.0.1:6379'
+
+/** A prefix for each storm. The first process of a storm writes where the server is: the others have no environment of ours. */
+const redis: MakeStore = (folder) => {
+  const place = join(folder, 'redis-url')
+  if (!existsSync(place)) writeFileSync(place, process.env['JOBCHART_REDIS_URL'] ?? redisUrl)
+  return redisStore({ url: readFileSync(place, 'utf8'), prefix: basename(folder) })
+}
 
 /** A store that now and then acknowledges the ends of jobs, and has written nothing. */
 const forgetful: MakeStore = (folder) => {
@@ -89,7 +101,7 @@ const torn: MakeStore = (folder) => {
   }
 }
 
-export const stores: Readonly<Record<string, MakeStore>> = { sqlite }
+export const stores: Readonly<Record<string, MakeStore>> = { sqlite, redis }
 /** Stores that break promises, for the proof that broken promises are noticed. */
 export const brokenStores: Readonly<Record<string, MakeStore>> = { forgetful, impatient, careless, torn }
 

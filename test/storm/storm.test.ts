@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import { redisTest, serverOfFile } from '../support/redis-server.ts'
 import { parseCommand, UsageError, type StormOptions } from './command.ts'
 import { faultsOf, jobId, productionMs, taskOf, tasksOf, turnOf } from './plan.ts'
 import { report } from './report.ts'
@@ -23,6 +24,8 @@ const short: StormOptions = {
   folder: null,
 }
 
+const server = serverOfFile()
+
 async function storm(options: Partial<StormOptions>): Promise<Verdict> {
   const lines: string[] = []
   const verdict = await runStorm({ ...short, ...options }, (line) => void lines.push(line))
@@ -31,23 +34,34 @@ async function storm(options: Partial<StormOptions>): Promise<Verdict> {
   return verdict
 }
 
-test.each(Object.keys(stores))(
-  '%s keeps its promises while processes die',
-  async (store) => {
-    const unseen = await stormUntilSeen(['selfKilled', 'rescues', 'terminated', 'unknown'], async (seed) => {
-      const verdict = await storm({ store, seed })
-      expect(verdict.broken, report(verdict)).toEqual([])
-      const { killed, zombies, runs, steps, poison } = verdict.figures
-      expect({ killed, zombies, poison }).toEqual({ killed: 6, zombies: 1, poison: 3 })
-      expect(runs).toBeGreaterThan(200)
-      expect(steps).toBeGreaterThan(200)
-      expect(existsSync(verdict.folder)).toBe(false)
-      return verdict.figures
-    })
-    expect(unseen).toEqual([])
+async function survives(store: string): Promise<void> {
+  const unseen = await stormUntilSeen(['selfKilled', 'rescues', 'terminated', 'unknown'], async (seed) => {
+    const verdict = await storm({ store, seed })
+    expect(verdict.broken, report(verdict)).toEqual([])
+    const { killed, zombies, runs, steps, poison } = verdict.figures
+    expect({ killed, zombies, poison }).toEqual({ killed: 6, zombies: 1, poison: 3 })
+    expect(runs).toBeGreaterThan(200)
+    expect(steps).toBeGreaterThan(200)
+    expect(existsSync(verdict.folder)).toBe(false)
+    return verdict.figures
+  })
+  expect(unseen).toEqual([])
+}
+
+test('sqlite keeps its promises while processes die', () => survives('sqlite'), stormsMs)
+
+redisTest(
+  'redis keeps its promises while processes die',
+  async () => {
+    process.env['JOBCHART_REDIS_URL'] = server().url
+    await survives('redis')
   },
   stormsMs,
 )
+
+test('every store has its storm', () => {
+  expect(Object.keys(stores)).toEqual(['sqlite', 'redis'])
+})
 
 test('a store that acknowledges what it does not write is found out', async () => {
   const verdict = await storm({ store: 'forgetful', jobs: 150, kills: 0, zombies: 0, workers: 2 })

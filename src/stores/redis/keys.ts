@@ -106,3 +106,16 @@ export const keyName = (type: string, key: string): string => JSON.stringify([ty
 
 /** The id in an entry of an index of times: sixteen digits of the job's number go before it, so that of equals the older is first. */
 export const timerId = (member: string): string => member.slice(16)
+
+/** An ended job, as its index names it. */
+export interface EndedId {
+  readonly id: string
+  readonly endedAt: number
+  readonly endedBy: number
+}
+
+/** An entry of an index of ended jobs: the time of the end goes before the id; the number of the transition is the score. */
+export function endedId([member, endedBy]: readonly [member: string, score: number]): EndedId {
+  const colon = member.indexOf(':')
+  return { id: member.slice(colon + 1), endedAt: Number(member.slice(0, colon)), endedBy }
+}

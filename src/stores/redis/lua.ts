@@ -13,8 +13,25 @@ import { pending } from './unit.ts'
 
 const luaSet = (states: ReadonlySet<JobState>): string => `{${[...states].map((state) => `${state}=true`).join(',')}}`
 
-/** What a row is indexed by; the scripts read these fields of every row that they write. */
-const indexed = ['rev', 'seq', 'type', 'state', 'priority', 'place', 'concurrencyKey', 'wakeAt', 'last', 'finishedAt']
+/** What a row is indexed by, and what a claim looks at; the scripts read these fields of every row that they write. */
+const indexed = [
+  'rev',
+  'seq',
+  'type',
+  'state',
+  'priority',
+  'place',
+  'concurrencyKey',
+  'wakeAt',
+  'last',
+  'finishedAt',
+  'attempt',
+  'pins',
+  'keyName',
+  'machine',
+  'steps',
+  'onDead',
+]
 
 const prelude = `
 local P = KEYS[1]
@@ -33,7 +50,7 @@ local function negative(text) if text:sub(1, 1) == '-' then return text:sub(2) e
 local time = call('TIME')
 local clock = time[1] .. string.format('%03d', math.floor(tonumber(time[2]) / 1000))
 
-local counts, groups, ready, ended, cancelled, hints = {}, {}, {}, {}, {}, {}
+local counts, groups, ready, left, ended, cancelled, hints = {}, {}, {}, {}, {}, {}, {}
 local dueAt, shrunk = nil, 0
 
 local function count(name, by) counts[name] = (counts[name] or 0) + by end
@@ -45,35 +62,55 @@ local function isShared(type)
   return sharing[type]
 end
 
+-- Where that clock is; false before.
+local clocks = {}
+local function clockOf(type)
+  if clocks[type] == nil then clocks[type] = call('HGET', P .. 'clocks', type) end
+  return clocks[type]
+end
+
 -- Keys of a type are told from keys of another type by the length of its name.
 local function groupKey(type, key) return P .. 'group:' .. #type .. ':' .. type .. ':' .. key end
 
+local INDEXED = { ${indexed.map((field) => `'${field}'`).join(', ')} }
+
+-- Fields of a row by name; nil if it is not there.
 local function readRow(id)
-  local v = call('HMGET', P .. 'job:' .. id, ${indexed.map((field) => `'${field}'`).join(', ')})
-  if not v[1] then return nil end
-  return { id = id, rev = v[1], seq = v[2], type = v[3], state = v[4], priority = v[5], place = v[6],
-    key = v[7] or nil, wakeAt = v[8] or nil, last = v[9], finishedAt = v[10] or nil }
+  local values = call('HMGET', P .. 'job:' .. id, unpack(INDEXED))
+  if not values[1] then return nil end
+  local row = { id = id }
+  for i, name in ipairs(INDEXED) do row[name] = values[i] or nil end
+  return row
+end
+
+-- A row after its fields were set (names and values in turn) and removed.
+local function changed(row, id, set, unset)
+  local after = { id = id }
+  if row then for _, name in ipairs(INDEXED) do after[name] = row[name] end end
+  for i = 1, #set, 2 do after[set[i]] = set[i + 1] end
+  for _, name in ipairs(unset or {}) do after[name] = nil end
+  return after
 end
 
 -- Enters a row into the indexes, or takes it out of them.
 local function index(r, by)
-  local state, type = r.state, r.type
+  local state, type, key = r.state, r.type, r.concurrencyKey
   count(state, by)
   count(state .. ':' .. type, by)
   if BACKLOG[state] then shrunk = shrunk - by end
   if CLAIMABLE[state] then
-    local queue = r.key and groupKey(type, r.key) or P .. 'queue:' .. type
-    local member = pad(r.place) .. r.id
+    local queue = key and groupKey(type, key) or P .. 'queue:' .. type
+    local member = pad(r.place or r.seq) .. r.id
     if by > 0 then
-      local clock = call('HGET', P .. 'clocks', type)
+      local clock = clockOf(type)
       -- A key that gets work begins where the clock is.
-      if clock and call('EXISTS', queue) == 0 then call('HSET', P .. 'starts:' .. type, r.key or '', clock) end
-      call('ZADD', queue, negative(r.priority), member)
+      if clock and call('EXISTS', queue) == 0 then call('HSET', P .. 'starts:' .. type, key or '', clock) end
+      call('ZADD', queue, negative(r.priority or '0'), member)
       ready[type] = true
     else
       call('ZREM', queue, member)
     end
-    if r.key or isShared(type) then groups[#groups + 1] = { type, r.key or '' } end
+    if key or isShared(type) then groups[#groups + 1] = { type, key or '' } end
   elseif TIMED[state] then
     if r.wakeAt then
       local member = pad(r.seq) .. r.id
@@ -88,9 +125,9 @@ local function index(r, by)
   elseif LEASED[state] then
     local member = pad(r.seq) .. r.id
     if by > 0 then call('ZADD', P .. 'leases', r.wakeAt, member) else call('ZREM', P .. 'leases', member) end
-    if r.key then
-      call('HINCRBY', P .. 'held:' .. type, r.key, by)
-      groups[#groups + 1] = { type, r.key }
+    if key then
+      call('HINCRBY', P .. 'held:' .. type, key, by)
+      groups[#groups + 1] = { type, key }
     end
   elseif ENDED[state] then
     local member = r.finishedAt .. ':' .. r.id
@@ -109,8 +146,8 @@ local function reindex(before, after)
   if not before or not LEASED[before.state] then return end
   if after and LEASED[after.state] then
     if before.state ~= after.state then cancelled[#cancelled + 1] = after.id end
-  elseif call('HDEL', P .. 'capped', before.type) == 1 then
-    ready[before.type] = true
+  else
+    left[before.type] = true
   end
 end
 
@@ -180,13 +217,22 @@ local function backlog()
 end
 
 local function log(seq, id, type, text)
-  call('XADD', P .. 'log', 'MAXLEN', logMax, seq .. '-0', 'i', id, 't', type, 'e', text)
+  call('XADD', P .. 'log', 'MAXLEN', '~', logMax, seq .. '-0', 'i', id, 't', type, 'e', text)
+end
+
+-- Adds to the history of a job; gives its length.
+local function remember(id, text)
+  local length = call('RPUSH', P .. 'history:' .. id, text)
+  if length > ${caps.history} then call('LTRIM', P .. 'history:' .. id, -${caps.history}, -1) end
+  return length
 end
 
 -- Writes what follows from the rows that have changed; gives the wake-ups.
 local function finish()
   arrangeGroups()
   writeCounts()
+  -- A type that was found at a cap has room where a run has ended.
+  for type in pairs(left) do if call('HDEL', P .. 'capped', type) == 1 then ready[type] = true end end
   for type in pairs(ready) do
     local queued = 0
     for state in pairs(CLAIMABLE) do queued = queued + tonumber(call('HGET', P .. 'counts', state .. ':' .. type) or '0') end
@@ -261,7 +307,7 @@ for i, row in ipairs(rows) do
     end
     call('HSET', job, unpack(set))
     if row.unset then call('HDEL', job, unpack(row.unset)) end
-    local after = readRow(id)
+    local after = changed(before[i], id, set, row.unset)
     reindex(before[i], after)
     if not before[i] then call('ZADD', P .. 'all', after.seq, id) end
     for _, key in ipairs(row.enter or {}) do call('ZADD', key, after.seq, id) end
@@ -291,8 +337,7 @@ for i, entry in ipairs(entries) do
   local id, text = entry[1], numbers(entry[3], 1)
   log(int(base + i - 1), id, entry[2], text)
   if entry[4] == 1 then
-    call('RPUSH', P .. 'history:' .. id, text)
-    call('LTRIM', P .. 'history:' .. id, -${caps.history}, -1)
+    remember(id, text)
   end
 end
 if plan.full then call('SET', P .. 'full', '1') end
@@ -328,6 +373,8 @@ local request = cjson.decode(ARGV[3])
 local now = request.now or clock
 local leaseEnd = int(tonumber(now) + request.leaseMs)
 local jobs, shortfalls = {}, {}
+-- Numbers of transitions: the last one before the claim, and how many it has given.
+local base, given = tonumber(call('GET', P .. 'seq') or '0'), 0
 
 local function countOf(name) return tonumber(call('HGET', P .. 'counts', name) or '0') + (counts[name] or 0) end
 local function leased(type)
@@ -350,33 +397,31 @@ local function claim(id, demand)
   local before = readRow(id)
   if not before or before.state ~= '${arrow.from}' then return false end
   local job = P .. 'job:' .. id
-  local v = call('HMGET', job, 'attempt', 'pins', 'keyName', 'machine', 'onDead')
-  local attempt = int(tonumber(v[1] or '0') + ${arrow.attempts})
-  local seq = int(call('INCR', P .. 'seq'))
+  local attempt = int(tonumber(before.attempt or '0') + ${arrow.attempts})
+  given = given + 1
+  local seq = int(base + given)
   local set = { 'state', '${arrow.to}', 'attempt', attempt, 'last', seq, 'worker', request.worker, 'token', request.token,
     'startedAt', now, 'wakeAt', leaseEnd, 'rev', int(tonumber(before.rev) + 1) }
-  if demand.maxAttempts and not (v[2] and cjson.decode(v[2]).maxAttempts) then
+  if demand.maxAttempts and not (before.pins and cjson.decode(before.pins).maxAttempts) then
     set[#set + 1] = 'maxAttempts'
     set[#set + 1] = int(demand.maxAttempts)
   end
   if demand.onDead then
     set[#set + 1] = 'onDead'
     set[#set + 1] = demand.onDead
-  elseif v[5] then
+  elseif before.onDead then
     call('HDEL', job, 'onDead')
   end
   call('HSET', job, unpack(set))
-  reindex(before, { id = id, seq = before.seq, type = before.type, state = '${arrow.to}', key = before.key, wakeAt = leaseEnd })
-  if v[3] then giveUpKey(id, v[3]) end
+  reindex(before, changed(before, id, set))
+  if before.keyName then giveUpKey(id, before.keyName) end
   local text = '{"seq":' .. seq .. ',"at":' .. now .. ',"event":"CLAIM","from":"${arrow.from}","to":"${arrow.to}","attempt":'
     .. attempt .. ',"worker":' .. request.workerText .. '}'
   log(seq, id, before.type, text)
-  call('RPUSH', P .. 'history:' .. id, text)
-  call('LTRIM', P .. 'history:' .. id, -${caps.history}, -1)
-  local history = call('LRANGE', P .. 'history:' .. id, 0, -1)
-  local steps = call('HGETALL', P .. 'steps:' .. id)
+  local history = remember(id, text) == 1 and { text } or call('LRANGE', P .. 'history:' .. id, 0, -1)
+  local steps = before.steps and call('HGETALL', P .. 'steps:' .. id) or {}
   local checkpoint, inbox = '', {}
-  if v[4] then
+  if before.machine then
     checkpoint = call('LINDEX', P .. 'checkpoints:' .. id, -1) or ''
     inbox = call('LRANGE', P .. 'inbox:' .. id, 0, -1)
   end
@@ -412,6 +457,7 @@ local function setTerms(demand)
   call('HSET', P .. 'caps', type, cap)
   call('HSET', P .. 'shared', type, shared and '1' or '0')
   if shared then call('HSETNX', P .. 'clocks', type, '0') end
+  clocks[type] = nil
   sharing[type] = shared
   arrangeAll(type)
 end
@@ -458,10 +504,11 @@ local function charge(demand, key, head, member)
     local finish = tonumber(call('ZSCORE', P .. 'heads:' .. type, head))
     local clock = string.format('%.17g', math.max(tonumber(call('HGET', P .. 'clocks', type) or '0'), finish))
     call('HSET', P .. 'clocks', type, clock)
+    clocks[type] = clock
     call('HSET', P .. 'starts:' .. type, key, clock)
   end
   if demand.keyRate and key ~= '' then
-    call('ZADD', keyWindow(type, key), now, call('GET', P .. 'seq') .. member)
+    call('ZADD', keyWindow(type, key), now, int(base + given) .. member)
     call('ZADD', P .. 'lapses:' .. type, int(tonumber(now) + demand.keyRate.perMs), key)
   end
 end
@@ -476,8 +523,8 @@ local function claimFrom(demand)
   local queue = P .. 'queue:' .. type
   local plain = demand.keyShares and {} or call('ZRANGE', queue, 0, room - 1, 'WITHSCORES')
   local grouped = call('EXISTS', P .. 'head:' .. type) == 1
-  local given, next = 0, 1
-  while given < room do
+  local taken, next = 0, 1
+  while taken < room do
     local key, first, head = nil, nil, nil
     if grouped then key, first, head = firstGroup(demand) end
     local member = plain[next]
@@ -491,13 +538,13 @@ local function claimFrom(demand)
       next = next + 2
     end
     if not member then break end
-    if claim(member:sub(17), demand) then given = given + 1 else call('ZREM', from, member) end
+    if claim(member:sub(17), demand) then taken = taken + 1 else call('ZREM', from, member) end
     if key then
       groups[#groups + 1] = { type, key }
       arrangeGroups()
     end
   end
-  return given
+  return taken
 end
 
 -- What the rules of the core ask of a queue that gave fewer jobs than were asked for; see operations.ts.
@@ -517,15 +564,11 @@ local function facts(demand, paused)
   return { type, 0, int(queued), int(leased(type)), open and 1 or 0, keysAt, int(rateFree), rateAt }
 end
 
-local given = {}
-for i, demand in ipairs(request.demand) do
+for _, demand in ipairs(request.demand) do
   local paused = call('HGET', P .. 'paused', demand.type) == '1'
-  given[i] = paused and 0 or claimFrom(demand)
+  local taken = paused and 0 or claimFrom(demand)
+  if taken < demand.max then shortfalls[#shortfalls + 1] = facts(demand, paused) end
 end
-for i, demand in ipairs(request.demand) do
-  if given[i] < demand.max then
-    shortfalls[#shortfalls + 1] = facts(demand, call('HGET', P .. 'paused', demand.type) == '1')
-  end
-end
+if given > 0 then call('INCRBY', P .. 'seq', given) end
 return { clock, finish(), jobs, shortfalls }
 `

@@ -39,6 +39,7 @@ export const lightFields = [
   'worker',
   'token',
   'settled',
+  'steps',
   'cancel',
   'machine',
   'parent',

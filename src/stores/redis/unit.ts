@@ -24,9 +24,10 @@ import type { CheckpointEntry, Gather, InboxEntry, InboxMessage, NewCheckpoint, 
 import type { Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
 import type { Hint, NewJob, Selection, SettleAnswer, WrittenTransition } from '../../store.ts'
-import { keyName, timerId, type CellKind } from './keys.ts'
+import { keyName, timerId, endedId, type EndedId, type CellKind } from './keys.ts'
 import { NotLoaded, type Need, type Timers } from './needs.ts'
 import { Row, type Journal } from './row.ts'
+import { settledOf } from './settled.ts'
 import { cellName, type WorkingSet } from './working-set.ts'
 
 /** The first of the numbers that the commit replaces: beyond all that are given, and exact as a number. */
@@ -47,13 +48,6 @@ interface LogEntry {
 interface Predecessor {
   readonly id: string
   readonly next: { readonly id: string; readonly dueAt: number } | null
-}
-
-/** An ended job, as an index names it. */
-interface EndedId {
-  readonly id: string
-  readonly endedAt: number
-  readonly endedBy: number
 }
 
 interface Savepoint {
@@ -246,11 +240,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   }
 
   firstEnded(state: JobState, limit: number): readonly EndedId[] {
-    const found = this.set.firstEnded(state, limit).slice(0, limit)
-    return found.map(([member, endedBy]) => {
-      const colon = member.indexOf(':')
-      return { id: member.slice(colon + 1), endedAt: Number(member.slice(0, colon)), endedBy }
-    })
+    return this.set.firstEnded(state, limit).slice(0, limit).map(endedId)
   }
 
   removeEnded(jobs: readonly EndedId[]): void {
@@ -316,9 +306,9 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
     const seq = this.append(row, job.type, { event: 'ENQUEUE', from: null, to: state, attempt: 0 }, false).seq
     this.changing(row)
     row.there = true
-    const values = { type: job.type, state, priority: job.priority, seq, place: seq, last: seq, enqueuedAt: this.now }
+    const values = { type: job.type, state, seq, enqueuedAt: this.now, maxAttempts: job.maxAttempts }
     for (const [field, value] of Object.entries(values)) row.set(field as keyof typeof values, value)
-    row.set('maxAttempts', job.maxAttempts)
+    if (job.priority !== 0) row.set('priority', job.priority)
     row.setPayload('input', job.input)
     if (job.tags.length > 0) row.setJson('tags', job.tags)
     for (const field of ['meta', 'pins', 'parent'] as const)
@@ -348,6 +338,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition {
     const { event, from, to } = transition
     this.changing(row)
+    if (isEnded(from)) row.setJson('settled', settledOf(row))
     const worker = options.worker ?? (isLeased(from) ? row.worker : null)
     const step = { event, from, to, attempt: row.attempt, worker, reason: options.reason ?? null }
     const entry = (row.latest = this.append(row, row.type, step, true))
@@ -463,13 +454,17 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   }
 
   keepSteps(row: Row, steps: Readonly<Record<string, Json>>): void {
+    row.set('steps', 1)
     const texts = Object.entries(steps).map(([name, result]) => [name, JSON.stringify(result)])
     row.add({ steps: { ...row.additions.steps, ...(Object.fromEntries(texts) as Record<string, string>) } })
   }
 
   forgetSteps(row: Row, names?: readonly string[]): void {
-    if (names === undefined) row.add({ steps: {}, forgetsSteps: true })
-    else row.add({ steps: { ...row.additions.steps, ...Object.fromEntries(names.map((name) => [name, null])) } })
+    if (row.text('steps') === undefined) return
+    if (names === undefined) {
+      row.set('steps', null)
+      row.add({ steps: {}, forgetsSteps: true })
+    } else row.add({ steps: { ...row.additions.steps, ...Object.fromEntries(names.map((name) => [name, null])) } })
   }
 
   keepError(row: Row, error: AttemptError): void {
@@ -503,12 +498,15 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   }
 
   settledBefore(row: Row, { attempt, token }: LeaseKey): SettleAnswer | null {
-    const settled = row.json<(LeaseKey & { readonly answer: SettleAnswer }) | null>('settled', null)
+    const settled = settledOf(row)
     return settled?.token === token && settled.attempt === attempt ? settled.answer : null
   }
 
   keepSettled(row: Row, { attempt, token }: LeaseKey, answer: SettleAnswer): void {
-    row.setJson('settled', { attempt, token, answer })
+    const settled = { attempt, token, answer }
+    row.set('settled', answer.from)
+    // As long as the row says the rest, it is kept in a word.
+    if (!sameJson(settledOf(row) as unknown as Json, settled as unknown as Json)) row.setJson('settled', settled)
   }
 
   // ── machines ────────────────────────────────────────────────────────────────────────────────────────────────────────
