@@ -1,4 +1,4 @@
-/** What `jobchart/store-testing` offers to authors of stores: the conformance suite, and histories of what a store was asked. */
+/** The entry `jobchart/store-testing` for authors of stores: the conformance suite, and histories of calls. */
 export { storeConformance, type ConformanceOptions, type Subject } from './conformance/index.ts'
 export {
   checkHistory,

@@ -1,4 +1,4 @@
-/** The jobs of the naive store as a plain array: how one comes to be, moves, and is found. */
+/** The jobs of the naive store in a plain array: creating, changing and finding them. */
 import { caps } from '../core/caps.ts'
 import type { ErrorRecord } from '../core/failure.ts'
 import type { HistoryEntry, JobRecord, Transition } from '../core/record.ts'
@@ -11,33 +11,33 @@ export interface Job {
   record: { -readonly [K in keyof JobRecord]: JobRecord[K] }
   seq: number
   place: number
-  /** Does it hold its unique key? One that is superseded or followed lives on without. */
+  /** Does it hold its unique key? A job that is superseded or followed gives it up before its end. */
   holdsKey: boolean
   untilStart: boolean
   keyWeight: number
   token: string | null
   leaseUntil: number
   steps: Record<string, Json> | null
-  /** Has a cancel been asked for in this generation, and how long was it to take? */
+  /** Was it cancelled in this generation, and with which grace, ms? */
   marked: boolean
   graceMs: number | undefined
-  /** Attempts it may spend, those that led to a checkpoint not counted. */
+  /** Its `maxAttempts`, without the attempts that led to a checkpoint. */
   base: number
   pins: contract.JobPins | null
   /** The type of the job that is inserted if it dies. */
   onDead: string | null
   checkpoints: readonly CheckpointEntry[]
   takesCancel: boolean
-  /** Of the messages sent last. */
+  /** Keys of the latest messages. */
   keys: readonly string[]
-  /** Messages that leave it waiting, since it was parked. */
+  /** How it gathers messages, set when it is parked. */
   gather: Gather | null
   settled: { token: string; attempt: number; answer: contract.SettleAnswer } | null
-  /** Does it wait for the end of the job before it under its unique key? Then: when it is due itself. */
+  /** Set while it waits for the end of an earlier job with its unique key: its own due time. */
   waits: { readonly dueAt: number } | null
 }
 
-interface Circumstances {
+interface ApplyOptions {
   reason?: string | null | undefined
   fatal?: boolean | undefined
   dueAt?: number | null
@@ -52,13 +52,13 @@ export class NaiveJobs {
   time = 0
   protected jobs: Job[] = []
   protected readonly log: Transition[] = []
-  /** Of keys that share claims: the virtual clock by type, and when each key got work or was last claimed from. */
+  /** Shares of keys: the virtual clock by type, and the start of each key (see `core/shares.ts`). */
   protected readonly clocks = new Map<string, number>()
   protected starts = new Map<string, number>()
 
   protected add(job: contract.NewJob): Job {
     const dueAt = job.runAt ?? this.time + job.delayMs
-    const waits = this.leaving(job.type, job.key) === undefined ? null : { dueAt }
+    const waits = this.predecessor(job.type, job.key) === undefined ? null : { dueAt }
     const due = waits === null ? dueAt : Infinity
     const record: Job['record'] = {
       id: job.id,
@@ -128,15 +128,15 @@ export class NaiveJobs {
     return this.jobs.find((job) => job.holdsKey && job.record.type === type && job.record.key === key)
   }
 
-  /** A live job that has given up its key. */
-  protected leaving(type: string, key: string | null): Job | undefined {
+  /** A live job that has given up this key. */
+  protected predecessor(type: string, key: string | null): Job | undefined {
     return this.jobs.find(
       (job) => key !== null && job.record.key === key && job.record.type === type && is('live', job) && !job.holdsKey,
     )
   }
 
-  /** A job has ended: the one that has waited for that goes on. */
-  protected letGoOn({ record: { type, key, state } }: Job): contract.WrittenTransition | undefined {
+  /** Releases the job that waits for the end of this one. */
+  protected releaseSuccessor({ record: { type, key, state } }: Job): contract.WrittenTransition | undefined {
     const next = key === null || !statesTagged('ended').has(state) ? undefined : this.holder(type, key)
     if (!next?.waits) return undefined
     const { dueAt } = next.waits
@@ -202,7 +202,7 @@ export class NaiveJobs {
     record.errors = [...record.errors, entry].slice(-caps.errors)
   }
 
-  protected applyEvent(job: Job, event: ArrowEvent, { reason, fatal, dueAt = null }: Circumstances = {}): Transition {
+  protected applyEvent(job: Job, event: ArrowEvent, { reason, fatal, dueAt = null }: ApplyOptions = {}): Transition {
     const { record } = job
     const from = record.state
     const arrow = nextArrow(from, event, record, fatal)
@@ -211,7 +211,7 @@ export class NaiveJobs {
     Object.assign(record, { attempt, generation, state: arrow.to })
     record.dueAt = is('timed', job) ? dueAt : null
     record.finishedAt = is('ended', job) ? this.time : null
-    // Its attempts start over, and with them those that do not count.
+    // Attempts are counted from 0 again, including those that led to a checkpoint.
     if (event === 'RETRY' || record.state === 'waiting') record.maxAttempts = job.base
     if (is('ended', job)) job.holdsKey = false
     if (is('ended', job)) record.unsupported = null
@@ -224,7 +224,7 @@ export class NaiveJobs {
     return JSON.stringify([type, concurrencyKey])
   }
 
-  /** A queued job whose key has no other one: the key has work again. */
+  /** Sets the start of a key when its first job is queued. */
   private startKey(job: Job): void {
     const ofKey = this.jobs.filter((each) => each.record.state === 'queued' && this.keyOf(each) === this.keyOf(job))
     if (job.record.state === 'queued' && ofKey.length === 1) {

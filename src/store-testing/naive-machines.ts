@@ -1,4 +1,4 @@
-/** What machines do to the naive store: checkpoints and messages, what children tell their parents, and who is cancelled with whom. */
+/** Machine jobs of the naive store: checkpoints, messages, ends of child jobs, and cancels of parents and children. */
 import { caps } from '../core/caps.ts'
 import { mayGather, type CheckpointEntry, type InboxMessage, type NewCheckpoint } from '../core/machine-record.ts'
 import type * as contract from '../store.ts'
@@ -12,11 +12,11 @@ interface Mark {
 export class NaiveMachines extends NaiveJobs {
   checkpoint(requests: readonly contract.CheckpointRequest[]): contract.CheckpointAnswer[] {
     return requests.map(({ id, attempt, token, checkpoint }) => {
-      const job = this.heldBy(id, attempt, token)
+      const job = this.leasedBy(id, attempt, token)
       if (!job) return { outcome: 'lost', seq: 0, at: 0, maxAttempts: 0, inbox: [] }
-      const { seq, at } = this.rest(job, checkpoint)
+      const { seq, at } = this.keepCheckpoint(job, checkpoint)
       const { maxAttempts, inbox } = job.record
-      return { outcome: 'kept', seq, at, maxAttempts, inbox, ...this.toldOfCancel(job) }
+      return { outcome: 'kept', seq, at, maxAttempts, inbox, ...this.stopNotice(job) }
     })
   }
 
@@ -35,7 +35,7 @@ export class NaiveMachines extends NaiveJobs {
       if (!seen) return { outcome: 'changed', state }
       if (inbox.length >= caps.inbox) return { outcome: 'full', state }
       job.keys = [...job.keys, key].slice(-caps.messageKeys)
-      const transition = this.post(job, message)
+      const transition = this.deliver(job, message)
       return { outcome: 'kept', state: job.record.state, ...(transition && { transition }) }
     })
   }
@@ -49,22 +49,22 @@ export class NaiveMachines extends NaiveJobs {
       const { jobs, notFound } = this.select(selection, (job) => is('live', job))
       const [cancelled, cancelling, finished]: [string[], string[], string[]] = [[], [], []]
       const transitions: contract.WrittenTransition[] = []
-      const struck: Job[] = []
+      const forced: Job[] = []
       for (const job of jobs.toSorted((a, b) => byPriority(a, b) || a.seq - b.seq)) {
         const wasEnded = is('ended', job)
-        if (!wasEnded && this.cancelOne(job, { reason, graceMs }, transitions)) struck.push(job)
+        if (!wasEnded && this.cancelOne(job, { reason, graceMs }, transitions)) forced.push(job)
         const list = wasEnded ? finished : is('ended', job) ? cancelled : cancelling
         list.push(job.record.id)
       }
-      this.cancelChildren(struck, graceMs, transitions)
+      this.cancelChildren(forced, graceMs, transitions)
       return { cancelled, cancelling, notFound, finished, transitions }
     })
   }
 
-  /** Cancels the holder of a key. Its children go with it, but only the log tells. */
+  /** Cancels the holder of a key. Its child jobs are cancelled, too; only the log reports them. */
   protected supersede(job: Job): contract.WrittenTransition | undefined {
     const transitions: contract.WrittenTransition[] = []
-    if (this.strike(job, { reason: 'superseded', graceMs: undefined }, transitions)) {
+    if (this.cancelNow(job, { reason: 'superseded', graceMs: undefined }, transitions)) {
       this.cancelChildren([job], undefined, transitions)
     }
     return transitions[0]
@@ -79,21 +79,23 @@ export class NaiveMachines extends NaiveJobs {
     }
   }
 
-  /** Was it by force, and now? */
+  /** Cancels a live job. @returns whether this call has forced the cancel */
   private cancelOne(job: Job, mark: Mark, transitions: contract.WrittenTransition[]): boolean {
-    if (!job.takesCancel || job.marked) return this.strike(job, mark, transitions)
+    if (!job.takesCancel || job.marked) return this.cancelNow(job, mark, transitions)
     this.mark(job, mark)
     transitions.push(
-      ...[this.post(job, { kind: 'cancel', reason: mark.reason })].filter((transition) => transition !== undefined),
+      ...[this.deliver(job, { kind: 'cancel', reason: mark.reason })].filter((transition) => transition !== undefined),
     )
     return false
   }
 
-  private strike(job: Job, mark: Mark, transitions: contract.WrittenTransition[]): boolean {
+  private cancelNow(job: Job, mark: Mark, transitions: contract.WrittenTransition[]): boolean {
     if (job.record.state === 'cancelling') return false
     this.mark(job, mark)
     transitions.push(this.applyEvent(job, 'CANCEL', { reason: mark.reason }))
-    transitions.push(...[this.tellEnd(job), this.letGoOn(job)].filter((transition) => transition !== undefined))
+    transitions.push(
+      ...[this.notifyParentOfEnd(job), this.releaseSuccessor(job)].filter((transition) => transition !== undefined),
+    )
     return true
   }
 
@@ -102,19 +104,19 @@ export class NaiveMachines extends NaiveJobs {
     job.record.cancelReason = reason
   }
 
-  protected heldBy(id: string, attempt: number, token: string): Job | undefined {
+  protected leasedBy(id: string, attempt: number, token: string): Job | undefined {
     const job = this.find(id)
     return job && is('leased', job) && job.token === token && job.record.attempt === attempt ? job : undefined
   }
 
-  protected toldOfCancel(job: Job): { outcome: 'cancelling'; reason?: string; graceMs?: number } | undefined {
+  protected stopNotice(job: Job): { outcome: 'cancelling'; reason?: string; graceMs?: number } | undefined {
     const { state, cancelReason: reason } = job.record
     if (state !== 'cancelling') return undefined
     const { graceMs } = job
     return { outcome: 'cancelling', ...(reason !== null && { reason }), ...(graceMs !== undefined && { graceMs }) }
   }
 
-  protected rest(job: Job, checkpoint: NewCheckpoint): CheckpointEntry {
+  protected keepCheckpoint(job: Job, checkpoint: NewCheckpoint): CheckpointEntry {
     const { number, state, read, note, takesCancel, forgetSteps, states = [], tags = [] } = checkpoint
     const { record } = job
     const current = job.checkpoints.at(-1)
@@ -135,15 +137,15 @@ export class NaiveMachines extends NaiveJobs {
     return entry
   }
 
-  /** Puts a message into an inbox, and wakes whoever waits for it. */
-  private post(job: Job, message: InboxMessage): contract.WrittenTransition | undefined {
+  /** Puts a message into an inbox, and wakes the job if it waits. */
+  private deliver(job: Job, message: InboxMessage): contract.WrittenTransition | undefined {
     const { record } = job
     record.lastMessageNumber += 1
     record.inbox = [...record.inbox, { number: record.lastMessageNumber, at: this.time, message }]
     return this.wake(job)
   }
 
-  /** Wakes whoever waits while there are messages for him. */
+  /** Wakes a waiting job with unread messages, unless it gathers them. */
   protected wake(job: Job): contract.WrittenTransition | undefined {
     const { record, gather } = job
     if (record.state !== 'waiting' || record.inbox.length === 0) return undefined
@@ -153,21 +155,21 @@ export class NaiveMachines extends NaiveJobs {
     return undefined
   }
 
-  protected tellCheckin(
+  protected notifyParentOfCheckin(
     job: Job,
     value: NonNullable<contract.HeartbeatPayload['checkin']>['value'],
   ): contract.WrittenTransition | undefined {
     const parent = this.parentOf(job)
     if (!parent || job.record.parent?.checkins !== true || parent.record.inbox.length >= caps.inbox) return undefined
-    return this.post(parent, { kind: 'checkin', child: job.record.id, value })
+    return this.deliver(parent, { kind: 'checkin', child: job.record.id, value })
   }
 
-  /** Tells the parent of a job that it has ended, if it has. */
-  protected tellEnd(job: Job): contract.WrittenTransition | undefined {
+  /** Sends the end of a job, if it has ended, to its parent. */
+  protected notifyParentOfEnd(job: Job): contract.WrittenTransition | undefined {
     const parent = this.parentOf(job)
     const { id: child, state, output, error, cancelReason: reason } = job.record
     if (!parent || !(state === 'done' || state === 'dead' || state === 'cancelled')) return undefined
-    return this.post(parent, {
+    return this.deliver(parent, {
       kind: 'ended',
       child,
       state,
@@ -177,7 +179,7 @@ export class NaiveMachines extends NaiveJobs {
     })
   }
 
-  /** Puts off a job that no worker could run: its history keeps the first time only. */
+  /** Postpones a job that no worker could run; its history keeps the first postponement only. */
   protected putOff({ record }: Job, version: string, reason: string, { seq, at }: contract.WrittenTransition): void {
     if (record.state !== 'scheduled') return
     const { tries, ...first } = record.unsupported ?? { tries: 0, since: at, seq }
@@ -189,8 +191,8 @@ export class NaiveMachines extends NaiveJobs {
     return this.jobs.find((job) => job.record.id === parent?.id && is('live', job))
   }
 
-  /** A job starts anew: where its machine stood is forgotten, and what it was told. */
-  protected startOver(job: Job): void {
+  /** Removes the checkpoints and messages of a job. */
+  protected forgetCheckpoints(job: Job): void {
     Object.assign(job, { checkpoints: [], takesCancel: false })
     Object.assign(job.record, { checkpoint: null, machineStates: [], machineTags: [], inbox: [] })
   }

@@ -1,4 +1,4 @@
-/** The schedules of the naive store: an array, looked through for every question. */
+/** The schedules of the naive store: an array that every call searches. */
 import { isDeepStrictEqual } from 'node:util'
 import type * as contract from '../store.ts'
 import { is, type Job } from './naive-jobs.ts'
@@ -100,7 +100,7 @@ export class NaiveSchedules extends NaiveStore {
     return answer
   }
 
-  /** Live jobs of earlier ticks, and whoever holds the key of the schedule. */
+  /** Live jobs of earlier ticks, and the holder of the schedule's key. */
   private earlier({ recent }: contract.StoredSchedule, { type, key }: contract.NewJob): Job[] {
     const jobs = [...recent.map((id) => this.find(id)), key === null ? undefined : this.holder(type, key)]
     return [...new Set(jobs)].flatMap((job) => (job !== undefined && is('live', job) ? [job] : []))

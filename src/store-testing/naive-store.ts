@@ -1,6 +1,6 @@
 /**
- * A store that is obviously right: plain arrays, filtered and sorted anew for every question, in virtual time. Random
- * command sequences are run against it and a real store side by side; it shares no code with any of them but the chart.
+ * A store so simple that it is evidently correct: plain arrays, filtered and sorted anew by every call, in virtual time. Random
+ * command sequences run against it and a real store side by side. It shares no code with other stores except the chart.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { caps } from '../core/caps.ts'
@@ -26,7 +26,7 @@ export class NaiveStore extends NaiveMachines {
         answers.some(({ outcome }) => outcome === 'inserted') &&
         this.jobs.filter((job) => is('backlog', job)).length > (request.capacity ?? Infinity)
       if (taken === undefined && !full) return answers
-      // All or none: as if nothing had happened.
+      // All or none: restores the state before the request.
       this.jobs = before.jobs
       this.starts = before.starts
       this.log.length = before.log
@@ -57,7 +57,7 @@ export class NaiveStore extends NaiveMachines {
         version: job.version ?? null,
       })
       holder.steps = null
-      this.startOver(holder)
+      this.forgetCheckpoints(holder)
       const dueAt = job.runAt ?? this.time + job.delayMs
       if (holder.record.state === 'scheduled' && dueAt > this.time) {
         if (holder.waits) holder.waits = { dueAt }
@@ -117,7 +117,7 @@ export class NaiveStore extends NaiveMachines {
     return { jobs, shortfalls }
   }
 
-  /** When the key of a job has a free claim; 0 = now. */
+  /** When the rate limit of a job's key allows its next claim; 0 = now. */
   private keyFreeAt({ record }: Job, rate: contract.RateLimit | undefined): number {
     const { type, concurrencyKey } = record
     if (rate === undefined || concurrencyKey === null) return 0
@@ -128,7 +128,7 @@ export class NaiveStore extends NaiveMachines {
     return recent.length < rate.limit ? 0 : (recent.at(-rate.limit)?.at ?? 0) + rate.perMs
   }
 
-  /** The first job of each key, the key with the least finish first. */
+  /** The first job of each key, ordered by the finish of the keys. */
   private byShares(inOrder: readonly Job[]): Job[] {
     const isFirst = (job: Job): boolean => inOrder.find((each) => this.keyOf(each) === this.keyOf(job)) === job
     return inOrder.filter(isFirst).toSorted((a, b) => this.finishOf(a) - this.finishOf(b))
@@ -159,7 +159,7 @@ export class NaiveStore extends NaiveMachines {
 
   confirm(leases: readonly contract.Lease[]): contract.Standing[] {
     return leases.map(({ id, attempt, token }) => {
-      const job = this.heldBy(id, attempt, token)
+      const job = this.leasedBy(id, attempt, token)
       if (!job) return { outcome: 'lost' }
       const { state, cancelReason: reason, type } = job.record
       if (state === 'cancelling') return { outcome: state, ...(reason !== null && { reason }) }
@@ -170,7 +170,7 @@ export class NaiveStore extends NaiveMachines {
   settle(settlements: readonly Settlement[]): contract.SettleAnswer[] {
     return settlements.map((settlement) => {
       const { id, attempt, token, event, to, fatal, reason, delayMs, error, output, checkin, logs } = settlement
-      const job = this.heldBy(id, attempt, token)
+      const job = this.leasedBy(id, attempt, token)
       if (!job) {
         const settled = this.find(id)?.settled
         if (settled?.token === token && settled.attempt === attempt) return settled.answer
@@ -181,8 +181,8 @@ export class NaiveStore extends NaiveMachines {
       if (logs) record.logs = capped([...record.logs, ...logs])
       if (error) this.keepError(job, error)
       else if (event === 'COMPLETE') record.error = null
-      const listening = checkin && this.tellCheckin(job, checkin.value)
-      if (settlement.checkpoint) this.rest(job, settlement.checkpoint)
+      const listening = checkin && this.notifyParentOfCheckin(job, checkin.value)
+      if (settlement.checkpoint) this.keepCheckpoint(job, settlement.checkpoint)
       if (settlement.cancelTaken === true && job.marked && record.state === 'running') {
         this.applyEvent(job, 'CANCEL', { reason: record.cancelReason })
       }
@@ -205,8 +205,8 @@ export class NaiveStore extends NaiveMachines {
       if (settlement.unsupported !== undefined) this.putOff(job, settlement.unsupported, reason ?? '', transition)
       else if (event !== 'RELEASE') record.unsupported = null
       job.gather = settlement.gather ?? null
-      const woken = this.wake(job) ?? this.tellEnd(job) ?? listening
-      const successor = this.letGoOn(job)
+      const woken = this.wake(job) ?? this.notifyParentOfEnd(job) ?? listening
+      const successor = this.releaseSuccessor(job)
       const hook = this.callHook(job)
       const others = { ...(woken && { woken }), ...(successor && { successor }), ...(hook && { hook }) }
       job.settled = { token, attempt, answer: { ...answer, ...others } }
@@ -218,15 +218,15 @@ export class NaiveStore extends NaiveMachines {
     const seen = this.known.get(worker)
     if (seen) seen.seenAt = this.time
     return heartbeats.map(({ id, attempt, token, checkin, logs, steps, lastMessageNumber: messages }) => {
-      const job = this.heldBy(id, attempt, token)
+      const job = this.leasedBy(id, attempt, token)
       if (!job) return { outcome: 'lost' }
       job.leaseUntil = this.time + leaseMs
       if (checkin) job.record.checkin = checkin
-      if (checkin) this.tellCheckin(job, checkin.value)
+      if (checkin) this.notifyParentOfCheckin(job, checkin.value)
       if (logs) job.record.logs = capped([...job.record.logs, ...logs])
       if (steps) job.steps = { ...job.steps, ...steps }
       const inbox = messages === undefined ? {} : { inbox: job.record.inbox.filter(({ number }) => number > messages) }
-      return { outcome: 'held', ...this.toldOfCancel(job), ...inbox }
+      return { outcome: 'held', ...this.stopNotice(job), ...inbox }
     })
   }
 
@@ -242,13 +242,13 @@ export class NaiveStore extends NaiveMachines {
     const transitions: contract.WrittenTransition[] = []
     for (const job of jobs) {
       const { id, type, key } = job.record
-      if (!canRetry(job) || (key !== null && this.holder(type, key)) || this.leaving(type, key)) {
+      if (!canRetry(job) || (key !== null && this.holder(type, key)) || this.predecessor(type, key)) {
         refused.push(id)
         continue
       }
       transitions.push(this.applyEvent(job, 'RETRY'))
       job.marked = false
-      if (fromStart || edit) this.startOver(job)
+      if (fromStart || edit) this.forgetCheckpoints(job)
       if (edit) job.record.input = edit.input
       job.record.inbox = job.record.inbox.slice(dropInbox)
       job.holdsKey = key !== null
@@ -283,15 +283,15 @@ export class NaiveStore extends NaiveMachines {
     const leased = (): Job[] =>
       this.jobs.filter((job) => is('leased', job)).toSorted((a, b) => a.leaseUntil - b.leaseUntil || a.seq - b.seq)
     const expired = leased().filter((job) => job.leaseUntil <= this.time)
-    const bite = expired.slice(0, limit)
-    const transitions = bite.flatMap((job): contract.WrittenTransition[] => {
+    const taken = expired.slice(0, limit)
+    const transitions = taken.flatMap((job): contract.WrittenTransition[] => {
       this.keepError(job, leaseExpired)
       const expiry = Object.assign({}, this.applyEvent(job, 'EXPIRE'), { error: leaseExpired })
-      return [expiry, this.tellEnd(job), this.letGoOn(job), this.callHook(job)].filter(
+      return [expiry, this.notifyParentOfEnd(job), this.releaseSuccessor(job), this.callHook(job)].filter(
         (transition) => transition !== undefined,
       )
     })
-    return { transitions, nextAt: leased()[0]?.leaseUntil ?? null, more: bite.length === limit }
+    return { transitions, nextAt: leased()[0]?.leaseUntil ?? null, more: taken.length === limit }
   }
 
   prune(policy: contract.RetentionPolicy, limit: number): contract.PruneAnswer {
@@ -317,7 +317,7 @@ export class NaiveStore extends NaiveMachines {
     return ids.map((id) => structuredClone(this.find(id)?.record ?? null))
   }
 
-  /** All that match, in one page. */
+  /** All matching jobs in one page. */
   list(query: contract.ListQuery): Partial<JobRecord>[] {
     const { order = 'oldest', orderBy = 'enqueued', fields, ...filter } = query
     const place = (job: Job): number => (orderBy === 'enqueued' ? job.seq : (job.record.history.at(-1)?.seq ?? 0))
@@ -364,7 +364,7 @@ export class NaiveStore extends NaiveMachines {
   }
 }
 
-/** The last lines that are few enough, and light enough together. */
+/** The last lines within the caps on number and size. */
 function capped(logs: readonly LogLine[]): readonly LogLine[] {
   const bytes = logs.reduce((sum, line) => sum + Buffer.byteLength(JSON.stringify(line)), 0)
   return logs.length <= caps.logs && bytes <= caps.logBytes ? logs : capped(logs.slice(1))

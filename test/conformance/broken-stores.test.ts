@@ -103,7 +103,7 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     },
   },
   'keeps no step': {
-    notices: 'extend: finished steps come back with the next attempt',
+    notices: 'extend: the next attempt gets the results of completed steps',
     chance: true,
     broken: (store) => ({
       extend: ({ worker, leaseMs, heartbeats }) =>
@@ -111,17 +111,17 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     }),
   },
   'says of every claimed job that it may start': {
-    notices: 'confirm: one that was cancelled since is to stop, and the reason is told',
+    notices: 'confirm: a job that was cancelled since its claim is cancelling, with the reason',
     chance: true,
     broken: () => ({ confirm: (leases) => leases.map(() => ({ outcome: 'held' })) }),
   },
   'answers heartbeats without making the lease longer': {
-    notices: 'extend: a heartbeat makes the lease longer',
+    notices: 'extend: a heartbeat extends the lease',
     chance: true,
     broken: (store) => ({ extend: ({ worker, heartbeats }) => store.extend({ worker, heartbeats, leaseMs: 0 }) }),
   },
   'fires a tick whatever has become of its schedule': {
-    notices: 'schedules: a firing that has seen an older revision writes nothing',
+    notices: 'schedules: a firing with an older revision writes nothing',
     chance: true,
     broken: (store) => ({
       schedules: {
@@ -151,7 +151,7 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     }),
   },
   'gives computed schedules to everybody': {
-    notices: 'schedules: one whose input is computed is due for those who name it only',
+    notices: 'schedules: a schedule with a computed input is due only for calls that name it',
     chance: true,
     broken: (store) => ({
       schedules: {
@@ -164,7 +164,7 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     }),
   },
   'knows no priority': {
-    notices: 'claim: higher priority goes first, equal ones first in first out',
+    notices: 'claim: jobs with a higher priority are claimed first, equal ones first in, first out',
     chance: true,
     broken: insertWith(() => ({ priority: 0 })),
   },
@@ -194,19 +194,19 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     }),
   },
   'gives first in, first out where keys share': {
-    notices: 'shares: keys share the claims by weight, whatever came first',
+    notices: 'shares: keys share the claims by weight, regardless of the order of inserts',
     chance: true,
     broken: claimWith(({ type, max, limits, maxAttempts }) => {
       return { type, max, limits, ...(maxAttempts !== undefined && { maxAttempts }) }
     }),
   },
   'takes all keys for equal': {
-    notices: 'shares: keys share the claims by weight, whatever came first',
+    notices: 'shares: keys share the claims by weight, regardless of the order of inserts',
     chance: true,
     broken: insertWith(() => ({ keyWeight: 1 })),
   },
   'shares where it was not asked to': {
-    notices: 'shares: without shares the jobs of all keys go first in, first out',
+    notices: 'shares: without shares the jobs of all keys are claimed first in, first out',
     chance: true,
     broken: claimWith((demand) => ({ ...demand, keyShares: true })),
   },
@@ -219,14 +219,14 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     }),
   },
   'knows no rate of a key': {
-    notices: 'claim: no more claims of a key than its rate allows, and the others go on',
+    notices: 'claim: no more claims of a key than its rate allows, while other keys are claimed',
     chance: true,
     broken: claimWith(({ limits: { concurrency, perKey, rate }, ...demand }) => {
       return { ...demand, limits: { concurrency, perKey, rate } }
     }),
   },
   'takes the rate of each key for that of the type': {
-    notices: 'claim: no more claims of a key than its rate allows, and the others go on',
+    notices: 'claim: no more claims of a key than its rate allows, while other keys are claimed',
     chance: true,
     broken: claimWith(({ limits, ...demand }) => {
       const { keyRate = limits.rate, concurrency, perKey } = limits
@@ -234,7 +234,7 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     }),
   },
   'gives from a paused queue': {
-    notices: 'claim: a paused queue gives nothing, and says so',
+    notices: 'claim: a claim of a paused queue returns no jobs, with the reason paused',
     chance: true,
     broken: (store) => ({
       async queue(type, change) {
@@ -243,7 +243,7 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     }),
   },
   'cancels the oldest first': {
-    notices: 'cancel: many are cancelled by priority, then older first',
+    notices: 'cancel: jobs are cancelled in the order of priority, then older first',
     chance: false,
     broken: (store) => ({
       async cancel(requests) {
@@ -253,19 +253,19 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     }),
   },
   'forgets why it was cancelled': {
-    notices: 'cancel: what a worker holds is marked, and a second mark changes nothing',
+    notices: 'cancel: a leased job is marked as cancelled, and a second cancel changes nothing',
     chance: true,
     broken: (store) => ({
       cancel: (requests) => store.cancel(requests.map((request) => ({ ...request, reason: null }))),
     }),
   },
   'rescues nobody': {
-    notices: 'time: a poison job dies at exactly its last attempt',
+    notices: 'time: a poisonous job is dead after exactly its last attempt',
     chance: true,
     broken: () => ({ rescue: async () => ({ transitions: [], nextAt: null, more: false }) }),
   },
   'promotes without a word': {
-    notices: 'time: what is due moves on, the earliest first, and not a moment before',
+    notices: 'time: due jobs are promoted, earliest first, and never before their due time',
     chance: true,
     broken: (store) => ({
       async promote(limit) {
@@ -274,7 +274,7 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     }),
   },
   'keeps all that ended': {
-    notices: 'time: ended jobs beyond their count go, the oldest first',
+    notices: 'time: ended jobs beyond the count are removed, oldest first',
     chance: true,
     broken: () => ({ prune: async () => ({ pruned: 0, nextAt: null, more: false }) }),
   },
@@ -313,7 +313,7 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     broken: () => ({ watch: () => () => {} }),
   },
   'wakes for ever': {
-    notices: 'watch: nothing comes after the watch has ended',
+    notices: 'watch: no hint arrives after the watch has ended',
     chance: false,
     broken: (store) => ({
       watch(listener) {

@@ -27,7 +27,7 @@ test('mutants are noticed, and a change that is none is not', async () => {
   const noticed = Object.fromEntries(sightings.map(({ mutant, noticedBy }) => [mutant.name, noticedBy]))
   expect(noticed).toEqual({
     [names[0] ?? '']: expect.stringContaining('settle: a stale token'),
-    [names[1] ?? '']: expect.stringContaining('claim: a paused queue gives nothing'),
+    [names[1] ?? '']: expect.stringContaining('claim: a claim of a paused queue returns no jobs'),
     'no mistake': null,
   })
 })

@@ -1,4 +1,4 @@
-/** What cases do over and over, in a word each. */
+/** Helpers of the cases: inserts, claims, settlements, checkpoints and messages. */
 import assert from 'node:assert/strict'
 import type { JobRecord } from '../../core/record.ts'
 import type { JobState } from '../../core/lifecycle.ts'
@@ -36,7 +36,7 @@ const plainJob: Omit<NewJob, 'id'> = {
 
 export const newJob = (id: string, fields: Partial<NewJob> = {}): NewJob => ({ ...plainJob, id, ...fields })
 
-/** Inserts jobs in one request without a bound. */
+/** Inserts jobs in one request without a capacity. */
 export async function put(store: Store, ...jobs: readonly NewJob[]): Promise<InsertAnswer[]> {
   const [answers] = await store.insert([{ jobs, capacity: null }])
   return answers ?? []
@@ -66,20 +66,20 @@ export const ask = async (store: Store, taking: Taking = {}): Promise<ClaimAnswe
 export const take = async (store: Store, taking: Taking = {}): Promise<readonly ClaimedJob[]> =>
   (await ask(store, taking)).jobs
 
-/** Takes the one job that is there to be taken. */
+/** Claims the only job that can be claimed. */
 export async function takeOne(store: Store, taking: Taking = {}): Promise<ClaimedJob> {
   const [job, ...others] = await take(store, taking)
   assert.ok(job !== undefined && others.length === 0, 'exactly one job was to be claimed')
   return job
 }
 
-/** Inserts one job and takes it. */
+/** Inserts one job and claims it. */
 export async function putAndTake(store: Store, id: string, fields: Partial<NewJob> = {}): Promise<ClaimedJob> {
   await put(store, newJob(id, fields))
   return takeOne(store, fields.type === undefined ? {} : { type: fields.type })
 }
 
-/** Inserts one job and brings it to an end. */
+/** Inserts, claims and settles one job. */
 export async function putAndEnd(
   store: Store,
   id: string,
@@ -123,15 +123,15 @@ export const rest = (number: number): NewCheckpoint => ({
 /** What is left of it. */
 export const restAt = (number: number): Checkpoint => ({ number, state: rest(number).state })
 
-/** Writes a checkpoint of a job that is held. */
+/** Writes a checkpoint of a leased job. */
 export async function write(store: Store, job: ClaimedJob, checkpoint: NewCheckpoint): Promise<CheckpointAnswer> {
   const [answer] = await store.checkpoint([{ ...lease(job), checkpoint }])
   assert.ok(answer !== undefined && answer.outcome !== 'lost', `checkpoint ${checkpoint.number} is kept`)
   return answer
 }
 
-/** Parks a job, at a checkpoint if one is given. */
-/** Keeps results of steps. */
+/** Parks a job, with a checkpoint if one is given. */
+/** Writes results of steps. */
 export const saveSteps = (store: Store, job: ClaimedJob, steps: Readonly<Record<string, Json>>) =>
   store.extend({ worker: 'w1', leaseMs, heartbeats: [{ ...lease(job), steps }] })
 

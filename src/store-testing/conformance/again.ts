@@ -19,7 +19,7 @@ import {
 import type { Cases } from './subject.ts'
 
 export const againCases: Cases = {
-  'a retry opens a new generation and keeps the past': async ({ store }) => {
+  'a retry opens a new generation and keeps errors, logs and history': async ({ store }) => {
     const job = await putAndTake(store, 'a', { maxAttempts: 1 })
     await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [{ ...lease(job), steps: { charge: 1 } }] })
     await store.settle([{ ...lease(job), event: 'FAIL', to: 'dead', error: boom }])
@@ -35,7 +35,7 @@ export const againCases: Cases = {
     const again = await takeOne(store, { token: 't2' })
     assert.deepEqual([again.attempt, again.generation, again.steps], [1, 2, null])
   },
-  'a cancelled job can be retried too, and forgets why it was cancelled': async ({ store }) => {
+  'a cancelled job can be retried, which removes the reason of its cancel': async ({ store }) => {
     await put(store, newJob('a'))
     await cancel(store, ['a'], 'enough')
     assert.deepEqual((await store.retry({ ids: ['a'] })).retried, ['a'])
@@ -50,7 +50,7 @@ export const againCases: Cases = {
     const { retried, refused, notFound, transitions } = await store.retry({ ids: ['done', 'queued', 'nobody'] })
     assert.deepEqual([retried, refused, notFound, transitions], [[], ['done', 'queued'], ['nobody'], []])
   },
-  'a retry takes its unique key back, unless another job holds it now': async ({ store }) => {
+  'a retried job takes its unique key again, and is refused if another job holds it': async ({ store }) => {
     await putAndEnd(store, 'a', 'dead', { key: 'k' })
     await put(store, newJob('b', { key: 'k' }))
     assert.deepEqual((await store.retry({ ids: ['a'] })).refused, ['a'])
@@ -58,7 +58,7 @@ export const againCases: Cases = {
     assert.deepEqual((await store.retry({ ids: ['a'] })).retried, ['a'])
     assert.equal((await put(store, newJob('c', { key: 'k' })))[0]?.id, 'a')
   },
-  'all dead jobs of a type go through again, oldest first': async ({ store }) => {
+  'all dead jobs of a type are retried, oldest first': async ({ store }) => {
     for (const id of ['a', 'b', 'c']) await putAndEnd(store, id, 'dead')
     await putAndEnd(store, 'd', 'dead', { type: 'sms' })
     await putAndEnd(store, 'e', 'done')
@@ -66,7 +66,7 @@ export const againCases: Cases = {
     assert.deepEqual([retried, refused], [['a', 'b', 'c'], []])
     assert.deepEqual(idsOf(await take(store)), ['a', 'b', 'c'])
   },
-  'a discarded job is gone, its id free': async ({ store }) => {
+  'a discarded job does not exist any more, and its id is free': async ({ store }) => {
     await putAndEnd(store, 'a', 'done')
     await put(store, newJob('b'))
     const { discarded, refused, notFound } = await store.discard({ ids: ['a', 'b', 'nobody'] })
@@ -75,7 +75,7 @@ export const againCases: Cases = {
     assert.equal((await store.counts()).done, 0)
     assert.equal((await put(store, newJob('a', { type: 'sms' })))[0]?.outcome, 'inserted')
   },
-  'a filter discards what has ended': async ({ store }) => {
+  'a filter discards jobs that have ended': async ({ store }) => {
     await putAndEnd(store, 'a', 'done')
     await putAndEnd(store, 'b', 'dead')
     await put(store, newJob('c'))
@@ -83,7 +83,7 @@ export const againCases: Cases = {
     assert.deepEqual((await store.discard({ filter: {} })).discarded, ['b'])
     assert.deepEqual(idsOf(await store.list({})), ['c'])
   },
-  'a retry may give the job another input, and then it begins from the start': async ({ store }) => {
+  'a retry with a new input starts the job from the beginning': async ({ store }) => {
     const job = await putAndTake(store, 'a', { input: { old: true }, tags: ['t'], key: 'k' })
     await write(store, job, rest(1))
     await saveSteps(store, job, { charge: 1 })

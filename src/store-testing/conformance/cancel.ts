@@ -6,38 +6,37 @@ import { cancel, idsOf, lease, newJob, put, putAndEnd, putAndTake, recordOf, sta
 import type { Cases } from './subject.ts'
 
 export const cancelCases: Cases = {
-  'a filter is worked through call by call: each acts on so many jobs at most, and the next goes on after them':
-    async ({ store }) => {
-      const ids = Array.from({ length: 600 }, (_, i) => `job ${i}`)
-      await put(store, ...ids.map((id) => newJob(id)), newJob('other', { type: 'sms' }))
-      const select = (next: string | undefined): Selection => ({
-        filter: { type: 'mail' },
-        ...(next !== undefined && { after: next }),
-      })
-      const all: string[] = []
-      for (let next: string | undefined, i = 0; i === 0 || next !== undefined; i++) {
-        const [answer] = await store.cancel([{ selection: select(next), reason: null, graceMs: 0 }])
-        assert.ok(answer !== undefined && answer.cancelled.length <= caps.selection)
-        all.push(...answer.cancelled)
-        next = answer.next
-        // What is enqueued meanwhile is left alone.
-        await put(store, newJob(`later ${i}`))
-      }
-      assert.deepEqual(all, ids)
-      const [few] = await store.cancel([
-        { selection: { filter: { type: 'mail' }, limit: 1 }, reason: null, graceMs: 0 },
-      ])
-      assert.deepEqual([few?.cancelled, typeof few?.next], [['later 0'], 'string'])
-      const retried = await store.retry({ filter: { state: 'cancelled' }, limit: 2 })
-      assert.deepEqual(retried.retried, ['job 0', 'job 1'])
-      const again = await store.retry({ filter: { state: 'cancelled' }, limit: 1, after: retried.next ?? '' })
-      assert.deepEqual(again.retried, ['job 2'])
-      const gone = await store.discard({ filter: { state: 'cancelled' }, limit: 1 })
-      assert.deepEqual([gone.discarded, typeof gone.next], [['job 3'], 'string'])
-      const last = await store.discard({ filter: { state: 'cancelled', tag: 'none' }, after: gone.next ?? '' })
-      assert.deepEqual([last.discarded, last.next], [[], undefined])
-    },
-  'what no worker holds is cancelled at once, wherever it waits': async ({ store }) => {
+  'a cancel by filter changes a bounded number of jobs per call, and the next call continues after them': async ({
+    store,
+  }) => {
+    const ids = Array.from({ length: 600 }, (_, i) => `job ${i}`)
+    await put(store, ...ids.map((id) => newJob(id)), newJob('other', { type: 'sms' }))
+    const select = (next: string | undefined): Selection => ({
+      filter: { type: 'mail' },
+      ...(next !== undefined && { after: next }),
+    })
+    const all: string[] = []
+    for (let next: string | undefined, i = 0; i === 0 || next !== undefined; i++) {
+      const [answer] = await store.cancel([{ selection: select(next), reason: null, graceMs: 0 }])
+      assert.ok(answer !== undefined && answer.cancelled.length <= caps.selection)
+      all.push(...answer.cancelled)
+      next = answer.next
+      // What is enqueued meanwhile is left alone.
+      await put(store, newJob(`later ${i}`))
+    }
+    assert.deepEqual(all, ids)
+    const [few] = await store.cancel([{ selection: { filter: { type: 'mail' }, limit: 1 }, reason: null, graceMs: 0 }])
+    assert.deepEqual([few?.cancelled, typeof few?.next], [['later 0'], 'string'])
+    const retried = await store.retry({ filter: { state: 'cancelled' }, limit: 2 })
+    assert.deepEqual(retried.retried, ['job 0', 'job 1'])
+    const again = await store.retry({ filter: { state: 'cancelled' }, limit: 1, after: retried.next ?? '' })
+    assert.deepEqual(again.retried, ['job 2'])
+    const gone = await store.discard({ filter: { state: 'cancelled' }, limit: 1 })
+    assert.deepEqual([gone.discarded, typeof gone.next], [['job 3'], 'string'])
+    const last = await store.discard({ filter: { state: 'cancelled', tag: 'none' }, after: gone.next ?? '' })
+    assert.deepEqual([last.discarded, last.next], [[], undefined])
+  },
+  'a job without a lease is cancelled at once, in whatever state it waits': async ({ store }) => {
     const retrying = await putAndTake(store, 'retrying')
     const waiting = await putAndTake(store, 'waiting')
     await store.settle([
@@ -57,7 +56,7 @@ export const cancelCases: Cases = {
     assert.deepEqual(await take(store), [])
     assert.equal((await store.promote(10)).nextAt, null)
   },
-  'what a worker holds is marked, and a second mark changes nothing': async ({ store }) => {
+  'a leased job is marked as cancelled, and a second cancel changes nothing': async ({ store }) => {
     await putAndTake(store, 'a')
     const first = await cancel(store, ['a'], 'first')
     assert.deepEqual([first?.cancelling, first?.transitions.length], [['a'], 1])
@@ -71,7 +70,7 @@ export const cancelCases: Cases = {
     const [, jobs] = await Promise.all([cancel(store, ['a']), take(store)])
     assert.deepEqual(idsOf(jobs), ['b'])
   },
-  'each id is told of: cancelled, cancelling, finished or not found': async ({ store }) => {
+  'each id is reported: cancelled, cancelling, finished or not found': async ({ store }) => {
     await putAndEnd(store, 'done', 'done')
     await putAndTake(store, 'running')
     await put(store, newJob('queued'))
@@ -80,13 +79,13 @@ export const cancelCases: Cases = {
     assert.deepEqual([cancelled, cancelling, finished, notFound], [['queued'], ['running'], ['done'], ['nobody']])
     assert.equal(await stateOf(store, 'done'), 'done')
   },
-  'many are cancelled by priority, then older first': async ({ store }) => {
+  'jobs are cancelled in the order of priority, then older first': async ({ store }) => {
     await put(store, ...[0, 9, 5, 9].map((priority, i) => newJob(`${priority}.${i}`, { priority })))
     const answer = await cancel(store, ['0.0', '9.3', '5.2', '9.1'])
     assert.deepEqual(answer?.cancelled, ['9.1', '9.3', '5.2', '0.0'])
     assert.deepEqual(idsOf(answer.transitions), answer.cancelled)
   },
-  'a filter cancels what it matches and leaves what has ended': async ({ store }) => {
+  'a filter cancels the jobs it matches, except those that have ended': async ({ store }) => {
     await putAndEnd(store, 'done', 'done', { tags: ['red'] })
     await put(store, newJob('a', { tags: ['red', 'blue'] }), newJob('b'), newJob('c', { tags: ['red'], type: 'sms' }))
     const filter = { tag: 'red', type: ['mail', 'fax'] }

@@ -1,4 +1,4 @@
-/** Jobs that were invoked by others: what their parents hear of them. */
+/** Child jobs: the messages that their parents get. */
 import assert from 'node:assert/strict'
 import { caps } from '../../core/caps.ts'
 import type { Gather, InboxMessage } from '../../core/machine-record.ts'
@@ -30,7 +30,7 @@ async function gathering(store: Store, gather: Gather, delayMs?: number): Promis
   await store.settle([delayMs === undefined ? parking : { ...parking, delayMs }])
 }
 
-/** Lets children of `p` come to their ends, one by one. */
+/** Ends children of `p`, one by one. */
 async function childrenEnd(store: Store, ids: readonly string[]): Promise<(SettleAnswer | undefined)[]> {
   const answers: (SettleAnswer | undefined)[] = []
   for (const id of ids) {
@@ -42,7 +42,7 @@ async function childrenEnd(store: Store, ids: readonly string[]): Promise<(Settl
 }
 
 export const childrenCases: Cases = {
-  'a job knows who has invoked it': async ({ store }) => {
+  'a job keeps its parent': async ({ store }) => {
     await put(store, child('c', { parent: { id: 'p', checkins: true } }))
     const job = await takeChild(store)
     assert.deepEqual((await recordOf(store, 'c')).parent, { id: 'p', checkins: true })
@@ -82,7 +82,7 @@ export const childrenCases: Cases = {
     )
     assert.deepEqual([await stateOf(store, 'p'), (await recordOf(store, 'p')).dueAt], ['queued', null])
   },
-  'a parent that gathers is due a while after the first end, and not later for the next': async ({
+  'a parent that gathers is due a fixed time after the first end, and later ends do not postpone it': async ({
     store,
     advance,
   }) => {
@@ -99,7 +99,7 @@ export const childrenCases: Cases = {
       [['p', 'WAKE']],
     )
   },
-  'a parent that gathers keeps its own time if that comes first, and any other message wakes it at once': async ({
+  'a parent that gathers keeps its own due time if that is earlier, and any other message wakes it at once': async ({
     store,
   }) => {
     await gathering(store, { messages: 9, ms: 10_000 }, 1_000)
@@ -108,7 +108,9 @@ export const childrenCases: Cases = {
     assert.equal((await recordOf(store, 'p')).dueAt, dueAt)
     assert.equal((await store.send([message('p', 'l1')]))[0]?.transition?.event, 'WAKE')
   },
-  'what came while a parent ran is gathered as well, unless it is more or something else': async ({ store }) => {
+  'messages that arrived while a parent ran are gathered, unless they are too many or of another kind': async ({
+    store,
+  }) => {
     const gather = { messages: 2, ms: 10_000 }
     const run = await putAndTake(store, 'p')
     await childrenEnd(store, ['c1'])
@@ -120,9 +122,7 @@ export const childrenCases: Cases = {
     const [other] = await store.settle([{ ...lease(next), ...parking, gather: { ...gather, messages: 9 } }])
     assert.equal(other?.woken?.event, 'WAKE')
   },
-  'only the last error and the end count: a child that is retried, parks or is released says nothing': async ({
-    store,
-  }) => {
+  'a child that is retried, parked or released sends no message: only its end does': async ({ store }) => {
     await putAndTake(store, 'p')
     await put(store, child('c', { maxAttempts: 2 }))
     const run = async (token: string) => lease(await takeChild(store, token))
@@ -136,7 +136,7 @@ export const childrenCases: Cases = {
     await store.settle([{ ...(await run('t4')), event: 'FAIL', fatal: true, to: 'dead', error }])
     assert.deepEqual(await lettersTo(store, 'p'), [{ kind: 'ended', child: 'c', state: 'dead', error }])
   },
-  'the end of a child wakes a parent that waits, and the settlement tells of it': async ({ store }) => {
+  'the end of a child wakes a waiting parent, and the answer to the settlement has the WAKE': async ({ store }) => {
     const job = await family(store)
     const settlement = { ...lease(job), event: 'COMPLETE', to: 'done', output: 1 } as const
     const [answer] = await store.settle([settlement])
@@ -148,7 +148,10 @@ export const childrenCases: Cases = {
     const [mail] = (await takeOne(store, { token: 't2' })).inbox
     assert.deepEqual(mail?.message, { kind: 'ended', child: 'c', state: 'done', output: 1 })
   },
-  'a rescue and a cancel that end a child wake its parent, and tell of it': async ({ store, advance }) => {
+  'a rescue and a cancel that end a child wake its parent, and their answers have the WAKE': async ({
+    store,
+    advance,
+  }) => {
     await family(store, { maxAttempts: 1 })
     await advance(30_000)
     const { transitions, more } = await store.rescue(1)
@@ -170,18 +173,18 @@ export const childrenCases: Cases = {
       [['d'], ['d CANCEL', 'p WAKE']],
     )
   },
-  'a rescue gives a child back to its queue in silence': async ({ store, advance }) => {
+  'a rescue that queues a child again sends no message': async ({ store, advance }) => {
     await family(store)
     await advance(30_000)
     assert.deepEqual(idsOf((await store.rescue(10)).transitions), ['c'])
     assert.deepEqual([await lettersTo(store, 'p'), await stateOf(store, 'p')], [[], 'waiting'])
   },
-  'a child ends like any job when its parent is gone, has ended, or never was': async ({ store }) => {
+  'a child ends like any job if its parent was removed, has ended, or never existed': async ({ store }) => {
     await put(store, newJob('p'), child('c'), child('orphan', { parent: { id: 'nobody', checkins: true } }))
     await cancel(store, ['p'])
     const complete = { event: 'COMPLETE', to: 'done' } as const
     const [first, second] = await take(store, { type: 'child' })
-    // The first was cancelled with its parent; what is left are the orphan and one that comes late.
+    // The first was cancelled with its parent. Left are the orphan, and a child that is inserted after its parent has ended.
     assert.deepEqual([first?.id, second], ['orphan', undefined])
     await put(store, child('late'))
     await store.discard({ ids: ['c'] })
@@ -193,14 +196,14 @@ export const childrenCases: Cases = {
     }
     assert.deepEqual([await stateOf(store, 'p'), (await recordOf(store, 'p')).lastMessageNumber], ['cancelled', 0])
   },
-  'a parent that comes after its child hears of it all the same': async ({ store }) => {
+  'a parent that is inserted after its child gets the message of its end': async ({ store }) => {
     await put(store, child('c'))
     const job = await takeChild(store)
     await putAndTake(store, 'p')
     await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
     assert.equal((await lettersTo(store, 'p')).length, 1)
   },
-  'a child that is retried ends twice, and says so twice': async ({ store }) => {
+  'a child that is retried after its end sends a message for each end': async ({ store }) => {
     await putAndTake(store, 'p')
     await put(store, child('c'))
     await cancel(store, ['c'])
@@ -209,7 +212,7 @@ export const childrenCases: Cases = {
     const states = (await lettersTo(store, 'p')).map((each) => each.kind === 'ended' && each.state)
     assert.deepEqual(states, ['cancelled', 'done'])
   },
-  'a full inbox has room for the end of a child, and none for its check-ins': async ({ store }) => {
+  'a full inbox takes the end of a child, but not its check-ins': async ({ store }) => {
     await putAndTake(store, 'p')
     await put(store, child('c', { parent: { id: 'p', checkins: true } }))
     const job = await takeChild(store)
@@ -222,7 +225,7 @@ export const childrenCases: Cases = {
     assert.deepEqual([inbox.length, messages, inbox.at(-1)?.message.kind], [caps.inbox + 1, caps.inbox + 1, 'ended'])
     assert.deepEqual((await recordOf(store, 'c')).checkin, checkin)
   },
-  'check-ins of a child are messages to a parent that wants them': async ({ store }) => {
+  'check-ins of a child are messages to a parent that has asked for them': async ({ store }) => {
     const job = await family(store, { parent: { id: 'p', checkins: true } })
     const heartbeat = { ...lease(job), checkin: { at: 1, value: { half: true } } }
     await store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats: [heartbeat] })
@@ -242,14 +245,14 @@ export const childrenCases: Cases = {
     assert.deepEqual([answer?.to, answer?.woken?.id, answer?.woken?.event], ['retrying', 'p', 'WAKE'])
     assert.deepEqual(await lettersTo(store, 'p'), [{ kind: 'checkin', child: 'c', value: 1 }])
   },
-  'check-ins of a child are nothing to a parent that does not': async ({ store }) => {
+  'check-ins of a child are not sent to a parent that has not asked for them': async ({ store }) => {
     const job = await family(store)
     const checkin = { at: 1, value: 1 }
     await store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats: [{ ...lease(job), checkin }] })
     await store.settle([{ ...lease(job), event: 'FAIL', to: 'retrying', delayMs: 0, error: boom, checkin }])
     assert.deepEqual([await lettersTo(store, 'p'), await stateOf(store, 'p')], [[], 'waiting'])
   },
-  'messages of children to a parent that runs are told of, and those that wake it make its type ready': async ({
+  'messages of children to a running parent are hinted, and those that wake it make its type ready': async ({
     store,
   }) => {
     await putAndTake(store, 'p')

@@ -1,4 +1,4 @@
-/** How jobs go out: order, pause, and caps. */
+/** Claims: order, pause, concurrency and rate limits. */
 import assert from 'node:assert/strict'
 import { ask, boom, cancel, idsOf, lease, newJob, noLimits, put, putAndTake, recordOf, take, takeOne } from './acts.ts'
 import type { Cases } from './subject.ts'
@@ -28,7 +28,7 @@ export const claimCases: Cases = {
     assert.equal(record.history.at(-1)?.seq, job.seq)
     assert.deepEqual([job.record().id, job.record().state], ['a', 'running'])
   },
-  'a claim says how many attempts a job may spend from now on': async ({ store }) => {
+  'a claim sets how many attempts a job may spend': async ({ store }) => {
     await put(store, newJob('a', { maxAttempts: 1 }))
     const first = await takeOne(store, { maxAttempts: 2 })
     assert.deepEqual([first.maxAttempts, first.record().maxAttempts, first.pins], [2, 2, null])
@@ -41,7 +41,7 @@ export const claimCases: Cases = {
     const [last] = await store.settle([{ ...lease(second), ...failing }])
     assert.deepEqual([last?.to, (await recordOf(store, 'a')).maxAttempts], ['dead', 2])
   },
-  'a claim that allows fewer attempts than were spent is the last one': async ({ store, advance }) => {
+  'if a claim allows fewer attempts than were spent, its attempt is the last one': async ({ store, advance }) => {
     await put(store, newJob('a', { maxAttempts: 5 }))
     for (let attempt = 1; attempt <= 3; attempt++) {
       await store.settle([{ ...lease(await takeOne(store)), event: 'FAIL', to: 'retrying', error: boom }])
@@ -53,7 +53,7 @@ export const claimCases: Cases = {
     await store.rescue(10)
     assert.equal((await recordOf(store, 'a')).state, 'dead')
   },
-  'what an enqueue has fixed is handed out with the job, and no claim changes its attempts': async ({ store }) => {
+  'the pinned settings of a job are part of its claim, and no claim changes pinned attempts': async ({ store }) => {
     const backoff = { kind: 'constant', baseMs: 5, maxMs: 5, jitter: false } as const
     await put(store, newJob('a', { maxAttempts: 7, pins: { maxAttempts: 7, backoff, timeoutMs: 9 } }))
     await put(store, newJob('b', { pins: { timeoutMs: 9 } }))
@@ -61,7 +61,7 @@ export const claimCases: Cases = {
     assert.deepEqual([a?.maxAttempts, a?.pins], [7, { maxAttempts: 7, backoff, timeoutMs: 9 }])
     assert.deepEqual([b?.maxAttempts, b?.pins], [2, { timeoutMs: 9 }])
   },
-  'the meta of a job is handed out with it, as a copy': async ({ store }) => {
+  'a claimed job has its meta, as a copy': async ({ store }) => {
     await put(store, newJob('a', { meta: { trace: { id: 'x' } } }), newJob('b'))
     const [a, b] = await take(store)
     assert.ok(a !== undefined)
@@ -70,7 +70,7 @@ export const claimCases: Cases = {
     ;(a.meta as { trace: { id: string } }).trace.id = 'changed'
     assert.deepEqual((await recordOf(store, 'a')).meta, { trace: { id: 'x' } })
   },
-  'a claim tells of itself, not of the cancel that was asked in the same turn': async ({ store }) => {
+  'the answer to a claim describes the claim, not a cancel requested in the same turn': async ({ store }) => {
     await put(store, newJob('a'))
     const [jobs] = await Promise.all([take(store), cancel(store, ['a'])])
     const { history } = await recordOf(store, 'a')
@@ -80,17 +80,17 @@ export const claimCases: Cases = {
     )
     assert.equal(jobs[0]?.seq, history[1]?.seq)
   },
-  'the input that is handed out is a copy': async ({ store }) => {
+  'the input of a claimed job is a copy': async ({ store }) => {
     const job = await putAndTake(store, 'a', { input: { list: [1] } })
     ;(job.input as { list: number[] }).list.push(2)
     assert.deepEqual((await recordOf(store, 'a')).input, { list: [1] })
   },
-  'higher priority goes first, equal ones first in first out': async ({ store }) => {
+  'jobs with a higher priority are claimed first, equal ones first in, first out': async ({ store }) => {
     const priorities = [0, 5, 0, 9, 5, -1, 0]
     await put(store, ...priorities.map((priority, i) => newJob(`${priority}.${i}`, { priority })))
     assert.deepEqual(idsOf(await take(store)), ['9.3', '5.1', '5.4', '0.0', '0.2', '0.6', '-1.5'])
   },
-  'a claim gives no more than is asked for, per type': async ({ store }) => {
+  'a claim returns no more jobs of a type than requested': async ({ store }) => {
     await put(
       store,
       ...['a', 'b', 'c'].map((id) => newJob(id)),
@@ -102,7 +102,7 @@ export const claimCases: Cases = {
     assert.deepEqual(idsOf(jobs).toSorted(), ['a', 'b', 'd'])
     assert.deepEqual(shortfalls, [{ type: 'sms', reason: 'empty' }])
   },
-  'a job is handed out once, whoever asks': async ({ store }) => {
+  'a job is claimed once, whichever worker claims': async ({ store }) => {
     await put(store, ...Array.from({ length: 20 }, (_, i) => newJob(`job ${i}`)))
     const claims = await Promise.all(['t1', 't2', 't3', 't4', 't5'].map((token) => take(store, { token, max: 5 })))
     const ids = claims.flatMap(idsOf)
@@ -119,7 +119,7 @@ export const claimCases: Cases = {
     await store.retry({ ids: ['a'] })
     assert.deepEqual(idsOf(await take(store)), ['b', 'c', 'd', 'a'])
   },
-  'a paused queue gives nothing, and says so': async ({ store }) => {
+  'a claim of a paused queue returns no jobs, with the reason paused': async ({ store }) => {
     await put(store, newJob('a'))
     assert.equal((await store.queue('mail', { paused: true })).paused, true)
     const { jobs, shortfalls } = await ask(store)
@@ -139,14 +139,14 @@ export const claimCases: Cases = {
     await store.settle([{ ...lease(a), event: 'COMPLETE', to: 'done' }])
     assert.deepEqual(idsOf(await take(store, { limits })), ['c'])
   },
-  'a job being cancelled still counts against the caps': async ({ store }) => {
+  'a job that is being cancelled still counts towards the concurrency limits': async ({ store }) => {
     await put(store, newJob('a', { concurrencyKey: 'x' }), newJob('b', { concurrencyKey: 'x' }))
     await take(store, { max: 1 })
     await cancel(store, ['a'])
     assert.deepEqual(await take(store, { limits: { concurrency: 1 } }), [])
     assert.deepEqual(await take(store, { limits: { perKey: 1 } }), [])
   },
-  'one key cannot take every slot, and those without a key are not capped': async ({ store }) => {
+  'one key cannot take every slot, and jobs without a key are not limited': async ({ store }) => {
     const keys = ['x', 'x', 'x', 'y', null, null]
     await put(store, ...keys.map((concurrencyKey, i) => newJob(`${concurrencyKey}.${i}`, { concurrencyKey })))
     const limits = { perKey: 1 }
@@ -174,7 +174,7 @@ export const claimCases: Cases = {
     await advance(30_000)
     assert.equal((await take(store, { limits })).length, 1)
   },
-  'no more claims of a key than its rate allows, and the others go on': async ({ store, advance }) => {
+  'no more claims of a key than its rate allows, while other keys are claimed': async ({ store, advance }) => {
     const keys = ['x', 'x', 'x', 'x', 'y', null, null, null]
     await put(store, ...keys.map((concurrencyKey, i) => newJob(`${concurrencyKey}.${i}`, { concurrencyKey })))
     const limits = { keyRate: { limit: 2, perMs: 60_000 } }
@@ -190,7 +190,9 @@ export const claimCases: Cases = {
     await advance(30_000)
     assert.deepEqual(idsOf(await take(store, { limits })), ['x.3'])
   },
-  'the rate of a key holds while the key has no job, and a claim without it is not kept back': async ({ store }) => {
+  'the rate of a key also counts while the key has no job, and does not limit a claim without it': async ({
+    store,
+  }) => {
     const limits = { keyRate: { limit: 1, perMs: 60_000 } }
     const job = (id: string) => newJob(id, { concurrencyKey: 'x' })
     await put(store, job('a'))
@@ -203,24 +205,25 @@ export const claimCases: Cases = {
     assert.deepEqual((await ask(store, { limits })).shortfalls[0]?.reason, 'limited')
     assert.deepEqual(idsOf(await take(store)), ['c'])
   },
-  'of keys at their cap and keys at their rate, the rate is told, and the end of a run wakes': async ({ store }) => {
-    const keys = ['x', 'x', 'y', 'y']
-    await put(store, ...keys.map((concurrencyKey, i) => newJob(`${concurrencyKey}.${i}`, { concurrencyKey })))
-    const y = { perKey: 1, keyRate: { limit: 1, perMs: 60_000 } }
-    const first = await ask(store, { limits: { ...y, keyRate: { limit: 5, perMs: 60_000 } } })
-    assert.deepEqual([idsOf(first.jobs), first.shortfalls[0]?.reason], [['x.0', 'y.2'], 'capped'])
-    const [x] = first.jobs
-    assert.ok(x)
-    await store.settle([{ ...lease(x), event: 'COMPLETE', to: 'done' }])
-    assert.equal((await ask(store, { limits: y })).shortfalls[0]?.reason, 'limited')
-    const hints: string[] = []
-    const stop = store.watch((hint) => void hints.push(hint.kind))
-    const [, other] = first.jobs
-    assert.ok(other)
-    await store.settle([{ ...lease(other), event: 'COMPLETE', to: 'done' }])
-    stop()
-    assert.ok(hints.includes('ready'), 'the end of a run of a key at its cap')
-  },
+  'if keys are at their concurrency and others at their rate, the reason is the rate, and the end of a run sends a hint':
+    async ({ store }) => {
+      const keys = ['x', 'x', 'y', 'y']
+      await put(store, ...keys.map((concurrencyKey, i) => newJob(`${concurrencyKey}.${i}`, { concurrencyKey })))
+      const y = { perKey: 1, keyRate: { limit: 1, perMs: 60_000 } }
+      const first = await ask(store, { limits: { ...y, keyRate: { limit: 5, perMs: 60_000 } } })
+      assert.deepEqual([idsOf(first.jobs), first.shortfalls[0]?.reason], [['x.0', 'y.2'], 'capped'])
+      const [x] = first.jobs
+      assert.ok(x)
+      await store.settle([{ ...lease(x), event: 'COMPLETE', to: 'done' }])
+      assert.equal((await ask(store, { limits: y })).shortfalls[0]?.reason, 'limited')
+      const hints: string[] = []
+      const stop = store.watch((hint) => void hints.push(hint.kind))
+      const [, other] = first.jobs
+      assert.ok(other)
+      await store.settle([{ ...lease(other), event: 'COMPLETE', to: 'done' }])
+      stop()
+      assert.ok(hints.includes('ready'), 'the end of a run of a key at its cap')
+    },
   'an unknown type is empty': async ({ store }) => {
     assert.deepEqual((await ask(store, { type: 'never seen' })).shortfalls, [{ type: 'never seen', reason: 'empty' }])
   },

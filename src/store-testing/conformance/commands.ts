@@ -8,25 +8,25 @@ import type { Json } from '../../core/payload.ts'
 import type { SettleEvent } from '../../core/settlement.ts'
 import type * as contract from '../../store.ts'
 
-/** One of the attempts that were handed out, counted back from the last, and perhaps with a token that is not its own. */
+/** One of the claimed attempts, counted back from the last; possibly with a wrong token. */
 export interface AttemptPick {
   readonly back: number
   readonly forged: boolean
 }
 
-/** A checkpoint, told by what it stands on: the next one, or the current one again; read all messages there are, or half of them. */
+/** A checkpoint relative to the current state: the next one, or the current one again, which has read all messages or half of them. */
 export interface Rest {
   readonly again: boolean
   readonly read: 'none' | 'half' | 'all'
   readonly takesCancel: boolean
 }
 
-/** A message to a job, however it is, as it is now, or as it is not. */
+/** A message to a job: unconditional, with the current `expect`, or with a wrong one. */
 export interface Missive {
   readonly id: string
   readonly key: string
   readonly expect: 'any' | 'now' | 'other'
-  /** Is it nothing to read, but a request to look at its definition again? */
+  /** Is it a `resume` instead of an event? */
   readonly resume: boolean
 }
 
@@ -37,9 +37,9 @@ export type Ending = AttemptPick & {
   readonly checkin: boolean
   readonly logs: number
   readonly rest: Rest | null
-  /** If it is one of the machines, is it to park instead? */
+  /** Does a machine park instead? */
   readonly parksMachine: boolean
-  /** Says of a machine that completes that it has taken its cancel. */
+  /** Sets `cancelTaken` for a machine that completes. */
   readonly cancelTaken: boolean
   readonly gather: Gather | null
   /** Of a SNOOZE: is it because the worker cannot run the machine of the job? */
@@ -78,7 +78,7 @@ export type Command =
   | { readonly op: 'list'; readonly query: contract.ListQuery; readonly limit: number }
   | { readonly op: 'advance'; readonly ms: number }
 
-/** Revisions and times that depend on the sequence are told by what they stand on. */
+/** Revisions and times are relative, because their values depend on the sequence. */
 export type ScheduleCommand =
   | {
       readonly op: 'putSchedule'
@@ -94,7 +94,7 @@ export type ScheduleCommand =
   | {
       readonly op: 'fireSchedule'
       readonly name: string
-      /** With an older revision than it has. */
+      /** Passes an older revision than the current one. */
       readonly stale: boolean
       readonly byHand: boolean
       readonly ids: readonly string[]
@@ -110,7 +110,7 @@ export type ScheduleCommand =
   | { readonly op: 'removeSchedule'; readonly names: readonly string[] }
   | { readonly op: 'dueSchedules'; readonly computed: readonly string[]; readonly limit: number }
 
-/** Times are whole multiples of it: a store whose clock ticks on by itself stays within it for a whole sequence. */
+/** Times are multiples of this: a real clock advances by less than this during a whole sequence. */
 export const tickMs = 10_000
 
 type Pick = (n: number) => number
@@ -121,7 +121,7 @@ const some = <T>(pick: Pick, max: number, make: (pick: Pick) => T): T[] =>
 
 const types = ['mail', 'sms', 'long'] as const
 const workers = ['w1', 'w2'] as const
-/** The first two are the machines: they invoke the others, are written to, and rather park than end. */
+/** The first two are machines: they invoke the others, get messages, and mostly park instead of ending. */
 const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] as const
 export const machines: readonly string[] = ids.slice(0, 2)
 export const machineStates = ['paid', 'paid.shipping', 'paid.waiting'] as const
@@ -271,7 +271,7 @@ const claimRequest = (pick: Pick): Omit<contract.ClaimRequest, 'token'> => ({
     limits: {
       concurrency: type === 'long' ? from(pick, [null, 1, 2]) : null,
       perKey: type === 'sms' ? null : from(pick, [null, 1, 2]),
-      // The same for all claims of the type: what a store remembers of older windows is its own affair.
+      // The same for all claims of the type: the contract does not say how long a store keeps the claims of other windows.
       rate: type === 'sms' ? { limit: 2, perMs: 2 * tickMs } : null,
       ...(type === 'mail' && { keyRate: { limit: from(pick, [1, 2]), perMs: 2 * tickMs } }),
     },

@@ -1,4 +1,4 @@
-/** Two stores never agree on numbers and clocks: what is left when those are taken out must be equal. */
+/** Normalizes values of two stores for comparison: seq numbers and times differ, everything else must be equal. */
 import type { Transition } from '../../core/record.ts'
 
 interface Origin {
@@ -21,7 +21,7 @@ const times = new Set([
   'since',
   'until',
 ])
-/** Lists whose order the contract leaves open. */
+/** Lists whose order the contract does not define. */
 const unordered = new Set(['notFound', 'refused', 'discarded', 'retried', 'workers', 'running'])
 
 /** Replaces each seq by its rank in the log, each time by its distance from the start in whole units. */

@@ -1,16 +1,16 @@
-/** How claimed jobs stand before they start, for stores that can say so at once. */
+/** `confirm`: the state of claimed jobs before they start, for stores that have this method. */
 import assert from 'node:assert/strict'
 import type { Standing, Store } from '../../store.ts'
 import { cancel, lease, newJob, put, putAndTake, recordOf, take } from './acts.ts'
 import type { Cases } from './subject.ts'
 
-/** A store that cannot say is not asked: the case holds. */
+/** A store without the method passes the case. */
 function expectStanding(store: Store, jobs: Parameters<typeof lease>[0][], expected: readonly Standing[]): void {
   if (store.confirm !== undefined) assert.deepEqual(store.confirm(jobs.map(lease)), expected)
 }
 
 export const confirmCases: Cases = {
-  'a job that was claimed is held': async ({ store }) => {
+  'a claimed job is held': async ({ store }) => {
     await put(store, newJob('a'), newJob('b'))
     const jobs = [...(await take(store))]
     const before = await Promise.all(jobs.map(({ id }) => recordOf(store, id)))
@@ -18,7 +18,7 @@ export const confirmCases: Cases = {
     expectStanding(store, [], [])
     assert.deepEqual(await Promise.all(jobs.map(({ id }) => recordOf(store, id))), before)
   },
-  'one that was cancelled since is to stop, and the reason is told': async ({ store }) => {
+  'a job that was cancelled since its claim is cancelling, with the reason': async ({ store }) => {
     await put(store, newJob('a'), newJob('b'), newJob('c'))
     const jobs = [...(await take(store))]
     await cancel(store, ['b'], 'enough')
@@ -29,7 +29,7 @@ export const confirmCases: Cases = {
       { outcome: 'cancelling' },
     ])
   },
-  'one whose queue was paused since is not to start, until the queue is resumed': async ({ store }) => {
+  'a job whose queue was paused since its claim is paused, until the queue is resumed': async ({ store }) => {
     await put(store, newJob('a'), newJob('b', { type: 'sms' }))
     const jobs = [...(await take(store)), ...(await take(store, { type: 'sms' }))]
     await store.queue('mail', { paused: true })
@@ -39,7 +39,7 @@ export const confirmCases: Cases = {
     await store.queue('mail', { paused: false })
     expectStanding(store, jobs.slice(1), [{ outcome: 'held' }])
   },
-  'one that was taken back, given to another, settled or removed is lost': async ({ store, advance }) => {
+  'a job that was rescued, claimed again, settled or removed is lost': async ({ store, advance }) => {
     const a = await putAndTake(store, 'a')
     await advance(30_000)
     await store.rescue(10)

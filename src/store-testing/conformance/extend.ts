@@ -1,4 +1,4 @@
-/** Heartbeats, and workers as they are seen. */
+/** Heartbeats, and the list of workers. */
 import assert from 'node:assert/strict'
 import type { Json } from '../../core/payload.ts'
 import type { ClaimedJob } from '../../store.ts'
@@ -17,7 +17,7 @@ const info = (id: string) => ({
 })
 
 export const extendCases: Cases = {
-  'a heartbeat makes the lease longer': async ({ store, advance }) => {
+  'a heartbeat extends the lease': async ({ store, advance }) => {
     const job = await putAndTake(store, 'a')
     await advance(20_000)
     const [heartbeat] = await store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats: [lease(job)] })
@@ -43,7 +43,10 @@ export const extendCases: Cases = {
     assert.deepEqual(answers, [{ outcome: 'lost' }, { outcome: 'lost' }, { outcome: 'lost' }])
     assert.deepEqual(await recordOf(store, 'a'), before)
   },
-  'a heartbeat tells of a cancel, with its reason and grace, and still holds the lease': async ({ store, advance }) => {
+  'the answer to a heartbeat reports a cancel, with its reason and grace, and the lease is extended': async ({
+    store,
+    advance,
+  }) => {
     const job = await putAndTake(store, 'a')
     await cancel(store, ['a'], 'enough')
     await advance(20_000)
@@ -60,7 +63,7 @@ export const extendCases: Cases = {
     const { checkin, logs } = await recordOf(store, 'a')
     assert.deepEqual([checkin, logs], [{ at: 2, value: { half: true } }, [line, line]])
   },
-  'finished steps come back with the next attempt': async ({ store }) => {
+  'the next attempt gets the results of completed steps': async ({ store }) => {
     const job = await putAndTake(store, 'a')
     const steps = [{ charge: { id: 7 }, mail: 1 }, JSON.parse('{ "__proto__": { "polluted": true }, "charge": 8 }')]
     await store.extend({
@@ -79,7 +82,7 @@ export const extendCases: Cases = {
       ],
     )
   },
-  'steps are kept by job and name: a later result counts, and a job that has taken the id of a removed one has none':
+  'step results belong to a job and a name: a later result replaces an earlier one, and a new job with the id of a removed one has none':
     async ({ store }) => {
       const [a, b] = [await putAndTake(store, 'a'), await putAndTake(store, 'b')]
       const save = (job: ClaimedJob, steps: Record<string, Json>) =>
@@ -97,7 +100,7 @@ export const extendCases: Cases = {
       await store.discard({ ids: ['a', 'b'] })
       assert.equal((await putAndTake(store, 'a')).steps, null)
     },
-  'the workers are known with what they run, by their leases': async ({ store, advance }) => {
+  'the list of workers shows the jobs that they run, by their leases': async ({ store, advance }) => {
     await store.worker('w1', info('w1'))
     const [before] = await store.workers()
     const job = await putAndTake(store, 'a')
@@ -115,7 +118,7 @@ export const extendCases: Cases = {
     await store.worker('w1', null)
     assert.deepEqual(await store.workers(), [])
   },
-  'a worker is lost when it was silent for its lease, and is not listed any more ten minutes later': async ({
+  'a worker without a heartbeat for its lease is lost, and is removed from the list ten minutes later': async ({
     store,
     advance,
   }) => {
@@ -140,7 +143,7 @@ export const extendCases: Cases = {
     await store.worker('w3', { ...info('w3'), slots: 5 })
     assert.deepEqual((await store.workers()).map(({ id, slots }) => [id, slots]).at(-1), ['w3', 5])
   },
-  'a worker without a job is seen by its heartbeat': async ({ store, advance }) => {
+  'a heartbeat without runs keeps its worker from being lost': async ({ store, advance }) => {
     await store.worker('w1', info('w1'))
     await put(store, newJob('a'))
     const [before] = await store.workers()

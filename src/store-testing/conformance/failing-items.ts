@@ -1,10 +1,10 @@
-/** What cannot be written of one item of a call: it fails alone, and nothing of it is left. */
+/** An item of a call that cannot be written: it fails alone, and nothing of it is stored. */
 import assert from 'node:assert/strict'
 import type { NewJob, Store } from '../../store.ts'
 import { boom, cancel, idsOf, lease, newJob, put, putAndTake, recordOf, rest, stateOf, take } from './acts.ts'
 import type { Cases } from './subject.ts'
 
-/** A job of which nothing can be stored: reading one of its fields throws. */
+/** A job that cannot be stored: reading one of its fields throws. */
 const unreadable = (id: string, fields: Partial<NewJob> = {}): NewJob =>
   Object.defineProperty(newJob(id, fields), 'input', {
     enumerable: true,
@@ -15,7 +15,7 @@ const unreadable = (id: string, fields: Partial<NewJob> = {}): NewJob =>
 
 const outcomes = (answers: readonly { readonly outcome: string }[]): string[] => answers.map(({ outcome }) => outcome)
 
-/** Everything that can be seen of a store. */
+/** Everything that can be read from a store. */
 const seen = async (store: Store): Promise<unknown> => ({
   jobs: await store.list({}),
   counts: await store.counts(),
@@ -23,7 +23,9 @@ const seen = async (store: Store): Promise<unknown> => ({
 })
 
 export const failingItemCases: Cases = {
-  'a request of which one job cannot be stored leaves nothing, and the others are stored': async ({ store }) => {
+  'if one job of a request cannot be stored, none of this request is, and other requests are stored': async ({
+    store,
+  }) => {
     await put(store, newJob('holder', { key: 'k' }))
     const running = await putAndTake(store, 'running', { type: 'sms', key: 'k' })
     const supersede = { key: 'k', onConflict: 'supersede' } as const
@@ -46,7 +48,7 @@ export const failingItemCases: Cases = {
     const [settled] = await store.settle([{ ...lease(running), event: 'COMPLETE', to: 'done' }])
     assert.equal(settled?.to, 'done', 'nobody was cancelled')
   },
-  'of many settlements the one that cannot be written fails alone': async ({ store }) => {
+  'a settlement that cannot be written fails alone': async ({ store }) => {
     await put(store, newJob('a'), newJob('b', { key: 'k' }), newJob('c'))
     const [a, b, c] = (await take(store, { max: 3 })).map(lease)
     assert.ok(a !== undefined && b !== undefined && c !== undefined)
@@ -66,7 +68,7 @@ export const failingItemCases: Cases = {
     const [settled] = await store.settle([{ ...b, ...complete }])
     assert.deepEqual([settled?.outcome, (await store.counts()).done], ['settled', 3])
   },
-  'of many checkpoints the one that does not follow fails alone': async ({ store }) => {
+  'a checkpoint that does not follow the last one fails alone': async ({ store }) => {
     const [a, b] = [await putAndTake(store, 'a'), await putAndTake(store, 'b', { type: 'sms' })]
     const answers = await store.checkpoint([
       { ...lease(a), checkpoint: rest(2) },
@@ -76,7 +78,7 @@ export const failingItemCases: Cases = {
     assert.deepEqual(outcomes(answers), ['failed', 'kept', 'kept'])
     assert.deepEqual((await store.checkpoints('a')).length, 1)
   },
-  'a call after one that failed goes on with what was written': async ({ store }) => {
+  'a call after one that failed works with the state that was written': async ({ store }) => {
     const job = await putAndTake(store, 'a', { key: 'k' })
     await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done', checkpoint: rest(3) }])
     await cancel(store, ['a'])

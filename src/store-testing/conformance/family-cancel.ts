@@ -1,4 +1,4 @@
-/** Jobs that are cancelled with those that have invoked them. */
+/** Cancels of parents and their child jobs. */
 import assert from 'node:assert/strict'
 import { cancel, idsOf, lease, newJob, park, put, putAndTake, recordOf, rest, stateOf, write } from './acts.ts'
 import { child, family, lettersTo, takeChild } from './family.ts'
@@ -6,7 +6,9 @@ import type { Cases } from './subject.ts'
 import { hinted } from './watching.ts'
 
 export const familyCancelCases: Cases = {
-  'a cancel takes the children along, and theirs: reported as transitions, not by ids': async ({ store }) => {
+  'a cancel also cancels the children and their descendants: reported as transitions, not by ids': async ({
+    store,
+  }) => {
     await park(store, await putAndTake(store, 'p'))
     await put(store, child('running'))
     await takeChild(store)
@@ -35,7 +37,7 @@ export const familyCancelCases: Cases = {
     assert.equal(await stateOf(store, 'of another'), 'queued')
     assert.equal((await recordOf(store, 'p')).lastMessageNumber, 0)
   },
-  'a parent that is marked takes its children along, and hears of them': async ({ store }) => {
+  'the cancel of a running parent cancels its children, and the parent gets their ends': async ({ store }) => {
     const job = await putAndTake(store, 'p')
     await put(store, child('c'))
     const answer = await cancel(store, ['p'], 'enough')
@@ -49,13 +51,13 @@ export const familyCancelCases: Cases = {
     const [heartbeat] = await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [lease(job)] })
     assert.equal(heartbeat?.outcome, 'cancelling')
   },
-  'children that run are told of a cancel like any job': async ({ store }) => {
+  'running children are marked as cancelled like any job': async ({ store }) => {
     const job = await family(store)
     await hinted(store, 'cancelled', '"c"', () => cancel(store, ['p']))
     const [heartbeat] = await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [lease(job)] })
     assert.deepEqual(heartbeat, { outcome: 'cancelling', reason: 'its parent was cancelled', graceMs: 5_000 })
   },
-  'a child that takes a cancel gets a message, and its own children are left to it': async ({ store }) => {
+  'a child that handles a cancel gets a message, and its own children are not cancelled': async ({ store }) => {
     const job = await family(store)
     await park(store, job, { ...rest(1), takesCancel: true })
     await put(store, child('grandchild', { parent: { id: 'c', checkins: false } }))
@@ -71,9 +73,7 @@ export const familyCancelCases: Cases = {
     assert.deepEqual(await lettersTo(store, 'c'), [{ kind: 'cancel', reason: 'its parent was cancelled' }])
     assert.equal(await stateOf(store, 'grandchild'), 'queued')
   },
-  'a machine that takes its cancel as a message keeps its children, until it is cancelled by force': async ({
-    store,
-  }) => {
+  'the children of a machine that handles its cancel are not cancelled until a forced cancel': async ({ store }) => {
     const job = await putAndTake(store, 'p')
     await write(store, job, { ...rest(1), takesCancel: true })
     await put(store, child('c'))
@@ -81,7 +81,7 @@ export const familyCancelCases: Cases = {
     assert.equal(await stateOf(store, 'c'), 'queued')
     assert.deepEqual(idsOf((await cancel(store, ['p']))?.transitions ?? []), ['p', 'c'])
   },
-  'what is selected together is cancelled for the given reason, children or not': async ({ store }) => {
+  'selected jobs are cancelled with the given reason, also if they are children of each other': async ({ store }) => {
     await park(store, await putAndTake(store, 'p'))
     await put(store, child('c', { priority: 1 }), child('d'), child('e', { parent: { id: 'd', checkins: false } }))
     const answer = await cancel(store, ['p', 'c', 'd'], 'enough')
@@ -97,7 +97,7 @@ export const familyCancelCases: Cases = {
       ],
     )
   },
-  'a job that is superseded takes its children along, and tells its parent': async ({ store }) => {
+  'a job that is superseded cancels its children, and its parent gets its end': async ({ store }) => {
     await park(store, await putAndTake(store, 'p'))
     await put(store, child('c', { key: 'k' }), child('grandchild', { parent: { id: 'c', checkins: false } }))
     const [answer] = await put(store, newJob('d', { type: 'child', key: 'k', onConflict: 'supersede' }))
@@ -108,7 +108,7 @@ export const familyCancelCases: Cases = {
     assert.deepEqual([await stateOf(store, 'p'), await stateOf(store, 'grandchild')], ['queued', 'cancelled'])
     assert.equal((await recordOf(store, 'grandchild')).cancelReason, 'its parent was cancelled')
   },
-  'a request that is refused in the end has cancelled nobody, whatever their type': async ({ store }) => {
+  'a request that is refused has cancelled no job of any type': async ({ store }) => {
     await put(store, newJob('p', { key: 'k' }), child('c'), newJob('taken', { type: 'sms' }))
     const answers = await put(store, newJob('heir', { key: 'k', onConflict: 'supersede' }), newJob('taken'))
     assert.deepEqual(
@@ -119,13 +119,13 @@ export const familyCancelCases: Cases = {
     assert.deepEqual([queued, cancelled, types['child']?.queued, types['child']?.cancelled], [3, 0, 1, 0])
     assert.equal((await takeChild(store)).id, 'c')
   },
-  'a job that ends by itself leaves its children alone': async ({ store }) => {
+  'a job that ends without a cancel does not cancel its children': async ({ store }) => {
     const job = await putAndTake(store, 'p')
     await put(store, child('c'))
     await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
     assert.equal(await stateOf(store, 'c'), 'queued')
   },
-  'a family in a circle is cancelled, each of it once': async ({ store }) => {
+  'jobs that are parents of each other in a circle are cancelled, each once': async ({ store }) => {
     const of = (id: string) => ({ parent: { id, checkins: true } })
     await put(store, child('a', of('b')), child('b', of('a')), child('self', of('self')))
     const answer = await cancel(store, ['a', 'self'])

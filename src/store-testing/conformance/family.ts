@@ -1,4 +1,4 @@
-/** Parents and children, for the cases that are about them. */
+/** Helpers for cases with parents and child jobs. */
 import type { InboxMessage } from '../../core/machine-record.ts'
 import type { ClaimedJob, NewJob, Store } from '../../store.ts'
 import { newJob, park, put, putAndTake, recordOf, takeOne } from './acts.ts'

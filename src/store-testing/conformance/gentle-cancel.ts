@@ -1,4 +1,4 @@
-/** The cancel of a job whose machine takes it as an event: a message the first time, by force the second. */
+/** The cancel of a job whose machine handles it as an event: the first is a message, the second is forced. */
 import assert from 'node:assert/strict'
 import { caps } from '../../core/caps.ts'
 import type { ClaimedJob, Store } from '../../store.ts'
@@ -21,10 +21,10 @@ import {
 import type { Cases } from './subject.ts'
 import { hinted } from './watching.ts'
 
-/** A checkpoint at which the machine takes a cancel. */
+/** A checkpoint at which the machine handles a cancel. */
 const ready = (number: number) => ({ ...rest(number), takesCancel: true })
 
-/** A job that runs, and whose last checkpoint takes a cancel. */
+/** A running job whose machine handles a cancel at its last checkpoint. */
 async function cancellable(store: Store, id: string): Promise<ClaimedJob> {
   const job = await putAndTake(store, id)
   await write(store, job, ready(1))
@@ -35,7 +35,7 @@ const eventsOf = async (store: Store, id: string) =>
   (await recordOf(store, id)).history.map(({ event, from, to }) => `${event}: ${from} → ${to}`)
 
 export const gentleCancelCases: Cases = {
-  'a machine that takes a cancel gets a message first, and runs on': async ({ store }) => {
+  'a machine that handles a cancel gets a message first, and continues to run': async ({ store }) => {
     const job = await cancellable(store, 'a')
     const answer = await cancel(store, ['a'], 'enough')
     assert.deepEqual(answer, { cancelled: [], cancelling: ['a'], notFound: [], finished: [], transitions: [] })
@@ -71,7 +71,7 @@ export const gentleCancelCases: Cases = {
     const job = await takeOne(store, { token: 't2' })
     assert.deepEqual(job.inbox[0]?.message, { kind: 'cancel', reason: 'enough' })
   },
-  'one that is retried, scheduled or queued reads of it when it runs': async ({ store }) => {
+  'a machine that is retrying, scheduled or queued reads the message when it runs': async ({ store }) => {
     const ends = { retrying: 'FAIL', scheduled: 'SNOOZE', queued: 'RELEASE' } as const
     for (const [state, event] of Object.entries(ends)) {
       const job = await cancellable(store, state)
@@ -81,7 +81,7 @@ export const gentleCancelCases: Cases = {
       assert.deepEqual([await stateOf(store, state), (await recordOf(store, state)).lastMessageNumber], [state, 1])
     }
   },
-  'a second cancel is by force': async ({ store }) => {
+  'a second cancel is forced': async ({ store }) => {
     const job = await cancellable(store, 'a')
     await cancel(store, ['a'], 'first')
     const [second] = await store.cancel([{ selection: { ids: ['a'] }, reason: 'second', graceMs: 1 }])
@@ -101,7 +101,7 @@ export const gentleCancelCases: Cases = {
       [['b'], 'queued', 'cancelled'],
     )
   },
-  'the last checkpoint says whether a cancel is taken': async ({ store }) => {
+  'the last checkpoint decides whether a cancel is a message': async ({ store }) => {
     const job = await cancellable(store, 'a')
     await write(store, job, rest(2))
     assert.equal((await cancel(store, ['a']))?.transitions[0]?.to, 'cancelling')
@@ -110,7 +110,7 @@ export const gentleCancelCases: Cases = {
     await store.settle([{ ...lease(other), event: 'RELEASE', to: 'queued', checkpoint: ready(2) }])
     assert.deepEqual((await cancel(store, ['b']))?.transitions, [])
   },
-  'a machine that completes after it has taken its cancel is cancelled: CANCEL, then COMPLETE': async ({ store }) => {
+  'a machine that completes by handling its cancel is cancelled: CANCEL, then COMPLETE': async ({ store }) => {
     const job = await cancellable(store, 'a')
     await cancel(store, ['a'], 'enough')
     const settlement = {

@@ -70,7 +70,7 @@ export const scheduleCases: Cases = {
     assert.deepEqual({ paused, nextAt, last, fired, missed, skipped }, { paused: false, nextAt: at, last: null, fired: 0, missed: 0, skipped: 0 }) // prettier-ignore
     assert.ok(revision >= 1)
   },
-  'the same terms again change nothing; another input keeps the next tick, another spec or zone moves it': async ({
+  'the same terms change nothing; another input keeps the next tick, another spec or time zone changes it': async ({
     store,
   }) => {
     const at = store.now() + 5_000
@@ -130,7 +130,7 @@ export const scheduleCases: Cases = {
     assert.deepEqual([part.schedules.map(({ name }) => name), part.more], [['first'], true])
     assert.deepEqual(part.schedules, [await scheduleOf(store, 'first')])
   },
-  'one whose input is computed is due for those who name it only': async ({ store }) => {
+  'a schedule with a computed input is due only for calls that name it': async ({ store }) => {
     const now = store.now()
     await declare(store, terms('computed', { computed: true }), now - 1)
     await declare(store, terms('plain'), now + 60_000)
@@ -139,7 +139,7 @@ export const scheduleCases: Cases = {
     const own = await store.schedules.due({ ...none, computed: ['computed'] })
     assert.deepEqual([own.schedules.map(({ name }) => name), own.nextAt], [['computed'], now - 1])
   },
-  'a tick makes its job, and the same write moves the schedule on': async ({ store }) => {
+  'a tick creates its job, and the same write sets the next tick': async ({ store }) => {
     const at = store.now() - 1
     await declare(store, terms('a'), at)
     const answer = await fire(store, 'a', 'a@1', { nextAt: at + 60_000 })
@@ -152,7 +152,7 @@ export const scheduleCases: Cases = {
     const { id, type, input } = await takeOne(store)
     assert.deepEqual({ id, type, input }, { id: 'a@1', type: 'mail', input: { n: 1 } })
   },
-  'a firing that has seen an older revision writes nothing': async ({ store }) => {
+  'a firing with an older revision writes nothing': async ({ store }) => {
     await declare(store, terms('a'), 1)
     const { revision } = await scheduleOf(store, 'a')
     assert.equal((await fire(store, 'a', 'first', { revision })).outcome, 'fired')
@@ -162,7 +162,7 @@ export const scheduleCases: Cases = {
     assert.deepEqual(await store.get(['second']), [null])
     assert.deepEqual(await scheduleOf(store, 'a'), after)
   },
-  'a paused schedule does not fire, but by hand': async ({ store }) => {
+  'a paused schedule fires only by a manual trigger': async ({ store }) => {
     await declare(store, terms('a'), 1, true)
     assert.equal((await fire(store, 'a', 'tick')).outcome, 'stale')
     const ticks = [{ at: 5, job: newJob('by hand') }]
@@ -181,7 +181,7 @@ export const scheduleCases: Cases = {
     assert.deepEqual((await store.schedules.pause(request))?.nextAt, 77)
     assert.equal((await store.schedules.due(none)).nextAt, 77)
   },
-  'several ticks of one firing become their jobs in order, and what was missed is counted': async ({ store }) => {
+  'several ticks of one firing create their jobs in order, and missed ticks are counted': async ({ store }) => {
     await declare(store, terms('a'), 1)
     const { revision } = await scheduleOf(store, 'a')
     const ticks = ['t1', 't2', 't3'].map((id, i) => ({ at: i, job: newJob(id) }))
@@ -193,12 +193,12 @@ export const scheduleCases: Cases = {
       { nextAt: null, missed: 4, fired: 3, last: { at: 2, jobId: 't3' } },
     )
   },
-  'a job that is to wait is scheduled': async ({ store }) => {
+  'a job with a delay is scheduled': async ({ store }) => {
     await declare(store, terms('a'), 1)
     await fire(store, 'a', 'job', { job: { runAt: store.now() + 5_000 } })
     assert.equal(await stateOf(store, 'job'), 'scheduled')
   },
-  'a tick whose job is there already, or whose id is taken, moves the schedule on': async ({ store }) => {
+  'a tick whose job exists already, or whose id is taken, sets the next tick': async ({ store }) => {
     await declare(store, terms('a'), 1)
     await store.insert([{ jobs: [newJob('there'), newJob('taken', { type: 'sms' })], capacity: null }])
     const same = await fire(store, 'a', 'there', { nextAt: 2 })
@@ -219,7 +219,7 @@ export const scheduleCases: Cases = {
     const { fired, skipped } = await scheduleOf(store, 'a')
     assert.deepEqual({ fired, skipped }, { fired: 2, skipped: 2 })
   },
-  'jobs of another type are none of its business': async ({ store }) => {
+  'overlap does not compare jobs of different types': async ({ store }) => {
     await declare(store, terms('a', { overlap: 'skip' }), 1)
     await fire(store, 'a', 'mail')
     const job = { ...terms('a', { overlap: 'skip' }).job, type: 'sms' }
@@ -227,22 +227,23 @@ export const scheduleCases: Cases = {
     assert.equal((await fire(store, 'a', 'sms')).ticks[0]?.outcome, 'inserted')
     assert.equal((await fire(store, 'a', 'sms 2')).ticks[0]?.outcome, 'skipped')
   },
-  'overlap supersede: what waits is cancelled at once, what runs first, and the new one waits for its end': async ({
+  'overlap supersede: a waiting job is cancelled at once; a running one is marked, and the new one waits for its end':
+    async ({ store }) => {
+      await declare(store, terms('a', { overlap: 'supersede' }), 1)
+      await fire(store, 'a', 'one')
+      const second = await fire(store, 'a', 'two')
+      assert.deepEqual(second.transitions.map(({ id, event, to, reason }) => ({ id, event, to, reason })), [{ id: 'one', event: 'CANCEL', to: 'cancelled', reason: 'superseded' }]) // prettier-ignore
+      const job = await takeOne(store)
+      await fire(store, 'a', 'three')
+      assert.deepEqual([await stateOf(store, 'two'), await stateOf(store, 'three')], ['cancelling', 'scheduled'])
+      await fire(store, 'a', 'four')
+      assert.deepEqual([await stateOf(store, 'three'), await stateOf(store, 'four')], ['cancelled', 'scheduled'])
+      await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+      assert.deepEqual([await stateOf(store, 'two'), await stateOf(store, 'four')], ['cancelled', 'queued'])
+    },
+  'overlap queue-one: one job waits for the end of the one before it, and no further job is created': async ({
     store,
   }) => {
-    await declare(store, terms('a', { overlap: 'supersede' }), 1)
-    await fire(store, 'a', 'one')
-    const second = await fire(store, 'a', 'two')
-    assert.deepEqual(second.transitions.map(({ id, event, to, reason }) => ({ id, event, to, reason })), [{ id: 'one', event: 'CANCEL', to: 'cancelled', reason: 'superseded' }]) // prettier-ignore
-    const job = await takeOne(store)
-    await fire(store, 'a', 'three')
-    assert.deepEqual([await stateOf(store, 'two'), await stateOf(store, 'three')], ['cancelling', 'scheduled'])
-    await fire(store, 'a', 'four')
-    assert.deepEqual([await stateOf(store, 'three'), await stateOf(store, 'four')], ['cancelled', 'scheduled'])
-    await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
-    assert.deepEqual([await stateOf(store, 'two'), await stateOf(store, 'four')], ['cancelled', 'queued'])
-  },
-  'overlap queue-one: one waits for the end of the one before it, and no further one': async ({ store }) => {
     await declare(store, terms('a', { overlap: 'queue-one' }), 1)
     await fire(store, 'a', 'one')
     const job = await takeOne(store)
@@ -255,7 +256,9 @@ export const scheduleCases: Cases = {
     assert.equal(await stateOf(store, 'two'), 'queued')
     assert.equal((await fire(store, 'a', 'four')).ticks[0]?.outcome, 'inserted')
   },
-  'overlap queue-one: what waits goes on when the one before it is cancelled, in whatever state': async ({ store }) => {
+  'overlap queue-one: the waiting job is queued when the one before it is cancelled, in whatever state': async ({
+    store,
+  }) => {
     await declare(store, terms('a', { overlap: 'queue-one' }), 1)
     await fire(store, 'a', 'queued')
     await fire(store, 'a', 'next')
@@ -272,7 +275,7 @@ export const scheduleCases: Cases = {
     await cancel('next')
     assert.equal(await stateOf(store, 'last'), 'queued')
   },
-  'a job that was sent through again counts as the one before': async ({ store }) => {
+  'a retried job counts as the earlier job': async ({ store }) => {
     await declare(store, terms('a', { overlap: 'skip' }), 1)
     await fire(store, 'a', 'one')
     const job = await takeOne(store)
@@ -280,7 +283,7 @@ export const scheduleCases: Cases = {
     await store.retry({ ids: ['one'] })
     assert.deepEqual((await fire(store, 'a', 'two')).ticks, [{ outcome: 'skipped', id: 'one' }])
   },
-  'a declaration and a firing give a hint of the next tick': async ({ store }) => {
+  'a declaration and a firing send a hint of the next tick': async ({ store }) => {
     const at = store.now() + 60_000
     const hint = await hinted(store, 'schedule', null, () => declare(store, terms('a'), at))
     assert.deepEqual(hint, { kind: 'schedule', at })

@@ -1,4 +1,4 @@
-/** How attempts end, and who may end them. */
+/** Settlements: the end of attempts, conditional on the lease. */
 import assert from 'node:assert/strict'
 import { caps } from '../../core/caps.ts'
 import { boom, cancel, lease, newJob, put, putAndTake, recordOf, stateOf, take, takeOne } from './acts.ts'
@@ -58,7 +58,7 @@ export const settleCases: Cases = {
     assert.equal((await takeOne(store)).attempt, 1)
     assert.equal((await recordOf(store, 'a')).history[2]?.reason, 'shutdown')
   },
-  'a job that parks waits for its timer, or for an event alone': async ({ store, advance }) => {
+  'a parked job waits for its timer, or only for a message': async ({ store, advance }) => {
     const timed = await putAndTake(store, 'a')
     const [waiting] = await store.settle([{ ...lease(timed), event: 'PARK', to: 'waiting', delayMs: 10_000 }])
     assert.deepEqual([waiting?.to, waiting?.attempt], ['waiting', 0])
@@ -110,7 +110,7 @@ export const settleCases: Cases = {
     assert.equal(await stateOf(store, 'a'), 'running')
     assert.equal((await store.settle([{ ...lease(heir), ...complete }]))[0]?.outcome, 'settled')
   },
-  'however it ends, a job being cancelled ends cancelled': async ({ store }) => {
+  'a job that is being cancelled ends as cancelled by every settlement': async ({ store }) => {
     const events = ['COMPLETE', 'FAIL', 'SNOOZE', 'RELEASE', 'PARK'] as const
     for (const event of events) {
       const job = await putAndTake(store, event)
@@ -123,7 +123,7 @@ export const settleCases: Cases = {
       assert.equal(record.errors.length, event === 'FAIL' ? 1 : 0)
     }
   },
-  'the last signs of life are kept, errors and logs up to their caps': async ({ store }) => {
+  'the last check-in, errors and logs are kept, up to their caps': async ({ store }) => {
     await put(store, newJob('a', { maxAttempts: 100 }))
     for (let i = 1; i <= caps.errors + 5; i++) {
       const job = await takeOne(store, { token: `t${i}` })
@@ -139,7 +139,7 @@ export const settleCases: Cases = {
     assert.deepEqual(checkin, { at: last, value: { progress: last } })
     assert.equal(history.length, Math.min(caps.history, 1 + 3 * last))
   },
-  'of logs that weigh too much together, the oldest go': async ({ store }) => {
+  'if logs are too large together, the oldest lines are removed': async ({ store }) => {
     const job = await putAndTake(store, 'a')
     const line = (i: number) => ({ at: i, attempt: 1, message: `${i}`, fields: 'ä'.repeat(7_000) })
     for (const i of [1, 2, 3, 4]) {
@@ -150,7 +150,7 @@ export const settleCases: Cases = {
     await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done', logs: [line(5), line(6)] }])
     assert.deepEqual(await messages(), ['3', '4', '5', '6'])
   },
-  'the history is capped, the oldest goes first': async ({ store }) => {
+  'the history is capped: the oldest entries are removed': async ({ store }) => {
     await put(store, newJob('a'))
     for (let entries = 3; entries <= 3 * caps.history; entries += 2) {
       await store.settle([{ ...lease(await takeOne(store, { token: `t${entries}` })), event: 'RELEASE', to: 'queued' }])

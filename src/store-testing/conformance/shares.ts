@@ -4,7 +4,7 @@ import type { Store } from '../../store.ts'
 import { cancel, idsOf, lease, newJob, put, take } from './acts.ts'
 import type { Cases } from './subject.ts'
 
-/** Puts `count` jobs of a key, named by the key and a number, and gives nothing. */
+/** Inserts `count` jobs of a key, with ids of the key and a number. */
 async function fill(store: Store, concurrencyKey: string | null, count: number, keyWeight?: number): Promise<void> {
   const weight = keyWeight === undefined ? {} : { keyWeight }
   const ids = Array.from({ length: count }, (_, i) => `${concurrencyKey}.${i}`)
@@ -16,25 +16,25 @@ const takeShares = async (store: Store, max: number, limits = {}): Promise<strin
   keysOf(idsOf(await take(store, { max, limits, keyShares: true })))
 
 export const shareCases: Cases = {
-  'keys share the claims by weight, whatever came first': async ({ store }) => {
+  'keys share the claims by weight, regardless of the order of inserts': async ({ store }) => {
     await fill(store, 'x', 8)
     await fill(store, 'y', 9, 4)
     assert.equal(await takeShares(store, 7), 'y y y x y y y')
     assert.equal(await takeShares(store, 3), 'y x y', 'the shares go on from claim to claim')
   },
-  'without shares the jobs of all keys go first in, first out': async ({ store }) => {
+  'without shares the jobs of all keys are claimed first in, first out': async ({ store }) => {
     await fill(store, 'x', 2)
     await fill(store, 'y', 2, 3)
     assert.deepEqual(idsOf(await take(store, { max: 4 })), ['x.0', 'x.1', 'y.0', 'y.1'])
   },
-  'within a key the jobs go by priority, then first in, first out': async ({ store }) => {
+  'within a key jobs are claimed by priority, then first in, first out': async ({ store }) => {
     await fill(store, 'x', 3)
     await put(store, newJob('x.urgent', { concurrencyKey: 'x', priority: 9 }))
     await fill(store, 'y', 2)
     const ids = idsOf(await take(store, { max: 6, keyShares: true }))
     assert.deepEqual(ids, ['x.urgent', 'y.0', 'x.0', 'y.1', 'x.1', 'x.2'])
   },
-  'jobs without a key share as those of one key of weight 1': async ({ store }) => {
+  'jobs without a key share as if they had one key of weight 1': async ({ store }) => {
     await fill(store, null, 5)
     await fill(store, 'x', 4, 3)
     assert.equal(await takeShares(store, 8), 'x x null x x null null null')
@@ -62,7 +62,7 @@ export const shareCases: Cases = {
       4,
     )
   },
-  'a key at its cap gives its share to the others, and gains one claim at most': async ({ store }) => {
+  'a key at its concurrency limit gives its share to the others, and gains one claim at most': async ({ store }) => {
     await fill(store, 'x', 9)
     await fill(store, 'y', 9, 4)
     const limits = { perKey: 1 }
@@ -72,7 +72,7 @@ export const shareCases: Cases = {
     await store.settle([{ ...lease(y), event: 'COMPLETE', to: 'done' }])
     assert.equal(await takeShares(store, 6), 'y y y y x y')
   },
-  'claims with and without shares of one type leave each other in peace': async ({ store }) => {
+  'claims with and without shares of one type do not affect each other': async ({ store }) => {
     await fill(store, 'x', 4)
     await fill(store, null, 2)
     await fill(store, 'y', 4)

@@ -1,4 +1,4 @@
-/** Runs one sequence of commands against a store and the naive store side by side, and says where they part. */
+/** Runs one sequence of commands against a store and the naive store side by side, and reports where they differ. */
 import assert from 'node:assert/strict'
 import { inspect } from 'node:util'
 import type { JobRecord, Transition } from '../../core/record.ts'
@@ -58,7 +58,7 @@ export class SideBySide {
     this.exchanges.push({ command, expected, actual })
   }
 
-  /** Compares every answer, then what is left in the store. `unitMs` is how far apart their clocks may be. */
+  /** Compares every answer, then the contents of the stores. @param unitMs how much their clocks may differ */
   async verdict(unitMs: number): Promise<void> {
     const log = await this.log()
     const expected = normaliser(this.model.transitions(), { at: this.start, unitMs })
@@ -87,7 +87,7 @@ export class SideBySide {
       case 'extend': {
         const heartbeats = command.pulses.flatMap((pulse) => this.requests.heartbeat(pulse) ?? [])
         const request = { worker: command.worker, leaseMs: command.leaseMs, heartbeats }
-        // Where the runs stand is asked before their heartbeat, of a store that can say so.
+        // `confirm` is optional, and is called before the heartbeat of the same runs.
         const standings = model.confirm(heartbeats)
         const told = store.confirm === undefined ? standings : store.confirm(structuredClone(heartbeats))
         return [
@@ -181,7 +181,7 @@ export class SideBySide {
     return log
   }
 
-  /** What is left in the stores, and whether the counts are those of what is left. */
+  /** Compares the contents of the stores, and their counts with their contents. */
   private async remains(log: readonly Transition[]): Promise<Exchange> {
     const jobs = await everyPage(this.store, {}, 100)
     const counts = await this.store.counts()
@@ -208,7 +208,7 @@ export class SideBySide {
   }
 }
 
-/** Cursors are a store's own. */
+/** Removes cursors: each store has its own. */
 export function withoutCursor(entry: TransitionEntry): Transition {
   const transition: Transition & { cursor?: string } = { ...entry }
   delete transition.cursor
@@ -218,7 +218,7 @@ export function withoutCursor(entry: TransitionEntry): Transition {
 const isFirst = ({ id }: CheckpointRequest, i: number, all: readonly CheckpointRequest[]): boolean =>
   all.findIndex((request) => request.id === id) === i
 
-/** Of a lost one the other fields say nothing. */
+/** Keeps only the outcome of a lost item: its other fields have no meaning. */
 const unlessLost = (answer: CheckpointAnswer): unknown => (answer.outcome === 'lost' ? 'lost' : answer)
 
 export async function everyPage(store: Store, filter: ListQuery, limit: number): Promise<JobRecord[]> {
@@ -226,7 +226,7 @@ export async function everyPage(store: Store, filter: ListQuery, limit: number):
   let after: string | undefined
   do {
     const page = await store.list({ ...filter, limit, ...(after !== undefined && { after }) })
-    assert.ok(page.length <= limit, 'a page is longer than was asked')
+    assert.ok(page.length <= limit, 'a page is longer than its limit')
     jobs.push(...page)
     after = page.next
   } while (after !== undefined)

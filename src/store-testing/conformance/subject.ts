@@ -1,13 +1,13 @@
-/** What the suite is given to examine, and how a case is written. */
+/** The store under test, and the form of a case. */
 import type { Store } from '../../store.ts'
 
-/** A store of its own for one case: empty, open, and with a clock that the case can move. */
+/** The store of one case: empty, open, and with a clock that the case can advance. */
 export interface Subject {
   readonly store: Store
-  /** Lets time pass for the store: its clock says `ms` more afterwards, at least. */
+  /** Advances the clock of the store by `ms` at least. */
   advance(ms: number): Promise<void>
   close(): Promise<void>
 }
 
-/** Cases by their sentence. */
+/** Cases by name: a sentence of behaviour. */
 export type Cases = Readonly<Record<string, (subject: Omit<Subject, 'close'>) => Promise<void>>>

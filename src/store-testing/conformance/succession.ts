@@ -1,4 +1,4 @@
-/** Jobs of one key after each other: keys that are free at the start, jobs that follow, and delays that start anew. */
+/** Succession of jobs with one key: keys held until the start, jobs that follow, and delays that are replaced. */
 import assert from 'node:assert/strict'
 import { boom, cancel, idsOf, lease, newJob, park, put, putAndTake, recordOf, take, takeOne } from './acts.ts'
 import type { Cases } from './subject.ts'
@@ -7,12 +7,12 @@ const early = { key: 'k', until: 'start' } as const
 const follow = { key: 'k', onConflict: 'follow' } as const
 
 export const successionCases: Cases = {
-  'a key that is held until the start is taken while its job waits': async ({ store }) => {
+  'a key that is held until the start is taken while its job is queued': async ({ store }) => {
     await put(store, newJob('a', { ...early, delayMs: 1_000 }))
     const [answer] = await put(store, newJob('b', early))
     assert.deepEqual([answer?.outcome, answer?.id], ['duplicate', 'a'])
   },
-  'the claim of a job frees a key that is held until then, and what comes of the key waits for its end': async ({
+  'the claim of a job frees a key held until the start, and the next job of the key waits for its end': async ({
     store,
   }) => {
     const a = await putAndTake(store, 'a', early)
@@ -28,10 +28,7 @@ export const successionCases: Cases = {
     assert.deepEqual(idsOf(await take(store)), ['b'])
     assert.equal((await put(store, newJob('d', early)))[0]?.outcome, 'inserted')
   },
-  'what waits for a job that has started waits through its retries, and nobody else runs': async ({
-    store,
-    advance,
-  }) => {
+  'a job that waits for a started one waits through its retries': async ({ store, advance }) => {
     const a = await putAndTake(store, 'a', early)
     await put(store, newJob('b', early))
     await store.settle([{ ...lease(a), event: 'FAIL', to: 'retrying', error: boom, delayMs: 10_000 }])
@@ -43,14 +40,14 @@ export const successionCases: Cases = {
     const [settled] = await store.settle([{ ...lease(again), event: 'FAIL', to: 'dead', fatal: true, error: boom }])
     assert.deepEqual([settled?.to, settled?.successor?.id], ['dead', 'b'])
   },
-  'what comes of the key while that job is to be retried waits, too': async ({ store }) => {
+  'a job of the key that is inserted while that job is retrying waits, too': async ({ store }) => {
     const a = await putAndTake(store, 'a', early)
     await store.settle([{ ...lease(a), event: 'RELEASE', to: 'queued' }])
     const [b] = await put(store, newJob('b', early))
     assert.deepEqual([b?.outcome, b?.state, b?.dueAt], ['inserted', 'scheduled', null])
     assert.equal((await takeOne(store)).id, 'a')
   },
-  'the cancel of a job that waits for its retry lets the next one go on': async ({ store }) => {
+  'the cancel of a retrying job releases the next one': async ({ store }) => {
     const a = await putAndTake(store, 'a', early)
     await put(store, newJob('b', early))
     await store.settle([{ ...lease(a), event: 'FAIL', to: 'retrying', error: boom, delayMs: 10_000 }])
@@ -72,7 +69,7 @@ export const successionCases: Cases = {
     assert.deepEqual((await put(store, newJob('b', early)))[0]?.outcome, 'inserted')
     assert.deepEqual((await store.retry({ ids: ['a'] })).refused, ['a'])
   },
-  'follow gives its input to a job that has not started': async ({ store }) => {
+  'follow replaces the input of a job that has not started': async ({ store }) => {
     await put(store, newJob('a', { key: 'k', input: 'old' }))
     const [answer] = await put(store, newJob('b', { ...follow, input: 'new' }))
     assert.deepEqual([answer?.outcome, answer?.id], ['replaced', 'a'])
@@ -97,7 +94,7 @@ export const successionCases: Cases = {
     await store.settle([{ ...lease(next), event: 'COMPLETE', to: 'done' }])
     assert.deepEqual(await take(store), [])
   },
-  'follow follows a job that waits for an event, and the lost lease of one': async ({ store, advance }) => {
+  'follow waits for the end of a parked job, and of one whose lease runs out': async ({ store, advance }) => {
     const a = await putAndTake(store, 'a', { key: 'k' })
     await park(store, a)
     const [b] = await put(store, newJob('b', follow))
@@ -116,7 +113,7 @@ export const successionCases: Cases = {
     await store.rescue(10)
     assert.equal((await takeOne(store)).id, 'b', 'an attempt is left')
   },
-  'a job that follows counts against the capacity, one whose input is replaced does not': async ({ store }) => {
+  'a job that follows counts towards the capacity, a replaced input does not': async ({ store }) => {
     await putAndTake(store, 'a', { key: 'k' })
     const [full] = await store.insert([{ jobs: [newJob('b', follow)], capacity: 0 }])
     assert.equal(full?.[0]?.outcome, 'full')
@@ -132,7 +129,7 @@ export const successionCases: Cases = {
     const [again] = await store.insert([{ jobs: [newJob('d', follow)], capacity: 1 }])
     assert.deepEqual([again?.[0]?.outcome, again?.[0]?.id], ['replaced', 'b'])
   },
-  'replace with a delay starts the delay of a scheduled job anew; without one the delay stays': async ({
+  'replace with a delay restarts the delay of a scheduled job; without one the delay stays': async ({
     store,
     advance,
   }) => {
@@ -152,7 +149,7 @@ export const successionCases: Cases = {
     const [queued] = await put(store, newJob('d', debounce))
     assert.deepEqual([queued?.outcome, queued?.state], ['replaced', 'queued'])
   },
-  'the delay of a replace counts also for a job that waits for another one': async ({ store, advance }) => {
+  'the delay of a replace also applies to a job that waits for another one': async ({ store, advance }) => {
     const a = await putAndTake(store, 'a', { key: 'k' })
     await put(store, newJob('b', follow))
     await put(store, newJob('c', { ...follow, delayMs: 60_000 }))

@@ -1,4 +1,4 @@
-/** What time does: due jobs, leases that run out, and how long ended jobs are kept. */
+/** Effects of time: due jobs, leases that run out, and the retention of ended jobs. */
 import assert from 'node:assert/strict'
 import { boom, cancel, idsOf, lease, newJob, put, putAndEnd, putAndTake, recordOf, take, takeOne } from './acts.ts'
 import type { Cases, Subject } from './subject.ts'
@@ -7,7 +7,7 @@ const forever = { ageMs: 1e12, count: 1e9 }
 const keepAll = { done: forever, dead: forever, cancelled: forever }
 
 export const timeCases: Cases = {
-  'what is due moves on, the earliest first, and not a moment before': async ({ store, advance }) => {
+  'due jobs are promoted, earliest first, and never before their due time': async ({ store, advance }) => {
     await put(
       store,
       newJob('late', { delayMs: 20_000 }),
@@ -16,7 +16,7 @@ export const timeCases: Cases = {
     )
     const early = await recordOf(store, 'early')
     assert.deepEqual(await store.promote(10), { transitions: [], nextAt: early.dueAt, more: false })
-    // A clock that ticks on by itself has some room before the moment.
+    // A margin before the due time, for a store with a real clock.
     await advance(8_000)
     assert.deepEqual((await store.promote(10)).transitions, [])
     await advance(12_000)
@@ -29,14 +29,14 @@ export const timeCases: Cases = {
     assert.equal((await recordOf(store, 'early')).dueAt, null)
     assert.deepEqual(idsOf(await take(store)), ['early', 'late', 'next'])
   },
-  'what became due goes to the end of its queue': async ({ store, advance }) => {
+  'a job that became due goes to the end of its queue': async ({ store, advance }) => {
     await put(store, newJob('a', { delayMs: 1_000 }))
     await advance(1_000)
     await put(store, newJob('b'))
     await store.promote(10)
     assert.deepEqual(idsOf(await take(store)), ['b', 'a'])
   },
-  'promote and rescue work in bites': async ({ store, advance }) => {
+  'promote and rescue process a limited number of jobs per call': async ({ store, advance }) => {
     const ids = ['a', 'b', 'c']
     await put(store, ...ids.map((id) => newJob(id, { delayMs: 1_000 })))
     await advance(1_000)
@@ -64,7 +64,7 @@ export const timeCases: Cases = {
     const again = await take(store, { token: 't2', max: 1 })
     assert.deepEqual([again[0]?.id, again[0]?.attempt], ['a', 2])
   },
-  'a poison job dies at exactly its last attempt': async ({ store, advance }) => {
+  'a poisonous job is dead after exactly its last attempt': async ({ store, advance }) => {
     await put(store, newJob('a', { maxAttempts: 3 }))
     for (const attempt of [1, 2, 3]) {
       assert.equal((await takeOne(store, { token: `t${attempt}` })).attempt, attempt)
@@ -76,20 +76,20 @@ export const timeCases: Cases = {
     assert.deepEqual([state, error?.code, errors.length], ['dead', 'LEASE_LOST', 3])
     assert.ok(finishedAt !== null)
   },
-  'a job being cancelled whose lease runs out is cancelled': async ({ store, advance }) => {
+  'a job that is being cancelled is cancelled when its lease runs out': async ({ store, advance }) => {
     await putAndTake(store, 'a')
     await cancel(store, ['a'])
     await advance(30_000)
     assert.equal((await store.rescue(10)).transitions[0]?.to, 'cancelled')
   },
-  'until it is taken back, an expired lease still holds': async ({ store, advance }) => {
+  'an expired lease is valid until it is rescued': async ({ store, advance }) => {
     const job = await putAndTake(store, 'a')
     await advance(60_000)
     const [answer] = await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
     assert.equal(answer?.outcome, 'settled')
     assert.deepEqual((await store.rescue(10)).transitions, [])
   },
-  'a lease that runs out frees the caps': async ({ store, advance }) => {
+  'a rescued lease no longer counts towards the concurrency limits': async ({ store, advance }) => {
     await put(store, newJob('a', { concurrencyKey: 'x' }))
     const limits = { concurrency: 1, perKey: 1 }
     await take(store, { limits })
@@ -97,7 +97,7 @@ export const timeCases: Cases = {
     await store.rescue(10)
     assert.deepEqual(idsOf(await take(store, { limits, token: 't2' })), ['a'])
   },
-  'ended jobs beyond their count go, the oldest first': async ({ store }) => {
+  'ended jobs beyond the count are removed, oldest first': async ({ store }) => {
     await fill(store)
     const policy = { ...keepAll, done: { ...forever, count: 1 }, dead: { ...forever, count: 2 } }
     assert.deepEqual(await store.prune(policy, 1), { pruned: 1, nextAt: null, more: true })
@@ -107,7 +107,7 @@ export const timeCases: Cases = {
     assert.deepEqual(idsOf(await store.list({ state: 'dead' })), ['dead 1', 'dead 2'])
     assert.equal((await store.counts()).cancelled, 3)
   },
-  'ended jobs beyond their age go, by when they ended': async ({ store, advance }) => {
+  'ended jobs beyond the age are removed, in the order of their ends': async ({ store, advance }) => {
     await fill(store)
     await advance(10_000)
     await putAndEnd(store, 'young', 'dead')
@@ -118,7 +118,7 @@ export const timeCases: Cases = {
     const { done, dead, cancelled } = await store.counts()
     assert.deepEqual([done, dead, cancelled], [3, 1, 3])
   },
-  'none goes by count before its least age, unless there are too many': async ({ store, advance }) => {
+  'no job is removed by count before its minimum age, unless there are too many': async ({ store, advance }) => {
     await fill(store)
     await advance(10_000)
     const young = await putAndEnd(store, 'young', 'done')
@@ -133,7 +133,7 @@ export const timeCases: Cases = {
     await advance(10_000)
     assert.equal((await store.prune({ ...keepAll, done }, 100)).pruned, 2)
   },
-  'a prune tells when there will be something to prune': async ({ store, advance }) => {
+  'a prune answers when the next job is to be removed': async ({ store, advance }) => {
     assert.deepEqual(await store.prune(keepAll, 100), { pruned: 0, nextAt: null, more: false })
     await putAndEnd(store, 'a', 'dead')
     await advance(10_000)
@@ -159,7 +159,7 @@ export const timeCases: Cases = {
   },
 }
 
-/** Three ended jobs of each kind, in turn, and one that waits. */
+/** Three ended jobs of each state, in turn, and one that is queued. */
 async function fill(store: Subject['store']): Promise<void> {
   for (const i of [0, 1, 2]) {
     for (const end of ['done', 'dead', 'cancelled'] as const) await putAndEnd(store, `${end} ${i}`, end)

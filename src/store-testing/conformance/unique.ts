@@ -5,13 +5,13 @@ import type { Cases } from './subject.ts'
 import { hinted } from './watching.ts'
 
 export const uniqueCases: Cases = {
-  'a taken key answers with its holder': async ({ store }) => {
+  'an insert with a taken key is answered with its holder': async ({ store }) => {
     await put(store, newJob('a', { key: 'k' }))
     const [answer] = await put(store, newJob('b', { key: 'k' }))
     assert.deepEqual([answer?.outcome, answer?.id, answer?.state], ['duplicate', 'a', 'queued'])
     assert.deepEqual(idsOf(await store.list({})), ['a'])
   },
-  'each type has keys of its own': async ({ store }) => {
+  'keys are separate for each type': async ({ store }) => {
     await put(store, newJob('a', { key: 'k' }))
     const [answer] = await put(store, newJob('b', { key: 'k', type: 'sms' }))
     assert.equal(answer?.outcome, 'inserted')
@@ -35,7 +35,7 @@ export const uniqueCases: Cases = {
     await cancel(store, ['x'])
     assert.equal((await put(store, newJob('y', { key: 'k' })))[0]?.outcome, 'inserted')
   },
-  'replace puts the new input on a job that has not started, which keeps its place': async ({ store }) => {
+  'replace sets the new input of a job that has not started, which keeps its place': async ({ store }) => {
     await put(store, newJob('a', { key: 'k', input: 'old' }), newJob('b'))
     const [answer] = await put(store, newJob('c', { key: 'k', input: 'new', tags: ['t'], onConflict: 'replace' }))
     assert.deepEqual([answer?.outcome, answer?.id], ['replaced', 'a'])
@@ -49,7 +49,7 @@ export const uniqueCases: Cases = {
     assert.deepEqual([answer?.outcome, answer?.id, answer?.state], ['duplicate', 'a', 'running'])
     assert.equal((await recordOf(store, 'a')).input, 'old')
   },
-  'replace forgets the steps that an earlier attempt finished with the old input': async ({ store }) => {
+  'replace removes the results of steps completed with the old input': async ({ store }) => {
     const job = await putAndTake(store, 'a', { key: 'k' })
     await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [{ ...lease(job), steps: { charge: 1 } }] })
     await store.settle([{ ...lease(job), event: 'RELEASE', to: 'queued' }])
@@ -73,7 +73,7 @@ export const uniqueCases: Cases = {
     assert.equal(settled?.to, 'cancelled')
     assert.equal((await put(store, newJob('c', { key: 'k' })))[0]?.id, 'b')
   },
-  'what supersedes a running job is queued by the very write that ends that job': async ({ store, advance }) => {
+  'the job that supersedes a running one is queued by the write that ends that one': async ({ store, advance }) => {
     const job = await putAndTake(store, 'a', { key: 'k' })
     const [answer] = await put(store, newJob('b', { key: 'k', onConflict: 'supersede' }))
     assert.deepEqual([answer?.outcome, answer?.state, answer?.dueAt], ['inserted', 'scheduled', null])
@@ -87,7 +87,7 @@ export const uniqueCases: Cases = {
     assert.deepEqual((await store.settle([settlement]))[0], settled)
     assert.deepEqual(idsOf(await take(store)), ['b'])
   },
-  'it waits no longer when the lease of that job runs out': async ({ store, advance }) => {
+  'the superseding job is queued when the lease of the superseded one runs out': async ({ store, advance }) => {
     await putAndTake(store, 'a', { key: 'k' })
     await put(store, newJob('b', { key: 'k', onConflict: 'supersede' }))
     await advance(60_000)
@@ -101,7 +101,7 @@ export const uniqueCases: Cases = {
     )
     assert.deepEqual(idsOf(await take(store)), ['b'])
   },
-  'its own delay goes on while it waits': async ({ store, advance }) => {
+  'the delay of the superseding job elapses while it waits': async ({ store, advance }) => {
     const later = { onConflict: 'supersede', delayMs: 60_000 } as const
     const job = await putAndTake(store, 'a', { key: 'k' })
     await put(store, newJob('b', { key: 'k', ...later }))
@@ -117,7 +117,7 @@ export const uniqueCases: Cases = {
     await store.settle([{ ...lease(other), event: 'RELEASE', to: 'queued' }])
     assert.deepEqual(idsOf(await take(store)), ['b', 'd'])
   },
-  'whatever comes of the key while the running job has not ended waits for it': async ({ store }) => {
+  'every job of the key that is inserted before the running one has ended waits for it': async ({ store }) => {
     const job = await putAndTake(store, 'a', { key: 'k' })
     await put(store, newJob('b', { key: 'k', onConflict: 'supersede' }))
     const [again] = await put(store, newJob('c', { key: 'k', onConflict: 'supersede' }))
@@ -137,7 +137,7 @@ export const uniqueCases: Cases = {
     assert.deepEqual(idsOf(await take(store)), ['e'])
     assert.equal((await recordOf(store, 'e')).history.length, 3)
   },
-  'a job that is cancelled while it waits leaves the key free for the end of the other': async ({ store }) => {
+  'the cancel of a job that waits for another one frees the key': async ({ store }) => {
     const job = await putAndTake(store, 'a', { key: 'k' })
     await put(store, newJob('b', { key: 'k', onConflict: 'supersede' }))
     await cancel(store, ['b'])
@@ -148,7 +148,9 @@ export const uniqueCases: Cases = {
     await cancel(store, ['c'])
     assert.deepEqual((await store.retry({ ids: ['a'] })).retried, ['a'])
   },
-  'a job that is being cancelled keeps no new one away: that one waits for its end': async ({ store }) => {
+  'a job that is being cancelled does not keep others out: a new one is inserted, and waits for its end': async ({
+    store,
+  }) => {
     for (const onConflict of ['keep', 'replace', 'supersede'] as const) {
       const job = await putAndTake(store, onConflict, { key: 'k' })
       await cancel(store, [onConflict])
@@ -161,7 +163,7 @@ export const uniqueCases: Cases = {
       await store.settle([{ ...lease(next), event: 'COMPLETE', to: 'done' }])
     }
   },
-  'a job that waits for another one counts as backlog, and against the capacity': async ({ store }) => {
+  'a job that waits for another one is part of the backlog, and counts towards the capacity': async ({ store }) => {
     const job = await putAndTake(store, 'a', { key: 'k' })
     const heir = newJob('b', { key: 'k', onConflict: 'supersede' })
     const [full] = await store.insert([{ jobs: [heir, newJob('c')], capacity: 1 }])
@@ -176,7 +178,7 @@ export const uniqueCases: Cases = {
     await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
     assert.equal((await store.counts()).queued, 1)
   },
-  'the end of the job that it waits for is hinted at as work': async ({ store }) => {
+  'the end of a job sends a ready hint for the job that waits for it': async ({ store }) => {
     const job = await putAndTake(store, 'a', { key: 'k' })
     await put(store, newJob('b', { key: 'k', onConflict: 'supersede' }))
     await hinted(store, 'ready', '"mail"', () => store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }]))

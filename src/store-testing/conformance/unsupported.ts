@@ -1,4 +1,4 @@
-/** Versions of machines: what a job was enqueued with is kept, and what no worker can run is put off, longer each time. */
+/** Versions of machines: a job keeps the version of its enqueue; a job that no worker can run is postponed with growing delays. */
 import assert from 'node:assert/strict'
 import type { JobRecord } from '../../core/record.ts'
 import type { Settlement } from '../../core/settlement.ts'
@@ -27,10 +27,10 @@ async function end(store: Store, job: ClaimedJob, ending: Omit<Settlement, 'id' 
   return answer as SettleAnswer
 }
 
-/** Takes the job as soon as it is due, and puts it off. Gives how long it was not due before, in seconds. */
+/** Claims the job as soon as it is due, and postpones it. @returns the delay before, s */
 async function again({ store, advance }: Pick<Subject, 'store' | 'advance'>, id: string): Promise<number> {
   const waitMs = ((await recordOf(store, id)).dueAt ?? 0) - store.now()
-  // A clock that ticks on by itself may be a little beyond.
+  // A real clock may be slightly later.
   await advance(Math.max(0, waitMs) + 1)
   await store.promote(100)
   await end(store, await takeOne(store, { token: `again at ${store.now()}` }), tooNew)
@@ -40,7 +40,7 @@ async function again({ store, advance }: Pick<Subject, 'store' | 'advance'>, id:
 const eventsOf = ({ history }: JobRecord): string[] => history.map(({ event }) => event)
 
 export const unsupportedCases: Cases = {
-  'a job keeps the version it was enqueued with, and its worker is told': async ({ store }) => {
+  'a job keeps the version of its enqueue, and its claim has it': async ({ store }) => {
     await put(store, newJob('a', { version: '2' }), newJob('b'))
     const told = (await take(store)).map(({ version, checkpoint, inbox }) => [version, checkpoint, inbox])
     assert.deepEqual(told, [
@@ -56,7 +56,7 @@ export const unsupportedCases: Cases = {
       ],
     )
   },
-  'the version stays when a machine is at rest, fails and is sent through again from its start': async ({ store }) => {
+  'the version stays after a checkpoint, a failure and a retry from the start': async ({ store }) => {
     const job = await putAndTake(store, 'a', { version: '2' })
     await write(store, job, rest(1))
     await end(store, job, { event: 'FAIL', to: 'dead', fatal: true, error: boom })
@@ -64,7 +64,7 @@ export const unsupportedCases: Cases = {
     const { version, checkpoint } = await takeOne(store, { token: 't2' })
     assert.deepEqual([version, checkpoint], ['2', null])
   },
-  'an input that replaces another brings its version': async ({ store }) => {
+  'replacing the input also replaces the version': async ({ store }) => {
     const unique = { key: 'k', onConflict: 'replace' } as const
     await put(store, newJob('a', unique))
     await put(store, newJob('b', { ...unique, version: '2' }))
@@ -72,7 +72,7 @@ export const unsupportedCases: Cases = {
     await put(store, newJob('c', unique))
     assert.equal((await recordOf(store, 'a')).version, null)
   },
-  'what a worker cannot run is put off for 30 s, and twice as long each time, up to ten minutes': async (subject) => {
+  'an unsupported job is postponed for 30 s, then twice as long each time, up to ten minutes': async (subject) => {
     const { store } = subject
     const job = await putAndTake(store, 'a', { version: '2' })
     const answer = await end(store, job, tooNew)
@@ -90,7 +90,7 @@ export const unsupportedCases: Cases = {
     assert.deepEqual(eventsOf(record), ['ENQUEUE', 'CLAIM', 'SNOOZE'])
     assert.equal(record.history.at(-1)?.reason, tooNew.reason)
   },
-  'the log has every time it was put off, and the same settlement again gets the same answer': async (subject) => {
+  'the log has every postponement, and a repeated settlement gets the same answer': async (subject) => {
     const { store } = subject
     await end(store, await putAndTake(store, 'a'), tooNew)
     await again(subject, 'a')
@@ -106,7 +106,7 @@ export const unsupportedCases: Cases = {
     )
     assert.deepEqual([transitions.at(-1)?.seq, (await recordOf(store, 'a')).unsupported?.tries], [answer.seq, 3])
   },
-  'a release says nothing of it; a checkpoint, and every other end of an attempt, takes it back': async (subject) => {
+  'a release leaves a job unsupported; a checkpoint and every other end of an attempt clear it': async (subject) => {
     const { store, advance } = subject
     const ends = {
       RELEASE: { event: 'RELEASE', to: 'queued' },
@@ -134,7 +134,7 @@ export const unsupportedCases: Cases = {
       )
     }
   },
-  'a job that is put off is queued at once when it is resumed, whatever waits in its inbox': async ({ store }) => {
+  'a postponed job is queued at once when it is resumed, whatever its inbox holds': async ({ store }) => {
     await end(store, await putAndTake(store, 'a', { version: '2' }), tooNew)
     const [sent] = await store.send([message('a', 'one')])
     assert.deepEqual([sent?.outcome, sent?.state], ['kept', 'scheduled'])
@@ -147,7 +147,7 @@ export const unsupportedCases: Cases = {
       ['event'],
     )
   },
-  'list finds what is put off, by type and state too, in pages; and none that has ended': async ({ store }) => {
+  'list finds postponed jobs, also by type and state, in pages, and none that has ended': async ({ store }) => {
     await put(store, newJob('plain'))
     await take(store)
     await put(store, ...['a', 'b', 'c'].map((id) => newJob(id, { version: '2' })))
@@ -163,7 +163,7 @@ export const unsupportedCases: Cases = {
     await store.cancel([{ selection: { filter: { unsupported: true } }, reason: null, graceMs: 0 }])
     assert.deepEqual([await find({}), (await recordOf(store, 'plain')).state], [[], 'running'])
   },
-  'one that was cancelled meanwhile ends so, and is not put off': async ({ store }) => {
+  'a job that was cancelled meanwhile ends as cancelled, and is not postponed': async ({ store }) => {
     const job = await putAndTake(store, 'a', { version: '2' })
     await cancel(store, ['a'])
     assert.equal((await end(store, job, tooNew)).to, 'cancelled')

@@ -1,4 +1,4 @@
-/** Wake-ups: a hint may come too often, but it must come. */
+/** Hints: a store may send more than needed, but no fewer. */
 import assert from 'node:assert/strict'
 import { ask, cancel, lease, newJob, put, putAndTake, take } from './acts.ts'
 import type { Cases } from './subject.ts'
@@ -9,7 +9,7 @@ export const watchCases: Cases = {
     await hinted(store, 'ready', '"mail"', () => put(store, newJob('a'), newJob('b')))
     await hinted(store, 'ready', '"sms"', () => put(store, newJob('c', { type: 'sms' })))
   },
-  'a queue that is paused or resumed says so, and makes its type ready': async ({ store }) => {
+  'pausing and resuming a queue sends a queue hint, and a resume makes its type ready': async ({ store }) => {
     await put(store, newJob('a'))
     const paused = await hinted(store, 'queue', '"paused":true', () => store.queue('mail', { paused: true }))
     assert.equal(paused.kind === 'queue' && paused.type, 'mail')
@@ -18,13 +18,13 @@ export const watchCases: Cases = {
     await store.queue('mail', { paused: true })
     await hinted(store, 'ready', '"mail"', () => store.queue('mail', { paused: false }))
   },
-  'a scheduled job tells when it is due, and makes its type ready then': async ({ store, advance }) => {
+  'a scheduled job sends a due hint, and makes its type ready when it is due': async ({ store, advance }) => {
     const hint = await hinted(store, 'due', null, () => put(store, newJob('a', { delayMs: 10_000 })))
     assert.equal(hint.kind === 'due' && hint.at, (await store.get(['a']))[0]?.dueAt)
     await advance(10_000)
     await hinted(store, 'ready', '"mail"', () => store.promote(10))
   },
-  'a failed job tells when it is due': async ({ store }) => {
+  'a failed job sends a due hint': async ({ store }) => {
     const job = await putAndTake(store, 'a')
     const fail = { ...lease(job), event: 'FAIL', to: 'retrying', delayMs: 10_000 } as const
     await hinted(store, 'due', null, () => store.settle([fail]))
@@ -43,7 +43,7 @@ export const watchCases: Cases = {
     await store.queue('mail', { paused: true })
     await hinted(store, 'ready', '"mail"', () => store.queue('mail', { paused: false }))
   },
-  'the end of a run makes a capped type ready': async ({ store }) => {
+  'the end of a run makes a type at its concurrency limit ready': async ({ store }) => {
     await put(store, newJob('a'), newJob('b'))
     const limits = { concurrency: 1 }
     const { jobs } = await ask(store, { limits })
@@ -51,20 +51,20 @@ export const watchCases: Cases = {
     assert.ok(job)
     await hinted(store, 'ready', '"mail"', () => store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }]))
   },
-  'the end of a run makes a capped key ready': async ({ store, advance }) => {
+  'the end of a run makes a key at its concurrency limit ready': async ({ store, advance }) => {
     await put(store, newJob('a', { concurrencyKey: 'x' }), newJob('b', { concurrencyKey: 'x' }))
     await ask(store, { limits: { perKey: 1 } })
     await advance(30_000)
     await hinted(store, 'ready', '"mail"', () => store.rescue(10))
   },
-  'a cancel tells of the running jobs it marked': async ({ store }) => {
+  'a cancel sends a hint with the running jobs that it has marked': async ({ store }) => {
     await putAndTake(store, 'a')
     await hinted(store, 'cancelled', '"a"', () => cancel(store, ['a']))
     await putAndTake(store, 'b', { key: 'k' })
     const supersede = newJob('c', { key: 'k', onConflict: 'supersede' })
     await hinted(store, 'cancelled', '"b"', () => put(store, supersede))
   },
-  'room in a full store is told of': async ({ store }) => {
+  'free capacity after a refused insert sends a room hint': async ({ store }) => {
     await put(store, newJob('a'))
     await store.insert([{ jobs: [newJob('b')], capacity: 1 }])
     await hinted(store, 'room', null, () => take(store))
@@ -72,13 +72,13 @@ export const watchCases: Cases = {
     await store.insert([{ jobs: [newJob('d')], capacity: 1 }])
     await hinted(store, 'room', null, () => cancel(store, ['c']))
   },
-  'the end of a job is told of': async ({ store }) => {
+  'the end of a job sends an ended hint': async ({ store }) => {
     const job = await putAndTake(store, 'a')
     await hinted(store, 'ended', null, () => store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }]))
     await put(store, newJob('b'))
     await hinted(store, 'ended', null, () => cancel(store, ['b']))
   },
-  'nothing comes after the watch has ended': async ({ store }) => {
+  'no hint arrives after the watch has ended': async ({ store }) => {
     let told = 0
     store.watch(() => told++)()
     await put(store, newJob('a'))

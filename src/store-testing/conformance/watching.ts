@@ -1,8 +1,8 @@
-/** Watching a store while something happens. */
+/** Waits for hints of a store during an action. */
 import assert from 'node:assert/strict'
 import type { Hint, Store } from '../../store.ts'
 
-/** Does what it is told while it watches, until the hint has come. */
+/** Runs an action while watching, and waits until the hint has arrived. */
 export async function hinted(
   store: Store,
   kind: Hint['kind'],
@@ -14,7 +14,7 @@ export async function hinted(
   try {
     await act()
     const isIt = (hint: Hint): boolean => hint.kind === kind && (about === null || JSON.stringify(hint).includes(about))
-    // Elsewhere a hint may travel on its own: each question to the store gives it time.
+    // Hints of a remote store arrive asynchronously: each call to the store gives them time.
     for (let asked = 0; asked < 2_000 && !hints.some(isIt); asked++) await store.counts()
     const hint = hints.find(isIt)
     assert.ok(hint !== undefined, `no hint ${kind} of ${about ?? 'anything'} among ${JSON.stringify(hints)}`)
