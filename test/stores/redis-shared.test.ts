@@ -2,7 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { expect, onTestFinished } from 'vitest'
-import { JobchartError } from 'jobchart'
+import { createClient } from '@redis/client'
+import { Redis as Ioredis } from 'ioredis'
+import { createRuntime, defineJob, JobchartError } from 'jobchart'
 import { redisStore } from 'jobchart/redis'
 import { checkHistory, finalState, recordingStore, type HistoryLine } from 'jobchart/store-testing'
 import { systemClock } from '../../src/core/clock.ts'
@@ -259,6 +261,59 @@ test('a user who may touch nothing but the keys of the prefix is enough', async 
   const other = redisStore({ url, prefix: 'bank' })
   const refused = { code: 'STORE_UNAVAILABLE', message: expect.stringContaining('NOPERM') as string }
   await expect(other.open({ clock: systemClock })).rejects.toMatchObject(refused)
+})
+
+test('clients of both drivers are taken, and left as they are', async () => {
+  const clients = [
+    createClient({ url: server().url }),
+    new Ioredis(server().url, { lazyConnect: true, keyPrefix: 'own:' }),
+  ]
+  const prefix = randomUUID()
+  for (const [i, client] of clients.entries()) {
+    const store = redisStore({ client, prefix })
+    await store.open({ clock: systemClock })
+    await put(store, newJob(`job ${i}`))
+    expect((await store.counts()).queued).toBe(i + 1)
+    await store.close()
+  }
+  expect([clients[0] instanceof Ioredis || clients[0]?.isOpen, (clients[1] as Ioredis).status]).toEqual([false, 'wait'])
+})
+
+test('ten thousand jobs are one write, and are claimed, cancelled and discarded in parts', async () => {
+  const store = await opened(randomUUID())
+  const answers = await put(store, ...Array.from({ length: 10_000 }, (_, i) => newJob(`job ${i}`)))
+  expect(answers.every(({ outcome }) => outcome === 'inserted')).toBe(true)
+  const jobs = await take(store, { max: 1_000 })
+  await store.settle(jobs.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done' }) as const))
+  const [answer] = await store.cancel([{ selection: { filter: { type: 'mail' } }, reason: null, graceMs: 0 }])
+  expect(answer?.cancelled.length).toBe(100)
+  expect((await store.discard({ filter: { state: 'cancelled' } })).discarded.length).toBe(100)
+  const { queued, done, cancelled } = await store.counts()
+  expect([queued, done, cancelled]).toEqual([8_900, 1_000, 0])
+})
+
+test('a runtime goes on when its server has been killed and is back', async () => {
+  const own = await redisServer('--appendonly', 'yes', '--appendfsync', 'always')
+  onTestFinished(() => own.remove())
+  const runs: number[] = []
+  const work = defineJob<number, void>({ type: 'work', run: async (n) => void runs.push(n) })
+  const store = redisStore({ url: own.url })
+  const runtime = createRuntime({ jobs: [work], store, concurrency: 4, logger: {} })
+  await runtime.start()
+  const before = await runtime.enqueueMany(
+    work,
+    Array.from({ length: 50 }, (_, n) => n),
+  )
+  await own.kill()
+  await own.start()
+  const results = await Promise.allSettled(before.map((job) => job.result({ timeout: '20s' })))
+  expect(results.filter(({ status }) => status === 'rejected')).toEqual([])
+  const after = await runtime.enqueue(work, 50)
+  await after.result({ timeout: '20s' })
+  expect(new Set(runs).size).toBe(51)
+  await own.kill()
+  const stopped = await runtime.stop({ timeout: '5s' })
+  expect(stopped).toBeDefined()
 })
 
 test('options that make no sense are refused', () => {
