@@ -109,6 +109,46 @@ test.runIf(isThere)('an event is sent by a form of its fields', async () => {
   expect((await (await runtime.job('review-1'))!.snapshot()).context).toMatchObject({ by: 'ada' })
 })
 
+test.runIf(isThere)(
+  'the command palette leads to screens, queues and jobs and runs actions, by keys alone',
+  async () => {
+    const { page } = await opened('#/job/dead-1')
+    const palette = page.getByRole('dialog', { name: 'Commands' })
+    const command = async (typed: string): Promise<void> => {
+      await page.keyboard.press('Control+k')
+      await palette.getByRole('combobox').waitFor()
+      await page.keyboard.type(typed)
+      await palette.getByRole('option', { selected: true }).waitFor()
+      await page.keyboard.press('Enter')
+    }
+    await page.getByRole('button', { name: 'Retry' }).waitFor()
+    await page.keyboard.press('Control+k')
+    await expect
+      .poll(() => palette.getByRole('option').allInnerTexts(), patient)
+      .toContainEqual('Action\nDiscard\ndead-1')
+    await page.evaluate(axe.source)
+    expect(
+      await page.evaluate(`axe.run('dialog[open]').then(({ violations }) => violations.map(({ id }) => id))`),
+    ).toEqual([])
+    await page.keyboard.press('ArrowUp')
+    await expect.poll(() => text(page, '[aria-selected=true]'), patient).toBe('Queue\norder')
+    await page.keyboard.press('Escape')
+    await expect.poll(() => palette.count(), patient).toBe(0)
+    await command('dead-1')
+    await expect.poll(() => text(page, 'h1'), patient).toMatch('dead-1')
+    await expect.poll(() => page.getByRole('dialog').count(), patient).toBe(0)
+    await command('discard')
+    await page.getByRole('heading', { name: 'Discard this job?' }).waitFor()
+    await page.keyboard.press('Escape')
+    await command('sched')
+    await expect.poll(() => text(page, 'h1'), patient).toBe('Schedules')
+    await command('queue order')
+    await expect.poll(() => text(page, 'h1'), patient).toMatch('order')
+    await command('order-1')
+    await expect.poll(() => text(page, 'h1'), patient).toMatch('order-1')
+  },
+)
+
 test.runIf(isThere)('all that match a filter are changed after a confirmation that says how many', async () => {
   const { page, runtime } = await opened('#/jobs?type=email.send')
   await page.getByRole('button', { name: 'Discard' }).click()

@@ -72,6 +72,7 @@ function HelpDialog(): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => dialog.current?.showModal(), [])
   const rows: readonly (readonly [string, string])[] = [
+    ['Ctrl+K', 'commands'],
     ['/', 'search jobs'],
     ['j k', 'next and previous row'],
     ['Enter', 'open the row'],

@@ -11,6 +11,7 @@ import { JobsScreen } from './jobs-screen.tsx'
 import { Help, screens, showHelp, startKeys } from './keys.tsx'
 import { connection, counts, startLive, storeProblem } from './live.ts'
 import { OverviewScreen } from './overview-screen.tsx'
+import { Palette, showPalette, startPalette } from './palette.tsx'
 import { Empty } from './parts.tsx'
 import { QueueScreen } from './queue-screen.tsx'
 import { link, place } from './router.ts'
@@ -58,6 +59,9 @@ function Navigation(): JSX.Element {
           {connectionWords[connection.value]}
         </span>
         {about.value.role === 'read' && <span class="muted">read only</span>}
+        <button type="button" class="quiet" onClick={showPalette}>
+          Commands <kbd>Ctrl K</kbd>
+        </button>
         <button type="button" class="quiet" onClick={showHelp}>
           Keys <kbd>?</kbd>
         </button>
@@ -85,6 +89,7 @@ function App(): JSX.Element {
         <Screen />
       </main>
       <Help />
+      <Palette />
       <Dialogs />
     </>
   )
@@ -92,6 +97,7 @@ function App(): JSX.Element {
 
 document.body.classList.add('jobchart-auto')
 startKeys()
+startPalette()
 startLive()
 get<About>('').then(
   (answer) => (about.value = answer),

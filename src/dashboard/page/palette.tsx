@@ -1,0 +1,156 @@
+/** The command palette (Ctrl-K or Cmd-K): screens, queues, jobs by id, and the actions of the screen it is opened on. */
+import { signal } from '@preact/signals'
+import type { JSX } from 'preact'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { readSearch } from './filters.ts'
+import { showHelp, screens } from './keys.tsx'
+import { counts } from './live.ts'
+import { go, jobLink, link } from './router.ts'
+
+interface Command {
+  readonly kind: 'Action' | 'Screen' | 'Queue' | 'Job'
+  readonly title: string
+  /** What it belongs to, or its keys. */
+  readonly aside: string
+  readonly run: () => void
+}
+
+/** More are found by typing. */
+const shownMax = 50
+
+/** The commands that do not depend on what is typed; null while the palette is closed. */
+const known = signal<readonly Command[] | null>(null)
+
+export function startPalette(): void {
+  addEventListener('keydown', (event) => {
+    if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return
+    event.preventDefault()
+    if (known.value !== null) known.value = null
+    else if (document.querySelector('dialog[open]') === null) showPalette()
+  })
+}
+
+export const showPalette = (): void => void (known.value = [...actions(), ...places()])
+
+/** What the buttons of the screen do. */
+function actions(): Command[] {
+  const buttons = [...document.querySelectorAll<HTMLButtonElement>('main .actions button:not(:disabled)')]
+  return buttons.map((button) => {
+    const heading = button.closest('.panel')?.querySelector('h2') ?? document.querySelector('main h1')
+    const aside = textOf(heading?.querySelector('.id') ?? heading)
+    return { kind: 'Action', title: textOf(button), aside, run: () => button.click() }
+  })
+}
+
+const textOf = (element: Element | null | undefined): string => element?.textContent?.trim() ?? ''
+
+function places(): Command[] {
+  const shown = screens.map(({ key, screen, title }): Command => ({
+    kind: 'Screen',
+    title,
+    aside: `g ${key}`,
+    run: () => go(link(screen)),
+  }))
+  const queues = Object.keys(counts.value?.types ?? {}).map((type): Command => ({
+    kind: 'Queue',
+    title: type,
+    aside: '',
+    run: () => go(link('queue', type)),
+  }))
+  return [...shown, { kind: 'Screen', title: 'Keys', aside: '?', run: showHelp }, ...queues]
+}
+
+/**
+ * The commands that have each of the words typed, those whose title begins with the first of them first; then jobs. One word must
+ * be of the command itself: the id of a job that is typed on its own screen must not choose an action.
+ */
+function found(commands: readonly Command[], typed: string): Command[] {
+  const words = typed.toLowerCase().split(/\s+/).filter(Boolean)
+  const score = ({ title, aside, kind }: Command): number => {
+    const own = `${kind} ${title}`.toLowerCase()
+    const all = `${own} ${aside.toLowerCase()}`
+    if (!words.every((word) => all.includes(word))) return 0
+    if (words.length > 0 && !words.some((word) => own.includes(word))) return 0
+    return title.toLowerCase().startsWith(words[0] ?? '') ? 2 : 1
+  }
+  const matching = commands
+    .map((command) => ({ command, points: score(command) }))
+    .filter(({ points }) => points > 0)
+    .toSorted((a, b) => b.points - a.points)
+  return [...matching.map(({ command }) => command).slice(0, shownMax), ...jobCommands(typed)]
+}
+
+function jobCommands(typed: string): Command[] {
+  const { query, id } = readSearch(typed)
+  const search = {
+    kind: 'Job',
+    title: `Find ${typed.trim()}`,
+    aside: '',
+    run: () => go(link('jobs', '', query)),
+  } as const
+  const open = { kind: 'Job', title: `Open ${id}`, aside: 'by its id', run: () => go(jobLink(id ?? '')) } as const
+  return [...(Object.keys(query).length > 0 ? [search] : []), ...(id === null ? [] : [open])]
+}
+
+export function Palette(): JSX.Element | null {
+  return known.value === null ? null : <PaletteDialog of={known.value} />
+}
+
+function PaletteDialog({ of }: { readonly of: readonly Command[] }): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const [typed, setTyped] = useState('')
+  const [at, setAt] = useState(0)
+  const commands = useMemo(() => found(of, typed), [of, typed])
+  useEffect(() => dialog.current?.showModal(), [])
+  useEffect(() => dialog.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' }), [at])
+  const run = (command: Command | undefined): void => {
+    if (command === undefined) return
+    // Closed first: the command may open a dialog of its own.
+    dialog.current?.close()
+    command.run()
+  }
+  const pressed = (event: KeyboardEvent): void => {
+    const last = commands.length - 1
+    if (event.key === 'ArrowDown') setAt(at >= last ? 0 : at + 1)
+    else if (event.key === 'ArrowUp') setAt(at <= 0 ? last : at - 1)
+    else if (event.key === 'Enter') run(commands[at])
+    else return
+    event.preventDefault()
+  }
+  return (
+    <dialog ref={dialog} class="palette" onClose={() => (known.value = null)} aria-label="Commands">
+      <input
+        role="combobox"
+        aria-label="Command, queue or id of a job"
+        aria-expanded="true"
+        aria-controls="commands"
+        aria-autocomplete="list"
+        aria-activedescendant={commands.length === 0 ? undefined : `command-${at}`}
+        placeholder="A screen, a queue, an action, the id of a job"
+        autocomplete="off"
+        spellcheck={false}
+        value={typed}
+        onInput={(event) => {
+          setTyped(event.currentTarget.value)
+          setAt(0)
+        }}
+        onKeyDown={pressed}
+      />
+      <ul id="commands" role="listbox" aria-label="Commands">
+        {commands.map((command, i) => (
+          <li
+            key={`${command.kind} ${command.title} ${command.aside} ${i}`}
+            id={`command-${i}`}
+            role="option"
+            aria-selected={i === at}
+            onClick={() => run(command)}
+          >
+            <small>{command.kind}</small>
+            <span>{command.title}</span>
+            <small>{command.aside}</small>
+          </li>
+        ))}
+      </ul>
+    </dialog>
+  )
+}
