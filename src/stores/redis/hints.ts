@@ -14,6 +14,7 @@ export class Hints {
   private clock: Clock | null = null
   private client: RedisClient | null = null
   private timer: Timer | null = null
+  private subscribed = false
 
   /** @param origin what the messages of this store begin with */
   constructor(channel: string, origin: string) {
@@ -49,12 +50,14 @@ export class Hints {
 
   private connect(): void {
     const client = (this.client = this.makeClient?.() ?? null)
+    this.subscribed = false
     if (client === null) return
     this.check()
     // While there is no connection, workers find what there is to do by asking.
     void client
       .connect()
       .then(() => client.subscribe(this.channel, (message) => this.receive(message)))
+      .then(() => (this.subscribed = true))
       .catch(() => {})
   }
 
@@ -70,7 +73,7 @@ export class Hints {
     if (message.slice(0, space) !== this.origin) this.notify(JSON.parse(message.slice(space + 1)) as Hint[])
   }
 
-  /** A connection that was cut without a word is made anew. */
+  /** A connection that was cut without a word, or never came to its channel, is made anew. */
   private check(): void {
     const { clock, client } = this
     if (clock === null || client === null) return
@@ -79,7 +82,7 @@ export class Hints {
       () => {
         alive = false
         client.send(['PING']).then(
-          () => (alive = true),
+          () => (alive = this.subscribed),
           () => {},
         )
         this.timer = clock.timer(
