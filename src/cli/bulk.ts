@@ -1,4 +1,4 @@
-/** Changes of many jobs: by ids or by a filter, in parts, with the number asked for before and shown on the way. */
+/** Changes of many jobs, by ids or by a filter, in parts: with a confirmation and a progress line. */
 import type { Command } from 'commander'
 import { JobchartError } from '../core/errors.ts'
 import type { Client } from '../index.ts'
@@ -8,9 +8,9 @@ import { filterIn, withFilter, withStore, type FilterOptions, type StoreOptions 
 import type { Terminal } from './terminal.ts'
 import { grouped, jobs } from './words.ts'
 
-/** Jobs that match are counted up to here before a confirmation. */
+/** For a confirmation, matching jobs are counted up to this number. */
 const countMax = 10_000
-/** A report lists so many ids of each outcome. */
+/** How many ids of each outcome a report lists. */
 const idsMax = 10_000
 
 export interface BulkOptions extends StoreOptions, FilterOptions {
@@ -27,9 +27,9 @@ interface PartAnswer {
 interface Bulk {
   /** For messages: `cancel`. */
   readonly verb: string
-  /** The outcome that was asked for; the others are findings when the jobs were named by their ids. */
+  /** The requested outcome; other outcomes are findings if the jobs were given by id. */
   readonly wanted: readonly string[]
-  /** Must a person confirm it? Retries do no harm. */
+  /** Is a confirmation required? A retry needs none. */
   readonly destroys: boolean
   readonly act: (selection: Selection) => Promise<PartAnswer>
 }
@@ -41,7 +41,7 @@ export const withSelection = (command: Command): Command =>
     .option('--dry-run', 'only say how many jobs match')
 
 /**
- * Does it, after a confirmation if it needs one.
+ * Makes the change, after a confirmation if it needs one.
  * @throws JobchartError INVALID_OPTION if neither ids nor a filter are given, or a confirmation is missing; ABORTED
  */
 export async function changeJobs(
@@ -55,7 +55,7 @@ export async function changeJobs(
   const isFilter = Object.keys(filter).length > 0
   if (isFilter === ids.length > 0) {
     const hint = `Name ids (jobchart ${bulk.verb} ID…) or options (jobchart ${bulk.verb} --type email.send --state queued).`
-    throw new JobchartError('INVALID_OPTION', 'expected either ids, or options that choose jobs', { hint })
+    throw new JobchartError('INVALID_OPTION', 'expected either ids, or options that select jobs', { hint })
   }
   const selection: Selection = isFilter ? { filter } : { ids: [...new Set(ids)] }
   const { count, more } = isFilter ? await countOf(client, options) : { count: ids.length, more: false }
@@ -77,9 +77,13 @@ const capital = (word: string): string => word.charAt(0).toUpperCase() + word.sl
 
 async function confirmed(terminal: Terminal, verb: string, what: string): Promise<boolean> {
   if (terminal.canAsk) return terminal.confirm(`${capital(verb)} ${what}?`)
-  throw new JobchartError('INVALID_OPTION', `to ${verb} ${what} needs a confirmation, and nobody can be asked here`, {
-    hint: 'Pass --yes.',
-  })
+  throw new JobchartError(
+    'INVALID_OPTION',
+    `to ${verb} ${what} needs a confirmation, and this is not an interactive terminal`,
+    {
+      hint: 'Pass --yes.',
+    },
+  )
 }
 
 async function countOf(
@@ -105,7 +109,7 @@ async function inParts(selection: Selection, bulk: Bulk, terminal: Terminal, tot
     if (terminal.signal.aborted) {
       terminal.progress('')
       throw new JobchartError('ABORTED', `interrupted after ${report.forPeople()}`, {
-        hint: 'The same command again goes on with the jobs that are left.',
+        hint: 'Repeat the command to continue with the remaining jobs.',
       })
     }
     const { outcomes, next } = await bulk.act(part)

@@ -1,4 +1,4 @@
-/** What every command is made with. */
+/** What all commands get from the program. */
 import type { Command } from 'commander'
 import type { ExitCode } from './exit-codes.ts'
 import type { OutputOptions } from './options.ts'

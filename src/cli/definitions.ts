@@ -1,9 +1,9 @@
-/** The definitions in modules, and what is wrong with them. */
+/** The definitions in modules, and their problems. */
 import type { AnyStateMachine } from 'xstate'
 import { createRuntime, defineJob, type JobchartError, type JobDefinition, type MachineProblem } from '../index.ts'
 import { isJobDefinition, jobsIn, loadModule } from './open.ts'
 
-/** What is wrong with the definitions. */
+/** A problem of the definitions. */
 export interface Finding {
   readonly code: string
   /** The part of a machine; null if it is the module or the list of jobs as a whole. */
@@ -17,7 +17,7 @@ export interface Definitions {
   readonly findings: readonly Finding[]
 }
 
-/** Loads modules. What cannot be loaded, and machines that cannot be jobs, are findings. */
+/** Loads modules. A module that cannot be loaded, and a machine that cannot be a job, are findings. */
 export async function definitionsIn(files: readonly string[]): Promise<Definitions> {
   const findings: Finding[] = []
   const definitions = new Set<JobDefinition>()
@@ -32,7 +32,7 @@ export async function definitionsIn(files: readonly string[]): Promise<Definitio
   }
   const all = [...definitions]
   try {
-    // What concerns them together: types that are there twice, child jobs that are not listed.
+    // Checks across definitions: duplicate types, child jobs that are not listed.
     if (all.length > 0) createRuntime({ jobs: all })
   } catch (error) {
     findings.push(...findingsOf(error))

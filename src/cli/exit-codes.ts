@@ -13,13 +13,13 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
 /** What each code means, for the help and the docs. */
 export const exitMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
-  done: 'The command did what it was asked to.',
+  done: 'Success.',
   finding:
-    'It ran, and the answer is not clean: a job was not found or refused the change, or `check` or `doctor` found a problem.',
+    'The command ran, with findings: a job was not found or could not be changed, or `check` or `doctor` found a problem.',
   usage:
     'The command, an option or an argument is wrong, a confirmation is missing, or a file of `--jobs` cannot be loaded.',
-  store: 'The store cannot be used: it is not there, damaged, locked, of another version, or not available.',
-  internal: 'An error that is none of the above: a bug. `--verbose` prints its stack.',
+  store: 'The store cannot be used: it does not exist, is damaged, locked, of another version, or does not answer.',
+  internal: 'Another error, which is a bug. `--verbose` prints its stack.',
   interrupted: 'A change of many jobs was interrupted by SIGINT or SIGTERM. What it had changed stays changed.',
 }
 

@@ -1,4 +1,4 @@
-/** The machine of a job on its chart: where it stands, and which events it takes now. */
+/** The chart of a job's machine, with its active states and the events it takes now. */
 import { toGraph, toText } from '../chart/index.ts'
 import { isEnded } from '../core/lifecycle.ts'
 import { eventsOf, statesIn } from '../dashboard/machine-shown.ts'

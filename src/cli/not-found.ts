@@ -1,4 +1,4 @@
-/** Errors for what is not in the store. */
+/** Errors for jobs that do not exist. */
 import { JobchartError } from '../core/errors.ts'
 
 export const noJob = (id: string): JobchartError =>

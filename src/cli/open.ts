@@ -1,6 +1,6 @@
 /**
- * Opens what the options of a command name: the store behind an address, and the definitions in modules. What runs jobs is
- * imported when it is needed, so that help, completions and wrong usage are answered at once.
+ * Opens the store and loads the definitions that the options of a command name. Modules that need the runtime are imported lazily,
+ * so that help, completions and usage errors are printed at once.
  */
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -29,7 +29,7 @@ export function sqlitePath(address: string | undefined): string {
 }
 
 /**
- * A store on a file that is there and of this version: a command that reads must neither make a file nor change its version.
+ * A store on an existing file of this version: a reading command must neither create a file nor migrate it.
  * @throws JobchartError STORE_UNAVAILABLE, STORE_CORRUPT, UNSUPPORTED
  */
 export async function openStore(address: string | undefined): Promise<Store> {
@@ -37,8 +37,8 @@ export async function openStore(address: string | undefined): Promise<Store> {
   const { inspectSqliteFile, sqliteStore } = await import('../stores/sqlite/index.ts')
   const { version, newestVersion } = inspectSqliteFile(path)
   if (version === null) {
-    throw new JobchartError('STORE_UNAVAILABLE', `${path} does not exist, or holds nothing`, {
-      hint: 'Name the file that the application uses. `jobchart migrate` makes a new one.',
+    throw new JobchartError('STORE_UNAVAILABLE', `${path} does not exist, or is empty`, {
+      hint: 'Pass the file that the application uses. `jobchart migrate` creates a new one.',
     })
   }
   if (version < newestVersion) {
@@ -58,7 +58,7 @@ export async function withClient<Result>(
   const { createClient } = await import('../index.ts')
   const client = createClient({ store: await openStore(options.store), jobs })
   try {
-    // Opens the store, which commands may then ask by itself.
+    // Opens the store, so that commands can also call it directly.
     await client.counts()
     return await use(client)
   } finally {

@@ -1,4 +1,4 @@
-/** Options that several commands share, and how their texts are read. */
+/** Options of several commands, and the parsers of their values. */
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { systemClock } from '../core/clock.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
@@ -92,7 +92,7 @@ export interface FilterOptions {
   readonly finishedBefore?: number
 }
 
-/** The options that choose jobs by what they have in common. */
+/** The options that filter jobs. */
 export const withFilter = (command: Command): Command =>
   command
     .option('-t, --type <type>', 'of this type; may be repeated', collect)

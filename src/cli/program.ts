@@ -1,4 +1,4 @@
-/** The program: its commands in the order of the help, and how every one of them runs. */
+/** The program: its commands in the order of the help, and the common parts of their runs. */
 import { Command } from 'commander'
 import { version } from '../core/version.ts'
 import { cancelCommand } from './commands/cancel.ts'
@@ -33,7 +33,7 @@ const groups: readonly (readonly [heading: string, commands: readonly ((program:
   ['Develop and operate:', [drawCommand, checkCommand, doctorCommand, migrateCommand, completionCommand]],
 ]
 
-/** @param ended is told the exit code of the command */
+/** @param ended called with the exit code of the command */
 export function createProgram(terminal: Terminal, ended: (code: ExitCode) => void): Command {
   const root = new Command('jobchart')
     .description('Look at and change the jobs of a store.')

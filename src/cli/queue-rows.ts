@@ -7,11 +7,11 @@ import { grouped, relative } from './words.ts'
 interface QueueRow extends Pick<QueueStats, 'type' | 'paused' | 'counts'> {
   /** When the oldest job that is queued was enqueued, ms since the epoch; null if none is. */
   readonly oldestAt: number | null
-  /** Workers that run the type and give signs of life. */
+  /** Workers of the type that are not lost. */
   readonly workers: number
 }
 
-/** Queues whose oldest job is looked for, those with the most work first. */
+/** For how many queues the oldest job is read, those with most work first. */
 const oldestMax = 200
 
 export async function queueRows(client: Client, workers: readonly WorkerRecord[]): Promise<readonly QueueRow[]> {
@@ -31,7 +31,7 @@ export async function queueRows(client: Client, workers: readonly WorkerRecord[]
   }))
 }
 
-/** Does the queue have work that no process takes? */
+/** Has the queue work, but no worker? */
 export const isUnattended = ({ counts, workers, paused }: QueueRow): boolean =>
   workers === 0 && !paused && [...statesTagged('backlog')].some((state) => counts[state] > 0)
 

@@ -1,4 +1,4 @@
-/** Jobs of a store that the machines of a module cannot go on with, put together by the state they stand in. */
+/** Jobs of a store that the machines of a module cannot continue, grouped by their state. */
 import { isEnded, jobStates } from '../core/lifecycle.ts'
 import type { Client, JobDefinition } from '../index.ts'
 import { createClient } from '../index.ts'
@@ -22,7 +22,7 @@ export interface Stranded {
 const examplesMax = 5
 const live = jobStates.filter((state) => !isEnded(state))
 
-/** Asks each machine, as a worker does when it claims a job, whether it can go on. Nothing of the jobs is run. */
+/** Checks for each job whether its machine can continue it, as a worker does after a claim. No job is run. */
 export async function strandedJobs(
   client: Client,
   definitions: readonly JobDefinition[],

@@ -7,7 +7,7 @@ export interface Column<Row> {
   readonly text: (row: Row) => string
   readonly style?: (row: Row) => Style
   readonly right?: true
-  /** Narrow terminals leave out the columns with the highest numbers first. Left out: it always stays. */
+  /** In a narrow terminal, columns with the highest numbers are omitted first. Without a number, the column always stays. */
   readonly optional?: number
   /** May be cut: to 16 characters, and to 8 where no optional column is left. */
   readonly flexible?: true

@@ -11,9 +11,9 @@ export interface Terminal {
   readonly rows: number
   /** Aborts on SIGINT and SIGTERM, and when the reader of the output closes its pipe. */
   readonly signal: AbortSignal
-  /** Can a person answer? Only if input and output are terminals. */
+  /** Can questions be asked? Only if input and output are terminals. */
   readonly canAsk: boolean
-  /** Writes lines to the standard output. Resolves when they are handed over. */
+  /** Writes lines to the standard output. Resolves when the output has accepted them. */
   print(text: string): Promise<void>
   /** Writes to the standard output as it is. */
   write(text: string): void

@@ -43,14 +43,14 @@ export const grouped = (count: number): string => count.toLocaleString('en-US')
 /** `1 job`, `312 jobs`. */
 export const jobs = (count: number): string => `${grouped(count)} ${count === 1 ? 'job' : 'jobs'}`
 
-/** Text of a job on one line, without control characters: a terminal would obey them. */
+/** Text of a job on one line, without control characters, which a terminal would interpret. */
 export const oneLine = (text: string): string =>
   text
     .toWellFormed()
     .replaceAll(/\s+/g, ' ')
     .replaceAll(/\p{Cc}/gu, '\uFFFD')
 
-/** Text of several lines, likewise. */
+/** Text of several lines, without control characters. */
 export const manyLines = (text: string): string => text.toWellFormed().replaceAll(/[^\P{Cc}\n]/gu, '\uFFFD')
 
 export const stateStyles: Readonly<Record<JobState, Style>> = {
@@ -69,7 +69,7 @@ export const stateStyles: Readonly<Record<JobState, Style>> = {
 export const innermost = (states: readonly string[]): string[] =>
   states.filter((state) => !states.some((other) => other.startsWith(`${state}.`)))
 
-/** The state of a job, and where its machine stands. */
+/** The state of a job and of its machine. */
 export const stateText = ({
   state,
   machineStates,

@@ -1,14 +1,14 @@
-/** Who may enter: roles, loopback without `authorize`, and changes from the same origin only. */
+/** Access checks: roles, loopback only without `authorize`, and changes from the same origin only. */
 import type { DashboardSettings, Role } from './options.ts'
 import { problem } from './answers.ts'
 
-/** What a server knows of a request beside the request. */
+/** What a server knows of a request beyond the `Request`. */
 export interface Peer {
-  /** The address of the other end; undefined where only a `Request` is known. */
+  /** Address of the client; undefined if only a `Request` is known. */
   readonly address?: string | undefined
-  /** The whole path, where a framework has cut its prefix off the request's. */
+  /** The full path, if a framework has removed its prefix from that of the request. */
   readonly path?: string | undefined
-  /** The body, where a framework has read it. */
+  /** The body, if a framework has read it. */
   readonly body?: unknown
 }
 
@@ -32,8 +32,8 @@ function hostName(host: string): string | null {
 const forwarded = ['forwarded', 'x-forwarded-for', 'x-forwarded-host'] as const
 
 /**
- * Without `authorize`: only from this computer, and by a loopback name. A page of another site may point its own name to
- * 127.0.0.1 (DNS rebinding), but it cannot choose the Host header that its requests carry.
+ * Without `authorize`: only from this computer, and with a loopback name in the Host header. Another site may resolve its own name to
+ * 127.0.0.1 (DNS rebinding), but the Host header of its requests then has that name.
  */
 function refusedOutside(request: Request, { address }: Peer): Response | null {
   const host = request.headers.get('host') ?? new URL(request.url).host
@@ -67,8 +67,8 @@ function isOwnOrigin(request: Request, origin: string): boolean {
 }
 
 /**
- * The role of whoever asks, or the response that sends them away.
- * @throws whatever `authorize` throws, and a TypeError if it answers neither a role nor a Response
+ * The role of the user, or the response that refuses the request.
+ * @throws the error of `authorize`; TypeError if it returns neither a role nor a Response
  */
 export async function admit(settings: DashboardSettings, request: Request, peer: Peer): Promise<Role | Response> {
   const role = settings.authorize ? await settings.authorize(request) : (refusedOutside(request, peer) ?? 'admin')
@@ -78,11 +78,11 @@ export async function admit(settings: DashboardSettings, request: Request, peer:
   if (request.method !== 'POST') return problem(405, 'METHOD_NOT_ALLOWED', 'Use GET or POST.')
   const refused = refusedOrigin(request)
   if (refused !== null) return refused
-  if (role === 'read') return problem(403, 'READ_ONLY', 'You may look, and change nothing.')
+  if (role === 'read') return problem(403, 'READ_ONLY', 'Your role allows reading only.')
   return role
 }
 
-/** What a request brings to its route. */
+/** The context of a request for its route. */
 export interface RouteEnv {
   readonly Bindings: { readonly role: Role; readonly peer: Peer; readonly path: string }
 }

@@ -1,4 +1,4 @@
-/** What may be changed through the dashboard; every change is told to `onAudit`. */
+/** Changes through the dashboard; each one is reported to `onAudit`. */
 import type { Context } from 'hono'
 import type { JobSelector } from '../index.ts'
 import { JobchartError } from '../core/errors.ts'

@@ -1,4 +1,4 @@
-/** Responses: JSON, errors with a code and a hint, and the headers that every one of them carries. */
+/** Responses: JSON, errors with a code and a hint, and the headers of all responses. */
 import { JobchartError, type ErrorCode } from '../core/errors.ts'
 
 const policy = [
@@ -33,7 +33,7 @@ export const headersOf = (type: string, others: Readonly<Record<string, string>>
 export const json = (value: unknown, status = 200): Response =>
   new Response(JSON.stringify(value), { status, headers: headersOf('application/json; charset=utf-8') })
 
-/** What the JSON API answers instead of what was asked for. */
+/** The error response of the JSON API. */
 interface Problem {
   readonly error: { readonly code: string; readonly message: string; readonly hint?: string }
 }
@@ -66,13 +66,13 @@ const statuses: Partial<Record<ErrorCode, number>> = {
   TIMEOUT: 503,
 }
 
-/** An error as a response. What is no error of jobchart says nothing of itself: it may carry anything. */
+/** An error as a response. The message of an error that is not a JobchartError is not sent: it may contain anything. */
 export function failure(error: unknown): Response {
   if (error instanceof JobchartError) {
     return problem(statuses[error.code] ?? 500, error.code, error.message, { hint: error.hint })
   }
   return problem(500, 'INTERNAL', 'The dashboard could not answer.', {
-    hint: 'The error stands on the standard error of the process.',
+    hint: 'The process has printed the error to its standard error.',
   })
 }
 

@@ -28,7 +28,7 @@ const html = (title: string): string => `<!doctype html>
 </html>
 `
 
-/** The page is asked for anew each time and sent only if it has changed. */
+/** Browsers revalidate the page on each request; it is sent only if it has changed. */
 export function pageResponse(request: Request, name: string, title: string): Response {
   const found = assetOf(name, title)
   if (found === null) return notFound(name)

@@ -2,7 +2,7 @@
 import { JobchartError } from '../core/errors.ts'
 import type { Peer } from './access.ts'
 
-/** Bytes of a body at most. */
+/** Maximum size of a body, bytes. */
 const bodyBytesMax = 262_144
 
 export type JsonObject = Readonly<Record<string, unknown>>

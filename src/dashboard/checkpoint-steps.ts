@@ -1,4 +1,4 @@
-/** The way of a machine through its chart, read from its checkpoints. */
+/** The path of a machine through its chart, from its checkpoints. */
 import type { CheckpointEntry } from '../index.ts'
 import type { PathStep } from '../chart/index.ts'
 import { JobchartError } from '../core/errors.ts'
@@ -6,7 +6,7 @@ import type { MachineRunner } from '../core/definition.ts'
 import { statesIn } from './machine-shown.ts'
 
 /**
- * A step for each checkpoint that left one state for another. Of parallel states those that changed are taken.
+ * One step per checkpoint with a change of state. Of parallel states, those that changed.
  * @param entries oldest first
  */
 export function checkpointSteps(

@@ -11,34 +11,34 @@ import { failure, problem } from './answers.ts'
 import { dashboardSettings, type DashboardOptions } from './options.ts'
 import { routes } from './routes.ts'
 
-/** An answer that takes longer is given up, ms; the live stream is none. */
+/** Time limit of an answer, ms; it does not apply to the live stream. */
 const answerMsMax = 30_000
 const urlCharsMax = 8_192
 
 export interface ListenOptions {
-  /** Default 0: any that is free. */
+  /** Default 0: any free port. */
   readonly port?: number
-  /** Default '127.0.0.1'. Another than a loopback address needs `authorize`. */
+  /** Default '127.0.0.1'. An address that is not loopback requires `authorize`. */
   readonly host?: string
 }
 
 export interface Listening {
-  /** Where the page is. */
+  /** The address of the page. */
   readonly url: string
-  /** Ends the live streams and the server. The runtime goes on. */
+  /** Ends the live streams and the server, not the runtime. */
   readonly close: () => Promise<void>
 }
 
 export interface Dashboard {
-  /** Answers a request, under whatever prefix: the page at a path that ends in `/`, its API below. It never rejects. */
+  /** Answers a request, with any prefix: the page at a path that ends in `/`, and its API below. It never rejects. */
   readonly fetch: (request: Request) => Promise<Response>
-  /** The same for `node:http`, Express, Fastify and whatever has their requests. */
+  /** The same as a listener for `node:http`, Express, Fastify and compatible servers. */
   readonly node: (request: IncomingMessage, response: ServerResponse) => void
-  /** Serves it alone. @throws JobchartError INVALID_OPTION; what `node:http` throws, for example if the port is taken */
+  /** Starts a server for the dashboard alone. @throws JobchartError INVALID_OPTION; errors of `node:http`, for example if the port is in use */
   readonly listen: (options?: ListenOptions) => Promise<Listening>
 }
 
-/** The path behind the prefix: of `/admin/jobs/api/v1/overview` it is `/api/v1/overview`. */
+/** The path after the prefix: for `/admin/jobs/api/v1/overview`, `/api/v1/overview`. */
 function pathBehindPrefix(path: string): string {
   if (path.endsWith('/')) return '/'
   const asset = /\/assets\/[^/]+\.(?:js|css)$/.exec(path)
@@ -92,11 +92,11 @@ export function createDashboard(options: DashboardOptions): Dashboard {
 
 function redirect(path: string): Response {
   const last = path.slice(path.lastIndexOf('/') + 1)
-  // A name alone may hold a colon, and would be taken for a scheme.
+  // Without the prefix, a name with a colon would be parsed as a scheme.
   return new Response(null, { status: 302, headers: { location: `./${last}/` } })
 }
 
-/** What frameworks leave on a request: Express the whole URL and the body it has read, Fastify nothing. */
+/** Properties that frameworks add to a request: Express the full URL and the parsed body, Fastify none. */
 function peerOf(incoming: IncomingMessage): Peer {
   const { originalUrl, body } = incoming as { readonly originalUrl?: unknown; readonly body?: unknown }
   const path = typeof originalUrl === 'string' ? originalUrl.split('?', 1)[0] : undefined
@@ -120,7 +120,8 @@ async function listen(
   checkKeys('options of listen', others, [])
   checkInteger('port', port, 0, 65_535)
   if (!isGuarded && !isLoopback(host)) {
-    const hint = 'Pass `authorize` to createDashboard: whoever reaches the port could retry, cancel and discard jobs.'
+    const hint =
+      'Pass `authorize` to createDashboard: anybody who can reach the port could retry, cancel and discard jobs.'
     throw invalidOption('host', 'a loopback address, because there is no authorize', host, hint)
   }
   const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000, maxHeaderSize: 16_384 }, node)

@@ -1,26 +1,26 @@
 /**
- * The last entries of the store's transition log, read once for everybody who looks. It is read while somebody listens, four
- * times a second, and when a figure is asked for; a dashboard that nobody looks at reads nothing.
+ * The last entries of the store's transition log, read once for all readers of the dashboard. The log is read four times a second
+ * while there is a listener, and when figures are requested; without readers, nothing is read.
  */
 import { systemClock, type Timer } from '../core/clock.ts'
 import { consoleLogger } from '../core/logger.ts'
 import type { Store, TransitionEntry } from '../store.ts'
 
-/** The log is looked at, and its readers are told, at most this often, ms. */
+/** Minimum interval between two reads of the log, and between two messages to readers, ms. */
 const tickMs = 250
 const pageSize = 500
-/** Entries that are kept: a store's log holds 10,000 by default. */
+/** How many entries are kept: a store's log has 10,000 by default. */
 const entriesMax = 10_000
-/** What a reader goes on after who came when the log had no entry. */
+/** The cursor of a reader that connected when the log had no entry. */
 const startCursor = 'start'
 
 export class Feed {
   private readonly store: Store
   private readonly ready: () => Promise<void>
   private entries: TransitionEntry[] = []
-  /** How many entries before the first one kept were read. */
+  /** How many entries were read before the first one kept. */
   private dropped = 0
-  /** The cursor that the log was read to; null while it has no entry. */
+  /** The cursor of the last entry read; null while there is none. */
   private cursor: string | null = null
   private reading: Promise<void> | null = null
   private timer: Timer | null = null
@@ -60,14 +60,14 @@ export class Feed {
     return this.entries.slice(place - this.dropped, place - this.dropped + limit)
   }
 
-  /** Reads what the log has beyond what was read. @throws JobchartError STORE_UNAVAILABLE */
+  /** Reads the new entries of the log. @throws JobchartError STORE_UNAVAILABLE */
   catchUp(): Promise<void> {
     return (this.reading ??= this.read().finally(() => {
       this.reading = null
     }))
   }
 
-  /** Calls back after each look at the log, until the returned function is called. */
+  /** Calls the listener after each read of the log, until the returned function is called. */
   listen(listener: () => void): () => void {
     this.listeners.add(listener)
     if (this.timer === null) this.tick(0)
@@ -87,7 +87,7 @@ export class Feed {
     try {
       await this.catchUp()
     } catch (error) {
-      // Each listener asks the store as well and tells its reader that it does not answer.
+      // Each listener also calls the store, and reports to its reader that the store does not answer.
       consoleLogger.debug('the dashboard could not read the transition log', { error })
     }
     for (const listener of this.listeners) listener()
@@ -110,7 +110,7 @@ export class Feed {
   }
 }
 
-/** Jobs that ended well, failed attempts and deaths, minute by minute. */
+/** Completed jobs, failed attempts and dead jobs per minute. */
 export interface Activity {
   readonly bucketMs: number
   /** The beginning of the first bucket, ms since the epoch. */
@@ -118,7 +118,7 @@ export interface Activity {
   readonly done: readonly number[]
   readonly failed: readonly number[]
   readonly dead: readonly number[]
-  /** Does it reach back as far as it says? The log is capped. */
+  /** Does the log cover the whole period? It is capped. */
   readonly complete: boolean
 }
 

@@ -1,4 +1,4 @@
-/** One job as its page shows it: record, machine, checkpoints, family, and what may be done to it now. */
+/** The view of a job: record, machine, checkpoints, parent and children, and the actions allowed now. */
 import type { JobRecord, JobSummary } from '../index.ts'
 import { isEnded } from '../core/lifecycle.ts'
 import { checkpointsShown, machineShown, type CheckpointShown, type MachineShown } from './machine-shown.ts'
@@ -10,7 +10,7 @@ export interface JobView {
   readonly now: number
   readonly job: JobRecord
   readonly machine: MachineShown | null
-  /** Why the machine cannot be shown, if so. */
+  /** Why the machine cannot be shown; otherwise null. */
   readonly machineProblem: string | null
   readonly checkpoints: readonly CheckpointShown[]
   readonly children: readonly JobSummary[]
@@ -23,7 +23,7 @@ export interface JobView {
   }
 }
 
-/** @returns null for a job that is not there */
+/** @returns null if the job does not exist */
 export async function jobView(settings: DashboardSettings, id: string): Promise<JobView | null> {
   const { client } = settings
   const handle = await client.job(id)

@@ -1,7 +1,7 @@
 /**
- * The live stream: what has happened, as server-sent events, four times a second at most. Each reader has a cursor in the
- * transition log, so that one who comes back goes on where they left. A reader who does not read is sent nothing, and is
- * let go after a minute.
+ * The live stream: transitions as server-sent events, four messages a second at most. Each reader has a cursor in the transition log,
+ * so that a reader that reconnects continues where it stopped. A reader that does not read gets no more messages, and is
+ * disconnected after a minute.
  */
 import type { Transition } from '../index.ts'
 import { systemClock } from '../core/clock.ts'
@@ -12,22 +12,22 @@ import { headersOf, problem } from './answers.ts'
 const connectionsMax = 100
 /** Entries in one message. */
 const entriesMax = 500
-/** Who is so far behind is told to load anew. */
+/** A reader that is further behind than this is told to reload. */
 const behindMax = 5_000
 const heartbeatMs = 15_000
 const stuckMsMax = 60_000
-/** A job that runs in another process says nothing here: it is looked at so often, ms. */
+/** Interval at which the record of a job is read, because check-ins of other processes cause no event here, ms. */
 const lookMs = 1_000
 
 interface LiveRequest {
-  /** The id of the last message that was seen; null: from now on. */
+  /** The id of the last message received; null: from now on. */
   readonly from: string | null
-  /** A job that is looked at: its check-ins and logs are told as well. */
+  /** A job whose check-ins and logs are sent as well. */
   readonly job: string | null
   readonly signal: AbortSignal
 }
 
-/** What a message of transitions carries. */
+/** The data of a message of transitions. */
 export interface LiveTransition extends Pick<Transition, 'seq' | 'at' | 'id' | 'type' | 'event' | 'from' | 'to'> {
   readonly attempt: number
 }
@@ -69,7 +69,7 @@ class Reader {
   private readonly left: () => void
   private readonly encoder = new TextEncoder()
   private controller: ReadableStreamDefaultController<Uint8Array> | null = null
-  /** The place in the feed of what is told next; null until the log was read. */
+  /** The place of the next entry in the feed; null until the log was read. */
   private place: number | null = null
   private counts = ''
   private jobSeen = ''
@@ -88,7 +88,7 @@ class Reader {
     this.left = left
     this.stream = new ReadableStream<Uint8Array>(
       { start: (controller) => this.start(controller), cancel: () => this.end() },
-      // Bytes that wait to be read; what comes when there are more is put together.
+      // Bytes that the reader has not read; above this, messages are combined.
       { highWaterMark: 65_536, size: (chunk) => chunk?.byteLength ?? 0 },
     )
   }
@@ -103,7 +103,7 @@ class Reader {
   private start(controller: ReadableStreamDefaultController<Uint8Array>): void {
     this.controller = controller
     const { job, signal } = this.request
-    // A browser that has lost the stream comes back after a second.
+    // A browser reconnects after a second.
     this.send('retry: 1000\n\n')
     this.offs.push(this.feed.listen(() => void this.tick()))
     const aborted = (): void => this.close()
@@ -156,7 +156,7 @@ class Reader {
     await this.tellJob(now)
   }
 
-  /** From now on, or from where the reader was; what that was may be gone, or be the log of another store. */
+  /** Starts now, or at the reader's cursor, which may be no longer kept or of another store's log. */
   private begin(): void {
     const { feed, request, settings } = this
     const { head } = feed

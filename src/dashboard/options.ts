@@ -1,4 +1,4 @@
-/** What a dashboard is made with, checked. */
+/** The options of a dashboard, and their checks. */
 import type { Client, JobRecord, Runtime } from '../index.ts'
 import { checkFunction, checkKeys, checkMethods, checkText } from '../core/checks.ts'
 import { invalidOption } from '../core/errors.ts'
@@ -6,41 +6,41 @@ import { invalidOption } from '../core/errors.ts'
 /** `read` sees everything; `admin` may also retry, cancel, discard, send, fork and pause. */
 export type Role = 'admin' | 'read'
 
-/** A job as the dashboard reads it: all of its record, or the fields that a list shows. */
+/** A job as the dashboard reads it: its full record, or the fields of a list. */
 export type ShownRecord = Partial<JobRecord> & Pick<JobRecord, 'id' | 'type'>
 
-/** A change that was asked for through the dashboard. */
+/** A change requested through the dashboard. */
 export interface AuditEntry {
   /** ms since the epoch, by the store's clock. */
   readonly at: number
   readonly action: 'retry' | 'cancel' | 'discard' | 'send' | 'fork' | 'pause' | 'resume' | 'trigger'
   /** The id of a job, ids, a filter, the type of a queue, or `{ schedule }`. */
   readonly target: unknown
-  /** The report of the action; of one that was refused, its error. */
+  /** The report of the action; if it was refused, its error. */
   readonly outcome: unknown
-  /** Whose it is: read a user from its headers. Its body was read. */
+  /** The request, for example to read the user from its headers. Its body has been read. */
   readonly request: Request
 }
 
 export interface DashboardOptions {
-  /** What it shows: a runtime, or … */
+  /** The runtime to show; or pass `client`. */
   readonly runtime?: Runtime
-  /** … a client. Exactly one of the two. */
+  /** The client to show; or pass `runtime`. */
   readonly client?: Client
   /**
-   * Who may see and change what: a role, or the response for whoever may not enter (401, or a redirect to a login). Without it
-   * the dashboard answers only requests to a loopback address, as admin.
+   * Returns the role of the user, or the response that refuses the request (401, or a redirect to a login). Without `authorize`, the
+   * dashboard answers only requests to a loopback address, as admin.
    */
   readonly authorize?: (request: Request) => Role | Response | Promise<Role | Response>
   /**
-   * Takes out what must not be seen, before anything leaves the process. It gets a record, or the part of one that is shown;
-   * `checkpoint.state` is the context of its machine. Of a schedule it gets the input of its jobs, with an empty id.
+   * Removes data that must not be shown, before it leaves the process. Its argument is a record, or the part of one that is shown;
+   * `checkpoint.state` is the context of the machine. For a schedule it is the input of its jobs, with an empty id.
    * @example redact: (job) => ('input' in job ? { ...job, input: '(hidden)' } : job)
    */
   readonly redact?: (record: ShownRecord) => ShownRecord
   /** Shown in the page and its tab. 1…100 characters, default `'jobchart'`. */
   readonly title?: string
-  /** Is told of each change, after it was made or refused. What it throws fails the request, not the change. */
+  /** Called after each change was made or refused. If it throws, the request fails, but the change stays. */
   readonly onAudit?: (entry: AuditEntry) => void | Promise<void>
 }
 

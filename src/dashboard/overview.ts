@@ -1,12 +1,12 @@
-/** The figures of the overview, of one queue, and the dead in groups. */
+/** The figures of the overview and of one queue, and dead jobs in groups. */
 import type { ErrorRecord, JobDefinition, QueueStats, StateCounts, WorkerRecord } from '../index.ts'
 import { jobStates } from '../core/lifecycle.ts'
 import { activity, type Activity, type Feed } from './feed.ts'
 import { redacted, type DashboardSettings } from './options.ts'
 
-/** Queues whose figures are asked for; the rest are shown by their counts alone. */
+/** For how many queues figures are read; the others have counts only. */
 const queuesMax = 200
-/** Dead jobs that are looked at for their groups. */
+/** How many dead jobs are read for the groups. */
 const deadMax = 5_000
 const groupIdsMax = 1_000
 
@@ -14,14 +14,14 @@ export interface QueueRow {
   readonly type: string
   readonly paused: boolean
   readonly counts: StateCounts
-  /** Null where the definition is not known to this process. */
+  /** Null if this process does not have the definition. */
   readonly priority: number | null
-  /** The part its weight asks for and the part of the picks it was given, 0…1; null for a client. */
+  /** Its share by weight, and its share of the actual picks, 0…1; null for a client. */
   readonly weight: number | null
   readonly share: number | null
-  /** When the oldest job that is queued was enqueued. */
+  /** When the oldest queued job was enqueued, ms since the epoch. */
   readonly oldestAt: number | null
-  /** Workers that run the type and give signs of life. */
+  /** Workers of the type that are not lost. */
   readonly workers: number
   readonly isMachine: boolean
 }
@@ -65,7 +65,7 @@ export async function overview(settings: DashboardSettings, feed: Feed): Promise
   }
 }
 
-/** A worker without the check-ins of its jobs where records are redacted: they are a job's to show. */
+/** A worker; with `redact`, without the check-ins of its jobs, which are job data. */
 export const shownWorker = ({ redact }: DashboardSettings, worker: WorkerRecord): WorkerRecord =>
   redact === null ? worker : { ...worker, running: worker.running.map((run) => ({ ...run, checkin: null })) }
 
@@ -130,7 +130,7 @@ export interface FailureGroup {
   readonly ids: readonly string[]
 }
 
-/** Dead jobs, newest first, put together by type and error. */
+/** Dead jobs, newest first, grouped by type and error. */
 export async function deadGroups(
   settings: DashboardSettings,
   type: string | null,
@@ -172,7 +172,7 @@ function addTo(groups: Map<string, FailureGroup & { ids: string[] }>, { id, type
   groups.set(key, { ...group, count: group.count + 1, firstAt: at })
 }
 
-/** A message without what differs from job to job: long ids and numbers. */
+/** A message without the parts that differ between jobs: long ids and numbers. */
 const pattern = (message: string): string =>
   message
     .slice(0, 300)

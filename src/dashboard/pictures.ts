@@ -1,4 +1,4 @@
-/** Charts as SVG: of a job's life, of the runtime, and of the machines of jobs. Pictures are kept, because a layout takes 50 ms. */
+/** Charts as SVG: of the job lifecycle, of the runtime, and of the machines of jobs. Pictures are cached: a layout takes 50 ms. */
 import { machines } from '../../machines/index.ts'
 import type { JobRecord, StateCounts } from '../index.ts'
 import { chartStyles, toSvg, type ChartSource, type PathStep, type SvgOptions, type Tone } from '../chart/index.ts'
@@ -7,7 +7,7 @@ import { checkpointSteps, statesAt } from './checkpoint-steps.ts'
 import type { DashboardSettings } from './options.ts'
 
 const picturesMax = 100
-/** Jobs that are looked at for the number in each state of a machine. */
+/** How many jobs are read to count those in each state of a machine. */
 const jobsMax = 10_000
 
 /** The style sheet of every picture. */
@@ -16,12 +16,12 @@ export const pictureStyles = (): string => chartStyles('auto')
 export interface ChartEntry {
   /** `job`, `runtime` or `machine`. */
   readonly kind: 'job' | 'runtime' | 'machine'
-  /** The type of the jobs it is the machine of. */
+  /** The type of the machine's jobs. */
   readonly type: string | null
   readonly version: string | null
   readonly title: string
   readonly description: string | null
-  /** Jobs that stand in it. */
+  /** Number of jobs in the chart. */
   readonly jobs: number | null
 }
 
@@ -55,7 +55,7 @@ export class Pictures {
     ]
   }
 
-  /** The life of a job, with room for a number in each state; of one type, or of all. */
+  /** The job chart with a number in each state, for one type or all. */
   async jobChart(type: string | null): Promise<string> {
     const { types, ...all } = await this.settings.client.counts()
     const counts: Partial<StateCounts> = type === null ? all : (types[type] ?? {})
@@ -63,7 +63,7 @@ export class Pictures {
     return this.draw(machines.job, { counts: known, tags: false, actions: false, direction: 'down' })
   }
 
-  /** The life of a job, with the way that one took. */
+  /** The job chart with the path of one job. */
   jobPath({ history, state }: JobRecord): Promise<string> {
     const path = history.flatMap(({ from, event, to }): PathStep[] => (from === null ? [] : [{ from, event, to }]))
     return this.draw(machines.job, { path, active: state, tags: false, actions: false, direction: 'down' })
@@ -74,14 +74,14 @@ export class Pictures {
     return this.draw(machines.runtime, { tags: false, ...(active !== undefined && { active }) })
   }
 
-  /** The machine of a type, with the number of live jobs in each state. @returns null if it is not known here */
+  /** The machine of a type, with the number of live jobs in each state. @returns null if this process does not have it */
   async machineChart(type: string, version: string | null): Promise<string | null> {
     const machine = this.machineOf(type, version)
     if (machine === null) return null
     return this.draw(machine, { counts: await this.standing(type) })
   }
 
-  /** The machine of a job: where it stands, and the way it took. @returns null if it is not known here */
+  /** The machine of a job with its active states and its path. @returns null if this process does not have it */
   async machinePath(record: JobRecord): Promise<string | null> {
     const { id, type, version, checkpoint, machineStates } = record
     const machine = this.machineOf(type, version)
@@ -136,7 +136,7 @@ export class Pictures {
   }
 }
 
-/** The states that a machine ended in, in the colour of the job's end. */
+/** Tones of the final states of a machine, by the end of the job. */
 function tonesOf({ state, machineStates }: JobRecord): Record<string, Tone> {
   return Object.fromEntries(machineStates.map((path) => [path, state as Tone]))
 }

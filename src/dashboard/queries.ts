@@ -1,4 +1,4 @@
-/** Filters of jobs as they stand in a URL or a body, made what `client.list` takes. */
+/** Parses filters of jobs in a URL or a body for `client.list`. */
 import type { JobFilter, ListOptions } from '../index.ts'
 import { JobchartError } from '../core/errors.ts'
 import { filterKeys } from '../core/filter.ts'
@@ -7,7 +7,7 @@ import type { JsonObject } from './body.ts'
 const lists = new Set(['type', 'state'])
 const times = new Set(['enqueuedAfter', 'enqueuedBefore', 'finishedAfter', 'finishedBefore'])
 
-/** The filter in a query: `type` and `state` may be repeated. What it means is checked by the client. */
+/** The filter in a query: `type` and `state` may be repeated. The client checks the values. */
 export function filterIn(query: URLSearchParams): JobFilter {
   const entries = filterKeys.flatMap((key): [string, unknown][] => {
     const values = query.getAll(key).filter((value) => value !== '')
@@ -27,7 +27,7 @@ function timeOf(key: string, text: string): number {
   })
 }
 
-/** The page that a query asks for, the newest first unless it says otherwise. */
+/** The page that a query requests; newest first by default. */
 export function listOptionsIn(query: URLSearchParams): ListOptions {
   const filter = filterIn(query)
   const [after, limit, order, orderBy] = ['after', 'limit', 'order', 'orderBy'].map((key) => query.get(key))

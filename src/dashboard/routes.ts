@@ -16,7 +16,7 @@ import { deadGroups, overview, queueView, shownWorker } from './overview.ts'
 import { Pictures } from './pictures.ts'
 import { filterIn, listOptionsIn } from './queries.ts'
 
-/** Jobs that match a filter are counted up to here. */
+/** Matching jobs are counted up to this number. */
 const countMax = 10_000
 
 interface Routes {
@@ -37,7 +37,7 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
     if (response.status === 500) consoleLogger.error('the dashboard could not answer', { error })
     return response
   })
-  app.notFound(() => notFound('What you ask for'))
+  app.notFound(() => notFound('This path'))
 
   app.get('/api/v1', (c) => json({ title: settings.title, role: c.env.role, version, now: client.store.now() }))
   app.get('/api/v1/overview', async () => json(await overview(settings, feed)))

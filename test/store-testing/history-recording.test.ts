@@ -245,7 +245,7 @@ test('a torn last line is left out, even one that could be read', () => {
 test('a line that was bent later is named', () => {
   const path = join(folder(), 'a.ndjson')
   writeFileSync(path, `${JSON.stringify(line('1'))}\n{"op"\n${JSON.stringify(line('2'))}\n`)
-  expect(() => [...readHistory(path)]).toThrow('a.ndjson:2 is no line of a history')
+  expect(() => [...readHistory(path)]).toThrow('a.ndjson:2 is not a line of a history')
 })
 
 test('an end without a beginning is no history', () => {

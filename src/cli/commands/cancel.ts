@@ -1,4 +1,4 @@
-/** `jobchart cancel`: jobs end, in whichever state they are and whichever process runs them. */
+/** `jobchart cancel`: cancels jobs in any state and any process. */
 import type { Command } from 'commander'
 import { cancelRequest } from '../../core/call-options.ts'
 import { JobchartError } from '../../core/errors.ts'

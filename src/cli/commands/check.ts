@@ -1,4 +1,4 @@
-/** `jobchart check`: are the jobs of a module valid and durable, and can they go on with the jobs of a store? */
+/** `jobchart check`: are the definitions of a module valid and durable, and can they continue the jobs of a store? */
 import type { Command } from 'commander'
 import { exitCodes } from '../exit-codes.ts'
 import type { Finding } from '../definitions.ts'
@@ -79,7 +79,7 @@ function told({ jobs, findings, stranded, otherTypes }: Checked, terminal: Termi
     )
   }
   if (stranded?.length === 0) lines.push(good('every job of the store can go on'))
-  if (stranded === null && findings.length > 0) lines.push('The store was not asked: mend the definitions first.')
+  if (stranded === null && findings.length > 0) lines.push('The store was not checked: correct the definitions first.')
   if (otherTypes.length > 0) lines.push(`- the store has jobs of other types: ${otherTypes.map(oneLine).join(', ')}`)
   return lines.join('\n')
 }

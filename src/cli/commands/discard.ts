@@ -1,4 +1,4 @@
-/** `jobchart discard`: ended jobs are removed. */
+/** `jobchart discard`: removes jobs that have ended. */
 import type { Command } from 'commander'
 import { changeJobs, withSelection, type BulkOptions } from '../bulk.ts'
 import { withClient } from '../open.ts'

@@ -1,4 +1,4 @@
-/** `jobchart doctor`: is this Node right, does the store answer, and is its work being done? */
+/** `jobchart doctor`: checks the version of Node, the store, its workers, queues and schedules. */
 import type { Command } from 'commander'
 import { version } from '../../core/version.ts'
 import type { Client } from '../../index.ts'
@@ -78,7 +78,7 @@ async function ofJobs(client: Client): Promise<Finding[]> {
       level: 'warning',
       about: 'workers',
       what: `${name} was lost: seen ${relative(seenAt, now)}`,
-      hint: 'Its jobs run elsewhere when their leases expire. Was it killed, or does it hang?',
+      hint: 'Its jobs are run by other workers after their leases expire. Check whether it was killed or hangs.',
     })),
   ]
   for (const row of await queueRows(client, workers)) {
@@ -101,9 +101,9 @@ async function ofJobs(client: Client): Promise<Finding[]> {
 }
 
 const dayMs = 86_400_000
-/** Jobs that are counted for a warning. */
+/** Jobs are counted up to this number for a warning. */
 const countMax = 1_000
-/** A tick that is so late was not fired by any runtime, ms. */
+/** A tick later than this, ms, causes a warning: no runtime fires it. */
 const lateMs = 60_000
 
 async function ofTrouble(client: Client, now: number): Promise<Finding[]> {
@@ -122,7 +122,7 @@ async function ofTrouble(client: Client, now: number): Promise<Finding[]> {
   }
   const late = (await client.schedules()).filter(({ nextRuns: [next] }) => next !== undefined && next < now - lateMs)
   for (const { name, nextRuns } of late) {
-    const hint = 'Runtimes fire schedules: is one running, and does it declare this one if a function makes the input?'
+    const hint = 'Start a runtime on this store; if a function computes the input, one that declares the schedule.'
     findings.push({
       level: 'warning',
       about: 'schedule',

@@ -1,4 +1,4 @@
-/** `jobchart retry`: dead and cancelled jobs are queued again. */
+/** `jobchart retry`: queues dead and cancelled jobs again. */
 import type { Command } from 'commander'
 import { changeJobs, withSelection, type BulkOptions } from '../bulk.ts'
 import { withClient } from '../open.ts'

@@ -1,4 +1,4 @@
-/** `jobchart schedules`: what runs by the clock, when next, and by hand. */
+/** `jobchart schedules`: lists, pauses, resumes and triggers schedules. */
 import type { Command } from 'commander'
 import { JobchartError } from '../../core/errors.ts'
 import type { Client, ScheduleHandle, ScheduleRecord } from '../../index.ts'

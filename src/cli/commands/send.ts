@@ -27,9 +27,13 @@ export function sendCommand({ command, terminal, run }: Program): Command {
             })
           }
           if (!options.always && options.jobs === undefined) {
-            throw new JobchartError('INVALID_OPTION', 'without its definition a machine cannot be asked', {
-              hint: 'Pass --jobs FILE, which exports the definition; or --always, and the machine judges the event when it reads it.',
-            })
+            throw new JobchartError(
+              'INVALID_OPTION',
+              'the definition is needed to check whether the machine takes the event',
+              {
+                hint: 'Pass --jobs FILE, which exports the definition; or --always, to send the event without the check.',
+              },
+            )
           }
           const { key, always } = options
           const settings = { ...(key !== undefined && { key }), accept: always ? 'always' : 'now' } as const

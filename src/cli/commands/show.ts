@@ -33,7 +33,7 @@ interface MachineShown {
   readonly text: string
 }
 
-/** Where the machine stands on its chart, and the events it takes; null without its definition. */
+/** The chart of the machine with its active states, and the events it takes; null without its definition. */
 async function machineOf(client: Client, record: JobRecord): Promise<MachineShown | null> {
   if ((client.jobs.get(record.type)?.machine ?? null) === null) return null
   const { machineShown } = await import('../machine-shown.ts')

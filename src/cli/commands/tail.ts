@@ -42,11 +42,11 @@ const isMeant = ({ type, id, event }: TransitionEntry, options: TailOptions): bo
 
 interface LastEntries {
   readonly entries: readonly TransitionEntry[]
-  /** What follows is read from here; null while the log has no entry. */
+  /** Cursor of the next read; null while the log has no entry. */
   readonly cursor: string | null
 }
 
-/** The log is read to its end: it is bounded, and has no other way to its last entries. */
+/** Reads the log to its end: it is bounded, and cannot be read backwards. */
 async function lastEntries(client: Client, options: TailOptions): Promise<LastEntries> {
   let cursor: string | null = null
   let entries: TransitionEntry[] = []

@@ -50,7 +50,7 @@ class Rates {
       next: ({ at, to, event }) => {
         if (event === 'COMPLETE' || event === 'FAIL' || event === 'EXPIRE') this.entries.push({ at, to })
       },
-      // Without rates the rest of the picture is still right.
+      // Without rates the other columns are still valid.
       error: () => {},
     })
   }
@@ -137,7 +137,7 @@ async function live(client: Client, rates: Rates, { interval }: TopOptions, term
   try {
     while (!terminal.signal.aborted && !keys.signal.aborted) {
       const lines = (await picture(client, rates, terminal)).split('\n').slice(0, terminal.rows - 1)
-      // Each line is cleared to its end: the one before may have been longer.
+      // Clears the rest of the line: the previous content may have been longer.
       terminal.write(`${screen.home}${lines.map((line) => `${line}\u001B[K`).join('\n')}${screen.end}`)
       await terminal.sleep(interval * 1_000, keys.signal)
     }

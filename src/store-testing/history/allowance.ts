@@ -1,21 +1,21 @@
 /**
- * How many attempts a job may spend: what it was asked for with, or what the last claim has allowed, and those more that led its
- * machine to a checkpoint.
+ * How many attempts a job may spend: the value of its enqueue, or of the last claim, plus the attempts in which its machine wrote
+ * a checkpoint.
  */
 import type { JobFacts, Step } from './facts.ts'
 
 export class Allowance {
   private readonly job: JobFacts
   private readonly allowed: ReadonlyMap<string, ReadonlySet<number>>
-  /** null: nobody knows. */
+  /** null: not known. */
   private asked: number | null
-  /** Attempts that led to a checkpoint. null: some checkpoints may have been written or not, and the log does not tell. */
+  /** Attempts that led to a checkpoint; null if it is not known which checkpoints were written. */
   private spared: number | null
   private readonly isPinned: boolean
   private readonly checkpoints: readonly { readonly seq: number; readonly attempt: number }[]
   private next = 0
 
-  /** @param allowed by type: every number of attempts that a claim has allowed */
+  /** @param allowed by type: the values of `maxAttempts` in claims */
   constructor(job: JobFacts, allowed: ReadonlyMap<string, ReadonlySet<number>>) {
     const { machine, record, steps, inserts } = job
     this.job = job
@@ -31,12 +31,12 @@ export class Allowance {
     this.spared = isMachine && steps[0]?.logged !== true ? null : 0
   }
 
-  /** null: nobody knows. */
+  /** null: not known. */
   get max(): number | null {
     return this.asked === null || this.spared === null ? null : this.asked + this.spared
   }
 
-  /** Takes the checkpoints that came before a step. */
+  /** Counts the checkpoints that precede a step. */
   before({ seq }: Pick<Step, 'seq'>): void {
     for (let entry = this.checkpoints[this.next]; entry !== undefined && entry.seq < seq;) {
       if (this.spared !== null) this.spared = entry.attempt - 1
@@ -44,7 +44,7 @@ export class Allowance {
     }
   }
 
-  /** A claim may allow another number. Where attempts start over, those that led to a checkpoint are forgotten with the others. */
+  /** A claim may set another value. Where attempts are counted from 0 again, those that led to a checkpoint are, too. */
   after({ event, to, seq }: Step): void {
     if (event === 'CLAIM' && !this.isPinned) this.claimed(seq)
     if (this.spared !== null && (event === 'RETRY' || to === 'waiting')) this.spared = 0
@@ -56,13 +56,13 @@ export class Allowance {
       this.asked = attempt.allowed ?? this.asked
       return
     }
-    // Of a claim that was not answered nobody knows what it has allowed, unless all have allowed the same.
+    // The value of a claim without an answer is known only if all claims of the type have the same.
     const type = this.job.record?.type ?? this.job.inserts[0]?.asked.type ?? ''
     const [allowed, ...others] = this.allowed.get(type) ?? []
     if (allowed !== undefined) this.asked = others.length === 0 ? allowed : null
   }
 
-  /** Can it not be otherwise than that they differ? */
+  /** Do the values differ, whatever the unknown ones are? */
   differsFrom(maxAttempts: number): boolean {
     return this.max !== null && this.max !== maxAttempts
   }

@@ -1,6 +1,6 @@
 /**
- * Checks what a store promises against what was seen of it: the histories of all processes that used it, and its final
- * state. It knows nothing of how a store works. What it can prove:
+ * Checks the guarantees of a store against the histories of all processes that used it, and its final state. It does not
+ * depend on how a store works. It checks:
  *
  *   I1–I8, I10–I13, late, caps, steps and hooks, as `invariants` names them. I9 (one job per tick) is checked by `npm run storm:schedules`.
  */
@@ -19,15 +19,15 @@ import { checkCounts, checkDrained, checkPauses, checkRetention } from './totals
 import { Findings, type Invariant, type Violation } from './violation.ts'
 
 export interface CheckHistoryOptions {
-  /** The store in the end; see `finalState`. */
+  /** The final state of the store; see `finalState`. */
   readonly final: FinalState
-  /** Of types that are limited; the same in all processes, all the time. */
+  /** Limits by type; they must be the same in all processes, all the time. */
   readonly limits?: Readonly<Record<string, TypeLimits>>
-  /** How long, ms, a lease that has run out may wait until it is taken back; default: not checked. */
+  /** How long after its end, ms, a lease may wait to be rescued; default: not checked. */
   readonly rescueMs?: number
   /**
-   * How long, ms, after the answer to a cancel or a pause a handler may still start, and after the end of a lease the work of a
-   * step may still begin: the window of the store, and what a busy machine adds to it. Default: not checked.
+   * How long, ms, a handler may still start after the answer to a cancel or a pause, and a step after the end of a lease: the window
+   * of the store, plus a margin for a busy computer. Default: not checked.
    */
   readonly startMs?: number
   /** Must every job have ended? Default true. */
@@ -35,36 +35,36 @@ export interface CheckHistoryOptions {
 }
 
 export interface HistoryVerdict {
-  /** Broken promises with what proves them, 20 of each invariant at most. */
+  /** Violations with their evidence, 20 of each invariant at most. */
   readonly violations: readonly Violation[]
-  /** All of them, counted. */
+  /** The number of all violations, by invariant. */
   readonly counts: Readonly<Partial<Record<Invariant, number>>>
   readonly figures: HistoryFigures
 }
 
-/** How much there was to check: a quiet history proves little. */
+/** How much was checked: a short history proves little. */
 export interface HistoryFigures {
   readonly calls: number
-  /** Calls of which nobody knows what became. */
+  /** Calls with an unknown result. */
   readonly unknown: number
   /** Jobs that were stored. */
   readonly jobs: number
   /** Claims in the records, answered or not. */
   readonly attempts: number
-  /** Runs that handlers began. */
+  /** Runs started by handlers. */
   readonly runs: number
-  /** Steps whose work handlers began. */
+  /** Steps started by handlers. */
   readonly steps: number
-  /** Leases that were taken back from whoever held them. */
+  /** Leases that were rescued (EXPIRE). */
   readonly rescues: number
   /** Settles that were refused because their lease was lost. */
   readonly lostSettles: number
 }
 
 /**
- * Checks histories against the promises of the store contract.
- * @param lines of all processes, in any order but the one within a call; see `readHistory`
- * @throws TypeError if the lines are no history
+ * Checks histories against the guarantees of the store contract.
+ * @param lines of all processes; the two lines of a call must be in their order; see `readHistory`
+ * @throws TypeError if the lines are not a history
  * @example
  * const { violations } = checkHistory(readHistory(folder), { final: await finalState(store) })
  * expect(violations).toEqual([])
@@ -103,8 +103,8 @@ function figuresOf({ jobs, figures: { calls, unknown, runs, steps: stepsBegun, l
 }
 
 /**
- * Reads everything that `checkHistory` wants to know of a store in the end. Nothing may be under way.
- * @param store opened, by whoever looks at it last
+ * Reads the final state of a store for `checkHistory`. No call may be in progress.
+ * @param store an open store
  */
 export async function finalState(store: Store): Promise<FinalState> {
   const records: JobRecord[] = []

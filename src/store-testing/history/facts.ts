@@ -1,12 +1,12 @@
-/** What is known of each job from a history and the final state of a store. */
+/** The facts of each job, from a history and the final state of a store. */
 import type { HistoryEntry, JobRecord, Transition } from '../../core/record.ts'
 import { isEnded } from '../../core/lifecycle.ts'
 import type { Counts, SendAnswer, SettleAnswer } from '../../store.ts'
 import type { AskedJob } from './lines.ts'
 
-/** The final state of a store, when everything has come to rest. */
+/** The final state of a store, after all calls have ended. */
 export interface FinalState {
-  /** Every job that is there. */
+  /** The records of all jobs. */
   readonly records: readonly JobRecord[]
   readonly counts: Counts
   /** The transition log, as far as it is kept. */
@@ -18,46 +18,46 @@ export interface FinalState {
 /** What somebody tells of a job. */
 export type Telling = Pick<HistoryEntry, 'seq' | 'at' | 'event' | 'from' | 'to' | 'attempt' | 'reason'>
 
-/** A transition of a job, and who tells of it. */
+/** A transition of a job, and the sources that report it. */
 export interface Step extends Telling {
   readonly event: Exclude<HistoryEntry['event'], 'CHECKPOINT'>
-  /** When it was first acknowledged to a caller: it was written by then, and not before `at`. Infinity: never. */
+  /** When it was first acknowledged to a caller: it was written between `at` and then. Infinity: never. */
   knownBy: number
   recorded: boolean
   logged: boolean
-  /** Is it a SNOOZE by a worker that cannot run the job? These alone give a reason. */
+  /** Is it a SNOOZE by a worker that cannot run the job? Only these have a reason. */
   unsupported: boolean
 }
 
-/** An attempt of which the claim was answered. */
+/** An attempt whose claim was answered. */
 export interface Attempt {
   readonly token: string
   readonly attempt: number
   readonly generation: number
   readonly seq: number
   readonly worker: string
-  /** Attempts that its claim said the job may spend, unless it has pinned its own; null: the claim did not say. */
+  /** `maxAttempts` of its claim, unless the job has pinned its own; null: the claim had none. */
   readonly allowed: number | null
   /** The type of the job that is inserted if its job dies before the next claim; null: none. */
   readonly onDead: string | null
-  /** When it was asked for, and as of when it was given. */
+  /** When the claim was called, and its store time. */
   readonly askedAt: number
   readonly claimedAt: number
-  /** Where its machine stood, 0 for nowhere, and the messages it was given with the claim. */
+  /** The number of its checkpoint at the claim, 0 for none, and the numbers of its unread messages. */
   readonly checkpoint: number
   readonly inbox: readonly number[]
-  /** The last message it was given by its claim or a checkpoint, and by whatever. */
+  /** The last message it got by its claim or a checkpoint, and by any answer. */
   shown: number
   given: number
-  /** When its lease was last known to be granted: its claim, or an extension that was accepted. */
+  /** When its lease was last granted: by its claim, or by an accepted extension. */
   grantedAt: number
-  /** The lease lasts until then at least, … */
+  /** The earliest end of its lease. */
   heldUntil: number
-  /** … and until then at most, with what nobody knows the answer of. */
+  /** The latest end of its lease, if all extensions without an answer were written. */
   heldUntilMost: number
 }
 
-/** A write of a worker in the name of an attempt. */
+/** A write of a worker for an attempt. */
 export interface Write {
   readonly kind: 'settle' | 'extend' | 'checkpoint'
   readonly token: string
@@ -80,7 +80,7 @@ export interface RunFact {
   readonly endedAt: number | null
 }
 
-/** A step of a handler whose work was begun. `seq` is that of the claim of its run. */
+/** A step that a handler has started. `seq` is that of the claim of its run. */
 export interface StepFact {
   readonly name: string
   readonly seq: number | null
@@ -97,12 +97,12 @@ interface StoredStep {
   readonly storedBy: number
 }
 
-/** One insert of a job, as it was answered. */
+/** One insert of a job, and its answer. */
 export interface InsertFact {
   readonly asked: AskedJob
   /** `refused`: nothing was stored · `unknown`: it may have been. */
   readonly outcome: 'inserted' | 'found' | 'refused' | 'unknown'
-  /** The job that is there instead, or itself. */
+  /** The id of the existing job, or of the new one. */
   readonly holder: string
   readonly invokedAt: number
   readonly answeredAt: number
@@ -115,43 +115,43 @@ interface CancelFact {
   readonly seq: number | null
 }
 
-/** A checkpoint that was asked for, by itself or with a settlement. */
+/** A requested checkpoint, by itself or with a settlement. */
 export interface CheckpointFact {
   readonly token: string
   readonly number: number
   /** Messages up to this one were read. */
   readonly read: number
-  /** `kept`: it is written · `lost`: it was refused, its attempt was over · `unknown`: it may be written. */
+  /** `kept`: it was written · `lost`: it was refused, because its attempt had ended · `unknown`: it may have been written. */
   readonly outcome: 'kept' | 'lost' | 'unknown'
-  /** The messages that it answered with; null: it gave no such answer. */
+  /** The messages in its answer; null without an answer. */
   readonly inbox: readonly number[] | null
 }
 
-/** A message that somebody sent. */
+/** A message that was sent. */
 interface LetterFact {
   readonly key: string
   readonly outcome: SendAnswer['outcome'] | 'unknown'
   readonly answeredAt: number
 }
 
-/** What is known of a job's machine. */
+/** The facts of a job's machine. */
 export interface MachineFacts {
   readonly checkpoints: CheckpointFact[]
   readonly messages: LetterFact[]
-  /** Its checkpoints as the log has them. */
+  /** Its checkpoints in the log. */
   readonly logged: { readonly seq: number; readonly attempt: number }[]
-  /** seq of each RETRY that sent it back to its start. */
+  /** seq of each RETRY from the start. */
   readonly restarts: number[]
-  /** Has one of its checkpoints asked to be told of a cancel? */
+  /** Has one of its checkpoints `takesCancel`? */
   takesCancel: boolean
-  /** Was it given a new input while it waited? Then it started over, nobody knows when. */
+  /** Was its input replaced while it waited? Then it started from the beginning at an unknown time. */
   replaced: boolean
 }
 
 export interface JobFacts {
   readonly id: string
   readonly inserts: InsertFact[]
-  /** By seq, once all is gathered. */
+  /** Ordered by seq after gathering. */
   steps: Step[]
   readonly attempts: Map<string, Attempt>
   readonly writes: Write[]
@@ -159,7 +159,7 @@ export interface JobFacts {
   readonly stepsBegun: StepFact[]
   readonly stepsStored: StoredStep[]
   readonly cancels: CancelFact[]
-  /** null while nobody has told of one. */
+  /** null while no source has reported one. */
   machine: MachineFacts | null
   record: JobRecord | null
   discarded: boolean
@@ -170,7 +170,7 @@ export interface Contradiction {
   readonly ways: readonly [string, string]
 }
 
-/** Its machine, to be written to. */
+/** The facts of its machine, created if missing. */
 export const machineOf = (job: JobFacts): MachineFacts =>
   (job.machine ??= {
     checkpoints: [],
@@ -181,11 +181,11 @@ export const machineOf = (job: JobFacts): MachineFacts =>
     replaced: false,
   })
 
-/** What all who tell of a transition must agree on. */
+/** The fields of a transition that all sources must report equally. */
 export const wording = ({ seq, at, event, from, to, attempt }: Telling): string =>
   `${seq} ${event} ${from ?? '·'} → ${to}, attempt ${attempt}, at ${at}`
 
-/** Are the steps of a job known from its enqueue on, without a gap, to its record or its end? */
+/** Are the transitions of a job known without a gap from its enqueue to its record or its end? */
 export function isWhole({ steps, record }: JobFacts): boolean {
   if (steps[0]?.event !== 'ENQUEUE') return false
   if (record !== null) return record.history[0]?.event === 'ENQUEUE'

@@ -9,9 +9,9 @@ export interface HistoryFile {
 }
 
 /**
- * A new file for the history of this process. Each line is with the operating system when the sink returns: a process that
- * is killed loses nothing of it (a machine that loses its power may).
- * @throws if the file exists: two processes must not write one
+ * A new file for the history of this process. When the sink returns, the operating system has the line: it survives a kill of the
+ * process, but not a power failure.
+ * @throws if the file exists, because two processes must not write to one file
  */
 export function historyFile(path: string): HistoryFile {
   const file = openSync(path, 'ax')
@@ -25,9 +25,9 @@ export function historyFile(path: string): HistoryFile {
 }
 
 /**
- * The lines of a file, or of all `.ndjson` files of a folder, file after file. A torn last line, of a process that died
- * while it wrote, is left out.
- * @throws SyntaxError naming file and line for any other line that is no JSON
+ * The lines of a file, or of all `.ndjson` files of a folder, file after file. An incomplete last line, of a process that was
+ * killed while it wrote, is skipped.
+ * @throws SyntaxError with file and line for any other line that is not JSON
  */
 export function* readHistory(...paths: readonly string[]): Generator<HistoryLine> {
   for (const path of paths) {
@@ -45,7 +45,7 @@ function* readFile(path: string): Generator<HistoryLine> {
   for (let from = 0; from < text.length;) {
     const end = text.indexOf('\n', from)
     number++
-    // Without its end a line may be whole by chance, and still be a part of one.
+    // Without a line end, a line that parses may still be incomplete.
     if (end < 0) return
     yield parse(text.slice(from, end), path, number)
     from = end + 1
@@ -56,6 +56,6 @@ function parse(text: string, path: string, number: number): HistoryLine {
   try {
     return JSON.parse(text) as HistoryLine
   } catch (cause) {
-    throw new SyntaxError(`${path}:${number} is no line of a history`, { cause })
+    throw new SyntaxError(`${path}:${number} is not a line of a history`, { cause })
   }
 }

@@ -1,4 +1,4 @@
-/** Puts what a history and the final state of a store say of each job side by side. Gathers; judges nothing. */
+/** Collects the facts of each job from a history and the final state of a store. It checks nothing. */
 import type { JobRecord, Transition } from '../../core/record.ts'
 import {
   machineOf,
@@ -15,20 +15,20 @@ import { callsOf, type AskedCheckpoint, type CallOf, type HistoryCall, type Hist
 
 export class Facts {
   readonly jobs = new Map<string, JobFacts>()
-  /** By type: every number of attempts that a claim has allowed its jobs. */
+  /** By type: the values of `maxAttempts` in claims. */
   readonly allowed = new Map<string, Set<number>>()
   /** Types of the jobs that run hooks, whether or not the claims that named them were answered. */
   readonly hookTypes = new Set<string>()
   readonly pauses: CallOf<'queue'>[] = []
   readonly prunes: CallOf<'prune'>[] = []
   readonly figures = { calls: 0, unknown: 0, runs: 0, steps: 0, lostSettles: 0 }
-  /** Jobs that may have been removed without a trace, at most. */
+  /** How many jobs retention may have removed at most. */
   removable = 0
   /** Transitions that two sources report differently. */
   readonly contradictions: Contradiction[] = []
   /** Jobs that the store lists more than once. */
   readonly twice: string[] = []
-  /** Was a retry from the start asked for of which nobody knows what became? */
+  /** Is there a retry from the start with an unknown result? */
   mayHaveRestarted = false
   private readonly bySeq = new Map<string, Map<number, Step>>()
 
@@ -178,7 +178,7 @@ export class Facts {
     for (const { cancelled, cancelling, transitions } of answer ?? []) {
       this.takeTransitions(transitions, answeredAt)
       const seqs = new Map(transitions.filter(({ event }) => event === 'CANCEL').map(({ id, seq }) => [id, seq]))
-      // Who was cancelled with its parent is told of by its transition alone.
+      // Jobs that were cancelled with their parents are reported only as transitions.
       for (const id of new Set([...cancelled, ...cancelling, ...seqs.keys()])) {
         this.job(id).cancels.push({ invokedAt, answeredAt: answeredAt ?? Infinity, seq: seqs.get(id) ?? null })
       }
@@ -248,11 +248,11 @@ export class Facts {
     for (const entry of record.history) this.step(record.id, entry, 'recorded')
   }
 
-  /** @param by who tells: a call that was answered at a time, a record, or the log */
+  /** @param by the source: a call that was answered at a time, a record, or the log */
   private step(id: string, told: Telling, by: number | null | 'recorded' | 'logged'): Step | null {
     const { seq, at, event, from, to, attempt, reason } = told
     const job = this.job(id)
-    // The log tells of checkpoints, too: they leave the state as it is.
+    // The log also has checkpoints, which leave the state as it is.
     if (event === 'CHECKPOINT') {
       machineOf(job).logged.push({ seq, attempt })
       return null

@@ -1,4 +1,4 @@
-/** Histories: a record of all that was asked of a store and answered, and a check of it against what stores promise. */
+/** Histories: recorded calls of a store with their answers, and a check against the guarantees of stores. */
 export {
   checkHistory,
   finalState,

@@ -1,4 +1,4 @@
-/** What a history keeps of what is asked and answered: who and when, and of payloads, messages and states at most a number. */
+/** Reduces requests and answers to what a history records: ids, times and numbers, but no payloads, messages or states. */
 import type { InboxEntry, NewCheckpoint } from '../../core/machine-record.ts'
 import type { Settlement } from '../../core/settlement.ts'
 import type { HeartbeatPayload, HeartbeatAnswer, CheckpointAnswer, ClaimedJob, Demand, NewJob } from '../../store.ts'
@@ -37,7 +37,7 @@ export function askedJob({
   }
 }
 
-/** How many attempts a claim allows, where it says so. */
+/** `maxAttempts` of a claim, by type, where it has one. */
 export function askedAttempts(demand: readonly Demand[]): { readonly maxAttempts?: AskedAttempts } {
   const asked = demand.flatMap(({ type, maxAttempts }) => (maxAttempts === undefined ? [] : [[type, maxAttempts]]))
   return asked.length === 0 ? {} : { maxAttempts: Object.fromEntries(asked) as AskedAttempts }

@@ -1,4 +1,4 @@
-/** Unique keys (I8): one live job holds each at a time, of one that has started no other one runs, and none is held by nobody. */
+/** Unique keys (I8): one live job holds a key at a time, at most one job of a key is started, and each duplicate has a live holder. */
 import { isEnded, statesTagged } from '../../core/lifecycle.ts'
 import { isWhole, wording, type InsertFact, type JobFacts, type Step } from './facts.ts'
 import type { Facts } from './gather.ts'
@@ -36,10 +36,10 @@ function keyName({ record, inserts }: JobFacts): string | null {
   return key === null ? null : JSON.stringify([type, key])
 }
 
-/** Hands the key from holder to holder, in the order of the transitions. */
+/** Follows the holders of a key in the order of the transitions. */
 function checkHolders(name: string, changes: readonly Change[], findings: Findings): void {
   let holder = null as Change | null
-  /** One that gave up its key and has not ended: it was being cancelled, had its key until its start, or is followed. */
+  /** A job that gave up its key and has not ended: it is being cancelled, held its key until its start, or is followed. */
   let leaving = null as JobFacts | null
   const two = (first: JobFacts, { job, step }: Change): void => {
     const message = `key ${name} has two live jobs, ${first.id} and ${job.id}: ${wording(step)}`
@@ -56,7 +56,7 @@ function checkHolders(name: string, changes: readonly Change[], findings: Findin
       holder = frees || isEnded(step.to) ? null : change
       continue
     }
-    // A job that is being cancelled, or followed, goes on to its end without its key.
+    // A job that is being cancelled or followed runs to its end without its key.
     if (step.event === 'ENQUEUE' && holder !== null && mayTake(holder, job)) leaving = holder.job
     else if (holder !== null && holder.job !== job) two(holder.job, change)
     holder = change
@@ -68,7 +68,7 @@ const mayTake = (holder: Change, { inserts }: JobFacts): boolean =>
   holder.step.to === 'cancelling' ||
   (!backlog.has(holder.step.to) && inserts.some(({ asked }) => asked.onConflict === 'follow'))
 
-/** An enqueue that was answered with the holder of its key: was that one alive at any time while it was asked? */
+/** An enqueue that was answered with the holder of its key: was that job live at any time during the call? */
 function checkFound(
   facts: Facts,
   { asked, outcome, holder, invokedAt, answeredAt }: InsertFact,
@@ -78,16 +78,16 @@ function checkFound(
   const job = facts.jobs.get(holder)
   const what = `an enqueue of job ${asked.id} with key ${asked.key} was answered with job ${holder}`
   if (job === undefined || (job.record === null && job.steps.length === 0)) {
-    return findings.add('I8', `${what}, which is not there`)
+    return findings.add('I8', `${what}, which does not exist`)
   }
   const type = job.record?.type ?? job.inserts[0]?.asked.type
   const key = job.record?.key ?? job.inserts[0]?.asked.key
   if (type !== asked.type || key !== asked.key) return findings.add('I8', `${what}, which has key ${key}`)
   if (!isWhole(job) || wasLive(job.steps, invokedAt, answeredAt)) return
-  findings.add('I8', `${what} from ${invokedAt} to ${answeredAt}, when that one did not live`, stepsOf(job))
+  findings.add('I8', `${what} from ${invokedAt} to ${answeredAt}, while that job was not live`, stepsOf(job))
 }
 
-/** A transition is written at its time at the earliest; at the latest when it, or one that follows it, was acknowledged. */
+/** A transition is written between its time and the first acknowledgement of it or of a later one. */
 function wasLive(steps: readonly Step[], from: number, to: number): boolean {
   let knownBy = Infinity
   for (const step of steps.toReversed()) {

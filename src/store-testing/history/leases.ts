@@ -1,4 +1,4 @@
-/** Leases: who may write (I4), when an attempt may follow another (I5), and how many hold one at once (caps). */
+/** Leases: which attempt may write (I4), when an attempt may follow another (I5), and how many are held at once (caps). */
 import { isLeased } from '../../core/lifecycle.ts'
 import type { RateLimit, TypeLimits } from '../../store.ts'
 import { isWhole, wording, type Attempt, type JobFacts, type Step, type Write } from './facts.ts'
@@ -6,7 +6,7 @@ import type { Facts } from './gather.ts'
 import { stepsOf } from './lives.ts'
 import type { Findings } from './violation.ts'
 
-/** @param rescueMs how long after its end a lease may wait to be taken back; null: it may wait for ever */
+/** @param rescueMs how long after its end, ms, a lease may wait to be rescued; null: without limit */
 export function checkLeases(facts: Facts, rescueMs: number | null, findings: Findings): void {
   for (const job of facts.jobs.values()) {
     if (!isWhole(job)) continue
@@ -43,25 +43,21 @@ function checkWrite(job: JobFacts, write: Write, findings: Findings): void {
   }
 }
 
-/** I5, in the store: only a lease that has run out is taken from its holder, and it is taken in time. */
+/** I5, in the store: only a lease that has run out is rescued, and in time. */
 function checkLease(job: JobFacts, held: Attempt, rescueMs: number | null, findings: Findings): void {
   const { seq, attempt, heldUntil, heldUntilMost } = held
   const end = endOf(job, seq)
   if (end?.event !== 'EXPIRE') return
   if (rescueMs !== null && end.at > heldUntilMost + rescueMs) {
     const lateMs = end.at - heldUntilMost
-    findings.add(
-      'late',
-      `attempt ${attempt} of job ${job.id} was taken back ${lateMs} ms after its lease`,
-      stepsOf(job),
-    )
+    findings.add('late', `attempt ${attempt} of job ${job.id} was rescued ${lateMs} ms after its lease`, stepsOf(job))
   }
   if (end.at >= heldUntil) return
-  const message = `attempt ${attempt} of job ${job.id} was taken back at ${end.at}, its lease lasted until ${heldUntil}`
+  const message = `attempt ${attempt} of job ${job.id} was rescued at ${end.at}, but its lease lasted until ${heldUntil}`
   findings.add('I5', message, stepsOf(job))
 }
 
-/** I5, in the handlers: a run that begins beside another one finds that one's lease run out. */
+/** I5, in the handlers: a run may start beside another run only if the lease of that one has run out. */
 function checkBeside(job: JobFacts, findings: Findings): void {
   const runs = job.runs.toSorted((a, b) => a.startedAt - b.startedAt)
   for (const [i, later] of runs.entries()) {
@@ -82,12 +78,12 @@ interface Change {
   readonly by: 1 | -1
 }
 
-/** caps: counts the leases of each limited type through its whole history. */
+/** caps: counts the leases of each limited type over its whole history. */
 export function checkCaps(facts: Facts, limits: Readonly<Record<string, TypeLimits>>, findings: Findings): void {
   const byType = new Map<string, Change[]>(Object.keys(limits).map((type) => [type, []]))
   for (const job of facts.jobs.values()) {
     const changes = byType.get(typeOf(job))
-    // Of a job that is not known to its end it is not known when its lease ended either.
+    // Without all transitions of a job, the ends of its leases are not known.
     if (changes === undefined || !isWhole(job)) continue
     for (const step of job.steps) {
       const [was, is] = [step.from !== null && isLeased(step.from), isLeased(step.to)]

@@ -1,6 +1,6 @@
 /**
- * The lines of a history: what each call to a store asked, and what it was answered; when each run began, and ended. A line
- * is plain JSON. A call has two, so that one whose process died in between is known as what it is: it may have happened.
+ * The lines of a history: the request and the answer of each call to a store, and the start and the end of each run. A line is
+ * plain JSON. A call has two lines, so that a call whose process was killed in between is known to have an unknown result.
  */
 import type { JobRecord } from '../../core/record.ts'
 import type { NewCheckpoint } from '../../core/machine-record.ts'
@@ -25,7 +25,7 @@ import type {
   SettleAnswer,
 } from '../../store.ts'
 
-/** A job as it was asked for; the input is left out, and of a checkpoint to start from, all but that there is one. */
+/** A requested job, without its input, and without the content of the checkpoint it starts from. */
 export type AskedJob = Pick<
   NewJob,
   'id' | 'type' | 'maxAttempts' | 'key' | 'concurrencyKey' | 'onConflict' | 'until' | 'parent'
@@ -37,10 +37,10 @@ export type AskedAttempts = Readonly<Record<string, number>>
 /** By type: the type of the job that a claim says is inserted when one of its jobs dies. */
 export type AskedHooks = Readonly<Record<string, string>>
 
-/** What names one attempt for ever. */
+/** Identifies an attempt. */
 export type AttemptName = Pick<Settlement, 'id' | 'attempt' | 'token'>
 
-/** What a claim gave out. */
+/** A claimed job. */
 export interface GivenJob extends Pick<
   ClaimedJob,
   'id' | 'type' | 'attempt' | 'maxAttempts' | 'generation' | 'token' | 'startedAt' | 'seq'
@@ -51,42 +51,42 @@ export interface GivenJob extends Pick<
   readonly inbox?: readonly number[]
 }
 
-/** A checkpoint that is asked for, without the state. */
+/** A requested checkpoint, without the state. */
 export type AskedCheckpoint = Pick<NewCheckpoint, 'number' | 'read' | 'takesCancel'>
 
-/** What was asked of the end of an attempt. */
+/** A requested settlement. */
 export interface AskedEnd extends AttemptName, Pick<Settlement, 'event' | 'cancelTaken'> {
   readonly checkpoint?: AskedCheckpoint
-  /** Is it put off because the worker cannot run it? */
+  /** Is the job postponed because the worker cannot run it? */
   readonly unsupported?: true
 }
 
-/** What a sign of life was answered; of messages, their numbers. */
+/** The answer to a heartbeat; of messages only their numbers. */
 export interface GivenBeat extends Pick<HeartbeatAnswer, 'outcome'> {
   readonly inbox?: readonly number[]
 }
 
-/** What became of a checkpoint; of messages, their numbers. */
+/** The answer to a checkpoint; of messages only their numbers. */
 export interface GivenCheckpoint extends Pick<CheckpointAnswer, 'outcome' | 'seq' | 'maxAttempts'> {
   readonly inbox: readonly number[]
 }
 
-/** A run of a handler. `seq` is that of its claim, null where the record did not tell. */
+/** A run of a handler. `seq` is that of its claim; null if the record did not have it. */
 export interface RunStart extends Pick<JobRecord, 'id' | 'type' | 'attempt' | 'generation'> {
   readonly seq: number | null
 }
 
-/** A heartbeat of one attempt; of steps whose results it stores, the names. */
+/** A heartbeat of one attempt; of steps only their names. */
 export interface AskedBeat extends AttemptName {
   readonly steps?: readonly string[]
 }
 
-/** A step whose work is begun. */
+/** The start of a step. */
 interface StepStart extends RunStart {
   readonly name: string
 }
 
-/** What is recorded of each operation: payloads, logs and check-ins are left out. `run` and `step` are the handler's. */
+/** What is recorded of each operation, without payloads, logs and check-ins. `run` and `step` are recorded by handlers. */
 export interface RecordedCalls {
   readonly insert: { readonly asked: readonly (readonly AskedJob[])[]; readonly answer: readonly InsertAnswer[][] }
   readonly claim: {
@@ -140,33 +140,33 @@ type InvokeLine<Op extends RecordedOperation> = Line<Op> & { readonly invoke: Re
 type OkLine<Op extends RecordedOperation> = Line<Op> & { readonly ok: RecordedCalls[Op]['answer'] }
 
 /**
- * One line. `invoke`: it is about to be asked · `ok`: the answer · `fail`: it was refused and nothing was written (of a run:
- * the handler threw) · `unknown`: it was not answered, and may or may not have happened.
+ * One line. `invoke`: the call is made next · `ok`: its answer · `fail`: it was refused, and nothing was written (of a run: the
+ * handler threw) · `unknown`: it failed without an answer, and may or may not have been written.
  */
 export type HistoryLine =
   | { [Op in RecordedOperation]: InvokeLine<Op> | OkLine<Op> }[RecordedOperation]
   | (Line<RecordedOperation> & ({ readonly fail: string } | { readonly unknown: string }))
 
-/** A call put together from its lines. */
+/** A call, combined from its lines. */
 export type HistoryCall = { [Op in RecordedOperation]: CallOf<Op> }[RecordedOperation]
 
 export interface CallOf<Op extends RecordedOperation> {
   readonly op: Op
   readonly asked: RecordedCalls[Op]['asked']
   readonly invokedAt: number
-  /** null: refused, or not known. */
+  /** null: refused, or unknown. */
   readonly answer: RecordedCalls[Op]['answer'] | null
   readonly outcome: 'ok' | 'fail' | 'unknown'
   /** null: never. */
   readonly answeredAt: number | null
 }
 
-/** Takes lines, one by one. It must have kept a line when it returns: the process may be killed right after. */
+/** Stores a line. The line must be stored when it returns, because the process may be killed right after. */
 export type HistorySink = (line: HistoryLine) => void
 
 /**
- * Puts calls together. The lines of one call must come in their order; those of different calls, and of different
- * processes, may come in any. Calls without an end come last: nobody knows what became of them.
+ * Combines lines into calls. The lines of one call must be in their order; lines of different calls and processes may be in any
+ * order. Calls without a second line come last: their results are unknown.
  */
 export function* callsOf(lines: Iterable<HistoryLine>): Generator<HistoryCall> {
   const open = new Map<string, HistoryLine & { readonly invoke: unknown }>()
@@ -176,7 +176,7 @@ export function* callsOf(lines: Iterable<HistoryLine>): Generator<HistoryCall> {
       continue
     }
     const begin = open.get(line.call)
-    if (begin === undefined) throw new TypeError(`history: call ${line.call} (${line.op}) ends without having begun`)
+    if (begin === undefined) throw new TypeError(`history: call ${line.call} (${line.op}) ends without a start`)
     open.delete(line.call)
     if ('ok' in line) yield callOf(begin, 'ok', line.ok, line.at)
     else yield callOf(begin, 'fail' in line ? 'fail' : 'unknown', null, line.at)
@@ -190,6 +190,6 @@ function callOf(
   answer: unknown,
   answeredAt: number | null,
 ): HistoryCall {
-  // Both lines carry the same call, so what is asked and what is answered are of the same operation.
+  // Both lines have the same `call`, so that request and answer are of the same operation.
   return { op, asked: invoke, invokedAt: at, answer, outcome, answeredAt } as HistoryCall
 }

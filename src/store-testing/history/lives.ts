@@ -1,4 +1,4 @@
-/** The life of each job: that it exists (I1), follows the chart (I2), counts its attempts (I3), and heeds a cancel (I7). */
+/** Each job: it exists (I1), follows the chart (I2), counts its attempts (I3), and obeys a cancel (I7). */
 import { caps } from '../../core/caps.ts'
 import {
   arrowsFrom,
@@ -18,7 +18,7 @@ import type { Findings } from './violation.ts'
 
 export function checkLives(facts: Facts, findings: Findings): void {
   for (const { id, ways } of facts.contradictions) {
-    findings.add('I2', `a transition of job ${id} is told in two ways`, ways)
+    findings.add('I2', `a transition of job ${id} is reported in two ways`, ways)
   }
   for (const id of facts.twice) findings.add('I1', `job ${id} is listed twice`)
   checkOrder(facts, findings)
@@ -40,7 +40,7 @@ export function checkLives(facts: Facts, findings: Findings): void {
   }
 }
 
-/** Was it acknowledged, and is it gone without having been discarded? Whether it was pruned only the sum can tell. */
+/** Was it acknowledged, and is it missing without a discard? Whether it was pruned follows only from the number of such jobs. */
 const isMissing = ({ inserts, discarded, steps }: JobFacts): boolean =>
   !discarded &&
   (steps.length > 0 || inserts.some(({ outcome, holder, asked }) => holder === asked.id && outcome === 'found'))
@@ -57,11 +57,11 @@ function checkOrder(facts: Facts, findings: Findings): void {
   }
 }
 
-/** I1, for a job that is there: somebody asked for it, and was not told that it was refused. */
+/** I1, for an existing job: an enqueue has requested it, and not all of them were refused. */
 function checkBirth({ inserts, steps }: JobFacts, id: string, findings: Findings): void {
-  if (inserts.length === 0) findings.add('I1', `job ${id} is there and nobody enqueued it`)
+  if (inserts.length === 0) findings.add('I1', `job ${id} exists without an enqueue`)
   else if (inserts.every(({ outcome }) => outcome === 'refused')) {
-    findings.add('I1', `job ${id} is there and every enqueue of it was refused`, steps.map(wording))
+    findings.add('I1', `job ${id} exists although every enqueue of it was refused`, steps.map(wording))
   }
 }
 
@@ -69,11 +69,11 @@ function checkBirth({ inserts, steps }: JobFacts, id: string, findings: Findings
 function checkWritten(job: JobFacts, findings: Findings): void {
   const { id, record, steps } = job
   if (record === null) return
-  // A history is capped: its oldest entries go.
+  // A history is capped: its oldest entries are removed.
   const isCut = record.history.length >= caps.history
   const firstSeq = record.history[0]?.seq ?? 0
   if (!isCut && record.history[0]?.event !== 'ENQUEUE') {
-    findings.add('I2', `the record of job ${id} does not tell of its enqueue`, stepsOf(job))
+    findings.add('I2', `the record of job ${id} does not have its enqueue`, stepsOf(job))
   }
   for (const step of steps) {
     if (step.recorded || (isCut && step.seq < firstSeq) || isLeftOut(step, steps)) continue
@@ -87,15 +87,15 @@ function checkWritten(job: JobFacts, findings: Findings): void {
 const leftOut = new Set<Step['event']>(['DUE', 'CLAIM', 'SNOOZE', 'RELEASE', 'EXPIRE'])
 
 /**
- * Was the job put off as unsupported before this step, and again after it? What lies between, from `scheduled` to `scheduled`, is
- * left out of a record.
+ * Was the job postponed as unsupported before this step, and again after it? The transitions between, from `scheduled` to
+ * `scheduled`, are not in its record.
  */
 function isLeftOut({ event, seq }: Step, steps: readonly Step[]): boolean {
   const before = steps.findLast((other) => other.seq < seq && other.recorded)
   return before?.unsupported === true && leftOut.has(event) && steps.some((o) => o.seq >= seq && o.unsupported)
 }
 
-/** I2 and I3: goes the job's way again, through the chart. */
+/** I2 and I3: replays the transitions of the job on the chart. */
 function replay(job: JobFacts, facts: Facts, findings: Findings): void {
   const allowance = new Allowance(job, facts.allowed)
   let state: JobState | null = null
@@ -150,13 +150,13 @@ function moveProblem(state: JobState, step: Step, counters: Counters, max: numbe
     return { invariant: 'I2', message: isEnded(state) ? 'it had ended' : 'the chart has no such arrow' }
   }
   if (takenArrow(state, step, counters, max) !== null) return null
-  // The arrow is there, but its guard, which counts attempts, says no.
+  // The arrow exists, but its guard, which compares attempts, does not hold.
   return { invariant: 'I3', message: `after ${counters.attempt} of ${max} attempts` }
 }
 
 /**
- * The arrow of a step, if the chart takes it. Whether a failure was fatal is not told: both are tried. So are none and any
- * number of attempts left, where it is not known how many may be spent.
+ * The arrow of a step, if the chart has it. A history does not record whether a failure was fatal: both are tried. If the allowed
+ * number of attempts is not known, both none and some attempts left are tried.
  */
 function takenArrow(state: JobState, { event, to }: Step, counters: Counters, max: number | null): Arrow | null {
   if (event === 'ENQUEUE') return null
@@ -175,7 +175,7 @@ const counted = ({ attempt, generation }: Counters, maxAttempts: number): JobCou
   generation,
 })
 
-/** I3, for what handlers saw: each claim starts one run, and no run starts without one. */
+/** I3, for runs: each claim starts one run at most, and no run starts without a claim. */
 function checkRuns(job: JobFacts, findings: Findings): void {
   const started = new Set<number>()
   for (const { seq, attempt, generation } of job.runs) {
@@ -188,7 +188,7 @@ function checkRuns(job: JobFacts, findings: Findings): void {
     }
     started.add(seq)
   }
-  // Of a machine how many it may spend changes as it goes: the chart has been asked for each.
+  // The allowed attempts of a machine change with its checkpoints: the replay has checked each.
   if (job.machine !== null) return
   const allowed = [...job.attempts.values()].map((each) => each.allowed ?? 0)
   const max = Math.max(job.record?.maxAttempts ?? job.inserts[0]?.asked.maxAttempts ?? Infinity, ...allowed)
@@ -198,7 +198,7 @@ function checkRuns(job: JobFacts, findings: Findings): void {
   }
 }
 
-/** I7: a cancel that was acknowledged is there, and no attempt begins after it. */
+/** I7: an acknowledged cancel was written, and no attempt starts after it. */
 function checkCancels(job: JobFacts, findings: Findings): void {
   for (const { seq, invokedAt, answeredAt } of job.cancels) {
     if (seq === null && job.machine?.takesCancel === true) {
@@ -216,16 +216,12 @@ function checkCancels(job: JobFacts, findings: Findings): void {
   }
 }
 
-/** I7, for a machine that was sent its cancel: it runs on, and may be done, but not once it has taken the cancel. */
+/** I7, for a machine that got its cancel as a message: it may run on and be done, but not after it has handled the cancel. */
 function checkLetter(job: JobFacts, findings: Findings): void {
   const taken = job.writes.find(({ cancelTaken, answer }) => cancelTaken === true && answer?.to === 'done')
   if (taken === undefined) return
-  findings.add(
-    'I7',
-    `the machine of job ${job.id} has taken its cancel, and the job is done all the same`,
-    stepsOf(job),
-  )
+  findings.add('I7', `the machine of job ${job.id} has handled its cancel, but the job is done`, stepsOf(job))
 }
 
-/** The way of a job, for evidence. */
+/** The transitions of a job, as evidence. */
 export const stepsOf = (job: JobFacts): readonly string[] => job.steps.map(wording)

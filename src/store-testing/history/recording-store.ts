@@ -1,6 +1,6 @@
 /**
- * A store that keeps a history: it wraps any store, and writes down what each call asks before it is made and what it was
- * answered after. Reads are not recorded: they promise nothing that the end does not show.
+ * A store that records a history: it wraps any store, and writes one line before each call and one with its answer. Reads are not
+ * recorded, because the check compares the final state.
  */
 import { nanoid } from 'nanoid'
 import { type Clock, systemClock } from '../../core/clock.ts'
@@ -24,9 +24,8 @@ import type { HistoryLine, HistorySink, RecordedCalls, RunStart } from './lines.
 type Operation = keyof RecordedCalls
 
 /**
- * Wraps a store so that a history of its calls is kept. Use the wrapped one alone: what passes it by is not known to
- * `checkHistory`.
- * @param sink where the lines go: a `historyFile`, or the `push` of an array
+ * Wraps a store so that its calls are recorded. Make all calls through the wrapper: `checkHistory` does not know of others.
+ * @param sink receives the lines: the sink of a `historyFile`, or the `push` of an array
  * @example const store = recordingStore(myStore(), historyFile('worker-1.ndjson').sink)
  */
 export function recordingStore(store: Store, sink: HistorySink): Store {
@@ -82,7 +81,7 @@ const forWorkers = (store: Store, scribe: Scribe): Pick<Store, Work> => ({
       (answers) => answers,
     ),
   extend: async (request) => {
-    // A worker's bare sign of life touches no job.
+    // A heartbeat without runs changes no job.
     if (request.heartbeats.length === 0) return store.extend(request)
     const { worker, leaseMs, heartbeats } = request
     return scribe.write(
@@ -132,7 +131,7 @@ const forMachines = (store: Store, scribe: Scribe): Pick<Store, 'checkpoint' | '
     ),
 })
 
-/** What a firing makes is recorded as the insert that it is; a tick that made no job, as one that was refused. */
+/** A firing is recorded as an insert of its jobs; a tick without a job as a refused insert. */
 const forSchedules = (store: ScheduleStore, scribe: Scribe): ScheduleStore => ({
   put: (requests) => store.put(requests),
   list: (names) => store.list(names),
@@ -192,8 +191,8 @@ const forAdmins = (store: Store, scribe: Scribe): Pick<Store, 'cancel' | 'retry'
 })
 
 /**
- * A middleware that writes down when each run of a handler, and the work of each of its steps, begins and ends. Put it first, and give it the same sink as the
- * store's: a run that is not known to have begun cannot be missed.
+ * A middleware that records the start and the end of each run of a handler, and of each of its steps. Put it first, and pass it the
+ * sink of the recording store: the check finds a missing run only if its start is recorded.
  * @param clock default: the system's; that of the runtime if it has another
  * @example createRuntime({ jobs, store: recordingStore(store, sink), middleware: [recordRuns(sink)] })
  */
@@ -206,7 +205,7 @@ export function recordRuns(sink: HistorySink, clock: Clock = systemClock): Middl
     const start: RunStart = { id, type, attempt, generation, seq: claim?.seq ?? null }
     const recorded: RunContext['step'] = (name, work) =>
       step(name, async () => scribe.write('step', { ...start, name }, async () => work(), nothing))
-    // The handler is given this very context, and may take its members out of it.
+    // The same object is passed to the handler, which may destructure it.
     Object.defineProperty(context, 'step', { value: recorded })
     return scribe.write('run', start, next, nothing)
   }
@@ -224,7 +223,7 @@ class Scribe {
     this.now = now
   }
 
-  /** Makes the call in this very turn, as the store's caller would, and gives back what it gives. */
+  /** Makes the call synchronously, as without the wrapper, and returns its answer. */
   write<Op extends Operation, T>(
     op: Op,
     asked: RecordedCalls[Op]['asked'],
@@ -264,7 +263,7 @@ class Scribe {
   }
 }
 
-/** Only a store that says so has written nothing; a handler that threw has ended. */
+/** A failed call may have been written, unless the error says otherwise; a handler that threw has ended. */
 const wasRefused = (op: Operation, error: unknown): boolean =>
   op === 'run' || op === 'step' || (error instanceof JobchartError && error.code !== 'STORE_UNAVAILABLE')
 

@@ -1,6 +1,6 @@
 /**
- * What handlers began: no start after an acknowledged cancel (I7) or pause (I10), but for a stated window, and the steps: what
- * is stored is not done again, and nothing is begun without a lease.
+ * Starts of handlers: none after an acknowledged cancel (I7) or pause (I10), except within a given window. Starts of steps: none
+ * after the result was stored, and none without a lease.
  */
 import type { JobFacts, RunFact, StepFact } from './facts.ts'
 import type { Facts } from './gather.ts'
@@ -8,7 +8,7 @@ import { stepsOf } from './lives.ts'
 import { spansOfPauses, typeOf } from './totals.ts'
 import type { Findings } from './violation.ts'
 
-/** @param startMs how long, ms, after an answer a start may come that the answer rules out; null: starts are not judged */
+/** @param startMs how long after the answer to a cancel or pause, ms, a run may still start; null: not checked */
 export function checkStarts(facts: Facts, startMs: number | null, findings: Findings): void {
   const spans = spansOfPauses(facts)
   for (const job of facts.jobs.values()) {
@@ -30,7 +30,7 @@ export function checkStarts(facts: Facts, startMs: number | null, findings: Find
 const nameOf = ({ id }: JobFacts, { attempt, generation }: Pick<RunFact, 'attempt' | 'generation'>): string =>
   `attempt ${attempt} of generation ${generation} of job ${id}`
 
-/** A machine that was sent its cancel as an event runs on, and no transition says that it was cancelled. */
+/** A machine that got its cancel as a message runs on; there is no CANCEL transition then. */
 function checkNotCancelled(job: JobFacts, run: RunFact, startMs: number, findings: Findings): void {
   for (const { seq, answeredAt } of job.cancels) {
     if (seq === null || run.seq === null || run.seq > seq || run.startedAt <= answeredAt + startMs) continue
@@ -39,23 +39,23 @@ function checkNotCancelled(job: JobFacts, run: RunFact, startMs: number, finding
   }
 }
 
-/** A new input, or a new generation, begins all steps anew; of the input nobody knows when it came. */
+/** A new input or a new generation removes all step results; the time of a new input is not known. */
 function checkNotStored(job: JobFacts, step: StepFact, findings: Findings): void {
   if (job.machine?.replaced === true) return
   const { name, generation } = step
-  // Stores keep whole milliseconds; a clock may read parts of them.
+  // Stores keep whole milliseconds; a clock may have fractions.
   const begunAt = Math.floor(step.begunAt)
   const stored = job.stepsStored.find((each) => {
     return each.name === name && each.storedBy < begunAt && job.attempts.get(each.token)?.generation === generation
   })
   if (stored === undefined) return
-  const message = `step ${name} of ${nameOf(job, step)} was begun at ${begunAt}, its result was stored at ${stored.storedBy}`
+  const message = `step ${name} of ${nameOf(job, step)} was started at ${begunAt}, its result was stored at ${stored.storedBy}`
   findings.add('steps', message, stepsOf(job))
 }
 
 function checkLeased(job: JobFacts, step: StepFact, startMs: number, findings: Findings): void {
   const held = [...job.attempts.values()].find(({ seq }) => seq === step.seq)
   if (held === undefined || step.begunAt <= held.heldUntilMost + startMs) return
-  const message = `step ${step.name} of ${nameOf(job, step)} was begun at ${step.begunAt}, its lease ran out at ${held.heldUntilMost}`
+  const message = `step ${step.name} of ${nameOf(job, step)} was started at ${step.begunAt}, its lease ran out at ${held.heldUntilMost}`
   findings.add('steps', message, stepsOf(job))
 }

@@ -1,4 +1,4 @@
-/** What is true of all jobs together: pauses (I10), drained (I6), counts and log (I12), retention (I13). */
+/** Checks over all jobs: pauses (I10), all jobs ended (I6), counts and log (I12), retention (I13). */
 import { isEnded, jobStates } from '../../core/lifecycle.ts'
 import type { StateCounts } from '../../store.ts'
 import { wording, type FinalState, type JobFacts } from './facts.ts'
@@ -7,8 +7,8 @@ import type { CallOf } from './lines.ts'
 import type { Findings } from './violation.ts'
 
 /**
- * I10: a queue is surely paused from the answer to a pause until the next resume is asked for. Of a claim that was not
- * answered nobody knows whether it came before the resume.
+ * I10: a queue is certainly paused from the answer to a pause until the call of the next resume. Claims without an answer are not
+ * checked, because they may have been written after the resume.
  */
 export function checkPauses(facts: Facts, findings: Findings): void {
   const spans = spansOfPauses(facts)
@@ -17,7 +17,7 @@ export function checkPauses(facts: Facts, findings: Findings): void {
     const ofType = spans.get(typeOf(job))
     if (ofType === undefined) continue
     for (const step of job.steps) {
-      // A claim is written at its time at the earliest, and when it was answered at the latest.
+      // A claim is written between its time and its answer.
       const broken = step.event === 'CLAIM' && ofType.find(({ from, to }) => step.at > from && step.knownBy < to)
       if (!broken) continue
       const span = `from ${broken.from} to ${broken.to}`
@@ -33,7 +33,7 @@ interface Span {
   readonly to: number
 }
 
-/** When the queue of each type was surely paused. */
+/** When the queue of each type was certainly paused. */
 export function spansOfPauses(facts: Facts): ReadonlyMap<string, readonly Span[]> {
   const spans = new Map<string, Span[]>()
   for (const pause of facts.pauses) {
@@ -46,12 +46,12 @@ export function spansOfPauses(facts: Facts): ReadonlyMap<string, readonly Span[]
   return spans
 }
 
-/** When the first resume was asked for that may have come after this pause. */
+/** When the first resume was called that may have been written after this pause. */
 function endOfPause(calls: readonly CallOf<'queue'>[], pause: CallOf<'queue'>): number {
   let end = Infinity
   for (const { asked, outcome, invokedAt, answeredAt } of calls) {
     if (asked.paused || asked.type !== pause.asked.type || outcome === 'fail') continue
-    // Nobody knows when, or whether, a resume without an answer took place.
+    // A resume without an answer may have been written at any time, or not at all.
     const last = outcome === 'ok' ? (answeredAt ?? Infinity) : Infinity
     if (last >= pause.invokedAt) end = Math.min(end, invokedAt)
   }
@@ -99,7 +99,7 @@ function compare(
   }
 }
 
-/** What a record tells since the log begins is in the log. */
+/** The transitions of a record since the first log entry are in the log. */
 function checkLogged(facts: Facts, from: number, findings: Findings): void {
   for (const { id, steps } of facts.jobs.values()) {
     for (const step of steps) {
@@ -109,7 +109,7 @@ function checkLogged(facts: Facts, from: number, findings: Findings): void {
   }
 }
 
-/** I13: what ended before the last prune that went to the end, and is still there, is within its bounds. */
+/** I13: jobs that ended before the last complete prune, and still exist, are within its bounds. */
 export function checkRetention({ prunes }: Facts, { records }: FinalState, findings: Findings): void {
   const last = prunes.findLast(({ answer, asked }) => answer !== null && answer.pruned < asked.limit)
   if (last === undefined) return
