@@ -6,7 +6,7 @@ import { tones, type Tone } from './theme.ts'
 /** A state value of XState: `'paid'`, `{ paid: 'shipping' }`, `{ a: 'x', b: { c: 'y' } }`. */
 export type ActiveValue = string | { readonly [state: string]: ActiveValue | undefined }
 
-/** A move of a job: from a state by an event to a state. */
+/** A transition: from a state by an event to a state. */
 export interface PathStep {
   /** The state before by default. */
   readonly from?: string | null
@@ -20,7 +20,7 @@ export interface MarkOptions {
   /** A number in each state, by id, path (`paid.shipping`) or name. */
   readonly counts?: Readonly<Record<string, number>>
   /**
-   * The moves a job made, in order; their arrows are numbered. A list of states is read as moves from each to the next, and the
+   * The transitions of a job, in order; their arrows are numbered. A list of states stands for the transitions from each to the next, and the
    * events of a job fit as they are: what is no arrow of the chart (an enqueue, a log line) gets no number.
    */
   readonly path?: readonly (PathStep | string)[]
@@ -31,7 +31,7 @@ export interface MarkOptions {
 export interface Marks {
   readonly active: ReadonlySet<string>
   readonly counts: ReadonlyMap<string, number>
-  /** The numbers of the moves that each transition was taken in. */
+  /** The numbers of the steps of the path in which each transition was taken. */
   readonly steps: ReadonlyMap<string, readonly number[]>
   readonly tones: ReadonlyMap<string, Tone>
 }

@@ -1,4 +1,4 @@
-/** The life of a job to scale: a bar in which each state has its colour, and every move below it. */
+/** The lifecycle of a job to scale: a bar in which each state has its colour, and each transition below it. */
 import type { JSX } from 'preact'
 import type { JobState } from '../../index.ts'
 import type { JobView } from '../job-view.ts'
