@@ -72,7 +72,7 @@ export interface StoreCapabilities {
  * A reason to read the store again, not a fact: a store may send hints that are not needed and, across processes, omit some.
  * `ready`: jobs of the type may be claimable, `atMost` of them if known · `due`: a job is due at this time ·
  * `cancelled`: these leased jobs were marked as cancelled · `messages`: these leased jobs have new messages · `room`: an insert
- * that was refused as full may succeed now · `ended`: jobs have ended, those of `ids` if known · `queue`: a queue was paused or
+ * that was refused as full may succeed now, one of a full queue if `type` is given · `ended`: jobs have ended, those of `ids` if known · `queue`: a queue was paused or
  * resumed · `schedule`: a schedule has a tick at this time.
  */
 export type Hint =
@@ -80,7 +80,7 @@ export type Hint =
   | { readonly kind: 'due'; readonly at: number }
   | { readonly kind: 'cancelled'; readonly ids: readonly string[] }
   | { readonly kind: 'messages'; readonly ids: readonly string[] }
-  | { readonly kind: 'room' }
+  | { readonly kind: 'room'; readonly type?: string }
   | { readonly kind: 'ended'; readonly ids?: readonly string[] }
   | { readonly kind: 'queue'; readonly type: string; readonly paused: boolean }
   | { readonly kind: 'schedule'; readonly at: number }

@@ -58,7 +58,7 @@ export const emptyQueue = (type: string): QueueInfo => ({ type, paused: false, c
 
 /** Makes the figures of queues, of which there may be thousands: what is the same for all is summed up once. */
 export function queueStats(
-  jobs: ReadonlyMap<string, Pick<JobDefinition, 'weight'>>,
+  jobs: ReadonlyMap<string, Pick<JobDefinition, 'weight' | 'capacity'>>,
   given: ReadonlyMap<string, number>,
 ): (info: QueueInfo) => QueueStats {
   const givenToAll = Math.max(1, sum(given.values()))
@@ -67,7 +67,17 @@ export function queueStats(
   return ({ type, paused, counts }) => {
     const priority = jobs.get(type)?.weight ?? 0
     const own = given.get(type) ?? 0
-    return { type, paused, priority, counts, given: own, share: own / givenToAll, weight: priority / weightSum }
+    const capacity = jobs.get(type)?.capacity ?? null
+    return {
+      type,
+      paused,
+      priority,
+      capacity,
+      counts,
+      given: own,
+      share: own / givenToAll,
+      weight: priority / weightSum,
+    }
   }
 }
 

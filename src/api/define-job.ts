@@ -52,6 +52,11 @@ interface CommonOptions<Input> {
   readonly rateLimit?: { readonly limit: number; readonly per: Duration }
   /** Limit of starts per key in any window of `per`, all processes together. Jobs without a key are not limited by it. */
   readonly keyRateLimit?: { readonly limit: number; readonly per: Duration }
+  /**
+   * Jobs of the type that wait to run at most: `scheduled`, `queued` and `retrying`. A full queue refuses or delays its own enqueues only, those of
+   * other types go on. Applies to enqueues in processes that list the definition. 1…1,000,000,000. Default: none but the `capacity` of the runtime.
+   */
+  readonly capacity?: number
   readonly retry?: RetryOptions
   /** Per attempt. Default: none. */
   readonly timeout?: Duration
@@ -236,6 +241,7 @@ export function defineJob<Input, Output>(
     timeoutMs: timeout === undefined ? null : durationMs(timeout, of('timeout')),
     unique: unique ?? false,
     keepDead: keepDead === undefined ? null : checkInteger(of('keepDead'), keepDead, 0, limits.capacityMax),
+    capacity: capacityOf(options.capacity, of),
     onDead: options.onDead === undefined ? null : hookOf(type, options.onDead as DeadHook, of('onDead')),
     keyOf: concurrencyKey === undefined ? null : keyFunction(concurrencyKey as KeyFunction, of('concurrencyKey')),
     keyWeightOf:
@@ -263,6 +269,7 @@ const jobKeys = [
     'retry',
     'timeout',
     'unique',
+    'capacity',
     'keepDead',
     'onDead',
   ] as const),
@@ -300,6 +307,16 @@ function checkWork(
     throw invalidOption(of('machine'), 'an XState machine', machine, 'Pass the result of createMachine of XState 5.')
   }
   if (migrate !== undefined) checkFunction(of('migrate'), migrate)
+}
+
+function capacityOf(capacity: number | undefined, of: (option: string) => string): number | null {
+  if (capacity === undefined) return null
+  if (capacity === 0) {
+    const hint =
+      'With 0 no job could wait. To pass a job on only if it can start at once, use concurrency and capacity: 1.'
+    throw invalidOption(of('capacity'), 'a whole number of at least 1', capacity, hint)
+  }
+  return checkInteger(of('capacity'), capacity, 1, limits.capacityMax)
 }
 
 type DeadHook = (job: DeadJob, context: RunContext) => unknown

@@ -7,6 +7,8 @@ export interface QueueStats {
   readonly paused: boolean
   /** `weight` of its definition; 0 if its type is not among the `jobs` of this runtime or client. */
   readonly priority: number
+  /** The `capacity` of its definition; null if it has none, or its type is not among the `jobs`. */
+  readonly capacity: number | null
   /** Jobs in each state. */
   readonly counts: StateCounts
   /** Picks of this queue by this runtime since its start; 0 for a client. */

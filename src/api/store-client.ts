@@ -275,7 +275,7 @@ export class StoreClient implements Client {
   }
 
   get pressure$(): Stream<Pressure> {
-    return followPressure(this.connection.follow, () => this.counts(), this.connection.settings.capacity)
+    return followPressure(this.connection.follow, () => this.counts(), this.connection.settings)
   }
 
   async close(): Promise<void> {

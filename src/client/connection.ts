@@ -13,7 +13,7 @@ import type { JobRecord } from '../core/record.ts'
 import { isEnded, type JobCounters } from '../core/lifecycle.ts'
 import { checkId, type EnqueueOptions, type JobSelector } from '../core/call-options.ts'
 import type { ClientSettings } from '../core/settings.ts'
-import type { EditedInput, Hint, InsertAnswer, NewJob, Store } from '../store.ts'
+import type { EditedInput, Hint, InsertAnswer, NewJob, QueueLimit, Store } from '../store.ts'
 import { checkedInput, checkListed, prepare, prepareByName, prepareChild, type PrepareOptions } from './enqueue.ts'
 import { EventHub } from './event-hub.ts'
 import type { FollowOptions } from './follow.ts'
@@ -76,6 +76,7 @@ export class Connection {
     this.inserter = new Inserter({
       store,
       capacity,
+      queues: queueLimits(settings.jobs),
       timers,
       inserted: (jobs, answers) => this.inserted(jobs, answers),
       answered: () => owner.answered(),
@@ -349,7 +350,7 @@ export class Connection {
   }
 
   private hint(hint: Hint): void {
-    if (hint.kind === 'room') this.inserter.room()
+    if (hint.kind === 'room') this.inserter.room(hint.type)
     this.results.hint(hint)
     this.machines.hint(hint)
     this.owner.hint(hint)
@@ -375,3 +376,11 @@ function outcomeOf({ outcome, state, dueAt }: InsertAnswer): EnqueueOutcome {
   if (outcome !== 'inserted') return outcome === 'replaced' ? 'replaced' : 'kept'
   return state === 'scheduled' && dueAt === null ? 'following' : 'inserted'
 }
+
+/** The limits of the types that have a capacity. */
+const queueLimits = (jobs: ReadonlyMap<string, JobDefinition>): ReadonlyMap<string, QueueLimit> =>
+  new Map(
+    [...jobs.values()].flatMap(({ type, capacity }) =>
+      capacity === null ? [] : [[type, { type, capacity }] as const],
+    ),
+  )

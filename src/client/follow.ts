@@ -3,7 +3,9 @@ import { JobchartError } from '../core/errors.ts'
 import type { Pressure } from '../core/call-options.ts'
 import { statesTagged } from '../core/lifecycle.ts'
 import type { Logger } from '../core/logger.ts'
-import type { Counts, Store, TransitionEntry } from '../store.ts'
+import type { ClientSettings } from '../core/settings.ts'
+import type { JobDefinition } from '../core/definition.ts'
+import type { Counts, StateCounts, Store, TransitionEntry } from '../store.ts'
 import type { Stream } from '../core/stream.ts'
 import { GuardedStream } from './stream.ts'
 import type { Timers } from './timers.ts'
@@ -143,15 +145,25 @@ const tooSlow = (cursor: string): JobchartError =>
     hint: 'Read faster, raise the size of the log, or start again without `from` and accept the gap.',
   })
 
+const backlogOf = (counts: StateCounts): number => {
+  let sum = 0
+  for (const state of statesTagged('backlog')) sum += counts[state]
+  return sum
+}
+
 /** How full the backlog is. */
 export const followPressure = (
   options: FollowOptions,
   ask: () => Promise<Counts>,
-  capacity: number | null,
+  { capacity, jobs }: Pick<ClientSettings, 'capacity' | 'jobs'>,
 ): Stream<Pressure> =>
   followFigure(options, async () => {
     const counts = await ask()
-    let waiting = 0
-    for (const state of statesTagged('backlog')) waiting += counts[state]
-    return { waiting, capacity, full: capacity !== null && waiting >= capacity }
+    const waiting = backlogOf(counts)
+    const isFull = ({ type, capacity: most }: JobDefinition): boolean => {
+      const ofType = counts.types[type]
+      return most !== null && ofType !== undefined && backlogOf(ofType) >= most
+    }
+    const fullTypes = [...jobs.values()].filter(isFull).map(({ type }) => type)
+    return { waiting, capacity, full: capacity !== null && waiting >= capacity, fullTypes }
   })

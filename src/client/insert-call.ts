@@ -3,7 +3,7 @@ import type { Timer } from '../core/clock.ts'
 import { AbortError, JobchartError, TimeoutError } from '../core/errors.ts'
 import type { EnqueueOptions } from '../core/call-options.ts'
 import { durationMs } from '../core/duration.ts'
-import type { InsertAnswer, InsertRequest, NewJob } from '../store.ts'
+import type { InsertAnswer, InsertRequest, NewJob, QueueLimit } from '../store.ts'
 import type { Timers } from './timers.ts'
 
 export interface WaitOptions {
@@ -17,6 +17,9 @@ type Failed = (error: unknown) => void
 export class InsertCall<T = unknown> implements InsertRequest {
   readonly jobs: readonly NewJob[]
   readonly capacity: number | null
+  readonly queue?: QueueLimit
+  /** Which capacity has kept it waiting. */
+  private fullOf: InsertAnswer['full']
   /** Does it wait for room? Else it is answered at once. */
   readonly waits: boolean
   readonly promise: Promise<T>
@@ -28,19 +31,29 @@ export class InsertCall<T = unknown> implements InsertRequest {
 
   /** @param finish makes the caller's result of the answers; null means no room */
   constructor(
-    jobs: readonly NewJob[],
-    capacity: number | null,
+    { jobs, capacity, queue }: Omit<InsertRequest, 'queue'> & { readonly queue: QueueLimit | undefined },
     waits: boolean,
     finish: (call: InsertCall<T>, answers: InsertAnswer[] | null) => T,
   ) {
     this.jobs = jobs
     this.capacity = capacity
+    if (queue !== undefined) this.queue = queue
     this.waits = waits
     this.finish = finish
     this.promise = new Promise((resolve, reject) => {
       this.resolve = resolve
       this.failed = reject
     })
+  }
+
+  /** Does a capacity apply to it? */
+  get isBounded(): boolean {
+    return this.capacity !== null || this.queue !== undefined
+  }
+
+  /** A capacity is reached. */
+  refused(full: InsertAnswer['full']): void {
+    this.fullOf = full
   }
 
   /** Why the caller has given up. A call that is being written still gets the answer of the write. */
@@ -50,12 +63,24 @@ export class InsertCall<T = unknown> implements InsertRequest {
 
   /** Calls `giveUp` when the caller's signal aborts or the timeout ends. */
   watch(wait: WaitOptions, timers: Timers, giveUp: (error: JobchartError) => void): void {
-    this.waitLimit = new WaitLimit(wait, timers, full(this.capacity), giveUp)
+    this.waitLimit = new WaitLimit(wait, timers, () => this.full(), giveUp)
   }
 
   giveUp(error: JobchartError): void {
-    this.waitLimit ??= new WaitLimit({}, null, error, () => {})
+    this.waitLimit ??= new WaitLimit(
+      {},
+      null,
+      () => error,
+      () => {},
+    )
     this.waitLimit.givenUp = error
+  }
+
+  private full(): JobchartError {
+    const { capacity, queue, fullOf = 'store' } = this
+    return queue !== undefined && (fullOf === 'queue' || capacity === null)
+      ? full(`\`capacity\` (${queue.capacity}) jobs of type ${queue.type} are waiting`)
+      : full(`\`capacity\` (${capacity}) jobs are waiting`)
   }
 
   done(answers: InsertAnswer[] | null): void {
@@ -78,7 +103,7 @@ class WaitLimit {
   constructor(
     { signal, timeoutMs }: WaitOptions,
     timers: Timers | null,
-    cause: JobchartError,
+    cause: () => JobchartError,
     giveUp: (error: JobchartError) => void,
   ) {
     this.signal = signal
@@ -86,7 +111,7 @@ class WaitLimit {
     signal?.addEventListener('abort', this.onAbort, { once: true })
     if (timeoutMs === undefined || timers === null) return
     this.timer = timers.after(timeoutMs, () =>
-      giveUp(new TimeoutError(`no room for the job within ${timeoutMs} ms`, { hint: noRoomHint, cause })),
+      giveUp(new TimeoutError(`no room for the job within ${timeoutMs} ms`, { hint: noRoomHint, cause: cause() })),
     )
   }
 
@@ -101,10 +126,7 @@ const nothing = (): void => {}
 const noRoomHint =
   'Raise the timeout, `capacity` or the number of workers, or report to your caller that the queue is full.'
 
-const full = (capacity: number | null): JobchartError =>
-  new JobchartError('CAPACITY', `no room: \`capacity\` (${capacity}) jobs are waiting`, {
-    hint: noRoomHint,
-  })
+const full = (why: string): JobchartError => new JobchartError('CAPACITY', `no room: ${why}`, { hint: noRoomHint })
 
 export const waitOf = ({ signal, timeout }: EnqueueOptions = {}): WaitOptions | undefined =>
   signal === undefined && timeout === undefined

@@ -1,10 +1,10 @@
 /**
  * Inserts jobs. Calls of the same turn of the event loop share one write (group commit), and each gets its own answer. Calls
- * that find no room wait in the order of arrival.
+ * that find no room wait in the order of arrival: those of a type with a capacity in a line of their own.
  */
 import type { Timer } from '../core/clock.ts'
 import { AbortError, JobchartError } from '../core/errors.ts'
-import type { InsertAnswer, InsertRequest, NewJob, Store } from '../store.ts'
+import type { InsertAnswer, NewJob, QueueLimit, Store } from '../store.ts'
 import { refusedBy, whenAnswered } from './answer.ts'
 import { InsertCall, type WaitOptions } from './insert-call.ts'
 import type { Timers } from './timers.ts'
@@ -21,6 +21,8 @@ const retryDelaysMs = [20, 100, 500]
 interface InserterOptions {
   readonly store: Store
   readonly capacity: number | null
+  /** Limits of single queues, by type. */
+  readonly queues: ReadonlyMap<string, QueueLimit>
   readonly timers: Timers
   /** Called after each write with the inserted jobs, in order, before the callers get their answers. */
   readonly inserted: (jobs: readonly NewJob[], answers: readonly InsertAnswer[]) => void
@@ -28,17 +30,34 @@ interface InserterOptions {
   readonly answered: () => void
 }
 
+/** Calls that wait for the same room. */
+class Line {
+  /** Those that found no room, in the order of arrival. A call keeps its place until it is answered. */
+  readonly waiters = new Set<InsertCall>()
+  roomHinted = false
+  /** How many waiters the next try takes: doubled while all find room. */
+  tryCount = 1
+  /** Of the write that is being answered. */
+  written = 0
+  refused = 0
+
+  /** After a write: all found room, so there may be room for more; or some did not. */
+  adjust(): void {
+    const { written, refused } = this
+    this.tryCount = refused === 0 ? Math.min(this.tryCount * 2, batchMax) : Math.max(1, written - refused)
+    if (refused === 0) this.roomHinted = true
+    this.written = this.refused = 0
+  }
+}
+
 export class Inserter {
   /** Calls that were not tried yet. */
   private newCalls: InsertCall[] = []
-  /** Calls that found no room, in the order of arrival. A call keeps its place until it is answered. */
-  private readonly waiters = new Set<InsertCall>()
+  /** By type; null: of the types without a capacity of their own. Those of a try come to the end: each has its turn. */
+  private readonly lines = new Map<string | null, Line>()
   private writing: readonly InsertCall[] = []
   private flushing = false
-  private roomHinted = false
   private roomTimer: Timer | null = null
-  /** How many waiters the next try takes: doubled while all find room. */
-  private tryCount = 1
   /** Why all calls are refused; null while they are accepted. */
   private closed: JobchartError | null = null
   /** Why calls may not wait for room; null while they may. */
@@ -55,7 +74,20 @@ export class Inserter {
 
   /** Number of calls without an answer. */
   get pending(): number {
-    return this.newCalls.length + this.waiters.size + this.writing.length
+    return this.newCalls.length + this.waiting + this.writing.length
+  }
+
+  private get waiting(): number {
+    let sum = 0
+    for (const { waiters } of this.lines.values()) sum += waiters.size
+    return sum
+  }
+
+  private lineOf({ queue }: InsertCall): Line {
+    const type = queue?.type ?? null
+    let line = this.lines.get(type)
+    if (line === undefined) this.lines.set(type, (line = new Line()))
+    return line
   }
 
   /**
@@ -71,17 +103,23 @@ export class Inserter {
     wait: WaitOptions | null | undefined,
     finish: (call: InsertCall<T>, answers: InsertAnswer[] | null) => T,
   ): Promise<T> {
-    const call = new InsertCall(jobs, bounded ? this.options.capacity : null, wait !== null, finish)
+    const { capacity, queues } = this.options
+    const queue = bounded && queues.size > 0 ? queues.get(jobs[0]?.type ?? '') : undefined
+    const call = new InsertCall({ jobs, capacity: bounded ? capacity : null, queue }, wait !== null, finish)
     const refusal = this.refusal(call, wait)
     if (refusal !== null) call.reject(refusal)
     else this.accept(call as InsertCall, wait)
     return call.promise
   }
 
-  /** A hint: there may be room again. */
-  room(): void {
-    if (this.waiters.size === 0) return
-    this.roomHinted = true
+  /** A hint: there may be room again. @param type for jobs of this type */
+  room(type?: string): void {
+    let hinted = false
+    for (const [ofType, line] of this.lines) {
+      if (line.waiters.size === 0 || (type !== undefined && type !== ofType)) continue
+      line.roomHinted = hinted = true
+    }
+    if (!hinted) return
     if (!this.flushing && !this.flushScheduled) this.scheduleFlush()
   }
 
@@ -92,8 +130,10 @@ export class Inserter {
   refuseWaiting(error: JobchartError): void {
     this.waitRefusal = error
     // A call that is being written is refused after the write, if it found no room.
-    for (const call of this.waiters) if (!this.writing.includes(call)) call.reject(error)
-    this.waiters.clear()
+    for (const { waiters } of this.lines.values()) {
+      for (const call of waiters) if (!this.writing.includes(call)) call.reject(error)
+      waiters.clear()
+    }
     this.roomTimer?.cancel()
     this.roomTimer = null
     this.options.answered()
@@ -108,9 +148,13 @@ export class Inserter {
   }
 
   /** Why a call is refused without a try; null if it is tried. */
-  private refusal({ jobs, capacity }: InsertRequest, wait: WaitOptions | null | undefined): JobchartError | null {
+  private refusal(
+    { jobs, capacity, queue }: Omit<InsertCall, 'finish'>,
+    wait: WaitOptions | null | undefined,
+  ): JobchartError | null {
     if (this.closed !== null) return this.closed
-    if (wait !== null && capacity !== null && jobs.length > capacity) return tooMany(jobs.length, capacity)
+    const most = Math.min(capacity ?? Infinity, queue?.capacity ?? Infinity)
+    if (wait !== null && jobs.length > most) return tooMany(jobs.length, most)
     return wait?.signal?.aborted ? new AbortError('the enqueue was aborted', wait.signal.reason) : null
   }
 
@@ -149,25 +193,29 @@ export class Inserter {
 
   /** The calls of the next write. New calls that need room queue behind the waiters. */
   private nextCalls(): readonly InsertCall[] {
-    if (this.waiters.size === 0) return this.takeNewCalls()
-    const unbounded: InsertCall[] = []
+    if (this.waiting === 0) return this.takeNewCalls()
+    const free: InsertCall[] = []
     for (const call of this.newCalls) {
-      if (call.capacity === null) unbounded.push(call)
-      else if (call.waits) this.waiters.add(call)
+      const line = call.isBounded ? this.lineOf(call) : null
+      if (line === null || line.waiters.size === 0) free.push(call)
+      else if (call.waits) line.waiters.add(call)
       else call.done(null)
     }
-    this.newCalls = []
-    if (unbounded.length > 0) return unbounded
-    if (!this.roomHinted) {
-      this.roomTimer ??= this.options.timers.after(roomPollMs, () => {
-        this.roomTimer = null
-        this.room()
-      })
-      return []
+    this.newCalls = free
+    if (free.length > 0) return this.takeNewCalls()
+    for (const [type, line] of this.lines) {
+      if (!line.roomHinted || line.waiters.size === 0) continue
+      line.roomHinted = false
+      this.lines.delete(type)
+      this.lines.set(type, line)
+      const first = line.waiters.values().take(line.tryCount).toArray()
+      return first.slice(0, this.callsPerWrite(first))
     }
-    this.roomHinted = false
-    const first = this.waiters.values().take(this.tryCount).toArray()
-    return first.slice(0, this.callsPerWrite(first))
+    this.roomTimer ??= this.options.timers.after(roomPollMs, () => {
+      this.roomTimer = null
+      this.room()
+    })
+    return []
   }
 
   private takeNewCalls(): readonly InsertCall[] {
@@ -184,7 +232,7 @@ export class Inserter {
    */
   private callsPerWrite(calls: readonly InsertCall[]): number {
     const count = Math.min(calls.length, batchMax)
-    if (this.options.capacity === null) return count
+    if (this.options.capacity === null && this.options.queues.size === 0) return count
     for (let i = 0; i < count; i++) if ((calls[i] as InsertCall).jobs.length > 1) return Math.max(1, i)
     return count
   }
@@ -211,7 +259,7 @@ export class Inserter {
         }
         this.writing = []
         for (const call of calls) {
-          this.waiters.delete(call)
+          this.leaveLine(call)
           call.reject(error)
         }
         this.options.answered()
@@ -221,18 +269,24 @@ export class Inserter {
   }
 
   private answer(calls: readonly InsertCall[], answers: readonly InsertAnswer[][]): void {
-    let refused = 0
+    const lines = new Set<Line>()
     for (let i = 0; i < calls.length; i++) {
       const call = calls[i] as InsertCall
       const answer = answers[i] as InsertAnswer[]
       const outcome = answer[0]?.outcome
       const givenUp = call.givenUp ?? this.waitRefusal
-      if (outcome === 'full' && call.waits && givenUp === null) {
-        refused++
-        this.waiters.add(call)
-        continue
+      if (call.isBounded) {
+        const line = this.lineOf(call)
+        lines.add(line)
+        line.written++
+        if (outcome === 'full' && call.waits && givenUp === null) {
+          line.refused++
+          line.waiters.add(call)
+          call.refused(answer[0]?.full)
+          continue
+        }
+        line.waiters.delete(call)
       }
-      this.waiters.delete(call)
       if (outcome === 'full') {
         if (givenUp !== null) call.reject(givenUp)
         else call.done(null)
@@ -244,9 +298,11 @@ export class Inserter {
         call.done(answer)
       }
     }
-    this.tryCount = refused === 0 ? Math.min(this.tryCount * 2, batchMax) : Math.max(1, calls.length - refused)
-    // All found room: there may be room for more.
-    if (refused === 0) this.roomHinted = true
+    for (const line of lines) line.adjust()
+  }
+
+  private leaveLine(call: InsertCall): void {
+    if (call.isBounded) this.lineOf(call).waiters.delete(call)
   }
 
   private giveUp(call: InsertCall, error: JobchartError): void {
@@ -254,7 +310,7 @@ export class Inserter {
       call.giveUp(error)
       return
     }
-    this.waiters.delete(call)
+    this.leaveLine(call)
     this.newCalls = this.newCalls.filter((each) => each !== call)
     call.reject(error)
     this.options.answered()

@@ -375,4 +375,6 @@ export interface Pressure {
   /** null = no limit. */
   readonly capacity: number | null
   readonly full: boolean
+  /** The types that have reached a `capacity` of their own. */
+  readonly fullTypes: readonly string[]
 }

@@ -157,6 +157,8 @@ export interface JobDefinition<Input = unknown, Output = unknown, Machine extend
   readonly unique: UniqueOption
   /** How many dead jobs to keep; null: as the retention of the runtime specifies. */
   readonly keepDead: number | null
+  /** Limit of its backlog; null: none but that of all types. */
+  readonly capacity: number | null
   /** The job that runs its `onDead` hook; null without. */
   readonly onDead: JobDefinition | null
   readonly keyOf: ((input: Json | undefined) => string | null) | null

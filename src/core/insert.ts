@@ -3,7 +3,7 @@
  * request is refused is decided before the first of its jobs is written.
  */
 import { statesTagged, type JobState } from './lifecycle.ts'
-import type { InsertAnswer } from './values.ts'
+import type { InsertAnswer, QueueLimit } from './values.ts'
 import { cancelSuperseded } from './cancel.ts'
 import { claimable } from './transition.ts'
 import { isStopping, type InsertUnit, type JobRow, type JobToInsert } from './unit-of-work.ts'
@@ -12,6 +12,15 @@ interface InsertRequest<New> {
   readonly jobs: readonly New[]
   /** Jobs in the backlog at most, of all types, after this insert; null = no limit. */
   readonly capacity: number | null
+  /** The same for the jobs of one type. */
+  readonly queue?: QueueLimit
+}
+
+/** How many more jobs the backlog may take. */
+interface Room {
+  readonly store: number
+  /** Of the jobs of one type. */
+  readonly queue: { readonly type: string; readonly jobs: number } | null
 }
 
 function birth(fits: (state: JobState) => boolean): JobState {
@@ -29,12 +38,15 @@ const nowhere = { state: bornReady, seq: 0, at: 0, dueAt: null } as const
 
 export function insert<Row extends JobRow, New extends JobToInsert>(
   unit: InsertUnit<Row, New>,
-  { jobs, capacity }: InsertRequest<New>,
+  { jobs, capacity, queue }: InsertRequest<New>,
 ): InsertAnswer[] {
-  const room = capacity === null ? Infinity : capacity - unit.backlog
+  const room: Room = {
+    store: capacity === null ? Infinity : capacity - unit.backlog,
+    queue: queue === undefined ? null : { type: queue.type, jobs: queue.capacity - unit.backlogOf(queue.type) },
+  }
   const refused = isHarmless(unit, jobs, room) ? null : refusal(unit, jobs, room)
   if (refused === null) return jobs.map((job) => insertJob(unit, job))
-  if (refused.outcome === 'full') unit.refusedFull()
+  if (refused.outcome === 'full') unit.refusedFull(refused.full === 'queue' ? (queue?.type ?? null) : null)
   return jobs.map(({ id }) => ({ ...nowhere, id, ...refused }))
 }
 
@@ -120,6 +132,7 @@ const found = (outcome: 'duplicate' | 'replaced', { id, state, dueAt }: JobRow):
 
 interface Refusal {
   readonly outcome: 'full' | 'id-taken'
+  readonly full?: 'store' | 'queue'
   /** Of `id-taken`: the id. */
   readonly id?: string
 }
@@ -128,10 +141,11 @@ interface Refusal {
 function isHarmless<Row extends JobRow, New extends JobToInsert>(
   unit: InsertUnit<Row, New>,
   jobs: readonly New[],
-  room: number,
+  room: Room,
 ): boolean {
   const [first] = jobs
-  if (first === undefined || jobs.length > room) return first === undefined
+  if (first === undefined) return true
+  if (jobs.length > room.store || (room.queue !== null && jobs.length > room.queue.jobs)) return false
   return jobs.length === 1 || (jobs.every(({ type }) => type === first.type) && unit.existing(jobs).size === 0)
 }
 
@@ -139,12 +153,15 @@ function isHarmless<Row extends JobRow, New extends JobToInsert>(
 function refusal<Row extends JobRow, New extends JobToInsert>(
   unit: InsertUnit<Row, New>,
   jobs: readonly New[],
-  room: number,
+  room: Room,
 ): Refusal | null {
   const typesById = new Map(unit.existing(jobs))
   const keys = new Set<string>()
+  /** By how much the backlog grows, in all and of the limited type. */
   let added = 0
-  let freed = 0
+  let growth = 0
+  let queueAdded = 0
+  let queueGrowth = 0
   for (const { id, type, key, onConflict } of jobs) {
     const sameId = typesById.get(id)
     if (sameId !== undefined && sameId !== type) return { outcome: 'id-taken', id }
@@ -156,11 +173,20 @@ function refusal<Row extends JobRow, New extends JobToInsert>(
       const follows = onConflict === 'follow' && taken && !backlog.has(holder.state)
       const kept = keys.has(own) || (taken && !follows)
       if (kept && onConflict !== 'supersede') continue
-      if (keys.has(own) || (holder !== undefined && backlog.has(holder.state))) freed++
+      if (keys.has(own) || (holder !== undefined && backlog.has(holder.state))) {
+        growth--
+        if (type === room.queue?.type) queueGrowth--
+      }
       keys.add(own)
     }
     typesById.set(id, type)
     added++
+    growth++
+    if (type !== room.queue?.type) continue
+    queueAdded++
+    queueGrowth++
   }
-  return added > 0 && added - freed > room ? { outcome: 'full' } : null
+  if (added > 0 && growth > room.store) return { outcome: 'full', full: 'store' }
+  const isQueueFull = room.queue !== null && queueAdded > 0 && queueGrowth > room.queue.jobs
+  return isQueueFull ? { outcome: 'full', full: 'queue' } : null
 }

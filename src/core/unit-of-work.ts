@@ -112,6 +112,8 @@ export interface UnitOfWork<Row extends JobRow> {
   readonly now: number
   /** Jobs in the backlog, of all types. */
   readonly backlog: number
+  /** The backlog of a type. */
+  backlogOf(type: string): number
 
   isPaused(type: string): boolean
   find(id: string): Row | undefined
@@ -212,7 +214,7 @@ export interface InsertUnit<Row extends JobRow, New extends JobToInsert> extends
   /** Replaces input, tags, meta and version of a job in the backlog; removes its step results. */
   replaceInput(row: Row, job: New): void
   /** Records that an insert was refused as full: the hint `room` follows when there is room again. */
-  refusedFull(): void
+  refusedFull(type: string | null): void
 }
 
 export interface SelectedRows<Row> {

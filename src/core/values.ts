@@ -71,6 +71,15 @@ export interface InsertRequest {
   readonly jobs: readonly NewJob[]
   /** Jobs in the backlog at most, of all types, after this insert; null = no limit. */
   readonly capacity: number | null
+  /** The same for the jobs of one type. Omitted: no limit. */
+  readonly queue?: QueueLimit
+}
+
+/** Limit of one queue. */
+export interface QueueLimit {
+  readonly type: string
+  /** Jobs of the type in the backlog at most. */
+  readonly capacity: number
 }
 
 export interface InsertAnswer {
@@ -78,7 +87,7 @@ export interface InsertAnswer {
    * - `inserted`: the job was stored.
    * - `duplicate`: a job with this id, or else with this key, exists; `id` is that job's.
    * - `replaced`: a job with this key exists; it has the new input, no step results, and its old place in the queue.
-   * - `full`: no job of the request was stored, because the capacity is reached.
+   * - `full`: no job of the request was stored, because a capacity is reached: `full` says which.
    * - `id-taken`: no job of the request was stored, because `id` belongs to a job of another type.
    * - `failed`: no job of the request was stored, because of `error`.
    *
@@ -93,6 +102,8 @@ export interface InsertAnswer {
   readonly dueAt: number | null
   /** Of `duplicate`: has the existing job the same input? The order of members does not matter. */
   readonly sameInput?: boolean
+  /** Of `full`: the capacity that is reached, of the store or of the queue. The first, if both are. */
+  readonly full?: 'store' | 'queue'
   /** The CANCEL of the holder that this job supersedes, with the reason `superseded`. */
   readonly superseded?: WrittenTransition
   /** Of `failed`. */

@@ -22,17 +22,27 @@ export class NaiveStore extends NaiveMachines {
       const before = structuredClone({ jobs: this.jobs, log: this.log.length, starts: this.starts })
       const answers = request.jobs.map((job) => this.insertOne(job))
       const taken = answers.find(({ outcome }) => outcome === 'id-taken')
-      const full =
-        answers.some(({ outcome }) => outcome === 'inserted') &&
-        this.jobs.filter((job) => is('backlog', job)).length > (request.capacity ?? Infinity)
-      if (taken === undefined && !full) return answers
+      const waiting = this.jobs.filter((job) => is('backlog', job)).map((job) => job.record.type)
+      const { capacity, queue } = request
+      const isNew = (type?: string): boolean =>
+        answers.some(
+          ({ outcome }, i) => outcome === 'inserted' && (type ?? request.jobs[i]?.type) === request.jobs[i]?.type,
+        )
+      const isFull = isNew() && waiting.length > (capacity ?? Infinity)
+      const isQueueFull =
+        queue !== undefined &&
+        isNew(queue.type) &&
+        waiting.filter((type) => type === queue.type).length > queue.capacity
+      if (taken === undefined && !isFull && !isQueueFull) return answers
       // All or none: restores the state before the request.
       this.jobs = before.jobs
       this.starts = before.starts
       this.log.length = before.log
       const nowhere = { state: 'queued', seq: 0, at: 0, dueAt: null } as const
       return request.jobs.map(({ id }) => {
-        return taken ? { outcome: 'id-taken', id: taken.id, ...nowhere } : { outcome: 'full', id, ...nowhere }
+        return taken
+          ? { outcome: 'id-taken', id: taken.id, ...nowhere }
+          : { outcome: 'full', full: isFull ? 'store' : 'queue', id, ...nowhere }
       })
     })
   }

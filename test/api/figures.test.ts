@@ -23,10 +23,10 @@ test('pressure$ tells how full the backlog is: now, then whenever that has chang
   await clock.advance('1s')
   const capacity = 3
   expect(seen).toEqual([
-    { waiting: 0, capacity, full: false },
-    { waiting: 2, capacity, full: false },
-    { waiting: 3, capacity, full: true },
-    { waiting: 1, capacity, full: false },
+    { waiting: 0, capacity, full: false, fullTypes: [] },
+    { waiting: 2, capacity, full: false, fullTypes: [] },
+    { waiting: 3, capacity, full: true, fullTypes: [] },
+    { waiting: 1, capacity, full: false, fullTypes: [] },
   ])
 })
 
@@ -37,7 +37,7 @@ test('pressure$ without a capacity is never full', async () => {
   const seen: Pressure[] = []
   worker.pressure$.subscribe((pressure) => seen.push(pressure))
   await clock.settle()
-  expect(seen).toEqual([{ waiting: 1_000, capacity: null, full: false }])
+  expect(seen).toEqual([{ waiting: 1_000, capacity: null, full: false, fullTypes: [] }])
 })
 
 test('figures are told ten times a second at most, and the last one always', async () => {

@@ -165,7 +165,8 @@ const keys: readonly Mutant[] = [
     'if (backlog.has(holder.state)) return replace(unit, holder, job)',
     'return replace(unit, holder, job)',
   ),
-  inCore('a full store takes one more', 'insert', 'added - freed > room', 'added - freed > room + 1'),
+  inCore('a full queue takes one more', 'insert', 'queueGrowth > room.queue.jobs', 'queueGrowth > room.queue.jobs + 1'),
+  inCore('a full store takes one more', 'insert', 'growth > room.store', 'growth > room.store + 1'),
 ]
 
 const writes: readonly Mutant[] = [

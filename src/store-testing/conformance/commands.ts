@@ -220,6 +220,12 @@ function scheduleCommand(pick: Pick, freshId: () => string): ScheduleCommand {
 
 const insertRequest = (pick: Pick, freshId: () => string): contract.InsertRequest => ({
   capacity: from(pick, [null, null, null, 6, 3]),
+  ...from<{ readonly queue?: contract.QueueLimit }>(pick, [
+    {},
+    {},
+    {},
+    { queue: { type: from(pick, types), capacity: pick(4) } },
+  ]),
   jobs: some(pick, 3, (p) => newJob(p, freshId)),
 })
 

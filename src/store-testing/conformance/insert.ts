@@ -97,6 +97,43 @@ export const insertCases: Cases = {
     assert.equal(inserted?.[0]?.outcome, 'inserted')
     assert.equal(await stateOf(store, 'c'), 'queued')
   },
+  'a request beyond the capacity of its queue stores nothing, and other types are not refused': async ({ store }) => {
+    const queue = { type: 'mail', capacity: 2 }
+    const request = (...jobs: NewJob[]) => ({ jobs, capacity: 4, queue })
+    const sms = (id: string) => newJob(id, { type: 'sms' })
+    const answers = await store.insert([
+      request(newJob('a')),
+      request(newJob('b'), newJob('c')),
+      request(newJob('d')),
+      request(newJob('e')),
+      { jobs: [sms('f'), sms('g')], capacity: 4 },
+      request(newJob('h')),
+      request(newJob('a')),
+      { jobs: [sms('i')], capacity: null, queue },
+    ])
+    const outcomes = answers.map(([first]) => [first?.outcome, first?.full])
+    assert.deepEqual(outcomes, [
+      ['inserted', undefined],
+      ['full', 'queue'],
+      ['inserted', undefined],
+      ['full', 'queue'],
+      ['inserted', undefined],
+      ['full', 'store'],
+      ['duplicate', undefined],
+      ['inserted', undefined],
+    ])
+    await take(store, { max: 1 })
+    const [room] = await store.insert([request(newJob('e'))])
+    assert.equal(room?.[0]?.full, 'store')
+    const [without] = await store.insert([{ jobs: [newJob('e')], capacity: null, queue }])
+    assert.equal(without?.[0]?.outcome, 'inserted')
+  },
+  'of inserts into a queue at the same moment exactly as many succeed as there is room for': async ({ store }) => {
+    const queue = { type: 'mail', capacity: 7 }
+    const tryOne = async (i: number) => store.insert([{ jobs: [newJob(`job ${i}`)], capacity: null, queue }])
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => tryOne(i)))
+    assert.equal(answers.flat(2).filter(({ outcome }) => outcome === 'inserted').length, 7)
+  },
   'of inserts at the same moment exactly as many succeed as there is room for': async ({ store }) => {
     const tryOne = async (i: number) => store.insert([{ jobs: [newJob(`job ${i}`)], capacity: 7 }])
     const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => tryOne(i)))

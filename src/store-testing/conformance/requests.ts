@@ -30,9 +30,9 @@ export class Requests {
    */
   insert(requests: readonly InsertRequest[]): InsertRequest[] {
     this.families ||= requests.some(({ jobs }) => jobs.some(({ parent }) => parent !== undefined))
-    return requests.map(({ jobs, capacity }) => {
+    return requests.map(({ jobs, capacity, queue }) => {
       const open = this.families && jobs.some(({ onConflict }) => onConflict === 'supersede')
-      return { jobs: structuredClone(jobs), capacity: open ? null : capacity }
+      return { jobs: structuredClone(jobs), capacity: open ? null : capacity, ...(queue && !open && { queue }) }
     })
   }
 

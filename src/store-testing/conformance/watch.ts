@@ -72,6 +72,11 @@ export const watchCases: Cases = {
     await store.insert([{ jobs: [newJob('d')], capacity: 1 }])
     await hinted(store, 'room', null, () => cancel(store, ['c']))
   },
+  'room in a full queue sends a room hint of its type': async ({ store }) => {
+    await put(store, newJob('a'), newJob('s', { type: 'sms' }))
+    await store.insert([{ jobs: [newJob('b')], capacity: null, queue: { type: 'mail', capacity: 1 } }])
+    await hinted(store, 'room', '"mail"', () => take(store))
+  },
   'the end of a job sends an ended hint': async ({ store }) => {
     const job = await putAndTake(store, 'a')
     await hinted(store, 'ended', null, () => store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }]))

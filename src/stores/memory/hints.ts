@@ -3,6 +3,8 @@ import type { Hint } from '../../store.ts'
 import type { Queue } from './queue.ts'
 import type { Row } from './row.ts'
 
+const none: readonly (string | null)[] = []
+
 export class Hints {
   private readonly listeners = new Set<(hint: Hint) => void>()
   private queues: Queue<Row>[] = []
@@ -12,8 +14,8 @@ export class Hints {
   private endedIds: string[] = []
   private dueAt: number | null = null
   private tickAt: number | null = null
-  /** The backlog above which there is no room yet, since an insert was refused. */
-  private full: number | null = null
+  /** Where an insert was refused: the backlog above which there is no room yet, by type; null = of all types. */
+  private readonly full = new Map<string | null, number>()
 
   watch(listener: (hint: Hint) => void): () => void {
     // A function of its own per call: the same listener may watch twice.
@@ -56,14 +58,17 @@ export class Hints {
     if (this.listeners.size > 0) this.endedIds.push(id)
   }
 
-  refused(backlog: number): void {
-    this.full = backlog
+  /** @param type null: of all types */
+  refused(type: string | null, backlog: number): void {
+    this.full.set(type, backlog)
   }
 
-  /** Sends the collected hints, at the end of a call: a listener may call the store. */
-  send(backlog: number): void {
-    const shrunk = this.full !== null && backlog < this.full
-    if (this.full !== null) this.full = shrunk ? null : backlog
+  /**
+   * Sends the collected hints, at the end of a call: a listener may call the store.
+   * @param backlog of a type, or of all
+   */
+  send(backlog: (type: string | null) => number): void {
+    const shrunk = this.full.size === 0 ? none : this.shrunk(backlog)
     if (this.listeners.size === 0) return
     const { queues, cancelledIds, messageIds: mailIds, endedIds, dueAt, tickAt, switchedQueues } = this
     this.dueAt = this.tickAt = null
@@ -81,8 +86,21 @@ export class Hints {
     }
     if (dueAt !== null) this.notify({ kind: 'due', at: dueAt })
     if (tickAt !== null) this.notify({ kind: 'schedule', at: tickAt })
-    if (shrunk) this.notify({ kind: 'room' })
+    for (const type of shrunk) this.notify(type === null ? { kind: 'room' } : { kind: 'room', type })
     if (endedIds.length > 0) this.notify({ kind: 'ended', ids: endedIds })
+  }
+
+  private shrunk(backlog: (type: string | null) => number): (string | null)[] {
+    const shrunk: (string | null)[] = []
+    for (const [type, before] of this.full) {
+      const now = backlog(type)
+      if (now >= before) this.full.set(type, now)
+      else {
+        this.full.delete(type)
+        shrunk.push(type)
+      }
+    }
+    return shrunk
   }
 
   private notify(hint: Hint): void {

@@ -53,10 +53,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const unit = new MemoryUnit(transitionsMax)
   let { clock } = options
   const now = (): number => (clock ?? systemClock).now()
+  const backlog = (type: string | null): number => (type === null ? unit.backlog : unit.backlogOf(type))
   const write: Write = (work) => {
     unit.now = now()
     const answer = work(unit.now)
-    unit.hints.send(unit.backlog)
+    unit.hints.send(backlog)
     return answer
   }
   return {
@@ -114,7 +115,7 @@ const forWorkers = (unit: MemoryUnit, now: () => number, write: Write): Pick<Sto
     write(() =>
       each(
         requests,
-        ({ jobs, capacity }) => insert(unit, { jobs: readJobs(jobs), capacity }),
+        ({ jobs, capacity, queue }) => insert(unit, { jobs: readJobs(jobs), capacity, ...(queue && { queue }) }),
         (error, { jobs }) =>
           insertFailed(
             jobs.map(({ id }) => id),

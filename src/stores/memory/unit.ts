@@ -79,6 +79,11 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     return tally(this.counts, backlogPhases)
   }
 
+  backlogOf(type: string): number {
+    const queue = this.queues.get(type)
+    return queue === undefined ? 0 : tally(queue.counts, backlogPhases)
+  }
+
   isPaused(type: string): boolean {
     return this.queues.get(type)?.paused === true
   }
@@ -431,8 +436,8 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     row.forgetSteps(seq)
   }
 
-  refusedFull(): void {
-    this.hints.refused(this.backlog)
+  refusedFull(type: string | null): void {
+    this.hints.refused(type, type === null ? this.backlog : this.backlogOf(type))
   }
 
   // ── indexes ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -51,7 +51,7 @@ local time = call('TIME')
 local clock = time[1] .. string.format('%03d', math.floor(tonumber(time[2]) / 1000))
 
 local counts, groups, ready, left, ended, cancelled, hints = {}, {}, {}, {}, {}, {}, {}
-local dueAt, shrunk = nil, 0
+local dueAt, shrunk, shrunkOf = nil, 0, {}
 
 local function count(name, by) counts[name] = (counts[name] or 0) + by end
 
@@ -97,7 +97,10 @@ local function index(r, by)
   local state, type, key = r.state, r.type, r.concurrencyKey
   count(state, by)
   count(state .. ':' .. type, by)
-  if BACKLOG[state] then shrunk = shrunk - by end
+  if BACKLOG[state] then
+    shrunk = shrunk - by
+    shrunkOf[type] = (shrunkOf[type] or 0) - by
+  end
   if CLAIMABLE[state] then
     local queue = key and groupKey(type, key) or P .. 'queue:' .. type
     local member = pad(r.place or r.seq) .. r.id
@@ -171,7 +174,7 @@ local function arrange(type, key)
   if #first == 0 or (key == '' and not shared) then
     call('HDEL', head, key)
     if limited then call('ZREM', P .. 'limited:' .. type, key) end
-    if held <= 0 then call('HDEL', P .. 'starts:' .. type, key) end
+    if held <= 0 and #first == 0 then call('HDEL', P .. 'starts:' .. type, key) end
     return
   end
   local cap = call('HGET', P .. 'caps', type)
@@ -210,9 +213,12 @@ local function writeCounts()
   counts = {}
 end
 
-local function backlog()
+-- Of a type, or of all.
+local function backlog(type)
   local sum = 0
-  for state in pairs(BACKLOG) do sum = sum + tonumber(call('HGET', P .. 'counts', state) or '0') end
+  for state in pairs(BACKLOG) do
+    sum = sum + tonumber(call('HGET', P .. 'counts', type and state .. ':' .. type or state) or '0')
+  end
   return sum
 end
 
@@ -243,6 +249,9 @@ local function finish()
   if #ended > 100 then hints[#hints + 1] = { kind = 'ended' }
   elseif #ended > 0 then hints[#hints + 1] = { kind = 'ended', ids = ended } end
   if shrunk > 0 and call('DEL', P .. 'full') == 1 then hints[#hints + 1] = { kind = 'room' } end
+  for type, by in pairs(shrunkOf) do
+    if by > 0 and call('HDEL', P .. 'full-queues', type) == 1 then hints[#hints + 1] = { kind = 'room', type = type } end
+  end
   if #hints == 0 then return '' end
   local text = cjson.encode(hints)
   call('PUBLISH', P .. 'hints', origin .. ' ' .. text)
@@ -277,6 +286,9 @@ for _, cell in ipairs(cells) do
   if call('HGET', cell[1], cell[2]) ~= cell[3] then stale[#stale + 1] = cell[1]:sub(#P + 1) .. ' ' .. cell[2] end
 end
 if plan.room and backlog() > plan.room then stale[#stale + 1] = 'backlog' end
+for _, limit in ipairs(plan.queueRooms or {}) do
+  if backlog(limit[1]) > limit[2] then stale[#stale + 1] = 'backlog' end
+end
 if #stale > 0 then return { clock, 'stale', stale } end
 
 local entries = plan.log or {}
@@ -341,6 +353,7 @@ for i, entry in ipairs(entries) do
   end
 end
 if plan.full then call('SET', P .. 'full', '1') end
+for _, type in ipairs(plan.fullQueues or {}) do call('HSET', P .. 'full-queues', type, '1') end
 for _, hint in ipairs(plan.hints or {}) do
   if hint.kind == 'ready' then ready[hint.type] = true else hints[#hints + 1] = hint end
 end

@@ -135,10 +135,13 @@ const insertBite = (driver: Driver, requests: readonly InsertRequest[]): Promise
     (unit) =>
       unit.each(
         requests,
-        ({ jobs, capacity }) => {
-          const before = unit.backlogChange
-          const answers = insert(unit, { jobs, capacity })
-          if (capacity !== null) unit.needRoom(capacity, before)
+        ({ jobs, capacity, queue }) => {
+          const { waiting } = unit
+          const before = waiting.changeOf(null)
+          const queueBefore = queue === undefined ? 0 : waiting.changeOf(queue.type)
+          const answers = insert(unit, { jobs, capacity, ...(queue && { queue }) })
+          if (capacity !== null) waiting.needRoom(null, capacity, before)
+          if (queue !== undefined) waiting.needRoom(queue.type, queue.capacity, queueBefore)
           return answers
         },
         (error, { jobs }) =>

@@ -36,8 +36,12 @@ interface Plan {
   readonly log?: readonly (readonly [id: string, type: string, text: string, inHistory: 0 | 1])[]
   /** Members of the index of ticks: name and time, or null to remove it. */
   readonly ticks?: readonly (readonly [name: string, at: string | false])[]
+  /** The backlog at most before the commit: of all types, and by type. */
   readonly room?: number
+  readonly queueRooms?: readonly (readonly [type: string, room: number])[]
+  /** Where an insert was refused as full. */
   readonly full?: 1
+  readonly fullQueues?: readonly string[]
   readonly hints?: readonly object[]
 }
 
@@ -55,9 +59,10 @@ export function planOf(unit: RedisUnit, keys: Keys): Planned {
     else read.push(row.id, revision(row.loaded?.fields))
   }
   const cells = cellsOf(unit, keys)
+  const { rooms, full } = unit.waiting
   const ticks = ticksOf(unit)
   const changed = cells.some(([, , , becomes]) => becomes !== 0)
-  const writes = rows.length > 0 || changed || unit.full || unit.hints.length > 0
+  const writes = rows.length > 0 || changed || full.size > 0 || unit.hints.length > 0
   return {
     writes,
     plan: {
@@ -69,8 +74,16 @@ export function planOf(unit: RedisUnit, keys: Keys): Planned {
         unit.log.map(({ id, type, entry, inHistory }) => [id, type, JSON.stringify(entry), inHistory ? 1 : 0] as const),
       ),
       ...some('ticks', ticks),
-      ...(unit.room !== Infinity && { room: unit.room }),
-      ...(unit.full && { full: 1 }),
+      ...(rooms.has(null) && { room: rooms.get(null) as number }),
+      ...some(
+        'queueRooms',
+        [...rooms].flatMap(([type, room]) => (type === null ? [] : [[type, room] as const])),
+      ),
+      ...(full.has(null) && { full: 1 }),
+      ...some(
+        'fullQueues',
+        [...full].filter((type) => type !== null),
+      ),
       ...some('hints', unit.hints),
     },
   }

@@ -18,12 +18,13 @@ import { caps } from '../../core/caps.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import { recordError } from '../../core/failure.ts'
 import type { AttemptError, CheckIn, HistoryEntry, LogLine } from '../../core/record.ts'
-import { isEnded, isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
+import { isEnded, isLeased, type JobState } from '../../core/lifecycle.ts'
 import { lastLogs } from '../../core/log-lines.ts'
 import type { CheckpointEntry, Gather, InboxEntry, InboxMessage, NewCheckpoint, Unsupported } from '../../core/machine-record.ts' // prettier-ignore
 import type { Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
 import type { Hint, NewJob, Selection, SettleAnswer, WrittenTransition } from '../../store.ts'
+import { Backlog } from './backlog.ts'
 import { keyName, timerId, endedId, type EndedId, type CellKind } from './keys.ts'
 import { NotLoaded, type Need, type Timers } from './needs.ts'
 import { Row, type Journal } from './row.ts'
@@ -32,8 +33,6 @@ import { cellName, type WorkingSet } from './working-set.ts'
 
 /** The first of the numbers that the commit replaces: beyond all that are given, and exact as a number. */
 export const pending = 9e15
-
-const backlog = statesTagged('backlog')
 
 /** An entry of the log, to be written. */
 interface LogEntry {
@@ -55,9 +54,7 @@ interface Savepoint {
   readonly cells: Map<string, string | null | undefined>
   readonly logged: number
   readonly hints: number
-  readonly backlogChange: number
-  readonly room: number
-  readonly full: boolean
+  readonly backlog: ReturnType<Backlog['save']>
 }
 
 export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, ScheduleUnit, Journal {
@@ -68,17 +65,13 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   readonly cells = new Map<string, string | null>()
   readonly log: LogEntry[] = []
   readonly hints: Hint[] = []
-  /** How many more jobs wait to run. */
-  backlogChange = 0
-  /** The backlog before this unit that its inserts leave room for. */
-  room = Infinity
-  /** Was an insert refused for want of room? */
-  full = false
+  readonly waiting: Backlog
   private savepoint: Savepoint | null = null
 
   constructor(set: WorkingSet, now: number) {
     this.set = set
     this.now = now
+    this.waiting = new Backlog(set)
   }
 
   // ── items ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -87,8 +80,8 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   each<I, A>(items: readonly I[], act: (item: I) => A, failed: (error: ErrorRecord, item: I) => A): A[] {
     const needs: Need[] = []
     const answers = items.map((item) => {
-      const { log, hints, backlogChange, room, full } = this
-      this.savepoint = { rows: new Map(), cells: new Map(), logged: log.length, hints: hints.length, backlogChange, room, full } // prettier-ignore
+      const { log, hints, waiting } = this
+      this.savepoint = { rows: new Map(), cells: new Map(), logged: log.length, hints: hints.length, backlog: waiting.save() } // prettier-ignore
       try {
         return act(item)
       } catch (error) {
@@ -116,22 +109,17 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
     }
     this.log.length = savepoint.logged
     this.hints.length = savepoint.hints
-    this.backlogChange = savepoint.backlogChange
-    this.room = savepoint.room
-    this.full = savepoint.full
-  }
-
-  /** Inserts that leave no more than `capacity` jobs waiting must find that much room at the commit. */
-  needRoom(capacity: number, changeBefore: number): void {
-    if (this.backlogChange > changeBefore) this.room = Math.min(this.room, capacity - this.backlogChange)
+    this.waiting.restore(savepoint.backlog)
   }
 
   // ── finding ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   get backlog(): number {
-    let sum = this.backlogChange
-    for (const state of backlog) sum += this.set.count(state)
-    return sum
+    return this.waiting.of(null)
+  }
+
+  backlogOf(type: string): number {
+    return this.waiting.of(type)
   }
 
   isPaused(type: string): boolean {
@@ -321,7 +309,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
     }
     if (dueAt !== null) row.set('wakeAt', dueAt)
     if (job.key !== null) this.setCell('holders', keyName(job.type, job.key), job.id)
-    if (backlog.has(state)) this.backlogChange++
+    this.waiting.moved(job.type, null, state)
     if (job.parent !== undefined || job.version !== undefined) row.makeMachine()
     if (job.checkpoint !== undefined) {
       this.pushCheckpoint(row, { number: 1, state: job.checkpoint, seq, at: this.now, note: 'fork' })
@@ -351,7 +339,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
     if (transition.lease !== 'goes on') row.set('wakeAt', transition.timed ? (options.dueAt ?? null) : null)
     if (isEnded(to)) row.set('finishedAt', this.now)
     else if (isEnded(from)) row.set('finishedAt', null)
-    this.backlogChange += Number(backlog.has(to)) - Number(backlog.has(from))
+    this.waiting.moved(row.type, from, to)
     return { ...entry, from, to }
   }
 
@@ -590,7 +578,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
     for (const logged of this.log) if (logged.id === row.id && logged.entry.seq > seq) logged.inHistory = false
   }
 
-  refusedFull(): void {
-    this.full = true
+  refusedFull(type: string | null): void {
+    this.waiting.refused(type)
   }
 }

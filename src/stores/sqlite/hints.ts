@@ -15,8 +15,8 @@ export class Hints {
   private readonly messages = new Set<string>()
   private dueAt: number | null = null
   private tickAt: number | null = null
-  /** The backlog above which there is no room yet, since an insert was refused. */
-  private full: number | null = null
+  /** Where an insert was refused: the backlog above which there is no room yet, by type; null = of all types. */
+  private readonly full = new Map<string | null, number>()
 
   moved(queue: Queue, id: string, from: JobState | null, to: JobState): void {
     if (to === claimable) this.ready.add(queue)
@@ -53,17 +53,18 @@ export class Hints {
     this.ready.add(queue)
   }
 
-  refused(backlog: number): void {
-    this.full = backlog
+  /** @param type null: of all types */
+  refused(type: string | null, backlog: number): void {
+    this.full.set(type, backlog)
   }
 
   /** Would it matter if the backlog were smaller? */
   get waitsForRoom(): boolean {
-    return this.full !== null
+    return this.full.size > 0
   }
 
   /** Returns and removes the collected hints. */
-  take(backlog: () => number): Hint[] {
+  take(backlog: (type: string | null) => number): Hint[] {
     const hints: Hint[] = []
     if (this.cancelled.length > 0) hints.push({ kind: 'cancelled', ids: this.cancelled })
     if (this.messages.size > 0) hints.push({ kind: 'messages', ids: [...this.messages] })
@@ -73,10 +74,13 @@ export class Hints {
     }
     if (this.dueAt !== null) hints.push({ kind: 'due', at: this.dueAt })
     if (this.tickAt !== null) hints.push({ kind: 'schedule', at: this.tickAt })
-    if (this.full !== null) {
-      const now = backlog()
-      if (now < this.full) hints.push({ kind: 'room' })
-      this.full = now < this.full ? null : now
+    for (const [type, before] of this.full) {
+      const now = backlog(type)
+      if (now >= before) this.full.set(type, now)
+      else {
+        this.full.delete(type)
+        hints.push(type === null ? { kind: 'room' } : { kind: 'room', type })
+      }
     }
     if (this.ended.length > 0) hints.push({ kind: 'ended', ids: this.ended })
     this.forget()

@@ -31,9 +31,9 @@ export interface Unpackable {
   readonly error: ErrorRecord
 }
 
-export function packRequest({ jobs, capacity }: InsertRequest): PackedRequest | Unpackable {
+export function packRequest({ jobs, capacity, queue }: InsertRequest): PackedRequest | Unpackable {
   try {
-    return { jobs: jobs.map(packJob), capacity }
+    return { jobs: jobs.map(packJob), capacity, ...(queue && { queue }) }
   } catch (error) {
     return { ids: jobs.map(({ id }) => id), error: recordError(error) }
   }

@@ -137,7 +137,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
 
   /** Returns and removes the hints of committed transactions. */
   takeHints(): Hint[] {
-    return this.hints.take(() => this.queues.backlog())
+    return this.hints.take((type) => (type === null ? this.backlog : this.backlogOf(type)))
   }
 
   /** Answers item by item. Where a call has failed before, an item that throws fails alone, and has no effect. */
@@ -194,6 +194,10 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
 
   get backlog(): number {
     return this.queues.backlog()
+  }
+
+  backlogOf(type: string): number {
+    return this.queues.known(type)?.backlog ?? 0
   }
 
   isPaused(type: string): boolean {
@@ -544,8 +548,8 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.rows.changed(row, changes.otherTransition)
   }
 
-  refusedFull(): void {
-    this.hints.refused(this.backlog)
+  refusedFull(type: string | null): void {
+    this.hints.refused(type, type === null ? this.backlog : this.backlogOf(type))
   }
 
   /** The machine of a row, which is about to change. */
