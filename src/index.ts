@@ -73,6 +73,13 @@ export type {
   Transition,
   TransitionEvent,
 } from './core/record.ts'
+export type {
+  ActorInspection,
+  EventInspection,
+  Inspect,
+  MachineInspection,
+  SnapshotInspection,
+} from './core/inspection.ts'
 export type { JobActor, JobState } from './core/lifecycle.ts'
 export type { Json } from './core/payload.ts'
 export type { EnqueueOutcome, JobHandle, ResultOptions, WaitCondition } from './core/handle.ts'

@@ -8,6 +8,7 @@ import { invalidOption, JobchartError } from '../core/errors.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
 import { checkId } from '../core/call-options.ts'
 import { uniqueIds } from '../core/ids.ts'
+import type { Inspect } from '../core/inspection.ts'
 import { limits } from '../core/limits.ts'
 import { consoleLogger, guarded, type Logger } from '../core/logger.ts'
 import type { RetentionPolicy, Store } from '../store.ts'
@@ -66,6 +67,12 @@ export interface RuntimeOptions extends ClientOptions {
   readonly selection?: SelectionOption
   /** Wraps every run, the first outermost. */
   readonly middleware?: readonly Middleware[]
+  /**
+   * Called with the inspection events of the machines that run in this process, in the format of Stately Inspector. What it throws
+   * is logged. Default: none.
+   * @example inspect: (event) => socket.send(JSON.stringify(event))
+   */
+  readonly inspect?: Inspect
   /** Time after the last heartbeat until another process may claim a running job. 1 s at least, default 30 s. */
   readonly lease?: Duration
   /** Name of this runtime in the list of workers. Default: host name and pid. */
@@ -87,7 +94,17 @@ const clientKeys = ['jobs', 'store', 'capacity', 'logger', 'clock', 'random', 'n
 const runtimeKeys = [
   ...clientKeys,
   ...(['schedules', 'scheduleOwner', 'retireSchedules'] as const),
-  ...(['jobsElsewhere', 'concurrency', 'selection', 'middleware', 'lease', 'name', 'grace', 'retention'] as const),
+  ...([
+    'jobsElsewhere',
+    'concurrency',
+    'selection',
+    'middleware',
+    'inspect',
+    'lease',
+    'name',
+    'grace',
+    'retention',
+  ] as const),
 ]
 
 /** @throws JobchartError INVALID_OPTION for anything that is not as documented */
@@ -201,10 +218,22 @@ export function runtimeSettings(options: RuntimeOptions): RuntimeSettings {
     concurrency: checkInteger('concurrency', concurrency, 0, limits.slotsMax),
     selection,
     middleware,
+    inspect: options.inspect === undefined ? null : guardedInspect(options.inspect, settings.logger),
     leaseMs,
     name: name === undefined ? null : checkText('name', name, limits.idCharsMax),
     graceMs: durationMs(grace, 'grace'),
     retention: retentionPolicy(options.retention ?? {}, options.store?.capabilities.durable === true),
+  }
+}
+
+function guardedInspect(inspect: Inspect, logger: Logger): Inspect {
+  checkFunction('inspect', inspect)
+  return (event) => {
+    try {
+      inspect(event)
+    } catch (error) {
+      logger.error('inspect threw', { error, job: event.rootId })
+    }
   }
 }
 

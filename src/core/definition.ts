@@ -11,6 +11,7 @@ import type { Random, Timer } from './clock.ts'
 import type { JobchartError } from './errors.ts'
 import type { JobHandle } from './handle.ts'
 import type { FatalError, Snooze } from './intent.ts'
+import type { Inspect } from './inspection.ts'
 import type { Logger } from './logger.ts'
 import type {
   Checkpoint,
@@ -221,6 +222,8 @@ export interface MachineRunContext {
   readonly log: (message: string) => void
   /** Reports an event that the machine has emitted. */
   readonly emitted: (event: Json) => void
+  /** Called with the inspection events of the machine; null if nobody inspects. It does not throw. */
+  readonly inspect: Inspect | null
   /** Enqueues a child job. Its end is delivered as a message. @returns its end, if it had ended before; otherwise null */
   readonly enqueueChild: (
     job: JobDefinition,

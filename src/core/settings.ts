@@ -2,6 +2,7 @@
 import type { Clock, Random } from './clock.ts'
 import type { JobDefinition, Middleware } from './definition.ts'
 import type { Duration } from './duration.ts'
+import type { Inspect } from './inspection.ts'
 import type { Logger } from './logger.ts'
 import type { ScheduleDefinition } from './schedule-options.ts'
 import type { RetentionPolicy } from './values.ts'
@@ -46,6 +47,8 @@ export interface RuntimeSettings extends ClientSettings {
   readonly concurrency: number
   readonly selection: SelectionOption
   readonly middleware: readonly Middleware[]
+  /** Does not throw. */
+  readonly inspect: Inspect | null
   readonly leaseMs: number
   readonly name: string | null
   readonly graceMs: number

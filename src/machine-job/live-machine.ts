@@ -10,6 +10,7 @@ import {
   type EventObject,
   type StateValue,
 } from 'xstate'
+import type { Inspect } from '../core/inspection.ts'
 import { ActorAddresses, childrenOf, type Children } from './addresses.ts'
 import { withActors } from './codec.ts'
 import { jobOf } from './from-job.ts'
@@ -18,6 +19,7 @@ import type { ActorSteps } from './actor-steps.ts'
 import { attemptNote, isWaiting } from './durable.ts'
 import type { AttemptServices, MachineRunServices, JobActorServices } from './machine-run-services.ts'
 import { pendingOf, outboxOf } from './outbox.ts'
+import { Inspector } from './inspector.ts'
 import { Plan, type PendingEffect } from './plan.ts'
 import { isSnapshotOnly, isMachineActor, plannedLogicOf, doesWork, type PlannedLogic } from './actor-kinds.ts'
 import { restoreContexts, withoutContexts } from './references.ts'
@@ -35,6 +37,7 @@ interface LiveMachineOptions {
   readonly jobs: JobActorServices
   readonly attempts: Pick<AttemptServices, 'random' | 'after' | 'log'>
   readonly steps: ActorSteps
+  readonly inspect: Inspect | null
   readonly logger: (...args: unknown[]) => void
   /** Called when the state of a machine, a timer, a pending effect or the failure has changed. */
   readonly changed: () => void
@@ -51,6 +54,7 @@ export class LiveMachine {
   /** Events and states since the last checkpoint, for its note. */
   notes: string[] = []
   private readonly root: Actor<AnyActorLogic>
+  private readonly inspector: Inspector | null
   private readonly options: LiveMachineOptions
   private readonly addresses: ActorAddresses
   /** Deliveries to machines that are delayed until all actors of a step have started; null outside of `startWork`. */
@@ -64,13 +68,14 @@ export class LiveMachine {
   private jobActorsListedAt = -1
 
   constructor(options: LiveMachineOptions, from: MachineState | null) {
-    const { jobId, input, now, jobs, logger, changed } = options
+    const { jobId, input, now, jobs, inspect, logger, changed } = options
     this.options = options
     this.addresses = new ActorAddresses(jobId, from?.actors ?? null, () => this.root)
     const { addresses } = this
     const delaysOf = (actor: AnyActorRef) => plannedLogicOf(actor)?.delays ?? null
     this.timers = new DurableTimers({ now, addresses, delaysOf, changed })
     this.plan = new Plan({ addresses, nextActorNumber: from?.booked ?? 0, changed })
+    this.inspector = inspect === null ? null : new Inspector({ jobId, now, inspect })
     const logic: AnyActorLogic & { readonly runServices: MachineRunServices } = {
       ...options.logic,
       runServices: { jobs, plan: this.plan, attempts: this.attemptServices() },
@@ -80,6 +85,7 @@ export class LiveMachine {
       logger,
       ...(from === null ? { input } : { snapshot: withoutContexts(from.snapshot) as never }),
       inspect: (inspected) => {
+        this.inspector?.take(inspected)
         if (inspected.type !== '@xstate.snapshot') return
         this.snapshotChanged(inspected.actorRef as AnyActorRef, inspected.snapshot, inspected.event)
       },
@@ -114,6 +120,7 @@ export class LiveMachine {
   }
 
   start(): void {
+    this.inspector?.begin()
     this.withinTurn(() => this.root.start())
   }
 

@@ -95,6 +95,7 @@ export class MachineRun {
         jobs: this.childJobs,
         attempts: { random: attempt.random, after: attempt.after, log: attempt.log },
         steps: this.steps,
+        inspect: attempt.inspect,
         logger: (...args) => attempt.log(format(...args)),
         changed: () => this.changed(),
       },

@@ -1,6 +1,7 @@
 /** Implements the context of a machine's run with the parts of the worker: commits, steps, messages and child jobs. */
 import type { Random } from '../core/clock.ts'
 import type { JobDefinition, ChildEnd, MachineRunContext } from '../core/definition.ts'
+import type { Inspect } from '../core/inspection.ts'
 import type { InboxEntry, NewCheckpoint, Parent } from '../core/machine-record.ts'
 import type { Json } from '../core/payload.ts'
 import type { JobRecord } from '../core/record.ts'
@@ -28,13 +29,14 @@ export interface MachineRunContextOptions {
   ) => Promise<JobRecord | null>
   readonly cancel: MachineRunContext['cancelChild']
   readonly random: Random
+  readonly inspect: Inspect | null
   readonly log: (run: Run, message: string) => void
 }
 
 const recheckMs = 100
 
 export function machineRunContext(run: Run, input: unknown, options: MachineRunContextOptions): MachineRunContext {
-  const { store, timers, heartbeat, enqueueChild, cancel, random, log } = options
+  const { store, timers, heartbeat, enqueueChild, cancel, random, inspect, log } = options
   const { id, type, generation, checkpoint, inbox, steps } = run.claimed
   return {
     id,
@@ -60,6 +62,7 @@ export function machineRunContext(run: Run, input: unknown, options: MachineRunC
     random,
     log: (message) => log(run, message),
     emitted: (event) => emitted(run, event, options),
+    inspect,
     enqueueChild: async (job, childInput, enqueueOptions, checkins) => {
       const record = await enqueueChild(job, childInput, enqueueOptions, { id, checkins })
       return record === null ? null : endOf(record)

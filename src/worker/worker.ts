@@ -332,7 +332,7 @@ export class Worker {
   private runServices(): RunServices {
     const { id: worker, settings, store, hub, timers, enqueue, enqueueChild } = this.options
     const { heartbeat } = this
-    const { graceMs, random } = settings
+    const { graceMs, random, inspect } = settings
     const cancel = (request: CancelRequest): Promise<unknown> => this.cancel(request, 0)
     return {
       middleware: settings.middleware,
@@ -352,7 +352,7 @@ export class Worker {
       confirm: (run) => {
         if (this.confirmer.isDue(run)) this.confirmer.confirm([run])
       },
-      ...runServices({ store, worker, hub, timers, heartbeat, enqueueChild, cancel, graceMs, random }),
+      ...runServices({ store, worker, hub, timers, heartbeat, enqueueChild, cancel, graceMs, random, inspect }),
     }
   }
 }
