@@ -312,8 +312,7 @@ function checkWork(
 function capacityOf(capacity: number | undefined, of: (option: string) => string): number | null {
   if (capacity === undefined) return null
   if (capacity === 0) {
-    const hint =
-      'With 0 no job could wait. To pass a job on only if it can start at once, use concurrency and capacity: 1.'
+    const hint = 'With 0 nothing could be enqueued: each job waits until it is claimed. The smallest backlog is 1.'
     throw invalidOption(of('capacity'), 'a whole number of at least 1', capacity, hint)
   }
   return checkInteger(of('capacity'), capacity, 1, limits.capacityMax)
