@@ -65,6 +65,19 @@ export const cancelCases: Cases = {
     const record = await recordOf(store, 'a')
     assert.deepEqual([record.state, record.cancelReason, record.finishedAt], ['cancelling', 'first', null])
   },
+  'a request by filter selects by the states that the requests before it have left': async ({ store }) => {
+    for (const id of ['a', 'b']) await putAndTake(store, id)
+    const request = (selection: Selection) => ({ selection, reason: null, graceMs: 0 })
+    const answers = await store.cancel([
+      request({ ids: ['a'] }),
+      request({ filter: { state: 'running' } }),
+      request({ filter: { state: 'cancelling' } }),
+    ])
+    assert.deepEqual(
+      answers.map(({ cancelling }) => cancelling),
+      [['a'], ['b'], ['a', 'b']],
+    )
+  },
   'a cancel before a claim wins: the job never starts': async ({ store }) => {
     await put(store, newJob('a'), newJob('b'))
     const [, jobs] = await Promise.all([cancel(store, ['a']), take(store)])

@@ -20,7 +20,7 @@ import { prune } from '../../core/prune.ts'
 import { fireSchedule, pauseSchedule, putSchedule } from '../../core/schedule.ts'
 import { settle } from '../../core/settle.ts'
 import { promote, rescue } from '../../core/sweep.ts'
-import type { ClaimAnswer, ClaimRequest, Demand, InsertRequest, InsertAnswer, ScheduleStore, SettleAnswer, Shortfall, Store, SweepAnswer } from '../../store.ts' // prettier-ignore
+import type { CancelRequest, ClaimAnswer, ClaimRequest, Demand, InsertRequest, InsertAnswer, ScheduleStore, SettleAnswer, Shortfall, Store, SweepAnswer } from '../../store.ts' // prettier-ignore
 import type { Settlement } from '../../core/settlement.ts'
 import type { Reply } from './connection.ts'
 import type { Driver } from './driver.ts'
@@ -62,7 +62,10 @@ export const writesOf = (driver: () => Driver): Pick<Store, Writes> => ({
     driver().write((unit) => unit.each(requests, (request) => send(unit, request), sendFailed), {
       needs: rowsOf(requests),
     }),
-  cancel: (requests) => driver().write((unit) => unit.each(requests, (request) => cancel(unit, request), cancelFailed)),
+  cancel: (requests) =>
+    joined(partsOf(requests), (part) =>
+      driver().write((unit) => unit.each(part, (request) => cancel(unit, request), cancelFailed)),
+    ),
   retry: (selection, fromStart = false, dropInbox = 0, edit) =>
     driver().write((unit) => retry(unit, selection, fromStart, dropInbox, edit)),
   discard: (selection) => driver().write((unit) => discard(unit, selection)),
@@ -87,10 +90,28 @@ export const writesOf = (driver: () => Driver): Pick<Store, Writes> => ({
 /** Does the items of a call in several commits, in order. */
 async function inBites<I, A>(items: readonly I[], act: (bite: readonly I[]) => Promise<A[]>): Promise<A[]> {
   if (items.length <= biteMax) return act(items)
-  const bites = Array.from({ length: Math.ceil(items.length / biteMax) }, (_, i) =>
-    act(items.slice(i * biteMax, (i + 1) * biteMax)),
+  const count = Math.ceil(items.length / biteMax)
+  return joined(
+    Array.from({ length: count }, (_, i) => items.slice(i * biteMax, (i + 1) * biteMax)),
+    act,
   )
-  return (await Promise.all(bites)).flat()
+}
+
+/** Commits parts of a call in order. */
+async function joined<I, A>(parts: readonly (readonly I[])[], act: (part: readonly I[]) => Promise<A[]>): Promise<A[]> {
+  return (await Promise.all(parts.map(act))).flat()
+}
+
+/** A filter has a commit of its own: the indexes do not show what the requests before it in the same commit have changed. */
+function partsOf(requests: readonly CancelRequest[]): CancelRequest[][] {
+  const parts: CancelRequest[][] = []
+  for (const [i, request] of requests.entries()) {
+    const before = requests[i - 1]
+    const isApart = before === undefined || 'filter' in before.selection || 'filter' in request.selection
+    if (isApart) parts.push([request])
+    else parts.at(-1)?.push(request)
+  }
+  return parts
 }
 
 async function sweep(limit: number, act: (bite: number) => Promise<SweepAnswer>): Promise<SweepAnswer> {
