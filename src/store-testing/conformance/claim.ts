@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { ask, boom, cancel, idsOf, lease, newJob, noLimits, put, putAndTake, recordOf, take, takeOne } from './acts.ts'
 import type { Cases } from './subject.ts'
+import { hinted } from './watching.ts'
 
 export const claimCases: Cases = {
   'a claim counts the attempt and sets worker, token and lease': async ({ store }) => {
@@ -216,13 +217,9 @@ export const claimCases: Cases = {
       assert.ok(x)
       await store.settle([{ ...lease(x), event: 'COMPLETE', to: 'done' }])
       assert.equal((await ask(store, { limits: y })).shortfalls[0]?.reason, 'limited')
-      const hints: string[] = []
-      const stop = store.watch((hint) => void hints.push(hint.kind))
       const [, other] = first.jobs
       assert.ok(other)
-      await store.settle([{ ...lease(other), event: 'COMPLETE', to: 'done' }])
-      stop()
-      assert.ok(hints.includes('ready'), 'the end of a run of a key at its cap')
+      await hinted(store, 'ready', '"mail"', () => store.settle([{ ...lease(other), event: 'COMPLETE', to: 'done' }]))
     },
   'an unknown type is empty': async ({ store }) => {
     assert.deepEqual((await ask(store, { type: 'never seen' })).shortfalls, [{ type: 'never seen', reason: 'empty' }])
