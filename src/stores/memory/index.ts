@@ -91,11 +91,13 @@ function each<I, A>(items: readonly I[], act: (item: I) => A, failed: (error: Er
 }
 
 /**
- * The jobs as they were handed over: what cannot be read of them is found out before anything is written. A single job
- * without a key is read before its first write anyway.
+ * Reads every member of jobs that are inserted together, so that one that cannot be read fails before anything is written. A
+ * single job without a key is read before its first write anyway.
  */
-const readJobs = (jobs: readonly NewJob[]): readonly NewJob[] =>
-  jobs.length === 1 && jobs[0]?.key === null ? jobs : jobs.map(({ ...job }) => job)
+function checkReadable(jobs: readonly NewJob[]): void {
+  if (jobs.length === 1 && jobs[0]?.key === null) return
+  for (const job of jobs) for (const name in job) void job[name as keyof NewJob]
+}
 
 type Work =
   | 'insert'
@@ -115,7 +117,10 @@ const forWorkers = (unit: MemoryUnit, now: () => number, write: Write): Pick<Sto
     write(() =>
       each(
         requests,
-        ({ jobs, capacity, queue }) => insert(unit, { jobs: readJobs(jobs), capacity, ...(queue && { queue }) }),
+        (request) => {
+          checkReadable(request.jobs)
+          return insert(unit, request)
+        },
         (error, { jobs }) =>
           insertFailed(
             jobs.map(({ id }) => id),
