@@ -17,7 +17,7 @@ export interface Bench extends Settings {
   progress(done: number, total: number, next: string): void
 }
 
-export type Unit = 'jobs/s' | 'events/s' | 'commits' | 'ms' | 'µs' | 'B' | 'MB' | '%'
+export type Unit = 'jobs/s' | 'events/s' | 'commits' | 'commands' | 'ms' | 'µs' | 'B' | 'MB' | '%'
 
 export interface Figure {
   readonly name: string

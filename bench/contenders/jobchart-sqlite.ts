@@ -1,67 +1,8 @@
-/** Us, in a file: a runtime with default options, its SQLite store, and the whole life of a job. */
-import { createRuntime, defineJob, type JobDefinition, type Runtime, type RuntimeOptions } from '../../src/index.ts'
-import type { Input } from '../contender.ts'
+/** Us, in a file. */
 import { sqliteStoreAt } from '../harness/store-file.ts'
-import { chunks, type FileQueue, type FileWork, type OpenQueue, type Way } from '../sqlite/file-queue.ts'
+import type { FileQueue } from '../sqlite/file-queue.ts'
+import { JobchartQueue } from './jobchart-queue.ts'
 
-type Work = JobDefinition<Input, void>
-
-export class JobchartQueue implements OpenQueue {
-  private readonly runtime: Runtime
-  private readonly types: readonly Work[]
-  private readonly slots: number
-
-  constructor(runtime: Runtime, types: readonly Work[], slots: number) {
-    this.runtime = runtime
-    this.types = types
-    this.slots = slots
-  }
-
-  static async open(
-    { path, handlers, slots, thread }: FileWork,
-    options?: Pick<RuntimeOptions, 'retention'>,
-  ): Promise<JobchartQueue> {
-    const types = handlers.map((run, i) => defineJob<Input, void>({ type: `type-${i}`, run }))
-    // Without slots nothing runs: what is enqueued waits until it is asked for.
-    const runtime = createRuntime({ jobs: types, store: await sqliteStoreAt(path, thread), concurrency: 0, ...options })
-    await runtime.start()
-    return new JobchartQueue(runtime, types, slots)
-  }
-
-  async enqueue(count: number, way: Way): Promise<void> {
-    const { runtime, types } = this
-    const typeOf = (i: number): Work => types[i % types.length] as Work
-    switch (way.by) {
-      case 'one':
-        for (let i = 0; i < count; i++) await runtime.enqueue(typeOf(i), { i })
-        return
-      case 'at once':
-        for (let first = 0; first < count; first += way.size) {
-          const length = Math.min(way.size, count - first)
-          await Promise.all(Array.from({ length }, (_, i) => runtime.enqueue(typeOf(first + i), { i: first + i })))
-        }
-        return
-      case 'batch':
-        for (const { type, first, end } of chunks(count, way, types.length)) {
-          const inputs = Array.from({ length: end - first }, (_, i) => ({ i: first + i }))
-          await runtime.enqueueMany(typeOf(type), inputs)
-        }
-    }
-  }
-
-  async process(): Promise<void> {
-    this.runtime.concurrency = this.slots
-    await this.runtime.drain()
-  }
-
-  async left(): Promise<number> {
-    const { scheduled, queued, running, retrying, waiting, cancelling } = await this.runtime.counts()
-    return scheduled + queued + running + retrying + waiting + cancelling
-  }
-
-  async close(): Promise<void> {
-    await this.runtime.stop()
-  }
+export const contender: FileQueue = {
+  open: async (work) => JobchartQueue.open(await sqliteStoreAt(work.path, work.thread), work),
 }
-
-export const contender: FileQueue = { open: (work) => JobchartQueue.open(work) }

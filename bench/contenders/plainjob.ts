@@ -4,7 +4,8 @@
  */
 import type { Handler, Input } from '../contender.ts'
 import { importPeer } from '../harness/peers.ts'
-import { chunks, type FileQueue, type FileWork, type OpenQueue, type Way } from '../sqlite/file-queue.ts'
+import { chunks, type OpenQueue, type Way } from '../open-queue.ts'
+import type { FileQueue, FileWork } from '../sqlite/file-queue.ts'
 
 interface BetterSqlite {
   readonly default: new (path: string) => object

@@ -6,7 +6,8 @@
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { Handler, Input } from '../contender.ts'
-import type { FileQueue, FileWork, OpenQueue, Way } from '../sqlite/file-queue.ts'
+import type { OpenQueue, Way } from '../open-queue.ts'
+import type { FileQueue, FileWork } from '../sqlite/file-queue.ts'
 
 const schema = `
   PRAGMA journal_mode = WAL;

@@ -10,3 +10,9 @@ export async function sqliteStoreAt(path: string, thread = false): Promise<Store
 /** The option `store` of a runtime: one in the file or, without a file, the default. */
 export const storeIn = async (file: string | undefined): Promise<{ readonly store?: Store }> =>
   file === undefined ? {} : { store: await sqliteStoreAt(file) }
+
+/** A store on a server, with default options. */
+export async function redisStoreAt(url: string, prefix: string): Promise<Store> {
+  const { redisStore } = await import('../../src/stores/redis/index.ts')
+  return redisStore({ url, prefix })
+}

@@ -53,7 +53,7 @@ async function measured(
         single(
           `commits per job, ${name}`,
           'commits',
-          of(name, (each) => each.commitsPerJob),
+          of(name, (each) => each.perJob.commits),
         ),
       ),
       ...names.map((name) =>

@@ -12,6 +12,7 @@ import { passesMax, warmUp } from '../../bench/harness/warm-up.ts'
 import type { Report } from '../../bench/report/report.ts'
 import { compared, single, type Row } from '../../bench/suite.ts'
 import { plainEnvironment } from '../support/plain-environment.ts'
+import { redisTest } from '../support/redis-server.ts'
 
 /** Nobody measures here: this ends what hangs. */
 const runMsMax = 300_000
@@ -58,6 +59,7 @@ async function temporaryFolder(): Promise<string> {
 // The others take longer and run through the same code: `npm run proof -- --only bench` runs them all.
 const measured = ['throughput', 'latency', 'cancel', 'garbage']
 const onFiles = ['process', 'restart', 'idle']
+const onServers = ['process']
 
 test(
   'a run prints tables to people and JSON to scripts, every figure of it verified',
@@ -93,6 +95,17 @@ test('a run on files says where they are, and leaves none of them', { timeout: r
   expect(value('commits per job, floor, by 1')).toBe(21 / 20)
 })
 
+redisTest('a run on a server counts what the server does', { timeout: runMsMax }, async () => {
+  const { exitCode, stdout, stderr } = await bench('redis', ...tiny, '--only', onServers.join(','), '--json')
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining('All work was verified') })
+  const report = JSON.parse(stdout) as Report
+  expect(report).toMatchObject({ store: 'redis', verified: true })
+  const rows = rowsOf(report)
+  const value = (name: string): number => rows.find((row) => row.name === name)?.ours.value ?? Number.NaN
+  expect(value('commands per job, floor, by 100')).toBeLessThan(1)
+  expect(value('bytes per job, 100 slots')).toBeGreaterThan(0)
+})
+
 test('a run in which a job is lost says so and fails', async () => {
   const { exitCode, stdout } = await bench('memory', ...tiny, '--only', 'self-test')
   expect({ exitCode, stdout }).toEqual({
@@ -102,7 +115,7 @@ test('a run in which a job is lost says so and fails', async () => {
 })
 
 test('a store without a benchmark is refused with the names of those that have one', async () => {
-  const { exitCode, stderr } = await bench('redis')
+  const { exitCode, stderr } = await bench('postgres')
   expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining('for now there is: memory') })
 })
 

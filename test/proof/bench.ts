@@ -6,7 +6,7 @@ import type { Proof } from './proof.ts'
 
 const main = fileURLToPath(new URL('../../bench/main.ts', import.meta.url))
 const tiny = ['--quick', '--scale', '0.0005', '--rounds', '1', '--no-peers']
-const benches = ['memory', 'sqlite']
+const benches = ['memory', 'sqlite', 'redis']
 
 export const bench: Proof = {
   name: 'bench',

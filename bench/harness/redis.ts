@@ -1,0 +1,57 @@
+/** The server of a run, and what it tells of its work. */
+import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
+import { redisServer } from '../../test/support/redis-process.ts'
+import type { Counters } from './queue-work.ts'
+
+/** Calls `use` with the address of a new server without persistence, which is gone afterwards. */
+export async function withServer<T>(use: (url: string) => Promise<T>): Promise<T> {
+  const server = await redisServer()
+  try {
+    return await use(server.url)
+  } finally {
+    await server.remove()
+  }
+}
+
+export interface ServerCounters extends Counters {
+  /** Carried out, those of scripts too. */
+  readonly commands: number
+  /** Received and sent. */
+  readonly bytes: number
+  /** CPU time of its main thread, µs. */
+  readonly cpuMicros: number
+}
+
+/** A connection to look at the server through; what it costs is little, and counted. */
+export class ServerView {
+  private readonly client: Awaited<ReturnType<typeof nodeRedisAt>>
+
+  private constructor(client: Awaited<ReturnType<typeof nodeRedisAt>>) {
+    this.client = client
+  }
+
+  static async at(url: string): Promise<ServerView> {
+    const client = await nodeRedisAt(url)
+    await client.connect()
+    return new ServerView(client)
+  }
+
+  async counters(): Promise<ServerCounters> {
+    const info = String(await this.client.send(['INFO', 'ALL']))
+    const value = (name: string): number => Number(new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1] ?? 'NaN')
+    return {
+      commands: value('total_commands_processed'),
+      bytes: value('total_net_input_bytes') + value('total_net_output_bytes'),
+      cpuMicros: (value('used_cpu_user_main_thread') + value('used_cpu_sys_main_thread')) * 1e6,
+    }
+  }
+
+  /** Removes all keys. */
+  async clear(): Promise<void> {
+    await this.client.send(['FLUSHALL', 'SYNC'])
+  }
+
+  close(): void {
+    this.client.close()
+  }
+}

@@ -1,0 +1,28 @@
+/** A queue that keeps its jobs somewhere: one of the peers, a floor, or us. All are given the same work, and none knows how it is counted. */
+
+/** How jobs are handed over: one awaited after the other, `size` in one call, or `size` calls at once. */
+export interface Way {
+  readonly by: 'one' | 'batch' | 'at once'
+  readonly size: number
+}
+
+export interface OpenQueue {
+  /** Stores jobs 0 … count − 1, evenly over the types. Each is stored for good when this resolves. */
+  enqueue(count: number, way: Way): Promise<void>
+  /** Runs all that waits. Resolves when the end of each is stored for good. */
+  process(): Promise<void>
+  /** Jobs that have not ended. */
+  left(): Promise<number>
+  close(): Promise<void>
+}
+
+/** The jobs 0 … count − 1 in chunks of one type each, as calls take them that know only one. */
+export function* chunks(
+  count: number,
+  { size }: Way,
+  types: number,
+): Generator<{ type: number; first: number; end: number }> {
+  for (let first = 0, turn = 0; first < count; first += size, turn++) {
+    yield { type: turn % types, first, end: Math.min(first + size, count) }
+  }
+}

@@ -1,0 +1,40 @@
+/** Jobs per second of one contender on a server, enqueued or processed. */
+import { workThrough, type QueueWork, type Timed } from '../harness/queue-work.ts'
+import { ServerView, type ServerCounters } from '../harness/redis.ts'
+import { warmUp } from '../harness/warm-up.ts'
+import type { RedisQueue } from './redis-queue.ts'
+
+export interface WorkParams extends QueueWork {
+  /** A module of `contenders/`. */
+  readonly contender: string
+  readonly url: string
+}
+
+export interface WorkResult extends Timed<ServerCounters> {
+  /** Passes to warm up. */
+  readonly passes: number
+}
+
+/** A pass to warm up does this part of the work. */
+const warmUpPart = 5
+
+/** @throws NotVerified unless each job was stored and has run once, in the warm-up too */
+export async function measure(params: WorkParams): Promise<WorkResult> {
+  const url = new URL(`../contenders/${params.contender}.ts`, import.meta.url)
+  const { contender } = (await import(url.href)) as { contender: RedisQueue }
+  const server = await ServerView.at(params.url)
+  let number = 0
+  const once = async (work: WorkParams): Promise<Timed<ServerCounters>> => {
+    const prefix = `bench-${++number}`
+    const open: Parameters<typeof workThrough>[0] = (handlers) =>
+      contender.open({ url: params.url, prefix, handlers, slots: params.slots })
+    const timed = await workThrough(open, work, () => server.counters())
+    await server.clear()
+    return timed
+  }
+  const less = { ...params, jobs: Math.ceil(params.jobs / warmUpPart) }
+  const passes = await warmUp(async () => (await once(less)).cpuMicrosPerJob)
+  const timed = await once(params)
+  server.close()
+  return { ...timed, passes }
+}

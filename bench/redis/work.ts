@@ -1,0 +1,128 @@
+/** Enqueueing and processing on a server, beside queues that many use and beside a floor. */
+import { inFreshProcess, type Measure } from '../harness/fresh.ts'
+import { withServer } from '../harness/redis.ts'
+import { interleaved } from '../harness/rounds.ts'
+import { figure } from '../harness/stats.ts'
+import { warmUpNote } from '../harness/warm-up.ts'
+import { compared, single, type Bench, type Figure, type Goal, type Outcome, type Section } from '../suite.ts'
+import type { WorkParams, WorkResult } from './work.probe.ts'
+
+/** Everything but where, and what counts. */
+type Variant = Omit<WorkParams, 'url' | 'timed' | 'types'>
+/** Ours, the base beside it, and what is wanted of it. */
+type Comparison = readonly [ours: string, base: string, goal: Goal | null]
+
+const peers: ReadonlySet<string> = new Set(['bullmq', 'bee-queue'])
+const floor = 'redis-floor'
+const us = 'jobchart-redis'
+const keeping = 'jobchart-redis-keeping'
+const types = 5
+const hundreds = { by: 'batch', size: 100 } as const
+const atOnce = { by: 'at once', size: 100 } as const
+const singles = { by: 'one', size: 1 } as const
+
+async function measured(
+  bench: Bench,
+  timed: WorkParams['timed'],
+  variants: Readonly<Record<string, Variant>>,
+  comparisons: readonly Comparison[],
+): Promise<Outcome> {
+  const chosen = Object.entries(variants).filter(([, { contender }]) => bench.peers || !peers.has(contender))
+  const names = chosen.map(([name]) => name)
+  const probe = new URL('work.probe.ts', import.meta.url)
+  const samples = await withServer((url) => {
+    const measurement = ([name, variant]: (typeof chosen)[number]): [string, () => Promise<WorkResult>] => [
+      name,
+      () => inFreshProcess<Measure<WorkParams, WorkResult>>(probe, { ...variant, url, timed, types }),
+    ]
+    return interleaved(bench, bench.rounds, Object.fromEntries(chosen.map(measurement)))
+  })
+  const of = (name: string, value: (result: WorkResult) => number): Figure =>
+    figure(name, (samples[name] ?? []).map(value))
+  const speed = (name: string): Figure => of(name, ({ perSecond }) => perSecond)
+  const perJob = (
+    what: string,
+    unit: 'µs' | 'B' | 'commands',
+    value: (result: WorkResult) => number,
+  ): Outcome['rows'] => names.map((name) => single(`${what}, ${name}`, unit, of(name, value)))
+  return {
+    rows: [
+      ...names.map((name) => single(name, 'jobs/s', speed(name))),
+      ...comparisons
+        .filter(([, base]) => names.includes(base))
+        .map(([ours, base, goal]) => compared(ours, 'jobs/s', speed(base), speed(ours), goal)),
+      ...perJob('commands per job', 'commands', (each) => each.perJob.commands),
+      ...perJob('bytes per job', 'B', (each) => each.perJob.bytes),
+      ...perJob('CPU of the server per job', 'µs', (each) => each.perJob.cpuMicros),
+      ...perJob('CPU of the process per job', 'µs', (each) => each.cpuMicrosPerJob),
+    ],
+    notes: [warmUpNote(samples)],
+  }
+}
+
+export const enqueue: Section = {
+  name: 'enqueue',
+  needsPeers: true,
+  title: (bench) => `up to ${bench.sized(100_000).toLocaleString('en-US')} jobs over 5 types, nothing runs meanwhile`,
+  run(bench) {
+    const many = { jobs: bench.sized(100_000), slots: 100 }
+    const some = { jobs: bench.sized(20_000), slots: 100 }
+    const few = { jobs: bench.sized(5_000), slots: 100 }
+    return measured(
+      bench,
+      'enqueue',
+      {
+        'floor, by 100': { contender: floor, way: hundreds, ...many },
+        'BullMQ addBulk(100)': { contender: 'bullmq', way: hundreds, ...some },
+        'bee-queue saveAll(100)': { contender: 'bee-queue', way: hundreds, ...some },
+        'enqueueMany(100)': { contender: us, way: hundreds, ...many },
+        '100 BullMQ adds at once': { contender: 'bullmq', way: atOnce, ...some },
+        '100 bee-queue saves at once': { contender: 'bee-queue', way: atOnce, ...some },
+        '100 enqueues at once': { contender: us, way: atOnce, ...many },
+        'BullMQ add, one by one': { contender: 'bullmq', way: singles, ...few },
+        'enqueue, one by one': { contender: us, way: singles, ...few },
+      },
+      [
+        ['enqueueMany(100)', 'BullMQ addBulk(100)', { atLeast: 4 }],
+        ['enqueueMany(100)', 'bee-queue saveAll(100)', null],
+        ['enqueueMany(100)', 'floor, by 100', null],
+        ['100 enqueues at once', '100 BullMQ adds at once', { atLeast: 4 }],
+        ['100 enqueues at once', '100 bee-queue saves at once', null],
+        ['enqueue, one by one', 'BullMQ add, one by one', null],
+      ],
+    )
+  },
+}
+
+export const processing: Section = {
+  name: 'process',
+  needsPeers: true,
+  title: (bench) => `up to ${bench.sized(100_000).toLocaleString('en-US')} no-op jobs over 5 types that wait`,
+  run(bench) {
+    const jobs = bench.sized(100_000)
+    const some = bench.sized(20_000)
+    return measured(
+      bench,
+      'process',
+      {
+        'floor, by 100': { contender: floor, way: hundreds, slots: 100, jobs },
+        'BullMQ, 100 slots': { contender: 'bullmq', way: hundreds, slots: 100, jobs: some },
+        'bee-queue, 100 slots': { contender: 'bee-queue', way: hundreds, slots: 100, jobs: some },
+        '100 slots': { contender: us, way: hundreds, slots: 100, jobs },
+        '100 slots, all kept': { contender: keeping, way: hundreds, slots: 100, jobs },
+        'BullMQ, 10 slots': { contender: 'bullmq', way: hundreds, slots: 10, jobs: some },
+        'bee-queue, 10 slots': { contender: 'bee-queue', way: hundreds, slots: 10, jobs: some },
+        '10 slots': { contender: us, way: hundreds, slots: 10, jobs: some },
+      },
+      [
+        ['100 slots', 'BullMQ, 100 slots', { atLeast: 6 }],
+        ['100 slots', 'bee-queue, 100 slots', { atLeast: 5 }],
+        ['100 slots', 'floor, by 100', null],
+        ['100 slots, all kept', 'BullMQ, 100 slots', { atLeast: 6 }],
+        ['100 slots, all kept', 'bee-queue, 100 slots', { atLeast: 5 }],
+        ['10 slots', 'BullMQ, 10 slots', null],
+        ['10 slots', 'bee-queue, 10 slots', null],
+      ],
+    )
+  },
+}
