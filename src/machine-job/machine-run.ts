@@ -135,6 +135,7 @@ export class MachineRun {
       if (machine.plan.pending.length > 0) {
         await this.commitAndExecute()
       } else if (done || (machine.isIdle && !this.childJobs.busy)) {
+        if (done) this.dropUnread()
         const checkpoint = this.dirty || this.childJobs.hasUnsavedIds ? this.checkpoint([]) : null
         return done
           ? { kind: 'done', output: machine.output, checkpoint, cancelTaken: this.cancelTaken }
@@ -287,15 +288,20 @@ export class MachineRun {
   }
 
   private deliver(event: { readonly type: string }): void {
-    if (!this.machine.can(event)) {
-      const { id, type } = this.attempt
-      this.attempt.logger.warn('an event was dropped: the state of the machine no longer handles it', {
-        id,
-        type,
-        event: event.type,
-      })
-    }
+    if (!this.machine.can(event)) this.warnDropped(event, 'the state of the machine no longer handles it')
     this.machine.send(event)
+  }
+
+  /** The machine has ended before it read the last events. They stay in the inbox. */
+  private dropUnread(): void {
+    for (const { message } of this.inbox) {
+      if (message.kind === 'event') this.warnDropped(message.event as { type: string }, 'the machine has ended')
+    }
+  }
+
+  private warnDropped(event: { readonly type: string }, why: string): void {
+    const { id, type, logger } = this.attempt
+    logger.warn(`an event was dropped: ${why}`, { id, type, event: event.type })
   }
 
   private arrive(messages: readonly InboxEntry[]): void {

@@ -78,6 +78,18 @@ test('what no machine will ever read is refused even then', async () => {
   await other.cancel()
 })
 
+test('an event that comes after the one that ends the machine is dropped with a warning', async () => {
+  const at = world()
+  const idle = at.idle({ jobs: [order] })
+  const job = await idle.enqueue(order, undefined)
+  await job.send({ type: 'PAID' }, { accept: 'always' })
+  await job.send({ type: 'REFUND' } as never, { accept: 'always' })
+  await idle.start()
+  await at.clock.settle()
+  expect((await job.record()).state).toBe('done')
+  expect(at.expectLogged('warn').join()).toContain('an event was dropped: the machine has ended')
+})
+
 const poisonous = setup({
   types: { context: {} as { added: number[] }, events: {} as { type: 'ADD'; n: number } },
 }).createMachine({

@@ -226,6 +226,14 @@ test('a good story of machines is clean', async () => {
   expect(verdict.figures).toMatchObject({ jobs: 3, attempts: 6 })
 })
 
+test('a machine that an event ends before it reads the next one is clean', async () => {
+  const story = new Story()
+  await story.enqueue('a')
+  await story.send('a', 'l1', 'l2')
+  await story.settle((await story.claim())[0], 'COMPLETE', rest(1, 1))
+  expect(check(await story.end()).violations).toEqual([])
+})
+
 test('a machine that was retried, from its start or not, is clean', async () => {
   const story = new Story()
   for (const [id, fromStart] of Object.entries({ again: false, anew: true })) {

@@ -111,9 +111,11 @@ class Walk {
     const kept = this.machine.messages.filter(({ outcome }) => outcome === 'kept').length
     if (messages < kept) this.add(`${kept} messages were acknowledged, ${messages} have come`)
     if (state === 'waiting' && numbers.length > 0) this.add(`it waits, and messages ${list(numbers)} wait for it`)
-    const shown = this.last?.shown ?? 0
-    // A machine may end while news of its children waits: a child that it has left is cancelled, and says so.
+    // An event may end the machine before it reads the next one. The first that its last attempt was given must be read, unless
+    // it is news of a child: a child that the machine has left is cancelled, and its end is reported all the same.
     const isOwed = ({ message: { kind } }: InboxEntry): boolean => kind === 'event' || kind === 'cancel'
+    const hasReadNone = numbers[0] !== undefined && numbers[0] === this.last?.inbox[0]
+    const shown = hasReadNone ? (this.last?.shown ?? 0) : 0
     const unread = inbox.filter((entry) => entry.number <= shown && isOwed(entry)).map(({ number }) => number)
     // A handler that is no machine reads none.
     if (state === 'done' && checkpoint !== null && unread.length > 0)
