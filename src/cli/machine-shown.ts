@@ -1,5 +1,6 @@
 /** The chart of a job's machine, with its active states and the events it takes now. */
 import { toGraph, toText } from '../chart/index.ts'
+import { chartOf } from '../core/definition.ts'
 import { isEnded } from '../core/lifecycle.ts'
 import { eventsOf, statesIn } from '../dashboard/machine-shown.ts'
 import { JobchartError, type Client, type JobRecord } from '../index.ts'
@@ -10,8 +11,8 @@ export async function machineShown(
   record: JobRecord,
 ): Promise<{ readonly data: object; readonly text: string } | null> {
   const runner = client.jobs.get(record.type)?.machine ?? null
-  const chart = runner?.charts.find(({ version }) => version === record.version) ?? runner?.charts.at(-1)
-  if (chart === undefined) return null
+  if (runner === null) return null
+  const chart = chartOf(runner, record.version)
   try {
     const view = await (await client.job(record.id))?.snapshot()
     if (view === undefined) return null

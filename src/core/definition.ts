@@ -300,3 +300,13 @@ export interface MachineRunner {
   /** Is `other` one of its versions? */
   readonly knows: (other: MachineRunner) => boolean
 }
+
+/**
+ * The machine of a version; the current one if `version` is null or not among them. Jobs whose version this process does not
+ * know are drawn by the current one.
+ */
+export function chartOf({ charts }: MachineRunner, version: string | null): MachineRunner['charts'][number] {
+  const chart = charts.find((each) => each.version === version) ?? charts.at(-1)
+  if (chart === undefined) throw new TypeError('a machine has no version')
+  return chart
+}

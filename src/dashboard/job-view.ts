@@ -1,6 +1,6 @@
 /** The view of a job: record, machine, checkpoints, parent and children, and the actions allowed now. */
 import type { JobRecord, JobSummary } from '../index.ts'
-import { isEnded } from '../core/lifecycle.ts'
+import { arrowsFrom, isEnded } from '../core/lifecycle.ts'
 import { checkpointsShown, machineShown, type CheckpointShown, type MachineShown } from './machine-shown.ts'
 import { redacted, type DashboardSettings } from './options.ts'
 
@@ -43,8 +43,8 @@ export async function jobView(settings: DashboardSettings, id: string): Promise<
     checkpoints,
     children: children.map((child) => redacted(settings, child)),
     may: {
-      retry: state === 'dead' || state === 'cancelled',
-      cancel: !isEnded(state) && state !== 'cancelling',
+      retry: 'RETRY' in arrowsFrom(state),
+      cancel: 'CANCEL' in arrowsFrom(state),
       discard: isEnded(state),
       send: record.version !== null && !isEnded(state),
       fork: machine !== null && checkpoints.length > 0,

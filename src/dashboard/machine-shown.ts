@@ -1,7 +1,7 @@
 /** Where the machine of a job stands, as its page shows it: now, and at a checkpoint of the past. */
 import type { JobRecord, Json, JsonMachine, MachineView } from '../index.ts'
 import { toGraph, type ChartGraph } from '../chart/index.ts'
-import type { JobDefinition, MachineRunner } from '../core/definition.ts'
+import { chartOf, type JobDefinition, type MachineRunner } from '../core/definition.ts'
 import { JobchartError } from '../core/errors.ts'
 import { isEnded } from '../core/lifecycle.ts'
 import type { CheckpointEntry } from '../core/machine-record.ts'
@@ -136,11 +136,7 @@ function shown(settings: DashboardSettings, record: JobRecord, job: JobDefinitio
   }
 }
 
-/** The chart of the version that the job is at; of the current one if that is not known. */
-function graphOf({ charts }: MachineRunner, { version }: JobRecord): ChartGraph | null {
-  const chart = charts.find((each) => each.version === version) ?? charts.at(-1)
-  return chart === undefined ? null : toGraph(chart.machine)
-}
+const graphOf = (runner: MachineRunner, { version }: JobRecord): ChartGraph => toGraph(chartOf(runner, version).machine)
 
 /** `{ paid: 'shipping' }` → `['paid', 'paid.shipping']`. */
 export function statesIn(value: unknown, around: readonly string[] = []): string[] {

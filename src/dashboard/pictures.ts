@@ -2,6 +2,7 @@
 import { machines } from '../../machines/index.ts'
 import type { JobRecord, StateCounts } from '../index.ts'
 import { chartStyles, toSvg, type ChartSource, type PathStep, type SvgOptions, type Tone } from '../chart/index.ts'
+import { chartOf } from '../core/definition.ts'
 import { isEnded, jobStates } from '../core/lifecycle.ts'
 import { checkpointSteps, statesAt } from './checkpoint-steps.ts'
 import type { DashboardSettings } from './options.ts'
@@ -98,8 +99,8 @@ export class Pictures {
   }
 
   private machineOf(type: string, version: string | null): ChartSource | null {
-    const charts = this.settings.client.jobs.get(type)?.machine?.charts ?? []
-    return (charts.find((chart) => chart.version === version) ?? charts.at(-1))?.machine ?? null
+    const runner = this.settings.client.jobs.get(type)?.machine ?? null
+    return runner === null ? null : chartOf(runner, version).machine
   }
 
   private async standing(type: string): Promise<Record<string, number>> {
