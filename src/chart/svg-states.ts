@@ -2,6 +2,7 @@
 import { countWidth, type ContentItem, type IconName, type TextItem } from './content.ts'
 import { xml } from './escape.ts'
 import type { Point } from './geometry.ts'
+import type { ChartState } from './graph.ts'
 import type { PlacedState } from './layout-types.ts'
 import type { Marks } from './marks.ts'
 
@@ -58,6 +59,9 @@ function classes({ state, region }: PlacedState, marks: Marks): string {
     .join(' ')
 }
 
+/** The path of a state, which users know it by: its id may be another one. */
+const pathOf = ({ path }: ChartState): string => xml(path.join('.'))
+
 /** The box of a state; the text of a state with states in it is drawn by `drawContent`, above the arrows. */
 export function drawBox(placed: PlacedState, marks: Marks): string {
   const { state, box, content } = placed
@@ -71,7 +75,7 @@ export function drawBox(placed: PlacedState, marks: Marks): string {
       ? []
       : content.items.map((item) => drawItem(item, item.kind === 'rule' ? { x: box.x, y: at.y } : at, box.width))
   return [
-    `<g class="${classes(placed, marks)}" data-state="${xml(state.id)}" role="graphics-object" aria-label="${xml(spoken(placed, marks))}">`,
+    `<g class="${classes(placed, marks)}" data-state="${xml(state.id)}" data-path="${pathOf(state)}" role="graphics-object" aria-label="${xml(spoken(placed, marks))}">`,
     state.description === null ? '' : `<title>${xml(`${state.key}: ${state.description}`)}</title>`,
     rect(0, ''),
     isHatched ? hatching(placed) : '',
@@ -130,5 +134,5 @@ function drawCount(placed: PlacedState, marks: Marks): string {
   const x = isBesideName ? box.x + shift + name.x + name.width + 8 : box.x + box.width - 8 - width
   const y = state.children.length > 0 ? box.y : contentAt(placed, marks).y
   const title = text === String(count) ? '' : `<title>${count}</title>`
-  return `<g class="jc-count" data-count="${xml(state.id)}">${title}<rect x="${px(x)}" y="${px(y + 10)}" width="${px(width)}" height="16" rx="8"/><text x="${px(x + width / 2)}" y="${px(y + 22)}">${text}</text></g>`
+  return `<g class="jc-count" data-count="${xml(state.id)}" data-path="${pathOf(state)}">${title}<rect x="${px(x)}" y="${px(y + 10)}" width="${px(width)}" height="16" rx="8"/><text x="${px(x + width / 2)}" y="${px(y + 22)}">${text}</text></g>`
 }

@@ -163,6 +163,18 @@ test('a graph with parents in a circle does not hang, and one without what it na
   await expect(toSvg(dangling, { direction: 'down' })).rejects.toMatchObject({ code: 'UNSUPPORTED' })
 })
 
+test('each state has the path that users know it by, whatever its id', async () => {
+  const machine = createMachine({
+    id: 'order',
+    initial: 'open',
+    states: { open: { initial: 'new', states: { new: { id: 'a.b' } } } },
+  })
+  const svg = await draw(machine, { counts: { 'open.new': 3 } })
+  expect(byAttribute(svg, 'data-state', 'a.b').attributes['data-path']).toBe('open.new')
+  expect(byAttribute(svg, 'data-state', 'order').attributes['data-path']).toBe('')
+  expect(byAttribute(svg, 'data-count', 'a.b').attributes['data-path']).toBe('open.new')
+})
+
 describe('marks', () => {
   const classOf = (svg: Element, id: string): string => byAttribute(svg, 'data-state', id).attributes['class']!
 

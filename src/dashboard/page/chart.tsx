@@ -9,7 +9,7 @@ import { countdown, now, number } from './words.ts'
 interface ChartProps {
   /** A path of the API. */
   readonly path: string
-  /** The number in each state, by the last part of its id. */
+  /** The number in each state, by its path. */
   readonly counts?: Readonly<Record<string, number>> | undefined
   /** Lights up what jobs of this type do; null: of all. */
   readonly pulse?: string | null | undefined
@@ -82,8 +82,8 @@ export function Chart({
     if (!(target instanceof Element)) return
     const event = target.closest('[data-event].jc-sendable')?.getAttribute('data-event')
     if (event !== null && event !== undefined) return onEvent?.(event)
-    const state = target.closest('[data-state]')?.getAttribute('data-state')
-    if (state !== null && state !== undefined) onState?.(state.split('.').slice(1).join('.'))
+    const state = target.closest('[data-path]')?.getAttribute('data-path')
+    if (state !== null && state !== undefined) onState?.(state)
   }
   if (problem !== null && svg === null) return <p class="muted">{problem}</p>
   return (
@@ -99,7 +99,7 @@ export function Chart({
 function showCounts(ground: HTMLElement | null, counts: ChartProps['counts']): void {
   if (ground === null || counts === undefined) return
   for (const badge of ground.querySelectorAll('[data-count]')) {
-    const count = counts[badge.getAttribute('data-count')?.split('.').slice(1).join('.') ?? '']
+    const count = counts[badge.getAttribute('data-path') ?? '']
     const text = badge.querySelector('text')
     const box = badge.querySelector('rect')
     if (count === undefined || text === null || box === null) continue
