@@ -170,11 +170,35 @@ test('two prefixes know nothing of each other, and a colon at the end is not dou
   expect((await one.get(['a']))[0]?.type).toBe('mail')
   expect((await other.queue('sms')).paused).toBe(false)
   const keys = (await server().command('KEYS', '*')) as string[]
-  expect(keys).toContain('{shop}:job:a')
-  expect(keys).toContain('{eu}:shop:job:a')
+  expect(keys).toContain('{shop}:jobs')
+  expect(keys).toContain('{eu}:shop:jobs')
   expect((await (await opened('shop')).get(['a']))[0]?.type).toBe('mail')
   for (const prefix of ['', 'a{b', '{}', 'a}'])
     expect(() => redisStore({ url: 'redis://x', prefix })).toThrow(JobchartError)
+})
+
+test('names with zero bytes are told from each other, and come back as they were', async () => {
+  const store = await opened(randomUUID())
+  const hints: Hint[] = []
+  onTestFinished(store.watch((hint) => hints.push(hint)))
+  const type = 'a\0b\x01'
+  await put(store, newJob('one', { type, concurrencyKey: 'k\0' }), newJob('two', { type, concurrencyKey: 'k\x010' }))
+  const limits = { ...noLimits, perKey: 1 }
+  const claim = { worker: 'w\0\x01', leaseMs: 1_000, token: 't\0', demand: [{ type, max: 3, limits }] }
+  const { jobs } = await store.claim(claim)
+  expect(jobs.map(({ id, token }) => [id, token])).toEqual(['one', 'two'].map((id) => [id, 't\0']))
+  expect((await store.claim(claim)).shortfalls).toEqual([{ type, reason: 'empty' }])
+  const settled = await store.settle(jobs.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done' })))
+  expect(settled.map(({ outcome }) => outcome)).toEqual(['settled', 'settled'])
+  const records = await store.get(['one', 'two'])
+  expect(records.map((record) => record?.concurrencyKey)).toEqual(['k\0', 'k\x010'])
+  expect(records[0]).toMatchObject({ type, worker: 'w\0\x01', state: 'done' })
+  expect((await store.counts()).types[type]?.done).toBe(2)
+  expect((await store.transitions(null, 10)).transitions.map((each) => each.type)).toEqual(Array(6).fill(type))
+  await store.queue(type, { paused: true })
+  expect((await store.queues()).map((queue) => [queue.type, queue.paused])).toEqual([[type, true]])
+  expect((await store.claim(claim)).shortfalls).toEqual([{ type, reason: 'paused' }])
+  expect(hints).toContainEqual({ kind: 'ready', type, atMost: 2 })
 })
 
 test('scripts that the server has forgotten are sent again, and a cut connection is made anew', async () => {

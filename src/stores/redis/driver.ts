@@ -7,11 +7,13 @@ import { isLeased } from '../../core/lifecycle.ts'
 import { JobchartError } from '../../core/errors.ts'
 import type { Hint } from '../../store.ts'
 import type { Redis, Reply } from './connection.ts'
+import { hintsFrom } from './hints.ts'
 import type { Keys } from './keys.ts'
 import { load, type Select } from './loading.ts'
 import { NotLoaded, type Need } from './needs.ts'
 import { planOf } from './plan.ts'
-import type { Fields, LoadedRow, Row } from './row.ts'
+import { hasOf, historyWithout } from './row-text.ts'
+import type { LoadedRow, Row } from './row.ts'
 import type { Scripts } from './scripts.ts'
 import { pending, RedisUnit } from './unit.ts'
 import { WorkingSet } from './working-set.ts'
@@ -145,17 +147,16 @@ export class Driver {
     const [clock, hints, ...rest] = await this.scripts.run(name, request)
     this.time.told(Number(clock), sent)
     if (hints === 'stale') return [hints, ...rest]
-    if (typeof hints === 'string' && hints !== '') this.notify(JSON.parse(hints) as Hint[])
+    if (typeof hints === 'string' && hints !== '') this.notify(hintsFrom(hints))
     return [null, ...rest]
   }
 
   // ── leased rows ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Keeps a row as the server has it now. */
-  rememberLeased(id: string, fields: Fields): void {
-    const { input: _, ...rest } = fields
+  rememberLeased(id: string, row: LoadedRow): void {
     this.remembered.delete(id)
-    this.remembered.set(id, { fields: rest, heavy: 'rest' })
+    this.remembered.set(id, row)
     if (this.remembered.size <= rememberedMax) return
     for (const oldest of this.remembered.keys()) {
       this.remembered.delete(oldest)
@@ -178,14 +179,9 @@ export class Driver {
   private remember(row: Row): void {
     const { loaded } = row
     if (!this.remembered.has(row.id)) return
-    if (
-      row.removed ||
-      !row.there ||
-      !isLeased(row.state) ||
-      loaded === null ||
-      loaded.heavy === 'none' ||
-      row.text('unsupported') !== undefined
-    ) {
+    const isKnown =
+      loaded !== null && loaded.data !== 'none' && row.latest === null && row.text('unsupported') === undefined
+    if (row.removed || !row.there || !isLeased(row.state) || !isKnown) {
       this.remembered.delete(row.id)
       return
     }
@@ -193,7 +189,11 @@ export class Driver {
     if (changes.length === 0) return
     const fields = { ...loaded.fields }
     for (const [name, value] of changes) fields[name] = this.given(value)
-    this.rememberLeased(row.id, { ...fields, rev: String(Number(loaded.fields.rev ?? 0) + 1) })
+    fields.rev = String(Number(loaded.fields.rev ?? 0) + 1)
+    delete fields.input
+    const has = hasOf(fields, (field) => row.hasData(field))
+    const history = historyWithout(loaded.history, row.additions.historyDropped)
+    this.rememberLeased(row.id, { fields, has, history, data: 'rest' })
   }
 }
 

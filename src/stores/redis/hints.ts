@@ -2,9 +2,20 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Hint } from '../../store.ts'
 import type { RedisClient } from './connection.ts'
+import { scriptText, textOfScript } from './row-text.ts'
 
 /** The connection is asked for a sign of life so often, and has so long to give it, ms. */
 const watchdogMs = { every: 10_000, patience: 5_000 }
+
+/** Wake-ups as a script has written them. */
+export const hintsFrom = (text: string): Hint[] =>
+  (JSON.parse(text) as Hint[]).map((hint) =>
+    'type' in hint && hint.type !== undefined ? { ...hint, type: textOfScript(hint.type) } : hint,
+  )
+
+/** A wake-up as scripts pass it on. */
+export const hintForScript = (hint: Hint): Hint =>
+  'type' in hint && hint.type !== undefined ? { ...hint, type: scriptText(hint.type) } : hint
 
 export class Hints {
   private readonly channel: string
@@ -70,7 +81,7 @@ export class Hints {
 
   private receive(message: string): void {
     const space = message.indexOf(' ')
-    if (message.slice(0, space) !== this.origin) this.notify(JSON.parse(message.slice(space + 1)) as Hint[])
+    if (message.slice(0, space) !== this.origin) this.notify(hintsFrom(message.slice(space + 1)))
   }
 
   /** A connection that was cut without a word, or never came to its channel, is made anew. */

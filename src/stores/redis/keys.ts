@@ -1,6 +1,7 @@
 /** The names of the keys. All of a namespace share one hash tag, so that in a cluster they lie in one slot. */
 import { checkText } from '../../core/checks.ts'
 import { invalidOption } from '../../core/errors.ts'
+import type { DataField } from './row-text.ts'
 
 /**
  * What the names of all keys of a namespace begin with: `{jobs}:` of the prefix `jobs`; a prefix that has a hash tag keeps it.
@@ -14,9 +15,11 @@ export function namespaceOf(prefix: string): string {
   return `{${bare}}:`
 }
 
-/** The keys of a namespace. Those that only scripts touch are named in `lua.ts`. */
+/** The keys of a namespace. Those that only scripts touch are named in `scripts/`. */
 export class Keys {
   readonly namespace: string
+  /** Every job: its row by its id. */
+  readonly jobs: string
   /** Jobs by state, and by `state:type`. */
   readonly counts: string
   /** Types that were paused once: `1` while they are. */
@@ -26,7 +29,7 @@ export class Keys {
   /** Jobs with a due time by that, and leased ones by the end of their lease. */
   readonly due: string
   readonly leases: string
-  /** The number of the last transition, and the log: a stream whose ids are these numbers. */
+  /** The number of the last transition, and the log: a stream in which an entry has the number of the last of its transitions. */
   readonly seq: string
   readonly log: string
   /** Jobs that were put off because no worker could run their machine. */
@@ -40,6 +43,7 @@ export class Keys {
 
   constructor(namespace: string) {
     this.namespace = namespace
+    this.jobs = `${namespace}jobs`
     this.counts = `${namespace}counts`
     this.paused = `${namespace}paused`
     this.all = `${namespace}all`
@@ -54,15 +58,12 @@ export class Keys {
     this.hints = `${namespace}hints`
   }
 
-  job(id: string): string {
-    return `${this.namespace}job:${id}`
+  /** A field of all jobs that is kept apart, by id. */
+  data(field: DataField): string {
+    return `${this.namespace}data:${field}`
   }
 
   /** What is kept of a job in keys of their own: it grows, or is mostly not read. */
-  history(id: string): string {
-    return `${this.namespace}history:${id}`
-  }
-
   checkpoints(id: string): string {
     return `${this.namespace}checkpoints:${id}`
   }

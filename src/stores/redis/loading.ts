@@ -1,10 +1,9 @@
 /** Loads what an operation needs, in one round trip. */
 import type { InboxEntry } from '../../core/machine-record.ts'
-import type { HistoryEntry } from '../../core/record.ts'
 import type { Command, Redis, Reply } from './connection.ts'
 import type { Keys } from './keys.ts'
 import type { Need } from './needs.ts'
-import { heavyFields, lightFields, type Field, type Fields } from './row.ts'
+import { dataFields, parseRow, textOfScript, type Fields, type ParsedRow } from './row-text.ts'
 import { cellName, type Scored, type WorkingSet } from './working-set.ts'
 
 /** Finds the page of a selection by filter: that takes more than one round trip. */
@@ -18,59 +17,68 @@ export async function load(
   select: Select,
 ): Promise<void> {
   const unique = [...new Map(needs.map((need) => [nameOf(need), need])).values()]
-  const commands = unique.flatMap((need) => commandOf(keys, need) ?? [])
+  const rowIds = unique.flatMap((need) => (need.kind === 'row' ? [need.id] : []))
+  const dataIds = unique.flatMap((need) => (need.kind === 'data' ? [need.id] : []))
+  const others = unique.filter(({ kind }) => kind !== 'row' && kind !== 'data' && kind !== 'selected')
+  const commands = [
+    ...(rowIds.length > 0 ? [['HMGET', keys.jobs, ...rowIds]] : []),
+    ...(dataIds.length > 0 ? dataFields.map((field) => ['HMGET', keys.data(field), ...dataIds]) : []),
+    ...others.map((need) => commandOf(keys, need)),
+  ]
   const replies = commands.length === 0 ? [] : await redis.pipeline(commands)
   let next = 0
-  for (const need of unique) {
-    if (need.kind === 'selected') await select(need, into)
-    else take(need, replies[next++] as Reply, into)
+  if (rowIds.length > 0) takeRows(rowIds, replies[next++], into)
+  if (dataIds.length > 0) takeData(dataIds, replies.slice(next, (next += dataFields.length)), into)
+  for (const need of others) take(need, replies[next++] as Reply, into)
+  for (const need of unique) if (need.kind === 'selected') await select(need, into)
+}
+
+function takeRows(ids: readonly string[], reply: Reply | undefined, into: WorkingSet): void {
+  for (const [i, row] of rowsFrom(reply).entries()) {
+    into.rows.set(ids[i] as string, row === null ? null : { ...row, data: 'none' })
+  }
+}
+
+function takeData(ids: readonly string[], replies: readonly Reply[], into: WorkingSet): void {
+  for (const [i, id] of ids.entries()) {
+    const row = into.rows.get(id)
+    if (!row) continue
+    const data: Fields = {}
+    for (const [n, field] of dataFields.entries()) {
+      const value = (replies[n] as readonly Reply[])[i]
+      if (typeof value === 'string') data[field] = value
+    }
+    into.rows.set(id, { ...row, fields: { ...row.fields, ...data }, data: 'all' })
   }
 }
 
 const nameOf = (need: Need): unknown => (need.kind === 'selected' ? need.selection : JSON.stringify(need))
 
-function commandOf(keys: Keys, need: Need): [Command] | null {
+function commandOf(keys: Keys, need: Need): Command {
   switch (need.kind) {
-    case 'row':
-      return [['HMGET', keys.job(need.id), ...lightFields]]
-    case 'heavy':
-      return [['HMGET', keys.job(need.id), ...heavyFields]]
     case 'inbox':
-      return [['LRANGE', keys.inbox(need.id), '0', '-1']]
-    case 'history':
-      return [['LRANGE', keys.history(need.id), '0', '-1']]
+      return ['LRANGE', keys.inbox(need.id), '0', '-1']
     case 'children':
-      return [['ZRANGE', keys.children(need.id), '0', '-1']]
+      return ['ZRANGE', keys.children(need.id), '0', '-1']
     case 'cell':
-      return [['HGET', keys.cells(need.cells), need.field]]
+      return ['HGET', keys.cells(need.cells), need.field]
     case 'timers':
-      return [['ZRANGE', need.of === 'due' ? keys.due : keys.leases, '0', String(need.limit), 'WITHSCORES']]
+      return ['ZRANGE', need.of === 'due' ? keys.due : keys.leases, '0', String(need.limit), 'WITHSCORES']
     case 'counts':
-      return [['HGETALL', keys.counts]]
+      return ['HGETALL', keys.counts]
     case 'ended':
-      return [['ZRANGE', keys.ended(need.state), '0', String(need.limit - 1), 'WITHSCORES']]
+      return ['ZRANGE', keys.ended(need.state), '0', String(need.limit - 1), 'WITHSCORES']
+    case 'row':
+    case 'data':
     case 'selected':
-      return null
+      throw new TypeError(`${need.kind} is not one command`)
   }
 }
 
-function take(need: Exclude<Need, { readonly kind: 'selected' }>, reply: Reply, into: WorkingSet): void {
+function take(need: Need, reply: Reply, into: WorkingSet): void {
   switch (need.kind) {
-    case 'row': {
-      const fields = fieldsFrom(lightFields, reply)
-      into.rows.set(need.id, fields.rev === undefined ? null : { fields, heavy: 'none' })
-      return
-    }
-    case 'heavy': {
-      const row = into.rows.get(need.id)
-      if (row) into.rows.set(need.id, { fields: { ...row.fields, ...fieldsFrom(heavyFields, reply) }, heavy: 'all' })
-      return
-    }
     case 'inbox':
       into.inboxes.set(need.id, parsedAll<InboxEntry>(reply))
-      return
-    case 'history':
-      into.histories.set(need.id, parsedAll<HistoryEntry>(reply))
       return
     case 'children':
       into.children.set(need.id, texts(reply))
@@ -86,6 +94,10 @@ function take(need: Exclude<Need, { readonly kind: 'selected' }>, reply: Reply, 
       return
     case 'ended':
       into.ended.set(need.state, { limit: need.limit, found: scored(reply) })
+      return
+    case 'row':
+    case 'data':
+    case 'selected':
   }
 }
 
@@ -93,16 +105,9 @@ export const texts = (reply: Reply | undefined): string[] => (Array.isArray(repl
 
 export const parsedAll = <T>(reply: Reply | undefined): T[] => texts(reply).map((text) => JSON.parse(text) as T)
 
-/** The fields that are there, of the values of an HMGET. */
-export function fieldsFrom(names: readonly Field[], reply: Reply | undefined): Fields {
-  const fields: Fields = {}
-  if (!Array.isArray(reply)) return fields
-  names.forEach((name, i) => {
-    const value = reply[i]
-    if (typeof value === 'string') fields[name] = value
-  })
-  return fields
-}
+/** Rows of an HMGET; null for one that is not there. */
+export const rowsFrom = (reply: Reply | undefined): (ParsedRow | null)[] =>
+  Array.isArray(reply) ? reply.map((text) => (typeof text === 'string' ? parseRow(text) : null)) : []
 
 /** Names and values in turn, as HGETALL and scripts answer. */
 export function pairs(reply: Reply | undefined): [string, string][] {
@@ -111,7 +116,7 @@ export function pairs(reply: Reply | undefined): [string, string][] {
 }
 
 export const countsFrom = (reply: Reply | undefined): Map<string, number> =>
-  new Map(pairs(reply).map(([name, count]) => [name, Number(count)]))
+  new Map(pairs(reply).map(([name, count]) => [textOfScript(name), Number(count)]))
 
 export const scored = (reply: Reply | undefined): Scored =>
   pairs(reply).map(([member, score]) => [member, Number(score)])

@@ -5,9 +5,8 @@ import type { CellKind } from './keys.ts'
 
 export type Need =
   | { readonly kind: 'row'; readonly id: string }
-  | { readonly kind: 'heavy'; readonly id: string }
+  | { readonly kind: 'data'; readonly id: string }
   | { readonly kind: 'inbox'; readonly id: string }
-  | { readonly kind: 'history'; readonly id: string }
   | { readonly kind: 'children'; readonly id: string }
   | { readonly kind: 'cell'; readonly cells: CellKind; readonly field: string }
   | { readonly kind: 'timers'; readonly of: Timers; readonly limit: number }

@@ -27,6 +27,7 @@ import type { Driver } from './driver.ts'
 import { keyName } from './keys.ts'
 import type { Need } from './needs.ts'
 import { claimedFrom } from './records.ts'
+import { scriptText, textOfScript } from './row-text.ts'
 import type { WorkingSet } from './working-set.ts'
 
 /** What one commit writes at most, where a call can be parted: a script holds up every other client. */
@@ -205,12 +206,12 @@ const claim = (driver: Driver, { worker, leaseMs, token, demand }: ClaimRequest)
   driver.inTurn(async () => {
     const [, jobs, shortfalls] = await driver.run('claim', {
       ...(driver.time.given && { now: String(driver.time.now()) }),
-      worker,
+      worker: scriptText(worker),
       workerText: JSON.stringify(worker),
       leaseMs,
-      token,
+      token: scriptText(token),
       demand: demand.map(({ type, max, limits, maxAttempts, keyShares, onDead }) => ({
-        type,
+        type: scriptText(type),
         max,
         ...(limits.concurrency !== null && { concurrency: limits.concurrency }),
         ...(limits.perKey !== null && { perKey: limits.perKey }),
@@ -218,11 +219,11 @@ const claim = (driver: Driver, { worker, leaseMs, token, demand }: ClaimRequest)
         ...(limits.keyRate !== undefined && { keyRate: limits.keyRate }),
         ...(keyShares === true && { keyShares }),
         ...(maxAttempts !== undefined && { maxAttempts }),
-        ...(onDead !== undefined && { onDead }),
+        ...(onDead !== undefined && { onDead: scriptText(onDead) }),
       })),
     })
     const claimed = (jobs as readonly Reply[]).map(claimedFrom)
-    for (const { job, fields } of claimed) driver.rememberLeased(job.id, fields)
+    for (const { job, row } of claimed) driver.rememberLeased(job.id, row)
     const reasons = (shortfalls as readonly Reply[]).map((facts) => shortfallFrom(demand, facts as readonly Reply[]))
     return { jobs: claimed.map(({ job }) => job), shortfalls: reasons }
   })
@@ -231,7 +232,7 @@ const claim = (driver: Driver, { worker, leaseMs, token, demand }: ClaimRequest)
 function shortfallFrom(demands: readonly Demand[], facts: readonly Reply[]): Shortfall {
   const [type, paused, ...numbers] = facts
   const [queued = 0, leasedCount = 0, open, keysAt, rateFree = 0, rateAt] = numbers.map(numberOrNull)
-  const demand = demands.find((each) => each.type === type)
+  const demand = demands.find((each) => each.type === textOfScript(String(type)))
   if (demand === undefined) throw new TypeError(`a claim has answered for ${String(type)}, which was not asked for`)
   return shortfallOf(demand, {
     queue: { paused: paused === 1, queued: queued ?? 0, leasedCount: leasedCount ?? 0, capped: false },

@@ -1,7 +1,9 @@
 /** What a unit has read and written, as the plan of a commit: texts only, which the script carries out as they are. */
 import type { StoredSchedule } from '../../core/schedule-record.ts'
+import { hintForScript } from './hints.ts'
 import type { Keys } from './keys.ts'
-import type { Fields, Row } from './row.ts'
+import { entryText, hasOf, headOf, historyWithout, isDataField, scriptText, tailOf, type Fields } from './row-text.ts'
+import type { Row } from './row.ts'
 import type { RedisUnit } from './unit.ts'
 
 /** A row that is written. Members that are left out have nothing in them. */
@@ -10,13 +12,15 @@ interface PlannedRow {
   /** Its revision as it was read; empty: it was not there. */
   readonly rev: string
   readonly gone?: 1
-  /** Names and values in turn; a field without a value is removed. */
-  readonly set?: readonly string[]
-  readonly unset?: readonly string[]
+  /** The fields that scripts read, and what follows them; to its history the script adds what is logged. */
+  readonly head?: readonly string[]
+  readonly tail?: string
+  /** Fields that are kept apart: names and values in turn, and those that are removed. */
+  readonly data?: readonly string[]
+  readonly dataDropped?: readonly string[]
   /** Indexes of its own that it enters and leaves. */
   readonly enter?: readonly string[]
   readonly leave?: readonly string[]
-  readonly historyDropped?: number
   readonly inboxDropped?: number
   readonly messages?: readonly string[]
   readonly checkpoints?: readonly string[]
@@ -71,20 +75,22 @@ export function planOf(unit: RedisUnit, keys: Keys): Planned {
       ...some('cells', cells),
       ...some(
         'log',
-        unit.log.map(({ id, type, entry, inHistory }) => [id, type, JSON.stringify(entry), inHistory ? 1 : 0] as const),
+        unit.log.map(
+          ({ id, type, entry, inHistory }) => [id, scriptText(type), entryText(entry), inHistory ? 1 : 0] as const,
+        ),
       ),
       ...some('ticks', ticks),
       ...(rooms.has(null) && { room: rooms.get(null) as number }),
       ...some(
         'queueRooms',
-        [...rooms].flatMap(([type, room]) => (type === null ? [] : [[type, room] as const])),
+        [...rooms].flatMap(([type, room]) => (type === null ? [] : [[scriptText(type), room] as const])),
       ),
       ...(full.has(null) && { full: 1 }),
       ...some(
         'fullQueues',
-        [...full].filter((type) => type !== null),
+        [...full].flatMap((type) => (type === null ? [] : [scriptText(type)])),
       ),
-      ...some('hints', unit.hints),
+      ...some('hints', unit.hints.map(hintForScript)),
     },
   }
 }
@@ -108,19 +114,20 @@ function planRow(row: Row, keys: Keys): PlannedRow | null {
   if (changes.length === 0 && !hasAdditions(row)) return null
   const before = sets(loaded?.fields ?? {}, keys)
   const after = sets(row.values, keys)
-  const set = changes.filter(([, value]) => value !== '')
-  const unset = changes.filter(([, value]) => value === '')
+  const data = changes.filter(([name]) => isDataField(name))
+  const has = hasOf(row.values, (field) => row.hasData(field))
   return {
     id,
     rev,
-    set: [...set.flat(), 'rev', String(Number(loaded?.fields.rev ?? 0) + 1)],
+    head: headOf({ ...row.values, rev: String(Number(loaded?.fields.rev ?? 0) + 1) }, has),
+    tail: tailOf(row.values, historyWithout(loaded?.history ?? '', additions.historyDropped)),
+    ...some('data', data.filter(([, value]) => value !== '').flat()),
     ...some(
-      'unset',
-      unset.map(([name]) => name),
+      'dataDropped',
+      data.flatMap(([name, value]) => (value === '' ? [name] : [])),
     ),
     ...some('enter', [...after.difference(before)]),
     ...some('leave', [...before.difference(after)]),
-    ...(additions.historyDropped > 0 && { historyDropped: additions.historyDropped }),
     ...inboxChanges(row),
     ...some('checkpoints', additions.checkpoints.map(checkpointText)),
     ...(additions.forgetsCheckpoints && { forgetsCheckpoints: 1 }),

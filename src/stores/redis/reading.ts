@@ -16,16 +16,14 @@ import type {
   WorkerInfo,
   WorkerRecord,
 } from '../../store.ts'
-import type { Command, Redis, Reply } from './connection.ts'
+import type { Redis, Reply } from './connection.ts'
 import type { Keys } from './keys.ts'
-import { countsFrom, fieldsFrom, pairs, parsedAll, scored, texts } from './loading.ts'
+import { countsFrom, pairs, parsedAll, rowsFrom, scored, texts } from './loading.ts'
 import type { Need } from './needs.ts'
 import { recordOf, type StoredJob } from './records.ts'
-import { heavyFields, lightFields, type Field, type Fields } from './row.ts'
+import { dataFields, entryOf, textOfScript, type DataField } from './row-text.ts'
 import { Search } from './search.ts'
 import type { WorkingSet } from './working-set.ts'
-
-const allFields: readonly Field[] = [...lightFields, ...heavyFields]
 
 /** A worker as it is kept; workers are listed in the order in which they were made known. */
 interface KnownWorker {
@@ -47,34 +45,46 @@ export class Reading {
   // ── jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async get(ids: readonly string[]): Promise<(JobRecord | null)[]> {
-    const stored = await this.stored(ids, allFields)
+    const stored = await this.stored(ids, dataFields)
     return stored.map((job) => (job === null ? null : recordOf(job)))
   }
 
-  /** @param fields names of the hash; history, checkpoint and inbox are read with all of them or where they are asked for */
+  /** @param data the fields that are kept apart to be read; `machines`: checkpoint and inbox, too */
   private async stored(
     ids: readonly string[],
-    fields: readonly Field[],
-    beside: readonly string[] = ['history', 'checkpoint', 'inbox'],
+    data: readonly DataField[],
+    machines = true,
   ): Promise<(StoredJob | null)[]> {
-    const { keys } = this
-    const commands = ids.flatMap((id): Command[] => [
-      ['HMGET', keys.job(id), ...fields],
-      ...(beside.includes('history') ? [['LRANGE', keys.history(id), '0', '-1']] : []),
-      ...(beside.includes('checkpoint') ? [['LINDEX', keys.checkpoints(id), '-1']] : []),
-      ...(beside.includes('inbox') ? [['LRANGE', keys.inbox(id), '0', '-1']] : []),
+    if (ids.length === 0) return []
+    const { keys, redis } = this
+    const [rows, ...replies] = await redis.pipeline([
+      ['HMGET', keys.jobs, ...ids],
+      ...data.map((field) => ['HMGET', keys.data(field), ...ids]),
     ])
-    const replies = await this.redis.pipeline(commands)
-    let next = 0
-    const take = (name: string): Reply | undefined => (beside.includes(name) ? replies[next++] : undefined)
-    return ids.map((id) => {
-      const values = fieldsFrom(fields, replies[next++])
-      const history = parsedAll<HistoryEntry>(take('history'))
-      const checkpoint = take('checkpoint')
-      const inbox = parsedAll<InboxEntry>(take('inbox'))
-      if (values.rev === undefined) return null
-      const last = typeof checkpoint === 'string' ? (JSON.parse(checkpoint) as CheckpointEntry) : null
-      return { id, fields: values, history, checkpoint: last, inbox }
+    const parsed = rowsFrom(rows)
+    const machineIds = ids.filter((_, i) => machines && parsed[i]?.fields.machine !== undefined)
+    const beside = await redis.pipeline(
+      machineIds.flatMap((id) => [
+        ['LINDEX', keys.checkpoints(id), '-1'],
+        ['LRANGE', keys.inbox(id), '0', '-1'],
+      ]),
+    )
+    return parsed.map((row, i) => {
+      if (row === null) return null
+      for (const [n, field] of data.entries()) {
+        const value = (replies[n] as readonly Reply[])[i]
+        if (typeof value === 'string') row.fields[field] = value
+      }
+      const id = ids[i] as string
+      const machine = machineIds.indexOf(id)
+      const checkpoint = machine < 0 ? null : beside[2 * machine]
+      return {
+        id,
+        fields: row.fields,
+        history: row.history,
+        checkpoint: typeof checkpoint === 'string' ? (JSON.parse(checkpoint) as CheckpointEntry) : null,
+        inbox: machine < 0 ? [] : parsedAll<InboxEntry>(beside[2 * machine + 1]),
+      }
     })
   }
 
@@ -89,16 +99,18 @@ export class Reading {
     }
     const { jobs, next } = await this.search.find(filter, () => true, range)
     const names = fields as readonly (keyof JobRecord)[] | undefined
-    const heavy = heavyFields.filter((name) => names?.includes(name) !== false)
+    const data = dataFields.filter((name) => names?.includes(name) !== false)
+    const machines = names === undefined || names.includes('checkpoint') || names.includes('inbox')
     const ids = jobs.map(({ id }) => id)
-    const stored = await this.stored(ids, [...lightFields, ...heavy], names ?? undefined)
+    const stored = await this.stored(ids, data, machines)
     const records = stored.flatMap((job) => (job === null ? [] : [recordOf<Name>(job, fields)]))
     return Object.assign(records, { next: next === null ? undefined : cursorAt(next) })
   }
 
   private async numberAfter(cursor: string, byEnd: boolean): Promise<number> {
-    const fields = fieldsFrom(lightFields, await this.redis.send(['HMGET', this.keys.job(cursor), ...lightFields]))
-    const there = fields.rev !== undefined && (!byEnd || isEnded(fields.state as JobState))
+    const [row] = rowsFrom(await this.redis.send(['HMGET', this.keys.jobs, cursor]))
+    const fields = row?.fields ?? {}
+    const there = row !== null && (!byEnd || isEnded(fields.state as JobState))
     return seqAt(cursor, () => (there ? Number(byEnd ? fields.last : fields.seq) : undefined))
   }
 
@@ -109,8 +121,7 @@ export class Reading {
     const range = selectionRange(after, Number(await this.redis.send(['GET', this.keys.seq])))
     const page = { byEnd: false, newestFirst: false, ...range, limit: Math.min(limit, caps.selection) }
     const { jobs, next } = await this.search.find(filter, (state) => states.has(state), page)
-    for (const { id, fields } of jobs)
-      if (!into.rows.has(id)) into.rows.set(id, { fields: light(fields), heavy: 'none' })
+    for (const { id, row } of jobs) if (!into.rows.has(id)) into.rows.set(id, { ...row, data: 'none' })
     into.selections.set(selection, { ids: jobs.map(({ id }) => id), next: selectionAfter(next, range) })
   }
 
@@ -146,7 +157,7 @@ export class Reading {
       ['HGETALL', this.keys.paused],
     ])
     const all = noCounts()
-    const paused = new Map(pairs(pauses))
+    const paused = new Map(pairs(pauses).map(([type, value]) => [textOfScript(type), value]))
     const byType = new Map([...paused.keys()].map((type) => [type, noCounts()]))
     for (const [name, count] of countsFrom(counts)) {
       const colon = name.indexOf(':')
@@ -199,7 +210,7 @@ export class Reading {
   async workers(now: number): Promise<WorkerRecord[]> {
     const leases = texts(await this.redis.send(['ZRANGE', this.keys.leases, '0', '-1']))
     const ids = leases.map((member) => member.slice(16))
-    const held = (await this.stored(ids, [...lightFields, 'checkin'], [])).filter((job) => job !== null)
+    const held = (await this.stored(ids, ['checkin'], false)).filter((job) => job !== null)
     const byWorker = Map.groupBy(held.toSorted(heldLonger), ({ fields }) => fields.worker)
     const known = (await this.knownWorkers()).filter(({ info, seenAt }) => !isForgotten(info, now - seenAt))
     return known.map(({ info, seenAt }) => {
@@ -240,28 +251,40 @@ export class Reading {
 
   // ── the log ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Entries have the numbers of their transitions, without a gap. */
+  /** An entry has the number of the last of its transitions, which are numbered without a gap. */
   async transitions(cursor: string | null, limit: number): Promise<TransitionPage> {
-    const from = entryNumber(cursor)
-    const [first, page] = await this.redis.pipeline([
-      ['XRANGE', this.keys.log, '-', '+', 'COUNT', '1'],
-      ['XRANGE', this.keys.log, `${from + 1}-0`, '+', 'COUNT', String(limit)],
-    ])
-    const transitions = entries(page).map(([seq, fields]) => {
-      const { i: id = '', t: type = '', e: text = '{}' } = Object.fromEntries(fields) as Record<string, string>
-      const entry = { ...(JSON.parse(text) as HistoryEntry), seq }
-      return { id, type, ...entry, cursor: cursorOfEntry(seq) }
-    })
-    const oldest = entries(first)[0]?.[0] ?? 1
-    return { transitions, next: transitions.at(-1)?.cursor ?? cursor, lost: oldest > from + 1 }
+    const after = entryNumber(cursor)
+    const found: Logged[] = []
+    let oldest: number | null = null
+    for (let from = after; ;) {
+      const [first, page] = await this.redis.pipeline([
+        ['XRANGE', this.keys.log, '-', '+', 'COUNT', '1'],
+        ['XRANGE', this.keys.log, `${from + 1}-0`, '+', 'COUNT', String(logChunk)],
+      ])
+      oldest ??= logged(first)[0]?.seq ?? 1
+      const part = logged(page).filter(({ seq }) => seq > from)
+      found.push(...part)
+      from = found.at(-1)?.seq ?? from
+      if (part.length === 0 || found.length >= limit) break
+    }
+    const transitions = found.slice(0, limit).map((entry) => ({ ...entry, cursor: cursorOfEntry(entry.seq) }))
+    return { transitions, next: transitions.at(-1)?.cursor ?? cursor, lost: (oldest ?? 1) > after + 1 }
   }
 }
 
-const entries = (reply: Reply | undefined): [seq: number, fields: [string, string][]][] =>
-  (Array.isArray(reply) ? (reply as readonly Reply[]) : []).map((entry) => {
-    const [id, fields] = entry as readonly Reply[]
-    return [Number.parseInt(String(id), 10), pairs(fields)]
-  })
+/** Entries of the log that are read at once, of up to 100 transitions each. */
+const logChunk = 20
+
+type Logged = HistoryEntry & { readonly id: string; readonly type: string }
+
+/** The transitions of entries of the log. */
+const logged = (reply: Reply | undefined): Logged[] =>
+  (Array.isArray(reply) ? (reply as readonly Reply[]) : []).flatMap((entry) =>
+    pairs((entry as readonly Reply[])[1]).map(([id, typeAndText]) => {
+      const end = typeAndText.indexOf('\0')
+      return { id, type: textOfScript(typeAndText.slice(0, end)), ...entryOf(typeAndText.slice(end + 1)) }
+    }),
+  )
 
 const tickAt = ({ paused, nextAt }: StoredSchedule): number => (paused || nextAt === null ? Infinity : nextAt)
 
@@ -269,13 +292,6 @@ const earlier = (a: StoredSchedule, b: StoredSchedule): number => tickAt(a) - ti
 
 const noCounts = (): Record<JobState, number> =>
   Object.fromEntries(jobStates.map((state) => [state, 0])) as Record<JobState, number>
-
-/** Without what only a filter has asked for. */
-function light(fields: Fields): Fields {
-  const { ...rest } = fields
-  delete rest.meta
-  return rest
-}
 
 const heldLonger = (a: StoredJob, b: StoredJob): number =>
   Number(a.fields.startedAt) - Number(b.fields.startedAt) || Number(a.fields.seq) - Number(b.fields.seq)

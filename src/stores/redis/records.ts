@@ -9,13 +9,15 @@ import type { CancelMark } from '../../core/unit-of-work.ts'
 import type { ClaimedJob, JobPins } from '../../store.ts'
 import type { Reply } from './connection.ts'
 import { pairs, parsedAll } from './loading.ts'
-import type { Fields } from './row.ts'
+import { historyEntries, parseRow, type Fields } from './row-text.ts'
+import type { LoadedRow } from './row.ts'
 
 /** All that is kept of a job. */
 export interface StoredJob {
   readonly id: string
   readonly fields: Fields
-  readonly history: readonly HistoryEntry[]
+  /** As it is kept. */
+  readonly history: string
   readonly checkpoint: CheckpointEntry | null
   readonly inbox: readonly InboxEntry[]
 }
@@ -74,7 +76,7 @@ export const recordOf = <Name extends keyof JobRecord = keyof JobRecord>(
 
 /** The enqueue is not among the entries that are kept: the job itself knows all about it. */
 function historyOf({ fields, history }: StoredJob): HistoryEntry[] {
-  const entries = history.map((entry) => ({ ...entry }))
+  const entries = historyEntries(history)
   if (entries.length >= caps.history) return entries.slice(-caps.history)
   const to = entries[0]?.from ?? (fields.state as JobState)
   const birth = { seq: Number(fields.seq), at: Number(fields.enqueuedAt), event: 'ENQUEUE', from: null, to, attempt: 0 } as const // prettier-ignore
@@ -82,17 +84,20 @@ function historyOf({ fields, history }: StoredJob): HistoryEntry[] {
 }
 
 /** A job of the claim script's answer. */
-export function claimedFrom(reply: Reply): { readonly job: ClaimedJob; readonly fields: Fields } {
-  const [id, rawFields, history, rawSteps, checkpoint, inbox] = reply as readonly Reply[]
-  const fields = Object.fromEntries(pairs(rawFields)) as Fields
+export function claimedFrom(reply: Reply): { readonly job: ClaimedJob; readonly row: LoadedRow } {
+  const [id, text, input, data, steps, checkpoint, inbox] = reply as readonly Reply[]
+  const row = parseRow(String(text))
+  Object.assign(row.fields, Object.fromEntries(pairs(data)))
+  const fields: Fields = input === '' ? row.fields : { ...row.fields, input: String(input) }
   const stored: StoredJob = {
     id: String(id),
     fields,
-    history: parsedAll<HistoryEntry>(history),
-    checkpoint: parsed<CheckpointEntry | null>(checkpoint === '' ? undefined : String(checkpoint), null),
+    history: row.history,
+    checkpoint:
+      typeof checkpoint === 'string' && checkpoint !== '' ? (JSON.parse(checkpoint) as CheckpointEntry) : null,
     inbox: parsedAll<InboxEntry>(inbox),
   }
-  return { job: claimedJob(stored, pairs(rawSteps)), fields }
+  return { job: claimedJob(stored, pairs(steps)), row: { ...row, data: 'rest' } }
 }
 
 const claimedJob = (stored: StoredJob, steps: readonly [string, string][]): ClaimedJob => ({

@@ -1,5 +1,5 @@
 /**
- * A job as it is kept in Redis: a hash of texts. A row reads its fields when they are asked for, and keeps what is written to it
+ * A job as operations see it, over its texts. A row reads its fields when they are asked for, and keeps what is written to it
  * until the commit. The fields that may be large are loaded only for operations that need them.
  */
 import type { CancelMark, JobRow, LeaseKey, MachineRow } from '../../core/unit-of-work.ts'
@@ -9,69 +9,14 @@ import type { CheckpointEntry, Gather, InboxEntry, Parent, Unsupported } from '.
 import type { Json } from '../../core/payload.ts'
 import type { JobPins } from '../../store.ts'
 import { NotLoaded } from './needs.ts'
+import { dataLetters, isDataField, type DataField, type Field, type Fields, type ParsedRow } from './row-text.ts'
 
 const timed = statesTagged('timed')
 
-/** Read with every row. */
-export const lightFields = [
-  'rev',
-  'type',
-  'state',
-  'priority',
-  'seq',
-  'place',
-  'last',
-  'attempt',
-  'generation',
-  'maxAttempts',
-  'checkpointedAttempts',
-  'pins',
-  'onDead',
-  'tags',
-  'concurrencyKey',
-  'keyWeight',
-  'key',
-  'keyName',
-  'enqueuedAt',
-  'wakeAt',
-  'startedAt',
-  'finishedAt',
-  'worker',
-  'token',
-  'settled',
-  'steps',
-  'cancel',
-  'machine',
-  'parent',
-  'takesCancel',
-  'checkpoint',
-  'checkpointSeq',
-  'checkpointAt',
-  'lastMessage',
-  'lastRead',
-  'gather',
-  'messageKeys',
-  'unsupported',
-  'version',
-  'machineStates',
-  'machineTags',
-] as const
-
-/** Read when they are asked for. */
-export const heavyFields = ['input', 'output', 'error', 'errors', 'logs', 'checkin', 'meta'] as const
-
-type LightField = (typeof lightFields)[number]
-type HeavyField = (typeof heavyFields)[number]
-export type Field = LightField | HeavyField
-export type Fields = Partial<Record<Field, string>>
-
-const isHeavy: ReadonlySet<string> = new Set(heavyFields)
-
-/** A row as it was loaded. */
-export interface LoadedRow {
-  readonly fields: Fields
-  /** Were the heavy fields loaded with it? `rest`: all but the input. */
-  readonly heavy: 'none' | 'rest' | 'all'
+/** A row as it was loaded; of the fields that are kept apart those that were asked for. */
+export interface LoadedRow extends ParsedRow {
+  /** Were they asked for? `rest`: all but the input. */
+  readonly data: 'none' | 'rest' | 'all'
 }
 
 /** What a row adds to and takes from its keys beside the hash. */
@@ -137,13 +82,13 @@ export class Row implements JobRow {
   text(field: Field): string | undefined {
     const value = this.fields[field]
     if (value !== undefined) return value === '' ? undefined : value
-    if (!this.isLoaded(field)) throw new NotLoaded([{ kind: 'heavy', id: this.id }])
+    if (!this.isLoaded(field)) throw new NotLoaded([{ kind: 'data', id: this.id }])
     return undefined
   }
 
   private isLoaded(field: Field): boolean {
-    if (this.loaded === null || !isHeavy.has(field)) return true
-    return this.loaded.heavy === 'all' || (this.loaded.heavy === 'rest' && field !== 'input')
+    if (this.loaded === null || !isDataField(field) || !this.loaded.has.includes(dataLetters[field])) return true
+    return this.loaded.data === 'all' || (this.loaded.data === 'rest' && field !== 'input')
   }
 
   /** Empty text stands for a field that is not there. */
@@ -168,7 +113,7 @@ export class Row implements JobRow {
   }
 
   /** The same, of a payload: null is one. */
-  setPayload(field: HeavyField, value: Json | undefined): void {
+  setPayload(field: DataField, value: Json | undefined): void {
     this.set(field, value === undefined ? null : JSON.stringify(value))
   }
 
@@ -200,6 +145,12 @@ export class Row implements JobRow {
 
   get values(): Fields {
     return this.fields
+  }
+
+  /** Is there this data, as far as it was written or, otherwise, loaded? */
+  hasData(field: DataField): boolean {
+    const written = this.fields[field]
+    return written === undefined ? this.loaded?.has.includes(dataLetters[field]) === true : written !== ''
   }
 
   // ── as operations see it ────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,10 +4,10 @@ import { isEnded, isLeased, jobStates, type JobState } from '../../core/lifecycl
 import type { JobMeta } from '../../core/record.ts'
 import type { Parent } from '../../core/machine-record.ts'
 import type { JobFilter } from '../../store.ts'
-import type { Command, Redis } from './connection.ts'
+import type { Command, Redis, Reply } from './connection.ts'
 import type { Keys } from './keys.ts'
-import { countsFrom, fieldsFrom, scored, texts } from './loading.ts'
-import { lightFields, type Fields } from './row.ts'
+import { countsFrom, rowsFrom, scored, texts } from './loading.ts'
+import type { Fields, ParsedRow } from './row-text.ts'
 
 /** In which order jobs are looked at, and how many of them. */
 interface Range {
@@ -23,7 +23,7 @@ interface Range {
 
 interface FoundJob {
   readonly id: string
-  readonly fields: Fields
+  readonly row: ParsedRow
 }
 
 interface Found {
@@ -65,13 +65,14 @@ export class Search {
     for await (const entries of this.chunks(filter, among, counts, range)) {
       const rows = await this.rows(entries, filter)
       for (const [i, [id, number]] of entries.entries()) {
-        const fields = rows[i] ?? {}
+        const [row, meta] = rows[i] ?? [null, null]
+        const fields: Fields = row?.fields ?? {}
         if (looked === scanMax) return { jobs, next: last }
         if (Number(fields.seq) > (range.until ?? Infinity)) return { jobs, next: null }
         const isAmong = among.has(fields.state as JobState) && types?.has(fields.type ?? '') !== false
-        if (isAmong && passes(fields, filter)) {
+        if (row !== null && isAmong && passes(fields, meta, filter)) {
           if (jobs.length === range.limit) return { jobs, next: last }
-          jobs.push({ id, fields })
+          jobs.push({ id, row })
         }
         looked++
         last = number
@@ -81,10 +82,17 @@ export class Search {
     return { jobs, next: null }
   }
 
-  private async rows(entries: readonly Entry[], filter: JobFilter): Promise<Fields[]> {
-    const names = filter.meta === undefined ? lightFields : ([...lightFields, 'meta'] as const)
-    const replies = await this.redis.pipeline(entries.map(([id]) => ['HMGET', this.keys.job(id), ...names]))
-    return replies.map((reply) => fieldsFrom(names, reply))
+  /** The rows of entries, with their meta if the filter asks for it. */
+  private async rows(entries: readonly Entry[], filter: JobFilter): Promise<[ParsedRow | null, string | null][]> {
+    const ids = entries.map(([id]) => id)
+    const [rows, metas] = await this.redis.pipeline([
+      ['HMGET', this.keys.jobs, ...ids],
+      ...(filter.meta === undefined ? [] : [['HMGET', this.keys.data('meta'), ...ids]]),
+    ])
+    return rowsFrom(rows).map((row, i) => {
+      const meta = Array.isArray(metas) ? (metas as readonly Reply[])[i] : null
+      return [row, typeof meta === 'string' ? meta : null]
+    })
   }
 
   /** Entries among which all are that pass the filter, in the order of the range. */
@@ -190,7 +198,7 @@ function anyOf<T extends string>(wanted: T | readonly T[] | undefined): Readonly
   return new Set<string>(typeof wanted === 'string' ? [wanted] : wanted)
 }
 
-function passes(fields: Fields, filter: JobFilter): boolean {
+function passes(fields: Fields, kept: string | null, filter: JobFilter): boolean {
   const { tag, key, concurrencyKey, meta, unsupported, parent, machineState, machineTag } = filter
   const has = (text: string | undefined, name: string): boolean =>
     text !== undefined && (JSON.parse(text) as readonly string[]).includes(name)
@@ -200,7 +208,7 @@ function passes(fields: Fields, filter: JobFilter): boolean {
     (tag === undefined || has(fields.tags, tag)) &&
     (key === undefined || fields.key === key) &&
     (concurrencyKey === undefined || fields.concurrencyKey === concurrencyKey) &&
-    (meta === undefined || hasMeta(JSON.parse(fields.meta ?? '{}') as JobMeta, meta)) &&
+    (meta === undefined || hasMeta(JSON.parse(kept ?? '{}') as JobMeta, meta)) &&
     (unsupported === undefined || fields.unsupported !== undefined) &&
     (parent === undefined || parentOf() === parent) &&
     (machineState === undefined || has(fields.machineStates, machineState)) &&

@@ -13,10 +13,11 @@ import { Redis, unavailable, type RedisClient } from './connection.ts'
 import { Driver, type StoreTime } from './driver.ts'
 import { Hints } from './hints.ts'
 import { Keys } from './keys.ts'
-import { claimScript, commitScript } from './lua.ts'
 import { scheduleWritesOf, writesOf } from './operations.ts'
 import { Reading } from './reading.ts'
 import { Scripts } from './scripts.ts'
+import { claimScript } from './scripts/claim.ts'
+import { commitScript } from './scripts/commit.ts'
 import { ServerClock } from './server-clock.ts'
 
 interface Settings {

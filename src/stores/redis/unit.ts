@@ -27,6 +27,7 @@ import type { Hint, NewJob, Selection, SettleAnswer, WrittenTransition } from '.
 import { Backlog } from './backlog.ts'
 import { keyName, timerId, endedId, type EndedId, type CellKind } from './keys.ts'
 import { NotLoaded, type Need, type Timers } from './needs.ts'
+import { historyEntries, scriptText } from './row-text.ts'
 import { Row, type Journal } from './row.ts'
 import { settledOf } from './settled.ts'
 import { cellName, type WorkingSet } from './working-set.ts'
@@ -123,7 +124,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   }
 
   isPaused(type: string): boolean {
-    return this.cell('paused', type) === '1'
+    return this.cell('paused', scriptText(type)) === '1'
   }
 
   find(id: string): Row | undefined {
@@ -278,7 +279,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
 
   pause(type: string, paused: boolean): void {
     if (this.isPaused(type) !== paused) this.hints.push({ kind: 'queue', type, paused })
-    this.setCell('paused', type, paused ? '1' : '0')
+    this.setCell('paused', scriptText(type), paused ? '1' : '0')
     if (!paused) this.hints.push({ kind: 'ready', type })
   }
 
@@ -573,7 +574,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   }
 
   forgetHistoryAfter(row: Row, seq: number): void {
-    const kept = this.set.history(row.id)
+    const kept = historyEntries(row.loaded?.history ?? '')
     row.add({ historyDropped: kept.filter((entry) => entry.seq > seq).length })
     for (const logged of this.log) if (logged.id === row.id && logged.entry.seq > seq) logged.inHistory = false
   }

@@ -30,7 +30,6 @@ export class WorkingSet {
   /** By `cellName`; null = not there. */
   readonly cells = new Map<string, string | null>()
   readonly inboxes = new Map<string, readonly InboxEntry[]>()
-  readonly histories = new Map<string, readonly { readonly seq: number }[]>()
   readonly children = new Map<string, readonly string[]>()
   readonly timers = new Map<Timers, Limited<Scored>>()
   readonly ended = new Map<JobState, Limited<Scored>>()
@@ -63,7 +62,6 @@ export class WorkingSet {
       else {
         this.rows.delete(id)
         this.inboxes.delete(id)
-        this.histories.delete(id)
       }
     }
     this.children.clear()
@@ -89,10 +87,6 @@ export class WorkingSet {
 
   inbox(id: string): readonly InboxEntry[] {
     return orNeed(this.inboxes.get(id), { kind: 'inbox', id })
-  }
-
-  history(id: string): readonly { readonly seq: number }[] {
-    return orNeed(this.histories.get(id), { kind: 'history', id })
   }
 
   childrenOf(id: string): readonly string[] {

@@ -1,0 +1,178 @@
+/**
+ * A job as one text: the fields that scripts read, each ended by a zero byte, then the rare ones as JSON, then the history. A script
+ * reads the first part with one call of `struct.unpack`, and passes the rest on as it is.
+ */
+import { caps } from '../../core/caps.ts'
+import type { HistoryEntry } from '../../core/record.ts'
+import type { ArrowEvent, JobState } from '../../core/lifecycle.ts'
+
+/** The fields that scripts read, in their order; `has` names what there is of the rest, by letters. */
+export const headFields = [
+  'rev',
+  'seq',
+  'enqueuedAt',
+  'last',
+  'place',
+  'wakeAt',
+  'state',
+  'attempt',
+  'worker',
+  'token',
+  'startedAt',
+  'finishedAt',
+  'settled',
+  'maxAttempts',
+  'onDead',
+  'has',
+  'checkpointSeq',
+  'unsupported',
+  'generation',
+  'type',
+  'priority',
+  'concurrencyKey',
+  'keyWeight',
+  'keyName',
+] as const
+
+const restFields = [
+  'checkpointedAttempts',
+  'pins',
+  'tags',
+  'key',
+  'cancel',
+  'parent',
+  'takesCancel',
+  'checkpoint',
+  'checkpointAt',
+  'lastMessage',
+  'lastRead',
+  'gather',
+  'messageKeys',
+  'version',
+  'machineStates',
+  'machineTags',
+] as const
+
+/** Kept apart from the text, each in a hash of its own by id: they may be large. The letter stands in `has` if there is one. */
+export const dataLetters = {
+  input: 'i',
+  output: 'o',
+  error: 'e',
+  errors: 'E',
+  logs: 'l',
+  checkin: 'c',
+  meta: 'm',
+} as const
+
+/** What else `has` tells: results of steps, a machine or a parent, pinned attempts, a unique key. */
+export const flagLetters = { steps: 'S', machine: 'M', pinned: 'P', key: 'K' } as const
+
+export type HeadField = (typeof headFields)[number]
+export type DataField = keyof typeof dataLetters
+type LightField = Exclude<HeadField, 'has'> | (typeof restFields)[number] | 'steps' | 'machine'
+export type Field = LightField | DataField
+/** By name; what is not there is left out, or empty. */
+export type Fields = Partial<Record<Field, string>>
+
+export const dataFields = Object.keys(dataLetters) as DataField[]
+export const isDataField = (field: string): field is DataField => field in dataLetters
+
+/** A row as it is kept. */
+export interface ParsedRow {
+  readonly fields: Fields
+  readonly has: string
+  /** Entries, each a line. */
+  readonly history: string
+}
+
+const separator = '\0'
+const marker = '\x01'
+
+/** A text as scripts know it: they end texts with a zero byte. */
+export const scriptText = (text: string): string =>
+  text.includes(separator) || text.includes(marker)
+    ? text.replaceAll(marker, `${marker}1`).replaceAll(separator, `${marker}0`)
+    : text
+
+/** A text that scripts have given. */
+export const textOfScript = (text: string): string =>
+  text.includes(marker) ? text.replaceAll(`${marker}0`, separator).replaceAll(`${marker}1`, marker) : text
+
+export function parseRow(text: string): ParsedRow {
+  const parts = text.split(separator)
+  const fields: Fields = {}
+  let has = ''
+  for (let i = 0; i < headFields.length; i++) {
+    const value = parts[i] as string
+    if (value === '') continue
+    const name = headFields[i] as HeadField
+    if (name === 'has') has = value
+    else fields[name] = textOfScript(value)
+  }
+  const rest = parts[headFields.length] as string
+  if (rest !== '') Object.assign(fields, JSON.parse(rest))
+  if (has.includes(flagLetters.steps)) fields.steps = '1'
+  if (has.includes(flagLetters.machine)) fields.machine = '1'
+  return { fields, has, history: parts[headFields.length + 1] as string }
+}
+
+/** The values of the head, in order. */
+export const headOf = (fields: Fields, has: string): string[] =>
+  headFields.map((name) => (name === 'has' ? has : scriptText(fields[name] ?? '')))
+
+/** What follows the head. */
+export function tailOf(fields: Fields, history: string): string {
+  let rest: Record<string, string> | null = null
+  for (const name of restFields) {
+    const value = fields[name]
+    if (value !== undefined && value !== '') (rest ??= {})[name] = value
+  }
+  return `${rest === null ? '' : JSON.stringify(rest)}${separator}${history}`
+}
+
+/** The letters of a row. @param hasData is there this data now? */
+export function hasOf(fields: Fields, hasData: (field: DataField) => boolean): string {
+  let has = ''
+  for (const field of dataFields) if (hasData(field)) has += dataLetters[field]
+  if (fields.steps) has += flagLetters.steps
+  if (fields.machine) has += flagLetters.machine
+  if (fields.pins && 'maxAttempts' in (JSON.parse(fields.pins) as object)) has += flagLetters.pinned
+  if (fields.key) has += flagLetters.key
+  return has
+}
+
+// ── history ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+type EntryText = readonly [number, number, string, JobState | null, JobState, number, (string | null)?, string?]
+
+/** A transition as a line of a history, and in the log: the number first. */
+export function entryText({ seq, at, event, from, to, attempt, worker, reason }: HistoryEntry): string {
+  const entry: unknown[] = [seq, at, event, from, to, attempt]
+  if (worker !== undefined || reason !== undefined) entry.push(worker ?? null)
+  if (reason !== undefined) entry.push(reason)
+  return JSON.stringify(entry)
+}
+
+export function entryOf(text: string): HistoryEntry {
+  const [seq, at, event, from, to, attempt, worker, reason] = JSON.parse(text) as EntryText
+  return {
+    seq,
+    at,
+    event: event as ArrowEvent,
+    from,
+    to,
+    attempt,
+    ...(typeof worker === 'string' && { worker }),
+    ...(typeof reason === 'string' && { reason }),
+  }
+}
+
+export const historyEntries = (history: string): HistoryEntry[] =>
+  history === '' ? [] : history.split('\n').map(entryOf)
+
+/** A history without its last entries. */
+export const historyWithout = (history: string, dropped: number): string =>
+  dropped === 0 || history === '' ? history : history.split('\n').slice(0, -dropped).join('\n')
+
+/** Less than the entries of a full history take: a shorter one need not be counted. */
+export const fullHistoryChars = caps.history * 40

@@ -1,0 +1,119 @@
+/**
+ * Carries out a plan (see `plan.ts`), or nothing of it if something is not as it was read.
+ * Answers the time, the wake-ups and the number before the first new one; or the time, and the names of what has changed.
+ */
+import { caps } from '../../../core/caps.ts'
+import { pending } from '../unit.ts'
+import { at, prelude, tail } from './prelude.ts'
+
+export const commitScript = `${prelude}
+local plan = cjson.decode(ARGV[3])
+local PENDING = ${pending}
+local stale = {}
+
+local function revision(row) return row and row[${at.rev}] .. ':' .. row[${at.seq}] or '' end
+
+local read = plan.read or {}
+for i = 1, #read, 2 do
+  if revision(readRow(read[i])) ~= read[i + 1] then stale[#stale + 1] = 'row ' .. read[i] end
+end
+local rows = plan.rows or {}
+local ids, before = {}, {}
+for i, row in ipairs(rows) do ids[i] = row.id end
+for i, text in ipairs(values(JOBS, ids)) do
+  before[i] = text and parse(text) or nil
+  if revision(before[i]) ~= rows[i].rev then stale[#stale + 1] = 'row ' .. ids[i] end
+end
+local cells = plan.cells or {}
+for _, cell in ipairs(cells) do
+  if call('HGET', cell[1], cell[2]) ~= cell[3] then stale[#stale + 1] = cell[1]:sub(#P + 1) .. ' ' .. cell[2] end
+end
+if plan.room and backlog() > plan.room then stale[#stale + 1] = 'backlog' end
+for _, limit in ipairs(plan.queueRooms or {}) do
+  if backlog(limit[1]) > limit[2] then stale[#stale + 1] = 'backlog' end
+end
+if #stale > 0 then return { clock, 'stale', stale } end
+
+local entries = plan.log or {}
+local base = tonumber(call('GET', P .. 'seq') or '0') + 1
+if #entries > 0 then call('INCRBY', P .. 'seq', #entries) end
+
+-- The numbers that were not given when the plan was made.
+local function given(digits) return int(tonumber(digits) - PENDING + base) end
+local NUMBER = '9%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d'
+local function number(text) if #text == 16 and text:match('^' .. NUMBER .. '$') then return given(text) end return text end
+local function numbers(text, most)
+  return (text:gsub('"seq":(' .. NUMBER .. ')', function(digits) return '"seq":' .. given(digits) end, most))
+end
+local NUMBERED = {
+  [${at.seq}] = number, [${at.place}] = number, [${at.last}] = number, [${at.checkpointSeq}] = number,
+  [${at.settled}] = numbers, [${at.unsupported}] = numbers,
+}
+
+-- What becomes part of the histories, by job.
+local histories = {}
+for i, entry in ipairs(entries) do
+  local text = entry[3]:gsub('^%[' .. NUMBER, '[' .. int(base + i - 1))
+  log(entry[1], entry[2], text)
+  if entry[4] == 1 then
+    local list = histories[entry[1]] or {}
+    list[#list + 1] = text
+    histories[entry[1]] = list
+  end
+end
+
+local function writeBeside(id, row)
+  if row.data then for i = 1, #row.data, 2 do call('HSET', P .. 'data:' .. row.data[i], id, row.data[i + 1]) end end
+  for _, field in ipairs(row.dataDropped or {}) do call('HDEL', P .. 'data:' .. field, id) end
+  if row.inboxDropped then call('LPOP', P .. 'inbox:' .. id, row.inboxDropped) end
+  for _, message in ipairs(row.messages or {}) do call('RPUSH', P .. 'inbox:' .. id, message) end
+  if row.forgetsCheckpoints then call('DEL', P .. 'checkpoints:' .. id) end
+  if row.checkpoints then
+    for _, text in ipairs(row.checkpoints) do call('RPUSH', P .. 'checkpoints:' .. id, numbers(text, 1)) end
+    call('LTRIM', P .. 'checkpoints:' .. id, -${caps.checkpoints}, -1)
+  end
+  if row.forgetsSteps then call('DEL', P .. 'steps:' .. id) end
+  for _, name in ipairs(row.stepsDropped or {}) do call('HDEL', P .. 'steps:' .. id, name) end
+  local steps = row.steps or {}
+  for i = 1, #steps, 2 do call('HSET', P .. 'steps:' .. id, steps[i], steps[i + 1]) end
+end
+
+local written, gone = {}, {}
+for i, row in ipairs(rows) do
+  local id = row.id
+  if row.gone then
+    reindex(id, before[i], nil)
+    leave(P .. 'all', id)
+    removeRest(id, before[i])
+    gone[#gone + 1] = id
+  else
+    local after = row.head
+    after[${tail}] = row.tail
+    for field, fix in pairs(NUMBERED) do after[field] = fix(after[field]) end
+    for _, text in ipairs(histories[id] or {}) do remember(after, text) end
+    reindex(id, before[i], after)
+    if not before[i] then enter(P .. 'all', after[${at.seq}], id) end
+    for _, key in ipairs(row.enter or {}) do enter(key, after[${at.seq}], id) end
+    written[#written + 1] = id
+    written[#written + 1] = rowText(after)
+    writeBeside(id, row)
+  end
+  for _, key in ipairs(row.leave or {}) do leave(key, id) end
+end
+each('HSET', JOBS, written)
+each('HDEL', JOBS, gone)
+for _, cell in ipairs(cells) do
+  if cell[4] == false then call('HDEL', cell[1], cell[2])
+  elseif cell[4] ~= 0 then call('HSET', cell[1], cell[2], cell[4]) end
+end
+for _, tick in ipairs(plan.ticks or {}) do
+  if tick[2] then call('ZADD', P .. 'ticks', tick[2], tick[1]) else call('ZREM', P .. 'ticks', tick[1]) end
+end
+writeLog(base + #entries - 1)
+if plan.full then call('SET', P .. 'full', '1') end
+for _, type in ipairs(plan.fullQueues or {}) do call('HSET', P .. 'full-queues', type, '1') end
+for _, hint in ipairs(plan.hints or {}) do
+  if hint.kind == 'ready' then ready[hint.type] = true else hints[#hints + 1] = hint end
+end
+return { clock, finish(), int(base) }
+`

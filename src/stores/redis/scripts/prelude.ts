@@ -1,0 +1,343 @@
+/**
+ * What all scripts begin with: rows, indexes, counts, the log, wake-ups. Which states are leased, timed, ended or claimable comes from
+ * the chart as data. Every script gets the namespace as its key and makes the names of all others from it, which the hash
+ * tag keeps in one slot: a claim cannot know before which jobs it will touch.
+ *
+ * - A command costs about as much as what it does for one job. So rows are read and written many at a time, and changes of
+ *   indexes are gathered and carried out together by `flush`.
+ * - Numbers are passed on as texts: Lua writes 300000000 as 3e+8. Payloads are never decoded.
+ */
+import { caps } from '../../../core/caps.ts'
+import { statesTagged, type JobState } from '../../../core/lifecycle.ts'
+import { defaultKeyWeight } from '../../../core/shares.ts'
+import { claimable } from '../../../core/transition.ts'
+import { dataFields, dataLetters, flagLetters, fullHistoryChars, headFields, type HeadField } from '../row-text.ts'
+
+const luaSet = (states: ReadonlySet<JobState>): string => `{${[...states].map((state) => `${state}=true`).join(',')}}`
+
+/** Where a field stands in a row, for scripts: their lists begin at 1. */
+export const at = Object.fromEntries(headFields.map((name, i) => [name, i + 1])) as Readonly<Record<HeadField, number>>
+/** What follows the head of a row: the rare fields and the history. */
+export const tail = headFields.length + 1
+
+/** The fields that are kept apart by their letters, as Lua. */
+const dataKeys = dataFields.map((field) => `${dataLetters[field]}='${field}'`).join(',')
+
+export const prelude = `
+local P = KEYS[1]
+local JOBS = P .. 'jobs'
+local CLAIMABLE = ${luaSet(claimable)}
+local TIMED = ${luaSet(statesTagged('timed'))}
+local LEASED = ${luaSet(statesTagged('leased'))}
+local ENDED = ${luaSet(statesTagged('ended'))}
+local BACKLOG = ${luaSet(statesTagged('backlog'))}
+local DATA = {${dataKeys}}
+local HEAD = '${'s'.repeat(headFields.length)}'
+local call = redis.call
+local origin, logMax = ARGV[1], tonumber(ARGV[2])
+
+local function int(n) return string.format('%.0f', n) end
+local ZEROS = '0000000000000000'
+local function pad(text) return ZEROS:sub(#text + 1) .. text end
+local function negative(text) if text:sub(1, 1) == '-' then return text:sub(2) end return '-' .. text end
+
+local time = call('TIME')
+local clock = time[1] .. string.format('%03d', math.floor(tonumber(time[2]) / 1000))
+
+local counts, groups, ready, left, ended, cancelled, hints = {}, {}, {}, {}, {}, {}, {}
+local dueAt, shrunk, shrunkOf = nil, 0, {}
+local entering, leaving, logged = {}, {}, {}
+
+local function count(name, by) counts[name] = (counts[name] or 0) + by end
+
+-- Carries out a command with a list of arguments, as many at a time as Lua's stack holds; an even number.
+local function each(command, key, list)
+  local n = #list
+  if n <= 2000 then
+    if n > 0 then call(command, key, unpack(list)) end
+    return
+  end
+  for i = 1, n, 2000 do call(command, key, unpack(list, i, math.min(i + 1999, n))) end
+end
+
+-- The values of fields of a hash; false for those that are not there.
+local function values(key, fields)
+  local n = #fields
+  if n == 0 then return {} end
+  if n <= 2000 then return call('HMGET', key, unpack(fields)) end
+  local all = {}
+  for i = 1, n, 2000 do
+    for _, value in ipairs(call('HMGET', key, unpack(fields, i, math.min(i + 1999, n)))) do all[#all + 1] = value end
+  end
+  return all
+end
+
+-- A row as a list: the fields of its head, and what follows it.
+local function parse(text)
+  local row = { struct.unpack(HEAD, text) }
+  row[${tail}] = text:sub(row[${tail}])
+  return row
+end
+
+local function rowText(row) return table.concat(row, '\\0', 1, ${tail}) end
+
+local function copyOf(row) return { unpack(row, 1, ${tail}) } end
+
+-- The row of a job; nil if it is not there.
+local function readRow(id)
+  local text = call('HGET', JOBS, id)
+  return text and parse(text) or nil
+end
+
+-- Adds to the history of a job.
+local function remember(row, text)
+  local rest = row[${tail}]
+  if rest:byte(-1) == 0 then
+    row[${tail}] = rest .. text
+    return
+  end
+  rest = rest .. '\\n' .. text
+  if #rest > ${fullHistoryChars} then
+    local _, breaks = rest:gsub('\\n', '\\n')
+    for _ = ${caps.history}, breaks do
+      local start, first = rest:find('%z') + 1, rest:find('\\n', 1, true)
+      rest = rest:sub(1, start - 1) .. rest:sub(first + 1)
+    end
+  end
+  row[${tail}] = rest
+end
+
+local function enter(key, score, member)
+  local list = entering[key]
+  if not list then
+    entering[key] = { score, member }
+    return
+  end
+  local n = #list
+  list[n + 1] = score
+  list[n + 2] = member
+end
+
+local function leave(key, member)
+  local list = leaving[key]
+  if not list then leaving[key] = { member } else list[#list + 1] = member end
+end
+
+-- Carries out the changes of indexes that were gathered.
+local function flush()
+  for key, members in pairs(leaving) do each('ZREM', key, members) end
+  for key, members in pairs(entering) do each('ZADD', key, members) end
+  leaving, entering = {}, {}
+end
+
+-- Does a type share its claims among its keys by weight? See core/shares.ts.
+local sharing = {}
+local function isShared(type)
+  if sharing[type] == nil then sharing[type] = call('HGET', P .. 'shared', type) == '1' end
+  return sharing[type]
+end
+
+-- The virtual clock of such a type; false before.
+local clocks = {}
+local function clockOf(type)
+  if clocks[type] == nil then clocks[type] = call('HGET', P .. 'clocks', type) end
+  return clocks[type]
+end
+
+-- Keys of a type are told from keys of another type by the length of its name.
+local function groupKey(type, key) return P .. 'group:' .. #type .. ':' .. type .. ':' .. key end
+
+local function countRow(state, type, by)
+  count(state, by)
+  count(state .. ':' .. type, by)
+  if BACKLOG[state] then
+    shrunk = shrunk - by
+    shrunkOf[type] = (shrunkOf[type] or 0) - by
+  end
+end
+
+-- Enters a row into the indexes, or takes it out of them.
+local function index(id, r, by)
+  local state, type, key = r[${at.state}], r[${at.type}], r[${at.concurrencyKey}]
+  countRow(state, type, by)
+  if CLAIMABLE[state] then
+    local queue = key ~= '' and groupKey(type, key) or P .. 'queue:' .. type
+    local place = r[${at.place}]
+    local member = pad(place ~= '' and place or r[${at.seq}]) .. id
+    if by > 0 then
+      local clock = clockOf(type)
+      if clock then
+        flush()
+        -- A key that gets work begins where the clock is.
+        if call('EXISTS', queue) == 0 then call('HSET', P .. 'starts:' .. type, key, clock) end
+      end
+      enter(queue, negative(r[${at.priority}] ~= '' and r[${at.priority}] or '0'), member)
+      ready[type] = true
+    else
+      leave(queue, member)
+    end
+    if key ~= '' or isShared(type) then groups[#groups + 1] = { type, key } end
+  elseif TIMED[state] then
+    local due = r[${at.wakeAt}]
+    if due ~= '' then
+      local member = pad(r[${at.seq}]) .. id
+      if by > 0 then
+        enter(P .. 'due', due, member)
+        local at = tonumber(due)
+        if not dueAt or at < dueAt then dueAt = at end
+      else
+        leave(P .. 'due', member)
+      end
+    end
+  elseif LEASED[state] then
+    local member = pad(r[${at.seq}]) .. id
+    if by > 0 then enter(P .. 'leases', r[${at.wakeAt}], member) else leave(P .. 'leases', member) end
+    if key ~= '' then
+      call('HINCRBY', P .. 'held:' .. type, key, by)
+      groups[#groups + 1] = { type, key }
+    end
+  elseif ENDED[state] then
+    local member = r[${at.finishedAt}] .. ':' .. id
+    if by > 0 then
+      enter(P .. 'ended:' .. state, r[${at.last}], member)
+      ended[#ended + 1] = id
+    else
+      leave(P .. 'ended:' .. state, member)
+    end
+  end
+end
+
+-- @param before nil: the job is new
+-- @param after nil: it is gone
+local function reindex(id, before, after)
+  if before then index(id, before, -1) end
+  if after then index(id, after, 1) end
+  if not before or not LEASED[before[${at.state}]] then return end
+  if after and LEASED[after[${at.state}]] then
+    if before[${at.state}] ~= after[${at.state}] then cancelled[#cancelled + 1] = id end
+  else
+    left[before[${at.type}]] = true
+  end
+end
+
+-- Removes what is kept of a job beside its row.
+local function removeRest(id, row)
+  local has = row[${at.has}]
+  for letter, field in pairs(DATA) do if has:find(letter, 1, true) then call('HDEL', P .. 'data:' .. field, id) end end
+  if has:find('${flagLetters.steps}', 1, true) then call('DEL', P .. 'steps:' .. id) end
+  if has:find('${flagLetters.machine}', 1, true) then call('DEL', P .. 'checkpoints:' .. id, P .. 'inbox:' .. id) end
+end
+
+-- A group is the queued jobs of a key; the key '' stands for jobs without one, where keys share the claims by weight.
+local function queueOf(type, key) if key == '' then return P .. 'queue:' .. type end return groupKey(type, key) end
+
+-- Where a job is in the order of its queue, as text: by priority, then by place. The priority is within 32 bits.
+local function rank(score, member) return string.format('%010.0f', 2147483648 + tonumber(score)) .. member:sub(1, 16) end
+
+-- The first job of a group stands among the heads of its type, by the finish of its key (0 where keys do not share) and its rank;
+-- unless the key is at its cap, or has no free claim.
+local function arrange(type, key)
+  local heads, head = P .. 'heads:' .. type, P .. 'head:' .. type
+  local old = call('HGET', head, key)
+  if old and old ~= '' then call('ZREM', heads, old) end
+  local held = tonumber(call('HGET', P .. 'held:' .. type, key) or '0')
+  if held <= 0 then call('HDEL', P .. 'held:' .. type, key) end
+  local first = call('ZRANGE', queueOf(type, key), 0, 0, 'WITHSCORES')
+  local limited = call('HGET', P .. 'limits:' .. type, key)
+  local shared = isShared(type)
+  if #first == 0 or (key == '' and not shared) then
+    call('HDEL', head, key)
+    if limited then call('ZREM', P .. 'limited:' .. type, key) end
+    if held <= 0 and #first == 0 then call('HDEL', P .. 'starts:' .. type, key) end
+    return
+  end
+  local cap = call('HGET', P .. 'caps', type)
+  local capped = cap and cap ~= '' and key ~= '' and held >= tonumber(cap)
+  if limited then
+    if capped then call('ZREM', P .. 'limited:' .. type, key) else call('ZADD', P .. 'limited:' .. type, limited, key) end
+  end
+  if capped or limited then
+    call('HSET', head, key, '')
+    return
+  end
+  local finish = 0
+  if shared then
+    local weight = readRow(first[1]:sub(17))[${at.keyWeight}]
+    finish = tonumber(call('HGET', P .. 'starts:' .. type, key) or '0') + 1 / (tonumber(weight) or ${defaultKeyWeight})
+  end
+  local member = rank(first[2], first[1]) .. key
+  call('ZADD', heads, string.format('%.17g', finish), member)
+  call('HSET', head, key, member)
+end
+
+local function arrangeGroups()
+  flush()
+  local seen = {}
+  for _, group in ipairs(groups) do
+    local name = queueOf(group[1], group[2])
+    if not seen[name] then
+      seen[name] = true
+      arrange(group[1], group[2])
+    end
+  end
+  groups = {}
+end
+
+local function writeCounts()
+  for name, by in pairs(counts) do if by ~= 0 then call('HINCRBY', P .. 'counts', name, by) end end
+  counts = {}
+end
+
+-- Of a type, or of all.
+local function backlog(type)
+  local sum = 0
+  for state in pairs(BACKLOG) do
+    sum = sum + tonumber(call('HGET', P .. 'counts', type and state .. ':' .. type or state) or '0')
+  end
+  return sum
+end
+
+-- The log is a stream; an entry has many transitions, each an id, and the type and the text as one. Its own id is the number of the
+-- last of them.
+local function log(id, type, text)
+  local n = #logged
+  logged[n + 1] = id
+  logged[n + 2] = type .. '\\0' .. text
+end
+
+-- Writes what was logged. @param last the number of its last transition
+local function writeLog(last)
+  local n = #logged
+  for i = 1, n, 200 do
+    local to = math.min(i + 199, n)
+    local number = last - (n - to) / 2
+    call('XADD', P .. 'log', 'MINID', '~', int(math.max(0, number - logMax + 1)), int(number) .. '-0', unpack(logged, i, to))
+  end
+  logged = {}
+end
+
+-- Writes what follows from the rows that have changed; gives the wake-ups.
+local function finish()
+  arrangeGroups()
+  writeCounts()
+  -- A type that was found at a cap has room where a run has ended.
+  for type in pairs(left) do if call('HDEL', P .. 'capped', type) == 1 then ready[type] = true end end
+  for type in pairs(ready) do
+    local queued = 0
+    for state in pairs(CLAIMABLE) do queued = queued + tonumber(call('HGET', P .. 'counts', state .. ':' .. type) or '0') end
+    if queued > 0 then hints[#hints + 1] = { kind = 'ready', type = type, atMost = queued } end
+  end
+  if dueAt then hints[#hints + 1] = { kind = 'due', at = dueAt } end
+  if #cancelled > 0 then hints[#hints + 1] = { kind = 'cancelled', ids = cancelled } end
+  if #ended > 100 then hints[#hints + 1] = { kind = 'ended' }
+  elseif #ended > 0 then hints[#hints + 1] = { kind = 'ended', ids = ended } end
+  if shrunk > 0 and call('DEL', P .. 'full') == 1 then hints[#hints + 1] = { kind = 'room' } end
+  for type, by in pairs(shrunkOf) do
+    if by > 0 and call('HDEL', P .. 'full-queues', type) == 1 then hints[#hints + 1] = { kind = 'room', type = type } end
+  end
+  if #hints == 0 then return '' end
+  local text = cjson.encode(hints)
+  call('PUBLISH', P .. 'hints', origin .. ' ' .. text)
+  return text
+end
+`
