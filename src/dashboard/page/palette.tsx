@@ -18,19 +18,30 @@ interface Command {
 /** More are found by typing. */
 const shownMax = 50
 
-/** The commands that do not depend on what is typed; null while the palette is closed. */
-const known = signal<readonly Command[] | null>(null)
+interface Opening {
+  readonly number: number
+  /** The commands that do not depend on what is typed. */
+  readonly commands: readonly Command[]
+}
+
+/** Null while the palette is closed. */
+const opening = signal<Opening | null>(null)
+let openings = 0
 
 export function startPalette(): void {
   addEventListener('keydown', (event) => {
     if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return
     event.preventDefault()
-    if (known.value !== null) known.value = null
-    else if (document.querySelector('dialog[open]') === null) showPalette()
+    const open = document.querySelector('dialog[open]')
+    // A dialog that was closed a moment ago has not reported it yet: what counts is what is on the screen.
+    if (open === null) showPalette()
+    else if (open.classList.contains('palette')) opening.value = null
   })
 }
 
-export const showPalette = (): void => void (known.value = [...actions(), ...places()])
+export function showPalette(): void {
+  opening.value = { number: ++openings, commands: [...actions(), ...places()] }
+}
 
 /** What the buttons of the screen do. */
 function actions(): Command[] {
@@ -93,16 +104,19 @@ function jobCommands(typed: string): Command[] {
 }
 
 export function Palette(): JSX.Element | null {
-  return known.value === null ? null : <PaletteDialog of={known.value} />
+  return opening.value === null ? null : <PaletteDialog key={opening.value.number} of={opening.value} />
 }
 
-function PaletteDialog({ of }: { readonly of: readonly Command[] }): JSX.Element {
+function PaletteDialog({ of }: { readonly of: Opening }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null)
   const [typed, setTyped] = useState('')
   const [at, setAt] = useState(0)
-  const commands = useMemo(() => found(of, typed), [of, typed])
+  const commands = useMemo(() => found(of.commands, typed), [of, typed])
   useEffect(() => dialog.current?.showModal(), [])
   useEffect(() => dialog.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' }), [at])
+  const closed = (): void => {
+    if (opening.value === of) opening.value = null
+  }
   const run = (command: Command | undefined): void => {
     if (command === undefined) return
     // Closed first: the command may open a dialog of its own.
@@ -118,7 +132,7 @@ function PaletteDialog({ of }: { readonly of: readonly Command[] }): JSX.Element
     event.preventDefault()
   }
   return (
-    <dialog ref={dialog} class="palette" onClose={() => (known.value = null)} aria-label="Commands">
+    <dialog ref={dialog} class="palette" onClose={closed} aria-label="Commands">
       <input
         role="combobox"
         aria-label="Command, queue or id of a job"
