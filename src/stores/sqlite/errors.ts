@@ -33,11 +33,14 @@ export const isFileFault = (error: unknown): boolean => isTrouble(error) || isCo
 /** The content of the file contradicts itself. */
 export class Contradiction extends Error {}
 
-/** Does the error show damaged content: invalid JSON, a missing table or column? */
+/** What SQLite says of a schema that is not ours: a table, column or index is missing, or an index has another condition. */
+const foreignSchema = /^no such |^no query solution/
+
+/** Does the error show damaged content: invalid JSON, a schema that is not ours? */
 const isDamage = (error: unknown): error is Error =>
   error instanceof SyntaxError ||
   error instanceof Contradiction ||
-  (resultCode(error) === 1 && error instanceof Error && error.message.startsWith('no such '))
+  (resultCode(error) === 1 && error instanceof Error && foreignSchema.test(error.message))
 
 const failureTexts: Readonly<Record<number, readonly [what: string, hint: string]>> = {
   [busy]: [
