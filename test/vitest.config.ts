@@ -1,9 +1,18 @@
-/** How the tests run: in two forked processes, with the strict (development) build of XState. */
+/** How the tests run: in forked processes, with the strict (development) build of XState. */
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
 const built = 'test/built/**/*.test.ts'
 const helpers = ['**/node_modules/**', 'test/.readme/**']
+/** What measures the heap, listens to the signals of its process or mocks a module. */
+const isolated = [
+  'test/api/memory.test.ts',
+  'test/api/signals.test.ts',
+  'test/api/stop-without-store.test.ts',
+  'test/stores/memory-growth.test.ts',
+  'test/worker/broken-lanes.test.ts',
+]
 
 // XState's development build throws on mistakes that its production build swallows. Vite's own `module` condition is
 // left out so that packages resolve as they do in Node, where users will run them. Vitest hands the list on to Node.
@@ -16,7 +25,8 @@ export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than there are cores: many tests wait for processes of their own.
+    maxWorkers: Math.min(availableParallelism() + 1, 8),
     execArgv: ['--expose-gc'],
     // A test that hangs ends by these; no test proves anything by being quicker.
     testTimeout: 180_000,
@@ -29,7 +39,18 @@ export default defineConfig({
       {
         ...conditions('@jobchart/source'),
         extends: true,
-        test: { name: 'source', include: ['test/**/*.test.ts'], exclude: [...helpers, built] },
+        // One process runs many files and loads the sources once: the sources keep no state in their modules.
+        test: {
+          name: 'source',
+          isolate: false,
+          include: ['test/**/*.test.ts'],
+          exclude: [...helpers, built, ...isolated],
+        },
+      },
+      {
+        ...conditions('@jobchart/source'),
+        extends: true,
+        test: { name: 'isolated', include: isolated },
       },
       {
         // What starts threads is tested as it is published. A thread that reads TypeScript loads a stripper made of

@@ -22,6 +22,7 @@ import {
   type ArrowEvent,
   type JobState,
 } from '../../src/core/lifecycle.ts'
+import { isLong } from '../support/long-form.ts'
 
 const events: readonly JobMachineEvent[] = [
   ...(['DUE', 'CLAIM', 'COMPLETE', 'SNOOZE', 'RELEASE', 'EXPIRE', 'PARK', 'WAKE', 'CANCEL', 'RETRY'] as const).map(
@@ -69,12 +70,14 @@ function walk(choices: readonly number[], births: readonly JobState[], maxAttemp
   }
 }
 
-test('100,000 random events lead the table and live actors through the same states and counters', () => {
+const walks = isLong ? 400 : 120
+
+test(`${walks * 250} random events lead the table and live actors through the same states and counters`, () => {
   const choices = fc.array(fc.nat(10_000), { minLength: 250, maxLength: 250 })
   const births = fc.shuffledSubarray([...statesTagged('birth')], { minLength: 1 })
   const property = fc.property(choices, births, fc.integer({ min: 1, max: 4 }), walk)
-  fc.assert(property, { numRuns: 400 })
-  expect(sent).toBeGreaterThanOrEqual(100_000)
+  fc.assert(property, { numRuns: walks })
+  expect(sent).toBeGreaterThanOrEqual(walks * 250)
 })
 
 test('from every state, with any attempts spent, every event is accepted or refused alike', () => {

@@ -1,4 +1,4 @@
-/** The TypeScript that the guides on durability show is checked as a reader would write it: one folder per page. */
+/** The TypeScript that the README and the guides show is checked as a reader would write it: one folder per page. */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
@@ -7,44 +7,58 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { fenceCount, tsBlocks } from '../support/markdown-code.ts'
 import { repositoryRoot } from '../support/tidy/repository.ts'
 
-const pages = ['guarantees', 'schedules', 'several-processes', 'machines', 'cpu-bound-work']
+const pages = ['README', 'guarantees', 'schedules', 'several-processes', 'machines', 'cpu-bound-work']
 // Inside the repository, so that `import 'jobchart'` finds us as a user's import finds the package.
 const folder = join(repositoryRoot, 'test/examples/.readme')
 
-const typeCheck = (page: string): Promise<string> =>
-  new Promise((resolve) => {
-    const tsc = join(repositoryRoot, 'node_modules/typescript/bin/tsc')
-    const args = [tsc, '--project', join(folder, page), '--pretty', 'false']
-    execFile(process.execPath, args, (error, stdout) => resolve(error === null ? '' : stdout || error.message))
-  })
+const markdownOf = (page: string): string =>
+  readFileSync(join(repositoryRoot, page === 'README' ? 'README.md' : `docs/${page}.md`), 'utf8')
 
 async function writePage(page: string, markdown: string): Promise<void> {
-  await mkdir(join(folder, page), { recursive: true })
-  const config = { extends: '../../../../tsconfig.json', include: ['.'], exclude: [] }
-  await writeFile(join(folder, page, 'tsconfig.json'), JSON.stringify(config))
+  await mkdir(join(folder, page))
   for (const { line, code } of tsBlocks(markdown)) {
     // A block may begin with its file's name.
     const name = /^\/\/ ([\w-]+\.ts)\b/.exec(code)?.[1] ?? `line-${line}.ts`
-    await writeFile(join(folder, page, name), code)
+    // Two blocks of one name would be one file.
+    await writeFile(join(folder, page, name), code, { flag: 'wx' })
   }
 }
+
+/** What the compiler says of all pages. */
+const typeCheck = (): Promise<string> =>
+  new Promise((resolve) => {
+    const tsc = join(repositoryRoot, 'node_modules/typescript/bin/tsc')
+    const args = [tsc, '--project', folder, '--pretty', 'false']
+    execFile(process.execPath, args, { cwd: folder }, (error, stdout, stderr) =>
+      resolve(error === null ? '' : stdout + stderr || error.message),
+    )
+  })
+
+let said = ''
 
 beforeAll(async () => {
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder)
   await writeFile(join(folder, '.gitignore'), '*\n')
+  const config = { extends: '../../../tsconfig.json', include: ['*/*.ts'], exclude: [] }
+  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config))
+  await writePage('wrong', "```ts\n// a.ts\nexport const a = 1\n```\n```ts\nimport { a } from './a.ts'\na.b()\n```\n")
+  for (const page of pages) await writePage(page, markdownOf(page))
+  said = await typeCheck()
 })
 
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-test('a block with a type error is noticed', async () => {
-  await writePage('wrong', "```ts\n// a.ts\nexport const a = 1\n```\n```ts\nimport { a } from './a.ts'\na.b()\n```\n")
-  expect(await typeCheck('wrong')).toContain('line-6.ts(2,3): error TS2339')
+test('a block with a type error is noticed', () => {
+  expect(said).toContain('wrong/line-6.ts(2,3): error TS2339')
 })
 
-test.each(pages)('docs/%s.md shows what type-checks', async (page) => {
-  const markdown = readFileSync(join(repositoryRoot, 'docs', `${page}.md`), 'utf8')
+test.each(pages)('%s shows TypeScript, and no block of it escapes the compiler', (page) => {
+  const markdown = markdownOf(page)
+  expect(tsBlocks(markdown).length).toBeGreaterThan(0)
   expect(tsBlocks(markdown)).toHaveLength(fenceCount(markdown))
-  await writePage(page, markdown)
-  expect(await typeCheck(page)).toBe('')
+})
+
+test('every block type-checks', () => {
+  expect(said.split('\n').filter((line) => line !== '' && !line.startsWith('wrong/'))).toEqual([])
 })

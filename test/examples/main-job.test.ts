@@ -49,6 +49,7 @@ test('sums up what is in a folder: duplicates, what does not compress, the longe
   expect(row(stdout, '4 B')).toEqual(['4 B', '4,000', 'files/easy.txt'])
   expect(stdout).toContain('Left out: 1 symbolic link')
   expect(stdout).not.toContain('Dead jobs')
+  expect(await readFile(at('.jobchart/.gitignore'), 'utf8'), 'its own folder is no business of git').toBe('*\n')
 })
 
 test('asks a person about a file with a line that nobody can read, and the next start has the answer', async () => {
@@ -103,10 +104,11 @@ test('lets attempts fail on request, the same ones for the same seed, and names 
   expect(retries).toBeGreaterThanOrEqual(4 * dead)
   for (const { exitCode, stdout, stderr } of runs) {
     expect(exitCode).toBe(1)
-    expect(stderr).not.toContain('Error')
+    expect(stderr).not.toMatch(/Error|kept in/)
     expect(stdout).toContain(`Dead jobs: ${dead}`)
     expect(stdout).toMatch(/5 +failed on request +files\/\d+\.txt/)
   }
+  expect(await readdir(folder), 'a store in memory leaves nothing behind').toEqual(['files'])
 })
 
 test('ends at a Ctrl-C: what runs is finished, the rest is counted as left undone', async () => {
@@ -143,6 +145,7 @@ test('a second Ctrl-C aborts what runs', async () => {
 })
 
 const fileCount = 300
+const jobCount = 3 * fileCount
 const types = ['hash', 'compress', 'lines']
 
 async function manyFiles(): Promise<void> {
@@ -177,15 +180,19 @@ test('killed in the middle and started again it does every file, and none twice 
   const done = (await jobsIn('jobs.db', 'done')).map(workOf)
   const inHand = (await jobsIn('jobs.db', 'running')).map(workOf)
   expect(done.length).toBeGreaterThan(50)
-  expect(done.length).toBeLessThan(fileCount * types.length)
+  expect(done.length).toBeLessThan(jobCount)
   expect(inHand.length).toBeLessThanOrEqual(8)
 
   const { exitCode, stdout, stderr } = await run(args)
 
   expect(exitCode).toBe(0)
-  expect(stderr).toMatch(new RegExp(`^Going on: \\d+ of 300 files are done, ${done.length} of 900 jobs$`, 'm'))
-  expect(stdout).toMatch(new RegExp(`^files: 300 files, 900 jobs: ${done.length} before, ${900 - done.length} in `))
-  expect(total(stdout)).toMatchObject({ jobs: 900, done: 900, dead: 0 })
+  expect(stderr).toMatch(
+    new RegExp(`^Going on: \\d+ of ${fileCount} files are done, ${done.length} of ${jobCount} jobs$`, 'm'),
+  )
+  expect(stdout).toMatch(
+    new RegExp(`^files: ${fileCount} files, ${jobCount} jobs: ${done.length} before, ${jobCount - done.length} in `),
+  )
+  expect(total(stdout)).toMatchObject({ jobs: jobCount, done: jobCount, dead: 0 })
   const everything = types.flatMap((type) => Array.from({ length: fileCount }, (_, n) => `${type} files/${n}.txt`))
   expect([...ledger.count('end').keys()].toSorted()).toEqual(everything.toSorted())
   const starts = ledger.count('start')
@@ -202,10 +209,10 @@ test('started twice at the same time the two share the work, and both say what c
 
   for (const { exitCode, stdout } of runs) {
     expect(exitCode).toBe(0)
-    expect(total(stdout)).toEqual({ jobs: 900, done: 900, dead: 0, retries: 0 })
+    expect(total(stdout)).toEqual({ jobs: jobCount, done: jobCount, dead: 0, retries: 0 })
   }
   const starts = ledger.count('start')
-  expect(starts.size).toBe(900)
+  expect(starts.size).toBe(jobCount)
   expect(moreThanOnce(starts)).toEqual([])
   const [first, second] = runs.map(({ stdout }) => stdout.slice(stdout.indexOf('Duplicates')))
   expect(second).toBe(first)
@@ -270,18 +277,4 @@ test('what is dead stays dead until --retry', async () => {
   const retried = await run(['files', '--retry'])
   expect(retried.exitCode).toBe(0)
   expect(total(retried.stdout)).toMatchObject({ jobs: 3, done: 3, dead: 0 })
-})
-
-test('--store memory leaves nothing behind', async () => {
-  await write(at('files/a'), 'a\n')
-  const { exitCode, stderr } = await run(['files', '--store', 'memory'])
-  expect(exitCode).toBe(0)
-  expect(stderr).toMatch(/^Dashboard: \S+\n$/)
-  expect(await readdir(folder)).toEqual(['files'])
-})
-
-test('its own folder is no business of git', async () => {
-  await write(at('files/a'), 'a\n')
-  await run(['files'])
-  expect(await readFile(at('.jobchart/.gitignore'), 'utf8')).toBe('*\n')
 })

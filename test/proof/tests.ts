@@ -1,4 +1,4 @@
-/** Tests in their long form: the contract in a thread and beside a noisy process, kills at every write, 10,000 storms of cancels. */
+/** Tests in their long form: those that ask `isLong`. */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Proof } from './proof.ts'
@@ -9,6 +9,13 @@ const files = [
   'test/stores/sqlite-shared.test.ts',
   'test/machine-job/oracle',
   'test/api/cancellation.property.test.ts',
+  'test/bench/bench.test.ts',
+  'test/core/lifecycle.test.ts',
+  'test/stores/redis.test.ts',
+  'test/stores/redis-shared.test.ts',
+  'test/stores/sqlite.test.ts',
+  'test/stores/sqlite-files.test.ts',
+  'test/stores/sqlite-kill.test.ts',
 ]
 
 export const longTests: Proof = {

@@ -10,7 +10,7 @@ import { stores, type StoreFactory } from './stores.ts'
 const memory = stores['memory'] as StoreFactory
 
 /** So many seeds are played each time; `npm run proof -- --only lives` plays 10,000, `npm run simulate` as many as asked. */
-const seeds = 400
+const seeds = 200
 
 /** Seeds beyond those in which a promise was broken before the engine, or the judgement, was mended. */
 const brokenOnce = [...mutants.map(({ seed }) => seed), 3479, 3938, 7873, 21424, 40852, 74928].filter(
@@ -56,7 +56,7 @@ test('a seed is the same life again, and another one is another', async () => {
 })
 
 test('a store in a file lives as well', async () => {
-  for (let seed = 1; seed <= 10; seed++) {
+  for (let seed = 1; seed <= 5; seed++) {
     const { broken } = await live(seed, stores['sqlite'] as StoreFactory)
     expect(broken, `seed ${seed}; ${replay('sqlite', seed)}`).toEqual([])
   }

@@ -12,6 +12,7 @@ import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import { ask, cancel, lease, newJob, noLimits, put, take, takeOne } from '../../src/store-testing/conformance/acts.ts'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
 import type { Hint, Store } from '../../src/store.ts'
+import { isLong } from '../support/long-form.ts'
 import { redisServer } from '../support/redis-process.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
 import { redisSubject } from '../support/redis-subject.ts'
@@ -44,7 +45,7 @@ function inTurn(one: Store, other: Store): Store {
 storeConformance({
   name: 'redis, asked by two stores in turn',
   test,
-  random: { sequences: 40, seed: 2_001 },
+  random: { sequences: isLong ? 40 : 20, seed: 2_001 },
   async create() {
     const clock = movingClock()
     const prefix = randomUUID()

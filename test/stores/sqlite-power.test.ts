@@ -44,7 +44,7 @@ test.runIf(onLinux)(
   `nothing that was acknowledged is lost, and the file is whole (seed ${seed})`,
   { timeout },
   async () => {
-    const report = await cutPower({ seed, images: 60 })
+    const report = await cutPower({ seed, images: 40 })
     expect(report).toMatchObject({ lost: [], damaged: [] })
     // The record is of work that was worth cutting: commits, checkpoints, and moments with something to lose.
     expect(report.acks).toBeGreaterThan(100)
@@ -65,7 +65,7 @@ test.runIf(onLinux)(
 test.runIf(onLinux)(
   `with durability normal acknowledged work may be lost, but the file is whole (seed ${seed})`,
   async () => {
-    const { lost, damaged } = await cutPower({ seed, images: 40, durability: 'normal' })
+    const { lost, damaged } = await cutPower({ seed, images: 25, durability: 'normal' })
     expect(lost.length).toBeGreaterThan(0)
     expect(damaged).toEqual([])
   },

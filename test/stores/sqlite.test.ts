@@ -1,6 +1,9 @@
 /** The SQLite store against the contract, in this thread. */
 import { test } from 'vitest'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
+import { isLong } from '../support/long-form.ts'
 import { sqliteSubject } from '../support/sqlite-subject.ts'
 
-storeConformance({ name: 'sqlite', test, create: () => sqliteSubject(false) })
+// Each sequence makes a file.
+const random = { sequences: isLong ? 200 : 60 }
+storeConformance({ name: 'sqlite', test, random, create: () => sqliteSubject(false) })
