@@ -7,7 +7,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { fenceCount, tsBlocks } from '../support/markdown-code.ts'
 import { repositoryRoot } from '../support/tidy/repository.ts'
 
-const pages = ['README', 'guarantees', 'schedules', 'several-processes', 'machines', 'cpu-bound-work']
+const pages = [
+  'README',
+  'guarantees',
+  'schedules',
+  'several-processes',
+  'machines',
+  'cpu-bound-work',
+  'coming-from-gocraft-work',
+  'coming-from-bullmq',
+]
 // Inside the repository, so that `import 'jobchart'` finds us as a user's import finds the package.
 const folder = join(repositoryRoot, 'test/examples/.readme')
 

@@ -1,0 +1,90 @@
+/** The programs of the pages for users of other queues run as they are shown: a worker, then what enqueues and administers. */
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { tsBlocks } from '../support/markdown-code.ts'
+import { plainEnvironment } from '../support/plain-environment.ts'
+import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
+import { repositoryRoot } from '../support/tidy/repository.ts'
+
+// Inside the repository, so that `import 'jobchart'` finds us as a user's import finds the package. Git ignores it.
+const folder = join(repositoryRoot, 'test/.coming-from')
+const pages = ['coming-from-gocraft-work', 'coming-from-bullmq']
+const server = serverOfFile()
+
+beforeAll(async () => {
+  await rm(folder, { recursive: true, force: true })
+  for (const page of pages) {
+    await mkdir(join(folder, page), { recursive: true })
+    for (const { code } of tsBlocks(readFileSync(join(repositoryRoot, `docs/${page}.md`), 'utf8'))) {
+      const [, name = ''] = /^\/\/ ([\w-]+\.ts)\b/.exec(code) ?? []
+      await writeFile(join(folder, page, name), code)
+    }
+  }
+})
+
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+class Program {
+  readonly process: ChildProcess
+  private said = ''
+
+  constructor(page: string, file: string) {
+    this.process = fork(join(folder, page, file), {
+      execArgv: ['--conditions=@jobchart/source'],
+      env: { ...plainEnvironment, NO_COLOR: '1', REDIS_URL: server().url },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    })
+    for (const output of [this.process.stdout, this.process.stderr]) {
+      output?.setEncoding('utf8').on('data', (text: string) => (this.said += text))
+    }
+  }
+
+  /** Its exit code and the lines it has written. */
+  async ended(): Promise<{ readonly code: number | null; readonly lines: readonly string[] }> {
+    const [code] = (await once(this.process, 'close')) as [number | null]
+    return { code, lines: this.said.trimEnd().split('\n') }
+  }
+}
+
+test('the programs of the page for users of gocraft/work', async () => {
+  const [page = ''] = pages
+  const worker = new Program(page, 'worker.ts')
+  const stopped = worker.ended()
+  expect(await new Program(page, 'producer.ts').ended()).toEqual({
+    code: 0,
+    lines: ['hello to ada@example.com, for customer 4', '5000 { row: 4000 }', 'kept true', 'replaced'],
+  })
+  const { code, lines } = await new Program(page, 'admin.ts').ended()
+  expect({ code, lines: lines.slice(-2) }).toEqual({ code: 0, lines: ['0 dead', '2 cancelled'] })
+  expect(lines).toContain('send_email 1 0')
+  worker.process.kill('SIGTERM')
+  expect(await stopped).toEqual({ code: 0, lines: ['starting send_email', 'starting export'] })
+})
+
+test('the programs of the page for users of BullMQ', async () => {
+  const [, page = ''] = pages
+  const worker = new Program(page, 'worker.ts')
+  const stopped = worker.ended()
+  expect(await new Program(page, 'producer.ts').ended()).toEqual({
+    code: 0,
+    lines: [
+      'painted with red paint in attempt 2',
+      'true',
+      'dead: Error: there is nothing to paint',
+      'renovated',
+      'replaced',
+      '4 done',
+      '1 retried',
+    ],
+  })
+  worker.process.kill('SIGTERM')
+  const { code, lines } = await stopped
+  expect({ code, lines: lines.slice(0, 5) }).toEqual({
+    code: 0,
+    lines: ['paint is done', 'paint is dead', 'paint is done', 'paint is done', 'renovate is done'],
+  })
+})
