@@ -28,7 +28,19 @@ import type {
   StoredSchedule,
 } from './core/schedule-record.ts'
 import type { CheckpointAnswer, CheckpointRequest, SendAnswer, SendRequest } from './core/machine-values.ts'
-import type { Counts, JobPage, ListQuery, QueueInfo, TransitionPage, WorkerInfo, WorkerRecord } from './core/figures.ts'
+import type {
+  ActivityQuery,
+  Counts,
+  FailureGroup,
+  FailureQuery,
+  JobPage,
+  ListQuery,
+  QueueActivity,
+  QueueInfo,
+  TransitionPage,
+  WorkerInfo,
+  WorkerRecord,
+} from './core/figures.ts'
 import type {
   HeartbeatAnswer,
   CancelAnswer,
@@ -180,6 +192,16 @@ export interface Store {
   queues(): Promise<QueueInfo[]>
   /** Changes a queue, if `change` is given. @returns the queue after the change; a pause applies to every claim after the answer */
   queue(type: string, change?: { readonly paused: boolean }): Promise<QueueInfo>
+  /**
+   * What happened in queues, per minute or hour of store time. Every write counts its own transitions, so that nothing is scanned.
+   * The answer has an entry for each type asked for, or for every queue, in no particular order; of the total, one.
+   */
+  activity(query: ActivityQuery): Promise<QueueActivity[]>
+  /**
+   * Groups of failed attempts, the one that has occurred last first. Of each type the `caps.failureGroups` that have occurred
+   * last are kept. A FAIL without an error is in no group.
+   */
+  failures(query: FailureQuery): Promise<FailureGroup[]>
   /** Registers a worker, which counts as a heartbeat, or removes it (null). Removes workers that were lost ten minutes ago. */
   worker(id: string, info: WorkerInfo | null): Promise<void>
   /** All registered workers. */

@@ -18,6 +18,8 @@ export const caps = {
   page: 100,
   /** Jobs that one call cancels, retries or discards by filter: this many block a SQLite process for about 2 ms. */
   selection: 100,
+  /** Groups of failures kept per type: of more, the one that has not occurred for the longest time is removed. */
+  failureGroups: 100,
   /** Ids in each list of a report. */
   reportIds: 10_000,
 } as const

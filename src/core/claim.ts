@@ -1,4 +1,5 @@
 /** Claims: how many jobs a claim may take, the start of an attempt, and the reason of a shortfall. A store finds the jobs. */
+import { claimCounted } from './activity.ts'
 import { applyEvent } from './transition.ts'
 import type { JobRow, LoggedTransition, TransitionOptions, UnitOfWork } from './unit-of-work.ts'
 import type { Demand, RateLimit, Shortfall } from './values.ts'
@@ -6,17 +7,20 @@ import type { Demand, RateLimit, Shortfall } from './values.ts'
 /**
  * CLAIM. Sets `maxAttempts` and the `onDead` hook from the definition of the claiming worker (`maxAttempts` unless the job has pinned
  * it), so that a changed definition also applies to jobs that are already queued. A job that holds its unique key only until its start gives it up.
+ * @param queuedAt time of the transition that has queued the job, ms since the epoch
  */
 export function claimJob<Row extends JobRow>(
   unit: UnitOfWork<Row>,
   row: Row,
   { maxAttempts, onDead }: Demand,
+  queuedAt: number,
   options?: TransitionOptions,
 ): LoggedTransition {
   const differs = maxAttempts !== undefined && maxAttempts !== row.maxAttempts - row.checkpointedAttempts
   if (differs && !row.hasPinnedAttempts) unit.setMaxAttempts(row, maxAttempts)
   const hook = onDead ?? null
   if (row.onDead !== hook) unit.setOnDead(row, hook)
+  unit.count(row, claimCounted, unit.now - queuedAt)
   const logged = applyEvent(unit, row, 'CLAIM', options)
   if (row.untilStart) unit.giveUpKey(row)
   return logged

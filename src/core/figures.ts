@@ -1,4 +1,7 @@
-/** Read-only answers of a store: pages of jobs, counts, queues, workers and the transition log. Part of the contract in `store.ts`. */
+/**
+ * Read-only answers of a store: pages of jobs, counts, queues, activity, failures, workers and the transition log. Part of the
+ * contract in `store.ts`.
+ */
 import type { CheckIn, JobRecord, Transition } from './record.ts'
 import type { JobState } from './lifecycle.ts'
 import type { JobFilter, TypeLimits } from './values.ts'
@@ -63,6 +66,92 @@ export interface QueueInfo {
   readonly type: string
   readonly paused: boolean
   readonly counts: StateCounts
+}
+
+/** The length of the periods in which activity is counted: the minutes of the last two hours, the hours of the last seven days. */
+export type ActivityPeriod = 'minute' | 'hour'
+
+/** Transitions of the jobs of a queue. */
+export interface ActivityCounts {
+  /** New jobs. A retry of a dead or cancelled job is none. */
+  readonly enqueued: number
+  /** Started attempts: claims. */
+  readonly started: number
+  /** Jobs that were completed. */
+  readonly done: number
+  /** Attempts that failed, or whose lease ran out; whether another attempt follows or not. */
+  readonly failed: number
+  /** Jobs that died: of the failed attempts, those after which none was left. */
+  readonly dead: number
+  /** Jobs that were cancelled. */
+  readonly cancelled: number
+}
+
+/** What is counted in a period of store time. */
+export interface ActivityFigures extends ActivityCounts {
+  /** Sum over `started` of the time from the transition that queued the job until the claim, ms. */
+  readonly waitMs: number
+  /** Sum over `done` and `failed` of the time from the claim until the end of the attempt, ms. */
+  readonly runMs: number
+}
+
+export type ActivityFigure = keyof ActivityFigures
+
+/** The activity of one period. */
+export interface ActivityBucket extends ActivityFigures {
+  /** The begin of the period, ms since the epoch: a multiple of its length. */
+  readonly at: number
+}
+
+export interface ActivityQuery {
+  readonly period: ActivityPeriod
+  /** The periods since this time, with the one that contains it, ms since the epoch; as far back as activity is kept. */
+  readonly from: number
+  /** `each`: every queue · `total`: all queues together · or the queues of these types. */
+  readonly queues: 'each' | 'total' | readonly string[]
+}
+
+export interface QueueActivity {
+  /** null: all queues together. */
+  readonly type: string | null
+  /** Oldest first. Periods without activity are left out. */
+  readonly buckets: readonly ActivityBucket[]
+}
+
+/** Transitions per second within a window of time that ends now, and mean durations. */
+export interface Rates extends ActivityCounts {
+  /** Mean time from the transition that queued a job until its claim, ms; null if none was claimed. */
+  readonly meanWaitMs: number | null
+  /** Mean time from the claim of an attempt until it was done or had failed, ms; null if none has ended so. */
+  readonly meanRunMs: number | null
+}
+
+/** Failed attempts of a type whose errors have the same name, the same code and, but for numbers, ids and quoted text, the same message. */
+export interface FailureGroup {
+  readonly type: string
+  /** Identifies the group within its type. The filter `{ type, failure: fingerprint }` finds the jobs whose last error is of the group. */
+  readonly fingerprint: string
+  /** Of the errors. */
+  readonly name: string
+  readonly code: string | null
+  /** Their message, with `…` for numbers, ids, addresses and quoted text. */
+  readonly message: string
+  /** Failed attempts since `firstAt`. */
+  readonly count: number
+  /** Jobs that have died of it since `firstAt` and are dead now. */
+  readonly dead: number
+  /** Time of the first and the last failed attempt, ms since the epoch. */
+  readonly firstAt: number
+  readonly lastAt: number
+  /** The job of the last failed attempt. It may have been removed since. */
+  readonly lastId: string
+}
+
+export interface FailureQuery {
+  /** Only the groups of this type. */
+  readonly type?: string
+  /** 1…1,000, default 100. */
+  readonly limit?: number
 }
 
 export interface WorkerInfo {

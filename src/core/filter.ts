@@ -8,7 +8,7 @@ import { caps } from './caps.ts'
 import type { JobRecord } from './record.ts'
 import type { JobFilter } from './values.ts'
 
-const textKeys = ['tag', 'key', 'concurrencyKey', 'parent', 'machineState', 'machineTag'] as const
+const textKeys = ['tag', 'key', 'concurrencyKey', 'failure', 'parent', 'machineState', 'machineTag'] as const
 const timeKeys = ['enqueuedAfter', 'enqueuedBefore', 'finishedAfter', 'finishedBefore'] as const
 
 export const filterKeys: readonly (keyof JobFilter)[] = [

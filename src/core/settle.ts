@@ -6,6 +6,7 @@ import type { WrittenTransition, SettleAnswer } from './values.ts'
 import { keepCheckpoint, mustFollow } from './checkpoint.ts'
 import { insertHook } from './death.ts'
 import { notifyParentOfCheckin, notifyParentOfEnd, wakeForMessages } from './inbox.ts'
+import { failureOf, type Failure } from './fingerprint.ts'
 import { releaseSuccessor } from './succession.ts'
 import { applyEvent, nextTransition, noTransition } from './transition.ts'
 import { clearUnsupported, putOff, unsupportedDelayMs } from './unsupported.ts'
@@ -22,12 +23,13 @@ export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Se
   // All checks of a settlement precede its first write.
   if (checkpoint !== undefined) mustFollow(row, checkpoint)
   if (nextTransition(row.state, event, row, fatal) === null) throw noTransition(row, event)
-  const heard = keepNews(unit, row, settlement)
+  const failure = settlement.error === undefined ? null : failureOf(settlement.error)
+  const heard = keepNews(unit, row, settlement, failure)
   if (checkpoint !== undefined) keepCheckpoint(unit, row, checkpoint)
   if (cancelTaken === true) cancelFirst(unit, row)
   const delay = settlement.unsupported === undefined ? delayMs : unsupportedDelayMs(row)
   const end = event === 'PARK' && delay === undefined ? null : Math.ceil(unit.now + (delay ?? 0))
-  const { seq, at, from, to } = applyEvent(unit, row, event, { reason, fatal, dueAt: end, output })
+  const { seq, at, from, to } = applyEvent(unit, row, event, { reason, fatal, dueAt: end, output, failure })
   // Read before the wake that may follow: the answer describes this transition.
   const { attempt, dueAt } = row
   const gather = settlement.gather ?? null
@@ -61,11 +63,12 @@ function keepNews<Row extends JobRow>(
   unit: UnitOfWork<Row>,
   row: Row,
   settlement: Settlement,
+  failure: Failure | null,
 ): WrittenTransition | null {
   const { event, error, checkin, logs } = settlement
   if (checkin !== undefined) unit.keepCheckin(row, checkin)
   if (logs !== undefined && logs.length > 0) unit.keepLogs(row, logs)
-  if (error !== undefined) unit.keepError(row, attemptError(unit, row, error))
+  if (error !== undefined && failure !== null) unit.keepError(row, attemptError(unit, row, error), failure)
   else if (event === 'COMPLETE') unit.clearError(row)
   return checkin === undefined ? null : notifyParentOfCheckin(unit, row, checkin.value)
 }

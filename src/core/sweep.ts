@@ -1,5 +1,6 @@
 /** Transitions by time: of jobs that are due, and of jobs whose lease has run out. */
 import { leaseExpired } from './failure.ts'
+import { failureOf } from './fingerprint.ts'
 import { insertHook } from './death.ts'
 import { arrows } from './lifecycle.ts'
 import type { WrittenTransition, SweepAnswer } from './values.ts'
@@ -9,6 +10,7 @@ import { releaseSuccessor } from './succession.ts'
 import { applyEvent } from './transition.ts'
 import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 
+const failure = failureOf(leaseExpired)
 const waitingJobs = new Set<string>(Object.keys(arrows('WAKE')))
 
 /** DUE or WAKE of jobs that are due, `limit` at most. */
@@ -27,8 +29,8 @@ export function rescue<Row extends JobRow>(unit: UnitOfWork<Row>, limit: number)
   let rescued = 0
   for (const row of unit.expired(limit)) {
     rescued++
-    unit.keepError(row, attemptError(unit, row, leaseExpired))
-    applyEvent(unit, row, 'EXPIRE')
+    unit.keepError(row, attemptError(unit, row, leaseExpired), failure)
+    applyEvent(unit, row, 'EXPIRE', { failure })
     transitions.push(unit.lastTransition(row, leaseExpired))
     const others = [notifyParentOfEnd(unit, row), releaseSuccessor(unit, row), insertHook(unit, row)]
     transitions.push(...others.filter((other) => other !== null))

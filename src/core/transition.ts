@@ -1,4 +1,5 @@
 /** The effects of each arrow of the chart on lease, place, unique key and due time: compiled from the chart's tags at load. */
+import { countedOf } from './activity.ts'
 import {
   allArrows,
   arrowsFrom,
@@ -29,6 +30,7 @@ function compile(arrow: Arrow): Transition {
     takesPlace: claimable.has(to) && !before,
     key: isEnded(to) ? 'freed' : isEnded(from) ? 'taken' : 'kept',
     timed: statesTagged('timed').has(to),
+    counted: countedOf(arrow),
   }
 }
 
@@ -79,6 +81,11 @@ export function applyEvent<Row extends JobRow>(
     row.attempt = attempt
     row.generation = generation
     if (attempt === 0 && row.checkpointedAttempts > 0) row.checkpointedAttempts = 0
+  }
+  const { counted } = transition
+  if (counted !== null) {
+    unit.count(row, counted, counted.time < 0 ? 0 : unit.now - (row.startedAt ?? unit.now))
+    if (counted.fails && options.failure) unit.countFailure(row, options.failure)
   }
   const logged = unit.apply(row, transition, options)
   // A job that has ended is not claimed again.

@@ -9,7 +9,9 @@
  *   method that needs another row throws `NotLoaded`; the driver loads that row and runs the operation again from its
  *   start. Operations read only their arguments and the unit, so that each run is based on current values.
  */
+import type { Counted } from './activity.ts'
 import type { ErrorRecord } from './failure.ts'
+import type { Failure } from './fingerprint.ts'
 import type { AttemptError, CheckIn, JobRecord, LogLine } from './record.ts'
 import { arrowsFrom, isLeased, type Arrow, type JobCounters, type JobState } from './lifecycle.ts'
 import type { Gather, InboxMessage, InboxEntry, NewCheckpoint, Parent, Unsupported } from './machine-record.ts'
@@ -83,6 +85,8 @@ export interface Transition extends Arrow {
   readonly key: 'freed' | 'taken' | 'kept'
   /** Does the target state end at a due time? */
   readonly timed: boolean
+  /** What it adds to the activity of its queue; null for nothing. */
+  readonly counted: Counted | null
 }
 
 /** Arguments of a transition beside its arrow. */
@@ -96,6 +100,8 @@ export interface TransitionOptions {
   readonly worker?: string
   /** Of a COMPLETE. */
   readonly output?: Json | undefined
+  /** Of a FAIL or EXPIRE: its error. */
+  readonly failure?: Failure | null
 }
 
 /** The log entry of a transition. */
@@ -137,7 +143,17 @@ export interface UnitOfWork<Row extends JobRow> {
   readonly nextDueAt: number | null
   readonly nextExpiryAt: number | null
 
-  /** Writes a transition of the job. */
+  /**
+   * Adds a transition to the activity of the queue of a job, in the minute and the hour of `now`.
+   * @param ms how long the job has waited, or the attempt has run
+   */
+  count(row: Row, counted: Counted, ms: number): void
+  /**
+   * Adds a failed attempt to its group, which it makes if there is none. Called right before the `apply` of the FAIL or EXPIRE.
+   * Of more than `caps.failureGroups` groups of the type, the one whose last failure is the oldest is removed.
+   */
+  countFailure(row: Row, failure: Failure): void
+  /** Writes a transition of the job. If it dies, it is added to the dead jobs of the group of its last error, if there is one. */
   apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition
   /** What the job was enqueued with. */
   enqueued(row: Row): Pick<JobRecord, 'input' | 'tags' | 'meta' | 'enqueuedAt'>
@@ -146,11 +162,11 @@ export interface UnitOfWork<Row extends JobRow> {
   /** The last transition of a job, for answers. @param error of an EXPIRE */
   lastTransition(row: Row, error?: ErrorRecord): WrittenTransition
   /**
-   * ENQUEUE of a job that an operation has made, without a key, parent or due time.
+   * ENQUEUE of a job that an operation has made, without a key, parent or due time. Counts it, as `insert` does.
    * @returns its number in the log; null if its id exists
    */
   insertMade(job: NewJob, state: JobState): number | null
-  /** Deletes an ended job. */
+  /** Deletes an ended job. A dead one is taken from the dead jobs of its group, if it died since the `firstAt` of that. */
   remove(row: Row): void
 
   /** Sets its `maxAttempts`, without the attempts that led to a checkpoint. */
@@ -165,14 +181,14 @@ export interface UnitOfWork<Row extends JobRow> {
   keepCheckin(row: Row, checkin: CheckIn): void
   keepLogs(row: Row, lines: readonly LogLine[]): void
   keepSteps(row: Row, steps: Readonly<Record<string, Json>>): void
-  /** Adds an error to the list of the job, and keeps it as its last one. */
-  keepError(row: Row, error: AttemptError): void
+  /** Adds an error to the list of the job, and keeps it, and its fingerprint, as its last one. */
+  keepError(row: Row, error: AttemptError, failure: Failure): void
   /** Removes the error of the last attempt, because the latest attempt did not fail. */
   clearError(row: Row): void
   /** Removes results of steps; without names all of them. */
   forgetSteps(row: Row, names?: readonly string[]): void
   setInput(row: Row, input: Json | undefined): void
-  /** Removes the error, the cancel mark and the output before a new generation. */
+  /** Removes the error, the cancel mark and the output before a new generation. A dead job is taken from those of its group, as by `remove`. */
   resetForRetry(row: Row): void
   extendLease(row: Row, until: number): void
   /** The answer to the last settlement of the job, if it was by this lease; otherwise null. */
@@ -205,7 +221,7 @@ export type JobToInsert = Pick<NewJob, 'id' | 'type' | 'key' | 'onConflict' | 'r
 export interface InsertUnit<Row extends JobRow, New extends JobToInsert> extends UnitOfWork<Row> {
   /** The types of the jobs whose ids exist already, by id. */
   existing(jobs: readonly New[]): ReadonlyMap<string, string>
-  /** ENQUEUE of a job whose key is free. @returns its seq; null if its id exists already */
+  /** ENQUEUE of a job whose key is free; counts it as `enqueueCounted`. @returns its seq; null if its id exists already */
   insert(job: New, state: JobState, dueAt: number | null): number | null
   /** Makes a job wait for the end of its predecessor, and then for its own due time. May be repeated with another due time. */
   waitForPredecessor(row: Row, dueAt: number): void

@@ -1,6 +1,7 @@
 /** The jobs of the naive store in a plain array: creating, changing and finding them. */
 import { caps } from '../core/caps.ts'
 import type { ErrorRecord } from '../core/failure.ts'
+import { failureOf, type Failure } from '../core/fingerprint.ts'
 import type { HistoryEntry, JobRecord, Transition } from '../core/record.ts'
 import { countersAfter, nextArrow, statesTagged, type ArrowEvent, type JobState } from '../core/lifecycle.ts'
 import type { CheckpointEntry, Gather } from '../core/machine-record.ts'
@@ -37,7 +38,19 @@ export interface Job {
   waits: { readonly dueAt: number } | null
 }
 
+/** Failed attempts with the same fingerprint; `seq` is that of the last one. */
+interface Group {
+  readonly type: string
+  readonly failure: Failure
+  readonly firstAt: number
+  count: number
+  lastAt: number
+  lastId: string
+  seq: number
+}
+
 interface ApplyOptions {
+  error?: ErrorRecord | undefined
   reason?: string | null | undefined
   fatal?: boolean | undefined
   dueAt?: number | null
@@ -55,6 +68,7 @@ export class NaiveJobs {
   /** Shares of keys: the virtual clock by type, and the start of each key (see `core/shares.ts`). */
   protected readonly clocks = new Map<string, number>()
   protected starts = new Map<string, number>()
+  private groups: Group[] = []
 
   protected add(job: contract.NewJob): Job {
     const dueAt = job.runAt ?? this.time + job.delayMs
@@ -161,13 +175,15 @@ export class NaiveJobs {
   }
 
   protected matches({ record }: Job, filter: contract.JobFilter): boolean {
-    const { type, state, tag, key, concurrencyKey, unsupported, parent, machineState, machineTag, meta = {} } = filter
+    const { type, state, tag, key, concurrencyKey, failure, unsupported, parent, machineState, machineTag } = filter
+    const { meta = {} } = filter
     const { enqueuedAfter, enqueuedBefore, finishedAfter, finishedBefore } = filter
     const since = (at: number | null, from: number | undefined): boolean =>
       from === undefined || (at !== null && at >= from)
     const before = (at: number | null, to: number | undefined): boolean => to === undefined || (at !== null && at < to)
     return (
       (parent === undefined || record.parent?.id === parent) &&
+      (failure === undefined || (record.error !== null && failureOf(record.error).fingerprint === failure)) &&
       (machineState === undefined || record.machineStates.includes(machineState)) &&
       (machineTag === undefined || record.machineTags.includes(machineTag)) &&
       Object.entries(meta).every(([name, value]) => record.meta[name] === value) &&
@@ -202,7 +218,8 @@ export class NaiveJobs {
     record.errors = [...record.errors, entry].slice(-caps.errors)
   }
 
-  protected applyEvent(job: Job, event: ArrowEvent, { reason, fatal, dueAt = null }: ApplyOptions = {}): Transition {
+  protected applyEvent(job: Job, event: ArrowEvent, options: ApplyOptions = {}): Transition {
+    const { reason, fatal, dueAt = null, error } = options
     const { record } = job
     const from = record.state
     const arrow = nextArrow(from, event, record, fatal)
@@ -217,7 +234,29 @@ export class NaiveJobs {
     if (is('ended', job)) record.unsupported = null
     if (record.state === 'queued' && !statesTagged('leased').has(from)) job.place = this.log.length + 1
     this.startKey(job)
-    return this.note(job, event, from, reason)
+    const transition = this.note(job, event, from, reason)
+    if (error && record.state !== 'cancelled') this.addFailure(error, transition)
+    return transition
+  }
+
+  private addFailure(error: ErrorRecord, { id, type, at, seq }: Transition): void {
+    const failure = failureOf(error)
+    const isSame = (group: Group): boolean => group.type === type && group.failure.fingerprint === failure.fingerprint
+    const group = this.groups.find(isSame) ?? { type, failure, firstAt: at, count: 0, lastAt: at, lastId: id, seq }
+    const others = this.groups.filter((each) => !isSame(each))
+    this.groups = [...others, Object.assign(group, { count: group.count + 1, lastAt: at, lastId: id, seq })]
+    const ofType = this.groups.filter((each) => each.type === type)
+    if (ofType.length > caps.failureGroups) this.groups = this.groups.filter((each) => each !== ofType[0])
+  }
+
+  failures(): contract.FailureGroup[] {
+    return this.groups.toReversed().map(({ type, failure, firstAt, count, lastAt, lastId }) => {
+      const dead = this.jobs.filter(({ record }) => {
+        const isOfGroup = record.type === type && record.error !== null && failureOf(record.error).fingerprint === failure.fingerprint // prettier-ignore
+        return isOfGroup && record.state === 'dead' && (record.finishedAt ?? 0) >= firstAt
+      })
+      return { type, ...failure, count, dead: dead.length, firstAt, lastAt, lastId }
+    })
   }
 
   protected keyOf({ record: { type, concurrencyKey } }: Job): string {

@@ -200,7 +200,7 @@ export class NaiveStore extends NaiveMachines {
       const longer = Math.min(30_000 * 2 ** (record.unsupported?.tries ?? 0), 600_000)
       const delay = settlement.unsupported === undefined ? delayMs : longer
       const dueAt = event === 'PARK' && delay === undefined ? null : this.time + (delay ?? 0)
-      const transition = this.applyEvent(job, event, { reason, fatal, dueAt })
+      const transition = this.applyEvent(job, event, { reason, fatal, dueAt, error })
       if (transition.to === 'done') record.output = output
       const { seq, at } = transition
       const answer = {
@@ -296,7 +296,7 @@ export class NaiveStore extends NaiveMachines {
     const taken = expired.slice(0, limit)
     const transitions = taken.flatMap((job): contract.WrittenTransition[] => {
       this.keepError(job, leaseExpired)
-      const expiry = Object.assign({}, this.applyEvent(job, 'EXPIRE'), { error: leaseExpired })
+      const expiry = Object.assign({}, this.applyEvent(job, 'EXPIRE', { error: leaseExpired }), { error: leaseExpired })
       return [expiry, this.notifyParentOfEnd(job), this.releaseSuccessor(job), this.callHook(job)].filter(
         (transition) => transition !== undefined,
       )

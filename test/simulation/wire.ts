@@ -61,6 +61,8 @@ const through = (store: Store, pass: Pass): Store => ({
   queues: () => pass('queues', () => store.queues()),
   queue: (type, change) => pass('queue', () => store.queue(type, change)),
   worker: (id, info) => pass('worker', () => store.worker(id, info)),
+  activity: (query) => pass('activity', () => store.activity(query)),
+  failures: (query) => pass('failures', () => store.failures(query)),
   workers: () => pass('workers', () => store.workers()),
   transitions: (from, limit) => pass('transitions', () => store.transitions(from, limit)),
 })

@@ -2,6 +2,7 @@
  * Commands for random sequences: few ids, keys, types and times, so that they collide. A command is decoded from a list of
  * small numbers ("genes"), in which lower means simpler: any source of numbers can drive it, and any shrinker shorten it.
  */
+import { failureOf } from '../../core/fingerprint.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { Gather } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
@@ -339,6 +340,9 @@ const states: readonly (JobState | readonly JobState[])[] = [
   ...([['scheduled', 'retrying', 'waiting'], ['dead', 'cancelled'], ['running', 'cancelling'], []] as const),
 ]
 
+/** Fingerprints of the errors of `Requests.settlement`. */
+const failures = ['Error', 'TypeError'].map((name) => failureOf({ name, message: 'of token 1' }).fingerprint)
+
 const listQuery = (pick: Pick): contract.ListQuery => ({
   ...(pick(6) === 5 ? {} : filter(pick)),
   ...from<contract.ListQuery>(pick, [{}, { order: 'newest' }, { orderBy: 'finished' }]),
@@ -347,7 +351,12 @@ const listQuery = (pick: Pick): contract.ListQuery => ({
 })
 
 function filter(pick: Pick): contract.JobFilter {
-  switch (pick(11)) {
+  switch (pick(12)) {
+    case 11:
+      return {
+        failure: from(pick, failures),
+        ...(pick(2) === 1 && { type: from(pick, types), state: from(pick, states) }),
+      }
     case 10:
       return { meta: from(pick, [{ tenant: 'a' }, { tenant: 'b', paid: true }, { tenant: 1 }, { paid: false }]) }
     case 7:

@@ -16,6 +16,8 @@ const times = new Set([
   'startedAt',
   'finishedAt',
   'failedAt',
+  'firstAt',
+  'lastAt',
   'seenAt',
   'diedAt',
   'since',

@@ -2,6 +2,7 @@
  * The suite that holds an implementation of Store to its contract. It registers its cases with whatever test function it
  * is given, so that any runner will do, and every store, ours or not, can prove itself.
  */
+import { activityCases } from './activity.ts'
 import { againCases } from './again.ts'
 import { cancelCases } from './cancel.ts'
 import { childrenCases } from './children.ts'
@@ -11,6 +12,7 @@ import { confirmCases } from './confirm.ts'
 import { deathCases } from './death.ts'
 import { extendCases } from './extend.ts'
 import { failingItemCases } from './failing-items.ts'
+import { failureCases } from './failures.ts'
 import { familyCancelCases } from './family-cancel.ts'
 import { gentleCancelCases } from './gentle-cancel.ts'
 import { insertCases } from './insert.ts'
@@ -66,6 +68,8 @@ const groups: Readonly<Record<string, Cases>> = {
   time: timeCases,
   reading: readingCases,
   log: logCases,
+  activity: activityCases,
+  failures: failureCases,
   schedules: scheduleCases,
   unsupported: unsupportedCases,
   watch: watchCases,

@@ -1,7 +1,8 @@
 /** What a random command asks of a store, in full: which attempt it names, which checkpoint comes next, as the naive store has it. */
+import type { ErrorRecord } from '../../core/failure.ts'
 import type { NewCheckpoint } from '../../core/machine-record.ts'
 import type { Settlement } from '../../core/settlement.ts'
-import type { HeartbeatPayload, CheckpointRequest, ClaimedJob, InsertRequest, SendRequest } from '../../store.ts'
+import type { HeartbeatPayload, CheckpointRequest, ClaimedJob, InsertRequest, Lease, SendRequest } from '../../store.ts'
 import type { NaiveStore } from '../naive-store.ts'
 import {
   machines,
@@ -53,7 +54,7 @@ export class Requests {
       to: 'done',
       ...(event === 'COMPLETE' && { output: { of: attempt.token } }),
       ...(event === 'COMPLETE' && cancelTaken && { cancelTaken }),
-      ...(event === 'FAIL' && { fatal, error: { name: 'Error', message: `of ${attempt.token}` } }),
+      ...(event === 'FAIL' && { fatal, error: errorOf(attempt) }),
       ...(event === 'RELEASE' && { reason: 'shutdown' }),
       ...(unsupported ? { unsupported: '2', reason: 'too new' } : delayMs !== null && { delayMs }),
       ...(parks && gather !== null && { gather }),
@@ -102,4 +103,10 @@ const parking = { event: 'PARK', delayMs: null, fatal: false, unsupported: false
 const traces = (attempt: number, checkin: boolean, logs: number): Pick<HeartbeatPayload, 'checkin' | 'logs'> => ({
   ...(checkin && { checkin: { at: 1, value: { progress: attempt } } }),
   ...(logs > 0 && { logs: Array.from({ length: logs }, (_, i) => ({ at: 1, attempt, message: `line ${i}` })) }),
+})
+
+/** Errors of two groups. */
+const errorOf = ({ attempt, token }: Lease): ErrorRecord => ({
+  name: attempt % 2 === 1 ? 'Error' : 'TypeError',
+  message: `of ${token}`,
 })

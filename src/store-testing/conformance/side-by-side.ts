@@ -12,6 +12,7 @@ import type {
   TransitionPage,
   WorkerInfo,
 } from '../../store.ts'
+import { countsItsLog } from '../activity-of-log.ts'
 import { NaiveSchedules } from '../naive-schedules.ts'
 import type { Command } from './commands.ts'
 import { normaliser } from './compare.ts'
@@ -191,6 +192,7 @@ export class SideBySide {
       const ofType = jobs.filter((job) => job.type === type)
       assert.deepEqual({ ...types[type] }, recount(ofType), `counts of ${type}`)
     }
+    await countsItsLog(this.store, log)
     const resting = jobs.filter(({ checkpoint }) => checkpoint !== null).map(({ id }) => id)
     const { model, store } = this
     const checkpoints = await Promise.all(resting.map((id) => store.checkpoints(id)))
@@ -202,8 +204,16 @@ export class SideBySide {
         workers: model.workers(),
         schedules: model.listSchedules(),
         log: model.transitions(),
+        failures: model.failures(),
       },
-      actual: { jobs, checkpoints, workers: await store.workers(), schedules: await store.schedules.list(), log },
+      actual: {
+        jobs,
+        checkpoints,
+        workers: await store.workers(),
+        schedules: await store.schedules.list(),
+        log,
+        failures: await store.failures({ limit: 1_000 }),
+      },
     }
   }
 }

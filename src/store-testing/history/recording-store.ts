@@ -48,6 +48,8 @@ export function recordingStore(store: Store, sink: HistorySink): Store {
     list: (query) => store.list(query),
     counts: () => store.counts(),
     queues: () => store.queues(),
+    activity: (query) => store.activity(query),
+    failures: (query) => store.failures(query),
     worker: (id, info) => store.worker(id, info),
     workers: () => store.workers(),
     transitions: (from, limit) => store.transitions(from, limit),

@@ -60,7 +60,7 @@ function claimFrom(unit: MemoryUnit, source: QueueSource, request: ClaimRequest,
 
 function claimRow(unit: MemoryUnit, row: Row, demand: Demand, request: ClaimRequest, now: number): Claimed {
   const { settled } = row
-  claimJob(unit, row, demand, request)
+  claimJob(unit, row, demand, row.movedAt, request)
   row.run = new Run(request.token, row.last as LoggedStep, settled)
   unit.extendLease(row, now + request.leaseMs)
   return new Claimed(row, row.run)

@@ -31,7 +31,7 @@ import { settle } from '../../core/settle.ts'
 import { promote, rescue } from '../../core/sweep.ts'
 import { MemoryUnit } from './unit.ts'
 import { claim } from './claim.ts'
-import { counts, list, queueInfo, queueInfos, workerRecords } from './reading.ts'
+import { activity, counts, failures, list, queueInfo, queueInfos, workerRecords } from './reading.ts'
 import { recordOf } from './fields.ts'
 import { checkpointsOf } from './records.ts'
 
@@ -183,7 +183,8 @@ const forSchedules = (unit: MemoryUnit, now: () => number, write: Write): Schedu
     ),
 })
 
-type Questions = 'checkpoints' | 'get' | 'list' | 'counts' | 'queues' | 'workers' | 'transitions'
+type Questions =
+  'checkpoints' | 'get' | 'list' | 'counts' | 'queues' | 'activity' | 'failures' | 'workers' | 'transitions' // prettier-ignore
 
 const forReaders = (unit: MemoryUnit, now: () => number): Pick<Store, Questions> => ({
   async checkpoints(id) {
@@ -203,6 +204,12 @@ const forReaders = (unit: MemoryUnit, now: () => number): Pick<Store, Questions>
   },
   async queues() {
     return queueInfos(unit)
+  },
+  async activity(query) {
+    return activity(unit, query, now())
+  },
+  async failures(query) {
+    return failures(unit, query)
   },
   async workers() {
     return workerRecords(unit, now())

@@ -9,7 +9,9 @@ import { clockAfter, finishOf } from '../../core/shares.ts'
 import type { Demand, NewJob, RateLimit } from '../../store.ts'
 import { PriorityQueue, type QueueItem } from './priority-queue.ts'
 import { readyPhase, heldPhases, noCounts, tally } from './phases.ts'
+import { FailureGroups } from './failure-groups.ts'
 import { RateWindow } from './rate.ts'
+import { Series } from './series.ts'
 import { Terms } from './terms.ts'
 
 /** The properties of a job that its queue depends on. */
@@ -72,6 +74,8 @@ export class Queue<T extends QueuedJob<T>> {
   readonly type: string
   /** Jobs by the index of their phase. */
   readonly counts = noCounts()
+  readonly activity = new Series()
+  readonly failures = new FailureGroups()
   paused = false
   /** Was a claim answered `capped` since the last hint? */
   capped = false

@@ -3,13 +3,26 @@ import { isForgotten, isLost } from '../../core/workers.ts'
 import { caps } from '../../core/caps.ts'
 import { cursorAt, seqAt } from '../../core/cursor.ts'
 import type { JobRecord } from '../../core/record.ts'
-import type { Counts, JobPage, ListQuery, QueueInfo, StateCounts, WorkerRecord } from '../../store.ts'
+import { firstPeriod } from '../../core/activity.ts'
+import type {
+  ActivityQuery,
+  Counts,
+  FailureGroup,
+  FailureQuery,
+  JobPage,
+  ListQuery,
+  QueueActivity,
+  QueueInfo,
+  StateCounts,
+  WorkerRecord,
+} from '../../store.ts'
 import type { MemoryUnit } from './unit.ts'
 import { heldPhases, noCounts, phases } from './phases.ts'
 import { fieldsOf, recordOf } from './fields.ts'
 import { checkinOf } from './records.ts'
 import type { Row } from './row.ts'
 import { find, numberOf } from './selection.ts'
+import { bucketsSince } from './series.ts'
 
 export function list<Field extends keyof JobRecord>(
   unit: MemoryUnit,
@@ -47,6 +60,26 @@ export const queueInfos = (unit: MemoryUnit): QueueInfo[] =>
   [...unit.queues.values()]
     .map(({ type, paused, counts: byPhase }) => ({ type, paused, counts: named(byPhase) }))
     .toSorted((a, b) => (a.type < b.type ? -1 : 1))
+
+export function activity(unit: MemoryUnit, query: ActivityQuery, now: number): QueueActivity[] {
+  const { period, queues } = query
+  const first = firstPeriod(query, now)
+  if (queues === 'total') {
+    const all = unit.queues.values().map((queue) => queue.activity)
+    return [{ type: null, buckets: bucketsSince(all, period, first) }]
+  }
+  return (queues === 'each' ? [...unit.queues.keys()] : queues).map((type) => {
+    const queue = unit.queues.get(type)
+    return { type, buckets: bucketsSince(queue === undefined ? [] : [queue.activity], period, first) }
+  })
+}
+
+export function failures(unit: MemoryUnit, { type, limit = caps.page }: FailureQuery): FailureGroup[] {
+  const queues = type === undefined ? [...unit.queues.values()] : [unit.queues.get(type) ?? []].flat()
+  const groups = queues.flatMap((queue) => [...queue.failures.all(queue.type)])
+  const latest = groups.toSorted((a, b) => b.lastSeq - a.lastSeq).slice(0, Math.min(limit, caps.pageMax))
+  return latest.map(({ group }) => group)
+}
 
 /** The workers in the order of their registration, each with its running jobs, the longest-running first. */
 export function workerRecords(unit: MemoryUnit, now: number): WorkerRecord[] {

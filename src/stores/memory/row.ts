@@ -97,6 +97,8 @@ export class Run {
 /** What few jobs have: errors, logs, check-ins, steps, a cancel. */
 export class Past {
   error: ErrorRecord | null = null
+  /** The fingerprint of `error`. */
+  failure: string | null = null
   errors: AttemptError[] = []
   logs: LogLine[] = []
   checkin: CheckIn | null = null
@@ -173,6 +175,11 @@ export class Row implements JobRow, QueuedJob<Row> {
 
   get endedAt(): number {
     return this.last === null ? 0 : this.last.tick.at
+  }
+
+  /** When it made its last transition. */
+  get movedAt(): number {
+    return this.last === null ? this.came.at : this.last.tick.at
   }
 
   get endedBy(): number {

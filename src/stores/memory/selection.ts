@@ -106,12 +106,13 @@ export function find(
 }
 
 function passes(store: SearchedRows, row: Row, filter: JobFilter): boolean {
-  const { tag, key, concurrencyKey, meta, unsupported, parent, machineState, machineTag } = filter
+  const { tag, key, concurrencyKey, meta, failure, unsupported, parent, machineState, machineTag } = filter
   return (
     (tag === undefined || row.terms.tags.includes(tag)) &&
     (key === undefined || row.key === key) &&
     (concurrencyKey === undefined || row.concurrencyKey === concurrencyKey) &&
     (meta === undefined || hasMeta(row.terms.meta, meta)) &&
+    (failure === undefined || row.past?.failure === failure) &&
     (unsupported === undefined || store.unsupported.has(row)) &&
     (parent === undefined || row.machine?.parent?.id === parent) &&
     (machineState === undefined || row.machine?.states.includes(machineState) === true) &&

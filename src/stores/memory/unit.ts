@@ -13,6 +13,8 @@ import type {
   SelectedRows,
   TransitionOptions,
 } from '../../core/unit-of-work.ts'
+import { enqueueCounted, type Counted } from '../../core/activity.ts'
+import type { Failure } from '../../core/fingerprint.ts'
 import { Heap } from '../../core/heap.ts'
 import { caps } from '../../core/caps.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
@@ -209,7 +211,8 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     const row = new Row(job, queue, queue.termsOf(job), phase, this.log.nextSeq, this.currentTick())
     this.log.append(row, births[phase.index] as TransitionArrow, this.now, null, null)
     this.rows.add(row)
-    this.count(row, phase, 1)
+    this.countPhase(row, phase, 1)
+    queue.activity.count(this.now, enqueueCounted, 0)
     queue.takeKey(row)
     this.arrive(row, false, phase, dueAt)
     if (job.parent !== undefined) this.adopt(row, job.parent)
@@ -222,6 +225,14 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
 
   insertMade(job: NewJob, state: JobState): number | null {
     return this.insert(job, state, null)
+  }
+
+  count({ queue }: Row, counted: Counted, ms: number): void {
+    queue.activity.count(this.now, counted, ms)
+  }
+
+  countFailure({ id, queue }: Row, failure: Failure): void {
+    queue.failures.add(failure, id, this.log.nextSeq, this.now)
   }
 
   apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition {
@@ -240,6 +251,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     else if (transition.key === 'freed') row.queue.freeKey(row)
     if (options.output !== undefined && transition.to === 'done' && run !== null) run.output = options.output
     this.arrive(row, from.leased, to, options.dueAt ?? null)
+    if (to.name === 'dead') this.countDead(row, 1)
     if (transition.lease === 'goes on') this.hints.cancelled(row.id)
     return step
   }
@@ -252,6 +264,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
   }
 
   remove(row: Row): void {
+    this.countDead(row, -1)
     this.depart(row, row.phase, null)
     this.rows.remove(row)
     this.unsupported.delete(row)
@@ -321,22 +334,25 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     else for (const name of names) past.steps?.delete(name)
   }
 
-  keepError(row: Row, error: AttemptError): void {
+  keepError(row: Row, error: AttemptError, { fingerprint }: Failure): void {
     const past = row.remember()
     past.error = error.error
+    past.failure = fingerprint
     keep(past.errors, [error], caps.errors)
   }
 
   clearError({ past }: Row): void {
-    if (past !== null) past.error = null
+    if (past !== null) past.error = past.failure = null
   }
 
   setInput(row: Row, input: Json | undefined): void {
     row.input = input
   }
 
-  resetForRetry({ past }: Row): void {
-    if (past !== null) past.error = past.cancel = null
+  resetForRetry(row: Row): void {
+    this.countDead(row, -1)
+    const { past } = row
+    if (past !== null) past.error = past.failure = past.cancel = null
   }
 
   hasSameInput(row: Row, { input }: NewJob): boolean {
@@ -443,8 +459,8 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
   // ── indexes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   private depart(row: Row, from: Phase, to: Phase | null): void {
-    this.count(row, from, -1)
-    if (to !== null) this.count(row, to, 1)
+    this.countPhase(row, from, -1)
+    if (to !== null) this.countPhase(row, to, 1)
     if (from.claimable) row.queue.remove(row)
     else if (from.timed) this.timers.remove(row)
     else (this.chains[from.index] as LinkedList<Row>).remove(row)
@@ -471,6 +487,12 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     if (dueAt === null) return
     this.timers.push(row)
     if (this.timers.peek() === row) this.hints.due(dueAt)
+  }
+
+  /** A dead row is one of the dead jobs of the group of its last error from now on, or no longer. */
+  private countDead({ phase, past, queue, endedAt }: Row, by: 1 | -1): void {
+    if (phase.name === 'dead' && past !== null && past.failure !== null)
+      queue.failures.countDead(past.failure, endedAt, by)
   }
 
   private giveUp(row: Row): void {
@@ -502,7 +524,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     return this.tick
   }
 
-  private count(row: Row, phase: Phase, by: 1 | -1): void {
+  private countPhase(row: Row, phase: Phase, by: 1 | -1): void {
     ;(this.counts[phase.index] as number) += by
     ;(row.queue.counts[phase.index] as number) += by
   }

@@ -1,7 +1,8 @@
 /** The names of the keys. All of a namespace share one hash tag, so that in a cluster they lie in one slot. */
 import { checkText } from '../../core/checks.ts'
 import { invalidOption } from '../../core/errors.ts'
-import type { DataField } from './row-text.ts'
+import type { ActivityPeriod } from '../../store.ts'
+import { scriptText, type DataField } from './row-text.ts'
 
 /**
  * What the names of all keys of a namespace begin with: `{jobs}:` of the prefix `jobs`; a prefix that has a hash tag keeps it.
@@ -81,6 +82,31 @@ export class Keys {
     return `${this.namespace}ended:${state}`
   }
 
+  /** Jobs whose last error has this fingerprint. */
+  failing(fingerprint: string): string {
+    return `${this.namespace}failing:${fingerprint}`
+  }
+
+  /** Groups of failures by the number of their last transition: of all types, by name; of one type, by fingerprint. */
+  failures(type: string | null): string {
+    return type === null ? `${this.namespace}failures` : `${this.namespace}failures:${scriptText(type)}`
+  }
+
+  /** A group of failures. */
+  failure(name: string): string {
+    return `${this.namespace}failure:${name}`
+  }
+
+  /** When the periods with activity have begun. */
+  activity(period: ActivityPeriod): string {
+    return `${this.namespace}activity:${period}`
+  }
+
+  /** The activity of a period: numbers by index of the figure and type. */
+  activityAt(period: ActivityPeriod, at: string): string {
+    return `${this.namespace}activity:${period}:${at}`
+  }
+
   children(parent: string): string {
     return `${this.namespace}children:${parent}`
   }
@@ -104,6 +130,12 @@ export type CellKind = 'holders' | 'predecessors' | 'schedules' | 'paused'
 
 /** The name of a unique key of a type. */
 export const keyName = (type: string, key: string): string => JSON.stringify([type, key])
+
+/** The name of a group of failures. */
+export function failureName(type: string, fingerprint: string): string {
+  const name = scriptText(type)
+  return `${Buffer.byteLength(name)}:${name}:${fingerprint}`
+}
 
 /** The id in an entry of an index of times: sixteen digits of the job's number go before it, so that of equals the older is first. */
 export const timerId = (member: string): string => member.slice(16)

@@ -1,5 +1,7 @@
 /** What a unit has read and written, as the plan of a commit: texts only, which the script carries out as they are. */
+import type { Failure } from '../../core/fingerprint.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
+import type { FailedAttempt } from './counting.ts'
 import { hintForScript } from './hints.ts'
 import type { Keys } from './keys.ts'
 import { entryText, hasOf, headOf, historyWithout, isDataField, scriptText, tailOf, type Fields } from './row-text.ts'
@@ -30,6 +32,14 @@ interface PlannedRow {
   readonly forgetsSteps?: 1
 }
 
+/** A failed attempt. */
+interface PlannedFailure extends Omit<Failure, 'code'> {
+  readonly code?: string
+  readonly type: string
+  readonly id: string
+  readonly seq: string
+}
+
 interface Plan {
   /** Rows that were only read: ids and revisions in turn. */
   readonly read?: readonly string[]
@@ -38,6 +48,12 @@ interface Plan {
   readonly cells?: readonly (readonly [key: string, field: string, was: string | false, becomes: string | false | 0])[]
   /** Entries of the log in order: id, type, text, and whether it becomes part of the history. */
   readonly log?: readonly (readonly [id: string, type: string, text: string, inHistory: 0 | 1])[]
+  /** The time of the unit, ms: given where it has counted something. */
+  readonly at?: string
+  /** What is added to the activity of types: index of the figure and number. */
+  readonly activity?: readonly (readonly [type: string, figure: number, by: number])[]
+  /** Failed attempts, each with the number of its transition. */
+  readonly failures?: readonly PlannedFailure[]
   /** Members of the index of ticks: name and time, or null to remove it. */
   readonly ticks?: readonly (readonly [name: string, at: string | false])[]
   /** The backlog at most before the commit: of all types, and by type. */
@@ -65,6 +81,7 @@ export function planOf(unit: RedisUnit, keys: Keys): Planned {
   const cells = cellsOf(unit, keys)
   const { rooms, full } = unit.waiting
   const ticks = ticksOf(unit)
+  const activity = unit.counting.activity().map(([type, figure, by]) => [scriptText(type), figure, by] as const)
   const changed = cells.some(([, , , becomes]) => becomes !== 0)
   const writes = rows.length > 0 || changed || full.size > 0 || unit.hints.length > 0
   return {
@@ -80,6 +97,8 @@ export function planOf(unit: RedisUnit, keys: Keys): Planned {
         ),
       ),
       ...some('ticks', ticks),
+      ...(activity.length > 0 && { at: String(unit.now), activity }),
+      ...some('failures', unit.counting.failures.map(plannedFailure)),
       ...(rooms.has(null) && { room: rooms.get(null) as number }),
       ...some(
         'queueRooms',
@@ -168,6 +187,7 @@ function inboxChanges(row: Row): Pick<PlannedRow, 'inboxDropped' | 'messages'> {
 /** The indexes of its own that a job stands in. */
 function sets(fields: Fields, keys: Keys): Set<string> {
   const names = new Set<string>()
+  if (fields.failure) names.add(keys.failing(fields.failure))
   if (!fields.machine) return names
   if (fields.parent) names.add(keys.children((JSON.parse(fields.parent) as { readonly id: string }).id))
   if (fields.unsupported) names.add(keys.unsupported)
@@ -196,4 +216,8 @@ function ticksOf({ cells }: RedisUnit): NonNullable<Plan['ticks']> {
     const indexed = schedule !== null && !schedule.paused && schedule.nextAt !== null && !schedule.computed
     return [[name.slice('schedules '.length), indexed ? String(schedule.nextAt) : false] as const]
   })
+}
+
+function plannedFailure({ type, id, seq, failure: { code, ...failure } }: FailedAttempt): PlannedFailure {
+  return { type: scriptText(type), id, seq: String(seq), ...failure, ...(code !== null && { code }) }
 }

@@ -1,4 +1,5 @@
 /** Reading: jobs, pages of them, counts, queues, workers, schedules and the log as they are now. */
+import { activityFigures, bucketsOf, firstPeriod, noActivity, type Tally } from '../../core/activity.ts'
 import { caps } from '../../core/caps.ts'
 import { cursorAt, cursorOfEntry, entryNumber, selectionAfter, selectionRange, seqAt } from '../../core/cursor.ts'
 import type { HistoryEntry, JobRecord } from '../../core/record.ts'
@@ -7,9 +8,14 @@ import type { CheckpointEntry, InboxEntry } from '../../core/machine-record.ts'
 import type { DueSchedules, DueSchedulesRequest, StoredSchedule } from '../../core/schedule-record.ts'
 import { isForgotten, isLost } from '../../core/workers.ts'
 import type {
+  ActivityPeriod,
+  ActivityQuery,
   Counts,
+  FailureGroup,
+  FailureQuery,
   JobPage,
   ListQuery,
+  QueueActivity,
   QueueInfo,
   StateCounts,
   TransitionPage,
@@ -17,11 +23,11 @@ import type {
   WorkerRecord,
 } from '../../store.ts'
 import type { Redis, Reply } from './connection.ts'
-import type { Keys } from './keys.ts'
+import { failureName, type Keys } from './keys.ts'
 import { countsFrom, pairs, parsedAll, rowsFrom, scored, texts } from './loading.ts'
 import type { Need } from './needs.ts'
 import { recordOf, type StoredJob } from './records.ts'
-import { dataFields, entryOf, textOfScript, type DataField } from './row-text.ts'
+import { dataFields, entryOf, scriptText, textOfScript, type DataField } from './row-text.ts'
 import { Search } from './search.ts'
 import type { WorkingSet } from './working-set.ts'
 
@@ -173,6 +179,86 @@ export class Reading {
     return { all, byType, paused }
   }
 
+  async activity(query: ActivityQuery, now: number): Promise<QueueActivity[]> {
+    const { period, queues } = query
+    const starts = texts(await this.redis.send(['ZRANGEBYSCORE', this.keys.activity(period), String(firstPeriod(query, now)), '+inf'])) // prettier-ignore
+    const types = Array.isArray(queues) ? (queues as readonly string[]) : null
+    const periods =
+      types === null ? await this.allActivity(period, starts) : await this.activityOf(types, period, starts)
+    if (queues === 'total') {
+      const all = periods.flatMap(({ at, byType }) =>
+        byType
+          .values()
+          .toArray()
+          .map((tally) => [at, tally] as const),
+      )
+      return [{ type: null, buckets: bucketsOf(all) }]
+    }
+    const shown = types ?? [...(await this.queueCounts()).byType.keys()]
+    return shown.map((type) => {
+      const own = periods.flatMap(({ at, byType }) => {
+        const tally = byType.get(type)
+        return tally === undefined ? [] : [[at, tally] as const]
+      })
+      return { type, buckets: bucketsOf(own) }
+    })
+  }
+
+  private async allActivity(period: ActivityPeriod, starts: readonly string[]): Promise<PeriodActivity[]> {
+    const { keys, redis } = this
+    if (starts.length === 0) return []
+    const replies = await redis.pipeline(starts.map((at) => ['HGETALL', keys.activityAt(period, at)]))
+    return replies.map((reply, i) => {
+      const byType = new Map<string, Tally>()
+      for (const [name, figure] of pairs(reply)) {
+        const colon = name.indexOf(':')
+        const type = textOfScript(name.slice(colon + 1))
+        let tally = byType.get(type)
+        if (tally === undefined) byType.set(type, (tally = noActivity()))
+        tally[Number(name.slice(0, colon))] = Number(figure)
+      }
+      return { at: Number(starts[i]), byType }
+    })
+  }
+
+  private async activityOf(
+    types: readonly string[],
+    period: ActivityPeriod,
+    starts: readonly string[],
+  ): Promise<PeriodActivity[]> {
+    const { keys, redis } = this
+    if (starts.length === 0 || types.length === 0) return []
+    const names = types.flatMap((type) => activityFigures.map((_, i) => `${i}:${scriptText(type)}`))
+    const replies = await redis.pipeline(starts.map((at) => ['HMGET', keys.activityAt(period, at), ...names]))
+    return replies.map((reply, i) => {
+      const figures = (reply as readonly Reply[]).map(Number)
+      const byType = types.map((type, n) => {
+        return [type, figures.slice(n * activityFigures.length, (n + 1) * activityFigures.length)] as const
+      })
+      const active = byType.filter(([, tally]) => tally.some((figure) => figure !== 0))
+      return { at: Number(starts[i]), byType: new Map(active) }
+    })
+  }
+
+  async failures({ type, limit = caps.page }: FailureQuery): Promise<FailureGroup[]> {
+    const { keys, redis } = this
+    const most = String(Math.min(limit, caps.pageMax) - 1)
+    const found = texts(await redis.send(['ZREVRANGE', keys.failures(type ?? null), '0', most]))
+    if (found.length === 0) return []
+    const names = type === undefined ? found : found.map((fingerprint) => failureName(type, fingerprint))
+    const replies = await redis.pipeline(names.map((name) => ['HGETALL', keys.failure(name)]))
+    return replies.flatMap((reply) => {
+      const group = Object.fromEntries(pairs(reply)) as Partial<Record<keyof FailureGroup, string>>
+      // It was removed meanwhile.
+      if (group.type === undefined) return []
+      const { fingerprint = '', name = '', code = null, message = '', lastId = '' } = group
+      const [count, dead, firstAt, lastAt] = [group.count, group.dead, group.firstAt, group.lastAt].map(Number) as [number, number, number, number] // prettier-ignore
+      return [
+        { type: textOfScript(group.type), fingerprint, name, code, message, count, dead, firstAt, lastAt, lastId },
+      ]
+    })
+  }
+
   // ── workers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async worker(id: string, info: WorkerInfo | null, now: number): Promise<void> {
@@ -285,6 +371,12 @@ const logged = (reply: Reply | undefined): Logged[] =>
       return { id, type: textOfScript(typeAndText.slice(0, end)), ...entryOf(typeAndText.slice(end + 1)) }
     }),
   )
+
+/** The figures of types in a period. */
+interface PeriodActivity {
+  readonly at: number
+  readonly byType: ReadonlyMap<string, Tally>
+}
 
 const tickAt = ({ paused, nextAt }: StoredSchedule): number => (paused || nextAt === null ? Infinity : nextAt)
 

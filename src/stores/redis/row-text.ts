@@ -32,6 +32,7 @@ export const headFields = [
   'concurrencyKey',
   'keyWeight',
   'keyName',
+  'failure',
 ] as const
 
 const restFields = [

@@ -113,9 +113,16 @@ export class Search {
   }
 
   /** An index of fewer jobs than all, in the order of their enqueue. */
-  private async smallestIndex({ unsupported, parent, machineState, machineTag }: JobFilter): Promise<string | null> {
+  private async smallestIndex({
+    failure,
+    unsupported,
+    parent,
+    machineState,
+    machineTag,
+  }: JobFilter): Promise<string | null> {
     const { keys } = this
     const names = [
+      ...(failure === undefined ? [] : [keys.failing(failure)]),
       ...(unsupported === true ? [keys.unsupported] : []),
       ...(parent === undefined ? [] : [keys.children(parent)]),
       ...(machineState === undefined ? [] : [keys.machineState(machineState)]),
@@ -199,7 +206,7 @@ function anyOf<T extends string>(wanted: T | readonly T[] | undefined): Readonly
 }
 
 function passes(fields: Fields, kept: string | null, filter: JobFilter): boolean {
-  const { tag, key, concurrencyKey, meta, unsupported, parent, machineState, machineTag } = filter
+  const { tag, key, concurrencyKey, meta, failure, unsupported, parent, machineState, machineTag } = filter
   const has = (text: string | undefined, name: string): boolean =>
     text !== undefined && (JSON.parse(text) as readonly string[]).includes(name)
   const parentOf = (): string | undefined =>
@@ -209,6 +216,7 @@ function passes(fields: Fields, kept: string | null, filter: JobFilter): boolean
     (key === undefined || fields.key === key) &&
     (concurrencyKey === undefined || fields.concurrencyKey === concurrencyKey) &&
     (meta === undefined || hasMeta(JSON.parse(kept ?? '{}') as JobMeta, meta)) &&
+    (failure === undefined || fields.failure === failure) &&
     (unsupported === undefined || fields.unsupported !== undefined) &&
     (parent === undefined || parentOf() === parent) &&
     (machineState === undefined || has(fields.machineStates, machineState)) &&

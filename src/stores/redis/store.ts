@@ -99,6 +99,8 @@ export function redisStoreOf(settings: Settings): Store {
     list: (query) => read((reading) => reading.list(query)),
     counts: () => read((reading) => reading.counts()),
     queues: () => read((reading) => reading.queues()),
+    activity: (query) => read((reading) => reading.activity(query, now())),
+    failures: (query) => read((reading) => reading.failures(query)),
     workers: () => read((reading) => reading.workers(now())),
     transitions: (from, limit) => read((reading) => reading.transitions(from, limit)),
   }

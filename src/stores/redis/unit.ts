@@ -2,21 +2,15 @@
  * A unit of work over loaded rows. It keeps what an operation writes; `plan.ts` makes the commit of it. Numbers of transitions
  * are given by the commit: until then they count from `pending`, so that they are later than all others.
  */
-import type {
-  CancelMark,
-  InsertUnit,
-  LeaseKey,
-  LoggedTransition,
-  SelectedRows,
-  Transition,
-  TransitionOptions,
-} from '../../core/unit-of-work.ts'
+import type { CancelMark, InsertUnit, LeaseKey, LoggedTransition, SelectedRows, Transition, TransitionOptions } from '../../core/unit-of-work.ts' // prettier-ignore
 import type { PruneUnit } from '../../core/prune.ts'
 import type { ScheduleUnit } from '../../core/schedule.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
+import { enqueueCounted, type Counted } from '../../core/activity.ts'
 import { caps } from '../../core/caps.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import { recordError } from '../../core/failure.ts'
+import type { Failure } from '../../core/fingerprint.ts'
 import type { AttemptError, CheckIn, HistoryEntry, LogLine } from '../../core/record.ts'
 import { isEnded, isLeased, type JobState } from '../../core/lifecycle.ts'
 import { lastLogs } from '../../core/log-lines.ts'
@@ -25,6 +19,7 @@ import type { Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
 import type { Hint, NewJob, Selection, SettleAnswer, WrittenTransition } from '../../store.ts'
 import { Backlog } from './backlog.ts'
+import { Counting } from './counting.ts'
 import { keyName, timerId, endedId, type EndedId, type CellKind } from './keys.ts'
 import { NotLoaded, type Need, type Timers } from './needs.ts'
 import { historyEntries, scriptText } from './row-text.ts'
@@ -54,6 +49,7 @@ interface Savepoint {
   readonly rows: Map<Row, ReturnType<Row['save']>>
   readonly cells: Map<string, string | null | undefined>
   readonly logged: number
+  readonly counted: ReturnType<Counting['save']>
   readonly hints: number
   readonly backlog: ReturnType<Backlog['save']>
 }
@@ -66,6 +62,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   readonly cells = new Map<string, string | null>()
   readonly log: LogEntry[] = []
   readonly hints: Hint[] = []
+  readonly counting = new Counting()
   readonly waiting: Backlog
   private savepoint: Savepoint | null = null
 
@@ -81,8 +78,8 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   each<I, A>(items: readonly I[], act: (item: I) => A, failed: (error: ErrorRecord, item: I) => A): A[] {
     const needs: Need[] = []
     const answers = items.map((item) => {
-      const { log, hints, waiting } = this
-      this.savepoint = { rows: new Map(), cells: new Map(), logged: log.length, hints: hints.length, backlog: waiting.save() } // prettier-ignore
+      const { log, hints, counting, waiting } = this
+      this.savepoint = { rows: new Map(), cells: new Map(), logged: log.length, counted: counting.save(), hints: hints.length, backlog: waiting.save() } // prettier-ignore
       try {
         return act(item)
       } catch (error) {
@@ -109,6 +106,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
       else this.cells.set(name, value)
     }
     this.log.length = savepoint.logged
+    this.counting.restore(savepoint.counted)
     this.hints.length = savepoint.hints
     this.waiting.restore(savepoint.backlog)
   }
@@ -311,6 +309,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
     if (dueAt !== null) row.set('wakeAt', dueAt)
     if (job.key !== null) this.setCell('holders', keyName(job.type, job.key), job.id)
     this.waiting.moved(job.type, null, state)
+    this.counting.count(job.type, enqueueCounted, 0)
     if (job.parent !== undefined || job.version !== undefined) row.makeMachine()
     if (job.checkpoint !== undefined) {
       this.pushCheckpoint(row, { number: 1, state: job.checkpoint, seq, at: this.now, note: 'fork' })
@@ -322,6 +321,14 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   insertMade(job: NewJob, state: JobState): number | null {
     this.set.believeRow(job.id, null)
     return this.insert(job, state, null)
+  }
+
+  count({ type }: Row, counted: Counted, ms: number): void {
+    this.counting.count(type, counted, ms)
+  }
+
+  countFailure({ type, id }: Row, failure: Failure): void {
+    this.counting.countFailure({ type, id, seq: pending + this.log.length, failure })
   }
 
   apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition {
@@ -456,13 +463,15 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
     } else row.add({ steps: { ...row.additions.steps, ...Object.fromEntries(names.map((name) => [name, null])) } })
   }
 
-  keepError(row: Row, error: AttemptError): void {
+  keepError(row: Row, error: AttemptError, { fingerprint }: Failure): void {
     row.setJson('errors', [...row.json<AttemptError[]>('errors', []), error].slice(-caps.errors))
     row.setJson('error', error.error)
+    row.set('failure', fingerprint)
   }
 
   clearError(row: Row): void {
     row.set('error', null)
+    row.set('failure', null)
   }
 
   setInput(row: Row, input: Json | undefined): void {
@@ -470,7 +479,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   }
 
   resetForRetry(row: Row): void {
-    for (const field of ['error', 'cancel', 'output'] as const) row.set(field, null)
+    for (const field of ['error', 'failure', 'cancel', 'output'] as const) row.set(field, null)
   }
 
   hasSameInput(row: Row, { input }: NewJob): boolean {

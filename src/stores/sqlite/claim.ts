@@ -2,7 +2,7 @@
 import type { ClaimRequest, Demand, RateLimit, Shortfall } from '../../store.ts'
 import { claimJob, claimRoom, shortfallOf, type ClaimSource } from '../../core/claim.ts'
 import type { FileUnit } from './unit.ts'
-import { withWorkers } from './history.ts'
+import { movedAt, withWorkers } from './history.ts'
 import type { PackedStep, RowValues } from './columns.ts'
 import type { StoredMachine } from './stored-machine.ts'
 import { before } from './key-groups.ts'
@@ -105,6 +105,7 @@ function firstOf(a: Row | undefined, b: Row | undefined): Row | undefined {
 
 function claimRow(unit: FileUnit, row: Row, demand: Demand, { worker, token, leaseMs }: ClaimRequest): ClaimedRow {
   const steps = stepsOf(unit.sql, row)
+  const queuedAt = movedAt(row)
   if (row.worker !== worker) {
     row.history = withWorkers(row)
     row.worker = worker
@@ -112,6 +113,6 @@ function claimRow(unit: FileUnit, row: Row, demand: Demand, { worker, token, lea
   row.token = token
   row.startedAt = unit.now
   row.leaseAt = Math.ceil(unit.now + leaseMs)
-  claimJob(unit, row, demand)
+  claimJob(unit, row, demand, queuedAt)
   return { values: row.values(), type: row.type, kept: unit.machines.keptOf(row), steps }
 }

@@ -70,6 +70,25 @@ export type QueueValues = [
   counts: string,
   clock: number | null,
   keyRate: string | null,
+  minute: number,
+  activity: string,
+]
+
+/** The figures of a period, in the order of `activityFigures`, after the time at which it began. */
+export type ActivityValues = [at: number, ...figures: number[]]
+
+/** The values of a row of `failures`. */
+export type FailureValues = [
+  queue: number,
+  fingerprint: string,
+  name: string,
+  code: string | null,
+  message: string,
+  count: number,
+  dead: number,
+  firstAt: number,
+  lastAt: number,
+  lastId: string,
 ]
 
 /** A finished step; its result is JSON text. */

@@ -18,12 +18,13 @@ export interface Source {
   readonly own: Condition
 }
 
-/** The indexes of jobs with machines or parents, in the order of the jobs. */
-export function sourcesOfMachines({ unsupported, parent, machineState, machineTag }: JobFilter): Source[] {
+/** Indexes of the jobs that have something which few jobs have, in the order of the jobs. */
+export function sourcesOfFew({ failure, unsupported, parent, machineState, machineTag }: JobFilter): Source[] {
   const sources: Source[] = []
   const add = (from: string, job: string, term: string, ...values: SQLInputValue[]): void => {
     sources.push({ from, job, own: { term, values } })
   }
+  if (failure !== undefined) add('jobs INDEXED BY failing', 'seq', 'failure = ? AND failure IS NOT NULL', failure)
   if (unsupported === true) add('machines INDEXED BY unsupported', 'machines.job', 'unsupported IS NOT NULL')
   if (parent !== undefined) add('machines INDEXED BY children', 'machines.job', 'parent = ?', parent)
   const names = 'machine_names INDEXED BY named'
@@ -45,6 +46,7 @@ export function conditionsOf(filter: JobFilter, queues: readonly Queue[]): Condi
   }
   if (filter.key !== undefined) also('key = ?', filter.key)
   if (filter.concurrencyKey !== undefined) also('concurrency_key = ?', filter.concurrencyKey)
+  if (filter.failure !== undefined) also('failure = ?', filter.failure)
   if (filter.tag !== undefined) also('EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)', filter.tag)
   for (const [name, value] of Object.entries(filter.meta ?? {})) {
     // JSON has booleans; in SQLite they are numbers.

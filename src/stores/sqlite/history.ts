@@ -63,6 +63,10 @@ export function historyUntil(row: Row, seq: number): string {
   return packHistory(row, entries)
 }
 
+/** When a row made its last transition. */
+export const movedAt = (row: Row): number =>
+  row.lastSeq === row.seq ? row.enqueuedAt : (historyOf(row).at(-1)?.at ?? row.enqueuedAt)
+
 export function historyOf(row: Row): HistoryEntry[] {
   const [start, ...transitions] = JSON.parse(`[${row.history}]`) as [Start, ...PackedTransition[]]
   const { seq, enqueuedAt } = row

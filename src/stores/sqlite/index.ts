@@ -106,6 +106,8 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     list: (query) => callQueue.ask('list', query),
     counts: () => callQueue.ask('counts'),
     queues: () => callQueue.ask('queues'),
+    activity: (query) => callQueue.ask('activity', query),
+    failures: (query) => callQueue.ask('failures', query),
     workers: () => callQueue.ask('workers'),
     transitions: (from, limit) => callQueue.ask('transitions', from, limit),
   }

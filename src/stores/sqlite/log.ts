@@ -39,7 +39,7 @@ const isLike = (a: HistoryEntry, b: HistoryEntry): boolean =>
   a.event === b.event && a.from === b.from && a.to === b.to && a.worker === b.worker && a.reason === b.reason
 
 /** Collects the transitions of a database transaction. */
-export class LogEntry {
+class LogEntry {
   private readonly alike: AlikeTransitions[] = []
 
   get none(): boolean {
@@ -62,6 +62,61 @@ export class LogEntry {
       return `[${[event, from, to, worker, reason].map((text) => JSON.stringify(text)).join(',')},[${jobs.join(',')}]]`
     })
     return `[${groups.join(',')}]`
+  }
+}
+
+/** Entries by which the log may be longer than its cap before the oldest are removed. */
+const logSlack = 1_000
+
+/** Writes the transitions of a database transaction as one row, and removes the oldest rows. */
+export class LogWriter {
+  private readonly sql: Statements
+  private readonly transitionsMax: number
+  private first = 1
+  private trimmedTo = 0
+  private entry = new LogEntry()
+  /** The transitions before the savepoint, while there is one. */
+  private before: LogEntry | null = null
+
+  constructor(sql: Statements, transitionsMax: number) {
+    this.sql = sql
+    this.transitionsMax = transitionsMax
+  }
+
+  /** Begins a transaction. @param first the number of its first transition */
+  begin(first: number): void {
+    this.first = first
+    this.entry = new LogEntry()
+    this.before = null
+  }
+
+  add(queue: number, id: string, entry: HistoryEntry): void {
+    this.entry.add(queue, id, entry)
+  }
+
+  /** Sets a savepoint. */
+  mark(): void {
+    this.before = this.entry
+    this.entry = new LogEntry()
+  }
+
+  /** Ends the savepoint. @param stays false removes the transitions that were added since */
+  endMark(stays: boolean): void {
+    if (this.before === null) return
+    if (stays) this.before.append(this.entry)
+    this.entry = this.before
+    this.before = null
+  }
+
+  /** @param last the number of the last transition */
+  write(last: number, now: number): void {
+    const { sql, entry } = this
+    if (entry.none) return
+    sql.run('append', last, this.first, now, entry.toString())
+    const oldest = last - this.transitionsMax
+    if (oldest - this.trimmedTo < logSlack) return
+    sql.run('forgetLog', oldest)
+    this.trimmedTo = oldest
   }
 }
 

@@ -1,9 +1,11 @@
 /** The operations on the file, by name. Arguments and answers are plain values, so that they can be sent between threads. */
 import type {
+  ActivityQuery,
   CancelRequest,
   CheckpointRequest,
   ClaimRequest,
   ExtendRequest,
+  FailureQuery,
   Lease,
   ListQuery,
   RetentionPolicy,
@@ -37,7 +39,7 @@ import type { DueSchedulesRequest, FireSchedule, PauseSchedule, PutSchedule } fr
 import { claim } from './claim.ts'
 import { insertPacked, refused, type PackedJob, type PackedRequest, type Unpackable } from './insert.ts'
 import { transitions } from './log.ts'
-import { checkpoints, counts, get, list, pause, queueInfo, queueInfos, worker, workers } from './reading.ts'
+import { activity, checkpoints, counts, get, list, pause, queueInfo, queueInfos, worker, workers } from './reading.ts'
 
 const writing = {
   insert: (unit: FileUnit, requests: readonly (PackedRequest | Unpackable)[]) =>
@@ -79,6 +81,8 @@ const reading = {
   counts: (unit: FileUnit) => counts(unit),
   queues: (unit: FileUnit) => queueInfos(unit),
   queue: (unit: FileUnit, type: string) => queueInfo(unit, type),
+  activity: (unit: FileUnit, query: ActivityQuery) => activity(unit, query),
+  failures: (unit: FileUnit, query: FailureQuery) => unit.failures.list(query),
   workers: (unit: FileUnit) => workers(unit),
   schedules: (unit: FileUnit, names?: readonly string[]) => unit.schedules.list(names),
   dueSchedules: (unit: FileUnit, request: DueSchedulesRequest) => unit.schedules.due(request, unit.now),

@@ -1,4 +1,5 @@
 /** The row of a queue: whether it is paused, and the number of its jobs in each state. */
+import { activityPeriods, noActivity, type Tally } from '../../core/activity.ts'
 import { jobStates, statesTagged, type JobState, type StateTag } from '../../core/lifecycle.ts'
 import type { StateCounts } from '../../store.ts'
 import type { QueueValues } from './columns.ts'
@@ -21,6 +22,9 @@ export class Queue {
   /** The rate limit per key of its last claim; null if there was none. */
   keyRate: string | null = null
   counts: number[] = jobStates.map(() => 0)
+  /** When the current minute of its activity began, ms since the epoch, and what was counted in it. */
+  minuteAt = 0
+  minute: Tally = noActivity()
   /** Did a claim of this process find it at its cap? Then the end of a run gives a hint. */
   capped = false
 
@@ -30,14 +34,22 @@ export class Queue {
   }
 
   /** Sets the values of its row in the file. */
-  read([, , paused, keyed, counts, clock, keyRate]: QueueValues): this {
+  read([, , paused, keyed, counts, clock, keyRate, minuteAt, activity]: QueueValues): this {
     this.paused = paused === 1
     this.keyed = keyed === 1
     this.clock = clock
     this.keyRate = keyRate
+    this.minuteAt = minuteAt
+    const figures = JSON.parse(activity) as number[]
+    this.minute = noActivity().map((none, i) => figures[i] ?? none)
     const byState = JSON.parse(counts) as Partial<StateCounts>
     this.counts = jobStates.map((state) => byState[state] ?? 0)
     return this
+  }
+
+  /** Is this time outside the current minute of its activity? */
+  isPastMinute(now: number): boolean {
+    return now < this.minuteAt || now >= this.minuteAt + activityPeriods.minute.ms
   }
 
   /** Do the jobs of a key stand in a lane? Those without a key do where the keys share the claims. */

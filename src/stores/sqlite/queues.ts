@@ -1,4 +1,5 @@
 /** The queues of the file: read when they are needed, written at the end of a transaction. */
+import { addTo, noActivity, oldestPeriod, periodNames, periodStart, type Counted } from '../../core/activity.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { QueueValues } from './columns.ts'
 import { Contradiction } from './errors.ts'
@@ -6,7 +7,7 @@ import { Queue } from './queue.ts'
 import type { Statements } from './statements.ts'
 
 /** What queues were before something that may be taken back; null = they were not there. */
-type Before = Map<Queue, Pick<Queue, 'counts' | 'keyed' | 'clock' | 'keyRate'> | null>
+type Before = Map<Queue, Pick<Queue, 'counts' | 'keyed' | 'clock' | 'keyRate' | 'minuteAt' | 'minute'> | null>
 
 export class Queues {
   private readonly sql: Statements
@@ -80,6 +81,25 @@ export class Queues {
     this.unwritten.add(queue)
   }
 
+  /** Adds a transition to its activity. */
+  countActivity(queue: Queue, counted: Counted, ms: number, now: number): void {
+    this.remind(queue)
+    if (queue.isPastMinute(now)) this.turnMinute(queue, now)
+    addTo(queue.minute, counted, ms)
+    this.unwritten.add(queue)
+  }
+
+  /** Ends the current minute of a queue, begins another, and removes the periods that are no longer kept. */
+  private turnMinute(queue: Queue, now: number): void {
+    const { number, minuteAt, minute } = queue
+    for (const period of periodNames) {
+      if (minuteAt > 0) this.sql.run('addActivity', number, period, periodStart(period, minuteAt), ...minute)
+      this.sql.run('forgetActivity', number, period, oldestPeriod(period, now))
+    }
+    queue.minuteAt = periodStart('minute', now)
+    queue.minute = noActivity()
+  }
+
   setClock(queue: Queue, clock: number): void {
     this.remind(queue)
     queue.clock = clock
@@ -95,8 +115,8 @@ export class Queues {
   /** Remembers what a queue was, if that may be needed. */
   private remind(queue: Queue): void {
     if (this.before === null || this.before.has(queue)) return
-    const { keyed, clock, keyRate } = queue
-    this.before.set(queue, { counts: [...queue.counts], keyed, clock, keyRate })
+    const { keyed, clock, keyRate, minuteAt } = queue
+    this.before.set(queue, { counts: [...queue.counts], keyed, clock, keyRate, minuteAt, minute: [...queue.minute] })
   }
 
   /** Sets a savepoint. */
@@ -145,6 +165,8 @@ export class Queues {
         JSON.stringify(queue.stateCounts()),
         queue.clock,
         queue.keyRate,
+        queue.minuteAt,
+        JSON.stringify(queue.minute),
         queue.number,
       )
     }

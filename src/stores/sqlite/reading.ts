@@ -1,13 +1,25 @@
 /** Reading: pages of jobs, counts, queues, and workers as they are now. */
 import { isForgotten, isLost } from '../../core/workers.ts'
+import { bucketsOf, firstPeriod, periodStart } from '../../core/activity.ts'
 import { caps } from '../../core/caps.ts'
 import { cursorAt, seqAt } from '../../core/cursor.ts'
 import type { CheckIn, JobRecord } from '../../core/record.ts'
-import type { Counts, JobPage, ListQuery, QueueInfo, StateCounts, WorkerInfo, WorkerRecord } from '../../store.ts'
+import type {
+  ActivityBucket,
+  ActivityQuery,
+  Counts,
+  JobPage,
+  ListQuery,
+  QueueActivity,
+  QueueInfo,
+  StateCounts,
+  WorkerInfo,
+  WorkerRecord,
+} from '../../store.ts'
 import type { CheckpointEntry } from '../../core/machine-record.ts'
 import type { FileUnit } from './unit.ts'
-import { named } from './queue.ts'
-import { columns } from './columns.ts'
+import { named, type Queue } from './queue.ts'
+import { columns, type ActivityValues } from './columns.ts'
 import { columnsFor, fieldsOf, recordOf } from './fields.ts'
 import { unpacked, type Row } from './row.ts'
 import { find } from './selection.ts'
@@ -109,4 +121,25 @@ export function workers(unit: FileUnit): WorkerRecord[] {
 export function checkpoints(unit: FileUnit, id: string): CheckpointEntry[] {
   const row = unit.find(id)
   return row === undefined || row.checkpointed === null ? [] : unit.machines.checkpoints(row)
+}
+
+/** The current minute of a queue is in its own row; the others are rows of `activity`. */
+export function activity({ sql, queues, now }: FileUnit, query: ActivityQuery): QueueActivity[] {
+  const { period } = query
+  const first = firstPeriod(query, now)
+  const buckets = (rows: readonly ActivityValues[], own: readonly Queue[]): ActivityBucket[] => {
+    const current = own.map(({ minuteAt, minute }) => [periodStart(period, minuteAt), minute] as const)
+    const kept = rows.map(([at, ...figures]) => [at, figures] as const)
+    return bucketsOf([...kept, ...current.filter(([at]) => at >= first)])
+  }
+  const ofQueue = (queue: Queue): ActivityBucket[] =>
+    buckets(sql.all('activityOf', queue.number, period, first), [queue])
+  if (query.queues === 'total') {
+    return [{ type: null, buckets: buckets(sql.all('activityOfAll', period, first), queues.all()) }]
+  }
+  if (query.queues === 'each') return queues.all().map((queue) => ({ type: queue.type, buckets: ofQueue(queue) }))
+  return query.queues.map((type) => {
+    const queue = queues.known(type)
+    return { type, buckets: queue === undefined ? [] : ofQueue(queue) }
+  })
 }

@@ -1,5 +1,7 @@
 /** The row of a job in the file: its columns by name, JSON as text. */
 import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
+import type { ErrorRecord } from '../../core/failure.ts'
+import { failureOf } from '../../core/fingerprint.ts'
 import type { HistoryEntry } from '../../core/record.ts'
 import { isLeased, type JobState } from '../../core/lifecycle.ts'
 import type { Demand, JobPins, NewJob } from '../../core/values.ts'
@@ -15,7 +17,7 @@ export type StoredOptions = Pick<NewJob, 'until' | 'pins' | 'keyWeight'> & Pick<
  * Which parts of a row differ from the file, as bits. A claim and the end of a run change fewer columns than other
  * transitions; `data` is input, errors, check-in, logs and cancel.
  */
-export const changes = { claim: 1, end: 2, otherTransition: 4, data: 8, lease: 16, machine: 32 } as const
+export const changes = { claim: 1, end: 2, otherTransition: 4, data: 8, lease: 16, machine: 32, failure: 64 } as const
 
 /** For rows outside the engine. */
 const noMachines = {
@@ -131,6 +133,11 @@ export class Row implements JobRow {
     if (this.checkpointed === attempts) return
     this.checkpointed = attempts
     this.unwritten |= changes.machine
+  }
+
+  /** The fingerprint of its last error; null if there is none. */
+  get failure(): string | null {
+    return this.error === null ? null : failureOf(JSON.parse(this.error) as ErrorRecord).fingerprint
   }
 
   get cancelMark(): CancelMark | null {

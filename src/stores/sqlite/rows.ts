@@ -116,6 +116,7 @@ export class Rows {
     if ((unwritten & changes.data) !== 0) {
       this.sql.run('writeData', row.input, row.tags, row.meta, row.error, row.errors, row.checkin, row.logs, row.cancel, row.seq) // prettier-ignore
     }
+    if ((unwritten & changes.failure) !== 0) this.sql.run('writeFailure', row.failure, row.seq)
     if ((unwritten & changes.machine) !== 0) {
       if (machine !== null) this.machines.write(row, machine)
       this.sql.run('writeCheckpointed', row.checkpointed, row.seq)

@@ -5,7 +5,7 @@ import { scanMax, selectionAfter, selectionRange } from '../../core/cursor.ts'
 import type { SelectedRows } from '../../core/unit-of-work.ts'
 import { isEnded, isLeased, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { JobFilter, Selection } from '../../store.ts'
-import { conditionsOf, sourcesOfMachines, type Condition, type Source } from './conditions.ts'
+import { conditionsOf, sourcesOfFew, type Condition, type Source } from './conditions.ts'
 import { columns, type RowValues } from './columns.ts'
 import type { Queues } from './queues.ts'
 import type { Row } from './row.ts'
@@ -89,12 +89,12 @@ export function find(
   // All states that have jobs: no condition is needed, and no index helps.
   const anyState = jobStates.every((state) => jobsIn(state) === 0 || states.includes(state))
   const entries = anyState ? Infinity : states.reduce((sum, state) => sum + entriesOf(file, state), 0)
-  const [machines] = sourcesOfMachines(filter)
-  if (entries <= (machines === undefined ? fewJobs : scanMax)) {
+  const [few] = sourcesOfFew(filter)
+  if (entries <= (few === undefined ? fewJobs : scanMax)) {
     return new Search(file, range, states.map(fewSource), conditions, 'few').page()
   }
   const inStates = anyState ? [] : [stateIn(states)]
-  return new Search(file, range, [machines ?? wholeTable], [...inStates, ...conditions]).page()
+  return new Search(file, range, [few ?? wholeTable], [...inStates, ...conditions]).page()
 }
 
 /** The number of entries in the index of a state's jobs: the timed states share one. */

@@ -2,6 +2,8 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import {
   columns,
+  type ActivityValues,
+  type FailureValues,
   type MachineValues,
   type PackedInboxEntry,
   type PackedStep,
@@ -13,7 +15,9 @@ import { claimable, never } from './state-names.ts'
 /** Called before and after each statement: for traces, and for tests of crashes. */
 export type StatementListener = (sql: string, moment: 'before' | 'after') => void
 
-const queueColumns = 'queue, type, paused, keyed, counts, clock, key_rate'
+const queueColumns = 'queue, type, paused, keyed, counts, clock, key_rate, minute, activity'
+const figureColumns = ['enqueued', 'started', 'done', 'failed', 'dead', 'cancelled', 'wait_ms', 'run_ms']
+const failureColumns = 'queue, fingerprint, name, code, message, count, dead, first_at, last_at, last_id'
 const transitionColumns =
   'state, place, attempt, generation, due_at, lease_at, token, worker, started_at, finished_at, moved, held_key, output, settled, history'
 const dataColumns = 'input, tags, meta, error, errors, checkin, logs, cancel'
@@ -36,7 +40,26 @@ const texts = {
   queueAt: `SELECT ${queueColumns} FROM queues WHERE queue = ?`,
   queues: `SELECT ${queueColumns} FROM queues ORDER BY queue`,
   addQueue: 'INSERT INTO queues (type) VALUES (?) RETURNING queue',
-  writeQueue: 'UPDATE queues SET paused = ?, keyed = ?, counts = ?, clock = ?, key_rate = ? WHERE queue = ?',
+  writeQueue:
+    'UPDATE queues SET paused = ?, keyed = ?, counts = ?, clock = ?, key_rate = ?, minute = ?, activity = ? WHERE queue = ?',
+
+  addActivity: `INSERT INTO activity (queue, period, at, ${figureColumns.join(', ')})
+    VALUES (?, ?, ?, ${figureColumns.map(() => '?').join(', ')})
+    ON CONFLICT DO UPDATE SET ${figureColumns.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`,
+  forgetActivity: 'DELETE FROM activity WHERE queue = ? AND period = ? AND at < ?',
+  activityOf: `SELECT at, ${figureColumns.join(', ')} FROM activity WHERE queue = ? AND period = ? AND at >= ?`,
+  activityOfAll: `SELECT at, ${figureColumns.map((name) => `sum(activity.${name})`).join(', ')}
+    FROM queues CROSS JOIN activity ON activity.queue = queues.queue AND period = ? AND at >= ? GROUP BY at`,
+
+  addFailure: `INSERT INTO failures (${failureColumns}, last_seq) VALUES (?1, ?2, ?3, ?4, ?5, 1, 0, ?6, ?6, ?7, ?8)
+    ON CONFLICT DO UPDATE SET count = count + 1, last_at = excluded.last_at, last_id = excluded.last_id,
+    last_seq = excluded.last_seq RETURNING count`,
+  forgetFailures: `DELETE FROM failures WHERE queue = ?1 AND last_seq <=
+    (SELECT last_seq FROM failures WHERE queue = ?1 ORDER BY last_seq DESC LIMIT 1 OFFSET +?2)`,
+  countDead: `UPDATE failures SET dead = max(0, dead + ?) WHERE queue = ? AND fingerprint = ? AND first_at <= ?`,
+  failures: `SELECT ${failureColumns} FROM failures INDEXED BY latest_failures ORDER BY last_seq DESC LIMIT +?`,
+  failuresOf: `SELECT ${failureColumns} FROM failures WHERE queue = ? ORDER BY last_seq DESC LIMIT +?`,
+  writeFailure: 'UPDATE jobs SET failure = ? WHERE seq = ?',
 
   existing: 'SELECT id, queue FROM jobs WHERE id IN (SELECT value FROM json_each(?))',
   byId: `SELECT ${columns} FROM jobs WHERE id = ?`,
@@ -125,7 +148,7 @@ const texts = {
   expired: `SELECT ${columns} FROM jobs INDEXED BY leases WHERE lease_at <= ? ORDER BY lease_at, seq LIMIT +?`,
   nextLease: 'SELECT lease_at FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY lease_at LIMIT 1',
   leased: `SELECT ${columns} FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY started_at, seq`,
-  ended: `SELECT seq, queue, moved, finished_at, spared FROM jobs INDEXED BY ended
+  ended: `SELECT seq, queue, moved, finished_at, spared, failure FROM jobs INDEXED BY ended
     WHERE state = ? AND finished_at IS NOT NULL ORDER BY moved LIMIT +?`,
 
   writeCheckpointed: 'UPDATE jobs SET spared = ? WHERE seq = ?',
@@ -229,7 +252,12 @@ interface RowOf {
   expired: RowValues
   nextLease: [at: number]
   leased: RowValues
-  ended: [seq: number, queue: number, moved: number, finishedAt: number, spared: number | null]
+  ended: [seq: number, queue: number, moved: number, finishedAt: number, spared: number | null, failure: string | null]
+  activityOf: ActivityValues
+  activityOfAll: ActivityValues
+  addFailure: [count: number]
+  failures: FailureValues
+  failuresOf: FailureValues
   machine: MachineValues
   checkpointAt: [state: string, at: number]
   checkpointsOf: [number: number, state: string, seq: number, at: number, note: string]

@@ -6,17 +6,11 @@
  * process has written to the file, which `data_version` of SQLite shows.
  */
 import type { EndedJob, PruneUnit } from '../../core/prune.ts'
-import type { Transition } from '../../core/unit-of-work.ts'
-import {
-  type CancelMark,
-  type InsertUnit,
-  type LeaseKey,
-  type LoggedTransition,
-  type SelectedRows,
-  type TransitionOptions,
-} from '../../core/unit-of-work.ts'
+import type { CancelMark, InsertUnit, LeaseKey, LoggedTransition, SelectedRows, Transition, TransitionOptions } from '../../core/unit-of-work.ts' // prettier-ignore
+import { enqueueCounted, type Counted } from '../../core/activity.ts'
 import { caps } from '../../core/caps.ts'
 import { recordError, type ErrorRecord } from '../../core/failure.ts'
+import type { Failure } from '../../core/fingerprint.ts'
 import type { AttemptError, CheckIn, HistoryEntry, LogLine } from '../../core/record.ts'
 import { isEnded, isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import { lastLogs } from '../../core/log-lines.ts'
@@ -31,6 +25,7 @@ import type { Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
 import type { Hint, NewJob, WrittenTransition, Selection, SettleAnswer } from '../../store.ts'
 import { isBusy, isFileFault, storeError } from './errors.ts'
+import { FailureTable } from './failure-table.ts'
 import { Hints } from './hints.ts'
 import { historyUntil, packSettled, settledOf, withTransition } from './history.ts'
 import type { RowValues } from './columns.ts'
@@ -38,7 +33,7 @@ import { packJob, packOptions, type PackedJob } from './insert.ts'
 import { inboxOf } from './stored-machine.ts'
 import { KeyGroups } from './key-groups.ts'
 import { InboxWatch } from './inbox-watch.ts'
-import { LogEntry } from './log.ts'
+import { LogWriter } from './log.ts'
 import { Machine } from './machine.ts'
 import { Machines } from './machines.ts'
 import { Queues } from './queues.ts'
@@ -54,11 +49,8 @@ import { ScheduleTable } from './schedules.ts'
 
 const timed = statesTagged('timed')
 
-/** Entries by which the log may be longer than its cap before the oldest are removed. */
-const logSlack = 1_000
-
 /** The columns of a job that its removal needs. */
-type Removable = Pick<Row, 'seq' | 'queue' | 'state' | 'checkpointed'>
+type Removable = Pick<Row, 'seq' | 'queue' | 'state' | 'checkpointed' | 'failure' | 'finishedAt'>
 
 /** An ended job, as much of it as its removal needs. */
 type Ended = Removable & EndedJob
@@ -72,14 +64,12 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   readonly keyGroups: KeyGroups
   readonly inboxWatch: InboxWatch
   readonly schedules: ScheduleTable
+  readonly failures: FailureTable
   readonly transitionsMax: number
   now = 0
   /** The number of the last transition. */
   seq = 0
-  private firstSeq = 1
-  private logTrimmedTo = 0
-  /** The transitions of this transaction. */
-  private logEntry = new LogEntry()
+  private readonly logWriter: LogWriter
   private removing: Removable[] = []
   /** Does any job of the file have a parent? null = not known in this transaction. */
   private hasChildren: boolean | null = null
@@ -94,7 +84,9 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.path = path
     this.sql = sql
     this.transitionsMax = transitionsMax
+    this.logWriter = new LogWriter(sql, transitionsMax)
     this.queues = new Queues(sql)
+    this.failures = new FailureTable(sql, this.queues)
     this.machines = new Machines(sql)
     this.rows = new Rows(sql, this.queues, this.machines)
     this.keyGroups = new KeyGroups(sql, this.rows, this.queues)
@@ -115,24 +107,17 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
       this.rows.forget()
       this.seq = this.sql.get('lastSeq')?.[0] ?? 0
     }
-    this.firstSeq = this.seq + 1
-    this.logEntry = new LogEntry()
+    this.logWriter.begin(this.seq + 1)
     this.hasChildren = this.hasLeaving = null
   }
 
   /** Writes the changes that were delayed until the end of the transaction. */
   finish(): void {
-    const { sql, seq, logEntry } = this
     this.rows.finish()
     this.removeAll()
     this.queues.write()
     this.inboxWatch.finish()
-    if (logEntry.none) return
-    sql.run('append', seq, this.firstSeq, this.now, logEntry.toString())
-    const oldest = seq - this.transitionsMax
-    if (oldest - this.logTrimmedTo < logSlack) return
-    sql.run('forgetLog', oldest)
-    this.logTrimmedTo = oldest
+    this.logWriter.write(this.seq, this.now)
   }
 
   /** Returns and removes the hints of committed transactions. */
@@ -155,18 +140,17 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
 
   /** Runs a function within a savepoint: if it throws, its changes are rolled back. */
   private attempt<T>(act: () => T): T {
-    const { seq, logEntry } = this
+    const { seq } = this
     this.rows.write()
     this.removeAll()
     this.sql.run('savepoint')
     this.queues.mark()
-    this.logEntry = new LogEntry()
+    this.logWriter.mark()
     let done = false
     try {
       const answer = act()
       this.rows.write()
       done = true
-      logEntry.append(this.logEntry)
       return answer
     } finally {
       if (!done) {
@@ -175,7 +159,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
         this.removing = []
         this.seq = seq
       }
-      this.logEntry = logEntry
+      this.logWriter.endMark(done)
       this.sql.run('releaseSavepoint')
       this.queues.endMark(done)
     }
@@ -285,11 +269,12 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     if (!this.rows.add(seq, queue, job, state, this.now, dueAt)) return null
     this.seq = seq
     this.queues.count(queue, state, 1)
+    this.queues.countActivity(queue, enqueueCounted, 0, this.now)
     if (concurrencyKey !== null) queue.keyed = true
     if (state === claimable && queue.hasLane(concurrencyKey)) {
       this.keyGroups.arrive(queue, { concurrencyKey, priority, place: seq, keyWeight: keyWeightOf(job.options) })
     }
-    this.logEntry.add(queue.number, id, { seq, at: this.now, event: 'ENQUEUE', from: null, to: state, attempt: 0 })
+    this.logWriter.add(queue.number, id, { seq, at: this.now, event: 'ENQUEUE', from: null, to: state, attempt: 0 })
     this.hints.moved(queue, id, null, state)
     if (dueAt !== null) this.hints.due(dueAt)
     if (job.parent !== null || job.version !== null || job.checkpoint !== null) this.insertMachine(job)
@@ -298,6 +283,14 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
 
   insertMade(job: NewJob, state: JobState): number | null {
     return this.insert(packJob(job), state, null)
+  }
+
+  count({ queue }: Row, counted: Counted, ms: number): void {
+    this.queues.countActivity(this.queues.at(queue), counted, ms, this.now)
+  }
+
+  countFailure(row: Row, failure: Failure): void {
+    this.failures.add(row, failure, this.seq + 1, this.now)
   }
 
   apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition {
@@ -333,6 +326,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.queues.count(queue, to, 1)
     if (queue.hasLane(row.concurrencyKey)) this.keyGroups.moved(queue, row, from)
     this.log(row, entry)
+    this.failures.countDead(row, 1)
     if (row.dueAt !== null) this.hints.due(row.dueAt)
     return { seq, at: this.now, from, to, attempt: row.attempt }
   }
@@ -354,8 +348,8 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
 
   firstEnded(state: JobState, limit: number): readonly Ended[] {
     this.rows.write()
-    return this.sql.all('ended', state, limit).map(([seq, queue, endedBy, endedAt, checkpointed]) => {
-      return { seq, queue, endedBy, endedAt, checkpointed, state }
+    return this.sql.all('ended', state, limit).map(([seq, queue, endedBy, endedAt, checkpointed, failure]) => {
+      return { seq, queue, endedBy, endedAt, finishedAt: endedAt, checkpointed, failure, state }
     })
   }
 
@@ -430,13 +424,13 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   keepError(row: Row, error: AttemptError): void {
     row.error = JSON.stringify(error.error)
     row.errors = extended(row.errors, [error], caps.errors)
-    this.rows.changed(row, changes.data)
+    this.rows.changed(row, changes.data | changes.failure)
   }
 
   clearError(row: Row): void {
     if (row.error === null) return
     row.error = null
-    this.rows.changed(row, changes.data)
+    this.rows.changed(row, changes.data | changes.failure)
   }
 
   setInput(row: Row, input: Json | undefined): void {
@@ -445,8 +439,9 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   }
 
   resetForRetry(row: Row): void {
+    this.failures.countDead(row, -1)
     row.output = row.error = row.cancel = null
-    this.rows.changed(row, changes.data)
+    this.rows.changed(row, changes.data | changes.failure)
   }
 
   hasSameInput(row: Row, { input }: PackedJob): boolean {
@@ -502,7 +497,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
       attempt,
       reason: checkpoint.note,
     }
-    this.logEntry.add(row.queue, row.id, worker === null ? entry : { ...entry, worker })
+    this.logWriter.add(row.queue, row.id, worker === null ? entry : { ...entry, worker })
     this.machines.addCheckpoint(row, this.machineOf(row), checkpoint, seq, this.now)
   }
 
@@ -584,11 +579,14 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.sql.run('remove', numbers(jobs))
     const machines = jobs.filter(({ checkpointed: spared }) => spared !== null)
     if (machines.length > 0) this.machines.remove(numbers(machines))
-    for (const { queue, state } of jobs) this.queues.count(this.queues.at(queue), state, -1)
+    for (const job of jobs) {
+      this.queues.count(this.queues.at(job.queue), job.state, -1)
+      this.failures.countDead(job, -1)
+    }
   }
 
   private log(row: Row, entry: HistoryEntry): void {
-    this.logEntry.add(row.queue, row.id, entry)
+    this.logWriter.add(row.queue, row.id, entry)
     this.hints.moved(this.queues.at(row.queue), row.id, entry.from, entry.to)
   }
 }

@@ -3,10 +3,11 @@
  * say why. Of a job: id, row and input; beside them, where it has more: the fields that are kept apart, results of steps, the last
  * checkpoint, the inbox.
  */
+import { claimCounted } from '../../../core/activity.ts'
 import { countersAfter, type JobState } from '../../../core/lifecycle.ts'
 import { claimable, nextTransition } from '../../../core/transition.ts'
 import { dataLetters, flagLetters } from '../row-text.ts'
-import { at, prelude } from './prelude.ts'
+import { at, prelude, tail } from './prelude.ts'
 
 /** Where a claim leads, and what it does to the attempts; the same for any number of them. */
 function claimArrow(): { readonly from: JobState; readonly to: JobState; readonly attempts: number } {
@@ -68,6 +69,13 @@ local function addRest(job, id, has)
   job[7] = isMachine and call('LRANGE', P .. 'inbox:' .. id, 0, -1) or {}
 end
 
+-- When a queued row made its last transition.
+local function queuedAt(row)
+  local rest = row[${tail}]
+  if rest:byte(-1) == 0 then return tonumber(row[${at.enqueuedAt}]) end
+  return tonumber(rest:match('[^%z\\n]*$'):match('^%[%d+,(%d+),'))
+end
+
 -- Claims the jobs of members of a queue. Gives how many it has claimed; members of jobs that are not queued are removed.
 local function claim(queue, members, demand)
   local ids = {}
@@ -85,6 +93,8 @@ local function claim(queue, members, demand)
       given = given + 1
       local seq, has = int(base + given), row[${at.has}]
       local attempt = int((tonumber(row[${at.attempt}]) or 0) + ${arrow.attempts})
+      tally(row[${at.type}], ${claimCounted.figure}, 1)
+      tally(row[${at.type}], ${claimCounted.time}, math.max(0, tonumber(now) - queuedAt(row)))
       row[${at.rev}] = int(tonumber(row[${at.rev}]) + 1)
       row[${at.state}], row[${at.attempt}], row[${at.last}] = '${arrow.to}', attempt, seq
       row[${at.worker}], row[${at.token}] = request.worker, request.token
@@ -264,6 +274,7 @@ end
 if given > 0 then
   call('INCRBY', P .. 'seq', given)
   writeLog(base + given)
+  writeActivity(now)
 end
 return { clock, finish(), jobs, shortfalls }
 `

@@ -78,6 +78,9 @@ local function writeBeside(id, row)
   for i = 1, #steps, 2 do call('HSET', P .. 'steps:' .. id, steps[i], steps[i + 1]) end
 end
 
+-- Before the rows: a job that dies is counted in the group of its failure.
+for _, failure in ipairs(plan.failures or {}) do addFailure(failure, plan.at, number(failure.seq)) end
+
 local written, gone = {}, {}
 for i, row in ipairs(rows) do
   local id = row.id
@@ -110,6 +113,8 @@ for _, tick in ipairs(plan.ticks or {}) do
   if tick[2] then call('ZADD', P .. 'ticks', tick[2], tick[1]) else call('ZREM', P .. 'ticks', tick[1]) end
 end
 writeLog(base + #entries - 1)
+for _, figure in ipairs(plan.activity or {}) do tally(figure[1], figure[2], figure[3]) end
+if plan.activity then writeActivity(plan.at) end
 if plan.full then call('SET', P .. 'full', '1') end
 for _, type in ipairs(plan.fullQueues or {}) do call('HSET', P .. 'full-queues', type, '1') end
 for _, hint in ipairs(plan.hints or {}) do

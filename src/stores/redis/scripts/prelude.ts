@@ -7,6 +7,7 @@
  *   indexes are gathered and carried out together by `flush`.
  * - Numbers are passed on as texts: Lua writes 300000000 as 3e+8. Payloads are never decoded.
  */
+import { activityPeriods, periodNames } from '../../../core/activity.ts'
 import { caps } from '../../../core/caps.ts'
 import { statesTagged, type JobState } from '../../../core/lifecycle.ts'
 import { defaultKeyWeight } from '../../../core/shares.ts'
@@ -23,6 +24,11 @@ export const tail = headFields.length + 1
 /** The fields that are kept apart by their letters, as Lua. */
 const dataKeys = dataFields.map((field) => `${dataLetters[field]}='${field}'`).join(',')
 
+/** The periods of activity, as Lua. */
+const periods = periodNames
+  .map((period) => `${period} = { ms = ${activityPeriods[period].ms}, kept = ${activityPeriods[period].kept} }`)
+  .join(', ')
+
 export const prelude = `
 local P = KEYS[1]
 local JOBS = P .. 'jobs'
@@ -33,6 +39,7 @@ local ENDED = ${luaSet(statesTagged('ended'))}
 local BACKLOG = ${luaSet(statesTagged('backlog'))}
 local DATA = {${dataKeys}}
 local HEAD = '${'s'.repeat(headFields.length)}'
+local PERIODS = { ${periods} }
 local call = redis.call
 local origin, logMax = ARGV[1], tonumber(ARGV[2])
 
@@ -156,6 +163,61 @@ local function countRow(state, type, by)
   end
 end
 
+-- Groups of failed attempts. Groups of a type are told from those of another by the length of its name.
+local function failureName(type, fingerprint) return #type .. ':' .. type .. ':' .. fingerprint end
+
+-- A job that died at a time, with an error of a group, is one of its dead jobs from now on, or no longer.
+local function countDead(type, fingerprint, diedAt, by)
+  local group = P .. 'failure:' .. failureName(type, fingerprint)
+  local first = call('HGET', group, 'firstAt')
+  if not first or tonumber(first) > tonumber(diedAt) then return end
+  if call('HINCRBY', group, 'dead', by) < 0 then call('HSET', group, 'dead', 0) end
+end
+
+local function addFailure(failure, at, seq)
+  local type, fingerprint = failure.type, failure.fingerprint
+  local name = failureName(type, fingerprint)
+  local group = P .. 'failure:' .. name
+  if call('HINCRBY', group, 'count', 1) == 1 then
+    call('HSET', group, 'type', type, 'fingerprint', fingerprint, 'name', failure.name, 'message', failure.message,
+      'firstAt', at, 'dead', 0)
+    if failure.code then call('HSET', group, 'code', failure.code) end
+  end
+  call('HSET', group, 'lastAt', at, 'lastId', failure.id)
+  call('ZADD', P .. 'failures', seq, name)
+  call('ZADD', P .. 'failures:' .. type, seq, fingerprint)
+  if call('ZCARD', P .. 'failures:' .. type) <= ${caps.failureGroups} then return end
+  local oldest = failureName(type, call('ZPOPMIN', P .. 'failures:' .. type)[1])
+  call('ZREM', P .. 'failures', oldest)
+  call('DEL', P .. 'failure:' .. oldest)
+end
+
+-- Activity: what is added to each figure of each type, named by the index of the figure and the type.
+local activity = {}
+local function tally(type, figure, by)
+  local name = figure .. ':' .. type
+  activity[name] = (activity[name] or 0) + by
+end
+
+-- Adds the activity to the minute and the hour of a time. Where a period begins, some of those that are no longer kept are removed.
+local function writeActivity(at)
+  if next(activity) == nil then return end
+  for period, terms in pairs(PERIODS) do
+    local start = math.floor(tonumber(at) / terms.ms) * terms.ms
+    local starts = P .. 'activity:' .. period
+    local key = starts .. ':' .. int(start)
+    if call('EXISTS', key) == 0 then
+      call('ZADD', starts, int(start), int(start))
+      for _, old in ipairs(call('ZRANGEBYSCORE', starts, '-inf', int(start - terms.kept * terms.ms), 'LIMIT', 0, 10)) do
+        call('UNLINK', starts .. ':' .. old)
+        call('ZREM', starts, old)
+      end
+    end
+    for name, by in pairs(activity) do call('HINCRBY', key, name, int(by)) end
+  end
+  activity = {}
+end
+
 -- Enters a row into the indexes, or takes it out of them.
 local function index(id, r, by)
   local state, type, key = r[${at.state}], r[${at.type}], r[${at.concurrencyKey}]
@@ -198,6 +260,7 @@ local function index(id, r, by)
     end
   elseif ENDED[state] then
     local member = r[${at.finishedAt}] .. ':' .. id
+    if state == 'dead' and r[${at.failure}] ~= '' then countDead(type, r[${at.failure}], r[${at.finishedAt}], by) end
     if by > 0 then
       enter(P .. 'ended:' .. state, r[${at.last}], member)
       ended[#ended + 1] = id

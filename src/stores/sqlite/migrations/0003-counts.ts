@@ -99,4 +99,46 @@ export const counts = `
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX key_claims ON key_rates (queue, at);
   CREATE INDEX spent_keys ON key_rates (queue, until);
+
+  -- The activity of a queue in the current minute: when that began, and a number for each figure, as a JSON list. It is written with
+  -- the counts. When the next minute begins, it is added to the rows of its minute and its hour.
+  ALTER TABLE queues ADD COLUMN minute INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE queues ADD COLUMN activity TEXT NOT NULL DEFAULT '[]';
+  CREATE TABLE activity (
+    queue INTEGER NOT NULL REFERENCES queues,
+    -- 'minute' or 'hour'
+    period TEXT NOT NULL,
+    -- When the period began.
+    at INTEGER NOT NULL,
+    enqueued INTEGER NOT NULL,
+    started INTEGER NOT NULL,
+    done INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    dead INTEGER NOT NULL,
+    cancelled INTEGER NOT NULL,
+    wait_ms INTEGER NOT NULL,
+    run_ms INTEGER NOT NULL,
+    PRIMARY KEY (queue, period, at)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Failed attempts by type, name, code and pattern of the message, which the fingerprint stands for: how many since the first one
+  -- here, how many of the jobs are dead now, and the last job and transition.
+  CREATE TABLE failures (
+    queue INTEGER NOT NULL REFERENCES queues,
+    fingerprint TEXT NOT NULL,
+    name TEXT NOT NULL,
+    code TEXT,
+    message TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    dead INTEGER NOT NULL,
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    last_id TEXT NOT NULL,
+    last_seq INTEGER NOT NULL,
+    PRIMARY KEY (queue, fingerprint)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX latest_failures ON failures (last_seq);
+  -- The fingerprint of the last error of a job; null if there is none, or an earlier jobchart has written it.
+  ALTER TABLE jobs ADD COLUMN failure TEXT;
+  CREATE INDEX failing ON jobs (failure, seq) WHERE failure IS NOT NULL;
 `

@@ -1,0 +1,129 @@
+/** Failed attempts in groups: counted by the write that ends the attempt, with the jobs that are dead of them now. */
+import assert from 'node:assert/strict'
+import { failureOf } from '../../core/fingerprint.ts'
+import type { ErrorRecord } from '../../core/failure.ts'
+import type { Store } from '../../store.ts'
+import { boom, idsOf, lease, newJob, put, putAndTake, takeOne } from './acts.ts'
+import { everyPage } from './side-by-side.ts'
+import type { Cases } from './subject.ts'
+
+/** Inserts and claims a job, and lets it die of an error. */
+async function die(store: Store, id: string, error: ErrorRecord, type = 'mail'): Promise<void> {
+  const job = await putAndTake(store, id, { type })
+  await store.settle([{ ...lease(job), event: 'FAIL', to: 'dead', fatal: true, error }])
+}
+
+const figures = async (store: Store, type?: string) =>
+  (await store.failures(type === undefined ? {} : { type })).map(({ message, count, dead }) => [message, count, dead])
+
+const keepNone = { ageMs: 0, count: 0 }
+const keepAll = { ageMs: Number.MAX_SAFE_INTEGER, count: 1_000 }
+
+export const failureCases: Cases = {
+  'failed attempts are grouped by type, name, code and message, the last one first': async ({ store, advance }) => {
+    assert.deepEqual(await store.failures({}), [])
+    await die(store, 'a', { name: 'Error', message: 'no user 17' })
+    await die(store, 'b', { name: 'TypeError', message: 'no user 17' })
+    await die(store, 'c', { name: 'Error', message: 'no user 17', code: 'E_USER' })
+    await die(store, 'd', { name: 'Error', message: 'no user 17' }, 'sms')
+    await advance(1_000)
+    await die(store, 'e', { name: 'Error', message: 'no user 4711', stack: 'elsewhere' })
+    const groups = await store.failures({})
+    assert.deepEqual(
+      groups.map(({ type, name, code, message, count, lastId }) => [type, name, code, message, count, lastId]),
+      [
+        ['mail', 'Error', null, 'no user …', 2, 'e'],
+        ['sms', 'Error', null, 'no user …', 1, 'd'],
+        ['mail', 'Error', 'E_USER', 'no user …', 1, 'c'],
+        ['mail', 'TypeError', null, 'no user …', 1, 'b'],
+      ],
+    )
+    const [latest, , , oldest] = groups
+    assert.equal(latest?.fingerprint, failureOf({ name: 'Error', message: 'no user 1' }).fingerprint)
+    assert.ok(latest !== undefined && latest.lastAt >= latest.firstAt + 1_000)
+    assert.equal(oldest?.firstAt, oldest?.lastAt)
+    assert.deepEqual(await store.failures({ type: 'sms' }), [groups[1]])
+    assert.deepEqual(await store.failures({ type: 'never seen' }), [])
+    assert.deepEqual(await store.failures({ limit: 2 }), groups.slice(0, 2))
+    assert.deepEqual(await store.failures({ limit: 1, type: 'mail' }), groups.slice(0, 1))
+  },
+  'an attempt after which the job is tried again, and one whose lease ran out, are counted': async ({
+    store,
+    advance,
+  }) => {
+    const first = await putAndTake(store, 'a')
+    await store.settle([{ ...lease(first), event: 'FAIL', to: 'retrying', delayMs: 0, error: boom }])
+    await store.promote(10)
+    await takeOne(store, { leaseMs: 1_000 })
+    await advance(2_000)
+    await store.rescue(10)
+    const last = await takeOne(store)
+    await store.settle([{ ...lease(last), event: 'FAIL', to: 'dead', error: boom }])
+    const groups = await store.failures({})
+    assert.deepEqual(
+      groups.map(({ name, count, dead }) => [name, count, dead]),
+      [
+        ['Error', 2, 1],
+        ['LeaseExpired', 1, 0],
+      ],
+    )
+  },
+  'a dead job leaves its group when it is retried, discarded or pruned': async ({ store }) => {
+    for (const id of ['a', 'b', 'c', 'd']) await die(store, id, { name: 'Error', message: `of ${id}1` })
+    for (const id of ['e', 'f', 'g']) await die(store, id, boom)
+    assert.deepEqual((await figures(store))[0], ['boom', 3, 3])
+    await store.retry({ ids: ['e'] })
+    assert.deepEqual((await figures(store))[0], ['boom', 3, 2])
+    await store.discard({ ids: ['f'] })
+    assert.deepEqual((await figures(store))[0], ['boom', 3, 1])
+    await store.prune({ done: keepAll, dead: keepNone, cancelled: keepAll }, 100)
+    assert.deepEqual((await figures(store))[0], ['boom', 3, 0])
+    const job = await takeOne(store)
+    await store.settle([{ ...lease(job), event: 'FAIL', to: 'dead', fatal: true, error: boom }])
+    assert.deepEqual((await figures(store))[0], ['boom', 4, 1])
+  },
+  'of each type a hundred groups are kept, those that have occurred last': async ({ store, advance }) => {
+    const word = (n: number): string => [...String(n)].map((digit) => 'abcdefghij'[Number(digit)]).join('')
+    const of = (n: number): ErrorRecord => ({ name: 'Error', message: `cause ${word(n)}` })
+    await die(store, 'other', boom, 'sms')
+    await die(store, 'first', of(0))
+    await die(store, 'second', of(1))
+    await advance(10)
+    for (let n = 2; n < 100; n++) await die(store, `job ${n}`, of(n))
+    await die(store, 'first again', of(0))
+    await die(store, 'one more', of(100))
+    const messages = (await figures(store, 'mail')).map(([message]) => message)
+    assert.equal(messages.length, 100)
+    assert.deepEqual(messages.slice(0, 2), [of(100).message, of(0).message])
+    assert.ok(!messages.includes(of(1).message))
+    assert.equal((await store.failures({ limit: 1_000 })).length, 101)
+    // A group that occurs again begins anew: the job that died of it before is not one of its dead jobs.
+    await advance(10)
+    await die(store, 'second again', of(1))
+    assert.deepEqual((await figures(store, 'mail'))[0], [of(1).message, 1, 1])
+    await store.discard({ ids: ['second'] })
+    assert.deepEqual((await figures(store, 'mail'))[0], [of(1).message, 1, 1])
+  },
+  'jobs are found, retried and discarded by the fingerprint of their last error': async ({ store }) => {
+    const { fingerprint: failure } = failureOf(boom)
+    for (const id of ['a', 'b', 'c']) await die(store, id, boom)
+    await die(store, 'd', { name: 'Error', message: 'another' })
+    await die(store, 'e', boom, 'sms')
+    await put(store, newJob('f'))
+    const retrying = await takeOne(store)
+    await store.settle([{ ...lease(retrying), event: 'FAIL', to: 'retrying', delayMs: 0, error: boom }])
+    const found = async (filter: Parameters<Store['list']>[0]) => idsOf(await everyPage(store, filter, 2)).join('')
+    assert.equal(await found({ failure }), 'abcef')
+    assert.equal(await found({ failure, type: 'mail', state: 'dead' }), 'abc')
+    assert.equal(await found({ failure, type: 'mail', state: 'dead', orderBy: 'finished', order: 'newest' }), 'cba')
+    assert.equal(await found({ failure: 'unknown' }), '')
+    assert.deepEqual((await store.retry({ filter: { failure, type: 'mail', state: 'dead' }, limit: 2 })).retried, ['a', 'b']) // prettier-ignore
+    assert.equal(await found({ failure }), 'cef')
+    assert.deepEqual((await store.discard({ filter: { failure } })).discarded, ['c', 'e'])
+    await store.promote(10)
+    const [job] = (await store.claim({ worker: 'w', leaseMs: 1_000, token: 't', demand: [{ type: 'mail', max: 3, limits: { concurrency: null, perKey: null, rate: null } }] })).jobs.filter(({ id }) => id === 'f') // prettier-ignore
+    assert.ok(job !== undefined)
+    await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+    assert.equal(await found({ failure }), '')
+  },
+}
