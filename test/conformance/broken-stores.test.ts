@@ -1,7 +1,7 @@
 /** A suite that cannot fail proves nothing: stores that are broken in one way each must be caught, by name and by chance. */
 import { expect, test } from 'vitest'
 import { memoryStore } from '../../src/stores/memory/index.ts'
-import type { Demand, InsertRequest, NewJob, Store } from '../../src/store.ts'
+import type { ActivityBucket, Demand, FailureGroup, InsertRequest, NewJob, Store } from '../../src/store.ts'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
 import { handClock } from '../stores/hand-clock.ts'
 
@@ -59,6 +59,26 @@ const insertWith =
 const claimWith =
   (change: (demand: Demand) => Demand): Break =>
   (store) => ({ claim: (request) => store.claim({ ...request, demand: request.demand.map(change) }) })
+
+const activityWith =
+  (change: (bucket: ActivityBucket) => Partial<ActivityBucket>): Break =>
+  (store) => ({
+    async activity(query) {
+      const activity = await store.activity(query)
+      return activity.map(({ type, buckets }) => ({
+        type,
+        buckets: buckets.map((bucket) => Object.assign({}, bucket, change(bucket))),
+      }))
+    },
+  })
+
+const failuresWith =
+  (change: (group: FailureGroup) => Partial<FailureGroup>): Break =>
+  (store) => ({
+    async failures(query) {
+      return (await store.failures(query)).map((group) => Object.assign({}, group, change(group)))
+    },
+  })
 
 /** Who holds a job now, by the last claim of it. */
 function tokens(store: Store): { claim: Store['claim']; current: Map<string, { attempt: number; token: string }> } {
@@ -285,6 +305,46 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
       async counts() {
         const counts = await store.counts()
         return { ...counts, queued: counts.queued + 1 }
+      },
+    }),
+  },
+  'forgets to count completed jobs': {
+    notices: 'activity: every transition is counted in the minute and the hour of its time',
+    chance: true,
+    broken: activityWith(() => ({ done: 0 })),
+  },
+  'counts failed attempts twice': {
+    notices: 'activity: every transition is counted in the minute and the hour of its time',
+    chance: true,
+    broken: activityWith(({ failed }) => ({ failed: 2 * failed })),
+  },
+  'counts nothing in the current period': {
+    notices: 'activity: activity is of each queue, of some queues, or of all together',
+    chance: true,
+    broken: (store) => ({
+      async activity(query) {
+        const activity = await store.activity(query)
+        return activity.map(({ type, buckets }) => ({ type, buckets: buckets.slice(0, -1) }))
+      },
+    }),
+  },
+  'keeps a job among the dead of its failure for ever': {
+    notices: 'failures: a dead job leaves its group when it is retried, discarded or pruned',
+    chance: true,
+    broken: failuresWith((group) => ({ dead: Math.min(group.count, group.dead + 1) })),
+  },
+  'counts each failure once': {
+    notices: 'failures: failed attempts are grouped by type, name, code and message, the last one first',
+    chance: true,
+    broken: failuresWith(() => ({ count: 1 })),
+  },
+  'finds jobs whatever their failure': {
+    notices: 'failures: jobs are found, retried and discarded by the fingerprint of their last error',
+    chance: true,
+    broken: (store) => ({
+      list: (query) => {
+        const { failure: _, ...others } = query
+        return store.list(others)
       },
     }),
   },

@@ -185,12 +185,12 @@ const writes: readonly Mutant[] = [
     'calls.slice(0, 1), now, enough, false)',
   ),
   drop('an item that fails leaves a gap in the log', 'unit', '        this.seq = seq\n      }\n'),
-  drop('the transitions of one item among others are not logged', 'unit', '      logEntry.append(this.logEntry)\n'),
   drop(
-    'transitions are not logged',
-    'unit',
-    "    sql.run('append', seq, this.firstSeq, this.now, logEntry.toString())\n",
+    'the transitions of one item among others are not logged',
+    'log',
+    '    if (stays) this.before.append(this.entry)\n',
   ),
+  drop('transitions are not logged', 'log', "    sql.run('append', last, this.first, now, entry.toString())\n"),
   drop('a transition is not counted where it arrives', 'unit', '    this.queues.count(queue, to, 1)\n'),
   drop('a transition is not in the history', 'unit', '    row.history = withTransition(row, entry)\n'),
   put(
@@ -229,7 +229,11 @@ const sweeps: readonly Mutant[] = [
     "'expired', this.now + 2_500, limit",
   ),
   put('all leases are taken back', 'unit', "'expired', this.now, limit", "'expired', Number.MAX_SAFE_INTEGER, limit"),
-  inCore('a rescue leaves no error', 'sweep', '    unit.keepError(row, attemptError(unit, row, leaseExpired))\n'),
+  inCore(
+    'a rescue leaves no error',
+    'sweep',
+    '    unit.keepError(row, attemptError(unit, row, leaseExpired), failure)\n',
+  ),
   put(
     'the newest are pruned',
     'statements',
@@ -371,6 +375,44 @@ const machines: readonly Mutant[] = [
   put('a file of an older version is left as it is', 'database', '!== fileVersion) migrate', '=== 0) migrate', files),
 ]
 
+const figures: readonly Mutant[] = [
+  inCore('figures: a claim is not counted', 'claim', '  unit.count(row, claimCounted, unit.now - queuedAt)\n'),
+  inCore(
+    'figures: an attempt whose lease runs out has not failed',
+    'activity',
+    "new Set<string>(['FAIL', 'EXPIRE'])",
+    "new Set<string>(['FAIL'])",
+  ),
+  inCore(
+    'figures: a failure is in no group',
+    'transition',
+    '    if (counted.fails && options.failure) unit.countFailure(row, options.failure)\n',
+  ),
+  drop(
+    'figures: an enqueue is not counted',
+    'unit',
+    '    this.queues.countActivity(queue, enqueueCounted, 0, this.now)\n',
+  ),
+  drop(
+    'figures: a minute that ends is lost',
+    'queues',
+    "      if (minuteAt > 0) this.sql.run('addActivity', number, period, periodStart(period, minuteAt), ...minute)\n",
+  ),
+  put(
+    'figures: an item that fails is counted',
+    'queues',
+    'minuteAt, minute: [...queue.minute] }',
+    'minuteAt, minute: queue.minute }',
+  ),
+  drop('figures: a job that dies is not one of its group', 'unit', '    this.failures.countDead(row, 1)\n'),
+  drop('figures: a removed job stays one of its group', 'unit', '      this.failures.countDead(job, -1)\n'),
+  drop(
+    'figures: groups of failures are kept for ever',
+    'failure-table',
+    "    if (count === 1) this.sql.run('forgetFailures', queue, caps.failureGroups)\n",
+  ),
+]
+
 const trouble: readonly Mutant[] = [
   put(
     'a commit that fails is acknowledged',
@@ -406,5 +448,6 @@ export const mutants: readonly Mutant[] = [
   ...sweeps,
   ...processes,
   ...machines,
+  ...figures,
   ...trouble,
 ]

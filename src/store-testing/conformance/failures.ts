@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { failureOf } from '../../core/fingerprint.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import type { Store } from '../../store.ts'
-import { boom, idsOf, lease, newJob, put, putAndTake, takeOne } from './acts.ts'
+import { boom, idsOf, lease, newJob, put, putAndTake, take, takeOne } from './acts.ts'
 import { everyPage } from './side-by-side.ts'
 import type { Cases } from './subject.ts'
 
@@ -83,7 +83,7 @@ export const failureCases: Cases = {
     assert.deepEqual((await figures(store))[0], ['boom', 4, 1])
   },
   'of each type a hundred groups are kept, those that have occurred last': async ({ store, advance }) => {
-    const word = (n: number): string => [...String(n)].map((digit) => 'abcdefghij'[Number(digit)]).join('')
+    const word = (n: number): string => String(n).replaceAll(/\d/g, (digit) => 'abcdefghij'.charAt(Number(digit)))
     const of = (n: number): ErrorRecord => ({ name: 'Error', message: `cause ${word(n)}` })
     await die(store, 'other', boom, 'sms')
     await die(store, 'first', of(0))
@@ -121,7 +121,7 @@ export const failureCases: Cases = {
     assert.equal(await found({ failure }), 'cef')
     assert.deepEqual((await store.discard({ filter: { failure } })).discarded, ['c', 'e'])
     await store.promote(10)
-    const [job] = (await store.claim({ worker: 'w', leaseMs: 1_000, token: 't', demand: [{ type: 'mail', max: 3, limits: { concurrency: null, perKey: null, rate: null } }] })).jobs.filter(({ id }) => id === 'f') // prettier-ignore
+    const job = (await take(store, { max: 3 })).find(({ id }) => id === 'f')
     assert.ok(job !== undefined)
     await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
     assert.equal(await found({ failure }), '')

@@ -37,7 +37,9 @@ export function complaintsAbout(path: string): string[] {
     checkKeys(jobs, say)
     checkQueues(db, jobs, say)
     checkLanes(db, jobs, say)
-    const { checkpoints, oldest } = checkLog(db, jobs, say)
+    checkFailures(db, jobs, say)
+    const { checkpoints, oldest, counted } = checkLog(db, jobs, say)
+    if (oldest === 1) checkActivity(db, counted, say)
     checkMachines(
       db,
       jobs.map(({ row }) => row),
@@ -209,17 +211,26 @@ function checkLanes(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
 
 type Logged = [string, string | null, string, string | null, string | null, [number, string, number][]]
 
+interface CountedEntry {
+  readonly queue: number
+  readonly figure: string
+  readonly at: number
+}
+
 interface Log {
   /** Entries that are no transitions, by the ids of jobs. */
   readonly checkpoints: ReadonlyMap<string, readonly HistoryEntry[]>
   /** The number of the first entry that is kept. */
   readonly oldest: number
+  /** What transitions of queues count as, and when they were made. */
+  readonly counted: readonly CountedEntry[]
 }
 
 /** The log has every transition once, in one unbroken line, and what it says of a job is what its history says. */
 function checkLog(db: DatabaseSync, jobs: readonly Job[], say: Say): Log {
   const transitions = new Map<string, HistoryEntry[]>()
   const checkpoints = new Map<string, HistoryEntry[]>()
+  const counted: CountedEntry[] = []
   let oldest: number | null = null
   let next = 0
   for (const { first, last, at, moves: text } of db.prepare('SELECT * FROM log ORDER BY last').all()) {
@@ -234,6 +245,7 @@ function checkLog(db: DatabaseSync, jobs: readonly Job[], say: Say): Log {
         if (!isTransition && (entry.from !== entry.to || !held.has(entry.to))) say(`${id} rests from ${from} to ${to}`)
         const list = isTransition ? transitions : checkpoints
         list.set(id, [...(list.get(id) ?? []), entry])
+        counted.push(...figuresOf(entry).map((figure) => ({ queue, figure, at: Number(at) })))
         if (!Number.isInteger(queue)) say(`the log names queue ${String(queue)}`)
       }
     }
@@ -253,7 +265,60 @@ function checkLog(db: DatabaseSync, jobs: readonly Job[], say: Say): Log {
       if (before.to !== to || before.attempt !== attempt) say(`job ${row.id} rests (${seq}) where it is not`)
     }
   }
-  return { checkpoints, oldest: oldest ?? 0 }
+  return { checkpoints, oldest: oldest ?? 0, counted }
 }
 
 const sorted = (entry: HistoryEntry): unknown => Object.entries(entry).toSorted(([a], [b]) => (a < b ? -1 : 1))
+
+/** What a transition counts as. */
+function figuresOf({ event, to }: HistoryEntry): string[] {
+  if (event === 'ENQUEUE') return ['enqueued']
+  if (event === 'CLAIM') return ['started']
+  if (event === 'COMPLETE' && to === 'done') return ['done']
+  if (to === 'cancelled') return ['cancelled']
+  if (event === 'FAIL' || event === 'EXPIRE') return to === 'dead' ? ['failed', 'dead'] : ['failed']
+  return []
+}
+
+const figures = ['enqueued', 'started', 'done', 'failed', 'dead', 'cancelled']
+
+/** The hours and the current minute of a queue together count what is in the log, since the first of them. */
+function checkActivity(db: DatabaseSync, counted: readonly CountedEntry[], say: Say): void {
+  const hours = db.prepare("SELECT * FROM activity WHERE period = 'hour'").all()
+  const queues = db.prepare('SELECT queue, type, minute, activity FROM queues').all()
+  const minutes = queues.map(({ minute }) => Number(minute)).filter((minute) => minute > 0)
+  // An earlier jobchart that has written to the file has counted nothing.
+  const since = Math.min(...hours.map(({ at }) => Number(at)), ...minutes)
+  for (const { queue, type, activity } of queues) {
+    const current = JSON.parse(String(activity)) as number[]
+    const own = counted.filter((entry) => entry.queue === queue && entry.at >= since)
+    for (const [i, figure] of figures.entries()) {
+      const past = hours.filter((hour) => hour['queue'] === queue).reduce((sum, hour) => sum + Number(hour[figure]), 0)
+      const found = past + (current[i] ?? 0)
+      const expected = own.filter((entry) => entry.figure === figure).length
+      if (found !== expected) say(`queue ${String(type)}: ${expected} ${figure} in the log, counted ${found}`)
+    }
+  }
+}
+
+/** A group has the dead jobs that have died of it since it began; a job has the fingerprint of its last error. */
+function checkFailures(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
+  const kept = new Map(
+    db
+      .prepare('SELECT seq, failure FROM jobs')
+      .all()
+      .map(({ seq, failure }) => [seq, failure]),
+  )
+  for (const { row } of jobs) {
+    const failure = kept.get(row.seq)
+    if (failure !== null && failure !== row.failure) say(`job ${row.id}: its failure is not that of its error`)
+  }
+  for (const { queue, fingerprint, count, dead, first_at: firstAt } of db.prepare('SELECT * FROM failures').all()) {
+    const found = jobs.filter(({ row }) => {
+      const isOfGroup = row.queue === queue && kept.get(row.seq) === fingerprint
+      return isOfGroup && row.state === 'dead' && Number(row.finishedAt) >= Number(firstAt)
+    })
+    if (dead !== found.length) say(`failure ${String(fingerprint)}: ${found.length} dead, counted ${String(dead)}`)
+    if (Number(count) < Number(dead)) say(`failure ${String(fingerprint)}: more jobs are dead than have failed`)
+  }
+}

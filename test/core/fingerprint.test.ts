@@ -1,0 +1,48 @@
+/** Which errors are of one group: those that differ in what varies from job to job, and in nothing else. */
+import { expect, test } from 'vitest'
+import { failureOf, messagePattern } from '../../src/core/fingerprint.ts'
+
+test('numbers, ids, addresses and quoted text of a message are left out', () => {
+  const patterns = {
+    'user 17 of 1,204 after 3.25 s': 'user … of …,… after … s',
+    'no user "ada" in `users`': 'no user … in …',
+    "Cannot read properties of undefined (reading 'name')": 'Cannot read properties of undefined (reading …)',
+    "it isn't there, and wasn't": "it isn't there, and wasn't",
+    'job 4e8b9d1c-0c1f-4f0e-9a53-1c2d3e4f5a6b is gone': 'job … is gone',
+    'key V1StGXR8_Z5jdHi6B is taken': 'key … is taken',
+    'connect ECONNREFUSED 127.0.0.1:6379': 'connect ECONNREFUSED …:…',
+    'GET https://example.com/orders/17?x=1 answered 503': 'GET … answered …',
+    'mailbox ada.lovelace@example.com is full': 'mailbox … is full',
+    'at 0xDEADBEEF': 'at …',
+    'the lease ran out: its worker died': 'the lease ran out: its worker died',
+    '': '',
+  }
+  for (const [message, pattern] of Object.entries(patterns)) expect(messagePattern(message), message).toBe(pattern)
+})
+
+test('a pattern is not changed by being one', () => {
+  for (const message of ['user "ada" 17', "of 'x' 1.2.3", 'https://a.b/c d@e.f 0xff']) {
+    expect(messagePattern(messagePattern(message))).toBe(messagePattern(message))
+  }
+})
+
+test('of a long message the beginning counts, and it takes no time', () => {
+  const long = `${'"'.repeat(5_000)}${'a'.repeat(100_000)}@`
+  const began = performance.now()
+  expect(messagePattern(long).length).toBeLessThanOrEqual(300)
+  for (const bad of ["'".repeat(300), 'a@'.repeat(150), 'a.'.repeat(150), `a${'+'.repeat(299)}`, '0'.repeat(300)])
+    messagePattern(bad)
+  expect(performance.now() - began).toBeLessThan(50)
+})
+
+test('a fingerprint is that of name, code and pattern', () => {
+  const error = { name: 'Error', message: 'no user 17', code: 'E_USER' }
+  const { fingerprint, ...failure } = failureOf(error)
+  expect(failure).toEqual({ name: 'Error', code: 'E_USER', message: 'no user …' })
+  expect(fingerprint).toMatch(/^[\w-]{16}$/)
+  expect(failureOf({ ...error, message: 'no user 4711' }).fingerprint).toBe(fingerprint)
+  for (const other of [{ name: 'TypeError' }, { code: 'E_OTHER' }, { message: 'no users 17' }]) {
+    expect(failureOf({ ...error, ...other }).fingerprint).not.toBe(fingerprint)
+  }
+  expect(failureOf({ name: 'Error', message: '' }).code).toBe(null)
+})
