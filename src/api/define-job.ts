@@ -21,8 +21,10 @@ import type { Migrate } from '../machine-job/migration.ts'
 import { checkFunction, checkSyncFunction, checkKeys, checkText, checkInteger } from '../core/checks.ts'
 import { checkUnique, type UniqueOption } from '../core/call-options.ts'
 import { defaultMaxAttempts, limits } from '../core/limits.ts'
+import { handOverHint, mayDelay } from '../core/hand-over.ts'
 import { keyWeightMax } from '../core/shares.ts'
 import { threadModule, type ThreadModule } from '../core/thread-module.ts'
+import type { TypeLimits } from '../store.ts'
 
 /** Options of jobs with a handler and of machine jobs. */
 interface CommonOptions<Input> {
@@ -54,7 +56,9 @@ interface CommonOptions<Input> {
   readonly keyRateLimit?: { readonly limit: number; readonly per: Duration }
   /**
    * Jobs of the type that wait to run at most: `scheduled`, `queued` and `retrying`. A full queue refuses or delays its own enqueues only, those of
-   * other types go on. Applies to enqueues in processes that list the definition. 1…1,000,000,000. Default: none but the `capacity` of the runtime.
+   * other types go on. 0 = hand-over: a job is stored only when a worker has a free slot for it, that is, a slot that no queued job will take; not
+   * together with `delay`, `runAt`, `perKey` or rate limits. Applies to enqueues in processes that list the definition. 0…1,000,000,000. Default: none
+   * but the `capacity` of the runtime.
    */
   readonly capacity?: number
   readonly retry?: RetryOptions
@@ -223,16 +227,16 @@ export function defineJob<Input, Output>(
   if (schema !== undefined) {
     checkSchema(of('input'), schema, 'for types alone: defineJob<Input, Output>({ … })')
   }
+  const own: TypeLimits = Object.freeze({
+    concurrency: concurrency === undefined ? null : checkInteger(of('concurrency'), concurrency, 0, 1_000_000) || null,
+    perKey: perKeyOf(options, of),
+    rate: rateLimit === undefined ? null : rateOf(rateLimit, of('rateLimit')),
+    ...(keyRateLimit !== undefined && { keyRate: rateOf(keyRateLimit, of('keyRateLimit')) }),
+  })
   return Object.freeze({
     type,
     weight: weightOf(options, of),
-    limits: Object.freeze({
-      concurrency:
-        concurrency === undefined ? null : checkInteger(of('concurrency'), concurrency, 0, 1_000_000) || null,
-      perKey: perKeyOf(options, of),
-      rate: rateLimit === undefined ? null : rateOf(rateLimit, of('rateLimit')),
-      ...(keyRateLimit !== undefined && { keyRate: rateOf(keyRateLimit, of('keyRateLimit')) }),
-    }),
+    limits: own,
     schema: schema ?? null,
     eventSchemas: options.events === undefined ? null : eventSchemasOf(options.events, of('events')),
     maxAttempts: checkInteger(of('retry.maxAttempts'), retry.maxAttempts ?? defaultMaxAttempts, 1, limits.attemptsMax),
@@ -241,7 +245,7 @@ export function defineJob<Input, Output>(
     timeoutMs: timeout === undefined ? null : durationMs(timeout, of('timeout')),
     unique: unique ?? false,
     keepDead: keepDead === undefined ? null : checkInteger(of('keepDead'), keepDead, 0, limits.capacityMax),
-    capacity: capacityOf(options.capacity, of),
+    capacity: capacityOf(options.capacity, own, of('capacity')),
     onDead: options.onDead === undefined ? null : hookOf(type, options.onDead as DeadHook, of('onDead')),
     keyOf: concurrencyKey === undefined ? null : keyFunction(concurrencyKey as KeyFunction, of('concurrencyKey')),
     keyWeightOf:
@@ -309,13 +313,12 @@ function checkWork(
   if (migrate !== undefined) checkFunction(of('migrate'), migrate)
 }
 
-function capacityOf(capacity: number | undefined, of: (option: string) => string): number | null {
+function capacityOf(capacity: number | undefined, own: TypeLimits, option: string): number | null {
   if (capacity === undefined) return null
-  if (capacity === 0) {
-    const hint = 'With 0 nothing could be enqueued: each job waits until it is claimed. The smallest backlog is 1.'
-    throw invalidOption(of('capacity'), 'a whole number of at least 1', capacity, hint)
+  if (capacity === 0 && mayDelay(own)) {
+    throw invalidOption(option, 'no 0 beside a rate limit or a limit per key', capacity, handOverHint)
   }
-  return checkInteger(of('capacity'), capacity, 1, limits.capacityMax)
+  return checkInteger(option, capacity, 0, limits.capacityMax)
 }
 
 type DeadHook = (job: DeadJob, context: RunContext) => unknown

@@ -7,6 +7,7 @@ import type { ClientSettings, RuntimeSettings, SelectionOption } from '../core/s
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
 import { checkId } from '../core/call-options.ts'
+import { handOverHint, mayDelay } from '../core/hand-over.ts'
 import { uniqueIds } from '../core/ids.ts'
 import type { Inspect } from '../core/inspection.ts'
 import { limits } from '../core/limits.ts'
@@ -29,7 +30,10 @@ export interface ClientOptions {
   readonly jobs?: readonly JobDefinition[]
   /** Where jobs are stored. Default: `memoryStore()`. */
   readonly store?: Store
-  /** Limit of waiting jobs (scheduled, queued, retrying); enqueue waits for room. Default: no limit. */
+  /**
+   * Limit of waiting jobs (scheduled, queued, retrying); enqueue waits for room. 0 = hand-over of every type: see `capacity` of `defineJob`.
+   * Default: no limit.
+   */
   readonly capacity?: number
   /** Any of the four methods. Default: warnings and errors to stderr. */
   readonly logger?: Partial<Logger>
@@ -137,12 +141,21 @@ function commonSettings(
   if (newId !== undefined) checkFunction('newId', newId)
   return {
     jobs: byType,
-    capacity: capacity === undefined ? null : checkInteger('capacity', capacity, 1, limits.capacityMax),
+    capacity: capacity === undefined ? null : capacityOf(capacity, byType),
     logger: guarded(logger),
     clock,
     random,
     newId: newId === undefined ? uniqueIds(clock) : () => checkId(newId()),
   }
+}
+
+function capacityOf(capacity: number, jobs: ReadonlyMap<string, JobDefinition>): number {
+  const delayed = capacity === 0 ? [...jobs.values()].find((job) => mayDelay(job.limits)) : undefined
+  if (delayed !== undefined) {
+    const must = `no 0 with job type ${delayed.type}, which has a rate limit or a limit per key`
+    throw invalidOption('capacity', must, capacity, handOverHint)
+  }
+  return checkInteger('capacity', capacity, 0, limits.capacityMax)
 }
 
 const clockMethods: readonly (keyof Clock)[] = ['now', 'monotonic', 'timer', 'nextTurn']

@@ -68,10 +68,12 @@ export class WorkerRuntime extends StoreClient implements Runtime {
     this.actor = createActor(runtimeMachine)
     this.actor.subscribe((snapshot) => {
       const pick = snapshot.hasTag('picks')
-      const pickingBegins = pick && !this.allowed.pick
+      const before = this.allowed.pick
+      const pickingBegins = pick && !before
       this.allowed = { accept: snapshot.hasTag('accepts'), pick }
       // Hints that came while nothing was picked (idle, paused) are not repeated.
       if (pickingBegins) this.worker.nudge()
+      if (pick !== before) void this.worker.announceChange()
     })
     this.actor.start()
     this.worker = new Worker({
@@ -124,6 +126,7 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   set concurrency(slots: number) {
     checkInteger('concurrency', slots, 0, limits.slotsMax)
     this.worker.permits.slots = slots
+    void this.worker.announceChange()
     this.worker.nudge()
   }
 

@@ -18,7 +18,7 @@ import { checkedInput, checkListed, prepare, prepareByName, prepareChild, type P
 import { EventHub } from './event-hub.ts'
 import type { FollowOptions } from './follow.ts'
 import { handleServices, type HandleServicesOptions, type HandleOwner } from './handle-services.ts'
-import { Inserter } from './insert.ts'
+import { Inserter, type InserterOptions } from './insert.ts'
 import { waitOf, type InsertCall, type WaitOptions } from './insert-call.ts'
 import { CallDeadline } from './call-deadline.ts'
 import { MachineCalls } from './machine-calls.ts'
@@ -75,8 +75,9 @@ export class Connection {
     this.results = new Results({ store, hub, timers, logger })
     this.inserter = new Inserter({
       store,
-      capacity,
-      queues: queueLimits(settings.jobs),
+      // A capacity of 0 hands over every type.
+      capacity: capacity === 0 ? null : capacity,
+      queueLimit: queueLimits(settings),
       timers,
       inserted: (jobs, answers) => this.inserted(jobs, answers),
       answered: () => owner.answered(),
@@ -377,10 +378,12 @@ function outcomeOf({ outcome, state, dueAt }: InsertAnswer): EnqueueOutcome {
   return state === 'scheduled' && dueAt === null ? 'following' : 'inserted'
 }
 
-/** The limits of the types that have a capacity. */
-const queueLimits = (jobs: ReadonlyMap<string, JobDefinition>): ReadonlyMap<string, QueueLimit> =>
-  new Map(
-    [...jobs.values()].flatMap(({ type, capacity }) =>
-      capacity === null ? [] : [[type, { type, capacity }] as const],
-    ),
+/** The limit of the queue of a type; null if no queue has one. */
+function queueLimits({ jobs, capacity }: ClientSettings): InserterOptions['queueLimit'] {
+  if (capacity === 0) return (type) => ({ type, capacity })
+  const limits = [...jobs.values()].flatMap(({ type, capacity: own }): [string, QueueLimit][] =>
+    own === null ? [] : [[type, { type, capacity: own }]],
   )
+  const byType = new Map(limits)
+  return byType.size === 0 ? null : (type) => byType.get(type)
+}

@@ -1,10 +1,10 @@
 /** Streams over the store: its transition log, and figures that are read again after changes. */
 import { JobchartError } from '../core/errors.ts'
 import type { Pressure } from '../core/call-options.ts'
-import { statesTagged } from '../core/lifecycle.ts'
+import { handOverRoom } from '../core/hand-over.ts'
+import { statesTagged, type StateTag } from '../core/lifecycle.ts'
 import type { Logger } from '../core/logger.ts'
 import type { ClientSettings } from '../core/settings.ts'
-import type { JobDefinition } from '../core/definition.ts'
 import type { Counts, StateCounts, Store, TransitionEntry } from '../store.ts'
 import type { Stream } from '../core/stream.ts'
 import { GuardedStream } from './stream.ts'
@@ -145,25 +145,45 @@ const tooSlow = (cursor: string): JobchartError =>
     hint: 'Read faster, raise the size of the log, or start again without `from` and accept the gap.',
   })
 
-const backlogOf = (counts: StateCounts): number => {
-  let sum = 0
-  for (const state of statesTagged('backlog')) sum += counts[state]
-  return sum
-}
+const sumOf =
+  (tag: StateTag) =>
+  (counts: StateCounts): number => {
+    let sum = 0
+    for (const state of statesTagged(tag)) sum += counts[state]
+    return sum
+  }
+const [backlogOf, leasedOf] = [sumOf('backlog'), sumOf('leased')]
 
 /** How full the backlog is. */
-export const followPressure = (
+export function followPressure(
   options: FollowOptions,
   ask: () => Promise<Counts>,
   { capacity, jobs }: Pick<ClientSettings, 'capacity' | 'jobs'>,
-): Stream<Pressure> =>
-  followFigure(options, async () => {
+): Stream<Pressure> {
+  const types = [...jobs.values()].map(({ type, capacity: own }) => ({ type, most: capacity === 0 ? 0 : own }))
+  const isHandedOver = types.some(({ most }) => most === 0)
+  return followFigure(options, async () => {
     const counts = await ask()
     const waiting = backlogOf(counts)
-    const isFull = ({ type, capacity: most }: JobDefinition): boolean => {
+    const slots = isHandedOver ? await freeSlots(options.store) : () => 0
+    const isFull = ({ type, most }: (typeof types)[number]): boolean => {
       const ofType = counts.types[type]
+      if (most === 0) return slots(type) <= 0
       return most !== null && ofType !== undefined && backlogOf(ofType) >= most
     }
-    const fullTypes = [...jobs.values()].filter(isFull).map(({ type }) => type)
-    return { waiting, capacity, full: capacity !== null && waiting >= capacity, fullTypes }
+    const fullTypes = types.filter(isFull).map(({ type }) => type)
+    const isStoreFull = capacity === 0 ? fullTypes.length === types.length : capacity !== null && waiting >= capacity
+    return { waiting, capacity, full: isStoreFull, fullTypes }
   })
+}
+
+/** How many jobs of a type could be handed over when the store was read. */
+async function freeSlots(store: Store): Promise<(type: string) => number> {
+  const [queues, records] = await Promise.all([store.queues(), store.workers()])
+  const now = store.now()
+  const workers = records.map((info) => ({ info, silentMs: now - info.seenAt, leasedCount: info.running.length }))
+  const loads = new Map(
+    queues.map(({ type, paused, counts }) => [type, { paused, queued: counts.queued, leasedCount: leasedOf(counts) }]),
+  )
+  return (type) => handOverRoom(type, workers, (each) => loads.get(each))
+}

@@ -77,7 +77,9 @@ export class InsertCall<T = unknown> implements InsertRequest {
   }
 
   private full(): JobchartError {
-    const { capacity, queue, fullOf = 'store' } = this
+    const { capacity, queue, fullOf } = this
+    if (queue?.capacity === 0 && fullOf !== 'store')
+      return full(`no worker has a free slot for jobs of type ${queue.type}`)
     return queue !== undefined && (fullOf === 'queue' || capacity === null)
       ? full(`\`capacity\` (${queue.capacity}) jobs of type ${queue.type} are waiting`)
       : full(`\`capacity\` (${capacity}) jobs are waiting`)

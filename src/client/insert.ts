@@ -18,11 +18,11 @@ const roomPollMs = 500
 /** Delays before a failed write is repeated, which is safe: the ids are fixed before the first try. */
 const retryDelaysMs = [20, 100, 500]
 
-interface InserterOptions {
+export interface InserterOptions {
   readonly store: Store
   readonly capacity: number | null
-  /** Limits of single queues, by type. */
-  readonly queues: ReadonlyMap<string, QueueLimit>
+  /** The limit of the queue of a type; null if no queue has one. */
+  readonly queueLimit: ((type: string) => QueueLimit | undefined) | null
   readonly timers: Timers
   /** Called after each write with the inserted jobs, in order, before the callers get their answers. */
   readonly inserted: (jobs: readonly NewJob[], answers: readonly InsertAnswer[]) => void
@@ -103,8 +103,8 @@ export class Inserter {
     wait: WaitOptions | null | undefined,
     finish: (call: InsertCall<T>, answers: InsertAnswer[] | null) => T,
   ): Promise<T> {
-    const { capacity, queues } = this.options
-    const queue = bounded && queues.size > 0 ? queues.get(jobs[0]?.type ?? '') : undefined
+    const { capacity, queueLimit } = this.options
+    const queue = bounded && queueLimit !== null ? queueLimit(jobs[0]?.type ?? '') : undefined
     const call = new InsertCall({ jobs, capacity: bounded ? capacity : null, queue }, wait !== null, finish)
     const refusal = this.refusal(call, wait)
     if (refusal !== null) call.reject(refusal)
@@ -153,8 +153,10 @@ export class Inserter {
     wait: WaitOptions | null | undefined,
   ): JobchartError | null {
     if (this.closed !== null) return this.closed
-    const most = Math.min(capacity ?? Infinity, queue?.capacity ?? Infinity)
+    // Of a hand-over the slots are the limit, and these may become more.
+    const most = Math.min(capacity ?? Infinity, queue?.capacity || Infinity)
     if (wait !== null && jobs.length > most) return tooMany(jobs.length, most)
+    if (queue?.capacity === 0 && jobs.some(({ runAt, delayMs }) => runAt !== null || delayMs > 0)) return delayed(queue)
     return wait?.signal?.aborted ? new AbortError('the enqueue was aborted', wait.signal.reason) : null
   }
 
@@ -232,7 +234,7 @@ export class Inserter {
    */
   private callsPerWrite(calls: readonly InsertCall[]): number {
     const count = Math.min(calls.length, batchMax)
-    if (this.options.capacity === null && this.options.queues.size === 0) return count
+    if (this.options.capacity === null && this.options.queueLimit === null) return count
     for (let i = 0; i < count; i++) if ((calls[i] as InsertCall).jobs.length > 1) return Math.max(1, i)
     return count
   }
@@ -324,6 +326,15 @@ function tooMany(count: number, capacity: number): JobchartError {
     hint: 'Enqueue fewer jobs per call, or raise `capacity`.',
   })
 }
+
+const delayed = ({ type }: QueueLimit): JobchartError =>
+  new JobchartError(
+    'INVALID_OPTION',
+    `a job of type ${type} is handed over at once, and cannot have a delay or runAt`,
+    {
+      hint: 'Leave out delay and runAt, or give the type a `capacity` of 1 or more.',
+    },
+  )
 
 function idTaken(answers: readonly InsertAnswer[]): JobchartError {
   const ids = answers.filter(({ outcome }) => outcome === 'id-taken').map(({ id }) => id)

@@ -374,7 +374,8 @@ export interface Pressure {
   readonly waiting: number
   /** null = no limit. */
   readonly capacity: number | null
+  /** With a `capacity` of 0: none of the listed types has a free slot. */
   readonly full: boolean
-  /** The types that have reached a `capacity` of their own. */
+  /** The types that have reached a `capacity` of their own; with a `capacity` of 0: those without a free slot. */
   readonly fullTypes: readonly string[]
 }

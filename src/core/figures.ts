@@ -168,6 +168,8 @@ export interface WorkerInfo {
   readonly limits?: Readonly<Record<string, TypeLimits>>
   /** A worker without a heartbeat for this long is lost, ms. Absent for workers of earlier releases: 30 s. */
   readonly leaseMs?: number
+  /** Does it claim nothing, because its runtime is paused or stops? Absent: it claims. */
+  readonly paused?: true
   readonly startedAt: number
 }
 

@@ -19,8 +19,15 @@ interface InsertRequest<New> {
 /** How many more jobs the backlog may take. */
 interface Room {
   readonly store: number
-  /** Of the jobs of one type. */
-  readonly queue: { readonly type: string; readonly jobs: number } | null
+  readonly queue: QueueRoom | null
+}
+
+/** How many more jobs of one type its queue may take. */
+interface QueueRoom {
+  readonly type: string
+  readonly jobs: number
+  /** A job that is cancelled by the request makes room for another if it is in one of these states. */
+  readonly counted: ReadonlySet<JobState>
 }
 
 function birth(fits: (state: JobState) => boolean): JobState {
@@ -42,13 +49,24 @@ export function insert<Row extends JobRow, New extends JobToInsert>(
 ): InsertAnswer[] {
   const room: Room = {
     store: capacity === null ? Infinity : capacity - unit.backlog,
-    queue: queue === undefined ? null : { type: queue.type, jobs: queue.capacity - unit.backlogOf(queue.type) },
+    queue: queue === undefined ? null : queueRoom(unit, queue),
   }
   const refused = isHarmless(unit, jobs, room) ? null : refusal(unit, jobs, room)
   if (refused === null) return jobs.map((job) => insertJob(unit, job))
-  if (refused.outcome === 'full') unit.refusedFull(refused.full === 'queue' ? (queue?.type ?? null) : null)
+  if (refused.outcome === 'full') {
+    const full = refused.full === 'queue' ? queue : undefined
+    unit.refusedFull(full?.type ?? null, full?.capacity === 0)
+  }
   return jobs.map(({ id }) => ({ ...nowhere, id, ...refused }))
 }
+
+const queueRoom = <Row extends JobRow, New extends JobToInsert>(
+  unit: InsertUnit<Row, New>,
+  { type, capacity }: QueueLimit,
+): QueueRoom =>
+  capacity === 0
+    ? { type, jobs: unit.handOverRoom(type), counted: claimable }
+    : { type, jobs: capacity - unit.backlogOf(type), counted: backlog }
 
 /** Inserts a job, or resolves the conflict if its unique key is taken. */
 export function insertJob<Row extends JobRow, New extends JobToInsert>(
@@ -173,10 +191,10 @@ function refusal<Row extends JobRow, New extends JobToInsert>(
       const follows = onConflict === 'follow' && taken && !backlog.has(holder.state)
       const kept = keys.has(own) || (taken && !follows)
       if (kept && onConflict !== 'supersede') continue
-      if (keys.has(own) || (holder !== undefined && backlog.has(holder.state))) {
-        growth--
-        if (type === room.queue?.type) queueGrowth--
-      }
+      const gives = (states: ReadonlySet<JobState>): boolean =>
+        keys.has(own) || (holder !== undefined && states.has(holder.state))
+      if (gives(backlog)) growth--
+      if (type === room.queue?.type && gives(room.queue.counted)) queueGrowth--
       keys.add(own)
     }
     typesById.set(id, type)

@@ -229,8 +229,14 @@ export interface InsertUnit<Row extends JobRow, New extends JobToInsert> extends
   hasSameInput(row: Row, job: New): boolean
   /** Replaces input, tags, meta and version of a job in the backlog; removes its step results. */
   replaceInput(row: Row, job: New): void
-  /** Records that an insert was refused as full: the hint `room` follows when there is room again. */
-  refusedFull(type: string | null): void
+  /** How many more jobs of a type may be handed over now: `handOverRoom` of `hand-over.ts`. */
+  handOverRoom(type: string): number
+  /**
+   * Records that an insert was refused as full: the hint `room` follows when there is room again.
+   * @param type of the full queue; null: the store is full
+   * @param isHandOver was a free slot missing?
+   */
+  refusedFull(type: string | null, isHandOver: boolean): void
 }
 
 export interface SelectedRows<Row> {

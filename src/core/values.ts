@@ -78,7 +78,10 @@ export interface InsertRequest {
 /** Limit of one queue. */
 export interface QueueLimit {
   readonly type: string
-  /** Jobs of the type in the backlog at most. */
+  /**
+   * Jobs of the type in the backlog at most. 0 = hand-over: a request is stored only if the workers have a free slot for each of
+   * its new jobs (see `core/hand-over.ts`), however many jobs of the type are scheduled or retrying.
+   */
   readonly capacity: number
 }
 

@@ -6,10 +6,12 @@ const defaultLeaseMs = 30_000
 /** How long a lost worker stays in the list, ms. */
 const lostMs = 600_000
 
-const leaseOf = ({ leaseMs = defaultLeaseMs }: WorkerInfo): number => leaseMs
+type Leasing = Pick<WorkerInfo, 'leaseMs'>
+
+const leaseOf = ({ leaseMs = defaultLeaseMs }: Leasing): number => leaseMs
 
 /** Is its last heartbeat older than its lease? Then its leases have expired, too. */
-export const isLost = (info: WorkerInfo, silentMs: number): boolean => silentMs >= leaseOf(info)
+export const isLost = (info: Leasing, silentMs: number): boolean => silentMs >= leaseOf(info)
 
 /** Has it been lost for longer than a lost worker stays in the list? */
-export const isForgotten = (info: WorkerInfo, silentMs: number): boolean => silentMs >= leaseOf(info) + lostMs
+export const isForgotten = (info: Leasing, silentMs: number): boolean => silentMs >= leaseOf(info) + lostMs

@@ -20,6 +20,7 @@ export class NaiveStore extends NaiveMachines {
   insert(requests: readonly contract.InsertRequest[]): contract.InsertAnswer[][] {
     return requests.map((request) => {
       const before = structuredClone({ jobs: this.jobs, log: this.log.length, starts: this.starts })
+      const freeSlots = this.freeSlots(request.queue?.type ?? '')
       const answers = request.jobs.map((job) => this.insertOne(job))
       const taken = answers.find(({ outcome }) => outcome === 'id-taken')
       const waiting = this.jobs.filter((job) => is('backlog', job)).map((job) => job.record.type)
@@ -32,7 +33,9 @@ export class NaiveStore extends NaiveMachines {
       const isQueueFull =
         queue !== undefined &&
         isNew(queue.type) &&
-        waiting.filter((type) => type === queue.type).length > queue.capacity
+        (queue.capacity === 0
+          ? this.growthOf(queue.type, before.jobs) > freeSlots
+          : waiting.filter((type) => type === queue.type).length > queue.capacity)
       if (taken === undefined && !isFull && !isQueueFull) return answers
       // All or none: restores the state before the request.
       this.jobs = before.jobs
@@ -45,6 +48,38 @@ export class NaiveStore extends NaiveMachines {
           : { outcome: 'full', full: isFull ? 'store' : 'queue', id, ...nowhere }
       })
     })
+  }
+
+  /** How many more jobs of a type wait to run than before, except those that were scheduled or retrying then. */
+  private growthOf(type: string, before: readonly Job[]): number {
+    const queued = new Set(before.filter(({ record }) => record.state === 'queued').map(({ record }) => record.id))
+    const others = new Set(before.map(({ record }) => record.id)).difference(queued)
+    const waits = this.jobs.filter((job) => job.record.type === type && is('backlog', job))
+    const wasQueued = before.filter(({ record }) => record.type === type && queued.has(record.id))
+    return waits.filter(({ record }) => !others.has(record.id)).length - wasQueued.length
+  }
+
+  /** How many jobs of a type may be handed over. */
+  private freeSlots(type: string): number {
+    const workers = this.workers().filter((worker) => !worker.lost && !worker.paused && worker.types.includes(type))
+    const slots = workers.reduce((sum, worker) => sum + Math.max(0, worker.slots - worker.running.length), 0)
+    const counted = (state: (job: Job) => boolean, of: string): number =>
+      this.jobs.filter((job) => job.record.type === of && state(job)).length
+    const limitsOf = (of: string): contract.TypeLimits[] => workers.flatMap(({ limits }) => limits?.[of] ?? [])
+    const most = (of: string): number =>
+      limitsOf(of).length < workers.filter(({ types }) => types.includes(of)).length
+        ? Infinity
+        : Math.max(...limitsOf(of).map(({ concurrency }) => concurrency ?? Infinity))
+    const free = (of: string): number => most(of) - counted((job) => is('leased', job), of)
+    const queued = (of: string): number => counted((job) => job.record.state === 'queued', of)
+    let starting = 0
+    for (const of of new Set(workers.flatMap(({ types }) => types))) {
+      const isUncertain = limitsOf(of).some(({ rate, perKey, keyRate }) => rate ?? perKey ?? keyRate)
+      if (this.paused.has(of) || (isUncertain && of !== type)) continue
+      starting += Math.max(0, Math.min(queued(of), free(of)))
+    }
+    const isClosed = slots === 0 || this.paused.has(type)
+    return isClosed ? -Infinity : Math.min(slots - starting, free(type) - queued(type))
   }
 
   protected insertOne(job: contract.NewJob): contract.InsertAnswer {

@@ -8,7 +8,18 @@ import { version } from '../core/version.ts'
 const limited = (jobs: Iterable<JobDefinition>): JobDefinition[] =>
   [...jobs].filter(({ limits }) => Object.values(limits).some((limit) => limit !== null))
 
-export const workerInfo = (id: string, settings: RuntimeSettings, slots: number, startedAt: number): WorkerInfo => ({
+/** What changes while a worker runs. */
+export interface WorkerLoad {
+  readonly slots: number
+  readonly paused: boolean
+}
+
+export const workerInfo = (
+  id: string,
+  settings: RuntimeSettings,
+  { slots, paused }: WorkerLoad,
+  startedAt: number,
+): WorkerInfo => ({
   id,
   name: settings.name ?? `${hostname()}:${process.pid}`,
   host: hostname(),
@@ -19,6 +30,7 @@ export const workerInfo = (id: string, settings: RuntimeSettings, slots: number,
   definitions: definitionsOf(settings.jobs),
   limits: Object.fromEntries(limited(settings.jobs.values()).map((job) => [job.type, job.limits])),
   leaseMs: settings.leaseMs,
+  ...(paused && { paused }),
   startedAt,
 })
 

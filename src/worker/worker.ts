@@ -41,7 +41,7 @@ import { ScheduleFirer, type ScheduleFirerOptions } from './schedules.ts'
 import { Sweeper } from './sweep.ts'
 import type { Timers } from '../client/timers.ts'
 import { UnsupportedVersions } from './unsupported-versions.ts'
-import { workerInfo } from './worker-info.ts'
+import { workerInfo, type WorkerLoad } from './worker-info.ts'
 
 const claimableStates = [...claimable]
 
@@ -91,8 +91,8 @@ export class Worker {
   private readonly peers: Peers
   private readonly remoteCancels: RemoteCancels
   private startedAt = 0
-  /** The slots in the list of workers. */
-  private announcedSlots = 0
+  /** Its record in the list of workers; null before the start. */
+  private announced: WorkerLoad | null = null
   /** Ended runs in the settle lane. */
   private unsettled = 0
   private readonly idleWaiters: (() => void)[] = []
@@ -145,7 +145,7 @@ export class Worker {
       cancelling: (run, answer) => this.canceller.cancelRun(run, answer),
       lost: (run) => this.fence(run),
       announce: async (wasSilent) => {
-        if (wasSilent || this.permits.slots !== this.announcedSlots) await this.announce()
+        if (wasSilent || this.hasChanged) await this.announce()
       },
     })
     this.settler = new Settler({ ...shared, random, settled: changed })
@@ -190,24 +190,42 @@ export class Worker {
   /** Registers the worker in the store and starts to pick. */
   async start(): Promise<void> {
     const { id, settings, store } = this.options
-    const info = workerInfo(id, settings, this.permits.slots, store.now())
-    this.startedAt = info.startedAt
-    await this.announce()
+    this.startedAt = store.now()
+    const load = { slots: this.permits.slots, paused: false }
+    await this.announce(load)
     if (this.stopped) return
     this.heartbeat.start()
     this.sweeper.start()
     this.firer.start()
     this.definitionCheck.start()
-    this.peers.start(info)
+    this.peers.start(workerInfo(id, settings, load, this.startedAt))
     void this.wakeQueuesWithWork()
   }
 
-  /** Writes the worker's record with the current slots. */
-  private async announce(): Promise<void> {
+  /** Writes the worker's record again if its slots have changed, or it was paused or resumed: jobs may be handed over to it, or not. */
+  async announceChange(): Promise<void> {
+    if (this.stopped || !this.hasChanged) return
+    try {
+      await this.announce()
+    } catch (error) {
+      // The next heartbeat repeats it.
+      this.options.settings.logger.debug('the record of the worker could not be written', { error })
+    }
+  }
+
+  private get load(): WorkerLoad {
+    return { slots: this.permits.slots, paused: this.options.halted() !== null }
+  }
+
+  private get hasChanged(): boolean {
+    const { announced, load } = this
+    return announced !== null && (announced.slots !== load.slots || announced.paused !== load.paused)
+  }
+
+  private async announce(load = this.load): Promise<void> {
     const { id, settings, store } = this.options
-    const { slots } = this.permits
-    await store.worker(id, workerInfo(id, settings, slots, this.startedAt))
-    this.announcedSlots = slots
+    await store.worker(id, workerInfo(id, settings, load, this.startedAt))
+    this.announced = load
   }
 
   /** Asks the store which queues have work. With thousands of types this is cheaper than a claim from each. */

@@ -152,7 +152,7 @@ test('a job that runs does not wait for room, and a process without the definiti
   expect((await worker.queue('third').stats()).counts.queued).toBe(4)
 })
 
-test.each([0, -1, 1.5])('a capacity of %s is refused', (capacity) => {
+test.each([-1, 1.5])('a capacity of %s is refused', (capacity) => {
   expect(() => defineJob({ type: 'job', capacity, run: () => {} })).toThrow(
     'capacity of job job: expected a whole number',
   )

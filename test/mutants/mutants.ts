@@ -439,7 +439,21 @@ const trouble: readonly Mutant[] = [
   put('a file on a network is opened', 'file-identity', 'if (filesystem === undefined) return', 'return', opening),
 ]
 
+const handOvers: readonly Mutant[] = [
+  inCore('the slots of a lost worker are free', 'hand-over', ' || isLost(info, silentMs)'),
+  inCore('the slots of a paused worker are free', 'hand-over', 'info.paused === true || '),
+  inCore('leases take no slot', 'hand-over', 'info.slots - leasedCount', 'info.slots'),
+  inCore(
+    'queued jobs do not go first',
+    'hand-over',
+    '  for (const [each, most] of runnable) free -= starting(queueOf(each), most)\n',
+  ),
+  inCore('a hand-over ignores the concurrency of its type', 'hand-over', 'Math.min(free, (runnable', 'Math.min(free, Infinity + (runnable'), // prettier-ignore
+  inCore('a paused queue takes hand-overs', 'hand-over', '  if (own?.paused === true) return -Infinity\n'),
+]
+
 export const mutants: readonly Mutant[] = [
+  ...handOvers,
   ...tokens,
   ...schedules,
   ...claims,

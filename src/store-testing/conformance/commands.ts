@@ -74,7 +74,7 @@ export type Command =
   | { readonly op: 'prune'; readonly policy: contract.RetentionPolicy; readonly limit: number }
   | { readonly op: 'queue'; readonly type: string; readonly change: { readonly paused: boolean } }
   | ScheduleCommand
-  | { readonly op: 'worker'; readonly id: string; readonly known: boolean }
+  | { readonly op: 'worker'; readonly id: string; readonly info: WorkerTerms | null }
   | { readonly op: 'get'; readonly ids: readonly string[] }
   | { readonly op: 'list'; readonly query: contract.ListQuery; readonly limit: number }
   | { readonly op: 'advance'; readonly ms: number }
@@ -132,7 +132,19 @@ const never = 100_000 * tickMs
 /** `schedule` stands for one of the commands on schedules. */
 const ops: readonly (Exclude<Command['op'], ScheduleCommand['op']> | 'schedule')[] = [
   ...(['insert', 'claim', 'settle', 'insert', 'claim', 'settle', 'insert', 'claim', 'settle', 'advance'] as const),
-  ...(['cancel', 'promote', 'rescue', 'extend', 'retry', 'advance', 'discard', 'prune', 'queue', 'worker'] as const),
+  ...([
+    'cancel',
+    'promote',
+    'rescue',
+    'extend',
+    'retry',
+    'advance',
+    'discard',
+    'prune',
+    'queue',
+    'worker',
+    'worker',
+  ] as const),
   ...(['get', 'list', 'checkpoint', 'send', 'checkpoint', 'send'] as const),
   ...(['schedule', 'schedule', 'schedule'] as const),
 ]
@@ -179,7 +191,7 @@ export function decode(genes: readonly number[], freshId: () => string): Command
     case 'schedule':
       return scheduleCommand(pick, freshId)
     case 'worker':
-      return { op, id: from(pick, workers), known: pick(3) < 2 }
+      return { op, id: from(pick, workers), info: pick(4) === 3 ? null : workerTerms(pick) }
     case 'get':
       return { op, ids: some(pick, 3, (p) => from(p, ids)) }
     case 'list':
@@ -226,6 +238,7 @@ const insertRequest = (pick: Pick, freshId: () => string): contract.InsertReques
     {},
     {},
     { queue: { type: from(pick, types), capacity: pick(4) } },
+    { queue: { type: from(pick, types), capacity: 0 } },
   ]),
   jobs: some(pick, 3, (p) => newJob(p, freshId)),
 })
@@ -265,6 +278,25 @@ const plainJob = (pick: Pick, freshId: () => string): contract.NewJob => ({
 })
 
 type Pins = { readonly pins?: contract.JobPins; readonly maxAttempts?: number }
+
+/** What a worker reports of itself, as far as it matters for jobs that are handed over. */
+interface WorkerTerms {
+  readonly slots: number
+  readonly types: readonly string[]
+  readonly limits?: Readonly<Record<string, contract.TypeLimits>>
+  readonly paused?: true
+}
+
+const workerTerms = (pick: Pick): WorkerTerms => ({
+  slots: from(pick, [2, 10, 5, 1, 0]),
+  types: types.slice(0, 3 - pick(3)),
+  ...from<{ readonly limits?: WorkerTerms['limits'] & {} }>(pick, [
+    {},
+    { limits: { mail: { concurrency: 2, perKey: null, rate: null } } },
+    { limits: { long: { concurrency: 1, perKey: null, rate: null } } },
+  ]),
+  ...(pick(5) === 4 && { paused: true }),
+})
 
 const claimRequest = (pick: Pick): Omit<contract.ClaimRequest, 'token'> => ({
   worker: from(pick, workers),

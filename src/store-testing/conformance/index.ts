@@ -15,6 +15,7 @@ import { failingItemCases } from './failing-items.ts'
 import { failureCases } from './failures.ts'
 import { familyCancelCases } from './family-cancel.ts'
 import { gentleCancelCases } from './gentle-cancel.ts'
+import { handOverCases } from './hand-over.ts'
 import { insertCases } from './insert.ts'
 import { letterCases } from './inbox.ts'
 import { logCases } from './log.ts'
@@ -48,6 +49,7 @@ export interface ConformanceOptions {
 
 const groups: Readonly<Record<string, Cases>> = {
   insert: insertCases,
+  'hand-over': handOverCases,
   unique: uniqueCases,
   succession: successionCases,
   claim: claimCases,

@@ -26,13 +26,11 @@ interface Exchange {
   readonly actual: unknown
 }
 
-const host: Omit<WorkerInfo, 'id'> = {
+const host: Omit<WorkerInfo, 'id' | 'slots' | 'types'> = {
   name: 'conformance',
   host: 'localhost',
   pid: 1,
   version: '1',
-  slots: 10,
-  types: ['mail'],
   startedAt: 0,
 }
 
@@ -139,7 +137,7 @@ export class SideBySide {
       case 'dueSchedules':
         return [model.dueSchedules(command), await store.schedules.due(command)]
       case 'worker': {
-        const info = command.known ? { ...host, id: command.id } : null
+        const info = command.info === null ? null : { ...host, ...command.info, id: command.id }
         return [model.worker(command.id, info), await store.worker(command.id, info)]
       }
       case 'get':

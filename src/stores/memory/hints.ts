@@ -3,7 +3,14 @@ import type { Hint } from '../../store.ts'
 import type { Queue } from './queue.ts'
 import type { Row } from './row.ts'
 
-const none: readonly (string | null)[] = []
+/** What refused inserts wait for. */
+interface RoomFigures {
+  /** The backlog of a type; null: of all types. */
+  readonly backlogOf: (type: string | null) => number
+  readonly handOverRoom: (type: string) => number
+}
+
+const none: readonly never[] = []
 
 export class Hints {
   private readonly listeners = new Set<(hint: Hint) => void>()
@@ -16,6 +23,8 @@ export class Hints {
   private tickAt: number | null = null
   /** Where an insert was refused: the backlog above which there is no room yet, by type; null = of all types. */
   private readonly full = new Map<string | null, number>()
+  /** How many free slots an insert has found that needed more, by type. */
+  private readonly fullSlots = new Map<string, number>()
 
   watch(listener: (hint: Hint) => void): () => void {
     // A function of its own per call: the same listener may watch twice.
@@ -63,12 +72,15 @@ export class Hints {
     this.full.set(type, backlog)
   }
 
-  /**
-   * Sends the collected hints, at the end of a call: a listener may call the store.
-   * @param backlog of a type, or of all
-   */
-  send(backlog: (type: string | null) => number): void {
-    const shrunk = this.full.size === 0 ? none : this.shrunk(backlog)
+  /** An insert has found too few free slots for jobs of this type. */
+  refusedHandOver(type: string, free: number): void {
+    this.fullSlots.set(type, free)
+  }
+
+  /** Sends the collected hints, at the end of a call: a listener may call the store. */
+  send(figures: RoomFigures): void {
+    const shrunk = this.full.size === 0 ? none : this.shrunk(figures)
+    const freed = this.fullSlots.size === 0 ? none : this.freed(figures)
     if (this.listeners.size === 0) return
     const { queues, cancelledIds, messageIds: mailIds, endedIds, dueAt, tickAt, switchedQueues } = this
     this.dueAt = this.tickAt = null
@@ -87,10 +99,24 @@ export class Hints {
     if (dueAt !== null) this.notify({ kind: 'due', at: dueAt })
     if (tickAt !== null) this.notify({ kind: 'schedule', at: tickAt })
     for (const type of shrunk) this.notify(type === null ? { kind: 'room' } : { kind: 'room', type })
+    for (const type of freed) this.notify({ kind: 'room', type })
     if (endedIds.length > 0) this.notify({ kind: 'ended', ids: endedIds })
   }
 
-  private shrunk(backlog: (type: string | null) => number): (string | null)[] {
+  private freed({ handOverRoom }: RoomFigures): string[] {
+    const freed: string[] = []
+    for (const [type, before] of this.fullSlots) {
+      const now = handOverRoom(type)
+      if (now <= before) this.fullSlots.set(type, now)
+      else {
+        this.fullSlots.delete(type)
+        freed.push(type)
+      }
+    }
+    return freed
+  }
+
+  private shrunk({ backlogOf: backlog }: RoomFigures): (string | null)[] {
     const shrunk: (string | null)[] = []
     for (const [type, before] of this.full) {
       const now = backlog(type)

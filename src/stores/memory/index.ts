@@ -53,11 +53,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const unit = new MemoryUnit(transitionsMax)
   let { clock } = options
   const now = (): number => (clock ?? systemClock).now()
-  const backlog = (type: string | null): number => (type === null ? unit.backlog : unit.backlogOf(type))
+  const figures = {
+    backlogOf: (type: string | null) => (type === null ? unit.backlog : unit.backlogOf(type)),
+    handOverRoom: (type: string) => unit.handOverRoom(type),
+  }
   const write: Write = (work) => {
     unit.now = now()
     const answer = work(unit.now)
-    unit.hints.send(backlog)
+    unit.hints.send(figures)
     return answer
   }
   return {
@@ -69,7 +72,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     },
     async close() {},
     watch: (listener) => unit.hints.watch(listener),
-    ...forWorkers(unit, now, write),
+    ...forWorkers(unit, write),
     ...forAdmins(unit, write),
     ...forReaders(unit, now),
     schedules: forSchedules(unit, now, write),
@@ -112,7 +115,7 @@ type Work =
   | 'prune'
   | 'worker'
 
-const forWorkers = (unit: MemoryUnit, now: () => number, write: Write): Pick<Store, Work> => ({
+const forWorkers = (unit: MemoryUnit, write: Write): Pick<Store, Work> => ({
   insert: (requests) =>
     write(() =>
       each(
@@ -142,12 +145,14 @@ const forWorkers = (unit: MemoryUnit, now: () => number, write: Write): Pick<Sto
   promote: (limit) => write(() => promote(unit, limit)),
   rescue: (limit) => write(() => rescue(unit, limit)),
   prune: async (policy, limit) => write(() => prune(unit, policy, limit)),
-  async worker(id, info) {
-    const at = now()
-    if (info === null) unit.workers.delete(id)
-    else unit.workers.set(id, { info, seenAt: at })
-    for (const [each, known] of unit.workers) if (isForgotten(known.info, at - known.seenAt)) unit.workers.delete(each)
-  },
+  worker: async (id, info) =>
+    write((at) => {
+      if (info === null) unit.workers.delete(id)
+      else unit.workers.set(id, { info, seenAt: at })
+      for (const [each, known] of unit.workers) {
+        if (isForgotten(known.info, at - known.seenAt)) unit.workers.delete(each)
+      }
+    }),
 })
 
 const forAdmins = (unit: MemoryUnit, write: Write): Pick<Store, 'cancel' | 'retry' | 'discard' | 'queue'> => ({

@@ -16,6 +16,7 @@ import type {
 import { enqueueCounted, type Counted } from '../../core/activity.ts'
 import type { Failure } from '../../core/fingerprint.ts'
 import { Heap } from '../../core/heap.ts'
+import { handOverRoom, type WorkerSlots } from '../../core/hand-over.ts'
 import { caps } from '../../core/caps.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import type { AttemptError, CheckIn, LogLine } from '../../core/record.ts'
@@ -452,8 +453,26 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     row.forgetSteps(seq)
   }
 
-  refusedFull(type: string | null): void {
-    this.hints.refused(type, type === null ? this.backlog : this.backlogOf(type))
+  handOverRoom(type: string): number {
+    return handOverRoom(type, this.workerSlots(), (each) => this.queues.get(each))
+  }
+
+  refusedFull(type: string | null, isHandOver: boolean): void {
+    if (type !== null && isHandOver) this.hints.refusedHandOver(type, this.handOverRoom(type))
+    else this.hints.refused(type, type === null ? this.backlog : this.backlogOf(type))
+  }
+
+  private *workerSlots(): Iterable<WorkerSlots> {
+    const leased = new Map<string, number>()
+    for (const { index } of heldPhases) {
+      for (const { run } of this.chains[index]?.toArray() ?? []) {
+        const worker = run?.claim.worker ?? ''
+        leased.set(worker, (leased.get(worker) ?? 0) + 1)
+      }
+    }
+    for (const [id, { info, seenAt }] of this.workers) {
+      yield { info, silentMs: this.now - seenAt, leasedCount: leased.get(id) ?? 0 }
+    }
   }
 
   // ── indexes ─────────────────────────────────────────────────────────────────────────────────────────────────────────

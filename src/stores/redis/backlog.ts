@@ -1,16 +1,23 @@
 /** How many jobs wait to run, of all types (null) and by type: as it was loaded, and as the unit changes it. */
 import { statesTagged, type JobState } from '../../core/lifecycle.ts'
+import type { InsertAnswer } from '../../store.ts'
 import type { WorkingSet } from './working-set.ts'
 
 const backlog = statesTagged('backlog')
 
 type Type = string | null
 
+type Saved = Pick<Backlog, 'rooms' | 'full' | 'slots' | 'fullSlots'> & { readonly changes: ReadonlyMap<Type, number> }
+
 export class Backlog {
   /** The backlog before this unit that its inserts leave room for; the commit compares it. */
   rooms: ReadonlyMap<Type, number> = new Map()
   /** Where an insert was refused for want of room. */
   full: ReadonlySet<Type> = new Set()
+  /** The free slots that its hand-overs were based on, by type; the commit compares them. */
+  slots: ReadonlyMap<string, number> = new Map()
+  /** How many free slots an insert has found that was refused because it needed more, by type. */
+  fullSlots: ReadonlyMap<string, number> = new Map()
   private changes: ReadonlyMap<Type, number> = new Map()
   private readonly set: WorkingSet
 
@@ -46,15 +53,25 @@ export class Backlog {
     this.full = new Set([...this.full, type])
   }
 
-  /** Its values; maps and sets are replaced, not changed. */
-  save(): Pick<Backlog, 'rooms' | 'full'> & { readonly changes: ReadonlyMap<Type, number> } {
-    const { rooms, full, changes } = this
-    return { rooms, full, changes }
+  /** Jobs that were handed over must find as many free slots at the commit as the insert was based on. */
+  needSlots(type: string, answers: readonly InsertAnswer[]): void {
+    if (answers.some(({ outcome }) => outcome === 'inserted')) {
+      this.slots = new Map([...this.slots, [type, this.set.handOverRoom(type)]])
+    }
   }
 
-  restore({ rooms, full, changes }: ReturnType<Backlog['save']>): void {
-    this.rooms = rooms
-    this.full = full
+  refusedHandOver(type: string): void {
+    this.fullSlots = new Map([...this.fullSlots, [type, this.set.handOverRoom(type)]])
+  }
+
+  /** Its values; maps and sets are replaced, not changed. */
+  save(): Saved {
+    const { rooms, full, slots, fullSlots, changes } = this
+    return { rooms, full, slots, fullSlots, changes }
+  }
+
+  restore({ changes, ...saved }: Saved): void {
+    Object.assign(this, saved)
     this.changes = changes
   }
 }

@@ -144,7 +144,8 @@ export class Driver {
   /** Runs a script; gives what follows the time in its answer. Hints of it are told to those who watch here. */
   async run(name: ScriptName, request: object): Promise<readonly Reply[]> {
     const sent = this.time.monotonic()
-    const [clock, hints, ...rest] = await this.scripts.run(name, request)
+    const given = this.time.given ? { now: String(this.time.now()), ...request } : request
+    const [clock, hints, ...rest] = await this.scripts.run(name, given)
     this.time.told(Number(clock), sent)
     if (hints === 'stale') return [hints, ...rest]
     if (typeof hints === 'string' && hints !== '') this.notify(hintsFrom(hints))
@@ -203,7 +204,7 @@ const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => void systemClock.timer(resolve, ms, { keepAlive: true }))
 
 function needOf(name: string): Need[] {
-  if (name === 'backlog') return []
+  if (name === 'backlog' || name.startsWith('slots ')) return []
   const space = name.indexOf(' ')
   const [kind, rest] = [name.slice(0, space), name.slice(space + 1)]
   if (kind === 'row') return [{ kind: 'row', id: rest }]

@@ -142,7 +142,8 @@ async function insertAll(driver: Driver, requests: readonly InsertRequest[]): Pr
   const bites: InsertRequest[][] = []
   let size = Infinity
   for (const request of requests) {
-    if (size + request.jobs.length > biteMax) {
+    // A hand-over has a commit of its own: the slots are counted by the script, which does not know the inserts before it.
+    if (size + request.jobs.length > biteMax || isHandOver(request) || isHandOver(bites.at(-1)?.[0])) {
       bites.push([])
       size = 0
     }
@@ -151,6 +152,8 @@ async function insertAll(driver: Driver, requests: readonly InsertRequest[]): Pr
   }
   return (await Promise.all(bites.map((bite) => insertBite(driver, bite)))).flat()
 }
+
+const isHandOver = (request: InsertRequest | undefined): boolean => request?.queue?.capacity === 0
 
 const insertBite = (driver: Driver, requests: readonly InsertRequest[]): Promise<InsertAnswer[][]> =>
   driver.write(
@@ -163,7 +166,8 @@ const insertBite = (driver: Driver, requests: readonly InsertRequest[]): Promise
           const queueBefore = queue === undefined ? 0 : waiting.changeOf(queue.type)
           const answers = insert(unit, { jobs, capacity, ...(queue && { queue }) })
           if (capacity !== null) waiting.needRoom(null, capacity, before)
-          if (queue !== undefined) waiting.needRoom(queue.type, queue.capacity, queueBefore)
+          if (queue?.capacity === 0) waiting.needSlots(queue.type, answers)
+          else if (queue !== undefined) waiting.needRoom(queue.type, queue.capacity, queueBefore)
           return answers
         },
         (error, { jobs }) =>
@@ -174,7 +178,10 @@ const insertBite = (driver: Driver, requests: readonly InsertRequest[]): Promise
       ),
     {
       believe: (set) => {
-        set.counts = new Map()
+        set.believeNoJobs()
+        for (const { jobs, queue } of requests) {
+          if (queue?.capacity === 0) set.believeSlots(queue.type, jobs.length)
+        }
         for (const { type, id, key } of requests.flatMap(({ jobs }) => jobs)) {
           set.believeRow(id, null)
           if (key === null) continue
@@ -205,7 +212,6 @@ const settleAll = (driver: Driver, settlements: readonly Settlement[]): Promise<
 const claim = (driver: Driver, { worker, leaseMs, token, demand }: ClaimRequest): Promise<ClaimAnswer> =>
   driver.inTurn(async () => {
     const [, jobs, shortfalls] = await driver.run('claim', {
-      ...(driver.time.given && { now: String(driver.time.now()) }),
       worker: scriptText(worker),
       workerText: JSON.stringify(worker),
       leaseMs,

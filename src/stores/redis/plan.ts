@@ -62,6 +62,9 @@ interface Plan {
   /** Where an insert was refused as full. */
   readonly full?: 1
   readonly fullQueues?: readonly string[]
+  /** By type: the free slots at least, and how many a refused insert has found. */
+  readonly slots?: readonly (readonly [type: string, free: number])[]
+  readonly fullSlots?: readonly (readonly [type: string, free: number])[]
   readonly hints?: readonly object[]
 }
 
@@ -79,11 +82,11 @@ export function planOf(unit: RedisUnit, keys: Keys): Planned {
     else read.push(row.id, revision(row.loaded?.fields))
   }
   const cells = cellsOf(unit, keys)
-  const { rooms, full } = unit.waiting
+  const { rooms, full, slots, fullSlots } = unit.waiting
   const ticks = ticksOf(unit)
   const activity = unit.counting.activity().map(([type, figure, by]) => [scriptText(type), figure, by] as const)
   const changed = cells.some(([, , , becomes]) => becomes !== 0)
-  const writes = rows.length > 0 || changed || full.size > 0 || unit.hints.length > 0
+  const writes = rows.length > 0 || changed || full.size > 0 || fullSlots.size > 0 || unit.hints.length > 0
   return {
     writes,
     plan: {
@@ -108,6 +111,14 @@ export function planOf(unit: RedisUnit, keys: Keys): Planned {
       ...some(
         'fullQueues',
         [...full].flatMap((type) => (type === null ? [] : [scriptText(type)])),
+      ),
+      ...some(
+        'slots',
+        [...slots].map(([type, free]) => [scriptText(type), free] as const),
+      ),
+      ...some(
+        'fullSlots',
+        [...fullSlots].map(([type, free]) => [scriptText(type), free] as const),
       ),
       ...some('hints', unit.hints.map(hintForScript)),
     },

@@ -89,7 +89,12 @@ export function redisStoreOf(settings: Settings): Store {
       list: (names) => read((reading) => reading.schedules(names)),
       due: (request) => read((reading) => reading.dueSchedules(request, now())),
     },
-    worker: async (id, info) => driver().inTurn(() => opened().reading.worker(id, info, now())),
+    worker: async (id, info) =>
+      driver().inTurn(async () => {
+        await opened().reading.worker(id, info, now())
+        // An empty commit tells those who wait for a free slot.
+        if (info !== null) await driver().run('commit', {})
+      }),
     async queue(type, change) {
       if (change !== undefined) await driver().write((unit) => unit.pause(type, change.paused))
       return read((reading) => reading.queue(type))

@@ -588,7 +588,13 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
     for (const logged of this.log) if (logged.id === row.id && logged.entry.seq > seq) logged.inHistory = false
   }
 
-  refusedFull(type: string | null): void {
-    this.waiting.refused(type)
+  handOverRoom(type: string): number {
+    return this.set.handOverRoom(type)
+  }
+
+  refusedFull(type: string | null, isHandOver: boolean): void {
+    this.set.confirmCounts()
+    if (type !== null && isHandOver) this.waiting.refusedHandOver(type)
+    else this.waiting.refused(type)
   }
 }

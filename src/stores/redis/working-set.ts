@@ -8,6 +8,7 @@ import type { InboxEntry } from '../../core/machine-record.ts'
 import type { CellKind } from './keys.ts'
 import { NotLoaded, type Need, type Timers } from './needs.ts'
 import type { LoadedRow } from './row.ts'
+import { textOfScript } from './row-text.ts'
 
 /** Entries of a sorted set: member and score. */
 export type Scored = readonly (readonly [member: string, score: number])[]
@@ -35,6 +36,9 @@ export class WorkingSet {
   readonly ended = new Map<JobState, Limited<Scored>>()
   readonly selections = new Map<object, SelectedIds>()
   counts: ReadonlyMap<string, number> | null = null
+  private believedCounts: ReadonlyMap<string, number> | null = null
+  /** Free slots for jobs that are handed over, by type. */
+  private readonly slots = new Map<string, number>()
   /** The server's time when something was loaded, ms; null = nothing was. */
   now: number | null = null
   /** Is anything in it that was not loaded for this operation? Then also what writes nothing must be confirmed. */
@@ -54,9 +58,26 @@ export class WorkingSet {
     this.believed = true
   }
 
+  /** There are no jobs: the commit compares the backlog with the capacity. */
+  believeNoJobs(): void {
+    this.counts = this.believedCounts = new Map()
+  }
+
+  /** Before a refusal, which no commit compares: the counts must be those of the store. */
+  confirmCounts(): void {
+    if (this.counts === this.believedCounts) throw new NotLoaded([{ kind: 'counts' }])
+  }
+
+  /** There are this many free slots for jobs of a type: the commit confirms it, or tells how many there are. */
+  believeSlots(type: string, free: number): void {
+    this.slots.set(type, free)
+  }
+
   /** Forgets what has changed meanwhile, as the commit has named it, and all answers of indexes. */
   forget(stale: readonly string[]): void {
     for (const name of stale) {
+      const [, free, typeOfSlots] = /^slots (-?\d+) ([^]*)$/.exec(name) ?? []
+      if (typeOfSlots !== undefined) this.slots.set(textOfScript(typeOfSlots), Number(free))
       const id = name.startsWith('row ') ? name.slice(4) : null
       if (id === null) this.cells.delete(name)
       else {
@@ -102,6 +123,10 @@ export class WorkingSet {
     const known = this.ended.get(state)
     const found = known !== undefined && (known.limit >= limit || known.found.length < known.limit) ? known.found : undefined // prettier-ignore
     return orNeed(found, { kind: 'ended', state, limit })
+  }
+
+  handOverRoom(type: string): number {
+    return this.slots.get(type) ?? 0
   }
 
   count(name: string): number {

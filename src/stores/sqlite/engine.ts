@@ -112,6 +112,7 @@ export class Engine {
         replies.push(this.reply(unit, call))
         if (enough()) break
       }
+      unit.hints.checkSlots((type) => unit.handOverRoom(type))
       if (changes) unit.finish()
       else unit.rows.finish()
       sql.run('commit')

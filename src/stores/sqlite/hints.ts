@@ -17,6 +17,10 @@ export class Hints {
   private tickAt: number | null = null
   /** Where an insert was refused: the backlog above which there is no room yet, by type; null = of all types. */
   private readonly full = new Map<string | null, number>()
+  /** How many free slots an insert has found that needed more, by type. */
+  private readonly fullSlots = new Map<string, number>()
+  /** The types among them that have more now. */
+  private freed: string[] = []
 
   moved(queue: Queue, id: string, from: JobState | null, to: JobState): void {
     if (to === claimable) this.ready.add(queue)
@@ -58,9 +62,18 @@ export class Hints {
     this.full.set(type, backlog)
   }
 
-  /** Would it matter if the backlog were smaller? */
-  get waitsForRoom(): boolean {
-    return this.full.size > 0
+  /** An insert has found too few free slots for jobs of this type. */
+  refusedHandOver(type: string, free: number): void {
+    this.fullSlots.set(type, free)
+  }
+
+  /** At the end of a transaction: for which types are there more free slots now? */
+  checkSlots(handOverRoom: (type: string) => number): void {
+    for (const [type, before] of this.fullSlots) {
+      const now = handOverRoom(type)
+      if (now > before) this.freed.push(type)
+      else this.fullSlots.set(type, now)
+    }
   }
 
   /** Returns and removes the collected hints. */
@@ -82,6 +95,10 @@ export class Hints {
         hints.push(type === null ? { kind: 'room' } : { kind: 'room', type })
       }
     }
+    for (const type of this.freed) {
+      this.fullSlots.delete(type)
+      hints.push({ kind: 'room', type })
+    }
     if (this.ended.length > 0) hints.push({ kind: 'ended', ids: this.ended })
     this.forget()
     return hints
@@ -93,6 +110,7 @@ export class Hints {
     this.cancelled = []
     this.messages.clear()
     this.ended = []
+    this.freed = []
     this.dueAt = this.tickAt = null
   }
 }

@@ -171,3 +171,9 @@ export function settledOf(row: Row): Settled | null {
     answer: { outcome: 'settled', seq, at, from, to, attempt: end.attempt, dueAt: null },
   }
 }
+
+/** The settled attempt of a row, packed; null if there is none. */
+export function packedSettledOf(row: Row): string | null {
+  const settled = settledOf(row)
+  return settled === null ? null : packSettled(settled)
+}

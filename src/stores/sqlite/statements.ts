@@ -148,6 +148,7 @@ const texts = {
   expired: `SELECT ${columns} FROM jobs INDEXED BY leases WHERE lease_at <= ? ORDER BY lease_at, seq LIMIT +?`,
   nextLease: 'SELECT lease_at FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY lease_at LIMIT 1',
   leased: `SELECT ${columns} FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY started_at, seq`,
+  leasesByWorker: 'SELECT worker, count(*) FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL GROUP BY worker',
   ended: `SELECT seq, queue, moved, finished_at, spared, failure FROM jobs INDEXED BY ended
     WHERE state = ? AND finished_at IS NOT NULL ORDER BY moved LIMIT +?`,
 
@@ -252,6 +253,7 @@ interface RowOf {
   expired: RowValues
   nextLease: [at: number]
   leased: RowValues
+  leasesByWorker: [worker: string, count: number]
   ended: [seq: number, queue: number, moved: number, finishedAt: number, spared: number | null, failure: string | null]
   activityOf: ActivityValues
   activityOfAll: ActivityValues

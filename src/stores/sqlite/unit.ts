@@ -9,25 +9,20 @@ import type { EndedJob, PruneUnit } from '../../core/prune.ts'
 import type { CancelMark, InsertUnit, LeaseKey, LoggedTransition, SelectedRows, Transition, TransitionOptions } from '../../core/unit-of-work.ts' // prettier-ignore
 import { enqueueCounted, type Counted } from '../../core/activity.ts'
 import { caps } from '../../core/caps.ts'
+import { handOverRoom } from '../../core/hand-over.ts'
 import { recordError, type ErrorRecord } from '../../core/failure.ts'
 import type { Failure } from '../../core/fingerprint.ts'
 import type { AttemptError, CheckIn, HistoryEntry, LogLine } from '../../core/record.ts'
 import { isEnded, isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import { lastLogs } from '../../core/log-lines.ts'
-import type {
-  Gather,
-  InboxMessage,
-  InboxEntry as MailEntry,
-  NewCheckpoint,
-  Unsupported,
-} from '../../core/machine-record.ts'
+import type { Gather, InboxMessage, InboxEntry, NewCheckpoint, Unsupported } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
 import type { Hint, NewJob, WrittenTransition, Selection, SettleAnswer } from '../../store.ts'
 import { isBusy, isFileFault, storeError } from './errors.ts'
 import { FailureTable } from './failure-table.ts'
 import { Hints } from './hints.ts'
-import { historyUntil, packSettled, settledOf, withTransition } from './history.ts'
+import { historyUntil, packedSettledOf, packSettled, settledOf, withTransition } from './history.ts'
 import type { RowValues } from './columns.ts'
 import { packJob, packOptions, type PackedJob } from './insert.ts'
 import { inboxOf } from './stored-machine.ts'
@@ -42,6 +37,7 @@ import { Rows } from './rows.ts'
 import { claimable, never } from './state-names.ts'
 import { select } from './selection.ts'
 import type { Statements } from './statements.ts'
+import { workerSlots } from './slots.ts'
 import { forgetSteps, saveSteps } from './steps.ts'
 import type { ScheduleUnit } from '../../core/schedule.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
@@ -479,7 +475,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
 
   // ── machines ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  inbox(row: Row, after: number): readonly MailEntry[] {
+  inbox(row: Row, after: number): readonly InboxEntry[] {
     const { machine } = row
     return machine === null ? [] : inboxOf(this.machines.inbox(row, machine, after))
   }
@@ -543,8 +539,14 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.rows.changed(row, changes.otherTransition)
   }
 
-  refusedFull(type: string | null): void {
-    this.hints.refused(type, type === null ? this.backlog : this.backlogOf(type))
+  handOverRoom(type: string): number {
+    this.rows.write()
+    return handOverRoom(type, workerSlots(this.sql, this.now), (each) => this.queues.known(each))
+  }
+
+  refusedFull(type: string | null, isHandOver: boolean): void {
+    if (type !== null && isHandOver) this.hints.refusedHandOver(type, this.handOverRoom(type))
+    else this.hints.refused(type, type === null ? this.backlog : this.backlogOf(type))
   }
 
   /** The machine of a row, which is about to change. */
@@ -589,9 +591,4 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.logWriter.add(row.queue, row.id, entry)
     this.hints.moved(this.queues.at(row.queue), row.id, entry.from, entry.to)
   }
-}
-
-function packedSettledOf(row: Row): string | null {
-  const settled = settledOf(row)
-  return settled === null ? null : packSettled(settled)
 }

@@ -31,6 +31,7 @@ const more = `[${Object.entries(dataLetters).flatMap(([field, letter]) => (field
 export const claimScript = `${prelude}
 local request = cjson.decode(ARGV[3])
 local now = request.now or clock
+judgedAt = now
 local leaseEnd = int(tonumber(now) + request.leaseMs)
 local jobs, shortfalls = {}, {}
 -- Numbers of transitions: the last one before the claim, and how many it has given.

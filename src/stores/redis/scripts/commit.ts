@@ -8,6 +8,7 @@ import { at, prelude, tail } from './prelude.ts'
 
 export const commitScript = `${prelude}
 local plan = cjson.decode(ARGV[3])
+judgedAt = plan.now or clock
 local PENDING = ${pending}
 local stale = {}
 
@@ -31,6 +32,10 @@ end
 if plan.room and backlog() > plan.room then stale[#stale + 1] = 'backlog' end
 for _, limit in ipairs(plan.queueRooms or {}) do
   if backlog(limit[1]) > limit[2] then stale[#stale + 1] = 'backlog' end
+end
+for _, needed in ipairs(plan.slots or {}) do
+  local room = handOverRoom(needed[1], leasesByWorker())
+  if room < needed[2] then stale[#stale + 1] = 'slots ' .. int(room) .. ' ' .. needed[1] end
 end
 if #stale > 0 then return { clock, 'stale', stale } end
 
@@ -117,6 +122,8 @@ for _, figure in ipairs(plan.activity or {}) do tally(figure[1], figure[2], figu
 if plan.activity then writeActivity(plan.at) end
 if plan.full then call('SET', P .. 'full', '1') end
 for _, type in ipairs(plan.fullQueues or {}) do call('HSET', P .. 'full-queues', type, '1') end
+looksForSlots = plan.fullSlots ~= nil or plan.hints ~= nil or plan.rows == nil
+for _, full in ipairs(plan.fullSlots or {}) do call('HSET', P .. 'full-slots', full[1], int(full[2])) end
 for _, hint in ipairs(plan.hints or {}) do
   if hint.kind == 'ready' then ready[hint.type] = true else hints[#hints + 1] = hint end
 end

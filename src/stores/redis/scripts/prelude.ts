@@ -12,6 +12,7 @@ import { caps } from '../../../core/caps.ts'
 import { statesTagged, type JobState } from '../../../core/lifecycle.ts'
 import { defaultKeyWeight } from '../../../core/shares.ts'
 import { claimable } from '../../../core/transition.ts'
+import { handOverLua } from './hand-over.ts'
 import { dataFields, dataLetters, flagLetters, fullHistoryChars, headFields, type HeadField } from '../row-text.ts'
 
 const luaSet = (states: ReadonlySet<JobState>): string => `{${[...states].map((state) => `${state}=true`).join(',')}}`
@@ -379,6 +380,7 @@ local function writeLog(last)
   logged = {}
 end
 
+${handOverLua}
 -- Writes what follows from the rows that have changed; gives the wake-ups.
 local function finish()
   arrangeGroups()
@@ -397,6 +399,9 @@ local function finish()
   if shrunk > 0 and call('DEL', P .. 'full') == 1 then hints[#hints + 1] = { kind = 'room' } end
   for type, by in pairs(shrunkOf) do
     if by > 0 and call('HDEL', P .. 'full-queues', type) == 1 then hints[#hints + 1] = { kind = 'room', type = type } end
+  end
+  if looksForSlots or next(left) or shrunk > 0 then
+    for _, type in ipairs(freedTypes()) do hints[#hints + 1] = { kind = 'room', type = type } end
   end
   if #hints == 0 then return '' end
   local text = cjson.encode(hints)
