@@ -6,6 +6,7 @@ import { importViolations, packages, rooms } from './support/tidy/import-table.t
 import { exportedSources, repositoryRoot, textFiles } from './support/tidy/repository.ts'
 import * as rules from './support/tidy/rules.ts'
 import { readSource } from './support/tidy/source-file.ts'
+import { isolated } from './vitest.config.ts'
 
 const everything = textFiles()
 const code = everything.filter(({ path }) => /\.tsx?$/.test(path)).map(({ path, text }) => readSource(path, text))
@@ -146,4 +147,12 @@ test('no text names the machine it was written on or the way it was made', () =>
   for (const text of bad) expect(rules.bannedPhrases([{ path: 'a.md', text }]), text).toHaveLength(1)
   expect(rules.bannedPhrases([{ path: 'a.md', text: 'https://example.org/work/x and ./home/y' }])).toEqual([])
   expect(rules.bannedPhrases(everything)).toEqual([])
+})
+
+test('a test that replaces modules runs in a process of its own', () => {
+  const replaces = /\bvi\.(do)?(m|M)ock\(|\bvi\.resetModules\(/
+  const files = everything.filter(({ path, text }) => /\.test\.ts$/.test(path) && replaces.test(text))
+  const paths = files.map(({ path }) => path).filter((path) => path !== 'test/tidy.test.ts')
+  expect(paths.length).toBeGreaterThan(0)
+  expect(paths.filter((path) => !isolated.includes(path))).toEqual([])
 })

@@ -5,12 +5,15 @@ import { defineConfig } from 'vitest/config'
 
 const built = 'test/built/**/*.test.ts'
 const helpers = ['**/node_modules/**', 'test/.readme/**']
-/** What measures the heap, listens to the signals of its process or mocks a module. */
-const isolated = [
+/** What measures the heap, listens to the signals of its process, asks which modules are loaded or mocks one. */
+export const isolated = [
   'test/api/memory.test.ts',
   'test/api/signals.test.ts',
   'test/api/stop-without-store.test.ts',
+  'test/chart/loading.test.ts',
+  'test/core/lifecycle.test.ts',
   'test/stores/memory-growth.test.ts',
+  'test/stores/sqlite-opening.test.ts',
   'test/worker/broken-lanes.test.ts',
 ]
 
@@ -33,6 +36,9 @@ export default defineConfig({
     hookTimeout: 180_000,
     expect: { poll: { timeout: 60_000 } },
     retry: 0,
+    // Files share a process: none leaves its spies or its environment to the next.
+    restoreMocks: true,
+    unstubEnvs: true,
     dangerouslyIgnoreUnhandledErrors: false,
     reporters: ['default', fileURLToPath(new URL('support/summary-reporter.ts', import.meta.url))],
     projects: [

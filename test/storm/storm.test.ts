@@ -1,7 +1,7 @@
 /** The short form of the storm, and what must hold for it to prove anything. */
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { redisTest, serverOfFile } from '../support/redis-server.ts'
 import { parseCommand, UsageError, type StormOptions } from './command.ts'
 import { faultsOf, jobId, productionMs, taskOf, tasksOf, turnOf } from './plan.ts'
@@ -53,7 +53,7 @@ test('sqlite keeps its promises while processes die', () => survives('sqlite'), 
 redisTest(
   'redis keeps its promises while processes die',
   async () => {
-    process.env['JOBCHART_REDIS_URL'] = server().url
+    vi.stubEnv('JOBCHART_REDIS_URL', server().url)
     await survives('redis')
   },
   stormsMs,
