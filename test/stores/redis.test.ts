@@ -6,7 +6,9 @@ import { everyNth, isLong } from '../support/long-form.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
 import { redisSubject } from '../support/redis-subject.ts'
 
+// Each has a server of its own, which does not know the scripts yet.
 const server = serverOfFile()
+const serverOfIoredis = serverOfFile()
 
 storeConformance({
   name: 'redis, @redis/client',
@@ -17,6 +19,6 @@ storeConformance({
 storeConformance({
   name: 'redis, ioredis',
   test: everyNth(3, test),
-  create: () => redisSubject(server().url, ioredisAt),
+  create: () => redisSubject(serverOfIoredis().url, ioredisAt),
   random: { seed: 1_001, sequences: 20 },
 })

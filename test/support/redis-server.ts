@@ -9,6 +9,8 @@ const missing =
 
 if (missing !== null) console.error(`Tests of the Redis store are left out: ${missing}`)
 
+export const canStartRedis = missing === null
+
 /** A test that needs a server. Under CI=true a test that is left out fails the run. */
 export const redisTest = test.skipIf(missing !== null)
 

@@ -15,8 +15,6 @@ export interface RedisClient {
   send(command: Command): Promise<Reply>
   /** Calls `told` with each message of a channel, on this connection: it sends nothing else from then on. */
   subscribe(channel: string, told: (message: string) => void): Promise<void>
-  /** Calls `lost` when the connection has gone; and `back` when there is one again. */
-  onChange(lost: (error: unknown) => void, back: () => void): void
   /** Ends it at once, whatever is under way. */
   close(): void
   /** Another client of the same server. */
@@ -27,6 +25,12 @@ export interface RedisClient {
 export class RedisError extends Error {
   override readonly name = 'RedisError'
 }
+
+/** So long a connection may take, ms. */
+export const connectMsMax = 5_000
+
+/** The delay before the client connects again, ms, after so many tries in vain. */
+export const reconnectMs = (tries: number): number => Math.min(50 * 2 ** Math.min(tries, 6), 2_000)
 
 /** So long an answer is waited for, ms. */
 const answerMsMax = 10_000

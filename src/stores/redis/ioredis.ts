@@ -1,33 +1,50 @@
-/** The client interface on ioredis. */
-import { RedisError, type RedisClient, type Reply } from './connection.ts'
+/** The client interface on ioredis: one server, one that a Sentinel chooses, or a cluster. */
+import { connectMsMax, reconnectMs, RedisError, type Command, type RedisClient, type Reply } from './connection.ts'
 
 /** What this adapter uses of a client. */
-interface Inside {
+interface Common {
   readonly status: string
   connect(): Promise<unknown>
   call(command: string, ...args: readonly string[]): Promise<unknown>
   subscribe(channel: string): Promise<unknown>
   on(event: string, listener: (...args: readonly unknown[]) => void): unknown
   disconnect(reconnect?: boolean): void
-  duplicate(overrides: object): Inside
 }
 
+interface Single extends Common {
+  readonly isCluster?: false
+  duplicate(overrides: object): Single
+}
+
+interface Cluster extends Common {
+  readonly isCluster: true
+  duplicate(startupNodes: readonly never[], overrides: object): Cluster
+}
+
+const connection = { protocol: 2, keyPrefix: '', connectTimeout: connectMsMax }
+
 /** Commands fail at once while there is no connection; the client connects again by itself. */
-const own = {
+const ownOptions = {
+  ...connection,
   lazyConnect: true,
-  protocol: 2,
-  keyPrefix: '',
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
-  connectTimeout: 5_000,
-  retryStrategy: (tries: number) => Math.min(50 * 2 ** Math.min(tries, 6), 2_000),
+  retryStrategy: reconnectMs,
+}
+
+const clusterOptions = {
+  lazyConnect: true,
+  keyPrefix: '',
+  enableOfflineQueue: false,
+  clusterRetryStrategy: reconnectMs,
+  redisOptions: connection,
 }
 
 class IoredisClient implements RedisClient {
-  private readonly inside: Inside
+  private readonly inside: Single | Cluster
 
-  constructor(inside: Inside) {
+  constructor(inside: Single | Cluster) {
     this.inside = inside
     // Without a listener errors of the connection would be printed; calls tell of them.
     inside.on('error', () => {})
@@ -37,12 +54,14 @@ class IoredisClient implements RedisClient {
     if (this.inside.status !== 'ready') await this.inside.connect()
   }
 
-  async send([name = '', ...args]: readonly string[]): Promise<Reply> {
+  async send([name = '', ...args]: Command): Promise<Reply> {
     try {
       return (await this.inside.call(name, ...args)) as Reply
     } catch (error) {
-      const isAnswer = error instanceof Error && error.constructor.name === 'ReplyError'
-      throw isAnswer ? new RedisError(error.message, { cause: error }) : error
+      // The name of its class depends on the version of ioredis.
+      throw error instanceof Error && error.name === 'ReplyError'
+        ? new RedisError(error.message, { cause: error })
+        : error
     }
   }
 
@@ -53,22 +72,22 @@ class IoredisClient implements RedisClient {
     await this.inside.subscribe(channel)
   }
 
-  onChange(lost: (error: unknown) => void, back: () => void): void {
-    this.inside.on('close', () => lost(new Error('the connection was closed')))
-    this.inside.on('ready', back)
-  }
-
   close(): void {
     this.inside.disconnect()
   }
 
   duplicate(): RedisClient {
-    return new IoredisClient(this.inside.duplicate(own))
+    return fromIoredis(this.inside)
   }
 }
 
 /** @param given a client of the caller's, which is left as it is: its settings are used for connections of our own */
-export const fromIoredis = (given: object): RedisClient => new IoredisClient((given as Inside).duplicate(own))
+export function fromIoredis(given: object): RedisClient {
+  const client = given as Single | Cluster
+  return new IoredisClient(
+    client.isCluster === true ? client.duplicate([], clusterOptions) : client.duplicate(ownOptions),
+  )
+}
 
 export async function ioredisAt(url: string): Promise<RedisClient> {
   const { Redis } = await import('ioredis')

@@ -1,36 +1,57 @@
-/** The client interface on @redis/client. */
-import { RedisError, type RedisClient, type Reply } from './connection.ts'
+/** The client interface on @redis/client: one server, one that a Sentinel chooses, or a cluster. */
+import { connectMsMax, reconnectMs, RedisError, type Command, type RedisClient, type Reply } from './connection.ts'
 
-/** What this adapter uses of it. */
-interface Inside {
-  readonly options?: { readonly socket?: object }
+/** What this adapter uses of each of the three. */
+interface Common {
   readonly isOpen: boolean
   readonly isReady: boolean
   connect(): Promise<unknown>
-  sendCommand(command: readonly string[]): Promise<unknown>
   subscribe(channel: string, told: (message: string) => void): Promise<unknown>
-  on(event: string, listener: (error: unknown) => void): unknown
-  destroy(): void
-  duplicate(overrides: object): Inside
+  on(event: 'error', listener: (error: unknown) => void): unknown
+  destroy(): unknown
 }
 
-/** Version 2 of the protocol: lists and texts alone. Commands fail at once while there is no connection. */
-const own = ({ options }: Inside): object => ({
-  RESP: 2,
+interface Single extends Common {
+  readonly options?: { readonly socket?: object }
+  sendCommand(command: Command): Promise<unknown>
+  duplicate(overrides: object): Single
+}
+
+interface Sentinel extends Common {
+  sendCommand(isReadonly: boolean, command: Command): Promise<unknown>
+  duplicate(overrides: object): Sentinel
+  getMasterNode(): unknown
+}
+
+interface Cluster extends Common {
+  sendCommand(firstKey: string | undefined, isReadonly: boolean, command: Command): Promise<unknown>
+  duplicate(overrides: object): Cluster
+  getSlotMaster(slot: number): unknown
+}
+
+type Given = Single | Sentinel | Cluster
+
+/** Version 2 of the protocol: lists and texts alone. */
+const RESP = 2
+
+/** Commands fail at once while there is no connection. */
+const ownOptions = ({ options }: Single): object => ({
+  RESP,
   maintNotifications: 'disabled',
   disableOfflineQueue: true,
-  socket: {
-    ...options?.socket,
-    connectTimeout: 5_000,
-    reconnectStrategy: (tries: number) => Math.min(50 * 2 ** Math.min(tries, 6), 2_000),
-  },
+  socket: { ...options?.socket, connectTimeout: connectMsMax, reconnectStrategy: reconnectMs },
 })
 
 class NodeRedisClient implements RedisClient {
-  private readonly inside: Inside
+  private readonly inside: Common
+  private readonly command: (command: Command) => Promise<unknown>
+  readonly duplicate: () => RedisClient
 
-  constructor(inside: Inside) {
+  /** @param command sends a command to the server that has its keys */
+  constructor(inside: Common, command: (command: Command) => Promise<unknown>, duplicate: () => RedisClient) {
     this.inside = inside
+    this.command = command
+    this.duplicate = duplicate
     // Without a listener an error of the connection would end the process; calls tell of it.
     inside.on('error', () => {})
   }
@@ -42,9 +63,9 @@ class NodeRedisClient implements RedisClient {
     await Promise.race([inside.connect(), failed])
   }
 
-  async send(command: readonly string[]): Promise<Reply> {
+  async send(command: Command): Promise<Reply> {
     try {
-      return (await this.inside.sendCommand(command)) as Reply
+      return (await this.command(command)) as Reply
     } catch (error) {
       throw isAnswer(error) ? new RedisError(error.message, { cause: error }) : error
     }
@@ -54,27 +75,42 @@ class NodeRedisClient implements RedisClient {
     await this.inside.subscribe(channel, told)
   }
 
-  onChange(lost: (error: unknown) => void, back: () => void): void {
-    this.inside.on('error', lost)
-    this.inside.on('ready', back)
-  }
-
   close(): void {
-    if (this.inside.isOpen) this.inside.destroy()
-  }
-
-  duplicate(): RedisClient {
-    return new NodeRedisClient(this.inside.duplicate(own(this.inside)))
+    // A client that tears down a connection under way rejects; nothing is waiting for it.
+    if (this.inside.isOpen) void Promise.resolve(this.inside.destroy()).catch(() => {})
   }
 }
 
 const isAnswer = (error: unknown): error is Error =>
   error instanceof Error && ['SimpleError', 'BlobError', 'ErrorReply'].includes(error.constructor.name)
 
+/** In a cluster a command goes to the server of its first key; one without keys, to any. */
+function firstKeyOf([name, key, , scriptKey]: Command): string | undefined {
+  return name === 'EVALSHA' || name === 'EVAL' ? scriptKey : key
+}
+
 /** @param given a client of the caller's, which is left as it is: its settings are used for connections of our own */
 export function fromNodeRedis(given: object): RedisClient {
-  const inside = given as Inside
-  return new NodeRedisClient(inside.duplicate(own(inside)))
+  const client = given as Given
+  if ('getSlotMaster' in client) {
+    const inside = client.duplicate({ RESP })
+    const send = (command: Command): Promise<unknown> => inside.sendCommand(firstKeyOf(command), false, command)
+    return new NodeRedisClient(inside, send, () => fromNodeRedis(inside))
+  }
+  if ('getMasterNode' in client) {
+    const inside = client.duplicate({ RESP })
+    return new NodeRedisClient(
+      inside,
+      (command) => inside.sendCommand(false, command),
+      () => fromNodeRedis(inside),
+    )
+  }
+  const inside = client.duplicate(ownOptions(client))
+  return new NodeRedisClient(
+    inside,
+    (command) => inside.sendCommand(command),
+    () => fromNodeRedis(inside),
+  )
 }
 
 export async function nodeRedisAt(url: string): Promise<RedisClient> {
