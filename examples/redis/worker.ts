@@ -3,5 +3,5 @@ import { createRuntime } from 'jobchart'
 import { store, thumbnail } from './jobs.ts'
 
 const runtime = createRuntime({ jobs: [thumbnail], store: store() })
-runtime.stopOn(['SIGTERM'])
 await runtime.start()
+runtime.stopOn(['SIGTERM'])

@@ -65,7 +65,8 @@ export interface Runtime extends Client {
   /**
    * Stops on the first of these signals, and aborts on the next. A signal within 300 ms of the one before is ignored: process
    * managers often send it twice. After the stop the process ends by itself, or by the signal if a stuck handler keeps it
-   * alive. The signal handlers are removed when the runtime has stopped for any reason.
+   * alive. The signal handlers are removed when the runtime has stopped for any reason. Call it after `start()`: a stop during
+   * the start makes `start()` reject with STOPPED.
    * @param signals one, or several
    * @returns a function that removes the signal handlers earlier
    * @throws JobchartError INVALID_OPTION for an unknown signal, a signal that cannot be handled (SIGKILL, SIGSTOP), and options
