@@ -88,7 +88,8 @@ export type { MachineTimer, Migrate, MigrateDetails, Migrated } from './machine-
 export { MachineError, type MachineProblem } from './machine-job/check-machine.ts'
 export type { MachineVersion } from './machine-job/versions.ts'
 export type { Checkpoint, CheckpointEntry, InboxMessage, InboxEntry, Unsupported } from './core/machine-record.ts'
-export type { QueueHandle, QueueStats } from './api/queue-handle.ts'
+export type { QueueHandle, QueueRates, QueueStats } from './api/queue-handle.ts'
+export type { Activity, ActivityOptions } from './core/activity-options.ts'
 export type { Logger } from './core/logger.ts'
 export type { IterateOptions } from './core/stream.ts'
 export type { Stream } from './core/stream.ts'
@@ -128,11 +129,17 @@ export type { ScheduleSpec } from './core/tick-times.ts'
 export type { Candidate, SelectionFunction, SelectionOption } from './core/settings.ts'
 export type { ClientOptions, RetentionOptions, RuntimeOptions } from './api/options.ts'
 export type {
+  ActivityBucket,
+  ActivityFigures,
+  ActivityPeriod,
   Counts,
+  FailureGroup,
+  FailureQuery,
   JobFilter,
   JobPage,
   JobSummary,
   ListQuery,
+  Rates,
   StateCounts,
   Store,
   TransitionEntry,

@@ -1,11 +1,19 @@
 /** Queues as a client or runtime gives them to its users: the handle of one, and the figures. */
+import { ratesFrom, ratesOf } from '../core/activity.ts'
+import {
+  activityOf,
+  activityQuery,
+  checkActivity,
+  type Activity,
+  type ActivityOptions,
+} from '../core/activity-options.ts'
 import type { Connection } from '../client/connection.ts'
 import { followFigure } from '../client/follow.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import { jobStates } from '../core/lifecycle.ts'
 import type { Stream } from '../core/stream.ts'
-import type { QueueInfo, StateCounts } from '../store.ts'
-import type { QueueHandle, QueueStats } from './queue-handle.ts'
+import type { ActivityBucket, ActivityQuery, QueueInfo, StateCounts, Store } from '../store.ts'
+import type { QueueHandle, QueueRates, QueueStats } from './queue-handle.ts'
 
 /** Callbacks to the runtime or client that made the handle. */
 interface QueueOwner {
@@ -38,11 +46,19 @@ export class ClientQueueHandle implements QueueHandle {
   async stats(): Promise<QueueStats> {
     const { type, connection, owner } = this
     await connection.ready()
-    return queueStats(connection.settings.jobs, owner.given())(await connection.store.queue(type))
+    const { store, settings } = connection
+    const [info, rates] = await Promise.all([store.queue(type), ratesIn(store, [type])])
+    return queueStats(settings.jobs, owner.given(), rates)(info)
+  }
+
+  async activity(options: ActivityOptions = {}): Promise<Activity> {
+    const asked = checkActivity(options)
+    await this.connection.ready()
+    return activityIn(this.connection.store, asked, [this.type])
   }
 
   get stats$(): Stream<QueueStats> {
-    return followFigure(this.connection.follow, () => this.stats())
+    return followFigure(this.connection.follow, () => this.stats(), withoutRates)
   }
 
   private async setPaused(paused: boolean): Promise<void> {
@@ -50,6 +66,30 @@ export class ClientQueueHandle implements QueueHandle {
     await this.connection.store.queue(this.type, { paused })
   }
 }
+
+const withoutRates = (stats: QueueStats): unknown => ({ ...stats, rates: null })
+
+/** What happened in one queue, or in all together. */
+export async function activityIn(
+  store: Store,
+  asked: ReturnType<typeof checkActivity>,
+  queues: ActivityQuery['queues'],
+): Promise<Activity> {
+  const now = store.now()
+  return activityOf(asked, await store.activity(activityQuery(asked, queues, now)), now)
+}
+
+/** The rates of queues, by type. */
+export async function ratesIn(store: Store, queues: ActivityQuery['queues']): Promise<(type: string) => QueueRates> {
+  const now = store.now()
+  const activity = await store.activity({ period: 'minute', from: ratesFrom(now), queues })
+  const buckets = new Map(activity.map((queue) => [queue.type, queue.buckets]))
+  const ratesOfLast = (type: string, minutes: number): QueueRates['lastMinute'] =>
+    ratesOf(buckets.get(type) ?? noBuckets, now, minutes)
+  return (type) => ({ lastMinute: ratesOfLast(type, 1), lastFiveMinutes: ratesOfLast(type, 5) })
+}
+
+const noBuckets: readonly ActivityBucket[] = []
 
 const noJobs = Object.fromEntries(jobStates.map((state) => [state, 0])) as unknown as StateCounts
 
@@ -60,6 +100,7 @@ export const emptyQueue = (type: string): QueueInfo => ({ type, paused: false, c
 export function queueStats(
   jobs: ReadonlyMap<string, Pick<JobDefinition, 'weight' | 'capacity'>>,
   given: ReadonlyMap<string, number>,
+  rates: (type: string) => QueueRates,
 ): (info: QueueInfo) => QueueStats {
   const givenToAll = Math.max(1, sum(given.values()))
   // A client may know no jobs.
@@ -74,6 +115,7 @@ export function queueStats(
       priority,
       capacity,
       counts,
+      rates: rates(type),
       given: own,
       share: own / givenToAll,
       weight: priority / weightSum,

@@ -1,4 +1,5 @@
 /** A client: enqueues jobs, awaits results, lists and administers. It runs no jobs. */
+import type { Activity, ActivityOptions } from '../core/activity-options.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import type { JsonMachine, MachineEvent, MachineTypes } from '../core/machine-record.ts'
 import type { ListOptions } from '../core/filter.ts'
@@ -20,7 +21,16 @@ import type {
 import type { ScheduleArguments, ScheduleHandle, ScheduleRecord } from '../core/schedule-options.ts'
 import type { ScheduleSpec } from '../core/tick-times.ts'
 import type { QueueHandle, QueueStats } from './queue-handle.ts'
-import type { Counts, JobPage, JobSummary, Store, TransitionEntry, WorkerRecord } from '../store.ts'
+import type {
+  Counts,
+  FailureGroup,
+  FailureQuery,
+  JobPage,
+  JobSummary,
+  Store,
+  TransitionEntry,
+  WorkerRecord,
+} from '../store.ts'
 
 /** Made by `createClient`, and by `createRuntime` with more. */
 export interface Client {
@@ -125,6 +135,25 @@ export interface Client {
    * @throws JobchartError STORE_UNAVAILABLE
    */
   queues(): Promise<QueueStats[]>
+
+  /**
+   * What happened in all queues together, in all processes, minute by minute or hour by hour: kept by the store, not scanned.
+   * `queue(type).activity()` is that of one queue.
+   * @param options `period`: `'minute'` (default) or `'hour'`; `last`: how far back, default `'1h'` or `'1d'`
+   * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
+   * @example const { buckets } = await client.activity({ period: 'hour', last: '7d' })
+   */
+  activity(options?: ActivityOptions): Promise<Activity>
+
+  /**
+   * Failed attempts, grouped by type and by name, code and message of the error: kept by the store, not scanned. The group that
+   * has occurred last is first; of each type a hundred are kept. `{ type, state: 'dead', failure: group.fingerprint }` is the
+   * filter of its dead jobs.
+   * @param options `type`: only the groups of this type; `limit`: 1…1,000, default 100
+   * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
+   * @example const [latest] = await client.failures({ type: 'email.send' })
+   */
+  failures(options?: FailureQuery): Promise<FailureGroup[]>
 
   /** The queue of a type, whether this process has its definition or not. @throws JobchartError INVALID_OPTION */
   queue(type: string): QueueHandle

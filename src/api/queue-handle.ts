@@ -1,6 +1,14 @@
 /** The handle of a queue: pauses and resumes it, and reads its figures. */
+import type { Activity, ActivityOptions } from '../core/activity-options.ts'
 import type { Stream } from '../core/stream.ts'
-import type { StateCounts } from '../store.ts'
+import type { Rates, StateCounts } from '../store.ts'
+
+/** What happens in a queue per second, over all processes. */
+export interface QueueRates {
+  /** Within the last minute, and within the last five minutes. */
+  readonly lastMinute: Rates
+  readonly lastFiveMinutes: Rates
+}
 
 export interface QueueStats {
   readonly type: string
@@ -11,6 +19,8 @@ export interface QueueStats {
   readonly capacity: number | null
   /** Jobs in each state. */
   readonly counts: StateCounts
+  /** Transitions per second, mean wait and mean run time. */
+  readonly rates: QueueRates
   /** Picks of this queue by this runtime since its start; 0 for a client. */
   readonly given: number
   /** The fraction of all picks of this runtime, 0…1. */
@@ -37,6 +47,14 @@ export interface QueueHandle {
   /** The current figures. @throws JobchartError STORE_UNAVAILABLE */
   stats(): Promise<QueueStats>
 
-  /** The current figures, then each new value, ten times a second at most. */
+  /**
+   * What happened in the queue, in all processes, minute by minute or hour by hour.
+   * @param options `period`: `'minute'` (default) or `'hour'`; `last`: how far back, default `'1h'` or `'1d'`
+   * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
+   * @example const { buckets } = await runtime.queue('email.send').activity({ last: '2h' })
+   */
+  activity(options?: ActivityOptions): Promise<Activity>
+
+  /** The current figures, then each new value, ten times a second at most. A change of the rates alone is no new value. */
   readonly stats$: Stream<QueueStats>
 }

@@ -1,4 +1,5 @@
 /** The client of a store. A runtime is one with a worker: it overrides what stands at the end of the class. */
+import { checkActivity, failureQuery, type Activity, type ActivityOptions } from '../core/activity-options.ts'
 import { checkKeys, checkInteger, checkText } from '../core/checks.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import type { MachineEvent, MachineTypes } from '../core/machine-record.ts'
@@ -40,13 +41,15 @@ import {
 } from '../core/schedule-options.ts'
 import type { ScheduleSpec } from '../core/tick-times.ts'
 import { type ClientSettings } from '../core/settings.ts'
-import { ClientQueueHandle, emptyQueue, queueStats } from './client-queue-handle.ts'
+import { activityIn, ClientQueueHandle, emptyQueue, queueStats, ratesIn } from './client-queue-handle.ts'
 import type { QueueHandle, QueueStats } from './queue-handle.ts'
 import type { Client } from './client.ts'
 import type {
   CancelAnswer,
   CancelRequest,
   Counts,
+  FailureGroup,
+  FailureQuery,
   Hint,
   JobPage,
   JobSummary,
@@ -165,13 +168,25 @@ export class StoreClient implements Client {
     const { connection } = this
     await connection.ready()
     const { store, settings } = connection
-    const [queues, workers] = await Promise.all([store.queues(), store.workers()])
+    const [queues, workers, rates] = await Promise.all([store.queues(), store.workers(), ratesIn(store, 'each')])
     const known = new Map(queues.map((queue) => [queue.type, queue]))
     for (const type of [...settings.jobs.keys(), ...workers.flatMap(({ types }) => types)]) {
       if (!known.has(type)) known.set(type, emptyQueue(type))
     }
-    const stats = Array.from(known.values(), queueStats(settings.jobs, this.given()))
+    const stats = Array.from(known.values(), queueStats(settings.jobs, this.given(), rates))
     return stats.toSorted((a, b) => (a.type < b.type ? -1 : 1))
+  }
+
+  async activity(options: ActivityOptions = {}): Promise<Activity> {
+    const asked = checkActivity(options)
+    await this.connection.ready()
+    return activityIn(this.connection.store, asked, 'total')
+  }
+
+  async failures(options: FailureQuery = {}): Promise<FailureGroup[]> {
+    const query = failureQuery(options)
+    await this.connection.ready()
+    return this.connection.store.failures(query)
   }
 
   queue(type: string): QueueHandle {

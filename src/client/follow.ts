@@ -53,13 +53,20 @@ export function followTransitions(options: FollowOptions, from: string | null): 
   })
 }
 
-/** A figure of the store: its current value, then each new value. */
-export function followFigure<T>(options: FollowOptions, ask: () => Promise<T>): Stream<T> {
+/**
+ * A figure of the store: its current value, then each new value.
+ * @param compared the part of a value that makes it a new one; default: all of it
+ */
+export function followFigure<T>(
+  options: FollowOptions,
+  ask: () => Promise<T>,
+  compared: (value: T) => unknown = (value) => value,
+): Stream<T> {
   return new GuardedStream(options.logger, (subscriber) => {
     let last: string | undefined
     const read = async (): Promise<void> => {
       const value = await ask()
-      const text = JSON.stringify(value)
+      const text = JSON.stringify(compared(value))
       if (text === last || subscriber.closed) return
       last = text
       subscriber.next(value)
