@@ -282,19 +282,19 @@ function figuresOf({ event, to }: HistoryEntry): string[] {
 
 const figures = ['enqueued', 'started', 'done', 'failed', 'dead', 'cancelled']
 
-/** The hours and the current minute of a queue together count what is in the log, since the first of them. */
+/** The hours and the current minute of a queue together count what is in the log, since the first hour that is kept. */
 function checkActivity(db: DatabaseSync, counted: readonly CountedEntry[], say: Say): void {
-  const hours = db.prepare("SELECT * FROM activity WHERE period = 'hour'").all()
-  const queues = db.prepare('SELECT queue, type, minute, activity FROM queues').all()
-  const minutes = queues.map(({ minute }) => Number(minute)).filter((minute) => minute > 0)
-  // An earlier jobchart that has written to the file has counted nothing.
-  const since = Math.min(...hours.map(({ at }) => Number(at)), ...minutes)
-  for (const { queue, type, activity } of queues) {
+  const kept = db.prepare("SELECT * FROM activity WHERE period = 'hour'").all()
+  for (const { queue, type, minute, activity } of db
+    .prepare('SELECT queue, type, minute, activity FROM queues')
+    .all()) {
     const current = JSON.parse(String(activity)) as number[]
+    const hours = kept.filter((hour) => hour['queue'] === queue)
+    // What is older was removed, or an earlier jobchart has written it, which has counted nothing.
+    const since = Math.min(Number(minute) || Infinity, ...hours.map(({ at }) => Number(at)))
     const own = counted.filter((entry) => entry.queue === queue && entry.at >= since)
     for (const [i, figure] of figures.entries()) {
-      const past = hours.filter((hour) => hour['queue'] === queue).reduce((sum, hour) => sum + Number(hour[figure]), 0)
-      const found = past + (current[i] ?? 0)
+      const found = hours.reduce((sum, hour) => sum + Number(hour[figure]), 0) + (current[i] ?? 0)
       const expected = own.filter((entry) => entry.figure === figure).length
       if (found !== expected) say(`queue ${String(type)}: ${expected} ${figure} in the log, counted ${found}`)
     }
