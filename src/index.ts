@@ -14,6 +14,7 @@ export {
 export {
   defineJob,
   type BatchJobOptions,
+  type DeadHookOptions,
   type BatchOptions,
   type JobOptions,
   type MachineJobOptions,

@@ -63,7 +63,7 @@ interface Sample {
 interface Row extends Ended {
   readonly queue: QueueStats
   /** Among the queues that have work now; null if it has none. */
-  readonly part: { readonly share: number; readonly weight: number } | null
+  readonly part: { readonly share: number; readonly expected: number } | null
 }
 
 /** The figures of a queue; where the terminal is narrow, those with the highest ranks are left out. */
@@ -74,7 +74,7 @@ const figures: readonly { head: string; columns: number; rank: number; cell: (ro
   { head: 'queued', columns: 9, rank: 1, cell: ({ queue }) => count(queue.counts.queued) },
   { head: 'running', columns: 9, rank: 3, cell: ({ queue }) => count(queue.counts.running) },
   { head: 'share', columns: 8, rank: 4, cell: ({ part }) => (part === null ? 'empty' : percent(part.share)) },
-  { head: 'weight', columns: 8, rank: 5, cell: ({ part }) => (part === null ? '' : percent(part.weight)) },
+  { head: 'weight', columns: 8, rank: 5, cell: ({ part }) => (part === null ? '' : percent(part.expected)) },
 ]
 
 /** A line of the block; where the terminal is low, those with the highest ranks are left out. */
@@ -191,7 +191,9 @@ export class Display {
     return queues.map((queue) => ({
       queue,
       ...this.view.progress.ended(queue.type, queue.counts),
-      part: withWork.includes(queue) ? { share: givenSince(queue) / allGiven, weight: queue.weight / allWeight } : null,
+      part: withWork.includes(queue)
+        ? { share: givenSince(queue) / allGiven, expected: queue.weight / allWeight }
+        : null,
     }))
   }
 

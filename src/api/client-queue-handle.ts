@@ -106,19 +106,20 @@ export function queueStats(
   // A client may know no jobs.
   const weightSum = Math.max(1, sum(jobs.values().map(({ weight }) => weight)))
   return ({ type, paused, counts }) => {
-    const priority = jobs.get(type)?.weight ?? 0
+    const weight = jobs.get(type)?.weight ?? 0
     const own = given.get(type) ?? 0
     const capacity = jobs.get(type)?.capacity ?? null
     return {
       type,
       paused,
-      priority,
+      weight,
+      priority: weight,
       capacity,
       counts,
       rates: rates(type),
       given: own,
       share: own / givenToAll,
-      weight: priority / weightSum,
+      expectedShare: weight / weightSum,
     }
   }
 }

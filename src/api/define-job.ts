@@ -73,11 +73,22 @@ interface CommonOptions<Input> {
   readonly keepDead?: number
   /**
    * Called once when a job of the type dies: no attempt is left, the error is fatal, or the last lease ran out, in whichever process. The
-   * write that makes the job dead inserts a job of the type `<type>:dead`, which runs the hook: at least once, with 10 attempts and the
+   * write that makes the job dead inserts a job of the type `<type>:dead`, which runs the hook: at least once, by default with 10 attempts and the
    * default backoff. What is called is the hook of the process that claimed the job last. A dead job that is retried and dies again calls it again.
    * @example onDead: async ({ id, input, error }) => alert(`email ${id} to ${input.to}: ${error.message}`)
    */
-  readonly onDead?: (job: DeadJob<Input>, context: RunContext) => unknown
+  readonly onDead?: DeadHook<Input> | DeadHookOptions<Input>
+}
+
+type DeadHook<Input> = (job: DeadJob<Input>, context: RunContext) => unknown
+
+/** A hook of dead jobs with settings of its own. */
+export interface DeadHookOptions<Input = unknown> {
+  readonly run: DeadHook<Input>
+  /** Default: 10 attempts, the default backoff. */
+  readonly retry?: RetryOptions
+  /** Per attempt. Default: none. */
+  readonly timeout?: Duration
 }
 
 export interface JobOptions<Input, Parsed, Output> extends CommonOptions<Input> {
@@ -246,7 +257,7 @@ export function defineJob<Input, Output>(
     unique: unique ?? false,
     keepDead: keepDead === undefined ? null : checkInteger(of('keepDead'), keepDead, 0, limits.capacityMax),
     capacity: capacityOf(options.capacity, own, of('capacity')),
-    onDead: options.onDead === undefined ? null : hookOf(type, options.onDead as DeadHook, of('onDead')),
+    onDead: options.onDead === undefined ? null : hookOf(type, options.onDead as DeadHookOptions, of('onDead')),
     keyOf: concurrencyKey === undefined ? null : keyFunction(concurrencyKey as KeyFunction, of('concurrencyKey')),
     keyWeightOf:
       keyWeight === undefined ? null : (key: string) => checkInteger(of('keyWeight'), keyWeight(key), 1, keyWeightMax),
@@ -321,17 +332,19 @@ function capacityOf(capacity: number | undefined, own: TypeLimits, option: strin
   return checkInteger(option, capacity, 0, limits.capacityMax)
 }
 
-type DeadHook = (job: DeadJob, context: RunContext) => unknown
-
 /** The job that runs a hook. What the hook returns is no output: it need not be JSON. */
-function hookOf(type: string, onDead: DeadHook, option: string): JobDefinition {
-  checkFunction(option, onDead)
+function hookOf(type: string, onDead: DeadHook<unknown> | DeadHookOptions, option: string): JobDefinition {
+  const hasOptions = typeof onDead === 'object' && onDead !== null
+  if (hasOptions) checkKeys(option, onDead, ['run', 'retry', 'timeout'])
+  const { run, retry, ...others } = hasOptions ? onDead : { run: onDead }
+  checkFunction(hasOptions ? `${option}.run` : option, run)
   return defineJob<Death, void>({
     type: hookTypeOf(type),
-    retry: { maxAttempts: hookAttempts },
+    ...others,
+    retry: { maxAttempts: hookAttempts, ...retry },
     run: async (death, context) => {
       const { tags, meta } = context.job
-      await onDead({ ...death, tags, meta }, context)
+      await run({ ...death, tags, meta }, context)
     },
   })
 }

@@ -1,4 +1,5 @@
 /** The options of a client and a runtime: their defaults, limits and checks. */
+import { existsSync } from 'node:fs'
 import { checkBoolean, checkFunction, checkMethods, checkKeys, checkText, checkInteger } from '../core/checks.ts'
 import { systemClock, systemRandom, type Clock, type Random } from '../core/clock.ts'
 import { isDefinition, type JobDefinition, type Middleware } from '../core/definition.ts'
@@ -158,6 +159,16 @@ function capacityOf(capacity: number, jobs: ReadonlyMap<string, JobDefinition>):
   return checkInteger('capacity', capacity, 0, limits.capacityMax)
 }
 
+/** @throws JobchartError INVALID_OPTION if the module of a handler that runs in a thread does not exist */
+function checkThreads(jobs: ReadonlyMap<string, JobDefinition>): void {
+  for (const { type, thread } of jobs.values()) {
+    if (thread === null || existsSync(new URL(thread.url))) continue
+    const hint =
+      'Pass the URL of the JavaScript file as the build emits it. Clients that only enqueue need no such file: use createClient.'
+    throw invalidOption(`thread of job ${type}`, 'the URL of a file that exists', thread.url, hint)
+  }
+}
+
 const clockMethods: readonly (keyof Clock)[] = ['now', 'monotonic', 'timer', 'nextTurn']
 
 function definitions(jobs: readonly JobDefinition[] | undefined, maker: string): Map<string, JobDefinition> {
@@ -216,6 +227,7 @@ export function runtimeSettings(options: RuntimeOptions): RuntimeSettings {
   const settings = commonSettings('createRuntime', options, runtimeKeys)
   const { concurrency = 10, selection = 'weighted', middleware = [], lease = '30s', name, grace = '5s' } = options
   checkChildJobs(settings.jobs, options.jobsElsewhere ?? [])
+  checkThreads(settings.jobs)
   const leaseMs = durationMs(lease, 'lease')
   if (leaseMs < 1_000) {
     const hint = 'A shorter lease runs out while the event loop is busy; the default is 30 s.'

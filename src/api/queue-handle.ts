@@ -14,6 +14,8 @@ export interface QueueStats {
   readonly type: string
   readonly paused: boolean
   /** `weight` of its definition; 0 if its type is not among the `jobs` of this runtime or client. */
+  readonly weight: number
+  /** An earlier name of `weight`. */
   readonly priority: number
   /** The `capacity` of its definition; null if it has none, or its type is not among the `jobs`. */
   readonly capacity: number | null
@@ -26,7 +28,7 @@ export interface QueueStats {
   /** The fraction of all picks of this runtime, 0…1. */
   readonly share: number
   /** The fraction that the weights define if every queue always has work, 0…1. */
-  readonly weight: number
+  readonly expectedShare: number
 }
 
 /** The queue of a type. Made by `runtime.queue(type)`. */

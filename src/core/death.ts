@@ -40,7 +40,7 @@ export const hookTypeOf = (type: string): string => `${type}${hookSuffix}`
 
 export const hookSuffix = ':dead'
 
-/** Attempts of a hook: with the default backoff they last some ten minutes on average. */
+/** Attempts of a hook that does not define its own: with the default backoff they last some ten minutes on average. */
 export const hookAttempts = 10
 
 /** The hook of a job that has just ended, if it is dead and has one. Gives its ENQUEUE. */

@@ -15,9 +15,9 @@ export interface QueueRow {
   readonly paused: boolean
   readonly counts: StateCounts
   /** Null if this process does not have the definition. */
-  readonly priority: number | null
-  /** Its share by weight, and its share of the actual picks, 0…1; null for a client. */
   readonly weight: number | null
+  /** Its share by weight, and its share of the actual picks, 0…1; null for a client. */
+  readonly expectedShare: number | null
   readonly share: number | null
   /** When the oldest queued job was enqueued, ms since the epoch. */
   readonly oldestAt: number | null
@@ -71,7 +71,7 @@ export const shownWorker = ({ redact }: DashboardSettings, worker: WorkerRecord)
 
 async function queueRow(
   { client, runtime }: DashboardSettings,
-  { type, paused, counts, priority, weight, share }: QueueStats,
+  { type, paused, counts, weight, expectedShare, share }: QueueStats,
   workers: readonly WorkerRecord[],
 ): Promise<QueueRow> {
   const definition = client.jobs.get(type)
@@ -80,8 +80,8 @@ async function queueRow(
     type,
     paused,
     counts,
-    priority: definition === undefined ? null : priority,
     weight: definition === undefined ? null : weight,
+    expectedShare: definition === undefined ? null : expectedShare,
     share: runtime === null || definition === undefined ? null : share,
     oldestAt: oldest?.enqueuedAt ?? null,
     workers: workers.filter(({ types, lost }) => !lost && types.includes(type)).length,

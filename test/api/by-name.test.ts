@@ -53,7 +53,13 @@ test('what is no type, no input or no option is refused, and so is a call after 
 
 test('the figures of a queue have a weight and a share of 0 for a client that knows no jobs', async () => {
   const client = createClient({ store: world().store })
-  expect(await client.queue('mail').stats()).toMatchObject({ priority: 0, given: 0, share: 0, weight: 0 })
+  expect(await client.queue('mail').stats()).toMatchObject({
+    priority: 0,
+    given: 0,
+    share: 0,
+    weight: 0,
+    expectedShare: 0,
+  })
 })
 
 test('a client without definitions pauses queues, shows, cancels, retries, discards and sends', async () => {

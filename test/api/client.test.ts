@@ -65,7 +65,14 @@ test('a client lists, counts, cancels, retries, discards, pauses and sees the wo
   await client.queue('job').resume()
   await made.clock.settle()
   expect(await handle.result()).toBe('did waits')
-  expect(await client.queue('job').stats()).toMatchObject({ paused: false, given: 0, share: 0, weight: 1, priority: 1 })
+  expect(await client.queue('job').stats()).toMatchObject({
+    paused: false,
+    given: 0,
+    share: 0,
+    expectedShare: 1,
+    weight: 1,
+    priority: 1,
+  })
 })
 
 test('a cancel by a client aborts the handler in the process that runs it', async () => {

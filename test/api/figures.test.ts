@@ -89,8 +89,8 @@ test('queue.stats() says what is there, its weight, and the share it was given',
   await Promise.all([worker.queue('a').resume(), worker.queue('b').resume()])
   await clock.advance(40)
   const [one, two] = [await worker.queue('a').stats(), await worker.queue('b').stats()]
-  expect(one).toMatchObject({ type: 'a', paused: false, priority: 3, weight: 0.75 })
-  expect(two).toMatchObject({ type: 'b', paused: false, priority: 1, weight: 0.25 })
+  expect(one).toMatchObject({ type: 'a', paused: false, priority: 3, weight: 3, expectedShare: 0.75 })
+  expect(two).toMatchObject({ type: 'b', paused: false, priority: 1, weight: 1, expectedShare: 0.25 })
   expect(one.given + two.given).toBe(one.counts.done + one.counts.running + two.counts.done + two.counts.running)
   expect(one.share).toBeCloseTo(0.75, 1)
   expect(one.share + two.share).toBeCloseTo(1)

@@ -199,3 +199,45 @@ test('a definition of the type that runs the hook is refused', () => {
   const other = defineJob({ type: 'mail:dead', run: () => {} })
   expect(() => createRuntime({ jobs: [mail, other] })).toThrow('no definition of the type mail:dead')
 })
+
+test('a hook may have attempts, a backoff and a timeout of its own', async () => {
+  const { clock, runtime, expectLogged } = world()
+  const times: number[] = []
+  const mail = defineJob<Mail, void>({
+    type: 'mail',
+    retry: { maxAttempts: 1 },
+    run: () => {
+      throw new Error('refused')
+    },
+    onDead: {
+      retry: { maxAttempts: 3, backoff: constant('1m') },
+      timeout: '10s',
+      run: ({ input }) => {
+        times.push(clock.now())
+        return times.length === 1 ? clock.sleep('1h') : Promise.reject(new Error(`no pager for ${input.to}`))
+      },
+    },
+  })
+  const worker = await runtime({ jobs: [mail] })
+  const job = await worker.enqueue(mail, { to: 'ada' })
+  await clock.advance('10m')
+  expect(times.map((time) => time - (times[0] ?? 0))).toEqual([0, 71_000, 131_000])
+  const [hook] = await worker.list({ type: 'mail:dead' })
+  expect(hook).toMatchObject({ id: `${job.id}/dead/1`, state: 'dead', attempt: 3, maxAttempts: 3 })
+  expect(hook?.errors.map(({ error }) => error.message)).toEqual([
+    expect.stringContaining('10000'),
+    'no pager for ada',
+    'no pager for ada',
+  ])
+  await clock.advance('1h')
+  expectLogged('error')
+})
+
+test.each([{ run: 1 }, { retry: {} }, { run: () => {}, attempts: 1 }, { run: () => {}, retry: { maxAttempts: 0 } }])(
+  'a hook of %j is refused',
+  (onDead) => {
+    expect(() => defineJob({ type: 'mail', run: () => {}, onDead: onDead as never })).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION' }),
+    )
+  },
+)

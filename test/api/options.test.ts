@@ -244,3 +244,16 @@ test.each([undefined, '', 7, 'x'.repeat(201)])('a queue named %o is refused', as
   const worker = await runtime({ jobs: [job] })
   expect(() => worker.queue(type as never)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
 })
+
+test('a runtime refuses a thread whose module does not exist, and a client does not look', () => {
+  const resize = defineJob({ type: 'resize', thread: new URL('./nowhere.mjs?width=1', import.meta.url) })
+  expect(() => createRuntime({ jobs: [resize] })).toThrow(
+    expect.objectContaining({
+      ...refusal,
+      message: expect.stringMatching(/^thread of job resize: .*nowhere.mjs/) as string,
+    }),
+  )
+  expect(createClient({ jobs: [resize] }).jobs.has('resize')).toBe(true)
+  const here = defineJob({ type: 'resize', thread: new URL(`${import.meta.url}?width=1`) })
+  expect(createRuntime({ jobs: [here] }).state).toBe('idle')
+})

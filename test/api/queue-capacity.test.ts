@@ -98,6 +98,31 @@ test('both limits hold, and the error says which one is reached', async () => {
   await expect(runtime.enqueueMany(small, [1, 2, 3])).rejects.toMatchObject({ code: 'CAPACITY' })
 })
 
+test('where the limit of the runtime is reached, the types take turns, each in the order of its calls', async () => {
+  const { clock, idle } = world()
+  const big = defineJob<number, void>({ type: 'big', capacity: 1_000, run: () => {} })
+  const late = defineJob<number, void>({ type: 'late', capacity: 1_000, run: () => {} })
+  const runtime = idle({ jobs: [big, late, other, third], capacity: 1 })
+  const first = await runtime.enqueue(other, 0)
+  const order: string[] = []
+  const calls: Promise<unknown>[] = []
+  const call = (job: typeof big, n: number): void => {
+    calls.push(runtime.enqueue(job, n, { id: `${job.type} ${n}` }).then(({ id }) => order.push(id)))
+  }
+  for (let n = 1; n <= 6; n++) call(big, n)
+  for (let n = 1; n <= 2; n++) call(late, n)
+  // Types without a capacity of their own wait in one line.
+  call(other, 1)
+  await clock.settle()
+  await first.cancel()
+  for (let n = 0; n < calls.length; n++) {
+    await clock.advance('1s')
+    await runtime.cancel({ state: 'queued' })
+  }
+  await Promise.all(calls)
+  expect(order).toEqual(['big 1', 'late 1', 'other 1', 'big 2', 'late 2', 'big 3', 'big 4', 'big 5', 'big 6'])
+})
+
 test('a wait ends with its signal; with a stop all do', async () => {
   const { clock, runtime } = world()
   const worker = await runtime({ jobs, concurrency: 0 })

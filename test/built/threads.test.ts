@@ -133,16 +133,13 @@ test.each([
 })
 
 test('a module that cannot be loaded, or has no handler, fails the attempt', async () => {
-  const missing = defineJob({
-    type: 'missing',
-    thread: new URL('./nowhere.mjs', import.meta.url),
-    retry: { maxAttempts: 1 },
-  })
+  const text = new URL('../../README.md', import.meta.url)
+  const noModule = defineJob({ type: 'no-module', thread: text, retry: { maxAttempts: 1 } })
   const empty = new URL('../../node_modules/nanoid/index.js', import.meta.url)
   const other = defineJob({ type: 'other', thread: empty, retry: { maxAttempts: 1 } })
-  const { runtime } = await started({ jobs: [missing, other] })
+  const { runtime } = await started({ jobs: [noModule, other] })
   for (const [job, why] of [
-    [missing, 'nowhere.mjs'],
+    [noModule, 'README.md'],
     [other, 'default export'],
   ] as const) {
     const error = (await refusal(runtime.run(job))) as Error

@@ -6,15 +6,15 @@ test('the overview counts jobs, queues and workers', async () => {
   const { get } = await called()
   const { counts, queues, workers, activity, deadLastDay } = await get<{
     counts: Record<string, number>
-    queues: { type: string; priority: number; weight: number; workers: number; isMachine: boolean }[]
+    queues: { type: string; weight: number; expectedShare: number; workers: number; isMachine: boolean }[]
     workers: { types: string[] }[]
     activity: { done: number[]; dead: number[] }
     deadLastDay: number
   }>('/overview')
   expect(counts).toMatchObject({ done: 2, dead: 1, waiting: 1, running: 0 })
   expect(queues).toMatchObject([
-    { type: 'email.send', priority: 3, weight: 0.75, workers: 1, isMachine: false },
-    { type: 'order', priority: 1, weight: 0.25, workers: 1, isMachine: true },
+    { type: 'email.send', weight: 3, expectedShare: 0.75, workers: 1, isMachine: false },
+    { type: 'order', weight: 1, expectedShare: 0.25, workers: 1, isMachine: true },
   ])
   expect(workers.map(({ types }) => types)).toEqual([['email.send', 'order']])
   const sum = (values: number[]): number => values.reduce((a, b) => a + b)

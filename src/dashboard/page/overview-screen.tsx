@@ -133,7 +133,7 @@ function Queues({ of: { queues, queuesLeftOut } }: { readonly of: Overview }): J
 }
 
 function Queue({ of }: { readonly of: QueueRow }): JSX.Element {
-  const { type, paused, oldestAt, share, weight, workers } = of
+  const { type, paused, oldestAt, share, expectedShare, workers } = of
   const live = counts.value?.types[type] ?? of.counts
   const cell = (state: 'queued' | 'running' | 'retrying' | 'dead'): JSX.Element => (
     <td class={`num ${live[state] === 0 ? 'muted' : ''}`}>
@@ -151,7 +151,11 @@ function Queue({ of }: { readonly of: QueueRow }): JSX.Element {
       {cell('dead')}
       <td class="muted">{oldestAt === null ? '–' : duration(Math.max(0, now.value - oldestAt))}</td>
       <td class="wide">
-        {share === null || weight === null ? <span class="muted">–</span> : <Share share={share} weight={weight} />}
+        {share === null || expectedShare === null ? (
+          <span class="muted">–</span>
+        ) : (
+          <Share share={share} expected={expectedShare} />
+        )}
       </td>
       <td class={`num ${workers === 0 ? 'muted' : ''}`}>{workers}</td>
     </tr>
@@ -159,15 +163,15 @@ function Queue({ of }: { readonly of: QueueRow }): JSX.Element {
 }
 
 /** The part a queue was given, and a mark where its weight would have it. */
-const Share = ({ share, weight }: { readonly share: number; readonly weight: number }): JSX.Element => (
+const Share = ({ share, expected }: { readonly share: number; readonly expected: number }): JSX.Element => (
   <span
     class="share"
-    title={`given ${percent(share)} of the picks; its weight asks for ${percent(weight)} when all queues have work`}
+    title={`given ${percent(share)} of the picks; its weight asks for ${percent(expected)} when all queues have work`}
   >
     <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
       <rect class="ground" width="100" height="8" rx="2" />
       <rect class="given" width={share * 100} height="8" rx="2" />
-      <rect class="mark" x={Math.min(99, weight * 100)} width="1" height="8" />
+      <rect class="mark" x={Math.min(99, expected * 100)} width="1" height="8" />
     </svg>
     {percent(share)}
   </span>

@@ -111,7 +111,7 @@ function Pause({
 }
 
 function Facts({
-  of: { settings, counts: now0, weight, share, priority, oldestAt, workers },
+  of: { settings, counts: now0, weight, share, expectedShare, oldestAt, workers },
 }: {
   readonly of: QueueView
 }): JSX.Element {
@@ -121,7 +121,9 @@ function Facts({
     ['Oldest waits', oldestAt === null ? 'nothing is queued' : duration(Math.max(0, now.value - oldestAt))],
     [
       'Weight',
-      priority === null ? 'unknown here' : `${priority}${weight === null ? '' : `, ${percent(weight)} of the picks`}`,
+      weight === null
+        ? 'unknown here'
+        : `${weight}${expectedShare === null ? '' : `, ${percent(expectedShare)} of the picks`}`,
     ],
     ...(share === null ? [] : [['Given', `${percent(share)} of the picks of this process`] as const]),
     ...(settings === null
