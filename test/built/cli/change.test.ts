@@ -1,8 +1,12 @@
 /** Commands that change jobs, each on a copy of the store. */
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createClient } from 'jobchart'
+import { sqliteStore } from 'jobchart/sqlite'
 import { expect, test } from 'vitest'
 import { commandLine, moduleAt } from './command-line.ts'
 
-const { onCopy } = commandLine()
+const { onCopy, startOn, folder } = commandLine()
 const jobsFile = moduleAt('jobs.ts')
 
 test.concurrent('retry by ids says what became of each, and ends with 1 if one was not retried', async () => {
@@ -33,6 +37,35 @@ test.concurrent('cancel of all that match needs a confirmation, and goes in part
   expect((await run('discard', '-s', 'cancelled', '-y')).stdout).toBe('600 discarded\n')
   expect((await run('discard', 'order-0', '-y')).code).toBe(1)
 })
+
+test.concurrent(
+  'Ctrl-C ends a change of many jobs after the part that is being written; the command repeated changes the others',
+  async () => {
+    const path = join(folder(), 'many.db')
+    const many = 5_000
+    await using client = createClient({ store: sqliteStore({ path, durability: 'normal' }) })
+    await Promise.all(Array.from({ length: many }, (_, i) => client.enqueueByName('many', i)))
+    const cancelled = async (): Promise<number> => (await client.counts()).cancelled
+    const child = startOn(path, 'cancel', '--type', 'many', '--yes')
+    let stderr = ''
+    child.stderr?.on('data', (text: Buffer) => (stderr += text.toString()))
+    const exit = once(child, 'close')
+    while ((await cancelled()) === 0 && child.exitCode === null);
+    child.kill('SIGINT')
+    expect((await exit)[0]).toBe(130)
+    const [, count = ''] = /interrupted after ([\d\D]*?) cancelled/.exec(stderr) ?? []
+    const done = Number(count.replaceAll(/\D/g, ''))
+    expect(done).toBe(await cancelled())
+    expect(done).toBeLessThan(many)
+    expect(stderr).toContain('Repeat the command to continue')
+    const again = startOn(path, 'cancel', '--type', 'many', '--yes', '--json')
+    let stdout = ''
+    again.stdout?.on('data', (text: Buffer) => (stdout += text.toString()))
+    expect((await once(again, 'close'))[0]).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ totals: { cancelled: many - done } })
+    expect(await cancelled()).toBe(many)
+  },
+)
 
 test.concurrent('nothing is changed without ids or options, or with both', async () => {
   const run = onCopy()

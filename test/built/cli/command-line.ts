@@ -49,6 +49,8 @@ export interface CommandLine {
   readonly runIn: (environment: NodeJS.ProcessEnv, ...args: string[]) => Promise<Ended>
   /** Starts a command that goes on. */
   readonly start: (...args: string[]) => ChildProcess
+  /** The same on another store, by the path of its file. */
+  readonly startOn: (store: string, ...args: string[]) => ChildProcess
   readonly folder: () => string
 }
 
@@ -68,6 +70,12 @@ export function commandLine(): CommandLine {
       child.stdin?.end()
     })
   const on = (store: string) => ({ JOBCHART_STORE: `sqlite:${store}` })
+  const startOn = (store: string, ...args: string[]): ChildProcess =>
+    spawn(process.execPath, [program, ...args], {
+      env: { ...plainEnvironment, ...on(store) },
+      cwd: folder.path,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
   return {
     runIn,
     run: (...args) => runIn(on(path), ...args),
@@ -76,12 +84,8 @@ export function commandLine(): CommandLine {
       copyFileSync(path, copy)
       return (...args) => runIn(on(copy), ...args)
     },
-    start: (...args) =>
-      spawn(process.execPath, [program, ...args], {
-        env: { ...plainEnvironment, ...on(path) },
-        cwd: folder.path,
-        stdio: ['ignore', 'pipe', 'pipe'],
-      }),
+    start: (...args) => startOn(path, ...args),
+    startOn,
     folder: () => folder.path,
   }
 }
