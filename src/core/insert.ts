@@ -38,7 +38,7 @@ function birth(fits: (state: JobState) => boolean): JobState {
 
 /** The initial state of a new job: due now, or due later. */
 export const bornReady = birth((state) => claimable.has(state))
-const bornTimed = birth((state) => statesTagged('timed').has(state))
+export const bornTimed = birth((state) => statesTagged('timed').has(state))
 
 const backlog = statesTagged('backlog')
 const nowhere = { state: bornReady, seq: 0, at: 0, dueAt: null } as const

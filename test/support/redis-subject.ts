@@ -9,7 +9,7 @@ import { movingClock } from '../stores/moving-clock.ts'
 export async function redisSubject(
   url: string,
   clientAt: (url: string) => Promise<RedisClient>,
-  { prefix = randomUUID(), clock = movingClock() } = {},
+  { prefix = randomUUID(), clock = movingClock(), native = true } = {},
 ): Promise<Subject> {
   const store = redisStoreOf({
     makeClient: () => clientAt(url),
@@ -17,6 +17,7 @@ export async function redisSubject(
     namespace: namespaceOf(prefix),
     transitionsMax: 10_000,
     clock,
+    native,
   })
   await store.open({ clock })
   return { store, advance: (ms) => clock.advance(ms), close: () => store.close() }

@@ -88,14 +88,17 @@ export const settleCases: Cases = {
     const job = await putAndTake(store, 'a')
     const before = await recordOf(store, 'a')
     const complete = { ...lease(job), event: 'COMPLETE', to: 'done', output: 1 } as const
-    const answers = await store.settle([
+    const stale = [
       { ...complete, token: 'stolen' },
       { ...complete, attempt: 2 },
       { ...complete, id: 'nobody' },
-    ])
+    ]
+    // In one call, and each in a call of its own: a store may treat a job that is named twice in another way.
+    const answers = await store.settle(stale)
+    for (const one of stale) answers.push(...(await store.settle([one])))
     assert.deepEqual(
       answers.map(({ outcome }) => outcome),
-      ['lost', 'lost', 'lost'],
+      Array(6).fill('lost'),
     )
     assert.deepEqual(await recordOf(store, 'a'), before)
   },

@@ -18,7 +18,7 @@ import type { Scripts } from './scripts.ts'
 import { pending, RedisUnit } from './unit.ts'
 import { WorkingSet } from './working-set.ts'
 
-type ScriptName = 'commit' | 'claim'
+type ScriptName = 'commit' | 'claim' | 'insert' | 'settle' | 'remove'
 
 /** Rounds of a call at most: of loading, and of commits that came too late. */
 const roundsMax = { load: 1_000, commit: 50 }
@@ -45,7 +45,10 @@ export class Driver {
   private readonly select: Select
   private readonly notify: (hints: readonly Hint[]) => void
   private readonly remembered = new Map<string, LoadedRow>()
+  /** Ends when all calls until now have ended. */
   private tail: Promise<unknown> = Promise.resolve()
+  /** Ends when the last call that needs several rounds has ended; null if none is under way. */
+  private lastTurn: Promise<unknown> | null = null
 
   constructor(
     redis: Redis,
@@ -63,11 +66,25 @@ export class Driver {
     this.notify = notify
   }
 
-  /** Does something after all that was asked for before, and before all that is asked for later. */
+  /** Does something that may take several rounds: after all that was asked for before, and before all that is asked for later. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.tail.then(work)
-    this.tail = turn.then(ignore, ignore)
+    const ended = turn.then(ignore, ignore)
+    this.tail = this.lastTurn = ended
+    void ended.then(() => {
+      if (this.lastTurn === ended) this.lastTurn = null
+    })
     return turn
+  }
+
+  /**
+   * Does something that is one command: it is sent behind those that were sent before, without waiting for their answers,
+   * and is carried out after them.
+   */
+  inLine<T>(work: () => Promise<T>): Promise<T> {
+    const call = this.lastTurn === null ? work() : this.lastTurn.then(work)
+    this.tail = Promise.all([this.tail, call.then(ignore, ignore)])
+    return call
   }
 
   /** Reads after all that was asked for before. */
@@ -78,13 +95,19 @@ export class Driver {
 
   /**
    * Runs an operation and commits what it has written.
-   * @param prepare what is known to be needed, and what this process believes to be so
+   * @param prepare what is known to be needed, what this process believes to be so, and what is tried before: null if it did nothing
    */
   write<T>(
     operate: (unit: RedisUnit) => T,
-    prepare: { readonly needs?: readonly Need[]; readonly believe?: (set: WorkingSet) => void } = {},
+    prepare: {
+      readonly needs?: readonly Need[]
+      readonly believe?: (set: WorkingSet) => void
+      readonly attempt?: () => Promise<T | null>
+    } = {},
   ): Promise<T> {
     return this.inTurn(async () => {
+      const done = (await prepare.attempt?.()) ?? null
+      if (done !== null) return done
       const set = new WorkingSet()
       prepare.believe?.(set)
       let needs = (prepare.needs ?? []).filter((need) => need.kind !== 'row' || !set.rows.has(need.id))
@@ -134,7 +157,7 @@ export class Driver {
   private async commit(unit: RedisUnit, set: WorkingSet): Promise<readonly string[] | null> {
     const { plan, writes } = planOf(unit, this.keys)
     if (!writes && !set.believed) return null
-    const [outcome, rest] = await this.run('commit', plan)
+    const [outcome, rest] = await this.run('commit', [JSON.stringify(plan)])
     if (outcome === 'stale') return rest as readonly string[]
     this.base = Number(rest)
     for (const row of unit.rows.values()) this.remember(row)
@@ -142,12 +165,12 @@ export class Driver {
   }
 
   /** Runs a script; gives what follows the time in its answer. Hints of it are told to those who watch here. */
-  async run(name: ScriptName, request: object): Promise<readonly Reply[]> {
+  async run(name: ScriptName, request: readonly string[]): Promise<readonly Reply[]> {
     const sent = this.time.monotonic()
-    const given = this.time.given ? { now: String(this.time.now()), ...request } : request
-    const [clock, hints, ...rest] = await this.scripts.run(name, given)
+    const now = this.time.given ? String(this.time.now()) : ''
+    const [clock, hints, ...rest] = await this.scripts.run(name, [now, ...request])
     this.time.told(Number(clock), sent)
-    if (hints === 'stale') return [hints, ...rest]
+    if (hints === 'stale' || hints === 'generic') return [hints, ...rest]
     if (typeof hints === 'string' && hints !== '') this.notify(hintsFrom(hints))
     return [null, ...rest]
   }
@@ -163,6 +186,15 @@ export class Driver {
       this.remembered.delete(oldest)
       return
     }
+  }
+
+  /** What is remembered of a leased row. */
+  remembers(id: string): LoadedRow | undefined {
+    return this.remembered.get(id)
+  }
+
+  forget(id: string): void {
+    this.remembered.delete(id)
   }
 
   /** What is remembered of leased rows, to be believed. */

@@ -25,6 +25,7 @@ import type { Settlement } from '../../core/settlement.ts'
 import type { Reply } from './connection.ts'
 import type { Driver } from './driver.ts'
 import { keyName } from './keys.ts'
+import { insertNew, maySettle, pruneEnded, settlePlain } from './native.ts'
 import type { Need } from './needs.ts'
 import { claimedFrom } from './records.ts'
 import { scriptText, textOfScript } from './row-text.ts'
@@ -36,13 +37,14 @@ const biteMax = 200
 type Writes =
   'insert' | 'claim' | 'settle' | 'extend' | 'checkpoint' | 'send' | 'cancel' | 'retry' | 'discard' | 'promote' | 'rescue' | 'prune' // prettier-ignore
 
-export const writesOf = (driver: () => Driver): Pick<Store, Writes> => ({
-  insert: (requests) => insertAll(driver(), requests),
+/** @param native by scripts of their own, where there are; a test compares them with the way of the core */
+export const writesOf = (driver: () => Driver, native: boolean): Pick<Store, Writes> => ({
+  insert: (requests) => insertAll(driver(), requests, native),
   claim: (request) => claim(driver(), request),
-  settle: (settlements) => inBites(settlements, (bite) => settleAll(driver(), bite)),
+  settle: (settlements) => inBites(settlements, (bite) => settleAll(driver(), bite, native)),
   extend: async ({ worker, leaseMs, heartbeats }) => {
     const { redis, keys, time } = driver()
-    const seen = driver().inTurn(() => redis.send(['ZADD', keys.seen, 'XX', String(time.now()), worker]))
+    const seen = driver().inLine(() => redis.send(['ZADD', keys.seen, 'XX', String(time.now()), worker]))
     const [answers] = await Promise.all([
       inBites(heartbeats, (bite) =>
         driver().write((unit) => unit.each(bite, (heartbeat) => extend(unit, heartbeat, leaseMs), heartbeatFailed), {
@@ -81,7 +83,9 @@ export const writesOf = (driver: () => Driver): Pick<Store, Writes> => ({
   async prune(policy, limit) {
     for (let pruned = 0; ;) {
       const bite = Math.min(limit - pruned, biteMax)
-      const answer = await driver().write((unit) => prune(unit, policy, bite), { needs: [{ kind: 'counts' }] })
+      const answer = await (native
+        ? pruneEnded(driver(), policy, bite)
+        : driver().write((unit) => prune(unit, policy, bite), { needs: [{ kind: 'counts' }] }))
       pruned += answer.pruned
       if (!answer.more || pruned >= limit) return { ...answer, pruned }
     }
@@ -138,7 +142,11 @@ const believeLeased =
 // ── insert ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Mostly ids are new, keys are free, and there is room: that is believed, and confirmed by the commit. */
-async function insertAll(driver: Driver, requests: readonly InsertRequest[]): Promise<InsertAnswer[][]> {
+async function insertAll(
+  driver: Driver,
+  requests: readonly InsertRequest[],
+  native: boolean,
+): Promise<InsertAnswer[][]> {
   const bites: InsertRequest[][] = []
   let size = Infinity
   for (const request of requests) {
@@ -150,12 +158,12 @@ async function insertAll(driver: Driver, requests: readonly InsertRequest[]): Pr
     bites.at(-1)?.push(request)
     size += request.jobs.length
   }
-  return (await Promise.all(bites.map((bite) => insertBite(driver, bite)))).flat()
+  return joined(bites, (bite) => insertBite(driver, bite, native))
 }
 
 const isHandOver = (request: InsertRequest | undefined): boolean => request?.queue?.capacity === 0
 
-const insertBite = (driver: Driver, requests: readonly InsertRequest[]): Promise<InsertAnswer[][]> =>
+const insertBite = (driver: Driver, requests: readonly InsertRequest[], native: boolean): Promise<InsertAnswer[][]> =>
   driver.write(
     (unit) =>
       unit.each(
@@ -177,6 +185,7 @@ const insertBite = (driver: Driver, requests: readonly InsertRequest[]): Promise
           ),
       ),
     {
+      ...(native && { attempt: () => insertNew(driver, requests) }),
       believe: (set) => {
         set.believeNoJobs()
         for (const { jobs, queue } of requests) {
@@ -194,7 +203,15 @@ const insertBite = (driver: Driver, requests: readonly InsertRequest[]): Promise
 
 // ── settle ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const settleAll = (driver: Driver, settlements: readonly Settlement[]): Promise<SettleAnswer[]> =>
+async function settleAll(driver: Driver, settlements: readonly Settlement[], native: boolean): Promise<SettleAnswer[]> {
+  if (!native || !maySettle(driver, settlements)) return settleBite(driver, settlements)
+  const answers = await settlePlain(driver, settlements)
+  const left = settlements.filter((_, i) => answers[i] === null)
+  const others = left.length === 0 ? [] : await settleBite(driver, left)
+  return answers.map((answer) => answer ?? (others.shift() as SettleAnswer))
+}
+
+const settleBite = (driver: Driver, settlements: readonly Settlement[]): Promise<SettleAnswer[]> =>
   driver.write((unit) => unit.each(settlements, (settlement) => settle(unit, settlement), settleFailed), {
     needs: rowsOf(settlements),
     believe: (set) => {
@@ -210,8 +227,8 @@ const settleAll = (driver: Driver, settlements: readonly Settlement[]): Promise<
 // ── claim ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const claim = (driver: Driver, { worker, leaseMs, token, demand }: ClaimRequest): Promise<ClaimAnswer> =>
-  driver.inTurn(async () => {
-    const [, jobs, shortfalls] = await driver.run('claim', {
+  driver.inLine(async () => {
+    const request = {
       worker: scriptText(worker),
       workerText: JSON.stringify(worker),
       leaseMs,
@@ -227,7 +244,8 @@ const claim = (driver: Driver, { worker, leaseMs, token, demand }: ClaimRequest)
         ...(maxAttempts !== undefined && { maxAttempts }),
         ...(onDead !== undefined && { onDead: scriptText(onDead) }),
       })),
-    })
+    }
+    const [, jobs, shortfalls] = await driver.run('claim', [JSON.stringify(request)])
     const claimed = (jobs as readonly Reply[]).map(claimedFrom)
     for (const { job, row } of claimed) driver.rememberLeased(job.id, row)
     const reasons = (shortfalls as readonly Reply[]).map((facts) => shortfallFrom(demand, facts as readonly Reply[]))

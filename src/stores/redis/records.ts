@@ -1,7 +1,7 @@
 /** Jobs as they leave the store. */
 import { caps } from '../../core/caps.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
-import type { AttemptError, CheckIn, HistoryEntry, JobMeta, JobRecord, LogLine } from '../../core/record.ts'
+import type { CheckIn, HistoryEntry, JobMeta, JobRecord, LogLine } from '../../core/record.ts'
 import { isEnded, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, InboxEntry, Parent, Unsupported } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
@@ -9,7 +9,7 @@ import type { CancelMark } from '../../core/unit-of-work.ts'
 import type { ClaimedJob, JobPins } from '../../store.ts'
 import type { Reply } from './connection.ts'
 import { pairs, parsedAll } from './loading.ts'
-import { historyEntries, parseRow, type Fields } from './row-text.ts'
+import { errorsOf, historyEntries, parseRow, type Fields } from './row-text.ts'
 import type { LoadedRow } from './row.ts'
 
 /** All that is kept of a job. */
@@ -40,7 +40,7 @@ const read: { readonly [Field in keyof JobRecord]: (job: StoredJob) => JobRecord
   input: ({ fields }) => parsed<Json | undefined>(fields.input, undefined),
   output: ({ fields }) => parsed<Json | undefined>(fields.output, undefined),
   error: ({ fields }) => parsed<ErrorRecord | null>(fields.error, null),
-  errors: ({ fields }) => parsed<AttemptError[]>(fields.errors, []),
+  errors: ({ fields }) => errorsOf(fields),
   checkin: ({ fields }) => parsed<CheckIn | null>(fields.checkin, null),
   logs: ({ fields }) => parsed<LogLine[]>(fields.logs, []),
   tags: ({ fields }) => parsed<string[]>(fields.tags, []),

@@ -3,7 +3,7 @@
  * reads the first part with one call of `struct.unpack`, and passes the rest on as it is.
  */
 import { caps } from '../../core/caps.ts'
-import type { HistoryEntry } from '../../core/record.ts'
+import type { AttemptError, HistoryEntry } from '../../core/record.ts'
 import type { ArrowEvent, JobState } from '../../core/lifecycle.ts'
 
 /** The fields that scripts read, in their order; `has` names what there is of the rest, by letters. */
@@ -141,6 +141,10 @@ export function hasOf(fields: Fields, hasData: (field: DataField) => boolean): s
   if (fields.key) has += flagLetters.key
   return has
 }
+
+/** The errors of a job: each a line, so that a script can add one. */
+export const errorsOf = ({ errors }: Fields): AttemptError[] =>
+  errors === undefined || errors === '' ? [] : errors.split('\n').map((line) => JSON.parse(line) as AttemptError)
 
 // ── history ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

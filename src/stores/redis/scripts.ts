@@ -28,9 +28,9 @@ export class Scripts<Name extends string> {
     this.scripts = Object.fromEntries(made) as Record<Name, Script>
   }
 
-  async run(name: Name, request: object): Promise<readonly Reply[]> {
+  async run(name: Name, request: readonly string[]): Promise<readonly Reply[]> {
     const { text, digest } = this.scripts[name]
-    const args = ['1', this.namespace, ...this.args, JSON.stringify(request)]
+    const args = ['1', this.namespace, ...this.args, ...request]
     try {
       return listOf(await this.redis.send(['EVALSHA', digest, ...args]))
     } catch (error) {

@@ -18,6 +18,9 @@ import { Reading } from './reading.ts'
 import { Scripts } from './scripts.ts'
 import { claimScript } from './scripts/claim.ts'
 import { commitScript } from './scripts/commit.ts'
+import { insertScript } from './scripts/insert.ts'
+import { removeScript } from './scripts/remove.ts'
+import { settleScript } from './scripts/settle.ts'
 import { ServerClock } from './server-clock.ts'
 
 interface Settings {
@@ -28,6 +31,8 @@ interface Settings {
   readonly transitionsMax: number
   /** Where a test holds the clock: it judges leases and due times instead of the server's. */
   readonly clock?: Clock
+  /** Scripts of their own for the most frequent writes; false where a test compares them with the way of the core. */
+  readonly native?: boolean
 }
 
 interface Open {
@@ -55,7 +60,7 @@ export function redisStoreOf(settings: Settings): Store {
     return writes.afterWrites(() => ask(reading))
   }
   const now = (): number => time?.now() ?? Math.floor((settings.clock ?? systemClock).now())
-  const writes = writesOf(driver)
+  const writes = writesOf(driver, settings.native !== false)
 
   return {
     name: 'redis',
@@ -93,7 +98,7 @@ export function redisStoreOf(settings: Settings): Store {
       driver().inTurn(async () => {
         await opened().reading.worker(id, info, now())
         // An empty commit tells those who wait for a free slot.
-        if (info !== null) await driver().run('commit', {})
+        if (info !== null) await driver().run('commit', ['{}'])
       }),
     async queue(type, change) {
       if (change !== undefined) await driver().write((unit) => unit.pause(type, change.paused))
@@ -144,12 +149,15 @@ async function connect(settings: Settings, keys: Keys, origin: string, time: Sto
     const scripts = new Scripts(redis, namespace, [origin, String(transitionsMax)], {
       commit: commitScript,
       claim: claimScript,
+      insert: insertScript,
+      settle: settleScript,
+      remove: removeScript,
     })
     const reading = new Reading(redis, keys)
     const select: ConstructorParameters<typeof Driver>[4] = (need, into) => reading.select(need, into)
     const driver = new Driver(redis, keys, scripts, time, select, (told) => hints.notify(told))
     // An empty commit tells the server's time, and that scripts are allowed.
-    await driver.run('commit', {})
+    await driver.run('commit', ['{}'])
     return { client, driver, reading }
   } catch (error) {
     client.close()

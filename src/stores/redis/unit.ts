@@ -22,7 +22,7 @@ import { Backlog } from './backlog.ts'
 import { Counting } from './counting.ts'
 import { keyName, timerId, endedId, type EndedId, type CellKind } from './keys.ts'
 import { NotLoaded, type Need, type Timers } from './needs.ts'
-import { historyEntries, scriptText } from './row-text.ts'
+import { errorsOf, historyEntries, scriptText } from './row-text.ts'
 import { Row, type Journal } from './row.ts'
 import { settledOf } from './settled.ts'
 import { cellName, type WorkingSet } from './working-set.ts'
@@ -231,7 +231,10 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   }
 
   removeEnded(jobs: readonly EndedId[]): void {
-    for (const row of this.findAll(jobs.map(({ id }) => id))) if (!row.isLive) this.remove(row)
+    const endedBy = new Map(jobs.map((job) => [job.id, job.endedBy]))
+    for (const row of this.findAll([...endedBy.keys()])) {
+      if (!row.isLive && row.number('last') === endedBy.get(row.id)) this.remove(row)
+    }
   }
 
   // ── small values ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -464,7 +467,8 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   }
 
   keepError(row: Row, error: AttemptError, { fingerprint }: Failure): void {
-    row.setJson('errors', [...row.json<AttemptError[]>('errors', []), error].slice(-caps.errors))
+    const errors = [...errorsOf({ errors: row.text('errors') ?? '' }), error].slice(-caps.errors)
+    row.set('errors', errors.map((each) => JSON.stringify(each)).join('\n'))
     row.setJson('error', error.error)
     row.set('failure', fingerprint)
   }

@@ -25,13 +25,13 @@ function claimArrow(): { readonly from: JobState; readonly to: JobState; readonl
 }
 
 const arrow = claimArrow()
+/** The state of a claimed job. */
+export const claimed: JobState = arrow.to
 /** A row that has more to it than its input. */
 const more = `[${Object.entries(dataLetters).flatMap(([field, letter]) => (field === 'input' ? [] : [letter])).join('')}${flagLetters.steps}${flagLetters.machine}]` // prettier-ignore
 
 export const claimScript = `${prelude}
-local request = cjson.decode(ARGV[3])
-local now = request.now or clock
-judgedAt = now
+local request = cjson.decode(ARGV[4])
 local leaseEnd = int(tonumber(now) + request.leaseMs)
 local jobs, shortfalls = {}, {}
 -- Numbers of transitions: the last one before the claim, and how many it has given.
@@ -83,7 +83,7 @@ local function claim(queue, members, demand)
   for i, member in ipairs(members) do ids[i] = member:sub(17) end
   local rows, inputs, written = values(JOBS, ids), values(P .. 'data:input', ids), {}
   local sentence = ',' .. now .. ',"CLAIM","${arrow.from}","${arrow.to}",'
-  local taken = 0
+  local taken, waited = 0, 0
   for i, id in ipairs(ids) do
     local row = rows[i] and parse(rows[i])
     if not row or row[${at.state}] ~= '${arrow.from}' then
@@ -94,8 +94,7 @@ local function claim(queue, members, demand)
       given = given + 1
       local seq, has = int(base + given), row[${at.has}]
       local attempt = int((tonumber(row[${at.attempt}]) or 0) + ${arrow.attempts})
-      tally(row[${at.type}], ${claimCounted.figure}, 1)
-      tally(row[${at.type}], ${claimCounted.time}, math.max(0, tonumber(now) - queuedAt(row)))
+      waited = waited + math.max(0, tonumber(now) - queuedAt(row))
       row[${at.rev}] = int(tonumber(row[${at.rev}]) + 1)
       row[${at.state}], row[${at.attempt}], row[${at.last}] = '${arrow.to}', attempt, seq
       row[${at.worker}], row[${at.token}] = request.worker, request.token
@@ -117,6 +116,8 @@ local function claim(queue, members, demand)
     end
   end
   each('HSET', JOBS, written)
+  tally(demand.type, ${claimCounted.figure}, taken)
+  tally(demand.type, ${claimCounted.time}, waited)
   return taken
 end
 

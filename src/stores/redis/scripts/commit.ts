@@ -7,8 +7,7 @@ import { pending } from '../unit.ts'
 import { at, prelude, tail } from './prelude.ts'
 
 export const commitScript = `${prelude}
-local plan = cjson.decode(ARGV[3])
-judgedAt = plan.now or clock
+local plan = cjson.decode(ARGV[4])
 local PENDING = ${pending}
 local stale = {}
 

@@ -8,8 +8,6 @@ const workerAt = headFields.indexOf('worker') + 1
 const noSlot = -1_000_000_000
 
 export const handOverLua = `
--- The time by which workers are judged; set by each script.
-local judgedAt
 -- May there be more free slots than before though no run has ended and no queue has become shorter?
 local looksForSlots = false
 
@@ -52,7 +50,7 @@ local function handOverRoom(type, leased)
     local info = id ~= '' and cjson.decode(workers[i + 1]).info
     local lists = false
     for _, each in ipairs(info and info.types or {}) do lists = lists or asInRows(each) == type end
-    local silentMs = lists and tonumber(judgedAt) - tonumber(call('ZSCORE', P .. 'seen', id) or '0')
+    local silentMs = lists and tonumber(now) - tonumber(call('ZSCORE', P .. 'seen', id) or '0')
     if lists and not info.paused and silentMs < (info.leaseMs or 30000) then
       free = free + math.max(0, info.slots - (leased[asInRows(id)] or 0))
       for _, each in ipairs(info.types) do

@@ -1,0 +1,231 @@
+/**
+ * The most frequent writes as scripts of their own, for jobs and cases where nothing has to be decided but what the chart's table
+ * says: inserts of new jobs that find room, ends of attempts of plain jobs, removals. They take one round trip. What is not such a
+ * case goes the way of the core: `null`, or `generic` per item.
+ */
+import { statesTagged, countersAfter, isEnded, jobStates, type JobState } from '../../core/lifecycle.ts'
+import { bornReady, bornTimed } from '../../core/insert.ts'
+import type { ErrorRecord } from '../../core/failure.ts'
+import { failureOf } from '../../core/fingerprint.ts'
+import { prune, type PruneUnit } from '../../core/prune.ts'
+import type { Settlement } from '../../core/settlement.ts'
+import { nextTransition } from '../../core/transition.ts'
+import type { InsertAnswer, InsertRequest, NewJob, PruneAnswer, RetentionPolicy, SettleAnswer } from '../../store.ts'
+import type { Reply } from './connection.ts'
+import type { Driver } from './driver.ts'
+import { endedId, keyName, type EndedId } from './keys.ts'
+import { countsFrom, scored } from './loading.ts'
+import { dataLetters, flagLetters, headFields, headOf, scriptText, tailOf, type Fields } from './row-text.ts'
+import { claimed } from './scripts/claim.ts'
+import { plainEvents } from './scripts/settle.ts'
+
+const timed = statesTagged('timed')
+
+// ── insert ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The head of a new row begins here; what is before is given by the script. */
+const ownFields = headFields.indexOf('attempt')
+
+/** @returns null if the core has to decide; then nothing was written */
+export async function insertNew(driver: Driver, requests: readonly InsertRequest[]): Promise<InsertAnswer[][] | null> {
+  const args = insertArgsOf(requests)
+  if (args === null) return null
+  const [outcome, base, now] = await driver.run('insert', args)
+  if (outcome === 'generic') return null
+  const at = Number(now)
+  let seq = Number(base)
+  return requests.map(({ jobs }) =>
+    jobs.map(({ id, runAt, delayMs }) => {
+      const due = Math.ceil(runAt ?? at + delayMs)
+      const dueAt = due > at ? due : null
+      return { outcome: 'inserted', id, state: dueAt === null ? bornReady : bornTimed, seq: ++seq, at, dueAt }
+    }),
+  )
+}
+
+function insertArgsOf(requests: readonly InsertRequest[]): string[] | null {
+  const rooms = new Map<string | null, number>()
+  const counts = new Map<string | null, number>()
+  const ids = new Set<string>()
+  const names = new Set<string>()
+  const args: string[] = []
+  for (const { jobs, capacity, queue } of requests) {
+    // Jobs that are handed over need a free slot.
+    if (queue?.capacity === 0) return null
+    for (const job of jobs) {
+      const name = job.key === null ? '' : keyName(job.type, job.key)
+      if (!isPlain(job) || ids.has(job.id) || names.has(name)) return null
+      ids.add(job.id)
+      if (name !== '') names.add(name)
+      for (const type of [null, job.type]) counts.set(type, (counts.get(type) ?? 0) + 1)
+      try {
+        args.push(job.id, dueText(job), rowOf(job, name), textOf(job.input), textOf(job.meta), name)
+      } catch {
+        // What cannot be written is told by the core, of that request alone.
+        return null
+      }
+    }
+    const limits: [string | null, number | undefined | null][] = [[null, capacity], [queue?.type ?? null, queue?.capacity]] // prettier-ignore
+    for (const [type, limit] of limits) {
+      const room = limit === undefined || limit === null ? Infinity : limit - (counts.get(type) ?? 0)
+      if (jobs.length > 0 && room < (rooms.get(type) ?? Infinity)) rooms.set(type, room)
+    }
+  }
+  const queueRooms = [...rooms].flatMap(([type, room]) => (type === null ? [] : [[scriptText(type), room]]))
+  const terms = { room: rooms.get(null), ...(queueRooms.length > 0 && { queueRooms }) }
+  return [JSON.stringify(terms), ...args]
+}
+
+const isPlain = ({ parent, version, checkpoint }: NewJob): boolean =>
+  parent === undefined && version === undefined && checkpoint === undefined
+
+const textOf = (value: unknown): string => (value === undefined ? '' : JSON.stringify(value))
+
+const dueText = ({ runAt, delayMs }: NewJob): string =>
+  runAt !== null ? String(runAt) : delayMs > 0 ? `+${delayMs}` : ''
+
+/** The row of a new job, from `attempt` on. */
+function rowOf(job: NewJob, name: string): string {
+  const { type, priority, maxAttempts, pins, tags, concurrencyKey, keyWeight, key } = job
+  const fields: Fields = { type, maxAttempts: String(maxAttempts) }
+  if (priority !== 0) fields.priority = String(priority)
+  if (concurrencyKey !== null) fields.concurrencyKey = concurrencyKey
+  if (keyWeight !== undefined) fields.keyWeight = String(keyWeight)
+  if (pins !== undefined) fields.pins = JSON.stringify(pins)
+  if (tags.length > 0) fields.tags = JSON.stringify(tags)
+  if (key !== null) fields.key = key
+  // The claim takes the key from a job that holds it until its start.
+  if (key !== null && job.until === 'start') fields.keyName = name
+  const has = [
+    job.input === undefined ? '' : dataLetters.input,
+    job.meta === undefined ? '' : dataLetters.meta,
+    pins?.maxAttempts === undefined ? '' : flagLetters.pinned,
+    key === null ? '' : flagLetters.key,
+  ].join('')
+  return [...headOf(fields, has).slice(ownFields), tailOf(fields, '')].join('\0')
+}
+
+// ── settle ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const plain: ReadonlySet<string> = new Set(plainEvents)
+/** Rows with these letters go the way of the core. */
+const notPlain = [flagLetters.machine, flagLetters.key]
+
+/**
+ * May these be settled by the script? This process must have claimed them, so that it knows what they are; what another process has
+ * made of one meanwhile the script finds out itself.
+ */
+export function maySettle(driver: Driver, settlements: readonly Settlement[]): boolean {
+  const ids = new Set<string>()
+  for (const { id, event, logs, checkpoint, cancelTaken, unsupported, gather } of settlements) {
+    const isPlainEnd =
+      checkpoint === undefined && cancelTaken !== true && unsupported === undefined && gather === undefined
+    if (!isPlainEnd || !plain.has(event) || (logs !== undefined && logs.length > 0) || ids.has(id)) return false
+    const row = driver.remembers(id)
+    if (row === undefined || notPlain.some((letter) => row.has.includes(letter))) return false
+    if (event === 'FAIL' && row.fields.onDead !== undefined) return false
+    ids.add(id)
+  }
+  return true
+}
+
+/** @returns null for each that must go the way of the core */
+export async function settlePlain(
+  driver: Driver,
+  settlements: readonly Settlement[],
+): Promise<(SettleAnswer | null)[]> {
+  const args: string[] = []
+  for (const { id, token, attempt, event, to, fatal, ...rest } of settlements) {
+    args.push(id, scriptText(token), String(attempt), `${event} ${to}${fatal === true ? '!' : ''}`, extrasOf(rest))
+  }
+  const [, base, now, unexpected] = await driver.inLine(() => driver.run('settle', args))
+  const others = new Map((unexpected as readonly (readonly Reply[])[]).map(([i, ...other]) => [Number(i), other]))
+  const at = Number(now)
+  let seq = Number(base)
+  return settlements.map((settlement, i) => {
+    const other = others.get(i)
+    if (other?.[0] === 'generic') return null
+    driver.forget(settlement.id)
+    if (other === undefined) return expected(settlement, ++seq, at)
+    const [outcome, from, to, attempt, due] = other
+    if (outcome === 'lost') return lostAnswer(settlement)
+    const dueAt = due === '' ? null : Number(due)
+    return {
+      outcome: 'settled',
+      seq: ++seq,
+      at,
+      from: from as JobState,
+      to: to as JobState,
+      attempt: Number(attempt),
+      dueAt,
+    }
+  })
+}
+
+const extrasOf = ({ delayMs, output, error, checkin, reason }: Partial<Settlement>): string =>
+  delayMs === undefined && output === undefined && error === undefined && checkin === undefined && reason === undefined
+    ? ''
+    : `${delayMs ?? ''}\0${textOf(output)}\0${textOf(checkin)}\0${textOf(reason)}\0${textOf(error)}\0${groupOf(error)}\0`
+
+/** The group of an error. */
+function groupOf(error: ErrorRecord | undefined): string {
+  if (error === undefined) return ''
+  const { code, ...failure } = failureOf(error)
+  return JSON.stringify({ ...failure, ...(code !== null && { code }) })
+}
+
+/** The answer to what went as the chart says it goes from a claimed job. */
+function expected({ event, to, attempt, fatal, delayMs }: Settlement, seq: number, at: number): SettleAnswer {
+  const counters = { attempt, maxAttempts: to === 'retrying' ? attempt + 1 : attempt, generation: 1 }
+  const arrow = nextTransition(claimed, event, counters, fatal)
+  const spent = arrow === null ? attempt : countersAfter(arrow, counters).attempt
+  const dueAt = timed.has(to) ? Math.ceil(at + (delayMs ?? 0)) : null
+  return { outcome: 'settled', seq, at, from: claimed, to, attempt: spent, dueAt }
+}
+
+const lostAnswer = ({ attempt, to }: Settlement): SettleAnswer => ({
+  outcome: 'lost',
+  seq: 0,
+  at: 0,
+  from: claimed,
+  to,
+  attempt,
+  dueAt: null,
+})
+
+// ── prune ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const endedStates = jobStates.filter(isEnded)
+
+/** Retention as the core decides it, over what the indexes say; each job is removed if it has not changed meanwhile. */
+export async function pruneEnded(driver: Driver, policy: RetentionPolicy, limit: number): Promise<PruneAnswer> {
+  const { redis, keys, time } = driver
+  let going: readonly EndedId[] = []
+  let others: ReadonlySet<unknown> = new Set()
+  const answer = await driver.inLine(async () => {
+    const [counted, ...entries] = await redis.pipeline([
+      ['HGETALL', keys.counts],
+      ...endedStates.map((state) => ['ZRANGE', keys.ended(state), '0', String(limit - 1), 'WITHSCORES']),
+    ])
+    const counts = countsFrom(counted)
+    const first = new Map(endedStates.map((state, i) => [state, scored(entries[i]).map(endedId)]))
+    const unit: PruneUnit<EndedId> = {
+      now: time.now(),
+      endedCount: (state) => counts.get(state) ?? 0,
+      firstEnded: (state, count) => (first.get(state) ?? []).slice(0, count),
+      removeEnded: (jobs) => void (going = jobs),
+    }
+    const pruned = prune(unit, policy, limit)
+    if (going.length > 0) {
+      const ids = going.flatMap(({ id, endedBy }) => [id, String(endedBy)])
+      const [, left] = await driver.run('remove', ids)
+      others = new Set(left as readonly Reply[])
+    }
+    return pruned
+  })
+  if (others.size > 0) {
+    const left = going.filter(({ id }) => others.has(id))
+    await driver.write((unit) => unit.removeEnded(left), { needs: left.map(({ id }) => ({ kind: 'row', id })) })
+  }
+  return answer
+}

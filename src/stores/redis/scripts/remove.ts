@@ -1,0 +1,33 @@
+/**
+ * Removes ended jobs, each if it is still the one that the transition of this number has ended. Answers the time, the wake-ups, and
+ * those that have a machine or a parent: they stand in more indexes, and are left to the core.
+ */
+import { flagLetters } from '../row-text.ts'
+import { at, prelude } from './prelude.ts'
+
+export const removeScript = `${prelude}
+local ids, gone, data, others = {}, {}, {}, {}
+for letter in pairs(DATA) do data[letter] = {} end
+for i = 4, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
+for i, text in ipairs(values(JOBS, ids)) do
+  local id, row = ids[i], text and parse(text)
+  local isThere = row and ENDED[row[${at.state}]] and row[${at.last}] == ARGV[2 * i + 3]
+  if isThere and row[${at.has}]:find('${flagLetters.machine}', 1, true) then
+    others[#others + 1] = id
+  elseif isThere then
+    index(id, row, -1)
+    leave(P .. 'all', id)
+    gone[#gone + 1] = id
+    local has = row[${at.has}]
+    for letter in has:gmatch('%a') do
+      local list = data[letter]
+      if list then list[#list + 1] = id end
+    end
+    if has:find('${flagLetters.steps}', 1, true) then call('DEL', P .. 'steps:' .. id) end
+    if row[${at.failure}] ~= '' then leave(P .. 'failing:' .. row[${at.failure}], id) end
+  end
+end
+each('HDEL', JOBS, gone)
+for letter, list in pairs(data) do each('HDEL', P .. 'data:' .. DATA[letter], list) end
+return { clock, finish(), others }
+`

@@ -1,0 +1,215 @@
+/**
+ * Ends attempts of plain jobs: without a machine, a parent or a unique key. Where an event leads from a state, and what it does to
+ * the attempts, is the chart's table. Answers the time, the wake-ups, the number before the first transition, its time, and
+ * what is not as the caller expects: items with their outcome, `generic` for those that must go the way of the core.
+ */
+import { countedOf } from '../../../core/activity.ts'
+import { countersAfter, jobStates, statesTagged } from '../../../core/lifecycle.ts'
+import type { SettleEvent } from '../../../core/settlement.ts'
+import { nextTransition } from '../../../core/transition.ts'
+import { caps } from '../../../core/caps.ts'
+import { dataLetters, flagLetters } from '../row-text.ts'
+import { claimed } from './claim.ts'
+import { at, prelude } from './prelude.ts'
+
+/** The events of plain jobs. */
+export const plainEvents = ['COMPLETE', 'FAIL', 'SNOOZE', 'RELEASE'] as const satisfies readonly SettleEvent[]
+
+/** Attempts that are compared, to see that a guard asks for nothing but whether attempts are left. */
+const samples = [1, 2, 3].flatMap((attempt) =>
+  [1, 2, 3].map((maxAttempts) => ({ attempt, maxAttempts, generation: 1 })),
+)
+
+/** Where an event leads: the state, and by how much the attempts change. Depends on whether attempts are left, and whether a FAIL is fatal. */
+function outcome(
+  event: SettleEvent,
+  state: Parameters<typeof nextTransition>[0],
+  left: boolean,
+  fatal: boolean,
+): string {
+  const outcomes = samples
+    .filter(({ attempt, maxAttempts }) => attempt < maxAttempts === left)
+    .map((counters) => {
+      const arrow = nextTransition(state, event, counters, fatal)
+      if (arrow === null) return 'nil'
+      if (arrow.lease !== 'ends' || arrow.takesPlace) throw new TypeError('job.machine.ts: the end of an attempt ends its lease, and its job keeps its place') // prettier-ignore
+      return `{'${arrow.to}',${countersAfter(arrow, counters).attempt - counters.attempt}}`
+    })
+  const [first = 'nil', ...others] = outcomes
+  if (others.some((other) => other !== first)) throw new TypeError(`job.machine.ts: ${event} of ${state} depends on more than the attempts that are left`) // prettier-ignore
+  return first
+}
+
+/** By event, state, whether attempts are left, and whether it is fatal. */
+const arrows = plainEvents
+  .map((event) => {
+    const states = [...statesTagged('leased')].map((state) => {
+      const cases = [true, false].map((left) => `[${left}]={[true]=${outcome(event, state, left, true)},[false]=${outcome(event, state, left, false)}}`) // prettier-ignore
+      return `${state}={${cases.join(',')}}`
+    })
+    return `${event}={${states.join(',')}}`
+  })
+  .join(',')
+
+/** What a transition counts as, by its event and where it leads: figures (-1: none), and whether it is a failed attempt. */
+const counted = plainEvents
+  .map((event) => {
+    const states = jobStates.map((to) => {
+      const { figure, other, time, fails } = countedOf({ event, to }) ?? {}
+      return figure === undefined ? '' : `${to}={${figure},${other},${time},${fails}},`
+    })
+    return `${event}={${states.join('')}}`
+  })
+  .join(',')
+
+export const settleScript = `${prelude}
+local ARROWS = {${arrows}}
+local COUNTED = {${counted}}
+local base, given = tonumber(call('GET', P .. 'seq') or '0'), 0
+local unexpected, written = {}, {}
+local data = { output = {}, error = {}, errors = {}, checkin = {} }
+local errorsCleared = {}
+
+-- A text as JSON. Zero bytes stand otherwise in rows.
+local jsons = {}
+local function json(text)
+  if not jsons[text] then
+    jsons[text] = cjson.encode((text:gsub('\\1([01])', { ['0'] = '\\0', ['1'] = '\\1' })))
+  end
+  return jsons[text]
+end
+
+-- Where an event leads, and whether it was expected to; by what the caller says.
+local kinds = {}
+local function kindOf(text)
+  if not kinds[text] then
+    local event, to, fatal = text:match('^(%u+) (%l+)(!?)$')
+    kinds[text] = { event = event, to = to, fatal = fatal == '!' }
+  end
+  return kinds[text]
+end
+
+local function put(field, id, value)
+  local list = data[field]
+  list[#list + 1] = id
+  list[#list + 1] = value
+end
+
+-- The letters of a row with one more.
+local function with(has, letter) return has:find(letter, 1, true) and has or has .. letter end
+local function without(has, letter) return (has:gsub(letter, '')) end
+
+-- Keeps the error of an attempt: as the last one, and in the list of all, an entry a line.
+local function keepError(id, row, text)
+  local has = row[${at.has}]
+  local generation, started = row[${at.generation}], row[${at.startedAt}]
+  local entry = '{"attempt":' .. row[${at.attempt}] .. ',"generation":' .. (generation ~= '' and generation or '1')
+    .. ',"error":' .. text .. ',"startedAt":' .. (started ~= '' and started or now) .. ',"failedAt":' .. now
+    .. ',"worker":' .. json(row[${at.worker}]) .. '}'
+  if has:find('${dataLetters.errors}', 1, true) then
+    local list = call('HGET', P .. 'data:errors', id) .. '\\n' .. entry
+    local _, breaks = list:gsub('\\n', '\\n')
+    for _ = ${caps.errors}, breaks do list = list:sub(list:find('\\n', 1, true) + 1) end
+    entry = list
+  end
+  put('errors', id, entry)
+  put('error', id, text)
+  row[${at.has}] = with(with(has, '${dataLetters.error}'), '${dataLetters.errors}')
+end
+
+-- A job stands in the index of the group of its last error.
+local function setFailure(id, row, fingerprint)
+  local before = row[${at.failure}]
+  if before == fingerprint then return end
+  if before ~= '' then leave(P .. 'failing:' .. before, id) end
+  if fingerprint ~= '' then enter(P .. 'failing:' .. fingerprint, row[${at.seq}], id) end
+  row[${at.failure}] = fingerprint
+end
+
+-- Counts a transition in the activity of its queue, and a failed attempt in the group of its error.
+local function tallyEnd(id, row, event, to, parts, seq)
+  local counted = COUNTED[event][to]
+  if not counted then return end
+  local type, started = row[${at.type}], tonumber(row[${at.startedAt}]) or tonumber(now)
+  tally(type, counted[1], 1)
+  if counted[2] >= 0 then tally(type, counted[2], 1) end
+  if counted[3] >= 0 then tally(type, counted[3], math.max(0, tonumber(now) - started)) end
+  if counted[4] and parts then
+    parts.type, parts.id = type, id
+    addFailure(parts, now, seq)
+  end
+end
+
+local function settle(i, id, token, attempt, kindText, extras, row)
+  if not row or not LEASED[row[${at.state}]] or row[${at.token}] ~= token or row[${at.attempt}] ~= attempt then
+    return row and row[${at.settled}] ~= '' and 'generic' or 'lost'
+  end
+  local from, kind, has = row[${at.state}], kindOf(kindText), row[${at.has}]
+  if has:find('[${flagLetters.machine}${flagLetters.key}]') then return 'generic' end
+  local attempts = tonumber(attempt)
+  local arrow = ARROWS[kind.event][from][attempts < tonumber(row[${at.maxAttempts}])][kind.fatal]
+  if not arrow then return 'generic' end
+  local to = arrow[1]
+  if to == 'dead' and row[${at.onDead}] ~= '' then return 'generic' end
+  index(id, row, -1)
+  local delay, output, checkin, reason, failure, group = '', '', '', '', '', ''
+  if extras ~= '' then delay, output, checkin, reason, failure, group = struct.unpack('ssssss', extras) end
+  if checkin ~= '' then
+    put('checkin', id, checkin)
+    row[${at.has}] = with(row[${at.has}], '${dataLetters.checkin}')
+  end
+  local parts = group ~= '' and cjson.decode(group) or nil
+  if failure ~= '' then
+    keepError(id, row, failure)
+    setFailure(id, row, parts.fingerprint)
+  elseif kind.event == 'COMPLETE' and has:find('${dataLetters.error}', 1, true) then
+    errorsCleared[#errorsCleared + 1] = id
+    row[${at.has}] = without(row[${at.has}], '${dataLetters.error}')
+    setFailure(id, row, '')
+  end
+  if output ~= '' and to == 'done' then
+    put('output', id, output)
+    row[${at.has}] = with(row[${at.has}], '${dataLetters.output}')
+  end
+  given = given + 1
+  local seq, spent = int(base + given), arrow[2] == 0 and attempt or int(attempts + arrow[2])
+  local due = TIMED[to] and int(math.ceil(tonumber(now) + (tonumber(delay) or 0))) or ''
+  local text = '[' .. seq .. ',' .. now .. ',"' .. kind.event .. '","' .. from .. '","' .. to .. '",' .. spent .. ','
+    .. json(row[${at.worker}]) .. (reason ~= '' and ',' .. reason or '') .. ']'
+  row[${at.rev}] = int(tonumber(row[${at.rev}]) + 1)
+  row[${at.state}], row[${at.attempt}], row[${at.last}], row[${at.wakeAt}] = to, spent, seq, due
+  if ENDED[to] then
+    row[${at.finishedAt}], row[${at.settled}] = now, from
+  else
+    row[${at.settled}] = '{"attempt":' .. attempt .. ',"token":' .. json(token) .. ',"answer":{"outcome":"settled","seq":' .. seq
+      .. ',"at":' .. now .. ',"from":"' .. from .. '","to":"' .. to .. '","attempt":' .. spent
+      .. ',"dueAt":' .. (due ~= '' and due or 'null') .. '}}'
+  end
+  tallyEnd(id, row, kind.event, to, parts, seq)
+  remember(row, text)
+  log(id, row[${at.type}], text)
+  index(id, row, 1)
+  left[row[${at.type}]] = true
+  written[#written + 1] = id
+  written[#written + 1] = rowText(row)
+  if from == '${claimed}' and to == kind.to then return nil end
+  return 'settled', from, to, spent, due
+end
+
+local ids = {}
+for i = 4, #ARGV, 5 do ids[#ids + 1] = ARGV[i] end
+for i, text in ipairs(values(JOBS, ids)) do
+  local first = 5 * i - 1
+  local outcome, from, to, attempt, due = settle(i, ids[i], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3], ARGV[first + 4], text and parse(text))
+  if outcome then unexpected[#unexpected + 1] = { int(i - 1), outcome, from, to, attempt, due } end
+end
+each('HSET', JOBS, written)
+for field, list in pairs(data) do each('HSET', P .. 'data:' .. field, list) end
+each('HDEL', P .. 'data:error', errorsCleared)
+if given > 0 then
+  call('INCRBY', P .. 'seq', given)
+  writeLog(base + given)
+  writeActivity(now)
+end
+return { clock, finish(), int(base), now, unexpected }
+`
