@@ -8,7 +8,10 @@ import { createRuntime, defineJob, JobchartError } from 'jobchart'
 import { redisStore } from 'jobchart/redis'
 import { checkHistory, finalState, recordingStore, type HistoryLine } from 'jobchart/store-testing'
 import { systemClock } from '../../src/core/clock.ts'
+import type { RedisClient } from '../../src/stores/redis/connection.ts'
+import { namespaceOf } from '../../src/stores/redis/keys.ts'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
+import { redisStoreOf } from '../../src/stores/redis/store.ts'
 import { ask, cancel, lease, newJob, noLimits, put, take, takeOne } from '../../src/store-testing/conformance/acts.ts'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
 import type { Hint, Store } from '../../src/store.ts'
@@ -340,6 +343,78 @@ test('a runtime goes on when its server has been killed and is back', async () =
   await own.kill()
   const stopped = await runtime.stop({ timeout: '5s' })
   expect(stopped).toBeDefined()
+})
+
+/** A store of which a test delays commands: `before` is called with each, and waited for. */
+async function delayedStore(prefix: string, before: (command: readonly string[]) => Promise<void>): Promise<Store> {
+  const wrapped = (client: RedisClient): RedisClient => ({
+    connect: () => client.connect(),
+    send: async (command) => {
+      await before(command)
+      return client.send(command)
+    },
+    subscribe: (channel, told) => client.subscribe(channel, told),
+    onChange: (lost, back) => client.onChange(lost, back),
+    close: () => client.close(),
+    duplicate: () => wrapped(client.duplicate()),
+  })
+  const makeClient = async (): Promise<RedisClient> => wrapped(await nodeRedisAt(server().url))
+  const store = redisStoreOf({ makeClient, where: 'test', namespace: namespaceOf(prefix), transitionsMax: 100 })
+  await store.open({ clock: systemClock })
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** Whatever the time is: this process knows the server's to a millisecond. */
+const none = { ageMs: 0, count: 0, countMax: 0 }
+const keepNone = { done: none, dead: none, cancelled: none }
+
+test('a job that is retried while a prune is on its way is not removed', async () => {
+  const prefix = randomUUID()
+  const other = await opened(prefix)
+  let armed = false
+  const store = await delayedStore(prefix, async ([name]) => {
+    // The prune has read which jobs have ended; what comes next is their removal.
+    if (name === 'EVALSHA' && armed) {
+      armed = false
+      await other.retry({ ids: ['a'] })
+      await other.cancel([{ selection: { ids: ['a'] }, reason: null, graceMs: 0 }])
+    }
+  })
+  await put(other, newJob('a'), newJob('b'))
+  await cancel(other, ['a', 'b'])
+  armed = true
+  await store.prune(keepNone, 10)
+  expect(armed).toBe(false)
+  expect((await other.get(['a', 'b'])).map((job) => job?.generation ?? null)).toEqual([2, null])
+})
+
+test('what is pruned leaves nothing behind', async () => {
+  const prefix = randomUUID()
+  const store = await opened(prefix)
+  await put(store, newJob('a', { input: 1, meta: { m: 1 }, key: 'k' }), newJob('b', { concurrencyKey: 'c' }))
+  for (const [i, job] of (await take(store, { max: 2 })).entries()) {
+    const steps = { one: 1 }
+    await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [{ ...lease(job), steps, checkin: { at: 1, value: 1 } }] }) // prettier-ignore
+    const end = i === 0 ? ({ event: 'COMPLETE', to: 'done', output: 1 } as const) : ({ event: 'FAIL', to: 'dead', fatal: true, error: { name: 'E', message: '' } } as const) // prettier-ignore
+    await store.settle([{ ...lease(job), ...end }])
+  }
+  expect((await store.prune(keepNone, 10)).pruned).toBe(2)
+  const keys = (await server().command('KEYS', `{${prefix}}:*`)) as string[]
+  const names = keys.map((key) => key.slice(prefix.length + 3)).toSorted()
+  expect(names).toEqual(['counts', 'log', 'seq'])
+})
+
+test('of a long history only the last entries are stored', async () => {
+  const prefix = randomUUID()
+  const store = await opened(prefix)
+  await put(store, newJob('a'))
+  for (let i = 0; i < 70; i++) {
+    const job = await takeOne(store, { token: `t${i}` })
+    await store.settle([{ ...lease(job), event: 'RELEASE', to: 'queued' }])
+  }
+  const row = String(await server().command('HGET', `{${prefix}}:jobs`, 'a'))
+  expect(row.split('\n').length).toBe(100)
 })
 
 test('options that make no sense are refused', () => {

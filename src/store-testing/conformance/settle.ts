@@ -142,6 +142,22 @@ export const settleCases: Cases = {
     assert.deepEqual(checkin, { at: last, value: { progress: last } })
     assert.equal(history.length, Math.min(caps.history, 1 + 3 * last))
   },
+  'errors and a check-in that come without logs are kept likewise': async ({ store }) => {
+    await put(store, newJob('a', { maxAttempts: 100 }))
+    const last = caps.errors + 5
+    for (let i = 1; i <= last; i++) {
+      const job = await takeOne(store, { token: `t${i}` })
+      const checkin = { at: i, value: i }
+      await store.settle([{ ...lease(job), event: 'FAIL', to: 'retrying', delayMs: 0, error: boom, checkin }])
+      await store.promote(10)
+    }
+    const { errors, error, checkin } = await recordOf(store, 'a')
+    assert.deepEqual([errors.length, errors[0]?.attempt, errors.at(-1)?.attempt], [caps.errors, 6, last])
+    assert.deepEqual([errors.at(-1)?.error, error, checkin], [boom, boom, { at: last, value: last }])
+    await store.settle([{ ...lease(await takeOne(store, { token: 'end' })), event: 'COMPLETE', to: 'done' }])
+    const done = await recordOf(store, 'a')
+    assert.deepEqual([done.error, done.errors.length, done.checkin], [null, caps.errors, checkin])
+  },
   'if logs are too large together, the oldest lines are removed': async ({ store }) => {
     const job = await putAndTake(store, 'a')
     const line = (i: number) => ({ at: i, attempt: 1, message: `${i}`, fields: 'ä'.repeat(7_000) })
