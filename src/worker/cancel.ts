@@ -18,13 +18,22 @@ interface CancellerOptions {
   readonly graceMs: number
   /** A batch of cancels was answered: claimed jobs may start. */
   readonly answered: () => void
+  /** The number of the last claim that was sent. */
+  readonly lastClaim: () => number
+}
+
+/** A job that must not start if a claim in flight returns it. */
+interface MarkedJob {
+  readonly error: JobCancelledError
+  /** The number of the last claim that was sent before. */
+  readonly claim: number
 }
 
 export class Canceller {
   private inFlightCount = 0
   private readonly options: CancellerOptions
-  /** Jobs that were cancelled between their claim and their start. Emptied when no claim is in flight. */
-  private readonly cancelledBeforeStart = new Map<string, JobCancelledError>()
+  /** Jobs that were cancelled between their claim and their start, oldest mark first. */
+  private readonly cancelledBeforeStart = new Map<string, MarkedJob>()
 
   constructor(options: CancellerOptions) {
     this.options = options
@@ -57,17 +66,25 @@ export class Canceller {
 
   /** A job was cancelled by another process while a claim is in flight: if the claim returns it, it must not start. */
   cancelledElsewhere(id: string): void {
-    this.cancelledBeforeStart.set(id, new JobCancelledError(id))
+    this.mark(id, new JobCancelledError(id))
   }
 
   /** The reason if the job was cancelled after its claim; else null. */
   beforeStart(id: string): JobCancelledError | null {
-    return this.cancelledBeforeStart.size === 0 ? null : (this.cancelledBeforeStart.get(id) ?? null)
+    return this.cancelledBeforeStart.size === 0 ? null : (this.cancelledBeforeStart.get(id)?.error ?? null)
   }
 
-  /** To be called when no claim is in flight any more. */
-  forget(): void {
-    if (this.cancelledBeforeStart.size > 0) this.cancelledBeforeStart.clear()
+  /** To be called when claims were answered. @param oldest the number of the oldest claim in flight; Infinity if there is none */
+  forget(oldest: number): void {
+    for (const [id, { claim }] of this.cancelledBeforeStart) {
+      if (claim >= oldest) return
+      this.cancelledBeforeStart.delete(id)
+    }
+  }
+
+  private mark(id: string, error: JobCancelledError): void {
+    this.cancelledBeforeStart.delete(id)
+    this.cancelledBeforeStart.set(id, { error, claim: this.options.lastClaim() })
   }
 
   private applyAnswers(commands: readonly CancelCommand[], answers: readonly CancelAnswer[]): void {
@@ -87,7 +104,7 @@ export class Canceller {
         if (run !== null && run.job.machine !== null && !cancelled.has(id)) return
         if (run !== null) this.cancelRun(run, { graceMs, ...(reason !== null && { reason }) })
         // `run` may be an older attempt whose lease is lost, while a claim with the cancelled attempt is in flight.
-        this.cancelledBeforeStart.set(id, new JobCancelledError(id, reason ?? undefined))
+        this.mark(id, new JobCancelledError(id, reason ?? undefined))
       })
       hub.emitAll(answer.transitions)
       command.resolve(answer)

@@ -1,12 +1,14 @@
 /**
  * Claims jobs and starts them. One claim is in flight at a time; slots that become free meanwhile go into the next, together
- * with the settles. Claimed jobs start only after every stop and cancel given until then has been handled.
+ * with the settles. With many slots and a store that takes a round trip it is two, each for half of the slots at most: while
+ * the store carries out one, the jobs of the other run. Claimed jobs start only after every stop and cancel given until then has
+ * been handled.
  */
 import { nanoid } from 'nanoid'
 import type { JobDefinition } from '../core/definition.ts'
 import type { Timer } from '../core/clock.ts'
 import type { Logger } from '../core/logger.ts'
-import type { Demand, Store } from '../store.ts'
+import type { Store } from '../store.ts'
 import { JobchartError } from '../core/errors.ts'
 import { whenAnswered } from '../client/answer.ts'
 import type { Canceller } from './cancel.ts'
@@ -14,7 +16,7 @@ import type { Confirmer } from './confirm.ts'
 import type { EventHub } from '../client/event-hub.ts'
 import type { Health } from './health.ts'
 import { leaseLost } from './heartbeat.ts'
-import type { Commands, ClaimedJobs, StartCommand } from './commands.ts'
+import type { Commands, ClaimedJobs, PendingClaim, StartCommand } from './commands.ts'
 import { Lane } from './lanes.ts'
 import { fenceAt, type LeaseClock } from './lease-clock.ts'
 import type { Permits } from './permits.ts'
@@ -25,6 +27,8 @@ import { withMeta } from './event-meta.ts'
 import type { Timers } from '../client/timers.ts'
 
 const retryMs = { first: 50, max: 5_000 }
+/** With so many slots a claim is worth dividing. */
+const dividedSlotsMin = 32
 
 interface ClaimerOptions {
   readonly store: Store
@@ -50,18 +54,17 @@ interface ClaimerOptions {
 }
 
 export class Claimer {
-  private inFlight = false
+  /** The claims in flight, oldest first; those of `admitted` were answered. */
+  private readonly pending = new Set<PendingClaim>()
+  private readonly admitted = new Set<PendingClaim>()
   private failures = 0
   private backingOff = false
-  private answered = false
   private closed = false
+  /** The number of the last claim. */
+  lastClaim = 0
   /** Claimed runs; the first `started` have started. */
   private readonly ready: Run[] = []
   private started = 0
-  private permitsTaken = 0
-  private readonly waiters: (() => void)[] = []
-  /** Types whose jobs in the claim in flight must not start, and why. */
-  private readonly heldBack = new Map<string, JobchartError>()
   /** Types that wait for their rate limit. */
   private readonly limited = new Map<string, { readonly at: number; readonly timer: Timer }>()
   private readonly options: ClaimerOptions
@@ -72,56 +75,64 @@ export class Claimer {
 
   /** Is a claim in flight, from the pick to the starts? */
   get busy(): boolean {
-    return this.inFlight
+    return this.pending.size > 0
+  }
+
+  /** The number of the oldest claim without an answer; Infinity if there is none. */
+  get oldestClaim(): number {
+    for (const claim of this.pending) if (!this.admitted.has(claim)) return claim.number
+    return Infinity
   }
 
   /** What to claim now; null for nothing. Takes the permits. */
-  pick(): Demand[] | null {
-    const { permits, selector } = this.options
-    if (this.inFlight || this.backingOff || permits.free === 0 || selector.idle) return null
+  pick(): PendingClaim | null {
+    const { permits, selector, store } = this.options
+    const divided = store.confirm === undefined && permits.slots >= dividedSlotsMin
+    if (this.pending.size >= (divided ? 2 : 1) || this.backingOff || permits.free === 0 || selector.idle) return null
     if (this.options.halted() !== null) return null
-    const demand = selector.plan(permits.free)
+    const demand = selector.plan(divided ? Math.min(permits.free, Math.ceil(permits.slots / 2)) : permits.free)
     if (demand === null) return null
-    this.permitsTaken = 0
-    for (const { max } of demand) this.permitsTaken += max
-    permits.take(this.permitsTaken)
-    this.inFlight = true
-    return demand
+    let taken = 0
+    for (const { max } of demand) taken += max
+    permits.take(taken)
+    const claim = { number: ++this.lastClaim, demand, permits: taken, heldBack: new Map(), waiters: [] }
+    this.pending.add(claim)
+    return claim
   }
 
-  /** Resolves when no claim is in flight, or after `close`. */
-  whenIdle(): Promise<void> {
-    return this.inFlight && !this.closed ? new Promise((resolve) => void this.waiters.push(resolve)) : Promise.resolve()
+  /** Resolves when the claims that are in flight now have ended, or after `close`. */
+  async whenIdle(): Promise<void> {
+    if (this.closed) return
+    await Promise.all(
+      [...this.pending].map(({ waiters }) => new Promise<void>((resolve) => void waiters.push(resolve))),
+    )
   }
 
-  /** Releases the jobs of this type (null: of all types) in the claim in flight instead of starting them. */
+  /** Releases the jobs of this type (null: of all types) in the claims in flight instead of starting them. */
   holdBack(type: string | null, reason: JobchartError): void {
-    if (!this.inFlight) return
-    for (const each of type === null ? this.options.jobs.keys() : [type]) this.heldBack.set(each, reason)
+    for (const { heldBack } of this.pending) {
+      for (const each of type === null ? this.options.jobs.keys() : [type]) heldBack.set(each, reason)
+    }
   }
 
   /** Ends all waits of `whenIdle`: no answer is handled any more. */
   close(): void {
     this.closed = true
-    this.answerWaiters()
+    for (const { waiters } of this.pending) answerAll(waiters)
   }
 
-  private answerWaiters(): void {
-    for (const resolve of this.waiters.splice(0)) resolve()
-  }
-
-  /** Claims what was picked. If the claim fails, it is picked again later. */
-  claim(demand: readonly Demand[], answered: (claimed: ClaimedJobs) => void): void {
+  /** Sends a claim that was picked. If it fails, its jobs are picked again later. */
+  send(claim: PendingClaim, answered: (claimed: ClaimedJobs) => void): void {
     const { store, worker, leaseMs, time } = this.options
     const sentAt = time.read()
     whenAnswered(
-      () => store.claim({ worker, leaseMs, token: nanoid(), demand }),
+      () => store.claim({ worker, leaseMs, token: nanoid(), demand: claim.demand }),
       (answer) => {
         this.failures = 0
         this.options.health.answered()
-        answered({ answer, sentAt, fenceAt: fenceAt(sentAt, leaseMs) })
+        answered({ claim, answer, sentAt, fenceAt: fenceAt(sentAt, leaseMs) })
       },
-      (error) => this.failed(error),
+      (error) => this.failed(claim, error),
     )
   }
 
@@ -145,7 +156,7 @@ export class Claimer {
     }
     this.ready.length = 0
     this.started = 0
-    if (this.inFlight && this.answered) this.end()
+    for (const claim of this.admitted) this.end(claim)
   }
 
   /** The reason to release a job if the slots were reduced since the claim. */
@@ -160,20 +171,20 @@ export class Claimer {
   }
 
   /** Makes runs of the claimed jobs: from here on cancels find them. */
-  private admit({ answer, sentAt, fenceAt: fence }: ClaimedJobs): void {
+  private admit({ claim, answer, sentAt, fenceAt: fence }: ClaimedJobs): void {
     const { permits, selector, jobs, runs, services, canceller, hub, worker } = this.options
-    this.answered = true
-    selector.applyClaim(answer)
-    permits.give(this.permitsTaken - answer.jobs.length)
+    this.admitted.add(claim)
+    selector.applyClaim(claim.demand, answer)
+    permits.give(claim.permits - answer.jobs.length)
     for (const { type, reason: why, until } of answer.shortfalls) if (why === 'limited') this.wakeAt(type, until ?? 0)
     for (const claimed of answer.jobs) {
       const run = new Run(claimed, jobs.get(claimed.type) as JobDefinition, services, fence)
       run.confirmedAt = sentAt
-      run.abortReason = canceller.beforeStart(claimed.id) ?? this.heldBack.get(claimed.type) ?? null
+      run.abortReason = canceller.beforeStart(claimed.id) ?? claim.heldBack.get(claimed.type) ?? null
       runs.add(run)
       this.ready.push(run)
     }
-    canceller.forget()
+    canceller.forget(this.oldestClaim)
     if (!hub.hasListeners) return
     for (const claimed of answer.jobs) {
       const { id, type, seq, startedAt: at, attempt } = claimed
@@ -183,12 +194,11 @@ export class Claimer {
     }
   }
 
-  private end(): void {
-    this.options.canceller.forget()
-    this.heldBack.clear()
-    this.inFlight = false
-    this.answered = false
-    this.answerWaiters()
+  private end(claim: PendingClaim): void {
+    this.pending.delete(claim)
+    this.admitted.delete(claim)
+    this.options.canceller.forget(this.oldestClaim)
+    answerAll(claim.waiters)
     this.options.changed()
   }
 
@@ -209,12 +219,12 @@ export class Claimer {
   }
 
   /** The claim failed: gives the permits back and claims again later. */
-  private failed(error: unknown): void {
+  private failed(claim: PendingClaim, error: unknown): void {
     const { permits, selector, logger } = this.options
     this.options.health.failed(error)
-    permits.give(this.permitsTaken)
-    selector.applyClaim(null)
-    this.end()
+    permits.give(claim.permits)
+    selector.applyClaim(claim.demand, null)
+    this.end(claim)
     if (this.failures++ === 0) logger.error('a claim failed; it is repeated until the store answers', { error })
     this.claimLater()
   }
@@ -232,3 +242,7 @@ export class Claimer {
 
 /** The reason to release a job whose lease may have expired before its start. */
 const tooLate = (run: Run, now: number): JobchartError | null => (now >= run.fenceAt ? leaseLost(run) : null)
+
+function answerAll(waiters: (() => void)[]): void {
+  for (const resolve of waiters.splice(0)) resolve()
+}

@@ -1,6 +1,7 @@
 /** The commands of the dispatcher and their source. */
 import { Observable, type Subscriber } from 'rxjs'
-import type { CancelAnswer, CancelRequest, ClaimAnswer } from '../store.ts'
+import type { JobchartError } from '../core/errors.ts'
+import type { CancelAnswer, CancelRequest, ClaimAnswer, Demand } from '../store.ts'
 import type { Run } from './attempt.ts'
 import type { Lane } from './lanes.ts'
 
@@ -25,8 +26,22 @@ export interface StartCommand {
   readonly claimed: ClaimedJobs | null
 }
 
+/** A claim in flight, from the pick to the starts of its jobs. */
+export interface PendingClaim {
+  /** Claims are numbered in the order in which they were sent. */
+  readonly number: number
+  readonly demand: readonly Demand[]
+  /** How many permits it has taken. */
+  readonly permits: number
+  /** Types whose jobs in its answer must not start, and why. */
+  readonly heldBack: Map<string, JobchartError>
+  /** Called when it has ended. */
+  readonly waiters: (() => void)[]
+}
+
 /** Times are in ms of `LeaseClock`. */
 export interface ClaimedJobs {
+  readonly claim: PendingClaim
   readonly answer: ClaimAnswer
   /** When the claim was sent: a lower bound for the time of the answer's data. */
   readonly sentAt: number

@@ -10,8 +10,7 @@
  */
 import { Observable, type OperatorFunction } from 'rxjs'
 import type { Clock } from '../core/clock.ts'
-import type { Demand } from '../store.ts'
-import type { StartCommand, WorkerCommand } from './commands.ts'
+import type { PendingClaim, StartCommand, WorkerCommand } from './commands.ts'
 import { dispatch } from './dispatch.ts'
 import { Lane, laneCount } from './lanes.ts'
 import { TurnBudget } from './turn-budget.ts'
@@ -21,9 +20,9 @@ interface PipelineOptions {
   /** Handles all commands of one lane; `waits` tells whether another lane has commands. */
   readonly handle: (lane: number, batch: readonly WorkerCommand[], waits: (lane: number) => boolean) => void
   /** Selects what to claim now, by weight and within the free permits, and takes the permits; null for nothing. */
-  readonly select: () => Demand[] | null
+  readonly select: () => PendingClaim | null
   /** Claims what was selected, and calls back when the store has answered. */
-  readonly claim: (demand: readonly Demand[], answered: (claimed: StartCommand['claimed']) => void) => void
+  readonly claim: (claim: PendingClaim, answered: (claimed: StartCommand['claimed']) => void) => void
   readonly failed: (error: unknown) => void
 }
 
@@ -36,13 +35,13 @@ export const pipeline =
       claimed(claim),
     )
 
-/** Claims each demand; the answer, which may be synchronous, becomes a command to start the claimed jobs. */
+/** Sends each claim; the answer, which may be synchronous, becomes a command to start the claimed jobs. */
 const claimed =
-  (claim: PipelineOptions['claim']): OperatorFunction<Demand[], StartCommand> =>
-  (demands) =>
+  (send: PipelineOptions['claim']): OperatorFunction<PendingClaim, StartCommand> =>
+  (claims) =>
     new Observable((answers) =>
-      demands.subscribe({
-        next: (demand) => claim(demand, (jobs) => answers.next({ lane: Lane.start, claimed: jobs })),
+      claims.subscribe({
+        next: (claim) => send(claim, (jobs) => answers.next({ lane: Lane.start, claimed: jobs })),
         error: (error: unknown) => answers.error(error),
         complete: () => answers.complete(),
       }),

@@ -31,6 +31,13 @@ interface Strategy {
   refund(queue: QueueEntry): number
 }
 
+/** What a plan has requested of a queue. */
+interface PlannedQueue {
+  readonly queue: QueueEntry
+  readonly wanted: number
+  readonly wakesAtPlan: number
+}
+
 class QueueEntry implements Omit<Candidate, 'priority'> {
   heapIndex = -1
   key = 0
@@ -39,10 +46,9 @@ class QueueEntry implements Omit<Candidate, 'priority'> {
   estimate = 0
   /** Number of wakes: a claim that was sent before the last wake does not prove that the queue is empty. */
   wakes = 0
-  /** Jobs requested and received in the current plan. */
+  /** Jobs requested by the plan that is made, and received by the one that is applied. */
   wanted = 0
   got = 0
-  wakesAtPlan = 0
   readonly type: string
   readonly weight: number
   /** What its demands have in common. */
@@ -111,7 +117,8 @@ export class Selector {
   private readonly logger: Logger
   /** Virtual time: the key of the last pick. */
   private at = 0
-  private planned: QueueEntry[] = []
+  /** Plans whose claims are in flight, by their demands. */
+  private readonly plans = new Map<readonly Demand[], readonly PlannedQueue[]>()
 
   /** @throws JobchartError INVALID_OPTION for an unknown selection */
   constructor({ jobs, selection, random, now, logger }: SelectOptions) {
@@ -139,9 +146,9 @@ export class Selector {
     for (const type of this.queues.keys()) this.wake(type)
   }
 
-  /** Picks up to `slots` times; null if no queue may have work. Pass the answer of the claim to `applyClaim`. */
+  /** Picks up to `slots` times; null if no queue may have work. Pass the demand and the answer of its claim to `applyClaim`. */
   plan(slots: number): Demand[] | null {
-    const planned = this.planned
+    const planned: QueueEntry[] = []
     let left = slots
     while (left > 0) {
       const queue = this.next()
@@ -149,10 +156,7 @@ export class Selector {
       // A single queue gets all slots at once.
       const picks = this.own === null && this.heap.size === 1 ? Math.min(left, queue.estimate) : 1
       this.at = queue.key
-      if (queue.wanted === 0) {
-        queue.wakesAtPlan = queue.wakes
-        planned.push(queue)
-      }
+      if (queue.wanted === 0) planned.push(queue)
       for (let i = 0; i < picks; i++) queue.key = this.strategy.step(queue, queue.key)
       queue.wanted += picks
       queue.estimate -= picks
@@ -161,21 +165,27 @@ export class Selector {
       else this.heap.update(queue)
     }
     if (planned.length === 0) return null
-    return planned.map(({ terms, wanted }): Demand => ({ ...terms, max: wanted }))
+    const demand = planned.map(({ terms, wanted }): Demand => ({ ...terms, max: wanted }))
+    this.plans.set(
+      demand,
+      planned.map((queue) => ({ queue, wanted: queue.wanted, wakesAtPlan: queue.wakes })),
+    )
+    for (const queue of planned) queue.wanted = 0
+    return demand
   }
 
-  /** Applies the answer to the plan: refunds picks that found no job, and removes empty queues. null if the claim failed. */
-  applyClaim(answer: ClaimAnswer | null): void {
-    const planned = this.planned
-    this.planned = []
-    let wanted = 0
-    for (const queue of planned) wanted += queue.wanted
-    if (answer?.jobs.length === wanted) {
+  /**
+   * Applies the answer to the claim of a plan: refunds picks that found no job, and removes empty queues.
+   * @param answer null if the claim failed
+   */
+  applyClaim(demand: readonly Demand[], answer: ClaimAnswer | null): void {
+    const planned = this.plans.get(demand) ?? []
+    this.plans.delete(demand)
+    let all = 0
+    for (const { wanted } of planned) all += wanted
+    if (answer?.jobs.length === all) {
       // Every pick found its job. The estimates hold until the next wake.
-      for (const queue of planned) {
-        queue.given += queue.wanted
-        queue.wanted = 0
-      }
+      for (const { queue, wanted } of planned) queue.given += wanted
       return
     }
     for (const job of answer?.jobs ?? []) {
@@ -183,15 +193,14 @@ export class Selector {
       if (queue !== undefined) queue.got++
     }
     const short = new Set(answer?.shortfalls.map(({ type }) => type))
-    for (const queue of planned) {
-      const missed = queue.wanted - queue.got
+    for (const { queue, wanted, wakesAtPlan } of planned) {
+      const missed = wanted - queue.got
       queue.given += queue.got
-      queue.wanted = 0
       queue.got = 0
       if (missed === 0) continue
       queue.key -= missed * this.strategy.refund(queue)
       if (queue.heapIndex >= 0) this.heap.update(queue)
-      const woken = queue.wakes !== queue.wakesAtPlan
+      const woken = queue.wakes !== wakesAtPlan
       if (short.has(queue.type) && !woken) {
         queue.estimate = 0
         this.heap.remove(queue)

@@ -128,7 +128,12 @@ export class Worker {
       now: () => clock.monotonic(),
       logger,
     })
-    this.canceller = new Canceller({ ...shared, graceMs, answered: () => this.afterCancels() })
+    this.canceller = new Canceller({
+      ...shared,
+      graceMs,
+      answered: () => this.afterCancels(),
+      lastClaim: () => this.claimer.lastClaim,
+    })
     this.sweeper = new Sweeper({
       ...shared,
       retention,
@@ -170,7 +175,7 @@ export class Worker {
           clock,
           handle: (lane, batch, waits) => this.handle(lane, batch, waits),
           select: () => claimer.pick(),
-          claim: (demand, answered) => claimer.claim(demand, answered),
+          claim: (claim, answered) => claimer.send(claim, answered),
           failed: (error) => logger.error('a command of the dispatcher failed; it continues with the next', { error }),
         }),
       )
@@ -326,7 +331,7 @@ export class Worker {
 
   private afterCancels(): void {
     if (!this.canceller.inFlight) {
-      if (!this.claimer.busy) this.canceller.forget()
+      this.canceller.forget(this.claimer.oldestClaim)
       this.claimer.resume()
       this.remoteCancels.confirm()
     }

@@ -56,7 +56,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a claim that failed gives no permits back',
     file: 'src/worker/claim.ts',
-    right: 'permits.give(this.permitsTaken)\n',
+    right: 'permits.give(claim.permits)\n',
     wrong: '\n',
     seed: 2,
   },

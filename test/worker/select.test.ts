@@ -26,7 +26,7 @@ function picks(from: Selector, count: number, slots = 10): Record<string, number
     const demand = from.plan(Math.min(slots, left)) ?? []
     const jobs = demand.flatMap(({ type, max }) => Array.from({ length: max }, () => ({ type })))
     for (const { type } of jobs) got[type] = (got[type] ?? 0) + 1
-    from.applyClaim({ jobs: jobs as never, shortfalls: [] })
+    from.applyClaim(demand, { jobs: jobs as never, shortfalls: [] })
   }
   return got
 }
@@ -61,8 +61,9 @@ test('random picks are independent draws: no queue is due', () => {
   let repeats = 0
   let last = ''
   for (let i = 0; i < 10_000; i++) {
-    const [only] = from.plan(1) ?? []
-    from.applyClaim({ jobs: [{ type: only?.type }] as never, shortfalls: [] })
+    const demand = from.plan(1) ?? []
+    const [only] = demand
+    from.applyClaim(demand, { jobs: [{ type: only?.type }] as never, shortfalls: [] })
     if (only?.type === last) repeats++
     last = only?.type ?? ''
   }
@@ -92,9 +93,10 @@ test('strict with ageing lets a queue gain one point of priority per interval th
   from.wakeAll()
   const order: string[] = []
   for (; now < 100_000; now += 1_000) {
-    const [only] = from.plan(1) ?? []
+    const demand = from.plan(1) ?? []
+    const [only] = demand
     order.push(only?.type ?? '')
-    from.applyClaim({ jobs: [{ type: only?.type }] as never, shortfalls: [] })
+    from.applyClaim(demand, { jobs: [{ type: only?.type }] as never, shortfalls: [] })
   }
   // 90 is picked until another has waited longer than it is behind: 83 points, 88, and 89; each pick ages the rest.
   expect(order.indexOf('seven')).toBe(84)
@@ -124,7 +126,7 @@ test('picks that found no job cost no share', () => {
     const jobs = demand
       .filter(({ type }) => type === 'two')
       .flatMap(({ type, max }) => Array.from({ length: max }, () => ({ type })))
-    from.applyClaim({ jobs: jobs as never, shortfalls: [{ type: 'one', reason: 'capped' }] })
+    from.applyClaim(demand, { jobs: jobs as never, shortfalls: [{ type: 'one', reason: 'capped' }] })
     from.wake('one')
   }
   const got = picks(from, 300)
@@ -134,9 +136,9 @@ test('picks that found no job cost no share', () => {
 test('a wake that comes while a claim is under way outlives the answer that the queue is dry', () => {
   const from = selector('weighted')
   from.wake('one')
-  from.plan(1)
+  const demand = from.plan(1) ?? []
   from.wake('one')
-  from.applyClaim({ jobs: [], shortfalls: [{ type: 'one', reason: 'empty' }] })
+  from.applyClaim(demand, { jobs: [], shortfalls: [{ type: 'one', reason: 'empty' }] })
   expect(from.idle).toBe(false)
 })
 
@@ -185,14 +187,30 @@ test('the shares that a runtime really gave are in its stats, and follow the wei
   await runtime.stop()
 })
 
+test('two claims in flight are answered each on its own, in whatever order', () => {
+  const from = selector('weighted')
+  from.wake('one', 3)
+  from.wake('two', 1)
+  const [first, second] = [from.plan(2) ?? [], from.plan(2) ?? []]
+  const wanted = [first, second].flat().map(({ type, max }) => [type, max])
+  expect(wanted.reduce((sum, [, max]) => sum + Number(max), 0)).toBe(4)
+  expect(from.plan(1)).toBeNull()
+  from.applyClaim(second, null)
+  const jobs = first.flatMap(({ type, max }) => Array.from({ length: max }, () => ({ type })))
+  from.applyClaim(first, { jobs: jobs as never, shortfalls: [] })
+  // What the failed claim has asked for is picked again.
+  expect(from.plan(4)?.map(({ type, max }) => [type, max])).toEqual(second.map(({ type, max }) => [type, max]))
+})
+
 test('jobs whose pick failed are picked later, all of them', () => {
   const from = selector('weighted')
   from.wake('one', 2)
   from.wake('two', 1)
   // A pick of one slot among several queues takes one job of one of them.
   for (let failures = 0; failures < 5; failures++) {
-    expect(from.plan(1)).toHaveLength(1)
-    from.applyClaim(null)
+    const demand = from.plan(1) ?? []
+    expect(demand).toHaveLength(1)
+    from.applyClaim(demand, null)
   }
   expect(picks(from, 3, 1)).toMatchObject({ one: 2, two: 1 })
   expect(from.idle).toBe(true)
