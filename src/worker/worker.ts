@@ -128,12 +128,7 @@ export class Worker {
       now: () => clock.monotonic(),
       logger,
     })
-    this.canceller = new Canceller({
-      ...shared,
-      graceMs,
-      answered: () => this.afterCancels(),
-      lastClaim: () => this.claimer.lastClaim,
-    })
+    this.canceller = new Canceller({ ...shared, graceMs, ...this.cancelServices() })
     this.sweeper = new Sweeper({
       ...shared,
       retention,
@@ -180,6 +175,10 @@ export class Worker {
         }),
       )
       .subscribe((start) => commands.next(start))
+  }
+
+  private cancelServices(): Pick<ConstructorParameters<typeof Canceller>[0], 'answered' | 'lastClaim'> {
+    return { answered: () => this.afterCancels(), lastClaim: () => this.claimer.lastClaim }
   }
 
   /** Is there a run, a claim in flight, or an end that is not written yet? */

@@ -24,7 +24,7 @@ import { keyName, timerId, endedId, type EndedId, type CellKind } from './keys.t
 import { NotLoaded, type Need, type Timers } from './needs.ts'
 import { errorsOf, historyEntries, scriptText } from './row-text.ts'
 import { Row, type Journal } from './row.ts'
-import { settledOf } from './settled.ts'
+import { answerBefore, keepAnswer, settledOf } from './settled.ts'
 import { cellName, type WorkingSet } from './working-set.ts'
 
 /** The first of the numbers that the commit replaces: beyond all that are given, and exact as a number. */
@@ -499,16 +499,12 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
     if (row.isMachine) row.set('version', version ?? null)
   }
 
-  settledBefore(row: Row, { attempt, token }: LeaseKey): SettleAnswer | null {
-    const settled = settledOf(row)
-    return settled?.token === token && settled.attempt === attempt ? settled.answer : null
+  settledBefore(row: Row, lease: LeaseKey): SettleAnswer | null {
+    return answerBefore(row, lease)
   }
 
-  keepSettled(row: Row, { attempt, token }: LeaseKey, answer: SettleAnswer): void {
-    const settled = { attempt, token, answer }
-    row.set('settled', answer.from)
-    // As long as the row says the rest, it is kept in a word.
-    if (!sameJson(settledOf(row) as unknown as Json, settled as unknown as Json)) row.setJson('settled', settled)
+  keepSettled(row: Row, lease: LeaseKey, answer: SettleAnswer): void {
+    keepAnswer(row, lease, answer)
   }
 
   // ── machines ────────────────────────────────────────────────────────────────────────────────────────────────────────

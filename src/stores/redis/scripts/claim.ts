@@ -37,10 +37,12 @@ local jobs, shortfalls = {}, {}
 -- Numbers of transitions: the last one before the claim, and how many it has given.
 local base, given = tonumber(call('GET', P .. 'seq') or '0'), 0
 
-local function countOf(name) return tonumber(call('HGET', P .. 'counts', name) or '0') + (counts[name] or 0) end
+local function countOf(state, type)
+  return tonumber(call('HGET', P .. 'counts', state .. ':' .. type) or '0') + (counts[type] and counts[type][state] or 0)
+end
 local function leased(type)
   local sum = 0
-  for state in pairs(LEASED) do sum = sum + countOf(state .. ':' .. type) end
+  for state in pairs(LEASED) do sum = sum + countOf(state, type) end
   return sum
 end
 
@@ -77,8 +79,8 @@ local function queuedAt(row)
   return tonumber(rest:match('[^%z\\n]*$'):match('^%[%d+,(%d+),'))
 end
 
--- Claims the jobs of members of a queue. Gives how many it has claimed; members of jobs that are not queued are removed.
-local function claim(queue, members, demand)
+-- Claims the jobs of members of a queue, which the caller removes from it. Gives how many of them were queued.
+local function claim(members, demand)
   local ids = {}
   for i, member in ipairs(members) do ids[i] = member:sub(17) end
   local rows, inputs, written = values(JOBS, ids), values(P .. 'data:input', ids), {}
@@ -86,10 +88,10 @@ local function claim(queue, members, demand)
   local taken, waited = 0, 0
   for i, id in ipairs(ids) do
     local row = rows[i] and parse(rows[i])
-    if not row or row[${at.state}] ~= '${arrow.from}' then
-      leave(queue, members[i])
-    else
-      index(id, row, -1)
+    if row and row[${at.state}] == '${arrow.from}' then
+      local type, key = row[${at.type}], row[${at.concurrencyKey}]
+      count('${arrow.from}', type, -1)
+      if key ~= '' or isShared(type) then groups[#groups + 1] = { type, key } end
       taken = taken + 1
       given = given + 1
       local seq, has = int(base + given), row[${at.has}]
@@ -103,10 +105,10 @@ local function claim(queue, members, demand)
       row[${at.onDead}] = demand.onDead or ''
       local text = '[' .. seq .. sentence .. attempt .. ',' .. request.workerText .. ']'
       remember(row, text)
-      log(id, row[${at.type}], text)
+      log(id, type, text)
       index(id, row, 1)
       if row[${at.keyName}] ~= '' then giveUpKey(id, row[${at.keyName}]) end
-      if demand.rate then call('ZADD', rateWindow(row[${at.type}]), now, seq) end
+      if demand.rate then call('ZADD', rateWindow(type), now, seq) end
       local whole = rowText(row)
       written[#written + 1] = id
       written[#written + 1] = whole
@@ -210,8 +212,8 @@ local function claimPlain(demand, room)
   while taken < room do
     local members = call('ZRANGE', queue, 0, math.min(room - taken, 500) - 1)
     if #members == 0 then break end
-    taken = taken + claim(queue, members, demand)
-    flush()
+    call('ZREMRANGEBYRANK', queue, 0, #members - 1)
+    taken = taken + claim(members, demand)
   end
   return taken
 end
@@ -233,7 +235,8 @@ local function claimGrouped(demand, room)
       next = next + 2
     end
     if not member then break end
-    taken = taken + claim(from, { member }, demand)
+    call('ZREM', from, member)
+    taken = taken + claim({ member }, demand)
     if key then groups[#groups + 1] = { type, key } end
     arrangeGroups()
   end
@@ -254,7 +257,7 @@ end
 -- What the rules of the core ask of a queue that gave fewer jobs than were asked for; see operations.ts.
 local function facts(demand, paused)
   local type, rate = demand.type, demand.rate
-  local queued = countOf('${arrow.from}:' .. type)
+  local queued = countOf('${arrow.from}', type)
   if paused or queued <= 0 then return { type, paused and 1 or 0, int(queued) } end
   local open = firstGroup(demand) ~= nil or (not demand.keyShares and call('EXISTS', P .. 'queue:' .. type) == 1)
   local keysAt = not open and call('ZRANGE', P .. 'limited:' .. type, 0, 0, 'WITHSCORES')[2] or ''

@@ -58,7 +58,15 @@ local counts, groups, ready, left, ended, cancelled, hints = {}, {}, {}, {}, {},
 local dueAt, shrunk, shrunkOf = nil, 0, {}
 local entering, leaving, logged = {}, {}, {}
 
-local function count(name, by) counts[name] = (counts[name] or 0) + by end
+-- By how much the number of jobs of a type in a state changes.
+local function count(state, type, by)
+  local ofType = counts[type]
+  if not ofType then
+    ofType = {}
+    counts[type] = ofType
+  end
+  ofType[state] = (ofType[state] or 0) + by
+end
 
 -- Carries out a command with a list of arguments, as many at a time as Lua's stack holds; an even number.
 local function each(command, key, list)
@@ -157,15 +165,6 @@ end
 -- Keys of a type are told from keys of another type by the length of its name.
 local function groupKey(type, key) return P .. 'group:' .. #type .. ':' .. type .. ':' .. key end
 
-local function countRow(state, type, by)
-  count(state, by)
-  count(state .. ':' .. type, by)
-  if BACKLOG[state] then
-    shrunk = shrunk - by
-    shrunkOf[type] = (shrunkOf[type] or 0) - by
-  end
-end
-
 -- Groups of failed attempts. Groups of a type are told from those of another by the length of its name.
 local function failureName(type, fingerprint) return #type .. ':' .. type .. ':' .. fingerprint end
 
@@ -195,11 +194,15 @@ local function addFailure(failure, at, seq)
   call('DEL', P .. 'failure:' .. oldest)
 end
 
--- Activity: what is added to each figure of each type, named by the index of the figure and the type.
+-- Activity: what is added to each figure of each type, by the index of the figure.
 local activity = {}
 local function tally(type, figure, by)
-  local name = figure .. ':' .. type
-  activity[name] = (activity[name] or 0) + by
+  local ofType = activity[type]
+  if not ofType then
+    ofType = {}
+    activity[type] = ofType
+  end
+  ofType[figure] = (ofType[figure] or 0) + by
 end
 
 -- Adds the activity to the minute and the hour of a time. Where a period begins, some of those that are no longer kept are removed.
@@ -216,7 +219,9 @@ local function writeActivity(at)
         call('ZREM', starts, old)
       end
     end
-    for name, by in pairs(activity) do call('HINCRBY', key, name, int(by)) end
+    for type, figures in pairs(activity) do
+      for figure, by in pairs(figures) do if by ~= 0 then call('HINCRBY', key, figure .. ':' .. type, int(by)) end end
+    end
   end
   activity = {}
 end
@@ -224,7 +229,7 @@ end
 -- Enters a row into the indexes, or takes it out of them.
 local function index(id, r, by)
   local state, type, key = r[${at.state}], r[${at.type}], r[${at.concurrencyKey}]
-  countRow(state, type, by)
+  count(state, type, by)
   if CLAIMABLE[state] then
     local queue = key ~= '' and groupKey(type, key) or P .. 'queue:' .. type
     local place = r[${at.place}]
@@ -350,7 +355,20 @@ local function arrangeGroups()
 end
 
 local function writeCounts()
-  for name, by in pairs(counts) do if by ~= 0 then call('HINCRBY', P .. 'counts', name, by) end end
+  local all = {}
+  for type, states in pairs(counts) do
+    for state, by in pairs(states) do
+      if by ~= 0 then
+        call('HINCRBY', P .. 'counts', state .. ':' .. type, by)
+        all[state] = (all[state] or 0) + by
+        if BACKLOG[state] then
+          shrunk = shrunk - by
+          shrunkOf[type] = (shrunkOf[type] or 0) - by
+        end
+      end
+    end
+  end
+  for state, by in pairs(all) do if by ~= 0 then call('HINCRBY', P .. 'counts', state, by) end end
   counts = {}
 end
 
