@@ -193,6 +193,11 @@ export interface Store {
   /** Changes a queue, if `change` is given. @returns the queue after the change; a pause applies to every claim after the answer */
   queue(type: string, change?: { readonly paused: boolean }): Promise<QueueInfo>
   /**
+   * Since when the first queued job of each type is queued: the first by priority, then by place, whatever its concurrency key.
+   * @returns for each type the time of the transition that has queued the job, ms since the epoch; null if none is queued
+   */
+  queuedSince(types: readonly string[]): Promise<(number | null)[]>
+  /**
    * What happened in queues, per minute or hour of store time. Every write counts its own transitions, so that nothing is scanned.
    * The answer has an entry for each type asked for, or for every queue, in no particular order; of the total, one.
    */

@@ -47,8 +47,8 @@ export class ClientQueueHandle implements QueueHandle {
     const { type, connection, owner } = this
     await connection.ready()
     const { store, settings } = connection
-    const [info, rates] = await Promise.all([store.queue(type), ratesIn(store, [type])])
-    return queueStats(settings.jobs, owner.given(), rates)(info)
+    const info = await store.queue(type)
+    return queueStats(settings.jobs, owner.given(), await figuresIn(store, [info]))(info)
   }
 
   async activity(options: ActivityOptions = {}): Promise<Activity> {
@@ -58,7 +58,7 @@ export class ClientQueueHandle implements QueueHandle {
   }
 
   get stats$(): Stream<QueueStats> {
-    return followFigure(this.connection.follow, () => this.stats(), withoutRates)
+    return followFigure(this.connection.follow, () => this.stats(), withoutTime)
   }
 
   private async setPaused(paused: boolean): Promise<void> {
@@ -67,7 +67,8 @@ export class ClientQueueHandle implements QueueHandle {
   }
 }
 
-const withoutRates = (stats: QueueStats): unknown => ({ ...stats, rates: null })
+/** What a change of is a new value: rates and latency change with time alone. */
+const withoutTime = (stats: QueueStats): unknown => ({ ...stats, rates: null, latencyMs: null })
 
 /** What happened in one queue, or in all together. */
 export async function activityIn(
@@ -79,14 +80,26 @@ export async function activityIn(
   return activityOf(asked, await store.activity(activityQuery(asked, queues, now)), now)
 }
 
-/** The rates of queues, by type. */
-export async function ratesIn(store: Store, queues: ActivityQuery['queues']): Promise<(type: string) => QueueRates> {
+/** Figures of a queue that are not part of its `QueueInfo`. */
+type QueueFigures = Pick<QueueStats, 'latencyMs' | 'rates'>
+
+/** The figures of these queues, by type. */
+export async function figuresIn(store: Store, queues: readonly QueueInfo[]): Promise<(type: string) => QueueFigures> {
   const now = store.now()
-  const activity = await store.activity({ period: 'minute', from: ratesFrom(now), queues })
+  const types = queues.map(({ type }) => type)
+  const waiting = queues.filter(({ counts }) => counts.queued > 0).map(({ type }) => type)
+  const [activity, since] = await Promise.all([
+    store.activity({ period: 'minute', from: ratesFrom(now), queues: types }),
+    store.queuedSince(waiting),
+  ])
+  const queuedSince = new Map(waiting.map((type, i) => [type, since[i] ?? null]))
   const buckets = new Map(activity.map((queue) => [queue.type, queue.buckets]))
   const ratesOfLast = (type: string, minutes: number): QueueRates['lastMinute'] =>
     ratesOf(buckets.get(type) ?? noBuckets, now, minutes)
-  return (type) => ({ lastMinute: ratesOfLast(type, 1), lastFiveMinutes: ratesOfLast(type, 5) })
+  return (type) => ({
+    latencyMs: Math.max(0, now - (queuedSince.get(type) ?? now)),
+    rates: { lastMinute: ratesOfLast(type, 1), lastFiveMinutes: ratesOfLast(type, 5) },
+  })
 }
 
 const noBuckets: readonly ActivityBucket[] = []
@@ -100,7 +113,7 @@ export const emptyQueue = (type: string): QueueInfo => ({ type, paused: false, c
 export function queueStats(
   jobs: ReadonlyMap<string, Pick<JobDefinition, 'weight' | 'capacity'>>,
   given: ReadonlyMap<string, number>,
-  rates: (type: string) => QueueRates,
+  figures: (type: string) => QueueFigures,
 ): (info: QueueInfo) => QueueStats {
   const givenToAll = Math.max(1, sum(given.values()))
   // A client may know no jobs.
@@ -116,7 +129,7 @@ export function queueStats(
       priority: weight,
       capacity,
       counts,
-      rates: rates(type),
+      ...figures(type),
       given: own,
       share: own / givenToAll,
       expectedShare: weight / weightSum,

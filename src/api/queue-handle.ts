@@ -21,6 +21,8 @@ export interface QueueStats {
   readonly capacity: number | null
   /** Jobs in each state. */
   readonly counts: StateCounts
+  /** How long the first queued job, by priority and age, has been queued, ms; 0 if none is. */
+  readonly latencyMs: number
   /** Transitions per second, mean wait and mean run time. */
   readonly rates: QueueRates
   /** Picks of this queue by this runtime since its start; 0 for a client. */
@@ -57,6 +59,6 @@ export interface QueueHandle {
    */
   activity(options?: ActivityOptions): Promise<Activity>
 
-  /** The current figures, then each new value, ten times a second at most. A change of the rates alone is no new value. */
+  /** The current figures, then each new value, ten times a second at most. A change of the rates or the latency alone is no new value. */
   readonly stats$: Stream<QueueStats>
 }

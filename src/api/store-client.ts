@@ -41,7 +41,7 @@ import {
 } from '../core/schedule-options.ts'
 import type { ScheduleSpec } from '../core/tick-times.ts'
 import { type ClientSettings } from '../core/settings.ts'
-import { activityIn, ClientQueueHandle, emptyQueue, queueStats, ratesIn } from './client-queue-handle.ts'
+import { activityIn, ClientQueueHandle, emptyQueue, queueStats, figuresIn } from './client-queue-handle.ts'
 import type { QueueHandle, QueueStats } from './queue-handle.ts'
 import type { Client } from './client.ts'
 import type {
@@ -168,12 +168,13 @@ export class StoreClient implements Client {
     const { connection } = this
     await connection.ready()
     const { store, settings } = connection
-    const [queues, workers, rates] = await Promise.all([store.queues(), store.workers(), ratesIn(store, 'each')])
+    const [queues, workers] = await Promise.all([store.queues(), store.workers()])
     const known = new Map(queues.map((queue) => [queue.type, queue]))
     for (const type of [...settings.jobs.keys(), ...workers.flatMap(({ types }) => types)]) {
       if (!known.has(type)) known.set(type, emptyQueue(type))
     }
-    const stats = Array.from(known.values(), queueStats(settings.jobs, this.given(), rates))
+    const figures = await figuresIn(store, [...known.values()])
+    const stats = Array.from(known.values(), queueStats(settings.jobs, this.given(), figures))
     return stats.toSorted((a, b) => (a.type < b.type ? -1 : 1))
   }
 

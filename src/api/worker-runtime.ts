@@ -37,7 +37,7 @@ import {
 } from '../core/call-options.ts'
 import { limits } from '../core/limits.ts'
 import { type RuntimeSettings } from '../core/settings.ts'
-import { emptyQueue, queueStats, ratesIn } from './client-queue-handle.ts'
+import { emptyQueue, queueStats, figuresIn } from './client-queue-handle.ts'
 import type { RuntimeState, RuntimeStats } from './runtime-stats.ts'
 import type { CancelAnswer, CancelRequest, Hint, Store } from '../store.ts'
 
@@ -186,10 +186,9 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   async stats(): Promise<RuntimeStats> {
     await this.connection.ready()
     const types = [...this.settings.jobs.keys()]
-    const [infos, rates] = await Promise.all([this.store.queues(), ratesIn(this.store, types)])
-    const known = new Map(infos.map((info) => [info.type, info]))
-    const stats = queueStats(this.settings.jobs, this.given(), rates)
-    const queues = types.map((type) => stats(known.get(type) ?? emptyQueue(type)))
+    const known = new Map((await this.store.queues()).map((info) => [info.type, info]))
+    const infos = types.map((type) => known.get(type) ?? emptyQueue(type))
+    const queues = infos.map(queueStats(this.settings.jobs, this.given(), await figuresIn(this.store, infos)))
     const { permits, abandoned, unsupported } = this.worker
     return {
       state: this.state,

@@ -5,28 +5,20 @@ import type { Column } from './table.ts'
 import { grouped, relative } from './words.ts'
 
 interface QueueRow extends Pick<QueueStats, 'type' | 'paused' | 'counts'> {
-  /** When the oldest job that is queued was enqueued, ms since the epoch; null if none is. */
-  readonly oldestAt: number | null
+  /** Since when the first job of the queue is queued, ms since the epoch; null if none is. */
+  readonly queuedSince: number | null
   /** Workers of the type that are not lost. */
   readonly workers: number
 }
 
-/** For how many queues the oldest job is read, those with most work first. */
-const oldestMax = 200
-
 export async function queueRows(client: Client, workers: readonly WorkerRecord[]): Promise<readonly QueueRow[]> {
   const queues = await client.queues()
-  const waiting = queues.filter(({ counts }) => counts.queued > 0).toSorted((a, b) => b.counts.queued - a.counts.queued)
-  const oldest = new Map<string, number>()
-  for (const { type } of waiting.slice(0, oldestMax)) {
-    const [job] = await client.list({ type, state: 'queued', limit: 1, fields: ['enqueuedAt'] })
-    if (job !== undefined) oldest.set(type, job.enqueuedAt)
-  }
-  return queues.map(({ type, paused, counts }) => ({
+  const now = client.store.now()
+  return queues.map(({ type, paused, counts, latencyMs }) => ({
     type,
     paused,
     counts,
-    oldestAt: oldest.get(type) ?? null,
+    queuedSince: counts.queued === 0 ? null : now - latencyMs,
     workers: workers.filter(({ types, lost }) => !lost && types.includes(type)).length,
   }))
 }
@@ -55,6 +47,6 @@ export const queueColumns = (now: number): readonly Column<QueueRow>[] => [
     right: true,
   },
   { title: 'DONE', text: ({ counts }) => count(counts.done), right: true, optional: 5 },
-  { title: 'OLDEST', text: ({ oldestAt }) => relative(oldestAt, now), optional: 1 },
+  { title: 'NEXT', text: ({ queuedSince }) => relative(queuedSince, now), optional: 1 },
   { title: 'WORKERS', text: ({ workers }) => count(workers), right: true, optional: 2 },
 ]

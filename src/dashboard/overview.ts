@@ -19,7 +19,7 @@ export interface QueueRow {
   /** Its share by weight, and its share of the actual picks, 0…1; null for a client. */
   readonly expectedShare: number | null
   readonly share: number | null
-  /** When the oldest queued job was enqueued, ms since the epoch. */
+  /** Since when its first queued job is queued, ms since the epoch. */
   readonly oldestAt: number | null
   /** Workers of the type that are not lost. */
   readonly workers: number
@@ -50,7 +50,7 @@ export async function overview(settings: DashboardSettings, feed: Feed): Promise
   ])
   const now = client.store.now()
   const shown = all.slice(0, queuesMax)
-  const queues = await Promise.all(shown.map((queue) => queueRow(settings, queue, workers)))
+  const queues = shown.map((queue) => queueRow(settings, queue, workers))
   const dead = await client.list({ state: 'dead', finishedAfter: now - 86_400_000, limit: 1_000, fields: ['id'] })
   return {
     now,
@@ -69,13 +69,12 @@ export async function overview(settings: DashboardSettings, feed: Feed): Promise
 export const shownWorker = ({ redact }: DashboardSettings, worker: WorkerRecord): WorkerRecord =>
   redact === null ? worker : { ...worker, running: worker.running.map((run) => ({ ...run, checkin: null })) }
 
-async function queueRow(
+function queueRow(
   { client, runtime }: DashboardSettings,
-  { type, paused, counts, weight, expectedShare, share }: QueueStats,
+  { type, paused, counts, weight, expectedShare, share, latencyMs }: QueueStats,
   workers: readonly WorkerRecord[],
-): Promise<QueueRow> {
+): QueueRow {
   const definition = client.jobs.get(type)
-  const [oldest] = await client.list({ type, state: 'queued', limit: 1, fields: ['enqueuedAt'] })
   return {
     type,
     paused,
@@ -83,7 +82,7 @@ async function queueRow(
     weight: definition === undefined ? null : weight,
     expectedShare: definition === undefined ? null : expectedShare,
     share: runtime === null || definition === undefined ? null : share,
-    oldestAt: oldest?.enqueuedAt ?? null,
+    oldestAt: counts.queued === 0 ? null : client.store.now() - latencyMs,
     workers: workers.filter(({ types, lost }) => !lost && types.includes(type)).length,
     isMachine: (definition?.machine ?? null) !== null,
   }
@@ -102,7 +101,7 @@ export async function queueView(settings: DashboardSettings, feed: Feed, type: s
   const { client } = settings
   await feed.catchUp()
   const definition = client.jobs.get(type)
-  const row = await queueRow(settings, await client.queue(type).stats(), await client.workers())
+  const row = queueRow(settings, await client.queue(type).stats(), await client.workers())
   if (definition === undefined && jobStates.every((state) => row.counts[state] === 0)) return null
   const now = client.store.now()
   return {

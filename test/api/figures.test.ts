@@ -54,6 +54,26 @@ test('figures are told ten times a second at most, and the last one always', asy
   expect(seen.at(-1)).toBe(500)
 })
 
+test('the latency of a queue is the age of its first queued job', async () => {
+  const { clock, runtime, a } = setUp()
+  const worker = await runtime({ jobs: [a], concurrency: 0 })
+  const latency = async (): Promise<number> => (await worker.queue('a').stats()).latencyMs
+  expect(await latency()).toBe(0)
+  const first = await worker.enqueue(a, 1)
+  await clock.advance('3s')
+  await worker.enqueue(a, 2)
+  await clock.advance('1s')
+  expect(await latency()).toBe(4_000)
+  expect((await worker.queues()).map(({ type, latencyMs }) => [type, latencyMs])).toEqual([['a', 4_000]])
+  expect((await worker.stats()).queues.map(({ latencyMs }) => latencyMs)).toEqual([4_000])
+  await worker.enqueue(a, 3, { priority: 5 })
+  await clock.advance('1s')
+  expect(await latency()).toBe(1_000)
+  await worker.cancel({ type: 'a' })
+  expect(await latency()).toBe(0)
+  expect((await first.record()).state).toBe('cancelled')
+})
+
 test('stats$ of a queue tells that it was paused and resumed', async () => {
   const { clock, store, runtime, a } = setUp()
   const worker = await runtime({ jobs: [a], concurrency: 0 })

@@ -61,6 +61,7 @@ const through = (store: Store, pass: Pass): Store => ({
   queues: () => pass('queues', () => store.queues()),
   queue: (type, change) => pass('queue', () => store.queue(type, change)),
   worker: (id, info) => pass('worker', () => store.worker(id, info)),
+  queuedSince: (types) => pass('queuedSince', () => store.queuedSince(types)),
   activity: (query) => pass('activity', () => store.activity(query)),
   failures: (query) => pass('failures', () => store.failures(query)),
   workers: () => pass('workers', () => store.workers()),

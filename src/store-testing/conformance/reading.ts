@@ -1,7 +1,7 @@
 /** Reading, page by page. */
 import assert from 'node:assert/strict'
 import { JobchartError } from '../../core/errors.ts'
-import type { ListQuery } from '../../store.ts'
+import type { ListQuery, NewJob } from '../../store.ts'
 import { boom, idsOf, lease, newJob, put, putAndEnd, putAndTake, recordOf, rest, take, takeOne, write } from './acts.ts'
 import { everyPage } from './side-by-side.ts'
 import type { Cases } from './subject.ts'
@@ -232,6 +232,38 @@ export const readingCases: Cases = {
       queues.find(({ type }) => type === 'sms'),
       await store.queue('sms'),
     )
+  },
+  'since when the first job is queued: by priority, then by place, whatever its concurrency key': async ({
+    store,
+    advance,
+  }) => {
+    const since = async (): Promise<number | null | undefined> => (await store.queuedSince(['mail']))[0]
+    const next = async (job: NewJob): Promise<number | undefined> => {
+      await advance(1_000)
+      return (await put(store, job))[0]?.at
+    }
+    assert.deepEqual(await store.queuedSince([]), [])
+    assert.deepEqual(await store.queuedSince(['mail', 'never seen']), [null, null])
+    const low = await next(newJob('low'))
+    assert.equal(await since(), low)
+    const keyed = await next(newJob('keyed', { priority: 5, concurrencyKey: 'acme' }))
+    await next(newJob('later', { priority: 5, concurrencyKey: 'zoo' }))
+    await next(newJob('scheduled', { priority: 9, delayMs: 60_000 }))
+    assert.equal(await since(), keyed)
+    const [first] = await take(store, { max: 1 })
+    assert.equal(first?.id, 'keyed')
+    const [second] = await take(store, { max: 1 })
+    assert.equal(second?.id, 'later')
+    assert.equal(await since(), low)
+    const [third] = await take(store, { max: 1 })
+    assert.equal(await since(), null)
+    // What came back has been queued since then, at the place that it had before.
+    await advance(1_000)
+    assert.ok(third !== undefined)
+    await store.settle([{ ...lease(third), event: 'RELEASE', to: 'queued' }])
+    const released = (await recordOf(store, 'low')).history.at(-1)?.at
+    assert.equal(await since(), released)
+    assert.notEqual(released, low)
   },
   'a queue nobody knows is empty and not paused': async ({ store }) => {
     const { type, paused, counts } = await store.queue('never seen')

@@ -48,6 +48,7 @@ export function recordingStore(store: Store, sink: HistorySink): Store {
     list: (query) => store.list(query),
     counts: () => store.counts(),
     queues: () => store.queues(),
+    queuedSince: (types) => store.queuedSince(types),
     activity: (query) => store.activity(query),
     failures: (query) => store.failures(query),
     worker: (id, info) => store.worker(id, info),

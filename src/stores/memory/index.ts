@@ -31,7 +31,7 @@ import { settle } from '../../core/settle.ts'
 import { promote, rescue } from '../../core/sweep.ts'
 import { MemoryUnit } from './unit.ts'
 import { claim } from './claim.ts'
-import { activity, counts, failures, list, queueInfo, queueInfos, workerRecords } from './reading.ts'
+import { activity, counts, failures, list, queuedSince, queueInfo, queueInfos, workerRecords } from './reading.ts'
 import { recordOf } from './fields.ts'
 import { checkpointsOf } from './records.ts'
 
@@ -189,7 +189,7 @@ const forSchedules = (unit: MemoryUnit, now: () => number, write: Write): Schedu
 })
 
 type Questions =
-  'checkpoints' | 'get' | 'list' | 'counts' | 'queues' | 'activity' | 'failures' | 'workers' | 'transitions' // prettier-ignore
+  'checkpoints' | 'get' | 'list' | 'counts' | 'queues' | 'queuedSince' | 'activity' | 'failures' | 'workers' | 'transitions' // prettier-ignore
 
 const forReaders = (unit: MemoryUnit, now: () => number): Pick<Store, Questions> => ({
   async checkpoints(id) {
@@ -209,6 +209,9 @@ const forReaders = (unit: MemoryUnit, now: () => number): Pick<Store, Questions>
   },
   async queues() {
     return queueInfos(unit)
+  },
+  async queuedSince(types) {
+    return queuedSince(unit, types)
   },
   async activity(query) {
     return activity(unit, query, now())

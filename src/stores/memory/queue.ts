@@ -64,8 +64,11 @@ function goesFirst<T extends QueuedJob<T>>(a: KeyGroup<T>, b: KeyGroup<T>): bool
   const finish = a.account === null ? 0 : a.account.finish
   const otherFinish = b.account === null ? 0 : b.account.finish
   if (finish !== otherFinish) return finish < otherFinish
-  return left.priority === right.priority ? left.place < right.place : left.priority > right.priority
+  return isBefore(left, right)
 }
+
+const isBefore = <T>(a: QueueItem<T>, b: QueueItem<T>): boolean =>
+  a.priority === b.priority ? a.place < b.place : a.priority > b.priority
 
 const limitedUntilOf = <T extends QueuedJob<T>>({ account }: KeyGroup<T>): number => account?.limitedUntil ?? 0
 const lapsesAtOf = <T extends QueuedJob<T>>({ account }: KeyGroup<T>): number => account?.lapsesAt ?? 0
@@ -119,6 +122,15 @@ export class Queue<T extends QueuedJob<T>> {
   termsOf(job: NewJob): Terms {
     if (this.terms === null || !this.terms.fit(job)) this.terms = new Terms(job)
     return this.terms
+  }
+
+  /** The first queued job, whatever its key. */
+  get first(): T | null {
+    let { first } = this.plain
+    for (const { first: other } of this.keyGroups.values()) {
+      if (other !== null && (first === null || isBefore(other, first))) first = other
+    }
+    return first
   }
 
   /** The next job to claim, if there is one under the caps and the rate of its key. */

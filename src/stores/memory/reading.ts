@@ -61,6 +61,9 @@ export const queueInfos = (unit: MemoryUnit): QueueInfo[] =>
     .map(({ type, paused, counts: byPhase }) => ({ type, paused, counts: named(byPhase) }))
     .toSorted((a, b) => (a.type < b.type ? -1 : 1))
 
+export const queuedSince = (unit: MemoryUnit, types: readonly string[]): (number | null)[] =>
+  types.map((type) => unit.queues.get(type)?.first?.movedAt ?? null)
+
 export function activity(unit: MemoryUnit, query: ActivityQuery, now: number): QueueActivity[] {
   const { period, queues } = query
   const first = firstPeriod(query, now)

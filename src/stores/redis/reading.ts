@@ -27,7 +27,15 @@ import { failureName, type Keys } from './keys.ts'
 import { countsFrom, pairs, parsedAll, rowsFrom, scored, texts } from './loading.ts'
 import type { Need } from './needs.ts'
 import { recordOf, type StoredJob } from './records.ts'
-import { dataFields, entryOf, scriptText, textOfScript, type DataField } from './row-text.ts'
+import {
+  dataFields,
+  entryOf,
+  historyEntries,
+  scriptText,
+  textOfScript,
+  type DataField,
+  type ParsedRow,
+} from './row-text.ts'
 import { Search } from './search.ts'
 import type { WorkingSet } from './working-set.ts'
 
@@ -35,6 +43,15 @@ import type { WorkingSet } from './working-set.ts'
 interface KnownWorker {
   readonly info: WorkerInfo
   readonly number: number
+}
+
+/** Of the place before the id in a member of a queue. */
+const placeDigits = 16
+
+/** When a queued job made its last transition; null if it is no longer queued. */
+function queuedAt(row: ParsedRow | null): number | null {
+  if (row?.fields.state !== 'queued') return null
+  return historyEntries(row.history).at(-1)?.at ?? Number(row.fields.enqueuedAt)
 }
 
 export class Reading {
@@ -146,6 +163,28 @@ export class Reading {
   async queue(type: string): Promise<QueueInfo> {
     const { byType, paused } = await this.queueCounts()
     return { type, paused: paused.get(type) === '1', counts: byType.get(type) ?? noCounts() }
+  }
+
+  async queuedSince(types: readonly string[]): Promise<(number | null)[]> {
+    const { keys, redis } = this
+    const groups = await redis.pipeline(types.map((type) => ['HKEYS', keys.heads(type)]))
+    const queues = types.map((type, i) => {
+      // The empty key stands for the jobs without one.
+      const groupKeys = texts(groups[i]).filter((key) => key !== '')
+      return [keys.queue(type), ...groupKeys.map((key) => keys.group(type, key))]
+    })
+    const heads = await redis.pipeline(queues.flat().map((key) => ['ZRANGE', key, '0', '0', 'WITHSCORES']))
+    let next = 0
+    const members = queues.map(({ length }) => {
+      const firsts = heads.slice(next, (next += length)).flatMap(scored)
+      // The score is the negative priority, and a member begins with the place.
+      const [first] = firsts.toSorted(([a, score], [b, otherScore]) => score - otherScore || (a < b ? -1 : 1))
+      return first?.[0] ?? null
+    })
+    const ids = members.flatMap((member) => (member === null ? [] : [member.slice(placeDigits)]))
+    const rows = ids.length === 0 ? [] : rowsFrom(await redis.send(['HMGET', keys.jobs, ...ids]))
+    const times = new Map(ids.map((id, i) => [id, queuedAt(rows[i] ?? null)]))
+    return members.map((member) => (member === null ? null : (times.get(member.slice(placeDigits)) ?? null)))
   }
 
   async counts(): Promise<Counts> {

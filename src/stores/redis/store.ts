@@ -109,6 +109,7 @@ export function redisStoreOf(settings: Settings): Store {
     list: (query) => read((reading) => reading.list(query)),
     counts: () => read((reading) => reading.counts()),
     queues: () => read((reading) => reading.queues()),
+    queuedSince: (types) => read((reading) => reading.queuedSince(types)),
     activity: (query) => read((reading) => reading.activity(query, now())),
     failures: (query) => read((reading) => reading.failures(query)),
     workers: () => read((reading) => reading.workers(now())),

@@ -94,6 +94,15 @@ function claimFrom(source: QueueSource, demand: Demand, request: ClaimRequest): 
   return given
 }
 
+/** Since when the first job of a queue is queued, whatever its key; null if none is. */
+export function queuedSince(unit: FileUnit, type: string): number | null {
+  const queue = unit.queues.known(type)
+  if (queue === undefined) return null
+  const [plain] = readyRows(unit, queue, 1)
+  const first = queue.keyed || queue.clock !== null ? firstOf(plain, unit.keyGroups.firstOfAll(queue)) : plain
+  return first === undefined ? null : movedAt(first)
+}
+
 /** Those that stand in no lane. */
 const readyRows = (unit: FileUnit, queue: Queue, limit: number): Row[] =>
   queue.hasLane(null) ? [] : unit.rows.ready(queue, limit)

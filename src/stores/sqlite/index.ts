@@ -106,6 +106,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     list: (query) => callQueue.ask('list', query),
     counts: () => callQueue.ask('counts'),
     queues: () => callQueue.ask('queues'),
+    queuedSince: (types) => callQueue.ask('queuedSince', types),
     activity: (query) => callQueue.ask('activity', query),
     failures: (query) => callQueue.ask('failures', query),
     workers: () => callQueue.ask('workers'),

@@ -99,6 +99,13 @@ export class KeyGroups {
     }
   }
 
+  /** The first queued job of a queue that has keys, whatever its key. */
+  firstOfAll(queue: Queue): Row | undefined {
+    this.rows.write()
+    const [key] = this.sql.get('firstOfLanes', queue.number) ?? []
+    return key === undefined ? undefined : this.firstOf(queue, key)
+  }
+
   /** The first queued job of a key. */
   private firstOf(queue: Queue, key: string): Row | undefined {
     if (key === keyless) return this.rows.ready(queue, 1)[0]

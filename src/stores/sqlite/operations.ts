@@ -36,7 +36,7 @@ import { promote, rescue } from '../../core/sweep.ts'
 import type { FileUnit } from './unit.ts'
 import { fireSchedule, pauseSchedule, putSchedule } from '../../core/schedule.ts'
 import type { DueSchedulesRequest, FireSchedule, PauseSchedule, PutSchedule } from '../../core/schedule-record.ts'
-import { claim } from './claim.ts'
+import { claim, queuedSince } from './claim.ts'
 import { insertPacked, refused, type PackedJob, type PackedRequest, type Unpackable } from './insert.ts'
 import { transitions } from './log.ts'
 import { activity, checkpoints, counts, get, list, pause, queueInfo, queueInfos, worker, workers } from './reading.ts'
@@ -81,6 +81,7 @@ const reading = {
   counts: (unit: FileUnit) => counts(unit),
   queues: (unit: FileUnit) => queueInfos(unit),
   queue: (unit: FileUnit, type: string) => queueInfo(unit, type),
+  queuedSince: (unit: FileUnit, types: readonly string[]) => types.map((type) => queuedSince(unit, type)),
   activity: (unit: FileUnit, query: ActivityQuery) => activity(unit, query),
   failures: (unit: FileUnit, query: FailureQuery) => unit.failures.list(query),
   workers: (unit: FileUnit) => workers(unit),

@@ -110,6 +110,8 @@ const texts = {
   nextHeld: 'SELECT min(held) FROM lanes WHERE queue = ? AND held >= ? AND place IS NOT NULL AND limited_until IS NULL',
   firstLane: `SELECT concurrency_key, priority, place FROM lanes INDEXED BY open_lanes
     WHERE queue = ? AND held = ? AND place IS NOT NULL AND limited_until IS NULL ORDER BY priority DESC, place LIMIT 1`,
+  firstOfLanes: `SELECT concurrency_key FROM lanes WHERE queue = ? AND place IS NOT NULL
+    ORDER BY priority DESC, place LIMIT 1`,
   firstShare: `SELECT concurrency_key, priority, place, finish FROM lanes INDEXED BY sharing_lanes
     WHERE queue = ? AND held = ? AND finish IS NOT NULL AND limited_until IS NULL ORDER BY finish, priority DESC, place LIMIT 1`,
   headOfLane: `SELECT priority, place FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
@@ -237,6 +239,7 @@ interface RowOf {
   lanes: [concurrencyKey: string, held: number]
   nextHeld: [held: number | null]
   firstLane: [concurrencyKey: string, priority: number, place: number]
+  firstOfLanes: [concurrencyKey: string]
   firstShare: [concurrencyKey: string, priority: number, place: number, finish: number]
   headOfLane: [priority: number, place: number]
   headOfShare: [priority: number, place: number, options: string | null]

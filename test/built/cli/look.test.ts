@@ -60,7 +60,7 @@ test.concurrent('stats, top, workers and schedules have what the store has', asy
   const stats = await json('stats')
   expect(stats.counts).toMatchObject({ queued: 600, waiting: 3, done: 3, dead: 2 })
   expect(stats.queues.map(({ type }: { type: string }) => type)).toEqual(['bulk', 'email.send', 'order'])
-  expect(stats.queues[0]).toMatchObject({ paused: true, workers: 0, oldestAt: expect.any(Number) })
+  expect(stats.queues[0]).toMatchObject({ paused: true, workers: 0, queuedSince: expect.any(Number) })
   expect((await run('stats')).stdout).toMatch(/^bulk \(paused\) +600 /m)
   expect(await json('top')).toMatchObject({ perSecond: { done: expect.any(Number) }, workers: [] })
   expect((await run('top')).stdout).toMatch(/done\/s .* 0 of 0 slots/)

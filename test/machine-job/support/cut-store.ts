@@ -100,6 +100,7 @@ export function cutStore(store: Store, cut: Cut | null, onCut: () => void): CutS
     queues: () => read(() => store.queues()),
     queue: (type, change) => read(() => store.queue(type, change)),
     worker: (id, info) => read(() => store.worker(id, info)),
+    queuedSince: (types) => read(() => store.queuedSince(types)),
     activity: (query) => read(() => store.activity(query)),
     failures: (query) => read(() => store.failures(query)),
     workers: () => read(() => store.workers()),
