@@ -183,7 +183,7 @@ test('the shares that a runtime really gave are in its stats, and follow the wei
   }
   const { queues } = await runtime.stats()
   expect(queues.map(({ given }) => given)).toEqual([4_000, 4_000, 4_000, 4_000])
-  expect(queues.map(({ weight }) => weight)).toEqual([0.01, 0.02, 0.07, 0.9])
+  expect(queues.map(({ expectedShare }) => expectedShare)).toEqual([0.01, 0.02, 0.07, 0.9])
   await runtime.stop()
 })
 

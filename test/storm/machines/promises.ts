@@ -122,6 +122,8 @@ function checkChildren({ task, children }: Evidence, memory: Memory, { state }: 
       tell('children', `leg ${number} gave ${String(result.output)}`)
   }
   if (state !== 'done' || children.length === legs) return
+  // Its patience may end before the child is enqueued, which waits for a checkpoint: then it never is.
+  if (task.kind === 'impatient' && memory.fired.length > 0) return
   tell('children', `${children.length} children of ${legs} legs`)
 }
 
