@@ -13,6 +13,7 @@ export const isolated = [
   'test/chart/loading.test.ts',
   'test/core/lifecycle.test.ts',
   'test/stores/memory-growth.test.ts',
+  'test/stores/sqlite-added-state.test.ts',
   'test/stores/sqlite-opening.test.ts',
   'test/worker/broken-lanes.test.ts',
 ]

@@ -1,33 +1,41 @@
-/** Mutants of the SQLite store: a few are hunted here, all by `npm run mutants`. */
+/** The faults of the SQLite store and the core: each is noticed by the case that is named for it. All cases: `npm run mutants`. */
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { mistaken } from '../support/source-copy.ts'
+import { inMethod } from '../support/faults.ts'
+import { runScript } from '../support/run-script.ts'
 import { hunt } from './hunt.ts'
 import { mutants } from './mutants.ts'
 
-test('every mutant has a name of its own, and makes its mistake in a place that is there once', () => {
+const main = fileURLToPath(new URL('main.ts', import.meta.url))
+
+test('every mutant has a name of its own', () => {
   expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length)
-  for (const mutant of mutants) expect(mistaken(mutant), mutant.name).not.toBe('')
-  expect(() => mistaken({ name: 'none', file: 'src/core/version.ts', right: 'no such text', wrong: '' })).toThrow(
-    /once/,
-  )
 })
 
-test('mutants are noticed, and a change that is none is not', async () => {
-  const names = ['the token is not compared', 'a paused queue gives jobs']
-  const some = mutants.filter(({ name }) => names.includes(name))
-  const by = 'test/core/settlement.test.ts'
-  const harmless = {
-    name: 'no mistake',
-    file: 'src/core/settlement.ts',
-    right: 'export type',
-    wrong: '/* */ export type',
-    by,
-  }
-  const sightings = await hunt([...some, harmless], 2)
-  const noticed = Object.fromEntries(sightings.map(({ mutant, noticedBy }) => [mutant.name, noticedBy]))
-  expect(noticed).toEqual({
-    [names[0] ?? '']: expect.stringContaining('settle: a stale token'),
-    [names[1] ?? '']: expect.stringContaining('claim: a claim of a paused queue returns no jobs'),
-    'no mistake': null,
-  })
+test('every mutant is noticed', async () => {
+  const { exitCode, stdout, stderr } = await runScript(main, ['--short'])
+  expect(
+    stdout.split('\n').filter((line) => line.includes('NOBODY')),
+    stderr,
+  ).toEqual([])
+  expect(stdout).toContain(`${mutants.length} of ${mutants.length} mutants noticed`)
+  expect(exitCode, stderr).toBe(0)
+})
+
+test('a fault is noticed by the first case that fails, and one that changes nothing by none', async () => {
+  const clocks = () => import('../../src/testing/virtual-clock.ts')
+  const { VirtualClock } = await clocks()
+  const cases = new Map([
+    ['it begins at 5', async () => expect(new VirtualClock({ start: 5 }).now()).toBe(5)],
+    ['it begins at 7', async () => expect(new VirtualClock({ start: 7 }).now()).toBe(7)],
+  ])
+  const mutants = [
+    { name: 'always 5', noticedBy: 'it begins at 5', fault: inMethod(clocks, 'VirtualClock', 'now', () => () => 5) },
+    { name: 'sound', noticedBy: 'it begins at 5', fault: inMethod(clocks, 'VirtualClock', 'now', (now) => now) },
+  ]
+  const noticedBy = async (others: boolean) =>
+    (await hunt(mutants, cases, others)).map((sighting) => sighting.noticedBy)
+  expect(await noticedBy(true)).toEqual(['it begins at 7', null])
+  expect(await noticedBy(false)).toEqual([null, null])
+  expect(new VirtualClock({ start: 7 }).now()).toBe(7)
 })

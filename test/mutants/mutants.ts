@@ -1,459 +1,1109 @@
 /**
- * Mistakes that the SQLite store could make. Each must be noticed by a test: a promise whose breach nobody notices is not
- * kept by anything. (Those of the engine are in `test/simulation/mutants.ts`.)
+ * Mistakes that the SQLite store, or the core under it, could make, as faults that are injected into it. Each must be noticed
+ * by a case: a promise whose breach nobody notices is not kept by anything. (Those of the engine are in
+ * `test/simulation/mutants.ts`; those of any store in `test/conformance/broken-stores.test.ts`.)
  */
-import type { Mistake } from '../support/source-copy.ts'
+import { enqueueCounted, type Counted } from '../../src/core/activity.ts'
+import type { WorkerSlots } from '../../src/core/hand-over.ts'
+import { isEnded, isLeased, type ArrowEvent } from '../../src/core/lifecycle.ts'
+import type { StoredSchedule } from '../../src/core/schedule-record.ts'
+import { fileVersion } from '../../src/stores/sqlite/migrations/index.ts'
+import { changes } from '../../src/stores/sqlite/row.ts'
+import { during, inFunction, inGetter, inMethod, inSetter, together, type Injection } from '../support/faults.ts'
+import type { Mutant } from './hunt.ts'
 
-export interface Mutant extends Mistake {
-  /** The test file that must notice; default: the contract in one process. */
-  readonly by?: string
-}
+const admin = () => import('../../src/core/admin.ts')
+const cancelling = () => import('../../src/core/cancel.ts')
+const checkpointing = () => import('../../src/core/checkpoint.ts')
+const claiming = () => import('../../src/core/claim.ts')
+const death = () => import('../../src/core/death.ts')
+const extending = () => import('../../src/core/extend.ts')
+const inbox = () => import('../../src/core/inbox.ts')
+const inserting = () => import('../../src/core/insert.ts')
+const lifecycle = () => import('../../src/core/lifecycle.ts')
+const retention = () => import('../../src/core/retention.ts')
+const scheduling = () => import('../../src/core/schedule.ts')
+const settling = () => import('../../src/core/settle.ts')
+const succession = () => import('../../src/core/succession.ts')
+const sweeping = () => import('../../src/core/sweep.ts')
+const unitOfWork = () => import('../../src/core/unit-of-work.ts')
+const callQueue = () => import('../../src/stores/sqlite/call-queue.ts')
+const catchingUp = () => import('../../src/stores/sqlite/catch-up.ts')
+const engine = () => import('../../src/stores/sqlite/engine.ts')
+const fileClaim = () => import('../../src/stores/sqlite/claim.ts')
+const fileUnit = () => import('../../src/stores/sqlite/unit.ts')
+const failureTable = () => import('../../src/stores/sqlite/failure-table.ts')
+const handOver = () => import('../../src/core/hand-over.ts')
+const histories = () => import('../../src/stores/sqlite/history.ts')
+const identity = () => import('../../src/stores/sqlite/file-identity.ts')
+const inboxWatch = () => import('../../src/stores/sqlite/inbox-watch.ts')
+const keyGroups = () => import('../../src/stores/sqlite/key-groups.ts')
+const log = () => import('../../src/stores/sqlite/log.ts')
+const queues = () => import('../../src/stores/sqlite/queues.ts')
+const rates = () => import('../../src/stores/sqlite/rate.ts')
+const row = () => import('../../src/stores/sqlite/row.ts')
+const rows = () => import('../../src/stores/sqlite/rows.ts')
+const scheduleTable = () => import('../../src/stores/sqlite/schedules.ts')
+const statements = () => import('../../src/stores/sqlite/statements.ts')
 
-export const contract = 'test/stores/sqlite.test.ts'
-/** What only another process can notice. */
-const shared = 'test/stores/sqlite-shared.test.ts'
-/** What only the death of the process shows. */
-const deaths = 'test/stores/sqlite-kill.test.ts'
-const files = 'test/stores/sqlite-files.test.ts'
-const room = 'test/stores/sqlite-full.test.ts'
-const opening = 'test/stores/sqlite-opening.test.ts'
-const desk = 'test/stores/sqlite-call-queue.test.ts'
+const workers = () => import('../../src/core/workers.ts')
 
-const of = (file: string) => `src/stores/sqlite/${file}.ts`
-const drop = (name: string, file: string, right: string, by?: string): Mutant => ({
-  name,
-  file: of(file),
-  right,
-  wrong: '',
-  ...(by !== undefined && { by }),
-})
-const put = (name: string, file: string, right: string, wrong: string, by?: string): Mutant => ({
-  ...drop(name, file, right, by),
-  wrong,
-})
+const mutant = (name: string, noticedBy: string, fault: Injection): Mutant => ({ name, noticedBy, fault })
 
-/** A mistake in an operation, which every store would make. */
-const inCore = (name: string, file: string, right: string, wrong = ''): Mutant => ({
-  name,
-  file: `src/core/${file}.ts`,
-  right,
-  wrong,
-})
+/** The statement is not run. */
+const notRun = (statement: string): Injection =>
+  inMethod(statements, 'Statements', 'run', (run) => (name, ...values) => {
+    if (name !== statement) run(name, ...values)
+  })
+
+/** Whoever asks holds the lease. */
+const anybodysLease = inMethod(row, 'Row', 'isLeasedBy', () => () => true)
 
 const tokens: readonly Mutant[] = [
-  put('the token is not compared', 'row', 'this.token === token && this.attempt', 'this.attempt'),
-  put('the attempt is not compared', 'row', 'this.token === token && this.attempt === attempt', 'this.token === token'),
-  put('whoever knows the id may settle', 'row', ' && this.token === token && this.attempt === attempt', ''),
-  put('no claim has a token of its own', 'claim', 'row.token = token', "row.token = 'token'"),
-  put('a settle that is repeated is lost', 'unit', 'last?.token === token && last', 'last?.token === null && last'),
-  inCore('a settle needs no token', 'settle', '!row.isLeasedBy(settlement)', 'row.worker === null'),
-  inCore('a heartbeat needs no token', 'extend', 'row?.isLeasedBy(heartbeat) !== true', 'row === undefined'),
-  drop('a heartbeat does not make the lease longer', 'unit', '    this.rows.changed(row, changes.lease)\n'),
-  inCore(
+  mutant(
+    'the token is not compared',
+    'contract: settle: a stale token, attempt or id is lost and writes nothing',
+    inMethod(row, 'Row', 'isLeasedBy', (isLeasedBy, { token }) => (lease) => {
+      return isLeasedBy({ ...lease, token: token ?? lease.token })
+    }),
+  ),
+  mutant(
+    'the attempt is not compared',
+    'contract: machine: a checkpoint in the name of an attempt that is over is lost and writes nothing',
+    inMethod(
+      row,
+      'Row',
+      'isLeasedBy',
+      (isLeasedBy, { attempt }) =>
+        (lease) =>
+          isLeasedBy({ ...lease, attempt }),
+    ),
+  ),
+  mutant(
+    'whoever knows the id may settle',
+    'contract: settle: the same token settled twice gets the same answer twice',
+    during(
+      settling,
+      'settle',
+      inMethod(row, 'Row', 'isLeasedBy', (isLeasedBy, { attempt, token }) => (lease) => {
+        return isLeasedBy({ attempt, token: token ?? lease.token })
+      }),
+    ),
+  ),
+  mutant(
+    'no claim has a token of its own',
+    'contract: claim: a claim counts the attempt and sets worker, token and lease',
+    inFunction(fileClaim, 'claim', (claim) => (unit, request) => claim(unit, { ...request, token: 'token' })),
+  ),
+  mutant(
+    'a settle that is repeated is lost',
+    'contract: unique: the job that supersedes a running one is queued by the write that ends that one',
+    inMethod(fileUnit, 'FileUnit', 'settledBefore', () => () => null),
+  ),
+  mutant(
+    'a settle needs no token',
+    'contract: settle: the same token settled twice gets the same answer twice',
+    during(settling, 'settle', anybodysLease),
+  ),
+  mutant(
+    'a heartbeat needs no token',
+    'contract: extend: a heartbeat with a stale token is lost and writes nothing',
+    during(extending, 'extend', anybodysLease),
+  ),
+  mutant(
+    'a heartbeat does not make the lease longer',
+    'contract: extend: a heartbeat extends the lease',
+    inMethod(fileUnit, 'FileUnit', 'extendLease', () => () => {}),
+  ),
+  mutant(
     'a heartbeat does not tell of a cancel',
-    'extend',
-    "notice === null ? { outcome: 'held' }",
-    "notice !== undefined ? { outcome: 'held' }",
+    'contract: extend: the answer to a heartbeat reports a cancel, with its reason and grace, and the lease is extended',
+    during(
+      extending,
+      'extend',
+      inFunction(unitOfWork, 'stopNotice', () => () => null),
+    ),
   ),
 ]
+
+/** The schedule is seen otherwise when it fires. */
+const firing = (change: (schedule: StoredSchedule) => Partial<StoredSchedule>): Injection =>
+  during(
+    scheduling,
+    'fireSchedule',
+    inMethod(fileUnit, 'FileUnit', 'schedule', (schedule) => (name) => {
+      const found = schedule(name)
+      return found && { ...found, ...change(found) }
+    }),
+  )
+
+/** The request of a firing is another one. */
+const advancing = (change: (there: StoredSchedule) => { revision: number } | { nextAt: number | null }): Injection =>
+  inFunction(scheduling, 'fireSchedule', (fire) => (unit, request) => {
+    const there = unit.schedule(request.name)
+    const { advance } = request
+    if (there === undefined || advance === null) return fire(unit, request)
+    return fire(unit, { ...request, advance: { ...advance, ...change(there) } })
+  })
 
 const schedules: readonly Mutant[] = [
-  inCore('schedules: a tick is fired whatever the revision', 'schedule', ' || there.revision !== advance.revision'),
-  inCore('schedules: a paused schedule fires', 'schedule', 'there.paused || there.revision', 'there.revision'),
-  inCore('schedules: a firing leaves the schedule where it is', 'schedule', 'nextAt: advance.nextAt, missed', 'missed'),
-  inCore('schedules: a firing keeps its revision', 'schedule', 'skipped, revision: there.revision + 1', 'skipped'),
-  inCore(
+  mutant(
+    'schedules: a tick is fired whatever the revision',
+    'contract: schedules: a firing with an older revision writes nothing',
+    advancing(({ revision }) => ({ revision })),
+  ),
+  mutant(
+    'schedules: a paused schedule fires',
+    'contract: schedules: a paused schedule fires only by a manual trigger',
+    firing(() => ({ paused: false })),
+  ),
+  mutant(
+    'schedules: a firing leaves the schedule where it is',
+    'contract: schedules: a declaration and a firing send a hint of the next tick',
+    advancing(({ nextAt }) => ({ nextAt })),
+  ),
+  mutant(
+    'schedules: a firing keeps its revision',
+    'contract: schedules: a firing with an older revision writes nothing',
+    during(
+      scheduling,
+      'fireSchedule',
+      inMethod(fileUnit, 'FileUnit', 'saveSchedule', (save) => (schedule) => {
+        save({ ...schedule, revision: schedule.revision - 1 })
+      }),
+    ),
+  ),
+  mutant(
     'schedules: a declaration moves the next tick',
-    'schedule',
-    'nextAt: hasNewTicks ? nextAt : there.nextAt',
-    'nextAt',
+    'contract: schedules: the same terms change nothing; another input keeps the next tick, another spec or time zone changes it',
+    inFunction(scheduling, 'putSchedule', (put) => (unit, request) => {
+      const answer = put(unit, request)
+      if (answer.outcome !== 'changed' || answer.schedule === null) return answer
+      const schedule = { ...answer.schedule, nextAt: request.nextAt }
+      unit.saveSchedule(schedule)
+      return { ...answer, schedule }
+    }),
   ),
-  inCore(
+  mutant(
     'schedules: a superseded job is not cancelled',
-    'schedule',
-    "overlap === 'supersede' ? cancelSuperseded(unit, row) : null",
-    'null',
+    'contract: schedules: overlap supersede: a waiting job is cancelled at once; a running one is marked, and the new one waits for its end',
+    during(
+      scheduling,
+      'fireSchedule',
+      inFunction(cancelling, 'cancelSuperseded', () => () => null),
+    ),
   ),
-  inCore('schedules: a tick keeps no job away', 'schedule', "overlap === 'skip' ||", 'false &&'),
-  put('schedules: a paused schedule is due', 'schedules', 'paused ? null : nextAt', 'nextAt'),
-  put(
+  mutant(
+    'schedules: a tick keeps no job away',
+    'contract: schedules: overlap skip: no job while one has not ended',
+    firing(({ overlap }) => ({ overlap: overlap === 'skip' ? 'allow' : overlap })),
+  ),
+  mutant(
+    'schedules: a paused schedule is due',
+    'contract: schedules: due are those whose tick has come, earliest first, and the next tick of all is told',
+    inMethod(scheduleTable, 'ScheduleTable', 'due', (due, table) => (request, now) => {
+      const answer = due(request, now)
+      const paused = table.list().filter((each) => each.paused && each.nextAt !== null && each.nextAt <= now)
+      return { ...answer, schedules: [...answer.schedules, ...paused] }
+    }),
+  ),
+  mutant(
     'schedules: whoever asks is given computed schedules',
-    'statements',
-    'WHERE computed = 0 AND due_at <= ?',
-    'WHERE due_at <= ?',
+    'contract: schedules: a schedule with a computed input is due only for calls that name it',
+    inMethod(scheduleTable, 'ScheduleTable', 'due', (due, table) => (request, now) => {
+      return due({ ...request, computed: table.list().map(({ name }) => name) }, now)
+    }),
   ),
 ]
+
+/** A claim has other limits. */
+const claimRoomWithout = (limit: 'concurrency' | 'rate'): Injection =>
+  inFunction(claiming, 'claimRoom', (claimRoom) => (demand, source) => {
+    return claimRoom({ ...demand, limits: { ...demand.limits, [limit]: null } }, source)
+  })
+
+/** The transition of an event leaves something else behind. */
+const atEvent = (event: ArrowEvent, change: 'one attempt more' | 'one attempt fewer'): Injection =>
+  inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, transition, options) => {
+    if (transition.event === event && transition.to !== 'dead') job.attempt += change === 'one attempt more' ? 1 : -1
+    return apply(job, transition, options)
+  })
 
 const claims: readonly Mutant[] = [
-  {
-    name: 'a claim does not count the attempt',
-    file: 'machines/job.machine.ts',
-    right: "CLAIM: { target: 'running', actions: 'spendAttempt' }",
-    wrong: "CLAIM: 'running'",
-  },
-  {
-    name: 'the attempt is counted when the lease has run out',
-    file: 'machines/job.machine.ts',
-    right: "EXPIRE: [{ guard: 'attemptsLeft', target: 'queued' }",
-    wrong: "EXPIRE: [{ guard: 'attemptsLeft', target: 'queued', actions: 'spendAttempt' }",
-  },
-  inCore('a paused queue gives jobs', 'claim', '  if (queue.paused) return 0\n'),
-  inCore(
+  mutant(
+    'a claim does not count the attempt',
+    'contract: claim: a claim counts the attempt and sets worker, token and lease',
+    atEvent('CLAIM', 'one attempt fewer'),
+  ),
+  mutant(
+    'the attempt is counted when the lease has run out',
+    'contract: time: a job whose lease has run out is queued again at its old place, the attempt spent',
+    atEvent('EXPIRE', 'one attempt more'),
+  ),
+  mutant(
+    'a paused queue gives jobs',
+    'contract: claim: a claim of a paused queue returns no jobs, with the reason paused',
+    inFunction(claiming, 'claimRoom', (claimRoom) => (demand, source) => {
+      return source.queue.paused ? Math.min(demand.max, source.queue.queued) : claimRoom(demand, source)
+    }),
+  ),
+  mutant(
     'the cap of a type is ignored',
-    'claim',
-    'if (concurrency !== null) room = Math.min(room, concurrency - queue.leasedCount)',
+    'contract: watch: the end of a run makes a type at its concurrency limit ready',
+    claimRoomWithout('concurrency'),
   ),
-  put('the cap of a key is ignored', 'key-groups', 'const cap = perKey ?? Infinity', 'const cap = Infinity'),
-  inCore(
+  mutant(
+    'the cap of a key is ignored',
+    'contract: shares: a key at its concurrency limit gives its share to the others, and gains one claim at most',
+    inMethod(keyGroups, 'KeyGroups', 'first', (first) => (queue, demand, now) => {
+      return first(queue, { ...demand, limits: { ...demand.limits, perKey: null } }, now)
+    }),
+  ),
+  mutant(
     'the rate is ignored',
-    'claim',
-    'if (rate !== null && room > 0) room = Math.min(room, source.freeClaims(rate))',
+    'contract: claim: no more claims than the rate allows, in any window',
+    claimRoomWithout('rate'),
   ),
-  drop('the rate is not spent', 'claim', 'if (rate !== null) spend(unit, queue, rate, given.length)'),
-  put(
+  mutant(
+    'the rate is not spent',
+    'contract: claim: no more claims than the rate allows, in any window',
+    inFunction(rates, 'spend', () => () => {}),
+  ),
+  mutant(
     'of a whole rate all comes free at once',
-    'rate',
-    "'claimsSince', queue.number, now - rate.perMs",
-    "'claimsSince', queue.number, now - rate.perMs / 2",
+    'contract: claim: no more claims than the rate allows, in any window',
+    inFunction(rates, 'freeClaims', (freeClaims) => (unit, queue, rate) => {
+      return freeClaims(unit, queue, { ...rate, perMs: rate.perMs / 2 })
+    }),
   ),
-  put('jobs with a key come last', 'claim', 'before(a.priority, a.place, [b.priority, b.place]) ? a : b', 'a'),
-  drop(
+  mutant(
+    'jobs with a key come last',
+    'contract: claim: one key cannot take every slot, and jobs without a key are not limited',
+    inFunction(keyGroups, 'before', () => () => true),
+  ),
+  mutant(
     'a lane that lost its first job does not look for the next',
-    'key-groups',
-    'if (from === claimable && lane.first?.head[1] === row.place) next = this.withHead(queue, key, lane)',
+    'contract: shares: the weight of a key is that of its first job',
+    inMethod(statements, 'Statements', 'get', (get) => (name, ...values) => {
+      return name === 'headOfLane' ? undefined : get(name, ...values)
+    }),
   ),
-  put('a lane does not count what is held', 'key-groups', '{ ...next, held: lane.held + change }', 'next'),
-  put(
-    'a lane has the last job first',
-    'key-groups',
-    'priority === other[0] && place < other[1]',
-    'priority === other[0] && place > other[1]',
+  mutant(
+    'a lane does not count what is held',
+    'contract: claim: one key cannot take every slot, and jobs without a key are not limited',
+    inMethod(statements, 'Statements', 'run', (run) => (name, ...values) => {
+      const [queue = null, key = null, , ...first] = values
+      run(name, ...(name === 'writeLane' ? [queue, key, 0, ...first] : values))
+    }),
   ),
-  inCore('a job that is given back goes to the end', 'transition', 'claimable.has(to) && !before', 'claimable.has(to)'),
+  mutant(
+    'the last of the lanes comes first',
+    'contract: shares: without shares the jobs of all keys are claimed first in, first out',
+    inMethod(statements, 'Statements', 'run', (run) => (name, ...values) => {
+      const [queue = null, key = null, count = null, priority = null, place = null] = values
+      run(name, ...(name === 'writeLane' ? [queue, key, count, priority, place && -Number(place)] : values))
+    }),
+  ),
+  mutant(
+    'a job that is given back goes to the end',
+    'contract: claim: a released job gets its old place back, a retried one goes to the end',
+    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, transition, options) => {
+      const takesPlace = transition.takesPlace || (transition.lease === 'ends' && transition.to === 'queued')
+      return apply(job, { ...transition, takesPlace }, options)
+    }),
+  ),
 ]
 
+const noSuccessor = inFunction(succession, 'releaseSuccessor', () => () => null)
+const noHook = inFunction(death, 'insertHook', () => () => null)
+const noPredecessor = inMethod(fileUnit, 'FileUnit', 'hasPredecessor', () => () => false)
+/** An insert has room for one more. */
+const oneMore = (of: 'queue' | 'store'): Injection =>
+  inFunction(inserting, 'insert', (insert) => (unit, request) => {
+    const { capacity, queue } = request
+    if (of === 'store') return insert(unit, { ...request, capacity: capacity === null ? null : capacity + 1 })
+    return insert(
+      unit,
+      queue === undefined ? request : { ...request, queue: { ...queue, capacity: queue.capacity + 1 } },
+    )
+  })
+
 const keys: readonly Mutant[] = [
-  inCore('an end does not free the key', 'transition', "isEnded(to) ? 'freed'", "to === 'dead' ? 'freed'"),
-  put('the end of a run does not free the key', 'statements', 'lease_at = NULL, held_key = NULL,', 'lease_at = NULL,'),
-  inCore('a failure frees the key', 'transition', "isEnded(to) ? 'freed'", "!claimable.has(to) ? 'freed'"),
-  inCore('a retry does not take its key back', 'transition', "isEnded(from) ? 'taken'", "isEnded(from) ? 'kept'"),
-  inCore(
+  mutant(
+    'an end does not free the key',
+    'contract: unique: the write that ends a job frees its key',
+    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, transition, options) => {
+      return apply(job, transition.key === 'freed' ? { ...transition, key: 'kept' } : transition, options)
+    }),
+  ),
+  mutant(
+    'the end of a run does not free the key',
+    'contract: unique: a job that is being cancelled does not keep others out: a new one is inserted, and waits for its end',
+    inMethod(fileUnit, 'FileUnit', 'apply', (apply, unit) => (job, transition, options) => {
+      const { heldKey } = job
+      const logged = apply(job, transition, options)
+      if (transition.lease === 'ends' && isEnded(transition.to)) {
+        job.heldKey = heldKey
+        unit.rows.changed(job, changes.otherTransition)
+      }
+      return logged
+    }),
+  ),
+  mutant(
+    'a failure frees the key',
+    'contract: unique: a key is taken while its job is scheduled, runs, or waits to retry',
+    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, transition, options) => {
+      return apply(job, transition.to === 'retrying' ? { ...transition, key: 'freed' } : transition, options)
+    }),
+  ),
+  mutant(
+    'a retry does not take its key back',
+    'contract: succession: a retry of the ended job takes the key until its next start',
+    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, transition, options) => {
+      return apply(job, transition.key === 'taken' ? { ...transition, key: 'kept' } : transition, options)
+    }),
+  ),
+  mutant(
     'a retry takes a key from its holder',
-    'admin',
-    'key !== null && (unit.holder',
-    'key === null && (unit.holder',
+    'contract: again: a retried job takes its unique key again, and is refused if another job holds it',
+    during(
+      admin,
+      'retry',
+      inMethod(fileUnit, 'FileUnit', 'holder', () => () => undefined),
+    ),
   ),
-  inCore('a retry runs beside a job of its key', 'admin', 'undefined || unit.hasPredecessor(type, key))', 'undefined)'),
-  inCore(
-    'a job runs beside the one that it supersedes',
-    'insert',
-    'job.key !== null && unit.hasPredecessor(job.type, job.key)',
-    'false',
+  mutant(
+    'a retry runs beside a job of its key',
+    'contract: unique: every job of the key that is inserted before the running one has ended waits for it',
+    during(admin, 'retry', noPredecessor),
   ),
-  inCore('a job that waits for another one waits for ever', 'settle', 'releaseSuccessor(unit, row)', 'null'),
-  inCore('a lease that ends lets no successor go on', 'sweep', 'releaseSuccessor(unit, row), ', 'null, '),
-  inCore('a failure inserts no hook', 'settle', 'insertHook(unit, row)', 'null'),
-  inCore('a lost lease inserts no hook', 'sweep', ', insertHook(unit, row)]', ']'),
-  inCore('a job keeps the hook of an earlier claim', 'claim', 'row.onDead !== hook', 'row.onDead === null'),
-  inCore('only one job of an id has a hook', 'death', 'if (seq === null) continue', 'if (seq === null) return null'),
-  put('a settle that is repeated tells of no hook', 'unit', ' && answer.hook === undefined', ''),
-  inCore('a job that waits for another one forgets its delay', 'succession', 'next.dueAt > unit.now', 'next.dueAt < 0'),
-  inCore('a job that is being cancelled keeps new ones away', 'insert', ' || isStopping(holder.state)) {', ') {'),
-  inCore(
-    'a running job is replaced',
-    'insert',
-    'if (backlog.has(holder.state)) return replace(unit, holder, job)',
-    'return replace(unit, holder, job)',
+  mutant(
+    'a job is queued beside the running one that it supersedes',
+    'contract: unique: the job that supersedes a running one is queued by the write that ends that one',
+    during(inserting, 'insert', noPredecessor),
   ),
-  inCore('a full queue takes one more', 'insert', 'queueGrowth > room.queue.jobs', 'queueGrowth > room.queue.jobs + 1'),
-  inCore('a full store takes one more', 'insert', 'growth > room.store', 'growth > room.store + 1'),
+  mutant(
+    'a job that waits for another one is never queued',
+    'contract: unique: a job that waits for another one is part of the backlog, and counts towards the capacity',
+    during(settling, 'settle', noSuccessor),
+  ),
+  mutant(
+    'a lease that ends lets no successor go on',
+    'contract: unique: the superseding job is queued when the lease of the superseded one runs out',
+    during(sweeping, 'rescue', noSuccessor),
+  ),
+  mutant(
+    'a cancel lets nobody go on',
+    'contract: succession: the cancel of a retrying job releases the next one',
+    during(cancelling, 'cancel', noSuccessor),
+  ),
+  mutant(
+    'a failure inserts no hook',
+    'contract: death: the failure that makes a job dead inserts its hook, ready to be claimed',
+    during(settling, 'settle', noHook),
+  ),
+  mutant(
+    'a lost lease inserts no hook',
+    'contract: death: the lease that runs out on the last attempt inserts the hook, whoever takes it back',
+    during(sweeping, 'rescue', noHook),
+  ),
+  mutant(
+    'a job keeps the hook of an earlier claim',
+    'contract: death: the last claim says which hook a job has, if any',
+    inMethod(fileUnit, 'FileUnit', 'setOnDead', (setOnDead) => (job, type) => {
+      if (job.onDead === null) setOnDead(job, type)
+    }),
+  ),
+  mutant(
+    'only one job of an id has a hook',
+    'contract: death: the hook has an id of its own also where a removed job of the same id has left one',
+    inMethod(fileUnit, 'FileUnit', 'insertMade', (insertMade, unit) => (job, state) => {
+      return /\.\d+$/.test(job.id) ? unit.seq : insertMade(job, state)
+    }),
+  ),
+  mutant(
+    'a settle that is repeated tells of no hook',
+    'contract: death: a fatal failure inserts the hook, and the same settlement again inserts no other',
+    inMethod(fileUnit, 'FileUnit', 'keepSettled', (keep) => (job, lease, answer) => {
+      const { hook: _, ...others } = answer
+      keep(job, lease, others)
+    }),
+  ),
+  mutant(
+    'a job that waits for another one forgets its delay',
+    'contract: succession: the delay of a replace also applies to a job that waits for another one',
+    inMethod(fileUnit, 'FileUnit', 'successor', (successor, { now }) => (job) => {
+      const next = successor(job)
+      return next && { ...next, dueAt: now }
+    }),
+  ),
+  mutant(
+    'a job that is being cancelled keeps new ones away',
+    'contract: unique: a job that is being cancelled does not keep others out: a new one is inserted, and waits for its end',
+    inFunction(unitOfWork, 'isStopping', () => () => false),
+  ),
+  mutant(
+    'a running job is given the input of a duplicate',
+    'contract: unique: replace leaves a job that has started as it is',
+    inMethod(fileUnit, 'FileUnit', 'hasSameInput', (hasSameInput, unit) => (job, duplicate) => {
+      if (isLeased(job.state)) unit.replaceInput(job, duplicate)
+      return hasSameInput(job, duplicate)
+    }),
+  ),
+  mutant(
+    'a full queue takes one more',
+    'contract: watch: room in a full queue sends a room hint of its type',
+    oneMore('queue'),
+  ),
+  mutant(
+    'a full store takes one more',
+    'contract: unique: a job that waits for another one is part of the backlog, and counts towards the capacity',
+    oneMore('store'),
+  ),
 ]
 
 const writes: readonly Mutant[] = [
-  drop('an item that fails is not taken back', 'unit', "        this.sql.run('rollBackToSavepoint')\n"),
-  put('an item that fails stays in the counts', 'unit', 'this.queues.endMark(done)', 'this.queues.endMark(true)'),
-  put(
-    'a queue that was taken back is believed in',
-    'queues',
-    'if (was === null) this.drop(queue)',
-    'if (was === null) continue',
+  mutant(
+    'an item that fails is not taken back',
+    'files: a settlement that meets damage is taken back',
+    notRun('rollBackToSavepoint'),
   ),
-  put(
+  mutant(
+    'an item that fails stays in the counts',
+    'files: a settlement that meets damage is taken back',
+    inMethod(queues, 'Queues', 'endMark', (endMark) => () => endMark(true)),
+  ),
+  mutant(
     'no item fails alone',
-    'engine',
-    'calls.slice(0, 1), now, enough, true)',
-    'calls.slice(0, 1), now, enough, false)',
+    'contract: failing items: a settlement that cannot be written fails alone',
+    inMethod(fileUnit, 'FileUnit', 'begin', (begin) => (now, stale) => begin(now, stale, false)),
   ),
-  drop('an item that fails leaves a gap in the log', 'unit', '        this.seq = seq\n      }\n'),
-  drop(
+  mutant(
+    'an item that fails leaves a gap in the log',
+    'files: a settlement that meets damage is taken back',
+    inMethod(fileUnit, 'FileUnit', 'each', (each, unit) => (items, act, failed) => {
+      return each(items, act, (error, item) => {
+        unit.seq++
+        return failed(error, item)
+      })
+    }),
+  ),
+  mutant(
     'the transitions of one item among others are not logged',
-    'log',
-    '    if (stays) this.before.append(this.entry)\n',
+    'files: a settlement that meets damage is taken back',
+    inMethod(log, 'LogWriter', 'endMark', (endMark) => () => endMark(false)),
   ),
-  drop('transitions are not logged', 'log', "    sql.run('append', last, this.first, now, entry.toString())\n"),
-  drop('a transition is not counted where it arrives', 'unit', '    this.queues.count(queue, to, 1)\n'),
-  drop('a transition is not in the history', 'unit', '    row.history = withTransition(row, entry)\n'),
-  put(
+  mutant(
+    'transitions are not logged',
+    'contract: machine: a checkpoint is told by the log, and not by the history of the job',
+    notRun('append'),
+  ),
+  mutant(
+    'a transition is not counted where it arrives',
+    'contract: unique: a job that waits for another one is part of the backlog, and counts towards the capacity',
+    inMethod(queues, 'Queues', 'count', (count) => (queue, state, by) => {
+      if (by < 0 || !isLeased(state)) count(queue, state, by)
+    }),
+  ),
+  mutant(
+    'a transition is not in the history',
+    'contract: machine: a checkpoint is told by the log, and not by the history of the job',
+    inFunction(
+      histories,
+      'withTransition',
+      () =>
+        ({ history }) =>
+          history,
+    ),
+  ),
+  mutant(
     'histories forget who worked before',
-    'history',
-    'row.worker === null ? row.history : packHistory(row, historyOf(row), true)',
-    'row.history',
+    'contract: random sequences agree with the naive model',
+    inFunction(
+      histories,
+      'withWorkers',
+      () =>
+        ({ history }) =>
+          history,
+    ),
   ),
-  put('histories grow for ever', 'history', 'return entries.slice(-caps.history)', 'return entries'),
-  put(
+  mutant(
+    'histories are longer than their cap',
+    'contract: settle: the history is capped: the oldest entries are removed',
+    inFunction(histories, 'historyOf', (historyOf) => (job) => {
+      const entries = historyOf(job)
+      const [first] = entries
+      return first === undefined || first.event === 'ENQUEUE' ? entries : [first, ...entries]
+    }),
+  ),
+  mutant(
     'a cancelled job can be claimed',
-    'rows',
-    "this.sql.run('writeTransition', row.state,",
-    "this.sql.run('writeTransition', row.state === 'cancelled' ? 'queued' : row.state,",
+    'contract: again: a cancelled job can be retried, which removes the reason of its cancel',
+    inMethod(statements, 'Statements', 'run', (run) => (name, state = null, ...values) => {
+      run(name, name === 'writeTransition' && state === 'cancelled' ? 'queued' : state, ...values)
+    }),
   ),
-  inCore('a running job is discarded', 'admin', 'if (isEnded(row.state)) {', "if (row.state !== 'queued') {"),
-  inCore(
+  mutant(
+    'a running job is discarded',
+    'contract: random sequences agree with the naive model',
+    during(
+      admin,
+      'discard',
+      inFunction(
+        lifecycle,
+        'isEnded',
+        () =>
+          (state): state is Extract<typeof state, 'done'> =>
+            state !== 'queued',
+      ),
+    ),
+  ),
+  mutant(
     'a retry keeps the results of steps',
-    'admin',
-    '    if ((row.machine?.checkpoint ?? null) === null) unit.forgetSteps(row)\n',
+    'contract: machine again: a retry at the checkpoint keeps the steps, one from the start forgets them',
+    during(
+      admin,
+      'retry',
+      inMethod(fileUnit, 'FileUnit', 'forgetSteps', () => () => {}),
+    ),
   ),
-  put(
-    'a retried job has the end of its life before',
-    'unit',
-    'row.finishedAt = isEnded(to) ? this.now : null',
-    'row.finishedAt ??= isEnded(to) ? this.now : null',
+  mutant(
+    'a retried job keeps the time of its end',
+    'contract: random sequences agree with the naive model',
+    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, transition, options) => {
+      const { finishedAt } = job
+      const logged = apply(job, transition, options)
+      if (transition.event === 'RETRY') job.finishedAt = finishedAt
+      return logged
+    }),
   ),
 ]
+
+/** The sweep looks as if it were so much later. */
+const early = (method: 'due' | 'expired', ms: number): Injection =>
+  inMethod(fileUnit, 'FileUnit', method, (found, unit) => (limit) => {
+    unit.now += ms
+    try {
+      return found(limit)
+    } finally {
+      unit.now -= ms
+    }
+  })
 
 const sweeps: readonly Mutant[] = [
-  put('what is not due is promoted', 'unit', "'due', this.now, limit", "'due', this.now + 2_500, limit"),
-  put(
+  mutant(
+    'what is not due is promoted',
+    'contract: time: due jobs are promoted, earliest first, and never before their due time',
+    early('due', 2_500),
+  ),
+  mutant(
     'leases are taken back before they run out',
-    'unit',
-    "'expired', this.now, limit",
-    "'expired', this.now + 2_500, limit",
+    'contract: extend: a heartbeat extends the lease',
+    early('expired', 2_500),
   ),
-  put('all leases are taken back', 'unit', "'expired', this.now, limit", "'expired', Number.MAX_SAFE_INTEGER, limit"),
-  inCore(
+  mutant(
+    'leases are taken back however long they last',
+    'contract: death: the lease that runs out on the last attempt inserts the hook, whoever takes it back',
+    early('expired', 1e12),
+  ),
+  mutant(
     'a rescue leaves no error',
-    'sweep',
-    '    unit.keepError(row, attemptError(unit, row, leaseExpired), failure)\n',
+    'contract: children: a rescue and a cancel that end a child wake its parent, and their answers have the WAKE',
+    during(
+      sweeping,
+      'rescue',
+      inMethod(fileUnit, 'FileUnit', 'keepError', () => () => {}),
+    ),
   ),
-  put(
+  mutant(
     'the newest are pruned',
-    'statements',
-    'finished_at IS NOT NULL ORDER BY moved LIMIT',
-    'finished_at IS NOT NULL ORDER BY moved DESC LIMIT',
+    'contract: time: ended jobs beyond the count are removed, oldest first',
+    inMethod(fileUnit, 'FileUnit', 'firstEnded', (firstEnded) => (state, limit) => {
+      return firstEnded(state, 1_000_000).toReversed().slice(0, limit)
+    }),
   ),
-  inCore('nothing is too old', 'prune', 'nextAt > unit.now', 'nextAt > 0'),
-  inCore('nothing is too much', 'prune', 'goesAt(bounds, kept - jobs.length,', 'goesAt(bounds, 0,'),
+  mutant(
+    'no job is removed by age',
+    'contract: time: ended jobs beyond the age are removed, in the order of their ends',
+    inFunction(retention, 'goesAt', (goesAt) => (bounds, kept, endedAt) => {
+      return goesAt({ ...bounds, ageMs: Infinity }, kept, endedAt)
+    }),
+  ),
+  mutant(
+    'no job is removed by count',
+    'contract: time: no job is removed by count before its minimum age, unless there are too many',
+    inFunction(retention, 'goesAt', (goesAt) => (bounds, _kept, endedAt) => goesAt(bounds, 0, endedAt)),
+  ),
 ]
+
+/** Counts are written in a transaction of their own, after that of what they count. */
+function countsLater(): Injection {
+  let later: (() => void) | null = null
+  return together(
+    inMethod(queues, 'Queues', 'write', (write) => () => void (later = write)),
+    inMethod(statements, 'Statements', 'run', (run) => (name, ...values) => {
+      run(name, ...values)
+      if (name !== 'commit') return
+      later?.()
+      later = null
+    }),
+  )
+}
 
 const processes: readonly Mutant[] = [
-  put(
+  mutant(
     'what others write is not noticed',
-    'engine',
-    'const stale = version !== connection.version',
-    'const stale = connection.version === null',
-    shared,
+    'shared: unique: a job that is being cancelled does not keep others out: a new one is inserted, and waits for its end',
+    inMethod(fileUnit, 'FileUnit', 'begin', (begin, { seq }) => (now, stale, careful) => {
+      begin(now, stale && seq === 0, careful)
+    }),
   ),
-  drop(
+  mutant(
     'rows of running jobs are believed after others wrote',
-    'unit',
-    '      this.rows.forget()\n      this.seq = this.sql',
-    shared,
+    'shared: messages: messages to running jobs are told of, and those that wake make their type ready',
+    inMethod(rows, 'Rows', 'forget', () => () => {}),
   ),
-  put(
+  mutant(
     'transitions of others are not counted',
-    'unit',
-    "this.seq = this.sql.get('lastSeq')",
-    "this.seq ||= this.sql.get('lastSeq')",
-    shared,
+    'shared: claim: if keys are at their concurrency and others at their rate, the reason is the rate, and the end of a run sends a hint',
+    inMethod(fileUnit, 'FileUnit', 'begin', (begin, unit) => (now, stale, careful) => {
+      const { seq } = unit
+      begin(now, stale, careful)
+      if (seq > 0) unit.seq = seq
+    }),
   ),
-  drop('queues are believed after others wrote', 'unit', '      this.queues.markStale()\n', shared),
-  drop(
-    'the list of queues is believed after others wrote',
-    'queues',
-    '    this.fresh.clear()\n    this.allFresh = false\n',
-    shared,
+  mutant(
+    'queues are believed after others wrote',
+    'shared: reading: queues are listed once a job was enqueued or they were paused, also when they are empty',
+    inMethod(queues, 'Queues', 'markStale', () => () => {}),
   ),
-  drop('counts are not written', 'unit', '    this.queues.write()\n', shared),
-  put(
+  mutant(
+    'counts are not written',
+    'shared: claim: the rate of a key also counts while the key has no job, and does not limit a claim without it',
+    inMethod(queues, 'Queues', 'write', () => () => {}),
+  ),
+  mutant(
     'answers are given before the commit',
-    'engine',
-    "      sql.run('commit')\n",
-    "      setImmediate(() => sql.run('commit'))\n",
-    deaths,
+    'deaths: what is left at any statement is whole, and has what was answered',
+    inMethod(statements, 'Statements', 'run', (run) => (name, ...values) => {
+      if (name === 'commit') setImmediate(() => run('commit'))
+      else run(name, ...values)
+    }),
   ),
-  put(
+  mutant(
     'counts are written in a transaction of their own',
-    'engine',
-    "      if (changes) unit.finish()\n      else unit.rows.finish()\n      sql.run('commit')",
-    "      const { queues } = unit\n      const write = queues.write.bind(queues)\n      queues.write = () => {}\n      if (changes) unit.finish()\n      sql.run('commit')\n      queues.write = write\n      write()",
-    deaths,
+    'deaths: what is left at any statement is whole, and has what was answered',
+    countsLater(),
   ),
-  put(
+  mutant(
     'each call has a transaction of its own',
-    'engine',
-    '        if (enough()) break\n',
-    "        if (changes) {\n          unit.rows.write()\n          unit.queues.write()\n          sql.run('commit')\n          sql.run('begin')\n        }\n",
-    deaths,
+    'deaths: what is left at any statement is whole, and has what was answered',
+    inMethod(engine, 'Engine', 'run', (run) => (calls, now, enough, careful) => {
+      if (calls.length < 2) return run(calls, now, enough, careful)
+      const outcomes = calls.map((call) => run([call], now, enough, careful))
+      const done = outcomes.filter((outcome) => outcome.kind === 'done')
+      return {
+        kind: 'done',
+        replies: done.flatMap(({ replies }) => replies),
+        hints: done.flatMap(({ hints }) => hints),
+      }
+    }),
   ),
-  drop(
+  mutant(
     'what others did is not told',
-    'engine',
-    '    if (stale) catchUp(unit, connection.version === null ? null : seq)\n',
-    desk,
+    'calls: messages that another process sends are told to the one that runs the job, and to no other',
+    inFunction(catchingUp, 'catchUp', () => () => {}),
   ),
-  put('damage is not looked for', 'database', "if (found !== 'ok')", "if (found === 'ok' && path === '')", files),
-  put(
+  mutant(
+    'damage is not looked for',
+    'files: an index that contradicts its table is refused',
+    inFunction(identity, 'pragma', (pragma) => (db, name) => {
+      return name.startsWith('integrity_check') ? 'ok' : pragma(db, name)
+    }),
+  ),
+  mutant(
     'what cannot be read is passed over',
-    'row',
-    'return text === null ? otherwise : (JSON.parse(text) as T)',
-    'try { return text === null ? otherwise : (JSON.parse(text) as T) } catch { return otherwise }',
-    files,
+    'files: a damaged job is refused',
+    inFunction(row, 'unpacked', (unpacked) => (text, otherwise) => {
+      try {
+        return unpacked(text, otherwise)
+      } catch {
+        return otherwise
+      }
+    }),
   ),
 ]
+
+const nobodysWake = inFunction(inbox, 'wakeForMessages', () => () => null)
+const nobodyNotified = inFunction(inbox, 'notifyParentOfEnd', () => () => null)
 
 const machines: readonly Mutant[] = [
-  inCore('a checkpoint needs no token', 'checkpoint', 'row?.isLeasedBy(request) !== true', 'row === undefined'),
-  inCore('a checkpoint may leave others out', 'checkpoint', 'number === current + 1 ||', 'number > current ||'),
-  put(
+  mutant(
+    'a checkpoint needs no token',
+    'contract: machine: a checkpoint in the name of an attempt that is over is lost and writes nothing',
+    during(checkpointing, 'checkpoint', anybodysLease),
+  ),
+  mutant(
+    'a checkpoint may leave others out',
+    'contract: failing items: a checkpoint that does not follow the last one fails alone',
+    inFunction(checkpointing, 'checkpoint', (checkpoint) => (unit, request) => {
+      const current = unit.find(request.id)?.machine?.checkpoint?.number ?? 0
+      const number = Math.min(request.checkpoint.number, current + 1)
+      return checkpoint(unit, { ...request, checkpoint: { ...request.checkpoint, number } })
+    }),
+  ),
+  mutant(
     'messages go before they are read',
-    'machines',
-    'const read = Math.min(next.read, machine.lastMessage)',
-    'const read = machine.lastMessage',
+    'contract: machine again: a retry goes on at the checkpoint, with the messages that are left',
+    inMethod(fileUnit, 'FileUnit', 'addCheckpoint', (add) => (job, checkpoint) => {
+      add(job, { ...checkpoint, read: Number.MAX_SAFE_INTEGER })
+    }),
   ),
-  inCore(
+  mutant(
     'attempts that led to a checkpoint count',
-    'checkpoint',
-    'row.checkpointedAttempts = row.attempt - 1',
-    'row.checkpointedAttempts = 0',
+    'contract: machine: attempts that came to a checkpoint do not count',
+    inSetter(row, 'Row', 'checkpointedAttempts', (set) => () => set(0)),
   ),
-  inCore(
+  mutant(
     'checkpointed attempts are not given back',
-    'transition',
-    '    if (attempt === 0 && row.checkpointedAttempts > 0) row.checkpointedAttempts = 0\n',
+    'contract: machine: attempts that came to a checkpoint do not count',
+    inSetter(row, 'Row', 'checkpointedAttempts', (set) => (attempts) => {
+      if (attempts > 0) set(attempts)
+    }),
   ),
-  inCore('a machine that parks sleeps on its messages', 'settle', ' ?? wakeForUnread(unit, row)', ''),
-  put('a settle that is repeated tells of no WAKE', 'unit', 'ended && answer.woken === undefined', 'ended'),
-  inCore(
+  mutant(
+    'a machine that parks with messages is not woken',
+    'contract: messages: a job that parks with messages in its inbox is woken by the same write',
+    during(settling, 'settle', nobodysWake),
+  ),
+  mutant(
+    'a settle that is repeated tells of no WAKE',
+    'contract: messages: a job that parks with messages in its inbox is woken by the same write',
+    inMethod(fileUnit, 'FileUnit', 'keepSettled', (keep) => (job, lease, answer) => {
+      const { woken: _, ...others } = answer
+      keep(job, lease, others)
+    }),
+  ),
+  mutant(
     'a parent that has ended is written to',
-    'inbox',
-    'parent === undefined || isEnded(parent.state) ? null : parent',
-    'parent ?? null',
+    'contract: children: a child ends like any job if its parent was removed, has ended, or never existed',
+    inFunction(inbox, 'notifyParentOfEnd', (notify) => (unit, child) => {
+      const woken = notify(unit, child)
+      const parent = unit.find(child.machine?.parent?.id ?? '')
+      if (parent !== undefined && isEnded(parent.state) && isEnded(child.state)) {
+        unit.addMessage(parent, { kind: 'ended', child: child.id, state: 'done' })
+      }
+      return woken
+    }),
   ),
-  inCore('no parent hears of a child that died with its worker', 'sweep', '[notifyParentOfEnd(unit, row),', '[null,'),
-  inCore('children outlive a cancel', 'cancel', '  cancelChildren(unit, forced, graceMs, transitions)\n'),
-  inCore('each cancel is a message', 'cancel', ' || row.cancelMark !== null) return', ') return'),
-  inCore('a cancel that was taken is no cancel', 'settle', 'if (cancelTaken === true)', 'if (cancelTaken === null)'),
-  inCore(
+  mutant(
+    'no parent hears of a child that died with its worker',
+    'contract: children: a rescue and a cancel that end a child wake its parent, and their answers have the WAKE',
+    during(sweeping, 'rescue', nobodyNotified),
+  ),
+  mutant(
+    'children outlive a cancel',
+    'contract: family cancel: a cancel also cancels the children and their descendants: reported as transitions, not by ids',
+    during(
+      cancelling,
+      'cancel',
+      inMethod(fileUnit, 'FileUnit', 'children', () => () => []),
+    ),
+  ),
+  mutant(
+    'each cancel is a message',
+    'contract: gentle cancel: a cancel without a reason is a message without one',
+    during(
+      cancelling,
+      'cancel',
+      inGetter(row, 'Row', 'cancelMark', () => null),
+    ),
+  ),
+  mutant(
+    'a cancel that was taken is no cancel',
+    'contract: gentle cancel: a machine that completes by handling its cancel is cancelled: CANCEL, then COMPLETE',
+    inFunction(
+      settling,
+      'settle',
+      (settle) => (unit, settlement) => settle(unit, { ...settlement, cancelTaken: false }),
+    ),
+  ),
+  mutant(
     'a message sent twice is two',
-    'inbox',
-    'machine?.messageKeys.includes(key) === true',
-    'machine?.messageKeys.includes(key) === null',
+    'contract: messages: the same key is the same message, also when it has been read since',
+    inMethod(fileUnit, 'FileUnit', 'keepMessageKey', () => () => {}),
   ),
-  put(
+  mutant(
     'of a running job two rows are believed',
-    'rows',
-    'if (known !== undefined) return known\n    const row',
-    'const row',
-    desk,
+    'contract: schedules: overlap supersede: a waiting job is cancelled at once; a running one is marked, and the new one waits for its end',
+    inMethod(rows, 'Rows', 'from', (from, all) => (values) => {
+      const found = from(values)
+      all.removed(found.id)
+      return found
+    }),
   ),
-  inCore('a key that is held until the start stays taken', 'claim', '  if (row.untilStart) unit.giveUpKey(row)\n'),
-  inCore('a cancel lets nobody go on', 'cancel', ', releaseSuccessor(unit, row)'),
-  inCore('a claim changes the attempts of a job that has fixed them', 'claim', ' && !row.hasPinnedAttempts'),
-  inCore('a replace leaves the delay as it is', 'insert', '    else unit.setDue(holder, due)\n'),
-  inCore(
+  mutant(
+    'a key that is held until the start stays taken',
+    'contract: succession: the claim of a job frees a key held until the start, and the next job of the key waits for its end',
+    during(
+      claiming,
+      'claimJob',
+      inMethod(fileUnit, 'FileUnit', 'giveUpKey', () => () => {}),
+    ),
+  ),
+  mutant(
+    'a claim changes the attempts of a job that has fixed them',
+    'contract: claim: the pinned settings of a job are part of its claim, and no claim changes pinned attempts',
+    inGetter(row, 'Row', 'hasPinnedAttempts', () => false),
+  ),
+  mutant(
+    'a replace leaves the delay as it is',
+    'contract: succession: replace with a delay restarts the delay of a scheduled job; without one the delay stays',
+    during(
+      inserting,
+      'insert',
+      inMethod(fileUnit, 'FileUnit', 'setDue', () => () => {}),
+    ),
+  ),
+  mutant(
     'a retry from the start goes on',
-    'admin',
-    '    if (fromStart || edit !== undefined) unit.forgetCheckpoints(row)\n',
+    'contract: machine again: a retry at the checkpoint keeps the steps, one from the start forgets them',
+    during(
+      admin,
+      'retry',
+      inMethod(fileUnit, 'FileUnit', 'forgetCheckpoints', () => () => {}),
+    ),
   ),
-  drop(
+  mutant(
     'checkpoints stay when their job goes',
-    'machines',
-    "    this.sql.run('removeCheckpointsOf', numbers)\n",
-    deaths,
+    'deaths: what is left at any statement is whole, and has what was answered',
+    notRun('removeCheckpointsOf'),
   ),
-  drop('messages of others are not told of', 'catch-up', '  unit.inboxWatch.catchUp()\n', desk),
-  drop('own messages are told of as those of others', 'unit', '    this.inboxWatch.finish()\n', desk),
-  put('a file of an older version is left as it is', 'database', '!== fileVersion) migrate', '=== 0) migrate', files),
+  mutant(
+    'messages of others are not told of',
+    'calls: messages that another process sends are told to the one that runs the job, and to no other',
+    inMethod(inboxWatch, 'InboxWatch', 'catchUp', () => () => {}),
+  ),
+  mutant(
+    'own messages are told of as those of others',
+    'calls: messages that another process sends are told to the one that runs the job, and to no other',
+    inMethod(inboxWatch, 'InboxWatch', 'finish', () => () => {}),
+  ),
 ]
 
+/** A file that is not for this jobchart is opened, if its refusal says this. */
+const opensAnyway = (says: RegExp): Injection =>
+  together(
+    inFunction(identity, 'checkUntouched', () => () => {}),
+    inFunction(identity, 'checkIdentity', (checkIdentity) => (db, path) => {
+      try {
+        return checkIdentity(db, path)
+      } catch (error) {
+        if (says.test(String(error))) return { isNew: false }
+        throw error
+      }
+    }),
+  )
+
+/** The version of a file is taken for another one when it is opened. */
+const versionSeen = (seen: (version: number) => number): Injection =>
+  inFunction(identity, 'pragma', (pragma) => (db, name) => {
+    const value = pragma(db, name)
+    return name === 'user_version' ? seen(Number(value)) : value
+  })
+
+/** Figures are not counted, if this is what is counted. */
+const notCounted = (isLost: (counted: Counted) => boolean): Injection =>
+  inMethod(fileUnit, 'FileUnit', 'count', (count) => (job, counted, ms) => {
+    if (!isLost(counted)) count(job, counted, ms)
+  })
+
+/** One more, or one fewer, of the dead jobs of a group is not counted. */
+const deadNotCounted = (lost: 1 | -1): Injection =>
+  inMethod(failureTable, 'FailureTable', 'countDead', (countDead) => (job, by) => {
+    if (by !== lost) countDead(job, by)
+  })
+
 const figures: readonly Mutant[] = [
-  inCore('figures: a claim is not counted', 'claim', '  unit.count(row, claimCounted, unit.now - queuedAt)\n'),
-  inCore(
+  mutant(
+    'figures: a claim is not counted',
+    'contract: activity: what is not written is not counted',
+    during(
+      claiming,
+      'claimJob',
+      notCounted(() => true),
+    ),
+  ),
+  mutant(
     'figures: an attempt whose lease runs out has not failed',
-    'activity',
-    "new Set<string>(['FAIL', 'EXPIRE'])",
-    "new Set<string>(['FAIL'])",
+    'deaths: what is left at any statement is whole, and has what was answered',
+    during(
+      sweeping,
+      'rescue',
+      notCounted(({ fails }) => fails),
+    ),
   ),
-  inCore(
+  mutant(
     'figures: a failure is in no group',
-    'transition',
-    '    if (counted.fails && options.failure) unit.countFailure(row, options.failure)\n',
+    'contract: failures: a dead job leaves its group when it is retried, discarded or pruned',
+    inMethod(fileUnit, 'FileUnit', 'countFailure', () => () => {}),
   ),
-  drop(
+  mutant(
     'figures: an enqueue is not counted',
-    'unit',
-    '    this.queues.countActivity(queue, enqueueCounted, 0, this.now)\n',
+    'contract: activity: what is not written is not counted',
+    inMethod(queues, 'Queues', 'countActivity', (countActivity) => (queue, counted, ms, now) => {
+      if (counted.figure !== enqueueCounted.figure) countActivity(queue, counted, ms, now)
+    }),
   ),
-  drop(
+  mutant(
     'figures: a minute that ends is lost',
-    'queues',
-    "      if (minuteAt > 0) this.sql.run('addActivity', number, period, periodStart(period, minuteAt), ...minute)\n",
+    'contract: activity: every transition is counted in the minute and the hour of its time',
+    notRun('addActivity'),
   ),
-  put(
+  mutant(
     'figures: an item that fails is counted',
-    'queues',
-    'minuteAt, minute: [...queue.minute] }',
-    'minuteAt, minute: queue.minute }',
+    'files: a settlement that meets damage is taken back',
+    inMethod(queues, 'Queues', 'endMark', (endMark, all) => (stays) => {
+      const minutes = new Map(all.all().map((queue) => [queue, [...queue.minute]]))
+      endMark(stays)
+      for (const [queue, minute] of minutes) queue.minute = minute
+    }),
   ),
-  drop('figures: a job that dies is not one of its group', 'unit', '    this.failures.countDead(row, 1)\n'),
-  drop('figures: a removed job stays one of its group', 'unit', '      this.failures.countDead(job, -1)\n'),
-  drop(
+  mutant(
+    'figures: a job that dies is not one of its group',
+    'contract: failures: a dead job leaves its group when it is retried, discarded or pruned',
+    deadNotCounted(1),
+  ),
+  mutant(
+    'figures: a removed job stays one of its group',
+    'contract: failures: a dead job leaves its group when it is retried, discarded or pruned',
+    deadNotCounted(-1),
+  ),
+  mutant(
     'figures: groups of failures are kept for ever',
-    'failure-table',
-    "    if (count === 1) this.sql.run('forgetFailures', queue, caps.failureGroups)\n",
+    'contract: failures: of each type a hundred groups are kept, those that have occurred last',
+    notRun('forgetFailures'),
+  ),
+]
+
+/** The room for hand-overs is that of other workers. */
+const withWorkers = (change: (slots: WorkerSlots) => Partial<WorkerSlots>): Injection =>
+  inFunction(handOver, 'handOverRoom', (handOverRoom) => (type, workers, queueOf) => {
+    const changed = [...workers].map((slots) => ({ ...slots, ...change(slots) }))
+    return handOverRoom(type, changed, queueOf)
+  })
+
+/** The room for hand-overs is that of other queues. */
+const withQueues = (change: { readonly queued?: 0; readonly paused?: false }): Injection =>
+  inFunction(handOver, 'handOverRoom', (handOverRoom) => (type, workers, queueOf) => {
+    return handOverRoom(type, workers, (each) => {
+      const load = queueOf(each)
+      if (load === undefined) return undefined
+      const { paused, queued, leasedCount } = load
+      return { paused, queued, leasedCount, ...change }
+    })
+  })
+
+const handOvers: readonly Mutant[] = [
+  mutant(
+    'the slots of a lost worker are free',
+    'contract: hand-over: the slots of a lost worker are not free, and those of its leases become free by their rescue',
+    during(
+      handOver,
+      'handOverRoom',
+      inFunction(workers, 'isLost', () => () => false),
+    ),
+  ),
+  mutant(
+    'the slots of a paused worker are free',
+    'contract: hand-over: there is no free slot in a paused worker or for a paused queue',
+    withWorkers(({ info }) => {
+      const { paused: _, ...others } = info
+      return { info: others }
+    }),
+  ),
+  mutant(
+    'leases take no slot',
+    'contract: hand-over: a leased job occupies the slot of its worker until its end',
+    withWorkers(() => ({ leasedCount: 0 })),
+  ),
+  mutant(
+    'queued jobs do not go first',
+    'contract: hand-over: queued jobs of other types of the workers have the first claim on free slots',
+    withQueues({ queued: 0 }),
+  ),
+  mutant(
+    'a hand-over ignores the concurrency of its type',
+    'contract: hand-over: the concurrency limit of its type is kept',
+    withWorkers(({ info }) => ({ info: { ...info, limits: {} } })),
+  ),
+  mutant(
+    'a paused queue takes hand-overs',
+    'contract: hand-over: there is no free slot in a paused worker or for a paused queue',
+    withQueues({ paused: false }),
   ),
 ]
 
 const trouble: readonly Mutant[] = [
-  put(
+  mutant(
     'a commit that fails is acknowledged',
-    'engine',
-    "      sql.run('commit')\n",
-    "      try { sql.run('commit') } catch {}\n",
-    room,
+    'contract: failing items: a checkpoint that does not follow the last one fails alone',
+    (() => {
+      let commits = 0
+      return inMethod(statements, 'Statements', 'run', (run) => (name, ...values) => {
+        if (name === 'commit' && ++commits % 3 === 0) run('rollback')
+        else run(name, ...values)
+      })
+    })(),
   ),
-  drop(
+  mutant(
     'what is asked while it closes is never answered',
-    'call-queue',
-    '    this.rejectAll(closed(this.path))\n',
-    desk,
+    'calls: what is asked once it closes is refused',
+    inMethod(callQueue, 'CallQueue', 'ask', (ask) => async (method, ...args) => {
+      return ask(method, ...args).catch(() => new Promise<never>(() => {}))
+    }),
   ),
-  put(
-    'a look that fails ends the process',
-    'engine',
-    '    } catch {\n      return null\n    }\n',
-    '    } catch (error) {\n      throw error\n    }\n',
-    desk,
+  mutant(
+    'a failed look for writes of others throws',
+    'calls: a look at what others do that fails harms nobody, and the next one tells',
+    inMethod(engine, 'Engine', 'poll', (poll) => (now) => {
+      const hints = poll(now)
+      if (hints === null) throw new Error('the look has failed')
+      return hints
+    }),
   ),
-  put('a newer file is opened', 'database', 'if (version > fileVersion) throw', 'if (version < 0) throw', files),
-  put('a file of another program is taken', 'file-identity', 'application !== applicationId', 'application < 0', files),
-  put('a file on a network is opened', 'file-identity', 'if (filesystem === undefined) return', 'return', opening),
-]
-
-const handOvers: readonly Mutant[] = [
-  inCore('the slots of a lost worker are free', 'hand-over', ' || isLost(info, silentMs)'),
-  inCore('the slots of a paused worker are free', 'hand-over', 'info.paused === true || '),
-  inCore('leases take no slot', 'hand-over', 'info.slots - leasedCount', 'info.slots'),
-  inCore(
-    'queued jobs do not go first',
-    'hand-over',
-    '  for (const [each, most] of runnable) free -= starting(queueOf(each), most)\n',
+  mutant(
+    'a newer file is opened',
+    'files: a file of a newer version is refused',
+    together(
+      opensAnyway(/newer/),
+      versionSeen((version) => Math.min(version, fileVersion)),
+    ),
   ),
-  inCore('a hand-over ignores the concurrency of its type', 'hand-over', 'Math.min(free, (runnable', 'Math.min(free, Infinity + (runnable'), // prettier-ignore
-  inCore('a paused queue takes hand-overs', 'hand-over', '  if (own?.paused === true) return -Infinity\n'),
+  mutant(
+    'a file of another program is taken',
+    'files: a file of another program is refused',
+    opensAnyway(/another program/),
+  ),
+  mutant(
+    'a file on a network is opened',
+    'files: a file on a network filesystem is refused',
+    inFunction(identity, 'checkPath', (checkPath) => (path) => {
+      try {
+        checkPath(path)
+      } catch (error) {
+        if (!String(error).includes('WAL mode must be on a disk')) throw error
+      }
+    }),
+  ),
+  mutant(
+    'a file of an older version is left as it is',
+    'files: a file of an older version is migrated',
+    versionSeen((version) => (version > 0 ? fileVersion : version)),
+  ),
 ]
 
 export const mutants: readonly Mutant[] = [
-  ...handOvers,
   ...tokens,
   ...schedules,
   ...claims,
@@ -463,5 +1113,6 @@ export const mutants: readonly Mutant[] = [
   ...processes,
   ...machines,
   ...figures,
+  ...handOvers,
   ...trouble,
 ]

@@ -9,8 +9,10 @@ export interface SimulateOptions {
   readonly trace: boolean
   /** End with the first life in which a promise is broken. */
   readonly first: boolean
-  /** Let every mutant live until it is noticed. */
+  /** Inject each fault of `mutants.ts`, and find the life that notices it. */
   readonly mutants: boolean
+  /** Begin each mutant with the seed that is known to notice it. */
+  readonly short: boolean
 }
 
 export class UsageError extends Error {}
@@ -21,11 +23,12 @@ export const usage = `npm run simulate -- [options]
   --store name   ${Object.keys(stores).join(' | ')}, default memory
   --trace        print what happens, line by line
   --first        end with the first life that breaks a promise
-  --mutants      make each of the mistakes of mutants.ts, and find the seed by which it is noticed`
+  --mutants      inject each fault of mutants.ts, and find the seed by which it is noticed
+  --short        begin each mutant with the seed that is known to notice it`
 
 /** @throws UsageError */
 export function parseCommand(args: readonly string[]): SimulateOptions {
-  const options = { seeds: 1_000, from: 1, store: 'memory', trace: false, first: false, mutants: false }
+  const options = { seeds: 1_000, from: 1, store: 'memory', trace: false, first: false, mutants: false, short: false }
   const left = [...args]
   const value = (name: string): string => {
     const given = left.shift()
@@ -45,6 +48,7 @@ export function parseCommand(args: readonly string[]): SimulateOptions {
     else if (name === '--trace') options.trace = true
     else if (name === '--first') options.first = true
     else if (name === '--mutants') options.mutants = true
+    else if (name === '--short') options.short = true
     else throw new UsageError(`what is ${name}?`)
   }
   if (!Object.hasOwn(stores, options.store)) throw new UsageError(`no store is named ${options.store}`)

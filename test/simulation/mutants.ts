@@ -1,231 +1,251 @@
-/** Mistakes that the engine could have made, some of which it has made: the simulation must notice each. */
+/** Mistakes that the engine could make, some of which it has made, as faults that are injected into it: a life must notice each. */
+import type { ErrorCode } from 'jobchart'
+import { inConstructor, inFunction, inGetter, inMethod, together, type Injection } from '../support/faults.ts'
+
+const attempt = () => import('../../src/worker/attempt.ts')
+const cancelling = () => import('../../src/worker/cancel.ts')
+const claiming = () => import('../../src/worker/claim.ts')
+const connection = () => import('../../src/client/connection.ts')
+const heartbeat = () => import('../../src/worker/heartbeat.ts')
+const leaseClock = () => import('../../src/worker/lease-clock.ts')
+const permits = () => import('../../src/worker/permits.ts')
+const results = () => import('../../src/client/results.ts')
+const select = () => import('../../src/worker/select.ts')
+const shutdown = () => import('../../src/worker/shutdown.ts')
+const steps = () => import('../../src/core/steps.ts')
+const sweep = () => import('../../src/worker/sweep.ts')
+const worker = () => import('../../src/worker/worker.ts')
 
 export interface Mutant {
   readonly name: string
-  readonly file: string
-  /** What stands there, exactly once. */
-  readonly right: string
-  readonly wrong: string
-  /** The life to begin with: one in which it was noticed; `rare`: in one of hundreds or more. `npm run simulate -- --mutants` finds them. */
-  readonly seed: number | 'rare'
+  readonly fault: Injection
+  /** A life in which it was noticed: the short form begins with it. */
+  readonly seed: number
 }
 
+const mutant = (name: string, seed: number, fault: Injection): Mutant => ({ name, seed, fault })
+
+/** A run that must not start does, if that is the reason. */
+const startsAnyway = (matches: (code: ErrorCode, message: string) => boolean): Injection =>
+  inMethod(attempt, 'Run', 'skip', (skip, run) => (reason) => {
+    if (matches(reason.code, reason.message)) run.start()
+    else skip(reason)
+  })
+
+/** A run that was asked to end for that reason is waited for as long as it takes. */
+const neverAbandoned = (code: ErrorCode): Injection =>
+  inMethod(attempt, 'Run', 'abandonAfter', (abandonAfter, run) => (graceMs) => {
+    if (run.abortReason?.code !== code) abandonAfter(graceMs)
+  })
+
+const ofSlots = (message: string): boolean => message.includes('slots now')
+
+/** Each call puts off when the handler is abandoned. */
+function abandonedLater(): Injection {
+  const latest = new WeakMap<object, number>()
+  return inMethod(attempt, 'Run', 'abandonAfter', (abandonAfter, run) => (graceMs) => {
+    const { timers } = run.services
+    latest.set(run, timers.clock.monotonic() + graceMs)
+    timers.after(graceMs, () => {
+      if (timers.clock.monotonic() >= (latest.get(run) ?? Infinity)) abandonAfter(0)
+    })
+  })
+}
+
+/** A tick promotes nothing: `whenHandled` is the first that it calls, `promote` comes in the same turn. */
+function dueByTimerAlone(): Injection {
+  let inTick = false
+  return together(
+    inConstructor(sweep, 'Sweeper', (options) => ({
+      ...options,
+      whenHandled(apply) {
+        inTick = true
+        queueMicrotask(() => (inTick = false))
+        options.whenHandled(apply)
+      },
+    })),
+    inMethod(sweep, 'Sweeper', 'promote', (promote) => () => (inTick ? Promise.resolve() : promote())),
+  )
+}
+
+/** Permits that are taken for a claim and not used are not given back. */
+function claimsKeepPermits(): Injection {
+  const taken = new WeakMap<object, number>()
+  return together(
+    inMethod(permits, 'Permits', 'take', (take, self) => (count) => {
+      taken.set(self, count)
+      take(count)
+    }),
+    inMethod(permits, 'Permits', 'give', (give, self) => (count) => {
+      if (count !== taken.get(self)) give(count)
+    }),
+  )
+}
+
+/** A claim that has failed counts as one that has found nothing. */
+const failedClaimsFindNothing = inMethod(select, 'Selector', 'applyClaim', (applyClaim) => (demand, answer) => {
+  const shortfalls = demand.map(({ type }) => ({ type, reason: 'empty' as const }))
+  applyClaim(demand, answer ?? { jobs: [], shortfalls })
+})
+
 export const mutants: readonly Mutant[] = [
-  {
-    name: 'a lease that has run out is not noticed',
-    file: 'src/worker/heartbeat.ts',
-    right: 'if (now >= run.fenceAt) this.options.lost(run)',
-    wrong: 'if (now < 0) this.options.lost(run)',
-    seed: 255,
-  },
-  {
-    name: 'leases are looked at between heartbeats no more often than every third of one',
-    file: 'src/worker/heartbeat.ts',
-    right: 'const checksPerHeartbeat = 8',
-    wrong: 'const checksPerHeartbeat = 1',
-    seed: 284,
-  },
-  {
-    name: 'a job is started although the answer of its claim came too late',
-    file: 'src/worker/claim.ts',
-    right: '(now >= run.fenceAt ? leaseLost(run) : null)',
-    wrong: '(now < 0 ? leaseLost(run) : null)',
-    seed: 5,
-  },
-  {
-    name: 'a job is started although it was cancelled after its claim',
-    file: 'src/worker/claim.ts',
-    right: 'run.abortReason = canceller.beforeStart(claimed.id)',
-    wrong: 'run.abortReason = null',
-    seed: 36,
-  },
-  {
-    name: 'a job is started although the runtime was halted after its claim',
-    file: 'src/worker/claim.ts',
-    right: 'run.abortReason ?? this.options.halted() ?? this.slotTaken()',
-    wrong: 'run.abortReason ?? this.slotTaken()',
-    seed: 165,
-  },
-  {
-    name: 'a job is started although its queue was paused after its claim',
-    file: 'src/api/worker-runtime.ts',
-    right: 'return this.worker.holdBack(type,',
-    wrong: 'return super.queuePaused(type) ?? this.worker.holdBack(type,',
-    seed: 'rare',
-  },
-  {
-    name: 'a claim that failed gives no permits back',
-    file: 'src/worker/claim.ts',
-    right: 'permits.give(claim.permits)\n',
-    wrong: '\n',
-    seed: 2,
-  },
-  {
-    name: 'a run that has ended gives no permit back',
-    file: 'src/worker/worker.ts',
-    right: 'this.permits.give(1)\n',
-    wrong: '\n',
-    seed: 1,
-  },
-  {
-    name: 'what was asked for is started although the slots were made fewer',
-    file: 'src/worker/claim.ts',
-    right: 'this.slotTaken() ?? tooLate(run, now)',
-    wrong: 'tooLate(run, now)',
-    seed: 'rare',
-  },
-  {
-    name: 'jobs that a failed claim asked for are forgotten',
-    file: 'src/worker/select.ts',
-    right: 'queue.estimate += missed',
-    wrong: 'queue.estimate = Math.max(queue.estimate, missed)',
-    seed: 'rare',
-  },
-  {
-    name: 'work is found by hints alone',
-    file: 'src/worker/sweep.ts',
-    right: '    this.lookForWork()\n',
-    wrong: '',
-    seed: 1,
-  },
-  {
-    name: 'what is due is found by its timer alone',
-    file: 'src/worker/sweep.ts',
-    right: 'void this.promote()\n    this.options.fire()',
-    wrong: 'this.options.fire()',
-    seed: 9,
-  },
-  {
-    name: 'what crashed workers have left is left',
-    file: 'src/worker/sweep.ts',
-    right: 'this.rescue()\n    void this.prune()',
-    wrong: 'void this.prune()',
-    seed: 2,
-  },
-  {
-    name: 'a step that was kept is run again',
-    file: 'src/core/steps.ts',
-    right: 'if (stored !== undefined)',
-    wrong: 'if (stored !== undefined && name === "")',
-    seed: 1,
-  },
-  {
-    name: 'a drain goes on picking when its time is up',
-    file: 'src/worker/shutdown.ts',
-    right: 'this.options.halt()\n',
-    wrong: '\n',
-    seed: 14,
-  },
-  {
-    name: 'a stop that cannot say goodbye closes nothing',
-    file: 'src/worker/shutdown.ts',
-    right: 'await deadline.wait(store.worker(id, null)).catch(failed)',
-    wrong: 'await deadline.wait(store.worker(id, null))',
-    seed: 11,
-  },
-  {
-    name: 'a pause never hears that the runtime has stopped',
-    file: 'src/worker/worker.ts',
-    right: 'this.claimer.close()\n',
-    wrong: '\n',
-    seed: 'rare',
-  },
-  {
-    name: 'a handler that waits to keep a step is not told that its runtime has stopped',
-    file: 'src/worker/heartbeat.ts',
-    right: "run.signal.addEventListener('abort', () => resolve(), { once: true })",
-    wrong: '',
-    seed: 'rare',
-  },
-  {
-    name: 'a machine that slept does not know how long',
-    file: 'src/worker/lease-clock.ts',
-    right: 'Math.max(byMonotonic, byWall)',
-    wrong: 'byMonotonic',
-    seed: 221,
-  },
-  {
-    name: 'a lease is counted from the answer of its claim',
-    file: 'src/worker/claim.ts',
-    right: 'fenceAt: fenceAt(sentAt, leaseMs)',
-    wrong: 'fenceAt: fenceAt(time.read(), leaseMs)',
-    seed: 7,
-  },
-  {
-    name: 'a lease is counted from the answer of its beat',
-    file: 'src/worker/heartbeat.ts',
-    right: 'fenceAt(sentAt, leaseMs))',
-    wrong: 'fenceAt(time.read(), leaseMs))',
-    seed: 'rare',
-  },
-  {
-    name: 'there are no heartbeats',
-    file: 'src/worker/heartbeat.ts',
-    right: 'if (++this.checks >= checksPerHeartbeat && !this.inFlight)',
-    wrong: 'if (this.checks < 0)',
-    seed: 1,
-  },
-  {
-    name: 'a job is started while a cancel is under way',
-    file: 'src/worker/claim.ts',
-    right: 'if (canceller.inFlight) return\n',
-    wrong: '\n',
-    seed: 48,
-  },
-  {
-    name: 'what a cancel has held back is not started after it',
-    file: 'src/worker/worker.ts',
-    right: 'this.claimer.resume()\n',
-    wrong: '\n',
-    seed: 5,
-  },
-  {
-    name: 'a run that is cancelled and does not end is not abandoned',
-    file: 'src/worker/cancel.ts',
-    right: 'run.abandonAfter(graceMs ?? this.options.graceMs)',
-    wrong: '',
-    seed: 2,
-  },
-  {
-    name: 'a run that has lost its lease and does not end is not abandoned',
-    file: 'src/worker/worker.ts',
-    right: 'run.abandonAfter(this.options.settings.graceMs)',
-    wrong: '',
-    seed: 42,
-  },
-  {
-    name: 'a run that is abandoned is abandoned later and later',
-    file: 'src/worker/attempt.ts',
-    right: 'if (at >= this.abandonAt) return\n',
-    wrong: '\n',
-    seed: 5,
-  },
-  {
-    name: 'a run that takes too long is not abandoned',
-    file: 'src/worker/attempt.ts',
-    right: 'this.abandonAfter(abandonAfterMs)',
-    wrong: '',
-    seed: 1,
-  },
-  {
-    name: 'a result is heard of by hints alone',
-    file: 'src/client/results.ts',
-    right: 'if (this.options.store.capabilities.shared) this.scheduleQuery',
-    wrong: 'if (this.timer === undefined) this.scheduleQuery',
-    seed: 10,
-  },
-  {
-    name: 'a runtime listens to its store when it has stopped',
-    file: 'src/client/connection.ts',
-    right: 'this.unwatch()\n',
-    wrong: '\n',
-    seed: 1,
-  },
-  {
-    name: 'a cancel is not told to the run',
-    file: 'src/worker/heartbeat.ts',
-    right: "else if (answer.outcome === 'cancelling') this.options.cancelling(run, answer)",
-    wrong: '',
-    seed: 1,
-  },
+  mutant(
+    'a lease that has run out is not noticed',
+    257,
+    inConstructor(heartbeat, 'Heartbeat', (options) => ({
+      ...options,
+      lost(run) {
+        if (options.time.read() < run.fenceAt) options.lost(run)
+      },
+    })),
+  ),
+  mutant(
+    'leases are looked at no more often than every third of one',
+    284,
+    inConstructor(heartbeat, 'Heartbeat', (options) => {
+      const { timers, leaseMs } = options
+      const after: typeof timers.after = (delayMs, ...others) => {
+        return timers.after(delayMs < leaseMs / 20 ? leaseMs / 3 : delayMs, ...others)
+      }
+      return { ...options, timers: Object.assign(Object.create(timers) as typeof timers, { after }) }
+    }),
+  ),
+  mutant(
+    'a job is started although the answer of its claim came too late',
+    26,
+    startsAnyway((code) => code === 'LEASE_LOST'),
+  ),
+  mutant(
+    'a job is started although it was cancelled after its claim',
+    184,
+    inMethod(cancelling, 'Canceller', 'beforeStart', () => () => null),
+  ),
+  mutant(
+    'a job is started although the runtime was halted after its claim',
+    206,
+    startsAnyway((code, message) => code === 'STOPPED' && !ofSlots(message)),
+  ),
+  mutant(
+    'a job is started although its queue was paused after its claim',
+    590,
+    inMethod(worker, 'Worker', 'holdBack', (holdBack) => async (type, reason) => {
+      if (type === null) await holdBack(type, reason)
+    }),
+  ),
+  mutant('a claim that brings nothing gives no permits back', 2, claimsKeepPermits()),
+  mutant(
+    'a run that has ended gives no permit back',
+    1,
+    inMethod(permits, 'Permits', 'give', (give) => (count) => {
+      if (count !== 1) give(count)
+    }),
+  ),
+  mutant(
+    'what was asked for is started although the slots were made fewer',
+    62,
+    startsAnyway((_code, message) => ofSlots(message)),
+  ),
+  mutant('jobs that a failed claim asked for are forgotten', 2, failedClaimsFindNothing),
+  mutant(
+    'work is found by hints alone',
+    6,
+    inConstructor(sweep, 'Sweeper', (options) => ({ ...options, look() {} })),
+  ),
+  mutant('what is due is found by its timer alone', 9, dueByTimerAlone()),
+  mutant(
+    'what crashed workers have left is left',
+    2,
+    inConstructor(sweep, 'Sweeper', (options) => ({ ...options, mayRescue: () => false })),
+  ),
+  mutant(
+    'a step that was kept is run again',
+    5,
+    inMethod(steps, 'StepResults', 'find', () => () => undefined),
+  ),
+  mutant(
+    'a drain goes on picking when its time is up',
+    14,
+    inConstructor(shutdown, 'Shutdown', (options) => ({ ...options, halt() {} })),
+  ),
+  mutant(
+    'a stop that cannot say goodbye closes nothing',
+    12,
+    inFunction(shutdown, 'shutdown', (shutDown) => async (targets) => {
+      if (targets.connection.opened) await targets.connection.store.worker(targets.id, null)
+      return shutDown(targets)
+    }),
+  ),
+  mutant(
+    'a pause never hears that the runtime has stopped',
+    27,
+    inMethod(claiming, 'Claimer', 'close', () => () => {}),
+  ),
+  mutant(
+    'a handler that waits to keep a step is not told that its runtime has stopped',
+    2,
+    inMethod(heartbeat, 'Heartbeat', 'writeUntilAnswered', (writeUntilAnswered) => (run, write) => {
+      return writeUntilAnswered(run, () => write().catch(() => new Promise<never>(() => {})))
+    }),
+  ),
+  mutant(
+    'a machine that slept does not know how long',
+    261,
+    inConstructor(leaseClock, 'LeaseClock', (clock) => ({
+      now: () => clock.monotonic(),
+      monotonic: () => clock.monotonic(),
+      timer: (run, delayMs, options) => clock.timer(run, delayMs, options),
+      nextTurn: (run) => clock.nextTurn(run),
+    })),
+  ),
+  mutant(
+    'a lease is counted from a moment after its request',
+    26,
+    inFunction(leaseClock, 'fenceAt', (fenceAt) => (sentAt, leaseMs) => fenceAt(sentAt + leaseMs / 2, leaseMs)),
+  ),
+  mutant(
+    'heartbeats are not sent',
+    1,
+    inConstructor(heartbeat, 'Heartbeat', (options) => ({
+      ...options,
+      store: { ...options.store, extend: async ({ heartbeats }) => heartbeats.map(() => ({ outcome: 'held' })) },
+    })),
+  ),
+  mutant(
+    'a job is started while a cancel is under way',
+    92,
+    inGetter(cancelling, 'Canceller', 'inFlight', () => false),
+  ),
+  mutant(
+    'what a cancel has held back is not started after it',
+    20,
+    inMethod(claiming, 'Claimer', 'resume', () => () => {}),
+  ),
+  mutant('a run that is cancelled and does not end is not abandoned', 13, neverAbandoned('CANCELLED')),
+  mutant('a run that has lost its lease and does not end is not abandoned', 55, neverAbandoned('LEASE_LOST')),
+  mutant('a run that is abandoned is abandoned later and later', 26, abandonedLater()),
+  mutant('a run that takes too long is not abandoned', 11, neverAbandoned('TIMEOUT')),
+  mutant(
+    'a result is heard of by hints alone',
+    11,
+    inConstructor(results, 'Results', (options) => {
+      const capabilities = { ...options.store.capabilities, shared: false }
+      return { ...options, store: { ...options.store, capabilities } }
+    }),
+  ),
+  mutant(
+    'a runtime listens to its store when it has stopped',
+    1,
+    inConstructor(connection, 'Connection', (store) => {
+      const watch: typeof store.watch = (listener) => {
+        store.watch(listener)
+        return () => {}
+      }
+      return { ...store, watch }
+    }),
+  ),
+  mutant(
+    'a cancel is not told to the run',
+    1,
+    inConstructor(heartbeat, 'Heartbeat', (options) => ({ ...options, cancelling() {} })),
+  ),
 ]

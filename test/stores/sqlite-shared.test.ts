@@ -67,7 +67,7 @@ storeConformance({
   },
 })
 
-test('and it did write, in every case', () => {
+test('the other process wrote during every case', () => {
   expect(noisyWrites.length).toBeGreaterThan(30)
   expect(Math.min(...noisyWrites)).toBeGreaterThan(0)
 })

@@ -75,7 +75,7 @@ test('a store that takes leases back too early is found out', async () => {
   expect(verdict.broken.map(({ promise }) => promise)).toContain('I5')
 })
 
-test('a seed is the same plan again', () => {
+test('the same seed gives the same plan', () => {
   const plan = (seed: number) => JSON.stringify([faultsOf({ ...short, seed }), taskOf(17, { ...short, seed })])
   expect(plan(7)).toBe(plan(7))
   expect(plan(7)).not.toBe(plan(8))
@@ -97,7 +97,7 @@ test('the plan has a fifth of longer jobs, one poison in a hundred, and every fa
   for (const { at } of faults) expect(at).toBeLessThan(productionMs(options))
 })
 
-test('jobs and machines take turns, and each has its turn once', () => {
+test('jobs and machines are enqueued in turn, each number once', () => {
   const options = { ...short, jobs: 30, machines: 70 }
   const turns = Array.from({ length: tasksOf(options) }, (_, n) => turnOf(n, options))
   const numbers = (wanted: string): number[] => turns.filter(({ kind }) => kind === wanted).map(({ number }) => number)
@@ -106,7 +106,7 @@ test('jobs and machines take turns, and each has its turn once', () => {
   expect(turns.slice(0, 10).filter(({ kind }) => kind === 'job')).toHaveLength(3)
 })
 
-test('options are checked at the door', () => {
+test('the options of the command are parsed', () => {
   expect(parseCommand(['--store', 'sqlite', '--jobs', '500', '--seed', '3'])).toMatchObject({
     store: 'sqlite',
     jobs: 500,

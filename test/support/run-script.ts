@@ -11,16 +11,16 @@ export interface ScriptRun {
   stderr: string
 }
 
-const scriptMsMax = 120_000
+const scriptMsMax = 170_000
 
 /** Never rejects for what the script does: a failure is an exit code, a script that was stopped has none. */
-export async function runScript(path: string): Promise<ScriptRun> {
+export async function runScript(path: string, args: readonly string[] = []): Promise<ScriptRun> {
   const folder = await mkdtemp(join(tmpdir(), 'jobchart-'))
   try {
     return await new Promise((resolve) => {
       const child = execFile(
         process.execPath,
-        ['--conditions=@jobchart/source', path],
+        ['--conditions=@jobchart/source', path, ...args],
         { cwd: folder, timeout: scriptMsMax, killSignal: 'SIGKILL', env: { ...plainEnvironment, NO_COLOR: '1' } },
         (_error, stdout, stderr) => resolve({ exitCode: child.exitCode, stdout, stderr }),
       )
