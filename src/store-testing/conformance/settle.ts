@@ -102,6 +102,16 @@ export const settleCases: Cases = {
     )
     assert.deepEqual(await recordOf(store, 'a'), before)
   },
+  'a settlement that has ended a job gets the same answer after a retry of the job': async ({ store }) => {
+    const job = await putAndTake(store, 'a')
+    const settlement = { ...lease(job), event: 'FAIL', to: 'dead', fatal: true, error: boom } as const
+    const [first] = await store.settle([settlement])
+    await store.retry({ ids: ['a'] })
+    assert.deepEqual((await store.settle([settlement]))[0], first)
+    await takeOne(store, { token: 't2' })
+    assert.deepEqual((await store.settle([settlement]))[0], first)
+    assert.deepEqual(first?.to, 'dead')
+  },
   'a worker that lost its lease cannot settle the attempt of another': async ({ store, advance }) => {
     const zombie = await putAndTake(store, 'a')
     await advance(60_000)

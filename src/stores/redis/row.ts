@@ -179,6 +179,11 @@ export class Row implements JobRow {
     if (attempt !== this.attempt) this.set('attempt', attempt)
   }
 
+  /** As it was loaded. */
+  get loadedAttempt(): number {
+    return Number(this.loaded?.fields.attempt ?? 0)
+  }
+
   get generation(): number {
     return this.number('generation') ?? 1
   }

@@ -10,12 +10,15 @@ interface Settled extends LeaseKey {
   readonly answer: SettleAnswer
 }
 
-/** The last settlement of a job: of one that ended it only where it led from is kept. */
-export function settledOf(row: Row): Settled | null {
+/**
+ * The last settlement of a job: of one that ended it only where it led from is kept.
+ * @param attempt that was settled: a retry has begun to count anew before its transition is written
+ */
+export function settledOf(row: Row, attempt = row.attempt): Settled | null {
   const text = row.text('settled')
   if (text === undefined) return null
   if (text.startsWith('{')) return JSON.parse(text) as Settled
-  const { attempt, state } = row
+  const { state } = row
   const [seq, at] = [row.number('last') ?? 0, row.number('finishedAt') ?? 0]
   const answer = { outcome: 'settled', seq, at, from: text as JobState, to: state, attempt, dueAt: null } as const
   return { attempt, token: row.text('token') ?? '', answer }

@@ -337,7 +337,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition {
     const { event, from, to } = transition
     this.changing(row)
-    if (isEnded(from)) row.setJson('settled', settledOf(row))
+    if (isEnded(from)) row.setJson('settled', settledOf(row, row.loadedAttempt))
     const worker = options.worker ?? (isLeased(from) ? row.worker : null)
     const step = { event, from, to, attempt: row.attempt, worker, reason: options.reason ?? null }
     const entry = (row.latest = this.append(row, row.type, step, true))
