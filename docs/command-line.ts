@@ -51,8 +51,9 @@ module that exports your job definitions (\`--jobs ./jobs.ts\`) it also knows th
 
 \`\`\`sh
 export JOBCHART_STORE=sqlite:jobs.db                # or --store sqlite:jobs.db with each command
-npx jobchart stats                                  # how many jobs are in each state, queue by queue
+npx jobchart stats                                  # how many jobs are in each state, queue by queue, and rates
 npx jobchart top                                    # the same, live, with what runs now
+npx jobchart failures                               # failed attempts by type and error
 npx jobchart dashboard --jobs ./jobs.ts --open      # the dashboard, on a loopback port
 npx jobchart ls --state dead --order-by finished    # the jobs that died last
 npx jobchart show order-7 --jobs ./jobs.ts          # one job: history, errors, its machine on its chart

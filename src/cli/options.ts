@@ -81,6 +81,7 @@ export interface FilterOptions {
   readonly tag?: string
   readonly key?: string
   readonly concurrencyKey?: string
+  readonly failure?: string
   readonly parent?: string
   readonly machineState?: string
   readonly machineTag?: string
@@ -108,6 +109,7 @@ export const withFilter = (command: Command): Command =>
     .option('--meta <name=value>', 'with this member in its meta; may be repeated', metaEntry)
     .option('--key <key>', 'with this unique key')
     .option('--concurrency-key <key>', 'with this concurrency key')
+    .option('--failure <fingerprint>', 'whose last error is of this group of jobchart failures')
     .option('--parent <id>', 'children of this job')
     .option('--machine-state <path>', 'whose machine is in this state, such as paid.shipping')
     .option('--machine-tag <tag>', 'whose machine has this tag')
@@ -124,6 +126,7 @@ const filterNames = [
   'meta',
   'key',
   'concurrencyKey',
+  'failure',
   'parent',
   'machineState',
   'machineTag',

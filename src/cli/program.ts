@@ -8,6 +8,7 @@ import { dashboardCommand } from './commands/dashboard.ts'
 import { discardCommand } from './commands/discard.ts'
 import { doctorCommand } from './commands/doctor.ts'
 import { drawCommand } from './commands/draw.ts'
+import { failuresCommand } from './commands/failures.ts'
 import { lsCommand } from './commands/ls.ts'
 import { migrateCommand } from './commands/migrate.ts'
 import { pauseCommand, resumeCommand } from './commands/pause.ts'
@@ -25,7 +26,10 @@ import type { ExitCode } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 
 const groups: readonly (readonly [heading: string, commands: readonly ((program: Program) => Command)[]])[] = [
-  ['Look:', [dashboardCommand, lsCommand, showCommand, tailCommand, statsCommand, topCommand, workersCommand]],
+  [
+    'Look:',
+    [dashboardCommand, lsCommand, showCommand, tailCommand, statsCommand, failuresCommand, topCommand, workersCommand],
+  ],
   [
     'Change:',
     [retryCommand, cancelCommand, discardCommand, sendCommand, pauseCommand, resumeCommand, schedulesCommand],

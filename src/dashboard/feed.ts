@@ -1,6 +1,6 @@
 /**
  * The last entries of the store's transition log, read once for all readers of the dashboard. The log is read four times a second
- * while there is a listener, and when figures are requested; without readers, nothing is read.
+ * while there is a listener; without readers, nothing is read.
  */
 import { systemClock, type Timer } from '../core/clock.ts'
 import { consoleLogger } from '../core/logger.ts'
@@ -46,12 +46,6 @@ export class Feed {
   /** The cursor of the entry before a place. */
   cursorBefore(place: number): string {
     return this.entries[place - this.dropped - 1]?.cursor ?? startCursor
-  }
-
-  /** Entries since `at`, oldest first, as far as the log and this feed hold them. */
-  since(at: number): readonly TransitionEntry[] {
-    const first = this.entries.findIndex((entry) => entry.at >= at)
-    return first === -1 ? [] : this.entries.slice(first)
   }
 
   /** Entries from a place on, at most `limit`; null if some of them are not kept any more. */
@@ -109,36 +103,3 @@ export class Feed {
     }
   }
 }
-
-/** Completed jobs, failed attempts and dead jobs per minute. */
-export interface Activity {
-  readonly bucketMs: number
-  /** The beginning of the first bucket, ms since the epoch. */
-  readonly from: number
-  readonly done: readonly number[]
-  readonly failed: readonly number[]
-  readonly dead: readonly number[]
-  /** Does the log cover the whole period? It is capped. */
-  readonly complete: boolean
-}
-
-const bucketMs = 60_000
-const buckets = 60
-
-/** The last hour of one type, or of all. */
-export function activity(feed: Feed, now: number, type: string | null): Activity {
-  const from = Math.floor(now / bucketMs) * bucketMs - (buckets - 1) * bucketMs
-  const figures = { done: zeros(), failed: zeros(), dead: zeros() }
-  const entries = feed.since(from)
-  for (const entry of entries) {
-    if (type !== null && entry.type !== type) continue
-    const bucket = Math.min(buckets - 1, Math.floor((entry.at - from) / bucketMs))
-    const add = (list: number[]): void => void (list[bucket] = (list[bucket] ?? 0) + 1)
-    if (entry.event === 'COMPLETE' && entry.to === 'done') add(figures.done)
-    if (entry.event === 'FAIL' || entry.event === 'EXPIRE') add(figures.failed)
-    if (entry.to === 'dead') add(figures.dead)
-  }
-  return { bucketMs, from, ...figures, complete: entries.length < entriesMax }
-}
-
-const zeros = (): number[] => Array.from({ length: buckets }, () => 0)

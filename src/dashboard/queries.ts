@@ -1,5 +1,5 @@
 /** Parses filters of jobs in a URL or a body for `client.list`. */
-import type { JobFilter, ListOptions } from '../index.ts'
+import type { ActivityOptions, FailureQuery, JobFilter, ListOptions } from '../index.ts'
 import { JobchartError } from '../core/errors.ts'
 import { filterKeys } from '../core/filter.ts'
 import type { JsonObject } from './body.ts'
@@ -38,6 +38,18 @@ export function listOptionsIn(query: URLSearchParams): ListOptions {
     order: (order || 'newest') as 'newest',
     ...(orderBy && { orderBy: orderBy as 'finished' }),
   }
+}
+
+/** What a query asks of activity: the client checks the values. */
+export function activityOptionsIn(query: URLSearchParams): ActivityOptions {
+  const [period, last] = [query.get('period'), query.get('last')]
+  return { ...(period && { period: period as 'minute' }), ...(last && { last: last as '1h' }) }
+}
+
+/** What a query asks of failures: the client checks the values. */
+export function failureQueryIn(query: URLSearchParams): FailureQuery {
+  const [type, limit] = [query.get('type'), query.get('limit')]
+  return { ...(type && { type }), ...(limit && { limit: Number(limit) }) }
 }
 
 /** The jobs that a change is for: `{ ids }` or `{ filter }`, exactly one of them. @throws JobchartError INVALID_INPUT */

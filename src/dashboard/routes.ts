@@ -12,9 +12,9 @@ import { jobView } from './job-view.ts'
 import { Live } from './live.ts'
 import { pastView } from './machine-shown.ts'
 import { redacted, type DashboardSettings } from './options.ts'
-import { deadGroups, overview, queueView, shownWorker } from './overview.ts'
+import { failures, overview, queueView, shownWorker } from './overview.ts'
 import { Pictures } from './pictures.ts'
-import { filterIn, listOptionsIn } from './queries.ts'
+import { activityOptionsIn, failureQueryIn, filterIn, listOptionsIn } from './queries.ts'
 
 /** Matching jobs are counted up to this number. */
 const countMax = 10_000
@@ -40,12 +40,13 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
   app.notFound(() => notFound('This path'))
 
   app.get('/api/v1', (c) => json({ title: settings.title, role: c.env.role, version, now: client.store.now() }))
-  app.get('/api/v1/overview', async () => json(await overview(settings, feed)))
+  app.get('/api/v1/overview', async () => json(await overview(settings)))
   app.get('/api/v1/workers', async () => {
     const workers = await client.workers()
     return json({ now: client.store.now(), workers: workers.map((worker) => shownWorker(settings, worker)) })
   })
-  app.get('/api/v1/dead', async (c) => json(await deadGroups(settings, c.req.query('type') ?? null)))
+  app.get('/api/v1/activity', async (c) => json(await client.activity(activityOptionsIn(queryOf(c.req.url)))))
+  app.get('/api/v1/failures', async (c) => json(await failures(settings, failureQueryIn(queryOf(c.req.url)))))
   app.get('/api/v1/events', (c) => {
     const from = c.req.header('last-event-id') ?? c.req.query('from') ?? ''
     return live.open({
@@ -54,7 +55,7 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
       signal: c.req.raw.signal,
     })
   })
-  queueRoutes(app, settings, feed)
+  queueRoutes(app, settings)
   jobRoutes(app, settings)
   scheduleRoutes(app, settings)
   chartRoutes(app, settings)
@@ -63,11 +64,14 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
   return { app, live }
 }
 
-function queueRoutes(app: Hono<RouteEnv>, settings: DashboardSettings, feed: Feed): void {
+function queueRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
   app.get('/api/v1/queues/:type', async (c) => {
-    const view = await queueView(settings, feed, c.req.param('type'))
+    const view = await queueView(settings, c.req.param('type'))
     return view === null ? notFound(`queue ${c.req.param('type')}`) : json(view)
   })
+  app.get('/api/v1/queues/:type/activity', async (c) =>
+    json(await settings.client.queue(c.req.param('type')).activity(activityOptionsIn(queryOf(c.req.url)))),
+  )
   app.post('/api/v1/queues/:type/pause', (c) => pauseQueue(settings, c.req.param('type'), true, c))
   app.post('/api/v1/queues/:type/resume', (c) => pauseQueue(settings, c.req.param('type'), false, c))
 }
@@ -89,7 +93,6 @@ function scheduleRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void 
 
 function jobRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
   const { client } = settings
-  const queryOf = (url: string): URLSearchParams => new URL(url).searchParams
   app.get('/api/v1/jobs', async (c) => {
     const page = await client.list({ ...listOptionsIn(queryOf(c.req.url)), fields: 'summary' })
     const jobs = page.map((job) => redacted(settings, job))
@@ -137,6 +140,8 @@ function chartRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
     return record === undefined ? notFound(`job ${id}`) : svg(await pictures.machinePath(record))
   })
 }
+
+const queryOf = (url: string): URLSearchParams => new URL(url).searchParams
 
 async function countOf({ client }: DashboardSettings, filter: JobFilter): Promise<{ count: number; more: boolean }> {
   let count = 0

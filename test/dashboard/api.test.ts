@@ -1,14 +1,23 @@
 import { expect, test } from 'vitest'
+import type { Activity, FailureGroup, QueueRates } from 'jobchart'
 import type { JobRecord, JobSummary, ShownJob } from './shapes.ts'
 import { called, email } from './world.ts'
 
 test('the overview counts jobs, queues and workers', async () => {
   const { get } = await called()
-  const { counts, queues, workers, activity, deadLastDay } = await get<{
+  const { counts, queues, workers, activity, rates, deadLastDay } = await get<{
     counts: Record<string, number>
-    queues: { type: string; weight: number; expectedShare: number; workers: number; isMachine: boolean }[]
+    queues: {
+      type: string
+      weight: number
+      expectedShare: number
+      workers: number
+      isMachine: boolean
+      rates: QueueRates
+    }[]
     workers: { types: string[] }[]
-    activity: { done: number[]; dead: number[] }
+    activity: Activity
+    rates: QueueRates
     deadLastDay: number
   }>('/overview')
   expect(counts).toMatchObject({ done: 2, dead: 1, waiting: 1, running: 0 })
@@ -17,8 +26,10 @@ test('the overview counts jobs, queues and workers', async () => {
     { type: 'order', weight: 1, expectedShare: 0.25, workers: 1, isMachine: true },
   ])
   expect(workers.map(({ types }) => types)).toEqual([['email.send', 'order']])
-  const sum = (values: number[]): number => values.reduce((a, b) => a + b)
-  expect([sum(activity.done), sum(activity.dead), deadLastDay]).toEqual([2, 1, 1])
+  const sum = (figure: 'done' | 'dead'): number => activity.buckets.reduce((all, bucket) => all + bucket[figure], 0)
+  expect([activity.buckets.length, sum('done'), sum('dead'), deadLastDay]).toEqual([60, 2, 1, 1])
+  expect(rates.lastFiveMinutes).toMatchObject({ done: 2 / 300, dead: 1 / 300, enqueued: 4 / 300 })
+  expect(queues.map((queue) => queue.rates.lastFiveMinutes.enqueued)).toEqual([3 / 300, 1 / 300])
 })
 
 test('jobs are listed newest first, by filters, page by page', async () => {
@@ -93,15 +104,57 @@ test('an event is sent to the machine of a job, or refused', async () => {
   expect((await (await runtime.job('order-1'))!.snapshot()).value).toBe('shipped')
 })
 
-test('a queue is paused and resumed, and shows why its jobs are dead', async () => {
+test('a queue is paused and resumed, and shows why its attempts fail', async () => {
   const { runtime, post, get } = await called()
   const view = () => get<{ paused: boolean; failures: { message: string; count: number }[] }>('/queues/email.send')
-  expect((await view()).failures).toMatchObject([{ message: '… mailbox … unavailable', count: 1, ids: ['dead-1'] }])
+  expect((await view()).failures).toMatchObject([
+    { message: '… mailbox … unavailable', count: 1, dead: 1, lastId: 'dead-1' },
+  ])
   await post('/queues/email.send/pause')
   expect([(await view()).paused, (await runtime.queue('email.send').stats()).paused]).toEqual([true, true])
   await post('/queues/email.send/resume')
   expect((await view()).paused).toBe(false)
   expect(await get('/queues/nothing')).toMatchObject({ error: { code: 'NOT_FOUND' } })
+})
+
+test('activity is of a queue or of all, by minutes or hours, and what cannot be asked for is refused', async () => {
+  const { get } = await called()
+  const enqueued = async (path: string): Promise<[number, number]> => {
+    const { buckets } = await get<Activity>(path)
+    return [buckets.length, buckets.reduce((sum, bucket) => sum + bucket.enqueued, 0)]
+  }
+  expect(await enqueued('/activity')).toEqual([60, 4])
+  expect(await enqueued('/activity?period=hour&last=7d')).toEqual([168, 4])
+  expect(await enqueued('/queues/order/activity?last=10m')).toEqual([10, 1])
+  expect(await enqueued('/queues/nothing/activity')).toEqual([60, 0])
+  for (const path of ['/activity?period=day', '/activity?last=3h', '/failures?limit=0', '/failures?limit=many']) {
+    expect(await get(path), path).toMatchObject({ error: { code: 'INVALID_OPTION' } })
+  }
+})
+
+test('failures are groups, and the dead jobs of one are listed and retried by its fingerprint', async () => {
+  const { runtime, get, post } = await called()
+  await runtime.queue('email.send').pause()
+  const { groups } = await get<{ groups: FailureGroup[] }>('/failures')
+  expect(groups).toMatchObject([{ type: 'email.send', dead: 1 }])
+  expect(await get('/failures?type=order')).toEqual({ groups: [] })
+  const failure = groups[0]?.fingerprint ?? ''
+  const { jobs } = await get<{ jobs: JobSummary[] }>(`/jobs?state=dead&failure=${failure}`)
+  expect(jobs.map(({ id }) => id)).toEqual(['dead-1'])
+  const report = await post('/jobs/retry', { filter: { type: 'email.send', state: 'dead', failure } })
+  expect(await report.json()).toMatchObject({ retried: ['dead-1'] })
+  expect(await get('/failures')).toMatchObject({ groups: [{ count: 1, dead: 0 }] })
+})
+
+test('redact is given the error of a group', async () => {
+  const { get } = await called({
+    redact: (job) => ('error' in job ? { ...job, error: { name: 'Error', message: 'hidden' } } : job),
+  })
+  for (const path of ['/failures', '/queues/email.send']) {
+    const text = JSON.stringify(await get(path))
+    expect(text).toMatch('hidden')
+    expect(text).not.toMatch('mailbox')
+  }
 })
 
 test('a schedule is shown, paused, resumed and fired', async () => {
@@ -167,7 +220,7 @@ test('nothing that is redacted leaves the process', async () => {
     }),
   })
   await runtime.enqueue(email, { to: secret }, { id: 'again', delay: '1h' })
-  for (const path of ['overview', 'jobs', 'jobs/dead-1', 'jobs/order-1', 'jobs/again', 'dead', 'workers']) {
+  for (const path of ['overview', 'jobs', 'jobs/dead-1', 'jobs/order-1', 'jobs/again', 'failures', 'workers']) {
     const text = await (await call(`/api/v1/${path}`)).text()
     expect(text, path).not.toMatch(/nobody|"who"/)
   }

@@ -48,7 +48,7 @@ test.runIf(isThere)('every screen shows what it is for, and the console stays em
     ['#/jobs', 'Jobs', /order-1[\s\S]*dead-1/],
     ['#/job/order-1', 'order-1', /approval[\s\S]*APPROVE[\s\S]*Context[\s\S]*who/],
     ['#/job/dead-1', 'dead-1', /550 mailbox 4711 unavailable[\s\S]*sends to nobody[\s\S]*3 moves/],
-    ['#/queue/email.send', 'email.send', /Limits[\s\S]*Why jobs are dead/],
+    ['#/queue/email.send', 'email.send', /Limits[\s\S]*Why attempts fail/],
     ['#/dead', 'Dead', /… mailbox … unavailable/],
     ['#/schedules', 'Schedules', /No schedules/],
     ['#/workers', 'Workers', /0 of 10 slots/],

@@ -1,22 +1,19 @@
 /** `jobchart top`: queues, rates and running jobs on the whole screen, live. */
 import type { Command } from 'commander'
-import type { Client, TransitionEntry, WorkerRecord } from '../../index.ts'
+import type { Client, WorkerRecord } from '../../index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
 import { integer, withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
-import { queueColumns, queueRows } from '../queue-rows.ts'
+import { queueColumns, queueRows, totalRates } from '../queue-rows.ts'
 import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
-import { duration, grouped, timeOfDay } from '../words.ts'
+import { duration, grouped, rate, timeOfDay } from '../words.ts'
 
 interface TopOptions extends StoreOptions {
   readonly interval: number
   readonly once?: true
 }
-
-/** Rates are those of the last ten seconds. */
-const rateMs = 10_000
 
 export function topCommand({ command, terminal, run }: Program): Command {
   return withStore(command('top', 'show queues and running jobs on the whole screen, live; q ends it'))
@@ -25,65 +22,30 @@ export function topCommand({ command, terminal, run }: Program): Command {
     .action((options: TopOptions) =>
       run(options, () =>
         withClient(options, async (client) => {
-          const rates = new Rates(client)
-          try {
-            if (options.json) await terminal.print(JSON.stringify(await figures(client, rates)))
-            else if (options.once || terminal.columns === null)
-              await terminal.print(await picture(client, rates, terminal))
-            else await live(client, rates, options, terminal)
-          } finally {
-            rates.close()
-          }
+          if (options.json) await terminal.print(JSON.stringify(await figures(client)))
+          else if (options.once || terminal.columns === null) await terminal.print(await picture(client, terminal))
+          else await live(client, options, terminal)
           return exitCodes.done
         }),
       ),
     )
 }
 
-/** Ends of attempts in the last seconds, from the transition log. */
-class Rates {
-  private entries: Pick<TransitionEntry, 'at' | 'to'>[] = []
-  private readonly subscription: { unsubscribe(): void }
-
-  constructor(client: Client) {
-    this.subscription = client.transitions$().subscribe({
-      next: ({ at, to, event }) => {
-        if (event === 'COMPLETE' || event === 'FAIL' || event === 'EXPIRE') this.entries.push({ at, to })
-      },
-      // Without rates the other columns are still valid.
-      error: () => {},
-    })
-  }
-
-  /** Per second. */
-  at(now: number): { readonly done: number; readonly failed: number } {
-    this.entries = this.entries.filter(({ at }) => at > now - rateMs)
-    const done = this.entries.filter(({ to }) => to === 'done').length
-    const perSecond = (count: number): number => count / (rateMs / 1_000)
-    return { done: perSecond(done), failed: perSecond(this.entries.length - done) }
-  }
-
-  close(): void {
-    this.subscription.unsubscribe()
-  }
-}
-
-async function figures(client: Client, rates: Rates) {
+async function figures(client: Client) {
   const workers = await client.workers()
   const queues = await queueRows(client, workers)
-  const now = client.store.now()
-  return { now, perSecond: rates.at(now), queues, workers }
+  return { now: client.store.now(), perSecond: await totalRates(client), queues, workers }
 }
 
-async function picture(client: Client, rates: Rates, terminal: Terminal): Promise<string> {
-  const { now, perSecond, queues, workers } = await figures(client, rates)
+async function picture(client: Client, terminal: Terminal): Promise<string> {
+  const { now, perSecond, queues, workers } = await figures(client)
   const running = workers.flatMap((worker) => worker.running.map((run) => ({ ...run, worker })))
   const alive = workers.filter(({ lost }) => !lost)
   const slots = alive.reduce((sum, worker) => sum + worker.slots, 0)
   const figuresShown = [
     timeOfDay(now),
-    `${perSecond.done.toFixed(1)} done/s`,
-    `${perSecond.failed.toFixed(1)} failed/s`,
+    `done ${rate(perSecond.done)}`,
+    `failed ${rate(perSecond.failed)}`,
     `${grouped(running.length)} of ${grouped(slots)} slots`,
     `${grouped(alive.length)} workers${lostText(workers, alive)}`,
   ]
@@ -131,12 +93,12 @@ const screen = {
   end: '\u001B[J',
 }
 
-async function live(client: Client, rates: Rates, { interval }: TopOptions, terminal: Terminal): Promise<void> {
+async function live(client: Client, { interval }: TopOptions, terminal: Terminal): Promise<void> {
   const keys = terminal.keys()
   terminal.write(screen.enter)
   try {
     while (!terminal.signal.aborted && !keys.signal.aborted) {
-      const lines = (await picture(client, rates, terminal)).split('\n').slice(0, terminal.rows - 1)
+      const lines = (await picture(client, terminal)).split('\n').slice(0, terminal.rows - 1)
       // Clears the rest of the line: the previous content may have been longer.
       terminal.write(`${screen.home}${lines.map((line) => `${line}\u001B[K`).join('\n')}${screen.end}`)
       await terminal.sleep(interval * 1_000, keys.signal)

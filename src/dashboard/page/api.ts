@@ -53,6 +53,17 @@ export interface Resource<Answer> {
   readonly refresh: () => void
 }
 
+/** Asks again every few seconds: for figures that change while nothing happens. */
+export function useRepeated(refresh: () => void): void {
+  const latest = useRef(refresh)
+  latest.current = refresh
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || latest.current(), repeatMs)
+    return () => clearInterval(timer)
+  }, [])
+}
+
+const repeatMs = 10_000
 const refreshMs = 800
 const againMs = 4_000
 

@@ -1,38 +1,62 @@
-/** Dead jobs by type and error; a group is sent through again, one first. */
+/** Failures by type and error, as the store has counted them; the dead jobs of a group are listed, retried or discarded together. */
 import type { JSX } from 'preact'
-import type { FailureGroup } from '../overview.ts'
+import type { FailureGroup } from '../../index.ts'
 import { about } from './about.ts'
-import { post, useResource } from './api.ts'
+import { get, post, useResource } from './api.ts'
 import { ask } from './dialog.tsx'
-import { useLive } from './live.ts'
+import { counts, useLive } from './live.ts'
 import { Empty, Loaded, Panel, QueueLink, Time } from './parts.tsx'
-import { jobLink } from './router.ts'
+import { jobLink, link } from './router.ts'
 import { number } from './words.ts'
 
-interface Dead {
+interface Failed {
   readonly groups: readonly FailureGroup[]
-  readonly looked: number
-  readonly more: boolean
 }
 
 export function DeadScreen(): JSX.Element {
-  const dead = useResource<Dead>('/dead')
+  const failed = useResource<Failed>('/failures?limit=1000')
   useLive({
     onTransitions: (transitions) =>
-      transitions.some(({ to, from }) => to === 'dead' || from === 'dead') && dead.refresh(),
-    onReset: dead.refresh,
+      transitions.some(({ event, from }) => event === 'FAIL' || event === 'EXPIRE' || from === 'dead') &&
+      failed.refresh(),
+    onReset: failed.refresh,
   })
   return (
     <>
       <h1>Dead</h1>
-      <Loaded of={dead}>
-        {({ groups, looked, more }) => (
-          <Panel title="By type and error" aside={more && <span class="muted">of the latest {number(looked)}</span>}>
-            <Failures groups={groups} changed={dead.refresh} showType />
-          </Panel>
-        )}
-      </Loaded>
+      <Loaded of={failed}>{({ groups }) => <Groups groups={groups} changed={failed.refresh} />}</Loaded>
     </>
+  )
+}
+
+function Groups({ groups, changed }: Failed & { readonly changed: () => void }): JSX.Element {
+  const deadly = groups.filter(({ dead }) => dead > 0).toSorted((a, b) => b.dead - a.dead)
+  const others = groups.filter(({ dead }) => dead === 0)
+  return (
+    <>
+      <Panel title="By type and error" aside={<Others groups={groups} />}>
+        {deadly.length === 0 ? (
+          <Empty title="No job is dead">Jobs that spend their attempts wait here for a person.</Empty>
+        ) : (
+          <Failures groups={deadly} changed={changed} showType />
+        )}
+      </Panel>
+      {others.length > 0 && (
+        <Panel title="Other failures" aside={<span class="muted">no job is dead of them now</span>}>
+          <Failures groups={others} changed={changed} showType />
+        </Panel>
+      )}
+    </>
+  )
+}
+
+/** Dead jobs that no group counts: their group was removed, or an earlier release has written their error. */
+function Others({ groups }: Failed): JSX.Element {
+  const others = (counts.value?.dead ?? 0) - groups.reduce((sum, { dead }) => sum + dead, 0)
+  return (
+    <a href={link('jobs', '', { state: 'dead' })}>
+      all dead jobs{others > 0 && `, ${number(others)} of them in no group`}
+    </a>
   )
 }
 
@@ -44,54 +68,25 @@ interface FailuresProps {
 
 export function Failures({ groups, changed, showType }: FailuresProps): JSX.Element {
   if (groups.length === 0)
-    return <Empty title="No job is dead">Jobs that spend their attempts wait here for a person.</Empty>
+    return <Empty title="No failures">Attempts that fail are counted here by their message.</Empty>
   return (
     <ul class="groups">
       {groups.map((group) => (
-        <Group key={`${group.type} ${group.name} ${group.message}`} of={group} changed={changed} showType={showType} />
+        <Group key={`${group.type} ${group.fingerprint}`} of={group} changed={changed} showType={showType} />
       ))}
     </ul>
   )
 }
 
-function Group({
-  of: { type, name, message, count, firstAt, lastAt, ids },
-  changed,
-  showType,
-}: { readonly of: FailureGroup } & Omit<FailuresProps, 'groups'>): JSX.Element {
-  const [first] = ids
-  const retry = (some: readonly string[]) => async (): Promise<string> => {
-    const { retried, refused } = await post<{ retried: string[]; refused: string[] }>('/jobs/retry', { ids: some })
-    changed()
-    return `${number(retried.length)} retried${refused.length === 0 ? '' : `, ${number(refused.length)} refused`}.`
-  }
-  const askAll = (): void =>
-    ask({
-      title: `Retry ${number(ids.length)} jobs of ${type}?`,
-      text: 'They go to the end of their queue with all their attempts. Retry one first to see whether the cause is gone.',
-      verb: `Retry ${number(ids.length)}`,
-      run: retry(ids),
-    })
-  const askDiscard = (): void =>
-    ask({
-      title: `Discard ${number(ids.length)} jobs of ${type}?`,
-      text: 'They are removed, with their input and their errors. This cannot be undone.',
-      verb: `Discard ${number(ids.length)}`,
-      danger: true,
-      run: async () => {
-        const { discarded } = await post<{ discarded: string[] }>('/jobs/discard', { ids })
-        changed()
-        return `${number(discarded.length)} discarded.`
-      },
-    })
-  const askOne = (): void =>
-    ask({ title: 'Retry one job?', text: `The latest: ${first}.`, verb: 'Retry one', run: retry(ids.slice(0, 1)) })
+function Group({ of, changed, showType }: { readonly of: FailureGroup } & Omit<FailuresProps, 'groups'>): JSX.Element {
+  const { type, name, code, message, count, dead, firstAt, lastAt, lastId, fingerprint } = of
+  const deadJobs = link('jobs', '', { type, state: 'dead', failure: fingerprint })
   return (
-    <li data-row tabindex={-1} data-href={first === undefined ? undefined : jobLink(first)}>
-      <b class="count">{number(count)}</b>
+    <li data-row tabindex={-1} data-href={dead > 0 ? deadJobs : jobLink(lastId)}>
+      <b class="count">{number(dead > 0 ? dead : count)}</b>
       <div>
         <p class="error-line">
-          <strong>{name}</strong> {message}
+          <strong>{name}</strong> {message} {code !== null && <code>{code}</code>}
         </p>
         <p class="muted">
           {showType && (
@@ -99,34 +94,81 @@ function Group({
               <QueueLink type={type} />,{' '}
             </>
           )}
+          {number(count)} failed {count === 1 ? 'attempt' : 'attempts'},{' '}
           {count > 1 && (
             <>
               first <Time at={firstAt} />,{' '}
             </>
           )}
-          last <Time at={lastAt} />
-          {first !== undefined && (
+          last <Time at={lastAt} />, <a href={jobLink(lastId)}>look at the latest</a>
+          {dead > 0 && (
             <>
-              , <a href={jobLink(first)}>look at the latest</a>
+              , <a href={deadJobs}>{dead === 1 ? 'the dead job' : `the ${number(dead)} dead jobs`}</a>
             </>
           )}
         </p>
       </div>
-      {about.value.role === 'admin' && (
-        <div class="actions">
-          {count > 1 && (
-            <button type="button" onClick={askOne}>
-              Retry one
-            </button>
-          )}
-          <button type="button" onClick={askAll}>
-            {count > 1 ? 'Retry all' : 'Retry'}
-          </button>
-          <button class="quiet" type="button" onClick={askDiscard}>
-            Discard
-          </button>
-        </div>
-      )}
+      {about.value.role === 'admin' && dead > 0 && <Changes of={of} changed={changed} />}
     </li>
+  )
+}
+
+type Report = Readonly<Partial<Record<'retried' | 'refused' | 'discarded', readonly string[]>>>
+
+/** Retry and discard of all dead jobs of a group, and retry of one of them. */
+function Changes({
+  of: { type, dead, fingerprint },
+  changed,
+}: {
+  readonly of: FailureGroup
+  readonly changed: () => void
+}): JSX.Element {
+  const filter = { type, state: 'dead', failure: fingerprint }
+  const jobs = `${number(dead)} ${dead === 1 ? 'job' : 'jobs'} of ${type}`
+  const retry = async (body: object): Promise<string> => {
+    const { retried = [], refused = [] } = await post<Report>('/jobs/retry', body)
+    changed()
+    return `${number(retried.length)} retried${refused.length === 0 ? '' : `, ${number(refused.length)} refused`}.`
+  }
+  const retryOne = async (): Promise<string> => {
+    const query = new URLSearchParams({ ...filter, orderBy: 'finished', limit: '1' })
+    const { jobs: latest } = await get<{ jobs: readonly { readonly id: string }[] }>(`/jobs?${query}`)
+    return latest.length === 0 ? 'No job of the group is dead any more.' : retry({ ids: latest.map(({ id }) => id) })
+  }
+  const askAll = (): void =>
+    ask({
+      title: `Retry ${jobs}?`,
+      text: 'They go to the end of their queue with all their attempts. Retry one first to see whether the cause is gone.',
+      verb: `Retry ${number(dead)}`,
+      run: () => retry({ filter }),
+    })
+  const askDiscard = (): void =>
+    ask({
+      title: `Discard ${jobs}?`,
+      text: 'They are removed, with their input and their errors. This cannot be undone.',
+      verb: `Discard ${number(dead)}`,
+      danger: true,
+      run: async () => {
+        const { discarded = [] } = await post<Report>('/jobs/discard', { filter })
+        changed()
+        return `${number(discarded.length)} discarded.`
+      },
+    })
+  const askOne = (): void =>
+    ask({ title: 'Retry one job?', text: 'The one that has died last.', verb: 'Retry one', run: retryOne })
+  return (
+    <div class="actions">
+      {dead > 1 && (
+        <button type="button" onClick={askOne}>
+          Retry one
+        </button>
+      )}
+      <button type="button" onClick={askAll}>
+        {dead > 1 ? 'Retry all' : 'Retry'}
+      </button>
+      <button class="quiet" type="button" onClick={askDiscard}>
+        Discard
+      </button>
+    </div>
   )
 }

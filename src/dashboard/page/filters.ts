@@ -22,6 +22,7 @@ const words: Readonly<Record<string, string>> = {
   machinetag: 'machineTag',
   parent: 'parent',
   ckey: 'concurrencyKey',
+  failure: 'failure',
 }
 export const withinChoices = { '15m': 900_000, '1h': 3_600_000, '24h': 86_400_000, '7d': 604_800_000 } as const
 

@@ -2,19 +2,19 @@
 import type { JSX } from 'preact'
 import type { StateCounts } from '../../index.ts'
 import type { Overview, QueueRow } from '../overview.ts'
-import { useResource } from './api.ts'
+import { Series, total } from './activity.tsx'
+import { useRepeated, useResource } from './api.ts'
 import { counts, useLive } from './live.ts'
-import { Bars, Empty, Figure, Loaded, Panel, QueueLink, Time } from './parts.tsx'
+import { Empty, Figure, Loaded, Panel, QueueLink, Time } from './parts.tsx'
 import { jobLink, link } from './router.ts'
-import { duration, now, number, percent } from './words.ts'
+import { duration, now, number, percent, rate } from './words.ts'
 
 const shownStates = ['queued', 'running', 'retrying', 'scheduled', 'waiting', 'done', 'dead', 'cancelled'] as const
-
-const sum = (values: readonly number[]): number => values.reduce((total, each) => total + each, 0)
 
 export function OverviewScreen(): JSX.Element {
   const overview = useResource<Overview>('/overview')
   useLive({ onTransitions: overview.refresh, onReset: overview.refresh })
+  useRepeated(overview.refresh)
   return (
     <Loaded of={overview}>
       {(data) => (
@@ -58,37 +58,31 @@ const Figures = ({ of }: { readonly of: StateCounts }): JSX.Element => (
   </div>
 )
 
-function Throughput({ of: { activity, deadLastDay } }: { readonly of: Overview }): JSX.Element {
-  const done = sum(activity.done)
-  const failed = sum(activity.failed)
+function Throughput({ of: { activity, rates, deadLastDay } }: { readonly of: Overview }): JSX.Element {
+  const [done, failed] = [total(activity, 'done'), total(activity, 'failed')]
   return (
     <div class="columns">
-      <Panel
-        title="Done"
-        aside={<span class="muted">last hour{activity.complete ? '' : ', or what the log holds'}</span>}
-      >
+      <Panel title="Done" aside={<span class="muted">last hour</span>}>
         <p class="large">
-          {number(done)} <small class="muted">{number(activity.done.at(-1) ?? 0)} this minute</small>
+          {number(done)} <small class="muted">{rate(rates.lastMinute.done)} now</small>
         </p>
-        <Bars values={activity.done} tone="done" label={`Jobs done in each minute of the last hour, ${done} in all`} />
+        <Series
+          of={activity}
+          figure="done"
+          tone="done"
+          label={`Jobs done in each minute of the last hour, ${done} in all`}
+        />
       </Panel>
-      <Panel
-        title="Failed attempts"
-        aside={
-          <a href={link('dead')}>
-            {number(deadLastDay)}
-            {deadLastDay >= 1_000 ? '+' : ''} dead in a day
-          </a>
-        }
-      >
+      <Panel title="Failed attempts" aside={<a href={link('dead')}>{number(deadLastDay)} died in a day</a>}>
         <p class="large">
           {number(failed)}{' '}
           <small class="muted">
             {done + failed === 0 ? 'nothing ran' : `${percent(failed / (done + failed))} of attempts`}
           </small>
         </p>
-        <Bars
-          values={activity.failed}
+        <Series
+          of={activity}
+          figure="failed"
           tone="dead"
           label={`Failed attempts in each minute of the last hour, ${failed} in all`}
         />
@@ -115,6 +109,7 @@ function Queues({ of: { queues, queuesLeftOut } }: { readonly of: Overview }): J
                 <th class="num">Running</th>
                 <th class="num">Retrying</th>
                 <th class="num">Dead</th>
+                <th class="num">Done</th>
                 <th>Oldest waits</th>
                 <th class="wide">Share of picks</th>
                 <th class="num">Workers</th>
@@ -133,7 +128,7 @@ function Queues({ of: { queues, queuesLeftOut } }: { readonly of: Overview }): J
 }
 
 function Queue({ of }: { readonly of: QueueRow }): JSX.Element {
-  const { type, paused, oldestAt, share, expectedShare, workers } = of
+  const { type, paused, oldestAt, rates, share, expectedShare, workers } = of
   const live = counts.value?.types[type] ?? of.counts
   const cell = (state: 'queued' | 'running' | 'retrying' | 'dead'): JSX.Element => (
     <td class={`num ${live[state] === 0 ? 'muted' : ''}`}>
@@ -149,6 +144,9 @@ function Queue({ of }: { readonly of: QueueRow }): JSX.Element {
       {cell('running')}
       {cell('retrying')}
       {cell('dead')}
+      <td class={`num ${rates.lastFiveMinutes.done === 0 ? 'muted' : ''}`} title="in the last five minutes">
+        {rate(rates.lastFiveMinutes.done)}
+      </td>
       <td class="muted">{oldestAt === null ? '–' : duration(Math.max(0, now.value - oldestAt))}</td>
       <td class="wide">
         {share === null || expectedShare === null ? (

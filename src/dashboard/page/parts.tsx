@@ -92,23 +92,32 @@ export const Figure = ({
   </a>
 )
 
-/** Bars of an hour, a minute each. */
+/** Bars of a time, each a period of it. @param titles what each stands for, shown while it is pointed at */
 export function Bars({
   values,
+  titles,
   tone,
   label,
 }: {
   readonly values: readonly number[]
+  readonly titles: readonly string[]
   readonly tone: string
   readonly label: string
 }): JSX.Element {
+  const width = 240 / values.length
   const most = Math.max(1, ...values)
   return (
     <svg class={`bars tone-${tone}`} viewBox="0 0 240 40" preserveAspectRatio="none" role="img" aria-label={label}>
       <path class="base" d="M0 39.5H240" />
       {values.map((value, i) => {
         const height = value === 0 ? 0 : Math.max(2, (value / most) * 38)
-        return <rect key={i} x={i * 4} y={39 - height} width={3} height={height} />
+        return (
+          <g key={i}>
+            <title>{titles[i]}</title>
+            <rect class="ground" x={i * width} y={0} width={width} height={40} />
+            <rect x={i * width} y={39 - height} width={width * 0.75} height={height} />
+          </g>
+        )
       })}
     </svg>
   )

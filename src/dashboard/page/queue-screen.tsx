@@ -1,15 +1,16 @@
-/** A queue: its chart with live counts, its limits, its activity and what kills its jobs. */
+/** A queue: its chart with live counts, its limits, its activity and why its attempts fail. */
 import type { JSX } from 'preact'
 import type { QueueView } from '../overview.ts'
 import { about } from './about.ts'
-import { post, useResource, type Resource } from './api.ts'
+import { QueueActivity } from './activity.tsx'
+import { post, useRepeated, useResource, type Resource } from './api.ts'
 import { Chart } from './chart.tsx'
 import { ask, change } from './dialog.tsx'
 import { Failures } from './failures.tsx'
 import { counts, useLive } from './live.ts'
-import { Bars, Loaded, Panel } from './parts.tsx'
+import { Loaded, Panel } from './parts.tsx'
 import { go, link } from './router.ts'
-import { duration, number, now, percent } from './words.ts'
+import { duration, now, percent } from './words.ts'
 
 export function QueueScreen({ type }: { readonly type: string }): JSX.Element {
   const queue = useResource<QueueView>(`/queues/${encodeURIComponent(type)}`)
@@ -17,6 +18,7 @@ export function QueueScreen({ type }: { readonly type: string }): JSX.Element {
     onTransitions: (transitions) => transitions.some((each) => each.type === type) && queue.refresh(),
     onReset: queue.refresh,
   })
+  useRepeated(queue.refresh)
   return <Loaded of={queue}>{(data) => <Queue of={data} refresh={queue.refresh} />}</Loaded>
 }
 
@@ -27,7 +29,7 @@ function Queue({
   readonly of: QueueView
   readonly refresh: Resource<QueueView>['refresh']
 }): JSX.Element {
-  const { type, paused, activity, failures, isMachine } = of
+  const { type, paused, rates, failures, isMachine } = of
   const live = counts.value?.types[type] ?? of.counts
   const toJobs = (state: string): void => go(link('jobs', '', { type, state }))
   return (
@@ -48,20 +50,7 @@ function Queue({
       </Panel>
       <div class="columns">
         <Facts of={of} />
-        <Panel title="Last hour" aside={<span class="muted">a bar is a minute</span>}>
-          <p class="legend">
-            <span>
-              <i class="dot tone-done" /> {number(activity.done.reduce((a, b) => a + b, 0))} done
-            </span>
-          </p>
-          <Bars values={activity.done} tone="done" label="Jobs done in each minute of the last hour" />
-          <p class="legend">
-            <span>
-              <i class="dot tone-dead" /> {number(activity.failed.reduce((a, b) => a + b, 0))} failed attempts
-            </span>
-          </p>
-          <Bars values={activity.failed} tone="dead" label="Failed attempts in each minute of the last hour" />
-        </Panel>
+        <QueueActivity type={type} rates={rates} />
       </div>
       {isMachine && (
         <Panel title="Its statechart" aside={<span class="muted">live jobs in each state</span>}>
@@ -71,7 +60,7 @@ function Queue({
           />
         </Panel>
       )}
-      <Panel title="Why jobs are dead" aside={<span class="muted">by message, the numbers in it left out</span>}>
+      <Panel title="Why attempts fail" aside={<span class="muted">by message, what varies in it left out</span>}>
         <Failures groups={failures} changed={refresh} showType={false} />
       </Panel>
     </>

@@ -63,13 +63,27 @@ test.concurrent('stats, top, workers and schedules have what the store has', asy
   expect(stats.queues[0]).toMatchObject({ paused: true, workers: 0, queuedSince: expect.any(Number) })
   expect((await run('stats')).stdout).toMatch(/^bulk \(paused\) +600 /m)
   expect(await json('top')).toMatchObject({ perSecond: { done: expect.any(Number) }, workers: [] })
-  expect((await run('top')).stdout).toMatch(/done\/s .* 0 of 0 slots/)
+  expect((await run('top')).stdout).toMatch(/done \d+\/\w+ .* 0 of 0 slots/)
+  expect(stats.perSecond).toMatchObject({ enqueued: expect.any(Number), meanRunMs: expect.any(Number) })
+  expect(stats.queues[0].rates.lastFiveMinutes.enqueued).toBeGreaterThan(0)
+  expect((await run('stats')).stdout).toMatch(/^last minute: \d.* enqueued +\d.* done +\d.* failed/m)
   expect(await json('workers')).toMatchObject({ workers: [] })
   const { schedules } = await json('schedules', '--next', '2')
   expect(schedules).toMatchObject([
     { name: 'nightly', spec: '0 3 * * *', nextRuns: [expect.any(Number), expect.any(Number)] },
   ])
   expect((await run('schedules')).stdout).toMatch(/^nightly +0 3 \* \* \* UTC +email\.send +in /m)
+})
+
+test.concurrent('failures has failed attempts by error, and ls finds the jobs of a group', async () => {
+  const { groups } = await json('failures')
+  expect(groups).toMatchObject([
+    { type: 'email.send', name: 'Error', message: 'the mailbox is full', dead: 2, count: 2 },
+  ])
+  expect((await run('failures')).stdout).toMatch(/^ +2 +2 +email\.send +Error: the mailbox/m)
+  expect((await run('failures', '-t', 'order')).stderr).toContain('No attempt has failed.')
+  const { jobs } = await json('ls', '-s', 'dead', '--failure', groups[0].fingerprint, '--order', 'oldest')
+  expect(jobs.map(({ id }: { id: string }) => id)).toEqual(['full-0', 'full-1'])
 })
 
 test.concurrent(

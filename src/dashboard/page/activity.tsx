@@ -1,0 +1,115 @@
+/** Activity over time: bars of one figure, and the panel of a queue with a choice of time. */
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { Activity, ActivityBucket, ActivityFigures, QueueRates } from '../../index.ts'
+import { useRepeated, useResource } from './api.ts'
+import { useLive } from './live.ts'
+import { Bars, Loaded, Panel } from './parts.tsx'
+import { date, duration, number, rate } from './words.ts'
+
+type Figure = keyof ActivityFigures
+
+const sum = (buckets: readonly ActivityBucket[], figure: Figure): number =>
+  buckets.reduce((all, bucket) => all + bucket[figure], 0)
+
+export const total = ({ buckets }: Activity, figure: Figure): number => sum(buckets, figure)
+
+export const Series = ({
+  of: { buckets },
+  figure,
+  tone,
+  label,
+}: {
+  readonly of: Activity
+  readonly figure: Figure
+  readonly tone: string
+  readonly label: string
+}): JSX.Element => (
+  <Bars
+    values={buckets.map((bucket) => bucket[figure])}
+    titles={buckets.map((bucket) => `${date(bucket.at).slice(0, 16)}: ${number(bucket[figure])}`)}
+    tone={tone}
+    label={label}
+  />
+)
+
+const choices = {
+  'last hour': { query: 'period=minute&last=1h', bar: 'a bar is a minute' },
+  'last day': { query: 'period=hour&last=1d', bar: 'a bar is an hour' },
+  'last week': { query: 'period=hour&last=7d', bar: 'a bar is an hour' },
+} as const
+type Choice = keyof typeof choices
+
+const shown = [
+  { figure: 'enqueued', tone: 'queued', what: 'enqueued' },
+  { figure: 'done', tone: 'done', what: 'done' },
+  { figure: 'failed', tone: 'dead', what: 'failed attempts' },
+] as const
+
+/** What happened in a queue over time, as the store has counted it. */
+export function QueueActivity({ type, rates }: { readonly type: string; readonly rates: QueueRates }): JSX.Element {
+  const [choice, setChoice] = useState<Choice>('last hour')
+  const { query, bar } = choices[choice]
+  const activity = useResource<Activity>(`/queues/${encodeURIComponent(type)}/activity?${query}`)
+  useLive({
+    onTransitions: (transitions) => transitions.some((each) => each.type === type) && activity.refresh(),
+    onReset: activity.refresh,
+  })
+  useRepeated(activity.refresh)
+  return (
+    <Panel
+      title="Over time"
+      aside={
+        <span class="choices" role="group" aria-label="Time">
+          {(Object.keys(choices) as Choice[]).map((each) => (
+            <button
+              key={each}
+              type="button"
+              class={each === choice ? 'on' : 'quiet'}
+              aria-pressed={each === choice}
+              onClick={() => setChoice(each)}
+            >
+              {each}
+            </button>
+          ))}
+        </span>
+      }
+    >
+      <Loaded of={activity}>{(data) => <Curves of={data} rates={rates} choice={choice} bar={bar} />}</Loaded>
+    </Panel>
+  )
+}
+
+function Curves({
+  of,
+  rates: { lastMinute },
+  choice,
+  bar,
+}: {
+  readonly of: Activity
+  readonly rates: QueueRates
+  readonly choice: Choice
+  readonly bar: string
+}): JSX.Element {
+  const mean = (ms: Figure, count: number): string => (count === 0 ? '–' : duration(total(of, ms) / count))
+  return (
+    <>
+      {shown.map(({ figure, tone, what }) => (
+        <div key={figure}>
+          <p class="legend">
+            <span>
+              <i class={`dot tone-${tone}`} /> {number(total(of, figure))} {what}
+            </span>
+            <span class="muted">{rate(lastMinute[figure])} now</span>
+          </p>
+          <Series of={of} figure={figure} tone={tone} label={`${what} in the ${choice}, ${bar}`} />
+        </div>
+      ))}
+      <p class="legend muted">
+        <span>waited {mean('waitMs', total(of, 'started'))} on average</span>
+        <span>ran {mean('runMs', total(of, 'done') + total(of, 'failed'))}</span>
+        <span>{bar}</span>
+      </p>
+    </>
+  )
+}
