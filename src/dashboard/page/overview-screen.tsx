@@ -109,7 +109,7 @@ function Queues({ of: { queues, queuesLeftOut } }: { readonly of: Overview }): J
                 <th class="num">Running</th>
                 <th class="num">Retrying</th>
                 <th class="num">Dead</th>
-                <th class="num">Done</th>
+                <th class="num">Rate</th>
                 <th>Oldest waits</th>
                 <th class="wide">Share of picks</th>
                 <th class="num">Workers</th>
@@ -144,7 +144,7 @@ function Queue({ of }: { readonly of: QueueRow }): JSX.Element {
       {cell('running')}
       {cell('retrying')}
       {cell('dead')}
-      <td class={`num ${rates.lastFiveMinutes.done === 0 ? 'muted' : ''}`} title="in the last five minutes">
+      <td class={`num ${rates.lastFiveMinutes.done === 0 ? 'muted' : ''}`} title="jobs done, in the last five minutes">
         {rate(rates.lastFiveMinutes.done)}
       </td>
       <td class="muted">{oldestAt === null ? '–' : duration(Math.max(0, now.value - oldestAt))}</td>
