@@ -16,3 +16,9 @@ export async function redisStoreAt(url: string, prefix: string): Promise<Store> 
   const { redisStore } = await import('../../src/stores/redis/index.ts')
   return redisStore({ url, prefix })
 }
+
+/** Where a store is: plain data, so that it can be passed to another process. */
+export type Place = { readonly path: string } | { readonly url: string; readonly prefix: string }
+
+export const storeAt = (place: Place): Promise<Store> =>
+  'path' in place ? sqliteStoreAt(place.path) : redisStoreAt(place.url, place.prefix)

@@ -7,7 +7,7 @@ import type { Spread } from '../harness/stats.ts'
 import type { LatencyParams } from '../memory/latency.probe.ts'
 import { spreadRows } from '../rows.ts'
 import type { Section } from '../suite.ts'
-import type { AcrossParams } from './latency-across.probe.ts'
+import type { AcrossParams } from '../across/latency.probe.ts'
 
 export const latency: Section = {
   name: 'latency',
@@ -25,9 +25,9 @@ export const latency: Section = {
             file: file(),
           }),
         another: () =>
-          inFreshProcess<Measure<AcrossParams, Spread>>(new URL('latency-across.probe.ts', import.meta.url), {
+          inFreshProcess<Measure<AcrossParams, Spread>>(new URL('../across/latency.probe.ts', import.meta.url), {
             samples: bench.sized(200),
-            path: file(),
+            place: { path: file() },
           }),
       })
       return {
