@@ -176,7 +176,7 @@ export class Sweeper {
       }
       return null
     } catch (error) {
-      logger.warn(`${what} failed; it is repeated`, { error })
+      if (this.running) logger.warn(`${what} failed; it is repeated`, { error })
       return store.now() + afterErrorMs
     }
   }
@@ -196,7 +196,7 @@ export class Sweeper {
         // Repeat if that many jobs have ended during the prune.
       } while (this.running && this.endedSincePrune >= pruneEvery)
     } catch (error) {
-      this.options.logger.warn('prune failed; it is repeated', { error })
+      if (this.running) this.options.logger.warn('prune failed; it is repeated', { error })
     }
     this.pruning = false
   }

@@ -236,7 +236,7 @@ const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => void systemClock.timer(resolve, ms, { keepAlive: true }))
 
 function needOf(name: string): Need[] {
-  if (name === 'backlog' || name.startsWith('slots ')) return []
+  if (name === 'backlog' || name === 'time' || name.startsWith('slots ')) return []
   const space = name.indexOf(' ')
   const [kind, rest] = [name.slice(0, space), name.slice(space + 1)]
   if (kind === 'row') return [{ kind: 'row', id: rest }]

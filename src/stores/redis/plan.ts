@@ -48,8 +48,8 @@ interface Plan {
   readonly cells?: readonly (readonly [key: string, field: string, was: string | false, becomes: string | false | 0])[]
   /** Entries of the log in order: id, type, text, and whether it becomes part of the history. */
   readonly log?: readonly (readonly [id: string, type: string, text: string, inHistory: 0 | 1])[]
-  /** The time of the unit, ms: given where it has counted something. */
-  readonly at?: string
+  /** The time of the unit, ms. */
+  readonly now?: string
   /** What is added to the activity of types: index of the figure and number. */
   readonly activity?: readonly (readonly [type: string, figure: number, by: number])[]
   /** Failed attempts, each with the number of its transition. */
@@ -100,7 +100,8 @@ export function planOf(unit: RedisUnit, keys: Keys): Planned {
         ),
       ),
       ...some('ticks', ticks),
-      ...(activity.length > 0 && { at: String(unit.now), activity }),
+      now: String(unit.now),
+      ...some('activity', activity),
       ...some('failures', unit.counting.failures.map(plannedFailure)),
       ...(rooms.has(null) && { room: rooms.get(null) as number }),
       ...some(

@@ -1,7 +1,7 @@
 /** The server's time, estimated between its answers by this machine's monotonic clock. */
 import type { Clock } from '../../core/clock.ts'
 
-/** A worse measurement replaces a better one when that is so old, ms: clocks drift. */
+/** For so long a measurement keeps its exactness, ms; then it counts as half as good: clocks drift. */
 const trustedMs = 10_000
 
 export class ServerClock {
@@ -15,12 +15,24 @@ export class ServerClock {
     this.clock = clock
   }
 
-  /** What the server said was true at some moment between the two monotonic times. */
+  /**
+   * What the server said was true at some moment between the two monotonic times: that bounds the offset. A measurement that took
+   * longer than an earlier one moves the estimate only as far as it contradicts it. An answer that was held up for two seconds
+   * would else make the estimate wrong by one.
+   */
   learn(serverMs: number, sent: number, received: number): void {
     const exactness = received - sent
-    if (exactness > this.exactness && received - this.measuredAt < trustedMs) return
-    this.offset = serverMs - (sent + received) / 2
-    this.exactness = exactness
+    const [least, most] = [serverMs - received, serverMs - sent]
+    if (this.offset === null || exactness <= this.exactness) {
+      this.offset = (least + most) / 2
+      this.exactness = exactness
+      this.measuredAt = received
+      return
+    }
+    this.offset = Math.min(Math.max(this.offset, least), most)
+    // Clocks drift: after a while a measurement that is not as good is good enough.
+    if (received - this.measuredAt < trustedMs) return
+    this.exactness *= 2
     this.measuredAt = received
   }
 

@@ -6,6 +6,9 @@ import { caps } from '../../../core/caps.ts'
 import { pending } from '../unit.ts'
 import { at, prelude, tail } from './prelude.ts'
 
+/** So far the time of a unit may be ahead of the server's, ms. */
+const aheadMsMax = 5
+
 export const commitScript = `${prelude}
 local plan = cjson.decode(ARGV[4])
 local PENDING = ${pending}
@@ -36,6 +39,8 @@ for _, needed in ipairs(plan.slots or {}) do
   local room = handOverRoom(needed[1], leasesByWorker())
   if room < needed[2] then stale[#stale + 1] = 'slots ' .. int(room) .. ' ' .. needed[1] end
 end
+-- What was judged by a time that is yet to come: a process estimates the server's time.
+if plan.now and tonumber(plan.now) > tonumber(now) + ${aheadMsMax} then stale[#stale + 1] = 'time' end
 if #stale > 0 then return { clock, 'stale', stale } end
 
 local entries = plan.log or {}
@@ -83,7 +88,7 @@ local function writeBeside(id, row)
 end
 
 -- Before the rows: a job that dies is counted in the group of its failure.
-for _, failure in ipairs(plan.failures or {}) do addFailure(failure, plan.at, number(failure.seq)) end
+for _, failure in ipairs(plan.failures or {}) do addFailure(failure, plan.now, number(failure.seq)) end
 
 local written, gone = {}, {}
 for i, row in ipairs(rows) do
@@ -118,7 +123,7 @@ for _, tick in ipairs(plan.ticks or {}) do
 end
 writeLog(base + #entries - 1)
 for _, figure in ipairs(plan.activity or {}) do tally(figure[1], figure[2], figure[3]) end
-if plan.activity then writeActivity(plan.at) end
+if plan.activity then writeActivity(plan.now) end
 if plan.full then call('SET', P .. 'full', '1') end
 for _, type in ipairs(plan.fullQueues or {}) do call('HSET', P .. 'full-queues', type, '1') end
 looksForSlots = plan.fullSlots ~= nil or plan.hints ~= nil or plan.rows == nil
