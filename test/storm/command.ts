@@ -10,6 +10,8 @@ export interface StormOptions {
   readonly kills: number
   /** Processes stopped with SIGSTOP and continued, and event loops blocked. */
   readonly zombies: number
+  /** Of a Redis server of the storm's own, which writes each command to its disk: SIGKILLs, and as often a CLIENT PAUSE. */
+  readonly restarts: number
   /** Decides what is enqueued and what befalls whom when; the interleaving of processes it cannot decide. */
   readonly seed: number
   readonly workers: number
@@ -26,6 +28,7 @@ export const usage = `npm run storm -- --store ${Object.keys(stores).join('|')} 
   --machines n   machine jobs to enqueue, default 0
   --kills n      SIGKILLs over the run, default a hundredth of all
   --zombies n    SIGSTOPs of 0.5 to 5 leases, and event loops blocked for 3, default 0
+  --restarts n   SIGKILLs of a Redis server of its own, and as many pauses of its clients, default 0
   --seed n       default: a new one; it is printed
   --workers n    worker processes, default 8
   --producers n  producer processes, default 2
@@ -37,6 +40,7 @@ const limits = {
   machines: [0, 1_000_000],
   kills: [0, 100_000],
   zombies: [0, 100_000],
+  restarts: [0, 10_000],
   seed: [0, 2 ** 32 - 1],
   workers: [1, 64],
   producers: [1, 16],
@@ -70,12 +74,15 @@ export function parseCommand(args: readonly string[]): StormOptions {
   const machines = number('machines', 0)
   const jobs = number('jobs', machines === 0 ? 2_000 : 0)
   if (jobs + machines === 0) throw new UsageError('no jobs and no machines: there is nothing to do')
+  const restarts = number('restarts', 0)
+  if (restarts > 0 && store !== 'redis') throw new UsageError('--restarts is of redis: other stores have no server')
   return {
     store,
     jobs,
     machines,
     kills: number('kills', Math.ceil((jobs + machines) / 100)),
     zombies: number('zombies', 0),
+    restarts,
     seed: number('seed', Math.floor(Math.random() * 2 ** 32)),
     workers: number('workers', 8),
     producers: number('producers', 2),

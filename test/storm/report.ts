@@ -61,6 +61,7 @@ function figureRows(figures: Verdict['figures']): string[] {
     figures
   const { started, killed, selfKilled, zombies, blocked, terminated, slowestStopMs, turnedAway, pauses, unattendedMs } =
     figures
+  const { restarted, held } = figures
   const seconds = durationMs / 1_000
   return [
     `  jobs ${jobs} in ${seconds.toFixed(1)} s (${Math.round(jobs / seconds)}/s), of them dead ${dead}, poison ${poison}; drained in ${(drainMs / 1_000).toFixed(1)} s`,
@@ -68,6 +69,9 @@ function figureRows(figures: Verdict['figures']): string[] {
     `  calls ${calls}, of them without an answer ${unknown}`,
     `  processes ${started}: killed ${killed}, by poison ${selfKilled}, stopped and continued ${zombies}, blocked ${blocked}`,
     `  terminated ${terminated}, the slowest within ${Math.round(slowestStopMs)} ms; turned away at the start ${turnedAway}; the machine paused ${pauses}×`,
+    ...(restarted > 0
+      ? [`  the server was killed and started again ${restarted}×, and made its clients wait ${held}×`]
+      : []),
     `  no worker that lived for a second: ${Math.round(unattendedMs)} ms at the longest`,
   ]
 }

@@ -12,9 +12,12 @@ const sqlite: MakeStore = (folder) => sqliteStore({ path: join(folder, 'jobs.db'
 /** Where the server of a storm is that is not told. */
 const redisUrl = 'redis://127.0.0.1:6379'
 
+/** Where the processes of a storm find the address of the server. */
+export const redisUrlFile = (folder: string): string => join(folder, 'redis-url')
+
 /** A prefix for each storm. The first process of a storm writes where the server is: the others have no environment of ours. */
 const redis: MakeStore = (folder) => {
-  const place = join(folder, 'redis-url')
+  const place = redisUrlFile(folder)
   if (!existsSync(place)) writeFileSync(place, process.env['JOBCHART_REDIS_URL'] ?? redisUrl)
   return redisStore({ url: readFileSync(place, 'utf8'), prefix: basename(folder) })
 }

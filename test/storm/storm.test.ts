@@ -17,6 +17,7 @@ const short: StormOptions = {
   machines: 0,
   kills: 4,
   zombies: 1,
+  restarts: 0,
   seed: 1,
   workers: 3,
   producers: 2,
@@ -55,6 +56,17 @@ redisTest(
   async () => {
     vi.stubEnv('JOBCHART_REDIS_URL', server().url)
     await survives('redis')
+  },
+  stormsMs,
+)
+
+redisTest(
+  'redis keeps its promises while its server is killed, started again and held up',
+  async () => {
+    const verdict = await storm({ store: 'redis', kills: 1, zombies: 0, restarts: 2 })
+    // A stop that finds its server held up takes as long as that.
+    expect(verdict.broken.filter(({ promise }) => promise !== 'stop')).toEqual([])
+    expect(verdict.figures).toMatchObject({ restarted: 2, held: 2 })
   },
   stormsMs,
 )

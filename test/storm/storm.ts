@@ -14,7 +14,8 @@ import { type Clock, systemClock } from '../../src/core/clock.ts'
 import { UsageError, type StormOptions } from './command.ts'
 import { Fleet } from './fleet.ts'
 import { pausable, sleep } from './jobs.ts'
-import { faultsOf, productionMs } from './plan.ts'
+import { faultsOf, productionMs, type Fault } from './plan.ts'
+import { StormServer } from './server.ts'
 import { storeNamed } from './stores.ts'
 import { judge, type Verdict } from './verdict.ts'
 
@@ -36,14 +37,19 @@ export type Say = (line: string) => void
 export async function runStorm(options: StormOptions, say: Say): Promise<Verdict> {
   const folder = makeFolder(options.folder)
   const { sink, close } = historyFile(join(folder, 'history', 'storm.ndjson'))
+  const server = options.restarts > 0 ? await StormServer.start(folder) : null
   const store = recordingStore(storeNamed(options.store)(folder), sink)
   await store.open({ clock: systemClock satisfies Clock })
   const fleet = new Fleet({ options, folder })
-  const abandon = (): void => fleet.abandon()
+  const abandon = (): void => {
+    fleet.abandon()
+    server?.abandon()
+  }
   process.once('exit', abandon)
   try {
     await fleet.start()
-    await rage(options, fleet, store, say)
+    await rage(options, { fleet, server }, store, say)
+    await server?.whenUp()
     fleet.thawAll()
     await resume(store)
     const calmAt = Date.now()
@@ -59,6 +65,7 @@ export async function runStorm(options: StormOptions, say: Say): Promise<Verdict
     process.off('exit', abandon)
     fleet.abandon()
     await store.close()
+    await server?.end()
     close()
   }
 }
@@ -72,7 +79,8 @@ function makeFolder(wanted: string | null): string {
 }
 
 /** Until all is enqueued and everything has befallen somebody. */
-async function rage(options: StormOptions, fleet: Fleet, store: Store, say: Say): Promise<void> {
+async function rage(options: StormOptions, victims: Victims, store: Store, say: Say): Promise<void> {
+  const { fleet } = victims
   const faults = faultsOf(options)
   const patienceMs = stallMs + productionMs(options) / 10
   let last = ''
@@ -82,7 +90,7 @@ async function rage(options: StormOptions, fleet: Fleet, store: Store, say: Say)
   try {
     while (faults.length > 0 || !fleet.productionDone) {
       const next = faults[0]
-      if (next !== undefined && Date.now() - fleet.startedAt >= next.at && befall(fleet, next)) faults.shift()
+      if (next !== undefined && Date.now() - fleet.startedAt >= next.at && befall(victims, next)) faults.shift()
       const progress = `${faults.length} ${fleet.places.map(({ from }) => from).join(' ')}`
       ticks = progress === last ? ticks + 1 : 0
       last = progress
@@ -105,8 +113,20 @@ async function lookNowAndThen(over: AbortSignal, store: Store, told: (counts: Co
   }
 }
 
+interface Victims {
+  readonly fleet: Fleet
+  readonly server: StormServer | null
+}
+
 /** Does it to somebody; false if nobody is there to do it to. */
-function befall(fleet: Fleet, { kind, victim, ms }: ReturnType<typeof faultsOf>[number]): boolean {
+function befall({ fleet, server }: Victims, { kind, victim, ms }: Fault): boolean {
+  if (kind === 'restart' || kind === 'hold') {
+    if (server === null || server.isDown) return false
+    if (kind === 'restart') server.restart()
+    else server.hold(ms)
+    fleet.tally[kind === 'restart' ? 'restarted' : 'held']++
+    return true
+  }
   const place = kind === 'kill' ? fleet.pickAny(victim) : fleet.pick(victim, ['worker'])
   if (place === null) return false
   if (kind === 'kill') fleet.kill(place)
@@ -151,11 +171,12 @@ async function resume(store: Store): Promise<void> {
   await store.queue(pausable, { paused: false })
 }
 
-function line({ kills, zombies }: StormOptions, fleet: Fleet, counts: Counts): string {
-  const { killed, selfKilled, zombies: stopped, blocked, terminated } = fleet.tally
+function line({ kills, zombies, restarts }: StormOptions, fleet: Fleet, counts: Counts): string {
+  const { killed, selfKilled, zombies: stopped, blocked, terminated, restarted } = fleet.tally
   const waiting = counts.scheduled + counts.queued + counts.retrying + counts.waiting
   const parts = [`ended ${endedOf(counts)}`, `waiting ${waiting}`, `running ${counts.running + counts.cancelling}`]
   parts.push(`kills ${killed}/${kills}`, `poisoned ${selfKilled}`)
   if (zombies > 0) parts.push(`zombies ${stopped + blocked}/${zombies}`)
+  if (restarts > 0) parts.push(`restarts ${restarted}/${restarts}`)
   return [...parts, `terminated ${terminated}`].join(' · ')
 }

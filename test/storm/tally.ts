@@ -7,6 +7,9 @@ export interface Tally {
   zombies: number
   blocked: number
   terminated: number
+  /** Kills of the server, and pauses of its clients. */
+  restarted: number
+  held: number
   slowestStopMs: number
   /** Starts in vain, because the store was not available. */
   turnedAway: number
@@ -23,6 +26,8 @@ export const emptyTally = (): Tally => ({
   zombies: 0,
   blocked: 0,
   terminated: 0,
+  restarted: 0,
+  held: 0,
   slowestStopMs: 0,
   turnedAway: 0,
   pauses: 0,

@@ -69,7 +69,7 @@ export async function judge({ options, folder, store, fleet, durationMs, drainMs
   const final = await finalState(store)
   const limits = Object.fromEntries(definitions.map((job) => [job.type, job.limits]))
   // A stopped process may hold the store, and nobody can take anything back; nor can a machine that was paused.
-  const isFree = options.zombies === 0 && fleet.tally.pauses === 0
+  const isFree = options.zombies === 0 && options.restarts === 0 && fleet.tally.pauses === 0
   const rescueMs = promisedMs + fleet.tally.unattendedMs
   const lines = readHistory(join(folder, 'history'))
   const { violations, counts, figures } = checkHistory(lines, { final, limits, ...(isFree && { rescueMs, startMs }) })
@@ -85,7 +85,9 @@ export async function judge({ options, folder, store, fleet, durationMs, drainMs
     broken.push({ promise: 'drain', message: `it took ${drainMs} ms, of ${drainMsMax}`, evidence: [] })
   }
   const poison = final.records.filter(({ type }) => poisonTypes.has(type))
-  for (const record of final.records) broken.push(...checkStopped(record, fleet.stoppedWell, options))
+  // A runtime that stops while the server is away cannot give its jobs back: their leases run out.
+  const stoppedWell = options.restarts === 0 ? fleet.stoppedWell : new Map<string, number>()
+  for (const record of final.records) broken.push(...checkStopped(record, stoppedWell, options))
   for (const record of poison) broken.push(...checkPoison(record))
   const times = (promise: string): number => broken.filter((each) => each.promise === promise).length
   const dead = final.records.filter(({ state }) => state === 'dead').length

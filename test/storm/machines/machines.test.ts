@@ -16,6 +16,7 @@ const short: StormOptions = {
   machines: 30,
   kills: 0,
   zombies: 0,
+  restarts: 0,
   seed: 1,
   workers: 3,
   producers: 2,
