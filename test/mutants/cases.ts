@@ -74,7 +74,7 @@ async function sharedSubject(partner: Partner) {
 }
 
 /** Every so many statements the file and its log are copied, as they would be left by a process that dies there. */
-const copyEvery = 17
+const copyEvery = 31
 
 async function leavesWhole({ contents, answers }: Awaited<ReturnType<typeof playThrough>>): Promise<void> {
   await inFolder(async (at) => {

@@ -6,6 +6,7 @@ import type { Proof } from './proof.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const files = [
   'test/built/sqlite-in-thread.test.ts',
+  'test/built/threads-storm.test.ts',
   'test/stores/sqlite-shared.test.ts',
   'test/machine-job/oracle',
   'test/api/cancellation.property.test.ts',

@@ -151,10 +151,10 @@ export const mutants: readonly Mutant[] = [
     6,
     inConstructor(sweep, 'Sweeper', (options) => ({ ...options, look() {} })),
   ),
-  mutant('what is due is found by its timer alone', 9, dueByTimerAlone()),
+  mutant('what is due is found by its timer alone', 10, dueByTimerAlone()),
   mutant(
     'what crashed workers have left is left',
-    2,
+    3,
     inConstructor(sweep, 'Sweeper', (options) => ({ ...options, mayRescue: () => false })),
   ),
   mutant(
@@ -164,7 +164,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'a drain goes on picking when its time is up',
-    14,
+    53,
     inConstructor(shutdown, 'Shutdown', (options) => ({ ...options, halt() {} })),
   ),
   mutant(
@@ -212,7 +212,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     'a job is started while a cancel is under way',
-    92,
+    529,
     inGetter(cancelling, 'Canceller', 'inFlight', () => false),
   ),
   mutant(
@@ -223,7 +223,7 @@ export const mutants: readonly Mutant[] = [
   mutant('a run that is cancelled and does not end is not abandoned', 13, neverAbandoned('CANCELLED')),
   mutant('a run that has lost its lease and does not end is not abandoned', 55, neverAbandoned('LEASE_LOST')),
   mutant('a run that is abandoned is abandoned later and later', 26, abandonedLater()),
-  mutant('a run that takes too long is not abandoned', 11, neverAbandoned('TIMEOUT')),
+  mutant('a run that takes too long is not abandoned', 12, neverAbandoned('TIMEOUT')),
   mutant(
     'a result is heard of by hints alone',
     11,
