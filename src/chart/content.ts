@@ -1,4 +1,5 @@
 /** What stands in the box of a state and in the label of an arrow, measured and placed relative to the box. */
+import { countWidth } from './count-badge.ts'
 import type { ChartState, ChartTransition } from './graph.ts'
 import { fitText, textWidth, type Weight } from './text-width.ts'
 
@@ -203,9 +204,6 @@ export interface StateContentOptions {
   /** Is room kept for a number of jobs at the right of the name? */
   readonly counted: boolean
 }
-
-/** The width in px that is kept for a count. */
-export const countWidth = 44
 
 /** What stands in a state: name, tags, actions on entry and exit, actors, and what it does without leaving. */
 export function stateContent(

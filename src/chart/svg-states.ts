@@ -1,5 +1,6 @@
 /** The boxes of states and the text in them, as SVG. */
-import { countWidth, type ContentItem, type IconName, type TextItem } from './content.ts'
+import type { ContentItem, IconName, TextItem } from './content.ts'
+import { countBadgeWidth, shortNumber } from './count-badge.ts'
 import { xml } from './escape.ts'
 import type { Point } from './geometry.ts'
 import type { ChartState } from './graph.ts'
@@ -117,18 +118,12 @@ function hatching({ box }: PlacedState): string {
   return `<path class="jc-hatch" d="${lines.join('')}"/>`
 }
 
-/** A number as it fits into a badge: 999, 9,999, 12.3k, 4M. */
-export function shortNumber(count: number): string {
-  if (Math.abs(count) < 10_000) return count.toLocaleString('en-US')
-  return new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 }).format(count)
-}
-
 function drawCount(placed: PlacedState, marks: Marks): string {
   const { state, box, content, shift } = placed
   const count = marks.counts.get(state.id)
   if (count === undefined) return ''
   const text = shortNumber(count)
-  const width = Math.max(20, Math.min(countWidth - 4, text.length * 6.5 + 10))
+  const width = countBadgeWidth(text)
   const [name] = content.items
   const isBesideName = state.children.length > 0 && name?.kind === 'text'
   const x = isBesideName ? box.x + shift + name.x + name.width + 8 : box.x + box.width - 8 - width

@@ -4,7 +4,7 @@ import { guardLabel } from './content.ts'
 import { rootState, statesById, type ChartGraph, type ChartState, type ChartTransition } from './graph.ts'
 import { readMarks, type MarkOptions, type Marks } from './marks.ts'
 import { drawnGraph, type ChartOptions } from './options.ts'
-import { shortNumber } from './svg-states.ts'
+import { shortNumber } from './count-badge.ts'
 import { toGraph, type ChartSource } from './to-graph.ts'
 
 export interface TextOptions extends ChartOptions, Pick<MarkOptions, 'active' | 'counts'> {

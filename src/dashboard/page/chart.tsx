@@ -2,9 +2,10 @@
 import { effect } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { countBadgeWidth, shortNumber } from '../../chart/count-badge.ts'
 import { get } from './api.ts'
 import { useLive } from './live.ts'
-import { countdown, now, number } from './words.ts'
+import { countdown, now } from './words.ts'
 
 interface ChartProps {
   /** A path of the API. */
@@ -103,7 +104,7 @@ function showCounts(ground: HTMLElement | null, counts: ChartProps['counts']): v
     const text = badge.querySelector('text')
     const box = badge.querySelector('rect')
     if (count === undefined || text === null || box === null) continue
-    const shown = count < 100_000 ? number(count) : `${Math.floor(count / 1_000)}k`
+    const shown = shortNumber(count)
     badge.classList.toggle('zero', count === 0)
     if (text.textContent === shown) continue
     text.textContent = shown
@@ -112,7 +113,7 @@ function showCounts(ground: HTMLElement | null, counts: ChartProps['counts']): v
       badge.getAttribute('data-right') ?? Number(box.getAttribute('x')) + Number(box.getAttribute('width')),
     )
     badge.setAttribute('data-right', String(right))
-    const width = Math.max(20, shown.length * 7 + 10)
+    const width = countBadgeWidth(shown)
     box.setAttribute('width', String(width))
     box.setAttribute('x', String(right - width))
     text.setAttribute('x', String(right - width / 2))

@@ -195,7 +195,7 @@ function AtWork({ of: { workers } }: { readonly of: Overview }): JSX.Element {
               </a>
               <span>{type}</span>
               <span class="muted">
-                attempt {attempt}, {name}, started <Time at={since} />
+                attempt {attempt}, {name}, started <Time at={Math.min(since, now.value)} />
               </span>
             </li>
           ))}
