@@ -58,8 +58,8 @@ export const rooms: readonly RoomRow[] = [
   { room: 'src/store-testing/', may: faces, why: 'built on what an author of a store can import' },
   {
     room: 'src/dashboard/page/',
-    may: ['src/index.ts', 'src/dashboard/'],
-    why: 'runs in a browser: it knows the JSON API, and of the server its types',
+    may: ['src/index.ts', 'src/dashboard/', 'src/chart/count-badge.ts'],
+    why: 'runs in a browser: it knows the JSON API, of the server its types, and how a chart shows a number',
   },
   { room: 'src/dashboard/', may: [...faces, 'src/chart/', 'machines/'], why: 'built on what a user can import' },
   {
