@@ -20,8 +20,8 @@ const shownMax = 50
 
 interface Opening {
   readonly number: number
-  /** The commands that do not depend on what is typed. */
-  readonly commands: readonly Command[]
+  /** Those of the screen it is opened on. */
+  readonly actions: readonly Command[]
 }
 
 /** Null while the palette is closed. */
@@ -40,7 +40,7 @@ export function startPalette(): void {
 }
 
 export function showPalette(): void {
-  opening.value = { number: ++openings, commands: [...actions(), ...places()] }
+  opening.value = { number: ++openings, actions: actions() }
 }
 
 /** What the buttons of the screen do. */
@@ -111,7 +111,8 @@ function PaletteDialog({ of }: { readonly of: Opening }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null)
   const [typed, setTyped] = useState('')
   const [at, setAt] = useState(0)
-  const commands = useMemo(() => found(of.commands, typed), [of, typed])
+  // The queues may become known while it is open.
+  const commands = useMemo(() => found([...of.actions, ...places()], typed), [of, typed, counts.value])
   useEffect(() => dialog.current?.showModal(), [])
   useEffect(() => dialog.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' }), [at])
   const closed = (): void => {
