@@ -1,13 +1,13 @@
 /** The estimate of a server's time between its answers. */
 import { expect, test } from 'vitest'
 import { ServerClock } from '../../src/stores/redis/server-clock.ts'
-import { movingClock } from './moving-clock.ts'
+import { handClock } from './hand-clock.ts'
 
 const ahead = 1_000_000
 
 /** A clock, and how far its estimate is from the server's time, which is `ahead` of the monotonic one. */
 function estimate(): { learn: (sent: number, told: number, received: number) => void; error: () => number } {
-  const clock = movingClock()
+  const clock = handClock()
   const server = new ServerClock(clock)
   const start = clock.monotonic()
   return {
