@@ -16,6 +16,17 @@ export interface OpenQueue {
   close(): Promise<void>
 }
 
+/** Adds the jobs 0 … count − 1 by a call for each: one awaited after the other, or `size` at once. */
+export async function addEach(count: number, { by, size }: Way, add: (i: number) => Promise<unknown>): Promise<void> {
+  if (by === 'one') {
+    for (let i = 0; i < count; i++) await add(i)
+    return
+  }
+  for (let first = 0; first < count; first += size) {
+    await Promise.all(Array.from({ length: Math.min(size, count - first) }, (_, i) => add(first + i)))
+  }
+}
+
 /** The jobs 0 … count − 1 in chunks of one type each, as calls take them that know only one. */
 export function* chunks(
   count: number,

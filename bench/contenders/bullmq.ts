@@ -1,7 +1,7 @@
 /** BullMQ, as its documentation shows it: a queue and a worker per type, default options, no events. */
 import type { Handler, Input } from '../contender.ts'
 import { importPeer } from '../harness/peers.ts'
-import { chunks, type OpenQueue, type Way } from '../open-queue.ts'
+import { addEach, chunks, type OpenQueue, type Way } from '../open-queue.ts'
 import type { RedisQueue, RedisWork } from '../redis/redis-queue.ts'
 
 interface Connection {
@@ -68,17 +68,10 @@ class BullmqQueue implements OpenQueue {
   async enqueue(count: number, way: Way): Promise<void> {
     const { queues } = this
     const add = (i: number): Promise<unknown> => (queues[i % queues.length] as Queue).add(jobName, { i })
-    if (way.by === 'one') {
-      for (let i = 0; i < count; i++) await add(i)
-    } else if (way.by === 'at once') {
-      for (let first = 0; first < count; first += way.size) {
-        await Promise.all(Array.from({ length: Math.min(way.size, count - first) }, (_, i) => add(first + i)))
-      }
-    } else {
-      for (const { type, first, end } of chunks(count, way, queues.length)) {
-        const jobs = Array.from({ length: end - first }, (_, i) => ({ name: jobName, data: { i: first + i } }))
-        await (queues[type] as Queue).addBulk(jobs)
-      }
+    if (way.by !== 'batch') return addEach(count, way, add)
+    for (const { type, first, end } of chunks(count, way, queues.length)) {
+      const jobs = Array.from({ length: end - first }, (_, i) => ({ name: jobName, data: { i: first + i } }))
+      await (queues[type] as Queue).addBulk(jobs)
     }
   }
 

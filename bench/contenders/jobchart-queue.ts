@@ -1,6 +1,6 @@
 /** Us: a runtime with default options on a store, and the whole life of a job. */
 import { createRuntime, defineJob, type JobDefinition, type Runtime, type RuntimeOptions } from '../../src/index.ts'
-import { chunks, type OpenQueue, type Way } from '../open-queue.ts'
+import { addEach, chunks, type OpenQueue, type Way } from '../open-queue.ts'
 import type { Store } from '../../src/store.ts'
 import type { Handler, Input } from '../contender.ts'
 
@@ -32,21 +32,10 @@ export class JobchartQueue implements OpenQueue {
   async enqueue(count: number, way: Way): Promise<void> {
     const { runtime, types } = this
     const typeOf = (i: number): Work => types[i % types.length] as Work
-    switch (way.by) {
-      case 'one':
-        for (let i = 0; i < count; i++) await runtime.enqueue(typeOf(i), { i })
-        return
-      case 'at once':
-        for (let first = 0; first < count; first += way.size) {
-          const length = Math.min(way.size, count - first)
-          await Promise.all(Array.from({ length }, (_, i) => runtime.enqueue(typeOf(first + i), { i: first + i })))
-        }
-        return
-      case 'batch':
-        for (const { type, first, end } of chunks(count, way, types.length)) {
-          const inputs = Array.from({ length: end - first }, (_, i) => ({ i: first + i }))
-          await runtime.enqueueMany(typeOf(type), inputs)
-        }
+    if (way.by !== 'batch') return addEach(count, way, (i) => runtime.enqueue(typeOf(i), { i }))
+    for (const { type, first, end } of chunks(count, way, types.length)) {
+      const inputs = Array.from({ length: end - first }, (_, i) => ({ i: first + i }))
+      await runtime.enqueueMany(typeOf(type), inputs)
     }
   }
 

@@ -10,8 +10,8 @@ export interface FootprintParams {
   readonly jobs: number
 }
 
-/** Enough transitions to fill the transition log, which is not to be counted as any job's. */
-const movesFirst = 5_000
+/** Jobs that fill the transition log before the measurement: its memory does not grow with the jobs that are measured. */
+const jobsFirst = 5_000
 
 /** Bytes of the heap that each of `jobs` jobs keeps. @throws NotVerified if they are not all in the state */
 export const measure = ({ state, jobs }: FootprintParams): Promise<number> => states[state](jobs)
@@ -79,7 +79,7 @@ async function warm(run: () => Promise<void>): Promise<{ runtime: Runtime; add: 
   const runtime = createRuntime({ jobs: [work] })
   await runtime.start()
   const add = (count: number): Promise<void> => fill(runtime, [work], { count })
-  await add(movesFirst)
+  await add(jobsFirst)
   await runtime.drain()
   await runtime.discard({ state: 'done' })
   return { runtime, add }

@@ -1,4 +1,5 @@
 /** Times, states and values as a terminal shows them. */
+import { rateText } from '../dashboard/rate-text.ts'
 import type { JobState } from '../index.ts'
 import type { Style } from './terminal.ts'
 
@@ -40,14 +41,7 @@ export function dateAndTime(at: number): string {
 
 export const grouped = (count: number): string => count.toLocaleString('en-US')
 
-/** A rate per second, in the unit that gives it a number to be read. */
-export function rate(perSecond: number): string {
-  if (perSecond === 0) return '0/s'
-  if (perSecond >= 10) return `${grouped(Math.round(perSecond))}/s`
-  if (perSecond >= 0.5) return `${perSecond.toFixed(1)}/s`
-  if (perSecond * 60 >= 1) return `${Math.round(perSecond * 60)}/min`
-  return `${Math.max(1, Math.round(perSecond * 3_600))}/h`
-}
+export const rate = (perSecond: number): string => rateText(perSecond, '/')
 
 /** `1 job`, `312 jobs`. */
 export const jobs = (count: number): string => `${grouped(count)} ${count === 1 ? 'job' : 'jobs'}`

@@ -135,7 +135,7 @@ export class MachineRun {
       if (machine.plan.pending.length > 0) {
         await this.commitAndExecute()
       } else if (done || (machine.isIdle && !this.childJobs.busy)) {
-        if (done) this.dropUnread()
+        if (done) this.warnUnread()
         const checkpoint = this.dirty || this.childJobs.hasUnsavedIds ? this.checkpoint([]) : null
         return done
           ? { kind: 'done', output: machine.output, checkpoint, cancelTaken: this.cancelTaken }
@@ -293,7 +293,7 @@ export class MachineRun {
   }
 
   /** The machine has ended before it read the last events. They stay in the inbox. */
-  private dropUnread(): void {
+  private warnUnread(): void {
     for (const { message } of this.inbox) {
       if (message.kind === 'event') this.warnDropped(message.event as { type: string }, 'the machine has ended')
     }

@@ -1,5 +1,6 @@
 /** Numbers and times in words. */
 import { signal } from '@preact/signals'
+import { rateText } from '../rate-text.ts'
 import { ahead } from './live.ts'
 
 /** The server's time, to the second; what shows ages follows it. */
@@ -50,13 +51,6 @@ export const clock = (at: number): string => {
   const time = new Date(at)
   return `${time.toLocaleTimeString('sv-SE')}.${String(time.getMilliseconds()).padStart(3, '0')}`
 }
-/** A rate per second, in the unit that gives it a number to be read. */
-export function rate(perSecond: number): string {
-  if (perSecond === 0) return '0 / s'
-  if (perSecond >= 10) return `${number(Math.round(perSecond))} / s`
-  if (perSecond >= 0.5) return `${perSecond.toFixed(1)} / s`
-  if (perSecond * 60 >= 1) return `${Math.round(perSecond * 60)} / min`
-  return `${Math.max(1, Math.round(perSecond * 3_600))} / h`
-}
+export const rate = (perSecond: number): string => rateText(perSecond, ' / ')
 
 export const percent = (part: number): string => `${Math.round(part * 100)} %`

@@ -153,8 +153,8 @@ export function failureName(type: string, fingerprint: string): string {
   return `${Buffer.byteLength(name)}:${name}:${fingerprint}`
 }
 
-/** The id in an entry of an index of times: sixteen digits of the job's number go before it, so that of equals the older is first. */
-export const timerId = (member: string): string => member.slice(16)
+/** The id in a member of a queue or of an index of times: sixteen digits go before it, so that of equals the older is first. */
+export const memberId = (member: string): string => member.slice(16)
 
 /** An ended job, as its index names it. */
 export interface EndedId {

@@ -6,6 +6,7 @@ import type { HistoryEntry, JobRecord } from '../../core/record.ts'
 import { isEnded, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, InboxEntry } from '../../core/machine-record.ts'
 import type { DueSchedules, DueSchedulesRequest, StoredSchedule } from '../../core/schedule-record.ts'
+import { claimable } from '../../core/transition.ts'
 import { isForgotten, isLost } from '../../core/workers.ts'
 import type {
   ActivityPeriod,
@@ -23,7 +24,7 @@ import type {
   WorkerRecord,
 } from '../../store.ts'
 import type { Redis, Reply } from './connection.ts'
-import { failureName, type Keys } from './keys.ts'
+import { failureName, memberId, type Keys } from './keys.ts'
 import { countsFrom, pairs, parsedAll, rowsFrom, scored, texts } from './loading.ts'
 import type { Need } from './needs.ts'
 import { recordOf, type StoredJob } from './records.ts'
@@ -45,12 +46,9 @@ interface KnownWorker {
   readonly number: number
 }
 
-/** Of the place before the id in a member of a queue. */
-const placeDigits = 16
-
 /** When a queued job made its last transition; null if it is no longer queued. */
 function queuedAt(row: ParsedRow | null): number | null {
-  if (row?.fields.state !== 'queued') return null
+  if (row === null || !claimable.has(row.fields.state as JobState)) return null
   return historyEntries(row.history).at(-1)?.at ?? Number(row.fields.enqueuedAt)
 }
 
@@ -181,10 +179,10 @@ export class Reading {
       const [first] = firsts.toSorted(([a, score], [b, otherScore]) => score - otherScore || (a < b ? -1 : 1))
       return first?.[0] ?? null
     })
-    const ids = members.flatMap((member) => (member === null ? [] : [member.slice(placeDigits)]))
+    const ids = members.flatMap((member) => (member === null ? [] : [memberId(member)]))
     const rows = ids.length === 0 ? [] : rowsFrom(await redis.send(['HMGET', keys.jobs, ...ids]))
     const times = new Map(ids.map((id, i) => [id, queuedAt(rows[i] ?? null)]))
-    return members.map((member) => (member === null ? null : (times.get(member.slice(placeDigits)) ?? null)))
+    return members.map((member) => (member === null ? null : (times.get(memberId(member)) ?? null)))
   }
 
   async counts(): Promise<Counts> {
@@ -334,7 +332,7 @@ export class Reading {
   /** The workers with what each holds, longest first. */
   async workers(now: number): Promise<WorkerRecord[]> {
     const leases = texts(await this.redis.send(['ZRANGE', this.keys.leases, '0', '-1']))
-    const ids = leases.map((member) => member.slice(16))
+    const ids = leases.map(memberId)
     const held = (await this.stored(ids, ['checkin'], false)).filter((job) => job !== null)
     const byWorker = Map.groupBy(held.toSorted(heldLonger), ({ fields }) => fields.worker)
     const known = (await this.knownWorkers()).filter(({ info, seenAt }) => !isForgotten(info, now - seenAt))

@@ -5,7 +5,7 @@ import type { JobMeta } from '../../core/record.ts'
 import type { Parent } from '../../core/machine-record.ts'
 import type { JobFilter } from '../../store.ts'
 import type { Command, Redis, Reply } from './connection.ts'
-import type { Keys } from './keys.ts'
+import { memberId, type Keys } from './keys.ts'
 import { countsFrom, rowsFrom, scored, texts } from './loading.ts'
 import type { Fields, ParsedRow } from './row-text.ts'
 
@@ -160,7 +160,7 @@ export class Search {
     const ended = [...among].filter(isEnded).map((state): Command => ['ZRANGE', this.keys.ended(state), '0', '-1'])
     const replies = await this.redis.pipeline([...leased, ...ended])
     const ids = replies.flatMap((reply, i) =>
-      texts(reply).map((member) => (i < leased.length ? member.slice(16) : member.slice(member.indexOf(':') + 1))),
+      texts(reply).map((member) => (i < leased.length ? memberId(member) : member.slice(member.indexOf(':') + 1))),
     )
     if (ids.length === 0) return []
     const numbers = texts(await this.redis.send(['ZMSCORE', this.keys.all, ...ids])).map(Number)

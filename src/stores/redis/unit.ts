@@ -20,7 +20,7 @@ import { sameJson } from '../../core/unique.ts'
 import type { Hint, NewJob, Selection, SettleAnswer, WrittenTransition } from '../../store.ts'
 import { Backlog } from './backlog.ts'
 import { Counting } from './counting.ts'
-import { keyName, timerId, endedId, type EndedId, type CellKind } from './keys.ts'
+import { keyName, memberId, endedId, type EndedId, type CellKind } from './keys.ts'
 import { NotLoaded, type Need, type Timers } from './needs.ts'
 import { errorsOf, historyEntries, scriptText } from './row-text.ts'
 import { Row, type Journal } from './row.ts'
@@ -202,7 +202,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   }
 
   private timedOut(of: Timers, limit: number): Row[] {
-    const ids = this.set.first(of, limit).flatMap(([member, at]) => (at <= this.now ? timerId(member) : []))
+    const ids = this.set.first(of, limit).flatMap(([member, at]) => (at <= this.now ? memberId(member) : []))
     return this.findAll(ids.slice(0, limit)).filter((row) => (row.number('wakeAt') ?? Infinity) <= this.now)
   }
 
@@ -217,7 +217,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   /** The first entry of the index whose row this unit has not changed. */
   private nextOf(of: Timers): number | null {
     for (const [member, at] of this.set.timers.get(of)?.found ?? []) {
-      if ((this.rows.get(timerId(member))?.latest ?? null) === null) return at
+      if ((this.rows.get(memberId(member))?.latest ?? null) === null) return at
     }
     return null
   }

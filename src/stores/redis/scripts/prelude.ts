@@ -58,15 +58,18 @@ local counts, groups, ready, left, ended, cancelled, hints = {}, {}, {}, {}, {},
 local dueAt, shrunk, shrunkOf = nil, 0, {}
 local entering, leaving, logged = {}, {}, {}
 
--- By how much the number of jobs of a type in a state changes.
-local function count(state, type, by)
-  local ofType = counts[type]
+-- Adds to the sum of a name, by type.
+local function addTo(sums, type, name, by)
+  local ofType = sums[type]
   if not ofType then
     ofType = {}
-    counts[type] = ofType
+    sums[type] = ofType
   end
-  ofType[state] = (ofType[state] or 0) + by
+  ofType[name] = (ofType[name] or 0) + by
 end
+
+-- By how much the number of jobs of a type in a state changes.
+local function count(state, type, by) addTo(counts, type, state, by) end
 
 -- Carries out a command with a list of arguments, as many at a time as Lua's stack holds; an even number.
 local function each(command, key, list)
@@ -196,14 +199,7 @@ end
 
 -- Activity: what is added to each figure of each type, by the index of the figure.
 local activity = {}
-local function tally(type, figure, by)
-  local ofType = activity[type]
-  if not ofType then
-    ofType = {}
-    activity[type] = ofType
-  end
-  ofType[figure] = (ofType[figure] or 0) + by
-end
+local function tally(type, figure, by) addTo(activity, type, figure, by) end
 
 -- Adds the activity to the minute and the hour of a time. Where a period begins, some of those that are no longer kept are removed.
 local function writeActivity(at)
