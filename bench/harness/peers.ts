@@ -16,8 +16,9 @@ export function installPeers(): void {
   console.error(
     `Installing what we compare with into bench/node_modules: ${missing.join(', ')} (--no-peers goes without)`,
   )
-  // None of them needs its scripts, and a compiler is not to be asked for.
-  execFileSync('npm', ['ci', '--ignore-scripts', '--prefix', fileURLToPath(folder)], { stdio: ['ignore', 2, 2] })
+  // Not `npm ci`, which refuses a lock file without the optional packages of other platforms. None of them needs its scripts.
+  const install = ['install', '--no-save', '--ignore-scripts', '--prefix', fileURLToPath(folder)]
+  execFileSync('npm', install, { stdio: ['ignore', 2, 2] })
 }
 
 /** Imports a peer. Typed by the caller, because types must check where the peers are not installed. */
