@@ -50,14 +50,14 @@ export function commandLineDocument(): string {
 module that exports your job definitions (\`--jobs ./jobs.ts\`) it also knows their machines, charts and events.
 
 \`\`\`sh
-export JOBCHART_STORE=sqlite:jobs.db                # or --store sqlite:jobs.db with each command
+export JOBCHART_STORE=sqlite:jobs.db                # or --store sqlite:jobs.db with each command; or redis://localhost:6379
 npx jobchart stats                                  # how many jobs are in each state, queue by queue, and rates
 npx jobchart top                                    # the same, live, with what runs now
 npx jobchart failures                               # failed attempts by type and error
 npx jobchart dashboard --jobs ./jobs.ts --open      # the dashboard, on a loopback port
 npx jobchart ls --state dead --order-by finished    # the jobs that died last
 npx jobchart show order-7 --jobs ./jobs.ts          # one job: history, errors, its machine on its chart
-npx jobchart retry --state dead --type email.send   # all that match, in parts of 250
+npx jobchart retry --state dead --type email.send   # all that match, a hundred at a time
 npx jobchart tail --type order --json | jq .event   # transitions of all processes, live
 npx jobchart draw ./jobs.ts#order -f svg -o order.svg
 npx jobchart check ./jobs.ts                        # before a deployment, in CI
@@ -69,16 +69,19 @@ ${helpOf(program)}
 
 ## What holds for all commands
 
-- **The store** is named by \`--store\` or \`JOBCHART_STORE\`. A file that is not there is not made, and one of an older version is not
-  changed: only \`jobchart migrate\` does that. Redis and PostgreSQL are not available in this version.
+- **The store** is named by \`--store\` or \`JOBCHART_STORE\`: \`sqlite:FILE\`, or \`redis://USER:PASSWORD@HOST:PORT/DB?prefix=PREFIX\`
+  (\`rediss://\` for TLS; \`prefix\` is the one of \`redisStore\`). A file that is not there is not made, and one of an older version is not
+  changed: only \`jobchart migrate\` does that. [Redis](redis.md) needs \`@redis/client\` or \`ioredis\`, installed where jobchart is. A password is better
+  kept in \`JOBCHART_STORE\`: other users of the computer see the arguments of a command.
 - **Definitions** come from modules (\`--jobs\`, also several times). Every result of \`defineJob\` that a module exports is taken, by itself
   or in a list. Several versions of one machine must be in a list, the current one last. The module is run: keep
   \`createRuntime\` in another one. Node 22.18 and newer run TypeScript.
 - **\`--json\`** prints one JSON document; \`tail\` prints one per line, and \`ls --all\` one per page. Times are ms since the epoch. Errors are
   \`{ "error": { "code", "message", "hint" } }\` on the standard error.
-- **Changes of many jobs** take the same options as \`ls\`. They go in parts of 250 jobs, each of which is one write, and show their progress.
-  \`cancel\` and \`discard\` ask first, with the number of jobs; in scripts pass \`--yes\`. \`--dry-run\` only counts. Ctrl-C ends after the part
-  that is under way.
+- **Changes of many jobs** take the same options as \`ls\`. They are bulk operations, which the store keeps: a hundred jobs per
+  write, with the progress. \`cancel\` and \`discard\` ask first, with the number of jobs; in scripts pass \`--yes\`. \`--dry-run\` only counts. Ctrl-C stops the operation
+  after the hundred that is under way. If the command is killed, a runtime that works on the store goes on; with \`--detach\` it does so at once. \`jobchart bulk\` lists the operations with
+  their progress, \`bulk stop ID\` stops one, and \`bulk resume ID\` goes on with one where no runtime works.
 - **Output** fits the terminal: in a narrow one less important columns are left out. \`NO_COLOR\` and \`FORCE_COLOR\` are respected, and a pipe
   that is closed early (\`| head\`) ends the command.
 - **Errors** print their [code](errors.md), message and hint; \`--verbose\` adds the stack and the causes.

@@ -114,6 +114,8 @@ export type {
   UniqueOption,
   UniqueSettings,
 } from './core/call-options.ts'
+export type { BulkOperations, BulkRequest, BulkRunOptions } from './core/bulk-options.ts'
+export type { BulkAnswer, BulkChange, BulkOperation, BulkOutcome, BulkState } from './core/bulk-record.ts'
 export type { ListOptions } from './core/filter.ts'
 export {
   schedule,

@@ -15,6 +15,7 @@
  */
 import type { Clock } from './core/clock.ts'
 import type { JobRecord } from './core/record.ts'
+import type { AdvanceBulk, BulkAnswer, BulkOperation, StartBulk, StopBulk } from './core/bulk-record.ts'
 import type { CheckpointEntry } from './core/machine-record.ts'
 import type { Settlement } from './core/settlement.ts'
 import type {
@@ -62,6 +63,7 @@ import type {
   SweepAnswer,
 } from './core/values.ts'
 
+export type * from './core/bulk-record.ts'
 export type * from './core/figures.ts'
 export type * from './core/machine-values.ts'
 export type * from './core/schedule-record.ts'
@@ -85,7 +87,8 @@ export interface StoreCapabilities {
  * `ready`: jobs of the type may be claimable, `atMost` of them if known · `due`: a job is due at this time ·
  * `cancelled`: these leased jobs were marked as cancelled · `messages`: these leased jobs have new messages · `room`: an insert
  * that was refused as full may succeed now, one of a full queue if `type` is given · `ended`: jobs have ended, those of `ids` if known · `queue`: a queue was paused or
- * resumed · `schedule`: a schedule has a tick at this time.
+ * resumed · `schedule`: a schedule has a tick at this time · `rollback`: the store is as it was at an earlier time: the last transition
+ * that was seen has the number `seen`, and those after `left` are gone.
  */
 export type Hint =
   | { readonly kind: 'ready'; readonly type: string; readonly atMost?: number }
@@ -96,6 +99,7 @@ export type Hint =
   | { readonly kind: 'ended'; readonly ids?: readonly string[] }
   | { readonly kind: 'queue'; readonly type: string; readonly paused: boolean }
   | { readonly kind: 'schedule'; readonly at: number }
+  | { readonly kind: 'rollback'; readonly seen: number; readonly left: number }
 
 /**
  * Schedules. The runtime computes ticks; the store keeps the next one. A tick is fired by one conditional write, so that of
@@ -120,6 +124,22 @@ export interface ScheduleStore {
   fire(requests: readonly FireSchedule[]): Answer<FireScheduleAnswer[]>
 }
 
+/**
+ * Bulk operations: changes of all jobs that match a filter, in batches. The store keeps the progress of each in the write of the
+ * batch. It does nothing by itself: whoever has started an operation calls `advance` until it has ended, and a runtime goes on with
+ * an operation whose lease has run out.
+ */
+export interface BulkStore {
+  /** Keeps a new operation and does its first batch, in one write. */
+  start(request: StartBulk): Answer<BulkAnswer>
+  /** Does the next batch of an operation, and extends its lease. */
+  advance(request: AdvanceBulk): Answer<BulkAnswer>
+  /** Ends an operation that runs. @returns the operation after the call; null if there is none */
+  stop(request: StopBulk): Promise<BulkOperation | null>
+  /** All operations, or only those that run; those that were requested last come first. */
+  list(only?: 'running'): Promise<BulkOperation[]>
+}
+
 export interface Store {
   /** Name for error messages and logs: 'memory', 'sqlite', … */
   readonly name: string
@@ -129,9 +149,10 @@ export interface Store {
 
   /**
    * Opens the store. Calls are counted: the store closes with as many calls of `close`.
-   * @param options `clock` is used by a store without a clock of its own: that of the first call
+   * @param options `clock` is used by a store without a clock of its own: that of the first call. When `signal` aborts, the caller
+   * does not need the store any more: opening it may be given up, and must be if it waits for a server.
    */
-  open(options: { readonly clock: Clock }): Promise<void>
+  open(options: { readonly clock: Clock; readonly signal?: AbortSignal }): Promise<void>
   close(): Promise<void>
 
   /** Stores new jobs, request by request, in order. @returns for each request one answer per job */
@@ -173,12 +194,16 @@ export interface Store {
   discard(selection: Selection): Promise<DiscardAnswer>
   /** DUE of scheduled and retrying jobs, WAKE of waiting jobs whose time has come: earliest first, older first among equals. */
   promote(limit: number): Answer<SweepAnswer>
-  /** EXPIRE of jobs whose lease has run out, in the same order; token and expiry are compared in the same write. */
+  /**
+   * EXPIRE of jobs whose lease has run out, in the same order; token and expiry are compared in the same write. Also finds the
+   * bulk operations whose lease has run out.
+   */
   rescue(limit: number): Answer<SweepAnswer>
   /** Removes ended jobs that the policy does not keep, oldest first, `limit` at most. */
   prune(policy: RetentionPolicy, limit: number): Promise<PruneAnswer>
 
   readonly schedules: ScheduleStore
+  readonly bulk: BulkStore
 
   /** Records by id, in the order of the ids; null for a job that does not exist. */
   get(ids: readonly string[]): Promise<(JobRecord | null)[]>

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { importViolations, packages, rooms } from './support/tidy/import-table.ts'
+import { listedCalls, upwardCalls } from './support/tidy/upward-calls.ts'
 import { exportedSources, repositoryRoot, textFiles } from './support/tidy/repository.ts'
 import * as rules from './support/tidy/rules.ts'
 import { readSource } from './support/tidy/source-file.ts'
@@ -73,6 +74,23 @@ test('no imports form a circle, types included', () => {
   expect(rules.importCircles(files)).toEqual(['src/a.ts → src/b/b.ts → src/c.ts → src/a.ts'])
   expect(rules.importCircles(files.slice(1))).toEqual([])
   expect(rules.importCircles(code)).toEqual([])
+})
+
+test('the page about rooms lists every function that a room gives to an object of a lower room, 12 at most', () => {
+  const api = (line: string) => sample('src/api/a.ts', "import { Worker } from '../worker/worker.ts'", line)
+  const call = { name: 'Worker.changed', from: 'worker', to: 'api' }
+  expect(upwardCalls(api('new Worker({ id, changed: () => check() })'))).toEqual([call])
+  expect(upwardCalls(api('new Worker({ id, changed() { check() } })'))).toEqual([call])
+  expect(upwardCalls(api('new Worker(() => check())'))).toEqual([{ ...call, name: 'Worker' }])
+  expect(upwardCalls(api('new Worker({ id, check })'))).toEqual([])
+  expect(upwardCalls(api('new Other({ changed: () => check() })'))).toEqual([])
+  const inside = "import { Worker } from './worker.ts'"
+  expect(upwardCalls(sample('src/worker/a.ts', inside, 'new Worker({ changed: () => check() })'))).toEqual([])
+  expect(listedCalls('| `Worker.changed` | worker | api | why |')).toEqual([call])
+
+  const page = readFileSync(join(repositoryRoot, 'docs/decisions/0010-rooms.md'), 'utf8')
+  expect(listedCalls(page)).toEqual(upwardCalls(library))
+  expect(listedCalls(page).length).toBeLessThanOrEqual(12)
 })
 
 test('what a file exports is imported by another one', () => {

@@ -1,5 +1,6 @@
 /** A client: enqueues jobs, awaits results, lists and administers. It runs no jobs. */
 import type { Activity, ActivityOptions } from '../core/activity-options.ts'
+import type { BulkOperations } from '../core/bulk-options.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import type { JsonMachine, MachineEvent, MachineTypes } from '../core/machine-record.ts'
 import type { ListOptions } from '../core/filter.ts'
@@ -209,6 +210,12 @@ export interface Client {
 
   /** Removes ended jobs. @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE */
   discard(choice: JobSelector): Promise<DiscardReport>
+
+  /**
+   * Retries, discards and cancels by filter that outlive this process: `retry`, `discard` and `cancel` end with it.
+   * @example const { id } = await client.bulk.start({ kind: 'retry', filter: { state: 'dead' } })
+   */
+  readonly bulk: BulkOperations
 
   /**
    * Sends an event to the machine of a job. With its definition the event is typed.

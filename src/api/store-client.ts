@@ -5,9 +5,11 @@ import type { JobDefinition } from '../core/definition.ts'
 import type { MachineEvent, MachineTypes } from '../core/machine-record.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import { promised, refusedBy } from '../client/answer.ts'
+import { ClientBulk } from '../client/bulk.ts'
 import { Connection } from '../client/connection.ts'
 import { waitOf } from '../client/insert-call.ts'
-import { checkType, expectRetried } from '../client/not-found.ts'
+import { checkType } from '../client/not-found.ts'
+import type { BulkOperations } from '../core/bulk-options.ts'
 import { listQuery, type ListOptions } from '../core/filter.ts'
 import { inBatches, Report, type BatchAnswer } from '../client/batches.ts'
 import { wholePage } from '../client/pages.ts'
@@ -27,7 +29,6 @@ import {
   type JobSelector,
   type DiscardReport,
   type Pressure,
-  retrySettings,
   type RetryFrom,
   type RetryReport,
   type SendOptions,
@@ -50,10 +51,8 @@ import type {
   Counts,
   FailureGroup,
   FailureQuery,
-  Hint,
   JobPage,
   JobSummary,
-  RetryAnswer,
   Selection,
   Store,
   TransitionEntry,
@@ -63,17 +62,20 @@ import { memoryStore } from '../stores/memory/index.ts'
 
 export class StoreClient implements Client {
   readonly connection: Connection
+  readonly bulk: BulkOperations
+  private readonly cancelGraceMs: number
 
-  constructor(store: Store | undefined, settings: ClientSettings) {
+  /** @param cancelGraceMs default time for a cancelled handler to end */
+  constructor(store: Store | undefined, settings: ClientSettings, cancelGraceMs = 5_000) {
+    this.cancelGraceMs = cancelGraceMs
     this.connection = new Connection(store ?? memoryStore({ clock: settings.clock }), settings, {
       fires: this.fires,
       refusing: () => this.refusing(),
       stored: () => this.stored(),
       answered: () => this.answered(),
-      hint: (hint) => this.hint(hint),
       cancel: (id, options) => this.cancel(id, options),
-      retry: async (id, options) => expectRetried(id, await this.retry(id, options)),
     })
+    this.bulk = new ClientBulk(this.connection, cancelGraceMs)
   }
 
   get store(): Store {
@@ -113,8 +115,8 @@ export class StoreClient implements Client {
       throw invalidOption('inputs of enqueueMany', `at most ${limits.enqueueManyMax}`, inputs.length, hint)
     }
     if (options !== undefined) checkEnqueueOptions(options, 'options of enqueueMany', ['id'])
-    const made = await Promise.all(inputs.map(async (input) => this.connection.prepare(job, input, options)))
-    if (made.length === 0) return []
+    if (inputs.length === 0) return []
+    const made = await this.connection.prepareMany(job, inputs, options)
     return (await this.connection.insert<Output, Machine>(made, waitOf(options))) ?? []
   }
 
@@ -242,23 +244,8 @@ export class StoreClient implements Client {
     return report.made()
   }
 
-  async retry(choice: JobSelector, options: RetryFrom = {}): Promise<RetryReport> {
-    const selection = selectionOf(choice)
-    const { fromStart, dropInbox } = retrySettings(options)
-    await this.connection.ready()
-    const { store, hub } = this.connection
-    const edit = 'input' in options ? await this.connection.editedInput(choice, options.input) : undefined
-    const retry = (part: Selection): Promise<RetryAnswer> =>
-      promised(
-        () => store.retry(part, fromStart, dropInbox, edit),
-        (answer) => {
-          hub.emitAll(answer.transitions)
-          return answer
-        },
-      )
-    const report = new Report(['retried', 'refused', 'notFound'])
-    await this.inBatches(selection, retry, report)
-    return report.made()
+  async retry(choice: JobSelector, options?: RetryFrom): Promise<RetryReport> {
+    return this.connection.retry(choice, options)
   }
 
   async discard(choice: JobSelector): Promise<DiscardReport> {
@@ -291,7 +278,7 @@ export class StoreClient implements Client {
   }
 
   get pressure$(): Stream<Pressure> {
-    return followPressure(this.connection.follow, () => this.counts(), this.connection.settings)
+    return followPressure(this.connection.follow, this.connection.settings)
   }
 
   async close(): Promise<void> {
@@ -316,11 +303,6 @@ export class StoreClient implements Client {
   /** Does this client fire schedules? */
   protected get fires(): boolean {
     return false
-  }
-
-  /** Default time for a cancelled handler to end, ms. */
-  protected get cancelGraceMs(): number {
-    return 5_000
   }
 
   /** Why new jobs are refused; null if they are accepted. */
@@ -357,10 +339,6 @@ export class StoreClient implements Client {
   /** Called when fewer inserts than before wait for their answers. */
   protected answered(): void {
     // A client waits for none of them.
-  }
-
-  protected hint(_hint: Hint): void {
-    // A client runs no jobs.
   }
 }
 

@@ -12,13 +12,13 @@
 import { createActor, type Actor } from 'xstate'
 import { runtimeMachine, type StopMode } from '../../machines/runtime.machine.ts'
 import { checkInteger } from '../core/checks.ts'
+import { Pauses } from './pauses.ts'
+import { RetriedStart } from './retried-start.ts'
 import { StoreClient } from './store-client.ts'
 import type { Runtime } from './runtime.ts'
 import type { Timer } from '../core/clock.ts'
 import { AbortError, JobchartError } from '../core/errors.ts'
-import { DrainWatcher, waitForDrain } from '../worker/drain.ts'
-import { Pauses } from '../worker/pauses.ts'
-import { RetriedStart } from '../worker/retried-start.ts'
+import { waitForDrain } from '../worker/drain.ts'
 import { stopOnSignals } from '../worker/signals.ts'
 import { statesOf } from '../client/states.ts'
 import { Shutdown, stopped, shutdown } from '../worker/shutdown.ts'
@@ -39,7 +39,7 @@ import { limits } from '../core/limits.ts'
 import { type RuntimeSettings } from '../core/settings.ts'
 import { emptyQueue, queueStats, figuresIn } from './client-queue-handle.ts'
 import type { RuntimeState, RuntimeStats } from './runtime-stats.ts'
-import type { CancelAnswer, CancelRequest, Hint, Store } from '../store.ts'
+import type { CancelAnswer, CancelRequest, Store } from '../store.ts'
 
 /** Time after the first enqueue until a runtime that was not started logs a warning. */
 const startReminderMs = 3_000
@@ -50,7 +50,6 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   readonly actor: Actor<typeof runtimeMachine>
   private readonly settings: RuntimeSettings
   private readonly worker: Worker
-  private readonly drains: DrainWatcher
   private readonly retriedStart: RetriedStart
   private readonly pauses = new Pauses(() => this.resumePicking())
   private readonly stoppedError = stopped()
@@ -61,10 +60,9 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   private stopping: { readonly wait: Shutdown; readonly report: Promise<StopReport> } | null = null
 
   constructor(store: Store | undefined, settings: RuntimeSettings) {
-    super(store, settings)
+    super(store, settings, settings.graceMs)
     this.id = settings.newId()
     this.settings = settings
-    const { hub, timers } = this.connection
     this.actor = createActor(runtimeMachine)
     this.actor.subscribe((snapshot) => {
       const pick = snapshot.hasTag('picks')
@@ -79,31 +77,14 @@ export class WorkerRuntime extends StoreClient implements Runtime {
     this.worker = new Worker({
       id: this.id,
       settings,
-      store: this.store,
-      hub,
-      timers,
-      enqueue: (job, input, options) => this.connection.enqueue(job, input, options, true),
-      enqueueChild: (...child) => this.connection.enqueueChild(...child),
-      firing: {
-        schedules: this.connection.schedules,
-        mayFire: () => this.allowed.accept,
-        inserted: (jobs, answers) => this.connection.inserted(jobs, answers),
-      },
+      connection: this.connection,
       halted: () => (this.allowed.pick ? null : this.stoppedError),
       storeError: (error) => this.storeAnswers(error),
-      draining: () => this.drains.isAwaited,
       changed: () => this.checkWaits(),
     })
     const { logger } = settings
+    const { timers } = this.connection
     this.retriedStart = new RetriedStart({ timers, logger, storeError: (error) => this.storeAnswers(error) })
-    this.drains = new DrainWatcher({
-      store: this.store,
-      types: new Set(settings.jobs.keys()),
-      timers,
-      logger: settings.logger,
-      busy: () => this.busy() || this.worker.canClaim,
-      promote: () => this.worker.promote(),
-    })
   }
 
   get state(): RuntimeState {
@@ -156,7 +137,7 @@ export class WorkerRuntime extends StoreClient implements Runtime {
     if (signal?.aborted) throw new AbortError('drain was aborted', signal.reason)
     await this.connection.ready()
     const { timers, follow } = this.connection
-    const drained = waitForDrain(this.drains, { timers, onEnd: follow.onEnd, timeoutMs, signal, retries })
+    const drained = waitForDrain(this.worker.drains, { timers, onEnd: follow.onEnd, timeoutMs, signal, retries })
     this.worker.batches.flush(null)
     return drained
   }
@@ -166,10 +147,9 @@ export class WorkerRuntime extends StoreClient implements Runtime {
     // Only a running runtime can drain.
     const mode = asked === 'drain' && !['running', 'paused', 'draining'].includes(this.state) ? 'finish' : asked
     if (this.stopping === null) {
-      const { worker, drains } = this
+      const { worker } = this
       const { timers } = this.connection
-      const [busy, halt] = [() => this.busy(), () => this.halt()]
-      const wait = new Shutdown({ worker, drains, scope: { retries }, timers, busy, halt }, mode)
+      const wait = new Shutdown({ worker, scope: { retries }, timers, halt: () => this.halt() }, mode)
       this.stopping = { wait, report: this.stopOnce(wait, mode, timeoutMs, graceMs) }
     } else {
       if (this.state === 'draining') this.actor.send({ type: 'STOP', mode })
@@ -210,10 +190,6 @@ export class WorkerRuntime extends StoreClient implements Runtime {
     return true
   }
 
-  protected override get cancelGraceMs(): number {
-    return this.settings.graceMs
-  }
-
   protected override refusing(): JobchartError | null {
     return this.allowed.accept ? null : stopped()
   }
@@ -242,13 +218,9 @@ export class WorkerRuntime extends StoreClient implements Runtime {
     this.checkWaits()
   }
 
-  protected override hint(hint: Hint): void {
-    this.worker.hint(hint)
-  }
-
   /** A run or a write has ended: a drain or a stop may have waited for nothing else. */
   private checkWaits(): void {
-    this.drains.check()
+    this.worker.drains.check()
     this.stopping?.wait.check()
   }
 
@@ -278,10 +250,6 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   /** @param error of a call to the store that failed; undefined: it answers again */
   private storeAnswers(error: unknown): void {
     this.actor.send(error === undefined ? { type: 'STORE_BACK' } : { type: 'STORE_LOST', error })
-  }
-
-  private busy(): boolean {
-    return this.worker.busy || this.connection.inserter.pending > 0
   }
 
   private async startOnce(options: StartOptions): Promise<void> {
@@ -322,8 +290,9 @@ export class WorkerRuntime extends StoreClient implements Runtime {
     this.retriedStart.cancel()
     const { connection, worker, starting, id } = this
     worker.batches.flush(null)
-    const completed = (await wait.wait(timeoutMs, graceMs)) && worker.abandoned === 0
-    const dropped = await shutdown({ connection, worker, id, starting: starting ?? Promise.resolve() })
+    const { inTime, deadline } = await wait.wait(timeoutMs, graceMs)
+    const completed = inTime && worker.abandoned === 0
+    const dropped = await shutdown({ connection, worker, id, starting: starting ?? Promise.resolve(), deadline })
     this.actor.send({ type: 'STOPPED' })
     // `abandoned` is read again: an abandoned handler may have ended meanwhile.
     return { completed, running: worker.abandoned + worker.threads.size, dropped }

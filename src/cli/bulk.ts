@@ -1,37 +1,35 @@
-/** Changes of many jobs, by ids or by a filter, in parts: with a confirmation and a progress line. */
+/**
+ * Changes of many jobs, after a confirmation: by ids in parts, by a filter as a bulk operation, which the store keeps. With a line that
+ * shows the progress.
+ */
 import type { Command } from 'commander'
 import { JobchartError } from '../core/errors.ts'
-import type { Client } from '../index.ts'
-import type { Selection } from '../store.ts'
+import type { BulkOperation, BulkRequest, Client, JobFilter } from '../index.ts'
 import { exitCodes, type ExitCode } from './exit-codes.ts'
 import { filterIn, withFilter, withStore, type FilterOptions, type StoreOptions } from './options.ts'
+import { countsText, Report } from './report.ts'
 import type { Terminal } from './terminal.ts'
 import { grouped, jobs } from './words.ts'
 
 /** For a confirmation, matching jobs are counted up to this number. */
 const countMax = 10_000
-/** How many ids of each outcome a report lists. */
-const idsMax = 10_000
 
 export interface BulkOptions extends StoreOptions, FilterOptions {
   readonly yes?: true
   readonly dryRun?: true
+  readonly detach?: true
 }
 
-/** The ids of jobs by what became of them, and the cursor of the next part. */
-interface PartAnswer {
-  readonly outcomes: Readonly<Record<string, readonly string[]>>
-  readonly next?: string | undefined
-}
-
-interface Bulk {
-  /** For messages: `cancel`. */
-  readonly verb: string
-  /** The requested outcome; other outcomes are findings if the jobs were given by id. */
+interface Change {
+  /** The possible outcomes; the first are those that are requested. Others are findings if the jobs were given by id. */
+  readonly outcomes: readonly string[]
   readonly wanted: readonly string[]
   /** Is a confirmation required? A retry needs none. */
   readonly destroys: boolean
-  readonly act: (selection: Selection) => Promise<PartAnswer>
+  /** Changes jobs by their ids. @returns the ids by what became of them */
+  readonly act: (ids: readonly string[]) => Promise<Readonly<Record<string, readonly string[]>>>
+  /** The operation on all jobs that match a filter. */
+  readonly request: BulkRequest
 }
 
 /** The arguments and options of a command that changes jobs. */
@@ -39,6 +37,7 @@ export const withSelection = (command: Command): Command =>
   withFilter(withStore(command.argument('[ids...]', 'jobs by their ids; or name them by the options')))
     .option('-y, --yes', 'do not ask for a confirmation')
     .option('--dry-run', 'only say how many jobs match')
+    .option('--detach', 'do not wait: a runtime that works on the store does it')
 
 /**
  * Makes the change, after a confirmation if it needs one.
@@ -49,28 +48,39 @@ export async function changeJobs(
   ids: readonly string[],
   options: BulkOptions,
   terminal: Terminal,
-  bulk: Bulk,
+  change: Change,
 ): Promise<ExitCode> {
-  const filter = filterIn(options)
-  const isFilter = Object.keys(filter).length > 0
-  if (isFilter === ids.length > 0) {
-    const hint = `Name ids (jobchart ${bulk.verb} ID…) or options (jobchart ${bulk.verb} --type email.send --state queued).`
-    throw new JobchartError('INVALID_OPTION', 'expected either ids, or options that select jobs', { hint })
-  }
-  const selection: Selection = isFilter ? { filter } : { ids: [...new Set(ids)] }
-  const { count, more } = isFilter ? await countOf(client, options) : { count: ids.length, more: false }
+  const verb = change.request.kind
+  const isFilter = Object.keys(change.request.filter).length > 0
+  checkChoice(verb, ids, isFilter, options)
+  const { count, more } = isFilter ? await countOf(client, filterIn(options)) : { count: ids.length, more: false }
   const text = more ? `more than ${jobs(count)}` : jobs(count)
   if (options.dryRun) {
     await terminal.print(options.json ? JSON.stringify({ matching: count, more }) : `${text} match`)
     return exitCodes.done
   }
-  if (bulk.destroys && count > 0 && !options.yes && !(await confirmed(terminal, bulk.verb, text))) {
+  if (change.destroys && count > 0 && !options.yes && !(await confirmed(terminal, verb, text))) {
     terminal.note('Nothing was changed.')
     return exitCodes.usage
   }
-  const report = await inParts(selection, bulk, terminal, more ? null : count)
+  const request: BulkRequest = more ? change.request : { ...change.request, expected: count }
+  if (options.detach) return detached(client, request, options, terminal)
+  const report = isFilter
+    ? await byOperation(client, request, change, terminal)
+    : await byIds([...new Set(ids)], change, terminal)
   await terminal.print(options.json ? JSON.stringify(report.forJson()) : report.forPeople())
-  return !isFilter && report.hasOthers(bulk.wanted) ? exitCodes.finding : exitCodes.done
+  return !isFilter && report.hasOthers(change.wanted) ? exitCodes.finding : exitCodes.done
+}
+
+function checkChoice(verb: string, ids: readonly string[], isFilter: boolean, { detach }: BulkOptions): void {
+  if (isFilter === ids.length > 0) {
+    const hint = `Name ids (jobchart ${verb} ID…) or options (jobchart ${verb} --type email.send --state queued).`
+    throw new JobchartError('INVALID_OPTION', 'expected either ids, or options that select jobs', { hint })
+  }
+  if (detach && !isFilter) {
+    const hint = 'Jobs by their ids are changed at once.'
+    throw new JobchartError('INVALID_OPTION', '--detach is for jobs that options select', { hint })
+  }
 }
 
 const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
@@ -86,75 +96,88 @@ async function confirmed(terminal: Terminal, verb: string, what: string): Promis
   )
 }
 
-async function countOf(
-  client: Client,
-  options: BulkOptions,
-): Promise<{ readonly count: number; readonly more: boolean }> {
+async function countOf(client: Client, filter: JobFilter): Promise<{ readonly count: number; readonly more: boolean }> {
   let count = 0
   let after: string | undefined
   do {
-    const page = await client.list({ ...filterIn(options), fields: ['id'], limit: 1_000, ...(after && { after }) })
+    const page = await client.list({ ...filter, fields: ['id'], limit: 1_000, ...(after && { after }) })
     count += page.length
     after = page.next
   } while (after !== undefined && count < countMax)
   return { count, more: after !== undefined }
 }
 
+// ── by ids ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
 const partSize = 250
 
-async function inParts(selection: Selection, bulk: Bulk, terminal: Terminal, total: number | null): Promise<Report> {
-  const report = new Report()
-  let part: Selection | null = 'ids' in selection ? { ids: selection.ids.slice(0, partSize) } : selection
-  for (let done = partSize; part !== null; done += partSize) {
-    if (terminal.signal.aborted) {
-      terminal.progress('')
-      throw new JobchartError('ABORTED', `interrupted after ${report.forPeople()}`, {
-        hint: 'Repeat the command to continue with the remaining jobs.',
-      })
-    }
-    const { outcomes, next } = await bulk.act(part)
-    report.add(outcomes)
-    terminal.progress(`${bulk.verb}: ${grouped(report.sum)}${total === null ? '' : ` of ${grouped(total)}`}`)
-    part = partAfter(selection, done, next)
+async function byIds(ids: readonly string[], change: Change, terminal: Terminal): Promise<Report> {
+  const report = new Report(change.outcomes)
+  for (let done = 0; done < ids.length; done += partSize) {
+    if (terminal.signal.aborted) throw interrupted(terminal, report)
+    report.add(await change.act(ids.slice(done, done + partSize)))
+    terminal.progress(`${change.request.kind}: ${grouped(report.sum)} of ${grouped(ids.length)}`)
   }
   terminal.progress('')
   return report
 }
 
-function partAfter(selection: Selection, done: number, next: string | undefined): Selection | null {
-  if ('filter' in selection) return next === undefined ? null : { ...selection, after: next }
-  return done >= selection.ids.length ? null : { ids: selection.ids.slice(done, done + partSize) }
+function interrupted(terminal: Terminal, report: Report): JobchartError {
+  terminal.progress('')
+  return new JobchartError('ABORTED', `interrupted after ${report.forPeople()}`, {
+    hint: 'Repeat the command to continue with the remaining jobs.',
+  })
 }
 
-class Report {
-  private readonly totals: Record<string, number> = {}
-  private readonly ids: Record<string, string[]> = {}
+// ── by a filter ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  get sum(): number {
-    return Object.values(this.totals).reduce((sum, count) => sum + count, 0)
+async function detached(
+  client: Client,
+  request: BulkRequest,
+  options: BulkOptions,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const operation = await client.bulk.start(request, { detach: true })
+  await terminal.print(options.json ? JSON.stringify({ operation }) : `${operation.id}: ${progressText(operation)}`)
+  if (operation.state === 'running' && (await client.workers()).every(({ lost }) => lost)) {
+    terminal.note(`No runtime works on the store: jobchart bulk resume ${operation.id} goes on.`)
   }
+  return exitCodes.done
+}
 
-  add(outcomes: PartAnswer['outcomes']): void {
-    for (const [name, ids] of Object.entries(outcomes)) {
-      const kept = (this.ids[name] ??= [])
-      kept.push(...ids.slice(0, idsMax - kept.length))
-      this.totals[name] = (this.totals[name] ?? 0) + ids.length
-    }
+async function byOperation(client: Client, request: BulkRequest, change: Change, terminal: Terminal): Promise<Report> {
+  const report = new Report(change.outcomes)
+  let id: string | undefined
+  try {
+    const operation = await client.bulk.run(request, {
+      signal: terminal.signal,
+      onBatch: ({ jobs: ids }) => report.add(ids),
+      onProgress: (now) => {
+        id = now.id
+        terminal.progress(`${request.kind}: ${progressText(now)}`)
+      },
+    })
+    terminal.progress('')
+    report.count(operation.counts)
+    checkDone(operation)
+    return report
+  } catch (error) {
+    if (!terminal.signal.aborted || id === undefined) throw error
+    report.count((await client.bulk.stop(id)).counts)
+    throw interrupted(terminal, report)
   }
+}
 
-  hasOthers(wanted: readonly string[]): boolean {
-    return Object.entries(this.totals).some(([name, count]) => count > 0 && !wanted.includes(name))
-  }
+/** @throws JobchartError ABORTED for an operation that was stopped, STORE_REFUSED for one that has failed */
+export function checkDone({ id, state, change, counts, error }: BulkOperation): void {
+  if (state !== 'stopped' && state !== 'failed') return
+  const hint = `What it has changed stays changed. A new ${change.kind} changes the remaining jobs.`
+  const text = `bulk operation ${id} ${state === 'stopped' ? 'was stopped' : 'failed'} after ${countsText(counts)}`
+  if (state === 'stopped') throw new JobchartError('ABORTED', text, { hint })
+  throw new JobchartError('STORE_REFUSED', `${text}: ${error?.message}`, { hint })
+}
 
-  /** `{ totals: { retried: 2, … }, retried: ['a', 'b'], … }`; the first 10,000 ids of each. */
-  forJson(): object {
-    return { totals: this.totals, ...this.ids }
-  }
-
-  forPeople(): string {
-    const words: Readonly<Record<string, string>> = { notFound: 'not found', finished: 'had ended before' }
-    const counts = Object.entries(this.totals).filter(([, count]) => count > 0)
-    if (counts.length === 0) return 'no jobs'
-    return counts.map(([name, count]) => `${grouped(count)} ${words[name] ?? name}`).join(', ')
-  }
+/** `300 retried of 1,000`. */
+export function progressText({ counts, expected }: BulkOperation): string {
+  return `${countsText(counts)}${expected === null ? '' : ` of ${grouped(expected)}`}`
 }

@@ -6,34 +6,19 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import type { Client, JobDefinition, Store } from '../index.ts'
+import { parseAddress, type RedisAddress } from './address.ts'
 import type { StoreOptions } from './options.ts'
 
-const storeHint = 'Pass --store sqlite:jobs.db, or set JOBCHART_STORE.'
-
-/** The path in the address of a SQLite file. @throws JobchartError INVALID_OPTION, UNSUPPORTED */
-export function sqlitePath(address: string | undefined): string {
-  if (address === undefined || address === '') {
-    throw new JobchartError('INVALID_OPTION', 'no store was named', { hint: storeHint })
-  }
-  const [, scheme, rest = ''] = /^([a-z]+):(.*)$/is.exec(address) ?? []
-  if (scheme === 'redis' || scheme === 'rediss' || scheme === 'postgres' || scheme === 'postgresql') {
-    throw new JobchartError('UNSUPPORTED', `a ${scheme}:// store is not available in this version of jobchart`, {
-      hint: 'This version has the SQLite store: --store sqlite:jobs.db.',
-    })
-  }
-  if (scheme !== 'sqlite' || rest === '') {
-    const hint = scheme === undefined ? `Did you mean sqlite:${address}?` : storeHint
-    throw invalidOption('--store', 'an address such as sqlite:jobs.db', address, hint)
-  }
-  return rest.startsWith('//') ? rest.slice(2) : rest
+/**
+ * The store at an address. A SQLite file must exist and be of this version: a reading command must neither create a file nor migrate it.
+ * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE, STORE_CORRUPT, UNSUPPORTED
+ */
+export async function openStore(text: string | undefined): Promise<Store> {
+  const address = parseAddress(text)
+  return address.kind === 'redis' ? redisStoreAt(address) : sqliteStoreAt(address.path)
 }
 
-/**
- * A store on an existing file of this version: a reading command must neither create a file nor migrate it.
- * @throws JobchartError STORE_UNAVAILABLE, STORE_CORRUPT, UNSUPPORTED
- */
-export async function openStore(address: string | undefined): Promise<Store> {
-  const path = sqlitePath(address)
+async function sqliteStoreAt(path: string): Promise<Store> {
   const { inspectSqliteFile, sqliteStore } = await import('../stores/sqlite/index.ts')
   const { version, newestVersion } = inspectSqliteFile(path)
   if (version === null) {
@@ -47,6 +32,14 @@ export async function openStore(address: string | undefined): Promise<Store> {
     })
   }
   return sqliteStore({ path })
+}
+
+/** The application decides how much of the log is kept: no command shortens it. */
+const transitionsMax = 1_000_000_000
+
+async function redisStoreAt({ url, prefix }: RedisAddress): Promise<Store> {
+  const { redisStore } = await import('../stores/redis/index.ts')
+  return redisStore({ url, transitionsMax, ...(prefix !== undefined && { prefix }) })
 }
 
 /** Runs `use` with a client of the store, and closes it. */

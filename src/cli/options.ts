@@ -30,7 +30,11 @@ const withJobs = (command: Command): Command =>
 export const withStore = (command: Command): Command =>
   withJobs(
     withOutput(
-      command.addOption(new Option('--store <address>', 'where the jobs are: sqlite:FILE').env('JOBCHART_STORE')),
+      command.addOption(
+        new Option('--store <address>', 'where the jobs are: sqlite:FILE or redis://HOST:PORT/DB?prefix=PREFIX').env(
+          'JOBCHART_STORE',
+        ),
+      ),
     ),
   )
 

@@ -1,6 +1,7 @@
 /** The program: its commands in the order of the help, and the common parts of their runs. */
 import { Command } from 'commander'
 import { version } from '../core/version.ts'
+import { bulkCommand } from './commands/bulk.ts'
 import { cancelCommand } from './commands/cancel.ts'
 import { checkCommand } from './commands/check.ts'
 import { completionCommand } from './commands/completion.ts'
@@ -32,7 +33,16 @@ const groups: readonly (readonly [heading: string, commands: readonly ((program:
   ],
   [
     'Change:',
-    [retryCommand, cancelCommand, discardCommand, sendCommand, pauseCommand, resumeCommand, schedulesCommand],
+    [
+      retryCommand,
+      cancelCommand,
+      discardCommand,
+      bulkCommand,
+      sendCommand,
+      pauseCommand,
+      resumeCommand,
+      schedulesCommand,
+    ],
   ],
   ['Develop and operate:', [drawCommand, checkCommand, doctorCommand, migrateCommand, completionCommand]],
 ]

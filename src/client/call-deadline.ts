@@ -1,11 +1,13 @@
 /** One time limit for the last calls to a store at a close. Calls that are unanswered by then are no longer awaited. */
 import type { Clock, Timer } from '../core/clock.ts'
 
-const lastCallsMs = 1_000
+/** A stop may take a second beyond its timeout: what remains of it is for the code between the calls. */
+const lastCallsMs = 750
 
 export class CallDeadline {
   private readonly timer: Timer
-  private readonly expired: Promise<undefined>
+  /** Resolves when the time is up. */
+  readonly expired: Promise<undefined>
 
   constructor(clock: Clock) {
     const { promise, resolve } = Promise.withResolvers<undefined>()

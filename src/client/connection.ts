@@ -5,16 +5,34 @@
  */
 import type { JobDefinition } from '../core/definition.ts'
 import type { MachineTypes, Parent } from '../core/machine-record.ts'
-import { invalidOption, type JobchartError } from '../core/errors.ts'
+import { invalidOption, JobchartError } from '../core/errors.ts'
 import type { EnqueueOutcome, JobHandle } from '../core/handle.ts'
 import type { ScheduleHandle } from '../core/schedule-options.ts'
 import { ClientHandle, type HandleServices } from './handle.ts'
 import type { JobRecord } from '../core/record.ts'
 import { isEnded, type JobCounters } from '../core/lifecycle.ts'
-import { checkId, type EnqueueOptions, type JobSelector } from '../core/call-options.ts'
+import {
+  checkId,
+  retrySettings,
+  selectionOf,
+  type EnqueueOptions,
+  type JobSelector,
+  type RetryFrom,
+  type RetryReport,
+} from '../core/call-options.ts'
 import type { ClientSettings } from '../core/settings.ts'
-import type { EditedInput, Hint, InsertAnswer, NewJob, QueueLimit, Store } from '../store.ts'
-import { checkedInput, checkListed, prepare, prepareByName, prepareChild, type PrepareOptions } from './enqueue.ts'
+import type { EditedInput, Hint, InsertAnswer, NewJob, QueueLimit, RetryAnswer, Selection, Store } from '../store.ts'
+import { promised } from './answer.ts'
+import { inBatches, Report } from './batches.ts'
+import {
+  checkedInput,
+  checkListed,
+  prepare,
+  prepareByName,
+  prepareChild,
+  prepareMany,
+  type PrepareOptions,
+} from './enqueue.ts'
 import { EventHub } from './event-hub.ts'
 import type { FollowOptions } from './follow.ts'
 import { handleServices, type HandleServicesOptions, type HandleOwner } from './handle-services.ts'
@@ -22,7 +40,7 @@ import { Inserter, type InserterOptions } from './insert.ts'
 import { waitOf, type InsertCall, type WaitOptions } from './insert-call.ts'
 import { CallDeadline } from './call-deadline.ts'
 import { MachineCalls } from './machine-calls.ts'
-import { notFound } from './not-found.ts'
+import { expectRetried, notFound } from './not-found.ts'
 import { Results } from './results.ts'
 import { ClientScheduleHandle } from './schedule-handle.ts'
 import { Schedules } from './schedules.ts'
@@ -38,8 +56,6 @@ interface ConnectionOwner extends HandleOwner {
   stored(): void
   /** The inserter has fewer calls without an answer than before. */
   answered(): void
-  /** Called with each hint of the store, after the connection has handled it. */
-  hint(hint: Hint): void
 }
 
 export class Connection {
@@ -55,11 +71,13 @@ export class Connection {
   private readonly results: Results
   private readonly owner: ConnectionOwner
   private readonly handleServices: HandleServices
+  private readonly hintListeners = new Set<(hint: Hint) => void>()
   private readonly changeListeners = new Set<() => void>()
   private readonly endListeners = new Set<() => void>()
   private newJobCounters: JobCounters = { attempt: 0, maxAttempts: 3, generation: 1 }
   private opening: Promise<void> | null = null
   private isOpen = false
+  private readonly closing = new AbortController()
   /** Why it was closed; null while it is open. */
   private closedBecause: JobchartError | null = null
   private unwatch: () => void = () => {}
@@ -105,12 +123,18 @@ export class Connection {
     this.handleServices = handleServices({ owner, results, machines, timers, hub, logger, ...lookups })
   }
 
-  private lookups(): Pick<HandleServicesOptions, 'get' | 'record' | 'fork'> {
+  private lookups(): Pick<HandleServicesOptions, 'get' | 'record' | 'fork' | 'retry'> {
     return {
       get: (id) => this.get(id),
       record: (id) => this.record(id),
       fork: this.fork.bind(this),
+      retry: async (id, options) => expectRetried(id, await this.retry(id, options)),
     }
+  }
+
+  /** Why new jobs are refused; null if they are accepted. */
+  refusing(): JobchartError | null {
+    return this.owner.refusing()
   }
 
   get opened(): boolean {
@@ -119,7 +143,7 @@ export class Connection {
 
   /** Opens the store, the first time. @throws JobchartError STORE_UNAVAILABLE */
   ready(): Promise<void> {
-    return (this.opening ??= this.store.open({ clock: this.settings.clock }).then(
+    return (this.opening ??= this.store.open({ clock: this.settings.clock, signal: this.closing.signal }).then(
       async () => {
         if (this.closedBecause !== null) {
           // `close` did not wait for a store that was still opening.
@@ -140,6 +164,7 @@ export class Connection {
   async close(reason: JobchartError, deadline = new CallDeadline(this.settings.clock)): Promise<void> {
     const { isOpen } = this
     this.closedBecause = reason
+    this.closing.abort(reason)
     this.inserter.close(reason)
     this.unwatch()
     if (isOpen) await this.results.close(reason, deadline)
@@ -177,10 +202,10 @@ export class Connection {
 
   /** Enqueues a job by the name of its type, whose definition need not be known. */
   async enqueueByName(type: string, input: unknown, options?: EnqueueOptions): Promise<JobHandle> {
-    const { settings, owner, preparing } = this
+    const { settings, preparing } = this
     const job = settings.jobs.get(type)
     if (job !== undefined) return this.enqueue(job, input, options)
-    const refusal = owner.refusing()
+    const refusal = this.refusing()
     if (refusal !== null) throw refusal
     const made = await this.prepareLater(prepareByName(preparing, type, input, options), false)
     return this.insertOne(made, true, waitOf(options))
@@ -222,22 +247,30 @@ export class Connection {
 
   /** The job to insert, checked. @throws JobchartError STOPPED, and what `prepare` throws */
   prepare(job: JobDefinition, input: unknown, options?: EnqueueOptions, fromRun = false): NewJob | Promise<NewJob> {
-    const refusal = fromRun ? null : this.owner.refusing()
+    const refusal = fromRun ? null : this.refusing()
     if (refusal !== null) throw refusal
     const made = prepare(this.preparing, job, input, options)
     return this.isOpen && !(made instanceof Promise) ? made : this.prepareLater(made, fromRun)
   }
 
-  private async prepareLater(made: NewJob | Promise<NewJob>, fromRun: boolean): Promise<NewJob> {
+  /** The jobs to insert, checked. @throws JobchartError STOPPED, and what `prepare` throws */
+  prepareMany(job: JobDefinition, inputs: readonly unknown[], options?: EnqueueOptions): NewJob[] | Promise<NewJob[]> {
+    const refusal = this.refusing()
+    if (refusal !== null) throw refusal
+    const made = prepareMany(this.preparing, job, inputs, options)
+    return this.isOpen && !(made instanceof Promise) ? made : this.prepareLater(made, false)
+  }
+
+  private async prepareLater<Made>(made: Made | Promise<Made>, fromRun: boolean): Promise<Made> {
     // In parallel: the validation may reject while the store is still opening, and must not become an unhandled rejection.
     const ready = this.ready()
     if (made instanceof Promise) await Promise.all([made, ready])
     else await ready
-    const job = await made
+    const prepared = await made
     // A stop may have begun meanwhile.
-    const refusal = fromRun ? null : this.owner.refusing()
+    const refusal = fromRun ? null : this.refusing()
     if (refusal !== null) throw refusal
-    return job
+    return prepared
   }
 
   /** Inserts all of these jobs. With `wait` null and no room it inserts none and returns null. */
@@ -282,8 +315,27 @@ export class Connection {
     )
   }
 
+  async retry(choice: JobSelector, options: RetryFrom = {}): Promise<RetryReport> {
+    const selection = selectionOf(choice)
+    const { fromStart, dropInbox } = retrySettings(options)
+    await this.ready()
+    const { store, hub, settings } = this
+    const edit = 'input' in options ? await this.editedInput(choice, options.input) : undefined
+    const retry = (part: Selection): Promise<RetryAnswer> =>
+      promised(
+        () => store.retry(part, fromStart, dropInbox, edit),
+        (answer) => {
+          hub.emitAll(answer.transitions)
+          return answer
+        },
+      )
+    const report = new Report(['retried', 'refused', 'notFound'])
+    await inBatches(selection, retry, report, settings.clock)
+    return report.made()
+  }
+
   /** The input that a job is retried with, checked. @throws JobchartError INVALID_OPTION unless `choice` is an id, INVALID_INPUT */
-  async editedInput(choice: JobSelector, input: unknown): Promise<EditedInput | undefined> {
+  private async editedInput(choice: JobSelector, input: unknown): Promise<EditedInput | undefined> {
     if (typeof choice !== 'string') {
       throw invalidOption('input of retry', 'the id of one job beside it', choice, 'Retry one job with each input.')
     }
@@ -350,11 +402,18 @@ export class Connection {
     }
   }
 
+  /** Calls back with each hint of the store, after the connection has handled it. */
+  onHint(listener: (hint: Hint) => void): void {
+    this.hintListeners.add(listener)
+  }
+
   private hint(hint: Hint): void {
     if (hint.kind === 'room') this.inserter.room(hint.type)
+    if (hint.kind === 'rollback')
+      this.settings.logger.warn('the store lost its last writes', { error: rolledBack(hint) })
     this.results.hint(hint)
     this.machines.hint(hint)
-    this.owner.hint(hint)
+    for (const listener of this.hintListeners) listener(hint)
     for (const changed of this.changeListeners) changed()
   }
 
@@ -371,6 +430,11 @@ export class Connection {
     })
   }
 }
+
+const rolledBack = ({ seen, left }: Hint & { readonly kind: 'rollback' }): JobchartError =>
+  new JobchartError('STORE_ROLLED_BACK', `transitions ${left + 1} to ${seen} are gone: the server has an older state`, {
+    hint: 'Jobs enqueued since are lost, others may run again. See what the persistence of the server promises.',
+  })
 
 /** A new job that is scheduled without a due time waits for the end of another one. */
 function outcomeOf({ outcome, state, dueAt }: InsertAnswer): EnqueueOutcome {

@@ -43,15 +43,37 @@ export function checkListed({ jobs }: PrepareOptions, job: JobDefinition): void 
 
 /** As `prepare`, for a child job of a machine: the runtime checked the definition when it was created. */
 export function prepareChild(
-  { newId, clock }: PrepareOptions,
+  preparing: PrepareOptions,
   job: JobDefinition,
   input: unknown,
   options: EnqueueOptions,
 ): NewJob | Promise<NewJob> {
   if (options !== noOptions) checkEnqueueOptions(options)
-  const plain = newJob(job, input, options, newId, clock)
-  const made = job.machine === null ? plain : { ...plain, version: job.machine.version }
+  const made = unvalidated(preparing, job, input, options)
   return job.schema === null ? made : parseInput(job, made.input).then(() => made)
+}
+
+/** As `prepare`, for many inputs with the same options. Validations are made in parallel. */
+export function prepareMany(
+  preparing: PrepareOptions,
+  job: JobDefinition,
+  inputs: readonly unknown[],
+  options: EnqueueOptions = noOptions,
+): NewJob[] | Promise<NewJob[]> {
+  checkListed(preparing, job)
+  if (options !== noOptions) checkEnqueueOptions(options)
+  const made = inputs.map((input) => unvalidated(preparing, job, input, options))
+  return job.schema === null ? made : Promise.all(made.map(({ input }) => parseInput(job, input))).then(() => made)
+}
+
+function unvalidated(
+  { newId, clock }: PrepareOptions,
+  job: JobDefinition,
+  input: unknown,
+  options: EnqueueOptions,
+): NewJob {
+  const plain = newJob(job, input, options, newId, clock)
+  return job.machine === null ? plain : { ...plain, version: job.machine.version }
 }
 
 /**

@@ -5,7 +5,7 @@ import { handOverRoom } from '../core/hand-over.ts'
 import { statesTagged, type StateTag } from '../core/lifecycle.ts'
 import type { Logger } from '../core/logger.ts'
 import type { ClientSettings } from '../core/settings.ts'
-import type { Counts, StateCounts, Store, TransitionEntry } from '../store.ts'
+import type { StateCounts, Store, TransitionEntry } from '../store.ts'
 import type { Stream } from '../core/stream.ts'
 import { GuardedStream } from './stream.ts'
 import type { Timers } from './timers.ts'
@@ -164,13 +164,12 @@ const [backlogOf, leasedOf] = [sumOf('backlog'), sumOf('leased')]
 /** How full the backlog is. */
 export function followPressure(
   options: FollowOptions,
-  ask: () => Promise<Counts>,
   { capacity, jobs }: Pick<ClientSettings, 'capacity' | 'jobs'>,
 ): Stream<Pressure> {
   const types = [...jobs.values()].map(({ type, capacity: own }) => ({ type, most: capacity === 0 ? 0 : own }))
   const isHandedOver = types.some(({ most }) => most === 0)
   return followFigure(options, async () => {
-    const counts = await ask()
+    const counts = await options.store.counts()
     const waiting = backlogOf(counts)
     const slots = isHandedOver ? await freeSlots(options.store) : () => 0
     const isFull = ({ type, most }: (typeof types)[number]): boolean => {

@@ -11,12 +11,13 @@ import type { Results } from './results.ts'
 import { GuardedStream } from './stream.ts'
 import type { Timers } from './timers.ts'
 
-/** Methods of the client or runtime itself. */
-export type HandleOwner = Pick<HandleServices, 'cancel' | 'retry'>
+/** What only the client or runtime itself can do: a runtime cancels through its dispatcher. */
+export type HandleOwner = Pick<HandleServices, 'cancel'>
 
 export interface HandleServicesOptions {
   readonly owner: HandleOwner
   readonly fork: HandleServices['fork']
+  readonly retry: HandleServices['retry']
   readonly results: Results
   readonly machines: MachineCalls
   readonly timers: Timers
@@ -34,7 +35,7 @@ export function handleServices(options: HandleServicesOptions): HandleServices {
     after: (delayMs, run) => timers.after(delayMs, run),
     record,
     cancel: (id, options) => owner.cancel(id, options),
-    retry: (id, retryOptions) => owner.retry(id, retryOptions),
+    retry: options.retry,
     fork: options.fork,
     send: (id, event, key) => machines.send(id, event, key),
     can: (id, event) => machines.can(id, event),

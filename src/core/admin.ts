@@ -1,11 +1,11 @@
 /** Retry and discard of ended jobs, by administrators. */
-import { isEnded, jobStates } from './lifecycle.ts'
+import { isEnded, jobStates, nextArrow } from './lifecycle.ts'
 import type { DiscardAnswer, EditedInput, WrittenTransition, RetryAnswer, Selection } from './values.ts'
-import { applyEvent, nextTransition } from './transition.ts'
+import { applyEvent } from './transition.ts'
 import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 
 const anyCounters = { attempt: 0, maxAttempts: 1, generation: 1 }
-const retryable = new Set(jobStates.filter((state) => nextTransition(state, 'RETRY', anyCounters) !== null))
+const retryable = new Set(jobStates.filter((state) => nextArrow(state, 'RETRY', anyCounters) !== null))
 const ended = new Set(jobStates.filter(isEnded))
 
 /**

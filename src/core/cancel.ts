@@ -3,11 +3,11 @@
  * cancel as an event, the first cancel is delivered as a message, and the machine decides how to end; a second cancel is forced.
  * A forced cancel also cancels the child jobs and their descendants.
  */
-import { isEnded, jobStates } from './lifecycle.ts'
+import { isEnded, jobStates, nextArrow } from './lifecycle.ts'
 import type { CancelAnswer, CancelRequest, WrittenTransition } from './values.ts'
 import { deliver, notifyParentOfEnd } from './inbox.ts'
 import { releaseSuccessor } from './succession.ts'
-import { applyEvent, nextTransition } from './transition.ts'
+import { applyEvent } from './transition.ts'
 import type { CancelMark, JobRow, UnitOfWork } from './unit-of-work.ts'
 
 const liveStates = new Set(jobStates.filter((state) => !isEnded(state)))
@@ -79,7 +79,7 @@ function cancelNow<Row extends JobRow>(
   mark: CancelMark,
   transitions: WrittenTransition[],
 ): boolean {
-  if (nextTransition(row.state, 'CANCEL', row) === null) return false
+  if (nextArrow(row.state, 'CANCEL', row) === null) return false
   unit.mark(row, mark)
   applyEvent(unit, row, 'CANCEL', mark)
   transitions.push(unit.lastTransition(row))

@@ -18,6 +18,9 @@ export const caps = {
   page: 100,
   /** Jobs that one call cancels, retries or discards by filter: this many block a SQLite process for about 2 ms. */
   selection: 100,
+  /** Bulk operations that run at once, and those kept that have ended: of more, the earliest is removed. */
+  bulkRunning: 100,
+  bulkEnded: 100,
   /** Groups of failures kept per type: of more, the one that has not occurred for the longest time is removed. */
   failureGroups: 100,
   /** Ids in each list of a report. */

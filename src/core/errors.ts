@@ -20,6 +20,7 @@ export type ErrorCode =
   | 'STOPPED'
   | 'STORE_CORRUPT'
   | 'STORE_REFUSED'
+  | 'STORE_ROLLED_BACK'
   | 'STORE_UNAVAILABLE'
   | 'THREAD_FAILED'
   | 'TIMEOUT'

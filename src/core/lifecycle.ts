@@ -124,9 +124,13 @@ export function nextArrow(state: JobState, event: ArrowEvent, counters: JobCount
 export const isTaken = ({ event, guard }: Arrow, counters: JobCounters, fatal = false): boolean =>
   guard === null || jobGuards[guard](counters, { type: event, fatal })
 
+/** How an arrow changes the counters; null if it does not. */
+export const counterChange = ({ counting }: Arrow): ((before: JobCounters) => JobCounters) | null =>
+  counting === null ? null : jobCounting[counting]
+
 /** The counters after an arrow. */
 export const countersAfter = (arrow: Arrow, counters: JobCounters): JobCounters =>
-  arrow.counting === null ? counters : jobCounting[arrow.counting](counters)
+  counterChange(arrow)?.(counters) ?? counters
 
 /** A live XState actor of the chart at a job's state, to inspect or to subscribe to. It does not change the job. */
 export function actorAt(state: JobState, counters: JobCounters): JobActor {

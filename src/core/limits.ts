@@ -17,6 +17,8 @@ export const limits = {
   tagsMax: 20,
   /** Members of `meta` that a filter compares. */
   filterMetaMax: 20,
+  /** The filter of a bulk operation, bytes of JSON. */
+  bulkFilterBytesMax: 16_384,
   keyCharsMax: 500,
   reasonCharsMax: 500,
   priorityMax: 2 ** 31 - 1,

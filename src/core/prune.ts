@@ -50,15 +50,12 @@ function beyond<Ended extends EndedJob>(
   limit: number,
 ): { readonly jobs: readonly Ended[]; readonly nextAt: number | null } {
   const kept = unit.endedCount(state)
-  const jobs: Ended[] = []
   // In most calls no job is to be removed: then one job is read.
-  for (const rows of [1, limit]) {
-    if (kept === jobs.length) break
-    for (const job of unit.firstEnded(state, rows).slice(jobs.length)) {
-      const nextAt = goesAt(bounds, kept - jobs.length, job.endedAt)
-      if (nextAt > unit.now) return { jobs, nextAt }
-      jobs.push(job)
-    }
+  let jobs = kept === 0 ? [] : unit.firstEnded(state, 1)
+  for (let i = 0; i < jobs.length; i++) {
+    const nextAt = goesAt(bounds, kept - i, (jobs[i] as Ended).endedAt)
+    if (nextAt > unit.now) return { jobs: jobs.slice(0, i), nextAt }
+    if (i === 0) jobs = unit.firstEnded(state, limit)
   }
   return { jobs, nextAt: null }
 }

@@ -1,4 +1,5 @@
 /** The end of an attempt, conditional on its lease. The same settlement again gets the same answer. */
+import { nextArrow } from './lifecycle.ts'
 import type { AttemptError } from './record.ts'
 import type { ErrorRecord } from './failure.ts'
 import type { Settlement } from './settlement.ts'
@@ -8,7 +9,7 @@ import { insertHook } from './death.ts'
 import { notifyParentOfCheckin, notifyParentOfEnd, wakeForMessages } from './inbox.ts'
 import { failureOf, type Failure } from './fingerprint.ts'
 import { releaseSuccessor } from './succession.ts'
-import { applyEvent, nextTransition, noTransition } from './transition.ts'
+import { applyArrow, applyEvent, expectArrow } from './transition.ts'
 import { clearUnsupported, putOff, unsupportedDelayMs } from './unsupported.ts'
 import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 
@@ -22,19 +23,23 @@ export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Se
   if (!row.isLeasedBy(settlement)) return unit.settledBefore(row, settlement) ?? lost(settlement)
   // All checks of a settlement precede its first write.
   if (checkpoint !== undefined) mustFollow(row, checkpoint)
-  if (nextTransition(row.state, event, row, fatal) === null) throw noTransition(row, event)
+  const expected = expectArrow(row, event, fatal)
   const failure = settlement.error === undefined ? null : failureOf(settlement.error)
-  const heard = keepNews(unit, row, settlement, failure)
+  const wokenByCheckin = keepNews(unit, row, settlement, failure)
   if (checkpoint !== undefined) keepCheckpoint(unit, row, checkpoint)
   if (cancelTaken === true) cancelFirst(unit, row)
   const delay = settlement.unsupported === undefined ? delayMs : unsupportedDelayMs(row)
-  const end = event === 'PARK' && delay === undefined ? null : Math.ceil(unit.now + (delay ?? 0))
-  const { seq, at, from, to } = applyEvent(unit, row, event, { reason, fatal, dueAt: end, output, failure })
+  // Of a machine, the checkpoint may have raised the limit of attempts, and the cancel has changed the state.
+  const arrow = row.machine === null ? expected : expectArrow(row, event, fatal)
+  const isTimed = arrow.timed && !(event === 'PARK' && delay === undefined)
+  const end = isTimed ? Math.ceil(unit.now + (delay ?? 0)) : null
+  const { seq, at, from, to } = applyArrow(unit, row, arrow, { reason, dueAt: end, output, failure })
   // Read before the wake that may follow: the answer describes this transition.
   const { attempt, dueAt } = row
   const gather = settlement.gather ?? null
   if (gather !== null || (row.machine?.gather ?? null) !== null) unit.setGather(row, gather)
-  const woken = row.machine === null ? null : (notifyParentOfEnd(unit, row) ?? wakeForUnread(unit, row) ?? heard)
+  const woken =
+    row.machine === null ? null : (notifyParentOfEnd(unit, row) ?? wakeForUnread(unit, row) ?? wokenByCheckin)
   const successor = releaseSuccessor(unit, row)
   const hook = insertHook(unit, row)
   const answer: SettledAnswer = { outcome: 'settled', seq, at, from, to, attempt, dueAt }
@@ -54,8 +59,7 @@ const wakeForUnread = <Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Wri
 /** Writes the CANCEL of a machine that has handled its cancel message and is done: the job ends as cancelled. */
 function cancelFirst<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): void {
   const { cancelMark } = row
-  if (cancelMark !== null && nextTransition(row.state, 'CANCEL', row) !== null)
-    applyEvent(unit, row, 'CANCEL', cancelMark)
+  if (cancelMark !== null && nextArrow(row.state, 'CANCEL', row) !== null) applyEvent(unit, row, 'CANCEL', cancelMark)
 }
 
 /** Writes check-in, logs and error of an attempt. @returns the WAKE of a parent that waited for a check-in */

@@ -1,8 +1,8 @@
 /**
- * How an attempt ends, as data: constructors make a settlement, one conditional write of the store applies it.
+ * The end of an attempt as data: constructors make a settlement, and one conditional write of the store applies it.
  *
- * Where a running job goes is decided here, by the chart. A job whose cancel was committed first takes the chart's arrow
- * out of `cancelling` instead: only the store knows which came first, so it makes that last choice.
+ * The target state of a running job is taken from the chart here. If a cancel was committed first, the store takes the chart's
+ * arrow out of `cancelling` instead: only the store knows which of the two was first.
  */
 import type { ErrorRecord } from './failure.ts'
 import { nextArrow, type ArrowEvent, type JobCounters, type JobState } from './lifecycle.ts'
@@ -12,13 +12,13 @@ import type { Json } from './payload.ts'
 
 export type SettleEvent = Extract<ArrowEvent, 'COMPLETE' | 'FAIL' | 'SNOOZE' | 'RELEASE' | 'PARK'>
 
-/** Who settles: the lease of one attempt. */
+/** The lease of the attempt that is settled, and the counters of its job. */
 export interface LeaseRef extends JobCounters {
   readonly id: string
   readonly token: string
 }
 
-/** What a run leaves behind with any ending: signs of life not written yet. */
+/** Reports of a run that are not written yet. */
 interface HeartbeatNews {
   readonly checkin?: CheckIn
   readonly logs?: readonly LogLine[]
@@ -29,7 +29,7 @@ export interface Settlement extends HeartbeatNews {
   readonly attempt: number
   readonly token: string
   readonly event: SettleEvent
-  /** Where the chart leads if the job is still `running`. */
+  /** The target state if the job is still `running`. */
   readonly to: JobState
   readonly fatal?: boolean
   readonly output?: Json
@@ -37,9 +37,9 @@ export interface Settlement extends HeartbeatNews {
   /** For a timed state: due this many ms after the store's now. */
   readonly delayMs?: number
   readonly reason?: string
-  /** Of a machine job that completes: its machine took the cancel that it was sent, so that the job is cancelled. */
+  /** Of a machine job that completes: its machine has handled the cancel message, so the job ends as cancelled. */
   readonly cancelTaken?: boolean
-  /** Of a machine job: where its machine has come to rest, written together with the end. */
+  /** Of a machine job: the state of its machine at the end of the attempt, written together with the end. */
   readonly checkpoint?: NewCheckpoint
   /**
    * Of a SNOOZE: the version of the job's machine that the worker cannot run, for the given reason. The store sets when the
@@ -51,56 +51,56 @@ export interface Settlement extends HeartbeatNews {
 }
 
 function settlement(
-  held: LeaseRef,
+  lease: LeaseRef,
   event: SettleEvent,
   fatal: boolean,
 ): { -readonly [K in keyof Settlement]: Settlement[K] } {
-  const arrow = nextArrow('running', event, held, fatal)
+  const arrow = nextArrow('running', event, lease, fatal)
   if (arrow === null) throw new TypeError(`the chart has no ${event} from running`)
-  return { id: held.id, attempt: held.attempt, token: held.token, event, to: arrow.to }
+  return { id: lease.id, attempt: lease.attempt, token: lease.token, event, to: arrow.to }
 }
 
-export function completed(held: LeaseRef, output: Json | undefined): Settlement {
-  const made = settlement(held, 'COMPLETE', false)
+export function completed(lease: LeaseRef, output: Json | undefined): Settlement {
+  const made = settlement(lease, 'COMPLETE', false)
   if (output !== undefined) made.output = output
   return made
 }
 
 /** Would a failure now be followed by another attempt? */
-export const mayRetry = (held: LeaseRef): boolean => nextArrow('running', 'FAIL', held, false)?.to === 'retrying'
+export const mayRetry = (lease: LeaseRef): boolean => nextArrow('running', 'FAIL', lease, false)?.to === 'retrying'
 
-export function retryAfter(held: LeaseRef, error: ErrorRecord, delayMs: number): Settlement {
-  return { ...settlement(held, 'FAIL', false), error, delayMs }
+export function retryAfter(lease: LeaseRef, error: ErrorRecord, delayMs: number): Settlement {
+  return { ...settlement(lease, 'FAIL', false), error, delayMs }
 }
 
-export function dead(held: LeaseRef, error: ErrorRecord): Settlement {
-  return { ...settlement(held, 'FAIL', true), error, fatal: true }
+export function dead(lease: LeaseRef, error: ErrorRecord): Settlement {
+  return { ...settlement(lease, 'FAIL', true), error, fatal: true }
 }
 
-export function snoozedFor(held: LeaseRef, delayMs: number): Settlement {
-  return { ...settlement(held, 'SNOOZE', false), delayMs }
+export function snoozedFor(lease: LeaseRef, delayMs: number): Settlement {
+  return { ...settlement(lease, 'SNOOZE', false), delayMs }
 }
 
-/** Parks a machine that has come to rest until a message, or `delayMs` from now. */
+/** Parks a machine job until a message arrives, or for `delayMs`. */
 export function parked(
-  held: LeaseRef,
+  lease: LeaseRef,
   checkpoint: NewCheckpoint | null,
   delayMs: number | null,
   gather?: Gather,
 ): Settlement {
   return {
-    ...settlement(held, 'PARK', false),
+    ...settlement(lease, 'PARK', false),
     ...(gather !== undefined && { gather }),
     ...(checkpoint !== null && { checkpoint }),
     ...(delayMs !== null && { delayMs }),
   }
 }
 
-/** Puts off a job whose machine this worker cannot run, until another one may. */
-export function unsupported(held: LeaseRef, version: string, reason: string): Settlement {
-  return { ...settlement(held, 'SNOOZE', false), unsupported: version, reason }
+/** Postpones a job whose machine this worker cannot run. */
+export function unsupported(lease: LeaseRef, version: string, reason: string): Settlement {
+  return { ...settlement(lease, 'SNOOZE', false), unsupported: version, reason }
 }
 
-export function released(held: LeaseRef, reason: string): Settlement {
-  return { ...settlement(held, 'RELEASE', false), reason }
+export function released(lease: LeaseRef, reason: string): Settlement {
+  return { ...settlement(lease, 'RELEASE', false), reason }
 }

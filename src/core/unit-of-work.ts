@@ -77,7 +77,7 @@ export interface MachineRow {
 }
 
 /** An arrow of the chart, with its effects on the lease, the place, the unique key and the due time of a job. */
-export interface Transition extends Arrow {
+export interface CompiledArrow extends Arrow {
   readonly lease: 'begins' | 'goes on' | 'ends' | 'none'
   /** Does the job get a new place at the end of its queue? A job that is released or expired keeps its place. */
   readonly takesPlace: boolean
@@ -87,6 +87,10 @@ export interface Transition extends Arrow {
   readonly timed: boolean
   /** What it adds to the activity of its queue; null for nothing. */
   readonly counted: Counted | null
+  /** Index of its target in `jobStates`. */
+  readonly toIndex: number
+  /** The counters after it; null if it does not change them. */
+  readonly countersAfter: ((before: JobCounters) => JobCounters) | null
 }
 
 /** Arguments of a transition beside its arrow. */
@@ -153,8 +157,8 @@ export interface UnitOfWork<Row extends JobRow> {
    * Of more than `caps.failureGroups` groups of the type, the one whose last failure is the oldest is removed.
    */
   countFailure(row: Row, failure: Failure): void
-  /** Writes a transition of the job. If it dies, it is added to the dead jobs of the group of its last error, if there is one. */
-  apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition
+  /** Writes a transition of the job, along this arrow. If it dies, it is added to the dead jobs of the group of its last error, if there is one. */
+  apply(row: Row, arrow: CompiledArrow, options: TransitionOptions): LoggedTransition
   /** What the job was enqueued with. */
   enqueued(row: Row): Pick<JobRecord, 'input' | 'tags' | 'meta' | 'enqueuedAt'>
   /** Output and error of a job that has ended. */

@@ -329,8 +329,8 @@ export interface JobFilter<Time = number> {
 
 /**
  * Jobs by id, or by a filter, oldest first. By filter one call changes `caps.selection` jobs at most, and reads a bounded
- * number: while there may be more, the answer has a `next`, and a call with it as `after` continues. Jobs that were enqueued
- * after the first of these calls are not changed.
+ * number: while there may be more, the answer has a `next`, and a call with it as `after` continues. Jobs that were enqueued, or
+ * that have ended, after the first of these calls are not changed.
  */
 export type Selection =
   { readonly ids: readonly string[] } | { readonly filter: JobFilter; readonly after?: string; readonly limit?: number }
@@ -394,6 +394,8 @@ export interface PruneAnswer {
 }
 
 export interface SweepAnswer {
+  /** Of `rescue`: the bulk operations that run and that nobody carries out; missing if there are none. */
+  readonly bulk?: readonly string[]
   readonly transitions: readonly WrittenTransition[]
   /** When the next job is due, or the next lease runs out, ms since the epoch; null if none is known. */
   readonly nextAt: number | null

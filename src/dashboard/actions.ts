@@ -1,9 +1,9 @@
 /** Changes through the dashboard; each one is reported to `onAudit`. */
 import type { Context } from 'hono'
-import type { JobSelector } from '../index.ts'
 import { JobchartError } from '../core/errors.ts'
 import { json } from './answers.ts'
 import { readBody, type JsonObject } from './body.ts'
+import { shownOperation, startOperation } from './bulk.ts'
 import type { AuditEntry, DashboardSettings } from './options.ts'
 import { selectorIn } from './queries.ts'
 import type { RouteEnv } from './access.ts'
@@ -18,7 +18,7 @@ const text = (value: unknown): string | undefined => (typeof value === 'string' 
 function onJobs(
   { client }: DashboardSettings,
   action: ActionOnJobs,
-  jobs: JobSelector,
+  jobs: readonly string[],
   body: JsonObject,
 ): Promise<object> {
   if (action === 'cancel') {
@@ -29,15 +29,19 @@ function onJobs(
   return client.retry(jobs, body['from'] === 'start' ? { from: 'start' } : {})
 }
 
-/** Retries, cancels or discards the jobs that the body names: `{ ids }` or `{ filter }`. */
+/**
+ * Retries, cancels or discards the jobs that the body names: `{ ids }`, with their report, or `{ filter }`, as a bulk operation, which
+ * the answer does not wait for.
+ */
 export async function changeJobs(
   settings: DashboardSettings,
   action: ActionOnJobs,
   c: Context<RouteEnv>,
 ): Promise<Response> {
   const body = await readBody(c.req.raw, c.env.peer)
-  const jobs = selectorIn(body)
-  return audited(settings, c, action, jobs, () => onJobs(settings, action, jobs, body))
+  const { ids, filter } = selectorIn(body)
+  if (ids !== null) return audited(settings, c, action, ids, () => onJobs(settings, action, ids, body))
+  return audited(settings, c, action, filter, () => startOperation(settings, action, filter, body))
 }
 
 /** The same for one job. @throws JobchartError NOT_FOUND, NOT_ACCEPTED */
@@ -125,6 +129,13 @@ export async function changeSchedule(
     }
     const { id } = await schedule.trigger()
     return { schedule: name, job: id }
+  })
+}
+
+/** @throws JobchartError NOT_FOUND */
+export async function stopBulk(settings: DashboardSettings, id: string, c: Context<RouteEnv>): Promise<Response> {
+  return audited(settings, c, 'stop', { bulk: id }, async () => {
+    return { operation: shownOperation(await settings.client.bulk.stop(id)) }
   })
 }
 

@@ -89,10 +89,17 @@ export class Feed {
     else this.timer = null
   }
 
+  /** Entries are missing after those that are kept, or these are no longer true: every reader gets a reset. */
+  private forget(): void {
+    this.dropped += this.entries.length + 1
+    this.entries = []
+  }
+
   private async read(): Promise<void> {
     await this.ready()
     for (;;) {
-      const { transitions, next } = await this.store.transitions(this.cursor, pageSize)
+      const { transitions, next, lost } = await this.store.transitions(this.cursor, pageSize)
+      if (lost && this.cursor !== null) this.forget()
       this.entries.push(...transitions)
       this.cursor = next
       if (this.entries.length > 2 * entriesMax) {

@@ -1,10 +1,11 @@
 /**
- * The live stream: transitions as server-sent events, four messages a second at most. Each reader has a cursor in the transition log,
+ * The live stream: transitions as server-sent events, four messages a second at most, and changes of a watched job, ten. Each reader has a cursor in the transition log,
  * so that a reader that reconnects continues where it stopped. A reader that does not read gets no more messages, and is
  * disconnected after a minute.
  */
 import type { Transition } from '../index.ts'
-import { systemClock } from '../core/clock.ts'
+import { systemClock, type Timer } from '../core/clock.ts'
+import { consoleLogger } from '../core/logger.ts'
 import type { DashboardSettings } from './options.ts'
 import type { Feed } from './feed.ts'
 import { headersOf, problem } from './answers.ts'
@@ -16,15 +17,16 @@ const entriesMax = 500
 const behindMax = 5_000
 const heartbeatMs = 15_000
 const stuckMsMax = 60_000
-/** Interval at which the record of a job is read, because check-ins of other processes cause no event here, ms. */
-const lookMs = 1_000
+/** Interval at which the record of a watched job is read, ms: check-ins and logs of other processes cause no event here. */
+const lookMs = 100
 
 interface LiveRequest {
   /** The id of the last message received; null: from now on. */
   readonly from: string | null
   /** A job whose check-ins and logs are sent as well. */
   readonly job: string | null
-  readonly signal: AbortSignal
+  /** Its signal aborts when the reader leaves. The request itself is held, because in Node a request that is not loses its signal. */
+  readonly http: Request
 }
 
 /** The data of a message of transitions. */
@@ -74,9 +76,9 @@ class Reader {
   private counts = ''
   private jobSeen = ''
   private jobChanged = false
-  private lastLook = 0
   private lastSent = systemClock.monotonic()
   private lastRoom = systemClock.monotonic()
+  private lookTimer: Timer | null = null
   private isTicking = false
   private storeFails = false
   private readonly offs: (() => void)[] = []
@@ -102,7 +104,8 @@ class Reader {
 
   private start(controller: ReadableStreamDefaultController<Uint8Array>): void {
     this.controller = controller
-    const { job, signal } = this.request
+    const { job, http } = this.request
+    const { signal } = http
     // A browser reconnects after a second.
     this.send('retry: 1000\n\n')
     this.offs.push(this.feed.listen(() => void this.tick()))
@@ -117,10 +120,16 @@ class Reader {
       complete: () => this.close(),
     })
     this.offs.push(() => events.unsubscribe())
+    this.lookLater(job)
+  }
+
+  private lookLater(job: string): void {
+    this.lookTimer = systemClock.timer(() => void this.look(job), lookMs, { keepAlive: false })
   }
 
   private end(): void {
     this.controller = null
+    this.lookTimer?.cancel()
     for (const off of this.offs.splice(0)) off()
     this.left()
   }
@@ -135,7 +144,7 @@ class Reader {
     }
     this.isTicking = true
     try {
-      await this.tell(now)
+      await this.tell()
       if (this.storeFails) this.message('store', { ok: true })
       this.storeFails = false
     } catch (error) {
@@ -147,18 +156,19 @@ class Reader {
     if (now - this.lastSent > heartbeatMs) this.send(': heartbeat\n\n')
   }
 
-  private async tell(now: number): Promise<void> {
+  private async tell(): Promise<void> {
     const { feed } = this
     await feed.catchUp()
-    if (this.place === null) this.begin()
+    if (this.place === null) await this.begin()
     else if (this.place < feed.head) this.tellTransitions(this.place)
     await this.tellCounts()
-    await this.tellJob(now)
   }
 
   /** Starts now, or at the reader's cursor, which may be no longer kept or of another store's log. */
-  private begin(): void {
+  private async begin(): Promise<void> {
     const { feed, request, settings } = this
+    // Before the first message: a reader that loads the job after it misses no change.
+    if (request.job !== null) await this.tellJob(request.job)
     const { head } = feed
     const found = request.from === null ? head : feed.placeAfter(request.from)
     this.place = found ?? head
@@ -190,16 +200,24 @@ class Reader {
     this.message('counts', counts)
   }
 
-  private async tellJob(now: number): Promise<void> {
-    const { job } = this.request
-    if (job === null) return
-    if (!this.jobChanged && now - this.lastLook < lookMs) return
-    this.lastLook = now
+  private async look(job: string): Promise<void> {
+    try {
+      // Not before the store is open, and not to a reader that does not read.
+      if (this.place !== null && (this.controller?.desiredSize ?? 0) > 0) await this.tellJob(job)
+    } catch (error) {
+      // The tick reports to the reader that the store does not answer.
+      consoleLogger.debug('the dashboard could not read a watched job', { error })
+    }
+    if (this.controller !== null) this.lookLater(job)
+  }
+
+  private async tellJob(job: string): Promise<void> {
+    const isChanged = this.jobChanged
+    this.jobChanged = false
     const [record] = await this.settings.client.store.get([job])
     const seen = JSON.stringify([record?.state, record?.checkin, record?.logs, record?.inbox.length])
-    if (this.jobChanged || (this.jobSeen !== '' && seen !== this.jobSeen)) this.message('job', { id: job })
+    if (isChanged || (this.jobSeen !== '' && seen !== this.jobSeen)) this.message('job', { id: job })
     this.jobSeen = seen
-    this.jobChanged = false
   }
 
   private message(event: string, data: unknown, id?: string): void {

@@ -13,8 +13,8 @@ export type ShownRecord = Partial<JobRecord> & Pick<JobRecord, 'id' | 'type'>
 export interface AuditEntry {
   /** ms since the epoch, by the store's clock. */
   readonly at: number
-  readonly action: 'retry' | 'cancel' | 'discard' | 'send' | 'fork' | 'pause' | 'resume' | 'trigger'
-  /** The id of a job, ids, a filter, the type of a queue, or `{ schedule }`. */
+  readonly action: 'retry' | 'cancel' | 'discard' | 'send' | 'fork' | 'pause' | 'resume' | 'trigger' | 'stop'
+  /** The id of a job, ids, a filter, the type of a queue, `{ schedule }`, or `{ bulk }`, the id of a bulk operation. */
   readonly target: unknown
   /** The report of the action; if it was refused, its error. */
   readonly outcome: unknown

@@ -52,11 +52,14 @@ export function failureQueryIn(query: URLSearchParams): FailureQuery {
   return { ...(type && { type }), ...(limit && { limit: Number(limit) }) }
 }
 
+type Selector =
+  { readonly ids: readonly string[]; readonly filter: null } | { readonly ids: null; readonly filter: JobFilter }
+
 /** The jobs that a change is for: `{ ids }` or `{ filter }`, exactly one of them. @throws JobchartError INVALID_INPUT */
-export function selectorIn({ ids, filter }: JsonObject): readonly string[] | JobFilter {
+export function selectorIn({ ids, filter }: JsonObject): Selector {
   const isList = Array.isArray(ids) && ids.length > 0 && ids.every((id) => typeof id === 'string')
-  if (isList && filter === undefined) return ids
-  if (ids === undefined && typeof filter === 'object' && filter !== null) return filter
+  if (isList && filter === undefined) return { ids, filter: null }
+  if (ids === undefined && typeof filter === 'object' && filter !== null) return { ids: null, filter }
   throw new JobchartError('INVALID_INPUT', 'expected either ids, a list of text, or a filter', {
     hint: 'For example { "ids": ["a", "b"] } or { "filter": { "state": "dead", "type": "email.send" } }.',
   })

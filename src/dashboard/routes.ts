@@ -4,7 +4,17 @@ import type { JobFilter } from '../index.ts'
 import { version } from '../core/version.ts'
 import { consoleLogger } from '../core/logger.ts'
 import type { RouteEnv } from './access.ts'
-import { actionsOnJobs, changeJob, changeJobs, changeSchedule, forkJob, pauseQueue, sendEvent } from './actions.ts'
+import {
+  actionsOnJobs,
+  changeJob,
+  changeJobs,
+  changeSchedule,
+  forkJob,
+  pauseQueue,
+  sendEvent,
+  stopBulk,
+} from './actions.ts'
+import { operations } from './bulk.ts'
 import { failure, headersOf, json, notFound, problem } from './answers.ts'
 import { pageResponse } from './assets.ts'
 import { Feed } from './feed.ts'
@@ -52,7 +62,7 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
     return live.open({
       from: from === '' ? null : from,
       job: c.req.query('job') || null,
-      signal: c.req.raw.signal,
+      http: c.req.raw,
     })
   })
   queueRoutes(app, settings)
@@ -103,6 +113,8 @@ function jobRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
     app.post(`/api/v1/jobs/${action}`, (c) => changeJobs(settings, action, c))
     app.post(`/api/v1/jobs/:id/${action}`, (c) => changeJob(settings, action, c.req.param('id') ?? '', c))
   }
+  app.get('/api/v1/bulk', async () => json(await operations(settings)))
+  app.post('/api/v1/bulk/:id/stop', (c) => stopBulk(settings, c.req.param('id'), c))
   app.post('/api/v1/jobs/:id/send', (c) => sendEvent(settings, c.req.param('id'), c))
   app.post('/api/v1/jobs/:id/fork', (c) => forkJob(settings, c.req.param('id'), c))
   app.get('/api/v1/jobs/:id/checkpoints/:seq', async (c) => {

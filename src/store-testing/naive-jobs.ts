@@ -2,7 +2,8 @@
 import { caps } from '../core/caps.ts'
 import type { ErrorRecord } from '../core/failure.ts'
 import { failureOf, type Failure } from '../core/fingerprint.ts'
-import type { HistoryEntry, JobRecord, Transition } from '../core/record.ts'
+import { historyEntry } from '../core/history.ts'
+import type { JobRecord, Transition } from '../core/record.ts'
 import { countersAfter, nextArrow, statesTagged, type ArrowEvent, type JobState } from '../core/lifecycle.ts'
 import type { CheckpointEntry, Gather } from '../core/machine-record.ts'
 import type { Json } from '../core/payload.ts'
@@ -278,17 +279,9 @@ export class NaiveJobs {
     reason: string | null | undefined,
   ): Transition {
     const { id, type, state: to, attempt, worker } = record
-    const inHand = [from, to].some((state) => state !== null && statesTagged('leased').has(state))
-    const entry: HistoryEntry = {
-      seq: this.log.length + 1,
-      at: this.time,
-      event,
-      from,
-      to,
-      attempt,
-      ...(inHand && worker !== null && { worker }),
-      ...(typeof reason === 'string' && { reason }),
-    }
+    const isLeased = [from, to].some((state) => state !== null && statesTagged('leased').has(state))
+    const seq = this.log.length + 1
+    const entry = historyEntry({ event, from, to }, seq, this.time, attempt, isLeased ? worker : null, reason ?? null)
     if (event !== 'CHECKPOINT') record.history = [...record.history, entry].slice(-caps.history)
     const transition: Transition = { id, type, ...entry }
     this.log.push(transition)

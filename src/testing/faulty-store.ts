@@ -9,7 +9,7 @@ import { checkKeys, checkInteger } from '../core/checks.ts'
 import { seededRandom, systemClock, systemRandom, type Clock, type Random } from '../core/clock.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
-import type { ScheduleStore, Store } from '../store.ts'
+import type { BulkStore, ScheduleStore, Store } from '../store.ts'
 
 const operations = [
   'open',
@@ -44,6 +44,10 @@ const operations = [
   'removeSchedules',
   'dueSchedules',
   'fireSchedules',
+  'startBulk',
+  'advanceBulk',
+  'stopBulk',
+  'bulkOperations',
 ] as const
 
 /** The methods of a store that can fail. */
@@ -136,6 +140,7 @@ export function faultyStore(store: Store, options: FaultyStoreOptions): FaultySt
     list: (query) => injector.call('list', () => store.list(query)),
     counts: () => injector.call('counts', () => store.counts()),
     schedules: faultySchedules(store.schedules, injector),
+    bulk: faultyBulk(store.bulk, injector),
     queues: () => injector.call('queues', () => store.queues()),
     queue: (type, change) => injector.call('queue', () => store.queue(type, change)),
     queuedSince: (types) => injector.call('queuedSince', () => store.queuedSince(types)),
@@ -154,6 +159,13 @@ const faultySchedules = (store: ScheduleStore, injector: FaultInjector): Schedul
   remove: (names) => injector.call('removeSchedules', () => store.remove(names)),
   due: (request) => injector.call('dueSchedules', () => store.due(request)),
   fire: (requests) => injector.call('fireSchedules', async () => store.fire(requests)),
+})
+
+const faultyBulk = (store: BulkStore, injector: FaultInjector): BulkStore => ({
+  start: (request) => injector.call('startBulk', async () => store.start(request)),
+  advance: (request) => injector.call('advanceBulk', async () => store.advance(request)),
+  stop: (request) => injector.call('stopBulk', () => store.stop(request)),
+  list: (only) => injector.call('bulkOperations', () => store.list(only)),
 })
 
 /** The faults of one call, drawn when it is made: a seed gives the same faults whatever is delayed. */

@@ -26,6 +26,7 @@ import type { Logger } from '../core/logger.ts'
 import type { ClaimedJob } from '../store.ts'
 import type { Batches } from './batches.ts'
 import { Lane } from './lanes.ts'
+import type { ConfirmedLease } from './lease-clock.ts'
 import { throughMiddleware } from './middleware.ts'
 import { RunEnqueue } from './run-enqueue.ts'
 import { StepResults, Steps } from '../core/steps.ts'
@@ -77,10 +78,7 @@ export class Run {
   readonly services: RunServices
   /** Index in the list of `Runs`. */
   place = 0
-  /** Time (ms of `LeaseClock`) from which the lease must be treated as lost. */
-  fenceAt: number
-  /** When the store last confirmed that the run may start, ms of `LeaseClock`. */
-  confirmedAt = -Infinity
+  lease: ConfirmedLease
   ending: Ending | null = null
   /** The returned value or the thrown error. */
   result: unknown = undefined
@@ -102,18 +100,18 @@ export class Run {
   private started = false
   private controller: AbortController | null = null
   private timer: Timer | null = null
-  /** When the handler is abandoned, monotonic ms. */
-  private abandonAt = Infinity
+  /** When the handler is abandoned, monotonic ms; null = not yet known. */
+  private abandonAt: number | null = null
   /** The handler, if it runs in a thread. */
   private inThread: ThreadRun | null = null
   /** Cancels the Observable that the handler has returned. */
   private cancelStream: ((reason: JobchartError) => void) | null = null
 
-  constructor(claimed: ClaimedJob, job: JobDefinition, services: RunServices, fenceAt: number) {
+  constructor(claimed: ClaimedJob, job: JobDefinition, services: RunServices, lease: ConfirmedLease) {
     this.claimed = claimed
     this.job = job
     this.services = services
-    this.fenceAt = fenceAt
+    this.lease = lease
   }
 
   /** Created on demand: most handlers do not use it. */
@@ -172,7 +170,7 @@ export class Run {
   abandonAfter(graceMs: number): void {
     if (this.ending !== null || !this.started) return
     const at = this.services.timers.clock.monotonic() + graceMs
-    if (at >= this.abandonAt) return
+    if (this.abandonAt !== null && at >= this.abandonAt) return
     this.abandonAt = at
     this.timer?.cancel()
     this.timer = this.services.timers.after(graceMs, () => this.abandon())

@@ -130,7 +130,7 @@ export class Claimer {
       (answer) => {
         this.failures = 0
         this.options.health.answered()
-        answered({ claim, answer, sentAt, fenceAt: fenceAt(sentAt, leaseMs) })
+        answered({ claim, answer, lease: { confirmedAt: sentAt, fenceAt: fenceAt(sentAt, leaseMs) } })
       },
       (error) => this.failed(claim, error),
     )
@@ -171,15 +171,14 @@ export class Claimer {
   }
 
   /** Makes runs of the claimed jobs: from here on cancels find them. */
-  private admit({ claim, answer, sentAt, fenceAt: fence }: ClaimedJobs): void {
+  private admit({ claim, answer, lease }: ClaimedJobs): void {
     const { permits, selector, jobs, runs, services, canceller, hub, worker } = this.options
     this.admitted.add(claim)
     selector.applyClaim(claim.demand, answer)
     permits.give(claim.permits - answer.jobs.length)
     for (const { type, reason: why, until } of answer.shortfalls) if (why === 'limited') this.wakeAt(type, until ?? 0)
     for (const claimed of answer.jobs) {
-      const run = new Run(claimed, jobs.get(claimed.type) as JobDefinition, services, fence)
-      run.confirmedAt = sentAt
+      const run = new Run(claimed, jobs.get(claimed.type) as JobDefinition, services, lease)
       run.abortReason = canceller.beforeStart(claimed.id) ?? claim.heldBack.get(claimed.type) ?? null
       runs.add(run)
       this.ready.push(run)
@@ -241,7 +240,7 @@ export class Claimer {
 }
 
 /** The reason to release a job whose lease may have expired before its start. */
-const tooLate = (run: Run, now: number): JobchartError | null => (now >= run.fenceAt ? leaseLost(run) : null)
+const tooLate = (run: Run, now: number): JobchartError | null => (now >= run.lease.fenceAt ? leaseLost(run) : null)
 
 function answerAll(waiters: (() => void)[]): void {
   for (const resolve of waiters.splice(0)) resolve()

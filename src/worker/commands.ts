@@ -1,4 +1,5 @@
 /** The commands of the dispatcher and their source. */
+import type { ConfirmedLease } from './lease-clock.ts'
 import { Observable, type Subscriber } from 'rxjs'
 import type { JobchartError } from '../core/errors.ts'
 import type { CancelAnswer, CancelRequest, ClaimAnswer, Demand } from '../store.ts'
@@ -39,14 +40,11 @@ export interface PendingClaim {
   readonly waiters: (() => void)[]
 }
 
-/** Times are in ms of `LeaseClock`. */
 export interface ClaimedJobs {
   readonly claim: PendingClaim
   readonly answer: ClaimAnswer
-  /** When the claim was sent: a lower bound for the time of the answer's data. */
-  readonly sentAt: number
-  /** From this time on the leases must be treated as lost. */
-  readonly fenceAt: number
+  /** Of all its jobs. Confirmed when the claim was sent: a lower bound for the time of the answer's data. */
+  readonly lease: ConfirmedLease
 }
 
 /** A queue may have work: `atMost` jobs more. */

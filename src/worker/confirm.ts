@@ -26,8 +26,8 @@ export class Confirmer {
   }
 
   /** Is the store's last answer about this run too old? */
-  isDue({ confirmedAt }: Run, now = this.options.time.read()): boolean {
-    return now >= confirmedAt + confirmedMs && this.options.store.confirm !== undefined
+  isDue({ lease }: Run, now = this.options.time.read()): boolean {
+    return now >= lease.confirmedAt + confirmedMs && this.options.store.confirm !== undefined
   }
 
   /** Aborts the runs that must not start. If the store throws, it aborts all of them and returns false. */
@@ -36,7 +36,7 @@ export class Confirmer {
     const standings = this.queryStore(runs)
     for (let i = 0; i < runs.length; i++) {
       const run = runs[i] as Run
-      run.confirmedAt = now
+      run.lease = { confirmedAt: now, fenceAt: run.lease.fenceAt }
       const refusal = refusalOf(run, standings?.[i])
       if (refusal !== null) run.abort(refusal)
     }

@@ -54,18 +54,18 @@ function settlementOf(run: Run, options: DecideOptions): Settlement {
 }
 
 function settlementOfEnding(run: Run, options: DecideOptions): Settlement {
-  const held = leaseOf(run)
+  const lease = leaseOf(run)
   const reason = run.abortReason
-  if (run.ending === 'unstarted') return released(held, reason?.message ?? 'not started')
+  if (run.ending === 'unstarted') return released(lease, reason?.message ?? 'not started')
   // A late success does not revoke a timeout: the signal has aborted with it.
   if (reason?.code === 'TIMEOUT') return failed(run, reason, options)
   if (run.ending === 'returned' && run.machineResult?.kind === 'parked') {
     const { checkpoint, wakeAt, gather } = run.machineResult
     const delayMs = wakeAt === null ? null : Math.max(0, wakeAt - options.now())
-    return parked(held, checkpoint, delayMs, gather)
+    return parked(lease, checkpoint, delayMs, gather)
   }
   if (run.ending === 'returned' && run.machineResult?.kind === 'unsupported') {
-    return unsupported(held, run.machineResult.version, run.machineResult.reason)
+    return unsupported(lease, run.machineResult.version, run.machineResult.reason)
   }
   if (run.ending === 'returned') {
     let output: Json | undefined
@@ -77,25 +77,25 @@ function settlementOfEnding(run: Run, options: DecideOptions): Settlement {
           : toPayload(run.result, 'INVALID_OUTPUT', payloadLimits, 'output of job', type)
     } catch (error) {
       // A retry would repeat the work and fail in the same way.
-      return dead(held, recordError(error))
+      return dead(lease, recordError(error))
     }
-    const settlement = completed(held, output)
+    const settlement = completed(lease, output)
     if (run.machineResult?.kind !== 'done') return settlement
     const { checkpoint, cancelTaken } = run.machineResult
     return { ...settlement, ...(checkpoint && { checkpoint }), ...(cancelTaken && { cancelTaken }) }
   }
   // Abandoned, or threw after a stop: the attempt is not counted.
-  if (run.ending === 'abandoned' || reason?.code === 'STOPPED') return released(held, reason?.message ?? 'abandoned')
+  if (run.ending === 'abandoned' || reason?.code === 'STOPPED') return released(lease, reason?.message ?? 'abandoned')
   return failed(run, run.result, options)
 }
 
 function failed(run: Run, error: unknown, options: DecideOptions): Settlement {
-  const held = leaseOf(run)
-  if (error instanceof Snooze) return snoozedFor(held, error.delayMs)
-  if (error instanceof FatalError) return dead(held, recordError(error.cause ?? error))
+  const lease = leaseOf(run)
+  if (error instanceof Snooze) return snoozedFor(lease, error.delayMs)
+  if (error instanceof FatalError) return dead(lease, recordError(error.cause ?? error))
   const record = recordError(error)
-  if (!mayRetry(held) || !worthRetrying(run, error, options)) return dead(held, record)
-  return retryAfter(held, record, delayMs(run, error, options))
+  if (!mayRetry(lease) || !worthRetrying(run, error, options)) return dead(lease, record)
+  return retryAfter(lease, record, delayMs(run, error, options))
 }
 
 /** Checkpoints of the run may have raised the limit of attempts. */

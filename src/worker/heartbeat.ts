@@ -106,7 +106,7 @@ export class Heartbeat {
     if (run.abortReason !== null) return run.abortReason
     if (run.ending !== null) return runIsOver(run)
     const now = this.options.time.read()
-    return now < run.fenceAt || this.renewedAfterBlock(run, now) ? null : this.leaseRefused(run)
+    return now < run.lease.fenceAt || this.renewedAfterBlock(run, now) ? null : this.leaseRefused(run)
   }
 
   /**
@@ -118,7 +118,7 @@ export class Heartbeat {
     if (store.capabilities.shared) return true
     const now = time.read()
     if (this.wasBlocked(now)) this.renewOrFence()
-    return runs.all().every((run) => now < run.fenceAt || run.abortReason?.code === 'LEASE_LOST')
+    return runs.all().every((run) => now < run.lease.fenceAt || run.abortReason?.code === 'LEASE_LOST')
   }
 
   /** Extends a lease that expired while this process was blocked. On a store of a single process nobody else can have claimed it. */
@@ -158,7 +158,7 @@ export class Heartbeat {
         return await write()
       } catch (error) {
         const again = error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE'
-        if (!again || run.ending !== null || run.abortReason !== null || time.read() >= run.fenceAt) throw error
+        if (!again || run.ending !== null || run.abortReason !== null || time.read() >= run.lease.fenceAt) throw error
       }
       await new Promise<void>((resolve) => {
         timers.after(delayMs, resolve)
@@ -264,7 +264,8 @@ export class Heartbeat {
       if (run.checkin === sent[i]?.checkin) run.checkin = null
       // Answers may arrive out of order: `fenceAt` never decreases.
       if (answer.outcome === 'failed') return this.reportRefused(run, answer)
-      if (answer.outcome !== 'lost') run.fenceAt = Math.max(run.fenceAt, fenceAt(sentAt, leaseMs))
+      if (answer.outcome !== 'lost')
+        run.lease = { ...run.lease, fenceAt: Math.max(run.lease.fenceAt, fenceAt(sentAt, leaseMs)) }
       this.applyAnswer(run, answer)
     })
   }
@@ -284,7 +285,7 @@ export class Heartbeat {
 
   private fence(): void {
     const now = this.options.time.read()
-    for (const run of this.options.runs.all()) if (now >= run.fenceAt) this.options.lost(run)
+    for (const run of this.options.runs.all()) if (now >= run.lease.fenceAt) this.options.lost(run)
   }
 }
 

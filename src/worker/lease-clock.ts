@@ -38,5 +38,13 @@ export class LeaseClock {
   }
 }
 
+/** What the store has said of a lease. Jobs of one claim share the object: a time in each run would be an object of its own in V8. */
+export interface ConfirmedLease {
+  /** When the store last confirmed that the run may start, ms of `LeaseClock`. */
+  readonly confirmedAt: number
+  /** The time from which the lease must be treated as lost, ms of `LeaseClock`. */
+  readonly fenceAt: number
+}
+
 /** The time from which a lease requested at `sentAt` must be treated as lost: a tenth of the lease before its end. */
 export const fenceAt = (sentAt: number, leaseMs: number): number => sentAt + leaseMs * 0.9

@@ -3,26 +3,13 @@
  * their jobs and asks the store to fire: the first process advances the schedule, and the writes of others have no effect.
  */
 import type { Timer } from '../core/clock.ts'
-import type { Logger } from '../core/logger.ts'
-import type { FireSchedule, FireScheduleAnswer, NewJob, InsertAnswer, Store, StoredSchedule } from '../store.ts'
+import type { FireSchedule, FireScheduleAnswer, InsertAnswer, NewJob, StoredSchedule } from '../store.ts'
 import { promised } from '../client/answer.ts'
-import type { EventHub } from '../client/event-hub.ts'
-import { UnfiredTicks, type Schedules } from '../client/schedules.ts'
-import type { Timers } from '../client/timers.ts'
+import type { Connection } from '../client/connection.ts'
+import { UnfiredTicks } from '../client/schedules.ts'
 
 const batchSize = 100
 const afterErrorMs = 1_000
-
-export interface ScheduleFirerOptions {
-  readonly store: Store
-  readonly schedules: Schedules
-  readonly hub: EventHub
-  readonly timers: Timers
-  readonly logger: Logger
-  /** False while the runtime accepts no jobs. */
-  readonly mayFire: () => boolean
-  readonly inserted: (jobs: readonly NewJob[], answers: readonly InsertAnswer[]) => void
-}
 
 export class ScheduleFirer {
   private timer: Timer | null = null
@@ -30,10 +17,10 @@ export class ScheduleFirer {
   private firing: Promise<void> | null = null
   private again = false
   private running = false
-  private readonly options: ScheduleFirerOptions
+  private readonly connection: Connection
 
-  constructor(options: ScheduleFirerOptions) {
-    this.options = options
+  constructor(connection: Connection) {
+    this.connection = connection
   }
 
   start(): void {
@@ -52,7 +39,8 @@ export class ScheduleFirer {
     if (!this.running || at >= this.timerAt) return
     this.timer?.cancel()
     this.timerAt = at
-    this.timer = this.options.timers.after(at - this.options.store.now(), () => {
+    const { timers, store } = this.connection
+    this.timer = timers.after(at - store.now(), () => {
       this.timerAt = Infinity
       void this.fire()
     })
@@ -74,31 +62,36 @@ export class ScheduleFirer {
     this.firing = null
   }
 
+  /** Nothing is fired while the runtime accepts no jobs. */
+  private get mayFire(): boolean {
+    return this.running && this.connection.refusing() === null
+  }
+
   /** Returns when to fire again. */
   private async inBatches(): Promise<number | null> {
-    const { store, schedules, logger, mayFire } = this.options
+    const { store, schedules, settings } = this.connection
     try {
-      while (this.running && mayFire()) {
+      while (this.mayFire) {
         const due = await store.schedules.due({ computed: schedules.computedNames, limit: batchSize })
         if (due.schedules.length === 0) return due.nextAt
-        if (!this.running || !mayFire()) return null
+        if (!this.mayFire) return null
         const answers = await this.ask(await Promise.all(due.schedules.map((each) => this.requestOf(each))))
         if (answers.every(({ outcome }) => outcome === 'failed')) return store.now() + afterErrorMs
       }
     } catch (error) {
-      logger.warn('schedules could not be fired; the call is repeated', { error })
+      settings.logger.warn('schedules could not be fired; the call is repeated', { error })
       return store.now() + afterErrorMs
     }
     return null
   }
 
   private async requestOf(schedule: StoredSchedule): Promise<FireSchedule> {
-    const { store, schedules, logger } = this.options
+    const { store, schedules, settings } = this.connection
     try {
       return await schedules.firing(schedule, store.now())
     } catch (error) {
       if (!(error instanceof UnfiredTicks)) throw error
-      logger.error('the input function of a schedule failed: no job was made', {
+      settings.logger.error('the input function of a schedule failed: no job was made', {
         schedule: schedule.name,
         error: error.cause,
       })
@@ -107,7 +100,7 @@ export class ScheduleFirer {
   }
 
   private ask(requests: readonly FireSchedule[]): Promise<readonly FireScheduleAnswer[]> {
-    const { store, hub } = this.options
+    const { store, hub } = this.connection
     return promised(
       () => store.schedules.fire(requests),
       (answers) => {
@@ -121,7 +114,7 @@ export class ScheduleFirer {
   }
 
   private made({ name, ticks }: FireSchedule, { outcome, ticks: answers, error }: FireScheduleAnswer): void {
-    const { logger, inserted } = this.options
+    const { logger } = this.connection.settings
     if (outcome === 'failed') logger.error('the job of a schedule could not be written', { schedule: name, error })
     const jobs: NewJob[] = []
     const made: InsertAnswer[] = []
@@ -134,6 +127,6 @@ export class ScheduleFirer {
       jobs.push(job)
       made.push(answer)
     })
-    inserted(jobs, made)
+    this.connection.inserted(jobs, made)
   }
 }

@@ -98,7 +98,7 @@ export class Settler {
 
   private allFenced(runs: readonly Run[]): boolean {
     const now = this.options.time.read()
-    return runs.every((run) => now >= run.fenceAt)
+    return runs.every((run) => now >= run.lease.fenceAt)
   }
 
   private publish(runs: readonly Run[], settlements: readonly Settlement[], answers: readonly SettleAnswer[]): void {

@@ -8,24 +8,19 @@ import { JobchartError } from '../core/errors.ts'
 import { isLeased, statesTagged } from '../core/lifecycle.ts'
 import type { Connection } from '../client/connection.ts'
 import { CallDeadline } from '../client/call-deadline.ts'
-import type { DrainScope, DrainWatcher } from './drain.ts'
+import type { DrainScope } from './drain.ts'
 import type { Timers } from '../client/timers.ts'
 import type { Worker } from './worker.ts'
 
 const hardness: Record<StopMode, number> = { drain: 0, finish: 1, abort: 2 }
 /** After the timeout: time for handlers to end after the abort of their signal. Then they are abandoned. */
 const lastGraceMs = 50
-/** After the timeout: time for the releases to be written. */
-const lastWriteMs = 1_000
 
 interface ShutdownOptions {
   /** For the mode `drain`. */
   readonly scope: DrainScope
   readonly worker: Worker
-  readonly drains: DrainWatcher
   readonly timers: Timers
-  /** Are there runs, or writes that are not answered yet? */
-  readonly busy: () => boolean
   /** Called when nothing may be picked any more: the drain has ended, or its time is up. */
   readonly halt: () => void
 }
@@ -34,6 +29,11 @@ export const stopped = (): JobchartError =>
   new JobchartError('STOPPED', 'the runtime is stopping or has stopped', {
     hint: 'A stopped runtime cannot be started again: create a new one, or enqueue from another process.',
   })
+
+interface WorkEnd {
+  readonly inTime: boolean
+  readonly deadline: CallDeadline
+}
 
 export class Shutdown {
   private mode: StopMode
@@ -49,30 +49,32 @@ export class Shutdown {
     this.mode = mode
   }
 
-  /** Resolves when all work has ended, or after the last grace. True if the work ended before the timeout. */
-  async wait(timeoutMs: number, graceMs: number): Promise<boolean> {
+  /**
+   * Resolves when all work has ended, or after the timeout when also the releases are written.
+   * @returns whether the work ended before the timeout; and the limit for these releases and all calls that follow, so that a store
+   * that does not answer delays the stop once
+   */
+  async wait(timeoutMs: number, graceMs: number): Promise<WorkEnd> {
     const how = await new Promise<'done' | 'timeout'>((resolve) => {
       this.end = resolve
       this.setDeadline(timeoutMs)
       this.enter(this.mode, graceMs)
     })
     this.cancelTimer()
-    if (how === 'done') return true
     const { worker, timers } = this.options
+    const deadline = new CallDeadline(timers.clock)
+    if (how === 'done') return { inTime: true, deadline }
     worker.abort(stopped(), lastGraceMs)
     await new Promise<void>((resolve) => {
-      const last = timers.after(lastWriteMs, resolve)
-      this.end = () => {
-        last.cancel()
-        resolve()
-      }
+      void deadline.expired.then(resolve)
+      this.end = () => resolve()
       this.ended = false
       this.mode = 'abort'
       this.check()
     })
     this.ended = true
     this.cancelTimer()
-    return false
+    return { inTime: false, deadline }
   }
 
   /** Applies a harder mode or an earlier deadline. */
@@ -85,16 +87,16 @@ export class Shutdown {
   /** To be called when a run or a write has ended. */
   check(): void {
     if (this.ended || this.mode === 'drain') return
-    if (!this.options.busy()) this.finish('done')
+    if (!this.options.worker.hasWork) this.finish('done')
   }
 
   private enter(mode: StopMode, graceMs: number): void {
     this.mode = mode
     this.stopDraining()
     this.stopDraining = () => {}
-    const { drains, scope } = this.options
-    if (mode === 'drain') this.stopDraining = drains.wait(scope, () => this.finish('done'))
-    if (mode === 'abort') this.options.worker.abort(stopped(), graceMs)
+    const { worker, scope } = this.options
+    if (mode === 'drain') this.stopDraining = worker.drains.wait(scope, () => this.finish('done'))
+    if (mode === 'abort') worker.abort(stopped(), graceMs)
     this.check()
   }
 
@@ -126,12 +128,12 @@ interface ShutdownTargets {
   /** The id of the worker in the store. */
   readonly id: string
   readonly starting: Promise<void>
+  readonly deadline: CallDeadline
 }
 
 /** Stops the worker and closes the connection, also if the store does not answer. Returns the number of jobs that are lost. */
-export async function shutdown({ connection, worker, id, starting }: ShutdownTargets): Promise<number> {
+export async function shutdown({ connection, worker, id, starting, deadline }: ShutdownTargets): Promise<number> {
   const { store, settings } = connection
-  const deadline = new CallDeadline(settings.clock)
   const failed = (error: unknown): void =>
     settings.logger.error('a call to the store failed during the stop', { error })
   // A pending start would set up again what is closed here.

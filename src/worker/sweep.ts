@@ -1,6 +1,6 @@
 /**
- * Maintenance of the store: promotes jobs that are due, rescues jobs with expired leases and prunes old jobs, in batches. One
- * timer is for due jobs, one for the rest.
+ * Maintenance of the store: promotes jobs that are due, rescues jobs with expired leases, goes on with bulk operations that nobody
+ * carries out and prunes old jobs, in batches. One timer is for due jobs, one for the rest.
  */
 import type { Timer } from '../core/clock.ts'
 import type { JobDefinition } from '../core/definition.ts'
@@ -9,6 +9,7 @@ import type { Answer, PruneAnswer, RetentionPolicy, Store, SweepAnswer } from '.
 import { promised } from '../client/answer.ts'
 import type { EventHub } from '../client/event-hub.ts'
 import type { Timers } from '../client/timers.ts'
+import { BulkTakeover } from './bulk.ts'
 import { DeadLimits } from './dead-limits.ts'
 
 const batchSize = 500
@@ -57,10 +58,13 @@ export class Sweeper {
   private running = false
   private readonly options: SweeperOptions
   private readonly deadLimits: DeadLimits
+  private readonly bulk: BulkTakeover
 
   constructor(options: SweeperOptions) {
     this.options = options
     this.deadLimits = new DeadLimits(options.store, options.jobs)
+    const { store, hub, logger, timers } = options
+    this.bulk = new BulkTakeover({ store, hub, logger, clock: timers.clock, goesOn: () => this.running })
   }
 
   start(): void {
@@ -169,6 +173,7 @@ export class Sweeper {
           () => sweep(batchSize),
           (answer) => {
             hub.emitAll(answer.transitions)
+            if (answer.bulk !== undefined) void this.bulk.take(answer.bulk)
             return answer
           },
         )

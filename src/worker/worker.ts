@@ -6,7 +6,7 @@ import type { Subscription } from 'rxjs'
 import type { JobchartError } from '../core/errors.ts'
 import type { RuntimeSettings } from '../core/settings.ts'
 import { claimable } from '../core/transition.ts'
-import type { CancelAnswer, CancelRequest, Hint, Store } from '../store.ts'
+import type { CancelAnswer, CancelRequest, Hint } from '../store.ts'
 import { Batches } from './batches.ts'
 import { Canceller } from './cancel.ts'
 import { Claimer } from './claim.ts'
@@ -21,7 +21,7 @@ import {
 } from './commands.ts'
 import { Confirmer } from './confirm.ts'
 import { DefinitionCheck } from './definition-check.ts'
-import type { EventHub } from '../client/event-hub.ts'
+import { DrainWatcher } from './drain.ts'
 import { watchedHealth } from './health.ts'
 import { Heartbeat, leaseLost } from './heartbeat.ts'
 import { Lane } from './lanes.ts'
@@ -30,16 +30,15 @@ import { pipeline } from './pipeline.ts'
 import { RemoteCancels } from './remote-cancels.ts'
 import { Peers } from './peers.ts'
 import { Permits } from './permits.ts'
-import type { Run, RunServices, ContextServices } from './attempt.ts'
+import type { Run, RunServices } from './attempt.ts'
 import { Runs } from './runs.ts'
 import { Selector } from './select.ts'
 import { Settler } from './settle.ts'
 import { runServices } from './run-services.ts'
-import type { MachineRunContextOptions } from './machine-run-context.ts'
 import { Threads } from './threads.ts'
-import { ScheduleFirer, type ScheduleFirerOptions } from './schedules.ts'
+import { ScheduleFirer } from './schedules.ts'
 import { Sweeper } from './sweep.ts'
-import type { Timers } from '../client/timers.ts'
+import type { Connection } from '../client/connection.ts'
 import { UnsupportedVersions } from './unsupported-versions.ts'
 import { workerInfo, type WorkerLoad } from './worker-info.ts'
 
@@ -48,16 +47,9 @@ const claimableStates = [...claimable]
 interface WorkerOptions {
   readonly id: string
   readonly settings: RuntimeSettings
-  readonly store: Store
-  readonly hub: EventHub
-  readonly timers: Timers
-  readonly firing: Pick<ScheduleFirerOptions, 'schedules' | 'mayFire' | 'inserted'>
-  readonly enqueue: ContextServices['enqueue']
-  readonly enqueueChild: MachineRunContextOptions['enqueueChild']
+  readonly connection: Connection
   /** Why no job may start now; null if jobs may. */
   readonly halted: () => JobchartError | null
-  /** Does a drain wait? */
-  readonly draining: () => boolean
   /** Called when work has ended. */
   readonly changed: () => void
   /** Called with the error when the store stops to answer, and with undefined when it answers again. */
@@ -72,6 +64,7 @@ export class Worker {
   readonly threads: Threads
   /** Of jobs whose handlers take several at once. */
   readonly batches: Batches
+  readonly drains: DrainWatcher
   /** Was `stop` called? */
   stopped = false
   /** Number of abandoned handlers that have not ended. */
@@ -99,7 +92,8 @@ export class Worker {
 
   constructor(options: WorkerOptions) {
     this.options = options
-    const { id: worker, settings, store, hub, timers, halted } = options
+    const { id: worker, settings, connection, halted } = options
+    const { store, hub, timers } = connection
     const { jobs, leaseMs, logger, random, clock, graceMs, retention } = settings
     const { runs, commands } = this
     const changed = (): void => this.changed()
@@ -120,7 +114,7 @@ export class Worker {
     this.permits = new Permits(settings.concurrency)
     const slots = (): number => this.permits.slots
     this.threads = new Threads({ slots, timers, logger })
-    this.batches = new Batches({ slots, timers, isHurried: () => halted() !== null || options.draining() })
+    this.batches = new Batches({ slots, timers, isHurried: () => halted() !== null || this.drains.isAwaited })
     this.selector = new Selector({
       jobs: jobs.values(),
       selection: settings.selection,
@@ -137,7 +131,15 @@ export class Worker {
       mayRescue: () => this.heartbeat.mayRescue,
       whenHandled: (apply) => this.commands.next({ lane: Lane.idle, apply }),
     })
-    this.firer = new ScheduleFirer({ ...shared, ...options.firing })
+    this.firer = new ScheduleFirer(connection)
+    this.drains = new DrainWatcher({
+      store,
+      types: new Set(jobs.keys()),
+      timers,
+      logger,
+      busy: () => this.hasWork || this.canClaim,
+      promote: () => this.promote(),
+    })
     this.definitionCheck = new DefinitionCheck(shared)
     this.peers = new Peers(shared)
     this.heartbeat = new Heartbeat({
@@ -164,7 +166,15 @@ export class Worker {
     })
     const { claimer, heartbeat } = this
     this.remoteCancels = new RemoteCancels({ runs, canceller, heartbeat, claiming: () => claimer.busy })
-    this.attempts = commands
+    this.attempts = this.dispatch()
+    connection.onHint((hint) => this.hint(hint))
+  }
+
+  /** Connects the dispatcher to the parts. */
+  private dispatch(): Subscription {
+    const { claimer, commands } = this
+    const { clock, logger } = this.options.settings
+    return commands
       .pipe(
         pipeline({
           clock,
@@ -186,6 +196,11 @@ export class Worker {
     return this.runs.size > 0 || this.unsettled > 0 || this.claimer.busy || this.settler.inFlight > 0
   }
 
+  /** As `busy`; or does an insert of this process wait for its answer? */
+  get hasWork(): boolean {
+    return this.busy || this.options.connection.inserter.pending > 0
+  }
+
   /** Could a pick find a job now? */
   get canClaim(): boolean {
     return !this.selector.idle && this.permits.free > 0 && this.options.halted() === null
@@ -193,8 +208,8 @@ export class Worker {
 
   /** Registers the worker in the store and starts to pick. */
   async start(): Promise<void> {
-    const { id, settings, store } = this.options
-    this.startedAt = store.now()
+    const { id, settings, connection } = this.options
+    this.startedAt = connection.store.now()
     const load = { slots: this.permits.slots, paused: false }
     await this.announce(load)
     if (this.stopped) return
@@ -227,15 +242,15 @@ export class Worker {
   }
 
   private async announce(load = this.load): Promise<void> {
-    const { id, settings, store } = this.options
-    await store.worker(id, workerInfo(id, settings, load, this.startedAt))
+    const { id, settings, connection } = this.options
+    await connection.store.worker(id, workerInfo(id, settings, load, this.startedAt))
     this.announced = load
   }
 
   /** Asks the store which queues have work. With thousands of types this is cheaper than a claim from each. */
   private async wakeQueuesWithWork(): Promise<void> {
     try {
-      for (const { type, paused, counts } of await this.options.store.queues()) {
+      for (const { type, paused, counts } of await this.options.connection.store.queues()) {
         if (!paused && claimableStates.some((state) => counts[state] > 0)) this.selector.wake(type)
       }
     } catch (error) {
@@ -305,13 +320,15 @@ export class Worker {
     }
   }
 
-  hint(hint: Hint): void {
+  private hint(hint: Hint): void {
     if (hint.kind === 'ready') {
       this.commands.next({ lane: Lane.wake, type: hint.type, atMost: hint.atMost ?? Infinity })
     } else if (hint.kind === 'due') this.sweeper.due(hint.at)
     else if (hint.kind === 'schedule') this.firer.due(hint.at)
     else if (hint.kind === 'ended') this.sweeper.ended(hint.ids?.length ?? 1)
     else if (hint.kind === 'messages') this.remoteCancels.messagesArrived(hint.ids)
+    // Other jobs may be queued, due or running now than were before; leases that are gone are noticed by the next heartbeat.
+    else if (hint.kind === 'rollback') void this.wakeQueuesWithWork()
     else if (hint.kind === 'cancelled') this.remoteCancels.cancelled(hint.ids)
   }
 
@@ -352,7 +369,8 @@ export class Worker {
   }
 
   private runServices(): RunServices {
-    const { id: worker, settings, store, hub, timers, enqueue, enqueueChild } = this.options
+    const { id: worker, settings, connection } = this.options
+    const { store, hub, timers } = connection
     const { heartbeat } = this
     const { graceMs, random, inspect } = settings
     const cancel = (request: CancelRequest): Promise<unknown> => this.cancel(request, 0)
@@ -362,7 +380,7 @@ export class Worker {
       timers,
       threads: this.threads,
       batches: this.batches,
-      enqueue,
+      enqueue: (job, input, options) => connection.enqueue(job, input, options, true),
       ended: (run) => {
         if (run.machineResult?.kind === 'unsupported') this.unsupported.note(run.claimed, run.machineResult)
         this.runs.remove(run)
@@ -374,7 +392,18 @@ export class Worker {
       confirm: (run) => {
         if (this.confirmer.isDue(run)) this.confirmer.confirm([run])
       },
-      ...runServices({ store, worker, hub, timers, heartbeat, enqueueChild, cancel, graceMs, random, inspect }),
+      ...runServices({
+        store,
+        worker,
+        hub,
+        timers,
+        heartbeat,
+        enqueueChild: (...child) => connection.enqueueChild(...child),
+        cancel,
+        graceMs,
+        random,
+        inspect,
+      }),
     }
   }
 }

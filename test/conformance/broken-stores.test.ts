@@ -20,7 +20,7 @@ function casesOf(broken: Break, runs: { seed?: number; sequences?: number } = {}
     name: 'x',
     test: (name, run) => cases.set(name.slice('x: '.length), run),
     skip,
-    random: { sequences: 90, ...runs },
+    random: { sequences: 120, ...runs },
     async create() {
       const clock = handClock()
       const store = memoryStore({ clock })
@@ -366,6 +366,49 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
         return from === null ? { ...page, transitions: page.transitions.slice(1) } : page
       },
     }),
+  },
+  'lets anybody go on with a bulk operation': {
+    notices: 'bulk: while its lease runs an operation is left to its token; then another goes on where it stands',
+    chance: false,
+    broken: (store) => ({
+      bulk: {
+        ...store.bulk,
+        async advance(request) {
+          const there = (await store.bulk.list()).find(({ id }) => id === request.id)
+          return store.bulk.advance({ ...request, token: there?.token ?? request.token })
+        },
+      },
+    }),
+  },
+  'does one more batch of a bulk operation than it answers for': {
+    notices: 'bulk: an operation is done in batches, and keeps its progress with each',
+    chance: true,
+    broken: (store) => ({
+      bulk: {
+        ...store.bulk,
+        async advance(request) {
+          const answer = await store.bulk.advance(request)
+          if (answer.outcome === 'advanced') await store.bulk.advance(request)
+          return answer
+        },
+      },
+    }),
+  },
+  'starts a bulk operation as often as it is asked': {
+    notices: 'bulk: a start that is repeated starts nothing, also when the operation has ended',
+    chance: true,
+    broken(store) {
+      let count = 0
+      return {
+        bulk: {
+          ...store.bulk,
+          async start(request) {
+            const answer = await store.bulk.start(request)
+            return answer.outcome === 'known' ? store.bulk.start({ ...request, id: `again ${count++}` }) : answer
+          },
+        },
+      }
+    },
   },
   'never wakes anybody': {
     notices: 'watch: an insert makes its type ready',

@@ -1,9 +1,11 @@
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import type { Activity, FailureGroup, QueueRates } from 'jobchart'
 import type { JobRecord, JobSummary, ShownJob } from './shapes.ts'
-import { called, email } from './world.ts'
+import { email, storeTests } from './world.ts'
 
-test('the overview counts jobs, queues and workers', async () => {
+const test = storeTests()
+
+test('the overview counts jobs, queues and workers', async ({ called }) => {
   const { get } = await called()
   const { counts, queues, workers, activity, rates, deadLastDay } = await get<{
     counts: Record<string, number>
@@ -32,7 +34,7 @@ test('the overview counts jobs, queues and workers', async () => {
   expect(queues.map((queue) => queue.rates.lastFiveMinutes.enqueued)).toEqual([3 / 300, 1 / 300])
 })
 
-test('jobs are listed newest first, by filters, page by page', async () => {
+test('jobs are listed newest first, by filters, page by page', async ({ called }) => {
   const { get } = await called()
   const list = (query: string) => get<{ jobs: JobSummary[]; next: string | null }>(`/jobs?${query}`)
   const all = (await list('')).jobs.map(({ id }) => id)
@@ -52,7 +54,7 @@ test('jobs are listed newest first, by filters, page by page', async () => {
   expect('input' in ((await list('')).jobs[0] ?? {})).toBe(false)
 })
 
-test('a job is shown with its record, and only with what may be done to it now', async () => {
+test('a job is shown with its record, and only with what may be done to it now', async ({ called }) => {
   const { get } = await called()
   const { job, may, machine } = await get<ShownJob>('/jobs/dead-1')
   expect(job).toMatchObject({ state: 'dead', input: { to: 'nobody' }, checkin: { value: { percent: 50 } } })
@@ -61,7 +63,7 @@ test('a job is shown with its record, and only with what may be done to it now',
   expect(machine).toBe(null)
 })
 
-test('a machine job is shown with its states, its context and the events it takes', async () => {
+test('a machine job is shown with its states, its context and the events it takes', async ({ called }) => {
   const { get } = await called()
   const { machine, may, checkpoints } = await get<ShownJob>('/jobs/order-1')
   expect(machine).toMatchObject({ value: 'approval', context: { who: 'ada' }, tags: ['person'], states: ['approval'] })
@@ -73,14 +75,14 @@ test('a machine job is shown with its states, its context and the events it take
   expect(checkpoints.at(-1)).toMatchObject({ value: 'approval' })
 })
 
-test('jobs are retried, cancelled and discarded by id and by filter', async () => {
+test('jobs are retried, cancelled and discarded by id and by filter', async ({ called }) => {
   const { runtime, post } = await called()
   await runtime.queue('email.send').pause()
   expect(await (await post('/jobs/dead-1/retry')).json()).toMatchObject({ retried: ['dead-1'] })
   expect((await (await runtime.job('dead-1'))!.record()).state).toBe('queued')
   expect((await post('/jobs/dead-1/retry')).status).toBe(409)
   expect(await (await post('/jobs/cancel', { filter: { tag: 'tenant-7' }, reason: 'by hand' })).json()).toMatchObject({
-    cancelled: ['dead-1'],
+    operation: { kind: 'cancel', state: 'done', counts: { cancelled: 1 }, filter: { tag: 'tenant-7' }, error: null },
   })
   expect((await (await runtime.job('dead-1'))!.record()).cancelReason).toBe('by hand')
   expect(await (await post('/jobs/discard', { ids: ['dead-1', 'order-1'] })).json()).toEqual({
@@ -94,7 +96,7 @@ test('jobs are retried, cancelled and discarded by id and by filter', async () =
   }
 })
 
-test('an event is sent to the machine of a job, or refused', async () => {
+test('an event is sent to the machine of a job, or refused', async ({ called }) => {
   const { runtime, post } = await called()
   const refused = await post('/jobs/order-1/send', { event: { type: 'REJECT' } })
   expect([refused.status, await refused.json()]).toMatchObject([409, { error: { code: 'NOT_ACCEPTED' } }])
@@ -104,7 +106,7 @@ test('an event is sent to the machine of a job, or refused', async () => {
   expect((await (await runtime.job('order-1'))!.snapshot()).value).toBe('shipped')
 })
 
-test('a queue is paused and resumed, and shows why its attempts fail', async () => {
+test('a queue is paused and resumed, and shows why its attempts fail', async ({ called }) => {
   const { runtime, post, get } = await called()
   const view = () => get<{ paused: boolean; failures: { message: string; count: number }[] }>('/queues/email.send')
   expect((await view()).failures).toMatchObject([
@@ -117,7 +119,9 @@ test('a queue is paused and resumed, and shows why its attempts fail', async () 
   expect(await get('/queues/nothing')).toMatchObject({ error: { code: 'NOT_FOUND' } })
 })
 
-test('activity is of a queue or of all, by minutes or hours, and what cannot be asked for is refused', async () => {
+test('activity is of a queue or of all, by minutes or hours, and what cannot be asked for is refused', async ({
+  called,
+}) => {
   const { get } = await called()
   const enqueued = async (path: string): Promise<[number, number]> => {
     const { buckets } = await get<Activity>(path)
@@ -132,7 +136,7 @@ test('activity is of a queue or of all, by minutes or hours, and what cannot be 
   }
 })
 
-test('failures are groups, and the dead jobs of one are listed and retried by its fingerprint', async () => {
+test('failures are groups, and the dead jobs of one are listed and retried by its fingerprint', async ({ called }) => {
   const { runtime, get, post } = await called()
   await runtime.queue('email.send').pause()
   const { groups } = await get<{ groups: FailureGroup[] }>('/failures')
@@ -142,11 +146,11 @@ test('failures are groups, and the dead jobs of one are listed and retried by it
   const { jobs } = await get<{ jobs: JobSummary[] }>(`/jobs?state=dead&failure=${failure}`)
   expect(jobs.map(({ id }) => id)).toEqual(['dead-1'])
   const report = await post('/jobs/retry', { filter: { type: 'email.send', state: 'dead', failure } })
-  expect(await report.json()).toMatchObject({ retried: ['dead-1'] })
+  expect(await report.json()).toMatchObject({ operation: { state: 'done', counts: { retried: 1 } } })
   expect(await get('/failures')).toMatchObject({ groups: [{ count: 1, dead: 0 }] })
 })
 
-test('redact is given the error of a group', async () => {
+test('redact is given the error of a group', async ({ called }) => {
   const { get } = await called({
     redact: (job) => ('error' in job ? { ...job, error: { name: 'Error', message: 'hidden' } } : job),
   })
@@ -157,7 +161,7 @@ test('redact is given the error of a group', async () => {
   }
 })
 
-test('a schedule is shown, paused, resumed and fired', async () => {
+test('a schedule is shown, paused, resumed and fired', async ({ called }) => {
   const { runtime, post, get } = await called()
   await runtime.schedule('nightly', '0 3 * * *', email, { to: 'ops' })
   const shown = async () => (await get<{ schedules: { name: string; paused: boolean }[] }>('/schedules')).schedules
@@ -173,7 +177,9 @@ test('a schedule is shown, paused, resumed and fired', async () => {
   expect((await post('/schedules/hourly/trigger')).status).toBe(404)
 })
 
-test('charts are pictures without styles: the life of jobs, of the runtime, of each machine, and the path of a job', async () => {
+test('charts are pictures without styles: the life of jobs, of the runtime, of each machine, and the path of a job', async ({
+  called,
+}) => {
   const { call, get } = await called()
   const { charts } = await get<{ charts: { kind: string; type: string | null }[] }>('/charts')
   expect(charts.map(({ kind, type }) => [kind, type])).toEqual([
@@ -196,7 +202,7 @@ test('charts are pictures without styles: the life of jobs, of the runtime, of e
   expect((await call('/api/v1/charts/machine.svg?type=email.send')).status).toBe(404)
 })
 
-test('every change is told to onAudit, also one that was refused', async () => {
+test('every change is told to onAudit, also one that was refused', async ({ called }) => {
   const told: unknown[] = []
   const { post } = await called({ onAudit: ({ action, target, outcome }) => void told.push([action, target, outcome]) })
   await post('/jobs/dead-1/cancel')
@@ -209,7 +215,7 @@ test('every change is told to onAudit, also one that was refused', async () => {
   ])
 })
 
-test('nothing that is redacted leaves the process', async () => {
+test('nothing that is redacted leaves the process', async ({ called }) => {
   const secret = 'nobody'
   const { call, runtime } = await called({
     redact: (job) => ({
@@ -226,7 +232,7 @@ test('nothing that is redacted leaves the process', async () => {
   }
 })
 
-test('a machine whose definition is not known here says so', async () => {
+test('a machine whose definition is not known here says so', async ({ called }) => {
   const { runtime } = await called()
   const { createClient } = await import('jobchart')
   const { createDashboard } = await import('jobchart/dashboard')

@@ -4,7 +4,7 @@ import axe from 'axe-core'
 import { chromium, type Browser, type Page } from 'playwright-core'
 import { createDashboard, type DashboardOptions } from 'jobchart/dashboard'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { email, jobs, reviews } from './world.ts'
+import { deadEmails, email, jobs, reviews } from './world.ts'
 
 const executablePath = '/usr/bin/chromium'
 const isThere = existsSync(executablePath)
@@ -20,19 +20,25 @@ afterAll(() => browser?.close())
 async function opened(hash = '', options: Omit<DashboardOptions, 'runtime'> = {}, width = 1280, start = jobs) {
   const runtime = await start()
   const { url, close } = await createDashboard({ runtime, ...options }).listen()
-  const page = await browser.newPage({ viewport: { width, height: 900 } })
   const said: string[] = []
-  page.on('console', (message) => said.push(`${message.type()}: ${message.text()}`))
-  page.on('pageerror', (error) => said.push(error.message))
-  page.on('dialog', (dialog) => said.push(`dialog: ${dialog.message()}`))
+  const pages: Page[] = []
+  const open = async (at: string): Promise<Page> => {
+    const made = await browser.newPage({ viewport: { width, height: 900 } })
+    made.on('console', (message) => said.push(`${message.type()}: ${message.text()}`))
+    made.on('pageerror', (error) => said.push(error.message))
+    made.on('dialog', (dialog) => said.push(`dialog: ${dialog.message()}`))
+    pages.push(made)
+    await made.goto(`${url}tools/jobs/${at}`)
+    return made
+  }
   onTestFinished(async () => {
-    await page.close()
+    for (const each of pages) await each.close()
     await close()
     expect(said).toEqual([])
   })
+  const page = await open(hash)
   const show = async (next: string): Promise<void> => void (await page.goto(`${url}tools/jobs/${next}`))
-  await show(hash)
-  return { runtime, page, show, said }
+  return { runtime, page, show, open, said }
 }
 
 /** For what may take long on a machine that does other work, too. */
@@ -162,6 +168,55 @@ test.runIf(isThere)('all that match a filter are changed after a confirmation th
   await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
   await page.getByText('3 discarded.').waitFor()
   expect(await runtime.counts()).toMatchObject({ done: 0, dead: 0, waiting: 1 })
+})
+
+test.runIf(isThere)(
+  'a retry of 1,000 dead jobs goes on when the page is left, and who comes back sees how far it is',
+  async () => {
+    const world = await deadEmails()
+    const { page, show, open } = await opened('#/dead', {}, 1280, async () => world.runtime)
+    const strip = (of: Page) => of.getByRole('region', { name: 'Changes of many jobs' })
+    await page.getByRole('button', { name: 'Retry all' }).click()
+    await page.getByRole('heading', { name: 'Retry 1,000 jobs of email.send?' }).waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry 1,000' }).click()
+    await page.getByText('Retry has begun. It goes on when this page is closed.').waitFor()
+    const progress = strip(page).getByRole('progressbar', { name: /^Retry of type email.send, state dead/ })
+    await expect.poll(() => strip(page).innerText(), patient).toMatch(/100 retried of 1,000/)
+    await progress.waitFor()
+    expect(await page.evaluate(`document.querySelector('progress').position`)).toBe(0.1)
+
+    // On another screen it is shown, too.
+    await show('#/workers')
+    world.let(3)
+    await expect.poll(() => strip(page).innerText(), patient).toMatch(/400 retried of 1,000/)
+
+    await page.goto('about:blank')
+    world.let(2)
+    await expect.poll(async () => (await world.runtime.bulk.list())[0]?.counts, patient).toEqual({ retried: 600 })
+    const later = await open('#/jobs')
+    await expect.poll(() => strip(later).innerText(), patient).toMatch(/600 retried of 1,000[\s\S]*Stop/)
+    await later.evaluate(axe.source)
+    expect(
+      await later.evaluate(`axe.run('.operations').then(({ violations }) => violations.map(({ id }) => id))`),
+    ).toEqual([])
+
+    world.let(4)
+    await expect.poll(() => strip(later).innerText(), patient).toMatch(/done[\s\S]*1,000 retried of 1,000/)
+    expect(await world.runtime.counts()).toMatchObject({ dead: 0, queued: 1_000 })
+  },
+)
+
+test.runIf(isThere)('a change of many jobs is stopped by its button', async () => {
+  const world = await deadEmails()
+  const { page } = await opened('#/jobs?state=dead', {}, 1280, async () => world.runtime)
+  await page.getByRole('button', { name: 'Discard' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+  await page.getByRole('button', { name: 'Stop' }).click()
+  await page.getByText('Discard was stopped.').waitFor()
+  world.let(1)
+  await page.getByText('100 discarded').waitFor()
+  expect(await world.runtime.counts()).toMatchObject({ dead: 900 })
+  expect((await world.runtime.bulk.list())[0]?.state).toBe('stopped')
 })
 
 test.runIf(isThere)('what happens is shown within half a second, and the list of jobs stays still', async () => {

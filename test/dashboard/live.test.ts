@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest'
-import { called, email, messages } from './world.ts'
+import { expect } from 'vitest'
+import { email, messages, storeTests } from './world.ts'
+
+const test = storeTests()
 
 interface Told {
   readonly seq: number
@@ -7,7 +9,7 @@ interface Told {
   readonly event: string
 }
 
-test('the live stream tells counts at once and transitions as they happen', async () => {
+test('the live stream tells counts at once and transitions as they happen', async ({ called }) => {
   const { call, runtime } = await called()
   const leave = new AbortController()
   const response = await call('/api/v1/events', { signal: leave.signal })
@@ -35,7 +37,7 @@ test('the live stream tells counts at once and transitions as they happen', asyn
   expect((await stream.next()).done).toBe(true)
 })
 
-test('one stream tells every transition once, message after message', async () => {
+test('one stream tells every transition once, message after message', async ({ called }) => {
   const { call, runtime } = await called()
   const stream = messages(await call('/api/v1/events'))
   const hello = (await stream.next()).value
@@ -52,7 +54,7 @@ test('one stream tells every transition once, message after message', async () =
   expect(seen).toEqual(transitions.map(({ seq }) => seq))
 })
 
-test('a reader that comes back with Last-Event-ID misses nothing and sees nothing twice', async () => {
+test('a reader that comes back with Last-Event-ID misses nothing and sees nothing twice', async ({ called }) => {
   const { call, runtime } = await called()
   const first = messages(await call('/api/v1/events'))
   const hello = (await first.next()).value
@@ -76,7 +78,7 @@ test('a reader that comes back with Last-Event-ID misses nothing and sees nothin
   expect(seen).toHaveLength(12)
 })
 
-test('a cursor that the log does not hold is answered with a reset', async () => {
+test('a cursor that the log does not hold is answered with a reset', async ({ called }) => {
   const { call } = await called()
   for await (const { event, data } of messages(await call('/api/v1/events?from=999999999'))) {
     expect([event, data]).toEqual(['reset', {}])
@@ -84,7 +86,7 @@ test('a cursor that the log does not hold is answered with a reset', async () =>
   }
 })
 
-test('a reader of one job is told of its check-ins and logs', async () => {
+test('a reader of one job is told of its check-ins and logs', async ({ called }) => {
   const { call, runtime } = await called()
   const stream = messages(await call('/api/v1/events?job=one'))
   await stream.next()
@@ -97,7 +99,7 @@ test('a reader of one job is told of its check-ins and logs', async () => {
   await (await run).result()
 })
 
-test('no more than 100 readers are let in', async () => {
+test('no more than 100 readers are let in', async ({ called }) => {
   const { call } = await called()
   const leave = new AbortController()
   const open = await Promise.all(Array.from({ length: 101 }, () => call('/api/v1/events', { signal: leave.signal })))
@@ -106,7 +108,7 @@ test('no more than 100 readers are let in', async () => {
   expect((await call('/api/v1/events', { signal: AbortSignal.abort() })).status).toBe(200)
 })
 
-test('nothing is asked of the store when nobody listens any more', async () => {
+test('nothing is asked of the store when nobody listens any more', async ({ called }) => {
   const { call, runtime } = await called()
   let asked = 0
   const transitions = runtime.store.transitions.bind(runtime.store)

@@ -62,6 +62,8 @@ test('what GET answers is as described', async () => {
   await plain.runtime.schedule('nightly', '0 3 * * *', email, { to: 'ops' })
   const machine = await called({}, reviews)
   const { checkpoints } = await machine.get<{ job: JobRecord; checkpoints: { seq: number }[] }>('/jobs/review-1')
+  const bulk = await called({}, jobs)
+  await bulk.runtime.bulk.run({ kind: 'discard', filter: { state: 'done' }, expected: 2 })
   const asked: readonly (readonly [typeof plain, string, string])[] = [
     [plain, '/api/v1', ''],
     [plain, '/api/v1/overview', '/overview'],
@@ -76,6 +78,7 @@ test('what GET answers is as described', async () => {
     [plain, '/api/v1/jobs/{id}', '/jobs/dead-1'],
     [machine, '/api/v1/jobs/{id}', '/jobs/review-1'],
     [machine, '/api/v1/jobs/{id}/checkpoints/{seq}', `/jobs/review-1/checkpoints/${checkpoints[0]?.seq}`],
+    [bulk, '/api/v1/bulk', '/bulk'],
     [plain, '/api/v1/schedules', '/schedules'],
     [plain, '/api/v1/charts', '/charts'],
   ]
@@ -92,13 +95,16 @@ test('what POST takes and answers is as described', async () => {
   await plain.runtime.schedule('nightly', '0 3 * * *', email, { to: 'ops' })
   const machine = await called({}, reviews)
   const { checkpoints } = await machine.get<{ checkpoints: { seq: number }[] }>('/jobs/review-1')
+  const bulk = await called({}, jobs)
+  const { id } = await bulk.runtime.bulk.run({ kind: 'cancel', filter: { type: 'order' }, reason: 'x' })
   const asked: readonly (readonly [typeof plain, string, string, object])[] = [
     [plain, '/api/v1/queues/{type}/pause', '/queues/email.send/pause', {}],
     [plain, '/api/v1/queues/{type}/resume', '/queues/email.send/resume', {}],
     [plain, '/api/v1/jobs/{id}/retry', '/jobs/dead-1/retry', { from: 'start' }],
     [plain, '/api/v1/jobs/cancel', '/jobs/cancel', { filter: { type: ['order'] }, reason: 'by hand' }],
     [plain, '/api/v1/jobs/retry', '/jobs/retry', { ids: ['order-1', 'nothing'] }],
-    [plain, '/api/v1/jobs/discard', '/jobs/discard', { filter: { state: 'done' } }],
+    [plain, '/api/v1/jobs/discard', '/jobs/discard', { filter: { state: 'done' }, expected: 2 }],
+    [bulk, '/api/v1/bulk/{id}/stop', `/bulk/${id}/stop`, {}],
     [plain, '/api/v1/schedules/{name}/pause', '/schedules/nightly/pause', {}],
     [plain, '/api/v1/schedules/{name}/resume', '/schedules/nightly/resume', {}],
     [plain, '/api/v1/schedules/{name}/trigger', '/schedules/nightly/trigger', {}],

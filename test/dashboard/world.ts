@@ -1,9 +1,13 @@
 /** A runtime with a few jobs in each of the states that the dashboard shows, and calls to its API. */
-import { createRuntime, defineJob, fatal } from 'jobchart'
+import { randomUUID } from 'node:crypto'
+import { createRuntime, defineJob, fatal, memoryStore, type Store } from 'jobchart'
 import { createDashboard, type DashboardOptions } from 'jobchart/dashboard'
-import { onTestFinished } from 'vitest'
+import { redisStore } from 'jobchart/redis'
+import { onTestFinished, test as memoryTest } from 'vitest'
 import { assign, setup } from 'xstate'
 import { z } from 'zod'
+import { putDeadJobs } from '../support/dead-jobs.ts'
+import { redisTest, serverOfFile } from '../support/redis-server.ts'
 
 export const email = defineJob<{ to: string }, { sent: string }>({
   type: 'email.send',
@@ -80,8 +84,8 @@ export async function reviews() {
 }
 
 /** A started runtime: two e-mails are done, one is dead, an order waits. */
-export async function jobs() {
-  const runtime = createRuntime({ jobs: [email, order], logger: {} })
+export async function jobs(store: Store = memoryStore()) {
+  const runtime = createRuntime({ jobs: [email, order], store, logger: {} })
   onTestFinished(() => void runtime.stop({ mode: 'abort' }))
   await runtime.start()
   await Promise.all(['ada', 'bob'].map((to) => runtime.run(email, { to })))
@@ -90,6 +94,34 @@ export async function jobs() {
   const waiting = await runtime.enqueue(order, { who: 'ada' }, { id: 'order-1' })
   await waiting.waitFor('approval')
   return runtime
+}
+
+/** A started runtime with 1,000 dead e-mails, and a store that does each batch of a bulk operation but the first when it is `let` to. */
+export async function deadEmails() {
+  const inner = memoryStore()
+  const waiting: (() => void)[] = []
+  let allowed = 0
+  const advance: (typeof inner)['bulk']['advance'] = async (request) => {
+    if (allowed === 0) await new Promise<void>((resolve) => waiting.push(resolve))
+    else allowed--
+    return inner.bulk.advance(request)
+  }
+  const store = { ...inner, bulk: { ...inner.bulk, advance } }
+  await putDeadJobs(inner, 1_000, 'email.send')
+  const runtime = createRuntime({ jobs: [email], store, logger: {} })
+  onTestFinished(() => void runtime.stop({ mode: 'abort' }))
+  await runtime.queue('email.send').pause()
+  await runtime.start()
+  return {
+    runtime,
+    let: (batches: number) => {
+      allowed += batches
+      for (const resolve of waiting.splice(0, allowed)) {
+        allowed--
+        resolve()
+      }
+    },
+  }
 }
 
 export type Call = (path: string, init?: RequestInit) => Promise<Response>
@@ -124,5 +156,22 @@ export async function* messages(response: Response): AsyncGenerator<{ event: str
       const of = (name: string): string => fields.find(([field]) => field === name)?.[1] ?? ''
       if (of('event') !== '') yield { event: of('event'), id: of('id'), data: JSON.parse(of('data')) }
     }
+  }
+}
+
+interface World {
+  readonly called: typeof called
+  readonly jobs: typeof jobs
+}
+
+/** Tests on each store: in memory, and on a Redis server of the file. */
+export function storeTests(): (name: string, run: (world: World) => Promise<void>) => void {
+  const server = serverOfFile()
+  const onRedis = () => jobs(redisStore({ url: server().url, prefix: randomUUID() }))
+  return (name, run) => {
+    memoryTest(`${name}, in memory`, () => run({ called, jobs }))
+    redisTest(`${name}, on Redis`, () =>
+      run({ jobs: onRedis, called: (options, start = onRedis, prefix) => called(options, start, prefix) }),
+    )
   }
 }

@@ -5,6 +5,7 @@
  */
 import { enqueueCounted, type Counted } from '../../src/core/activity.ts'
 import type { WorkerSlots } from '../../src/core/hand-over.ts'
+import type { BulkOperation } from '../../src/core/bulk-record.ts'
 import { isEnded, isLeased, type ArrowEvent } from '../../src/core/lifecycle.ts'
 import type { StoredSchedule } from '../../src/core/schedule-record.ts'
 import { fileVersion } from '../../src/stores/sqlite/migrations/index.ts'
@@ -13,6 +14,8 @@ import { during, inFunction, inGetter, inMethod, inSetter, together, type Inject
 import type { Mutant } from './hunt.ts'
 
 const admin = () => import('../../src/core/admin.ts')
+const bulk = () => import('../../src/core/bulk.ts')
+const bulkRows = () => import('../../src/stores/sqlite/bulk.ts')
 const cancelling = () => import('../../src/core/cancel.ts')
 const checkpointing = () => import('../../src/core/checkpoint.ts')
 const claiming = () => import('../../src/core/claim.ts')
@@ -56,7 +59,7 @@ const notRun = (statement: string): Injection =>
     if (name !== statement) run(name, ...values)
   })
 
-/** Whoever asks holds the lease. */
+/** Every lease is accepted. */
 const anybodysLease = inMethod(row, 'Row', 'isLeasedBy', () => () => true)
 
 const tokens: readonly Mutant[] = [
@@ -224,10 +227,46 @@ const claimRoomWithout = (limit: 'concurrency' | 'rate'): Injection =>
 
 /** The transition of an event leaves something else behind. */
 const atEvent = (event: ArrowEvent, change: 'one attempt more' | 'one attempt fewer'): Injection =>
-  inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, transition, options) => {
-    if (transition.event === event && transition.to !== 'dead') job.attempt += change === 'one attempt more' ? 1 : -1
-    return apply(job, transition, options)
+  inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, arrow, options) => {
+    if (arrow.event === event && arrow.to !== 'dead') job.attempt += change === 'one attempt more' ? 1 : -1
+    return apply(job, arrow, options)
   })
+
+/** The operation is kept otherwise. */
+const keeping = (change: (operation: BulkOperation) => Partial<BulkOperation>): Injection =>
+  inMethod(bulkRows, 'BulkRows', 'save', (save) => (operation) => save({ ...operation, ...change(operation) }))
+
+const bulkOperations: readonly Mutant[] = [
+  mutant(
+    'bulk: each batch starts at the first job',
+    'contract: bulk: jobs that were enqueued, or that have ended, after the start are not changed',
+    keeping(() => ({ cursor: null })),
+  ),
+  mutant(
+    'bulk: a batch is not counted',
+    'contract: bulk: an operation is done in batches, and keeps its progress with each',
+    keeping(() => ({ counts: {} })),
+  ),
+  mutant(
+    'bulk: anyone may go on with an operation',
+    'contract: bulk: while its lease runs an operation is left to its token; then another goes on where it stands',
+    keeping(() => ({ leaseUntil: 0 })),
+  ),
+  mutant(
+    'bulk: an operation that was stopped goes on',
+    'contract: bulk: an operation that was stopped changes nothing more; what it has done stays',
+    during(
+      bulk,
+      'stopBulk',
+      keeping(() => ({ state: 'running', endedAt: null })),
+    ),
+  ),
+  mutant(
+    'bulk: operations that have ended are kept for ever',
+    'contract: bulk: of the operations that have ended, the last ones are kept',
+    notRun('removeBulk'),
+  ),
+]
 
 const claims: readonly Mutant[] = [
   mutant(
@@ -282,34 +321,34 @@ const claims: readonly Mutant[] = [
     inFunction(keyGroups, 'before', () => () => true),
   ),
   mutant(
-    'a lane that lost its first job does not look for the next',
+    'a key group that lost its first job does not look for the next',
     'contract: shares: the weight of a key is that of its first job',
     inMethod(statements, 'Statements', 'get', (get) => (name, ...values) => {
-      return name === 'headOfLane' ? undefined : get(name, ...values)
+      return name === 'headOfKeyGroup' ? undefined : get(name, ...values)
     }),
   ),
   mutant(
-    'a lane does not count what is held',
+    'a key group does not count its leased jobs',
     'contract: claim: one key cannot take every slot, and jobs without a key are not limited',
     inMethod(statements, 'Statements', 'run', (run) => (name, ...values) => {
       const [queue = null, key = null, , ...first] = values
-      run(name, ...(name === 'writeLane' ? [queue, key, 0, ...first] : values))
+      run(name, ...(name === 'writeKeyGroup' ? [queue, key, 0, ...first] : values))
     }),
   ),
   mutant(
-    'the last of the lanes comes first',
+    'the last of the key groups comes first',
     'contract: shares: without shares the jobs of all keys are claimed first in, first out',
     inMethod(statements, 'Statements', 'run', (run) => (name, ...values) => {
       const [queue = null, key = null, count = null, priority = null, place = null] = values
-      run(name, ...(name === 'writeLane' ? [queue, key, count, priority, place && -Number(place)] : values))
+      run(name, ...(name === 'writeKeyGroup' ? [queue, key, count, priority, place && -Number(place)] : values))
     }),
   ),
   mutant(
     'a job that is given back goes to the end',
     'contract: claim: a released job gets its old place back, a retried one goes to the end',
-    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, transition, options) => {
-      const takesPlace = transition.takesPlace || (transition.lease === 'ends' && transition.to === 'queued')
-      return apply(job, { ...transition, takesPlace }, options)
+    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, arrow, options) => {
+      const takesPlace = arrow.takesPlace || (arrow.lease === 'ends' && arrow.to === 'queued')
+      return apply(job, { ...arrow, takesPlace }, options)
     }),
   ),
 ]
@@ -332,17 +371,17 @@ const keys: readonly Mutant[] = [
   mutant(
     'an end does not free the key',
     'contract: unique: the write that ends a job frees its key',
-    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, transition, options) => {
-      return apply(job, transition.key === 'freed' ? { ...transition, key: 'kept' } : transition, options)
+    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, arrow, options) => {
+      return apply(job, arrow.key === 'freed' ? { ...arrow, key: 'kept' } : arrow, options)
     }),
   ),
   mutant(
     'the end of a run does not free the key',
     'contract: unique: a job that is being cancelled does not keep others out: a new one is inserted, and waits for its end',
-    inMethod(fileUnit, 'FileUnit', 'apply', (apply, unit) => (job, transition, options) => {
+    inMethod(fileUnit, 'FileUnit', 'apply', (apply, unit) => (job, arrow, options) => {
       const { heldKey } = job
-      const logged = apply(job, transition, options)
-      if (transition.lease === 'ends' && isEnded(transition.to)) {
+      const logged = apply(job, arrow, options)
+      if (arrow.lease === 'ends' && isEnded(arrow.to)) {
         job.heldKey = heldKey
         unit.rows.changed(job, changes.otherTransition)
       }
@@ -352,15 +391,15 @@ const keys: readonly Mutant[] = [
   mutant(
     'a failure frees the key',
     'contract: unique: a key is taken while its job is scheduled, runs, or waits to retry',
-    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, transition, options) => {
-      return apply(job, transition.to === 'retrying' ? { ...transition, key: 'freed' } : transition, options)
+    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, arrow, options) => {
+      return apply(job, arrow.to === 'retrying' ? { ...arrow, key: 'freed' } : arrow, options)
     }),
   ),
   mutant(
     'a retry does not take its key back',
     'contract: succession: a retry of the ended job takes the key until its next start',
-    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, transition, options) => {
-      return apply(job, transition.key === 'taken' ? { ...transition, key: 'kept' } : transition, options)
+    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, arrow, options) => {
+      return apply(job, arrow.key === 'taken' ? { ...arrow, key: 'kept' } : arrow, options)
     }),
   ),
   mutant(
@@ -570,10 +609,10 @@ const writes: readonly Mutant[] = [
   mutant(
     'a retried job keeps the time of its end',
     'contract: random sequences agree with the naive model',
-    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, transition, options) => {
+    inMethod(fileUnit, 'FileUnit', 'apply', (apply) => (job, arrow, options) => {
       const { finishedAt } = job
-      const logged = apply(job, transition, options)
-      if (transition.event === 'RETRY') job.finishedAt = finishedAt
+      const logged = apply(job, arrow, options)
+      if (arrow.event === 'RETRY') job.finishedAt = finishedAt
       return logged
     }),
   ),
@@ -1106,6 +1145,7 @@ const trouble: readonly Mutant[] = [
 export const mutants: readonly Mutant[] = [
   ...tokens,
   ...schedules,
+  ...bulkOperations,
   ...claims,
   ...keys,
   ...writes,

@@ -1,6 +1,6 @@
 /** What is promised of the end: every acknowledged job is there and has ended, with the output of the attempt that ended it. */
 import { isDeepStrictEqual } from 'node:util'
-import type { JobRecord, JobState, Store } from 'jobchart'
+import type { JobRecord, JobState, StateCounts, Store } from 'jobchart'
 import { statesTagged } from '../../src/core/lifecycle.ts'
 import type { Output } from './floor.ts'
 
@@ -50,7 +50,17 @@ function judgeRecord({ state, attempt, maxAttempts, output, input, history }: Jo
 
 /** The counts of a store against a count of its jobs. */
 export async function recount(store: Store): Promise<string[]> {
-  const [{ types: _, ...counts }, records] = await Promise.all([store.counts(), store.list({ limit: 1_000 })])
+  const countedAll = async (): Promise<StateCounts> => {
+    const { types: _, ...counts } = await store.counts()
+    return counts
+  }
+  let counts = await countedAll()
+  let records = await store.list({ limit: 1_000 })
+  // Where each read is a call of its own, something may be written between them.
+  for (let after = await countedAll(); JSON.stringify(after) !== JSON.stringify(counts); after = await countedAll()) {
+    counts = after
+    records = await store.list({ limit: 1_000 })
+  }
   return Object.entries(counts).flatMap(([state, count]) => {
     const counted = records.filter((record) => record.state === state).length
     return counted === count ? [] : [`${count} jobs are said to be ${state}, there are ${counted}`]

@@ -95,7 +95,7 @@ export const mutants: readonly Mutant[] = [
     inConstructor(heartbeat, 'Heartbeat', (options) => ({
       ...options,
       lost(run) {
-        if (options.time.read() < run.fenceAt) options.lost(run)
+        if (options.time.read() < run.lease.fenceAt) options.lost(run)
       },
     })),
   ),

@@ -1,12 +1,14 @@
 /** Lives, many of them: whatever fails, what is promised is kept. And the proof that it would be noticed if not. */
 import { memoryStore } from 'jobchart'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { redisTest, serverOfFile } from '../support/redis-server.ts'
 import { brokenStores } from './broken-stores.ts'
 import { parseCommand, replay, UsageError } from './command.ts'
 import { live } from './life.ts'
 import { mutants } from './mutants.ts'
 import { stores, type StoreFactory } from './stores.ts'
 
+const server = serverOfFile()
 const memory = stores['memory'] as StoreFactory
 
 /** So many seeds are played each time; `npm run proof -- --only lives` plays 10,000, `npm run simulate` as many as asked. */
@@ -61,6 +63,19 @@ test('every promise is kept on a SQLite file', async () => {
     expect(broken, `seed ${seed}; ${replay('sqlite', seed)}`).toEqual([])
   }
 }, 120_000)
+
+redisTest(
+  'every promise is kept on Redis, in virtual time',
+  async () => {
+    vi.stubEnv('JOBCHART_REDIS_URL', server().url)
+    for (let seed = 1; seed <= 5; seed++) {
+      const { broken } = await live(seed, stores['redis'] as StoreFactory)
+      expect(broken, `seed ${seed}; ${replay('redis', seed)}`).toEqual([])
+    }
+    expect(await server().command('DBSIZE')).toBe(0)
+  },
+  120_000,
+)
 
 test.each(Object.entries(brokenStores))('it is noticed that a store %s', async (_what, makeStore) => {
   for (let seed = 1; seed <= 60; seed++) if ((await live(seed, makeStore)).broken.length > 0) return

@@ -4,14 +4,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { memoryStore, type Store } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
+import { redisInVirtualTime } from './redis-store.ts'
 
 /** An empty store for one life. It takes its clock from its first `open`. */
 export interface MadeStore {
   readonly store: Store
   /** Does a call take effect when it is made, or some time before it is answered? */
   readonly atOnce: boolean
+  /** Of a store that answers in real time: resolves when nothing is on its way to it. */
+  readonly settled?: () => Promise<void>
   /** Called after its last `close`. */
-  readonly dispose: () => void
+  readonly dispose: () => void | Promise<void>
 }
 
 export type StoreFactory = () => MadeStore
@@ -24,4 +27,9 @@ const sqlite: StoreFactory = () => {
   return { store, atOnce: false, dispose: () => rmSync(folder, { recursive: true }) }
 }
 
-export const stores: Readonly<Record<string, StoreFactory>> = { memory, sqlite }
+const redis: StoreFactory = () => ({
+  ...redisInVirtualTime(process.env['JOBCHART_REDIS_URL'] ?? 'redis://127.0.0.1:6379'),
+  atOnce: false,
+})
+
+export const stores: Readonly<Record<string, StoreFactory>> = { memory, sqlite, redis }

@@ -48,6 +48,12 @@ const through = (store: Store, pass: Pass): Store => ({
     due: (request) => pass('dueSchedules', () => store.schedules.due(request)),
     fire: (requests) => pass('fireSchedules', () => store.schedules.fire(requests)),
   },
+  bulk: {
+    start: (request) => pass('startBulk', () => store.bulk.start(request)),
+    advance: (request) => pass('advanceBulk', () => store.bulk.advance(request)),
+    stop: (request) => pass('stopBulk', () => store.bulk.stop(request)),
+    list: (only) => pass('bulkOperations', () => store.bulk.list(only)),
+  },
   checkpoints: (id) => pass('checkpoints', () => store.checkpoints(id)),
   cancel: (requests) => pass('cancel', () => store.cancel(requests)),
   retry: (selection, fromStart, dropInbox) => pass('retry', () => store.retry(selection, fromStart, dropInbox)),

@@ -9,7 +9,7 @@ import { Host } from './host.ts'
 import { Ledger } from './ledger.ts'
 import { drawPlan, type Plan } from './plan.ts'
 import { Process } from './process.ts'
-import type { StoreFactory } from './stores.ts'
+import type { MadeStore, StoreFactory } from './stores.ts'
 import { atHand, farAway, onDisk, type Wire } from './wire.ts'
 
 export class World {
@@ -27,7 +27,7 @@ export class World {
   readonly seen: Record<string, number> = {}
   /** Do calls still fail? */
   stormy = true
-  private readonly dispose: () => void
+  private readonly dispose: MadeStore['dispose']
   private readonly door: Store
   private opened = 0
   private readonly history: HistoryLine[] = []
@@ -51,6 +51,7 @@ export class World {
     this.floor = new Floor({ ...shared, ledger: this.ledger, dice, plan: this.plan })
     const made = makeStore()
     this.dispose = made.dispose
+    if (made.settled !== undefined) this.clock.alsoSettle(made.settled)
     this.door = this.counted(door(made, this.ledger))
     this.store = this.recorded(this.door)
   }
@@ -83,7 +84,7 @@ export class World {
     // Who died, or did not hear that the store was open, has never closed it.
     while (this.opened > 0) await this.answer(this.store.close())
     if (this.clock.pending > 0) this.breaks(`${this.clock.pending} timers are left`)
-    this.dispose()
+    await this.dispose()
   }
 
   /** Another process comes up. */

@@ -24,7 +24,7 @@ export async function machineStory(story: Story): Promise<void> {
 }
 
 /** A machine that came to a checkpoint in its second attempt, and crashed all the same. */
-async function spared(story: Story): Promise<void> {
+async function checkpointed(story: Story): Promise<void> {
   await story.enqueue('a', { maxAttempts: 2 })
   await story.claim()
   await story.crash()
@@ -177,13 +177,13 @@ export const badMachineStories: readonly BadStory[] = [
   {
     what: 'I3: an attempt that came to a checkpoint is counted',
     caught: ['I3'],
-    tell: spared,
+    tell: checkpointed,
     bend: (end) => bend(end, 'a', (record) => void (record.maxAttempts = 2)),
   },
   {
-    what: 'I3: an attempt is spared that came to no checkpoint',
+    what: 'I3: an attempt that led to no checkpoint is not counted',
     caught: ['I3'],
-    tell: spared,
+    tell: checkpointed,
     bend: (end) => (end.final.transitions = end.final.transitions?.filter(({ event }) => event !== 'CHECKPOINT') ?? []),
   },
   {

@@ -31,7 +31,7 @@ const kinds: Readonly<Record<string, [jobs: number, bytesMax: number, fields: (i
   'of as many priorities': [200_000, 500, (i) => ({ priority: i })],
   'with unique keys': [200_000, 500, (i) => ({ key: `order ${i}` })],
   'that are scheduled': [200_000, 500, (i) => ({ delayMs: 1_000 + ((i * 7_919) % 100_003) })],
-  // A lane for each, and the text of the key.
+  // A key group for each, and the text of the key.
   'of as many concurrency keys': [200_000, 550, (i) => ({ concurrencyKey: `tenant ${i}` })],
 }
 

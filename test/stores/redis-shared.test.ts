@@ -354,6 +354,7 @@ async function delayedStore(prefix: string, before: (command: readonly string[])
       return client.send(command)
     },
     subscribe: (channel, told) => client.subscribe(channel, told),
+    onReady: (listener) => client.onReady(listener),
     close: () => client.close(),
     duplicate: () => wrapped(client.duplicate()),
   })
@@ -407,7 +408,7 @@ test('what is pruned leaves nothing behind', async () => {
   expect((await store.prune(keepNone, 10)).pruned).toBe(3)
   const keys = (await server().command('KEYS', `{${prefix}}:*`)) as string[]
   const names = keys.map((key) => key.slice(prefix.length + 3)).filter((name) => !/^(activity|failures?)\b/.test(name))
-  expect(names.toSorted()).toEqual(['counts', 'log', 'seq'])
+  expect(names.toSorted()).toEqual(['counts', 'epochs', 'log', 'run', 'seq'])
 })
 
 test('of a long history only the last entries are stored', async () => {

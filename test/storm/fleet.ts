@@ -263,11 +263,12 @@ export class Fleet {
       const tookMs = isFrozen ? 0 : performance.now() - Math.max(terminatedAt, blockedUntil, this.thawedAt)
       this.tally.slowestStopMs = Math.max(this.tally.slowestStopMs, tookMs)
       // Before its code runs a process has no signal handlers: the signal ends it.
-      const unborn = id === null && signal === 'SIGTERM'
-      if (code !== 0 && !unborn) this.problems.push(`${name} ended with ${code ?? signal} after SIGTERM`)
-      else if (id !== null && !disturbed && !isFrozen && !this.wasPausedSince(terminatedAt)) {
-        this.stoppedWell.set(id, Date.now() - tookMs)
-      }
+      const unborn = id === null
+      const undisturbed = !disturbed && !isFrozen && !this.wasPausedSince(terminatedAt)
+      // After a pause the grace is over before its handlers have run on: then the signal ends the process, too.
+      const mayEndBySignal = signal === 'SIGTERM' && (unborn || !undisturbed)
+      if (code !== 0 && !mayEndBySignal) this.problems.push(`${name} ended with ${code ?? signal} after SIGTERM`)
+      else if (id !== null && undisturbed) this.stoppedWell.set(id, Date.now() - tookMs)
       if (tookMs > graceMs + stopSlackMs) this.problems.push(`${name} took ${Math.round(tookMs)} ms to stop`)
     } else if (code === unavailableCode) {
       this.tally.turnedAway++

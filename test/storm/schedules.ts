@@ -4,18 +4,22 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { stormSchedules } from './schedules/storm.ts'
+import { stores } from './stores.ts'
 
 const { values } = parseArgs({
   options: {
+    store: { type: 'string', default: 'sqlite' },
     processes: { type: 'string', default: '8' },
     seconds: { type: 'string', default: '60' },
     killEvery: { type: 'string', default: '5' },
     seed: { type: 'string', default: `${Math.floor(Math.random() * 2 ** 32)}` },
   },
 })
+if (!Object.hasOwn(stores, values.store)) throw new TypeError(`--store is ${Object.keys(stores).join(' or ')}`)
 const folder = mkdtempSync(join(tmpdir(), 'jobchart-'))
 const seed = Number(values.seed)
 const { ticks, killed, runs, lateMs, faults } = await stormSchedules({
+  store: values.store,
   folder,
   processes: Number(values.processes),
   seconds: Number(values.seconds),

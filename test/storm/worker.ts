@@ -22,7 +22,7 @@ const runtime = createRuntime({
   middleware: [recordRuns(sink)],
   retention: { done: keepAll, dead: keepAll, cancelled: keepAll },
 })
-runtime.stopOn(['SIGTERM'], { mode: 'abort', grace: graceMs })
+runtime.stopOn(['SIGTERM'], { mode: 'abort', grace: graceMs, timeout: graceMs })
 
 process.on('message', ({ block }: Order) => {
   if (block !== undefined) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, block)

@@ -5,6 +5,7 @@ import { JobchartError } from '../../core/errors.ts'
 import type { Duration } from '../../core/duration.ts'
 import { changeJobs, withSelection, type BulkOptions } from '../bulk.ts'
 import { withClient } from '../open.ts'
+import { filterIn } from '../options.ts'
 import type { Program } from '../command.ts'
 
 interface CancelOptions extends BulkOptions {
@@ -22,18 +23,17 @@ export function cancelCommand({ command, terminal, run }: Program): Command {
           const { reason, grace } = options
           const settings = { grace, ...(reason !== undefined && { reason }) }
           return changeJobs(client, ids, options, terminal, {
-            verb: 'cancel',
+            outcomes: ['cancelled', 'cancelling', 'notFound', 'finished'],
             wanted: ['cancelled', 'cancelling'],
             destroys: true,
-            act: async (selection) => {
-              // The request is checked as the client checks it; its selection is the part that is to be cancelled now.
-              const request = { ...cancelRequest('id', settings, 0), selection }
-              const [answer] = await client.store.cancel([request])
+            request: { kind: 'cancel', filter: filterIn(options), ...settings },
+            act: async (part) => {
+              const [answer] = await client.store.cancel([cancelRequest(part, settings, 0)])
               if (answer === undefined || answer.error !== undefined) {
                 throw new JobchartError('STORE_REFUSED', `the store refused the cancel: ${answer?.error?.message}`)
               }
-              const { cancelled, cancelling, notFound, finished, next } = answer
-              return { outcomes: { cancelled, cancelling, notFound, finished }, next }
+              const { cancelled, cancelling, notFound, finished } = answer
+              return { cancelled, cancelling, notFound, finished }
             },
           })
         }),

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { changeJobs, withSelection, type BulkOptions } from '../bulk.ts'
 import { withClient } from '../open.ts'
+import { filterIn } from '../options.ts'
 import type { Program } from '../command.ts'
 
 export function discardCommand({ command, terminal, run }: Program): Command {
@@ -10,12 +11,13 @@ export function discardCommand({ command, terminal, run }: Program): Command {
       run(options, () =>
         withClient(options, (client) =>
           changeJobs(client, ids, options, terminal, {
-            verb: 'discard',
+            outcomes: ['discarded', 'refused', 'notFound'],
             wanted: ['discarded'],
             destroys: true,
-            act: async (selection) => {
-              const { discarded, refused, notFound, next } = await client.store.discard(selection)
-              return { outcomes: { discarded, refused, notFound }, next }
+            request: { kind: 'discard', filter: filterIn(options) },
+            act: async (part) => {
+              const { discarded, refused, notFound } = await client.store.discard({ ids: part })
+              return { discarded, refused, notFound }
             },
           }),
         ),

@@ -3,7 +3,8 @@ import type { Command } from 'commander'
 import { version } from '../../core/version.ts'
 import type { Client } from '../../index.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { openStore, sqlitePath, withClient } from '../open.ts'
+import { parseAddress, type RedisAddress, type SqliteAddress } from '../address.ts'
+import { openStore, withClient } from '../open.ts'
 import { withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
 import { isUnattended, queueRows } from '../queue-rows.ts'
@@ -45,19 +46,37 @@ const ofProcess = (): Finding[] => [
 ]
 
 async function ofStore(options: StoreOptions): Promise<Finding[]> {
-  const path = sqlitePath(options.store)
+  const address = parseAddress(options.store)
   try {
-    await openStore(options.store)
-    const { inspectSqliteFile } = await import('../../stores/sqlite/index.ts')
-    const { version: fileVersion, bytes, walBytes } = inspectSqliteFile(path)
-    const size = `${grouped(Math.ceil(bytes / 1_024))} KiB, log ${grouped(Math.ceil(walBytes / 1_024))} KiB`
-    const file: Finding = { level: 'ok', about: 'file', what: `${path}: version ${fileVersion}, ${size}` }
-    return [file, ...(await withClient(options, ofJobs))]
+    const findings = address.kind === 'redis' ? await ofServer(address) : await ofFile(address, options)
+    return [...findings, ...(await withClient(options, ofJobs))]
   } catch (error) {
     if (!(error instanceof Error)) throw error
     const { hint } = error as { readonly hint?: string }
     return [{ level: 'problem', about: 'store', what: error.message, hint }]
   }
+}
+
+const kib = (bytes: number): string => `${grouped(Math.ceil(bytes / 1_024))} KiB`
+
+async function ofFile({ path }: SqliteAddress, options: StoreOptions): Promise<Finding[]> {
+  await openStore(options.store)
+  const { inspectSqliteFile } = await import('../../stores/sqlite/index.ts')
+  const { version: fileVersion, bytes, walBytes } = inspectSqliteFile(path)
+  const what = `${path}: version ${fileVersion}, ${kib(bytes)}, log ${kib(walBytes)}`
+  return [{ level: 'ok', about: 'file', what }]
+}
+
+async function ofServer({ url, where }: RedisAddress): Promise<Finding[]> {
+  const { inspectRedisServer } = await import('../../stores/redis/index.ts')
+  const { version: serverVersion, usedBytes, maxBytes, appendOnly } = await inspectRedisServer({ url })
+  const memory = `${kib(usedBytes)}${maxBytes > 0 ? ` of ${kib(maxBytes)}` : ''} in use`
+  const findings: Finding[] = [{ level: 'ok', about: 'server', what: `${where}: Redis ${serverVersion}, ${memory}` }]
+  if (!appendOnly) {
+    const what = 'writes are not appended to a file: if the server fails, jobs since its last snapshot are lost'
+    findings.push({ level: 'warning', about: 'server', what, hint: 'Set appendonly yes: docs/redis.md, persistence.' })
+  }
+  return findings
 }
 
 async function ofJobs(client: Client): Promise<Finding[]> {

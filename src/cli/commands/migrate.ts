@@ -1,7 +1,7 @@
 /** `jobchart migrate`: brings a store to the version of this jobchart, or makes a new one. */
 import type { Command } from 'commander'
 import { exitCodes } from '../exit-codes.ts'
-import { sqlitePath } from '../open.ts'
+import { parseAddress } from '../address.ts'
 import { withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
 
@@ -10,7 +10,14 @@ export function migrateCommand({ command, terminal, run }: Program): Command {
     .option('--dry-run', 'only say which versions they are')
     .action((options: StoreOptions & { readonly dryRun?: true }) =>
       run(options, async () => {
-        const path = sqlitePath(options.store)
+        const address = parseAddress(options.store)
+        if (address.kind === 'redis') {
+          // Its scripts come from this jobchart with each process; what they write has no version.
+          const report = { path: address.where, from: null, to: null, changed: false }
+          await terminal.print(options.json ? JSON.stringify(report) : `${address.where}: Redis has nothing to migrate`)
+          return exitCodes.done
+        }
+        const { path } = address
         const { inspectSqliteFile, sqliteStore } = await import('../../stores/sqlite/index.ts')
         const { version: from, newestVersion: to } = inspectSqliteFile(path)
         const changes = from !== to

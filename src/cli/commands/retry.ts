@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { changeJobs, withSelection, type BulkOptions } from '../bulk.ts'
 import { withClient } from '../open.ts'
-import { integer } from '../options.ts'
+import { filterIn, integer } from '../options.ts'
 import type { Program } from '../command.ts'
 
 interface RetryOptions extends BulkOptions {
@@ -19,13 +19,13 @@ export function retryCommand({ command, terminal, run }: Program): Command {
         withClient(options, async (client) => {
           const { fromStart = false, dropInbox = 0 } = options
           return changeJobs(client, ids, options, terminal, {
-            verb: 'retry',
+            outcomes: ['retried', 'refused', 'notFound'],
             wanted: ['retried'],
             destroys: false,
-            act: async (selection) => {
-              const answer = await client.store.retry(selection, fromStart, dropInbox)
-              const { retried, refused, notFound, next } = answer
-              return { outcomes: { retried, refused, notFound }, next }
+            request: { kind: 'retry', filter: filterIn(options), from: fromStart ? 'start' : 'checkpoint', dropInbox },
+            act: async (part) => {
+              const { retried, refused, notFound } = await client.store.retry({ ids: part }, fromStart, dropInbox)
+              return { retried, refused, notFound }
             },
           })
         }),

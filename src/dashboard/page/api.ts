@@ -64,11 +64,12 @@ export function useRepeated(refresh: () => void): void {
 }
 
 const repeatMs = 10_000
-const refreshMs = 800
+/** A path is asked again so often at most, ms. */
+const refreshMsDefault = 800
 const againMs = 4_000
 
 /** What a path answers: now, and after each `refresh`. What is there stays until the new answer is. */
-export function useResource<Answer>(path: string | null): Resource<Answer> {
+export function useResource<Answer>(path: string | null, refreshMs = refreshMsDefault): Resource<Answer> {
   const [state, setState] = useState<{ path: string | null; data: Answer | null; error: ApiError | null }>({
     path,
     data: null,
@@ -114,7 +115,7 @@ export function useResource<Answer>(path: string | null): Resource<Answer> {
       controller.abort()
       if (timer !== null) clearTimeout(timer)
     }
-  }, [path])
+  }, [path, refreshMs])
   const isCurrent = state.path === path
   return {
     data: isCurrent ? state.data : null,

@@ -3,6 +3,7 @@ import type { JSX } from 'preact'
 import type { FailureGroup } from '../../index.ts'
 import { about } from './about.ts'
 import { get, post, useResource } from './api.ts'
+import { changeAll } from './bulk.tsx'
 import { ask } from './dialog.tsx'
 import { counts, useLive } from './live.ts'
 import { Empty, Loaded, Panel, QueueLink, Time } from './parts.tsx'
@@ -113,7 +114,7 @@ function Group({ of, changed, showType }: { readonly of: FailureGroup } & Omit<F
   )
 }
 
-type Report = Readonly<Partial<Record<'retried' | 'refused' | 'discarded', readonly string[]>>>
+type Report = Readonly<Partial<Record<'retried' | 'refused', readonly string[]>>>
 
 /** Retry and discard of all dead jobs of a group, and retry of one of them. */
 function Changes({
@@ -125,22 +126,27 @@ function Changes({
 }): JSX.Element {
   const filter = { type, state: 'dead', failure: fingerprint }
   const jobs = `${number(dead)} ${dead === 1 ? 'job' : 'jobs'} of ${type}`
-  const retry = async (body: object): Promise<string> => {
-    const { retried = [], refused = [] } = await post<Report>('/jobs/retry', body)
+  const all = async (kind: 'retry' | 'discard'): Promise<string> => {
+    const told = await changeAll(kind, { filter, expected: dead })
+    changed()
+    return told
+  }
+  const retry = async (ids: readonly string[]): Promise<string> => {
+    const { retried = [], refused = [] } = await post<Report>('/jobs/retry', { ids })
     changed()
     return `${number(retried.length)} retried${refused.length === 0 ? '' : `, ${number(refused.length)} refused`}.`
   }
   const retryOne = async (): Promise<string> => {
     const query = new URLSearchParams({ ...filter, orderBy: 'finished', limit: '1' })
     const { jobs: latest } = await get<{ jobs: readonly { readonly id: string }[] }>(`/jobs?${query}`)
-    return latest.length === 0 ? 'No job of the group is dead any more.' : retry({ ids: latest.map(({ id }) => id) })
+    return latest.length === 0 ? 'No job of the group is dead any more.' : retry(latest.map(({ id }) => id))
   }
   const askAll = (): void =>
     ask({
       title: `Retry ${jobs}?`,
       text: 'They go to the end of their queue with all their attempts. Retry one first to see whether the cause is gone.',
       verb: `Retry ${number(dead)}`,
-      run: () => retry({ filter }),
+      run: () => all('retry'),
     })
   const askDiscard = (): void =>
     ask({
@@ -148,11 +154,7 @@ function Changes({
       text: 'They are removed, with their input and their errors. This cannot be undone.',
       verb: `Discard ${number(dead)}`,
       danger: true,
-      run: async () => {
-        const { discarded = [] } = await post<Report>('/jobs/discard', { filter })
-        changed()
-        return `${number(discarded.length)} discarded.`
-      },
+      run: () => all('discard'),
     })
   const askOne = (): void =>
     ask({ title: 'Retry one job?', text: 'The one that has died last.', verb: 'Retry one', run: retryOne })

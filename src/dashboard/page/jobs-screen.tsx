@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { JobState, JobSummary } from '../../index.ts'
 import { about } from './about.ts'
 import { ApiError, get, post, useResource } from './api.ts'
+import { changeAll, EndedOperations } from './bulk.tsx'
 import { ask } from './dialog.tsx'
 import {
   apiFilter,
@@ -43,6 +44,7 @@ export function JobsScreen(): JSX.Element {
       <Loaded of={page}>
         {(data) => <List key={path} first={data} reload={() => setVersion((before) => before + 1)} />}
       </Loaded>
+      <EndedOperations />
     </>
   )
 }
@@ -303,28 +305,29 @@ function Bulk({ chosen, shown, isWhole, done }: BulkProps): JSX.Element {
   const isFiltered = Object.keys(filter).length > 0
   const start = async (action: BulkAction): Promise<void> => {
     const { verb, past, text } = bulk[action]
-    const [many, body] = chosen.length > 0 ? [number(chosen.length), { ids: chosen }] : [await matching(), { filter }]
+    const isAll = chosen.length === 0
+    const { count, more } = isAll ? await matching() : { count: chosen.length, more: false }
     ask({
-      title: `${verb} ${many} ${many === '1' ? 'job' : 'jobs'}?`,
-      text: `${chosen.length > 0 ? '' : 'All that match the filters, also those that are not shown. '}${text}`,
+      title: `${verb} ${number(count)}${more ? '+' : ''} ${count === 1 ? 'job' : 'jobs'}?`,
+      text: `${isAll ? 'All that match the filters, also those that are not shown. ' : ''}${text}`,
       verb,
       danger: action !== 'retry',
       ...(action === 'cancel' && { reason: 'Reason (kept with the jobs)' }),
       run: async (reason) => {
-        const report = await post<Partial<Record<string, string[]>>>(`/jobs/${action}`, {
-          ...body,
-          ...(reason !== '' && { reason }),
-        })
+        const given = reason === '' ? {} : { reason }
+        if (isAll) {
+          const told = await changeAll(action, { filter, ...given, ...(!more && { expected: count }) })
+          done()
+          return told
+        }
+        const report = await post<Partial<Record<string, string[]>>>(`/jobs/${action}`, { ids: chosen, ...given })
         done()
         return `${number((report[past]?.length ?? 0) + (report['cancelling']?.length ?? 0))} ${past}.`
       },
     })
   }
-  const matching = async (): Promise<string> => {
-    if (isWhole) return number(shown.length)
-    const { count, more } = await get<{ count: number; more: boolean }>(`/jobs/count?${apiQuery(query)}`)
-    return `${number(count)}${more ? '+' : ''}`
-  }
+  const matching = async (): Promise<{ readonly count: number; readonly more: boolean }> =>
+    isWhole ? { count: shown.length, more: false } : get(`/jobs/count?${apiQuery(query)}`)
   if (chosen.length === 0 && (!isFiltered || shown.length === 0))
     return <span class="muted hint">Choose jobs, or filter, to change many at once</span>
   return (

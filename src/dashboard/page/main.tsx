@@ -3,6 +3,7 @@ import { render, type JSX } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { about, type About } from './about.ts'
 import { get } from './api.ts'
+import { BulkOperations, startBulk } from './bulk.tsx'
 import { ChartsScreen } from './charts-screen.tsx'
 import { Dialogs, say } from './dialog.tsx'
 import { DeadScreen } from './failures.tsx'
@@ -86,6 +87,7 @@ function App(): JSX.Element {
             The store does not answer: {storeProblem.value} What is shown may be old.
           </p>
         )}
+        <BulkOperations />
         <Screen />
       </main>
       <Help />
@@ -99,6 +101,7 @@ document.body.classList.add('jobchart-auto')
 startKeys()
 startPalette()
 startLive()
+startBulk()
 get<About>('').then(
   (answer) => (about.value = answer),
   (error: unknown) => say(error instanceof Error ? error.message : String(error), true),

@@ -74,10 +74,16 @@ export type Command =
   | { readonly op: 'prune'; readonly policy: contract.RetentionPolicy; readonly limit: number }
   | { readonly op: 'queue'; readonly type: string; readonly change: { readonly paused: boolean } }
   | ScheduleCommand
+  | BulkCommand
   | { readonly op: 'worker'; readonly id: string; readonly info: WorkerTerms | null }
   | { readonly op: 'get'; readonly ids: readonly string[] }
   | { readonly op: 'list'; readonly query: contract.ListQuery; readonly limit: number }
   | { readonly op: 'advance'; readonly ms: number }
+
+export type BulkCommand =
+  | { readonly op: 'startBulk'; readonly request: contract.StartBulk }
+  | { readonly op: 'advanceBulk'; readonly request: contract.AdvanceBulk }
+  | { readonly op: 'stopBulk'; readonly request: contract.StopBulk }
 
 /** Revisions and times are relative, because their values depend on the sequence. */
 export type ScheduleCommand =
@@ -129,8 +135,8 @@ export const machineStates = ['paid', 'paid.shipping', 'paid.waiting'] as const
 export const machineTags = ['open', 'urgent'] as const
 const never = 100_000 * tickMs
 
-/** `schedule` stands for one of the commands on schedules. */
-const ops: readonly (Exclude<Command['op'], ScheduleCommand['op']> | 'schedule')[] = [
+/** `schedule` stands for one of the commands on schedules, `bulk` for one of those on bulk operations. */
+const ops: readonly (Exclude<Command['op'], (ScheduleCommand | BulkCommand)['op']> | 'schedule' | 'bulk')[] = [
   ...(['insert', 'claim', 'settle', 'insert', 'claim', 'settle', 'insert', 'claim', 'settle', 'advance'] as const),
   ...([
     'cancel',
@@ -146,7 +152,7 @@ const ops: readonly (Exclude<Command['op'], ScheduleCommand['op']> | 'schedule')
     'worker',
   ] as const),
   ...(['get', 'list', 'checkpoint', 'send', 'checkpoint', 'send'] as const),
-  ...(['schedule', 'schedule', 'schedule'] as const),
+  ...(['schedule', 'schedule', 'schedule', 'bulk'] as const),
 ]
 
 export const genesPerCommand = 40
@@ -190,6 +196,8 @@ export function decode(genes: readonly number[], freshId: () => string): Command
       return { op, type: from(pick, types), change: { paused: pick(2) === 0 } }
     case 'schedule':
       return scheduleCommand(pick, freshId)
+    case 'bulk':
+      return bulkCommand(pick)
     case 'worker':
       return { op, id: from(pick, workers), info: pick(4) === 3 ? null : workerTerms(pick) }
     case 'get':
@@ -230,6 +238,26 @@ function scheduleCommand(pick: Pick, freshId: () => string): ScheduleCommand {
       return { op, computed: pick(2) === 0 ? [] : [name], limit: from(pick, [100, 1]) }
   }
 }
+
+const bulkOps: readonly BulkCommand['op'][] = ['startBulk', 'advanceBulk', 'startBulk', 'advanceBulk', 'stopBulk']
+
+function bulkCommand(pick: Pick): BulkCommand {
+  const op = from(pick, bulkOps)
+  const id = from(pick, ['b1', 'b2', 'b3', 'b4'])
+  const driver = { token: from(pick, ['t1', 't1', 't2']), leaseMs: from(pick, [tickMs, 2 * tickMs, 0]) }
+  if (op === 'stopBulk') return { op, request: { id, error: from(pick, [null, { name: 'Error', message: 'stuck' }]) } }
+  if (op === 'advanceBulk') return { op, request: { id, ...driver } }
+  const size = { batchSize: from(pick, [1, 2, 100]), expected: from(pick, [null, 3]) }
+  return { op, request: { id, ...driver, ...size, change: bulkChange(pick), filter: filter(pick) } }
+}
+
+const bulkChange = (pick: Pick): contract.BulkChange =>
+  from<contract.BulkChange>(pick, [
+    { kind: 'retry', fromStart: false, dropInbox: 0 },
+    { kind: 'cancel', reason: 'no longer needed', graceMs: 5_000 },
+    { kind: 'discard' },
+    { kind: 'retry', fromStart: true, dropInbox: 1 },
+  ])
 
 const insertRequest = (pick: Pick, freshId: () => string): contract.InsertRequest => ({
   capacity: from(pick, [null, null, null, 6, 3]),

@@ -16,6 +16,9 @@ const times = new Set([
   'startedAt',
   'finishedAt',
   'failedAt',
+  'requestedAt',
+  'endedAt',
+  'leaseUntil',
   'firstAt',
   'lastAt',
   'seenAt',
@@ -25,6 +28,9 @@ const times = new Set([
 ])
 /** Lists whose order the contract does not define. */
 const unordered = new Set(['notFound', 'refused', 'discarded', 'retried', 'workers', 'running'])
+
+/** The cursor of a bulk operation: each store has its own. */
+const left = 'cursor'
 
 /** Replaces each seq by its rank in the log, each time by its distance from the start in whole units. */
 export function normaliser(log: readonly Transition[], { at: start, unitMs }: Origin): (answer: unknown) => unknown {
@@ -42,7 +48,7 @@ export function normaliser(log: readonly Transition[], { at: start, unitMs }: Or
         : members
     }
     // Entries in the order of their names, and as data: a payload may have a member named __proto__.
-    const members = Object.entries(value).filter(([, member]) => member !== undefined)
+    const members = Object.entries(value).filter(([key, member]) => member !== undefined && key !== left)
     return members.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, member]) => [key, plain(member, key)])
   }
   return (answer) => plain(answer, '')

@@ -4,6 +4,7 @@
  */
 import { activityCases } from './activity.ts'
 import { againCases } from './again.ts'
+import { bulkCases } from './bulk.ts'
 import { cancelCases } from './cancel.ts'
 import { childrenCases } from './children.ts'
 import { claimCases } from './claim.ts'
@@ -61,6 +62,7 @@ const groups: Readonly<Record<string, Cases>> = {
   'failing items': failingItemCases,
   cancel: cancelCases,
   again: againCases,
+  bulk: bulkCases,
   machine: machineCases,
   'machine again': machineAgainCases,
   messages: letterCases,

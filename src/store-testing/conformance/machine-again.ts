@@ -92,7 +92,7 @@ export const machineAgainCases: Cases = {
     await write(store, again, rest(1))
     assert.equal((await recordOf(store, 'a')).lastMessageNumber, 3)
   },
-  'replace leaves the attempts that were spared as they were': async ({ store }) => {
+  'replace leaves the attempts that led to a checkpoint as they were': async ({ store }) => {
     await put(store, newJob('a', { key: 'k' }))
     const first = await takeOne(store)
     await store.settle([{ ...lease(first), event: 'FAIL', to: 'retrying', error: boom, delayMs: 0 }])

@@ -13,8 +13,8 @@ import type {
   WorkerInfo,
 } from '../../store.ts'
 import { countsItsLog } from '../activity-of-log.ts'
-import { NaiveSchedules } from '../naive-schedules.ts'
-import type { Command } from './commands.ts'
+import { NaiveBulk } from '../naive-bulk.ts'
+import type { BulkCommand, Command, ScheduleCommand } from './commands.ts'
 import { normaliser } from './compare.ts'
 import { Requests } from './requests.ts'
 import { ScheduleRequests } from './schedule-requests.ts'
@@ -37,7 +37,7 @@ const host: Omit<WorkerInfo, 'id' | 'slots' | 'types'> = {
 export class SideBySide {
   private readonly store: Store
   private readonly advance: Subject['advance']
-  private readonly model = new NaiveSchedules()
+  private readonly model = new NaiveBulk()
   private readonly start: number
   private readonly exchanges: Exchange[] = []
   private readonly requests: Requests
@@ -120,6 +120,33 @@ export class SideBySide {
         return [model.prune(command.policy, command.limit), await store.prune(command.policy, command.limit)]
       case 'queue':
         return [model.queue(command.type, command.change), await store.queue(command.type, command.change)]
+      case 'putSchedule':
+      case 'fireSchedule':
+      case 'pauseSchedule':
+      case 'removeSchedule':
+      case 'dueSchedules':
+        return this.schedule(command)
+      case 'startBulk':
+      case 'advanceBulk':
+      case 'stopBulk':
+        return this.bulk(command)
+      case 'worker': {
+        const info = command.info === null ? null : { ...host, ...command.info, id: command.id }
+        return [model.worker(command.id, info), await store.worker(command.id, info)]
+      }
+      case 'get':
+        return [model.get(command.ids), await store.get(command.ids)]
+      case 'list':
+        return [model.list(command.query), await everyPage(store, command.query, command.limit)]
+      case 'advance':
+        model.time += command.ms
+        return [undefined, await this.advance(command.ms)]
+    }
+  }
+
+  private async schedule(command: ScheduleCommand): Promise<[expected: unknown, actual: unknown]> {
+    const { store, model } = this
+    switch (command.op) {
       case 'putSchedule': {
         const requests = [this.schedules.put(command)]
         return [model.putSchedules(requests), await store.schedules.put(structuredClone(requests))]
@@ -136,17 +163,19 @@ export class SideBySide {
         return [model.removeSchedules(command.names), await store.schedules.remove(command.names)]
       case 'dueSchedules':
         return [model.dueSchedules(command), await store.schedules.due(command)]
-      case 'worker': {
-        const info = command.info === null ? null : { ...host, ...command.info, id: command.id }
-        return [model.worker(command.id, info), await store.worker(command.id, info)]
-      }
-      case 'get':
-        return [model.get(command.ids), await store.get(command.ids)]
-      case 'list':
-        return [model.list(command.query), await everyPage(store, command.query, command.limit)]
-      case 'advance':
-        model.time += command.ms
-        return [undefined, await this.advance(command.ms)]
+    }
+  }
+
+  private async bulk(command: BulkCommand): Promise<[expected: unknown, actual: unknown]> {
+    const { model } = this
+    const { bulk } = this.store
+    switch (command.op) {
+      case 'startBulk':
+        return [model.startBulk(command.request), await bulk.start(command.request)]
+      case 'advanceBulk':
+        return [model.advanceBulk(command.request), await bulk.advance(command.request)]
+      case 'stopBulk':
+        return [model.stopBulk(command.request), await bulk.stop(command.request)]
     }
   }
 
@@ -201,6 +230,7 @@ export class SideBySide {
         checkpoints: resting.map((id) => model.checkpoints(id)),
         workers: model.workers(),
         schedules: model.listSchedules(),
+        bulk: model.listBulk(),
         log: model.transitions(),
         failures: model.failures(),
       },
@@ -209,6 +239,7 @@ export class SideBySide {
         checkpoints,
         workers: await store.workers(),
         schedules: await store.schedules.list(),
+        bulk: await store.bulk.list(),
         log,
         failures: await store.failures({ limit: 1_000 }),
       },

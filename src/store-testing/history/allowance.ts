@@ -10,7 +10,7 @@ export class Allowance {
   /** null: not known. */
   private asked: number | null
   /** Attempts that led to a checkpoint; null if it is not known which checkpoints were written. */
-  private spared: number | null
+  private checkpointedAttempts: number | null
   private readonly isPinned: boolean
   private readonly checkpoints: readonly { readonly seq: number; readonly attempt: number }[]
   private next = 0
@@ -28,18 +28,18 @@ export class Allowance {
     this.asked = birth?.maxAttempts ?? (isMachine ? (second ?? first) : (first ?? second)) ?? Infinity
     this.isPinned = probable?.pinned === true
     this.checkpoints = (machine?.logged ?? []).toSorted((a, b) => a.seq - b.seq)
-    this.spared = isMachine && steps[0]?.logged !== true ? null : 0
+    this.checkpointedAttempts = isMachine && steps[0]?.logged !== true ? null : 0
   }
 
   /** null: not known. */
   get max(): number | null {
-    return this.asked === null || this.spared === null ? null : this.asked + this.spared
+    return this.asked === null || this.checkpointedAttempts === null ? null : this.asked + this.checkpointedAttempts
   }
 
   /** Counts the checkpoints that precede a step. */
   before({ seq }: Pick<Step, 'seq'>): void {
     for (let entry = this.checkpoints[this.next]; entry !== undefined && entry.seq < seq;) {
-      if (this.spared !== null) this.spared = entry.attempt - 1
+      if (this.checkpointedAttempts !== null) this.checkpointedAttempts = entry.attempt - 1
       entry = this.checkpoints[++this.next]
     }
   }
@@ -47,7 +47,7 @@ export class Allowance {
   /** A claim may set another value. Where attempts are counted from 0 again, those that led to a checkpoint are, too. */
   after({ event, to, seq }: Step): void {
     if (event === 'CLAIM' && !this.isPinned) this.claimed(seq)
-    if (this.spared !== null && (event === 'RETRY' || to === 'waiting')) this.spared = 0
+    if (this.checkpointedAttempts !== null && (event === 'RETRY' || to === 'waiting')) this.checkpointedAttempts = 0
   }
 
   private claimed(seq: number): void {

@@ -11,7 +11,14 @@ import {
   type Step,
   type Telling,
 } from './facts.ts'
-import { callsOf, type AskedCheckpoint, type CallOf, type HistoryCall, type HistoryLine } from './lines.ts'
+import {
+  callsOf,
+  type AskedCheckpoint,
+  type AskedJob,
+  type CallOf,
+  type HistoryCall,
+  type HistoryLine,
+} from './lines.ts'
 
 export class Facts {
   readonly jobs = new Map<string, JobFacts>()
@@ -30,11 +37,16 @@ export class Facts {
   readonly twice: string[] = []
   /** Is there a retry from the start with an unknown result? */
   mayHaveRestarted = false
+  /** Type and unique key of inserts with an unknown result that may have replaced the input of a job. */
+  private readonly mayHaveReplaced = new Set<string>()
   private readonly bySeq = new Map<string, Map<number, Step>>()
 
   constructor(lines: Iterable<HistoryLine>, final: FinalState) {
     for (const call of callsOf(lines)) this.take(call)
     for (const record of final.records) this.takeRecord(record)
+    for (const job of this.jobs.values()) {
+      if (job.inserts.some(({ asked }) => this.mayHaveReplaced.has(keyNameOf(asked)))) machineOf(job).replaced = true
+    }
     for (const entry of final.transitions ?? []) this.step(entry.id, entry, 'logged')
     for (const [id, steps] of this.bySeq) this.job(id).steps = [...steps.values()].toSorted((a, b) => a.seq - b.seq)
     this.bySeq.clear()
@@ -72,6 +84,8 @@ export class Facts {
         return void this.pauses.push(call)
       case 'retry':
         return this.takeRetry(call)
+      case 'bulk':
+        return this.takeBulk(call)
       case 'promote':
       case 'rescue':
         return this.takeTransitions(call.answer, call.answeredAt)
@@ -98,7 +112,11 @@ export class Facts {
         const end = answeredAt ?? Infinity
         const fact = (became: InsertFact['outcome'], holder: string): void =>
           void this.job(job.id).inserts.push({ asked: job, outcome: became, holder, invokedAt, answeredAt: end })
-        if (answered === undefined) return fact(outcome === 'unknown' ? 'unknown' : 'refused', job.id)
+        if (answered === undefined) {
+          const isUnknown = outcome === 'unknown'
+          if (isUnknown && job.key !== null && job.onConflict === 'replace') this.mayHaveReplaced.add(keyNameOf(job))
+          return fact(isUnknown ? 'unknown' : 'refused', job.id)
+        }
         if (answered.outcome === 'full' || answered.outcome === 'id-taken') return fact('refused', job.id)
         if (answered.outcome === 'replaced') machineOf(this.job(answered.id)).replaced = true
         if (answered.outcome !== 'inserted') return fact('found', answered.id)
@@ -227,6 +245,27 @@ export class Facts {
     for (const { id, seq } of answer?.transitions ?? []) machineOf(this.job(id)).restarts.push(seq)
   }
 
+  /** What a batch has done is what the call of its change would have done. */
+  private takeBulk({ answer, outcome, ...call }: CallOf<'bulk'>): void {
+    // A batch without an answer may have discarded jobs, or have begun machines anew.
+    if (outcome === 'unknown') {
+      this.removable = Infinity
+      this.mayHaveRestarted = true
+    }
+    const change = answer?.operation?.change
+    if (answer === null || change === undefined) return
+    const { transitions, jobs } = answer
+    const { retried = [], refused = [], discarded = [], cancelled = [], cancelling = [] } = jobs
+    const told = { ...call, outcome }
+    if (change.kind === 'retry') {
+      const asked = { ids: retried, ...(change.fromStart && { fromStart: true as const }) }
+      this.takeRetry({ ...told, op: 'retry', asked, answer: { retried, refused, notFound: [], transitions } })
+    } else if (change.kind === 'cancel') {
+      const given = { cancelled, cancelling, notFound: [], finished: [], transitions }
+      this.takeCancel({ ...told, op: 'cancel', asked: [], answer: [given] })
+    } else for (const id of discarded) this.job(id).discarded = true
+  }
+
   private takeTransitions(transitions: readonly Transition[] | null | undefined, answeredAt: number | null): void {
     for (const transition of transitions ?? []) this.step(transition.id, transition, answeredAt)
   }
@@ -272,3 +311,5 @@ export class Facts {
     return known
   }
 }
+
+const keyNameOf = ({ type, key }: Pick<AskedJob, 'type' | 'key'>): string => JSON.stringify([type, key])

@@ -9,6 +9,7 @@ import type {
   HeartbeatAnswer,
   CancelAnswer,
   CancelRequest,
+  BulkAnswer,
   CheckpointAnswer,
   ClaimedJob,
   ClaimRequest,
@@ -116,6 +117,8 @@ export interface RecordedCalls {
   }
   readonly retry: { readonly asked: Selection & { readonly fromStart?: true }; readonly answer: RetryAnswer }
   readonly discard: { readonly asked: Selection; readonly answer: DiscardAnswer }
+  /** A start or an advance of a bulk operation. */
+  readonly bulk: { readonly asked: { readonly id: string }; readonly answer: BulkAnswer }
   readonly promote: { readonly asked: { readonly limit: number }; readonly answer: readonly WrittenTransition[] }
   readonly rescue: { readonly asked: { readonly limit: number }; readonly answer: readonly WrittenTransition[] }
   readonly prune: {

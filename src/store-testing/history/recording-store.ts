@@ -6,7 +6,7 @@ import { nanoid } from 'nanoid'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
 import type { Middleware, RunContext } from '../../index.ts'
-import type { Answer, FireScheduleAnswer, InsertAnswer, ScheduleStore, Store } from '../../store.ts'
+import type { Answer, BulkStore, FireScheduleAnswer, InsertAnswer, ScheduleStore, Store } from '../../store.ts'
 import {
   askedBeat,
   askedCheckpoint,
@@ -43,6 +43,7 @@ export function recordingStore(store: Store, sink: HistorySink): Store {
     ...forAdmins(store, scribe),
     ...(store.confirm && { confirm: (leases) => store.confirm?.(leases) ?? [] }),
     schedules: forSchedules(store.schedules, scribe),
+    bulk: forBulk(store.bulk, scribe),
     checkpoints: (id) => store.checkpoints(id),
     get: (ids) => store.get(ids),
     list: (query) => store.list(query),
@@ -148,6 +149,25 @@ const forSchedules = (store: ScheduleStore, scribe: Scribe): ScheduleStore => ({
       () => store.fire(requests),
       (answers) => answers.flatMap((answer, i) => insertsOf(requests[i]?.ticks.map(({ job }) => job.id) ?? [], answer)),
     ),
+})
+
+const forBulk = (store: BulkStore, scribe: Scribe): BulkStore => ({
+  start: (request) =>
+    scribe.write(
+      'bulk',
+      { id: request.id },
+      () => store.start(request),
+      (answer) => answer,
+    ),
+  advance: (request) =>
+    scribe.write(
+      'bulk',
+      { id: request.id },
+      () => store.advance(request),
+      (answer) => answer,
+    ),
+  stop: (request) => store.stop(request),
+  list: (only) => store.list(only),
 })
 
 const insertsOf = (ids: readonly string[], { ticks, transitions }: FireScheduleAnswer): InsertAnswer[][] =>

@@ -4,7 +4,7 @@ import type { ClaimAnswer, ClaimRequest, Demand, RateLimit, Shortfall } from '..
 import type { MemoryUnit } from './unit.ts'
 import type { Queue } from './queue.ts'
 import { Claimed } from './claimed.ts'
-import { Run, type Row, type LoggedStep } from './row.ts'
+import { Run, type Row, type StoredTransition } from './row.ts'
 
 export function claim(unit: MemoryUnit, request: ClaimRequest, now: number): ClaimAnswer {
   const jobs: Claimed[] = []
@@ -61,7 +61,7 @@ function claimFrom(unit: MemoryUnit, source: QueueSource, request: ClaimRequest,
 function claimRow(unit: MemoryUnit, row: Row, demand: Demand, request: ClaimRequest, now: number): Claimed {
   const { settled } = row
   claimJob(unit, row, demand, row.movedAt, request)
-  row.run = new Run(request.token, row.last as LoggedStep, settled)
+  row.run = new Run(request.token, row.last as StoredTransition, settled)
   unit.extendLease(row, now + request.leaseMs)
   return new Claimed(row, row.run)
 }

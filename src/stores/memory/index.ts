@@ -17,8 +17,9 @@ import {
 } from '../../core/failures.ts'
 import { caps } from '../../core/caps.ts'
 import { recordError, type ErrorRecord } from '../../core/failure.ts'
-import type { NewJob, ScheduleStore, Store } from '../../store.ts'
+import type { BulkStore, NewJob, ScheduleStore, Store } from '../../store.ts'
 import { discard, retry } from '../../core/admin.ts'
+import { advanceBulk, latestFirst, startBulk, stopBulk, withAbandoned } from '../../core/bulk.ts'
 import { cancel } from '../../core/cancel.ts'
 import { checkpoint } from '../../core/checkpoint.ts'
 import { confirm } from '../../core/confirm.ts'
@@ -76,6 +77,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     ...forAdmins(unit, write),
     ...forReaders(unit, now),
     schedules: forSchedules(unit, now, write),
+    bulk: forBulk(unit, write),
   }
 }
 
@@ -143,7 +145,7 @@ const forWorkers = (unit: MemoryUnit, write: Write): Pick<Store, Work> => ({
   checkpoint: (requests) => write(() => each(requests, (request) => checkpoint(unit, request), checkpointFailed)),
   send: (requests) => write(() => each(requests, (request) => send(unit, request), sendFailed)),
   promote: (limit) => write(() => promote(unit, limit)),
-  rescue: (limit) => write(() => rescue(unit, limit)),
+  rescue: (limit) => write(() => withAbandoned(rescue(unit, limit), unit, unit.bulk)),
   prune: async (policy, limit) => write(() => prune(unit, policy, limit)),
   worker: async (id, info) =>
     write((at) => {
@@ -186,6 +188,14 @@ const forSchedules = (unit: MemoryUnit, now: () => number, write: Write): Schedu
         fireScheduleFailed,
       ),
     ),
+})
+
+/** Operations are copied like schedules. */
+const forBulk = (unit: MemoryUnit, write: Write): BulkStore => ({
+  start: (request) => write(() => structuredClone(startBulk(unit, unit.bulk, structuredClone(request)))),
+  advance: (request) => write(() => structuredClone(advanceBulk(unit, unit.bulk, request))),
+  stop: async (request) => write(() => structuredClone(stopBulk(unit, unit.bulk, structuredClone(request)))),
+  list: async (only) => structuredClone(latestFirst(unit.bulk.all(only))),
 })
 
 type Questions =

@@ -1,4 +1,4 @@
-/** A list whose items are linked through themselves: appending and removing from anywhere cost the same, and little. */
+/** A doubly linked list whose links are fields of its items: an item is appended or removed in constant time without an allocation. */
 
 /** An item is in one list at a time. */
 export interface LinkedItem<T> {

@@ -2,10 +2,10 @@
  * The transition log: the last transitions of all jobs, and the counter that numbers them. It is an array per column, with one
  * slot per entry in each, because an object per entry would be most of the cost of a transition.
  */
+import { historyEntry, type LoggedArrow } from '../../core/history.ts'
 import { cursorOfEntry, entryNumber } from '../../core/cursor.ts'
 import type { TransitionEntry, TransitionPage } from '../../store.ts'
-import { historyEntry } from './records.ts'
-import type { TransitionArrow, Row } from './row.ts'
+import type { Row, Tick } from './row.ts'
 
 export class TransitionLog {
   private readonly max: number
@@ -13,7 +13,7 @@ export class TransitionLog {
   private slot = 0
   private readonly ids: string[] = []
   private readonly types: string[] = []
-  private readonly arrows: TransitionArrow[] = []
+  private readonly arrows: LoggedArrow[] = []
   private readonly times: number[] = []
   private readonly attempts: number[] = []
   private readonly workers: (string | null)[] = []
@@ -28,13 +28,13 @@ export class TransitionLog {
     return this.seq + 1
   }
 
-  append(row: Row, passage: TransitionArrow, at: number, worker: string | null, reason: string | null): void {
+  append(row: Row, arrow: LoggedArrow, { at }: Tick, worker: string | null, reason: string | null): void {
     const { slot } = this
     this.slot = slot + 1 === this.max ? 0 : slot + 1
     this.seq++
     this.ids[slot] = row.id
     this.types[slot] = row.queue.type
-    this.arrows[slot] = passage
+    this.arrows[slot] = arrow
     this.times[slot] = at
     this.attempts[slot] = row.attempt
     this.workers[slot] = worker
@@ -53,7 +53,7 @@ export class TransitionLog {
   private read(seq: number): TransitionEntry {
     const slot = (seq - 1) % this.max
     const entry = historyEntry(
-      this.arrows[slot] as TransitionArrow,
+      this.arrows[slot] as LoggedArrow,
       seq,
       this.times[slot] as number,
       this.attempts[slot] as number,

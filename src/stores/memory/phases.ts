@@ -30,7 +30,7 @@ export const phaseOf = Object.fromEntries(phases.map((phase) => [phase.name, pha
 export const readyPhase = phases.find(({ claimable }) => claimable) as Phase
 
 export const backlogPhases = phases.filter((phase) => phase.backlog)
-export const heldPhases = phases.filter((phase) => phase.leased)
+export const leasedPhases = phases.filter((phase) => phase.leased)
 
 /** The number of jobs in some phases, from an array of counts. */
 export function tally(counts: readonly number[], among: readonly Phase[]): number {

@@ -1,5 +1,5 @@
 /**
- * The queue of a type: its queued jobs, its counts, who holds its unique keys, and which job is next.
+ * The queue of a type: its queued jobs, its counts, the holders of its unique keys, and the next job to claim.
  *
  * Jobs are grouped by their concurrencyKey; those without one form a group of their own. A heap holds the groups from which
  * a job may be claimed; a group at its cap is not in it, so that a claim never looks at jobs that it may not claim.
@@ -8,7 +8,7 @@ import { Heap } from '../../core/heap.ts'
 import { clockAfter, finishOf } from '../../core/shares.ts'
 import type { Demand, NewJob, RateLimit } from '../../store.ts'
 import { PriorityQueue, type QueueItem } from './priority-queue.ts'
-import { readyPhase, heldPhases, noCounts, tally } from './phases.ts'
+import { leasedPhases, noCounts, readyPhase, tally } from './phases.ts'
 import { FailureGroups } from './failure-groups.ts'
 import { RateWindow } from './rate.ts'
 import { Series } from './series.ts'
@@ -32,8 +32,8 @@ class KeyGroup<T extends QueuedJob<T>> extends PriorityQueue<T> {
   heapIndex = -1
   readonly key: string | null
   /** Leased jobs of the key; not counted for jobs without a key, which have no cap. */
-  held = 0
-  /** null of most: as long as keys neither share by weight nor have a rate limit. */
+  leasedCount = 0
+  /** null while keys neither share by weight nor have a rate limit. */
   account: KeyAccount<T> | null = null
 
   constructor(key: string | null) {
@@ -53,7 +53,7 @@ class KeyAccount<T extends QueuedJob<T>> {
   limitedUntil: number | null = null
   /** When its last claim leaves the window. */
   lapsesAt = 0
-  /** The heap that the lane is in, once there is a window. */
+  /** The heap that the group is in, once there is a window. */
   heap: Heap<KeyGroup<T>> | null = null
 }
 
@@ -80,16 +80,16 @@ export class Queue<T extends QueuedJob<T>> {
   readonly activity = new Series()
   readonly failures = new FailureGroups()
   paused = false
-  /** Was a claim answered `capped` since the last hint? */
+  /** Was a claim answered with `capped` since the last hint? */
   capped = false
   /** Is a hint of it already in the list to be sent? */
   hinted = false
   private readonly plain = new KeyGroup<T>(null)
   private readonly keyGroups = new Map<string, KeyGroup<T>>()
   private readonly open = new Heap<KeyGroup<T>>(goesFirst)
-  /** Lanes whose keys have no free claim, the first to have one first. */
+  /** Groups whose keys have no free claim, the first to have one first. */
   private readonly limited = new Heap<KeyGroup<T>>((a, b) => limitedUntilOf(a) < limitedUntilOf(b))
-  /** Lanes without jobs that are kept for the claims of their keys, the first that may go first. */
+  /** Groups without jobs that are kept for the claims of their keys, the first that may go first. */
   private readonly idle = new Heap<KeyGroup<T>>((a, b) => lapsesAtOf(a) < lapsesAtOf(b))
   private keyRate: RateLimit | undefined = undefined
   private ratedAt = 0
@@ -111,7 +111,7 @@ export class Queue<T extends QueuedJob<T>> {
   }
 
   get leasedCount(): number {
-    return tally(this.counts, heldPhases)
+    return tally(this.counts, leasedPhases)
   }
 
   get rate(): RateWindow {
@@ -140,95 +140,95 @@ export class Queue<T extends QueuedJob<T>> {
       this.perKey = cap
       this.shared = keyShares === true
       this.arrange(this.plain)
-      for (const lane of this.keyGroups.values()) this.arrange(lane)
+      for (const group of this.keyGroups.values()) this.arrange(group)
     }
     if (keyRate === undefined && this.keyRate === undefined) return this.open.peek()?.first ?? null
     this.refreshRates(keyRate, now)
-    for (let lane = this.open.peek(); lane !== undefined; lane = this.open.peek()) {
-      const { account } = lane
+    for (let group = this.open.peek(); group !== undefined; group = this.open.peek()) {
+      const { account } = group
       const window = account?.window ?? null
-      if (keyRate === undefined || account === null || window === null) return lane.first
-      if (window.free(keyRate, now) > 0) return lane.first
+      if (keyRate === undefined || account === null || window === null) return group.first
+      if (window.free(keyRate, now) > 0) return group.first
       account.limitedUntil = window.freeAt(keyRate, now)
-      this.arrange(lane)
+      this.arrange(group)
     }
     return null
   }
 
-  /** When the first key that only its rate keeps back may be claimed from; null if there is none. */
+  /** When the first key that only its rate limit keeps back may be claimed from; null if there is none. */
   get limitedUntil(): number | null {
     return this.limited.peek()?.account?.limitedUntil ?? null
   }
 
-  /** The job that came `next` is about to be claimed: its key has had its turn. */
+  /** Called before the job that `next` has returned is claimed: counts the claim for its key. */
   charge(row: T, now: number): void {
     const isRated = this.keyRate !== undefined && row.concurrencyKey !== null
     if (!this.shared && !isRated) return
-    const lane = this.keyGroup(row)
-    const account = (lane.account ??= new KeyAccount())
+    const group = this.keyGroup(row)
+    const account = (group.account ??= new KeyAccount())
     if (this.shared) account.start = this.clock = clockAfter(this.clock, account.finish)
     if (this.keyRate === undefined || row.concurrencyKey === null) return
     if (account.window === null) {
       account.window = new RateWindow()
-      account.heap = lane.heapIndex < 0 ? null : this.open
+      account.heap = group.heapIndex < 0 ? null : this.open
     }
     account.window.spend(now)
     account.lapsesAt = now + this.keyRate.perMs
   }
 
-  /** Brings up to now which keys have no free claim. All are asked anew if the rate or the clock was changed. */
+  /** Updates which keys have no free claim. All are checked again if the rate limit was changed or the clock was set back. */
   private refreshRates(keyRate: RateLimit | undefined, now: number): void {
     const isSame = keyRate?.limit === this.keyRate?.limit && keyRate?.perMs === this.keyRate?.perMs
     if (!isSame || now < this.ratedAt) {
-      for (const lane of this.keyGroups.values()) {
-        const { account } = lane
+      for (const group of this.keyGroups.values()) {
+        const { account } = group
         if (account === null || account.window === null) continue
         account.limitedUntil = null
         if (keyRate !== undefined) account.lapsesAt = Math.min(account.lapsesAt, now + keyRate.perMs)
-        this.arrange(lane)
+        this.arrange(group)
       }
     }
     this.keyRate = keyRate
     this.ratedAt = now
     for (
-      let lane = this.limited.peek();
-      lane !== undefined && limitedUntilOf(lane) <= now;
-      lane = this.limited.peek()
+      let group = this.limited.peek();
+      group !== undefined && limitedUntilOf(group) <= now;
+      group = this.limited.peek()
     ) {
-      if (lane.account !== null) lane.account.limitedUntil = null
-      this.arrange(lane)
+      if (group.account !== null) group.account.limitedUntil = null
+      this.arrange(group)
     }
-    for (let lane = this.idle.peek(); lane !== undefined && lapsesAtOf(lane) <= now; lane = this.idle.peek()) {
-      this.idle.remove(lane)
-      if (lane.key !== null) this.keyGroups.delete(lane.key)
+    for (let group = this.idle.peek(); group !== undefined && lapsesAtOf(group) <= now; group = this.idle.peek()) {
+      this.idle.remove(group)
+      if (group.key !== null) this.keyGroups.delete(group.key)
     }
   }
 
   add(row: T): void {
-    const lane = this.keyGroup(row)
-    if (lane.first === null && this.clock > 0) (lane.account ??= new KeyAccount()).start = this.clock
-    lane.add(row)
-    if (lane.first === row) this.arrange(lane)
+    const group = this.keyGroup(row)
+    if (group.first === null && this.clock > 0) (group.account ??= new KeyAccount()).start = this.clock
+    group.add(row)
+    if (group.first === row) this.arrange(group)
   }
 
   remove(row: T): void {
-    const lane = this.keyGroup(row)
-    lane.remove(row)
-    this.arrange(lane)
+    const group = this.keyGroup(row)
+    group.remove(row)
+    this.arrange(group)
   }
 
-  hold(row: T): void {
+  addLease(row: T): void {
     if (row.concurrencyKey === null) return
-    const lane = this.keyGroup(row)
-    lane.held++
-    this.arrange(lane)
+    const group = this.keyGroup(row)
+    group.leasedCount++
+    this.arrange(group)
   }
 
-  release(row: T): void {
+  removeLease(row: T): void {
     if (row.concurrencyKey === null) return
-    const lane = this.keyGroup(row)
-    lane.held--
-    this.arrange(lane)
+    const group = this.keyGroup(row)
+    group.leasedCount--
+    this.arrange(group)
   }
 
   /** The row that holds a unique key. */
@@ -277,35 +277,35 @@ export class Queue<T extends QueuedJob<T>> {
   private keyGroup(row: T): KeyGroup<T> {
     const key = row.concurrencyKey
     if (key === null) return this.plain
-    let lane = this.keyGroups.get(key)
-    if (lane === undefined) {
-      lane = new KeyGroup<T>(key)
-      this.keyGroups.set(key, lane)
+    let group = this.keyGroups.get(key)
+    if (group === undefined) {
+      group = new KeyGroup<T>(key)
+      this.keyGroups.set(key, group)
     }
-    return lane
+    return group
   }
 
   /** After any change to a group: adds it to the heap, moves it there, takes it out, or forgets it. */
-  private arrange(lane: KeyGroup<T>): void {
-    const { first, key } = lane
+  private arrange(group: KeyGroup<T>): void {
+    const { first, key } = group
     if (first !== null && this.shared) {
-      const account = (lane.account ??= new KeyAccount())
+      const account = (group.account ??= new KeyAccount())
       account.finish = finishOf(account.start, first.keyWeight)
-    } else if (lane.account !== null) lane.account.finish = 0
-    if (lane.account !== null && lane.account.window !== null) return this.arrangeRated(lane, lane.account)
-    if (first === null || lane.held >= this.perKey) this.open.remove(lane)
-    else if (lane.heapIndex < 0) this.open.push(lane)
-    else if (this.open.size > 1) this.open.update(lane)
-    if (key !== null && first === null && lane.held === 0) this.keyGroups.delete(key)
+    } else if (group.account !== null) group.account.finish = 0
+    if (group.account !== null && group.account.window !== null) return this.arrangeRated(group, group.account)
+    if (first === null || group.leasedCount >= this.perKey) this.open.remove(group)
+    else if (group.heapIndex < 0) this.open.push(group)
+    else if (this.open.size > 1) this.open.update(group)
+    if (key !== null && first === null && group.leasedCount === 0) this.keyGroups.delete(key)
   }
 
-  private arrangeRated(lane: KeyGroup<T>, account: KeyAccount<T>): void {
+  private arrangeRated(group: KeyGroup<T>, account: KeyAccount<T>): void {
     let heap: Heap<KeyGroup<T>> | null = null
-    if (lane.first === null) heap = lane.held === 0 ? this.idle : null
-    else if (lane.held < this.perKey) heap = account.limitedUntil === null ? this.open : this.limited
-    if (heap === account.heap) return heap?.update(lane)
-    account.heap?.remove(lane)
-    heap?.push(lane)
+    if (group.first === null) heap = group.leasedCount === 0 ? this.idle : null
+    else if (group.leasedCount < this.perKey) heap = account.limitedUntil === null ? this.open : this.limited
+    if (heap === account.heap) return heap?.update(group)
+    account.heap?.remove(group)
+    heap?.push(group)
     account.heap = heap
   }
 }

@@ -17,7 +17,7 @@ import type {
   WorkerRecord,
 } from '../../store.ts'
 import type { MemoryUnit } from './unit.ts'
-import { heldPhases, noCounts, phases } from './phases.ts'
+import { leasedPhases, noCounts, phases } from './phases.ts'
 import { fieldsOf, recordOf } from './fields.ts'
 import { checkinOf } from './records.ts'
 import type { Row } from './row.ts'
@@ -86,17 +86,16 @@ export function failures(unit: MemoryUnit, { type, limit = caps.page }: FailureQ
 
 /** The workers in the order of their registration, each with its running jobs, the longest-running first. */
 export function workerRecords(unit: MemoryUnit, now: number): WorkerRecord[] {
-  const rows = heldPhases.flatMap((phase) => unit.chains[phase.index]?.toArray() ?? [])
-  const held = Map.groupBy(rows.toSorted(heldLonger), (row) => row.run?.claim.worker)
+  const rows = leasedPhases.flatMap((phase) => unit.rowsByPhase[phase.index]?.toArray() ?? [])
+  const byWorker = Map.groupBy(rows.toSorted(byStart), (row) => row.run?.claim.worker)
   const listed = [...unit.workers.values()].filter(({ info, seenAt }) => !isForgotten(info, now - seenAt))
   return listed.map(({ info, seenAt }) => {
-    const running = (held.get(info.id) ?? []).map(runningRow)
+    const running = (byWorker.get(info.id) ?? []).map(runningRow)
     return { ...info, types: [...info.types], seenAt, lost: isLost(info, now - seenAt), running }
   })
 }
 
-const heldLonger = (a: Row, b: Row): number =>
-  (a.run?.claim.tick.at ?? 0) - (b.run?.claim.tick.at ?? 0) || a.seq - b.seq
+const byStart = (a: Row, b: Row): number => (a.run?.claim.tick.at ?? 0) - (b.run?.claim.tick.at ?? 0) || a.seq - b.seq
 
 const runningRow = (row: Row): WorkerRecord['running'][number] => ({
   id: row.id,

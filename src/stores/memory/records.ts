@@ -1,35 +1,16 @@
 /** Parts of records, each a copy that shares nothing mutable with a row. */
 import { caps } from '../../core/caps.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
+import { enqueueEntry, historyEntry } from '../../core/history.ts'
 import type { CheckIn, HistoryEntry, JobMeta, LogLine } from '../../core/record.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { Checkpoint, CheckpointEntry, InboxMessage, InboxEntry } from '../../core/machine-record.ts'
 import { copyPayload, type Json } from '../../core/payload.ts'
 import type { WrittenTransition } from '../../store.ts'
-import type { TransitionArrow, Row, LoggedStep } from './row.ts'
+import type { Row, StoredTransition } from './row.ts'
 
-export function historyEntry(
-  { event, from, to }: TransitionArrow,
-  seq: number,
-  at: number,
-  attempt: number,
-  worker: string | null,
-  reason: string | null,
-): HistoryEntry {
-  return {
-    seq,
-    at,
-    event,
-    from,
-    to,
-    attempt,
-    ...(worker !== null && { worker }),
-    ...(reason !== null && { reason }),
-  }
-}
-
-const entryOf = (step: LoggedStep): HistoryEntry =>
-  historyEntry(step.arrow, step.seq, step.tick.at, step.attempt, step.worker, step.reason)
+const entryOf = ({ arrow, seq, tick, attempt, worker, reason }: StoredTransition): HistoryEntry =>
+  historyEntry(arrow, seq, tick.at, attempt, worker, reason)
 
 /** The last transition of a row. */
 export function transitionOf(row: Row, error?: ErrorRecord): WrittenTransition {
@@ -40,14 +21,14 @@ export function transitionOf(row: Row, error?: ErrorRecord): WrittenTransition {
 export function historyOf(row: Row): HistoryEntry[] {
   const entries: HistoryEntry[] = []
   let to: JobState = row.phase.name
-  let step = row.last
-  for (; step !== null && entries.length < caps.history; step = step.before) {
-    entries.push(entryOf(step))
-    to = step.arrow.from
+  let transition = row.last
+  for (; transition !== null && entries.length < caps.history; transition = transition.before) {
+    entries.push(entryOf(transition))
+    to = transition.arrow.from
   }
   // The ENQUEUE comes first, unless the cap has cut it off.
-  const cut = step !== null || entries.length === caps.history
-  if (!cut) entries.push(historyEntry({ event: 'ENQUEUE', from: null, to }, row.seq, row.came.at, 0, null, null))
+  const cut = transition !== null || entries.length === caps.history
+  if (!cut) entries.push(enqueueEntry(to, row.seq, row.came.at))
   return entries.toReversed()
 }
 

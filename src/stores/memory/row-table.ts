@@ -7,12 +7,22 @@
  */
 import type { Row } from './row.ts'
 
+/** So few gaps are not worth dropping. */
+const gapsMin = 1_000
+/** The numbers of slots must fit into 32 bits: they begin anew when so many were dropped. */
+const droppedMax = 2 ** 30
+
 export class RowTable {
   /** Ascending by seq. A removed row leaves its seq as a gap, until half of the slots are gaps. */
   private slots: (Row | number)[] = []
   private first = 0
   private gaps = 0
-  /** Pairs of a hash and a slot + 1, each at the place its hash names or at the next ones; 0 marks a free place. */
+  /** The number of slots that were dropped from the front. */
+  private dropped = 0
+  /**
+   * Pairs of a hash and the number of a slot, each at the place its hash names or at the next ones; 0 marks a free place. Slots
+   * are numbered from 1 on, those that were dropped included, so that dropping some does not change the numbers of the others.
+   */
   private table = new Int32Array(2 * 16)
   private mask = 15
   /** The last search that found nothing: an insert searches for its id before it adds the row. */
@@ -26,7 +36,7 @@ export class RowTable {
     const hash = hashOf(id)
     const place = this.find(id, hash)
     const slot = this.table[2 * place + 1] as number
-    if (slot !== 0) return this.slots[slot - 1] as Row
+    if (slot !== 0) return this.slots[slot - 1 - this.dropped] as Row
     const { missed } = this
     missed.id = id
     missed.hash = hash
@@ -42,23 +52,24 @@ export class RowTable {
     row.hash = hash
     this.slots.push(row)
     if (3 * this.size > 2 * this.mask) {
-      this.rebuild(2 * this.mask + 1, (slot) => slot)
+      this.rebuild(2 * this.mask + 1)
       place = -1
     }
     if (place < 0 || missed.id !== row.id) place = this.find(row.id, hash)
-    this.put(place, hash, this.slots.length)
+    this.put(place, hash, this.slots.length + this.dropped)
     missed.place = -1
   }
 
   remove(row: Row): void {
     const place = this.placeOf(row)
-    const slot = (this.table[2 * place + 1] as number) - 1
+    const slot = (this.table[2 * place + 1] as number) - 1 - this.dropped
     this.missed.place = -1
     this.close(place)
     this.slots[slot] = row.seq
     this.gaps++
     while (this.first < this.slots.length && typeof this.slots[this.first] === 'number') this.first++
-    if (this.gaps > 1_000 && this.gaps * 2 > this.slots.length) this.compact()
+    if (this.first > gapsMin && this.first * 2 > this.slots.length) this.dropFirst()
+    else if (this.gaps > gapsMin && this.gaps * 2 > this.slots.length) this.compact()
   }
 
   /** The rows inserted after `seq`, oldest first. None may be added or removed meanwhile. */
@@ -91,20 +102,20 @@ export class RowTable {
 
   /** The place of an id in the table, or the free one where it would be. */
   private find(id: string, hash: number): number {
-    const { table, mask } = this
+    const { table, mask, dropped } = this
     let place = hash & mask
     for (;;) {
       const slot = table[2 * place + 1] as number
-      if (slot === 0 || (table[2 * place] === hash && (this.slots[slot - 1] as Row).id === id)) return place
+      if (slot === 0 || (table[2 * place] === hash && (this.slots[slot - 1 - dropped] as Row).id === id)) return place
       place = (place + 1) & mask
     }
   }
 
   /** The place of a row in the table. It reads neither the id nor any other row: they may not be in the cache. */
   private placeOf(row: Row): number {
-    const { table, mask, slots } = this
+    const { table, mask, slots, dropped } = this
     let place = row.hash & mask
-    while (table[2 * place] !== row.hash || slots[(table[2 * place + 1] as number) - 1] !== row)
+    while (table[2 * place] !== row.hash || slots[(table[2 * place + 1] as number) - 1 - dropped] !== row)
       place = (place + 1) & mask
     return place
   }
@@ -128,22 +139,38 @@ export class RowTable {
     this.put(free, 0, 0)
   }
 
-  /** Drops the gaps, and shrinks the table if it has become far too large. */
+  /** Drops the gaps before the first row. Rows mostly go in the order in which they came: then these are all gaps. */
+  private dropFirst(): void {
+    const { first, slots, dropped } = this
+    if (this.mask > 8 * (slots.length - this.gaps) || dropped > droppedMax) return this.compact()
+    this.slots = slots.slice(first)
+    this.dropped = dropped + first
+    this.gaps -= first
+    this.first = 0
+  }
+
+  /** Drops all gaps, and shrinks the table if it has become far too large. */
   private compact(): void {
     const before = this.slots
+    const { dropped } = this
     const moved = new Int32Array(before.length + 1)
     this.slots = []
     for (let i = 0; i < before.length; i++) {
       const slot = before[i] as Row | number
       if (typeof slot !== 'number') moved[i + 1] = this.slots.push(slot)
     }
-    this.first = this.gaps = 0
+    this.first = this.gaps = this.dropped = 0
     let mask = 15
     while (3 * this.size > mask) mask = 2 * mask + 1
-    this.rebuild(mask, (slot) => moved[slot] as number)
+    const { table } = this
+    for (let i = 1; i < table.length; i += 2) {
+      if (table[i] !== 0) table[i] = moved[(table[i] as number) - dropped] as number
+    }
+    this.rebuild(mask)
   }
 
-  private rebuild(mask: number, moved: (slot: number) => number): void {
+  /** Makes the table anew, with another size. */
+  private rebuild(mask: number): void {
     const { table } = this
     this.table = new Int32Array(2 * (mask + 1))
     this.mask = mask
@@ -152,7 +179,7 @@ export class RowTable {
       const hash = table[i] as number
       let place = hash & mask
       while (this.table[2 * place + 1] !== 0) place = (place + 1) & mask
-      this.put(place, hash, moved(table[i + 1] as number))
+      this.put(place, hash, table[i + 1] as number)
     }
   }
 }

@@ -5,7 +5,7 @@
 import { caps } from '../../core/caps.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import type { AttemptError, CheckIn, LogLine } from '../../core/record.ts'
-import type { Arrow, ArrowEvent, JobState } from '../../core/lifecycle.ts'
+import type { Arrow, JobState } from '../../core/lifecycle.ts'
 import type { Json } from '../../core/payload.ts'
 import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
 import { defaultKeyWeight } from '../../core/shares.ts'
@@ -14,13 +14,6 @@ import { Machine } from './machine.ts'
 import type { Phase } from './phases.ts'
 import type { Queue, QueuedJob } from './queue.ts'
 import type { Terms } from './terms.ts'
-
-/** An arrow of the chart, the enqueue, or a checkpoint. */
-export interface TransitionArrow {
-  readonly event: ArrowEvent | 'ENQUEUE' | 'CHECKPOINT'
-  readonly from: JobState | null
-  readonly to: JobState
-}
 
 /** A time, shared by all that happened at it: a large number in a field is an object of its own in V8, one per row. */
 export class Tick {
@@ -32,15 +25,15 @@ export class Tick {
 }
 
 /** One transition of a job, linked to the one before it. The ENQUEUE has none: the row has all of its fields. */
-export class LoggedStep {
+export class StoredTransition {
   readonly arrow: Arrow
   readonly seq: number
   readonly tick: Tick
   readonly attempt: number
   readonly worker: string | null
   readonly reason: string | null
-  before: LoggedStep | null
-  /** The number of steps in the list, this one included. */
+  before: StoredTransition | null
+  /** The number of transitions in the list, this one included. */
   depth: number
 
   constructor(arrow: Arrow, row: Row, seq: number, tick: Tick, worker: string | null, reason: string | null) {
@@ -66,11 +59,11 @@ export class LoggedStep {
     return this.arrow.to
   }
 
-  /** Cuts the list at the cap. It is called when the list has twice that length: the cost per step is small. */
+  /** Cuts the list at the cap. It is called when the list has twice that length: the cost per transition is small. */
   trim(): void {
     let kept = 1
-    for (let step = this.before; step !== null; step = step.before) {
-      if (++kept === caps.history) step.before = null
+    for (let earlier = this.before; earlier !== null; earlier = earlier.before) {
+      if (++kept === caps.history) earlier.before = null
     }
     this.depth = caps.history
   }
@@ -79,15 +72,15 @@ export class LoggedStep {
 /** One attempt. The row keeps it after its end. */
 export class Run {
   readonly token: string
-  readonly claim: LoggedStep
-  /** How it was settled, and the due time from then: a repeated settlement gets the same answer. */
-  end: LoggedStep | null = null
+  readonly claim: StoredTransition
+  /** The transition that ended it, and the due time that it set: a repeated settlement gets the same answer. */
+  end: StoredTransition | null = null
   dueAt: number | null = null
   output: Json | undefined = undefined
   /** The last attempt before this one that was settled, until this one is. */
   settled: Run | null
 
-  constructor(token: string, claim: LoggedStep, settled: Run | null) {
+  constructor(token: string, claim: StoredTransition, settled: Run | null) {
     this.token = token
     this.claim = claim
     this.settled = settled
@@ -107,7 +100,7 @@ export class Past {
   cancel: CancelMark | null = null
   /** The type of the job that is inserted if this one dies. */
   onDead: string | null = null
-  /** What the last settlement also moved: a repeated settlement gets the same answer. */
+  /** The transitions of other jobs in the last settlement: a repeated settlement gets the same answer. */
   successor: WrittenTransition | null = null
   hook: WrittenTransition | null = null
 }
@@ -134,7 +127,7 @@ export class Row implements JobRow, QueuedJob<Row> {
   prev: Row | null = null
   next: Row | null = null
   run: Run | null = null
-  last: LoggedStep | null = null
+  last: StoredTransition | null = null
   past: Past | null = null
   machine: Machine | null = null
 
@@ -248,8 +241,8 @@ export class Row implements JobRow, QueuedJob<Row> {
     this.machine = null
   }
 
-  /** Removes from its history the steps after this number. */
-  forgetSteps(seq: number): void {
+  /** Removes from its history the transitions after this number. */
+  forgetTransitionsAfter(seq: number): void {
     while (this.last !== null && this.last.seq > seq) this.last = this.last.before
   }
 

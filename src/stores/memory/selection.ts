@@ -16,7 +16,7 @@ interface SearchedRows {
   readonly rows: RowTable
   readonly queues: ReadonlyMap<string, Queue<Row>>
   /** Leased and ended rows by the index of their phase, in the order in which they entered it. */
-  readonly chains: readonly LinkedList<Row>[]
+  readonly rowsByPhase: readonly LinkedList<Row>[]
   /** Rows by the index of their phase. */
   readonly counts: readonly number[]
   readonly unsupported: ReadonlySet<Row>
@@ -33,7 +33,7 @@ interface PageRange {
   readonly newestFirst: boolean
   /** Starts after this number of a row (see `numberOf`); null = at the first. */
   readonly after: number | null
-  /** Ends at this number. */
+  /** Ends at this number, and leaves out jobs that have ended after it. */
   readonly until?: number
   readonly limit: number
 }
@@ -85,6 +85,7 @@ export function find(
   const counts = queues === null ? [store.counts] : queues.map((queue) => queue.counts)
   /** Rows of these phases and types that have not been looked at. */
   let left = counts.reduce((sum, each) => sum + tally(each, among), 0)
+  const { until = Infinity } = range
   const rows: Row[] = []
   let looked = 0
   let last: number | null = null
@@ -92,9 +93,9 @@ export function find(
   for (const row of candidates(store, filter, among, range)) {
     // There is one more row: the page ends at the number of its last row, which stays valid if that row is removed.
     if (looked === scanMax) return { rows, next: last }
-    if (row.seq > (range.until ?? Infinity)) break
+    if (row.seq > until) break
     const isAmong = among.includes(row.phase) && (types === null || types.has(row.type))
-    if (isAmong && passes(store, row, filter)) {
+    if (isAmong && !(row.phase.ended && row.endedBy > until) && passes(store, row, filter)) {
       if (rows.length === range.limit) return { rows, next: last }
       rows.push(row)
     }
@@ -155,7 +156,7 @@ function fewOf(store: SearchedRows, filter: JobFilter, among: readonly Phase[]):
   const atHand = among.every((phase) => phase.leased || phase.ended)
   const count = tally(store.counts, among)
   if (!atHand || count > fewRows || count * 20 > store.rows.size) return null
-  return among.flatMap((phase) => store.chains[phase.index]?.toArray() ?? [])
+  return among.flatMap((phase) => store.rowsByPhase[phase.index]?.toArray() ?? [])
 }
 
 /** The ended rows of some phases in the order of their end: each phase has a list in that order. */
@@ -167,8 +168,8 @@ function* byTheirEnd(
   const next = (row: Row): Row | null => (newestFirst ? row.prev : row.next)
   const isPast = ({ endedBy }: Row): boolean => after !== null && (newestFirst ? endedBy >= after : endedBy <= after)
   const heads = among.map(({ index }): Row | null => {
-    const chain = store.chains[index]
-    let row = (newestFirst ? chain?.tail : chain?.head) ?? null
+    const rows = store.rowsByPhase[index]
+    let row = (newestFirst ? rows?.tail : rows?.head) ?? null
     while (row !== null && isPast(row)) row = next(row)
     return row
   })

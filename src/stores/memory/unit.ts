@@ -4,9 +4,9 @@
  * operations decide before they write.
  */
 import type { PruneUnit } from '../../core/prune.ts'
-import type { Transition } from '../../core/unit-of-work.ts'
 import type {
   CancelMark,
+  CompiledArrow,
   InsertUnit,
   LeaseKey,
   LoggedTransition,
@@ -19,6 +19,7 @@ import { Heap } from '../../core/heap.ts'
 import { handOverRoom, type WorkerSlots } from '../../core/hand-over.ts'
 import { caps } from '../../core/caps.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
+import { loggedWorker, type LoggedArrow } from '../../core/history.ts'
 import type { AttemptError, CheckIn, LogLine } from '../../core/record.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import { lastLogs } from '../../core/log-lines.ts'
@@ -26,19 +27,20 @@ import type { Gather, InboxMessage, InboxEntry, NewCheckpoint, Unsupported } fro
 import { copyPayload, type Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
 import type { WrittenTransition, NewJob, Selection, SettleAnswer, WorkerInfo } from '../../store.ts'
+import { BulkOperations } from './bulk.ts'
 import { LinkedList } from './linked-list.ts'
 import { Hints } from './hints.ts'
 import { TransitionLog } from './log.ts'
 import { Machine } from './machine.ts'
 import { MachineIndex } from './machine-index.ts'
-import { backlogPhases, heldPhases, noCounts, phaseOf, phases, tally, type Phase } from './phases.ts'
+import { backlogPhases, leasedPhases, noCounts, phaseOf, phases, tally, type Phase } from './phases.ts'
 import { Queue } from './queue.ts'
 import { inboxOf, transitionOf } from './records.ts'
 import { RowTable } from './row-table.ts'
 import type { ScheduleUnit } from '../../core/schedule.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
 import { ScheduleTable } from './schedules.ts'
-import { keep, Row, LoggedStep, Tick, type TransitionArrow, type Run } from './row.ts'
+import { keep, Row, StoredTransition, Tick, type Run } from './row.ts'
 import { select } from './selection.ts'
 
 const soonest = (a: Row, b: Row): boolean => {
@@ -47,8 +49,12 @@ const soonest = (a: Row, b: Row): boolean => {
   return left === right ? a.seq < b.seq : left < right
 }
 
-const rests: readonly TransitionArrow[] = phases.map(({ name }) => ({ event: 'CHECKPOINT', from: name, to: name }))
-const births: readonly TransitionArrow[] = phases.map((phase) => ({ event: 'ENQUEUE', from: null, to: phase.name }))
+const checkpointArrows: readonly LoggedArrow[] = phases.map(({ name }) => ({
+  event: 'CHECKPOINT',
+  from: name,
+  to: name,
+}))
+const enqueueArrows: readonly LoggedArrow[] = phases.map((phase) => ({ event: 'ENQUEUE', from: null, to: phase.name }))
 
 const noChildren: readonly Row[] = []
 
@@ -58,10 +64,11 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
   readonly timers = new Heap<Row>(soonest)
   readonly leases = new Heap<Row>(soonest)
   /** The leased and the ended rows of each phase, in the order in which they entered it. */
-  readonly chains: readonly LinkedList<Row>[] = phases.map(() => new LinkedList<Row>())
+  readonly rowsByPhase: readonly LinkedList<Row>[] = phases.map(() => new LinkedList<Row>())
   readonly counts = noCounts()
   readonly workers = new Map<string, { readonly info: WorkerInfo; seenAt: number }>()
   readonly schedules = new ScheduleTable()
+  readonly bulk = new BulkOperations()
   readonly hints = new Hints()
   readonly log: TransitionLog
   now = 0
@@ -97,9 +104,9 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
 
   /** Runs mostly end in the order in which they began: then the row is the first of its list. */
   findLeased(id: string): Row | undefined {
-    for (const { index } of heldPhases) {
-      const longest = this.chains[index]?.head
-      if (longest?.id === id) return longest
+    for (const { index } of leasedPhases) {
+      const { head: longest } = this.rowsByPhase[index] as LinkedList<Row>
+      if (longest !== null && longest.id === id) return longest
     }
     return this.rows.get(id)
   }
@@ -161,7 +168,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
   }
 
   firstEnded(state: JobState, limit: number): readonly Row[] {
-    return (this.chains[phaseOf[state].index] as LinkedList<Row>).toArray(limit)
+    return (this.rowsByPhase[phaseOf[state].index] as LinkedList<Row>).toArray(limit)
   }
 
   removeEnded(rows: readonly Row[]): void {
@@ -209,8 +216,9 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     if (this.rows.get(job.id) !== undefined) return null
     const queue = this.queue(job.type)
     const phase = phaseOf[state]
-    const row = new Row(job, queue, queue.termsOf(job), phase, this.log.nextSeq, this.currentTick())
-    this.log.append(row, births[phase.index] as TransitionArrow, this.now, null, null)
+    const tick = this.currentTick()
+    const row = new Row(job, queue, queue.termsOf(job), phase, this.log.nextSeq, tick)
+    this.log.append(row, enqueueArrows[phase.index] as LoggedArrow, tick, null, null)
     this.rows.add(row)
     this.countPhase(row, phase, 1)
     queue.activity.count(this.now, enqueueCounted, 0)
@@ -236,25 +244,26 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     queue.failures.add(failure, id, this.log.nextSeq, this.now)
   }
 
-  apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition {
+  apply(row: Row, arrow: CompiledArrow, options: TransitionOptions): LoggedTransition {
     const { phase: from, run } = row
-    const to = phaseOf[transition.to]
+    const to = phases[arrow.toIndex] as Phase
     this.depart(row, from, to)
     const seq = this.log.nextSeq
-    const worker = options.worker ?? (from.leased && run !== null ? run.claim.worker : null)
+    const worker = loggedWorker(row, arrow, options)
     const reason = options.reason ?? null
-    this.log.append(row, transition, this.now, worker, reason)
-    const step = (row.last = new LoggedStep(transition, row, seq, this.currentTick(), worker, reason))
-    if (step.depth >= 2 * caps.history) step.trim()
+    const tick = this.currentTick()
+    this.log.append(row, arrow, tick, worker, reason)
+    const transition = (row.last = new StoredTransition(arrow, row, seq, tick, worker, reason))
+    if (transition.depth >= 2 * caps.history) transition.trim()
     row.phase = to
-    if (transition.takesPlace) row.place = seq
-    if (transition.key === 'taken') row.queue.takeKey(row)
-    else if (transition.key === 'freed') row.queue.freeKey(row)
-    if (options.output !== undefined && transition.to === 'done' && run !== null) run.output = options.output
+    if (arrow.takesPlace) row.place = seq
+    if (arrow.key === 'taken') row.queue.takeKey(row)
+    else if (arrow.key === 'freed') row.queue.freeKey(row)
+    if (options.output !== undefined && arrow.to === 'done' && run !== null) run.output = options.output
     this.arrive(row, from.leased, to, options.dueAt ?? null)
     if (to.name === 'dead') this.countDead(row, 1)
-    if (transition.lease === 'goes on') this.hints.cancelled(row.id)
-    return step
+    if (arrow.lease === 'goes on') this.hints.cancelled(row.id)
+    return transition
   }
 
   /** Sets the end of a row's lease. */
@@ -268,8 +277,8 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     this.countDead(row, -1)
     this.depart(row, row.phase, null)
     this.rows.remove(row)
-    this.unsupported.delete(row)
     if (row.machine !== null) {
+      this.unsupported.delete(row)
       this.machineIndex.update(row, [], [])
       this.disown(row)
     }
@@ -386,7 +395,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
 
   keepSettled(row: Row, _lease: LeaseKey, { seq, dueAt, woken, successor, hook }: SettleAnswer): void {
     const run = row.run as Run
-    // The job may have made further transitions in this call: the end of the run is the step of this number.
+    // The job may have made further transitions in this call: the end of the run is the transition of this number.
     let end = row.last
     while (end !== null && end.seq !== seq) end = end.before
     run.end = end
@@ -409,7 +418,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     const { number, state, read, note, takesCancel, states = [], tags = [] } = checkpoint
     const machine = row.withMachine()
     const seq = this.log.nextSeq
-    this.log.append(row, rests[row.phase.index] as TransitionArrow, this.now, row.worker, note)
+    this.log.append(row, checkpointArrows[row.phase.index] as LoggedArrow, this.currentTick(), row.worker, note)
     keep(machine.checkpoints, [{ number, state, seq, at: this.now, note }], caps.checkpoints)
     machine.takesCancel = takesCancel
     this.machineIndex.update(row, [...states], [...tags])
@@ -450,7 +459,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
   }
 
   forgetHistoryAfter(row: Row, seq: number): void {
-    row.forgetSteps(seq)
+    row.forgetTransitionsAfter(seq)
   }
 
   handOverRoom(type: string): number {
@@ -464,8 +473,8 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
 
   private *workerSlots(): Iterable<WorkerSlots> {
     const leased = new Map<string, number>()
-    for (const { index } of heldPhases) {
-      for (const { run } of this.chains[index]?.toArray() ?? []) {
+    for (const { index } of leasedPhases) {
+      for (const { run } of this.rowsByPhase[index]?.toArray() ?? []) {
         const worker = run?.claim.worker ?? ''
         leased.set(worker, (leased.get(worker) ?? 0) + 1)
       }
@@ -482,21 +491,21 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     if (to !== null) this.countPhase(row, to, 1)
     if (from.claimable) row.queue.remove(row)
     else if (from.timed) this.timers.remove(row)
-    else (this.chains[from.index] as LinkedList<Row>).remove(row)
+    else (this.rowsByPhase[from.index] as LinkedList<Row>).remove(row)
     if (from.leased && to?.leased === true) return
     row.wakeAt = null
-    if (from.leased) this.giveUp(row)
+    if (from.leased) this.endLease(row)
   }
 
-  private arrive(row: Row, wasHeld: boolean, to: Phase, dueAt: number | null): void {
+  private arrive(row: Row, wasLeased: boolean, to: Phase, dueAt: number | null): void {
     if (to.claimable) {
       row.queue.add(row)
       this.hints.ready(row.queue)
       return
     }
     if (to.timed) return this.wait(row, dueAt)
-    ;(this.chains[to.index] as LinkedList<Row>).append(row)
-    if (to.leased && !wasHeld) row.queue.hold(row)
+    ;(this.rowsByPhase[to.index] as LinkedList<Row>).append(row)
+    if (to.leased && !wasLeased) row.queue.addLease(row)
     if (to.ended) this.hints.ended(row.id)
   }
 
@@ -514,9 +523,9 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
       queue.failures.countDead(past.failure, endedAt, by)
   }
 
-  private giveUp(row: Row): void {
+  private endLease(row: Row): void {
     this.leases.remove(row)
-    row.queue.release(row)
+    row.queue.removeLease(row)
     if (row.queue.capped) {
       row.queue.capped = false
       this.hints.ready(row.queue)

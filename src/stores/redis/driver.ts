@@ -9,7 +9,8 @@ import type { Hint } from '../../store.ts'
 import type { Redis, Reply } from './connection.ts'
 import { hintsFrom } from './hints.ts'
 import type { Keys } from './keys.ts'
-import { load, type Select } from './loading.ts'
+import { newEpoch, type Epochs, type Rollback } from './epoch.ts'
+import { load, texts, type Select } from './loading.ts'
 import { NotLoaded, type Need } from './needs.ts'
 import { planOf } from './plan.ts'
 import { hasOf, historyWithout } from './row-text.ts'
@@ -18,7 +19,7 @@ import type { Scripts } from './scripts.ts'
 import { pending, RedisUnit } from './unit.ts'
 import { WorkingSet } from './working-set.ts'
 
-type ScriptName = 'commit' | 'claim' | 'insert' | 'settle' | 'remove'
+type ScriptName = 'commit' | 'claim' | 'insert' | 'settle' | 'remove' | 'epoch'
 
 /** Rounds of a call at most: of loading, and of commits that came too late. */
 const roundsMax = { load: 1_000, commit: 50 }
@@ -42,6 +43,7 @@ export class Driver {
   readonly keys: Keys
   readonly scripts: Scripts<ScriptName>
   readonly time: StoreTime
+  private readonly epochs: Epochs
   private readonly select: Select
   private readonly notify: (hints: readonly Hint[]) => void
   private readonly remembered = new Map<string, LoadedRow>()
@@ -55,6 +57,7 @@ export class Driver {
     keys: Keys,
     scripts: Scripts<ScriptName>,
     time: StoreTime,
+    epochs: Epochs,
     select: Select,
     notify: (hints: readonly Hint[]) => void,
   ) {
@@ -62,6 +65,7 @@ export class Driver {
     this.keys = keys
     this.scripts = scripts
     this.time = time
+    this.epochs = epochs
     this.select = select
     this.notify = notify
   }
@@ -168,11 +172,26 @@ export class Driver {
   async run(name: ScriptName, request: readonly string[]): Promise<readonly Reply[]> {
     const sent = this.time.monotonic()
     const now = this.time.given ? String(this.time.now()) : ''
-    const [clock, hints, ...rest] = await this.scripts.run(name, [now, ...request])
-    this.time.told(Number(clock), sent)
+    const [stamp, hints, ...rest] = await this.scripts.run(name, [now, ...request])
+    const [serverMs, seq] = String(stamp).split(' ')
+    this.time.told(Number(serverMs), sent)
+    if (name === 'epoch') this.rolledBack(this.epochs.learn(texts(rest[0]), Number(seq)))
+    else this.rolledBack(this.epochs.see(Number(seq)))
     if (hints === 'stale' || hints === 'generic') return [hints, ...rest]
     if (typeof hints === 'string' && hints !== '') this.notify(hintsFrom(hints))
     return [null, ...rest]
+  }
+
+  /** To be called first on each connection: a server that was started again begins an epoch. */
+  async greet(): Promise<void> {
+    await this.run('epoch', [newEpoch()])
+  }
+
+  /** What is remembered was true on a server that is gone. */
+  private rolledBack(rollback: Rollback | null): void {
+    if (rollback === null) return
+    this.remembered.clear()
+    this.notify([{ kind: 'rollback', ...rollback }])
   }
 
   // ── leased rows ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -33,7 +33,9 @@ export class Hints {
     this.origin = origin
   }
 
+  /** Once until it is closed, also if several open the store: with the clock of the first. */
   open(clock: Clock, makeClient: () => RedisClient): void {
+    if (this.makeClient !== null) return
     this.clock = clock
     this.makeClient = makeClient
     if (this.listeners.size > 0) this.connect()

@@ -1,13 +1,12 @@
 /** The Redis store: jobs on a server, shared by the processes of many hosts. */
-import { checkInteger, checkKeys, checkText } from '../../core/checks.ts'
+import { checkInteger, checkKeys } from '../../core/checks.ts'
 import { caps } from '../../core/caps.ts'
-import { invalidOption, JobchartError } from '../../core/errors.ts'
 import type { Store } from '../../store.ts'
-import type { RedisClient } from './connection.ts'
-import { fromIoredis, ioredisAt } from './ioredis.ts'
 import { namespaceOf } from './keys.ts'
-import { fromNodeRedis, nodeRedisAt } from './node-redis.ts'
 import { redisStoreOf } from './store.ts'
+import { targetOf } from './target.ts'
+
+export { inspectRedisServer, type RedisServerInfo } from './inspect.ts'
 
 export interface RedisStoreOptions {
   /**
@@ -40,47 +39,8 @@ export function redisStore(options: RedisStoreOptions): Store {
     ['url', 'client', 'prefix', 'transitionsMax'],
     "Pass where the server is: redisStore({ url: 'redis://localhost:6379' }).",
   )
-  const { url, client, prefix = 'jobchart', transitionsMax = caps.transitions } = options
+  const { prefix = 'jobchart', transitionsMax = caps.transitions } = options
   checkInteger('transitionsMax', transitionsMax, 1, 1_000_000_000)
   const namespace = namespaceOf(prefix)
-  const { makeClient, where } = client === undefined ? atUrl(url) : ofClient(client, url)
-  return redisStoreOf({ makeClient, where, namespace, transitionsMax })
-}
-
-interface Target {
-  readonly makeClient: () => Promise<RedisClient>
-  readonly where: string
-}
-
-function atUrl(url: string | undefined): Target {
-  if (url === undefined) throw invalidOption('url', 'the address of a server, or a `client`', url)
-  checkText('url', url, 2_000)
-  if (!URL.canParse(url) || !/^rediss?:$/.test(new URL(url).protocol)) {
-    throw invalidOption('url', 'redis://… or rediss://…', url)
-  }
-  const { host } = new URL(url)
-  return { where: host === '' ? 'localhost' : host, makeClient: () => installed(url) }
-}
-
-function ofClient(client: object, url: string | undefined): Target {
-  if (url !== undefined) throw invalidOption('url', 'nothing beside `client`', url)
-  const has = (method: string): boolean =>
-    typeof client === 'object' && client !== null && typeof (client as Record<string, unknown>)[method] === 'function'
-  const where = 'the server of the client'
-  if (has('call') && has('duplicate')) return { where, makeClient: async () => fromIoredis(client) }
-  if (has('sendCommand') && has('duplicate')) return { where, makeClient: async () => fromNodeRedis(client) }
-  throw invalidOption('client', 'a client of redis, @redis/client or ioredis', client)
-}
-
-async function installed(url: string): Promise<RedisClient> {
-  for (const connect of [nodeRedisAt, ioredisAt]) {
-    try {
-      return await connect(url)
-    } catch (error) {
-      if ((error as { readonly code?: unknown }).code !== 'ERR_MODULE_NOT_FOUND') throw error
-    }
-  }
-  throw new JobchartError('UNSUPPORTED', 'redisStore needs a driver', {
-    hint: 'npm install @redis/client, or ioredis.',
-  })
+  return redisStoreOf({ ...targetOf(options), namespace, transitionsMax })
 }

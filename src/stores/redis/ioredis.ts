@@ -72,6 +72,10 @@ class IoredisClient implements RedisClient {
     await this.inside.subscribe(channel)
   }
 
+  onReady(listener: () => void): void {
+    this.inside.on('ready', listener)
+  }
+
   close(): void {
     this.inside.disconnect()
   }

@@ -33,6 +33,8 @@ export class Keys {
   /** The number of the last transition, and the log: a stream in which an entry has the number of the last of its transitions. */
   readonly seq: string
   readonly log: string
+  /** The epochs of the log: an id, and the number of the last transition before it. */
+  readonly epochs: string
   /** Jobs that were put off because no worker could run their machine. */
   readonly unsupported: string
   readonly workers: string
@@ -52,6 +54,7 @@ export class Keys {
     this.leases = `${namespace}leases`
     this.seq = `${namespace}seq`
     this.log = `${namespace}log`
+    this.epochs = `${namespace}epochs`
     this.unsupported = `${namespace}unsupported`
     this.workers = `${namespace}workers`
     this.seen = `${namespace}seen`
@@ -141,8 +144,11 @@ export class Keys {
   }
 }
 
-/** `holders`: who holds a unique key · `predecessors`: who has given it up and is live · `schedules` by name · `paused` by type. */
-export type CellKind = 'holders' | 'predecessors' | 'schedules' | 'paused'
+/**
+ * `holders`: who holds a unique key · `predecessors`: who has given it up and is live · `schedules` by name · `paused` by type · `bulk`
+ * and `bulk-ended`: bulk operations by id, those that run and those that have ended.
+ */
+export type CellKind = 'holders' | 'predecessors' | 'schedules' | 'paused' | 'bulk' | 'bulk-ended'
 
 /** The name of a unique key of a type. */
 export const keyName = (type: string, key: string): string => JSON.stringify([type, key])

@@ -52,7 +52,7 @@ function takeData(ids: readonly string[], replies: readonly Reply[], into: Worki
   }
 }
 
-const nameOf = (need: Need): unknown => (need.kind === 'selected' ? need.selection : JSON.stringify(need))
+const nameOf = (need: Need): string => JSON.stringify(need.kind === 'selected' ? need.selection : need)
 
 function commandOf(keys: Keys, need: Need): Command {
   switch (need.kind) {
@@ -62,6 +62,8 @@ function commandOf(keys: Keys, need: Need): Command {
       return ['ZRANGE', keys.children(need.id), '0', '-1']
     case 'cell':
       return ['HGET', keys.cells(need.cells), need.field]
+    case 'values':
+      return ['HVALS', keys.cells(need.cells)]
     case 'timers':
       return ['ZRANGE', need.of === 'due' ? keys.due : keys.leases, '0', String(need.limit), 'WITHSCORES']
     case 'counts':
@@ -85,6 +87,9 @@ function take(need: Need, reply: Reply, into: WorkingSet): void {
       return
     case 'cell':
       into.cells.set(cellName(need.cells, need.field), typeof reply === 'string' ? reply : null)
+      return
+    case 'values':
+      into.values.set(need.cells, texts(reply))
       return
     case 'timers':
       into.timers.set(need.of, { limit: need.limit, found: scored(reply) })

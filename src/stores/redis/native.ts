@@ -1,15 +1,14 @@
 /**
- * The most frequent writes as scripts of their own, for jobs and cases where nothing has to be decided but what the chart's table
- * says: inserts of new jobs that find room, ends of attempts of plain jobs, removals. They take one round trip. What is not such a
- * case goes the way of the core: `null`, or `generic` per item.
+ * The most frequent writes as scripts of their own, where the chart's table decides everything: inserts of new jobs that find room,
+ * ends of attempts of plain jobs, removals. They take one round trip. All other cases are left to the core: the answer is `null`, or
+ * `generic` per item.
  */
-import { statesTagged, countersAfter, isEnded, jobStates, type JobState } from '../../core/lifecycle.ts'
+import { statesTagged, countersAfter, isEnded, jobStates, nextArrow, type JobState } from '../../core/lifecycle.ts'
 import { bornReady, bornTimed } from '../../core/insert.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import { failureOf } from '../../core/fingerprint.ts'
 import { prune, type PruneUnit } from '../../core/prune.ts'
 import type { Settlement } from '../../core/settlement.ts'
-import { nextTransition } from '../../core/transition.ts'
 import type { InsertAnswer, InsertRequest, NewJob, PruneAnswer, RetentionPolicy, SettleAnswer } from '../../store.ts'
 import type { Reply } from './connection.ts'
 import type { Driver } from './driver.ts'
@@ -23,7 +22,7 @@ const timed = statesTagged('timed')
 
 // ── insert ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The head of a new row begins here; what is before is given by the script. */
+/** The first field of a new row's head that is not written by the script. */
 const ownFields = headFields.indexOf('attempt')
 
 /** @returns null if the core has to decide; then nothing was written */
@@ -61,7 +60,7 @@ function insertArgsOf(requests: readonly InsertRequest[]): string[] | null {
       try {
         args.push(job.id, dueText(job), rowOf(job, name), textOf(job.input), textOf(job.meta), name)
       } catch {
-        // What cannot be written is told by the core, of that request alone.
+        // The core reports which job cannot be written, for that request alone.
         return null
       }
     }
@@ -108,12 +107,12 @@ function rowOf(job: NewJob, name: string): string {
 // ── settle ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const plain: ReadonlySet<string> = new Set(plainEvents)
-/** Rows with these letters go the way of the core. */
+/** Rows with these letters are left to the core. */
 const notPlain = [flagLetters.machine, flagLetters.key]
 
 /**
- * May these be settled by the script? This process must have claimed them, so that it knows what they are; what another process has
- * made of one meanwhile the script finds out itself.
+ * May these be settled by the script? This process must have claimed them, so that it knows their fields; the script itself checks
+ * for changes by other processes.
  */
 export function maySettle(driver: Driver, settlements: readonly Settlement[]): boolean {
   const ids = new Set<string>()
@@ -129,7 +128,7 @@ export function maySettle(driver: Driver, settlements: readonly Settlement[]): b
   return true
 }
 
-/** @returns null for each that must go the way of the core */
+/** @returns null for each that is left to the core */
 export async function settlePlain(
   driver: Driver,
   settlements: readonly Settlement[],
@@ -174,10 +173,10 @@ function groupOf(error: ErrorRecord | undefined): string {
   return JSON.stringify({ ...failure, ...(code !== null && { code }) })
 }
 
-/** The answer to what went as the chart says it goes from a claimed job. */
+/** The answer to a settlement of a job that was still in the state of a claimed one. */
 function expected({ event, to, attempt, fatal, delayMs }: Settlement, seq: number, at: number): SettleAnswer {
   const counters = { attempt, maxAttempts: to === 'retrying' ? attempt + 1 : attempt, generation: 1 }
-  const arrow = nextTransition(claimed, event, counters, fatal)
+  const arrow = nextArrow(claimed, event, counters, fatal)
   const spent = arrow === null ? attempt : countersAfter(arrow, counters).attempt
   const dueAt = timed.has(to) ? Math.ceil(at + (delayMs ?? 0)) : null
   return { outcome: 'settled', seq, at, from: claimed, to, attempt: spent, dueAt }

@@ -9,6 +9,8 @@ export type Need =
   | { readonly kind: 'inbox'; readonly id: string }
   | { readonly kind: 'children'; readonly id: string }
   | { readonly kind: 'cell'; readonly cells: CellKind; readonly field: string }
+  /** All small values of a kind, without their names. */
+  | { readonly kind: 'values'; readonly cells: CellKind }
   | { readonly kind: 'timers'; readonly of: Timers; readonly limit: number }
   | { readonly kind: 'counts' }
   | { readonly kind: 'ended'; readonly state: JobState; readonly limit: number }

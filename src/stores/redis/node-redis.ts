@@ -7,7 +7,7 @@ interface Common {
   readonly isReady: boolean
   connect(): Promise<unknown>
   subscribe(channel: string, told: (message: string) => void): Promise<unknown>
-  on(event: 'error', listener: (error: unknown) => void): unknown
+  on(event: 'error' | 'ready', listener: (error: unknown) => void): unknown
   destroy(): unknown
 }
 
@@ -73,6 +73,10 @@ class NodeRedisClient implements RedisClient {
 
   async subscribe(channel: string, told: (message: string) => void): Promise<void> {
     await this.inside.subscribe(channel, told)
+  }
+
+  onReady(listener: () => void): void {
+    this.inside.on('ready', listener)
   }
 
   close(): void {

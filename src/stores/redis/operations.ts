@@ -22,6 +22,7 @@ import { settle } from '../../core/settle.ts'
 import { promote, rescue } from '../../core/sweep.ts'
 import type { CancelRequest, ClaimAnswer, ClaimRequest, Demand, InsertRequest, InsertAnswer, ScheduleStore, SettleAnswer, Shortfall, Store, SweepAnswer } from '../../store.ts' // prettier-ignore
 import type { Settlement } from '../../core/settlement.ts'
+import { runningBulk, withAbandonedBulk } from './bulk.ts'
 import type { Reply } from './connection.ts'
 import type { Driver } from './driver.ts'
 import { keyName } from './keys.ts'
@@ -78,7 +79,9 @@ export const writesOf = (driver: () => Driver, native: boolean): Pick<Store, Wri
     ),
   rescue: (limit) =>
     sweep(limit, (bite) =>
-      driver().write((unit) => rescue(unit, bite), { needs: [{ kind: 'timers', of: 'leases', limit: bite }] }),
+      driver().write((unit) => withAbandonedBulk(rescue(unit, bite), unit), {
+        needs: [{ kind: 'timers', of: 'leases', limit: bite }, runningBulk],
+      }),
     ),
   async prune(policy, limit) {
     for (let pruned = 0; ;) {

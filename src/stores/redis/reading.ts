@@ -1,7 +1,7 @@
 /** Reading: jobs, pages of them, counts, queues, workers, schedules and the log as they are now. */
 import { activityFigures, bucketsOf, firstPeriod, noActivity, type Tally } from '../../core/activity.ts'
 import { caps } from '../../core/caps.ts'
-import { cursorAt, cursorOfEntry, entryNumber, selectionAfter, selectionRange, seqAt } from '../../core/cursor.ts'
+import { cursorAt, entryNumber, selectionAfter, selectionRange, seqAt } from '../../core/cursor.ts'
 import type { HistoryEntry, JobRecord } from '../../core/record.ts'
 import { isEnded, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, InboxEntry } from '../../core/machine-record.ts'
@@ -24,6 +24,7 @@ import type {
   WorkerRecord,
 } from '../../store.ts'
 import type { Redis, Reply } from './connection.ts'
+import { Epochs } from './epoch.ts'
 import { failureName, memberId, type Keys } from './keys.ts'
 import { countsFrom, pairs, parsedAll, rowsFrom, scored, texts } from './loading.ts'
 import type { Need } from './needs.ts'
@@ -55,9 +56,11 @@ function queuedAt(row: ParsedRow | null): number | null {
 export class Reading {
   private readonly redis: Redis
   private readonly keys: Keys
+  private readonly epochs: Epochs
   private readonly search: Search
 
-  constructor(redis: Redis, keys: Keys) {
+  constructor(redis: Redis, keys: Keys, epochs: Epochs) {
+    this.epochs = epochs
     this.redis = redis
     this.keys = keys
     this.search = new Search(redis, keys)
@@ -143,7 +146,7 @@ export class Reading {
     const page = { byEnd: false, newestFirst: false, ...range, limit: Math.min(limit, caps.selection) }
     const { jobs, next } = await this.search.find(filter, (state) => states.has(state), page)
     for (const { id, row } of jobs) if (!into.rows.has(id)) into.rows.set(id, { ...row, data: 'none' })
-    into.selections.set(selection, { ids: jobs.map(({ id }) => id), next: selectionAfter(next, range) })
+    into.selections.set(JSON.stringify(selection), { ids: jobs.map(({ id }) => id), next: selectionAfter(next, range) })
   }
 
   async checkpoints(id: string): Promise<CheckpointEntry[]> {
@@ -333,8 +336,8 @@ export class Reading {
   async workers(now: number): Promise<WorkerRecord[]> {
     const leases = texts(await this.redis.send(['ZRANGE', this.keys.leases, '0', '-1']))
     const ids = leases.map(memberId)
-    const held = (await this.stored(ids, ['checkin'], false)).filter((job) => job !== null)
-    const byWorker = Map.groupBy(held.toSorted(heldLonger), ({ fields }) => fields.worker)
+    const leased = (await this.stored(ids, ['checkin'], false)).filter((job) => job !== null)
+    const byWorker = Map.groupBy(leased.toSorted(byStart), ({ fields }) => fields.worker)
     const known = (await this.knownWorkers()).filter(({ info, seenAt }) => !isForgotten(info, now - seenAt))
     return known.map(({ info, seenAt }) => {
       const running = (byWorker.get(info.id) ?? []).map(runningJob)
@@ -374,9 +377,20 @@ export class Reading {
 
   // ── the log ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+  private async isGone(cursor: string): Promise<boolean> {
+    const isKnown = this.epochs.knows(cursor)
+    const [last, epochs] = await this.redis.pipeline([
+      ['GET', this.keys.seq],
+      ...(isKnown ? [] : [['LRANGE', this.keys.epochs, '0', '-1']]),
+    ])
+    return (isKnown ? this.epochs : new Epochs(texts(epochs))).isGone(cursor, Number(last ?? 0))
+  }
+
   /** An entry has the number of the last of its transitions, which are numbered without a gap. */
   async transitions(cursor: string | null, limit: number): Promise<TransitionPage> {
-    const after = entryNumber(cursor)
+    const isGone = cursor !== null && (await this.isGone(cursor))
+    // After a rollback from the beginning: a reader that was ahead has seen what never was.
+    const after = isGone ? 0 : entryNumber(cursor?.replace(/-[0-9a-f]{12}$/, '') ?? null)
     const found: Logged[] = []
     let oldest: number | null = null
     for (let from = after; ;) {
@@ -390,8 +404,8 @@ export class Reading {
       from = found.at(-1)?.seq ?? from
       if (part.length === 0 || found.length >= limit) break
     }
-    const transitions = found.slice(0, limit).map((entry) => ({ ...entry, cursor: cursorOfEntry(entry.seq) }))
-    return { transitions, next: transitions.at(-1)?.cursor ?? cursor, lost: (oldest ?? 1) > after + 1 }
+    const transitions = found.slice(0, limit).map((entry) => ({ ...entry, cursor: this.epochs.cursor(entry.seq) }))
+    return { transitions, next: transitions.at(-1)?.cursor ?? cursor, lost: isGone || (oldest ?? 1) > after + 1 }
   }
 }
 
@@ -422,7 +436,7 @@ const earlier = (a: StoredSchedule, b: StoredSchedule): number => tickAt(a) - ti
 const noCounts = (): Record<JobState, number> =>
   Object.fromEntries(jobStates.map((state) => [state, 0])) as Record<JobState, number>
 
-const heldLonger = (a: StoredJob, b: StoredJob): number =>
+const byStart = (a: StoredJob, b: StoredJob): number =>
   Number(a.fields.startedAt) - Number(b.fields.startedAt) || Number(a.fields.seq) - Number(b.fields.seq)
 
 const runningJob = (job: StoredJob): WorkerRecord['running'][number] => {

@@ -1,6 +1,7 @@
-/** Jobs as they leave the store. */
+/** The records of stored jobs. */
 import { caps } from '../../core/caps.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
+import { enqueueEntry } from '../../core/history.ts'
 import type { CheckIn, HistoryEntry, JobMeta, JobRecord, LogLine } from '../../core/record.ts'
 import { isEnded, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, InboxEntry, Parent, Unsupported } from '../../core/machine-record.ts'
@@ -12,11 +13,11 @@ import { pairs, parsedAll } from './loading.ts'
 import { errorsOf, historyEntries, parseRow, type Fields } from './row-text.ts'
 import type { LoadedRow } from './row.ts'
 
-/** All that is kept of a job. */
+/** The stored data of a job. */
 export interface StoredJob {
   readonly id: string
   readonly fields: Fields
-  /** As it is kept. */
+  /** As it is stored. */
   readonly history: string
   readonly checkpoint: CheckpointEntry | null
   readonly inbox: readonly InboxEntry[]
@@ -24,7 +25,7 @@ export interface StoredJob {
 
 const timed = statesTagged('timed')
 
-/** @param otherwise where there is nothing; what is there is of its type, as it was written */
+/** @param otherwise the value if there is no text; the text was written from a value of this type */
 const parsed = <T>(text: string | undefined, otherwise: T): T =>
   text === undefined ? otherwise : (JSON.parse(text) as T)
 const number = (text: string | undefined): number | null => (text === undefined ? null : Number(text))
@@ -74,16 +75,15 @@ export const recordOf = <Name extends keyof JobRecord = keyof JobRecord>(
 ): Pick<JobRecord, Name> =>
   Object.fromEntries(fields.map((field) => [field, read[field](job)])) as unknown as Pick<JobRecord, Name>
 
-/** The enqueue is not among the entries that are kept: the job itself knows all about it. */
+/** The ENQUEUE is not stored as an entry: it is made from the fields of the job. */
 function historyOf({ fields, history }: StoredJob): HistoryEntry[] {
   const entries = historyEntries(history)
   if (entries.length >= caps.history) return entries.slice(-caps.history)
   const to = entries[0]?.from ?? (fields.state as JobState)
-  const birth = { seq: Number(fields.seq), at: Number(fields.enqueuedAt), event: 'ENQUEUE', from: null, to, attempt: 0 } as const // prettier-ignore
-  return [birth, ...entries]
+  return [enqueueEntry(to, Number(fields.seq), Number(fields.enqueuedAt)), ...entries]
 }
 
-/** A job of the claim script's answer. */
+/** A job in the answer of the claim script. */
 export function claimedFrom(reply: Reply): { readonly job: ClaimedJob; readonly row: LoadedRow } {
   const [id, text, input, data, steps, checkpoint, inbox] = reply as readonly Reply[]
   const row = parseRow(String(text))

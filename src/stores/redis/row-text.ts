@@ -3,10 +3,11 @@
  * reads the first part with one call of `struct.unpack`, and passes the rest on as it is.
  */
 import { caps } from '../../core/caps.ts'
+import { historyEntry } from '../../core/history.ts'
 import type { AttemptError, HistoryEntry } from '../../core/record.ts'
 import type { ArrowEvent, JobState } from '../../core/lifecycle.ts'
 
-/** The fields that scripts read, in their order; `has` names what there is of the rest, by letters. */
+/** The fields that scripts read, in their order; `has` has a letter for each other field that is set. */
 export const headFields = [
   'rev',
   'seq',
@@ -65,20 +66,20 @@ export const dataLetters = {
   meta: 'm',
 } as const
 
-/** What else `has` tells: results of steps, a machine or a parent, pinned attempts, a unique key. */
+/** Other letters of `has`: results of steps, a machine or a parent, pinned attempts, a unique key. */
 export const flagLetters = { steps: 'S', machine: 'M', pinned: 'P', key: 'K' } as const
 
 export type HeadField = (typeof headFields)[number]
 export type DataField = keyof typeof dataLetters
 type LightField = Exclude<HeadField, 'has'> | (typeof restFields)[number] | 'steps' | 'machine'
 export type Field = LightField | DataField
-/** By name; what is not there is left out, or empty. */
+/** By name; a field without a value is missing or empty. */
 export type Fields = Partial<Record<Field, string>>
 
 export const dataFields = Object.keys(dataLetters) as DataField[]
 export const isDataField = (field: string): field is DataField => field in dataLetters
 
-/** A row as it is kept. */
+/** A stored row. */
 export interface ParsedRow {
   readonly fields: Fields
   readonly has: string
@@ -89,13 +90,13 @@ export interface ParsedRow {
 const separator = '\0'
 const marker = '\x01'
 
-/** A text as scripts know it: they end texts with a zero byte. */
+/** A text as scripts store it: without zero bytes, because a zero byte ends a field. */
 export const scriptText = (text: string): string =>
   text.includes(separator) || text.includes(marker)
     ? text.replaceAll(marker, `${marker}1`).replaceAll(separator, `${marker}0`)
     : text
 
-/** A text that scripts have given. */
+/** A text from a script. */
 export const textOfScript = (text: string): string =>
   text.includes(marker) ? text.replaceAll(`${marker}0`, separator).replaceAll(`${marker}1`, marker) : text
 
@@ -160,16 +161,7 @@ export function entryText({ seq, at, event, from, to, attempt, worker, reason }:
 
 export function entryOf(text: string): HistoryEntry {
   const [seq, at, event, from, to, attempt, worker, reason] = JSON.parse(text) as EntryText
-  return {
-    seq,
-    at,
-    event: event as ArrowEvent,
-    from,
-    to,
-    attempt,
-    ...(typeof worker === 'string' && { worker }),
-    ...(typeof reason === 'string' && { reason }),
-  }
+  return historyEntry({ event: event as ArrowEvent, from, to }, seq, at, attempt, worker ?? null, reason ?? null)
 }
 
 export const historyEntries = (history: string): HistoryEntry[] =>
@@ -179,5 +171,5 @@ export const historyEntries = (history: string): HistoryEntry[] =>
 export const historyWithout = (history: string, dropped: number): string =>
   dropped === 0 || history === '' ? history : history.split('\n').slice(0, -dropped).join('\n')
 
-/** Less than the entries of a full history take: a shorter one need not be counted. */
+/** A history of fewer characters has fewer entries than the cap: they need not be counted. */
 export const fullHistoryChars = caps.history * 40

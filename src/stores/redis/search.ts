@@ -16,7 +16,7 @@ interface Range {
   readonly newestFirst: boolean
   /** Starts after this number of a job; null = at the first. */
   readonly after: number | null
-  /** Ends at this number of an enqueue. */
+  /** Ends at this number of an enqueue, and leaves out jobs that have ended after it. */
   readonly until?: number
   readonly limit: number
 }
@@ -61,6 +61,7 @@ export class Search {
     const jobs: FoundJob[] = []
     let looked = 0
     let last: number | null = null
+    const { until = Infinity } = range
     if (left === 0) return { jobs, next: null }
     for await (const entries of this.chunks(filter, among, counts, range)) {
       const rows = await this.rows(entries, filter)
@@ -68,9 +69,10 @@ export class Search {
         const [row, meta] = rows[i] ?? [null, null]
         const fields: Fields = row?.fields ?? {}
         if (looked === scanMax) return { jobs, next: last }
-        if (Number(fields.seq) > (range.until ?? Infinity)) return { jobs, next: null }
+        if (Number(fields.seq) > until) return { jobs, next: null }
+        const endedLater = isEnded(fields.state as JobState) && Number(fields.last) > until
         const isAmong = among.has(fields.state as JobState) && types?.has(fields.type ?? '') !== false
-        if (row !== null && isAmong && passes(fields, meta, filter)) {
+        if (row !== null && isAmong && !endedLater && passes(fields, meta, filter)) {
           if (jobs.length === range.limit) return { jobs, next: last }
           jobs.push({ id, row })
         }

@@ -1,4 +1,4 @@
-/** The last settlement of a job, so that the same one gets the same answer again. */
+/** The last settlement of a job: a repeated settlement gets the same answer. */
 import type { JobState } from '../../core/lifecycle.ts'
 import type { Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
@@ -11,8 +11,8 @@ interface Settled extends LeaseKey {
 }
 
 /**
- * The last settlement of a job: of one that ended it only where it led from is kept.
- * @param attempt that was settled: a retry has begun to count anew before its transition is written
+ * The last settlement of a job. Of one that ended its job, only the state before it is stored.
+ * @param attempt the one that was settled: a retry sets the counter to 0 before its transition is written
  */
 export function settledOf(row: Row, attempt = row.attempt): Settled | null {
   const text = row.text('settled')
@@ -30,7 +30,7 @@ export function answerBefore(row: Row, { attempt, token }: LeaseKey): SettleAnsw
   return settled?.token === token && settled.attempt === attempt ? settled.answer : null
 }
 
-/** Keeps the answer to a settlement: in a word, as long as the row says the rest. */
+/** Stores the answer to a settlement: only the state before it, if the rest can be read from the row. */
 export function keepAnswer(row: Row, { attempt, token }: LeaseKey, answer: SettleAnswer): void {
   const settled = { attempt, token, answer }
   row.set('settled', answer.from)

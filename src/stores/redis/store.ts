@@ -9,19 +9,27 @@ import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
 import type { Store } from '../../store.ts'
+import { bulkWritesOf, listBulk } from './bulk.ts'
 import { Redis, unavailable, type RedisClient } from './connection.ts'
 import { Driver, type StoreTime } from './driver.ts'
+import { Epochs } from './epoch.ts'
 import { Hints } from './hints.ts'
+import { serverInfoOf, type RedisServerInfo } from './inspect.ts'
 import { Keys } from './keys.ts'
 import { scheduleWritesOf, writesOf } from './operations.ts'
+import { Openings } from './openings.ts'
 import { Reading } from './reading.ts'
 import { Scripts } from './scripts.ts'
 import { claimScript } from './scripts/claim.ts'
+import { epochScript } from './scripts/epoch.ts'
 import { commitScript } from './scripts/commit.ts'
 import { insertScript } from './scripts/insert.ts'
 import { removeScript } from './scripts/remove.ts'
 import { settleScript } from './scripts/settle.ts'
 import { ServerClock } from './server-clock.ts'
+
+/** A server that was asked and has not been heard for so long does not delay a close, ms. */
+const silentMsMax = 500
 
 interface Settings {
   /** Makes a client; where it leads to, for messages. */
@@ -36,7 +44,7 @@ interface Settings {
 }
 
 interface Open {
-  readonly client: RedisClient
+  readonly redis: Redis
   readonly driver: Driver
   readonly reading: Reading
 }
@@ -45,8 +53,6 @@ export function redisStoreOf(settings: Settings): Store {
   const keys = new Keys(settings.namespace)
   const origin = randomUUID()
   const hints = new Hints(keys.hints, origin)
-  let count = 0
-  let opening: Promise<Open> | null = null
   let open: Open | null = null
   let time: StoreTime | null = null
 
@@ -61,31 +67,31 @@ export function redisStoreOf(settings: Settings): Store {
   }
   const now = (): number => time?.now() ?? Math.floor((settings.clock ?? systemClock).now())
   const writes = writesOf(driver, settings.native !== false)
+  const openings = new Openings((clock, signal) => {
+    time ??= settings.clock === undefined ? serverTime(clock) : givenTime(settings.clock)
+    return connect(settings, keys, origin, time, hints, signal)
+  })
 
   return {
     name: 'redis',
     capabilities: { durable: true, shared: true },
     now,
-    async open({ clock }) {
-      count++
-      time ??= settings.clock === undefined ? serverTime(clock) : givenTime(settings.clock)
-      opening ??= connect(settings, keys, origin, time, hints)
-      try {
-        open = await opening
-        hints.open(clock, () => opened().client.duplicate())
-      } catch (error) {
-        if (--count === 0) opening = null
-        throw error
-      }
+    async open({ clock, signal }) {
+      open = await openings.open(clock, signal)
+      hints.open(clock, () => opened().redis.client.duplicate())
     },
     async close() {
-      if (count === 0 || --count > 0) return
+      if (!openings.close()) return
       const ending = open
-      // What was asked before is done before.
-      await ending?.driver.inTurn(async () => {})
+      // What was asked before is done before, if the server answers. Who ends cannot wait for one that does not.
+      await ending?.redis.unlessSilent(
+        ending.driver.inTurn(async () => {}),
+        silentMsMax,
+      )
       hints.close()
-      open = opening = null
-      ending?.client.close()
+      openings.forget()
+      open = null
+      ending?.redis.close()
     },
     watch: (listener) => hints.watch(listener),
     ...rejecting(writes),
@@ -93,6 +99,10 @@ export function redisStoreOf(settings: Settings): Store {
       ...rejecting(scheduleWritesOf(driver)),
       list: (names) => read((reading) => reading.schedules(names)),
       due: (request) => read((reading) => reading.dueSchedules(request, now())),
+    },
+    bulk: {
+      ...rejecting(bulkWritesOf(driver)),
+      list: (only) => read(() => listBulk(driver().redis, keys, only)),
     },
     worker: async (id, info) =>
       driver().inTurn(async () => {
@@ -140,47 +150,66 @@ const givenTime = (clock: Clock): StoreTime => ({
   told() {},
 })
 
-async function connect(settings: Settings, keys: Keys, origin: string, time: StoreTime, hints: Hints): Promise<Open> {
+async function connect(
+  settings: Settings,
+  keys: Keys,
+  origin: string,
+  time: StoreTime,
+  hints: Hints,
+  signal: AbortSignal,
+): Promise<Open> {
   const { where, namespace, transitionsMax } = settings
-  const client = await settings.makeClient()
-  const redis = new Redis(client, where)
+  const redis = new Redis(await settings.makeClient(), where)
+  const giveUp = (): void => redis.close()
+  signal.addEventListener('abort', giveUp, { once: true })
   try {
+    signal.throwIfAborted()
     await redis.connect()
-    checkServer(String(await redis.send(['INFO'])), where)
+    checkServer(serverInfoOf(String(await redis.send(['INFO']))), where)
     const scripts = new Scripts(redis, namespace, [origin, String(transitionsMax)], {
       commit: commitScript,
       claim: claimScript,
       insert: insertScript,
       settle: settleScript,
       remove: removeScript,
+      epoch: epochScript,
     })
-    const reading = new Reading(redis, keys)
-    const select: ConstructorParameters<typeof Driver>[4] = (need, into) => reading.select(need, into)
-    const driver = new Driver(redis, keys, scripts, time, select, (told) => hints.notify(told))
-    // An empty commit tells the server's time, and that scripts are allowed.
-    await driver.run('commit', ['{}'])
-    return { client, driver, reading }
+    const epochs = new Epochs([])
+    const reading = new Reading(redis, keys, epochs)
+    const select: ConstructorParameters<typeof Driver>[5] = (need, into) => reading.select(need, into)
+    const driver = new Driver(redis, keys, scripts, time, epochs, select, (told) => hints.notify(told))
+    // It also tells the server's time, and that scripts are allowed.
+    await driver.greet()
+    // Sent before any other command of the new connection. If that is lost, the next one begins the same way.
+    const lost = (error: unknown): void => {
+      if (!(error instanceof JobchartError)) throw error
+    }
+    redis.client.onReady(() => void driver.greet().catch(lost))
+    return { redis, driver, reading }
   } catch (error) {
-    client.close()
+    redis.close()
     throw error instanceof JobchartError ? error : unavailable(where, error)
+  } finally {
+    signal.removeEventListener('abort', giveUp)
   }
 }
 
 /** @throws JobchartError UNSUPPORTED */
-function checkServer(info: string, where: string): void {
-  const value = (name: string): string => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1] ?? ''
-  const version = value('redis_version')
+function checkServer({ version, maxBytes, maxmemoryPolicy }: RedisServerInfo, where: string): void {
   if (Number.parseInt(version, 10) < 7) {
     throw new JobchartError('UNSUPPORTED', `Redis at ${where} is version ${version}, and at least 7 is needed`, {
       hint: 'Update the server, or use Valkey.',
     })
   }
-  const policy = value('maxmemory_policy')
   // Keys without an expiry, as all of ours are, are only evicted by the policies that begin so.
-  if (Number(value('maxmemory')) > 0 && policy.startsWith('allkeys')) {
-    throw new JobchartError('UNSUPPORTED', `Redis at ${where} removes keys when its memory is full (${policy})`, {
-      hint: 'Set maxmemory-policy to noeviction: jobs must not vanish.',
-    })
+  if (maxBytes > 0 && maxmemoryPolicy.startsWith('allkeys')) {
+    throw new JobchartError(
+      'UNSUPPORTED',
+      `Redis at ${where} removes keys when its memory is full (${maxmemoryPolicy})`,
+      {
+        hint: 'Set maxmemory-policy to noeviction: jobs must not vanish.',
+      },
+    )
   }
 }
 

@@ -1,8 +1,8 @@
 /**
- * A unit of work over loaded rows. It keeps what an operation writes; `plan.ts` makes the commit of it. Numbers of transitions
- * are given by the commit: until then they count from `pending`, so that they are later than all others.
+ * A unit of work over loaded rows. It collects the writes of an operation; `plan.ts` makes the commit from them. The commit assigns
+ * the numbers of transitions: until then they count from `pending`, so that they are later than all others.
  */
-import type { CancelMark, InsertUnit, LeaseKey, LoggedTransition, SelectedRows, Transition, TransitionOptions } from '../../core/unit-of-work.ts' // prettier-ignore
+import type { CancelMark, CompiledArrow, InsertUnit, LeaseKey, LoggedTransition, SelectedRows, TransitionOptions } from '../../core/unit-of-work.ts' // prettier-ignore
 import type { PruneUnit } from '../../core/prune.ts'
 import type { ScheduleUnit } from '../../core/schedule.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
@@ -11,6 +11,7 @@ import { caps } from '../../core/caps.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import { recordError } from '../../core/failure.ts'
 import type { Failure } from '../../core/fingerprint.ts'
+import { checkpointEntry, enqueueEntry, transitionEntry } from '../../core/history.ts'
 import type { AttemptError, CheckIn, HistoryEntry, LogLine } from '../../core/record.ts'
 import { isEnded, isLeased, type JobState } from '../../core/lifecycle.ts'
 import { lastLogs } from '../../core/log-lines.ts'
@@ -25,6 +26,7 @@ import { NotLoaded, type Need, type Timers } from './needs.ts'
 import { errorsOf, historyEntries, scriptText } from './row-text.ts'
 import { Row, type Journal } from './row.ts'
 import { answerBefore, keepAnswer, settledOf } from './settled.ts'
+import { UniqueKeys } from './unique-keys.ts'
 import { cellName, type WorkingSet } from './working-set.ts'
 
 /** The first of the numbers that the commit replaces: beyond all that are given, and exact as a number. */
@@ -37,12 +39,6 @@ interface LogEntry {
   readonly entry: HistoryEntry
   /** Does it become part of the job's history? */
   inHistory: boolean
-}
-
-/** A job that has given up its key and is live, and the one that waits for its end. */
-interface Predecessor {
-  readonly id: string
-  readonly next: { readonly id: string; readonly dueAt: number } | null
 }
 
 interface Savepoint {
@@ -64,6 +60,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   readonly hints: Hint[] = []
   readonly counting = new Counting()
   readonly waiting: Backlog
+  private readonly uniqueKeys = new UniqueKeys(this)
   private savepoint: Savepoint | null = null
 
   constructor(set: WorkingSet, now: number) {
@@ -72,9 +69,14 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
     this.waiting = new Backlog(set)
   }
 
+  /** The number of the next transition, until the commit replaces it. */
+  private get nextSeq(): number {
+    return pending + this.log.length
+  }
+
   // ── items ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Acts on each item: one that throws fails alone. What any of them needs is asked for together. */
+  /** Acts on each item: one that throws fails alone. The rows that any item needs are loaded together. */
   each<I, A>(items: readonly I[], act: (item: I) => A, failed: (error: ErrorRecord, item: I) => A): A[] {
     const needs: Need[] = []
     const answers = items.map((item) => {
@@ -152,28 +154,25 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   }
 
   holder(type: string, key: string): Row | undefined {
-    const id = this.cell('holders', keyName(type, key))
+    const id = this.uniqueKeys.holder(type, key)
     return id === null ? undefined : this.find(id)
   }
 
   hasPredecessor(type: string, key: string): boolean {
-    return this.predecessor(type, key) !== null
+    return this.uniqueKeys.hasPredecessor(type, key)
   }
 
-  successor(row: Row): { readonly row: Row; readonly dueAt: number } | null {
-    const { type, key } = row
-    const leaving = key === null ? null : this.predecessor(type, key)
-    if (key === null || leaving?.id !== row.id) return null
-    const next = leaving.next === null ? undefined : this.find(leaving.next.id)
-    this.setCell('predecessors', keyName(type, key), null)
-    return next === undefined || leaving.next === null ? null : { row: next, dueAt: leaving.next.dueAt }
+  successor(job: Row): { readonly row: Row; readonly dueAt: number } | null {
+    const next = this.uniqueKeys.predecessorEnded(job)
+    const row = next === null ? undefined : this.find(next.id)
+    return row === undefined || next === null ? null : { row, dueAt: next.dueAt }
   }
 
   select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row> {
     if ('filter' in selection) {
-      const found = this.set.selections.get(selection)
+      const found = this.set.selections.get(JSON.stringify(selection))
       if (found === undefined) throw new NotLoaded([{ kind: 'selected', selection, states }])
-      // What the index names may have changed since.
+      // The rows may have changed since the index was read.
       return { rows: this.findAll(found.ids).filter(({ state }) => states.has(state)), notFound: [], next: found.next }
     }
     const ids = [...new Set(selection.ids)]
@@ -184,7 +183,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
 
   children({ id }: Row): readonly Row[] {
     if (!this.set.children.has(id)) {
-      // A cancel goes on to the children of all that it has marked so far.
+      // A cancel continues with the children of all jobs that it has marked so far: they are loaded together.
       const marked = [...this.rows.values()].filter((row) => row.there && row.cancelMark !== null).map((row) => row.id)
       const ids = [id, ...marked.filter((each) => !this.set.children.has(each))]
       throw new NotLoaded(ids.map((each) => ({ kind: 'children', id: each })))
@@ -245,20 +244,11 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   }
 
   setCell(kind: CellKind, field: string, value: string | null): void {
-    // It must be known to be changed under a condition.
+    // The write is conditional on the loaded value.
     this.set.cell(kind, field)
     const name = cellName(kind, field)
     if (this.savepoint !== null && !this.savepoint.cells.has(name)) this.savepoint.cells.set(name, this.cells.get(name))
     this.cells.set(name, value)
-  }
-
-  private predecessor(type: string, key: string): Predecessor | null {
-    const text = this.cell('predecessors', keyName(type, key))
-    return text === null ? null : (JSON.parse(text) as Predecessor)
-  }
-
-  private setPredecessor(type: string, key: string, predecessor: Predecessor): void {
-    this.setCell('predecessors', keyName(type, key), JSON.stringify(predecessor))
   }
 
   schedule(name: string): StoredSchedule | undefined {
@@ -293,7 +283,8 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   insert(job: NewJob, state: JobState, dueAt: number | null): number | null {
     const row = this.rowOf(job.id)
     if (row.there) return null
-    const seq = this.append(row, job.type, { event: 'ENQUEUE', from: null, to: state, attempt: 0 }, false).seq
+    const seq = this.nextSeq
+    this.append(job, enqueueEntry(state, seq, this.now), false)
     this.changing(row)
     row.there = true
     const values = { type: job.type, state, seq, enqueuedAt: this.now, maxAttempts: job.maxAttempts }
@@ -310,7 +301,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
       if (value !== null) row.set(field, value)
     }
     if (dueAt !== null) row.set('wakeAt', dueAt)
-    if (job.key !== null) this.setCell('holders', keyName(job.type, job.key), job.id)
+    this.uniqueKeys.take(job)
     this.waiting.moved(job.type, null, state)
     this.counting.count(job.type, enqueueCounted, 0)
     if (job.parent !== undefined || job.version !== undefined) row.makeMachine()
@@ -320,7 +311,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
     return seq
   }
 
-  /** Mostly its id is free: that is believed, and confirmed by the commit. */
+  /** The id is assumed to be free, which the commit checks. */
   insertMade(job: NewJob, state: JobState): number | null {
     this.set.believeRow(job.id, null)
     return this.insert(job, state, null)
@@ -331,23 +322,22 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   }
 
   countFailure({ type, id }: Row, failure: Failure): void {
-    this.counting.countFailure({ type, id, seq: pending + this.log.length, failure })
+    this.counting.countFailure({ type, id, seq: this.nextSeq, failure })
   }
 
-  apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition {
-    const { event, from, to } = transition
+  apply(row: Row, arrow: CompiledArrow, options: TransitionOptions): LoggedTransition {
+    const { from, to } = arrow
     this.changing(row)
     if (isEnded(from)) row.setJson('settled', settledOf(row, row.loadedAttempt))
-    const worker = options.worker ?? (isLeased(from) ? row.worker : null)
-    const step = { event, from, to, attempt: row.attempt, worker, reason: options.reason ?? null }
-    const entry = (row.latest = this.append(row, row.type, step, true))
+    const entry = (row.latest = transitionEntry(row, arrow, options, this.nextSeq, this.now))
+    this.append(row, entry, true)
     row.set('state', to)
     row.set('last', entry.seq)
-    if (transition.takesPlace) row.set('place', entry.seq)
-    if (transition.key === 'taken') this.takeKey(row)
-    else if (transition.key === 'freed') this.freeKey(row)
+    if (arrow.takesPlace) row.set('place', entry.seq)
+    if (arrow.key === 'taken') this.uniqueKeys.take(row)
+    else if (arrow.key === 'freed') this.uniqueKeys.free(row)
     if (options.output !== undefined && to === 'done') row.setPayload('output', options.output)
-    if (transition.lease !== 'goes on') row.set('wakeAt', transition.timed ? (options.dueAt ?? null) : null)
+    if (arrow.lease !== 'goes on') row.set('wakeAt', arrow.timed ? (options.dueAt ?? null) : null)
     if (isEnded(to)) row.set('finishedAt', this.now)
     else if (isEnded(from)) row.set('finishedAt', null)
     this.waiting.moved(row.type, from, to)
@@ -355,25 +345,8 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   }
 
   /** Writes an entry of the log. */
-  private append(
-    row: Row,
-    type: string,
-    step: Pick<HistoryEntry, 'event' | 'from' | 'to' | 'attempt'> & { worker?: string | null; reason?: string | null },
-    inHistory: boolean,
-  ): HistoryEntry {
-    const { event, from, to, attempt, worker = null, reason = null } = step
-    const entry: HistoryEntry = {
-      seq: pending + this.log.length,
-      at: this.now,
-      event,
-      from,
-      to,
-      attempt,
-      ...(worker !== null && { worker }),
-      ...(reason !== null && { reason }),
-    }
-    this.log.push({ id: row.id, type, entry, inHistory })
-    return entry
+  private append({ id, type }: Pick<NewJob, 'id' | 'type'>, entry: HistoryEntry, inHistory: boolean): void {
+    this.log.push({ id, type, entry, inHistory })
   }
 
   extendLease(row: Row, until: number): void {
@@ -391,30 +364,6 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
     return { id: row.id, type: row.type, ...row.latest, ...(error !== undefined && { error }) }
   }
 
-  // ── unique keys ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  private takeKey(row: Row): void {
-    if (row.key !== null) this.setCell('holders', keyName(row.type, row.key), row.id)
-  }
-
-  private freeKey({ id, type, key }: Row): void {
-    if (key === null || this.cell('holders', keyName(type, key)) !== id) return
-    this.setCell('holders', keyName(type, key), null)
-    const leaving = this.predecessor(type, key)
-    if (leaving?.next?.id === id) this.setPredecessor(type, key, { id: leaving.id, next: null })
-  }
-
-  giveUpKey({ id, type, key }: Row): void {
-    if (key === null || this.cell('holders', keyName(type, key)) !== id) return
-    this.setCell('holders', keyName(type, key), null)
-    this.setPredecessor(type, key, { id, next: null })
-  }
-
-  waitForPredecessor({ id, type, key }: Row, dueAt: number): void {
-    const leaving = key === null ? null : this.predecessor(type, key)
-    if (key !== null && leaving !== null) this.setPredecessor(type, key, { id: leaving.id, next: { id, dueAt } })
-  }
-
   // ── what is kept of a job beside its state ──────────────────────────────────────────────────────────────────────────
 
   enqueued(row: Row): Row['enqueued'] {
@@ -426,6 +375,14 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
       output: row.json<Json | undefined>('output', undefined),
       error: row.json<ErrorRecord | null>('error', null),
     }
+  }
+
+  giveUpKey(row: Row): void {
+    this.uniqueKeys.giveUp(row)
+  }
+
+  waitForPredecessor(row: Row, dueAt: number): void {
+    this.uniqueKeys.awaitPredecessor(row, dueAt)
   }
 
   setMaxAttempts(row: Row, maxAttempts: number): void {
@@ -521,8 +478,8 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
 
   addCheckpoint(row: Row, checkpoint: NewCheckpoint): void {
     const { number, state, read, note, takesCancel, states = [], tags = [] } = checkpoint
-    const step = { event: 'CHECKPOINT', from: row.state, to: row.state, attempt: row.attempt } as const
-    const { seq } = this.append(row, row.type, { ...step, worker: row.worker, reason: note }, false)
+    const seq = this.nextSeq
+    this.append(row, checkpointEntry(row, seq, this.now, note), false)
     this.pushCheckpoint(row, { number, state, seq, at: this.now, note })
     row.set('takesCancel', takesCancel ? 1 : null)
     row.setJson('machineStates', states.length > 0 ? [...new Set(states)] : null)

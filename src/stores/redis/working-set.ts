@@ -30,11 +30,14 @@ export class WorkingSet {
   readonly rows = new Map<string, LoadedRow | null>()
   /** By `cellName`; null = not there. */
   readonly cells = new Map<string, string | null>()
+  /** Small values by their kind: hints like the answers of indexes. */
+  readonly values = new Map<CellKind, readonly string[]>()
   readonly inboxes = new Map<string, readonly InboxEntry[]>()
   readonly children = new Map<string, readonly string[]>()
   readonly timers = new Map<Timers, Limited<Scored>>()
   readonly ended = new Map<JobState, Limited<Scored>>()
-  readonly selections = new Map<object, SelectedIds>()
+  /** By the selection as JSON: an operation that runs again may make it anew. */
+  readonly selections = new Map<string, SelectedIds>()
   counts: ReadonlyMap<string, number> | null = null
   private believedCounts: ReadonlyMap<string, number> | null = null
   /** Free slots for jobs that are handed over, by type. */
@@ -85,6 +88,7 @@ export class WorkingSet {
         this.inboxes.delete(id)
       }
     }
+    this.values.clear()
     this.children.clear()
     this.timers.clear()
     this.ended.clear()
@@ -104,6 +108,10 @@ export class WorkingSet {
     const value = this.cells.get(cellName(cells, field))
     if (value === undefined) throw new NotLoaded([{ kind: 'cell', cells, field }])
     return value
+  }
+
+  valuesOf(cells: CellKind): readonly string[] {
+    return orNeed(this.values.get(cells), { kind: 'values', cells })
   }
 
   inbox(id: string): readonly InboxEntry[] {

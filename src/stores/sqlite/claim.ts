@@ -103,9 +103,9 @@ export function queuedSince(unit: FileUnit, type: string): number | null {
   return first === undefined ? null : movedAt(first)
 }
 
-/** Those that stand in no lane. */
+/** The first queued jobs that belong to no key group. */
 const readyRows = (unit: FileUnit, queue: Queue, limit: number): Row[] =>
-  queue.hasLane(null) ? [] : unit.rows.ready(queue, limit)
+  queue.hasKeyGroup(null) ? [] : unit.rows.ready(queue, limit)
 
 function firstOf(a: Row | undefined, b: Row | undefined): Row | undefined {
   if (a === undefined || b === undefined) return a ?? b

@@ -39,7 +39,7 @@ export type RowValues = [
   cancel: string | null,
   settled: string | null,
   history: string,
-  spared: number | null,
+  checkpointedAttempts: number | null,
   meta: string | null,
   options: string | null,
 ]

@@ -4,7 +4,7 @@ import type { Hint } from '../../store.ts'
 import type { Queue } from './queue.ts'
 import { claimable } from './state-names.ts'
 
-const [heldStates, endedStates] = [statesTagged('leased'), statesTagged('ended')]
+const [leasedStates, endedStates] = [statesTagged('leased'), statesTagged('ended')]
 
 export class Hints {
   private readonly ready = new Set<Queue>()
@@ -26,8 +26,8 @@ export class Hints {
     if (to === claimable) this.ready.add(queue)
     else if (endedStates.has(to)) this.ended.push(id)
     // A checkpoint does not change the state.
-    else if (from !== null && from !== to && heldStates.has(from) && heldStates.has(to)) this.cancelled.push(id)
-    if (queue.capped && from !== null && heldStates.has(from) && !heldStates.has(to)) {
+    else if (from !== null && from !== to && leasedStates.has(from) && leasedStates.has(to)) this.cancelled.push(id)
+    if (queue.capped && from !== null && leasedStates.has(from) && !leasedStates.has(to)) {
       queue.capped = false
       this.ready.add(queue)
     }

@@ -5,6 +5,7 @@
  *   "queued",[2,120,"CLAIM","running",1],[7,151,"COMPLETE","done",1]
  */
 import { caps } from '../../core/caps.ts'
+import { enqueueEntry, historyEntry } from '../../core/history.ts'
 import type { HistoryEntry } from '../../core/record.ts'
 import { isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { WrittenTransition, SettleAnswer } from '../../store.ts'
@@ -72,25 +73,17 @@ export function historyOf(row: Row): HistoryEntry[] {
   const { seq, enqueuedAt } = row
   const entries: HistoryEntry[] = []
   let state = typeof start === 'string' ? start : start[0]
-  if (typeof start === 'string') {
-    entries.push({ seq, at: enqueuedAt, event: 'ENQUEUE', from: null, to: start, attempt: 0 })
-  }
+  if (typeof start === 'string') entries.push(enqueueEntry(start, seq, enqueuedAt))
   let worker: string | null = null
   for (const [later, laterMs, event, to, attempt, by, reason] of transitions) {
     const from = state
     state = to
     if (event === 'CLAIM') worker = by ?? row.worker
     else if (typeof by === 'string') worker = by
-    entries.push({
-      seq: seq + later,
-      at: enqueuedAt + laterMs,
-      event,
-      from,
-      to,
-      attempt,
-      ...((isLeased(from) || isLeased(to)) && worker !== null && { worker }),
-      ...(reason !== undefined && { reason }),
-    })
+    const leasedBy = isLeased(from) || isLeased(to) ? worker : null
+    entries.push(
+      historyEntry({ event, from, to }, seq + later, enqueuedAt + laterMs, attempt, leasedBy, reason ?? null),
+    )
   }
   return entries.slice(-caps.history)
 }

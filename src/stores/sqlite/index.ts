@@ -9,7 +9,7 @@ import { checkInteger, checkKeys, checkEnum, checkText } from '../../core/checks
 import { systemClock, type Clock } from '../../core/clock.ts'
 import { invalidOption } from '../../core/errors.ts'
 import { caps } from '../../core/caps.ts'
-import type { ClaimAnswer, ClaimedJob, Hint, Lease, ScheduleStore, Store } from '../../store.ts'
+import type { BulkStore, ClaimAnswer, ClaimedJob, Hint, Lease, ScheduleStore, Store } from '../../store.ts'
 import type { ClaimedRows, ClaimedRow } from './claim.ts'
 import { CallQueue } from './call-queue.ts'
 import { engineHere } from './engine-runner.ts'
@@ -101,6 +101,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     queue: (type, change) =>
       change === undefined ? callQueue.ask('queue', type) : callQueue.ask('pause', type, change.paused),
     schedules: forSchedules(callQueue),
+    bulk: forBulk(callQueue),
     checkpoints: (id) => callQueue.ask('checkpoints', id),
     get: (ids) => callQueue.ask('get', ids),
     list: (query) => callQueue.ask('list', query),
@@ -121,6 +122,13 @@ const forSchedules = (callQueue: CallQueue): ScheduleStore => ({
   remove: (names) => callQueue.ask('removeSchedules', names),
   due: (request) => callQueue.ask('dueSchedules', request),
   fire: (requests) => callQueue.ask('fireSchedules', packFire(requests)),
+})
+
+const forBulk = (callQueue: CallQueue): BulkStore => ({
+  start: (request) => callQueue.ask('startBulk', request),
+  advance: (request) => callQueue.ask('advanceBulk', request),
+  stop: (request) => callQueue.ask('stopBulk', request),
+  list: (only) => callQueue.ask('bulkOperations', only),
 })
 
 const handedOut = ({ jobs, shortfalls: dry }: ClaimedRows): ClaimAnswer => ({

@@ -1,5 +1,5 @@
 /**
- * Rate limits per concurrency key: the claims of a key within a sliding window. A lane that is found without a free claim is
+ * Rate limits per concurrency key: the claims of a key within a sliding window. A group that is found without a free claim is
  * set aside until it has one.
  */
 import type { RateLimit } from '../../store.ts'
@@ -16,25 +16,25 @@ export class KeyRates {
     this.queues = queues
   }
 
-  /** Brings up to now which lanes are set aside. All are asked anew if the rate or the clock was changed. */
+  /** Updates which groups are set aside. All are checked again if the rate limit was changed or the clock was set back. */
   refresh(queue: Queue, rate: RateLimit | undefined, now: number): void {
     const text = rate === undefined ? null : `${rate.limit}/${rate.perMs}`
     if (text !== queue.keyRate) {
       this.queues.setKeyRate(queue, text)
-      this.sql.run('freeLanes', queue.number, Number.MAX_SAFE_INTEGER)
+      this.sql.run('freeKeyGroups', queue.number, Number.MAX_SAFE_INTEGER)
     }
     if (rate === undefined) return
     // A clock that was set back would block the keys until it has caught up: what was spent then, was spent now.
     if (this.sql.get('anyKeyClaimToCome', queue.number, now) !== undefined) {
       this.sql.run('takeBackKeyClaims', queue.number, now, rate.perMs)
       this.sql.run('forgetKeyClaimsToCome', queue.number, now)
-      this.sql.run('freeLanes', queue.number, Number.MAX_SAFE_INTEGER)
+      this.sql.run('freeKeyGroups', queue.number, Number.MAX_SAFE_INTEGER)
     }
-    this.sql.run('freeLanes', queue.number, now)
+    this.sql.run('freeKeyGroups', queue.number, now)
     this.sql.run('forgetKeyClaims', queue.number, now)
   }
 
-  /** Has the key a free claim? If not, its lane is set aside. */
+  /** Has the key a free claim? If not, its group is set aside. */
   isFree(queue: Queue, key: string, { limit, perMs }: RateLimit, now: number): boolean {
     const spent = this.sql.get('keyClaimsSince', queue.number, key, now - perMs)?.[0] ?? 0
     if (spent < limit) return true
@@ -42,7 +42,7 @@ export class KeyRates {
     for (const [at, count] of this.sql.all('keyClaimTimes', queue.number, key, limit)) {
       claims += count
       if (claims < limit) continue
-      this.sql.run('limitLane', at + perMs, queue.number, key)
+      this.sql.run('limitKeyGroup', at + perMs, queue.number, key)
       break
     }
     return false
@@ -52,7 +52,7 @@ export class KeyRates {
     this.sql.run('spendOfKey', queue.number, key, now, now + perMs)
   }
 
-  /** When the first lane that only its rate keeps back has a free claim; null if there is none. */
+  /** When the first group that only its rate limit keeps back has a free claim; null if there is none. */
   limitedUntil(queue: Queue, perKey: number): number | null {
     return this.sql.get('firstLimited', queue.number, perKey)?.[0] ?? null
   }

@@ -1,6 +1,7 @@
 /** The transition log: the transitions of a database transaction are one row, as JSON. */
 import type { HistoryEntry, Transition } from '../../core/record.ts'
 import type { JobState } from '../../core/lifecycle.ts'
+import { historyEntry } from '../../core/history.ts'
 import { cursorOfEntry, entryNumber } from '../../core/cursor.ts'
 import type { TransitionEntry, TransitionPage } from '../../store.ts'
 import type { Queues } from './queues.ts'
@@ -126,10 +127,11 @@ export function* movesAfter(file: LoggedFile, from: number, limit: number): Gene
   for (const [first, at, text] of file.sql.all('logAfter', from, limit)) {
     let seq = first
     for (const [event, left, to, worker, reason, jobs] of JSON.parse(text) as LoggedMoves[]) {
+      const arrow = { event, from: left, to }
       for (const [queue, id, attempt] of jobs) {
         if (seq > from) {
-          const transition = { id, type: file.queues.at(queue).type, seq, at, event, from: left, to, attempt }
-          yield { ...transition, ...(worker !== null && { worker }), ...(reason !== null && { reason }) }
+          const entry = historyEntry(arrow, seq, at, attempt, worker, reason)
+          yield { id, type: file.queues.at(queue).type, ...entry }
         }
         seq++
       }

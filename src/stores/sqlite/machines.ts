@@ -1,6 +1,6 @@
 /**
  * What jobs with a machine, or with a parent, have beyond their own rows: a row in `machines`, checkpoints and messages. The row
- * of the job says whether there is one (`spared` is not null), so that a plain job costs no statement here.
+ * of the job says whether there is one (its column `spared` is not null), so that a plain job costs no statement here.
  */
 import { caps } from '../../core/caps.ts'
 import type {

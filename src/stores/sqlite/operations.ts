@@ -16,6 +16,8 @@ import type {
 } from '../../store.ts'
 import type { Settlement } from '../../core/settlement.ts'
 import { discard, retry } from '../../core/admin.ts'
+import { advanceBulk, latestFirst, startBulk, stopBulk, withAbandoned } from '../../core/bulk.ts'
+import type { AdvanceBulk, StartBulk, StopBulk } from '../../core/bulk-record.ts'
 import { cancel } from '../../core/cancel.ts'
 import { checkpoint } from '../../core/checkpoint.ts'
 import { confirm } from '../../core/confirm.ts'
@@ -36,6 +38,7 @@ import { promote, rescue } from '../../core/sweep.ts'
 import type { FileUnit } from './unit.ts'
 import { fireSchedule, pauseSchedule, putSchedule } from '../../core/schedule.ts'
 import type { DueSchedulesRequest, FireSchedule, PauseSchedule, PutSchedule } from '../../core/schedule-record.ts'
+import { BulkRows } from './bulk.ts'
 import { claim, queuedSince } from './claim.ts'
 import { insertPacked, refused, type PackedJob, type PackedRequest, type Unpackable } from './insert.ts'
 import { transitions } from './log.ts'
@@ -61,7 +64,7 @@ const writing = {
     retry(unit, selection, fromStart, dropInbox, edit),
   discard: (unit: FileUnit, selection: Selection) => discard(unit, selection),
   promote: (unit: FileUnit, limit: number) => promote(unit, limit),
-  rescue: (unit: FileUnit, limit: number) => rescue(unit, limit),
+  rescue: (unit: FileUnit, limit: number) => withAbandoned(rescue(unit, limit), unit, new BulkRows(unit.sql)),
   prune: (unit: FileUnit, policy: RetentionPolicy, limit: number) => prune(unit, policy, limit),
   pause: (unit: FileUnit, type: string, paused: boolean) => pause(unit, type, paused),
   worker: (unit: FileUnit, id: string, info: WorkerInfo | null) => worker(unit, id, info),
@@ -71,6 +74,9 @@ const writing = {
   removeSchedules: (unit: FileUnit, names: readonly string[]) => names.filter((name) => unit.schedules.remove(name)),
   fireSchedules: (unit: FileUnit, requests: readonly FireSchedule<PackedJob>[]) =>
     unit.each(requests, (request) => fireSchedule(unit, request), fireScheduleFailed),
+  startBulk: (unit: FileUnit, request: StartBulk) => startBulk(unit, new BulkRows(unit.sql), request),
+  advanceBulk: (unit: FileUnit, request: AdvanceBulk) => advanceBulk(unit, new BulkRows(unit.sql), request),
+  stopBulk: (unit: FileUnit, request: StopBulk) => stopBulk(unit, new BulkRows(unit.sql), request),
 }
 
 const reading = {
@@ -86,6 +92,7 @@ const reading = {
   failures: (unit: FileUnit, query: FailureQuery) => unit.failures.list(query),
   workers: (unit: FileUnit) => workers(unit),
   schedules: (unit: FileUnit, names?: readonly string[]) => unit.schedules.list(names),
+  bulkOperations: (unit: FileUnit, only?: 'running') => latestFirst(new BulkRows(unit.sql).all(only)),
   dueSchedules: (unit: FileUnit, request: DueSchedulesRequest) => unit.schedules.due(request, unit.now),
   transitions: (unit: FileUnit, from: string | null, limit: number) => transitions(unit, from, limit),
 }

@@ -52,8 +52,8 @@ export class Queue {
     return now < this.minuteAt || now >= this.minuteAt + activityPeriods.minute.ms
   }
 
-  /** Do the jobs of a key stand in a lane? Those without a key do where the keys share the claims. */
-  hasLane(concurrencyKey: string | null): boolean {
+  /** Do the jobs of a concurrency key form a key group? Those without a key do where the keys share the claims. */
+  hasKeyGroup(concurrencyKey: string | null): boolean {
     return concurrencyKey !== null || this.clock !== null
   }
 

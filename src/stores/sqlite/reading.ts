@@ -99,7 +99,7 @@ export function worker(unit: FileUnit, id: string, info: WorkerInfo | null): voi
 
 /** The workers in the order of their registration, each with its running jobs, the longest-running first. */
 export function workers(unit: FileUnit): WorkerRecord[] {
-  const held = Map.groupBy(
+  const byWorker = Map.groupBy(
     unit.sql.all('leased').map((values) => unit.rows.from(values)),
     (row) => row.worker,
   )
@@ -107,7 +107,7 @@ export function workers(unit: FileUnit): WorkerRecord[] {
     const info = JSON.parse(text) as WorkerInfo
     const silentMs = unit.now - seenAt
     if (isForgotten(info, silentMs)) return []
-    const running = (held.get(id) ?? []).map((row) => ({
+    const running = (byWorker.get(id) ?? []).map((row) => ({
       id: row.id,
       type: unit.queues.at(row.queue).type,
       attempt: row.attempt,

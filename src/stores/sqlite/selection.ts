@@ -29,7 +29,7 @@ interface PageRange {
   readonly newestFirst: boolean
   /** Starts after this number of a job: that of its enqueue or of its end; null = at the first. */
   readonly after: number | null
-  /** Ends at this number. */
+  /** Ends at this number, and leaves out jobs that have ended after it. */
   readonly until?: number
   readonly limit: number
   readonly columns: string
@@ -84,7 +84,8 @@ export function find(
   const fits = (state: JobState): boolean => wanted.includes(state) && eligible(state) && jobsIn(state) > 0
   const states = jobStates.filter((state) => fits(state) && (!range.byEnd || isEnded(state)))
   if (states.length === 0) return { found: [], next: null }
-  const conditions = conditionsOf(filter, queues)
+  const notLater = range.until !== undefined && states.every(isEnded) ? [endedBy(range.until)] : []
+  const conditions = [...conditionsOf(filter, queues), ...notLater]
   if (range.byEnd) return new Search(file, range, states.map(endedSource), conditions).page()
   // All states that have jobs: no condition is needed, and no index helps.
   const anyState = jobStates.every((state) => jobsIn(state) === 0 || states.includes(state))
@@ -104,6 +105,8 @@ function entriesOf({ queues }: SearchedFile, state: JobState): number {
 }
 
 const timed = statesTagged('timed')
+
+const endedBy = (seq: number): Condition => ({ term: 'moved <= ?', values: [seq] })
 
 const stateIn = (states: readonly JobState[]): Condition => ({
   term: `state IN (${states.map((state) => `'${state}'`).join(', ')})`,

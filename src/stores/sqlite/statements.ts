@@ -98,23 +98,24 @@ const texts = {
   readyOfKey: `SELECT ${columns} FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
     AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
 
-  lane: 'SELECT held, priority, place, start, finish FROM lanes WHERE queue = ? AND concurrency_key = ?',
-  lanes: 'SELECT concurrency_key, held FROM lanes WHERE queue = ?',
-  writeLane: `INSERT INTO lanes (queue, concurrency_key, held, priority, place) VALUES (?, ?, ?, ?, ?)
+  keyGroup: 'SELECT held, priority, place, start, finish FROM lanes WHERE queue = ? AND concurrency_key = ?',
+  keyGroups: 'SELECT concurrency_key, held FROM lanes WHERE queue = ?',
+  writeKeyGroup: `INSERT INTO lanes (queue, concurrency_key, held, priority, place) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET held = excluded.held, priority = excluded.priority, place = excluded.place`,
-  writeSharingLane: `INSERT INTO lanes (queue, concurrency_key, held, priority, place, start, finish) VALUES (?, ?, ?, ?, ?, ?, ?)
+  writeSharingKeyGroup: `INSERT INTO lanes (queue, concurrency_key, held, priority, place, start, finish) VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET held = excluded.held, priority = excluded.priority, place = excluded.place,
     start = excluded.start, finish = excluded.finish`,
-  startLane: 'UPDATE lanes SET start = ? WHERE queue = ? AND concurrency_key = ?',
-  removeLane: 'DELETE FROM lanes WHERE queue = ? AND concurrency_key = ?',
-  nextHeld: 'SELECT min(held) FROM lanes WHERE queue = ? AND held >= ? AND place IS NOT NULL AND limited_until IS NULL',
-  firstLane: `SELECT concurrency_key, priority, place FROM lanes INDEXED BY open_lanes
+  startKeyGroup: 'UPDATE lanes SET start = ? WHERE queue = ? AND concurrency_key = ?',
+  removeKeyGroup: 'DELETE FROM lanes WHERE queue = ? AND concurrency_key = ?',
+  nextLeasedCount:
+    'SELECT min(held) FROM lanes WHERE queue = ? AND held >= ? AND place IS NOT NULL AND limited_until IS NULL',
+  firstKeyGroup: `SELECT concurrency_key, priority, place FROM lanes INDEXED BY open_lanes
     WHERE queue = ? AND held = ? AND place IS NOT NULL AND limited_until IS NULL ORDER BY priority DESC, place LIMIT 1`,
-  firstOfLanes: `SELECT concurrency_key FROM lanes WHERE queue = ? AND place IS NOT NULL
+  firstOfKeyGroups: `SELECT concurrency_key FROM lanes WHERE queue = ? AND place IS NOT NULL
     ORDER BY priority DESC, place LIMIT 1`,
   firstShare: `SELECT concurrency_key, priority, place, finish FROM lanes INDEXED BY sharing_lanes
     WHERE queue = ? AND held = ? AND finish IS NOT NULL AND limited_until IS NULL ORDER BY finish, priority DESC, place LIMIT 1`,
-  headOfLane: `SELECT priority, place FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
+  headOfKeyGroup: `SELECT priority, place FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
     AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
   headOfShare: `SELECT priority, place, options FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
     AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
@@ -129,8 +130,9 @@ const texts = {
   claimsToCome: 'SELECT sum(claims) FROM rates WHERE queue = ? AND at > ?',
   forgetClaimsToCome: 'DELETE FROM rates WHERE queue = ? AND at > ?',
 
-  limitLane: 'UPDATE lanes SET limited_until = ? WHERE queue = ? AND concurrency_key = ?',
-  freeLanes: 'UPDATE lanes INDEXED BY limited_lanes SET limited_until = NULL WHERE queue = ? AND limited_until <= ?',
+  limitKeyGroup: 'UPDATE lanes SET limited_until = ? WHERE queue = ? AND concurrency_key = ?',
+  freeKeyGroups:
+    'UPDATE lanes INDEXED BY limited_lanes SET limited_until = NULL WHERE queue = ? AND limited_until <= ?',
   firstLimited: `SELECT limited_until FROM lanes INDEXED BY limited_lanes WHERE queue = ? AND limited_until IS NOT NULL
     AND place IS NOT NULL AND held < ? ORDER BY limited_until LIMIT 1`,
   keyClaimsSince: 'SELECT coalesce(sum(claims), 0) FROM key_rates WHERE queue = ? AND concurrency_key = ? AND at > ?',
@@ -198,6 +200,13 @@ const texts = {
   pausedQueues: 'SELECT queue FROM queues INDEXED BY paused WHERE paused = 1',
   writeSeen: 'UPDATE workers SET seen_at = ? WHERE id = ?',
 
+  bulkOperation: 'SELECT record FROM bulk_operations WHERE id = ?',
+  runningBulk: 'SELECT record FROM bulk_operations INDEXED BY running_bulk WHERE ended_at IS NULL',
+  endedBulk: 'SELECT record FROM bulk_operations WHERE ended_at IS NOT NULL',
+  writeBulk: `INSERT INTO bulk_operations (id, ended_at, record) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET ended_at = excluded.ended_at, record = excluded.record`,
+  removeBulk: 'DELETE FROM bulk_operations WHERE id = ?',
+
   schedule: 'SELECT record FROM schedules WHERE name = ?',
   schedules: 'SELECT record FROM schedules ORDER BY name',
   writeSchedule: `INSERT INTO schedules (name, due_at, computed, record) VALUES (?, ?, ?, ?)
@@ -235,13 +244,19 @@ interface RowOf {
   ready: RowValues
   readyOfKey: RowValues
   stepsOf: PackedStep
-  lane: [held: number, priority: number | null, place: number | null, start: number | null, finish: number | null]
-  lanes: [concurrencyKey: string, held: number]
-  nextHeld: [held: number | null]
-  firstLane: [concurrencyKey: string, priority: number, place: number]
-  firstOfLanes: [concurrencyKey: string]
+  keyGroup: [
+    leasedCount: number,
+    priority: number | null,
+    place: number | null,
+    start: number | null,
+    finish: number | null,
+  ]
+  keyGroups: [concurrencyKey: string, leasedCount: number]
+  nextLeasedCount: [leasedCount: number | null]
+  firstKeyGroup: [concurrencyKey: string, priority: number, place: number]
+  firstOfKeyGroups: [concurrencyKey: string]
   firstShare: [concurrencyKey: string, priority: number, place: number, finish: number]
-  headOfLane: [priority: number, place: number]
+  headOfKeyGroup: [priority: number, place: number]
   headOfShare: [priority: number, place: number, options: string | null]
   headOfKeyless: [priority: number, place: number, options: string | null]
   claimsSince: [claims: number]
@@ -257,7 +272,14 @@ interface RowOf {
   nextLease: [at: number]
   leased: RowValues
   leasesByWorker: [worker: string, count: number]
-  ended: [seq: number, queue: number, moved: number, finishedAt: number, spared: number | null, failure: string | null]
+  ended: [
+    seq: number,
+    queue: number,
+    moved: number,
+    finishedAt: number,
+    checkpointedAttempts: number | null,
+    failure: string | null,
+  ]
   activityOf: ActivityValues
   activityOfAll: ActivityValues
   addFailure: [count: number]
@@ -274,6 +296,9 @@ interface RowOf {
   childrenOf: [id: string]
   logAfter: [first: number, at: number, moves: string]
   workers: [id: string, info: string, seenAt: number]
+  bulkOperation: [record: string]
+  runningBulk: [record: string]
+  endedBulk: [record: string]
   schedule: [record: string]
   schedules: [record: string]
   dueSchedules: [record: string]

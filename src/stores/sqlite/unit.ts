@@ -1,17 +1,18 @@
 /**
- * A transaction of the file, as a unit of work. Jobs are inserted, changed and removed only here, so that rows, counts, lanes,
+ * A transaction of the file, as a unit of work. Jobs are inserted, changed and removed only here, so that rows, counts, key groups,
  * the log and the hints always agree.
  *
  * What is cached between transactions (queues, leased rows, the number of the last transition) is valid as long as no other
  * process has written to the file, which `data_version` of SQLite shows.
  */
 import type { EndedJob, PruneUnit } from '../../core/prune.ts'
-import type { CancelMark, InsertUnit, LeaseKey, LoggedTransition, SelectedRows, Transition, TransitionOptions } from '../../core/unit-of-work.ts' // prettier-ignore
+import type { CancelMark, CompiledArrow, InsertUnit, LeaseKey, LoggedTransition, SelectedRows, TransitionOptions } from '../../core/unit-of-work.ts' // prettier-ignore
 import { enqueueCounted, type Counted } from '../../core/activity.ts'
 import { caps } from '../../core/caps.ts'
 import { handOverRoom } from '../../core/hand-over.ts'
 import { recordError, type ErrorRecord } from '../../core/failure.ts'
 import type { Failure } from '../../core/fingerprint.ts'
+import { checkpointEntry, enqueueEntry, transitionEntry } from '../../core/history.ts'
 import type { AttemptError, CheckIn, HistoryEntry, LogLine } from '../../core/record.ts'
 import { isEnded, isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import { lastLogs } from '../../core/log-lines.ts'
@@ -32,6 +33,7 @@ import { LogWriter } from './log.ts'
 import { Machine } from './machine.ts'
 import { Machines } from './machines.ts'
 import { Queues } from './queues.ts'
+import { Removals, type Removable } from './removals.ts'
 import { changes, extended, keyWeightOf, packed, unpacked, type Row, type StoredOptions } from './row.ts'
 import { Rows } from './rows.ts'
 import { claimable, never } from './state-names.ts'
@@ -44,9 +46,6 @@ import type { StoredSchedule } from '../../core/schedule-record.ts'
 import { ScheduleTable } from './schedules.ts'
 
 const timed = statesTagged('timed')
-
-/** The columns of a job that its removal needs. */
-type Removable = Pick<Row, 'seq' | 'queue' | 'state' | 'checkpointed' | 'failure' | 'finishedAt'>
 
 /** An ended job, as much of it as its removal needs. */
 type Ended = Removable & EndedJob
@@ -66,7 +65,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   /** The number of the last transition. */
   seq = 0
   private readonly logWriter: LogWriter
-  private removing: Removable[] = []
+  private readonly removals: Removals
   /** Does any job of the file have a parent? null = not known in this transaction. */
   private hasChildren: boolean | null = null
   /** Is there a live job that has given up its unique key? null = not known in this transaction. */
@@ -84,6 +83,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.queues = new Queues(sql)
     this.failures = new FailureTable(sql, this.queues)
     this.machines = new Machines(sql)
+    this.removals = new Removals(this)
     this.rows = new Rows(sql, this.queues, this.machines)
     this.keyGroups = new KeyGroups(sql, this.rows, this.queues)
     this.inboxWatch = new InboxWatch(sql, this.hints)
@@ -110,7 +110,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   /** Writes the changes that were delayed until the end of the transaction. */
   finish(): void {
     this.rows.finish()
-    this.removeAll()
+    this.removals.write()
     this.queues.write()
     this.inboxWatch.finish()
     this.logWriter.write(this.seq, this.now)
@@ -138,7 +138,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   private attempt<T>(act: () => T): T {
     const { seq } = this
     this.rows.write()
-    this.removeAll()
+    this.removals.write()
     this.sql.run('savepoint')
     this.queues.mark()
     this.logWriter.mark()
@@ -152,7 +152,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
       if (!done) {
         this.sql.run('rollBackToSavepoint')
         this.rows.forget()
-        this.removing = []
+        this.removals.forget()
         this.seq = seq
       }
       this.logWriter.endMark(done)
@@ -167,7 +167,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.inboxWatch.forget()
     this.rows.forget()
     this.hints.forget()
-    this.removing = []
+    this.removals.forget()
   }
 
   // ── finding ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -267,10 +267,10 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.queues.count(queue, state, 1)
     this.queues.countActivity(queue, enqueueCounted, 0, this.now)
     if (concurrencyKey !== null) queue.keyed = true
-    if (state === claimable && queue.hasLane(concurrencyKey)) {
+    if (state === claimable && queue.hasKeyGroup(concurrencyKey)) {
       this.keyGroups.arrive(queue, { concurrencyKey, priority, place: seq, keyWeight: keyWeightOf(job.options) })
     }
-    this.logWriter.add(queue.number, id, { seq, at: this.now, event: 'ENQUEUE', from: null, to: state, attempt: 0 })
+    this.logWriter.add(queue.number, id, enqueueEntry(state, seq, this.now))
     this.hints.moved(queue, id, null, state)
     if (dueAt !== null) this.hints.due(dueAt)
     if (job.parent !== null || job.version !== null || job.checkpoint !== null) this.insertMachine(job)
@@ -289,38 +289,29 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.failures.add(row, failure, this.seq + 1, this.now)
   }
 
-  apply(row: Row, transition: Transition, options: TransitionOptions): LoggedTransition {
-    const { event, from, to, lease } = transition
+  apply(row: Row, arrow: CompiledArrow, options: TransitionOptions): LoggedTransition {
+    const { from, to, lease } = arrow
     const queue = this.queues.at(row.queue)
     // The token of an ended job answers a repeated settlement; this transition removes it from the row.
     if (isEnded(from) && row.settled === null) row.settled = packedSettledOf(row)
     const seq = ++this.seq
     row.state = to
     row.lastSeq = seq
-    row.dueAt = transition.timed ? (options.dueAt ?? null) : null
+    row.dueAt = arrow.timed ? (options.dueAt ?? null) : null
     if (!isLeased(to)) row.leaseAt = row.token = null
     row.finishedAt = isEnded(to) ? this.now : null
-    if (transition.takesPlace) row.place = seq
-    if (transition.key === 'freed') row.heldKey = null
-    else if (transition.key === 'taken') row.heldKey = row.key
+    if (arrow.takesPlace) row.place = seq
+    if (arrow.key === 'freed') row.heldKey = null
+    else if (arrow.key === 'taken') row.heldKey = row.key
     if (to === 'done') row.output = packed(options.output)
-    const entry: HistoryEntry = {
-      seq,
-      at: this.now,
-      event,
-      from,
-      to,
-      attempt: row.attempt,
-      ...(lease !== 'none' && row.worker !== null && { worker: row.worker }),
-      ...(typeof options.reason === 'string' && { reason: options.reason }),
-    }
+    const entry = transitionEntry(row, arrow, options, seq, this.now)
     row.history = withTransition(row, entry)
     row.lastEntry = entry
     const isEnd = lease === 'ends' && isEnded(to)
     this.rows.changed(row, lease === 'begins' ? changes.claim : isEnd ? changes.end : changes.otherTransition)
     this.queues.count(queue, from, -1)
     this.queues.count(queue, to, 1)
-    if (queue.hasLane(row.concurrencyKey)) this.keyGroups.moved(queue, row, from)
+    if (queue.hasKeyGroup(row.concurrencyKey)) this.keyGroups.moved(queue, row, from)
     this.log(row, entry)
     this.failures.countDead(row, 1)
     if (row.dueAt !== null) this.hints.due(row.dueAt)
@@ -335,7 +326,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   /** Removal is delayed until the end of the transaction. */
   remove(row: Row): void {
     this.rows.removed(row.id)
-    this.removing.push(row)
+    this.removals.add(row)
   }
 
   endedCount(state: JobState): number {
@@ -350,7 +341,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   }
 
   removeEnded(jobs: readonly Ended[]): void {
-    this.removing.push(...jobs)
+    this.removals.add(...jobs)
   }
 
   // ── what is kept of a job beside its state ──────────────────────────────────────────────────────────────────────────
@@ -480,20 +471,9 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     return machine === null ? [] : inboxOf(this.machines.inbox(row, machine, after))
   }
 
-  /** CHECKPOINT: the state does not change; the log has the note. */
   addCheckpoint(row: Row, checkpoint: NewCheckpoint): void {
     const seq = ++this.seq
-    const { state, attempt, worker } = row
-    const entry: HistoryEntry = {
-      seq,
-      at: this.now,
-      event: 'CHECKPOINT',
-      from: state,
-      to: state,
-      attempt,
-      reason: checkpoint.note,
-    }
-    this.logWriter.add(row.queue, row.id, worker === null ? entry : { ...entry, worker })
+    this.logWriter.add(row.queue, row.id, checkpointEntry(row, seq, this.now, checkpoint.note))
     this.machines.addCheckpoint(row, this.machineOf(row), checkpoint, seq, this.now)
   }
 
@@ -569,22 +549,6 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
 
   private found(rows: readonly RowValues[]): Row[] {
     return rows.map((values) => this.rows.from(values))
-  }
-
-  private removeAll(): void {
-    const jobs = this.removing
-    if (jobs.length === 0) return
-    this.removing = []
-    // As JSON, so that one statement serves any number of them.
-    const numbers = (rows: readonly Removable[]): string => JSON.stringify(rows.map(({ seq }) => seq))
-    this.sql.run('removeSteps', numbers(jobs))
-    this.sql.run('remove', numbers(jobs))
-    const machines = jobs.filter(({ checkpointed: spared }) => spared !== null)
-    if (machines.length > 0) this.machines.remove(numbers(machines))
-    for (const job of jobs) {
-      this.queues.count(this.queues.at(job.queue), job.state, -1)
-      this.failures.countDead(job, -1)
-    }
   }
 
   private log(row: Row, entry: HistoryEntry): void {

@@ -1,9 +1,10 @@
 /** Commands that change jobs, each on a copy of the store. */
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { createClient } from 'jobchart'
+import { createClient, createRuntime, type BulkOperation } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
 import { expect, test } from 'vitest'
+import { systemClock } from '../../../src/core/clock.ts'
 import { commandLine, moduleAt } from './command-line.ts'
 
 const { onCopy, startOn, folder } = commandLine()
@@ -66,6 +67,53 @@ test.concurrent(
     expect(await cancelled()).toBe(many)
   },
 )
+
+test.concurrent('a change of all that match is listed, left to a runtime, gone on with and stopped', async () => {
+  const run = onCopy()
+  const listed = async (): Promise<BulkOperation[]> => {
+    return (JSON.parse((await run('bulk', '--json')).stdout) as { operations: BulkOperation[] }).operations
+  }
+  expect((await run('bulk', 'ls')).stderr).toBe('No bulk operations.\n')
+  const cancel = ['cancel', '--type', 'bulk', '--yes', '--detach']
+  const detached = await run(...cancel, '--json')
+  const { operation } = JSON.parse(detached.stdout) as { operation: BulkOperation }
+  expect(operation).toMatchObject({ state: 'running', counts: { cancelled: 100 }, expected: 600 })
+  expect(detached.stderr).toContain(`jobchart bulk resume ${operation.id} goes on`)
+  expect(await listed()).toMatchObject([{ id: operation.id, state: 'running' }])
+  expect((await run('bulk', 'resume', operation.id)).stdout).toBe('600 cancelled of 600\n')
+  expect((await run('bulk', 'ls')).stdout).toMatch(/cancel +done +600 cancelled of 600 .* type=\["bulk"\]/)
+
+  expect((await run('retry', '--type', 'bulk', '--detach')).stdout).toMatch(/: 100 retried of 600\n$/)
+  const [latest] = await listed()
+  expect((await run('bulk', 'stop', latest!.id)).stdout).toBe('stopped: 100 retried of 600\n')
+  const stopped = await run('bulk', 'resume', latest!.id)
+  expect(stopped.code).toBe(130)
+  expect(stopped.stderr).toContain('was stopped after 100 retried')
+  expect(await run('bulk', 'stop', 'nobody')).toMatchObject({ code: 1, stdout: '' })
+  expect((await run('retry', 'full-0', '--detach')).code).toBe(2)
+})
+
+test.concurrent('a runtime goes on with a change of many jobs whose command was killed', async () => {
+  const path = join(folder(), 'killed.db')
+  const many = 3_000
+  const store = sqliteStore({ path, durability: 'normal' })
+  await using client = createClient({ store })
+  await Promise.all(Array.from({ length: many }, (_, i) => client.enqueueByName('many', i)))
+  const child = startOn(path, 'cancel', '--type', 'many', '--yes')
+  const exit = once(child, 'close')
+  while ((await client.counts()).cancelled === 0 && child.exitCode === null);
+  child.kill('SIGKILL')
+  expect(await exit).toEqual([null, 'SIGKILL'])
+  const [killed] = await client.bulk.list()
+  expect(killed).toMatchObject({ state: 'running', counts: { cancelled: (await client.counts()).cancelled } })
+  // On its clock the lease of the command is over.
+  const clock = { ...systemClock, now: () => systemClock.now() + 60_000 }
+  await using runtime = createRuntime({ store: sqliteStore({ path, durability: 'normal' }), clock, jobs: [] })
+  await runtime.start()
+  await expect
+    .poll(async () => (await client.bulk.list())[0])
+    .toMatchObject({ state: 'done', counts: { cancelled: many } })
+})
 
 test.concurrent('nothing is changed without ids or options, or with both', async () => {
   const run = onCopy()

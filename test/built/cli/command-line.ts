@@ -3,7 +3,7 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createRuntime } from 'jobchart'
+import { createRuntime, type Store } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
 import { afterAll, beforeAll } from 'vitest'
 import { plainEnvironment } from '../../support/plain-environment.ts'
@@ -21,8 +21,8 @@ export interface Ended {
 }
 
 /** What the store holds: `full-0`, `full-1`: dead · `mail-0` … `mail-2`: done · `order-0` … `order-2`: in review · 600 queued `bulk`. */
-async function writeStore(path: string): Promise<void> {
-  const runtime = createRuntime({ jobs: [email, order], store: sqliteStore({ path }), name: 'tested' })
+export async function writeStore(store: Store): Promise<void> {
+  const runtime = createRuntime({ jobs: [email, order], store, name: 'tested' })
   await runtime.start()
   const ended = []
   for (const i of [0, 1, 2]) {
@@ -39,6 +39,24 @@ async function writeStore(path: string): Promise<void> {
   await Promise.all(Array.from({ length: 600 }, (_, i) => runtime.enqueueByName('bulk', i)))
   await runtime.stop()
 }
+
+/** Runs a command in a folder. */
+export const runCommand = (cwd: string, environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> =>
+  new Promise((resolve) => {
+    const options = { env: { ...plainEnvironment, ...environment }, cwd, timeout: 60_000 }
+    const child = execFile(process.execPath, [program, ...args], options, (_, stdout, stderr) =>
+      resolve({ code: child.exitCode, stdout, stderr }),
+    )
+    child.stdin?.end()
+  })
+
+/** Starts a command in a folder that goes on. */
+export const startCommand = (cwd: string, environment: NodeJS.ProcessEnv, ...args: string[]): ChildProcess =>
+  spawn(process.execPath, [program, ...args], {
+    env: { ...plainEnvironment, ...environment },
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
 
 export interface CommandLine {
   /** Runs a command on a store that nobody changes. */
@@ -59,23 +77,12 @@ export function commandLine(): CommandLine {
   const folder = temporaryFolder()
   const path = join(folder.path, 'jobs.db')
   let copies = 0
-  beforeAll(() => writeStore(path))
+  beforeAll(() => writeStore(sqliteStore({ path })))
   afterAll(() => folder.remove())
   const runIn = (environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> =>
-    new Promise((resolve) => {
-      const options = { env: { ...plainEnvironment, ...environment }, cwd: folder.path, timeout: 60_000 }
-      const child = execFile(process.execPath, [program, ...args], options, (_, stdout, stderr) =>
-        resolve({ code: child.exitCode, stdout, stderr }),
-      )
-      child.stdin?.end()
-    })
+    runCommand(folder.path, environment, ...args)
   const on = (store: string) => ({ JOBCHART_STORE: `sqlite:${store}` })
-  const startOn = (store: string, ...args: string[]): ChildProcess =>
-    spawn(process.execPath, [program, ...args], {
-      env: { ...plainEnvironment, ...on(store) },
-      cwd: folder.path,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
+  const startOn = (store: string, ...args: string[]): ChildProcess => startCommand(folder.path, on(store), ...args)
   return {
     runIn,
     run: (...args) => runIn(on(path), ...args),

@@ -88,6 +88,7 @@ export function cutStore(store: Store, cut: Cut | null, onCut: () => void): CutS
       return last ? die() : answer
     },
     schedules: store.schedules,
+    bulk: store.bulk,
     checkpoints: (id) => read(() => store.checkpoints(id)),
     retry: (selection, fromStart, dropInbox) => read(() => store.retry(selection, fromStart, dropInbox)),
     discard: (selection) => read(() => store.discard(selection)),

@@ -1,6 +1,6 @@
 /**
  * Does a file of the SQLite store tell one story? Its tables are read one by one, with statements of its own: what the
- * store writes twice (counts, lanes, keys, the log and the histories) must agree, and every job must be where its last
+ * store writes twice (counts, key groups, keys, the log and the histories) must agree, and every job must be where its last
  * transition led. Answers with what does not fit.
  */
 import { DatabaseSync } from 'node:sqlite'
@@ -12,7 +12,7 @@ import { keyless } from '../../../src/stores/sqlite/key-groups.ts'
 import { Row } from '../../../src/stores/sqlite/row.ts'
 import { checkMachines } from './machine-consistency.ts'
 
-const held = statesTagged('leased')
+const leased = statesTagged('leased')
 const timed = statesTagged('timed')
 const ended = statesTagged('ended')
 const births = statesTagged('birth')
@@ -36,7 +36,7 @@ export function complaintsAbout(path: string): string[] {
     checkPlaces(jobs, say)
     checkKeys(jobs, say)
     checkQueues(db, jobs, say)
-    checkLanes(db, jobs, say)
+    checkKeyGroups(db, jobs, say)
     checkFailures(db, jobs, say)
     const { checkpoints, oldest, counted } = checkLog(db, jobs, say)
     if (oldest === 1) checkActivity(db, counted, say)
@@ -87,13 +87,13 @@ function checkJob({ row, history }: Job, say: Say): void {
   const last = history.at(-1)
   const claim = history.findLast(({ event }) => event === 'CLAIM')
   if (last === undefined) return say(`job ${row.id} has no history`)
-  const [isHeld, isEnded] = [held.has(row.state), ended.has(row.state)]
+  const [isLeased, isEnded] = [leased.has(row.state), ended.has(row.state)]
   is('state', row.state, last.to)
   is('moved', row.lastSeq, last.seq)
   is('attempt', row.attempt, last.attempt)
   is('finished_at', row.finishedAt, isEnded ? last.at : null)
-  is('a lease', row.leaseAt !== null, isHeld)
-  if (!isEnded) is('a token', row.token !== null, isHeld)
+  is('a lease', row.leaseAt !== null, isLeased)
+  if (!isEnded) is('a token', row.token !== null, isLeased)
   if (!timed.has(row.state)) is('due_at', row.dueAt, null)
   // One that holds a key may wait for the end of another job instead: see checkKeys.
   else if (row.state !== 'waiting' && row.heldKey === null) is('a due_at', row.dueAt !== null, true)
@@ -106,7 +106,7 @@ function checkJob({ row, history }: Job, say: Say): void {
     is('seq', row.seq, first.seq)
     is('enqueued_at', row.enqueuedAt, first.at)
     is('generation', row.generation, 1 + history.filter(({ event }) => event === 'RETRY').length)
-    const queued = history.findLast(({ from, to }) => to === 'queued' && (from === null || !held.has(from)))
+    const queued = history.findLast(({ from, to }) => to === 'queued' && (from === null || !leased.has(from)))
     if (row.state === 'queued') is('place', row.place, queued?.seq)
   }
   for (const [i, { event, from, to, seq }] of history.entries()) {
@@ -169,10 +169,10 @@ function checkQueues(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
   }
 }
 
-/** Each lane has the jobs of its key, and there is none without any. */
-function checkLanes(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
+/** Each key group has the jobs of its key, and none is without jobs. */
+function checkKeyGroups(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
   const name = (queue: unknown, key: unknown): string => `${String(queue)} ${String(key)}`
-  const expected = new Map<string, { held: number; priority: number | null; place: number | null }>()
+  const expected = new Map<string, { leasedCount: number; priority: number | null; place: number | null }>()
   const sharing = new Set(
     db
       .prepare('SELECT queue FROM queues WHERE clock IS NOT NULL')
@@ -180,33 +180,35 @@ function checkLanes(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
       .map(({ queue }) => queue),
   )
   for (const { row } of jobs) {
-    const isHeld = held.has(row.state)
-    if (!isHeld && row.state !== 'queued') continue
-    // Jobs without a key have a lane where the keys share the claims; those that are held are not counted.
-    if (row.concurrencyKey === null && (isHeld || !sharing.has(row.queue))) continue
+    const isLeased = leased.has(row.state)
+    if (!isLeased && row.state !== 'queued') continue
+    // Jobs without a key have a group where the keys share the claims; the leased ones among them are not counted.
+    if (row.concurrencyKey === null && (isLeased || !sharing.has(row.queue))) continue
     const key = name(row.queue, row.concurrencyKey ?? keyless)
-    const lane = expected.get(key) ?? { held: 0, priority: null, place: null }
-    expected.set(key, lane)
-    if (isHeld) {
-      lane.held++
+    const group = expected.get(key) ?? { leasedCount: 0, priority: null, place: null }
+    expected.set(key, group)
+    if (isLeased) {
+      group.leasedCount++
       continue
     }
     const isFirst =
-      lane.priority === null ||
-      row.priority > lane.priority ||
-      (row.priority === lane.priority && row.place < (lane.place ?? 0))
-    if (isFirst) Object.assign(lane, { priority: row.priority, place: row.place })
+      group.priority === null ||
+      row.priority > group.priority ||
+      (row.priority === group.priority && row.place < (group.place ?? 0))
+    if (isFirst) Object.assign(group, { priority: row.priority, place: row.place })
   }
   const found = db.prepare('SELECT * FROM lanes').all()
-  for (const { queue, concurrency_key: key, held: count, priority, place } of found) {
-    const lane = expected.get(name(queue, key))
+  for (const { queue, concurrency_key: key, held: leasedCount, priority, place } of found) {
+    const group = expected.get(name(queue, key))
     expected.delete(name(queue, key))
-    if (lane === undefined) say(`lane ${String(key)} has no jobs`)
-    else if (lane.held !== count || lane.priority !== priority || lane.place !== place) {
-      say(`lane ${String(key)}: ${JSON.stringify({ held: count, priority, place })} is not ${JSON.stringify(lane)}`)
+    if (group === undefined) say(`key group ${String(key)} has no jobs`)
+    else if (group.leasedCount !== leasedCount || group.priority !== priority || group.place !== place) {
+      say(
+        `key group ${String(key)}: ${JSON.stringify({ leasedCount, priority, place })} is not ${JSON.stringify(group)}`,
+      )
     }
   }
-  for (const lane of expected.keys()) say(`lane ${lane} is missing`)
+  for (const group of expected.keys()) say(`key group ${group} is missing`)
 }
 
 type Logged = [string, string | null, string, string | null, string | null, [number, string, number][]]
@@ -242,7 +244,8 @@ function checkLog(db: DatabaseSync, jobs: readonly Job[], say: Say): Log {
         const known = { ...(worker !== null && { worker }), ...(reason !== null && { reason }) }
         const entry = { seq: seq++, at: Number(at), event, from, to, attempt, ...known } as HistoryEntry
         const isTransition = entry.event !== 'CHECKPOINT'
-        if (!isTransition && (entry.from !== entry.to || !held.has(entry.to))) say(`${id} rests from ${from} to ${to}`)
+        if (!isTransition && (entry.from !== entry.to || !leased.has(entry.to)))
+          say(`${id} rests from ${from} to ${to}`)
         const list = isTransition ? transitions : checkpoints
         list.set(id, [...(list.get(id) ?? []), entry])
         counted.push(...figuresOf(entry).map((figure) => ({ queue, figure, at: Number(at) })))

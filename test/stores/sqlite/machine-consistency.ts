@@ -5,7 +5,7 @@ import type { HistoryEntry } from '../../../src/core/record.ts'
 import { statesTagged } from '../../../src/core/lifecycle.ts'
 import type { Row } from '../../../src/stores/sqlite/row.ts'
 
-const held = statesTagged('leased')
+const leased = statesTagged('leased')
 
 /** Tells what is wrong. @param checkpoints the entries of the log, by the ids of jobs; those before `oldest` are gone */
 export function checkMachines(
@@ -35,9 +35,9 @@ export function checkMachines(
       tell('its row and the machines do not agree that it has one')
     if (
       row.checkpointed !== null &&
-      (row.checkpointed < 0 || row.checkpointed > row.attempt - Number(held.has(row.state)))
+      (row.checkpointed < 0 || row.checkpointed > row.attempt - Number(leased.has(row.state)))
     ) {
-      tell(`${row.checkpointed} of ${row.attempt} attempts are spared`)
+      tell(`${row.checkpointed} of ${row.attempt} attempts led to a checkpoint`)
     }
     if (machine === undefined) continue
     checkWay(db, row, machine, checkpoints.get(row.id) ?? [], oldest, tell)

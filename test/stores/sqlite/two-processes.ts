@@ -58,8 +58,8 @@ export class Partner {
   }
 }
 
-/** `confirm` answers in the call itself, so it is always asked here; schedules have tests with processes of their own. */
-type Shared = Exclude<Method, 'confirm' | 'schedules'>
+/** `confirm` answers in the call itself, so it is always asked here; the groups have tests with processes of their own. */
+type Shared = Exclude<Method, 'confirm' | 'schedules' | 'bulk'>
 
 const methods = {
   insert: true, claim: true, settle: true, extend: true, checkpoint: true, send: true, checkpoints: true, cancel: true,

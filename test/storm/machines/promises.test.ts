@@ -167,8 +167,8 @@ test.each<[promise: string, what: string, Partial<Evidence>]>([
   ['cancels', 'nobody has cancelled it', { record: record({ state: 'cancelled' }) }],
   ['cancels', 'it is not compensated', undoing({})],
   ['cancels', 'it says that it is, and nobody did it', undoing({ stands: [stand(2, { compensated: true })] })],
-  ['spared', 'it dies too early', dead(6, 6)],
-  ['spared', 'it dies too late', dead(8, 8)],
+  ['checkpointed', 'it dies too early', dead(6, 6)],
+  ['checkpointed', 'it dies too late', dead(8, 8)],
 ])('%s are broken if %s', (promise, _what, changes) => {
   expect(broken(changes)).toContain(promise)
 })

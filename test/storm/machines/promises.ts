@@ -12,7 +12,7 @@ export const machinePromises = {
   timers: 'no timer fires early, or twice; timers and messages come in the order of their times',
   effects: 'what was decided is done; what was kept as done is not done again',
   cancels: 'a cancel that is handled is compensated, and ends as cancelled',
-  spared: 'dead at exactly maxAttempts without a checkpoint',
+  checkpointed: 'dead at exactly maxAttempts without a checkpoint',
 } as const
 
 export type MachinePromise = keyof typeof machinePromises
@@ -189,13 +189,14 @@ function checkSpared({ task, stands }: Evidence, { attempt, maxAttempts, history
   if (history.length >= caps.history) return
   const transitions = history.map(({ seq, attempt: number }) => ({ seq, number }))
   const marks = stands.map(({ seq }) => ({ seq, number: null }))
-  let [now, spared] = [0, 0]
+  let [now, checkpointed] = [0, 0]
   for (const { number } of [...transitions, ...marks].toSorted((a, b) => a.seq - b.seq)) {
-    if (number === null) spared = now - 1
+    if (number === null) checkpointed = now - 1
     else now = number
-    if (now === 0) spared = 0
+    if (now === 0) checkpointed = 0
   }
   const { maxAttempts: base } = kinds[task.kind].retry
-  const isExact = attempt === maxAttempts && maxAttempts === base + spared
-  if (!isExact) tell('spared', `dead after ${attempt} of ${maxAttempts} attempts: ${base}, and ${spared} spared`)
+  const isExact = attempt === maxAttempts && maxAttempts === base + checkpointed
+  if (!isExact)
+    tell('checkpointed', `dead after ${attempt} of ${maxAttempts} attempts: ${base}, and ${checkpointed} checkpointed`)
 }

@@ -1,14 +1,14 @@
-/** A process of a schedule storm: a runtime that declares the schedules and fires them: `path ledger`. Ends on SIGTERM. */
+/** A process of a schedule storm: a runtime that declares the schedules and fires them: `store folder ledger`. Ends on SIGTERM. */
 import { createRuntime } from 'jobchart'
-import { sqliteStore } from 'jobchart/sqlite'
+import { storeNamed } from '../stores.ts'
 import { schedulesOf, tickJob } from './plan.ts'
 
-const [path = '', ledger = ''] = process.argv.slice(2)
+const [store = '', folder = '', ledger = ''] = process.argv.slice(2)
 const job = tickJob(ledger)
 const runtime = createRuntime({
   jobs: [job],
   schedules: schedulesOf(job),
-  store: sqliteStore({ path }),
+  store: storeNamed(store)(folder),
   lease: '2s',
 })
 runtime.stopOn('SIGTERM', { timeout: '5s' })

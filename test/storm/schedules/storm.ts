@@ -1,5 +1,5 @@
 /**
- * Several processes fire the same schedules on one file, and some are killed. In the end each tick between the first and the
+ * Several processes fire the same schedules on one store, and some are killed. In the end each tick between the first and the
  * last must have made one job, and each job must have run: once, unless the process that ran it was killed.
  */
 import { fork, type ChildProcess } from 'node:child_process'
@@ -8,13 +8,16 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { createClient, type JobRecord, type ScheduleRecord } from 'jobchart'
-import { sqliteStore } from 'jobchart/sqlite'
+import { createClient, type JobRecord, type ScheduleRecord, type Store } from 'jobchart'
 import { seededRandom } from '../../../src/core/clock.ts'
 import { plainEnvironment } from '../../support/plain-environment.ts'
+import { StormServer } from '../server.ts'
+import { storeNamed } from '../stores.ts'
 import { everySeconds, tickJob } from './plan.ts'
 
 export interface ScheduleStormOptions {
+  /** Of the stores of storms; redis is on a server of its own. */
+  readonly store: string
   readonly folder: string
   readonly processes: number
   readonly seconds: number
@@ -33,13 +36,21 @@ export interface ScheduleStormReport {
 }
 
 export async function stormSchedules(options: ScheduleStormOptions): Promise<ScheduleStormReport> {
-  const { folder, processes, seconds, killEverySeconds, seed } = options
-  const path = join(folder, 'jobs.db')
+  const server = options.store === 'redis' ? await StormServer.start(options.folder) : null
+  try {
+    return await storm(options)
+  } finally {
+    await server?.end()
+  }
+}
+
+async function storm(options: ScheduleStormOptions): Promise<ScheduleStormReport> {
+  const { store, folder, processes, seconds, killEverySeconds, seed } = options
   const ledgers: string[] = []
   const start = async (): Promise<ChildProcess> => {
     const ledger = join(folder, `ledger-${ledgers.length}.txt`)
     ledgers.push(ledger)
-    const child = fork(fileURLToPath(new URL('member.ts', import.meta.url)), [path, ledger], {
+    const child = fork(fileURLToPath(new URL('member.ts', import.meta.url)), [store, folder, ledger], {
       execArgv: ['--conditions=@jobchart/source'],
       env: plainEnvironment,
     })
@@ -60,7 +71,7 @@ export async function stormSchedules(options: ScheduleStormOptions): Promise<Sch
   }
   await sleep(Math.max(0, until - performance.now()))
   await Promise.all(fleet.map(end))
-  return { ...(await verdict(path, ledgers, killed)), killed }
+  return { ...(await verdict(storeNamed(store)(folder), ledgers, killed)), killed }
 }
 
 async function end(child: ChildProcess): Promise<void> {
@@ -70,11 +81,11 @@ async function end(child: ChildProcess): Promise<void> {
 }
 
 async function verdict(
-  path: string,
+  store: Store,
   ledgers: readonly string[],
   killed: number,
 ): Promise<Omit<ScheduleStormReport, 'killed'>> {
-  const client = createClient({ jobs: [tickJob('')], store: sqliteStore({ path }) })
+  const client = createClient({ jobs: [tickJob('')], store })
   const jobs: JobRecord[] = []
   for (let after: string | undefined, more = true; more;) {
     const page = await client.list({ limit: 1_000, ...(after !== undefined && { after }) })

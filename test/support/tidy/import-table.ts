@@ -119,6 +119,13 @@ function covered(room: string, path: string): string | null {
   return new RegExp(`^${pattern}${room.endsWith('/') ? '' : '$'}`).exec(path)?.[0] ?? null
 }
 
+/** The room of a file, as the table's rows name it: `client`, `stores/memory`. */
+export function roomOf(path: string): string {
+  const row = rooms.find(({ room }) => covered(room, path) !== null)
+  const own = row === undefined ? null : covered(row.room, path)
+  return (own ?? path).replace(/^src\//, '').replace(/\/$/, '')
+}
+
 const isIn = (path: string, names: readonly string[]) => names.some((name) => covered(name, path) !== null)
 
 function moduleViolation(file: SourceFile, target: string): string | null {

@@ -11,6 +11,8 @@ export interface SourceFile {
   exports: readonly { name: string; line: number }[]
   /** Dotted names (`Date.now`), bare names (`setTimeout`), `new Date()`, `Date()` and `as any`, as written in code. */
   uses: readonly { name: string; line: number }[]
+  /** Functions that are written among the arguments of a `new`: `Worker.changed` for a member of its options, else `Heap`. */
+  given: readonly { name: string; to: string }[]
   comments: readonly { text: string; line: number }[]
 }
 
@@ -103,6 +105,14 @@ function useAt(node: Node, parent: Node | null, field: string): string | null {
   return null
 }
 
+/** The names of the functions in an argument: members of an object literal, or the argument itself. */
+function functionsIn(argument: unknown, name: string): readonly string[] {
+  if (!isNode(argument)) return []
+  if (functionTypes.has(argument.type)) return [name]
+  const members = argument.type === 'ObjectExpression' ? (argument['properties'] as Node[]) : []
+  return members.flatMap((member) => functionsIn(member['value'], `${name}.${nameOf(member['key']) ?? '?'}`))
+}
+
 export function readSource(path: string, text: string): SourceFile {
   const { program, comments, errors } = parseSync(path, text)
   if (errors.length > 0) throw new SyntaxError(`${path}: ${errors[0]?.message ?? 'cannot be parsed'}`)
@@ -115,6 +125,7 @@ export function readSource(path: string, text: string): SourceFile {
   const imports: SourceFile['imports'][number][] = []
   const exports: SourceFile['exports'][number][] = []
   const uses: SourceFile['uses'][number][] = []
+  const given: SourceFile['given'][number][] = []
   walk(program as unknown as Node, (node, parent, field) => {
     const line = lineAt(node.start)
     if (functionTypes.has(node.type)) {
@@ -123,6 +134,12 @@ export function readSource(path: string, text: string): SourceFile {
     const imported = importAt(node)
     if (imported !== null) imports.push({ ...imported, line })
     for (const name of exportsAt(node)) exports.push({ name, line })
+    const made = node.type === 'NewExpression' ? nameOf(node['callee']) : null
+    if (made !== null) {
+      for (const argument of node['arguments'] as unknown[]) {
+        for (const each of functionsIn(argument, made)) given.push({ name: each, to: made })
+      }
+    }
     const name = useAt(node, parent, field)
     if (name !== null) uses.push({ name, line })
   })
@@ -133,6 +150,7 @@ export function readSource(path: string, text: string): SourceFile {
     imports,
     exports,
     uses,
+    given,
     comments: comments.map(({ value, start }) => ({ text: value, line: lineAt(start) })),
   }
 }

@@ -1,21 +1,21 @@
 /**
- * Hands out jobs. Answers the time, the wake-ups, the jobs, and of each type that gave fewer than were asked what the core needs to
- * say why. Of a job: id, row and input; beside them, where it has more: the fields that are kept apart, results of steps, the last
- * checkpoint, the inbox.
+ * Claims jobs. Returns the time, the wake-ups, the jobs, and for each type with fewer jobs than asked for the values from which the
+ * core computes the reason. Of a job: id, row and input; if it has them, also the fields that are stored apart, results of steps, the
+ * last checkpoint and the inbox.
  */
 import { claimCounted } from '../../../core/activity.ts'
 import { countersAfter, type JobState } from '../../../core/lifecycle.ts'
-import { claimable, nextTransition } from '../../../core/transition.ts'
+import { claimable, compiledArrow } from '../../../core/transition.ts'
 import { dataLetters, flagLetters } from '../row-text.ts'
 import { at, prelude, tail } from './prelude.ts'
 
-/** Where a claim leads, and what it does to the attempts; the same for any number of them. */
+/** The states of a claim, and how many attempts it adds, which must not depend on their number. */
 function claimArrow(): { readonly from: JobState; readonly to: JobState; readonly attempts: number } {
   const [from, ...others] = [...claimable]
   if (from === undefined || others.length > 0) throw new TypeError('job.machine.ts: jobs are claimed from one state')
   const spent = [0, 7].map((attempt) => {
     const counters = { attempt, maxAttempts: 9, generation: 1 }
-    const arrow = nextTransition(from, 'CLAIM', counters)
+    const arrow = compiledArrow(from, 'CLAIM', counters)
     if (arrow === null || arrow.lease !== 'begins') throw new TypeError('job.machine.ts: a claim begins a lease')
     return { to: arrow.to, by: countersAfter(arrow, counters).attempt - attempt }
   })
@@ -27,7 +27,7 @@ function claimArrow(): { readonly from: JobState; readonly to: JobState; readonl
 const arrow = claimArrow()
 /** The state of a claimed job. */
 export const claimed: JobState = arrow.to
-/** A row that has more to it than its input. */
+/** A row with more data than its input. */
 const more = `[${Object.entries(dataLetters).flatMap(([field, letter]) => (field === 'input' ? [] : [letter])).join('')}${flagLetters.steps}${flagLetters.machine}]` // prettier-ignore
 
 export const claimScript = `${prelude}
@@ -281,5 +281,5 @@ if given > 0 then
   writeLog(base + given)
   writeActivity(now)
 end
-return { clock, finish(), jobs, shortfalls }
+return { stamp(), finish(), jobs, shortfalls }
 `

@@ -41,7 +41,7 @@ for _, needed in ipairs(plan.slots or {}) do
 end
 -- What was judged by a time that is yet to come: a process estimates the server's time.
 if plan.now and tonumber(plan.now) > tonumber(now) + ${aheadMsMax} then stale[#stale + 1] = 'time' end
-if #stale > 0 then return { clock, 'stale', stale } end
+if #stale > 0 then return { stamp(), 'stale', stale } end
 
 local entries = plan.log or {}
 local base = tonumber(call('GET', P .. 'seq') or '0') + 1
@@ -131,5 +131,5 @@ for _, full in ipairs(plan.fullSlots or {}) do call('HSET', P .. 'full-slots', f
 for _, hint in ipairs(plan.hints or {}) do
   if hint.kind == 'ready' then ready[hint.type] = true else hints[#hints + 1] = hint end
 end
-return { clock, finish(), int(base) }
+return { stamp(), finish(), int(base) }
 `

@@ -28,7 +28,7 @@ local function hasRoom()
   return true
 end
 if not (isNone(values(JOBS, ids)) and isNone(values(P .. 'holders', names)) and isNone(values(P .. 'predecessors', names)) and hasRoom()) then
-  return { clock, 'generic' }
+  return { stamp(), 'generic' }
 end
 
 local base = tonumber(call('GET', P .. 'seq') or '0')
@@ -72,5 +72,5 @@ each('HSET', P .. 'data:meta', metas)
 each('HSET', P .. 'holders', holders)
 writeLog(base + #ids)
 writeActivity(now)
-return { clock, finish(), int(base), now }
+return { stamp(), finish(), int(base), now }
 `

@@ -54,6 +54,9 @@ local clock = time[1] .. string.format('%03d', math.floor(tonumber(time[2]) / 10
 -- The time by which leases, due times and workers are judged: the server's, unless a test holds the clock.
 local now = ARGV[3] ~= '' and ARGV[3] or clock
 
+-- What each answer begins with: the server's time, and the number of its last transition, by which a process notices a rollback.
+local function stamp() return clock .. ' ' .. (call('GET', P .. 'seq') or '0') end
+
 local counts, groups, ready, left, ended, cancelled, hints = {}, {}, {}, {}, {}, {}, {}
 local dueAt, shrunk, shrunkOf = nil, 0, {}
 local entering, leaving, logged = {}, {}, {}
@@ -307,19 +310,19 @@ local function arrange(type, key)
   local heads, head = P .. 'heads:' .. type, P .. 'head:' .. type
   local old = call('HGET', head, key)
   if old and old ~= '' then call('ZREM', heads, old) end
-  local held = tonumber(call('HGET', P .. 'held:' .. type, key) or '0')
-  if held <= 0 then call('HDEL', P .. 'held:' .. type, key) end
+  local leased = tonumber(call('HGET', P .. 'held:' .. type, key) or '0')
+  if leased <= 0 then call('HDEL', P .. 'held:' .. type, key) end
   local first = call('ZRANGE', queueOf(type, key), 0, 0, 'WITHSCORES')
   local limited = call('HGET', P .. 'limits:' .. type, key)
   local shared = isShared(type)
   if #first == 0 or (key == '' and not shared) then
     call('HDEL', head, key)
     if limited then call('ZREM', P .. 'limited:' .. type, key) end
-    if held <= 0 and #first == 0 then call('HDEL', P .. 'starts:' .. type, key) end
+    if leased <= 0 and #first == 0 then call('HDEL', P .. 'starts:' .. type, key) end
     return
   end
   local cap = call('HGET', P .. 'caps', type)
-  local capped = cap and cap ~= '' and key ~= '' and held >= tonumber(cap)
+  local capped = cap and cap ~= '' and key ~= '' and leased >= tonumber(cap)
   if limited then
     if capped then call('ZREM', P .. 'limited:' .. type, key) else call('ZADD', P .. 'limited:' .. type, limited, key) end
   end

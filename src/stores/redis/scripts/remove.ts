@@ -29,5 +29,5 @@ for i, text in ipairs(values(JOBS, ids)) do
 end
 each('HDEL', JOBS, gone)
 for letter, list in pairs(data) do each('HDEL', P .. 'data:' .. DATA[letter], list) end
-return { clock, finish(), others }
+return { stamp(), finish(), others }
 `

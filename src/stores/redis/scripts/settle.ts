@@ -1,12 +1,12 @@
 /**
- * Ends attempts of plain jobs: without a machine, a parent or a unique key. Where an event leads from a state, and what it does to
- * the attempts, is the chart's table. Answers the time, the wake-ups, the number before the first transition, its time, and
- * what is not as the caller expects: items with their outcome, `generic` for those that must go the way of the core.
+ * Ends attempts of plain jobs: without a machine, a parent or a unique key. Target states and counts of attempts come from the chart's
+ * table. Returns the time, the wake-ups, the number before the first transition, its time, and the items that differ from what the
+ * caller expects, with their outcome; `generic` for those that are left to the core.
  */
 import { countedOf } from '../../../core/activity.ts'
 import { countersAfter, jobStates, statesTagged } from '../../../core/lifecycle.ts'
 import type { SettleEvent } from '../../../core/settlement.ts'
-import { nextTransition } from '../../../core/transition.ts'
+import { compiledArrow } from '../../../core/transition.ts'
 import { caps } from '../../../core/caps.ts'
 import { dataLetters, flagLetters } from '../row-text.ts'
 import { claimed } from './claim.ts'
@@ -15,22 +15,22 @@ import { at, prelude } from './prelude.ts'
 /** The events of plain jobs. */
 export const plainEvents = ['COMPLETE', 'FAIL', 'SNOOZE', 'RELEASE'] as const satisfies readonly SettleEvent[]
 
-/** Attempts that are compared, to see that a guard asks for nothing but whether attempts are left. */
+/** Counters that are compared, to assert that a guard depends only on whether attempts are left. */
 const samples = [1, 2, 3].flatMap((attempt) =>
   [1, 2, 3].map((maxAttempts) => ({ attempt, maxAttempts, generation: 1 })),
 )
 
-/** Where an event leads: the state, and by how much the attempts change. Depends on whether attempts are left, and whether a FAIL is fatal. */
+/** The target state of an event, and by how much it changes the attempts. Depends on whether attempts are left, and whether a FAIL is fatal. */
 function outcome(
   event: SettleEvent,
-  state: Parameters<typeof nextTransition>[0],
+  state: Parameters<typeof compiledArrow>[0],
   left: boolean,
   fatal: boolean,
 ): string {
   const outcomes = samples
     .filter(({ attempt, maxAttempts }) => attempt < maxAttempts === left)
     .map((counters) => {
-      const arrow = nextTransition(state, event, counters, fatal)
+      const arrow = compiledArrow(state, event, counters, fatal)
       if (arrow === null) return 'nil'
       if (arrow.lease !== 'ends' || arrow.takesPlace) throw new TypeError('job.machine.ts: the end of an attempt ends its lease, and its job keeps its place') // prettier-ignore
       return `{'${arrow.to}',${countersAfter(arrow, counters).attempt - counters.attempt}}`
@@ -211,5 +211,5 @@ if given > 0 then
   writeLog(base + given)
   writeActivity(now)
 end
-return { clock, finish(), int(base), now, unexpected }
+return { stamp(), finish(), int(base), now, unexpected }
 `

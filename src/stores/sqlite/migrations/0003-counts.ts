@@ -141,4 +141,12 @@ export const counts = `
   -- The fingerprint of the last error of a job; null if there is none, or an earlier jobchart has written it.
   ALTER TABLE jobs ADD COLUMN failure TEXT;
   CREATE INDEX failing ON jobs (failure, seq) WHERE failure IS NOT NULL;
+
+  -- Bulk operations: when each has ended (null while it runs), and all that is known of it as JSON.
+  CREATE TABLE bulk_operations (
+    id TEXT PRIMARY KEY,
+    ended_at INTEGER,
+    record TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX running_bulk ON bulk_operations (id) WHERE ended_at IS NULL;
 `

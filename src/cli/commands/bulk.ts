@@ -1,0 +1,85 @@
+/** `jobchart bulk`: lists, stops and goes on with bulk operations. */
+import type { Command } from 'commander'
+import type { BulkOperation, BulkState } from '../../index.ts'
+import { checkDone, progressText } from '../bulk.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { withClient } from '../open.ts'
+import { withStore, type StoreOptions } from '../options.ts'
+import type { Program } from '../command.ts'
+import { table, type Column } from '../table.ts'
+import type { Style } from '../terminal.ts'
+import { oneLine, relative } from '../words.ts'
+
+const stateStyles: Readonly<Record<BulkState, Style>> = {
+  running: 'blueBright',
+  done: 'green',
+  stopped: 'gray',
+  failed: 'red',
+}
+
+const columns = (now: number): readonly Column<BulkOperation>[] => [
+  { title: 'ID', text: ({ id }) => id },
+  { title: 'CHANGE', text: ({ change }) => change.kind },
+  { title: 'STATE', text: ({ state }) => state, style: ({ state }) => stateStyles[state] },
+  { title: 'JOBS', text: progressText },
+  { title: 'REQUESTED', text: ({ requestedAt }) => relative(requestedAt, now), optional: 2 },
+  { title: 'ENDED', text: ({ endedAt }) => relative(endedAt, now), optional: 3 },
+  { title: 'OF', text: ({ filter, error }) => oneLine(error?.message ?? filterText(filter)), flexible: true, optional: 1 }, // prettier-ignore
+]
+
+/** `type=email.send state=dead`. */
+const filterText = (filter: BulkOperation['filter']): string =>
+  Object.entries(filter)
+    .map(([name, value]) => `${name}=${typeof value === 'object' ? JSON.stringify(value) : value}`)
+    .join(' ')
+
+export function bulkCommand({ command, terminal, run }: Program): Command {
+  const bulk = command('bulk', 'list bulk operations; stop one, or go on with it')
+  withStore(
+    bulk.command('ls', { isDefault: true }).description('list retries, cancels and discards of all that match'),
+  ).action((options: StoreOptions) =>
+    run(options, () =>
+      withClient(options, async (client) => {
+        const operations = await client.bulk.list()
+        const now = client.store.now()
+        if (options.json) await terminal.print(JSON.stringify({ now, operations }))
+        else if (operations.length === 0) terminal.note('No bulk operations.')
+        else await terminal.print(table(operations, columns(now), terminal))
+        return exitCodes.done
+      }),
+    ),
+  )
+  withStore(
+    bulk.command('stop').description('stop one after its current batch; what it has done stays').argument('<id>'),
+  ).action((id: string, options: StoreOptions) =>
+    run(options, () =>
+      withClient(options, async (client) => {
+        const operation = await client.bulk.stop(id)
+        await terminal.print(
+          options.json ? JSON.stringify({ operation }) : `${operation.state}: ${progressText(operation)}`,
+        )
+        return exitCodes.done
+      }),
+    ),
+  )
+  withStore(
+    bulk
+      .command('resume')
+      .description('go on with one that nobody carries out, or wait until it has ended')
+      .argument('<id>'),
+  ).action((id: string, options: StoreOptions) =>
+    run(options, () =>
+      withClient(options, async (client) => {
+        const operation = await client.bulk.resume(id, {
+          signal: terminal.signal,
+          onProgress: (now) => terminal.progress(`${now.change.kind}: ${progressText(now)}`),
+        })
+        terminal.progress('')
+        checkDone(operation)
+        await terminal.print(options.json ? JSON.stringify({ operation }) : progressText(operation))
+        return exitCodes.done
+      }),
+    ),
+  )
+  return bulk
+}

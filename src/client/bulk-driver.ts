@@ -1,0 +1,75 @@
+/** Carries out bulk operations: one batch after the other, with a turn of the event loop between two. */
+import { nanoid } from 'nanoid'
+import type { Clock } from '../core/clock.ts'
+import { JobchartError } from '../core/errors.ts'
+import { recordError } from '../core/failure.ts'
+import type { Answer, BulkAnswer, StartBulk, Store } from '../store.ts'
+import { promised } from './answer.ts'
+import type { EventHub } from './event-hub.ts'
+
+/** How long an operation is left to a process that does not go on with it. */
+const bulkLeaseMs = 10_000
+
+interface DriverOptions {
+  readonly store: Store
+  readonly hub: EventHub
+  readonly clock: Clock
+}
+
+/** Who carries out one operation. */
+export class BulkDriver {
+  readonly token = nanoid()
+  private readonly options: DriverOptions
+
+  constructor(options: DriverOptions) {
+    this.options = options
+  }
+
+  /** Starts an operation with its first batch. */
+  start(request: Omit<StartBulk, 'token' | 'leaseMs'>, leaseMs = bulkLeaseMs): Promise<BulkAnswer> {
+    return this.emitted(() => this.options.store.bulk.start({ ...request, token: this.token, leaseMs }))
+  }
+
+  /**
+   * Does batches until the operation has ended, another one carries it out, or `goesOn` is false. An error other than
+   * STORE_UNAVAILABLE would come again: the operation ends as failed.
+   * @returns the last answer
+   */
+  async advance(
+    id: string,
+    goesOn: () => boolean,
+    onBatch: (answer: BulkAnswer) => void = () => {},
+  ): Promise<BulkAnswer> {
+    const { store, clock } = this.options
+    for (;;) {
+      let answer: BulkAnswer
+      try {
+        answer = await this.emitted(() => store.bulk.advance({ id, token: this.token, leaseMs: bulkLeaseMs }))
+      } catch (error) {
+        const isPassing = error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE'
+        if (!isPassing) await this.fail(id, error)
+        throw error
+      }
+      if (answer.outcome === 'advanced') onBatch(answer)
+      if (answer.outcome !== 'advanced' || answer.operation?.state !== 'running' || !goesOn()) return answer
+      await new Promise<void>((resolve) => clock.nextTurn(resolve))
+    }
+  }
+
+  /** @throws AggregateError of this error and the store's, if the store cannot keep it */
+  private async fail(id: string, error: unknown): Promise<void> {
+    const refusal = await this.options.store.bulk.stop({ id, error: recordError(error) }).then(
+      () => null,
+      (another: unknown) => another,
+    )
+    if (refusal === null) return
+    throw new AggregateError([error, refusal], `bulk operation ${id} failed, and the store could not keep why`)
+  }
+
+  private emitted(ask: () => Answer<BulkAnswer>): Promise<BulkAnswer> {
+    return promised(ask, (answer) => {
+      this.options.hub.emitAll(answer.transitions)
+      return answer
+    })
+  }
+}

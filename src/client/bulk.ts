@@ -1,0 +1,137 @@
+/** `client.bulk`: starts bulk operations, carries them out in the background or until they have ended, and follows those of others. */
+import { bulkRunOptions, bulkTerms, isDetached } from '../core/bulk-options.ts'
+import type { BulkOperations, BulkRequest, BulkRunOptions } from '../core/bulk-options.ts'
+import { checkId } from '../core/call-options.ts'
+import { caps } from '../core/caps.ts'
+import { AbortError, JobchartError } from '../core/errors.ts'
+import type { BulkAnswer, BulkOperation, Store } from '../store.ts'
+import { BulkDriver } from './bulk-driver.ts'
+import type { Connection } from './connection.ts'
+
+/** Interval at which an operation that another process carries out is looked at. */
+const followMs = 500
+
+export class ClientBulk implements BulkOperations {
+  private readonly connection: Connection
+  private readonly graceMs: number
+
+  /** @param graceMs default time for cancelled handlers to end */
+  constructor(connection: Connection, graceMs: number) {
+    this.connection = connection
+    this.graceMs = graceMs
+  }
+
+  async start(request: BulkRequest, options: { readonly detach?: boolean } = {}): Promise<BulkOperation> {
+    const detached = isDetached(options)
+    const { driver, answer } = await this.begin(request, detached ? 0 : undefined)
+    const operation = operationOf(answer)
+    if (!detached && operation.state === 'running') void this.goOn(driver, operation.id)
+    return operation
+  }
+
+  async run(request: BulkRequest, options: BulkRunOptions = {}): Promise<BulkOperation> {
+    bulkRunOptions(options)
+    const { driver, answer } = await this.begin(request)
+    const operation = operationOf(answer)
+    progressed(options, answer)
+    return operation.state === 'running' ? this.follow(driver, operation.id, options) : operation
+  }
+
+  async resume(id: string, options: BulkRunOptions = {}): Promise<BulkOperation> {
+    checkId(id)
+    bulkRunOptions(options)
+    await this.connection.ready()
+    return this.follow(this.driver(), id, options)
+  }
+
+  async stop(id: string): Promise<BulkOperation> {
+    checkId(id)
+    const operation = await (await this.store()).bulk.stop({ id, error: null })
+    if (operation === null) throw noOperation(id)
+    return operation
+  }
+
+  async list(): Promise<BulkOperation[]> {
+    return (await this.store()).bulk.list()
+  }
+
+  private async store(): Promise<Store> {
+    await this.connection.ready()
+    return this.connection.store
+  }
+
+  private driver(): BulkDriver {
+    const { store, hub, settings } = this.connection
+    return new BulkDriver({ store, hub, clock: settings.clock })
+  }
+
+  private async begin(
+    request: BulkRequest,
+    leaseMs?: number,
+  ): Promise<{ readonly driver: BulkDriver; readonly answer: BulkAnswer }> {
+    const terms = bulkTerms(request, this.graceMs)
+    await this.connection.ready()
+    const driver = this.driver()
+    const id = this.connection.settings.newId()
+    const answer = await driver.start({ id, ...terms, batchSize: caps.selection }, leaseMs)
+    return { driver, answer }
+  }
+
+  /** In the background, until this client closes. */
+  private async goOn(driver: BulkDriver, id: string): Promise<void> {
+    const { connection } = this
+    try {
+      await driver.advance(id, () => connection.opened)
+    } catch (error) {
+      if (connection.opened) connection.settings.logger.warn('a bulk operation was interrupted', { id, error })
+    }
+  }
+
+  /** Carries it out as soon as nobody else does, until it has ended. */
+  private async follow(driver: BulkDriver, id: string, options: BulkRunOptions): Promise<BulkOperation> {
+    const { signal, onProgress } = options
+    for (;;) {
+      if (signal?.aborted) throw new AbortError(`waiting for bulk operation ${id} was aborted`, signal.reason)
+      const batch = (answer: BulkAnswer): void => progressed(options, answer)
+      const { operation } = await driver.advance(id, () => signal?.aborted !== true, batch)
+      if (operation === null) throw noOperation(id)
+      if (operation.state !== 'running') return operation
+      onProgress?.(operation)
+      await this.pause(signal)
+    }
+  }
+
+  /** Resolves also when the signal aborts. @throws JobchartError STOPPED when the client closes */
+  private pause(signal: AbortSignal | undefined): Promise<void> {
+    const { timers, follow } = this.connection
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const done = (): void => resolve()
+    const timer = timers.after(followMs, done)
+    const off = follow.onEnd(() => reject(new JobchartError('STOPPED', 'the client was closed', { hint: 'The operation goes on where a runtime works on the store.' }))) // prettier-ignore
+    signal?.addEventListener('abort', done, { once: true })
+    if (signal?.aborted) done()
+    return promise.finally(() => {
+      timer.cancel()
+      off()
+      signal?.removeEventListener('abort', done)
+    })
+  }
+}
+
+function progressed({ onBatch, onProgress }: BulkRunOptions, answer: BulkAnswer): void {
+  onBatch?.(answer)
+  if (answer.operation !== null) onProgress?.(answer.operation)
+}
+
+/** @throws JobchartError CAPACITY */
+function operationOf({ operation }: BulkAnswer): BulkOperation {
+  if (operation !== null) return operation
+  throw new JobchartError('CAPACITY', `${caps.bulkRunning} bulk operations run, which is the most there can be`, {
+    hint: 'Wait until one has ended, or stop one. Nothing was changed.',
+  })
+}
+
+const noOperation = (id: string): JobchartError =>
+  new JobchartError('NOT_FOUND', `bulk operation ${id} is not in the store`, {
+    hint: `Check the id: client.bulk.list() has those that run and the last ${caps.bulkEnded} that have ended.`,
+  })

@@ -1,0 +1,107 @@
+/** Bulk operations as callers request and see them. */
+import { cancelRequest, retrySettings, selectionOf, type CancelOptions, type RetryFrom } from './call-options.ts'
+import type { BulkAnswer, BulkChange, BulkOperation } from './bulk-record.ts'
+import { checkBoolean, checkEnum, checkFunction, checkInteger, checkKeys, checkSignal } from './checks.ts'
+import { invalidOption } from './errors.ts'
+import { limits } from './limits.ts'
+import type { JobFilter } from './values.ts'
+
+interface Filtered {
+  /** The jobs to change: at least one field. */
+  readonly filter: JobFilter<Date | number>
+  /** How many jobs are expected to match, for a progress bar. */
+  readonly expected?: number
+}
+
+/** What to do, to which jobs: the options of `client.retry`, `discard` and `cancel` with a filter. */
+export type BulkRequest = Filtered &
+  (
+    | ({ readonly kind: 'retry' } & Pick<RetryFrom, 'from' | 'dropInbox'>)
+    | { readonly kind: 'discard' }
+    | ({ readonly kind: 'cancel' } & Pick<CancelOptions, 'reason' | 'grace'>)
+  )
+
+export interface BulkRunOptions {
+  /** Ends the wait, not the operation: a runtime goes on with it, unless it is stopped. */
+  readonly signal?: AbortSignal
+  /** Called after each batch that this process has done, with the ids of its jobs. */
+  readonly onBatch?: (answer: BulkAnswer) => void
+  /** Called with the operation as it is now, also when another process carries it out. */
+  readonly onProgress?: (operation: BulkOperation) => void
+}
+
+/**
+ * Changes of all jobs that match a filter, as operations that the store keeps: they have a progress that every process sees, and
+ * do not end with the process that has started them. If that dies, a runtime on the store goes on about ten seconds later.
+ */
+export interface BulkOperations {
+  /**
+   * Starts an operation and does its first 100 jobs. This process goes on in the background; the answer does not wait for it.
+   * @param options `detach`: this process does not go on, a runtime does
+   * @throws JobchartError INVALID_OPTION, CAPACITY if 100 operations run, STORE_UNAVAILABLE
+   * @example const { id } = await client.bulk.start({ kind: 'retry', filter: { type: 'email.send', state: 'dead' } })
+   */
+  start(request: BulkRequest, options?: { readonly detach?: boolean }): Promise<BulkOperation>
+  /** Starts an operation, carries it out, and resolves when it has ended. @throws as `start` and `resume` */
+  run(request: BulkRequest, options?: BulkRunOptions): Promise<BulkOperation>
+  /**
+   * Goes on with an operation that nobody carries out, or waits for the one who does; resolves when it has ended.
+   * @throws JobchartError NOT_FOUND, ABORTED, STOPPED, STORE_UNAVAILABLE, and the error that makes the operation fail
+   */
+  resume(id: string, options?: BulkRunOptions): Promise<BulkOperation>
+  /** Stops an operation after its current batch; what it has done stays. @throws JobchartError NOT_FOUND, STORE_UNAVAILABLE */
+  stop(id: string): Promise<BulkOperation>
+  /** The operations that run, and the last 100 that have ended; those that were requested last come first. */
+  list(): Promise<BulkOperation[]>
+}
+
+/** @throws JobchartError INVALID_OPTION */
+export function bulkTerms(request: BulkRequest, graceMs: number) {
+  const kind = checkEnum('kind', request.kind, ['retry', 'discard', 'cancel'])
+  const own = { retry: ['from', 'dropInbox'], discard: [], cancel: ['reason', 'grace'] }[kind]
+  checkKeys(`a bulk ${kind}`, request, ['kind', 'filter', 'expected', ...own])
+  const { expected } = request
+  const selection = selectionOf(request.filter)
+  if (!('filter' in selection)) throw invalidOption('filter', 'a filter', request.filter, 'For ids call client.retry.')
+  const { filter } = selection
+  const bytes = Buffer.byteLength(JSON.stringify(filter))
+  if (bytes > limits.bulkFilterBytesMax) {
+    throw invalidOption('filter', `${limits.bulkFilterBytesMax} bytes of JSON at most`, `${bytes} bytes`)
+  }
+  return {
+    change: changeOf(request, graceMs),
+    filter,
+    expected: expected === undefined ? null : checkInteger('expected', expected, 0, Number.MAX_SAFE_INTEGER),
+  }
+}
+
+function changeOf(request: BulkRequest, graceMs: number): BulkChange {
+  if (request.kind === 'discard') return { kind: 'discard' }
+  if (request.kind === 'retry') {
+    const { from, dropInbox } = request
+    const settings = retrySettings({
+      ...(from !== undefined && { from }),
+      ...(dropInbox !== undefined && { dropInbox }),
+    })
+    return { kind: 'retry', ...settings }
+  }
+  const { filter, reason, grace } = request
+  const options = { ...(reason !== undefined && { reason }), ...(grace !== undefined && { grace }) }
+  const cancel = cancelRequest(filter, options, graceMs)
+  return { kind: 'cancel', reason: cancel.reason, graceMs: cancel.graceMs }
+}
+
+/** @throws JobchartError INVALID_OPTION */
+export function bulkRunOptions(options: BulkRunOptions): BulkRunOptions {
+  checkKeys('options', options, ['signal', 'onBatch', 'onProgress'])
+  checkSignal(options.signal)
+  if (options.onBatch !== undefined) checkFunction('onBatch', options.onBatch)
+  if (options.onProgress !== undefined) checkFunction('onProgress', options.onProgress)
+  return options
+}
+
+/** @throws JobchartError INVALID_OPTION */
+export function isDetached(options: { readonly detach?: boolean }): boolean {
+  checkKeys('options of start', options, ['detach'])
+  return checkBoolean('detach', options.detach)
+}

@@ -1,0 +1,141 @@
+/**
+ * Bulk operations: a change of all jobs that match a filter, kept by the store and done in batches. A batch and the progress of
+ * its operation are one write, so that a process that dies between two batches leaves an operation with which another goes on:
+ * no job is counted twice, and none is left out.
+ */
+import { discard, retry } from './admin.ts'
+import type {
+  AdvanceBulk,
+  BulkAnswer,
+  BulkChange,
+  BulkOperation,
+  BulkOutcome,
+  StartBulk,
+  StopBulk,
+} from './bulk-record.ts'
+import { cancel } from './cancel.ts'
+import { caps } from './caps.ts'
+import type { JobRow, UnitOfWork } from './unit-of-work.ts'
+import type { Selection, SweepAnswer, WrittenTransition } from './values.ts'
+
+/** Access to the bulk operations of a store. */
+export interface BulkTable {
+  get(id: string): BulkOperation | undefined
+  /** All operations that run, or all that have ended; in any order. */
+  all(of: 'running' | 'ended'): readonly BulkOperation[]
+  /** Writes an operation, new or changed. */
+  save(operation: BulkOperation): void
+  /** Removes an operation that has ended. */
+  remove(id: string): void
+}
+
+/** Keeps a new operation, and does its first batch. */
+export function startBulk<Row extends JobRow>(
+  unit: UnitOfWork<Row>,
+  table: BulkTable,
+  { leaseMs, ...request }: StartBulk,
+): BulkAnswer {
+  const there = table.get(request.id)
+  if (there !== undefined) return unchanged('known', there)
+  if (table.all('running').length >= caps.bulkRunning) return unchanged('full', null)
+  const { now } = unit
+  const fresh = { state: 'running', counts: {}, cursor: null, requestedAt: now, endedAt: null, error: null } as const
+  return doBatch(unit, table, { ...request, ...fresh, leaseUntil: now + leaseMs })
+}
+
+/** Does the next batch of an operation, unless another token carries it out. */
+export function advanceBulk<Row extends JobRow>(
+  unit: UnitOfWork<Row>,
+  table: BulkTable,
+  { id, token, leaseMs }: AdvanceBulk,
+): BulkAnswer {
+  const there = table.get(id)
+  if (there === undefined) return unchanged('notFound', null)
+  if (there.state !== 'running') return unchanged('ended', there)
+  if (there.token !== token && there.leaseUntil > unit.now) return unchanged('held', there)
+  return doBatch(unit, table, { ...there, token, leaseUntil: unit.now + leaseMs })
+}
+
+/** Ends an operation that runs. @returns the operation after the call; null if there is none */
+export function stopBulk(
+  unit: { readonly now: number },
+  table: BulkTable,
+  { id, error }: StopBulk,
+): BulkOperation | null {
+  const there = table.get(id)
+  if (there?.state !== 'running') return there ?? null
+  return save(table, { ...there, state: error === null ? 'stopped' : 'failed', error, endedAt: unit.now })
+}
+
+/** Adds the operations that run and whose lease has run out, those that were requested first before the others. */
+export function withAbandoned(answer: SweepAnswer, unit: { readonly now: number }, table: BulkTable): SweepAnswer {
+  const abandoned = table.all('running').filter(({ leaseUntil }) => leaseUntil <= unit.now)
+  if (abandoned.length === 0) return answer
+  return { ...answer, bulk: latestFirst(abandoned).toReversed().map(({ id }) => id) } // prettier-ignore
+}
+
+const unchanged = (outcome: BulkAnswer['outcome'], operation: BulkOperation | null): BulkAnswer => ({
+  outcome,
+  operation,
+  jobs: {},
+  transitions: [],
+})
+
+function doBatch<Row extends JobRow>(unit: UnitOfWork<Row>, table: BulkTable, operation: BulkOperation): BulkAnswer {
+  const { filter, batchSize, cursor, change, counts } = operation
+  const selection = { filter, limit: batchSize, ...(cursor !== null && { after: cursor }) }
+  const { jobs, transitions, next } = apply(unit, change, selection)
+  const progress = { ...operation, counts: sum(counts, jobs), cursor: next }
+  const after = save(table, next === null ? { ...progress, state: 'done', endedAt: unit.now } : progress)
+  return { outcome: 'advanced', operation: after, jobs, transitions }
+}
+
+interface Batch {
+  readonly jobs: Partial<Record<BulkOutcome, readonly string[]>>
+  readonly transitions: readonly WrittenTransition[]
+  readonly next: string | null
+}
+
+function apply<Row extends JobRow>(unit: UnitOfWork<Row>, change: BulkChange, selection: Selection): Batch {
+  switch (change.kind) {
+    case 'retry': {
+      const answer = retry(unit, selection, change.fromStart, change.dropInbox)
+      const { retried, refused, transitions, next = null } = answer
+      return { jobs: { retried, refused }, transitions, next }
+    }
+    case 'discard': {
+      const { discarded, next = null } = discard(unit, selection)
+      return { jobs: { discarded }, transitions: [], next }
+    }
+    case 'cancel': {
+      const { reason, graceMs } = change
+      const { cancelled, cancelling, transitions, next = null } = cancel(unit, { selection, reason, graceMs })
+      return { jobs: { cancelled, cancelling }, transitions, next }
+    }
+  }
+}
+
+function sum(counts: BulkOperation['counts'], jobs: Batch['jobs']): BulkOperation['counts'] {
+  const all: Partial<Record<BulkOutcome, number>> = { ...counts }
+  for (const [outcome, ids] of Object.entries(jobs) as [BulkOutcome, readonly string[]][]) {
+    if (ids.length > 0) all[outcome] = (all[outcome] ?? 0) + ids.length
+  }
+  return all
+}
+
+/** Of the operations that have ended, the latest are kept. */
+function save(table: BulkTable, operation: BulkOperation): BulkOperation {
+  if (operation.state !== 'running') {
+    const others = table.all('ended').filter(({ id }) => id !== operation.id)
+    for (const { id } of others.toSorted(laterFirst).slice(caps.bulkEnded - 1)) table.remove(id)
+  }
+  table.save(operation)
+  return operation
+}
+
+const laterFirst = (a: BulkOperation, b: BulkOperation): number =>
+  (b.endedAt ?? 0) - (a.endedAt ?? 0) || (a.id < b.id ? 1 : -1)
+
+/** In the order of lists: the latest first. */
+export const latestFirst = (operations: readonly BulkOperation[]): BulkOperation[] =>
+  operations.toSorted((a, b) => b.requestedAt - a.requestedAt || (a.id < b.id ? 1 : -1))

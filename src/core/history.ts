@@ -1,0 +1,53 @@
+/** The entries that a job leaves in its history and in the log, made in one place. How they are stored is up to each store. */
+import type { JobState } from './lifecycle.ts'
+import type { HistoryEntry } from './record.ts'
+import type { CompiledArrow, JobRow, TransitionOptions } from './unit-of-work.ts'
+
+/** The states that an entry names: of an arrow of the chart, of the enqueue, or of a checkpoint. */
+export type LoggedArrow = Pick<HistoryEntry, 'event' | 'from' | 'to'>
+
+/** An entry from its values; null = the entry has none. Built field by field: spreads would allocate an object each. */
+export function historyEntry(
+  { event, from, to }: LoggedArrow,
+  seq: number,
+  at: number,
+  attempt: number,
+  worker: string | null,
+  reason: string | null,
+): HistoryEntry {
+  const entry: { -readonly [K in keyof HistoryEntry]: HistoryEntry[K] } = { seq, at, event, from, to, attempt }
+  if (worker !== null) entry.worker = worker
+  if (reason !== null) entry.reason = reason
+  return entry
+}
+
+/** The entry of the ENQUEUE that has put a job into this state. */
+export const enqueueEntry = (to: JobState, seq: number, at: number): HistoryEntry => ({
+  seq,
+  at,
+  event: 'ENQUEUE',
+  from: null,
+  to,
+  attempt: 0,
+})
+
+/** The entry of a transition of a job whose counters have been changed. */
+export const transitionEntry = (
+  row: JobRow,
+  arrow: CompiledArrow,
+  options: TransitionOptions,
+  seq: number,
+  at: number,
+): HistoryEntry => historyEntry(arrow, seq, at, row.attempt, loggedWorker(row, arrow, options), options.reason ?? null)
+
+/** The worker in the entry of a transition: that of the lease that begins, goes on or ends; null if there is no lease. */
+export const loggedWorker = (row: JobRow, { lease }: CompiledArrow, { worker }: TransitionOptions): string | null =>
+  worker ?? (lease === 'none' ? null : row.worker)
+
+/** The entry of a CHECKPOINT: the state does not change; the reason is the note. */
+export const checkpointEntry = (
+  { state, attempt, worker }: JobRow,
+  seq: number,
+  at: number,
+  note: string,
+): HistoryEntry => historyEntry({ event: 'CHECKPOINT', from: state, to: state }, seq, at, attempt, worker, note)

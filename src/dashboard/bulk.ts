@@ -1,0 +1,39 @@
+/** Changes of all jobs that match a filter: bulk operations of the store, which go on when nobody looks. */
+import type { BulkOperation, BulkRequest, JobFilter } from '../index.ts'
+import type { JsonObject } from './body.ts'
+import type { DashboardSettings } from './options.ts'
+
+/** An operation as a page shows it: what only those who carry it out need is left out. */
+export type ShownOperation = Omit<BulkOperation, 'change' | 'batchSize' | 'cursor' | 'token' | 'leaseUntil'> & {
+  readonly kind: BulkOperation['change']['kind']
+}
+
+export function shownOperation(operation: BulkOperation): ShownOperation {
+  const { id, change, filter, state, counts, expected, requestedAt, endedAt, error } = operation
+  return { id, kind: change.kind, filter, state, counts, expected, requestedAt, endedAt, error }
+}
+
+/** Starts an operation; this process carries it out in the background. The client checks the values. */
+export async function startOperation(
+  { client }: DashboardSettings,
+  kind: BulkRequest['kind'],
+  filter: JobFilter,
+  { expected, reason, from }: JsonObject,
+): Promise<{ readonly operation: ShownOperation }> {
+  const common = { filter, ...(typeof expected === 'number' && { expected }) }
+  const operation = await client.bulk.start(
+    kind === 'retry'
+      ? { kind, ...common, ...(from === 'start' && { from }) }
+      : kind === 'cancel'
+        ? { kind, ...common, ...(typeof reason === 'string' && reason !== '' && { reason }) }
+        : { kind, ...common },
+  )
+  return { operation: shownOperation(operation) }
+}
+
+export async function operations({
+  client,
+}: DashboardSettings): Promise<{ readonly now: number; readonly operations: readonly ShownOperation[] }> {
+  const all = await client.bulk.list()
+  return { now: client.store.now(), operations: all.map(shownOperation) }
+}

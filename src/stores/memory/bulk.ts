@@ -1,0 +1,24 @@
+/** The bulk operations of the store. They are replaced, never changed in place. */
+import type { BulkTable } from '../../core/bulk.ts'
+import type { BulkOperation } from '../../core/bulk-record.ts'
+
+export class BulkOperations implements BulkTable {
+  private readonly operations = new Map<string, BulkOperation>()
+
+  get(id: string): BulkOperation | undefined {
+    return this.operations.get(id)
+  }
+
+  all(of?: 'running' | 'ended'): readonly BulkOperation[] {
+    const all = [...this.operations.values()]
+    return of === undefined ? all : all.filter(({ state }) => (state === 'running') === (of === 'running'))
+  }
+
+  save(operation: BulkOperation): void {
+    this.operations.set(operation.id, operation)
+  }
+
+  remove(id: string): void {
+    this.operations.delete(id)
+  }
+}

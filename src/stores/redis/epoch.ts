@@ -1,0 +1,83 @@
+/**
+ * Notices that a server was rolled back: it was started from an older snapshot, or a replica without the last writes took its place.
+ * Each run of a server is an epoch of the log. A process knows in which epoch it has seen which transition; if that epoch ended
+ * before it, the transition is gone.
+ */
+import { randomBytes } from 'node:crypto'
+
+/** Epochs that the server keeps. A process that knows of an older one takes it for gone. */
+export const epochsMax = 1_000
+
+interface Known {
+  readonly id: string
+  /** The number of the last transition before it. */
+  readonly after: number
+}
+
+export interface Rollback {
+  /** The number of the last transition that was seen, and of the last one that is left of these. */
+  readonly seen: number
+  readonly left: number
+}
+
+export const newEpoch = (): string => randomBytes(6).toString('hex')
+
+export class Epochs {
+  private known: readonly Known[]
+  /** The number of the last transition that this process knows of. */
+  private seen = 0
+
+  /** @param texts as the server has them: ids and numbers */
+  constructor(texts: readonly string[]) {
+    this.known = texts.map(parsed)
+  }
+
+  /** Takes the epochs of a server, and the number of its last transition. */
+  learn(texts: readonly string[], seq: number): Rollback | null {
+    const before = this.known.at(-1)
+    const { seen } = this
+    this.known = texts.map(parsed)
+    this.seen = seq
+    const left = before === undefined ? Infinity : this.endOf(before.id)
+    return left < seen ? { seen, left } : null
+  }
+
+  /** Every answer tells the last number. Numbers never go back without a rollback. */
+  see(seq: number): Rollback | null {
+    const { seen } = this
+    this.seen = seq
+    return seq < seen ? { seen, left: seq } : null
+  }
+
+  /** A cursor of the log: the number of an entry, and the epoch in which it was read. */
+  cursor(seq: number): string {
+    const { id } = this.known.findLast(({ after }) => after < seq) ?? {}
+    return id === undefined ? String(seq) : `${seq}-${id}`
+  }
+
+  /** Is the epoch of a cursor known here? If not, it may have begun since, or be gone. */
+  knows(cursor: string): boolean {
+    const [, id] = cursor.split('-')
+    return id === undefined || this.known.some((each) => each.id === id)
+  }
+
+  /**
+   * Is the entry of a cursor gone by a rollback?
+   * @param last the number of the last transition of the server
+   */
+  isGone(cursor: string, last: number): boolean {
+    const [seq, id] = cursor.split('-')
+    return Number(seq) > last || (id !== undefined && this.endOf(id) < Number(seq))
+  }
+
+  /** The number of the last transition of an epoch that has ended; 0 of one that is not known. */
+  private endOf(id: string): number {
+    const index = this.known.findIndex((each) => each.id === id)
+    return index === -1 ? 0 : (this.known[index + 1]?.after ?? Infinity)
+  }
+}
+
+function parsed(text: string): Known {
+  const [id = '', after] = text.split(' ')
+  return { id, after: Number(after) }
+}

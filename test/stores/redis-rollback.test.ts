@@ -1,0 +1,116 @@
+/** A server that is started again from an older state, and what processes that have seen more make of it. */
+import { createClient, createRuntime, defineJob, type JobchartError } from 'jobchart'
+import { redisStore } from 'jobchart/redis'
+import { expect, onTestFinished } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
+import { lease, newJob, put, take, takeOne } from '../../src/store-testing/conformance/acts.ts'
+import type { Hint } from '../../src/store.ts'
+import { redisServer, type RedisServer } from '../support/redis-process.ts'
+import { redisTest as test } from '../support/redis-server.ts'
+
+/** A server without a log of writes: a kill brings it back to its last snapshot. */
+async function snapshotServer(): Promise<RedisServer> {
+  const server = await redisServer('--dbfilename', 'dump.rdb')
+  onTestFinished(() => server.remove())
+  return server
+}
+
+const rollBack = async (server: RedisServer): Promise<void> => {
+  await server.kill()
+  await server.start()
+}
+
+const answers = async (ask: () => Promise<unknown>): Promise<void> => {
+  await expect
+    .poll(
+      () =>
+        ask().then(
+          () => true,
+          () => false,
+        ),
+      { interval: 20 },
+    )
+    .toBe(true)
+}
+
+test.each([0, 100])('a store notices a rollback, also when another has written %i jobs since', async (jobs) => {
+  const server = await snapshotServer()
+  const stores = [0, 1].map(() => redisStore({ url: server.url }))
+  const [store, other] = stores as [(typeof stores)[0], (typeof stores)[0]]
+  await store.open({ clock: systemClock })
+  onTestFinished(() => store.close())
+  const hints: Hint[] = []
+  store.watch((hint) => hints.push(hint))
+  await put(store, newJob('kept'))
+  await server.command('SAVE')
+  await put(store, newJob('gone'))
+  const [job] = await take(store, { max: 1 })
+  const { next } = await store.transitions(null, 100)
+  await rollBack(server)
+  if (jobs > 0) {
+    await other.open({ clock: systemClock })
+    onTestFinished(() => other.close())
+    await put(other, ...Array.from({ length: jobs }, (_, n) => newJob(`new-${n}`)))
+  }
+  await answers(() => store.counts())
+  await expect
+    .poll(() => hints.filter(({ kind }) => kind === 'rollback'))
+    .toEqual([{ kind: 'rollback', seen: 3, left: 1 }])
+  // The claim is gone, and so is what was remembered of it.
+  const [ended] = await store.settle([{ ...lease(job!), event: 'COMPLETE', to: 'done' }])
+  expect(ended?.outcome).toBe('lost')
+  expect((await store.get(['kept', 'gone'])).map((each) => each?.state ?? null)).toEqual(['queued', null])
+  // The log has other transitions now than the reader has seen.
+  const page = await store.transitions(next, 1_000)
+  expect([page.lost, page.transitions.length]).toEqual([true, 1 + jobs])
+  expect((await store.transitions(page.next, 10)).lost).toBe(false)
+  expect((await takeOne(store, { max: 1, token: 't2' })).id).toBe('kept')
+})
+
+test('a server that is started again with all that was written is not taken for an older one', async () => {
+  const server = await redisServer('--appendonly', 'yes', '--appendfsync', 'always')
+  onTestFinished(() => server.remove())
+  const store = redisStore({ url: server.url })
+  await store.open({ clock: systemClock })
+  onTestFinished(() => store.close())
+  const hints: Hint[] = []
+  store.watch((hint) => hints.push(hint))
+  await put(store, newJob('a'))
+  const { next } = await store.transitions(null, 100)
+  for (let i = 0; i < 2; i++) {
+    await rollBack(server)
+    await answers(() => put(store, newJob(`b${i}`)))
+  }
+  expect(hints.filter(({ kind }) => kind === 'rollback')).toEqual([])
+  const page = await store.transitions(next, 100)
+  expect([page.lost, page.transitions.map(({ id }) => id)]).toEqual([false, ['b0', 'b1']])
+})
+
+test('a runtime warns with a code, loses the run whose claim is gone, and runs the job again', async () => {
+  const server = await snapshotServer()
+  const warned: unknown[] = []
+  const logger = { warn: (_: string, fields?: Record<string, unknown>) => void warned.push(fields?.['error']) }
+  const reasons: unknown[] = []
+  let runs = 0
+  const work = defineJob<null, void>({
+    type: 'work',
+    run: async (_, { signal }) => {
+      if (++runs > 1) return
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+      reasons.push((signal.reason as JobchartError).code)
+      throw signal.reason
+    },
+  })
+  const client = createClient({ jobs: [work], store: redisStore({ url: server.url }) })
+  onTestFinished(() => client.close())
+  const job = await client.enqueue(work, null)
+  await server.command('SAVE')
+  await using runtime = createRuntime({ jobs: [work], store: redisStore({ url: server.url }), logger, lease: '1s' })
+  await runtime.start()
+  await expect.poll(() => runs).toBe(1)
+  await rollBack(server)
+  await expect.poll(() => runs).toBe(2)
+  await job.result({ timeout: '10s' })
+  await expect.poll(() => reasons).toEqual(['LEASE_LOST'])
+  expect(warned).toContainEqual(expect.objectContaining({ code: 'STORE_ROLLED_BACK' }))
+})
