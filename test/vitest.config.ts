@@ -18,6 +18,9 @@ export const isolated = [
   'test/worker/broken-lanes.test.ts',
 ]
 
+/** What promises a time: it runs when all others have ended, a file at a time. */
+const timed = ['test/dashboard/latency.test.ts', 'test/stores/redis-stop.test.ts']
+
 // XState's development build throws on mistakes that its production build swallows. Vite's own `module` condition is
 // left out so that packages resolve as they do in Node, where users will run them. Vitest hands the list on to Node.
 function conditions(...own: string[]) {
@@ -51,13 +54,18 @@ export default defineConfig({
           name: 'source',
           isolate: false,
           include: ['test/**/*.test.ts'],
-          exclude: [...helpers, built, ...isolated],
+          exclude: [...helpers, built, ...isolated, ...timed],
         },
       },
       {
         ...conditions('@jobchart/source'),
         extends: true,
         test: { name: 'isolated', include: isolated },
+      },
+      {
+        ...conditions('@jobchart/source'),
+        extends: true,
+        test: { name: 'timed', include: timed, maxWorkers: 1, sequence: { groupOrder: 1 } },
       },
       {
         // What starts threads is tested as it is published. A thread that reads TypeScript loads a stripper made of
