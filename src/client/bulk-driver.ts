@@ -3,6 +3,7 @@ import { nanoid } from 'nanoid'
 import type { Clock } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'
 import { recordError } from '../core/failure.ts'
+import type { Logger } from '../core/logger.ts'
 import type { Answer, BulkAnswer, StartBulk, Store } from '../store.ts'
 import { promised } from './answer.ts'
 import type { EventHub } from './event-hub.ts'
@@ -10,10 +11,11 @@ import type { EventHub } from './event-hub.ts'
 /** How long an operation is left to a process that does not go on with it. */
 const bulkLeaseMs = 10_000
 
-interface DriverOptions {
+export interface DriverOptions {
   readonly store: Store
   readonly hub: EventHub
   readonly clock: Clock
+  readonly logger: Logger
 }
 
 /** Who carries out one operation. */
@@ -53,6 +55,15 @@ export class BulkDriver {
       if (answer.outcome === 'advanced') onBatch(answer)
       if (answer.outcome !== 'advanced' || answer.operation?.state !== 'running' || !goesOn()) return answer
       await new Promise<void>((resolve) => clock.nextTurn(resolve))
+    }
+  }
+
+  /** As `advance`, for an operation that no caller waits for: an error is logged, unless `goesOn` is false by then. */
+  async advanceInBackground(id: string, goesOn: () => boolean): Promise<void> {
+    try {
+      await this.advance(id, goesOn)
+    } catch (error) {
+      if (goesOn()) this.options.logger.warn('a bulk operation was interrupted', { id, error })
     }
   }
 

@@ -25,7 +25,9 @@ export class ClientBulk implements BulkOperations {
     const detached = isDetached(options)
     const { driver, answer } = await this.begin(request, detached ? 0 : undefined)
     const operation = operationOf(answer)
-    if (!detached && operation.state === 'running') void this.goOn(driver, operation.id)
+    if (!detached && operation.state === 'running') {
+      void driver.advanceInBackground(operation.id, () => this.connection.opened)
+    }
     return operation
   }
 
@@ -62,7 +64,7 @@ export class ClientBulk implements BulkOperations {
 
   private driver(): BulkDriver {
     const { store, hub, settings } = this.connection
-    return new BulkDriver({ store, hub, clock: settings.clock })
+    return new BulkDriver({ store, hub, clock: settings.clock, logger: settings.logger })
   }
 
   private async begin(
@@ -75,16 +77,6 @@ export class ClientBulk implements BulkOperations {
     const id = this.connection.settings.newId()
     const answer = await driver.start({ id, ...terms, batchSize: caps.selection }, leaseMs)
     return { driver, answer }
-  }
-
-  /** In the background, until this client closes. */
-  private async goOn(driver: BulkDriver, id: string): Promise<void> {
-    const { connection } = this
-    try {
-      await driver.advance(id, () => connection.opened)
-    } catch (error) {
-      if (connection.opened) connection.settings.logger.warn('a bulk operation was interrupted', { id, error })
-    }
   }
 
   /** Carries it out as soon as nobody else does, until it has ended. */

@@ -53,7 +53,7 @@ export function prepareChild(
   return job.schema === null ? made : parseInput(job, made.input).then(() => made)
 }
 
-/** As `prepare`, for many inputs with the same options. Validations are made in parallel. */
+/** As `prepare`, for many inputs with the same options, which the caller has checked. Validations are made in parallel. */
 export function prepareMany(
   preparing: PrepareOptions,
   job: JobDefinition,
@@ -61,7 +61,6 @@ export function prepareMany(
   options: EnqueueOptions = noOptions,
 ): NewJob[] | Promise<NewJob[]> {
   checkListed(preparing, job)
-  if (options !== noOptions) checkEnqueueOptions(options)
   const made = inputs.map((input) => unvalidated(preparing, job, input, options))
   return job.schema === null ? made : Promise.all(made.map(({ input }) => parseInput(job, input))).then(() => made)
 }

@@ -49,7 +49,7 @@ export class Heap<T extends HeapItem> {
   }
 
   private place(item: T, index: number): void {
-    // The first has no parent, and looking for one at −1 would be a hundred times as slow as any other step.
+    // The first item has no parent. JavaScript would look up the index −1 as a property name, which is slow.
     if (index > 0 && this.before(item, this.items[(index - 1) >> 1] as T)) this.rise(item, index)
     else this.sink(item, index)
   }

@@ -129,7 +129,10 @@ export interface AnyJobEvent {
   readonly worker?: string
   readonly error?: ErrorRecord
   readonly reason?: string
-  /** The job's `meta`, if it has any. Present only on events of this process's enqueues and runs. */
+  /**
+   * The job's `meta`, if it has any. Only the ENQUEUE of a call of this process and the events of the attempts that it runs have
+   * it: the others are read from the store's transition log, which does not contain it.
+   */
   readonly meta?: JobMeta
   /** The value of a CHECKIN, the line of a LOG, the event of an EMIT, the output of a COMPLETE. */
   readonly value?: Json

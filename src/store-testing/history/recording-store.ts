@@ -6,7 +6,15 @@ import { nanoid } from 'nanoid'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
 import type { Middleware, RunContext } from '../../index.ts'
-import type { Answer, BulkStore, FireScheduleAnswer, InsertAnswer, ScheduleStore, Store } from '../../store.ts'
+import type {
+  Answer,
+  BulkAnswer,
+  BulkStore,
+  FireScheduleAnswer,
+  InsertAnswer,
+  ScheduleStore,
+  Store,
+} from '../../store.ts'
 import {
   askedBeat,
   askedCheckpoint,
@@ -151,24 +159,16 @@ const forSchedules = (store: ScheduleStore, scribe: Scribe): ScheduleStore => ({
     ),
 })
 
-const forBulk = (store: BulkStore, scribe: Scribe): BulkStore => ({
-  start: (request) =>
-    scribe.write(
-      'bulk',
-      { id: request.id },
-      () => store.start(request),
-      (answer) => answer,
-    ),
-  advance: (request) =>
-    scribe.write(
-      'bulk',
-      { id: request.id },
-      () => store.advance(request),
-      (answer) => answer,
-    ),
-  stop: (request) => store.stop(request),
-  list: (only) => store.list(only),
-})
+function forBulk(store: BulkStore, scribe: Scribe): BulkStore {
+  const recorded = (id: string, make: () => Answer<BulkAnswer>): Answer<BulkAnswer> =>
+    scribe.write('bulk', { id }, make, (answer) => answer)
+  return {
+    start: (request) => recorded(request.id, () => store.start(request)),
+    advance: (request) => recorded(request.id, () => store.advance(request)),
+    stop: (request) => store.stop(request),
+    list: (only) => store.list(only),
+  }
+}
 
 const insertsOf = (ids: readonly string[], { ticks, transitions }: FireScheduleAnswer): InsertAnswer[][] =>
   ids.map((id, i) => {
