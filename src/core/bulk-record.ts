@@ -66,10 +66,10 @@ export interface StopBulk {
 export interface BulkAnswer {
   /**
    * `advanced`: a batch was done; the operation may have ended by it · `known`: an operation with this id exists, and was not started
-   * again · `held`: another token carries it out · `ended`: it has ended before · `notFound`: there is none with this id · `full`:
-   * too many operations run, and this one was not started.
+   * again · `leasedElsewhere`: another token carries it out · `ended`: it has ended before · `notFound`: there is none with this id ·
+   * `full`: too many operations run, and this one was not started.
    */
-  readonly outcome: 'advanced' | 'known' | 'held' | 'ended' | 'notFound' | 'full'
+  readonly outcome: 'advanced' | 'known' | 'leasedElsewhere' | 'ended' | 'notFound' | 'full'
   /** The operation after the call; null if there is none. */
   readonly operation: BulkOperation | null
   /** The ids of the jobs of this batch, by what became of them. */

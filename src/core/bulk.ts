@@ -52,7 +52,7 @@ export function advanceBulk<Row extends JobRow>(
   const there = table.get(id)
   if (there === undefined) return unchanged('notFound', null)
   if (there.state !== 'running') return unchanged('ended', there)
-  if (there.token !== token && there.leaseUntil > unit.now) return unchanged('held', there)
+  if (there.token !== token && there.leaseUntil > unit.now) return unchanged('leasedElsewhere', there)
   return doBatch(unit, table, { ...there, token, leaseUntil: unit.now + leaseMs })
 }
 

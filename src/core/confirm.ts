@@ -2,13 +2,13 @@
 import { stopNotice, type JobRow, type UnitOfWork } from './unit-of-work.ts'
 import type { Lease, Standing } from './values.ts'
 
-const held: Standing = { outcome: 'held' }
+const leased: Standing = { outcome: 'leased' }
 const paused: Standing = { outcome: 'paused' }
 
 export function confirm<Row extends JobRow>(unit: UnitOfWork<Row>, lease: Lease): Standing {
   const row = unit.findLeased(lease.id)
   if (row?.isLeasedBy(lease) !== true) return { outcome: 'lost' }
   const notice = stopNotice(row)
-  if (notice === null) return unit.isPaused(row.type) ? paused : held
+  if (notice === null) return unit.isPaused(row.type) ? paused : leased
   return { outcome: 'cancelling', ...(notice.reason !== undefined && { reason: notice.reason }) }
 }

@@ -19,6 +19,6 @@ export function extend<Row extends JobRow>(
   if (logs !== undefined && logs.length > 0) unit.keepLogs(row, logs)
   if (steps !== undefined) unit.keepSteps(row, steps)
   const notice = stopNotice(row)
-  const answer: HeartbeatAnswer = notice === null ? { outcome: 'held' } : { outcome: 'cancelling', ...notice }
+  const answer: HeartbeatAnswer = notice === null ? { outcome: 'extended' } : { outcome: 'cancelling', ...notice }
   return after === undefined ? answer : { ...answer, inbox: unit.inbox(row, after) }
 }

@@ -219,11 +219,11 @@ export interface Lease {
 }
 
 /**
- * The state of a claimed job that has not started. `held`: it may start · `cancelling`: it was cancelled · `paused`: its queue was
+ * The state of a claimed job that has not started. `leased`: it may start · `cancelling`: it was cancelled · `paused`: its queue was
  * paused since the claim · `lost`: its lease belongs to another attempt, or it has none.
  */
 export interface Standing {
-  readonly outcome: 'held' | 'cancelling' | 'paused' | 'lost'
+  readonly outcome: 'leased' | 'cancelling' | 'paused' | 'lost'
   readonly reason?: string
 }
 
@@ -269,10 +269,10 @@ export interface HeartbeatPayload extends Lease {
 
 export interface HeartbeatAnswer {
   /**
-   * `held`: the lease was extended · `cancelling`: the lease was extended, and the run must stop · `lost`: nothing was written ·
+   * `extended`: the lease was extended · `cancelling`: the lease was extended, and the run must stop · `lost`: nothing was written ·
    * `failed`: nothing was written because of `error`.
    */
-  readonly outcome: 'held' | 'cancelling' | 'lost' | 'failed'
+  readonly outcome: 'extended' | 'cancelling' | 'lost' | 'failed'
   readonly reason?: string
   readonly graceMs?: number
   /** The messages requested by `lastMessageNumber`. */

@@ -33,7 +33,7 @@ export class NaiveBulk extends NaiveSchedules {
     const { record } = operation
     if (record.state !== 'running') return { outcome: 'ended', operation: record, jobs: {}, transitions: [] }
     if (record.token !== token && record.leaseUntil > this.time) {
-      return { outcome: 'held', operation: record, jobs: {}, transitions: [] }
+      return { outcome: 'leasedElsewhere', operation: record, jobs: {}, transitions: [] }
     }
     operation.record = { ...record, token, leaseUntil: this.time + leaseMs }
     return this.batch(operation)

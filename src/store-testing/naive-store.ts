@@ -208,7 +208,7 @@ export class NaiveStore extends NaiveMachines {
       if (!job) return { outcome: 'lost' }
       const { state, cancelReason: reason, type } = job.record
       if (state === 'cancelling') return { outcome: state, ...(reason !== null && { reason }) }
-      return { outcome: this.paused.has(type) ? 'paused' : 'held' }
+      return { outcome: this.paused.has(type) ? 'paused' : 'leased' }
     })
   }
 
@@ -271,7 +271,7 @@ export class NaiveStore extends NaiveMachines {
       if (logs) job.record.logs = capped([...job.record.logs, ...logs])
       if (steps) job.steps = { ...job.steps, ...steps }
       const inbox = messages === undefined ? {} : { inbox: job.record.inbox.filter(({ number }) => number > messages) }
-      return { outcome: 'held', ...this.stopNotice(job), ...inbox }
+      return { outcome: 'extended', ...this.stopNotice(job), ...inbox }
     })
   }
 

@@ -61,7 +61,7 @@ export class Confirmer {
 function refusalOf(run: Run, standing: Standing | undefined): JobchartError | null {
   const { id, type } = run.claimed
   switch (standing?.outcome) {
-    case 'held':
+    case 'leased':
       return null
     case 'cancelling':
       return new JobCancelledError(id, standing.reason)

@@ -133,7 +133,7 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
   'says of every claimed job that it may start': {
     notices: 'confirm: a job that was cancelled since its claim is cancelling, with the reason',
     chance: true,
-    broken: () => ({ confirm: (leases) => leases.map(() => ({ outcome: 'held' })) }),
+    broken: () => ({ confirm: (leases) => leases.map(() => ({ outcome: 'leased' })) }),
   },
   'answers heartbeats without making the lease longer': {
     notices: 'extend: a heartbeat extends the lease',

@@ -87,12 +87,12 @@ export const brokenStores: Readonly<Record<string, StoreFactory>> = {
     extend: async (request) =>
       (await store.extend(request)).map((answer) => ({
         ...answer,
-        outcome: answer.outcome === 'lost' ? 'held' : answer.outcome,
+        outcome: answer.outcome === 'lost' ? 'extended' : answer.outcome,
       })),
   })),
   'tells nobody who is cancelled': broken((store) => ({
     extend: async (request) =>
-      (await store.extend(request)).map(({ outcome }) => ({ outcome: outcome === 'lost' ? outcome : 'held' })),
+      (await store.extend(request)).map(({ outcome }) => ({ outcome: outcome === 'lost' ? outcome : 'extended' })),
   })),
   'refuses a settle that is repeated': broken((store) => {
     const seen = new Set<string>()

@@ -207,7 +207,7 @@ export const mutants: readonly Mutant[] = [
     1,
     inConstructor(heartbeat, 'Heartbeat', (options) => ({
       ...options,
-      store: { ...options.store, extend: async ({ heartbeats }) => heartbeats.map(() => ({ outcome: 'held' })) },
+      store: { ...options.store, extend: async ({ heartbeats }) => heartbeats.map(() => ({ outcome: 'extended' })) },
     })),
   ),
   mutant(

@@ -198,7 +198,7 @@ export const badStories: readonly BadStory[] = [
       await story.settle(job)
       await story.extend(job)
     },
-    bend: (end) => Object.assign(answer(end, 'extend'), { ok: [{ outcome: 'held' }] }),
+    bend: (end) => Object.assign(answer(end, 'extend'), { ok: [{ outcome: 'extended' }] }),
   },
   {
     what: 'I4: a settle is refused though its attempt is current',

@@ -86,7 +86,7 @@ test('of what machines write the numbers are kept, and neither states nor messag
     { op: 'checkpoint', invoke: [{ ...held, checkpoint: { number: 2, read: 1, takesCancel: false } }] },
     { op: 'checkpoint', ok: [{ outcome: 'kept', seq: 3, maxAttempts: newJob('a').maxAttempts, inbox: [] }] },
     { op: 'extend', invoke: { heartbeats: [held] } },
-    { op: 'extend', ok: [{ outcome: 'held', inbox: [] }] },
+    { op: 'extend', ok: [{ outcome: 'extended', inbox: [] }] },
     { op: 'settle', invoke: [{ event: 'PARK', checkpoint: { number: 3, read: 1 } }] },
     { op: 'settle', ok: [{ to: 'waiting' }] },
     { op: 'retry', invoke: { ids: ['a'], fromStart: true } },

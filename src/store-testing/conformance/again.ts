@@ -42,7 +42,7 @@ export const againCases: Cases = {
     assert.equal((await recordOf(store, 'a')).cancelReason, null)
     const job = await takeOne(store)
     const [heartbeat] = await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [lease(job)] })
-    assert.deepEqual(heartbeat, { outcome: 'held' })
+    assert.deepEqual(heartbeat, { outcome: 'extended' })
   },
   'only dead and cancelled jobs are retried': async ({ store }) => {
     await putAndEnd(store, 'done', 'done')

@@ -122,14 +122,14 @@ export const bulkCases: Cases = {
   }) => {
     await putDead(store, 'a', 'b', 'c', 'd', 'e')
     const first = await store.bulk.start(request('bulk'))
-    const held = await store.bulk.advance({ id: 'bulk', token: 't2', leaseMs })
-    assert.deepEqual([held.outcome, held.operation, held.transitions], ['held', first.operation, []])
+    const left = await store.bulk.advance({ id: 'bulk', token: 't2', leaseMs })
+    assert.deepEqual([left.outcome, left.operation, left.transitions], ['leasedElsewhere', first.operation, []])
     await advance(leaseMs)
     const taken = await store.bulk.advance({ id: 'bulk', token: 't2', leaseMs })
     assert.deepEqual([taken.outcome, taken.jobs.retried], ['advanced', ['c', 'd']])
     const { token, leaseUntil } = operationOf(taken)
     assert.ok(token === 't2' && leaseUntil > operationOf(first).leaseUntil)
-    assert.equal((await store.bulk.advance({ id: 'bulk', token: 't1', leaseMs })).outcome, 'held')
+    assert.equal((await store.bulk.advance({ id: 'bulk', token: 't1', leaseMs })).outcome, 'leasedElsewhere')
     await finish(store, 'bulk', 't2')
     assert.deepEqual((await store.bulk.list())[0]?.counts, { retried: 5 })
   },

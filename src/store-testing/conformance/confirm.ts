@@ -10,11 +10,11 @@ function expectStanding(store: Store, jobs: Parameters<typeof lease>[0][], expec
 }
 
 export const confirmCases: Cases = {
-  'a claimed job is held': async ({ store }) => {
+  'a claimed job may start': async ({ store }) => {
     await put(store, newJob('a'), newJob('b'))
     const jobs = [...(await take(store))]
     const before = await Promise.all(jobs.map(({ id }) => recordOf(store, id)))
-    expectStanding(store, jobs, [{ outcome: 'held' }, { outcome: 'held' }])
+    expectStanding(store, jobs, [{ outcome: 'leased' }, { outcome: 'leased' }])
     expectStanding(store, [], [])
     assert.deepEqual(await Promise.all(jobs.map(({ id }) => recordOf(store, id))), before)
   },
@@ -24,7 +24,7 @@ export const confirmCases: Cases = {
     await cancel(store, ['b'], 'enough')
     await store.cancel([{ selection: { ids: ['c'] }, reason: null, graceMs: 5_000 }])
     expectStanding(store, jobs, [
-      { outcome: 'held' },
+      { outcome: 'leased' },
       { outcome: 'cancelling', reason: 'enough' },
       { outcome: 'cancelling' },
     ])
@@ -33,11 +33,11 @@ export const confirmCases: Cases = {
     await put(store, newJob('a'), newJob('b', { type: 'sms' }))
     const jobs = [...(await take(store)), ...(await take(store, { type: 'sms' }))]
     await store.queue('mail', { paused: true })
-    expectStanding(store, jobs, [{ outcome: 'paused' }, { outcome: 'held' }])
+    expectStanding(store, jobs, [{ outcome: 'paused' }, { outcome: 'leased' }])
     await cancel(store, ['a'], 'enough')
     expectStanding(store, jobs.slice(0, 1), [{ outcome: 'cancelling', reason: 'enough' }])
     await store.queue('mail', { paused: false })
-    expectStanding(store, jobs.slice(1), [{ outcome: 'held' }])
+    expectStanding(store, jobs.slice(1), [{ outcome: 'leased' }])
   },
   'a job that was rescued, claimed again, settled or removed is lost': async ({ store, advance }) => {
     const a = await putAndTake(store, 'a')
@@ -46,7 +46,7 @@ export const confirmCases: Cases = {
     expectStanding(store, [a], [{ outcome: 'lost' }])
     const [again] = await take(store, { token: 't2' })
     assert.ok(again)
-    expectStanding(store, [a, again], [{ outcome: 'lost' }, { outcome: 'held' }])
+    expectStanding(store, [a, again], [{ outcome: 'lost' }, { outcome: 'leased' }])
     await store.settle([{ ...lease(again), event: 'COMPLETE', to: 'done' }])
     expectStanding(store, [again], [{ outcome: 'lost' }])
     await store.discard({ ids: ['a'] })

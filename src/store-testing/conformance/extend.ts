@@ -21,7 +21,7 @@ export const extendCases: Cases = {
     const job = await putAndTake(store, 'a')
     await advance(20_000)
     const [heartbeat] = await store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats: [lease(job)] })
-    assert.deepEqual(heartbeat, { outcome: 'held' })
+    assert.deepEqual(heartbeat, { outcome: 'extended' })
     await advance(28_000)
     assert.deepEqual((await store.rescue(10)).transitions, [])
     await advance(2_000)

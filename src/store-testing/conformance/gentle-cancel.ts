@@ -50,7 +50,7 @@ export const gentleCancelCases: Cases = {
       leaseMs: 30_000,
       heartbeats: [{ ...lease(job), lastMessageNumber: 0 }],
     })
-    assert.deepEqual(heartbeat, { outcome: 'held', inbox })
+    assert.deepEqual(heartbeat, { outcome: 'extended', inbox })
     const kept = await write(store, job, { ...ready(2), read: 1 })
     assert.deepEqual([kept.outcome, kept.reason, kept.graceMs, kept.inbox], ['kept', undefined, undefined, []])
   },

@@ -75,9 +75,9 @@ export const letterCases: Cases = {
       const heartbeats = [{ ...lease(job), ...(messages !== undefined && { lastMessageNumber: messages }) }]
       return (await store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats }))[0]
     }
-    assert.deepEqual(await heartbeat(0), { outcome: 'held', inbox: [] })
+    assert.deepEqual(await heartbeat(0), { outcome: 'extended', inbox: [] })
     await store.send([message('a', 'l1'), message('a', 'l2')])
-    assert.deepEqual(await heartbeat(), { outcome: 'held' })
+    assert.deepEqual(await heartbeat(), { outcome: 'extended' })
     assert.deepEqual(numbers((await heartbeat(0))?.inbox), [1, 2])
     assert.deepEqual((await heartbeat(1))?.inbox, [(await recordOf(store, 'a')).inbox[1]])
     assert.deepEqual(numbers((await heartbeat(7))?.inbox), [])

@@ -77,10 +77,10 @@ export const callCases: Readonly<Record<string, (path: string) => Promise<void>>
     await store.cancel([{ selection: { filter: { type: 'mail' } }, reason: 'enough', graceMs: 0 }])
     // A heartbeat writes what is known of the job: the cancel must be.
     const beat = { ...lease(job), checkin: { at: 1, value: 50 }, lastMessageNumber: 0 }
-    const [held] = await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [beat] })
-    assert.equal(held?.outcome, 'held')
+    const [extended] = await store.extend({ worker: 'w1', leaseMs: 1_000, heartbeats: [beat] })
+    assert.equal(extended?.outcome, 'extended')
     assert.deepEqual(
-      held.inbox?.map(({ number, message }) => [number, message]),
+      extended.inbox?.map(({ number, message }) => [number, message]),
       [[1, { kind: 'cancel', reason: 'enough' }]],
     )
     const [settled] = await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done', cancelTaken: true }])
