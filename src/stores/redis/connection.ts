@@ -1,5 +1,5 @@
 /** What the store needs of a Redis client. Two adapters make it of @redis/client and of ioredis. */
-import { systemClock, type Timer } from '../../core/clock.ts'
+import { systemClock, type Clock, type Timer } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
 
 export type Command = readonly string[]
@@ -34,49 +34,106 @@ export const connectMsMax = 5_000
 /** The delay before the client connects again, ms, after so many tries in vain. */
 export const reconnectMs = (tries: number): number => Math.min(50 * 2 ** Math.min(tries, 6), 2_000)
 
-/** So long an answer is waited for, ms. */
-const answerMsMax = 10_000
+/** Each connection is looked at so often, ms. What follows is counted in these looks: one that comes late does not make others late. */
+const lookMs = 1_000
 
-/** A client with the errors of this library, in which no command waits for ever. */
+const looksMax = {
+  /** A call waits for so long, whatever else is answered. */
+  call: 10,
+  /** A connection that leads nowhere is replaced after so long: the server was asked, and nothing was heard. */
+  silence: 5,
+  /** A connection that has not been heard yet is replaced after so long: a Sentinel or a cluster may be asked first. */
+  setUp: 10,
+  /** A connection on which nothing was asked for so long is asked for a sign of life. */
+  idle: 5,
+} as const
+
+const withoutAnswer = (looks: number): Error => new Error(`no answer within ${looks * lookMs} ms`)
+
+interface Subscription {
+  readonly channel: string
+  readonly told: (message: string) => void
+}
+
+/**
+ * A client with the errors of this library, in which no command waits for ever: if the server is asked and nothing is heard of it, the
+ * client is replaced by another one. Drivers connect again when a connection was closed, not when its packets vanish.
+ */
 export class Redis {
-  readonly client: RedisClient
+  private client: RedisClient
   private readonly where: string
-  /** Reject the calls that are not answered yet. */
-  private readonly unanswered = new Set<(error: Error) => void>()
+  private readonly subscription: Subscription | null
+  /** Network time is real time, also where a host has a clock of its own. */
+  private readonly clock: Clock
+  private readyListener: (() => void) | null = null
+  /** Reject the calls that are not answered yet, with the number of the look before each; the oldest first. */
+  private readonly unanswered = new Map<(error: Error) => void, number>()
   /** When the server was heard last, or was asked after a time in which nothing was asked; monotonic time, ms. */
   private heardAt = 0
+  private looks = 0
+  /** Looks since the server was heard, or was asked for the first time after it. */
+  private looksSince = 0
+  /** Was the server asked for something since it was heard last? */
+  private wasAsked = false
+  private wasHeard = false
+  private isSubscribed = false
+  private timer: Timer | null = null
+  private isClosed = false
 
-  constructor(client: RedisClient, where: string) {
+  /** @param subscription the channel that this connection is for: it is used for nothing else */
+  constructor(
+    client: RedisClient,
+    where: string,
+    subscription: Subscription | null = null,
+    clock: Clock = systemClock,
+  ) {
     this.client = client
     this.where = where
+    this.subscription = subscription
+    this.clock = clock
   }
 
-  connect(): Promise<void> {
-    return this.within(this.client.connect())
+  async connect(): Promise<void> {
+    this.lookLater()
+    await this.within(() => this.client.connect())
+    await this.subscribe()
+  }
+
+  /** Calls the listener each time it has connected again, before anything else is sent. */
+  onReady(listener: () => void): void {
+    this.readyListener = listener
+    this.client.onReady(listener)
+  }
+
+  /** Another client of the same server. */
+  duplicate(): RedisClient {
+    return this.client.duplicate()
   }
 
   /** Ends the connection, and rejects what is not answered: no driver does that in each of its states. */
   close(): void {
+    this.isClosed = true
+    this.timer?.cancel()
     this.client.close()
-    for (const reject of this.unanswered) reject(new Error('the store was closed'))
+    this.rejectAll(new Error('the store was closed'))
   }
 
   send(command: Command): Promise<Reply> {
-    return this.within(this.client.send(command))
+    return this.within(() => this.client.send(command))
   }
 
   /** Sends commands one after the other without waiting: they go together. */
   pipeline(commands: readonly Command[]): Promise<Reply[]> {
-    return this.within(Promise.all(commands.map((command) => this.client.send(command))))
+    return this.within(() => Promise.all(commands.map((command) => this.client.send(command))))
   }
 
   /** Resolves with a promise, or before it when a call is not answered and the server has not been heard for so long, ms. */
   async unlessSilent(promise: Promise<unknown>, ms: number): Promise<void> {
     const { promise: silence, resolve } = Promise.withResolvers<void>()
     const lookIn = (delayMs: number): Timer =>
-      systemClock.timer(
+      this.clock.timer(
         () => {
-          const silentMs = this.unanswered.size === 0 ? 0 : systemClock.monotonic() - this.heardAt
+          const silentMs = this.unanswered.size === 0 ? 0 : this.clock.monotonic() - this.heardAt
           if (silentMs >= ms) resolve()
           else timer = lookIn(ms - silentMs)
         },
@@ -88,30 +145,102 @@ export class Redis {
   }
 
   /** @throws JobchartError STORE_UNAVAILABLE; RedisError NOSCRIPT, after which the text of the script is sent */
-  private async within<T>(answer: Promise<T>): Promise<T> {
-    // Network time is real time, also where a host has a clock of its own.
+  private async within<T>(ask: () => Promise<T>): Promise<T> {
     const { promise: late, reject } = Promise.withResolvers<never>()
-    const tooLate = (): void => reject(new Error(`no answer within ${answerMsMax} ms`))
-    const timer = systemClock.timer(tooLate, answerMsMax, { keepAlive: true })
-    if (this.unanswered.size === 0) this.heardAt = systemClock.monotonic()
-    this.unanswered.add(reject)
+    const { client } = this
+    if (!this.wasAsked) this.looksSince = 0
+    this.wasAsked = true
+    if (this.unanswered.size === 0) this.heardAt = this.clock.monotonic()
+    this.unanswered.set(reject, this.looks)
+    let error: unknown = null
     try {
-      const reply = await Promise.race([answer, late])
-      this.heardAt = systemClock.monotonic()
-      return reply
-    } catch (error) {
-      if (error instanceof RedisError) this.heardAt = systemClock.monotonic()
-      if (error instanceof RedisError && error.message.startsWith('NOSCRIPT')) throw error
-      if (error instanceof RedisError && !isPassing(error)) throw refused(this.where, error)
-      // Without a connection a client rejects in the call: whoever asks again at once would never let it connect.
-      await new Promise<void>((resolve) => systemClock.nextTurn(resolve))
-      throw unavailable(this.where, error)
+      return await Promise.race([ask(), late])
+    } catch (caught) {
+      error = caught
     } finally {
       this.unanswered.delete(reject)
-      timer.cancel()
+      if (client === this.client && (error === null || error instanceof RedisError)) this.heard()
+    }
+    if (error instanceof RedisError && error.message.startsWith('NOSCRIPT')) throw error
+    if (error instanceof RedisError && !isPassing(error)) throw refused(this.where, error)
+    // Without a connection a client rejects in the call: whoever asks again at once would never let it connect.
+    await new Promise<void>((resolve) => this.clock.nextTurn(resolve))
+    throw unavailable(this.where, error)
+  }
+
+  private heard(): void {
+    this.heardAt = this.clock.monotonic()
+    this.looksSince = 0
+    this.wasHeard = true
+    this.wasAsked = this.unanswered.size > 0
+  }
+
+  private rejectAll(error: Error): void {
+    for (const reject of this.unanswered.keys()) reject(error)
+  }
+
+  // ── silence ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  private lookLater(): void {
+    // An open connection keeps the process alive by itself.
+    this.timer = this.clock.timer(() => this.look(), lookMs, { keepAlive: false })
+  }
+
+  /** Answers that arrived while the event loop was blocked are read between two looks. */
+  private look(): void {
+    this.looks++
+    this.looksSince++
+    for (const [reject, askedAt] of this.unanswered) {
+      if (this.looks - askedAt <= looksMax.call) break
+      reject(withoutAnswer(looksMax.call))
+    }
+    const { silence, setUp, idle } = looksMax
+    if (this.wasAsked && this.looksSince > (this.wasHeard ? silence : setUp)) this.replace()
+    else if (!this.wasAsked && this.looksSince >= idle) void this.askForLife().catch(ignore)
+    this.lookLater()
+  }
+
+  /** A connection that has not come to its channel tries again. */
+  private async askForLife(): Promise<void> {
+    if (this.subscription === null || this.isSubscribed) await this.send(['PING'])
+    else await this.subscribe()
+  }
+
+  private async subscribe(): Promise<void> {
+    if (this.subscription === null) return
+    const { client } = this
+    const { channel, told } = this.subscription
+    await this.within(() => client.subscribe(channel, told))
+    if (client === this.client) this.isSubscribed = true
+  }
+
+  /** What is not answered is rejected: it may have been carried out, or not. */
+  private replace(): void {
+    const { client: silent, wasHeard } = this
+    this.client = silent.duplicate()
+    if (this.readyListener !== null) this.client.onReady(this.readyListener)
+    this.looksSince = 0
+    this.wasHeard = this.isSubscribed = false
+    silent.close()
+    this.rejectAll(withoutAnswer(wasHeard ? looksMax.silence : looksMax.setUp))
+    void this.connectAgain(this.client)
+  }
+
+  /** Not every driver tries again by itself if its first try has failed. */
+  private async connectAgain(client: RedisClient): Promise<void> {
+    for (let tries = 0; client === this.client && !this.isClosed; tries++) {
+      try {
+        await this.within(() => client.connect())
+        await this.subscribe()
+        return
+      } catch {
+        await new Promise<void>((resolve) => this.clock.timer(resolve, reconnectMs(tries), { keepAlive: false }))
+      }
     }
   }
 }
+
+const ignore = (): void => {}
 
 /** Answers of a server that will work again: it starts, has no memory left, is a replica now, or cannot write to its disk. */
 const isPassing = ({ message }: RedisError): boolean =>

@@ -1,11 +1,13 @@
 /** Wake-ups: those of this store's own writes at once, those of others by a channel, on a connection of its own. */
-import type { Clock, Timer } from '../../core/clock.ts'
 import type { Hint } from '../../store.ts'
-import type { RedisClient } from './connection.ts'
+import { Redis, type RedisClient } from './connection.ts'
 import { scriptText, textOfScript } from './row-text.ts'
 
-/** The connection is asked for a sign of life so often, and has so long to give it, ms. */
-const watchdogMs = { every: 10_000, patience: 5_000 }
+/** The server, and where that is, for messages. */
+interface Source {
+  readonly makeClient: () => RedisClient
+  readonly where: string
+}
 
 /** Wake-ups as a script has written them. */
 export const hintsFrom = (text: string): Hint[] =>
@@ -21,11 +23,8 @@ export class Hints {
   private readonly channel: string
   private readonly origin: string
   private readonly listeners = new Set<(hint: Hint) => void>()
-  private makeClient: (() => RedisClient) | null = null
-  private clock: Clock | null = null
-  private client: RedisClient | null = null
-  private timer: Timer | null = null
-  private subscribed = false
+  private source: Source | null = null
+  private connection: Redis | null = null
 
   /** @param origin what the messages of this store begin with */
   constructor(channel: string, origin: string) {
@@ -33,16 +32,15 @@ export class Hints {
     this.origin = origin
   }
 
-  /** Once until it is closed, also if several open the store: with the clock of the first. */
-  open(clock: Clock, makeClient: () => RedisClient): void {
-    if (this.makeClient !== null) return
-    this.clock = clock
-    this.makeClient = makeClient
-    if (this.listeners.size > 0) this.connect()
+  /** Once until it is closed, also if several open the store. */
+  open(source: Source): void {
+    if (this.source !== null) return
+    this.source = source
+    if (this.listeners.size > 0) this.connect(source)
   }
 
   close(): void {
-    this.makeClient = null
+    this.source = null
     this.disconnect()
   }
 
@@ -50,7 +48,7 @@ export class Hints {
     // A function of its own per call: the same listener may watch twice.
     const own = (hint: Hint): void => listener(hint)
     this.listeners.add(own)
-    if (this.client === null && this.makeClient !== null) this.connect()
+    if (this.connection === null && this.source !== null) this.connect(this.source)
     return () => {
       this.listeners.delete(own)
       if (this.listeners.size === 0) this.disconnect()
@@ -61,56 +59,20 @@ export class Hints {
     for (const hint of hints) for (const listener of this.listeners) listener(hint)
   }
 
-  private connect(): void {
-    const client = (this.client = this.makeClient?.() ?? null)
-    this.subscribed = false
-    if (client === null) return
-    this.check()
+  private connect({ makeClient, where }: Source): void {
+    const { channel } = this
+    this.connection = new Redis(makeClient(), where, { channel, told: (message) => this.receive(message) })
     // While there is no connection, workers find what there is to do by asking.
-    void client
-      .connect()
-      .then(() => client.subscribe(this.channel, (message) => this.receive(message)))
-      .then(() => (this.subscribed = true))
-      .catch(() => {})
+    this.connection.connect().catch(() => {})
   }
 
   private disconnect(): void {
-    this.timer?.cancel()
-    this.timer = null
-    this.client?.close()
-    this.client = null
+    this.connection?.close()
+    this.connection = null
   }
 
   private receive(message: string): void {
     const space = message.indexOf(' ')
     if (message.slice(0, space) !== this.origin) this.notify(hintsFrom(message.slice(space + 1)))
-  }
-
-  /** A connection that was cut without a word, or never came to its channel, is made anew. */
-  private check(): void {
-    const { clock, client } = this
-    if (clock === null || client === null) return
-    let alive = true
-    this.timer = clock.timer(
-      () => {
-        alive = false
-        client.send(['PING']).then(
-          () => (alive = this.subscribed),
-          () => {},
-        )
-        this.timer = clock.timer(
-          () => {
-            if (this.client !== client) return
-            if (alive) return this.check()
-            this.disconnect()
-            this.connect()
-          },
-          watchdogMs.patience,
-          { keepAlive: false },
-        )
-      },
-      watchdogMs.every,
-      { keepAlive: false },
-    )
   }
 }

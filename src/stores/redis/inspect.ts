@@ -26,15 +26,14 @@ export async function inspectRedisServer(options: {
   readonly client?: object
 }): Promise<RedisServerInfo> {
   const { makeClient, where } = targetOf(options)
-  const client = await makeClient()
-  const redis = new Redis(client, where)
+  const redis = new Redis(await makeClient(), where)
   try {
     await redis.connect()
     return serverInfoOf(String(await redis.send(['INFO'])))
   } catch (error) {
     throw error instanceof JobchartError ? error : unavailable(where, error)
   } finally {
-    client.close()
+    redis.close()
   }
 }
 

@@ -8,6 +8,7 @@ interface Common {
   call(command: string, ...args: readonly string[]): Promise<unknown>
   subscribe(channel: string): Promise<unknown>
   on(event: string, listener: (...args: readonly unknown[]) => void): unknown
+  off(event: string, listener: (...args: readonly unknown[]) => void): unknown
   disconnect(reconnect?: boolean): void
 }
 
@@ -21,7 +22,10 @@ interface Cluster extends Common {
   duplicate(startupNodes: readonly never[], overrides: object): Cluster
 }
 
-const connection = { protocol: 2, keyPrefix: '', connectTimeout: connectMsMax }
+/** A connection that is closed while the server is silent keeps the process for so long, ms. */
+const disconnectTimeout = 100
+
+const connection = { protocol: 2, keyPrefix: '', connectTimeout: connectMsMax, disconnectTimeout }
 
 /** Commands fail at once while there is no connection; the client connects again by itself. */
 const ownOptions = {
@@ -66,10 +70,16 @@ class IoredisClient implements RedisClient {
   }
 
   async subscribe(channel: string, told: (message: string) => void): Promise<void> {
-    this.inside.on('message', (from, message) => {
+    const onMessage = (from: unknown, message: unknown): void => {
       if (from === channel) told(String(message))
-    })
-    await this.inside.subscribe(channel)
+    }
+    this.inside.on('message', onMessage)
+    try {
+      await this.inside.subscribe(channel)
+    } catch (error) {
+      this.inside.off('message', onMessage)
+      throw error
+    }
   }
 
   onReady(listener: () => void): void {

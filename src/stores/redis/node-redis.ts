@@ -8,6 +8,7 @@ interface Common {
   connect(): Promise<unknown>
   subscribe(channel: string, told: (message: string) => void): Promise<unknown>
   on(event: 'error' | 'ready', listener: (error: unknown) => void): unknown
+  off(event: 'error', listener: (error: unknown) => void): unknown
   destroy(): unknown
 }
 
@@ -59,8 +60,13 @@ class NodeRedisClient implements RedisClient {
   async connect(): Promise<void> {
     const { inside } = this
     if (inside.isReady) return
-    const failed = new Promise<never>((_, reject) => inside.on('error', reject))
-    await Promise.race([inside.connect(), failed])
+    const { promise: failed, reject } = Promise.withResolvers<never>()
+    inside.on('error', reject)
+    try {
+      await Promise.race([inside.connect(), failed])
+    } finally {
+      inside.off('error', reject)
+    }
   }
 
   async send(command: Command): Promise<Reply> {

@@ -78,7 +78,7 @@ export function redisStoreOf(settings: Settings): Store {
     now,
     async open({ clock, signal }) {
       open = await openings.open(clock, signal)
-      hints.open(clock, () => opened().redis.client.duplicate())
+      hints.open({ makeClient: () => opened().redis.duplicate(), where: settings.where })
     },
     async close() {
       if (!openings.close()) return
@@ -184,7 +184,7 @@ async function connect(
     const lost = (error: unknown): void => {
       if (!(error instanceof JobchartError)) throw error
     }
-    redis.client.onReady(() => void driver.greet().catch(lost))
+    redis.onReady(() => void driver.greet().catch(lost))
     return { redis, driver, reading }
   } catch (error) {
     redis.close()
