@@ -1,6 +1,6 @@
 /**
  * A job as one text: the fields that scripts read, each ended by a zero byte, then the rare ones as JSON, then the history. A script
- * reads the first part with one call of `struct.unpack`, and passes the rest on as it is.
+ * reads the first part with one call of `struct.unpack`, and passes the rest on as it is. An entry of the history follows a zero byte.
  */
 import { caps } from '../../core/caps.ts'
 import { historyEntry } from '../../core/history.ts'
@@ -83,7 +83,7 @@ export const isDataField = (field: string): field is DataField => field in dataL
 export interface ParsedRow {
   readonly fields: Fields
   readonly has: string
-  /** Entries, each a line. */
+  /** Entries, a zero byte between them. */
   readonly history: string
 }
 
@@ -115,7 +115,7 @@ export function parseRow(text: string): ParsedRow {
   if (rest !== '') Object.assign(fields, JSON.parse(rest))
   if (has.includes(flagLetters.steps)) fields.steps = '1'
   if (has.includes(flagLetters.machine)) fields.machine = '1'
-  return { fields, has, history: parts[headFields.length + 1] as string }
+  return { fields, has, history: parts.slice(headFields.length + 1).join(separator) }
 }
 
 /** The values of the head, in order. */
@@ -129,7 +129,7 @@ export function tailOf(fields: Fields, history: string): string {
     const value = fields[name]
     if (value !== undefined && value !== '') (rest ??= {})[name] = value
   }
-  return `${rest === null ? '' : JSON.stringify(rest)}${separator}${history}`
+  return `${rest === null ? '' : JSON.stringify(rest)}${history === '' ? '' : separator}${history}`
 }
 
 /** The letters of a row. @param hasData is there this data now? */
@@ -151,7 +151,7 @@ export const errorsOf = ({ errors }: Fields): AttemptError[] =>
 
 type EntryText = readonly [number, number, string, JobState | null, JobState, number, (string | null)?, string?]
 
-/** A transition as a line of a history, and in the log: the number first. */
+/** A transition in a history, and in the log: the number first. */
 export function entryText({ seq, at, event, from, to, attempt, worker, reason }: HistoryEntry): string {
   const entry: unknown[] = [seq, at, event, from, to, attempt]
   if (worker !== undefined || reason !== undefined) entry.push(worker ?? null)
@@ -165,11 +165,11 @@ export function entryOf(text: string): HistoryEntry {
 }
 
 export const historyEntries = (history: string): HistoryEntry[] =>
-  history === '' ? [] : history.split('\n').map(entryOf)
+  history === '' ? [] : history.split(separator).map(entryOf)
 
 /** A history without its last entries. */
 export const historyWithout = (history: string, dropped: number): string =>
-  dropped === 0 || history === '' ? history : history.split('\n').slice(0, -dropped).join('\n')
+  dropped === 0 || history === '' ? history : history.split(separator).slice(0, -dropped).join(separator)
 
 /** A history of fewer characters has fewer entries than the cap: they need not be counted. */
 export const fullHistoryChars = caps.history * 40

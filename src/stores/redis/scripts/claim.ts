@@ -35,7 +35,7 @@ local request = cjson.decode(ARGV[4])
 local leaseEnd = int(tonumber(now) + request.leaseMs)
 local jobs, shortfalls = {}, {}
 -- Numbers of transitions: the last one before the claim, and how many it has given.
-local base, given = tonumber(call('GET', P .. 'seq') or '0'), 0
+local base, given = seqNow, 0
 
 local function countOf(state, type)
   return tonumber(call('HGET', P .. 'counts', state .. ':' .. type) or '0') + (counts[type] and counts[type][state] or 0)
@@ -74,36 +74,36 @@ end
 
 -- When a queued row made its last transition.
 local function queuedAt(row)
-  local rest = row[${tail}]
-  if rest:byte(-1) == 0 then return tonumber(row[${at.enqueuedAt}]) end
-  return tonumber(rest:match('[^%z\\n]*$'):match('^%[%d+,(%d+),'))
+  local at = row[${tail}]:match('%z%[%d+,(%d+),[^%z]*$')
+  return tonumber(at or row[${at.enqueuedAt}])
 end
 
--- Claims the jobs of members of a queue, which the caller removes from it. Gives how many of them were queued.
-local function claim(members, demand)
+local CLAIMED = ',' .. now .. ',"CLAIM","${arrow.from}","${arrow.to}",'
+local WORKER = ',' .. request.workerText .. ']'
+
+-- Claims the jobs of members of queues, which the caller removes from them; each for its demand.
+local function claim(members, demands)
   local ids = {}
   for i, member in ipairs(members) do ids[i] = member:sub(17) end
   local rows, inputs, written = values(JOBS, ids), values(P .. 'data:input', ids), {}
-  local sentence = ',' .. now .. ',"CLAIM","${arrow.from}","${arrow.to}",'
-  local taken, waited = 0, 0
   for i, id in ipairs(ids) do
-    local row = rows[i] and parse(rows[i])
+    local row, demand = rows[i] and parse(rows[i]), demands[i]
     if row and row[${at.state}] == '${arrow.from}' then
-      local type, key = row[${at.type}], row[${at.concurrencyKey}]
+      local type, key, has = demand.type, row[${at.concurrencyKey}], row[${at.has}]
       count('${arrow.from}', type, -1)
       if key ~= '' or isShared(type) then groups[#groups + 1] = { type, key } end
-      taken = taken + 1
       given = given + 1
-      local seq, has = int(base + given), row[${at.has}]
+      demand.taken = demand.taken + 1
+      demand.waited = demand.waited + math.max(0, tonumber(now) - queuedAt(row))
+      local seq = int(base + given)
       local attempt = int((tonumber(row[${at.attempt}]) or 0) + ${arrow.attempts})
-      waited = waited + math.max(0, tonumber(now) - queuedAt(row))
-      row[${at.rev}] = int(tonumber(row[${at.rev}]) + 1)
+      row[${at.rev}] = int(row[${at.rev}] + 1)
       row[${at.state}], row[${at.attempt}], row[${at.last}] = '${arrow.to}', attempt, seq
       row[${at.worker}], row[${at.token}] = request.worker, request.token
       row[${at.startedAt}], row[${at.wakeAt}] = now, leaseEnd
       if demand.maxAttempts and not has:find('${flagLetters.pinned}', 1, true) then row[${at.maxAttempts}] = int(demand.maxAttempts) end
       row[${at.onDead}] = demand.onDead or ''
-      local text = '[' .. seq .. sentence .. attempt .. ',' .. request.workerText .. ']'
+      local text = '[' .. seq .. CLAIMED .. attempt .. WORKER
       remember(row, text)
       log(id, type, text)
       index(id, row, 1)
@@ -118,9 +118,6 @@ local function claim(members, demand)
     end
   end
   each('HSET', JOBS, written)
-  tally(demand.type, ${claimCounted.figure}, taken)
-  tally(demand.type, ${claimCounted.time}, waited)
-  return taken
 end
 
 -- How many claims a window has free.
@@ -144,9 +141,9 @@ local function arrangeAll(type)
 end
 
 -- The cap per key, and whether keys share the claims, are those of the last claim.
-local function setTerms(demand)
+local function setTerms(demand, capBefore)
   local type, cap, shared = demand.type, demand.perKey and int(demand.perKey) or '', demand.keyShares == true
-  if (call('HGET', P .. 'caps', type) or '') == cap and isShared(type) == shared then return end
+  if (capBefore or '') == cap and isShared(type) == shared then return end
   call('HSET', P .. 'caps', type, cap)
   call('HSET', P .. 'shared', type, shared and '1' or '0')
   if shared then call('HSETNX', P .. 'clocks', type, '0') end
@@ -156,11 +153,11 @@ local function setTerms(demand)
 end
 
 -- Brings up to now which keys have no free claim. All are asked anew if the rate or the clock was changed.
-local function refreshKeyRates(type, rate)
+local function refreshKeyRates(type, rate, termsBefore)
   local terms = rate and int(rate.limit) .. '/' .. int(rate.perMs) or ''
-  local before = call('HMGET', P .. 'key-rates', type, type .. ' at')
-  if terms == '' and (before[1] or '') == '' then return end
-  if (before[1] or '') ~= terms or tonumber(now) < tonumber(before[2] or '0') then
+  if terms == '' and (termsBefore or '') == '' then return end
+  local before = call('HGET', P .. 'key-rates', type .. ' at')
+  if (termsBefore or '') ~= terms or tonumber(now) < tonumber(before or '0') then
     call('DEL', P .. 'limits:' .. type, P .. 'limited:' .. type)
     arrangeAll(type)
   end
@@ -206,24 +203,31 @@ local function charge(demand, key, head, member)
   end
 end
 
--- Jobs of a queue without groups, many at a time.
-local function claimPlain(demand, room)
-  local queue, taken = P .. 'queue:' .. demand.type, 0
-  while taken < room do
-    local members = call('ZRANGE', queue, 0, math.min(room - taken, 500) - 1)
-    if #members == 0 then break end
-    call('ZREMRANGEBYRANK', queue, 0, #members - 1)
-    taken = taken + claim(members, demand)
+-- Jobs of queues without groups: those of all queues are read and written together.
+local function claimPlain(demands)
+  local open = demands
+  while #open > 0 do
+    local members, of, full = {}, {}, {}
+    for _, demand in ipairs(open) do
+      local wanted = demand.room - demand.taken
+      local popped = wanted > 0 and call('ZPOPMIN', P .. 'queue:' .. demand.type, int(wanted)) or {}
+      for i = 1, #popped, 2 do
+        members[#members + 1] = popped[i]
+        of[#of + 1] = demand
+      end
+      if wanted > 0 and #popped == 2 * wanted then full[#full + 1] = demand end
+    end
+    if #members > 0 then claim(members, of) end
+    open = full
   end
-  return taken
 end
 
 -- Jobs with keys, one by one: each claim may change which key is next.
-local function claimGrouped(demand, room)
-  local type, taken, next = demand.type, 0, 1
-  local queue = P .. 'queue:' .. type
+local function claimGrouped(demand)
+  local type, room, next = demand.type, demand.room, 1
+  local queue, of = P .. 'queue:' .. type, { demand }
   local plain = demand.keyShares and {} or call('ZRANGE', queue, 0, room - 1, 'WITHSCORES')
-  while taken < room do
+  while demand.taken < room do
     local key, first, head = firstGroup(demand)
     local member, from = plain[next], queue
     if key and (not member or first < rank(plain[next + 1], member)) then
@@ -236,29 +240,25 @@ local function claimGrouped(demand, room)
     end
     if not member then break end
     call('ZREM', from, member)
-    taken = taken + claim({ member }, demand)
+    claim({ member }, of)
     if key then groups[#groups + 1] = { type, key } end
     arrangeGroups()
   end
-  return taken
 end
 
-local function claimFrom(demand)
+-- How many jobs of a type may be claimed.
+local function roomFor(demand)
   local type, room = demand.type, demand.max
-  setTerms(demand)
-  refreshKeyRates(type, demand.keyRate)
   if demand.concurrency then room = math.min(room, demand.concurrency - leased(type)) end
   if room > 0 and demand.rate then room = math.min(room, free(rateWindow(type), demand.rate)) end
-  if room <= 0 then return 0 end
-  if call('EXISTS', P .. 'head:' .. type) == 1 then return claimGrouped(demand, room) end
-  return claimPlain(demand, room)
+  return math.max(room, 0)
 end
 
 -- What the rules of the core ask of a queue that gave fewer jobs than were asked for; see operations.ts.
-local function facts(demand, paused)
+local function facts(demand)
   local type, rate = demand.type, demand.rate
   local queued = countOf('${arrow.from}', type)
-  if paused or queued <= 0 then return { type, paused and 1 or 0, int(queued) } end
+  if demand.paused or queued <= 0 then return { type, demand.paused and 1 or 0, int(queued) } end
   local open = firstGroup(demand) ~= nil or (not demand.keyShares and call('EXISTS', P .. 'queue:' .. type) == 1)
   local keysAt = not open and call('ZRANGE', P .. 'limited:' .. type, 0, 0, 'WITHSCORES')[2] or ''
   local rateFree, rateAt = 0, ''
@@ -271,13 +271,43 @@ local function facts(demand, paused)
   return { type, 0, int(queued), int(leased(type)), open and 1 or 0, keysAt, int(rateFree), rateAt }
 end
 
-for _, demand in ipairs(request.demand) do
-  local paused = call('HGET', P .. 'paused', demand.type) == '1'
-  local taken = paused and 0 or claimFrom(demand)
-  if taken < demand.max then shortfalls[#shortfalls + 1] = facts(demand, paused) end
+local demands, types, heads = request.demand, {}, {}
+for i, demand in ipairs(demands) do
+  types[i] = demand.type
+  heads[i] = P .. 'head:' .. demand.type
+end
+local paused, caps, shares, rates = values(P .. 'paused', types), values(P .. 'caps', types), values(P .. 'shared', types), values(P .. 'key-rates', types)
+for i, demand in ipairs(demands) do
+  demand.paused, demand.room, demand.taken, demand.waited = paused[i] == '1', 0, 0, 0
+  if not demand.paused then
+    sharing[demand.type] = shares[i] == '1'
+    setTerms(demand, caps[i])
+    refreshKeyRates(demand.type, demand.keyRate, rates[i])
+    demand.room = roomFor(demand)
+  end
+end
+local plain, grouped = {}, false
+for i = 1, #heads, 2000 do grouped = call('EXISTS', unpack(heads, i, math.min(i + 1999, #heads))) > 0 or grouped end
+for i, demand in ipairs(demands) do
+  if grouped and demand.room > 0 and call('EXISTS', heads[i]) == 1 then
+    -- Jobs are answered in the order of the demands.
+    claimPlain(plain)
+    plain = {}
+    claimGrouped(demand)
+  else
+    plain[#plain + 1] = demand
+  end
+end
+claimPlain(plain)
+for _, demand in ipairs(demands) do
+  if demand.taken > 0 then
+    tally(demand.type, ${claimCounted.figure}, demand.taken)
+    tally(demand.type, ${claimCounted.time}, demand.waited)
+  end
+  if demand.taken < demand.max then shortfalls[#shortfalls + 1] = facts(demand) end
 end
 if given > 0 then
-  call('INCRBY', P .. 'seq', given)
+  advance(given)
   writeLog(base + given)
   writeActivity(now)
 end

@@ -36,7 +36,7 @@ for _, limit in ipairs(plan.queueRooms or {}) do
   if backlog(limit[1]) > limit[2] then stale[#stale + 1] = 'backlog' end
 end
 for _, needed in ipairs(plan.slots or {}) do
-  local room = handOverRoom(needed[1], leasesByWorker())
+  local room = handOver()(needed[1])
   if room < needed[2] then stale[#stale + 1] = 'slots ' .. int(room) .. ' ' .. needed[1] end
 end
 -- What was judged by a time that is yet to come: a process estimates the server's time.
@@ -44,8 +44,8 @@ if plan.now and tonumber(plan.now) > tonumber(now) + ${aheadMsMax} then stale[#s
 if #stale > 0 then return { stamp(), 'stale', stale } end
 
 local entries = plan.log or {}
-local base = tonumber(call('GET', P .. 'seq') or '0') + 1
-if #entries > 0 then call('INCRBY', P .. 'seq', #entries) end
+local base = seqNow + 1
+advance(#entries)
 
 -- The numbers that were not given when the plan was made.
 local function given(digits) return int(tonumber(digits) - PENDING + base) end

@@ -9,7 +9,7 @@ export const epochScript = `${prelude}
 local run = call('INFO', 'server'):match('run_id:(%w+)')
 if call('GET', P .. 'run') ~= run then
   call('SET', P .. 'run', run)
-  call('RPUSH', P .. 'epochs', ARGV[4] .. ' ' .. (call('GET', P .. 'seq') or '0'))
+  call('RPUSH', P .. 'epochs', ARGV[4] .. ' ' .. int(seqNow))
   call('LTRIM', P .. 'epochs', -${epochsMax}, -1)
 end
 return { stamp(), '', call('LRANGE', P .. 'epochs', 0, -1) }

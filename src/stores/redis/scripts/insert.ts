@@ -31,8 +31,8 @@ if not (isNone(values(JOBS, ids)) and isNone(values(P .. 'holders', names)) and 
   return { stamp(), 'generic' }
 end
 
-local base = tonumber(call('GET', P .. 'seq') or '0')
-call('INCRBY', P .. 'seq', #ids)
+local base = seqNow
+advance(#ids)
 local rows, inputs, metas = {}, {}, {}
 local all = P .. 'all'
 local READY = ',' .. now .. ',"ENQUEUE",null,"${bornReady}",0]'

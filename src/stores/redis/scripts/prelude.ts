@@ -19,7 +19,7 @@ const luaSet = (states: ReadonlySet<JobState>): string => `{${[...states].map((s
 
 /** Where a field stands in a row, for scripts: their lists begin at 1. */
 export const at = Object.fromEntries(headFields.map((name, i) => [name, i + 1])) as Readonly<Record<HeadField, number>>
-/** What follows the head of a row: the rare fields and the history. */
+/** What follows the head of a row: the rare fields and the history. An entry that becomes part of the history stands behind it. */
 export const tail = headFields.length + 1
 
 /** The fields that are kept apart by their letters, as Lua. */
@@ -32,7 +32,7 @@ const periods = periodNames
 
 export const prelude = `
 local P = KEYS[1]
-local JOBS = P .. 'jobs'
+local JOBS, LEASES = P .. 'jobs', P .. 'leases'
 local CLAIMABLE = ${luaSet(claimable)}
 local TIMED = ${luaSet(statesTagged('timed'))}
 local LEASED = ${luaSet(statesTagged('leased'))}
@@ -44,7 +44,9 @@ local PERIODS = { ${periods} }
 local call = redis.call
 local origin, logMax = ARGV[1], tonumber(ARGV[2])
 
-local function int(n) return string.format('%.0f', n) end
+local format = string.format
+-- A whole number as text.
+local function int(n) return format('%d', n) end
 local ZEROS = '0000000000000000'
 local function pad(text) return ZEROS:sub(#text + 1) .. text end
 local function negative(text) if text:sub(1, 1) == '-' then return text:sub(2) end return '-' .. text end
@@ -54,8 +56,16 @@ local clock = time[1] .. string.format('%03d', math.floor(tonumber(time[2]) / 10
 -- The time by which leases, due times and workers are judged: the server's, unless a test holds the clock.
 local now = ARGV[3] ~= '' and ARGV[3] or clock
 
+-- The number of the last transition.
+local seqNow = tonumber(call('GET', P .. 'seq') or '0')
+local function advance(by)
+  if by == 0 then return end
+  seqNow = seqNow + by
+  call('SET', P .. 'seq', int(seqNow))
+end
+
 -- What each answer begins with: the server's time, and the number of its last transition, by which a process notices a rollback.
-local function stamp() return clock .. ' ' .. (call('GET', P .. 'seq') or '0') end
+local function stamp() return clock .. ' ' .. int(seqNow) end
 
 local counts, groups, ready, left, ended, cancelled, hints = {}, {}, {}, {}, {}, {}, {}
 local dueAt, shrunk, shrunkOf = nil, 0, {}
@@ -103,9 +113,8 @@ local function parse(text)
   return row
 end
 
-local function rowText(row) return table.concat(row, '\\0', 1, ${tail}) end
-
-local function copyOf(row) return { unpack(row, 1, ${tail}) } end
+-- A row as text, with the entry that becomes part of its history.
+local function rowText(row) return table.concat(row, '\\0', 1, row[${tail + 1}] and ${tail + 1} or ${tail}) end
 
 -- The row of a job; nil if it is not there.
 local function readRow(id)
@@ -116,17 +125,16 @@ end
 -- Adds to the history of a job.
 local function remember(row, text)
   local rest = row[${tail}]
-  if rest:byte(-1) == 0 then
-    row[${tail}] = rest .. text
-    return
+  if row[${tail + 1}] then
+    rest = rest .. '\\0' .. row[${tail + 1}]
+    row[${tail}] = rest
   end
-  rest = rest .. '\\n' .. text
-  if #rest > ${fullHistoryChars} then
-    local _, breaks = rest:gsub('\\n', '\\n')
-    for _ = ${caps.history}, breaks do
-      local start, first = rest:find('%z') + 1, rest:find('\\n', 1, true)
-      rest = rest:sub(1, start - 1) .. rest:sub(first + 1)
-    end
+  row[${tail + 1}] = text
+  if #rest < ${fullHistoryChars} then return end
+  local _, entries = rest:gsub('%z', '%0')
+  for _ = ${caps.history}, entries do
+    local first = rest:find('%z')
+    rest = rest:sub(1, first - 1) .. rest:sub(rest:find('%z', first + 1) or #rest + 1)
   end
   row[${tail}] = rest
 end
@@ -260,7 +268,7 @@ local function index(id, r, by)
     end
   elseif LEASED[state] then
     local member = pad(r[${at.seq}]) .. id
-    if by > 0 then enter(P .. 'leases', r[${at.wakeAt}], member) else leave(P .. 'leases', member) end
+    if by > 0 then enter(LEASES, r[${at.wakeAt}], member) else leave(LEASES, member) end
     if key ~= '' then
       call('HINCRBY', P .. 'held:' .. type, key, by)
       groups[#groups + 1] = { type, key }
@@ -404,8 +412,12 @@ ${handOverLua}
 local function finish()
   arrangeGroups()
   writeCounts()
+  -- Is there a type that was found at a cap, or an insert that was refused?
+  local waits = call('EXISTS', P .. 'capped', P .. 'full', P .. 'full-queues', P .. 'full-slots') > 0
   -- A type that was found at a cap has room where a run has ended.
-  for type in pairs(left) do if call('HDEL', P .. 'capped', type) == 1 then ready[type] = true end end
+  if waits then
+    for type in pairs(left) do if call('HDEL', P .. 'capped', type) == 1 then ready[type] = true end end
+  end
   for type in pairs(ready) do
     local queued = 0
     for state in pairs(CLAIMABLE) do queued = queued + tonumber(call('HGET', P .. 'counts', state .. ':' .. type) or '0') end
@@ -415,12 +427,15 @@ local function finish()
   if #cancelled > 0 then hints[#hints + 1] = { kind = 'cancelled', ids = cancelled } end
   if #ended > 100 then hints[#hints + 1] = { kind = 'ended' }
   elseif #ended > 0 then hints[#hints + 1] = { kind = 'ended', ids = ended } end
-  if shrunk > 0 and call('DEL', P .. 'full') == 1 then hints[#hints + 1] = { kind = 'room' } end
-  for type, by in pairs(shrunkOf) do
-    if by > 0 and call('HDEL', P .. 'full-queues', type) == 1 then hints[#hints + 1] = { kind = 'room', type = type } end
-  end
-  if looksForSlots or next(left) or shrunk > 0 then
-    for _, type in ipairs(freedTypes()) do hints[#hints + 1] = { kind = 'room', type = type } end
+  if waits then
+    if shrunk > 0 and call('DEL', P .. 'full') == 1 then hints[#hints + 1] = { kind = 'room' } end
+    for type, by in pairs(shrunkOf) do
+      if by > 0 and call('HDEL', P .. 'full-queues', type) == 1 then hints[#hints + 1] = { kind = 'room', type = type } end
+    end
+    if looksForSlots or next(left) or shrunk > 0 then
+      local _, freedTypes = handOver()
+      for _, type in ipairs(freedTypes()) do hints[#hints + 1] = { kind = 'room', type = type } end
+    end
   end
   if #hints == 0 then return '' end
   local text = cjson.encode(hints)

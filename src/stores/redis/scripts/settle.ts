@@ -65,7 +65,7 @@ const counted = plainEvents
 export const settleScript = `${prelude}
 local ARROWS = {${arrows}}
 local COUNTED = {${counted}}
-local base, given = tonumber(call('GET', P .. 'seq') or '0'), 0
+local base, given = seqNow, 0
 local unexpected, written = {}, {}
 local data = { output = {}, error = {}, errors = {}, checkin = {} }
 local errorsCleared = {}
@@ -207,7 +207,7 @@ each('HSET', JOBS, written)
 for field, list in pairs(data) do each('HSET', P .. 'data:' .. field, list) end
 each('HDEL', P .. 'data:error', errorsCleared)
 if given > 0 then
-  call('INCRBY', P .. 'seq', given)
+  advance(given)
   writeLog(base + given)
   writeActivity(now)
 end
