@@ -18,7 +18,7 @@ export interface AddressState {
   /** By the address of the parent. Parents that have ended are left out: their address is never used again. */
   readonly starts: Readonly<Record<string, StartCounts>>
   /** By address: idempotency keys of living actors that an earlier release assigned in another form. */
-  readonly keys?: Readonly<Record<string, string>>
+  readonly keys?: Readonly<Record<string, string>> | undefined
 }
 
 interface Starts {
@@ -116,19 +116,23 @@ export class ActorAddresses {
     }
     visit(this.root())
     for (const parent of this.starts.keys()) if (!(parent in starts)) this.starts.delete(parent)
-    return { starts, ...(Object.keys(keys).length > 0 && { keys }) }
+    return { starts, keys: Object.keys(keys).length > 0 ? keys : undefined }
   }
 
   private startCountsOf(parent: string, children: Children): StartCounts | null {
     const starts = this.starts.get(parent)
     if (starts === undefined) return null
     const living = new Set(Object.keys(children).map(nameInAddress))
-    const gone = [...starts.counts.keys()].filter((id) => !living.has(id))
-    for (const id of gone.slice(0, -goneCountsMax)) {
-      starts.floor = Math.max(starts.floor, starts.counts.get(id) ?? 0)
-      starts.counts.delete(id)
+    let gone = 0
+    for (const id of starts.counts.keys()) if (!living.has(id)) gone++
+    const counts: [id: string, count: number][] = []
+    for (const [id, count] of starts.counts) {
+      const isGone = !living.has(id)
+      if (isGone && gone-- > goneCountsMax) {
+        starts.floor = Math.max(starts.floor, count)
+        starts.counts.delete(id)
+      } else if (isGone || count > 1) counts.push([id, count])
     }
-    const counts = [...starts.counts].filter(([id, count]) => count > 1 || !living.has(id))
     return { floor: starts.floor, counts: Object.fromEntries(counts) }
   }
 
@@ -172,7 +176,8 @@ export function childrenOf(actor: AnyActorRef): Children {
 }
 
 /** An id escaped for use in an address. */
-export const nameInAddress = (id: string): string => id.replaceAll('%', '%25').replaceAll('/', '%2F')
+export const nameInAddress = (id: string): string =>
+  /[%/]/.test(id) ? id.replaceAll('%', '%25').replaceAll('/', '%2F') : id
 
 const idIn = (name: string): string => name.replaceAll('%2F', '/').replaceAll('%25', '%')
 

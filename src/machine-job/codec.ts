@@ -111,21 +111,28 @@ function mapDeep(
   if (typeof value !== 'object' || value === null || depth > checkpointLimits.depthMax) return value
   const replaced = replace(value)
   if (replaced !== undefined) return replaced
-  const member = (each: unknown): unknown => mapDeep(each, depth + 1, replace, rename)
+  // In most states nothing changes: objects are copied only from the first change on.
   if (Array.isArray(value)) {
-    const copy = value.map(member)
-    return copy.some((each, i) => each !== value[i]) ? copy : value
+    let list: unknown[] | null = null
+    for (let i = 0; i < value.length; i++) {
+      const each: unknown = value[i]
+      const member = mapDeep(each, depth + 1, replace, rename)
+      if (member !== each) (list ??= [...(value as unknown[])])[i] = member
+    }
+    return list ?? value
   }
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null) return value
-  const entries = Object.entries(value)
-  let changed = false
-  const copies = entries.map(([key, each]): [string, unknown] => {
-    const copy: [string, unknown] = [rename(key), member(each)]
-    changed ||= copy[0] !== key || copy[1] !== each
-    return copy
-  })
-  return changed ? Object.fromEntries(copies) : value
+  let entries: [key: string, member: unknown][] | null = null
+  const keys = Object.keys(value)
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i] as string
+    const each: unknown = value[key as keyof typeof value]
+    const name = rename(key)
+    const member = mapDeep(each, depth + 1, replace, rename)
+    if (name !== key || member !== each) (entries ??= Object.entries(value))[i] = [name, member]
+  }
+  return entries === null ? value : Object.fromEntries(entries)
 }
 
 const escapable = /^jobchart\$+(?:error|actor|notKept)$/

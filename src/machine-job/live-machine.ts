@@ -171,7 +171,7 @@ export class LiveMachine {
   /** Paths of the active states, the outer ones first, and the tags. Child machines are not included. */
   get statesAndTags(): { readonly states: readonly string[]; readonly tags: readonly string[] } {
     const { machine, value, tags } = this.root.getSnapshot() as AnyMachineSnapshot
-    const nodes = [...activeNodes((machine as AnyStateMachine).root, value as StateValue)]
+    const nodes = activeNodes((machine as AnyStateMachine).root, value as StateValue)
     return { states: nodes.slice(1).map(({ path }) => path.join('.')), tags: [...tags] }
   }
 
@@ -218,18 +218,17 @@ export class LiveMachine {
 
   /** The ids of the child jobs that active actors wait for. */
   get jobIds(): string[] {
-    return [...this.actors()].flatMap((actor) => {
+    const ids: string[] = []
+    for (const actor of this.actors()) {
       const job = actor.getSnapshot().status === 'active' ? jobOf(actor) : null
-      return job === null ? [] : [job.id]
-    })
+      if (job !== null) ids.push(job.id)
+    }
+    return ids
   }
 
   /** Does no actor do work in this process? Machines only wait for events, child jobs report their ends as messages. */
   get isIdle(): boolean {
-    for (const actor of this.actors()) {
-      if (actor.getSnapshot().status === 'active' && doesWork(actor) && !isWaiting(actor)) return false
-    }
-    return true
+    return !hasWorker(this.root)
   }
 
   /** Is there an actor at this address that has not ended? */
@@ -239,15 +238,16 @@ export class LiveMachine {
 
   /** The state for a checkpoint. @throws JobchartError NOT_DURABLE */
   state(pending: readonly PendingEffect[]): Omit<MachineState, 'read' | 'jobs'> {
-    this.dropEnded()
-    const passed = this.passedDelays()
+    const machines = this.machines()
+    this.dropEnded(machines)
+    const passed = this.passedDelays(machines)
     return {
       format: 2,
       machine: this.options.version,
       job: this.options.jobId,
       snapshot: this.persisted(),
       timers: this.timers.records(),
-      ...(passed.length > 0 && { passed }),
+      passed: passed.length > 0 ? passed : undefined,
       actors: this.addresses.state(),
       booked: this.plan.nextActorNumber,
       outbox: outboxOf(pending, this.addresses),
@@ -255,14 +255,14 @@ export class LiveMachine {
   }
 
   /** Delayed transitions of active states whose timer has fired or was cancelled. */
-  private passedDelays(): PassedDelay[] {
+  private passedDelays(machines: readonly MachineActor[]): PassedDelay[] {
+    const delayed = machines.filter(({ logic }) => logic.delays.size > 0)
+    if (delayed.length === 0) return []
     const set = new Set(this.timers.records().map(({ source, id }) => `${source}\n${id}`))
-    return [this.root, ...this.actors()].flatMap((actor) => {
-      const logic = plannedLogicOf(actor)
-      if (logic === null || logic.delays.size === 0) return []
+    return delayed.flatMap(({ actor, logic }) => {
       const { status, value } = actor.getSnapshot() as { readonly status: Status; readonly value: StateValue }
       if (status !== 'active') return []
-      const active = new Set([...activeNodes(logic.machine.root, value)].map(({ id }) => id))
+      const active = new Set(activeNodes(logic.machine.root, value).map(({ id }) => id))
       const source = this.addresses.of(actor)
       return [...logic.delays].flatMap(([type, after]) =>
         active.has(after.node) && !set.has(`${source}\n${type}`) ? [{ source, after }] : [],
@@ -274,16 +274,15 @@ export class LiveMachine {
    * Removes spawned actors that have ended from their machines: else the state of a machine that spawns many would grow
    * without limit. An invoked actor stays until its state is left: without it, a restore would start it again.
    */
-  private dropEnded(): void {
-    for (const machine of [this.root, ...this.actors()]) {
-      const logic = plannedLogicOf(machine)
+  private dropEnded(machines: readonly MachineActor[]): void {
+    for (const { actor: machine, logic } of machines) {
       const { value, children } = machine.getSnapshot() as { readonly value?: StateValue; readonly children?: Children }
-      if (logic === null || value === undefined || children === undefined) continue
+      if (value === undefined || children === undefined) continue
       let invoked: Set<string> | null = null
       for (const [id, actor] of Object.entries(children)) {
         if (actor === undefined || actor.getSnapshot().status === 'active' || isSnapshotOnly(actor)) continue
         invoked ??= new Set(
-          [...activeNodes(logic.machine.root, value)].flatMap((node) => node.invoke.map((each) => each.id)),
+          activeNodes(logic.machine.root, value).flatMap((node) => node.invoke.map((each) => each.id)),
         )
         if (!invoked.has(id)) dropChild(children, id)
       }
@@ -330,12 +329,41 @@ export class LiveMachine {
     this.options.changed()
   }
 
-  private *actors(of: AnyActorRef = this.root): Iterable<AnyActorRef> {
-    for (const actor of Object.values(childrenOf(of))) {
-      if (actor === undefined) continue
-      yield actor
-      yield* this.actors(actor)
+  /** All actors below the root, parents first. */
+  private actors(): AnyActorRef[] {
+    const actors: AnyActorRef[] = []
+    addDescendants(this.root, actors)
+    return actors
+  }
+
+  /** The root and all machines below it, parents first. */
+  private machines(): MachineActor[] {
+    const machines: MachineActor[] = []
+    for (const actor of [this.root, ...this.actors()]) {
+      const logic = plannedLogicOf(actor)
+      if (logic !== null) machines.push({ actor, logic })
     }
+    return machines
+  }
+}
+
+interface MachineActor {
+  readonly actor: AnyActorRef
+  readonly logic: PlannedLogic
+}
+
+/** Does an actor below this one do work? */
+const hasWorker = (of: AnyActorRef): boolean =>
+  Object.values(childrenOf(of)).some((actor) => actor !== undefined && (isWorking(actor) || hasWorker(actor)))
+
+const isWorking = (actor: AnyActorRef): boolean =>
+  actor.getSnapshot().status === 'active' && doesWork(actor) && !isWaiting(actor)
+
+function addDescendants(of: AnyActorRef, actors: AnyActorRef[]): void {
+  for (const actor of Object.values(childrenOf(of))) {
+    if (actor === undefined) continue
+    actors.push(actor)
+    addDescendants(actor, actors)
   }
 }
 

@@ -215,23 +215,18 @@ export class MachineRun {
     try {
       const state = machine.state(pending)
       const stale = this.steps.takeStale((address) => machine.isActive(address))
-      return {
+      const jobs = this.childJobs.storedAmong(machine.jobIds)
+      const { states, tags } = machine.statesAndTags
+      const checkpoint: NewCheckpoint = {
         number: ++this.number,
-        ...(stale.length > 0 && { forgetSteps: stale }),
-        state: packState(
-          {
-            ...state,
-            jobs: this.childJobs.storedAmong(machine.jobIds),
-            read: this.read,
-            ...(this.cancel !== undefined && { cancel: this.cancel }),
-          },
-          (actor) => machine.addressOf(actor),
-        ),
+        state: packState({ ...state, jobs, read: this.read, cancel: this.cancel }, (actor) => machine.addressOf(actor)),
         read: this.read,
         note: note.length > noteCharsMax ? `${note.slice(0, noteCharsMax - 1)}…` : note,
         takesCancel,
-        ...machine.statesAndTags,
+        states,
+        tags,
       }
+      return stale.length === 0 ? checkpoint : { ...checkpoint, forgetSteps: stale }
     } catch (error) {
       // A state that cannot be encoded now cannot be encoded by a retry.
       throw fatal(error)

@@ -58,13 +58,15 @@ export function isNamedByState(snapshot: AnyMachineSnapshot, event: EventObject)
 }
 
 /** The active nodes for a state value, the given node first. */
-export function* activeNodes(node: AnyStateNode, value: StateValue): Iterable<AnyStateNode> {
-  yield node
-  const inner = typeof value === 'string' ? { [value]: {} } : value
-  for (const [key, below] of Object.entries(inner)) {
+export function activeNodes(node: AnyStateNode, value: StateValue): AnyStateNode[] {
+  const inner: [key: string, below: StateValue | undefined][] =
+    typeof value === 'string' ? [[value, {}]] : Object.entries(value)
+  const nodes = [node]
+  for (const [key, below] of inner) {
     const child = node.states[key]
-    if (child !== undefined && below !== undefined) yield* activeNodes(child, below)
+    if (child !== undefined && below !== undefined) nodes.push(...activeNodes(child, below))
   }
+  return nodes
 }
 
 /** An invoke as it is written in the config. */

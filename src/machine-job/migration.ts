@@ -248,7 +248,7 @@ function* machinesIn(
   address = '',
 ): Iterable<MachineIn> {
   if (snapshot.status !== 'active') return
-  yield { address, machine, snapshot, active: [...activeNodes(machine.root, snapshot.value)] }
+  yield { address, machine, snapshot, active: activeNodes(machine.root, snapshot.value) }
   for (const [id, child] of Object.entries(snapshot.children)) {
     const logic = actorLogic(machine, child.src)
     if (!isMachine(logic)) continue

@@ -45,7 +45,7 @@ export interface MachineState {
   readonly snapshot: PersistedMachine
   readonly timers: readonly TimerRecord[]
   /** Left out if empty. Earlier releases did not write it. */
-  readonly passed?: readonly PassedDelay[]
+  readonly passed?: readonly PassedDelay[] | undefined
   /** How often actors were started. */
   readonly actors: AddressState
   /** Number of ids generated so far for actors without one. */
@@ -57,7 +57,7 @@ export interface MachineState {
    */
   readonly jobs: { readonly generation: number; readonly ids: readonly string[] }
   /** The cancel that was read in this generation of the job. Absent if an earlier release wrote the state. */
-  readonly cancel?: ReadCancel | null
+  readonly cancel?: ReadCancel | null | undefined
   /** The number of the last message that was read. */
   readonly read: number
 }
