@@ -4,15 +4,13 @@
  */
 import type { Command } from 'commander'
 import { JobchartError } from '../core/errors.ts'
-import type { BulkOperation, BulkRequest, Client, JobFilter } from '../index.ts'
+import { countMatching } from '../dashboard/count-matching.ts'
+import type { BulkOperation, BulkRequest, Client } from '../index.ts'
 import { exitCodes, type ExitCode } from './exit-codes.ts'
 import { filterIn, withFilter, withStore, type FilterOptions, type StoreOptions } from './options.ts'
 import { countsText, Report } from './report.ts'
 import type { Terminal } from './terminal.ts'
 import { grouped, jobs } from './words.ts'
-
-/** For a confirmation, matching jobs are counted up to this number. */
-const countMax = 10_000
 
 export interface BulkOptions extends StoreOptions, FilterOptions {
   readonly yes?: true
@@ -53,7 +51,7 @@ export async function changeJobs(
   const verb = change.request.kind
   const isFilter = Object.keys(change.request.filter).length > 0
   checkChoice(verb, ids, isFilter, options)
-  const { count, more } = isFilter ? await countOf(client, filterIn(options)) : { count: ids.length, more: false }
+  const { count, more } = isFilter ? await countMatching(client, filterIn(options)) : { count: ids.length, more: false }
   const text = more ? `more than ${jobs(count)}` : jobs(count)
   if (options.dryRun) {
     await terminal.print(options.json ? JSON.stringify({ matching: count, more }) : `${text} match`)
@@ -94,17 +92,6 @@ async function confirmed(terminal: Terminal, verb: string, what: string): Promis
       hint: 'Pass --yes.',
     },
   )
-}
-
-async function countOf(client: Client, filter: JobFilter): Promise<{ readonly count: number; readonly more: boolean }> {
-  let count = 0
-  let after: string | undefined
-  do {
-    const page = await client.list({ ...filter, fields: ['id'], limit: 1_000, ...(after && { after }) })
-    count += page.length
-    after = page.next
-  } while (after !== undefined && count < countMax)
-  return { count, more: after !== undefined }
 }
 
 // ── by ids ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,5 @@
 /** The routes of the dashboard: its page, and the JSON API under `/api/v1` that the page uses. */
 import { Hono } from 'hono'
-import type { JobFilter } from '../index.ts'
 import { version } from '../core/version.ts'
 import { consoleLogger } from '../core/logger.ts'
 import type { RouteEnv } from './access.ts'
@@ -17,6 +16,7 @@ import {
 import { operations } from './bulk.ts'
 import { failure, headersOf, json, notFound, problem } from './answers.ts'
 import { pageResponse } from './assets.ts'
+import { countMatching } from './count-matching.ts'
 import { Feed } from './feed.ts'
 import { jobView } from './job-view.ts'
 import { Live } from './live.ts'
@@ -25,9 +25,6 @@ import { redacted, type DashboardSettings } from './options.ts'
 import { failures, overview, queueView, shownWorker } from './overview.ts'
 import { Pictures } from './pictures.ts'
 import { activityOptionsIn, failureQueryIn, filterIn, listOptionsIn } from './queries.ts'
-
-/** Matching jobs are counted up to this number. */
-const countMax = 10_000
 
 interface Routes {
   readonly app: Hono<RouteEnv>
@@ -108,7 +105,7 @@ function jobRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
     const jobs = page.map((job) => redacted(settings, job))
     return json({ now: client.store.now(), jobs, next: page.next ?? null })
   })
-  app.get('/api/v1/jobs/count', async (c) => json(await countOf(settings, filterIn(queryOf(c.req.url)))))
+  app.get('/api/v1/jobs/count', async (c) => json(await countMatching(client, filterIn(queryOf(c.req.url)))))
   for (const action of actionsOnJobs) {
     app.post(`/api/v1/jobs/${action}`, (c) => changeJobs(settings, action, c))
     app.post(`/api/v1/jobs/:id/${action}`, (c) => changeJob(settings, action, c.req.param('id') ?? '', c))
@@ -154,14 +151,3 @@ function chartRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
 }
 
 const queryOf = (url: string): URLSearchParams => new URL(url).searchParams
-
-async function countOf({ client }: DashboardSettings, filter: JobFilter): Promise<{ count: number; more: boolean }> {
-  let count = 0
-  let after: string | undefined
-  do {
-    const page = await client.list({ ...filter, limit: 1_000, fields: ['id'], ...(after !== undefined && { after }) })
-    count += page.length
-    after = page.next
-  } while (after !== undefined && count < countMax)
-  return { count, more: after !== undefined }
-}

@@ -1,0 +1,35 @@
+/** The number of jobs that match a filter, for the confirmation of a change. */
+import type { Client, JobFilter } from '../index.ts'
+import { jobStates } from '../core/lifecycle.ts'
+
+/** Jobs are looked for up to this number. */
+const countMax = 10_000
+
+export interface Matching {
+  readonly count: number
+  /** Do more jobs match? */
+  readonly more: boolean
+}
+
+/** Exact where types and states alone are asked for, whose numbers the store keeps; other filters count up to 10,000 jobs. */
+export async function countMatching(client: Client, filter: JobFilter): Promise<Matching> {
+  const { type, state, ...others } = filter
+  if (Object.keys(others).length === 0) {
+    const { types } = await client.counts()
+    const wanted = type === undefined ? Object.keys(types) : [...new Set([type].flat())]
+    const states = state === undefined ? jobStates : [...new Set([state].flat())]
+    const counts = wanted.flatMap((each) => types[each] ?? [])
+    return {
+      count: counts.reduce((sum, of) => sum + states.reduce((jobs, each) => jobs + of[each], 0), 0),
+      more: false,
+    }
+  }
+  let count = 0
+  let after: string | undefined
+  do {
+    const page = await client.list({ ...filter, limit: 1_000, fields: ['id'], ...(after !== undefined && { after }) })
+    count += page.length
+    after = page.next
+  } while (after !== undefined && count < countMax)
+  return { count, more: after !== undefined }
+}
