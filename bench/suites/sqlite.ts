@@ -5,6 +5,7 @@ import { growthBacklog } from '../sqlite/growth-backlog.ts'
 import { idle } from '../sqlite/idle.ts'
 import { latency } from '../sqlite/latency.ts'
 import { restart } from '../sqlite/restart.ts'
+import { screens } from '../sqlite/screens.ts'
 import { stalls } from '../sqlite/stalls.ts'
 import { enqueue, processing } from '../sqlite/work.ts'
 import { machineThroughput, parked } from '../machine/sections.ts'
@@ -22,6 +23,7 @@ export const suite: Suite = {
     restart,
     fileSize,
     idle,
+    screens,
     machineThroughput(true),
     parked(true),
   ],

@@ -26,13 +26,17 @@ describe.each(stores)('on %s', (_, create) => {
     }
     await using client = createClient({ store: watched, jobs: [job] })
     for (let i = 0; i < 12; i++) {
-      const tags = i === 0 || i === 11 ? ['rare'] : []
-      await client.enqueueMany(job, Array<string>(1_000).fill(`${i}`), { tags })
+      const meta = { rare: i === 0 || i === 11 }
+      await client.enqueueMany(job, Array<string>(1_000).fill(`${i}`), { meta })
     }
-    const page = await client.list({ tag: 'rare', limit: 1_000, fields: ['input'] })
+    const page = await client.list({ meta: { rare: true }, limit: 1_000, fields: ['input'] })
     expect([page.length, page[0], page.at(-1)]).toEqual([1_000, { input: '0' }, { input: '0' }])
     calls.length = 0
-    const last = await client.list({ tag: 'rare', limit: 1_000, ...(page.next !== undefined && { after: page.next }) })
+    const last = await client.list({
+      meta: { rare: true },
+      limit: 1_000,
+      ...(page.next !== undefined && { after: page.next }),
+    })
     expect([last.length, last[0]?.input, last.next]).toEqual([1_000, '11', undefined])
     expect(calls.length).toBeGreaterThan(1)
   })

@@ -1,5 +1,6 @@
-/** A filter as conditions of a WHERE, and the indexes that it can use. */
+/** A filter as conditions of a WHERE. */
 import type { SQLInputValue } from 'node:sqlite'
+import type { JobState } from '../../core/lifecycle.ts'
 import type { JobFilter } from '../../store.ts'
 import type { Queue } from './queue.ts'
 
@@ -9,45 +10,28 @@ export interface Condition {
   readonly values: readonly SQLInputValue[]
 }
 
-/** Rows of a table in the order of an index, among which jobs are searched. */
-export interface Source {
-  readonly from: string
-  /** The column with the number of the job; `seq` in the table of jobs itself. */
-  readonly job: string
-  /** The condition of the index itself. */
-  readonly own: Condition
-}
+// As JSON, so that one statement serves any number of them.
+export const queueIn = (queues: readonly Queue[]): Condition => ({
+  term: 'queue IN (SELECT value FROM json_each(?))',
+  values: [JSON.stringify(queues.map(({ number }) => number))],
+})
 
-/** Indexes of the jobs that have something which few jobs have, in the order of the jobs. */
-export function sourcesOfFew({ failure, unsupported, parent, machineState, machineTag }: JobFilter): Source[] {
-  const sources: Source[] = []
-  const add = (from: string, job: string, term: string, ...values: SQLInputValue[]): void => {
-    sources.push({ from, job, own: { term, values } })
-  }
-  if (failure !== undefined) add('jobs INDEXED BY failing', 'seq', 'failure = ? AND failure IS NOT NULL', failure)
-  if (unsupported === true) add('machines INDEXED BY unsupported', 'machines.job', 'unsupported IS NOT NULL')
-  if (parent !== undefined) add('machines INDEXED BY children', 'machines.job', 'parent = ?', parent)
-  const names = 'machine_names INDEXED BY named'
-  const named = 'machine_names.kind = ? AND machine_names.name = ?'
-  if (machineState !== undefined) add(names, 'machine_names.job', named, 'state', machineState)
-  if (machineTag !== undefined) add(names, 'machine_names.job', named, 'tag', machineTag)
-  return sources
-}
+export const stateIn = (states: readonly JobState[]): Condition => ({
+  term: `state IN (${states.map((state) => `'${state}'`).join(', ')})`,
+  values: [],
+})
 
-/** All of a filter but the states. */
-export function conditionsOf(filter: JobFilter, queues: readonly Queue[]): Condition[] {
+/** All of a filter but the types and the states. */
+export function conditionsOf(filter: JobFilter): Condition[] {
   const conditions: Condition[] = []
   const also = (term: string, ...values: SQLInputValue[]): void => {
     conditions.push({ term, values })
   }
-  // As JSON, so that one statement serves any number of them.
-  if (filter.type !== undefined) {
-    also('queue IN (SELECT value FROM json_each(?))', JSON.stringify(queues.map(({ number }) => number)))
-  }
   if (filter.key !== undefined) also('key = ?', filter.key)
   if (filter.concurrencyKey !== undefined) also('concurrency_key = ?', filter.concurrencyKey)
   if (filter.failure !== undefined) also('failure = ?', filter.failure)
-  if (filter.tag !== undefined) also('EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)', filter.tag)
+  if (filter.tag !== undefined)
+    also('EXISTS (SELECT 1 FROM job_tags AS own WHERE own.tag = ? AND own.job = seq)', filter.tag)
   for (const [name, value] of Object.entries(filter.meta ?? {})) {
     // JSON has booleans; in SQLite they are numbers.
     const kind =

@@ -4,9 +4,10 @@ import type { Machines } from './machines.ts'
 import type { Queues } from './queues.ts'
 import type { Row } from './row.ts'
 import type { Statements } from './statements.ts'
+import { forgetTags } from './tags.ts'
 
 /** The columns of a job that its removal needs. */
-export type Removable = Pick<Row, 'seq' | 'queue' | 'state' | 'checkpointed' | 'failure' | 'finishedAt'>
+export type Removable = Pick<Row, 'seq' | 'queue' | 'state' | 'checkpointed' | 'failure' | 'finishedAt' | 'tags'>
 
 /** The numbers of jobs, as the JSON that the statements take. */
 const numbers = (jobs: readonly Removable[]): string => JSON.stringify(jobs.map(({ seq }) => seq))
@@ -42,6 +43,7 @@ export class Removals {
     const withMachine = jobs.filter(({ checkpointed }) => checkpointed !== null)
     if (withMachine.length > 0) machines.remove(numbers(withMachine))
     for (const job of jobs) {
+      forgetTags(sql, job)
       queues.count(queues.at(job.queue), job.state, -1)
       failures.countDead(job, -1)
     }

@@ -13,6 +13,7 @@ import type { Queues } from './queues.ts'
 import { changes, Row } from './row.ts'
 import { never } from './state-names.ts'
 import type { Statements } from './statements.ts'
+import { addTags } from './tags.ts'
 
 const timed = statesTagged('timed')
 
@@ -72,9 +73,10 @@ export class Rows {
     const history = born(state)
     // Most jobs have nothing but an input, and a null that is bound costs as much as a value.
     const isPlain = dueAt === null && key === null && concurrencyKey === null && tags === null && meta === null && options === null // prettier-ignore
-    return isPlain
-      ? sql.changes('addPlain', seq, id, number, state, priority, maxAttempts, now, history, input)
-      : sql.changes('add', seq, id, number, state, priority, maxAttempts, now, history, input, dueAt, key, concurrencyKey, tags, meta, options) // prettier-ignore
+    if (isPlain) return sql.changes('addPlain', seq, id, number, state, priority, maxAttempts, now, history, input)
+    const isAdded = sql.changes('add', seq, id, number, state, priority, maxAttempts, now, history, input, dueAt, key, concurrencyKey, tags, meta, options) // prettier-ignore
+    if (isAdded) addTags(sql, { seq, tags })
+    return isAdded
   }
 
   /** A row has changed. */

@@ -153,7 +153,7 @@ const texts = {
   nextLease: 'SELECT lease_at FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY lease_at LIMIT 1',
   leased: `SELECT ${columns} FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY started_at, seq`,
   leasesByWorker: 'SELECT worker, count(*) FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL GROUP BY worker',
-  ended: `SELECT seq, queue, moved, finished_at, spared, failure FROM jobs INDEXED BY ended
+  ended: `SELECT seq, queue, moved, finished_at, spared, failure, tags FROM jobs INDEXED BY ended
     WHERE state = ? AND finished_at IS NOT NULL ORDER BY moved LIMIT +?`,
 
   writeCheckpointed: 'UPDATE jobs SET spared = ? WHERE seq = ?',
@@ -188,6 +188,15 @@ const texts = {
   anyChild: 'SELECT 1 FROM machines INDEXED BY children WHERE parent IS NOT NULL LIMIT 1',
   childrenOf: `SELECT id FROM machines INDEXED BY children CROSS JOIN jobs ON seq = job
     WHERE parent = ? AND finished_at IS NULL ORDER BY priority DESC, seq`,
+
+  addTags: 'INSERT OR IGNORE INTO job_tags (tag, job) SELECT value, ?1 FROM json_each(?2)',
+  forgetTags: 'DELETE FROM job_tags WHERE job = ?1 AND tag IN (SELECT value FROM json_each(?2))',
+
+  addMinute: `INSERT OR IGNORE INTO minutes (minute, first)
+    SELECT ?1, ?2 WHERE ?1 >= (SELECT coalesce(min(minute), ?1) FROM minutes)`,
+  forgetMinutes: 'DELETE FROM minutes WHERE minute < (SELECT max(minute) FROM minutes) - ?',
+  firstSince: `SELECT min(first) FROM minutes WHERE minute >= ?1
+    HAVING EXISTS (SELECT 1 FROM minutes WHERE minute < ?1)`,
 
   append: 'INSERT INTO log (last, first, at, moves) VALUES (?, ?, ?, ?)',
   forgetLog: 'DELETE FROM log WHERE last <= ?',
@@ -279,7 +288,9 @@ interface RowOf {
     finishedAt: number,
     checkpointedAttempts: number | null,
     failure: string | null,
+    tags: string | null,
   ]
+  firstSince: [first: number | null]
   activityOf: ActivityValues
   activityOfAll: ActivityValues
   addFailure: [count: number]
@@ -357,6 +368,11 @@ export class Statements {
   /** Jobs by the statement of a list. */
   jobs(sql: string, ...values: SQLInputValue[]): RowValues[] {
     return this.rows(sql, values, this.occasional) as RowValues[]
+  }
+
+  /** How many rows the statement of a list selects, or another number of them. */
+  countOf(sql: string, ...values: SQLInputValue[]): number {
+    return (this.rows(sql, values, this.occasional)[0] as [number])[0]
   }
 
   /** The count and the last of the numbers that the statement of a list selects. */

@@ -41,6 +41,8 @@ import { select } from './selection.ts'
 import type { Statements } from './statements.ts'
 import { workerSlots } from './slots.ts'
 import { forgetSteps, saveSteps } from './steps.ts'
+import { replaceTags } from './tags.ts'
+import { Minutes } from './minutes.ts'
 import type { ScheduleUnit } from '../../core/schedule.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
 import { ScheduleTable } from './schedules.ts'
@@ -60,6 +62,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   readonly inboxWatch: InboxWatch
   readonly schedules: ScheduleTable
   readonly failures: FailureTable
+  readonly minutes: Minutes
   readonly transitionsMax: number
   now = 0
   /** The number of the last transition. */
@@ -82,6 +85,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.logWriter = new LogWriter(sql, transitionsMax)
     this.queues = new Queues(sql)
     this.failures = new FailureTable(sql, this.queues)
+    this.minutes = new Minutes(sql)
     this.machines = new Machines(sql)
     this.removals = new Removals(this)
     this.rows = new Rows(sql, this.queues, this.machines)
@@ -104,6 +108,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
       this.seq = this.sql.get('lastSeq')?.[0] ?? 0
     }
     this.logWriter.begin(this.seq + 1)
+    this.minutes.begin(this.seq + 1)
     this.hasChildren = this.hasLeaving = null
   }
 
@@ -113,6 +118,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.removals.write()
     this.queues.write()
     this.inboxWatch.finish()
+    this.minutes.write(this.seq, this.now)
     this.logWriter.write(this.seq, this.now)
   }
 
@@ -168,6 +174,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.rows.forget()
     this.hints.forget()
     this.removals.forget()
+    this.minutes.forget()
   }
 
   // ── finding ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -335,8 +342,8 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
 
   firstEnded(state: JobState, limit: number): readonly Ended[] {
     this.rows.write()
-    return this.sql.all('ended', state, limit).map(([seq, queue, endedBy, endedAt, checkpointed, failure]) => {
-      return { seq, queue, endedBy, endedAt, finishedAt: endedAt, checkpointed, failure, state }
+    return this.sql.all('ended', state, limit).map(([seq, queue, endedBy, endedAt, checkpointed, failure, tags]) => {
+      return { seq, queue, endedBy, endedAt, finishedAt: endedAt, checkpointed, failure, tags, state }
     })
   }
 
@@ -437,7 +444,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
 
   replaceInput(row: Row, { input, tags, meta, version }: PackedJob): void {
     row.input = input
-    row.tags = tags
+    if (row.tags !== tags) replaceTags(this.sql, row, tags)
     row.meta = meta
     if (row.machine !== null || version !== null) this.machineOf(row).version = version
     forgetSteps(this.sql, row)

@@ -38,6 +38,8 @@ export function complaintsAbout(path: string): string[] {
     checkQueues(db, jobs, say)
     checkKeyGroups(db, jobs, say)
     checkFailures(db, jobs, say)
+    checkTags(db, jobs, say)
+    checkMinutes(db, jobs, say)
     const { checkpoints, oldest, counted } = checkLog(db, jobs, say)
     if (oldest === 1) checkActivity(db, counted, say)
     checkMachines(
@@ -323,5 +325,34 @@ function checkFailures(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
     })
     if (dead !== found.length) say(`failure ${String(fingerprint)}: ${found.length} dead, counted ${String(dead)}`)
     if (Number(count) < Number(dead)) say(`failure ${String(fingerprint)}: more jobs are dead than have failed`)
+  }
+}
+
+function checkTags(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
+  const kept = db
+    .prepare('SELECT tag, job FROM job_tags')
+    .all()
+    .map(({ tag, job }) => `${String(job)} ${String(tag)}`)
+  const own = jobs.flatMap(({ row: { seq, tags } }) => {
+    return [...new Set(JSON.parse(tags ?? '[]') as string[])].map((tag) => `${seq} ${tag}`)
+  })
+  const different = new Set(kept).symmetricDifference(new Set(own))
+  if (different.size > 0) say(`tags of jobs differ from job_tags: ${[...different].join(', ')}`)
+}
+
+/** Each enqueue and each end is at or after the first transition of its minute, as far back as minutes are kept. */
+function checkMinutes(db: DatabaseSync, jobs: readonly Job[], say: Say): void {
+  const rows = db.prepare('SELECT minute, first FROM minutes').all()
+  const first = new Map(rows.map(({ minute, first: number }) => [Number(minute), Number(number)]))
+  const oldest = Math.min(...first.keys())
+  for (const { row } of jobs) {
+    for (const [at, number] of [
+      [row.enqueuedAt, row.seq],
+      [row.finishedAt, row.lastSeq],
+    ] as const) {
+      const minute = at === null ? -1 : Math.floor(at / 60_000)
+      if (minute >= oldest && number < (first.get(minute) ?? Infinity))
+        say(`${row.id}: transition ${number} is before its minute`)
+    }
   }
 }

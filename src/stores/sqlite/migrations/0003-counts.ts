@@ -149,4 +149,30 @@ export const counts = `
     record TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX running_bulk ON bulk_operations (id) WHERE ended_at IS NULL;
+
+  -- Jobs of a queue in the order of their enqueue: those that have not ended, those in a timed state, those that have ended. Most
+  -- transitions of a job leave these indexes as they are.
+  CREATE INDEX live ON jobs (queue) WHERE finished_at IS NULL;
+  CREATE INDEX timed ON jobs (queue, state) WHERE due_at IS NOT NULL;
+  CREATE INDEX ended_of ON jobs (queue, state) WHERE finished_at IS NOT NULL;
+  -- Jobs by what few jobs have, in the same order.
+  CREATE INDEX with_key ON jobs (key) WHERE key IS NOT NULL;
+  CREATE INDEX with_concurrency_key ON jobs (concurrency_key) WHERE concurrency_key IS NOT NULL;
+  CREATE TABLE job_tags (
+    tag TEXT NOT NULL,
+    job INTEGER NOT NULL,
+    PRIMARY KEY (tag, job)
+  ) STRICT, WITHOUT ROWID;
+  INSERT OR IGNORE INTO job_tags (tag, job) SELECT each.value, jobs.seq FROM jobs, json_each(jobs.tags) AS each
+    WHERE jobs.tags IS NOT NULL;
+
+  -- The number of the first transition in each minute of store time: by it, times limit the jobs that a search looks at. All
+  -- minutes from the first row on are here.
+  CREATE TABLE minutes (
+    minute INTEGER PRIMARY KEY,
+    first INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO minutes SELECT minute, min(number) FROM (
+    SELECT enqueued_at / 60000 AS minute, seq AS number FROM jobs
+    UNION ALL SELECT finished_at / 60000, moved FROM jobs WHERE finished_at IS NOT NULL) GROUP BY minute;
 `

@@ -1,0 +1,174 @@
+/** The indexes in which a search looks for jobs that match its filter: of several, the one with the fewest jobs. */
+import type { SQLInputValue } from 'node:sqlite'
+import { isEnded, isLeased, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
+import type { JobFilter } from '../../store.ts'
+import { queueIn, stateIn, type Condition } from './conditions.ts'
+import type { Queue } from './queue.ts'
+import type { Statements } from './statements.ts'
+
+/** Rows of a table, among which jobs are searched. */
+export interface Source {
+  readonly from: string
+  /** The column with the number of the job; `seq` in the table of jobs itself. */
+  readonly job: string
+  /** The condition of the index itself. */
+  readonly own: Condition
+  /** What its jobs must meet beside that, so that their queues and states are those of the search. */
+  readonly also: readonly Condition[]
+  /** Are its rows in the order of the search? Otherwise all of them are read, and sorted. */
+  readonly inOrder: boolean
+}
+
+/** What is searched: jobs of these queues in these states. */
+export interface Scope {
+  readonly filter: JobFilter
+  readonly queues: readonly Queue[]
+  readonly states: readonly JobState[]
+  readonly allQueues: readonly Queue[]
+  /** By the end instead of the enqueue: then all states are those of ended jobs. */
+  readonly byEnd: boolean
+  /** Has the filter anything but types and states? */
+  readonly hasMore: boolean
+  /** A number that no end is below which the filter asks for; 0 = none is known. */
+  readonly endedSince: number
+}
+
+/** Sources that together have each job of the search once, and the number of their jobs at most. */
+interface Plan {
+  readonly sources: readonly Source[]
+  readonly jobs: number
+}
+
+/** Up to this many jobs are read and sorted where an index has them in another order. Jobs with an attribute are counted as far. */
+const fewJobs = 20_000
+/** What is assumed of an attribute that more jobs have than are counted. */
+const manyJobs = 100_000
+/** Of more queues and states, the table is read in its order, if the filter has more. */
+const sourcesMax = 200
+
+export function sourcesOf(sql: Statements, scope: Scope): readonly Source[] {
+  let best = scope.byEnd ? endedStates(scope) : wholeTable(scope)
+  const consider = (plan: Plan): void => {
+    const isAffordable = plan.jobs <= fewJobs || plan.sources.every(({ inOrder }) => inOrder)
+    if (isAffordable && plan.jobs < best.jobs) best = plan
+  }
+  const ofQueues = queuesAndStates(scope)
+  if (!scope.hasMore || ofQueues.sources.length <= sourcesMax) consider(ofQueues)
+  for (const sources of narrowSources(scope)) {
+    const limit = Math.min(fewJobs + 1, best.jobs)
+    const jobs = sources.reduce((sum, source) => sum + countUpTo(sql, source, limit), 0)
+    consider({ sources, jobs: jobs > fewJobs ? manyJobs : jobs })
+  }
+  return best.sources
+}
+
+const countUpTo = (sql: Statements, { from, own }: Source, limit: number): number =>
+  sql.countOf(`SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${own.term} LIMIT +?)`, ...own.values, limit)
+
+const jobsIn = (queues: readonly Queue[], states: readonly JobState[]): number =>
+  queues.reduce((sum, queue) => sum + states.reduce((jobs, state) => jobs + queue.in(state), 0), 0)
+
+const among = ({ filter, queues }: Scope): Condition[] => (filter.type === undefined ? [] : [queueIn(queues)])
+
+/** The conditions for the queues and the states of the search. */
+function within(scope: Scope): Condition[] {
+  const { queues, states } = scope
+  const isAnyState = jobStates.every((state) => states.includes(state) || jobsIn(queues, [state]) === 0)
+  return [...among(scope), ...(isAnyState ? [] : [stateIn(states)])]
+}
+
+const wholeTable = (scope: Scope): Plan => ({
+  sources: [
+    { from: 'jobs NOT INDEXED', job: 'seq', own: { term: 'TRUE', values: [] }, also: within(scope), inOrder: true },
+  ],
+  jobs: jobsIn(scope.allQueues, jobStates),
+})
+
+/** Ended jobs in the order of their end. */
+const endedStates = (scope: Scope): Plan => ({
+  sources: scope.states.map((state) => ({ ...endedSince(state, 0), also: among(scope), inOrder: true })),
+  jobs: jobsIn(scope.allQueues, scope.states),
+})
+
+const endedSince = (state: JobState, number: number): Source =>
+  jobSource('ended', false, 'state = ? AND finished_at IS NOT NULL AND moved >= ?', state, number)
+
+/** The jobs of each queue and state, as far as there are any. */
+function queuesAndStates(scope: Scope): Plan {
+  const { queues, states } = scope
+  const lacksLive = liveStates.some((state) => !states.includes(state) && jobsIn(queues, [state]) > 0)
+  const plans = queues.flatMap((queue) => {
+    const ended = states.filter(isEnded).map((state) => plan(endedOf(queue, state), jobsIn([queue], [state])))
+    if (!lacksLive) return [...ended, plan(liveOf(queue), jobsIn([queue], liveStates))]
+    const waiting = states.filter((state) => !isEnded(state) && !isLeased(state))
+    return [...ended, ...waiting.map((state) => waitingPlan(queue, state))]
+  })
+  const leased = states.filter(isLeased)
+  if (lacksLive && leased.length > 0) {
+    const leases = { ...jobSource('leases', false, 'lease_at IS NOT NULL'), also: [...among(scope), stateIn(leased)] }
+    plans.push(plan(leases, jobsIn(queues, leased)))
+  }
+  const present = plans.filter(({ jobs }) => jobs > 0)
+  const sources = present.flatMap((each) => each.sources)
+  return {
+    sources: scope.byEnd ? sources.map((source) => ({ ...source, inOrder: false })) : sources,
+    jobs: present.reduce((sum, { jobs }) => sum + jobs, 0),
+  }
+}
+
+const liveStates = jobStates.filter((state) => !isEnded(state))
+const timed = statesTagged('timed')
+
+const plan = (source: Source, jobs: number): Plan => ({ sources: [source], jobs })
+
+/** Jobs of a partial index. The planner takes it only if its condition is in the text, not in a parameter. */
+const jobSource = (index: string, inOrder: boolean, own: string, ...values: SQLInputValue[]): Source => ({
+  from: `jobs INDEXED BY ${index}`,
+  job: 'seq',
+  own: { term: own, values },
+  also: [],
+  inOrder,
+})
+
+const endedOf = (queue: Queue, state: JobState): Source =>
+  jobSource('ended_of', true, 'queue = ? AND state = ? AND finished_at IS NOT NULL', queue.number, state)
+
+const liveOf = (queue: Queue): Source => jobSource('live', true, 'queue = ? AND finished_at IS NULL', queue.number)
+
+/** Jobs in a state that is neither leased nor ended. */
+function waitingPlan(queue: Queue, state: JobState): Plan {
+  const jobs = jobsIn([queue], [state])
+  if (timed.has(state)) {
+    return plan(jobSource('timed', true, 'queue = ? AND state = ? AND due_at IS NOT NULL', queue.number, state), jobs)
+  }
+  if (jobs <= fewJobs) return plan(jobSource('queued', false, `queue = ? AND state = '${state}'`, queue.number), jobs)
+  return plan({ ...liveOf(queue), also: [stateIn([state])] }, jobs === 0 ? 0 : jobsIn([queue], liveStates))
+}
+
+/** Indexes of the jobs that have what the filter asks for beside types and states, as far as few jobs have it. */
+function narrowSources(scope: Scope): Source[][] {
+  const { filter, byEnd, states, endedSince: number } = scope
+  const sources: Source[] = []
+  const add = (from: string, job: string, own: string, ...values: SQLInputValue[]): void => {
+    sources.push({ from, job, own: { term: own, values }, also: within(scope), inOrder: !byEnd })
+  }
+  const { failure, key, concurrencyKey, unsupported, parent, tag, machineState, machineTag } = filter
+  if (failure !== undefined) add('jobs INDEXED BY failing', 'seq', 'failure = ? AND failure IS NOT NULL', failure)
+  if (key !== undefined) add('jobs INDEXED BY with_key', 'seq', 'key = ? AND key IS NOT NULL', key)
+  if (concurrencyKey !== undefined) {
+    add('jobs INDEXED BY with_concurrency_key', 'seq', 'concurrency_key = ? AND concurrency_key IS NOT NULL', concurrencyKey) // prettier-ignore
+  }
+  if (unsupported === true) add('machines INDEXED BY unsupported', 'machines.job', 'unsupported IS NOT NULL')
+  if (parent !== undefined) add('machines INDEXED BY children', 'machines.job', 'parent = ?', parent)
+  if (tag !== undefined) add('job_tags', 'job_tags.job', 'job_tags.tag = ?', tag)
+  const named = 'machine_names.kind = ? AND machine_names.name = ?'
+  for (const [kind, name] of [
+    ['state', machineState],
+    ['tag', machineTag],
+  ] as const) {
+    if (name !== undefined) add('machine_names INDEXED BY named', 'machine_names.job', named, kind, name)
+  }
+  const each = sources.map((source) => [source])
+  if (number === 0 || byEnd) return each
+  return [...each, states.filter(isEnded).map((state) => ({ ...endedSince(state, number), also: among(scope) }))]
+}
