@@ -5,7 +5,7 @@ import { jobStates } from '../core/lifecycle.ts'
 /** Jobs are looked for up to this number. */
 const countMax = 10_000
 
-export interface Matching {
+interface Matching {
   readonly count: number
   /** Do more jobs match? */
   readonly more: boolean

@@ -20,7 +20,7 @@ export interface Source {
 }
 
 /** What is searched: jobs of these queues in these states. */
-export interface Scope {
+interface Scope {
   readonly filter: JobFilter
   readonly queues: readonly Queue[]
   readonly states: readonly JobState[]
