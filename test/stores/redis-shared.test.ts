@@ -1,6 +1,5 @@
 /** The Redis store while others work on the same server: stores in turn, at the same moment, and beside each other. */
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { expect, onTestFinished } from 'vitest'
 import { createClient } from '@redis/client'
 import { Redis as Ioredis } from 'ioredis'
@@ -19,6 +18,7 @@ import { isLong } from '../support/long-form.ts'
 import { redisServer } from '../support/redis-process.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
 import { redisSubject } from '../support/redis-subject.ts'
+import { addressFor } from '../support/redis-user.ts'
 import { movingClock } from './moving-clock.ts'
 
 const server = serverOfFile()
@@ -276,10 +276,7 @@ test('a full memory refuses new jobs, and says so', async () => {
 })
 
 test('a user who may touch nothing but the keys of the prefix is enough', async () => {
-  const [command] = /~\{shop\}.*(?=`)/.exec(readFileSync(new URL('../../docs/redis.md', import.meta.url), 'utf8')) ?? []
-  const rights = String(command).split(' ')
-  await server().command('ACL', 'SETUSER', 'jobs', 'on', '>secret', ...rights)
-  const url = server().url.replace('redis://', 'redis://jobs:secret@')
+  const url = await addressFor(server(), 'jobs', 'shop')
   const store = await opened('shop', url)
   onTestFinished(store.watch(() => {}))
   await put(store, newJob('by rights'))

@@ -1,15 +1,17 @@
-/** Every command on a Redis store. */
+/** Every command on a Redis store, by a user who has the rights that the guide names, and no others. */
 import { once } from 'node:events'
 import { createClient } from 'jobchart'
 import { redisStore } from 'jobchart/redis'
 import { beforeAll, expect } from 'vitest'
 import { exitCodes } from '../../../src/cli/exit-codes.ts'
 import { canStartRedis, redisTest as test, serverOfFile } from '../../support/redis-server.ts'
+import { addressFor } from '../../support/redis-user.ts'
 import { moduleAt, runCommand, startCommand, writeStore, type Ended } from './command-line.ts'
 
 const server = serverOfFile()
 const jobsFile = moduleAt('jobs.ts')
-const address = (prefix: string): string => `${server().url}/0?prefix=${prefix}`
+let url = ''
+const address = (prefix: string): string => `${url}/0?prefix=${prefix}`
 const store = (prefix: string) => redisStore({ url: server().url, prefix })
 const here = process.cwd()
 
@@ -25,7 +27,9 @@ const json = async (...args: string[]) => {
 }
 
 beforeAll(async () => {
-  if (canStartRedis) await writeStore(store('shop'))
+  if (!canStartRedis) return
+  url = await addressFor(server(), 'jobs', 'shop', 'changed', 'live', 'logged')
+  await writeStore(store('shop'))
 })
 
 test('commands that look have what the store has', async () => {
