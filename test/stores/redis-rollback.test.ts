@@ -4,7 +4,8 @@ import { redisStore } from 'jobchart/redis'
 import { expect, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
 import { lease, newJob, put, take, takeOne } from '../../src/store-testing/conformance/acts.ts'
-import type { Hint } from '../../src/store.ts'
+import type { BulkAnswer, Hint, StartBulk, Store } from '../../src/store.ts'
+import { putDeadJobs } from '../support/dead-jobs.ts'
 import { redisServer, type RedisServer } from '../support/redis-process.ts'
 import { redisTest as test } from '../support/redis-server.ts'
 
@@ -113,4 +114,70 @@ test('a runtime warns with a code, loses the run whose claim is gone, and runs t
   await job.result({ timeout: '10s' })
   await expect.poll(() => reasons).toEqual(['LEASE_LOST'])
   expect(warned).toContainEqual(expect.objectContaining({ code: 'STORE_ROLLED_BACK' }))
+})
+
+const retryOf = (id: string): StartBulk => ({
+  id,
+  change: { kind: 'retry', fromStart: false, dropInbox: 0 },
+  filter: { state: 'dead' },
+  expected: null,
+  batchSize: 2,
+  token: 't1',
+  leaseMs: 1_000,
+})
+
+async function finish(store: Store, id: string): Promise<BulkAnswer> {
+  for (;;) {
+    const answer = await store.bulk.advance({ id, token: 't1', leaseMs: 1_000 })
+    if (answer.operation?.state !== 'running') return answer
+  }
+}
+
+test.each([
+  ['began', 'is gone, and may be begun again'],
+  ['went on', 'goes on from the progress that is left'],
+] as const)('a bulk operation that %s after the snapshot %s; each job is changed once', async (what, _outcome) => {
+  const server = await snapshotServer()
+  const store = redisStore({ url: server.url })
+  await store.open({ clock: systemClock })
+  onTestFinished(() => store.close())
+  const ids = await putDeadJobs(store, 10)
+  if (what === 'went on') await store.bulk.start(retryOf('bulk'))
+  await server.command('SAVE')
+  if (what === 'began') await store.bulk.start(retryOf('bulk'))
+  await store.bulk.advance({ id: 'bulk', token: 't1', leaseMs: 1_000 })
+  await rollBack(server)
+  await answers(() => store.counts())
+  if (what === 'began') {
+    const { outcome, operation } = await store.bulk.advance({ id: 'bulk', token: 't1', leaseMs: 1_000 })
+    expect([outcome, operation]).toEqual(['notFound', null])
+    expect((await store.counts()).dead).toBe(10)
+    await store.bulk.start(retryOf('bulk'))
+  } else {
+    expect((await store.bulk.list()).map(({ counts }) => counts)).toEqual([{ retried: 2 }])
+  }
+  expect((await finish(store, 'bulk')).operation).toMatchObject({ state: 'done', counts: { retried: 10 } })
+  expect((await store.get(ids)).map((job) => job?.generation)).toEqual(ids.map(() => 2))
+  const retries = (await store.transitions(null, 100)).transitions.filter(({ event }) => event === 'RETRY')
+  expect(retries.map(({ id }) => id).toSorted()).toEqual(ids.toSorted())
+})
+
+test('a runtime goes on with a bulk operation that had ended after the snapshot, and its caller is told the end', async () => {
+  const server = await snapshotServer()
+  const other = redisStore({ url: server.url })
+  await other.open({ clock: systemClock })
+  onTestFinished(() => other.close())
+  const ids = await putDeadJobs(other, 10)
+  await other.bulk.start(retryOf('bulk'))
+  await server.command('SAVE')
+  await finish(other, 'bulk')
+  const mail = defineJob({ type: 'mail', run: async () => null })
+  await using runtime = createRuntime({ jobs: [mail], store: redisStore({ url: server.url }), logger: {} })
+  await runtime.start()
+  await rollBack(server)
+  await answers(() => runtime.counts())
+  const operation = await runtime.bulk.resume('bulk')
+  expect(operation).toMatchObject({ state: 'done', counts: { retried: 10 } })
+  expect(await runtime.drain({ timeout: '1m' })).toBe(true)
+  expect((await other.get(ids)).map((job) => [job?.state, job?.generation])).toEqual(ids.map(() => ['done', 2]))
 })
