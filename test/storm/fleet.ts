@@ -36,6 +36,8 @@ interface Process {
   /** Its event loop is blocked until then; performance.now(). */
   blockedUntil: number
   terminatedAt: number | null
+  /** How late this process had been in all by then, ms. */
+  lateMsBefore: number
 }
 
 export interface Place {
@@ -64,6 +66,8 @@ export class Fleet {
   /** When a stopped process, or the whole machine, was continued last. */
   private thawedAt = -Infinity
   private readonly pulse: NodeJS.Timeout
+  /** How late this process was in all, ms: on a busy machine so is everybody. */
+  private lateMs = 0
   private attendedAt = Infinity
   /** When production began. */
   startedAt = 0
@@ -144,6 +148,7 @@ export class Fleet {
   terminate({ process }: Place): void {
     if (process === null || process.terminatedAt !== null) return
     process.terminatedAt = performance.now()
+    process.lateMsBefore = this.lateMs
     this.tally.terminated++
     process.child.kill('SIGTERM')
   }
@@ -190,6 +195,7 @@ export class Fleet {
   }
 
   private beat(lateMs: number): void {
+    this.lateMs += Math.max(0, lateMs)
     if (this.ending) return
     const now = performance.now()
     if (lateMs > this.assignment.options.leaseMs / 2) {
@@ -235,6 +241,7 @@ export class Fleet {
       disturbed: isRemote,
       blockedUntil: 0,
       terminatedAt: null,
+      lateMsBefore: 0,
     }
     place.process = born
     child.on('message', ({ ready, doneBelow }: Told) => {
@@ -254,22 +261,24 @@ export class Fleet {
 
   private exited(place: Place, gone: Process, code: number | null, signal: NodeJS.Signals | null): void {
     place.process = null
-    const { name, killed, terminatedAt, blockedUntil, disturbed, isRemote, id } = gone
+    const { name, killed, terminatedAt, lateMsBefore, blockedUntil, disturbed, isRemote, id } = gone
     // Who is stopped may hold the store, and nobody can write how a run has ended; who is remote may not get through.
     const isFrozen = isRemote || this.places.some(({ process }) => process?.stopped === true)
     if (signal === 'SIGKILL') {
       if (!killed && !this.ending) this.tally.selfKilled++
     } else if (terminatedAt !== null) {
       const tookMs = isFrozen ? 0 : performance.now() - Math.max(terminatedAt, blockedUntil, this.thawedAt)
-      this.tally.slowestStopMs = Math.max(this.tally.slowestStopMs, tookMs)
+      const ownMs = tookMs - (this.lateMs - lateMsBefore)
+      this.tally.slowestStopMs = Math.max(this.tally.slowestStopMs, ownMs)
       // Before its code runs a process has no signal handlers: the signal ends it.
       const unborn = id === null
       const undisturbed = !disturbed && !isFrozen && !this.wasPausedSince(terminatedAt)
       // After a pause the grace is over before its handlers have run on: then the signal ends the process, too.
-      const mayEndBySignal = signal === 'SIGTERM' && (unborn || !undisturbed)
+      // Nor can a handler end in its grace that waits for a server which is away.
+      const mayEndBySignal = signal === 'SIGTERM' && (unborn || !undisturbed || this.assignment.options.restarts > 0)
       if (code !== 0 && !mayEndBySignal) this.problems.push(`${name} ended with ${code ?? signal} after SIGTERM`)
       else if (id !== null && undisturbed) this.stoppedWell.set(id, Date.now() - tookMs)
-      if (tookMs > graceMs + stopSlackMs) this.problems.push(`${name} took ${Math.round(tookMs)} ms to stop`)
+      if (ownMs > graceMs + stopSlackMs) this.problems.push(`${name} took ${Math.round(ownMs)} ms to stop`)
     } else if (code === unavailableCode) {
       this.tally.turnedAway++
     } else if (place.role === 'worker' || !place.done || code !== 0) {

@@ -3,7 +3,7 @@
  * the end. Everything is safe to repeat, and is repeated by whoever follows a producer that was killed.
  */
 import { JobchartError, type Client, type Logger } from 'jobchart'
-import { isEnded } from '../../../src/core/lifecycle.ts'
+import { isEnded, type JobState } from '../../../src/core/lifecycle.ts'
 import { sleep } from '../jobs.ts'
 import type { Kind, MachineJob } from './jobs.ts'
 import type { StormEvent } from './parts.ts'
@@ -53,7 +53,7 @@ export class Driver {
   /** Who is dead and was frail is sent through again, and told again. */
   private async tellUntilOver({ id, kind }: MachineTask, event: StormEvent, key: string): Promise<boolean> {
     while (!(await this.tell(id, event, key))) {
-      const state = (await (await this.client.job(id))?.record())?.state
+      const state = await this.stateOf(id)
       const mayGoOn = state === 'dead' && kind === 'frail'
       if (mayGoOn) await this.surely(() => this.client.retry(id))
       else if (state === undefined || isEnded(state)) return false
@@ -61,6 +61,12 @@ export class Driver {
       else await sleep(50)
     }
     return true
+  }
+
+  private async stateOf(id: string): Promise<JobState | undefined> {
+    let state: JobState | undefined
+    await this.surely(async () => (state = (await (await this.client.job(id))?.record())?.state))
+    return state
   }
 
   /** Was it taken? */

@@ -114,6 +114,8 @@ const impatient = (memory: Partial<Memory>, finishedAt: number, begunAt: number)
   ],
 })
 
+const claimedAt = (at: number) => ({ event: 'CLAIM', seq: 3, at, attempt: 2, from: 'queued', to: 'running' }) as const
+
 const patience = { fired: [{ name: 'patience', setAt: 1_000, delayMs: 100, at: 1_100 }] }
 
 const dead = (maxAttempts: number, attempt: number): Partial<Evidence> => ({
@@ -136,6 +138,8 @@ test('what is in order is found in order', () => {
   expect(broken(undoing({ cancels: 2 }))).toEqual([])
   expect(broken(dead(7, 7))).toEqual([])
   expect(broken(impatient(patience, 1_200, 1_050))).toEqual([])
+  // The next attempt of the machine cancels what the one before it has left alone.
+  expect(broken({ ...impatient(patience, 2_300, 2_200), record: record({ history: [claimedAt(1_300)] }) })).toEqual([])
   expect(broken(impatient({ results: legs.slice(0, 1) }, 1_050, 1_020))).toEqual([])
 })
 
@@ -160,6 +164,11 @@ test.each<[promise: string, what: string, Partial<Evidence>]>([
   ['timers', 'one comes before an older message', impatient(patience, 50, 20)],
   ['timers', 'one comes after a younger message', impatient({ results: legs.slice(0, 1) }, 2_200, 1_000)],
   ['children', 'one is left alone and not cancelled', impatient(patience, 2_300, 2_200)],
+  [
+    'children',
+    'one is begun long after the next attempt',
+    { ...impatient(patience, 2_500, 2_400), record: record({ history: [claimedAt(1_300)] }) },
+  ],
   ['effects', 'an action is not done', { lines: [] }],
   ['effects', 'work is kept as done that was not', worked(begun)],
   ['effects', 'work is begun again when it is kept', worked(begun, ended, { ...begun, at: 1_003 })],

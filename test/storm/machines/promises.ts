@@ -31,7 +31,7 @@ export function checkMachine(evidence: Evidence, tell: Tell): void {
   if (memory !== null) {
     checkTimers(memory, record, tell)
     checkChildren(evidence, memory, record, tell)
-    if (task.kind === 'impatient') checkPatience(evidence, memory, tell)
+    if (task.kind === 'impatient') checkPatience(evidence, memory, record, tell)
     checkEffects(evidence, memory, record, tell)
   }
   checkCancel(evidence, record, memory, tell)
@@ -128,7 +128,12 @@ function checkChildren({ task, children }: Evidence, memory: Memory, { state }: 
 }
 
 /** What happens first is heard first, whenever the machine wakes up; a child that is left alone is cancelled. */
-function checkPatience({ children, stands, leaseMs }: Evidence, { fired, set, delays }: Memory, tell: Tell): void {
+function checkPatience(
+  { children, stands, leaseMs }: Evidence,
+  { fired, set, delays }: Memory,
+  { history }: JobRecord,
+  tell: Tell,
+): void {
   const [child] = children
   const leftAt = stands.find(({ memory }) => memory.fired.length > 0)?.at
   if (child === undefined || child.finishedAt === null) return
@@ -141,9 +146,11 @@ function checkPatience({ children, stands, leaseMs }: Evidence, { fired, set, de
   if (wasHeard && lateMs > leaseMs)
     tell('timers', `its patience was at an end ${lateMs} ms before its child, and came last`)
   const begun = child.history.findLast(({ event }) => event === 'CLAIM')?.at ?? 0
-  if (leftAt !== undefined && child.state !== 'cancelled' && begun > leftAt + leaseMs) {
-    tell('children', `a child was begun ${begun - leftAt} ms after it was left alone`)
-  }
+  if (leftAt === undefined || child.state === 'cancelled') return
+  // An attempt of the machine that dies or loses its lease before it has cancelled the child leaves that to the next attempt.
+  const claims = history.filter(({ event, at }) => event === 'CLAIM' && at < begun).map(({ at }) => at)
+  const sinceMs = begun - Math.max(leftAt, ...claims)
+  if (sinceMs > leaseMs) tell('children', `a child was begun ${sinceMs} ms after it was left alone`)
 }
 
 /** Work by the names of its actors: the same after a crash, and over when a checkpoint has its result. */
