@@ -13,8 +13,10 @@ import type { Timers } from './timers.ts'
 const pollMs = 250
 /** Minimum time between the last read and a read caused by a hint without ids. */
 const hintedMs = 25
-/** Jobs per call of the store. */
+/** Jobs per call of the store, and per poll. */
 const readMax = 500
+/** Jobs of a read that a hint without ids has caused: such hints come with every wake of any job, and most concern other jobs. */
+const hintedMax = 50
 
 /** Gets the current record, null if the job is not in the store, or the error of the read. */
 interface RecordWatcher {
@@ -52,7 +54,7 @@ export class RecordWatch {
     this.watchers.set(id, watchers)
     const off = this.options.hub.onJob(id, () => this.want([id]))
     this.want([id])
-    this.readIn(pollMs)
+    this.readIn(pollMs, readMax)
     return () => {
       off()
       watchers.delete(watcher)
@@ -64,7 +66,7 @@ export class RecordWatch {
   hint(hint: Hint): void {
     if (this.watchers.size === 0) return
     if ('ids' in hint && hint.ids !== undefined) this.want(hint.ids)
-    else this.readIn(Math.max(0, this.readAt + hintedMs - this.options.timers.clock.monotonic()))
+    else this.readIn(Math.max(0, this.readAt + hintedMs - this.options.timers.clock.monotonic()), hintedMax)
   }
 
   /** Reads jobs together at the end of this turn, or after the read in flight. */
@@ -78,7 +80,7 @@ export class RecordWatch {
     })
   }
 
-  private readIn(delayMs: number): void {
+  private readIn(delayMs: number, count: number): void {
     const { clock } = this.options.timers
     const at = clock.monotonic() + delayMs
     if (at >= this.timerAt) return
@@ -86,14 +88,14 @@ export class RecordWatch {
     this.timerAt = at
     this.timer = this.options.timers.after(delayMs, () => {
       this.stopPolling()
-      this.want(this.nextPolled())
-      this.readIn(pollMs)
+      this.want(this.nextPolled(count))
+      this.readIn(pollMs, readMax)
     })
   }
 
-  /** The jobs whose last poll is longest ago, as many as one call reads. */
-  private nextPolled(): string[] {
-    const ids = this.watchers.keys().take(readMax).toArray()
+  /** The jobs whose last poll is longest ago. */
+  private nextPolled(count: number): string[] {
+    const ids = this.watchers.keys().take(count).toArray()
     for (const id of ids) {
       const watchers = this.watchers.get(id) as Set<RecordWatcher>
       this.watchers.delete(id)

@@ -97,3 +97,24 @@ test('a wait for a state beside 1,000 others costs as many reads as alone', asyn
   expect(beside.calls).toBeLessThanOrEqual(alone.calls + 1)
   expect(beside.jobs).toBeLessThanOrEqual(alone.jobs + 1)
 })
+
+test('while other jobs are woken all the time, 1,000 waits for a state read 2,500 jobs a second at most', async () => {
+  const machine = setup({}).createMachine({ initial: 'idle', states: { idle: { on: { GO: 'there' } }, there: {} } })
+  const order = defineJob({ type: 'order', machine })
+  const store = counting(memoryStore())
+  const { clock, runtime } = world({ store })
+  const worker = await runtime({ jobs: [order, job] })
+  const orders = await worker.enqueueMany(order, Array<undefined>(1_000).fill(undefined))
+  await clock.settle()
+  const waits = orders.map((handle) => handle.waitFor('there').catch(() => 'stopped'))
+  await clock.advance('1s')
+  store.reads.jobs = 0
+  for (let ms = 0; ms < 1_000; ms += 25) {
+    await worker.enqueue(job, ms)
+    await clock.advance('25ms')
+  }
+  expect(store.reads.jobs).toBeGreaterThan(1_000)
+  expect(store.reads.jobs).toBeLessThanOrEqual(2_500)
+  await worker.stop({ mode: 'abort' })
+  expect(await Promise.all(waits)).toEqual(orders.map(() => 'stopped'))
+})
