@@ -6,7 +6,7 @@ import type { Results } from './results.ts'
 interface JobFollower {
   /** Called first, once. null: the job does not exist; only `end` follows. */
   readonly record: (record: JobRecord | null) => void
-  /** Called for each later event, in order, without repetition. Moves by other processes are delivered when the job has ended. */
+  /** Called for each later event, in order, without repetition. Transitions by other processes are delivered when the job has ended. */
   readonly event: (event: AnyJobEvent) => void
   /** Called last, once. */
   readonly end: () => void
@@ -22,17 +22,17 @@ interface FollowJobOptions {
 /** Follows until the job ends or the returned function is called. */
 export function followJob({ hub, results, get }: FollowJobOptions, id: string, follower: JobFollower): () => void {
   let lastSeq = -1
-  /** The last seq of a transition, checkpoints excluded: an event of a run may follow checkpoints of its attempt. */
-  let lastMove = -1
+  /** The last seq of a transition that is no checkpoint: an event of a run may follow checkpoints of its attempt. */
+  let lastTransition = -1
   /** Events that arrive before the record; null afterwards. */
   let early: AnyJobEvent[] | null = []
   let stopped = false
   const take = (event: AnyJobEvent): void => {
     // An event of a run carries the seq of the run's claim; every transition has its own seq.
     const ofRun = event.event === 'CHECKIN' || event.event === 'LOG' || event.event === 'EMIT'
-    if (stopped || (ofRun ? event.seq < lastMove : event.seq <= lastSeq)) return
+    if (stopped || (ofRun ? event.seq < lastTransition : event.seq <= lastSeq)) return
     lastSeq = Math.max(lastSeq, event.seq)
-    if (event.event !== 'CHECKPOINT') lastMove = Math.max(lastMove, event.seq)
+    if (event.event !== 'CHECKPOINT') lastTransition = Math.max(lastTransition, event.seq)
     follower.event(event)
   }
   const offEvents = hub.onJob(id, (event) => (early === null ? take(event) : early.push(event)))
@@ -51,7 +51,7 @@ export function followJob({ hub, results, get }: FollowJobOptions, id: string, f
         follower.end()
         return
       }
-      lastMove = lastSeq = record.history.at(-1)?.seq ?? 0
+      lastTransition = lastSeq = record.history.at(-1)?.seq ?? 0
       const caught = early ?? []
       early = null
       const lastCheckinAt = record.checkin?.at ?? -Infinity

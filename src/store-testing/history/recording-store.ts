@@ -37,7 +37,7 @@ type Operation = keyof RecordedCalls
  * @example const store = recordingStore(myStore(), historyFile('worker-1.ndjson').sink)
  */
 export function recordingStore(store: Store, sink: HistorySink): Store {
-  const scribe = new Scribe(sink, () => store.now())
+  const recorder = new Recorder(sink, () => store.now())
   const { name, capabilities } = store
   return {
     name,
@@ -46,12 +46,12 @@ export function recordingStore(store: Store, sink: HistorySink): Store {
     watch: (listener) => store.watch(listener),
     open: (host) => store.open(host),
     close: () => store.close(),
-    ...forWorkers(store, scribe),
-    ...forMachines(store, scribe),
-    ...forAdmins(store, scribe),
+    ...forWorkers(store, recorder),
+    ...forMachines(store, recorder),
+    ...forAdmins(store, recorder),
     ...(store.confirm && { confirm: (leases) => store.confirm?.(leases) ?? [] }),
-    schedules: forSchedules(store.schedules, scribe),
-    bulk: forBulk(store.bulk, scribe),
+    schedules: forSchedules(store.schedules, recorder),
+    bulk: forBulk(store.bulk, recorder),
     checkpoints: (id) => store.checkpoints(id),
     get: (ids) => store.get(ids),
     list: (query) => store.list(query),
@@ -68,9 +68,9 @@ export function recordingStore(store: Store, sink: HistorySink): Store {
 
 type Work = 'insert' | 'claim' | 'settle' | 'extend' | 'promote' | 'rescue' | 'prune'
 
-const forWorkers = (store: Store, scribe: Scribe): Pick<Store, Work> => ({
+const forWorkers = (store: Store, recorder: Recorder): Pick<Store, Work> => ({
   insert: (requests) =>
-    scribe.write(
+    recorder.write(
       'insert',
       requests.map(({ jobs }) => jobs.map(askedJob)),
       () => store.insert(requests),
@@ -78,7 +78,7 @@ const forWorkers = (store: Store, scribe: Scribe): Pick<Store, Work> => ({
     ),
   claim: (request) => {
     const { worker, leaseMs, token, demand } = request
-    return scribe.write(
+    return recorder.write(
       'claim',
       { worker, leaseMs, token, ...askedAttempts(demand), ...askedHooks(demand) },
       () => store.claim(request),
@@ -86,7 +86,7 @@ const forWorkers = (store: Store, scribe: Scribe): Pick<Store, Work> => ({
     )
   },
   settle: (settlements) =>
-    scribe.write(
+    recorder.write(
       'settle',
       settlements.map(askedEnd),
       () => store.settle(settlements),
@@ -96,7 +96,7 @@ const forWorkers = (store: Store, scribe: Scribe): Pick<Store, Work> => ({
     // A heartbeat without runs changes no job.
     if (request.heartbeats.length === 0) return store.extend(request)
     const { worker, leaseMs, heartbeats } = request
-    return scribe.write(
+    return recorder.write(
       'extend',
       { worker, leaseMs, heartbeats: heartbeats.map(askedBeat) },
       () => store.extend(request),
@@ -104,21 +104,21 @@ const forWorkers = (store: Store, scribe: Scribe): Pick<Store, Work> => ({
     )
   },
   promote: (limit) =>
-    scribe.write(
+    recorder.write(
       'promote',
       { limit },
       () => store.promote(limit),
       ({ transitions }) => transitions,
     ),
   rescue: (limit) =>
-    scribe.write(
+    recorder.write(
       'rescue',
       { limit },
       () => store.rescue(limit),
       ({ transitions }) => transitions,
     ),
   prune: async (policy, limit) =>
-    scribe.write(
+    recorder.write(
       'prune',
       { policy, limit },
       () => store.prune(policy, limit),
@@ -126,16 +126,16 @@ const forWorkers = (store: Store, scribe: Scribe): Pick<Store, Work> => ({
     ),
 })
 
-const forMachines = (store: Store, scribe: Scribe): Pick<Store, 'checkpoint' | 'send'> => ({
+const forMachines = (store: Store, recorder: Recorder): Pick<Store, 'checkpoint' | 'send'> => ({
   checkpoint: (requests) =>
-    scribe.write(
+    recorder.write(
       'checkpoint',
       requests.map((request) => ({ ...attemptName(request), checkpoint: askedCheckpoint(request.checkpoint) })),
       () => store.checkpoint(requests),
       (answers) => answers.map(givenCheckpoint),
     ),
   send: (requests) =>
-    scribe.write(
+    recorder.write(
       'send',
       requests.map(({ id, key, expect }) => ({ id, key, expect })),
       () => store.send(requests),
@@ -144,14 +144,14 @@ const forMachines = (store: Store, scribe: Scribe): Pick<Store, 'checkpoint' | '
 })
 
 /** A firing is recorded as an insert of its jobs; a tick without a job as a refused insert. */
-const forSchedules = (store: ScheduleStore, scribe: Scribe): ScheduleStore => ({
+const forSchedules = (store: ScheduleStore, recorder: Recorder): ScheduleStore => ({
   put: (requests) => store.put(requests),
   list: (names) => store.list(names),
   pause: (request) => store.pause(request),
   remove: (names) => store.remove(names),
   due: (request) => store.due(request),
   fire: (requests) =>
-    scribe.write(
+    recorder.write(
       'insert',
       requests.flatMap(({ ticks }) => ticks.map(({ job }) => [askedJob(job)])),
       () => store.fire(requests),
@@ -159,9 +159,9 @@ const forSchedules = (store: ScheduleStore, scribe: Scribe): ScheduleStore => ({
     ),
 })
 
-function forBulk(store: BulkStore, scribe: Scribe): BulkStore {
+function forBulk(store: BulkStore, recorder: Recorder): BulkStore {
   const recorded = (id: string, make: () => Answer<BulkAnswer>): Answer<BulkAnswer> =>
-    scribe.write('bulk', { id }, make, (answer) => answer)
+    recorder.write('bulk', { id }, make, (answer) => answer)
   return {
     start: (request) => recorded(request.id, () => store.start(request)),
     advance: (request) => recorded(request.id, () => store.advance(request)),
@@ -180,23 +180,23 @@ const insertsOf = (ids: readonly string[], { ticks, transitions }: FireScheduleA
     return [i === 0 && superseded !== undefined ? { ...tick, superseded } : tick]
   })
 
-const forAdmins = (store: Store, scribe: Scribe): Pick<Store, 'cancel' | 'retry' | 'discard' | 'queue'> => ({
+const forAdmins = (store: Store, recorder: Recorder): Pick<Store, 'cancel' | 'retry' | 'discard' | 'queue'> => ({
   cancel: (requests) =>
-    scribe.write(
+    recorder.write(
       'cancel',
       requests,
       () => store.cancel(requests),
       (answers) => answers,
     ),
   retry: (selection, fromStart, dropInbox, edit) =>
-    scribe.write(
+    recorder.write(
       'retry',
       { ...selection, ...((fromStart === true || edit !== undefined) && { fromStart: true }) },
       () => store.retry(selection, fromStart, dropInbox, edit),
       (answer) => answer,
     ),
   discard: async (selection) =>
-    scribe.write(
+    recorder.write(
       'discard',
       selection,
       () => store.discard(selection),
@@ -204,7 +204,7 @@ const forAdmins = (store: Store, scribe: Scribe): Pick<Store, 'cancel' | 'retry'
     ),
   queue: async (type, change) => {
     if (change === undefined) return store.queue(type)
-    return scribe.write(
+    return recorder.write(
       'queue',
       { type, paused: change.paused },
       () => store.queue(type, change),
@@ -220,24 +220,24 @@ const forAdmins = (store: Store, scribe: Scribe): Pick<Store, 'cancel' | 'retry'
  * @example createRuntime({ jobs, store: recordingStore(store, sink), middleware: [recordRuns(sink)] })
  */
 export function recordRuns(sink: HistorySink, clock: Clock = systemClock): Middleware {
-  const scribe = new Scribe(sink, () => clock.now())
+  const recorder = new Recorder(sink, () => clock.now())
   return (context, next) => {
     const { id, type, attempt, step } = context
     const { generation, history } = context.job
     const claim = history.findLast((entry) => entry.event === 'CLAIM' && entry.attempt === attempt)
     const start: RunStart = { id, type, attempt, generation, seq: claim?.seq ?? null }
     const recorded: RunContext['step'] = (name, work) =>
-      step(name, async () => scribe.write('step', { ...start, name }, async () => work(), nothing))
+      step(name, async () => recorder.write('step', { ...start, name }, async () => work(), nothing))
     // The same object is passed to the handler, which may destructure it.
     Object.defineProperty(context, 'step', { value: recorded })
-    return scribe.write('run', start, next, nothing)
+    return recorder.write('run', start, next, nothing)
   }
 }
 
 const nothing = (): null => null
 
 /** Writes the two lines of each call. */
-class Scribe {
+class Recorder {
   private readonly sink: HistorySink
   private readonly now: () => number
 
