@@ -8,6 +8,7 @@ import { importCost } from '../memory/import-cost.ts'
 import { latency } from '../memory/latency.ts'
 import { selfTest } from '../memory/self-test.ts'
 import { throughput } from '../memory/throughput.ts'
+import { dashboards } from '../dashboards/section.ts'
 import { machineThroughput, parked } from '../machine/sections.ts'
 import type { Suite } from '../suite.ts'
 
@@ -25,6 +26,7 @@ export const suite: Suite = {
     garbage,
     machineThroughput(false),
     parked(false),
+    dashboards(false),
     importCost,
     selfTest,
   ],

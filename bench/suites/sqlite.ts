@@ -8,6 +8,7 @@ import { restart } from '../sqlite/restart.ts'
 import { screens } from '../sqlite/screens.ts'
 import { stalls } from '../sqlite/stalls.ts'
 import { enqueue, processing } from '../sqlite/work.ts'
+import { dashboards } from '../dashboards/section.ts'
 import { machineThroughput, parked } from '../machine/sections.ts'
 import type { Suite } from '../suite.ts'
 
@@ -26,5 +27,6 @@ export const suite: Suite = {
     screens,
     machineThroughput(true),
     parked(true),
+    dashboards(true),
   ],
 }

@@ -1,13 +1,16 @@
 /**
- * The last entries of the store's transition log, read once for all readers of the dashboard. The log is read four times a second
+ * The last entries of the store's transition log and the counts, read once for all readers of the dashboard: four times a second
  * while there is a listener; without readers, nothing is read.
  */
 import { systemClock, type Timer } from '../core/clock.ts'
 import { consoleLogger } from '../core/logger.ts'
-import type { Store, TransitionEntry } from '../store.ts'
+import type { Client, Counts } from '../index.ts'
+import type { TransitionEntry } from '../store.ts'
 
 /** Minimum interval between two reads of the log, and between two messages to readers, ms. */
 const tickMs = 250
+/** With more than 100 listeners, the interval is this many ms for each of them: what they cost is bounded. */
+const tickMsPerListener = 2.5
 const pageSize = 500
 /** How many entries are kept: a store's log has 10,000 by default. */
 const entriesMax = 10_000
@@ -15,8 +18,11 @@ const entriesMax = 10_000
 const startCursor = 'start'
 
 export class Feed {
-  private readonly store: Store
-  private readonly ready: () => Promise<void>
+  private readonly client: Client
+  /** As JSON. The text stays the same object until the counts change. */
+  countsText = ''
+  /** Why the last read has failed; null if it has not. */
+  error: unknown = null
   private entries: TransitionEntry[] = []
   /** How many entries were read before the first one kept. */
   private dropped = 0
@@ -26,9 +32,8 @@ export class Feed {
   private timer: Timer | null = null
   private readonly listeners = new Set<() => void>()
 
-  constructor(store: Store, ready: () => Promise<void>) {
-    this.store = store
-    this.ready = ready
+  constructor(client: Client) {
+    this.client = client
   }
 
   /** How many entries were read: the place of the next one. */
@@ -80,12 +85,13 @@ export class Feed {
   private async look(): Promise<void> {
     try {
       await this.catchUp()
+      this.error = null
     } catch (error) {
-      // Each listener also calls the store, and reports to its reader that the store does not answer.
+      this.error = error
       consoleLogger.debug('the dashboard could not read the transition log', { error })
     }
     for (const listener of this.listeners) listener()
-    if (this.listeners.size > 0) this.tick(tickMs)
+    if (this.listeners.size > 0) this.tick(Math.max(tickMs, this.listeners.size * tickMsPerListener))
     else this.timer = null
   }
 
@@ -96,9 +102,11 @@ export class Feed {
   }
 
   private async read(): Promise<void> {
-    await this.ready()
+    // This opens the store as well.
+    this.setCounts(await this.client.counts())
+    const before = this.cursor
     for (;;) {
-      const { transitions, next, lost } = await this.store.transitions(this.cursor, pageSize)
+      const { transitions, next, lost } = await this.client.store.transitions(this.cursor, pageSize)
       if (lost && this.cursor !== null) this.forget()
       this.entries.push(...transitions)
       this.cursor = next
@@ -106,7 +114,13 @@ export class Feed {
         this.dropped += this.entries.length - entriesMax
         this.entries = this.entries.slice(-entriesMax)
       }
-      if (transitions.length < pageSize) return
+      if (transitions.length < pageSize) break
     }
+    if (this.cursor !== before) this.setCounts(await this.client.counts())
+  }
+
+  private setCounts(counts: Counts): void {
+    const text = JSON.stringify(counts)
+    if (text !== this.countsText) this.countsText = text
   }
 }

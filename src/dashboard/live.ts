@@ -3,16 +3,14 @@
  * so that a reader that reconnects continues where it stopped. A reader that does not read gets no more messages, and is
  * disconnected after a minute.
  */
-import type { Transition } from '../index.ts'
 import { systemClock, type Timer } from '../core/clock.ts'
 import { consoleLogger } from '../core/logger.ts'
 import type { DashboardSettings } from './options.ts'
 import type { Feed } from './feed.ts'
 import { headersOf, problem } from './answers.ts'
+import { encoder, Messages, messageText } from './live-messages.ts'
 
-const connectionsMax = 100
-/** Entries in one message. */
-const entriesMax = 500
+const connectionsMax = 500
 /** A reader that is further behind than this is told to reload. */
 const behindMax = 5_000
 const heartbeatMs = 15_000
@@ -29,19 +27,16 @@ interface LiveRequest {
   readonly http: Request
 }
 
-/** The data of a message of transitions. */
-export interface LiveTransition extends Pick<Transition, 'seq' | 'at' | 'id' | 'type' | 'event' | 'from' | 'to'> {
-  readonly attempt: number
-}
-
 export class Live {
   private readonly readers = new Set<Reader>()
   private readonly settings: DashboardSettings
   private readonly feed: Feed
+  private readonly messages: Messages
 
   constructor(settings: DashboardSettings, feed: Feed) {
     this.settings = settings
     this.feed = feed
+    this.messages = new Messages(feed)
   }
 
   /** The response that streams to one reader. */
@@ -51,7 +46,7 @@ export class Live {
         headers: { 'retry-after': '10' },
       })
     }
-    const reader = new Reader(this.settings, this.feed, request, () => this.readers.delete(reader))
+    const reader = new Reader(this.settings, this.feed, this.messages, request, () => this.readers.delete(reader))
     this.readers.add(reader)
     const headers = headersOf('text/event-stream; charset=utf-8', { 'x-accel-buffering': 'no' })
     return new Response(reader.stream, { headers })
@@ -67,9 +62,9 @@ class Reader {
   readonly stream: ReadableStream<Uint8Array>
   private readonly settings: DashboardSettings
   private readonly feed: Feed
+  private readonly messages: Messages
   private readonly request: LiveRequest
   private readonly left: () => void
-  private readonly encoder = new TextEncoder()
   private controller: ReadableStreamDefaultController<Uint8Array> | null = null
   /** The place of the next entry in the feed; null until the log was read. */
   private place: number | null = null
@@ -83,9 +78,10 @@ class Reader {
   private storeFails = false
   private readonly offs: (() => void)[] = []
 
-  constructor(settings: DashboardSettings, feed: Feed, request: LiveRequest, left: () => void) {
+  constructor(settings: DashboardSettings, feed: Feed, messages: Messages, request: LiveRequest, left: () => void) {
     this.settings = settings
     this.feed = feed
+    this.messages = messages
     this.request = request
     this.left = left
     this.stream = new ReadableStream<Uint8Array>(
@@ -158,10 +154,10 @@ class Reader {
 
   private async tell(): Promise<void> {
     const { feed } = this
-    await feed.catchUp()
+    if (feed.error !== null) throw feed.error
     if (this.place === null) await this.begin()
     else if (this.place < feed.head) this.tellTransitions(this.place)
-    await this.tellCounts()
+    this.tellCounts()
   }
 
   /** Starts now, or at the reader's cursor, which may be no longer kept or of another store's log. */
@@ -179,25 +175,23 @@ class Reader {
   }
 
   private tellTransitions(place: number): void {
-    const { feed } = this
-    const entries = feed.from(place, behindMax + 1)
-    if (entries === null || entries.length > behindMax) {
+    const { feed, messages } = this
+    if (feed.head - place > behindMax || feed.from(place, 0) === null) {
       this.place = feed.head
       return this.message('reset', {}, feed.cursorBefore(feed.head))
     }
-    const told = entries.slice(0, entriesMax)
+    const { told, bytes } = messages.transitions(place)
     this.place = place + told.length
     const { job } = this.request
     if (told.some(({ id }) => id === job)) this.jobChanged = true
-    this.message('transitions', told.map(shown), told.at(-1)?.cursor)
+    this.sendBytes(bytes)
   }
 
-  private async tellCounts(): Promise<void> {
-    const counts = await this.settings.client.counts()
-    const text = JSON.stringify(counts)
-    if (text === this.counts) return
-    this.counts = text
-    this.message('counts', counts)
+  private tellCounts(): void {
+    const { countsText } = this.feed
+    if (countsText === this.counts) return
+    this.counts = countsText
+    this.sendBytes(this.messages.counts())
   }
 
   private async look(job: string): Promise<void> {
@@ -221,24 +215,16 @@ class Reader {
   }
 
   private message(event: string, data: unknown, id?: string): void {
-    const line = id === undefined ? '' : `id: ${id}\n`
-    this.send(`${line}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+    this.send(messageText(event, JSON.stringify(data), id))
   }
 
   private send(text: string): void {
+    this.sendBytes(encoder.encode(text))
+  }
+
+  private sendBytes(bytes: Uint8Array): void {
     if (this.controller === null) return
-    this.controller.enqueue(this.encoder.encode(text))
+    this.controller.enqueue(bytes)
     this.lastSent = systemClock.monotonic()
   }
 }
-
-const shown = ({ seq, at, id, type, event, from, to, attempt }: Transition): LiveTransition => ({
-  seq,
-  at,
-  id,
-  type,
-  event,
-  from,
-  to,
-  attempt,
-})

@@ -35,8 +35,7 @@ interface Routes {
 export function routes(settings: DashboardSettings, pathOf: (request: Request) => string): Routes {
   const { client } = settings
   const app = new Hono<RouteEnv>({ getPath: (request, options) => options?.env?.path ?? pathOf(request) })
-  const opened = async (): Promise<void> => void (await client.counts())
-  const feed = new Feed(client.store, opened)
+  const feed = new Feed(client)
   const live = new Live(settings, feed)
 
   app.onError((error) => {

@@ -99,10 +99,10 @@ test('a reader of one job is told of its check-ins and logs', async ({ called })
   await (await run).result()
 })
 
-test('no more than 100 readers are let in', async ({ called }) => {
+test('no more than 500 readers are let in', async ({ called }) => {
   const { call } = await called()
   const leave = new AbortController()
-  const open = await Promise.all(Array.from({ length: 101 }, () => call('/api/v1/events', { signal: leave.signal })))
+  const open = await Promise.all(Array.from({ length: 501 }, () => call('/api/v1/events', { signal: leave.signal })))
   expect(open.map(({ status }) => status).filter((status) => status === 503)).toEqual([503])
   leave.abort()
   expect((await call('/api/v1/events', { signal: AbortSignal.abort() })).status).toBe(200)
@@ -123,4 +123,29 @@ test('nothing is asked of the store when nobody listens any more', async ({ call
   const then = asked
   await new Promise<void>((resolve) => setTimeout(resolve, 600))
   expect(asked - then).toBeLessThanOrEqual(1)
+})
+
+test('the log and the counts are read once for all readers, and a message is made once', async ({ called }) => {
+  const { call, runtime } = await called()
+  const { store } = runtime
+  const { counts, transitions } = store
+  const calls = { counts: 0, transitions: 0 }
+  store.counts = () => (calls.counts++, counts.call(store))
+  store.transitions = (...query) => (calls.transitions++, transitions.apply(store, query))
+  const open = await Promise.all(Array.from({ length: 40 }, () => call('/api/v1/events')))
+  const readers = open.map((response) => response.body!.getReader())
+  const chunkOf = async (reader: (typeof readers)[number], event: string): Promise<Uint8Array | undefined> => {
+    for (;;) {
+      const { value, done } = await reader.read()
+      if (done || new TextDecoder().decode(value).includes(`event: ${event}\n`)) return value
+    }
+  }
+  await Promise.all(readers.map((reader) => chunkOf(reader, 'counts')))
+  await runtime.enqueue(email, { to: 'ada' }, { delay: '1h' })
+  const told = await Promise.all(readers.map((reader) => chunkOf(reader, 'transitions')))
+  const counted = await Promise.all(readers.map((reader) => chunkOf(reader, 'counts')))
+  expect([new Set(told).size, new Set(counted).size]).toEqual([1, 1])
+  // A read of the log reads the counts before it, and after it if there was anything new.
+  expect(calls.counts).toBeLessThanOrEqual(2 * calls.transitions)
+  await Promise.all(readers.map((reader) => reader.cancel()))
 })

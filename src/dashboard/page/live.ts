@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Counts, StateCounts } from '../../index.ts'
-import type { LiveTransition } from '../live.ts'
+import type { LiveTransition } from '../live-messages.ts'
 
 type Connection = 'connecting' | 'live' | 'lost'
 

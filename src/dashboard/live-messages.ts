@@ -1,0 +1,72 @@
+/** The messages of the live stream that many readers get: each is made once, as bytes, for all of them. */
+import type { Transition } from '../index.ts'
+import type { TransitionEntry } from '../store.ts'
+import type { Feed } from './feed.ts'
+
+/** Entries in one message. */
+const entriesMax = 500
+/** Messages of transitions that are kept: readers that have read everything get the same one. */
+const keptMax = 16
+
+export const encoder = new TextEncoder()
+
+export function messageText(event: string, json: string, id?: string): string {
+  const line = id === undefined ? '' : `id: ${id}\n`
+  return `${line}event: ${event}\ndata: ${json}\n\n`
+}
+
+/** The data of a message of transitions. */
+export interface LiveTransition extends Pick<Transition, 'seq' | 'at' | 'id' | 'type' | 'event' | 'from' | 'to'> {
+  readonly attempt: number
+}
+
+interface TransitionsMessage {
+  readonly told: readonly TransitionEntry[]
+  readonly bytes: Uint8Array
+}
+
+export class Messages {
+  private readonly feed: Feed
+  /** By the place of the first entry. */
+  private readonly made = new Map<number, TransitionsMessage>()
+  private head = 0
+  private countsText = ''
+  private countsBytes = encoder.encode('')
+
+  constructor(feed: Feed) {
+    this.feed = feed
+  }
+
+  /** The entries from a place on, as many as a message has; the feed has kept them. */
+  transitions(place: number): TransitionsMessage {
+    const { feed, made } = this
+    // The last message grows with the log.
+    if (this.head !== feed.head || made.size >= keptMax) made.clear()
+    this.head = feed.head
+    const known = made.get(place)
+    if (known !== undefined) return known
+    const told = feed.from(place, entriesMax) ?? []
+    const text = messageText('transitions', JSON.stringify(told.map(shown)), told.at(-1)?.cursor)
+    const message = { told, bytes: encoder.encode(text) }
+    made.set(place, message)
+    return message
+  }
+
+  counts(): Uint8Array {
+    const { countsText } = this.feed
+    if (countsText !== this.countsText) this.countsBytes = encoder.encode(messageText('counts', countsText))
+    this.countsText = countsText
+    return this.countsBytes
+  }
+}
+
+const shown = ({ seq, at, id, type, event, from, to, attempt }: Transition): LiveTransition => ({
+  seq,
+  at,
+  id,
+  type,
+  event,
+  from,
+  to,
+  attempt,
+})
