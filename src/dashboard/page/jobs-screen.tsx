@@ -166,7 +166,7 @@ function List({ first, reload }: { readonly first: Page; readonly reload: () => 
           <table class="jobs">
             <thead>
               <tr>
-                {isAdmin && <th class="check" aria-label="Chosen" />}
+                {isAdmin && <td class="check" />}
                 <th>State</th>
                 <th>Type</th>
                 <th>Job</th>
