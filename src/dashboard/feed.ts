@@ -22,7 +22,7 @@ export class Feed {
   /** As JSON. The text stays the same object until the counts change. */
   countsText = ''
   /** Why the last read has failed; null if it has not. */
-  error: unknown = null
+  error: Error | null = null
   private entries: TransitionEntry[] = []
   /** How many entries were read before the first one kept. */
   private dropped = 0
@@ -87,7 +87,7 @@ export class Feed {
       await this.catchUp()
       this.error = null
     } catch (error) {
-      this.error = error
+      this.error = error instanceof Error ? error : new Error(String(error))
       consoleLogger.debug('the dashboard could not read the transition log', { error })
     }
     for (const listener of this.listeners) listener()

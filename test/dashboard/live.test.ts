@@ -128,10 +128,10 @@ test('nothing is asked of the store when nobody listens any more', async ({ call
 test('the log and the counts are read once for all readers, and a message is made once', async ({ called }) => {
   const { call, runtime } = await called()
   const { store } = runtime
-  const { counts, transitions } = store
+  const [counts, transitions] = [store.counts.bind(store), store.transitions.bind(store)]
   const calls = { counts: 0, transitions: 0 }
-  store.counts = () => (calls.counts++, counts.call(store))
-  store.transitions = (...query) => (calls.transitions++, transitions.apply(store, query))
+  store.counts = () => (calls.counts++, counts())
+  store.transitions = (...query) => (calls.transitions++, transitions(...query))
   const open = await Promise.all(Array.from({ length: 40 }, () => call('/api/v1/events')))
   const readers = open.map((response) => response.body!.getReader())
   const chunkOf = async (reader: (typeof readers)[number], event: string): Promise<Uint8Array | undefined> => {
