@@ -160,10 +160,15 @@ export class MachineRun {
     await this.executeOrHold(pending)
   }
 
-  /** Executes the outbox of the restored checkpoint, and starts the actors that were at work. */
+  /**
+   * Executes the outbox of the restored checkpoint, and starts the actors that were at work: before any message or timer is
+   * delivered. An actor that has not started would only keep the event in memory, while the next checkpoint says that it was read.
+   */
   private async executeRestored(restored: readonly PendingEffect[]): Promise<void> {
-    const work = this.machine.plan.pending.splice(0)
+    const { plan } = this.machine
+    const work = plan.pending.splice(0)
     await this.executeOrHold([...work, ...restored])
+    while (plan.pending.some(({ kind }) => kind === 'start')) await this.commitAndExecute()
   }
 
   /**

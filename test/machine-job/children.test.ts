@@ -6,7 +6,7 @@ import { assign, enqueueActions, fromPromise, setup } from 'xstate'
 import { expect, test } from 'vitest'
 import { world, type World } from '../support/leaks.ts'
 import { didIn, prove } from './support/prove.ts'
-import type { Story } from './support/lives.ts'
+import { live, type Story } from './support/lives.ts'
 
 const notRefused: StandardSchemaV1<{ to: string }> = {
   '~standard': {
@@ -246,4 +246,49 @@ test('a failing attempt does not cancel the jobs that it waits for', async () =>
   await at.clock.advance('10s')
   expect(await handle.record()).toMatchObject({ error: null, state: 'done' })
   expect((await childrenOf(runtime)).map(({ state }) => state)).toEqual(['done'])
+})
+
+/** Its child ends while its action is executed: the end is a message that the next process reads first. */
+const busy: Story = {
+  jobs: (tell) => {
+    const job = sender(tell.clock)
+    const slow: unknown = async () => {
+      await tell.clock.sleep('3s')
+      tell.did('slow')
+    }
+    const machine = setup({
+      actors: { send: fromJob(job) },
+      actions: {
+        slow: slow as () => void,
+      },
+    }).createMachine({
+      initial: 'sending',
+      states: {
+        sending: {
+          invoke: { src: 'send', input: { to: 'ada' }, onDone: 'sent' },
+          on: { GO: { actions: 'slow' } },
+        },
+        sent: { type: 'final' },
+      },
+    })
+    return [defineJob({ type: 'busy', retry: { maxAttempts: 9 }, machine }), job]
+  },
+  drive: async ({ job, clock }) => {
+    await clock.advance(500)
+    await job.send({ type: 'GO' })
+  },
+}
+
+test('a message is kept until the actor that it is for has started, whichever two processes are killed', async () => {
+  const { state, writes } = await live(busy)
+  expect(state).toBe('done')
+  for (let first = 1; first <= (writes[0] as number); first++) {
+    for (let second = 1; second <= 6; second++) {
+      const lived = await live(busy, [
+        { at: first, kind: 'after' },
+        { at: second, kind: 'after' },
+      ])
+      expect(lived.state, `killed after write ${first}, then after write ${second}`).toBe('done')
+    }
+  }
 })

@@ -21,8 +21,8 @@ export async function prove(story: Story, { also }: ProveOptions = {}): Promise<
   const writes = without.writes[0] as number
   for (let at = 1; at <= writes; at++) {
     for (const kind of kinds) {
-      // The next life is left alone, or cut at its first write after its claim.
-      const next: Cut = { at: 2, kind: kind === 'after' ? 'before' : 'after' }
+      // The next life is left alone, or cut at its first write after its claim: by turns before and after it.
+      const next: Cut = { at: 2, kind: (kind === 'after') === (at % 2 === 0) ? 'before' : 'after' }
       for (const cuts of [[{ at, kind }], [{ at, kind }, next]]) {
         const chronicle = await live(story, cuts)
         const where = cuts.map((cut) => `${cut.kind} write ${cut.at}`).join(', ')
