@@ -36,8 +36,8 @@ export default defineConfig({
     maxWorkers: Math.min(availableParallelism() + 1, 8),
     execArgv: ['--expose-gc'],
     // A test that hangs ends by these; no test proves anything by being quicker.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     expect: { poll: { timeout: 60_000 } },
     retry: 0,
     // Files share a process: none leaves its spies or its environment to the next.

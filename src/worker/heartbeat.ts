@@ -46,6 +46,8 @@ export class Heartbeat {
   private inFlight = false
   /** Time of the last lease check, by `LeaseClock`. */
   private checkedAt = 0
+  /** When it was last noticed that this process had been blocked, by `LeaseClock`. */
+  private blockedAt = -Infinity
   /** Time of the last heartbeat of all runs, by `LeaseClock`. */
   private heartbeatAt = 0
   /** Lease checks since the last heartbeat. */
@@ -111,13 +113,15 @@ export class Heartbeat {
 
   /**
    * May expired leases be rescued? On a store of a single process, not while a lease of its own runs has expired because the
-   * process was blocked: that lease is extended or the run fenced first.
+   * process was blocked: that lease is extended or the run fenced first. Other runtimes of the process were blocked, too: they
+   * have the time of a heartbeat to do the same.
    */
   get mayRescue(): boolean {
-    const { store, time, runs } = this.options
+    const { store, time, runs, leaseMs } = this.options
     if (store.capabilities.shared) return true
     const now = time.read()
     if (this.wasBlocked(now)) this.renewOrFence()
+    if (now - this.blockedAt < leaseMs / heartbeatsPerLease) return false
     return runs.all().every((run) => now < run.lease.fenceAt || run.abortReason?.code === 'LEASE_LOST')
   }
 
@@ -212,7 +216,9 @@ export class Heartbeat {
   private renewOrFence(): void {
     const { store, time } = this.options
     const now = time.read()
-    const couldNotBeat = this.wasBlocked(now) && !store.capabilities.shared && !this.inFlight
+    const blocked = this.wasBlocked(now)
+    if (blocked) this.blockedAt = now
+    const couldNotBeat = blocked && !store.capabilities.shared && !this.inFlight
     this.checkedAt = now
     if (couldNotBeat) void this.heartbeatAll().then(() => this.fence())
     else this.fence()

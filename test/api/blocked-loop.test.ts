@@ -68,6 +68,34 @@ test('a run that was going on while another one blocked the loop goes on', async
   expect([await handle.result(), starts, aborts]).toEqual([1, [1], []])
 })
 
+test('a block in one runtime of a process does not cost the runs of another one their leases', async () => {
+  const memory = memoryStore()
+  const { clock, runtime } = world({
+    // The answer to a heartbeat takes a moment, in which the other runtime could look for expired leases.
+    store: { ...memory, extend: (request) => clock.sleep(100).then(() => memory.extend(request)) },
+  })
+  const { job } = blocking(clock)
+  const starts: number[] = []
+  const long = defineJob<undefined, void>({
+    type: 'long',
+    run: async (_input, { attempt, signal }) => {
+      starts.push(attempt)
+      await clock.sleep('20m', signal)
+    },
+  })
+  const first = await runtime({ jobs: [job] })
+  const second = await runtime({ jobs: [long] })
+  const third = await runtime({ jobs: [job] })
+  for (const blocked of [first, third]) {
+    const handle = await second.enqueue(long)
+    await clock.advance('11s')
+    await blocked.enqueue(job, { blocks: '5m', after: 'return' })
+    await clock.advance('40m')
+    expect((await handle.record()).attempt).toBe(1)
+  }
+  expect(starts).toEqual([1, 1])
+})
+
 test('a job with one attempt whose start was held up by another one that blocked is not dead without having run', async () => {
   const { clock, runtime } = world()
   const starts: number[] = []
@@ -106,12 +134,15 @@ test('a run whose lease cannot be made longer after a block is aborted before an
   const { clock, runtime } = world({ store })
   const { job, starts, aborts } = blocking(clock)
   const worker = await runtime({ jobs: [job] })
+  let expired = 0
   worker.events$.subscribe(({ event }) => {
-    if (event === 'EXPIRE') expect(aborts).toEqual(['LEASE_LOST'])
+    if (event === 'EXPIRE') expect(aborts.length).toBeGreaterThan(expired++)
   })
   await worker.enqueue(job, { blocks: '2m', after: 'wait' })
   await clock.advance('1m')
   expect(aborts[0]).toBe('LEASE_LOST')
+  // The block ends at two minutes, and other runtimes have a third of the lease to renew theirs.
+  await clock.advance('75s')
   expect(starts.length).toBeGreaterThan(1)
   store.calm()
   await clock.advance('10m')
