@@ -87,7 +87,7 @@ export interface StoreCapabilities {
  * `ready`: jobs of the type may be claimable, `atMost` of them if known · `due`: a job is due at this time ·
  * `cancelled`: these leased jobs were marked as cancelled · `messages`: these leased jobs have new messages · `room`: an insert
  * that was refused as full may succeed now, one of a full queue if `type` is given · `ended`: jobs have ended, those of `ids` if known · `queue`: a queue was paused or
- * resumed · `schedule`: a schedule has a tick at this time · `rollback`: the store is as it was at an earlier time: the last transition
+ * resumed · `schedule`: a schedule has a tick at this time · `bulk`: anyone may go on with this bulk operation · `rollback`: the store is as it was at an earlier time: the last transition
  * that was seen has the number `seen`, and those after `left` are gone.
  */
 export type Hint =
@@ -99,6 +99,7 @@ export type Hint =
   | { readonly kind: 'ended'; readonly ids?: readonly string[] }
   | { readonly kind: 'queue'; readonly type: string; readonly paused: boolean }
   | { readonly kind: 'schedule'; readonly at: number }
+  | { readonly kind: 'bulk'; readonly id: string }
   | { readonly kind: 'rollback'; readonly seen: number; readonly left: number }
 
 /**
@@ -127,7 +128,7 @@ export interface ScheduleStore {
 /**
  * Bulk operations: changes of all jobs that match a filter, in batches. The store keeps the progress of each in the write of the
  * batch. It does nothing by itself: whoever has started an operation calls `advance` until it has ended, and a runtime goes on with
- * an operation whose lease has run out.
+ * an operation whose lease has run out. A start without a lease sends the hint `bulk`.
  */
 export interface BulkStore {
   /** Keeps a new operation and does its first batch, in one write. */

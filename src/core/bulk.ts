@@ -27,6 +27,8 @@ export interface BulkTable {
   save(operation: BulkOperation): void
   /** Removes an operation that has ended. */
   remove(id: string): void
+  /** Sends a hint: anyone may go on with this operation. */
+  offer(id: string): void
 }
 
 /** Keeps a new operation, and does its first batch. */
@@ -40,7 +42,9 @@ export function startBulk<Row extends JobRow>(
   if (table.all('running').length >= caps.bulkRunning) return unchanged('full', null)
   const { now } = unit
   const fresh = { state: 'running', counts: {}, cursor: null, requestedAt: now, endedAt: null, error: null } as const
-  return doBatch(unit, table, { ...request, ...fresh, leaseUntil: now + leaseMs })
+  const answer = doBatch(unit, table, { ...request, ...fresh, leaseUntil: now + leaseMs })
+  if (leaseMs === 0 && answer.operation?.state === 'running') table.offer(request.id)
+  return answer
 }
 
 /** Does the next batch of an operation, unless another token carries it out. */

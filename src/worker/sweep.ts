@@ -58,13 +58,13 @@ export class Sweeper {
   private running = false
   private readonly options: SweeperOptions
   private readonly deadLimits: DeadLimits
-  private readonly bulk: BulkTakeover
+  private readonly takeover: BulkTakeover
 
   constructor(options: SweeperOptions) {
     this.options = options
     this.deadLimits = new DeadLimits(options.store, options.jobs)
     const { store, hub, logger, timers } = options
-    this.bulk = new BulkTakeover({ store, hub, logger, clock: timers.clock, goesOn: () => this.running })
+    this.takeover = new BulkTakeover({ store, hub, logger, clock: timers.clock, goesOn: () => this.running })
   }
 
   start(): void {
@@ -91,6 +91,11 @@ export class Sweeper {
       this.dueAt = Infinity
       void this.promote()
     })
+  }
+
+  /** Anyone may go on with this bulk operation: after the events of the call that has sent the hint. */
+  bulk(id: string): void {
+    this.options.whenHandled(() => void this.takeover.take([id]))
   }
 
   /** To be called when `count` jobs have ended. */
@@ -173,7 +178,7 @@ export class Sweeper {
           () => sweep(batchSize),
           (answer) => {
             hub.emitAll(answer.transitions)
-            if (answer.bulk !== undefined) void this.bulk.take(answer.bulk)
+            if (answer.bulk !== undefined) void this.takeover.take(answer.bulk)
             return answer
           },
         )

@@ -325,6 +325,7 @@ export class Worker {
       this.commands.next({ lane: Lane.wake, type: hint.type, atMost: hint.atMost ?? Infinity })
     } else if (hint.kind === 'due') this.sweeper.due(hint.at)
     else if (hint.kind === 'schedule') this.firer.due(hint.at)
+    else if (hint.kind === 'bulk') this.sweeper.bulk(hint.id)
     else if (hint.kind === 'ended') this.sweeper.ended(hint.ids?.length ?? 1)
     else if (hint.kind === 'messages') this.remoteCancels.messagesArrived(hint.ids)
     // Other jobs may be queued, due or running now than were before; leases that are gone are noticed by the next heartbeat.

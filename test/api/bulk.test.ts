@@ -110,6 +110,24 @@ test('an operation that was started detached is left to a runtime', async () => 
   expect(await operation(client)).toMatchObject({ id, state: 'done', counts: { retried: 250 } })
 })
 
+test('a runtime of the same process does detached operations at once, one after the other', async () => {
+  const made = world()
+  const ids = await putDeadJobs(made.store, 450)
+  const runtime = await made.runtime({ jobs: [mail] })
+  await runtime.queue('mail').pause()
+  const retried: string[] = []
+  const subscription = runtime.events$.subscribe(({ event, id }) => event === 'RETRY' && retried.push(id))
+  await runtime.bulk.start(retryAll, { detach: true })
+  await runtime.bulk.start({ kind: 'discard', filter: retryAll.filter }, { detach: true })
+  for (let tenth = 1; tenth < 10; tenth++) await made.clock.advance(100)
+  subscription.unsubscribe()
+  const operations = await runtime.bulk.list()
+  expect(operations.map(({ state }) => state)).toEqual(['done', 'done'])
+  const { dead, queued } = await runtime.counts()
+  expect([dead, queued]).toEqual([0, retried.length])
+  expect(retried, 'in the order of the batches').toEqual(ids.filter((id) => retried.includes(id)))
+})
+
 test('a resume goes on where nobody does, and waits for the one who does', async () => {
   const made = world()
   const client = clientOf(made)

@@ -266,6 +266,11 @@ const bulkOperations: readonly Mutant[] = [
     'contract: bulk: of the operations that have ended, the last ones are kept',
     notRun('removeBulk'),
   ),
+  mutant(
+    'bulk: a start without a lease is told to nobody',
+    'contract: watch: a bulk operation that is started without a lease, and does not end at once, sends a bulk hint',
+    inMethod(bulkRows, 'BulkRows', 'offer', () => () => {}),
+  ),
 ]
 
 const claims: readonly Mutant[] = [

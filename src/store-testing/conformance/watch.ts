@@ -1,5 +1,6 @@
 /** Hints: a store may send more than needed, but no fewer. */
 import assert from 'node:assert/strict'
+import type { BulkChange } from '../../store.ts'
 import { ask, cancel, lease, newJob, put, putAndTake, take } from './acts.ts'
 import type { Cases } from './subject.ts'
 import { hinted } from './watching.ts'
@@ -82,6 +83,16 @@ export const watchCases: Cases = {
     await hinted(store, 'ended', null, () => store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }]))
     await put(store, newJob('b'))
     await hinted(store, 'ended', null, () => cancel(store, ['b']))
+  },
+  'a bulk operation that is started without a lease, and does not end at once, sends a bulk hint': async ({
+    store,
+  }) => {
+    await put(store, newJob('a'), newJob('b'), newJob('c'))
+    const change: BulkChange = { kind: 'cancel', reason: null, graceMs: 0 }
+    const common = { change, filter: {}, expected: null, batchSize: 1, token: 't' }
+    await store.bulk.start({ ...common, id: 'held', leaseMs: 10_000 })
+    const hint = await hinted(store, 'bulk', null, () => store.bulk.start({ ...common, id: 'free', leaseMs: 0 }))
+    assert.deepEqual(hint, { kind: 'bulk', id: 'free' })
   },
   'no hint arrives after the watch has ended': async ({ store }) => {
     let told = 0

@@ -1,9 +1,15 @@
 /** The bulk operations of the store. They are replaced, never changed in place. */
 import type { BulkTable } from '../../core/bulk.ts'
 import type { BulkOperation } from '../../core/bulk-record.ts'
+import type { Hints } from './hints.ts'
 
 export class BulkOperations implements BulkTable {
   private readonly operations = new Map<string, BulkOperation>()
+  private readonly hints: Hints
+
+  constructor(hints: Hints) {
+    this.hints = hints
+  }
 
   get(id: string): BulkOperation | undefined {
     return this.operations.get(id)
@@ -20,5 +26,9 @@ export class BulkOperations implements BulkTable {
 
   remove(id: string): void {
     this.operations.delete(id)
+  }
+
+  offer(id: string): void {
+    this.hints.bulk(id)
   }
 }

@@ -21,6 +21,8 @@ export class Hints {
   private endedIds: string[] = []
   private dueAt: number | null = null
   private tickAt: number | null = null
+  /** Bulk operations that anyone may go on with. */
+  private bulkIds: string[] = []
   /** Where an insert was refused: the backlog above which there is no room yet, by type; null = of all types. */
   private readonly full = new Map<string | null, number>()
   /** How many free slots an insert has found that needed more, by type. */
@@ -55,6 +57,10 @@ export class Hints {
     if (this.listeners.size > 0) this.tickAt = Math.min(at, this.tickAt ?? at)
   }
 
+  bulk(id: string): void {
+    if (this.listeners.size > 0) this.bulkIds.push(id)
+  }
+
   cancelled(id: string): void {
     if (this.listeners.size > 0) this.cancelledIds.push(id)
   }
@@ -82,13 +88,14 @@ export class Hints {
     const shrunk = this.full.size === 0 ? none : this.shrunk(figures)
     const freed = this.fullSlots.size === 0 ? none : this.freed(figures)
     if (this.listeners.size === 0) return
-    const { queues, cancelledIds, messageIds: mailIds, endedIds, dueAt, tickAt, switchedQueues } = this
+    const { queues, cancelledIds, messageIds: mailIds, endedIds, dueAt, tickAt, switchedQueues, bulkIds } = this
     this.dueAt = this.tickAt = null
     if (queues.length > 0) this.queues = []
     if (switchedQueues.length > 0) this.switchedQueues = []
     if (cancelledIds.length > 0) this.cancelledIds = []
     if (mailIds.length > 0) this.messageIds = []
     if (endedIds.length > 0) this.endedIds = []
+    if (bulkIds.length > 0) this.bulkIds = []
     for (const queue of queues) queue.hinted = false
     for (const { type, paused } of switchedQueues) this.notify({ kind: 'queue', type, paused })
     if (cancelledIds.length > 0) this.notify({ kind: 'cancelled', ids: cancelledIds })
@@ -98,6 +105,7 @@ export class Hints {
     }
     if (dueAt !== null) this.notify({ kind: 'due', at: dueAt })
     if (tickAt !== null) this.notify({ kind: 'schedule', at: tickAt })
+    for (const id of bulkIds) this.notify({ kind: 'bulk', id })
     for (const type of shrunk) this.notify(type === null ? { kind: 'room' } : { kind: 'room', type })
     for (const type of freed) this.notify({ kind: 'room', type })
     if (endedIds.length > 0) this.notify({ kind: 'ended', ids: endedIds })

@@ -68,8 +68,8 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
   readonly counts = noCounts()
   readonly workers = new Map<string, { readonly info: WorkerInfo; seenAt: number }>()
   readonly schedules = new ScheduleTable()
-  readonly bulk = new BulkOperations()
   readonly hints = new Hints()
+  readonly bulk = new BulkOperations(this.hints)
   readonly log: TransitionLog
   now = 0
   /** Rows that wait because no worker could run their machine. */

@@ -41,6 +41,10 @@ class BulkCells implements BulkTable {
   remove(id: string): void {
     this.unit.setCell(kinds.ended, id, null)
   }
+
+  offer(id: string): void {
+    this.unit.hints.push({ kind: 'bulk', id })
+  }
 }
 
 /** What `withAbandonedBulk` needs. */

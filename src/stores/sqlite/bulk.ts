@@ -1,15 +1,18 @@
 /** The bulk operations of the file: a row each, with the time of its end for the index, and the rest as JSON. */
 import type { BulkTable } from '../../core/bulk.ts'
 import type { BulkOperation } from '../../core/bulk-record.ts'
+import type { Hints } from './hints.ts'
 import type { Statements } from './statements.ts'
 
 const parsed = ([text]: readonly [text: string]): BulkOperation => JSON.parse(text) as BulkOperation
 
 export class BulkRows implements BulkTable {
   private readonly sql: Statements
+  private readonly hints: Hints
 
-  constructor(sql: Statements) {
+  constructor({ sql, hints }: { readonly sql: Statements; readonly hints: Hints }) {
     this.sql = sql
+    this.hints = hints
   }
 
   get(id: string): BulkOperation | undefined {
@@ -29,5 +32,9 @@ export class BulkRows implements BulkTable {
 
   remove(id: string): void {
     this.sql.run('removeBulk', id)
+  }
+
+  offer(id: string): void {
+    this.hints.bulk(id)
   }
 }

@@ -15,6 +15,8 @@ export class Hints {
   private readonly messages = new Set<string>()
   private dueAt: number | null = null
   private tickAt: number | null = null
+  /** Bulk operations that anyone may go on with. */
+  private bulkIds: string[] = []
   /** Where an insert was refused: the backlog above which there is no room yet, by type; null = of all types. */
   private readonly full = new Map<string | null, number>()
   /** How many free slots an insert has found that needed more, by type. */
@@ -40,6 +42,10 @@ export class Hints {
   /** A schedule ticks then. */
   scheduled(at: number): void {
     this.tickAt = Math.min(at, this.tickAt ?? at)
+  }
+
+  bulk(id: string): void {
+    this.bulkIds.push(id)
   }
 
   messagesArrived(id: string): void {
@@ -87,6 +93,7 @@ export class Hints {
     }
     if (this.dueAt !== null) hints.push({ kind: 'due', at: this.dueAt })
     if (this.tickAt !== null) hints.push({ kind: 'schedule', at: this.tickAt })
+    for (const id of this.bulkIds) hints.push({ kind: 'bulk', id })
     for (const [type, before] of this.full) {
       const now = backlog(type)
       if (now >= before) this.full.set(type, now)
@@ -111,6 +118,7 @@ export class Hints {
     this.messages.clear()
     this.ended = []
     this.freed = []
+    this.bulkIds = []
     this.dueAt = this.tickAt = null
   }
 }

@@ -64,7 +64,7 @@ const writing = {
     retry(unit, selection, fromStart, dropInbox, edit),
   discard: (unit: FileUnit, selection: Selection) => discard(unit, selection),
   promote: (unit: FileUnit, limit: number) => promote(unit, limit),
-  rescue: (unit: FileUnit, limit: number) => withAbandoned(rescue(unit, limit), unit, new BulkRows(unit.sql)),
+  rescue: (unit: FileUnit, limit: number) => withAbandoned(rescue(unit, limit), unit, new BulkRows(unit)),
   prune: (unit: FileUnit, policy: RetentionPolicy, limit: number) => prune(unit, policy, limit),
   pause: (unit: FileUnit, type: string, paused: boolean) => pause(unit, type, paused),
   worker: (unit: FileUnit, id: string, info: WorkerInfo | null) => worker(unit, id, info),
@@ -74,9 +74,9 @@ const writing = {
   removeSchedules: (unit: FileUnit, names: readonly string[]) => names.filter((name) => unit.schedules.remove(name)),
   fireSchedules: (unit: FileUnit, requests: readonly FireSchedule<PackedJob>[]) =>
     unit.each(requests, (request) => fireSchedule(unit, request), fireScheduleFailed),
-  startBulk: (unit: FileUnit, request: StartBulk) => startBulk(unit, new BulkRows(unit.sql), request),
-  advanceBulk: (unit: FileUnit, request: AdvanceBulk) => advanceBulk(unit, new BulkRows(unit.sql), request),
-  stopBulk: (unit: FileUnit, request: StopBulk) => stopBulk(unit, new BulkRows(unit.sql), request),
+  startBulk: (unit: FileUnit, request: StartBulk) => startBulk(unit, new BulkRows(unit), request),
+  advanceBulk: (unit: FileUnit, request: AdvanceBulk) => advanceBulk(unit, new BulkRows(unit), request),
+  stopBulk: (unit: FileUnit, request: StopBulk) => stopBulk(unit, new BulkRows(unit), request),
 }
 
 const reading = {
@@ -92,7 +92,7 @@ const reading = {
   failures: (unit: FileUnit, query: FailureQuery) => unit.failures.list(query),
   workers: (unit: FileUnit) => workers(unit),
   schedules: (unit: FileUnit, names?: readonly string[]) => unit.schedules.list(names),
-  bulkOperations: (unit: FileUnit, only?: 'running') => latestFirst(new BulkRows(unit.sql).all(only)),
+  bulkOperations: (unit: FileUnit, only?: 'running') => latestFirst(new BulkRows(unit).all(only)),
   dueSchedules: (unit: FileUnit, request: DueSchedulesRequest) => unit.schedules.due(request, unit.now),
   transitions: (unit: FileUnit, from: string | null, limit: number) => transitions(unit, from, limit),
 }
