@@ -127,8 +127,8 @@ export interface ScheduleStore {
 
 /**
  * Bulk operations: changes of all jobs that match a filter, in batches. The store keeps the progress of each in the write of the
- * batch. It does nothing by itself: whoever has started an operation calls `advance` until it has ended, and a runtime goes on with
- * an operation whose lease has run out. A start without a lease sends the hint `bulk`.
+ * batch. It does nothing by itself: the client that has started an operation calls `advance` until it has ended, and a runtime takes over
+ * an operation whose lease has expired. A start without a lease sends the hint `bulk`.
  */
 export interface BulkStore {
   /** Keeps a new operation and does its first batch, in one write. */

@@ -2,7 +2,7 @@
 
 export type Theme = 'light' | 'dark' | 'auto'
 
-/** What a state means for whoever looks at it; a tone has a fill, a border and an ink. */
+/** What a state means to the reader; a tone has a fill, a border and an ink. */
 export type Tone =
   'neutral' | 'queued' | 'running' | 'retrying' | 'waiting' | 'done' | 'dead' | 'cancelling' | 'cancelled'
 

@@ -79,7 +79,7 @@ function svgOf(placed: ChartLayout, marks: Marks, { theme, style, title, transpa
     .join('\n')
 }
 
-/** What the picture shows, for whoever cannot see it. */
+/** What the picture shows, as text for screen readers. */
 function summary({ graph }: ChartLayout): string {
   const inner = graph.states.filter(({ parent }) => parent !== null)
   const names = (type: string): string => {

@@ -79,7 +79,7 @@ export class ClientBulk implements BulkOperations {
     return { driver, answer }
   }
 
-  /** Carries it out as soon as nobody else does, until it has ended. */
+  /** Carries it out as soon as no other process does, until it has ended. */
   private async follow(driver: BulkDriver, id: string, options: BulkRunOptions): Promise<BulkOperation> {
     const { signal, onProgress } = options
     for (;;) {

@@ -45,7 +45,7 @@ export interface BulkOperations {
   /** Starts an operation, carries it out, and resolves when it has ended. @throws as `start` and `resume` */
   run(request: BulkRequest, options?: BulkRunOptions): Promise<BulkOperation>
   /**
-   * Goes on with an operation that nobody carries out, or waits for the one who does; resolves when it has ended.
+   * Takes over an operation that no process carries out, or waits for the process that does; resolves when it has ended.
    * @throws JobchartError NOT_FOUND, ABORTED, STOPPED, STORE_UNAVAILABLE, and the error that makes the operation fail
    */
   resume(id: string, options?: BulkRunOptions): Promise<BulkOperation>

@@ -1,6 +1,6 @@
 /**
  * The `onDead` hook of a type: the very write that makes a job dead inserts the job that runs the hook. So no crash loses the
- * hook, and whoever writes the death need not know the definition: each claim keeps the hook of its worker with the job.
+ * hook, and the process that writes the death need not know the definition: each claim keeps the hook of its worker with the job.
  */
 import type { ErrorRecord } from './failure.ts'
 import { bornReady } from './insert.ts'

@@ -222,7 +222,7 @@ export interface MachineRunContext {
   readonly log: (message: string) => void
   /** Reports an event that the machine has emitted. */
   readonly emitted: (event: Json) => void
-  /** Called with the inspection events of the machine; null if nobody inspects. It does not throw. */
+  /** Called with the inspection events of the machine; null if no inspector listens. It does not throw. */
   readonly inspect: Inspect | null
   /** Enqueues a child job. Its end is delivered as a message. @returns its end, if it had ended before; otherwise null */
   readonly enqueueChild: (

@@ -394,7 +394,7 @@ export interface PruneAnswer {
 }
 
 export interface SweepAnswer {
-  /** Of `rescue`: the bulk operations that run and that nobody carries out; missing if there are none. */
+  /** Of `rescue`: the running bulk operations without a live lease; missing if there are none. */
   readonly bulk?: readonly string[]
   readonly transitions: readonly WrittenTransition[]
   /** When the next job is due, or the next lease runs out, ms since the epoch; null if none is known. */

@@ -1,4 +1,4 @@
-/** Changes of all jobs that match a filter: bulk operations of the store, which go on when nobody looks. */
+/** Changes of all jobs that match a filter: bulk operations of the store, which go on when the page is closed. */
 import type { BulkOperation, BulkRequest, JobFilter } from '../index.ts'
 import type { JsonObject } from './body.ts'
 import type { DashboardSettings } from './options.ts'

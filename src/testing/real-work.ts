@@ -11,7 +11,7 @@ interface Handler {
 
 interface Resource {
   readonly handler: Handler
-  /** A timer that does not keep the process alive is awaited by nobody. */
+  /** A timer that does not keep the process alive is not awaited. */
   readonly isAwaited: () => boolean
 }
 

@@ -11,7 +11,7 @@ import type { Timers } from '../client/timers.ts'
 interface BatchesOptions {
   readonly slots: () => number
   readonly timers: Timers
-  /** Does nobody want to wait for more jobs, because the runtime is paused, drains or stops? */
+  /** Is a batch started without waiting for more jobs, because the runtime is paused, drains or stops? */
   readonly isHurried: () => boolean
 }
 

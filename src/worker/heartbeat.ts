@@ -125,7 +125,7 @@ export class Heartbeat {
     return runs.all().every((run) => now < run.lease.fenceAt || run.abortReason?.code === 'LEASE_LOST')
   }
 
-  /** Extends a lease that expired while this process was blocked. On a store of a single process nobody else can have claimed it. */
+  /** Extends a lease that expired while this process was blocked. On a store of a single process no other process can have claimed it. */
   private renewedAfterBlock(run: Run, now: number): boolean {
     const { store } = this.options
     if (store.capabilities.shared || !this.wasBlocked(now)) return false

@@ -1,6 +1,6 @@
 /**
- * Maintenance of the store: promotes jobs that are due, rescues jobs with expired leases, goes on with bulk operations that nobody
- * carries out and prunes old jobs, in batches. One timer is for due jobs, one for the rest.
+ * Maintenance of the store: promotes jobs that are due, rescues jobs with expired leases, takes over bulk operations
+ * without a live lease and prunes old jobs, in batches. One timer is for due jobs, one for the rest.
  */
 import type { Timer } from '../core/clock.ts'
 import type { JobDefinition } from '../core/definition.ts'

@@ -65,7 +65,7 @@ export function bulkCommand({ command, terminal, run }: Program): Command {
   withStore(
     bulk
       .command('resume')
-      .description('go on with one that nobody carries out, or wait until it has ended')
+      .description('take over an operation that no process carries out, or wait until it has ended')
       .argument('<id>'),
   ).action((id: string, options: StoreOptions) =>
     run(options, () =>

@@ -1,4 +1,4 @@
-/** What the server says of itself and of whoever looks. */
+/** What the server says of itself and of the user. */
 import { signal } from '@preact/signals'
 
 export interface About {

@@ -163,7 +163,7 @@ export class Redis {
     }
     if (error instanceof RedisError && error.message.startsWith('NOSCRIPT')) throw error
     if (error instanceof RedisError && !isPassing(error)) throw refused(this.where, error)
-    // Without a connection a client rejects in the call: whoever asks again at once would never let it connect.
+    // Without a connection a client rejects in the call: a caller that asks again at once would never let it connect.
     await new Promise<void>((resolve) => this.clock.nextTurn(resolve))
     throw unavailable(this.where, error)
   }

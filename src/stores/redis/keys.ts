@@ -145,7 +145,7 @@ export class Keys {
 }
 
 /**
- * `holders`: who holds a unique key · `predecessors`: who has given it up and is live · `schedules` by name · `paused` by type · `bulk`
+ * `holders`: the job that holds a unique key · `predecessors`: the live job that has given it up · `schedules` by name · `paused` by type · `bulk`
  * and `bulk-ended`: bulk operations by id, those that run and those that have ended.
  */
 export type CellKind = 'holders' | 'predecessors' | 'schedules' | 'paused' | 'bulk' | 'bulk-ended'

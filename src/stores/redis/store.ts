@@ -83,7 +83,7 @@ export function redisStoreOf(settings: Settings): Store {
     async close() {
       if (!openings.close()) return
       const ending = open
-      // What was asked before is done before, if the server answers. Who ends cannot wait for one that does not.
+      // Earlier calls are completed first if the server answers. A process that ends cannot wait for a server that does not.
       await ending?.redis.unlessSilent(
         ending.driver.inTurn(async () => {}),
         silentMsMax,
