@@ -36,6 +36,7 @@ import type {
   FailureQuery,
   JobPage,
   ListQuery,
+  MachineCounts,
   QueueActivity,
   QueueInfo,
   TransitionPage,
@@ -214,6 +215,11 @@ export interface Store {
   ): Promise<JobPage<Pick<JobRecord, Field>>>
   /** Jobs per state, and per type and state. */
   counts(): Promise<Counts>
+  /**
+   * Jobs of a type that have not ended, per state and per tag of their machines: those that `list` finds by `machineState` and by
+   * `machineTag`. States and tags without a job are left out. Every write that changes them counts them, so that nothing is scanned.
+   */
+  machineCounts(type: string): Promise<MachineCounts>
   /** Every queue that a job was enqueued to or that was paused, including those that are empty now. */
   queues(): Promise<QueueInfo[]>
   /** Changes a queue, if `change` is given. @returns the queue after the change; a pause applies to every claim after the answer */

@@ -62,6 +62,12 @@ export interface Counts extends StateCounts {
   readonly types: Readonly<Record<string, StateCounts>>
 }
 
+/** Number of jobs of a type that have not ended, by the state paths and by the tags of their machines at the last checkpoint. */
+export interface MachineCounts {
+  readonly states: Readonly<Record<string, number>>
+  readonly tags: Readonly<Record<string, number>>
+}
+
 export interface QueueInfo {
   readonly type: string
   readonly paused: boolean

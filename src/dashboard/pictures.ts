@@ -8,8 +8,6 @@ import { checkpointSteps, statesAt } from './checkpoint-steps.ts'
 import type { DashboardSettings } from './options.ts'
 
 const picturesMax = 100
-/** How many jobs are read to count those in each state of a machine. */
-const jobsMax = 10_000
 
 /** The style sheet of every picture. */
 export const pictureStyles = (): string => chartStyles('auto')
@@ -75,11 +73,12 @@ export class Pictures {
     return this.draw(machines.runtime, { tags: false, ...(active !== undefined && { active }) })
   }
 
-  /** The machine of a type, with the number of live jobs in each state. @returns null if this process does not have it */
+  /** The machine of a type, with the number of jobs in each state that have not ended. @returns null if this process does not have it */
   async machineChart(type: string, version: string | null): Promise<string | null> {
     const machine = this.machineOf(type, version)
     if (machine === null) return null
-    return this.draw(machine, { counts: await this.standing(type) })
+    const { states } = await this.settings.client.store.machineCounts(type)
+    return this.draw(machine, { counts: states })
   }
 
   /** The machine of a job with its active states and its path. @returns null if this process does not have it */
@@ -101,26 +100,6 @@ export class Pictures {
   private machineOf(type: string, version: string | null): ChartSource | null {
     const runner = this.settings.client.jobs.get(type)?.machine ?? null
     return runner === null ? null : chartOf(runner, version).machine
-  }
-
-  private async standing(type: string): Promise<Record<string, number>> {
-    const counts: Record<string, number> = {}
-    const state = jobStates.filter((each) => !isEnded(each))
-    let after: string | undefined
-    let looked = 0
-    do {
-      const page = await this.settings.client.list({
-        type,
-        state,
-        limit: 1_000,
-        fields: ['machineStates'],
-        ...(after && { after }),
-      })
-      for (const path of page.flatMap(({ machineStates }) => machineStates)) counts[path] = (counts[path] ?? 0) + 1
-      looked += page.length
-      after = page.next
-    } while (after !== undefined && looked < jobsMax)
-    return counts
   }
 
   private draw(source: ChartSource, options: SvgOptions): Promise<string> {

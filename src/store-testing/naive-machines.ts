@@ -44,6 +44,16 @@ export class NaiveMachines extends NaiveJobs {
     return this.find(id)?.checkpoints ?? []
   }
 
+  machineCounts(type: string): contract.MachineCounts {
+    const records = this.jobs.filter((job) => job.record.type === type && is('live', job)).map(({ record }) => record)
+    const count = (names: readonly string[]): Record<string, number> =>
+      Object.fromEntries([...new Set(names)].map((name) => [name, names.filter((each) => each === name).length]))
+    return {
+      states: count(records.flatMap(({ machineStates }) => machineStates)),
+      tags: count(records.flatMap(({ machineTags }) => machineTags)),
+    }
+  }
+
   cancel(requests: readonly contract.CancelRequest[]): contract.CancelAnswer[] {
     return requests.map(({ selection, reason, graceMs }) => {
       const { jobs, notFound } = this.select(selection, (job) => is('live', job))

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import type { ActivityBucket, Demand, FailureGroup, InsertRequest, NewJob, Store } from '../../src/store.ts'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
+import { everyPage } from '../../src/store-testing/conformance/side-by-side.ts'
 import { handClock } from '../stores/hand-clock.ts'
 
 type Break = (store: Store) => Partial<Store>
@@ -327,6 +328,26 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
         return activity.map(({ type, buckets }) => ({ type, buckets: buckets.slice(0, -1) }))
       },
     }),
+  },
+  'counts machines that have ended': {
+    notices: 'machine counts: a job that ends is no longer counted, and one that is retried is counted again',
+    chance: true,
+    broken: (store) => ({
+      async machineCounts(type) {
+        const jobs = await everyPage(store, { type }, 100)
+        const states = jobs.flatMap(({ machineStates }) => machineStates)
+        const ofStates = Object.entries(Object.groupBy(states, (state) => state)).map(([state, all = []]) => [
+          state,
+          all.length,
+        ])
+        return { ...(await store.machineCounts(type)), states: Object.fromEntries(ofStates) as Record<string, number> }
+      },
+    }),
+  },
+  'counts no tags of machines': {
+    notices: 'machine counts: jobs of a type are counted by the states and tags of their last checkpoint',
+    chance: true,
+    broken: (store) => ({ machineCounts: async (type) => ({ ...(await store.machineCounts(type)), tags: {} }) }),
   },
   'keeps a job among the dead of its failure for ever': {
     notices: 'failures: a dead job leaves its group when it is retried, discarded or pruned',

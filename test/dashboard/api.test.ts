@@ -1,7 +1,7 @@
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
 import type { Activity, FailureGroup, QueueRates } from 'jobchart'
 import type { JobRecord, JobSummary, ShownJob } from './shapes.ts'
-import { email, storeTests } from './world.ts'
+import { email, order, storeTests } from './world.ts'
 
 const test = storeTests()
 
@@ -200,6 +200,22 @@ test('charts are pictures without styles: the life of jobs, of the runtime, of e
   expect(await svg('job.svg?job=dead-1')).toMatch(/jc-step/)
   expect(await svg('machine.svg?job=order-1')).toMatch(/jc-active[^>]*data-state="order.approval"/)
   expect((await call('/api/v1/charts/machine.svg?type=email.send')).status).toBe(404)
+})
+
+test('the chart of a machine has the number of its jobs in each state, and lists none', async ({ called, jobs }) => {
+  const { call, runtime } = await called({}, jobs)
+  const { store } = runtime
+  const list = vi.spyOn(store, 'list')
+  for (const id of ['order-2', 'order-3'])
+    await (await runtime.enqueue(order, { who: 'bob' }, { id })).waitFor('approval')
+  const orders = async (): Promise<string | undefined> => {
+    const svg = await (await call('/api/v1/charts/machine.svg?type=order')).text()
+    return /data-count="order.approval".*?<text[^>]*>(\d+)</s.exec(svg)?.[1]
+  }
+  expect(await orders()).toBe('3')
+  await runtime.cancel(['order-2'])
+  expect(await orders()).toBe('2')
+  expect(list).not.toHaveBeenCalled()
 })
 
 test('every change is told to onAudit, also one that was refused', async ({ called }) => {

@@ -46,6 +46,7 @@ const queues = () => import('../../src/stores/sqlite/queues.ts')
 const rates = () => import('../../src/stores/sqlite/rate.ts')
 const row = () => import('../../src/stores/sqlite/row.ts')
 const rows = () => import('../../src/stores/sqlite/rows.ts')
+const machineRows = () => import('../../src/stores/sqlite/machines.ts')
 const scheduleTable = () => import('../../src/stores/sqlite/schedules.ts')
 const statements = () => import('../../src/stores/sqlite/statements.ts')
 
@@ -1027,6 +1028,13 @@ const figures: readonly Mutant[] = [
     'figures: groups of failures are kept for ever',
     'contract: failures: of each type a hundred groups are kept, those that have occurred last',
     notRun('forgetFailures'),
+  ),
+  mutant(
+    'figures: a machine that ends is counted by its states for ever',
+    'contract: machine counts: a job that ends is no longer counted, and one that is retried is counted again',
+    inMethod(machineRows, 'Machines', 'countStanding', (countStanding) => (job, standing, by) => {
+      if (by === 1 || !isEnded(job.state)) countStanding(job, standing, by)
+    }),
   ),
 ]
 

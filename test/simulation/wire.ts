@@ -64,6 +64,7 @@ const through = (store: Store, pass: Pass): Store => ({
   get: (ids) => pass('get', () => store.get(ids)),
   list: (query) => pass('list', () => store.list(query)),
   counts: () => pass('counts', () => store.counts()),
+  machineCounts: (type) => pass('machineCounts', () => store.machineCounts(type)),
   queues: () => pass('queues', () => store.queues()),
   queue: (type, change) => pass('queue', () => store.queue(type, change)),
   worker: (id, info) => pass('worker', () => store.worker(id, info)),

@@ -1,7 +1,8 @@
 /** An item of a call that the file refuses half-way: its part of the transaction is taken back, with all that it has counted. */
 import { expect, onTestFinished, test } from 'vitest'
+import type { Settlement } from '../../src/core/settlement.ts'
 import type { Store } from '../../src/store.ts'
-import { boom, lease, newJob, putAndTake } from '../../src/store-testing/conformance/acts.ts'
+import { boom, lease, newJob, putAndTake, rest } from '../../src/store-testing/conformance/acts.ts'
 import { sqliteSubject } from '../support/sqlite-subject.ts'
 
 async function opened(): Promise<Store> {
@@ -38,4 +39,22 @@ test('a failure whose settlement is refused is in no group', async () => {
   expect(await store.failures({})).toEqual([])
   await store.settle([{ ...wrong, delayMs: 0 }])
   expect(await store.failures({})).toMatchObject([{ count: 1, dead: 0 }])
+})
+
+test('a machine whose settlement is refused is counted where it was, and one beside it where it is', async () => {
+  const store = await opened()
+  const jobs = [await putAndTake(store, 'a'), await putAndTake(store, 'b'), await putAndTake(store, 'c')]
+  const to = (number: number, state: string) => ({ checkpoint: { ...rest(number), states: [state] } })
+  await store.checkpoint(jobs.map((job) => ({ ...lease(job), ...to(1, 'asked') })))
+  const delays = [1, Infinity, 1]
+  const parked = jobs.map((job, i) => ({
+    ...lease(job),
+    event: 'PARK',
+    to: 'waiting',
+    delayMs: delays[i] as number,
+    ...to(2, 'reminded'),
+  })) satisfies Settlement[]
+  const answers = await store.settle(parked)
+  expect(answers.map(({ outcome }) => outcome)).toEqual(['settled', 'failed', 'settled'])
+  expect((await store.machineCounts('mail')).states).toEqual({ asked: 1, reminded: 2 })
 })

@@ -21,6 +21,7 @@ import { insertCases } from './insert.ts'
 import { letterCases } from './inbox.ts'
 import { logCases } from './log.ts'
 import { machineAgainCases } from './machine-again.ts'
+import { machineCountCases } from './machine-counts.ts'
 import { machineCases } from './machine.ts'
 import { agreesWithTheModel, type RandomRuns } from './random.ts'
 import { readingCases } from './reading.ts'
@@ -65,6 +66,7 @@ const groups: Readonly<Record<string, Cases>> = {
   bulk: bulkCases,
   machine: machineCases,
   'machine again': machineAgainCases,
+  'machine counts': machineCountCases,
   messages: letterCases,
   'gentle cancel': gentleCancelCases,
   children: childrenCases,

@@ -222,6 +222,7 @@ export class SideBySide {
     await countsItsLog(this.store, log)
     const resting = jobs.filter(({ checkpoint }) => checkpoint !== null).map(({ id }) => id)
     const { model, store } = this
+    const ownTypes = [...new Set(jobs.map(({ type }) => type))]
     const checkpoints = await Promise.all(resting.map((id) => store.checkpoints(id)))
     return {
       command: 'at the end',
@@ -233,6 +234,7 @@ export class SideBySide {
         bulk: model.listBulk(),
         log: model.transitions(),
         failures: model.failures(),
+        machineCounts: ownTypes.map((type) => model.machineCounts(type)),
       },
       actual: {
         jobs,
@@ -242,6 +244,7 @@ export class SideBySide {
         bulk: await store.bulk.list(),
         log,
         failures: await store.failures({ limit: 1_000 }),
+        machineCounts: await Promise.all(ownTypes.map((type) => store.machineCounts(type))),
       },
     }
   }

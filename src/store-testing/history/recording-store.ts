@@ -56,6 +56,7 @@ export function recordingStore(store: Store, sink: HistorySink): Store {
     get: (ids) => store.get(ids),
     list: (query) => store.list(query),
     counts: () => store.counts(),
+    machineCounts: (type) => store.machineCounts(type),
     queues: () => store.queues(),
     queuedSince: (types) => store.queuedSince(types),
     activity: (query) => store.activity(query),

@@ -32,7 +32,17 @@ import { settle } from '../../core/settle.ts'
 import { promote, rescue } from '../../core/sweep.ts'
 import { MemoryUnit } from './unit.ts'
 import { claim } from './claim.ts'
-import { activity, counts, failures, list, queuedSince, queueInfo, queueInfos, workerRecords } from './reading.ts'
+import {
+  activity,
+  counts,
+  failures,
+  list,
+  machineCounts,
+  queuedSince,
+  queueInfo,
+  queueInfos,
+  workerRecords,
+} from './reading.ts'
 import { recordOf } from './fields.ts'
 import { checkpointsOf } from './records.ts'
 
@@ -199,7 +209,7 @@ const forBulk = (unit: MemoryUnit, write: Write): BulkStore => ({
 })
 
 type Questions =
-  'checkpoints' | 'get' | 'list' | 'counts' | 'queues' | 'queuedSince' | 'activity' | 'failures' | 'workers' | 'transitions' // prettier-ignore
+  'checkpoints' | 'get' | 'list' | 'counts' | 'machineCounts' | 'queues' | 'queuedSince' | 'activity' | 'failures' | 'workers' | 'transitions' // prettier-ignore
 
 const forReaders = (unit: MemoryUnit, now: () => number): Pick<Store, Questions> => ({
   async checkpoints(id) {
@@ -216,6 +226,9 @@ const forReaders = (unit: MemoryUnit, now: () => number): Pick<Store, Questions>
   },
   async counts() {
     return counts(unit)
+  },
+  async machineCounts(type) {
+    return machineCounts(unit, type)
   },
   async queues() {
     return queueInfos(unit)

@@ -1,4 +1,4 @@
-/** Rows by the state paths and the tags of their machines at the last checkpoint. */
+/** Rows by the state paths and the tags of their machines at the last checkpoint. Those that have not ended are counted in their queues. */
 import type { Row } from './row.ts'
 
 type Names = ReadonlyMap<string, ReadonlySet<Row>>
@@ -21,8 +21,10 @@ export class MachineIndex {
     if (machine === null) return
     change(this.byState, row, machine.states, states)
     change(this.byTag, row, machine.tags, tags)
+    if (!row.phase.ended) row.queue.machineTally.add(machine, -1)
     machine.states = states
     machine.tags = tags
+    if (!row.phase.ended) row.queue.machineTally.add(machine, 1)
   }
 }
 

@@ -5,6 +5,7 @@
  * a job may be claimed; a group at its cap is not in it, so that a claim never looks at jobs that it may not claim.
  */
 import { Heap } from '../../core/heap.ts'
+import { MachineTally } from '../../core/machine-tally.ts'
 import { clockAfter, finishOf } from '../../core/shares.ts'
 import type { Demand, NewJob, RateLimit } from '../../store.ts'
 import { PriorityQueue, type QueueItem } from './priority-queue.ts'
@@ -77,6 +78,8 @@ export class Queue<T extends QueuedJob<T>> {
   readonly type: string
   /** Jobs by the index of their phase. */
   readonly counts = noCounts()
+  /** Its jobs that have not ended, by the states and tags of their machines. */
+  readonly machineTally = new MachineTally()
   readonly activity = new Series()
   readonly failures = new FailureGroups()
   paused = false

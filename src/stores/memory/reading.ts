@@ -2,6 +2,7 @@
 import { isForgotten, isLost } from '../../core/workers.ts'
 import { caps } from '../../core/caps.ts'
 import { cursorAt, seqAt } from '../../core/cursor.ts'
+import { MachineTally } from '../../core/machine-tally.ts'
 import type { JobRecord } from '../../core/record.ts'
 import { firstPeriod } from '../../core/activity.ts'
 import type {
@@ -11,6 +12,7 @@ import type {
   FailureQuery,
   JobPage,
   ListQuery,
+  MachineCounts,
   QueueActivity,
   QueueInfo,
   StateCounts,
@@ -50,6 +52,9 @@ export function counts(unit: MemoryUnit): Counts {
   const types: [string, StateCounts][] = [...unit.queues.values()].map((queue) => [queue.type, named(queue.counts)])
   return { ...named(unit.counts), types: Object.fromEntries(types) }
 }
+
+export const machineCounts = (unit: MemoryUnit, type: string): MachineCounts =>
+  (unit.queues.get(type)?.machineTally ?? new MachineTally()).counts()
 
 export function queueInfo(unit: MemoryUnit, type: string): QueueInfo {
   const queue = unit.queues.get(type)

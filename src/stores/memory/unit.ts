@@ -256,6 +256,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     const transition = (row.last = new StoredTransition(arrow, row, seq, tick, worker, reason))
     if (transition.depth >= 2 * caps.history) transition.trim()
     row.phase = to
+    if (from.ended !== to.ended && row.machine !== null) row.queue.machineTally.add(row.machine, to.ended ? -1 : 1)
     if (arrow.takesPlace) row.place = seq
     if (arrow.key === 'taken') row.queue.takeKey(row)
     else if (arrow.key === 'freed') row.queue.freeKey(row)

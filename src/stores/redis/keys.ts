@@ -138,6 +138,11 @@ export class Keys {
     return `${this.namespace}machine-tag:${tag}`
   }
 
+  /** Jobs of a type that have not ended, by `state:PATH` and `tag:TAG` of their machines. */
+  machineCounts(type: string): string {
+    return `${this.namespace}machine-counts:${scriptText(type)}`
+  }
+
   /** A hash of small values that operations read and write under the condition that they are what they were. */
   cells(kind: CellKind): string {
     return `${this.namespace}${kind}`

@@ -1,5 +1,7 @@
 /** What a unit has read and written, as the plan of a commit: texts only, which the script carries out as they are. */
+import { isEnded, type JobState } from '../../core/lifecycle.ts'
 import type { Failure } from '../../core/fingerprint.ts'
+import { MachineTally } from '../../core/machine-tally.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
 import type { FailedAttempt } from './counting.ts'
 import { hintForScript } from './hints.ts'
@@ -52,6 +54,8 @@ interface Plan {
   readonly now?: string
   /** What is added to the activity of types: index of the figure and number. */
   readonly activity?: readonly (readonly [type: string, figure: number, by: number])[]
+  /** What is added to the numbers of jobs by the states and tags of their machines. */
+  readonly machines?: readonly (readonly [key: string, field: string, by: number])[]
   /** Failed attempts, each with the number of its transition. */
   readonly failures?: readonly PlannedFailure[]
   /** Members of the index of ticks: name and time, or null to remove it. */
@@ -102,6 +106,7 @@ export function planOf(unit: RedisUnit, keys: Keys): Planned {
       ...some('ticks', ticks),
       now: String(unit.now),
       ...some('activity', activity),
+      ...some('machines', machinesOf(unit, keys)),
       ...some('failures', unit.counting.failures.map(plannedFailure)),
       ...(rooms.has(null) && { room: rooms.get(null) as number }),
       ...some(
@@ -206,6 +211,25 @@ function sets(fields: Fields, keys: Keys): Set<string> {
   for (const path of list(fields.machineStates)) names.add(keys.machineState(path))
   for (const tag of list(fields.machineTags)) names.add(keys.machineTag(tag))
   return names
+}
+
+/** Only jobs that have not ended are counted. */
+function machinesOf({ rows }: RedisUnit, keys: Keys): NonNullable<Plan['machines']> {
+  const tallies = new Map<string, MachineTally>()
+  const count = (fields: Fields, by: 1 | -1): void => {
+    if (!fields.machine || isEnded(fields.state as JobState)) return
+    const type = fields.type as string
+    const tally = tallies.get(type) ?? new MachineTally()
+    tallies.set(type, tally)
+    tally.add({ states: list(fields.machineStates), tags: list(fields.machineTags) }, by)
+  }
+  for (const row of rows.values()) {
+    if (row.loaded !== null) count(row.loaded.fields, -1)
+    if (!row.removed) count(row.values, 1)
+  }
+  return [...tallies].flatMap(([type, tally]) =>
+    [...tally.entries()].map(([kind, name, by]) => [keys.machineCounts(type), `${kind}:${name}`, by] as const),
+  )
 }
 
 const list = (text: string | undefined): readonly string[] => (text ? (JSON.parse(text) as string[]) : [])

@@ -5,6 +5,7 @@ import { cursorAt, entryNumber, selectionAfter, selectionRange, seqAt } from '..
 import type { HistoryEntry, JobRecord } from '../../core/record.ts'
 import { isEnded, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, InboxEntry } from '../../core/machine-record.ts'
+import type { MachineNameKind } from '../../core/machine-tally.ts'
 import type { DueSchedules, DueSchedulesRequest, StoredSchedule } from '../../core/schedule-record.ts'
 import { claimable } from '../../core/transition.ts'
 import { isForgotten, isLost } from '../../core/workers.ts'
@@ -16,6 +17,7 @@ import type {
   FailureQuery,
   JobPage,
   ListQuery,
+  MachineCounts,
   QueueActivity,
   QueueInfo,
   StateCounts,
@@ -186,6 +188,17 @@ export class Reading {
     const rows = ids.length === 0 ? [] : rowsFrom(await redis.send(['HMGET', keys.jobs, ...ids]))
     const times = new Map(ids.map((id, i) => [id, queuedAt(rows[i] ?? null)]))
     return members.map((member) => (member === null ? null : (times.get(memberId(member)) ?? null)))
+  }
+
+  async machineCounts(type: string): Promise<MachineCounts> {
+    const found = pairs(await this.redis.send(['HGETALL', this.keys.machineCounts(type)]))
+    const of = (kind: MachineNameKind): Record<string, number> =>
+      Object.fromEntries(
+        found.flatMap(([field, count]) =>
+          field.startsWith(`${kind}:`) ? [[field.slice(kind.length + 1), Number(count)]] : [],
+        ),
+      )
+    return { states: of('state'), tags: of('tag') }
   }
 
   async counts(): Promise<Counts> {

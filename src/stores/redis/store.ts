@@ -118,6 +118,7 @@ export function redisStoreOf(settings: Settings): Store {
     get: (ids) => read((reading) => reading.get(ids)),
     list: (query) => read((reading) => reading.list(query)),
     counts: () => read((reading) => reading.counts()),
+    machineCounts: (type) => read((reading) => reading.machineCounts(type)),
     queues: () => read((reading) => reading.queues()),
     queuedSince: (types) => read((reading) => reading.queuedSince(types)),
     activity: (query) => read((reading) => reading.activity(query, now())),

@@ -72,6 +72,7 @@ export type QueueValues = [
   keyRate: string | null,
   minute: number,
   activity: string,
+  machines: string,
 ]
 
 /** The figures of a period, in the order of `activityFigures`, after the time at which it began. */

@@ -106,6 +106,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     get: (ids) => callQueue.ask('get', ids),
     list: (query) => callQueue.ask('list', query),
     counts: () => callQueue.ask('counts'),
+    machineCounts: (type) => callQueue.ask('machineCounts', type),
     queues: () => callQueue.ask('queues'),
     queuedSince: (types) => callQueue.ask('queuedSince', types),
     activity: (query) => callQueue.ask('activity', query),

@@ -1,13 +1,8 @@
 /** The row in `machines` of a job with a machine or a parent. */
+import type { MachineStanding } from '../../core/machine-tally.ts'
 import type { MachineRow } from '../../core/unit-of-work.ts'
 import type { Gather, Parent, Unsupported } from '../../core/machine-record.ts'
 import type { MachineValues } from './columns.ts'
-
-/** State paths and tags of a machine. */
-export interface MachineStanding {
-  readonly states: readonly string[]
-  readonly tags: readonly string[]
-}
 
 /** Of a machine that has no checkpoint. */
 export const nowhere = JSON.stringify({ states: [], tags: [] } satisfies MachineStanding)

@@ -12,10 +12,13 @@ import type {
   Parent,
   Unsupported,
 } from '../../core/machine-record.ts'
+import { isEnded } from '../../core/lifecycle.ts'
+import type { MachineStanding } from '../../core/machine-tally.ts'
 import type { Json } from '../../core/payload.ts'
 import type { PackedInboxEntry } from './columns.ts'
 import { Contradiction } from './errors.ts'
-import { Machine, nowhere, type MachineStanding } from './machine.ts'
+import { Machine, nowhere } from './machine.ts'
+import type { Queues } from './queues.ts'
 import type { Row } from './row.ts'
 import type { Statements } from './statements.ts'
 import { inboxOf, type MachineFields, type StoredMachine } from './stored-machine.ts'
@@ -67,9 +70,11 @@ class FieldsInFile implements MachineFields {
 
 export class Machines {
   private readonly sql: Statements
+  private readonly queues: Queues
 
-  constructor(sql: Statements) {
+  constructor(sql: Statements, queues: Queues) {
     this.sql = sql
+    this.queues = queues
   }
 
   load({ seq }: Row): Machine {
@@ -105,7 +110,8 @@ export class Machines {
   }
 
   /** @param entry the number of its entry in the log */
-  addCheckpoint({ seq }: Row, machine: Machine, next: NewCheckpoint, entry: number, at: number): void {
+  addCheckpoint(row: Row, machine: Machine, next: NewCheckpoint, entry: number, at: number): void {
+    const { seq } = row
     const { number, state, note, takesCancel } = next
     machine.checkpoint = { number, seq: entry }
     machine.takesCancel = takesCancel
@@ -113,24 +119,36 @@ export class Machines {
     if (read > machine.lastRead) this.sql.run('removeMessages', seq, (machine.lastRead = read))
     this.sql.run('addCheckpoint', entry, seq, number, at, note, JSON.stringify(state))
     const { states = [], tags = [] } = next
-    this.keepStanding(seq, machine, JSON.stringify({ states, tags } satisfies MachineStanding))
+    this.keepStanding(row, machine, { states, tags })
     if (number > caps.checkpoints) this.sql.run('removeCheckpoints', seq, number - caps.checkpoints)
   }
 
   /** The numbers of messages continue, so that each is used once. */
-  forgetCheckpoints({ seq }: Row, machine: Machine): void {
+  forgetCheckpoints(row: Row, machine: Machine): void {
+    const { seq } = row
     if (machine.checkpoint !== null) this.sql.run('removeCheckpoints', seq, machine.checkpoint.number)
     this.sql.run('removeMessages', seq, machine.lastMessage)
     machine.checkpoint = null
-    this.keepStanding(seq, machine, null)
+    this.keepStanding(row, machine, null)
     machine.takesCancel = false
     machine.lastRead = machine.lastMessage
   }
 
-  private keepStanding(seq: number, machine: Machine, standing: string | null): void {
+  /** A job has ended, or is retried: only jobs that have not ended are counted by the states and tags of their machines. */
+  countStanding({ queue }: Row, standing: MachineStanding, by: 1 | -1): void {
+    this.queues.countMachine(this.queues.at(queue), standing, by)
+  }
+
+  private keepStanding(row: Row, machine: Machine, standing: MachineStanding | null): void {
+    const { seq } = row
+    const text = standing === null ? null : JSON.stringify(standing)
     const before = machine.standing ?? nowhere
-    const after = standing ?? nowhere
-    machine.standing = standing
+    const after = text ?? nowhere
+    if (before !== after && !isEnded(row.state)) {
+      this.countStanding(row, machine.stands, -1)
+      if (standing !== null) this.countStanding(row, standing, 1)
+    }
+    machine.standing = text
     if (before === after) return
     if (before !== nowhere) this.sql.run('forgetNames', seq)
     if (after !== nowhere) this.sql.run('addNames', seq, after)

@@ -42,7 +42,19 @@ import { BulkRows } from './bulk.ts'
 import { claim, queuedSince } from './claim.ts'
 import { insertPacked, refused, type PackedJob, type PackedRequest, type Unpackable } from './insert.ts'
 import { transitions } from './log.ts'
-import { activity, checkpoints, counts, get, list, pause, queueInfo, queueInfos, worker, workers } from './reading.ts'
+import {
+  activity,
+  checkpoints,
+  counts,
+  get,
+  list,
+  machineCounts,
+  pause,
+  queueInfo,
+  queueInfos,
+  worker,
+  workers,
+} from './reading.ts'
 
 const writing = {
   insert: (unit: FileUnit, requests: readonly (PackedRequest | Unpackable)[]) =>
@@ -85,6 +97,7 @@ const reading = {
   get: (unit: FileUnit, ids: readonly string[]) => get(unit, ids),
   list: (unit: FileUnit, query: ListQuery) => list(unit, query),
   counts: (unit: FileUnit) => counts(unit),
+  machineCounts: (unit: FileUnit, type: string) => machineCounts(unit, type),
   queues: (unit: FileUnit) => queueInfos(unit),
   queue: (unit: FileUnit, type: string) => queueInfo(unit, type),
   queuedSince: (unit: FileUnit, types: readonly string[]) => types.map((type) => queuedSince(unit, type)),

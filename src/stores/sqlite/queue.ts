@@ -1,7 +1,8 @@
 /** The row of a queue: whether it is paused, and the number of its jobs in each state. */
 import { activityPeriods, noActivity, type Tally } from '../../core/activity.ts'
+import { MachineTally, type MachineStanding } from '../../core/machine-tally.ts'
 import { jobStates, statesTagged, type JobState, type StateTag } from '../../core/lifecycle.ts'
-import type { StateCounts } from '../../store.ts'
+import type { MachineCounts, StateCounts } from '../../store.ts'
 import type { QueueValues } from './columns.ts'
 import { claimable } from './state-names.ts'
 
@@ -28,13 +29,18 @@ export class Queue {
   /** Did a claim of this process find it at its cap? Then the end of a run gives a hint. */
   capped = false
 
+  /** Null as long as nobody has asked for it: most transactions do not. */
+  private tally: MachineTally | null = null
+  /** As JSON; null if the tally has changed since. */
+  private tallyText: string | null = '{}'
+
   constructor(number: number, type: string) {
     this.number = number
     this.type = type
   }
 
   /** Sets the values of its row in the file. */
-  read([, , paused, keyed, counts, clock, keyRate, minuteAt, activity]: QueueValues): this {
+  read([, , paused, keyed, counts, clock, keyRate, minuteAt, activity, machines]: QueueValues): this {
     this.paused = paused === 1
     this.keyed = keyed === 1
     this.clock = clock
@@ -42,9 +48,30 @@ export class Queue {
     this.minuteAt = minuteAt
     const figures = JSON.parse(activity) as number[]
     this.minute = noActivity().map((none, i) => figures[i] ?? none)
+    this.machines = machines
     const byState = JSON.parse(counts) as Partial<StateCounts>
     this.counts = jobStates.map((state) => byState[state] ?? 0)
     return this
+  }
+
+  /** Its jobs that have not ended, by the states and tags of their machines. */
+  get machineTally(): MachineTally {
+    return (this.tally ??= new MachineTally(JSON.parse(this.machines) as Partial<MachineCounts>))
+  }
+
+  /** The same, as JSON. */
+  get machines(): string {
+    return (this.tallyText ??= JSON.stringify(this.tally?.counts()))
+  }
+
+  set machines(machines: string) {
+    this.tallyText = machines
+    this.tally = null
+  }
+
+  countMachine(standing: MachineStanding, by: 1 | -1): void {
+    this.machineTally.add(standing, by)
+    this.tallyText = null
   }
 
   /** Is this time outside the current minute of its activity? */

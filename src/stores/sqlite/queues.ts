@@ -1,5 +1,6 @@
 /** The queues of the file: read when they are needed, written at the end of a transaction. */
 import { addTo, noActivity, oldestPeriod, periodNames, periodStart, type Counted } from '../../core/activity.ts'
+import type { MachineStanding } from '../../core/machine-tally.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { QueueValues } from './columns.ts'
 import { Contradiction } from './errors.ts'
@@ -7,7 +8,10 @@ import { Queue } from './queue.ts'
 import type { Statements } from './statements.ts'
 
 /** What queues were before something that may be taken back; null = they were not there. */
-type Before = Map<Queue, Pick<Queue, 'counts' | 'keyed' | 'clock' | 'keyRate' | 'minuteAt' | 'minute'> | null>
+type Before = Map<
+  Queue,
+  Pick<Queue, 'counts' | 'keyed' | 'clock' | 'keyRate' | 'minuteAt' | 'minute' | 'machines'> | null
+>
 
 export class Queues {
   private readonly sql: Statements
@@ -81,6 +85,13 @@ export class Queues {
     this.unwritten.add(queue)
   }
 
+  /** One more or one fewer of its jobs that have not ended has a machine in these states and with these tags. */
+  countMachine(queue: Queue, standing: MachineStanding, by: 1 | -1): void {
+    this.remind(queue)
+    queue.countMachine(standing, by)
+    this.unwritten.add(queue)
+  }
+
   /** Adds a transition to its activity. */
   countActivity(queue: Queue, counted: Counted, ms: number, now: number): void {
     this.remind(queue)
@@ -115,8 +126,16 @@ export class Queues {
   /** Remembers what a queue was, if that may be needed. */
   private remind(queue: Queue): void {
     if (this.before === null || this.before.has(queue)) return
-    const { keyed, clock, keyRate, minuteAt } = queue
-    this.before.set(queue, { counts: [...queue.counts], keyed, clock, keyRate, minuteAt, minute: [...queue.minute] })
+    const { keyed, clock, keyRate, minuteAt, machines } = queue
+    this.before.set(queue, {
+      counts: [...queue.counts],
+      keyed,
+      clock,
+      keyRate,
+      minuteAt,
+      minute: [...queue.minute],
+      machines,
+    })
   }
 
   /** Sets a savepoint. */
@@ -167,6 +186,7 @@ export class Queues {
         queue.keyRate,
         queue.minuteAt,
         JSON.stringify(queue.minute),
+        queue.machines,
         queue.number,
       )
     }

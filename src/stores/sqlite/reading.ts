@@ -10,12 +10,14 @@ import type {
   Counts,
   JobPage,
   ListQuery,
+  MachineCounts,
   QueueActivity,
   QueueInfo,
   StateCounts,
   WorkerInfo,
   WorkerRecord,
 } from '../../store.ts'
+import { MachineTally } from '../../core/machine-tally.ts'
 import type { CheckpointEntry } from '../../core/machine-record.ts'
 import type { FileUnit } from './unit.ts'
 import { named, type Queue } from './queue.ts'
@@ -65,6 +67,9 @@ export function counts(unit: FileUnit): Counts {
   const types = queues.map((queue): [string, StateCounts] => [queue.type, queue.stateCounts()])
   return { ...named(total), types: Object.fromEntries(types) }
 }
+
+export const machineCounts = (unit: FileUnit, type: string): MachineCounts =>
+  (unit.queues.known(type)?.machineTally ?? new MachineTally()).counts()
 
 export function queueInfo(unit: FileUnit, type: string): QueueInfo {
   const queue = unit.queues.known(type)

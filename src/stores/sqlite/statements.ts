@@ -15,7 +15,7 @@ import { claimable, never } from './state-names.ts'
 /** Called before and after each statement: for traces, and for tests of crashes. */
 export type StatementListener = (sql: string, moment: 'before' | 'after') => void
 
-const queueColumns = 'queue, type, paused, keyed, counts, clock, key_rate, minute, activity'
+const queueColumns = 'queue, type, paused, keyed, counts, clock, key_rate, minute, activity, machines'
 const figureColumns = ['enqueued', 'started', 'done', 'failed', 'dead', 'cancelled', 'wait_ms', 'run_ms']
 const failureColumns = 'queue, fingerprint, name, code, message, count, dead, first_at, last_at, last_id'
 const transitionColumns =
@@ -41,7 +41,7 @@ const texts = {
   queues: `SELECT ${queueColumns} FROM queues ORDER BY queue`,
   addQueue: 'INSERT INTO queues (type) VALUES (?) RETURNING queue',
   writeQueue:
-    'UPDATE queues SET paused = ?, keyed = ?, counts = ?, clock = ?, key_rate = ?, minute = ?, activity = ? WHERE queue = ?',
+    'UPDATE queues SET paused = ?, keyed = ?, counts = ?, clock = ?, key_rate = ?, minute = ?, activity = ?, machines = ? WHERE queue = ?',
 
   addActivity: `INSERT INTO activity (queue, period, at, ${figureColumns.join(', ')})
     VALUES (?, ?, ?, ${figureColumns.map(() => '?').join(', ')})

@@ -98,6 +98,7 @@ export function cutStore(store: Store, cut: Cut | null, onCut: () => void): CutS
     get: (ids) => read(() => store.get(ids)),
     list: (query) => read(() => store.list(query)),
     counts: () => read(() => store.counts()),
+    machineCounts: (type) => read(() => store.machineCounts(type)),
     queues: () => read(() => store.queues()),
     queue: (type, change) => read(() => store.queue(type, change)),
     worker: (id, info) => read(() => store.worker(id, info)),

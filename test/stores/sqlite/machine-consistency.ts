@@ -2,10 +2,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { caps } from '../../../src/core/caps.ts'
 import type { HistoryEntry } from '../../../src/core/record.ts'
+import { MachineTally } from '../../../src/core/machine-tally.ts'
+import type { MachineCounts } from '../../../src/core/figures.ts'
 import { statesTagged } from '../../../src/core/lifecycle.ts'
 import type { Row } from '../../../src/stores/sqlite/row.ts'
 
 const leased = statesTagged('leased')
+const ended = statesTagged('ended')
 
 /** Tells what is wrong. @param checkpoints the entries of the log, by the ids of jobs; those before `oldest` are gone */
 export function checkMachines(
@@ -28,6 +31,7 @@ export function checkMachines(
   for (const { job } of db.prepare('SELECT DISTINCT job FROM machine_names').all()) {
     if (!known.has(Number(job))) say(`the names of the states of job ${String(job)} are kept, and the job is gone`)
   }
+  checkCounts(db, rows, machines, say)
   for (const row of rows) {
     const machine = machines.get(row.seq)
     const tell = (complaint: string): void => say(`job ${row.id}: ${complaint}`)
@@ -46,17 +50,48 @@ export function checkMachines(
   }
 }
 
-/** It is found by where it stands, and by nothing else. */
-function checkNames(db: DatabaseSync, row: Row, { standing }: Values, tell: (complaint: string) => void): void {
-  const found = db.prepare('SELECT kind, name FROM machine_names WHERE job = ? ORDER BY kind, name').all(row.seq)
-  const { states, tags } = JSON.parse(typeof standing === 'string' ? standing : '{"states":[],"tags":[]}') as Record<
+/** Jobs that have not ended are counted by where they stand. */
+function checkCounts(
+  db: DatabaseSync,
+  rows: readonly Row[],
+  machines: ReadonlyMap<number, Values>,
+  say: (complaint: string) => void,
+): void {
+  const expected = new Map<string, number>()
+  for (const { seq, queue, state } of rows) {
+    if (ended.has(state)) continue
+    for (const name of namesOf(machines.get(seq))) {
+      const key = `${queue} ${name}`
+      expected.set(key, (expected.get(key) ?? 0) + 1)
+    }
+  }
+  for (const { queue, machines: text } of db.prepare('SELECT queue, machines FROM queues').all()) {
+    for (const [kind, name, count] of new MachineTally(JSON.parse(String(text)) as Partial<MachineCounts>).entries()) {
+      const key = `${String(queue)} ${kind} ${name}`
+      const jobs = expected.get(key) ?? 0
+      expected.delete(key)
+      if (count !== jobs) say(`queue ${key}: ${jobs} jobs, counted ${count}`)
+    }
+  }
+  for (const [key, jobs] of expected) say(`queue ${key}: ${jobs} jobs, not counted`)
+}
+
+/** The states and tags of a machine, each with its kind. */
+function namesOf(machine: Values | undefined): string[] {
+  const standing = machine?.['standing']
+  const { states = [], tags = [] } = JSON.parse(typeof standing === 'string' ? standing : '{}') as Record<
     string,
     string[]
   >
-  const expected = [...(states ?? []).map((name) => `state ${name}`), ...(tags ?? []).map((name) => `tag ${name}`)]
+  return [...states.map((name) => `state ${name}`), ...tags.map((name) => `tag ${name}`)].toSorted()
+}
+
+/** It is found by where it stands, and by nothing else. */
+function checkNames(db: DatabaseSync, row: Row, machine: Values, tell: (complaint: string) => void): void {
+  const found = db.prepare('SELECT kind, name FROM machine_names WHERE job = ? ORDER BY kind, name').all(row.seq)
+  const expected = namesOf(machine)
   const names = found.map(({ kind, name }) => `${String(kind)} ${String(name)}`)
-  if (names.join() !== expected.toSorted().join())
-    tell(`it stands at ${expected.join()}, and is found by ${names.join()}`)
+  if (names.join() !== expected.join()) tell(`it stands at ${expected.join()}, and is found by ${names.join()}`)
 }
 
 type Values = Readonly<Record<string, unknown>>

@@ -64,7 +64,7 @@ type Shared = Exclude<Method, 'confirm' | 'schedules' | 'bulk'>
 const methods = {
   insert: true, claim: true, settle: true, extend: true, checkpoint: true, send: true, checkpoints: true, cancel: true,
   retry: true, discard: true, promote: true, rescue: true, prune: true, get: true, list: true, counts: true, queue: true,
-  queues: true, queuedSince: true, activity: true, failures: true, worker: true, workers: true, transitions: true,
+  machineCounts: true, queues: true, queuedSince: true, activity: true, failures: true, worker: true, workers: true, transitions: true,
 } satisfies Record<Shared, true> // prettier-ignore
 
 /** A store on a file, open in both processes. */

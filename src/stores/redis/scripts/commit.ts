@@ -123,6 +123,9 @@ for _, tick in ipairs(plan.ticks or {}) do
 end
 writeLog(base + #entries - 1)
 for _, figure in ipairs(plan.activity or {}) do tally(figure[1], figure[2], figure[3]) end
+for _, count in ipairs(plan.machines or {}) do
+  if call('HINCRBY', count[1], count[2], int(count[3])) == 0 then call('HDEL', count[1], count[2]) end
+end
 if plan.activity then writeActivity(plan.now) end
 if plan.full then call('SET', P .. 'full', '1') end
 for _, type in ipairs(plan.fullQueues or {}) do call('HSET', P .. 'full-queues', type, '1') end

@@ -62,6 +62,8 @@ export const counts = `
     PRIMARY KEY (job, kind, name)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX named ON machine_names (kind, name, job);
+  -- How many jobs of a queue that have not ended are in each state and have each tag, as a JSON object of two by name.
+  ALTER TABLE queues ADD COLUMN machines TEXT NOT NULL DEFAULT '{}';
 
   -- Schedules: when each is due (null while it is paused or has no tick left), whether its input is made by a function, which
   -- only the processes that declare it have, and all that is known of it as JSON.

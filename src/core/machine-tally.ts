@@ -1,0 +1,42 @@
+/** Numbers of jobs by the states and tags of their machines, or changes of such numbers. */
+import type { MachineCounts } from './figures.ts'
+
+/** State paths and tags of a machine at its last checkpoint, each once. */
+export interface MachineStanding {
+  readonly states: readonly string[]
+  readonly tags: readonly string[]
+}
+
+export type MachineNameKind = 'state' | 'tag'
+
+export class MachineTally {
+  private readonly byState: Map<string, number>
+  private readonly byTag: Map<string, number>
+
+  constructor({ states = {}, tags = {} }: Partial<MachineCounts> = {}) {
+    this.byState = new Map(Object.entries(states))
+    this.byTag = new Map(Object.entries(tags))
+  }
+
+  /** One job more, or one fewer, with these states and tags. */
+  add({ states, tags }: MachineStanding, by: 1 | -1): void {
+    for (const name of states) addTo(this.byState, name, by)
+    for (const name of tags) addTo(this.byTag, name, by)
+  }
+
+  counts(): MachineCounts {
+    return { states: Object.fromEntries(this.byState), tags: Object.fromEntries(this.byTag) }
+  }
+
+  /** The numbers that are not 0. */
+  *entries(): Generator<[kind: MachineNameKind, name: string, count: number]> {
+    for (const [name, count] of this.byState) yield ['state', name, count]
+    for (const [name, count] of this.byTag) yield ['tag', name, count]
+  }
+}
+
+function addTo(counts: Map<string, number>, name: string, by: 1 | -1): void {
+  const count = (counts.get(name) ?? 0) + by
+  if (count === 0) counts.delete(name)
+  else counts.set(name, count)
+}
