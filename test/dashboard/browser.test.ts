@@ -2,8 +2,10 @@
 import { existsSync } from 'node:fs'
 import axe from 'axe-core'
 import { chromium, type Browser, type Page } from 'playwright-core'
+import { memoryStore } from 'jobchart'
 import { createDashboard, type DashboardOptions } from 'jobchart/dashboard'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { newJob, put } from '../../src/store-testing/conformance/acts.ts'
 import { deadEmails, email, jobs, reviews } from './world.ts'
 
 const executablePath = '/usr/bin/chromium'
@@ -277,11 +279,27 @@ test.runIf(isThere)('no screen has a fault that axe finds, in light and dark', a
   }
 })
 
-test.runIf(isThere)('on a phone nothing is wider than the window', async () => {
-  const { page, show } = await opened('#/', {}, 390)
-  for (const hash of ['#/', '#/jobs', '#/job/order-1', '#/queue/email.send', '#/dead', '#/workers', '#/charts']) {
+test.runIf(isThere)('on a phone nothing is wider than the window, however long names are', async () => {
+  const store = memoryStore()
+  const { page, show } = await opened('#/', {}, 390, () => jobs(store))
+  const type = `a.type.${'of.a.team.with.long.names.'.repeat(3)}`
+  await put(store, newJob('x'.repeat(100), { type, tags: ['t'.repeat(100)] }))
+  const [worker] = await store.workers()
+  await store.worker('another', { ...worker!, name: 'w'.repeat(80), host: 'h'.repeat(80), types: [type] })
+  for (const hash of [
+    '#/',
+    '#/jobs',
+    '#/job/order-1',
+    `#/job/${'x'.repeat(100)}`,
+    '#/queue/email.send',
+    `#/queue/${type}`,
+    '#/dead',
+    '#/workers',
+    '#/charts',
+  ]) {
     await show(hash)
     await page.locator('h1').waitFor()
+    await page.locator('.loading').waitFor({ state: 'detached' })
     expect(await page.evaluate('document.documentElement.scrollWidth'), hash).toBeLessThanOrEqual(390)
   }
 })

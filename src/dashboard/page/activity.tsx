@@ -46,6 +46,12 @@ const shown = [
   { figure: 'failed', tone: 'dead', what: 'failed attempts' },
 ] as const
 
+const unitOf = { minute: 'min', hour: 'h' } as const
+
+/** `at most 96 / min`: what the highest bar stands for. */
+export const most = ({ buckets, period }: Activity, figure: Figure): string =>
+  `at most ${number(Math.max(0, ...buckets.map((bucket) => bucket[figure])))} / ${unitOf[period]}`
+
 /** What happened in a queue over time, as the store has counted it. */
 export function QueueActivity({ type, rates }: { readonly type: string; readonly rates: QueueRates }): JSX.Element {
   const [choice, setChoice] = useState<Choice>('last hour')
@@ -65,7 +71,7 @@ export function QueueActivity({ type, rates }: { readonly type: string; readonly
             <button
               key={each}
               type="button"
-              class={each === choice ? 'on' : 'quiet'}
+              class="quiet"
               aria-pressed={each === choice}
               onClick={() => setChoice(each)}
             >
@@ -91,7 +97,8 @@ function Curves({
   readonly choice: Choice
   readonly bar: string
 }): JSX.Element {
-  const mean = (ms: Figure, count: number): string => (count === 0 ? '–' : duration(total(of, ms) / count))
+  const mean = (ms: Figure, count: number): string => duration(total(of, ms) / count)
+  const [started, ended] = [total(of, 'started'), total(of, 'done') + total(of, 'failed')]
   return (
     <>
       {shown.map(({ figure, tone, what }) => (
@@ -101,13 +108,14 @@ function Curves({
               <i class={`dot tone-${tone}`} /> {number(total(of, figure))} {what}
             </span>
             <span class="muted">{rate(lastMinute[figure])} now</span>
+            {total(of, figure) > 0 && <span class="muted">{most(of, figure)}</span>}
           </p>
           <Series of={of} figure={figure} tone={tone} label={`${what} in the ${choice}, ${bar}`} />
         </div>
       ))}
       <p class="legend muted">
-        <span>waited {mean('waitMs', total(of, 'started'))} on average</span>
-        <span>ran {mean('runMs', total(of, 'done') + total(of, 'failed'))}</span>
+        {started > 0 && <span>waited {mean('waitMs', started)} on average</span>}
+        {ended > 0 && <span>ran {mean('runMs', ended)} on average</span>}
         <span>{bar}</span>
       </p>
     </>

@@ -9,7 +9,7 @@ import { about } from './about.ts'
 import { ApiError, get, post } from './api.ts'
 import { change } from './dialog.tsx'
 import { Panel, Time } from './parts.tsx'
-import { now, number } from './words.ts'
+import { date, now, number } from './words.ts'
 
 const verbs = { retry: 'Retry', cancel: 'Cancel', discard: 'Discard' } as const
 
@@ -52,9 +52,10 @@ export async function changeAll(kind: ShownOperation['kind'], body: object): Pro
 }
 
 /** `300 retried, 2 refused`. */
-function countsText({ counts }: Pick<ShownOperation, 'counts'>): string {
+function countsText({ counts, state }: Pick<ShownOperation, 'counts' | 'state'>): string {
   const entries = Object.entries(counts)
-  return entries.length === 0 ? 'No job matched' : entries.map(([name, count]) => `${number(count)} ${name}`).join(', ')
+  if (entries.length === 0) return state === 'running' ? 'no job yet' : 'No job matched'
+  return entries.map(([name, count]) => `${number(count)} ${name}`).join(', ')
 }
 
 const none: readonly ShownOperation[] = []
@@ -122,7 +123,7 @@ function Operation({ of }: { readonly of: ShownOperation }): JSX.Element {
       </span>
       {state === 'running' ? (
         about.value.role === 'admin' && (
-          <button type="button" class="quiet" onClick={stop}>
+          <button type="button" onClick={stop}>
             Stop
           </button>
         )
@@ -135,11 +136,25 @@ function Operation({ of }: { readonly of: ShownOperation }): JSX.Element {
   )
 }
 
-/** `type email.send, state dead`. */
+/** `type email.send, state dead`. The fingerprint of a failure says nothing to a reader. */
 const filterText = (filter: ShownOperation['filter']): string =>
   Object.entries(filter)
-    .map(
-      ([name, value]) =>
-        `${name} ${Array.isArray(value) ? value.join(' ') : typeof value === 'object' ? JSON.stringify(value) : value}`,
-    ) // prettier-ignore
+    .map(([name, value]) =>
+      name === 'failure' ? 'one group of failures' : `${wordOf[name] ?? name} ${valueText(name, value)}`,
+    )
     .join(', ')
+
+const wordOf: Readonly<Record<string, string>> = {
+  machineState: 'in',
+  concurrencyKey: 'concurrency key',
+  enqueuedAfter: 'enqueued after',
+  enqueuedBefore: 'enqueued before',
+  finishedAfter: 'ended after',
+  finishedBefore: 'ended before',
+}
+
+function valueText(name: string, value: unknown): string {
+  if (Array.isArray(value)) return value.join(' ')
+  if (typeof value === 'number' && /After$|Before$/.test(name)) return date(value)
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}

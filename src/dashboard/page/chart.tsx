@@ -67,6 +67,7 @@ export function Chart({
     ground.current.replaceChildren(document.importNode(picture, true))
   }, [svg])
   useEffect(() => showCounts(ground.current, counts), [svg, counts])
+  useEffect(() => showMiddle(ground.current), [svg])
   useEffect(() => markEvents(ground.current, events ?? []), [svg, events])
   useEffect(() => fillStates(ground.current, active), [svg, active])
   useEffect(() => countDown(ground.current, timers ?? [], timersFrom), [svg, timers, timersFrom])
@@ -95,6 +96,14 @@ export function Chart({
       onClick={(event) => clicked(event.target)}
     />
   )
+}
+
+/** Where the picture is wider than its place: shows the state in which the job stands, or else the middle. */
+function showMiddle(ground: HTMLElement | null): void {
+  if (ground === null || ground.scrollWidth <= ground.clientWidth) return
+  const box = (ground.querySelector('.jc-active') ?? ground.firstElementChild)?.getBoundingClientRect()
+  if (box === undefined) return
+  ground.scrollLeft += box.left + box.width / 2 - ground.getBoundingClientRect().left - ground.clientWidth / 2
 }
 
 function showCounts(ground: HTMLElement | null, counts: ChartProps['counts']): void {

@@ -84,7 +84,9 @@ function Group({ of, changed, showType }: { readonly of: FailureGroup } & Omit<F
   const deadJobs = link('jobs', '', { type, state: 'dead', failure: fingerprint })
   return (
     <li data-row tabindex={-1} data-href={dead > 0 ? deadJobs : jobLink(lastId)}>
-      <b class="count">{number(dead > 0 ? dead : count)}</b>
+      <p class={`count ${dead > 0 ? 'dead' : ''}`}>
+        <b>{number(dead > 0 ? dead : count)}</b> <small class="muted">{dead > 0 ? 'dead' : 'failed'}</small>
+      </p>
       <div>
         <p class="error-line">
           <strong>{name}</strong> {message} {code !== null && <code>{code}</code>}

@@ -125,7 +125,7 @@ function Picture({ of, travel, onSend }: PictureProps): JSX.Element {
       </button>
     </div>
   ) : (
-    <span class="muted">its path, numbered</span>
+    <span class="muted">its moves are numbered</span>
   )
   const title = which === 'job' ? 'Its path' : chosen === null ? 'Where it stands' : 'Where it stood'
   return (
@@ -236,11 +236,13 @@ function Facts({ job }: { readonly job: JobRecord }): JSX.Element {
       ? null
       : [
           'Tags',
-          tags.map((tag) => (
-            <a key={tag} class="tag" href={link('jobs', '', { tag })}>
-              {tag}
-            </a>
-          )),
+          <span class="where">
+            {tags.map((tag) => (
+              <a key={tag} class="tag" href={link('jobs', '', { tag })}>
+                {tag}
+              </a>
+            ))}
+          </span>,
         ],
   ]
   return (
@@ -300,7 +302,14 @@ function Progress({ job: { checkin, logs } }: { readonly job: JobRecord }): JSX.
 }
 
 const Errors = ({ errors }: { readonly errors: readonly AttemptError[] }): JSX.Element => (
-  <Panel title="Errors" aside={<span class="muted">{number(errors.length)} failed attempts, the latest first</span>}>
+  <Panel
+    title="Errors"
+    aside={
+      <span class="muted">
+        {errors.length === 1 ? '1 failed attempt' : `${number(errors.length)} failed attempts, the latest first`}
+      </span>
+    }
+  >
     <ul class="errors">
       {errors.toReversed().map(({ attempt, generation, error, startedAt, failedAt }) => (
         <li key={`${generation} ${attempt} ${failedAt}`}>

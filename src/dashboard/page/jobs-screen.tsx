@@ -251,9 +251,13 @@ function Row({
       <td>
         <State state={state} />
       </td>
-      <td>{type}</td>
       <td>
-        <a class="id" href={jobLink(id)}>
+        <span class="type" title={type}>
+          {type}
+        </span>
+      </td>
+      <td>
+        <a class="id" href={jobLink(id)} title={id}>
           {id}
         </a>
       </td>

@@ -1,15 +1,12 @@
 /** Overview: is all well? */
 import type { JSX } from 'preact'
-import type { StateCounts } from '../../index.ts'
 import type { Overview, QueueRow } from '../overview.ts'
-import { Series, total } from './activity.tsx'
+import { most, Series, total } from './activity.tsx'
 import { useRepeated, useResource } from './api.ts'
 import { counts, useLive } from './live.ts'
-import { Empty, Figure, Loaded, Panel, QueueLink, Time } from './parts.tsx'
+import { Empty, Figures, Loaded, Panel, QueueLink, Time } from './parts.tsx'
 import { jobLink, link } from './router.ts'
 import { duration, now, number, percent, rate } from './words.ts'
-
-const shownStates = ['queued', 'running', 'retrying', 'scheduled', 'waiting', 'done', 'dead', 'cancelled'] as const
 
 export function OverviewScreen(): JSX.Element {
   const overview = useResource<Overview>('/overview')
@@ -50,21 +47,16 @@ function Warnings({ of: { queues, runtime } }: { readonly of: Overview }): JSX.E
   )
 }
 
-const Figures = ({ of }: { readonly of: StateCounts }): JSX.Element => (
-  <div class="figures">
-    {shownStates.map((state) => (
-      <Figure key={state} label={state} value={of[state]} tone={state} href={link('jobs', '', { state })} />
-    ))}
-  </div>
-)
-
 function Throughput({ of: { activity, rates, deadLastDay } }: { readonly of: Overview }): JSX.Element {
   const [done, failed] = [total(activity, 'done'), total(activity, 'failed')]
   return (
     <div class="columns">
       <Panel title="Done" aside={<span class="muted">last hour</span>}>
         <p class="large">
-          {number(done)} <small class="muted">{rate(rates.lastMinute.done)} now</small>
+          {number(done)}{' '}
+          <small class="muted">
+            {rate(rates.lastMinute.done)} now{done > 0 && `, ${most(activity, 'done')}`}
+          </small>
         </p>
         <Series
           of={activity}
@@ -73,11 +65,13 @@ function Throughput({ of: { activity, rates, deadLastDay } }: { readonly of: Ove
           label={`Jobs done in each minute of the last hour, ${done} in all`}
         />
       </Panel>
-      <Panel title="Failed attempts" aside={<a href={link('dead')}>{number(deadLastDay)} died in a day</a>}>
+      <Panel title="Failed attempts" aside={<a href={link('dead')}>{number(deadLastDay)} died in the last day</a>}>
         <p class="large">
           {number(failed)}{' '}
           <small class="muted">
-            {done + failed === 0 ? 'nothing ran' : `${percent(failed / (done + failed))} of attempts`}
+            {done + failed === 0
+              ? 'nothing ran'
+              : `${percent(failed / (done + failed))} of attempts${failed > 0 ? `, ${most(activity, 'failed')}` : ''}`}
           </small>
         </p>
         <Series
@@ -106,13 +100,13 @@ function Queues({ of: { queues, queuesLeftOut } }: { readonly of: Overview }): J
               <tr>
                 <th>Queue</th>
                 <th class="num">Queued</th>
-                <th class="num">Running</th>
-                <th class="num">Retrying</th>
+                <th class="num wide">Running</th>
+                <th class="num wide">Retrying</th>
                 <th class="num">Dead</th>
-                <th class="num">Rate</th>
+                <th class="num wide">Rate</th>
                 <th>Oldest waits</th>
                 <th class="wide">Share of picks</th>
-                <th class="num">Workers</th>
+                <th class="num wide">Workers</th>
               </tr>
             </thead>
             <tbody>
@@ -127,11 +121,14 @@ function Queues({ of: { queues, queuesLeftOut } }: { readonly of: Overview }): J
   )
 }
 
+/** The states of a queue that a phone has room for. */
+const narrow = new Set(['queued', 'dead'])
+
 function Queue({ of }: { readonly of: QueueRow }): JSX.Element {
   const { type, paused, oldestAt, rates, share, expectedShare, workers } = of
   const live = counts.value?.types[type] ?? of.counts
   const cell = (state: 'queued' | 'running' | 'retrying' | 'dead'): JSX.Element => (
-    <td class={`num ${live[state] === 0 ? 'muted' : ''}`}>
+    <td class={`num ${live[state] === 0 ? 'muted' : ''} ${narrow.has(state) ? '' : 'wide'}`}>
       <a href={link('jobs', '', { type, state })}>{number(live[state])}</a>
     </td>
   )
@@ -144,7 +141,10 @@ function Queue({ of }: { readonly of: QueueRow }): JSX.Element {
       {cell('running')}
       {cell('retrying')}
       {cell('dead')}
-      <td class={`num ${rates.lastFiveMinutes.done === 0 ? 'muted' : ''}`} title="jobs done, in the last five minutes">
+      <td
+        class={`num wide ${rates.lastFiveMinutes.done === 0 ? 'muted' : ''}`}
+        title="jobs done, in the last five minutes"
+      >
         {rate(rates.lastFiveMinutes.done)}
       </td>
       <td class="muted">{oldestAt === null ? '–' : duration(Math.max(0, now.value - oldestAt))}</td>
@@ -155,7 +155,7 @@ function Queue({ of }: { readonly of: QueueRow }): JSX.Element {
           <Share share={share} expected={expectedShare} />
         )}
       </td>
-      <td class={`num ${workers === 0 ? 'muted' : ''}`}>{workers}</td>
+      <td class={`num wide ${workers === 0 ? 'muted' : ''}`}>{workers}</td>
     </tr>
   )
 }
@@ -179,10 +179,16 @@ function AtWork({ of: { workers } }: { readonly of: Overview }): JSX.Element {
   const runs = workers
     .flatMap(({ name, running }) => running.map((run) => ({ ...run, name })))
     .toSorted((a, b) => a.since - b.since)
+  const alive = workers.filter(({ lost }) => !lost).length
   return (
     <Panel
       title="Running now"
-      aside={<a href={link('workers')}>{workers.length === 1 ? '1 worker' : `${workers.length} workers`}</a>}
+      aside={
+        <a href={link('workers')}>
+          {alive === 1 ? '1 worker' : `${alive} workers`}
+          {alive < workers.length && `, ${workers.length - alive} lost`}
+        </a>
+      }
     >
       {runs.length === 0 ? (
         <Empty title="Nothing runs">Workers pick jobs as soon as they are queued.</Empty>

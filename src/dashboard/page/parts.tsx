@@ -1,7 +1,7 @@
 /** Small parts that every screen is made of. */
 import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import type { JobState, Json } from '../../index.ts'
+import type { JobState, Json, StateCounts } from '../../index.ts'
 import type { ApiError, Resource } from './api.ts'
 import { age, date, number } from './words.ts'
 import { link } from './router.ts'
@@ -72,7 +72,7 @@ export function Loaded<Answer>({
 }
 
 /** A number and what it counts; leads to the jobs. */
-export const Figure = ({
+const Figure = ({
   label,
   value,
   tone,
@@ -90,6 +90,17 @@ export const Figure = ({
       {label}
     </span>
   </a>
+)
+
+const shownStates = ['queued', 'running', 'retrying', 'scheduled', 'waiting', 'done', 'dead', 'cancelled'] as const
+
+/** How many jobs are in each state: all, or those of a type. */
+export const Figures = ({ of, type }: { readonly of: StateCounts; readonly type?: string }): JSX.Element => (
+  <div class={`figures ${type === undefined ? '' : 'narrow-only'}`}>
+    {shownStates.map((state) => (
+      <Figure key={state} label={state} value={of[state]} tone={state} href={link('jobs', '', { type, state })} />
+    ))}
+  </div>
 )
 
 /** Bars of a time, each a period of it. @param titles what each stands for, shown while it is pointed at */
@@ -197,7 +208,7 @@ export const Payload = ({
 )
 
 export const QueueLink = ({ type }: { readonly type: string }): JSX.Element => (
-  <a class="type" href={link('queue', type)}>
+  <a class="type" href={link('queue', type)} title={type}>
     {type}
   </a>
 )

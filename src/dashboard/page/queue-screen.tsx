@@ -8,7 +8,7 @@ import { Chart } from './chart.tsx'
 import { ask, change } from './dialog.tsx'
 import { Failures } from './failures.tsx'
 import { counts, useLive } from './live.ts'
-import { Loaded, Panel } from './parts.tsx'
+import { Figures, Loaded, Panel } from './parts.tsx'
 import { go, link } from './router.ts'
 import { duration, now, percent } from './words.ts'
 
@@ -45,6 +45,7 @@ function Queue({
           {about.value.role === 'admin' && <Pause type={type} paused={paused} refresh={refresh} />}
         </div>
       </div>
+      <Figures of={live} type={type} />
       <Panel title="Jobs in each state" aside={<span class="muted">a state leads to its jobs</span>}>
         <Chart path={`/charts/job.svg?type=${encodeURIComponent(type)}`} counts={live} pulse={type} onState={toJobs} />
       </Panel>

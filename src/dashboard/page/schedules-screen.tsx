@@ -8,7 +8,7 @@ import { useLive } from './live.ts'
 import { Empty, Loaded, Panel, QueueLink, Time } from './parts.tsx'
 import { jobLink } from './router.ts'
 import { scheduleWords } from './schedule-words.ts'
-import { date, number } from './words.ts'
+import { dateIn, number } from './words.ts'
 
 export function SchedulesScreen(): JSX.Element {
   const schedules = useResource<{ readonly schedules: readonly ScheduleRecord[] }>('/schedules')
@@ -49,10 +49,10 @@ function Schedule({ of, refresh }: { readonly of: ScheduleRecord; readonly refre
           <dt>Next</dt>
           <dd>
             {next === undefined ? (
-              <span class="muted">none</span>
+              <span class="muted">{paused ? 'none while it is paused' : 'none'}</span>
             ) : (
               <>
-                <Time at={next} /> <span class="muted">{date(next)}</span>
+                <Time at={next} /> <span class="muted">{dateIn(next, timezone)}</span>
               </>
             )}
           </dd>
@@ -60,7 +60,11 @@ function Schedule({ of, refresh }: { readonly of: ScheduleRecord; readonly refre
         <div>
           <dt>Last</dt>
           <dd>
-            {last === null ? <span class="muted">never</span> : <a href={jobLink(last.jobId)}>{date(last.at)}</a>}
+            {last === null ? (
+              <span class="muted">never</span>
+            ) : (
+              <a href={jobLink(last.jobId)}>{dateIn(last.at, timezone)}</a>
+            )}
           </dd>
         </div>
         <div>

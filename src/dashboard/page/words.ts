@@ -29,12 +29,12 @@ const two = (large: number, unit: string, small: number, smallUnit: string): str
 export const countdown = (at: number, from: number): string =>
   at <= from ? 'due now' : `in ${duration(Math.ceil((at - from) / 1_000) * 1_000)}`
 
-/** One unit only, because it is read in a table. */
+/** One unit, because it is read in tables; two of what comes in hours or days. */
 export function age(at: number): string {
   const ms = now.value - at
-  const text = short(Math.abs(ms))
   if (Math.abs(ms) < 1_000) return 'now'
-  return ms < 0 ? `in ${text}` : `${text} ago`
+  if (ms > 0) return `${short(ms)} ago`
+  return `in ${ms > -3_600_000 ? short(-ms) : duration(-ms)}`
 }
 
 function short(ms: number): string {
@@ -47,6 +47,13 @@ function short(ms: number): string {
 
 export const date = (at: number): string =>
   new Date(at).toLocaleString('sv-SE', { dateStyle: 'short', timeStyle: 'medium' })
+const ownZone = new Intl.DateTimeFormat().resolvedOptions().timeZone
+
+/** As `date`, in a time zone, which is named unless it is that of the page. */
+export const dateIn = (at: number, timeZone: string): string =>
+  timeZone === ownZone
+    ? date(at)
+    : `${new Date(at).toLocaleString('sv-SE', { dateStyle: 'short', timeStyle: 'medium', timeZone })} ${timeZone}`
 export const clock = (at: number): string => {
   const time = new Date(at)
   return `${time.toLocaleTimeString('sv-SE')}.${String(time.getMilliseconds()).padStart(3, '0')}`

@@ -1,9 +1,9 @@
 /** Workers: who they are, what each runs since when, and which are lost. */
 import type { JSX } from 'preact'
-import type { WorkerRecord } from '../../index.ts'
+import type { Json, WorkerRecord } from '../../index.ts'
 import { useResource } from './api.ts'
 import { useLive } from './live.ts'
-import { Empty, Loaded, Panel, Time, Tree } from './parts.tsx'
+import { Empty, Loaded, Panel, Time } from './parts.tsx'
 import { jobLink } from './router.ts'
 import { duration, now, number } from './words.ts'
 
@@ -68,12 +68,22 @@ function Worker({
               <span class="muted">
                 attempt {attempt}, since {duration(Math.max(0, now.value - since))}
               </span>
-              {checkin !== null && <Tree value={checkin.value} depth={3} />}
+              {checkin !== null && <Checkin value={checkin.value} />}
             </li>
           ))}
         </ul>
       )}
     </Panel>
+  )
+}
+
+/** On one line; the screen of the job has it as a tree. */
+function Checkin({ value }: { readonly value: Json }): JSX.Element {
+  const text = JSON.stringify(value)
+  return (
+    <code class="muted cut" title={text}>
+      {text}
+    </code>
   )
 }
 
