@@ -1,6 +1,6 @@
 /**
  * Takes the pictures of the README and of docs/dashboard.md: runs the main job, opens its dashboard in Chromium, and saves what it
- * shows while the jobs run. `npm run picture`; it needs Chromium, at /usr/bin/chromium or where CHROMIUM says.
+ * shows while the jobs run; then the other screens, of a small shop. `npm run picture`; it needs Chromium, at /usr/bin/chromium or where CHROMIUM says.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { chromium, type Browser } from 'playwright-core'
+import { openShop } from './picture-shop.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
@@ -19,6 +20,8 @@ interface Shot {
   readonly screen: string
   readonly scheme: 'light' | 'dark'
   readonly height: number
+  /** Default 1,200. */
+  readonly width?: number
 }
 
 /** Starts the main job on node_modules. */
@@ -49,15 +52,20 @@ async function waitingReview(url: string): Promise<string> {
   }
 }
 
-async function take(browser: Browser, url: string, { file, screen, scheme, height }: Shot): Promise<void> {
-  const page = await browser.newPage({ viewport: { width: 1200, height }, deviceScaleFactor: 2, colorScheme: scheme })
+/** Screens that are complete when their table or list is there; of the others the picture of a chart is complete when it has a state. */
+const tables = new Set(['/', '/jobs'])
+const lists = new Set(['/dead', '/schedules', '/workers'])
+
+async function take(
+  browser: Browser,
+  url: string,
+  { file, screen, scheme, height, width = 1200 }: Shot,
+): Promise<void> {
+  const page = await browser.newPage({ viewport: { width, height }, deviceScaleFactor: 2, colorScheme: scheme })
   await page.goto(`${url}#${screen}`)
-  // The picture of a chart is there when it has a state.
-  await page
-    .locator(screen === '/' ? 'table' : 'svg [data-state]')
-    .first()
-    .waitFor()
-  await page.getByText('live', { exact: true }).waitFor()
+  const complete = lists.has(screen) ? 'main section' : tables.has(screen) ? 'table' : 'svg [data-state]'
+  await page.locator(complete).first().waitFor()
+  await page.locator('.connection.live').waitFor()
   // Charts light up as jobs move, once the stream has told of some.
   await page.waitForTimeout(1_500)
   await page.screenshot({ path: join(root, 'docs/images', file) })
@@ -77,6 +85,18 @@ try {
     { file: 'dashboard-queue.png', screen: '/queue/hash', scheme: 'light', height: 752 },
   ]
   for (const shot of shots) await take(browser, url, shot)
+  const shop = await openShop()
+  const screens: readonly Shot[] = [
+    { file: 'dashboard-jobs.png', screen: '/jobs', scheme: 'light', height: 720 },
+    { file: 'dashboard-job-dead.png', screen: `/job/${shop.dead}`, scheme: 'light', height: 900 },
+    { file: 'dashboard-dead.png', screen: '/dead', scheme: 'light', height: 560 },
+    { file: 'dashboard-schedules.png', screen: '/schedules', scheme: 'light', height: 430 },
+    { file: 'dashboard-workers.png', screen: '/workers', scheme: 'light', height: 520 },
+    { file: 'dashboard-charts.png', screen: '/charts', scheme: 'light', height: 720 },
+    { file: 'dashboard-phone.png', screen: '/', scheme: 'dark', height: 844, width: 390 },
+  ]
+  for (const shot of screens) await take(browser, shop.url, shot)
+  await shop.close()
 } finally {
   await browser.close()
   mainJob.kill('SIGKILL')
