@@ -32,14 +32,25 @@ export interface SvgOptions extends Omit<LayoutOptions, 'counted'>, MarkOptions 
  * await writeFile('order.svg', await toSvg(orderMachine, { theme: 'dark', active: { paid: 'shipping' } }))
  */
 export async function toSvg(source: ChartSource, options: SvgOptions = {}): Promise<string> {
+  const draw = await drawingOf(source, options)
+  return draw(options)
+}
+
+/** Draws a chart that has been laid out, with marks of its own each time: they do not change where anything stands. */
+export type Drawing = (marks: MarkOptions) => string
+
+/** @param options `counts` tells whether room is kept for counts: all drawings have them, or none has */
+export async function drawingOf(source: ChartSource, options: SvgOptions): Promise<Drawing> {
   const theme = checkEnum('theme', options.theme ?? 'auto', ['light', 'dark', 'auto'])
   const style = checkEnum('style', options.style ?? 'embedded', ['embedded', 'none'])
   const transparent = checkBoolean('transparent', options.transparent)
   const whole = toGraph(source)
-  const marks = readMarks(whole, drawnGraph(whole, options), options)
+  const drawn = drawnGraph(whole, options)
+  // Marks are read before the layout: a wrong one is refused at once.
+  readMarks(whole, drawn, options)
   const placed = await layout(whole, { ...options, counted: options.counts !== undefined })
   const title = options.title ?? [whole.id, whole.description].filter((text) => text !== null).join(': ')
-  return svgOf(placed, marks, { theme, style, title, transparent })
+  return (marks) => svgOf(placed, readMarks(whole, drawn, marks), { theme, style, title, transparent })
 }
 
 interface Frame {

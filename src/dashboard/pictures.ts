@@ -1,13 +1,13 @@
-/** Charts as SVG: of the job lifecycle, of the runtime, and of the machines of jobs. Pictures are cached: a layout takes 50 ms. */
+/** Charts as SVG: of the job lifecycle, of the runtime, and of the machines of jobs. Charts are laid out once: that takes 50 ms. */
 import { machines } from '../../machines/index.ts'
 import type { JobRecord, StateCounts } from '../index.ts'
-import { chartStyles, toSvg, type ChartSource, type PathStep, type SvgOptions, type Tone } from '../chart/index.ts'
+import { chartStyles, type ChartSource, type PathStep, type SvgOptions, type Tone } from '../chart/index.ts'
+import type { MarkOptions } from '../chart/marks.ts'
+import { drawingOf, type Drawing } from '../chart/to-svg.ts'
 import { chartOf } from '../core/definition.ts'
 import { isEnded, jobStates } from '../core/lifecycle.ts'
 import { checkpointSteps, statesAt } from './checkpoint-steps.ts'
 import type { DashboardSettings } from './options.ts'
-
-const picturesMax = 100
 
 /** The style sheet of every picture. */
 export const pictureStyles = (): string => chartStyles('auto')
@@ -26,7 +26,8 @@ export interface ChartEntry {
 
 export class Pictures {
   private readonly settings: DashboardSettings
-  private readonly kept = new Map<string, Promise<string>>()
+  /** By chart, and by what its layout depends on: few of each. */
+  private readonly drawings = new WeakMap<ChartSource, Map<string, Promise<Drawing>>>()
 
   constructor(settings: DashboardSettings) {
     this.settings = settings
@@ -59,18 +60,18 @@ export class Pictures {
     const { types, ...all } = await this.settings.client.counts()
     const counts: Partial<StateCounts> = type === null ? all : (types[type] ?? {})
     const known = Object.fromEntries(jobStates.map((state) => [state, counts[state] ?? 0]))
-    return this.draw(machines.job, { counts: known, tags: false, actions: false, direction: 'down' })
+    return this.draw(machines.job, jobLayout, { counts: known })
   }
 
   /** The job chart with the path of one job. */
   jobPath({ history, state }: JobRecord): Promise<string> {
     const path = history.flatMap(({ from, event, to }): PathStep[] => (from === null ? [] : [{ from, event, to }]))
-    return this.draw(machines.job, { path, active: state, tags: false, actions: false, direction: 'down' })
+    return this.draw(machines.job, jobLayout, { path, active: state })
   }
 
   runtimeChart(): Promise<string> {
     const active = this.settings.runtime?.state
-    return this.draw(machines.runtime, { tags: false, ...(active !== undefined && { active }) })
+    return this.draw(machines.runtime, { tags: false }, active === undefined ? {} : { active })
   }
 
   /** The machine of a type, with the number of jobs in each state that have not ended. @returns null if this process does not have it */
@@ -78,7 +79,7 @@ export class Pictures {
     const machine = this.machineOf(type, version)
     if (machine === null) return null
     const { states } = await this.settings.client.store.machineCounts(type)
-    return this.draw(machine, { counts: states })
+    return this.draw(machine, {}, { counts: states })
   }
 
   /** The machine of a job with its active states and its path. @returns null if this process does not have it */
@@ -90,11 +91,15 @@ export class Pictures {
     const path = runner === null ? [] : checkpointSteps(await this.settings.client.store.checkpoints(id), runner)
     // A fork has no `machineStates` before its own first checkpoint.
     const fromFork = machineStates.length === 0 && checkpoint !== null && runner !== null
-    return this.draw(machine, {
-      active: fromFork ? (statesAt(checkpoint.state, runner) ?? []) : machineStates,
-      path,
-      ...(isEnded(record.state) && { tones: tonesOf(record) }),
-    })
+    return this.draw(
+      machine,
+      {},
+      {
+        active: fromFork ? (statesAt(checkpoint.state, runner) ?? []) : machineStates,
+        path,
+        ...(isEnded(record.state) && { tones: tonesOf(record) }),
+      },
+    )
   }
 
   private machineOf(type: string, version: string | null): ChartSource | null {
@@ -102,19 +107,29 @@ export class Pictures {
     return runner === null ? null : chartOf(runner, version).machine
   }
 
-  private draw(source: ChartSource, options: SvgOptions): Promise<string> {
-    const drawn = { ...options, style: 'none', transparent: true } as const
-    const key = `${(source as { readonly id?: string }).id}\n${JSON.stringify(drawn)}`
-    const known = this.kept.get(key)
+  private async draw(source: ChartSource, options: Appearance, marks: MarkOptions): Promise<string> {
+    const counts = marks.counts === undefined ? {} : { counts: {} }
+    const draw = await this.laidOut(source, { ...options, ...counts, style: 'none', transparent: true })
+    return draw(marks)
+  }
+
+  private laidOut(source: ChartSource, options: SvgOptions): Promise<Drawing> {
+    const own = this.drawings.get(source) ?? new Map<string, Promise<Drawing>>()
+    this.drawings.set(source, own)
+    const key = JSON.stringify(options)
+    const known = own.get(key)
     if (known !== undefined) return known
-    const picture = toSvg(source, drawn)
-    this.kept.set(key, picture)
-    picture.catch(() => this.kept.delete(key))
-    const [oldest] = this.kept.keys()
-    if (this.kept.size > picturesMax && oldest !== undefined) this.kept.delete(oldest)
-    return picture
+    const drawing = drawingOf(source, options)
+    own.set(key, drawing)
+    drawing.catch(() => own.delete(key))
+    return drawing
   }
 }
+
+/** What a layout depends on. */
+type Appearance = Omit<SvgOptions, keyof MarkOptions>
+
+const jobLayout: Appearance = { tags: false, actions: false, direction: 'down' }
 
 /** Tones of the final states of a machine, by the end of the job. */
 function tonesOf({ state, machineStates }: JobRecord): Record<string, Tone> {
