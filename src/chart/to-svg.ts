@@ -46,8 +46,6 @@ export async function drawingOf(source: ChartSource, options: SvgOptions): Promi
   const transparent = checkBoolean('transparent', options.transparent)
   const whole = toGraph(source)
   const drawn = drawnGraph(whole, options)
-  // Marks are read before the layout: a wrong one is refused at once.
-  readMarks(whole, drawn, options)
   const placed = await layout(whole, { ...options, counted: options.counts !== undefined })
   const title = options.title ?? [whole.id, whole.description].filter((text) => text !== null).join(': ')
   return (marks) => svgOf(placed, readMarks(whole, drawn, marks), { theme, style, title, transparent })
