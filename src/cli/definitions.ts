@@ -1,7 +1,8 @@
 /** The definitions in modules, and their problems. */
 import type { AnyStateMachine } from 'xstate'
-import { createRuntime, defineJob, type JobchartError, type JobDefinition, type MachineProblem } from '../index.ts'
-import { isJobDefinition, jobsIn, loadModule } from './open.ts'
+import { createRuntime, defineJob, type JobDefinition, type MachineProblem } from '../index.ts'
+import { errorFields } from './errors.ts'
+import { isMachine, jobsIn, loadModule } from './modules.ts'
 
 /** A problem of the definitions. */
 export interface Finding {
@@ -44,17 +45,11 @@ export async function definitionsIn(files: readonly string[]): Promise<Definitio
   return { definitions: all, findings }
 }
 
-const isMachine = (value: unknown): value is AnyStateMachine =>
-  typeof value === 'object' &&
-  value !== null &&
-  'root' in value &&
-  'implementations' in value &&
-  !isJobDefinition(value)
-
 const checkMachine = (machine: AnyStateMachine): void => void defineJob({ type: machine.id, machine })
 
-function findingsOf(error: unknown): Finding[] {
-  if (typeof error !== 'object' || error === null || !('code' in error) || !('message' in error)) throw error
-  const { code, message, hint, problems } = error as JobchartError & { readonly problems?: readonly MachineProblem[] }
-  return problems?.slice() ?? [{ code, place: null, what: message, hint: hint ?? null }]
+function findingsOf(error: unknown): readonly Finding[] {
+  const { code, message, hint } = errorFields(error)
+  if (code === undefined) throw error
+  const { problems } = error as { readonly problems?: readonly MachineProblem[] }
+  return problems ?? [{ code, place: null, what: message, hint: hint ?? null }]
 }

@@ -5,16 +5,16 @@ import type { OutputOptions } from './options.ts'
 import type { Terminal } from './terminal.ts'
 import { manyLines } from './words.ts'
 
-interface Shown {
+interface ErrorFields {
   readonly code: string | undefined
   readonly message: string
   readonly hint: string | undefined
 }
 
-/** A module of `--jobs` may have its own copy of jobchart: its errors are known by their fields, not by their class. */
-function shown(error: unknown): Shown {
+/** The fields of an error. A module of `--jobs` may have its own copy of jobchart: the class of its errors is another one. */
+export function errorFields(error: unknown): ErrorFields {
   if (!(error instanceof Error)) return { code: undefined, message: String(error), hint: undefined }
-  const { code, hint } = error as { readonly code?: unknown; readonly hint?: unknown }
+  const { code, hint }: Error & { readonly code?: unknown; readonly hint?: unknown } = error
   return {
     code: typeof code === 'string' ? code : undefined,
     message: error.message,
@@ -24,7 +24,7 @@ function shown(error: unknown): Shown {
 
 /** Prints it to the standard error. @returns the exit code for it */
 export function printError(error: unknown, { json, verbose }: OutputOptions, terminal: Terminal): ExitCode {
-  const { code, message, hint } = shown(error)
+  const { code, message, hint } = errorFields(error)
   if (json) {
     terminal.note(JSON.stringify({ error: { code: code ?? 'INTERNAL', message, ...(hint !== undefined && { hint }) } }))
   } else {

@@ -1,4 +1,5 @@
 /** How a command ends, for scripts and CI. The table in docs/command-line.md is made of this. */
+import type { ErrorCode } from '../core/errors.ts'
 
 export const exitCodes = {
   done: 0,
@@ -23,10 +24,11 @@ export const exitMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
   interrupted: 'A change of many jobs was interrupted by SIGINT or SIGTERM. What it had changed stays changed.',
 }
 
-const ofErrors: Readonly<Record<string, ExitCode>> = {
+const ofErrors: Readonly<Partial<Record<ErrorCode, ExitCode>>> = {
   STORE_UNAVAILABLE: exitCodes.store,
   STORE_CORRUPT: exitCodes.store,
   STORE_REFUSED: exitCodes.store,
+  STORE_ROLLED_BACK: exitCodes.store,
   UNSUPPORTED: exitCodes.store,
   TIMEOUT: exitCodes.store,
   INVALID_OPTION: exitCodes.usage,
@@ -41,4 +43,4 @@ const ofErrors: Readonly<Record<string, ExitCode>> = {
 }
 
 /** @param code of a `JobchartError`; undefined for other errors */
-export const exitCodeOf = (code: string | undefined): ExitCode => ofErrors[code ?? ''] ?? exitCodes.internal
+export const exitCodeOf = (code: string | undefined): ExitCode => ofErrors[code as ErrorCode] ?? exitCodes.internal

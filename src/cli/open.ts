@@ -1,12 +1,11 @@
 /**
- * Opens the store and loads the definitions that the options of a command name. Modules that need the runtime are imported lazily,
- * so that help, completions and usage errors are printed at once.
+ * Opens the store that the options of a command name. Modules that need the runtime are imported lazily, so that help, completions and
+ * usage errors are printed at once.
  */
-import { resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { invalidOption, JobchartError } from '../core/errors.ts'
-import type { Client, JobDefinition, Store } from '../index.ts'
+import { JobchartError } from '../core/errors.ts'
+import type { Client, Store } from '../index.ts'
 import { parseAddress, type RedisAddress } from './address.ts'
+import { loadJobs } from './modules.ts'
 import type { StoreOptions } from './options.ts'
 
 /**
@@ -57,48 +56,4 @@ export async function withClient<Result>(
   } finally {
     await client.close()
   }
-}
-
-/** Everything that a module exports. @throws JobchartError INVALID_OPTION; with `problems` if a machine in it cannot be a job */
-export async function loadModule(file: string): Promise<Readonly<Record<string, unknown>>> {
-  try {
-    return (await import(pathToFileURL(resolve(file)).href)) as Readonly<Record<string, unknown>>
-  } catch (error) {
-    if (error instanceof JobchartError) throw error
-    const { code, message } = error as NodeJS.ErrnoException
-    const isTypes = code === 'ERR_UNKNOWN_FILE_EXTENSION'
-    const hint = isTypes
-      ? 'This Node does not run TypeScript: use Node 22.18 or newer, or name the compiled file.'
-      : 'The module must load by itself: node FILE. It is run, so keep the start of the runtime in another module.'
-    throw new JobchartError('INVALID_OPTION', `${file} cannot be loaded: ${message}`, { hint, cause: error })
-  }
-}
-
-export const isJobDefinition = (value: unknown): value is JobDefinition =>
-  typeof value === 'object' &&
-  value !== null &&
-  'type' in value &&
-  typeof value.type === 'string' &&
-  'limits' in value &&
-  'maxAttempts' in value
-
-/**
- * The definitions that a module exports, in lists or by themselves. Lists come first: their order says which version of a machine
- * is the current one, and the exports of a module have none.
- */
-export function jobsIn(exported: Readonly<Record<string, unknown>>): readonly JobDefinition[] {
-  const values = Object.values(exported)
-  return [...values.filter((value) => Array.isArray(value)), ...values].flat().filter(isJobDefinition)
-}
-
-/** The definitions that modules export. @throws JobchartError INVALID_OPTION */
-async function loadJobs(files: readonly string[]): Promise<readonly JobDefinition[]> {
-  const found = new Set<JobDefinition>()
-  for (const file of files) {
-    const jobs = jobsIn(await loadModule(file))
-    for (const job of jobs) found.add(job)
-    if (jobs.length > 0) continue
-    throw invalidOption('--jobs', 'a module that exports results of defineJob', file, 'Export them, or a list of them.')
-  }
-  return [...found]
 }

@@ -2,6 +2,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { systemClock } from '../core/clock.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
+import { filterKeys } from '../core/filter.ts'
 import { jobStates } from '../core/lifecycle.ts'
 import type { JobFilter } from '../index.ts'
 
@@ -57,6 +58,17 @@ function time(text: string): number {
     if (Number.isFinite(ms)) return ms
   }
   throw new InvalidArgumentError('Expected how long ago (90s, 15m, 2h, 1d), an ISO date, or ms since the epoch.')
+}
+
+/** A duration: ms, or text such as `30s`. */
+export function duration(text: string): Duration {
+  const given = (/^\d+$/.test(text) ? Number(text) : text) as Duration
+  try {
+    durationMs(given, 'duration')
+    return given
+  } catch {
+    throw new InvalidArgumentError('Expected a duration such as 250ms, 30s, 5m, 2h or 1d.')
+  }
 }
 
 /** JSON as it is passed on a command line. */
@@ -123,24 +135,6 @@ export const withFilter = (command: Command): Command =>
     .option('--finished-after <time>', 'ended at this time or later', time)
     .option('--finished-before <time>', 'ended before this time', time)
 
-const filterNames = [
-  'type',
-  'state',
-  'tag',
-  'meta',
-  'key',
-  'concurrencyKey',
-  'failure',
-  'parent',
-  'machineState',
-  'machineTag',
-  'unsupported',
-  'enqueuedAfter',
-  'enqueuedBefore',
-  'finishedAfter',
-  'finishedBefore',
-] as const satisfies readonly (keyof FilterOptions & keyof JobFilter)[]
-
 /** The filter in the options of a command; empty if there is none. */
 export const filterIn = (options: FilterOptions): JobFilter =>
-  Object.fromEntries(filterNames.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]])))
+  Object.fromEntries(filterKeys.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]])))

@@ -2,6 +2,7 @@
 import { isEnded, jobStates } from '../core/lifecycle.ts'
 import type { Client, JobDefinition } from '../index.ts'
 import { createClient } from '../index.ts'
+import { errorFields } from './errors.ts'
 import { innermost } from './words.ts'
 
 export interface Stranded {
@@ -46,7 +47,7 @@ export async function strandedJobs(
         if (typeof answer === 'function') continue
         const states = innermost(job.machineStates)
         const key = JSON.stringify([type, answer.version, states, answer.reason])
-        const hint = hintOf(answer.error)
+        const hint = errorFields(answer.error).hint ?? null
         const { version, reason } = answer
         const group = groups.get(key) ?? {
           type,
@@ -68,6 +69,3 @@ export async function strandedJobs(
   const otherTypes = Object.keys(types).filter((type) => !jobs.has(type) && live.some((state) => types[type]?.[state]))
   return { stranded: [...groups.values()].toSorted((a, b) => b.count - a.count), otherTypes }
 }
-
-const hintOf = (error: unknown): string | null =>
-  error instanceof Error && 'hint' in error && typeof error.hint === 'string' ? error.hint : null

@@ -43,8 +43,10 @@ export const grouped = (count: number): string => count.toLocaleString('en-US')
 
 export const rate = (perSecond: number): string => rateText(perSecond, '/')
 
-/** `1 job`, `312 jobs`. */
-export const jobs = (count: number): string => `${grouped(count)} ${count === 1 ? 'job' : 'jobs'}`
+/** `1 message`, `312 messages`. */
+export const counted = (count: number, noun: string): string => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
+
+export const jobs = (count: number): string => counted(count, 'job')
 
 /** Text of a job on one line, without control characters, which a terminal would interpret. */
 export const oneLine = (text: string): string =>

@@ -47,13 +47,13 @@ export function checkCommand({ command, terminal, run }: Program): Command {
         }
         const isClean = findings.length === 0 && (found?.stranded.length ?? 0) === 0
         if (options.json) await terminal.print(JSON.stringify({ ok: isClean, ...checked }))
-        else await terminal.print(told(checked, terminal))
+        else await terminal.print(resultText(checked, terminal))
         return isClean ? exitCodes.done : exitCodes.finding
       }),
     )
 }
 
-function told({ jobs, findings, stranded, otherTypes }: Checked, terminal: Terminal): string {
+function resultText({ jobs, findings, stranded, otherTypes }: Checked, terminal: Terminal): string {
   const good = (text: string): string => `${terminal.style('green', '✓')} ${text}`
   const bad = (text: string): string => `${terminal.style('red', '✗')} ${text}`
   const lines = findings.flatMap(({ code, place, what, hint }) => [

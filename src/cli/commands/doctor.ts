@@ -4,6 +4,7 @@ import { version } from '../../core/version.ts'
 import type { Client } from '../../index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { parseAddress, type RedisAddress, type SqliteAddress } from '../address.ts'
+import { errorFields } from '../errors.ts'
 import { openStore, withClient } from '../open.ts'
 import { withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
@@ -51,9 +52,8 @@ async function ofStore(options: StoreOptions): Promise<Finding[]> {
     const findings = address.kind === 'redis' ? await ofServer(address) : await ofFile(address, options)
     return [...findings, ...(await withClient(options, ofJobs))]
   } catch (error) {
-    if (!(error instanceof Error)) throw error
-    const { hint } = error as { readonly hint?: string }
-    return [{ level: 'problem', about: 'store', what: error.message, hint }]
+    const { message, hint } = errorFields(error)
+    return [{ level: 'problem', about: 'store', what: message, hint }]
   }
 }
 
@@ -86,17 +86,17 @@ async function ofJobs(client: Client): Promise<Finding[]> {
   const findings: Finding[] = [
     { level: 'ok', about: 'jobs', what: `${jobs(counts.queued)} queued, ${grouped(counts.running)} running` },
     workers.length > lost.length
-      ? { level: 'ok', about: 'workers', what: `${workers.length - lost.length} give signs of life` }
+      ? { level: 'ok', about: 'workers', what: `${grouped(workers.length - lost.length)} active` }
       : {
           level: 'warning',
           about: 'workers',
-          what: 'no worker gives signs of life',
+          what: 'no worker is active',
           hint: 'Start a runtime on this store.',
         },
     ...lost.map(({ name, seenAt }): Finding => ({
       level: 'warning',
       about: 'workers',
-      what: `${name} was lost: seen ${relative(seenAt, now)}`,
+      what: `${name} is lost: its last heartbeat was ${relative(seenAt, now)}`,
       hint: 'Its jobs are run by other workers after their leases expire. Check whether it was killed or hangs.',
     })),
   ]

@@ -2,9 +2,10 @@
 import { writeFile } from 'node:fs/promises'
 import { Option, type Command } from 'commander'
 import type { ChartSource } from '../../chart/index.ts'
-import { invalidOption } from '../../core/errors.ts'
+import { invalidOption, JobchartError } from '../../core/errors.ts'
+import { errorFields } from '../errors.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { isJobDefinition, loadModule } from '../open.ts'
+import { isJobDefinition, isMachine, loadModule } from '../modules.ts'
 import { integer, type OutputOptions } from '../options.ts'
 import type { Program } from '../command.ts'
 
@@ -24,18 +25,30 @@ export function drawCommand({ command, terminal, run }: Program): Command {
     .addOption(new Option('-f, --format <format>', 'the format').choices(formats).default('text'))
     .option('-o, --output <file>', 'write to this file instead of the standard output')
     .addOption(new Option('--theme <theme>', 'of an SVG').choices(['auto', 'light', 'dark']).default('auto'))
-    .addOption(new Option('--direction <way>', 'where arrows lead').choices(['auto', 'right', 'down']).default('auto'))
-    .option('--depth <levels>', 'draw so many levels of states', integer(1, 1_000))
+    .addOption(
+      new Option('--direction <direction>', 'where arrows lead').choices(['auto', 'right', 'down']).default('auto'),
+    )
+    .option('--depth <levels>', 'how many levels of states are drawn; JSON has all', integer(1, 1_000))
     .option('--json', 'the same as --format json: the chart as data')
     .option('--verbose', 'print the stack and the causes of an error')
     .action((place: string, options: DrawOptions) =>
       run(options, async () => {
         const picture = await drawn(await machineAt(place), options)
         if (options.output === undefined) await terminal.print(picture.trimEnd())
-        else await writeFile(options.output, picture)
+        else await write(options.output, picture)
         return exitCodes.done
       }),
     )
+}
+
+async function write(file: string, picture: string): Promise<void> {
+  try {
+    await writeFile(file, picture)
+  } catch (error) {
+    const { message } = errorFields(error)
+    const hint = 'Name a file in a folder that exists and may be written to.'
+    throw new JobchartError('INVALID_OPTION', `--output ${file} cannot be written: ${message}`, { hint, cause: error })
+  }
 }
 
 async function drawn(machine: ChartSource, { format, json, theme, direction, depth }: DrawOptions): Promise<string> {
@@ -73,8 +86,5 @@ async function machineAt(place: string): Promise<ChartSource> {
   throw invalidOption('file#export', `a machine exported by ${file}`, name ?? undefined, hint)
 }
 
-function machineIn(value: unknown): ChartSource | null {
-  if (isJobDefinition(value)) return value.machine?.charts.at(-1)?.machine ?? null
-  const isMachine = typeof value === 'object' && value !== null && 'root' in value && 'implementations' in value
-  return isMachine ? (value as unknown as ChartSource) : null
-}
+const machineIn = (value: unknown): ChartSource | null =>
+  isJobDefinition(value) ? (value.machine?.charts.at(-1)?.machine ?? null) : isMachine(value) ? value : null

@@ -32,13 +32,13 @@ export function migrateCommand({ command, terminal, run }: Program): Command {
           }
         }
         if (options.json) await terminal.print(JSON.stringify({ path, from, to, changed: changes && !options.dryRun }))
-        else await terminal.print(told(path, from, to, options.dryRun ?? false))
+        else await terminal.print(resultText(path, from, to, options.dryRun ?? false))
         return exitCodes.done
       }),
     )
 }
 
-function told(path: string, from: number | null, to: number, dryRun: boolean): string {
+function resultText(path: string, from: number | null, to: number, dryRun: boolean): string {
   if (from === to) return `${path} has version ${to}, the version of this jobchart`
   if (from === null)
     return dryRun ? `${path} would be made, with version ${to}` : `${path} was made, with version ${to}`

@@ -1,14 +1,14 @@
 /** `jobchart show`: one job with its history, errors and logs; with its definition also the chart of its machine. */
 import type { Command } from 'commander'
-import type { Client, ErrorRecord, JobRecord } from '../../index.ts'
+import { JobchartError } from '../../core/errors.ts'
+import type { ErrorRecord, JobRecord } from '../../index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
 import { withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
 import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
-import { dateAndTime, innermost, manyLines, oneLine, relative, stateStyles } from '../words.ts'
-import { noJob } from '../not-found.ts'
+import { counted, dateAndTime, innermost, manyLines, oneLine, relative, stateStyles } from '../words.ts'
 
 export function showCommand({ command, terminal, run }: Program): Command {
   return withStore(command('show', 'show a job: its history, errors, logs, input and output'))
@@ -17,9 +17,15 @@ export function showCommand({ command, terminal, run }: Program): Command {
       run(options, () =>
         withClient(options, async (client) => {
           const handle = await client.job(id)
-          if (handle === null) throw noJob(id)
+          if (handle === null) {
+            throw new JobchartError('NOT_FOUND', `job ${id} is not in the store`, {
+              hint: 'It was pruned or discarded, or --store names another store.',
+            })
+          }
           const record = await handle.record()
-          const machine = await machineOf(client, record)
+          // Imported only here: it draws charts.
+          const { machineShown } = await import('../machine-shown.ts')
+          const machine = await machineShown(client, record)
           if (options.json) await terminal.print(JSON.stringify({ job: record, machine: machine?.data ?? null }))
           else await terminal.print(described(record, machine?.text ?? null, client.store.now(), terminal))
           return exitCodes.done
@@ -28,24 +34,12 @@ export function showCommand({ command, terminal, run }: Program): Command {
     )
 }
 
-interface MachineShown {
-  readonly data: object
-  readonly text: string
-}
-
-/** The chart of the machine with its active states, and the events it takes; null without its definition. */
-async function machineOf(client: Client, record: JobRecord): Promise<MachineShown | null> {
-  if ((client.jobs.get(record.type)?.machine ?? null) === null) return null
-  const { machineShown } = await import('../machine-shown.ts')
-  return machineShown(client, record)
-}
-
 function described(record: JobRecord, machine: string | null, now: number, terminal: Terminal): string {
   const title = (text: string): string => terminal.style('bold', text)
   const { id, type, state, history, errors, logs } = record
   const parts = [
     `${title(oneLine(type))} ${oneLine(id)}  ${terminal.style(stateStyles[state], state)}`,
-    ...facts(record, now).map(([name, text]) => `  ${terminal.style('dim', name.padEnd(10))} ${oneLine(text)}`),
+    ...facts(record, now).map(([name, text]) => `  ${terminal.style('dim', name.padEnd(11))} ${oneLine(text)}`),
   ]
   if (machine !== null) parts.push('', title('Machine'), machine)
   for (const [name, value] of Object.entries({ Input: record.input, Output: record.output, Meta: record.meta })) {
@@ -72,7 +66,7 @@ function facts(record: JobRecord, now: number): [string, string][] {
   const found: [string, string][] = [
     ['attempt', `${attempt} of ${maxAttempts}${generation > 1 ? `, generation ${generation}` : ''}`],
     ['priority', priority === 0 ? '' : String(priority)],
-    ['stands in', innermost(record.machineStates).join(', ')],
+    ['machine', innermost(record.machineStates).join(', ')],
     ['version', record.version ?? ''],
     ['unsupported', record.unsupported === null ? '' : record.unsupported.reason],
     ['enqueued', when(enqueuedAt)],
@@ -84,7 +78,7 @@ function facts(record: JobRecord, now: number): [string, string][] {
     ['key', record.key ?? ''],
     ['parent', record.parent?.id ?? ''],
     ['cancelled', record.cancelReason ?? ''],
-    ['unread', record.inbox.length === 0 ? '' : `${record.inbox.length} messages`],
+    ['unread', record.inbox.length === 0 ? '' : counted(record.inbox.length, 'message')],
   ]
   return found.filter(([, text]) => text !== '')
 }

@@ -18,11 +18,11 @@ interface TailOptions extends StoreOptions {
 
 export function tailCommand({ command, terminal, run }: Program): Command {
   return withStore(command('tail', 'follow the transitions of jobs, of all processes'))
-    .option('-n, --lines <count>', 'begin with so many of the past', integer(0, 10_000), 10)
+    .option('-n, --lines <count>', 'how many past transitions are printed first', integer(0, 10_000), 10)
     .option('-t, --type <type>', 'of jobs of this type')
     .option('--id <id>', 'of this job')
     .option('-e, --event <event>', 'of this event, such as FAIL')
-    .option('--no-follow', 'end after those of the past')
+    .option('--no-follow', 'print past transitions only')
     .action((options: TailOptions) =>
       run(options, () =>
         withClient(options, async (client) => {
@@ -52,10 +52,8 @@ async function lastEntries(client: Client, options: TailOptions): Promise<LastEn
   let entries: TransitionEntry[] = []
   for (;;) {
     const page = await client.store.transitions(cursor, 1_000)
-    entries = [...entries, ...page.transitions.filter((entry) => isMeant(entry, options))].slice(
-      -options.lines || Infinity,
-    )
-    if (options.lines === 0) entries = []
+    const found = [...entries, ...page.transitions.filter((entry) => isMeant(entry, options))]
+    entries = found.slice(Math.max(0, found.length - options.lines))
     cursor = page.next
     if (page.transitions.length < 1_000) return { cursor, entries }
   }
