@@ -54,7 +54,9 @@ export async function changeJobs(
   const { count, more } = isFilter ? await countMatching(client, filterIn(options)) : { count: ids.length, more: false }
   const text = more ? `more than ${jobs(count)}` : jobs(count)
   if (options.dryRun) {
-    await terminal.print(options.json ? JSON.stringify({ matching: count, more }) : `${text} match`)
+    await terminal.print(
+      options.json ? JSON.stringify({ matching: count, more }) : `${text} ${text === '1 job' ? 'matches' : 'match'}`,
+    )
     return exitCodes.done
   }
   if (change.destroys && count > 0 && !options.yes && !(await confirmed(terminal, verb, text))) {
@@ -72,7 +74,8 @@ export async function changeJobs(
 
 function checkChoice(verb: string, ids: readonly string[], isFilter: boolean, { detach }: BulkOptions): void {
   if (isFilter === ids.length > 0) {
-    const hint = `Name ids (jobchart ${verb} ID…) or options (jobchart ${verb} --type email.send --state queued).`
+    const state = verb === 'cancel' ? 'queued' : 'dead'
+    const hint = `Name ids (jobchart ${verb} ID…) or options (jobchart ${verb} --type email.send --state ${state}).`
     throw new JobchartError('INVALID_OPTION', 'expected either ids, or options that select jobs', { hint })
   }
   if (detach && !isFilter) {
@@ -88,9 +91,7 @@ async function confirmed(terminal: Terminal, verb: string, what: string): Promis
   throw new JobchartError(
     'INVALID_OPTION',
     `to ${verb} ${what} needs a confirmation, and this is not an interactive terminal`,
-    {
-      hint: 'Pass --yes.',
-    },
+    { hint: 'Pass --yes.' },
   )
 }
 

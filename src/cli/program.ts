@@ -53,7 +53,6 @@ export function createProgram(terminal: Terminal, ended: (code: ExitCode) => voi
     .description('Look at and change the jobs of a store.')
     .version(version, '-V, --version')
     .showHelpAfterError('(jobchart --help, or jobchart COMMAND --help, says more)')
-    .helpCommand(false)
     .exitOverride()
     .configureHelp({ sortOptions: false, showGlobalOptions: false })
     .addHelpText('after', '\nDocumentation: https://github.com/jobchart/jobchart/blob/main/docs/command-line.md')

@@ -3,7 +3,7 @@ import type { Client, QueueStats, Rates, WorkerRecord } from '../index.ts'
 import { ratesOf } from '../core/activity.ts'
 import { statesTagged } from '../core/lifecycle.ts'
 import type { Column } from './table.ts'
-import { grouped, rate, relative } from './words.ts'
+import { duration, grouped, rate } from './words.ts'
 
 interface QueueRow extends Pick<QueueStats, 'type' | 'paused' | 'counts' | 'rates'> {
   /** Since when the first job of the queue is queued, ms since the epoch; null if none is. */
@@ -59,6 +59,11 @@ export const queueColumns = (now: number): readonly Column<QueueRow>[] => [
   { title: 'DONE', text: ({ counts }) => count(counts.done), right: true, optional: 6 },
   { title: 'DONE NOW', text: ({ rates }) => rateOf(rates.lastMinute.done), right: true, optional: 3 },
   { title: 'FAILED NOW', text: ({ rates }) => rateOf(rates.lastMinute.failed), right: true, optional: 4 },
-  { title: 'NEXT', text: ({ queuedSince }) => relative(queuedSince, now), optional: 1 },
+  {
+    title: 'OLDEST WAITS',
+    text: ({ queuedSince }) => (queuedSince === null ? '' : duration(now - queuedSince)),
+    right: true,
+    optional: 1,
+  },
   { title: 'WORKERS', text: ({ workers }) => count(workers), right: true, optional: 2 },
 ]

@@ -1,6 +1,7 @@
 /** `jobchart bulk`: lists, stops and goes on with bulk operations. */
 import type { Command } from 'commander'
-import type { BulkOperation, BulkState } from '../../index.ts'
+import { JobchartError } from '../../core/errors.ts'
+import type { BulkOperation, BulkState, Client } from '../../index.ts'
 import { checkDone, progressText } from '../bulk.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
@@ -27,16 +28,28 @@ const columns = (now: number): readonly Column<BulkOperation>[] => [
   { title: 'OF', text: ({ filter, error }) => oneLine(error?.message ?? filterText(filter)), flexible: true, optional: 1 }, // prettier-ignore
 ]
 
-/** `type=email.send state=dead`. */
+/** `type=email.send state=dead,cancelled`. */
 const filterText = (filter: BulkOperation['filter']): string =>
   Object.entries(filter)
-    .map(([name, value]) => `${name}=${typeof value === 'object' ? JSON.stringify(value) : value}`)
+    .map(
+      ([name, value]) => `${name}=${Array.isArray(value) || typeof value !== 'object' ? value : JSON.stringify(value)}`,
+    )
     .join(' ')
+
+/** @returns the id if the store has the operation */
+async function known(client: Client, id: string): Promise<string> {
+  if ((await client.bulk.list()).some((operation) => operation.id === id)) return id
+  throw new JobchartError('NOT_FOUND', `bulk operation ${id} is not in the store`, {
+    hint: '`jobchart bulk` lists those that run and the last ones that have ended.',
+  })
+}
 
 export function bulkCommand({ command, terminal, run }: Program): Command {
   const bulk = command('bulk', 'list bulk operations; stop one, or go on with it')
   withStore(
-    bulk.command('ls', { isDefault: true }).description('list retries, cancels and discards of all that match'),
+    bulk
+      .command('ls', { isDefault: true })
+      .description('list the retries, cancels and discards of all jobs that match a filter'),
   ).action((options: StoreOptions) =>
     run(options, () =>
       withClient(options, async (client) => {
@@ -54,7 +67,7 @@ export function bulkCommand({ command, terminal, run }: Program): Command {
   ).action((id: string, options: StoreOptions) =>
     run(options, () =>
       withClient(options, async (client) => {
-        const operation = await client.bulk.stop(id)
+        const operation = await client.bulk.stop(await known(client, id))
         await terminal.print(
           options.json ? JSON.stringify({ operation }) : `${operation.state}: ${progressText(operation)}`,
         )
@@ -70,7 +83,7 @@ export function bulkCommand({ command, terminal, run }: Program): Command {
   ).action((id: string, options: StoreOptions) =>
     run(options, () =>
       withClient(options, async (client) => {
-        const operation = await client.bulk.resume(id, {
+        const operation = await client.bulk.resume(await known(client, id), {
           signal: terminal.signal,
           onProgress: (now) => terminal.progress(`${now.change.kind}: ${progressText(now)}`),
         })

@@ -5,7 +5,7 @@ import { JobchartError } from '../../core/errors.ts'
 import type { Duration } from '../../core/duration.ts'
 import { changeJobs, withSelection, type BulkOptions } from '../bulk.ts'
 import { withClient } from '../open.ts'
-import { filterIn } from '../options.ts'
+import { duration, filterIn } from '../options.ts'
 import type { Program } from '../command.ts'
 
 interface CancelOptions extends BulkOptions {
@@ -16,7 +16,7 @@ interface CancelOptions extends BulkOptions {
 export function cancelCommand({ command, terminal, run }: Program): Command {
   return withSelection(command('cancel', 'cancel jobs; the signals of running ones abort'))
     .option('--reason <text>', 'why, kept with the jobs')
-    .option('--grace <duration>', 'how long a running handler may take to end', '5s')
+    .option('--grace <duration>', 'how long a running handler may take to end', duration, '5s')
     .action((ids: string[], options: CancelOptions) =>
       run(options, () =>
         withClient(options, async (client) => {

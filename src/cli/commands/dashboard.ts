@@ -1,6 +1,8 @@
 /** `jobchart dashboard`: the dashboard of a store, on a loopback port. */
 import { spawn } from 'node:child_process'
 import type { Command } from 'commander'
+import { JobchartError } from '../../core/errors.ts'
+import { errorFields } from '../errors.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
 import { integer, withStore, type StoreOptions } from '../options.ts'
@@ -21,7 +23,17 @@ export function dashboardCommand({ command, terminal, run }: Program): Command {
       run(options, () =>
         withClient(options, async (client) => {
           const { createDashboard } = await import('../../dashboard/index.ts')
-          const { url, close } = await createDashboard({ client, title: options.title }).listen({ port: options.port })
+          const { port, title } = options
+          const { url, close } = await createDashboard({ client, title })
+            .listen({ port })
+            .catch((error: unknown) => {
+              const { message } = errorFields(error)
+              const hint = 'Pass another --port, or none: any free one is taken.'
+              throw new JobchartError('INVALID_OPTION', `port ${port} cannot be used: ${message}`, {
+                hint,
+                cause: error,
+              })
+            })
           await terminal.print(options.json ? JSON.stringify({ url }) : url)
           if (options.open && !(await openPage(url)))
             terminal.note('No browser could be opened: open the address yourself.')

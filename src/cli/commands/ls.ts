@@ -30,8 +30,12 @@ const columns = (now: number): readonly Column<JobSummary>[] => [
 export function lsCommand({ command, terminal, run }: Program): Command {
   return withFilter(withStore(command('ls', 'list jobs, the newest first')))
     .option('-n, --limit <count>', 'jobs on a page', integer(1, 1_000), 20)
-    .addOption(new Option('--order <order>', 'the first of the list').choices(['newest', 'oldest']).default('newest'))
-    .addOption(new Option('--order-by <time>', 'the order of').choices(['enqueued', 'finished']).default('enqueued'))
+    .addOption(new Option('--order <order>', 'which jobs come first').choices(['newest', 'oldest']).default('newest'))
+    .addOption(
+      new Option('--order-by <time>', 'the time that jobs are ordered by')
+        .choices(['enqueued', 'finished'])
+        .default('enqueued'),
+    )
     .option('--after <id>', 'the page after this job')
     .option('-a, --all', 'all pages')
     .option('-q, --ids', 'only ids, one per line')

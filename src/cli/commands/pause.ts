@@ -4,7 +4,7 @@ import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
 import { withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
-import { jobs } from '../words.ts'
+import { grouped, jobs } from '../words.ts'
 
 export const pauseCommand = (program: Program): Command =>
   queueCommand(program, 'pause', 'pause queues for all processes; running jobs go on')
@@ -17,6 +17,7 @@ const queueCommand = ({ command, terminal, run }: Program, action: 'pause' | 're
     .action((types: string[], options: StoreOptions) =>
       run(options, () =>
         withClient(options, async (client) => {
+          const known = new Set((await client.queues()).map(({ type }) => type))
           const changed = []
           for (const type of types) {
             const queue = client.queue(type)
@@ -27,7 +28,8 @@ const queueCommand = ({ command, terminal, run }: Program, action: 'pause' | 're
           if (options.json) await terminal.print(JSON.stringify({ queues: changed }))
           else {
             for (const { type, paused, counts } of changed) {
-              const waiting = `${jobs(counts.queued)} queued, ${counts.running} running`
+              const waiting = `${jobs(counts.queued)} queued, ${grouped(counts.running)} running`
+              if (!known.has(type)) terminal.note(`The store has no jobs of the type ${type}. Is its name right?`)
               await terminal.print(`${type} ${paused ? 'is paused' : 'goes on'}: ${waiting}`)
             }
           }

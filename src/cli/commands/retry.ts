@@ -12,8 +12,12 @@ interface RetryOptions extends BulkOptions {
 
 export function retryCommand({ command, terminal, run }: Program): Command {
   return withSelection(command('retry', 'run dead or cancelled jobs again'))
-    .option('--from-start', 'machines begin anew instead of at their last checkpoint')
-    .option('--drop-inbox <count>', 'drop so many unread messages of a machine, the oldest first', integer(0, 10_000))
+    .option('--from-start', 'machines start from their initial state, not from their last checkpoint')
+    .option(
+      '--drop-inbox <count>',
+      'how many unread messages of a machine are dropped, the oldest first',
+      integer(0, 10_000),
+    )
     .action((ids: string[], options: RetryOptions) =>
       run(options, () =>
         withClient(options, async (client) => {

@@ -26,8 +26,8 @@ const columns = (now: number): readonly Column<ScheduleRecord>[] => [
 export function schedulesCommand(program: Program): Command {
   const { command, terminal, run } = program
   const schedules = command('schedules', 'list schedules; pause, resume or trigger one')
-  withStore(schedules.command('list', { isDefault: true }).description('list schedules and their next ticks'))
-    .option('-n, --next <count>', 'next ticks of each', integer(1, 1_000), 1)
+  withStore(schedules.command('ls', { isDefault: true }).description('list schedules and their next ticks'))
+    .option('-n, --next <count>', 'how many next ticks of each are listed', integer(1, 1_000), 1)
     .action((options: StoreOptions & { readonly next: number }) =>
       run(options, () =>
         withClient(options, async (client) => {

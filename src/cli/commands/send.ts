@@ -1,6 +1,7 @@
 /** `jobchart send`: an event for the machine of a job. */
 import type { Command } from 'commander'
 import { JobchartError } from '../../core/errors.ts'
+import { errorFields } from '../errors.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
 import { jsonArgument, withStore, type StoreOptions } from '../options.ts'
@@ -37,7 +38,12 @@ export function sendCommand({ command, terminal, run }: Program): Command {
           }
           const { key, always } = options
           const settings = { ...(key !== undefined && { key }), accept: always ? 'always' : 'now' } as const
-          await client.send(id, { ...fields, type }, settings)
+          await client.send(id, { ...fields, type }, settings).catch((error: unknown) => {
+            const { code, message } = errorFields(error)
+            if (code !== 'NOT_ACCEPTED') throw error
+            const hint = `jobchart show ${id} --jobs FILE shows its state and the events that it takes.`
+            throw new JobchartError(code, message, { hint, cause: error })
+          })
           await terminal.print(options.json ? JSON.stringify({ id, sent: type }) : `sent ${type} to ${id}`)
           return exitCodes.done
         }),

@@ -17,8 +17,8 @@ interface TopOptions extends StoreOptions {
 
 export function topCommand({ command, terminal, run }: Program): Command {
   return withStore(command('top', 'show queues and running jobs on the whole screen, live; q ends it'))
-    .option('-i, --interval <seconds>', 'time between two pictures', integer(1, 3_600), 1)
-    .option('--once', 'print one picture and end; the default where the output is no terminal')
+    .option('-i, --interval <seconds>', 'time between two updates', integer(1, 3_600), 1)
+    .option('--once', 'print once and end; the default where the output is no terminal')
     .action((options: TopOptions) =>
       run(options, () =>
         withClient(options, async (client) => {

@@ -24,18 +24,17 @@ const columns = (now: number): readonly Column<WorkerRecord>[] => [
 ]
 
 export function workersCommand({ command, terminal, run }: Program): Command {
-  return withStore(
-    command('workers', 'list the runtimes that run jobs, and when each gave its last sign of life'),
-  ).action((options: StoreOptions) =>
-    run(options, () =>
-      withClient(options, async (client) => {
-        const workers = await client.workers()
-        const now = client.store.now()
-        if (options.json) await terminal.print(JSON.stringify({ now, workers }))
-        else if (workers.length === 0) terminal.note('No workers.')
-        else await terminal.print(table(workers, columns(now), terminal))
-        return exitCodes.done
-      }),
-    ),
+  return withStore(command('workers', 'list the runtimes that run jobs, and when each sent its last heartbeat')).action(
+    (options: StoreOptions) =>
+      run(options, () =>
+        withClient(options, async (client) => {
+          const workers = await client.workers()
+          const now = client.store.now()
+          if (options.json) await terminal.print(JSON.stringify({ now, workers }))
+          else if (workers.length === 0) terminal.note('No workers.')
+          else await terminal.print(table(workers, columns(now), terminal))
+          return exitCodes.done
+        }),
+      ),
   )
 }

@@ -1,5 +1,7 @@
 /** Commands for development and operation; wrong usage, exit codes and help of all. */
 import { copyFileSync, existsSync, readFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -9,6 +11,12 @@ import { commandLine, moduleAt } from './command-line.ts'
 
 const { run, runIn, onCopy, folder } = commandLine()
 const jobsFile = moduleAt('jobs.ts')
+
+async function portInUse(): Promise<{ readonly port: number; readonly close: () => void }> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return { port: (server.address() as AddressInfo).port, close: () => void server.close() }
+}
 
 test.concurrent('draw writes a chart in each format', async () => {
   expect((await run('draw', `${jobsFile}#machine`)).stdout).toContain('▸ review #human')
@@ -95,7 +103,7 @@ test.concurrent('a store that is not there is not made, but by migrate', async (
 test.concurrent('doctor says what is well and what is not', async () => {
   const { code, stdout } = await run('doctor')
   expect(code).toBe(0)
-  for (const text of ['SQLite', 'no worker gives signs of life', 'bulk is paused with 600 jobs', '2 jobs died']) {
+  for (const text of ['SQLite', 'no worker is active', 'bulk is paused with 600 jobs', '2 jobs died']) {
     expect(stdout).toContain(text)
   }
   const ill = await run('doctor', '--store', 'sqlite:/no/such/folder/jobs.db', '--json')
@@ -107,6 +115,7 @@ test.concurrent('doctor says what is well and what is not', async () => {
 })
 
 test.concurrent('wrong usage ends with 2 and says what is right', async () => {
+  const { port, close } = await portInUse()
   const wrong: readonly (readonly [args: string[], says: string])[] = [
     [['lss'], 'Did you mean ls?'],
     [['ls', '--state', 'gone'], 'Expected one of scheduled, queued'],
@@ -114,9 +123,13 @@ test.concurrent('wrong usage ends with 2 and says what is right', async () => {
     [['ls', '--enqueued-after', 'tomorrowish'], 'Expected how long ago'],
     [['show'], "missing required argument 'id'"],
     [['stats', '--store', 'jobs.db'], 'Did you mean sqlite:jobs.db?'],
-    [['stats', '--jobs', 'nowhere.ts'], 'nowhere.ts cannot be loaded'],
+    [['stats', '--jobs', 'nowhere.ts'], 'nowhere.ts does not exist'],
+    [['stats', '--jobs', fileURLToPath(new URL('.', import.meta.url))], 'cannot be loaded'],
+    [['draw', `${jobsFile}#machine`, '-o', join('nowhere', 'order.svg')], 'nowhere/order.svg cannot be written'],
+    [['dashboard', '--port', String(port)], `port ${port} cannot be used`],
+    [['cancel', 'order-0', '--yes', '--grace', 'soon'], 'Expected a duration such as 250ms'],
   ]
-  const ended = await Promise.all(wrong.map(([args]) => run(...args)))
+  const ended = await Promise.all(wrong.map(([args]) => run(...args))).finally(close)
   for (const [i, { code, stderr }] of ended.entries()) {
     expect(stderr).toContain(wrong[i]?.[1])
     expect(code, wrong[i]?.[1]).toBe(exitCodes.usage)
@@ -146,7 +159,7 @@ test.concurrent('the version, the help and completions name every command', asyn
   expect(await run('--version')).toMatchObject({ code: 0, stdout: `${version}\n` })
   const { stdout: help } = await run('--help')
   const names = [...help.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name)
-  expect(names).toHaveLength(21)
+  expect(names).toHaveLength(22)
   for (const shell of ['bash', 'zsh', 'fish']) {
     const { stdout } = await run('completion', shell)
     for (const name of names) expect(stdout, shell).toContain(name)
