@@ -1,5 +1,7 @@
 /** The Redis store while others work on the same server: stores in turn, at the same moment, and beside each other. */
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { expect, onTestFinished } from 'vitest'
 import { createClient } from '@redis/client'
 import { Redis as Ioredis } from 'ioredis'
@@ -9,6 +11,7 @@ import { checkHistory, finalState, recordingStore, type HistoryLine } from 'jobc
 import { systemClock } from '../../src/core/clock.ts'
 import type { RedisClient } from '../../src/stores/redis/connection.ts'
 import { namespaceOf } from '../../src/stores/redis/keys.ts'
+import { ioredisAt } from '../../src/stores/redis/ioredis.ts'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import { redisStoreOf } from '../../src/stores/redis/store.ts'
 import { ask, cancel, lease, newJob, noLimits, put, take, takeOne } from '../../src/store-testing/conformance/acts.ts'
@@ -303,6 +306,33 @@ test('clients of both drivers are taken, and left as they are', async () => {
     await store.close()
   }
   expect([clients[0] instanceof Ioredis || clients[0]?.isOpen, (clients[1] as Ioredis).status]).toEqual([false, 'wait'])
+})
+
+const drivers = [
+  { driver: '@redis/client', clientAt: nodeRedisAt },
+  { driver: 'ioredis', clientAt: ioredisAt },
+]
+
+test.each(drivers)('the address says which database is used, $driver', async ({ clientAt }) => {
+  const client = await clientAt(`${server().url}/3`)
+  for (const one of [client, client.duplicate()]) {
+    onTestFinished(() => one.close())
+    await one.connect()
+    expect(await one.send(['CLIENT', 'INFO'])).toContain(' db=3 ')
+  }
+})
+
+test.each(drivers)('an address of rediss: is called with TLS, $driver', async ({ clientAt }) => {
+  const received = Promise.withResolvers<Buffer>()
+  const listener = createServer((socket) => socket.once('data', received.resolve)).listen(0, '127.0.0.1')
+  onTestFinished(() => void listener.close())
+  await once(listener, 'listening')
+  const { port } = listener.address() as AddressInfo
+  const client = await clientAt(`rediss://127.0.0.1:${port}`)
+  onTestFinished(() => client.close())
+  client.connect().catch(() => {})
+  const [handshake] = await received.promise
+  expect(handshake).toBe(0x16)
 })
 
 test('ten thousand jobs are one write, and are claimed, cancelled and discarded in parts', async () => {
