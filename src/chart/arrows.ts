@@ -1,5 +1,5 @@
 /** The arrows of a picture: transitions with the same ends share one, so that six events need one line and not six. */
-import { lineage, statesById, type ChartGraph, type ChartTransition } from './graph.ts'
+import { isInside, lineage, statesById, type ChartGraph, type ChartTransition } from './graph.ts'
 import { labelContent, type Content } from './content.ts'
 
 export interface Arrow {
@@ -39,10 +39,6 @@ export function arrowsOf(graph: ChartGraph, withActions = true): Arrow[] {
     return [{ id: `${index}`, source, targets, transitions, label, container, isLoop }]
   })
 }
-
-/** Is a transition written in its state? So are loops of the root, around which there is no room for an arrow. */
-export const isInside = ({ targetless, self, source }: ChartTransition, graph: ChartGraph): boolean =>
-  targetless || (self && source === graph.id)
 
 /** The innermost state that holds the source and all targets; the source or a target itself if the others lie in it. */
 function containerOf(states: Parameters<typeof lineage>[0], source: string, targets: readonly string[]): string {

@@ -1,6 +1,7 @@
 /** What stands in the box of a state and in the label of an arrow, measured and placed relative to the box. */
 import { countWidth } from './count-badge.ts'
-import type { ChartState, ChartTransition } from './graph.ts'
+import { hasOwnId, type ChartInvoke, type ChartState, type ChartTransition } from './graph.ts'
+import { guardLabel } from './lines.ts'
 import { fitText, textWidth, type Weight } from './text-width.ts'
 
 export type TextRole = 'heading' | 'name' | 'event' | 'guard' | 'action' | 'key' | 'value' | 'chip' | 'note'
@@ -153,12 +154,6 @@ function textItem({ role, text }: Span, x: number, y: number): TextItem {
   return { kind: 'text', role, x, y, width: textWidth(fitted, size, weight), text: fitted, full }
 }
 
-/** Guards as they are read: `[isPaid]`, `[else]`, `[else isPaid]`. */
-export function guardLabel({ guard, otherwise }: ChartTransition): string {
-  if (guard === null) return otherwise ? '[else]' : ''
-  return otherwise ? `[else ${guard}]` : `[${guard}]`
-}
-
 /** The lines of a transition: the event with its guard, the actions below. */
 function transitionLines(transition: ChartTransition, withActions = true): Line[] {
   const { label, kind, forbidden, self, targetless } = transition
@@ -236,7 +231,7 @@ export function stateContent(
         12,
       )
   }
-  for (const { id, source } of state.invokes) sheet.line(invokeLine(id, source), 18, 12)
+  for (const invoke of state.invokes) sheet.line(invokeLine(invoke), 18, 12)
   if (state.hidden > 0) sheet.line([{ role: 'note', text: `… ${state.hidden} states` }], 18, 12)
   if (inside.length > 0) {
     sheet.items.push({ kind: 'rule', y: sheet.y + 1 })
@@ -247,8 +242,9 @@ export function stateContent(
   return sheet.content(12, sheet.y > before ? 6 : 0)
 }
 
-function invokeLine(id: string, source: string): Line {
-  const derived = /^\d+\./.test(id)
-  const name: Span = { role: 'value', text: derived ? source : id, icon: 'actor' }
-  return derived || id === source || source === 'inline' ? [name] : [name, { role: 'key', text: source }]
+function invokeLine(invoke: ChartInvoke): Line {
+  const { id, source } = invoke
+  const isNamed = hasOwnId(invoke)
+  const name: Span = { role: 'value', text: isNamed ? id : source, icon: 'actor' }
+  return isNamed && id !== source && source !== 'inline' ? [name, { role: 'key', text: source }] : [name]
 }

@@ -1,9 +1,9 @@
 /** Turns a chart into a graph for ELK and ELK's answer into places. Labels are nodes on the way, so that nothing is laid over them. */
 import type { ElkExtendedEdge, ElkNode } from 'elkjs/lib/elk-api.js'
-import { arrowsOf, isInside, type Arrow } from './arrows.ts'
+import { arrowsOf, type Arrow } from './arrows.ts'
 import { stateContent, type Content, type StateContentOptions } from './content.ts'
 import { roundedBox, roundedPoint, type Box, type Point } from './geometry.ts'
-import { rootState, statesById, type ChartGraph, type ChartState } from './graph.ts'
+import { rootState, statesById, transitionsInside, type ChartGraph, type ChartState } from './graph.ts'
 import type { ChartLayout, PlacedDot, PlacedEdge, PlacedLabel, PlacedState } from './layout-types.ts'
 import { placeHeading } from './headings.ts'
 import { separate } from './regions.ts'
@@ -46,10 +46,7 @@ const gap = 16
 
 export function measure(graph: ChartGraph, options: MeasureOptions): Measured {
   const contents = new Map(
-    graph.states.map((state) => {
-      const inside = graph.transitions.filter((each) => each.source === state.id && isInside(each, graph))
-      return [state.id, stateContent(state, inside, options)] as const
-    }),
+    graph.states.map((state) => [state.id, stateContent(state, transitionsInside(graph, state), options)] as const),
   )
   const dots = graph.states.flatMap(({ id, initial, type }, index): Dot[] =>
     initial === null || type === 'history' ? [] : [{ id: `${index}`, state: id, targets: initial.targets }],

@@ -15,7 +15,7 @@ interface Faults {
 
 export function findFaults(layout: ChartLayout): Faults {
   return {
-    overlaps: countOverlaps(layout) + countPassages(layout),
+    overlaps: countOverlaps(layout) + countCrossedBoxes(layout),
     headings: countHeadings(layout),
     crossings: countCrossings(layout),
   }
@@ -45,7 +45,7 @@ function countOverlaps({ states, labels, graph }: ChartLayout): number {
 }
 
 /** Lines that run through labels or states that are not theirs. */
-function countPassages({ states, labels, edges, graph }: ChartLayout): number {
+function countCrossedBoxes({ states, labels, edges, graph }: ChartLayout): number {
   const byId = statesById(graph)
   const labelled = new Set(labels.map(({ id }) => id))
   let count = 0

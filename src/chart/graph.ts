@@ -45,6 +45,9 @@ export interface ChartInvoke {
   readonly source: string
 }
 
+/** Has the machine given the actor its id? XState names the others by their place in the state: `0.order.paid`. */
+export const hasOwnId = ({ id }: ChartInvoke): boolean => !/^\d+\./.test(id)
+
 /** What a transition waits for. */
 export type ChartEventKind = 'event' | 'wildcard' | 'always' | 'after' | 'done' | 'error' | 'snapshot'
 
@@ -100,3 +103,11 @@ export function lineage(states: ReadonlyMap<string, ChartState>, id: string): st
   }
   return ids
 }
+
+/** Is a transition written in its state? So are loops of the root, around which there is no room for an arrow. */
+export const isInside = ({ targetless, self, source }: ChartTransition, graph: ChartGraph): boolean =>
+  targetless || (self && source === graph.id)
+
+/** The transitions that are written in a state. */
+export const transitionsInside = (graph: ChartGraph, { id }: ChartState): readonly ChartTransition[] =>
+  graph.transitions.filter((each) => each.source === id && isInside(each, graph))

@@ -129,11 +129,11 @@ function activeStates(finder: Finder, active: MarkOptions['active']): Set<string
 const isList = (active: MarkOptions['active']): active is readonly string[] => Array.isArray(active)
 
 function steps(finder: Finder, path: readonly (PathStep | string)[]): Map<string, number[]> {
-  const moves = typeof path[0] === 'string' ? path.slice(1) : path
+  const taken = typeof path[0] === 'string' ? path.slice(1) : path
   let before = typeof path[0] === 'string' ? path[0] : undefined
   const numbers = new Map<string, number[]>()
   let count = 0
-  for (const each of moves) {
+  for (const each of taken) {
     const step: PathStep = typeof each === 'string' ? { to: each } : each
     const transition = transitionOf(finder, step.from ?? before, step)
     before = step.to

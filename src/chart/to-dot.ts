@@ -1,11 +1,11 @@
 /** A chart in the DOT language of Graphviz. */
 import { checkEnum } from '../core/checks.ts'
-import { arrowsOf, isInside } from './arrows.ts'
+import { arrowsOf } from './arrows.ts'
 import { dotString } from './escape.ts'
 import { lineage, rootState, statesById, type ChartGraph, type ChartState } from './graph.ts'
+import { stateLines, transitionLine } from './lines.ts'
 import { drawnGraph, type ChartOptions } from './options.ts'
 import type { ChartSource } from './to-graph.ts'
-import { transitionInLine } from './to-mermaid.ts'
 
 export interface DotOptions extends ChartOptions {
   /** Where arrows lead; `down` by default. */
@@ -31,7 +31,7 @@ export function toDot(source: ChartSource, options: DotOptions = {}): string {
     `  graph [rankdir=${direction === 'right' ? 'LR' : 'TB'}, compound=true, fontname="Helvetica", fontsize=12]`,
     '  node [shape=box, style=rounded, fontname="Helvetica", fontsize=12]',
     '  edge [fontname="Helvetica", fontsize=10]',
-    ...stateLines(rootState(graph), writer, '  '),
+    ...nodeLines(rootState(graph), writer, '  '),
     ...edgeLines(writer),
     '}',
     '',
@@ -44,20 +44,9 @@ interface Writer {
   readonly name: (id: string) => string
 }
 
-function facts(state: ChartState, { graph }: Writer): string[] {
-  const inside = graph.transitions.filter((each) => each.source === state.id && isInside(each, graph))
-  return [
-    ...state.entry.map((action) => `entry / ${action}`),
-    ...state.exit.map((action) => `exit / ${action}`),
-    ...state.invokes.map(({ id, source }) => `invoke ${/^\d+\./.test(id) ? source : id}`),
-    ...inside.map((each) => `${transitionInLine(each)}${each.forbidden ? ' (forbidden)' : ''}`),
-    ...(state.hidden > 0 ? [`… ${state.hidden} states`] : []),
-  ]
-}
-
-function stateLines(state: ChartState, writer: Writer, indent: string): string[] {
+function nodeLines(state: ChartState, writer: Writer, indent: string): string[] {
   const name = writer.name(state.id)
-  const label = dotString([state.key, ...facts(state, writer)].join('\n'))
+  const label = dotString([state.key, ...stateLines(writer.graph, state)].join('\n'))
   if (state.type === 'history') {
     const text = state.history === 'deep' ? 'H*' : 'H'
     return [`${indent}${name} [label="${text}", shape=circle, style=solid, width=0.3, fixedsize=true]`]
@@ -72,7 +61,7 @@ function stateLines(state: ChartState, writer: Writer, indent: string): string[]
     `${indent}subgraph ${dotString(`cluster_${name}`)} {`,
     `${indent}  label=${label}; style=${isRegion ? 'dashed' : 'rounded'}`,
     `${indent}  ${name} [label="", shape=point, style=${starts.length > 0 ? 'filled, width=0.1' : 'invis'}]`,
-    ...children.flatMap((child) => stateLines(child, writer, `${indent}  `)),
+    ...children.flatMap((child) => nodeLines(child, writer, `${indent}  `)),
     ...starts.map((id) => `${indent}  ${name} -> ${writer.name(id)}`),
     `${indent}}`,
   ]
@@ -90,7 +79,7 @@ function edgeLines({ graph, states, name }: Writer): string[] {
     return `  ${name(source)} -> ${name(target)}${attributes.length === 0 ? '' : ` [${attributes.join(', ')}]`}`
   }
   const lines = arrowsOf(graph).flatMap(({ source, targets, transitions }) => {
-    const text = transitions.map(transitionInLine).filter((each) => each !== '')
+    const text = transitions.map(transitionLine).filter((each) => each !== '')
     return targets.map((target) => edge(source, target, text))
   })
   const defaults = graph.states.flatMap(({ id, type, initial }) =>

@@ -1,7 +1,7 @@
 /** Reads a machine of XState into a graph, by walking its state nodes: XState's own JSON leaves out `always` and initial transitions. */
 import { createMachine, type AnyStateMachine } from 'xstate'
 import { invalidOption } from '../core/errors.ts'
-import type { ChartGraph, ChartInvoke, ChartState, ChartTransition } from './graph.ts'
+import { hasOwnId, type ChartGraph, type ChartInvoke, type ChartState, type ChartTransition } from './graph.ts'
 import { actionInWords, eventInWords, guardInWords } from './words.ts'
 
 /** The config a machine is made of, read by its form: what `createMachine` takes. */
@@ -114,16 +114,13 @@ function targetOfHistory(node: StateNode, target: string): string {
   return at.id
 }
 
-/** XState names an actor without an id by its place in the state. */
-const isDerived = (id: string): boolean => /^\d+\./.test(id)
-
 function invokeOf(id: string, logic: unknown): ChartInvoke {
   const named = typeof logic === 'string' && !logic.startsWith('xstate.invoke.') ? logic : null
   return { id, source: named ?? 'inline' }
 }
 
-const nameOfActor = ({ id, source }: ChartInvoke): string =>
-  isDerived(id) ? (source === 'inline' ? 'actor' : source) : id
+const nameOfActor = (invoke: ChartInvoke): string =>
+  hasOwnId(invoke) ? invoke.id : invoke.source === 'inline' ? 'actor' : invoke.source
 
 function transitionsOf(node: StateNode): ChartTransition[] {
   const actors = new Map(

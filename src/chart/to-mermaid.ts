@@ -1,9 +1,9 @@
 /** A chart as a Mermaid state diagram, for pages that draw those (GitHub, GitLab, Notion). */
 import { checkEnum } from '../core/checks.ts'
-import { arrowsOf, isInside } from './arrows.ts'
-import { guardLabel } from './content.ts'
+import { arrowsOf } from './arrows.ts'
 import { mermaidText } from './escape.ts'
-import { lineage, rootState, statesById, type ChartGraph, type ChartState, type ChartTransition } from './graph.ts'
+import { lineage, rootState, statesById, type ChartGraph, type ChartState } from './graph.ts'
+import { stateLines, transitionLine } from './lines.ts'
 import { drawnGraph, type ChartOptions } from './options.ts'
 import type { ChartSource } from './to-graph.ts'
 
@@ -32,13 +32,6 @@ export function toMermaid(source: ChartSource, options: MermaidOptions = {}): st
 const reserved =
   /^(?:state|note|end|direction|as|fork|join|choice|class|classDef|style|default|hide|scale|left|right|of|title|acc\w*|click|href|root)$/i
 
-/** One transition in a line: `FAIL [mayRetry] / note`. */
-export function transitionInLine(transition: ChartTransition): string {
-  const { label, actions } = transition
-  const effect = actions.length === 0 ? '' : `/ ${actions.join(', ')}`
-  return [label, guardLabel(transition), effect].filter((part) => part !== '').join(' ')
-}
-
 /** Stands for the block around the root. */
 const outermost = ''
 
@@ -60,7 +53,7 @@ class Writer {
   write(): string[] {
     const root = rootState(this.#graph)
     for (const arrow of arrowsOf(this.#graph)) this.#arrow(arrow)
-    const inside = this.#facts(root)
+    const inside = stateLines(this.#graph, root)
     const isFramed = inside.length > 0 || this.#graph.transitions.some(({ targets }) => targets.includes(root.id))
     if (!isFramed && root.type !== 'parallel') return this.#block(root, '  ')
     const state = this.#state(root, '  ')
@@ -103,7 +96,7 @@ class Writer {
   }
 
   #arrow({ source, targets, transitions }: ReturnType<typeof arrowsOf>[number]): void {
-    const text = transitions.map((each) => mermaidText(transitionInLine(each))).join(', ')
+    const text = transitions.map((each) => mermaidText(transitionLine(each))).join(', ')
     for (const each of targets) {
       const target = this.#reachable(each, source)
       const up = lineage(this.#states, source)
@@ -139,22 +132,10 @@ class Writer {
     return lineage(this.#states, source).includes(parallel) && region(source) !== region(target)
   }
 
-  /** What a state does, in lines. */
-  #facts(state: ChartState): string[] {
-    const inside = this.#graph.transitions.filter((each) => each.source === state.id && isInside(each, this.#graph))
-    return [
-      ...state.entry.map((action) => `entry / ${action}`),
-      ...state.exit.map((action) => `exit / ${action}`),
-      ...state.invokes.map(({ id, source }) => `invoke ${/^\d+\./.test(id) ? source : id}`),
-      ...inside.map((each) => `${transitionInLine(each)}${each.forbidden ? ' (forbidden)' : ''}`),
-      ...(state.hidden > 0 ? [`… ${state.hidden} states`] : []),
-    ]
-  }
-
   #state(state: ChartState, indent: string): string[] {
     const name = this.#name(state.id)
     const label = state.type === 'history' ? (state.history === 'deep' ? 'H*' : 'H') : state.key
-    const facts = this.#facts(state)
+    const facts = stateLines(this.#graph, state)
     if (state.children.length === 0) {
       // The first line about a state that is not declared so would take the place of its name.
       const declared =

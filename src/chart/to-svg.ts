@@ -5,7 +5,7 @@ import { toGraph, type ChartSource } from './to-graph.ts'
 import { layout } from './layout.ts'
 import type { ChartLayout } from './layout-types.ts'
 import { readMarks, type MarkOptions, type Marks } from './marks.ts'
-import { drawnGraph, type LayoutOptions } from './options.ts'
+import type { LayoutOptions } from './options.ts'
 import { drawDot, drawEdge, drawHistory, drawLabel, drawSeparator, drawSteps } from './svg-arrows.ts'
 import { drawBox, drawContent } from './svg-states.ts'
 import { chartStyles, type Theme } from './theme.ts'
@@ -32,23 +32,24 @@ export interface SvgOptions extends Omit<LayoutOptions, 'counted'>, MarkOptions 
  * await writeFile('order.svg', await toSvg(orderMachine, { theme: 'dark', active: { paid: 'shipping' } }))
  */
 export async function toSvg(source: ChartSource, options: SvgOptions = {}): Promise<string> {
-  const draw = await drawingOf(source, options)
+  const draw = await drawingOf(source, { ...options, counted: options.counts !== undefined })
   return draw(options)
 }
+
+export type DrawingOptions = LayoutOptions & Omit<SvgOptions, keyof MarkOptions>
 
 /** Draws a chart that has been laid out, with marks of its own each time: they do not change where anything stands. */
 export type Drawing = (marks: MarkOptions) => string
 
-/** @param options `counts` tells whether room is kept for counts: all drawings have them, or none has */
-export async function drawingOf(source: ChartSource, options: SvgOptions): Promise<Drawing> {
+/** @param options `counted`, if any of the drawings has counts */
+export async function drawingOf(source: ChartSource, options: DrawingOptions): Promise<Drawing> {
   const theme = checkEnum('theme', options.theme ?? 'auto', ['light', 'dark', 'auto'])
   const style = checkEnum('style', options.style ?? 'embedded', ['embedded', 'none'])
   const transparent = checkBoolean('transparent', options.transparent)
   const whole = toGraph(source)
-  const drawn = drawnGraph(whole, options)
-  const placed = await layout(whole, { ...options, counted: options.counts !== undefined })
+  const placed = await layout(whole, options)
   const title = options.title ?? [whole.id, whole.description].filter((text) => text !== null).join(': ')
-  return (marks) => svgOf(placed, readMarks(whole, drawn, marks), { theme, style, title, transparent })
+  return (marks) => svgOf(placed, readMarks(whole, placed.graph, marks), { theme, style, title, transparent })
 }
 
 interface Frame {

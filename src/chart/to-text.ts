@@ -1,7 +1,7 @@
 /** A chart as a tree of text, for a terminal. */
 import { checkBoolean } from '../core/checks.ts'
-import { guardLabel } from './content.ts'
-import { rootState, statesById, type ChartGraph, type ChartState, type ChartTransition } from './graph.ts'
+import { hasOwnId, rootState, statesById, type ChartGraph, type ChartState, type ChartTransition } from './graph.ts'
+import { guardLabel } from './lines.ts'
 import { readMarks, type MarkOptions, type Marks } from './marks.ts'
 import { drawnGraph, type ChartOptions } from './options.ts'
 import { shortNumber } from './count-badge.ts'
@@ -99,9 +99,10 @@ class Writer {
     return [
       ...state.entry.map((action) => `entry / ${oneLine(action)}`),
       ...state.exit.map((action) => `exit / ${oneLine(action)}`),
-      ...state.invokes.map(({ id, source }) =>
-        oneLine(/^\d+\./.test(id) ? `invoke ${source}` : `invoke ${id}${source === id ? '' : ` (${source})`}`),
-      ),
+      ...state.invokes.map((invoke) => {
+        const { id, source } = invoke
+        return oneLine(`invoke ${hasOwnId(invoke) ? `${id}${source === id ? '' : ` (${source})`}` : source}`)
+      }),
       ...(state.hidden > 0 ? [`… ${state.hidden} states`] : []),
       ...(state.type === 'history'
         ? (state.initial?.targets ?? []).map((id) => `default ${this.#signs.to} ${this.#nameOf(id)}`)

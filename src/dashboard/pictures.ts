@@ -1,9 +1,9 @@
 /** Charts as SVG: of the job lifecycle, of the runtime, and of the machines of jobs. Charts are laid out once: that takes 50 ms. */
 import { machines } from '../../machines/index.ts'
 import type { JobRecord, StateCounts } from '../index.ts'
-import { chartStyles, type ChartSource, type PathStep, type SvgOptions, type Tone } from '../chart/index.ts'
+import { chartStyles, type ChartSource, type PathStep, type Tone } from '../chart/index.ts'
 import type { MarkOptions } from '../chart/marks.ts'
-import { drawingOf, type Drawing } from '../chart/to-svg.ts'
+import { drawingOf, type Drawing, type DrawingOptions } from '../chart/to-svg.ts'
 import { chartOf } from '../core/definition.ts'
 import { isEnded, jobStates } from '../core/lifecycle.ts'
 import { checkpointSteps, statesAt } from './checkpoint-steps.ts'
@@ -107,13 +107,13 @@ export class Pictures {
     return runner === null ? null : chartOf(runner, version).machine
   }
 
-  private async draw(source: ChartSource, options: Appearance, marks: MarkOptions): Promise<string> {
-    const counts = marks.counts === undefined ? {} : { counts: {} }
-    const draw = await this.laidOut(source, { ...options, ...counts, style: 'none', transparent: true })
+  private async draw(source: ChartSource, options: DrawingOptions, marks: MarkOptions): Promise<string> {
+    const counted = marks.counts !== undefined
+    const draw = await this.laidOut(source, { ...options, counted, style: 'none', transparent: true })
     return draw(marks)
   }
 
-  private laidOut(source: ChartSource, options: SvgOptions): Promise<Drawing> {
+  private laidOut(source: ChartSource, options: DrawingOptions): Promise<Drawing> {
     const own = this.drawings.get(source) ?? new Map<string, Promise<Drawing>>()
     this.drawings.set(source, own)
     const key = JSON.stringify(options)
@@ -126,10 +126,7 @@ export class Pictures {
   }
 }
 
-/** What a layout depends on. */
-type Appearance = Omit<SvgOptions, keyof MarkOptions>
-
-const jobLayout: Appearance = { tags: false, actions: false, direction: 'down' }
+const jobLayout: DrawingOptions = { tags: false, actions: false, direction: 'down' }
 
 /** Tones of the final states of a machine, by the end of the job. */
 function tonesOf({ state, machineStates }: JobRecord): Record<string, Tone> {
