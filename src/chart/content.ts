@@ -4,7 +4,9 @@ import { hasOwnId, type ChartInvoke, type ChartState, type ChartTransition } fro
 import { guardLabel } from './lines.ts'
 import { fitText, textWidth, type Weight } from './text-width.ts'
 
+/** What a text in a picture is; it decides size, weight and colour. */
 export type TextRole = 'heading' | 'name' | 'event' | 'guard' | 'action' | 'key' | 'value' | 'chip' | 'note'
+/** The icons: of timers, actors, events that do nothing, and transitions to the own state. */
 export type IconName = 'clock' | 'actor' | 'forbidden' | 'loop'
 
 /** Font size in px, weight, and the width in px at which a text of this role is cut. */
@@ -53,6 +55,7 @@ interface RuleItem {
   readonly y: number
 }
 
+/** A text, an icon, a tag or a line in a box. */
 export type ContentItem = TextItem | IconItem | ChipItem | RuleItem
 
 /** The lines of one transition within a box. */
@@ -62,6 +65,7 @@ export interface TransitionRow {
   readonly height: number
 }
 
+/** The items in a box, with positions relative to its top left corner, in px. */
 export interface Content {
   readonly width: number
   readonly height: number

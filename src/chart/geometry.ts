@@ -1,10 +1,12 @@
 /** Points, boxes and lines of a picture, in px from its top left corner. */
 
+/** A point, in px from the top left corner. */
 export interface Point {
   readonly x: number
   readonly y: number
 }
 
+/** A box by its top left corner and its size. */
 export interface Box extends Point {
   readonly width: number
   readonly height: number

@@ -9,8 +9,10 @@ export interface ChartGraph {
   readonly transitions: readonly ChartTransition[]
 }
 
+/** XState's types of state nodes. */
 export type ChartStateType = 'atomic' | 'compound' | 'parallel' | 'final' | 'history'
 
+/** A state, with the names of what it does. */
 export interface ChartState {
   /** XState's id, unique in the chart: `order.paid.shipping`, or the id that the state gives itself. */
   readonly id: string
@@ -38,6 +40,7 @@ export interface ChartState {
   readonly hidden: number
 }
 
+/** An actor that a state invokes. */
 export interface ChartInvoke {
   /** The actor's id; XState derives it from the state if the machine gives none. */
   readonly id: string
@@ -51,6 +54,7 @@ export const hasOwnId = ({ id }: ChartInvoke): boolean => !/^\d+\./.test(id)
 /** What a transition waits for. */
 export type ChartEventKind = 'event' | 'wildcard' | 'always' | 'after' | 'done' | 'error' | 'snapshot'
 
+/** A transition from one state to others, or within its state. */
 export interface ChartTransition {
   /** Unique in the chart: the source's id, the event, and its place among the transitions of that event. */
   readonly id: string

@@ -3,6 +3,7 @@ import type { Content } from './content.ts'
 import type { Box, Point } from './geometry.ts'
 import type { ChartGraph, ChartState, ChartTransition } from './graph.ts'
 
+/** A chart that was laid out; positions and sizes in px. */
 export interface ChartLayout {
   readonly width: number
   readonly height: number
@@ -19,6 +20,7 @@ export interface ChartLayout {
   readonly separators: readonly (readonly [Point, Point])[]
 }
 
+/** A state with its box and what is written in it. */
 export interface PlacedState {
   readonly state: ChartState
   readonly box: Box
@@ -29,6 +31,7 @@ export interface PlacedState {
   readonly region: 'separated' | 'boxed' | null
 }
 
+/** The label of an arrow. */
 export interface PlacedLabel {
   /** The arrow's. */
   readonly id: string
@@ -41,6 +44,7 @@ export interface PlacedLabel {
   readonly container: string
 }
 
+/** A line of an arrow: an arrow with a label has one to it, and one from it to each target. */
 export interface PlacedEdge {
   /** The arrow's; null for the arrow of an initial dot. */
   readonly arrow: string | null
@@ -54,6 +58,7 @@ export interface PlacedEdge {
   readonly points: readonly Point[]
 }
 
+/** The dot at which a compound state starts; its middle. */
 export interface PlacedDot extends Point {
   readonly radius: number
   /** The state that starts here. */

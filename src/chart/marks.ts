@@ -14,6 +14,7 @@ export interface PathStep {
   readonly to: string
 }
 
+/** What is marked in a picture of a chart. */
 export interface MarkOptions {
   /** The states a job or an actor is in: a state value of XState, or a list of ids. They are filled. */
   readonly active?: ActiveValue | readonly string[]

@@ -1,5 +1,6 @@
 /** Colours of pictures, as CSS variables: the same names in light and dark. */
 
+/** The colours of a picture; `auto` follows the reader's `prefers-color-scheme`. */
 export type Theme = 'light' | 'dark' | 'auto'
 
 /** What a state means to the reader; a tone has a fill, a border and an ink. */

@@ -7,6 +7,7 @@ import { stateLines, transitionLine } from './lines.ts'
 import { drawnGraph, type ChartOptions } from './options.ts'
 import type { ChartSource } from './to-graph.ts'
 
+/** Options of `toDot`. */
 export interface DotOptions extends ChartOptions {
   /** Where arrows lead; `down` by default. */
   readonly direction?: 'right' | 'down'

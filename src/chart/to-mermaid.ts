@@ -7,6 +7,7 @@ import { stateLines, transitionLine } from './lines.ts'
 import { drawnGraph, type ChartOptions } from './options.ts'
 import type { ChartSource } from './to-graph.ts'
 
+/** Options of `toMermaid`. */
 export interface MermaidOptions extends ChartOptions {
   /** Where arrows lead; Mermaid decides by default. */
   readonly direction?: 'auto' | 'right' | 'down'

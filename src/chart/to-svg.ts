@@ -10,6 +10,7 @@ import { drawDot, drawEdge, drawHistory, drawLabel, drawSeparator, drawSteps } f
 import { drawBox, drawContent } from './svg-states.ts'
 import { chartStyles, type Theme } from './theme.ts'
 
+/** Options of `toSvg`. */
 export interface SvgOptions extends Omit<LayoutOptions, 'counted'>, MarkOptions {
   /** `light`, `dark`, or `auto` (the default): what the reader's system asks for. */
   readonly theme?: Theme

@@ -7,6 +7,7 @@ import { drawnGraph, type ChartOptions } from './options.ts'
 import { shortNumber } from './count-badge.ts'
 import { toGraph, type ChartSource } from './to-graph.ts'
 
+/** Options of `toText`. */
 export interface TextOptions extends ChartOptions, Pick<MarkOptions, 'active' | 'counts'> {
   /** Only ASCII characters are used for lines and marks. No by default. */
   readonly ascii?: boolean

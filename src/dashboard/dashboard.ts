@@ -15,6 +15,7 @@ import { routes } from './routes.ts'
 const answerMsMax = 30_000
 const urlCharsMax = 8_192
 
+/** Where a dashboard listens. */
 export interface ListenOptions {
   /** Default 0: any free port. */
   readonly port?: number
@@ -22,6 +23,7 @@ export interface ListenOptions {
   readonly host?: string
 }
 
+/** A server that listens. */
 export interface Listening {
   /** The address of the page. */
   readonly url: string
@@ -29,6 +31,7 @@ export interface Listening {
   readonly close: () => Promise<void>
 }
 
+/** A dashboard, to mount in a server or to serve by itself. */
 export interface Dashboard {
   /** Answers a request, with any prefix: the page at a path that ends in `/`, and its API below. It never rejects. */
   readonly fetch: (request: Request) => Promise<Response>

@@ -22,6 +22,7 @@ export interface AuditEntry {
   readonly request: Request
 }
 
+/** Options of `createDashboard`. */
 export interface DashboardOptions {
   /** The runtime to show; or pass `client`. */
   readonly runtime?: Runtime
