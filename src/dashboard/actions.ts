@@ -146,15 +146,15 @@ async function audited(
   target: unknown,
   change: () => Promise<object>,
 ): Promise<Response> {
-  const tell = (outcome: unknown): void | Promise<void> =>
+  const record = (outcome: unknown): void | Promise<void> =>
     audit({ at: client.store.now(), action, target, outcome, request: c.req.raw })
   let report: object
   try {
     report = await change()
   } catch (error) {
-    await tell(error)
+    await record(error)
     throw error
   }
-  await tell(report)
+  await record(report)
   return json(report)
 }

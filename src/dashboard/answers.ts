@@ -76,4 +76,5 @@ export function failure(error: unknown): Response {
   })
 }
 
-export const notFound = (what: string): Response => problem(404, 'NOT_FOUND', `${what} is not there.`)
+export const notFound = (what: string, hint?: string): Response =>
+  problem(404, 'NOT_FOUND', `${what} was not found`, { hint })

@@ -31,7 +31,7 @@ const html = (title: string): string => `<!doctype html>
 /** Browsers revalidate the page on each request; it is sent only if it has changed. */
 export function pageResponse(request: Request, name: string, title: string): Response {
   const found = assetOf(name, title)
-  if (found === null) return notFound(name)
+  if (found === null) return notFound(name, 'The page has the files app.js and app.css.')
   const [type, text] = found
   const etag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
   const headers = headersOf(`${type}; charset=utf-8`, { 'cache-control': 'no-cache', etag })

@@ -108,8 +108,9 @@ function peerOf(incoming: IncomingMessage): Peer {
 
 function withinTime(answer: Promise<Response>): Promise<Response> {
   return new Promise((resolve, reject) => {
-    const late = new JobchartError('TIMEOUT', `no answer within ${answerMsMax} ms`, { hint: 'Does the store answer?' })
-    const timer = systemClock.timer(() => reject(late), answerMsMax, { keepAlive: false })
+    const late = (): void =>
+      reject(new JobchartError('TIMEOUT', `no answer within ${answerMsMax} ms`, { hint: 'Does the store answer?' }))
+    const timer = systemClock.timer(late, answerMsMax, { keepAlive: false })
     answer.then(resolve, reject).finally(() => timer.cancel())
   })
 }

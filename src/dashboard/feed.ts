@@ -79,10 +79,10 @@ export class Feed {
   }
 
   private tick(delayMs: number): void {
-    this.timer = systemClock.timer(() => void this.look(), delayMs, { keepAlive: false })
+    this.timer = systemClock.timer(() => void this.readAndNotify(), delayMs, { keepAlive: false })
   }
 
-  private async look(): Promise<void> {
+  private async readAndNotify(): Promise<void> {
     try {
       await this.catchUp()
       this.error = null
@@ -95,8 +95,8 @@ export class Feed {
     else this.timer = null
   }
 
-  /** Entries are missing after those that are kept, or these are no longer true: every reader gets a reset. */
-  private forget(): void {
+  /** After a gap in the log, or a rollback of it: every reader gets a reset. */
+  private dropAll(): void {
     this.dropped += this.entries.length + 1
     this.entries = []
   }
@@ -107,7 +107,7 @@ export class Feed {
     const before = this.cursor
     for (;;) {
       const { transitions, next, lost } = await this.client.store.transitions(this.cursor, pageSize)
-      if (lost && this.cursor !== null) this.forget()
+      if (lost && this.cursor !== null) this.dropAll()
       this.entries.push(...transitions)
       this.cursor = next
       if (this.entries.length > 2 * entriesMax) {

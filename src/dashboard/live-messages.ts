@@ -21,7 +21,7 @@ export interface LiveTransition extends Pick<Transition, 'seq' | 'at' | 'id' | '
 }
 
 interface TransitionsMessage {
-  readonly told: readonly TransitionEntry[]
+  readonly entries: readonly TransitionEntry[]
   readonly bytes: Uint8Array
 }
 
@@ -45,9 +45,9 @@ export class Messages {
     this.head = feed.head
     const known = made.get(place)
     if (known !== undefined) return known
-    const told = feed.from(place, entriesMax) ?? []
-    const text = messageText('transitions', JSON.stringify(told.map(shown)), told.at(-1)?.cursor)
-    const message = { told, bytes: encoder.encode(text) }
+    const entries = feed.from(place, entriesMax) ?? []
+    const text = messageText('transitions', JSON.stringify(entries.map(shown)), entries.at(-1)?.cursor)
+    const message = { entries, bytes: encoder.encode(text) }
     made.set(place, message)
     return message
   }

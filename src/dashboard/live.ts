@@ -1,7 +1,7 @@
 /**
- * The live stream: transitions as server-sent events, four messages a second at most, and changes of a watched job, ten. Each reader has a cursor in the transition log,
- * so that a reader that reconnects continues where it stopped. A reader that does not read gets no more messages, and is
- * disconnected after a minute.
+ * The live stream: transitions as server-sent events, four messages a second at most, and changes of a watched job, ten. Each reader has
+ * a cursor in the transition log, so that a reader that reconnects continues where it stopped. A reader that does not read gets no more
+ * messages, and is disconnected after a minute.
  */
 import { systemClock, type Timer } from '../core/clock.ts'
 import { consoleLogger } from '../core/logger.ts'
@@ -11,12 +11,12 @@ import { headersOf, problem } from './answers.ts'
 import { encoder, Messages, messageText } from './live-messages.ts'
 
 const connectionsMax = 500
-/** A reader that is further behind than this is told to reload. */
+/** A reader that is further behind than this gets a reset, and reloads. */
 const behindMax = 5_000
 const heartbeatMs = 15_000
-const stuckMsMax = 60_000
+const unreadMsMax = 60_000
 /** Interval at which the record of a watched job is read, ms: check-ins and logs of other processes cause no event here. */
-const lookMs = 100
+const pollMs = 100
 
 interface LiveRequest {
   /** The id of the last message received; null: from now on. */
@@ -64,26 +64,26 @@ class Reader {
   private readonly feed: Feed
   private readonly messages: Messages
   private readonly request: LiveRequest
-  private readonly left: () => void
+  private readonly onEnd: () => void
   private controller: ReadableStreamDefaultController<Uint8Array> | null = null
   /** The place of the next entry in the feed; null until the log was read. */
   private place: number | null = null
   private counts = ''
   private jobSeen = ''
   private jobChanged = false
-  private lastSent = systemClock.monotonic()
-  private lastRoom = systemClock.monotonic()
-  private lookTimer: Timer | null = null
+  private lastSentAt = systemClock.monotonic()
+  private lastReadAt = systemClock.monotonic()
+  private pollTimer: Timer | null = null
   private isTicking = false
   private storeFails = false
-  private readonly offs: (() => void)[] = []
+  private readonly cleanups: (() => void)[] = []
 
-  constructor(settings: DashboardSettings, feed: Feed, messages: Messages, request: LiveRequest, left: () => void) {
+  constructor(settings: DashboardSettings, feed: Feed, messages: Messages, request: LiveRequest, onEnd: () => void) {
     this.settings = settings
     this.feed = feed
     this.messages = messages
     this.request = request
-    this.left = left
+    this.onEnd = onEnd
     this.stream = new ReadableStream<Uint8Array>(
       { start: (controller) => this.start(controller), cancel: () => this.end() },
       // Bytes that the reader has not read; above this, messages are combined.
@@ -104,10 +104,10 @@ class Reader {
     const { signal } = http
     // A browser reconnects after a second.
     this.send('retry: 1000\n\n')
-    this.offs.push(this.feed.listen(() => void this.tick()))
+    this.cleanups.push(this.feed.listen(() => void this.tick()))
     const aborted = (): void => this.close()
     signal.addEventListener('abort', aborted, { once: true })
-    this.offs.push(() => signal.removeEventListener('abort', aborted))
+    this.cleanups.push(() => signal.removeEventListener('abort', aborted))
     if (job === null) return
     const events = this.settings.client.events$.subscribe({
       next: ({ id }) => {
@@ -115,32 +115,32 @@ class Reader {
       },
       complete: () => this.close(),
     })
-    this.offs.push(() => events.unsubscribe())
-    this.lookLater(job)
+    this.cleanups.push(() => events.unsubscribe())
+    this.pollLater(job)
   }
 
-  private lookLater(job: string): void {
-    this.lookTimer = systemClock.timer(() => void this.look(job), lookMs, { keepAlive: false })
+  private pollLater(job: string): void {
+    this.pollTimer = systemClock.timer(() => void this.poll(job), pollMs, { keepAlive: false })
   }
 
   private end(): void {
     this.controller = null
-    this.lookTimer?.cancel()
-    for (const off of this.offs.splice(0)) off()
-    this.left()
+    this.pollTimer?.cancel()
+    for (const cleanUp of this.cleanups.splice(0)) cleanUp()
+    this.onEnd()
   }
 
   private async tick(): Promise<void> {
     if (this.isTicking || this.controller === null) return
     const now = systemClock.monotonic()
-    if ((this.controller.desiredSize ?? 0) > 0) this.lastRoom = now
+    if ((this.controller.desiredSize ?? 0) > 0) this.lastReadAt = now
     else {
-      if (now - this.lastRoom > stuckMsMax) this.close()
+      if (now - this.lastReadAt > unreadMsMax) this.close()
       return
     }
     this.isTicking = true
     try {
-      await this.tell()
+      await this.sendNew()
       if (this.storeFails) this.message('store', { ok: true })
       this.storeFails = false
     } catch (error) {
@@ -149,63 +149,63 @@ class Reader {
     } finally {
       this.isTicking = false
     }
-    if (now - this.lastSent > heartbeatMs) this.send(': heartbeat\n\n')
+    if (now - this.lastSentAt > heartbeatMs) this.send(': heartbeat\n\n')
   }
 
-  private async tell(): Promise<void> {
+  private async sendNew(): Promise<void> {
     const { feed } = this
     if (feed.error !== null) throw feed.error
     if (this.place === null) await this.begin()
-    else if (this.place < feed.head) this.tellTransitions(this.place)
-    this.tellCounts()
+    else if (this.place < feed.head) this.sendTransitions(this.place)
+    this.sendCounts()
   }
 
   /** Starts now, or at the reader's cursor, which may be no longer kept or of another store's log. */
   private async begin(): Promise<void> {
     const { feed, request, settings } = this
     // Before the first message: a reader that loads the job after it misses no change.
-    if (request.job !== null) await this.tellJob(request.job)
+    if (request.job !== null) await this.sendJobChange(request.job)
     const { head } = feed
     const found = request.from === null ? head : feed.placeAfter(request.from)
     this.place = found ?? head
     const cursor = feed.cursorBefore(this.place)
     if (request.from === null) this.message('hello', { now: settings.client.store.now() }, cursor)
     else if (found === null) this.message('reset', {}, cursor)
-    else if (found < head) this.tellTransitions(found)
+    else if (found < head) this.sendTransitions(found)
   }
 
-  private tellTransitions(place: number): void {
+  private sendTransitions(place: number): void {
     const { feed, messages } = this
     if (feed.head - place > behindMax || feed.from(place, 0) === null) {
       this.place = feed.head
       return this.message('reset', {}, feed.cursorBefore(feed.head))
     }
-    const { told, bytes } = messages.transitions(place)
-    this.place = place + told.length
+    const { entries, bytes } = messages.transitions(place)
+    this.place = place + entries.length
     const { job } = this.request
-    if (told.some(({ id }) => id === job)) this.jobChanged = true
+    if (entries.some(({ id }) => id === job)) this.jobChanged = true
     this.sendBytes(bytes)
   }
 
-  private tellCounts(): void {
+  private sendCounts(): void {
     const { countsText } = this.feed
     if (countsText === this.counts) return
     this.counts = countsText
     this.sendBytes(this.messages.counts())
   }
 
-  private async look(job: string): Promise<void> {
+  private async poll(job: string): Promise<void> {
     try {
       // Not before the store is open, and not to a reader that does not read.
-      if (this.place !== null && (this.controller?.desiredSize ?? 0) > 0) await this.tellJob(job)
+      if (this.place !== null && (this.controller?.desiredSize ?? 0) > 0) await this.sendJobChange(job)
     } catch (error) {
       // The tick reports to the reader that the store does not answer.
       consoleLogger.debug('the dashboard could not read a watched job', { error })
     }
-    if (this.controller !== null) this.lookLater(job)
+    if (this.controller !== null) this.pollLater(job)
   }
 
-  private async tellJob(job: string): Promise<void> {
+  private async sendJobChange(job: string): Promise<void> {
     const isChanged = this.jobChanged
     this.jobChanged = false
     const [record] = await this.settings.client.store.get([job])
@@ -225,6 +225,6 @@ class Reader {
   private sendBytes(bytes: Uint8Array): void {
     if (this.controller === null) return
     this.controller.enqueue(bytes)
-    this.lastSent = systemClock.monotonic()
+    this.lastSentAt = systemClock.monotonic()
   }
 }

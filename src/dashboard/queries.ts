@@ -27,7 +27,7 @@ function timeOf(key: string, text: string): number {
   })
 }
 
-/** The page that a query requests; newest first by default. */
+/** The page that a query requests; newest first by default. The client checks the values. */
 export function listOptionsIn(query: URLSearchParams): ListOptions {
   const filter = filterIn(query)
   const [after, limit, order, orderBy] = ['after', 'limit', 'order', 'orderBy'].map((key) => query.get(key))
@@ -35,15 +35,18 @@ export function listOptionsIn(query: URLSearchParams): ListOptions {
     ...filter,
     ...(after && { after }),
     limit: limit ? Number(limit) : 50,
-    order: (order || 'newest') as 'newest',
-    ...(orderBy && { orderBy: orderBy as 'finished' }),
+    order: (order || 'newest') as ListOptions['order'] & string,
+    ...(orderBy && { orderBy: orderBy as ListOptions['orderBy'] & string }),
   }
 }
 
 /** What a query asks of activity: the client checks the values. */
 export function activityOptionsIn(query: URLSearchParams): ActivityOptions {
   const [period, last] = [query.get('period'), query.get('last')]
-  return { ...(period && { period: period as 'minute' }), ...(last && { last: last as '1h' }) }
+  return {
+    ...(period && { period: period as ActivityOptions['period'] & string }),
+    ...(last && { last: last as ActivityOptions['last'] & string }),
+  }
 }
 
 /** What a query asks of failures: the client checks the values. */

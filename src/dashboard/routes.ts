@@ -43,7 +43,7 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
     if (response.status === 500) consoleLogger.error('the dashboard could not answer', { error })
     return response
   })
-  app.notFound(() => notFound('This path'))
+  app.notFound(() => notFound('the path', 'The API is under api/v1: docs/dashboard-api.json describes it.'))
 
   app.get('/api/v1', (c) => json({ title: settings.title, role: c.env.role, version, now: client.store.now() }))
   app.get('/api/v1/overview', async () => json(await overview(settings)))
@@ -73,7 +73,8 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
 function queueRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
   app.get('/api/v1/queues/:type', async (c) => {
     const view = await queueView(settings, c.req.param('type'))
-    return view === null ? notFound(`queue ${c.req.param('type')}`) : json(view)
+    const hint = 'The store has no job of this type, and this process does not define it.'
+    return view === null ? notFound(`queue ${c.req.param('type')}`, hint) : json(view)
   })
   app.get('/api/v1/queues/:type/activity', async (c) =>
     json(await settings.client.queue(c.req.param('type')).activity(activityOptionsIn(queryOf(c.req.url)))),
@@ -117,11 +118,16 @@ function jobRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
     const { id, seq } = c.req.param()
     const record = await (await client.job(id))?.record()
     const view = record === undefined ? null : await pastView(settings, record, Number(seq))
-    return view === null ? notFound(`checkpoint ${seq} of job ${id}`) : json(view)
+    return view === null
+      ? notFound(
+          `checkpoint ${seq} of job ${id}`,
+          'It is not kept any more, or this process does not define its machine.',
+        )
+      : json(view)
   })
   app.get('/api/v1/jobs/:id', async (c) => {
     const view = await jobView(settings, c.req.param('id'))
-    return view === null ? notFound(`job ${c.req.param('id')}`) : json(view)
+    return view === null ? noJob(c.req.param('id')) : json(view)
   })
 }
 
@@ -139,14 +145,16 @@ function chartRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
     const id = c.req.query('job')
     if (id === undefined) return svg(await pictures.jobChart(c.req.query('type') ?? null))
     const record = await recordOf(id)
-    return record === undefined ? notFound(`job ${id}`) : svg(await pictures.jobPath(record))
+    return record === undefined ? noJob(id) : svg(await pictures.jobPath(record))
   })
   app.get('/api/v1/charts/machine.svg', async (c) => {
     const { job: id, type, version: named } = c.req.query()
     if (id === undefined) return svg(await pictures.machineChart(type ?? '', named ?? null))
     const record = await recordOf(id)
-    return record === undefined ? notFound(`job ${id}`) : svg(await pictures.machinePath(record))
+    return record === undefined ? noJob(id) : svg(await pictures.machinePath(record))
   })
 }
+
+const noJob = (id: string): Response => notFound(`job ${id}`, 'It was pruned or discarded.')
 
 const queryOf = (url: string): URLSearchParams => new URL(url).searchParams
