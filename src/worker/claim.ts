@@ -60,6 +60,8 @@ export class Claimer {
   private failures = 0
   private backingOff = false
   private closed = false
+  /** Was a claim picked just now, so that a second one waits until it was written? */
+  private follows = false
   /** The number of the last claim. */
   lastClaim = 0
   /** Claimed runs; the first `started` have started. */
@@ -88,7 +90,8 @@ export class Claimer {
   pick(): PendingClaim | null {
     const { permits, selector, store } = this.options
     const divided = store.confirm === undefined && permits.slots >= dividedSlotsMin
-    if (this.pending.size >= (divided ? 2 : 1) || this.backingOff || permits.free === 0 || selector.idle) return null
+    if (this.pending.size >= (divided && !this.follows ? 2 : 1) || this.backingOff) return null
+    if (permits.free === 0 || selector.idle) return null
     if (this.options.halted() !== null) return null
     const demand = selector.plan(divided ? Math.min(permits.free, Math.ceil(permits.slots / 2)) : permits.free)
     if (demand === null) return null
@@ -97,7 +100,20 @@ export class Claimer {
     permits.take(taken)
     const claim = { number: ++this.lastClaim, demand, permits: taken, heldBack: new Map(), waiters: [] }
     this.pending.add(claim)
+    if (divided && !this.follows) this.followLater()
     return claim
+  }
+
+  /** Keeps the next claim back until this one has been written: the next turn of the loop writes, and after it the store reads. */
+  private followLater(): void {
+    const { clock } = this.options.timers
+    this.follows = true
+    clock.nextTurn(() =>
+      clock.nextTurn(() => {
+        this.follows = false
+        this.options.commands.next({ lane: Lane.control, apply: () => {} })
+      }),
+    )
   }
 
   /** Resolves when the claims that are in flight now have ended, or after `close`. */
