@@ -106,6 +106,16 @@ local function values(key, fields)
   return all
 end
 
+-- Adds to numbers in a hash: a list of fields, and of what is added to each.
+local function addNumbers(key, fields, amounts)
+  local sums = {}
+  for i, number in ipairs(values(key, fields)) do
+    sums[2 * i - 1] = fields[i]
+    sums[2 * i] = int((tonumber(number) or 0) + amounts[i])
+  end
+  each('HSET', key, sums)
+end
+
 -- A row as a list: the fields of its head, and what follows it.
 local function parse(text)
   local row = { struct.unpack(HEAD, text) }
@@ -214,7 +224,17 @@ local function tally(type, figure, by) addTo(activity, type, figure, by) end
 
 -- Adds the activity to the minute and the hour of a time. Where a period begins, some of those that are no longer kept are removed.
 local function writeActivity(at)
-  if next(activity) == nil then return end
+  local fields, amounts, n = {}, {}, 0
+  for type, figures in pairs(activity) do
+    for figure, by in pairs(figures) do
+      if by ~= 0 then
+        n = n + 1
+        fields[n], amounts[n] = figure .. ':' .. type, by
+      end
+    end
+  end
+  activity = {}
+  if n == 0 then return end
   for period, terms in pairs(PERIODS) do
     local start = math.floor(tonumber(at) / terms.ms) * terms.ms
     local starts = P .. 'activity:' .. period
@@ -226,11 +246,8 @@ local function writeActivity(at)
         call('ZREM', starts, old)
       end
     end
-    for type, figures in pairs(activity) do
-      for figure, by in pairs(figures) do if by ~= 0 then call('HINCRBY', key, figure .. ':' .. type, int(by)) end end
-    end
+    addNumbers(key, fields, amounts)
   end
-  activity = {}
 end
 
 -- Enters a row into the indexes, or takes it out of them.
@@ -362,11 +379,12 @@ local function arrangeGroups()
 end
 
 local function writeCounts()
-  local all = {}
+  local fields, amounts, n, all = {}, {}, 0, {}
   for type, states in pairs(counts) do
     for state, by in pairs(states) do
       if by ~= 0 then
-        call('HINCRBY', P .. 'counts', state .. ':' .. type, by)
+        n = n + 1
+        fields[n], amounts[n] = state .. ':' .. type, by
         all[state] = (all[state] or 0) + by
         if BACKLOG[state] then
           shrunk = shrunk - by
@@ -375,7 +393,11 @@ local function writeCounts()
       end
     end
   end
-  for state, by in pairs(all) do if by ~= 0 then call('HINCRBY', P .. 'counts', state, by) end end
+  for state, by in pairs(all) do
+    n = n + 1
+    fields[n], amounts[n] = state, by
+  end
+  addNumbers(P .. 'counts', fields, amounts)
   counts = {}
 end
 
