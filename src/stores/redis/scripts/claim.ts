@@ -5,14 +5,14 @@
  */
 import { claimCounted } from '../../../core/activity.ts'
 import { countersAfter, type JobState } from '../../../core/lifecycle.ts'
-import { claimable, compiledArrow } from '../../../core/transition.ts'
+import { compiledArrow } from '../../../core/transition.ts'
 import { dataLetters, flagLetters } from '../row-text.ts'
-import { at, prelude, tail } from './prelude.ts'
+import { at, claimableState, fieldsOfLetters, leasedStates, tail } from './lua.ts'
+import { prelude } from './prelude.ts'
 
 /** The states of a claim, and how many attempts it adds, which must not depend on their number. */
 function claimArrow(): { readonly from: JobState; readonly to: JobState; readonly attempts: number } {
-  const [from, ...others] = [...claimable]
-  if (from === undefined || others.length > 0) throw new TypeError('job.machine.ts: jobs are claimed from one state')
+  const from = claimableState
   const spent = [0, 7].map((attempt) => {
     const counters = { attempt, maxAttempts: 9, generation: 1 }
     const arrow = compiledArrow(from, 'CLAIM', counters)
@@ -42,7 +42,7 @@ local function countOf(state, type)
 end
 local function leased(type)
   local sum = 0
-  for state in pairs(LEASED) do sum = sum + countOf(state, type) end
+  for _, state in ipairs(${leasedStates}) do sum = sum + countOf(state, type) end
   return sum
 end
 
@@ -59,7 +59,7 @@ local function keyWindow(type, key) return P .. 'key-rate:' .. #type .. ':' .. t
 -- What a job has beside row and input.
 local function addRest(job, id, has)
   local data = {}
-  for letter, field in pairs(DATA) do
+  for letter, field in pairs(${fieldsOfLetters}) do
     if letter ~= '${dataLetters.input}' and has:find(letter, 1, true) then
       data[#data + 1] = field
       data[#data + 1] = call('HGET', P .. 'data:' .. field, id)
@@ -91,7 +91,7 @@ local function claim(members, demands)
     if row and row[${at.state}] == '${arrow.from}' then
       local type, key, has = demand.type, row[${at.concurrencyKey}], row[${at.has}]
       count('${arrow.from}', type, -1)
-      if key ~= '' or isShared(type) then groups[#groups + 1] = { type, key } end
+      if key ~= '' or demand.keyShares then groups[#groups + 1] = { type, key } end
       given = given + 1
       demand.taken = demand.taken + 1
       demand.waited = demand.waited + math.max(0, tonumber(now) - queuedAt(row))
@@ -136,19 +136,24 @@ end
 
 -- Arranges every group of a type again: what they are arranged by has changed.
 local function arrangeAll(type)
+  local arrange = grouping()
   arrange(type, '')
   for _, key in ipairs(call('HKEYS', P .. 'head:' .. type)) do arrange(type, key) end
+end
+
+local function writeShare(type, on, clock)
+  local text = (on and '+' or '-') .. clock
+  call('HSET', P .. 'shares', type, text)
+  readShare(type, text)
 end
 
 -- The cap per key, and whether keys share the claims, are those of the last claim.
 local function setTerms(demand, capBefore)
   local type, cap, shared = demand.type, demand.perKey and int(demand.perKey) or '', demand.keyShares == true
-  if (capBefore or '') == cap and isShared(type) == shared then return end
+  local share = shareOf(type)
+  if (capBefore or '') == cap and share.on == shared then return end
   call('HSET', P .. 'caps', type, cap)
-  call('HSET', P .. 'shared', type, shared and '1' or '0')
-  if shared then call('HSETNX', P .. 'clocks', type, '0') end
-  clocks[type] = nil
-  sharing[type] = shared
+  if share.on ~= shared then writeShare(type, shared, share.clock or '0') end
   arrangeAll(type)
 end
 
@@ -165,6 +170,7 @@ local function refreshKeyRates(type, rate, termsBefore)
   for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'limited:' .. type, '-inf', now)) do
     call('ZREM', P .. 'limited:' .. type, key)
     call('HDEL', P .. 'limits:' .. type, key)
+    local arrange = grouping()
     arrange(type, key)
   end
   -- Windows that have nothing in them any more.
@@ -183,6 +189,7 @@ local function firstGroup(demand)
     local key = head:sub(27)
     if not rate or key == '' or free(keyWindow(type, key), rate) > 0 then return key, head:sub(1, 26), head end
     call('HSET', P .. 'limits:' .. type, key, int(freeAt(keyWindow(type, key), rate)))
+    local arrange = grouping()
     arrange(type, key)
   end
 end
@@ -192,9 +199,8 @@ local function charge(demand, key, head, member)
   local type = demand.type
   if demand.keyShares then
     local finish = tonumber(call('ZSCORE', P .. 'heads:' .. type, head))
-    local clock = string.format('%.17g', math.max(tonumber(call('HGET', P .. 'clocks', type) or '0'), finish))
-    call('HSET', P .. 'clocks', type, clock)
-    clocks[type] = clock
+    local clock = format('%.17g', math.max(tonumber(shareOf(type).clock), finish))
+    writeShare(type, true, clock)
     call('HSET', P .. 'starts:' .. type, key, clock)
   end
   if demand.keyRate and key ~= '' then
@@ -224,6 +230,7 @@ end
 
 -- Jobs with keys, one by one: each claim may change which key is next.
 local function claimGrouped(demand)
+  local _, queueOf, rank = grouping()
   local type, room, next = demand.type, demand.room, 1
   local queue, of = P .. 'queue:' .. type, { demand }
   local plain = demand.keyShares and {} or call('ZRANGE', queue, 0, room - 1, 'WITHSCORES')
@@ -276,11 +283,11 @@ for i, demand in ipairs(demands) do
   types[i] = demand.type
   heads[i] = P .. 'head:' .. demand.type
 end
-local paused, caps, shares, rates = values(P .. 'paused', types), values(P .. 'caps', types), values(P .. 'shared', types), values(P .. 'key-rates', types)
+local paused, caps, rates = values(P .. 'paused', types), values(P .. 'caps', types), values(P .. 'key-rates', types)
+for i, text in ipairs(values(P .. 'shares', types)) do readShare(types[i], text) end
 for i, demand in ipairs(demands) do
   demand.paused, demand.room, demand.taken, demand.waited = paused[i] == '1', 0, 0, 0
   if not demand.paused then
-    sharing[demand.type] = shares[i] == '1'
     setTerms(demand, caps[i])
     refreshKeyRates(demand.type, demand.keyRate, rates[i])
     demand.room = roomFor(demand)

@@ -4,15 +4,24 @@
  */
 import { caps } from '../../../core/caps.ts'
 import { pending } from '../unit.ts'
-import { at, prelude, tail } from './prelude.ts'
+import { flagLetters } from '../row-text.ts'
+import { backlogLua } from './backlog.ts'
+import { at, fieldsOfLetters, tail } from './lua.ts'
+import { prelude } from './prelude.ts'
 
 /** So far the time of a unit may be ahead of the server's, ms. */
 const aheadMsMax = 5
 
-export const commitScript = `${prelude}
+export const commitScript = `${prelude}${backlogLua}
 local plan = cjson.decode(ARGV[4])
 local PENDING = ${pending}
 local stale = {}
+
+-- The row of a job; nil if it is not there.
+local function readRow(id)
+  local text = call('HGET', JOBS, id)
+  return text and parse(text) or nil
+end
 
 local function revision(row) return row and row[${at.rev}] .. ':' .. row[${at.seq}] or '' end
 
@@ -87,7 +96,29 @@ local function writeBeside(id, row)
   for i = 1, #steps, 2 do call('HSET', P .. 'steps:' .. id, steps[i], steps[i + 1]) end
 end
 
+-- @param before nil: the job is new
+-- @param after nil: it is gone
+local function reindex(id, before, after)
+  if before then index(id, before, -1) end
+  if after then index(id, after, 1) end
+  if not before or INDEX[before[${at.state}]] ~= 'lease' then return end
+  if after and INDEX[after[${at.state}]] == 'lease' then
+    if before[${at.state}] ~= after[${at.state}] then cancelled[#cancelled + 1] = id end
+  else
+    left[before[${at.type}]] = true
+  end
+end
+
+-- Removes what is kept of a job beside its row.
+local function removeRest(id, row)
+  local has = row[${at.has}]
+  for letter, field in pairs(${fieldsOfLetters}) do if has:find(letter, 1, true) then call('HDEL', P .. 'data:' .. field, id) end end
+  if has:find('${flagLetters.steps}', 1, true) then call('DEL', P .. 'steps:' .. id) end
+  if has:find('${flagLetters.machine}', 1, true) then call('DEL', P .. 'checkpoints:' .. id, P .. 'inbox:' .. id) end
+end
+
 -- Before the rows: a job that dies is counted in the group of its failure.
+local _, addFailure = failures()
 for _, failure in ipairs(plan.failures or {}) do addFailure(failure, plan.now, number(failure.seq)) end
 
 local written, gone = {}, {}

@@ -1,8 +1,5 @@
 /** The part of the scripts that knows the free slots of the workers. The rule is that of `core/hand-over.ts`. */
-import { headFields } from '../row-text.ts'
-
-/** Where the worker stands in a row, for scripts. */
-const workerAt = headFields.indexOf('worker') + 1
+import { at, claimableState, leasedStates } from './lua.ts'
 
 /** What the script answers where the core says -Infinity: there is no free slot. */
 const noSlot = -1_000_000_000
@@ -14,13 +11,15 @@ local looksForSlots = false
 -- How many more jobs of a type may be handed over now, and the types for which there are more free slots than a refused insert has
 -- found; as functions, which most scripts do not need.
 local function handOver()
+  local leasedStates = ${leasedStates}
+
   -- How many jobs each worker has leased.
   local function leasesByWorker()
     local leased = {}
     local ids = call('ZRANGE', P .. 'leases', 0, -1)
     for i, member in ipairs(ids) do ids[i] = member:sub(17) end
     for _, text in ipairs(values(JOBS, ids)) do
-      local worker = text and parse(text)[${workerAt}]
+      local worker = text and parse(text)[${at.worker}]
       if worker then leased[worker] = (leased[worker] or 0) + 1 end
     end
     return leased
@@ -28,7 +27,7 @@ local function handOver()
 
   local function jobsIn(states, type)
     local sum = 0
-    for state in pairs(states) do sum = sum + tonumber(call('HGET', P .. 'counts', state .. ':' .. type) or '0') end
+    for _, state in ipairs(states) do sum = sum + tonumber(call('HGET', P .. 'counts', state .. ':' .. type) or '0') end
     return sum
   end
 
@@ -69,10 +68,10 @@ local function handOver()
     if free == 0 then return ${noSlot} end
     for each, most in pairs(runnable) do
       if call('HGET', P .. 'paused', each) ~= '1' then
-        free = free - math.max(0, math.min(jobsIn(CLAIMABLE, each), most - jobsIn(LEASED, each)))
+        free = free - math.max(0, math.min(jobsIn({ '${claimableState}' }, each), most - jobsIn(leasedStates, each)))
       end
     end
-    return math.min(free, runnable[type] - jobsIn(LEASED, type) - jobsIn(CLAIMABLE, type))
+    return math.min(free, runnable[type] - jobsIn(leasedStates, type) - jobsIn({ '${claimableState}' }, type))
   end
 
   -- Types for which there are more free slots now than a refused insert has found.

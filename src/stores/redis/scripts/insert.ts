@@ -4,12 +4,14 @@
  */
 import { enqueueCounted } from '../../../core/activity.ts'
 import { bornReady, bornTimed } from '../../../core/insert.ts'
-import { at, prelude } from './prelude.ts'
+import { backlogLua } from './backlog.ts'
+import { at } from './lua.ts'
+import { prelude } from './prelude.ts'
 
 /** What a job passes: id, when it is due, its row from `attempt` on, input, meta, the name of its unique key; empty for none. */
 const insertArgs = 6
 
-export const insertScript = `${prelude}
+export const insertScript = `${prelude}${backlogLua}
 local terms = cjson.decode(ARGV[4])
 local ids, names, holders = {}, {}, {}
 for i = 5, #ARGV, ${insertArgs} do

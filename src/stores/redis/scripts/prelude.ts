@@ -9,38 +9,24 @@
  */
 import { activityPeriods, periodNames } from '../../../core/activity.ts'
 import { caps } from '../../../core/caps.ts'
-import { statesTagged, type JobState } from '../../../core/lifecycle.ts'
-import { defaultKeyWeight } from '../../../core/shares.ts'
-import { claimable } from '../../../core/transition.ts'
+import { fullHistoryChars, headFields } from '../row-text.ts'
+import { failuresLua } from './failures.ts'
+import { groupsLua } from './groups.ts'
 import { handOverLua } from './hand-over.ts'
-import { dataFields, dataLetters, flagLetters, fullHistoryChars, headFields, type HeadField } from '../row-text.ts'
+import { at, claimableState, indexOfState, isBacklog, tail } from './lua.ts'
 
-const luaSet = (states: ReadonlySet<JobState>): string => `{${[...states].map((state) => `${state}=true`).join(',')}}`
-
-/** Where a field stands in a row, for scripts: their lists begin at 1. */
-export const at = Object.fromEntries(headFields.map((name, i) => [name, i + 1])) as Readonly<Record<HeadField, number>>
-/** What follows the head of a row: the rare fields and the history. An entry that becomes part of the history stands behind it. */
-export const tail = headFields.length + 1
-
-/** The fields that are kept apart by their letters, as Lua. */
-const dataKeys = dataFields.map((field) => `${dataLetters[field]}='${field}'`).join(',')
-
-/** The periods of activity, as Lua. */
+/** Adds to each period. */
 const periods = periodNames
-  .map((period) => `${period} = { ms = ${activityPeriods[period].ms}, kept = ${activityPeriods[period].kept} }`)
-  .join(', ')
+  .map(
+    (name) => `addToPeriod('${name}', ${activityPeriods[name].ms}, ${activityPeriods[name].kept}, at, fields, amounts)`,
+  )
+  .join('\n  ')
 
 export const prelude = `
 local P = KEYS[1]
 local JOBS, LEASES = P .. 'jobs', P .. 'leases'
-local CLAIMABLE = ${luaSet(claimable)}
-local TIMED = ${luaSet(statesTagged('timed'))}
-local LEASED = ${luaSet(statesTagged('leased'))}
-local ENDED = ${luaSet(statesTagged('ended'))}
-local BACKLOG = ${luaSet(statesTagged('backlog'))}
-local DATA = {${dataKeys}}
+local INDEX = ${indexOfState}
 local HEAD = '${'s'.repeat(headFields.length)}'
-local PERIODS = { ${periods} }
 local call = redis.call
 local origin, logMax = ARGV[1], tonumber(ARGV[2])
 
@@ -106,14 +92,16 @@ local function values(key, fields)
   return all
 end
 
--- Adds to numbers in a hash: a list of fields, and of what is added to each.
+-- Adds to numbers in a hash: a list of fields, and of what is added to each. Gives the sums.
 local function addNumbers(key, fields, amounts)
-  local sums = {}
-  for i, number in ipairs(values(key, fields)) do
-    sums[2 * i - 1] = fields[i]
-    sums[2 * i] = int((tonumber(number) or 0) + amounts[i])
+  local sums, pairs = values(key, fields), {}
+  for i, number in ipairs(sums) do
+    sums[i] = (tonumber(number) or 0) + amounts[i]
+    pairs[2 * i - 1] = fields[i]
+    pairs[2 * i] = int(sums[i])
   end
-  each('HSET', key, sums)
+  each('HSET', key, pairs)
+  return sums
 end
 
 -- A row as a list: the fields of its head, and what follows it.
@@ -125,12 +113,6 @@ end
 
 -- A row as text, with the entry that becomes part of its history.
 local function rowText(row) return table.concat(row, '\\0', 1, row[${tail + 1}] and ${tail + 1} or ${tail}) end
-
--- The row of a job; nil if it is not there.
-local function readRow(id)
-  local text = call('HGET', JOBS, id)
-  return text and parse(text) or nil
-end
 
 -- Adds to the history of a job.
 local function remember(row, text)
@@ -172,57 +154,38 @@ local function flush()
   leaving, entering = {}, {}
 end
 
--- Does a type share its claims among its keys by weight? See core/shares.ts.
-local sharing = {}
-local function isShared(type)
-  if sharing[type] == nil then sharing[type] = call('HGET', P .. 'shared', type) == '1' end
-  return sharing[type]
-end
-
--- The virtual clock of such a type; false before.
-local clocks = {}
-local function clockOf(type)
-  if clocks[type] == nil then clocks[type] = call('HGET', P .. 'clocks', type) end
-  return clocks[type]
+-- Does a type share its claims among its keys by weight (see core/shares.ts), and its virtual clock, if it has ever shared them.
+local shares = {}
+local function readShare(type, text) shares[type] = { on = text and text:sub(1, 1) == '+', clock = text and text:sub(2) } end
+local function shareOf(type)
+  if not shares[type] then readShare(type, call('HGET', P .. 'shares', type)) end
+  return shares[type]
 end
 
 -- Keys of a type are told from keys of another type by the length of its name.
 local function groupKey(type, key) return P .. 'group:' .. #type .. ':' .. type .. ':' .. key end
 
--- Groups of failed attempts. Groups of a type are told from those of another by the length of its name.
-local function failureName(type, fingerprint) return #type .. ':' .. type .. ':' .. fingerprint end
-
--- A job that died at a time, with an error of a group, is one of its dead jobs from now on, or no longer.
-local function countDead(type, fingerprint, diedAt, by)
-  local group = P .. 'failure:' .. failureName(type, fingerprint)
-  local first = call('HGET', group, 'firstAt')
-  if not first or tonumber(first) > tonumber(diedAt) then return end
-  if call('HINCRBY', group, 'dead', by) < 0 then call('HSET', group, 'dead', 0) end
-end
-
-local function addFailure(failure, at, seq)
-  local type, fingerprint = failure.type, failure.fingerprint
-  local name = failureName(type, fingerprint)
-  local group = P .. 'failure:' .. name
-  if call('HINCRBY', group, 'count', 1) == 1 then
-    call('HSET', group, 'type', type, 'fingerprint', fingerprint, 'name', failure.name, 'message', failure.message,
-      'firstAt', at, 'dead', 0)
-    if failure.code then call('HSET', group, 'code', failure.code) end
-  end
-  call('HSET', group, 'lastAt', at, 'lastId', failure.id)
-  call('ZADD', P .. 'failures', seq, name)
-  call('ZADD', P .. 'failures:' .. type, seq, fingerprint)
-  if call('ZCARD', P .. 'failures:' .. type) <= ${caps.failureGroups} then return end
-  local oldest = failureName(type, call('ZPOPMIN', P .. 'failures:' .. type)[1])
-  call('ZREM', P .. 'failures', oldest)
-  call('DEL', P .. 'failure:' .. oldest)
-end
-
+${failuresLua}
 -- Activity: what is added to each figure of each type, by the index of the figure.
 local activity = {}
 local function tally(type, figure, by) addTo(activity, type, figure, by) end
 
--- Adds the activity to the minute and the hour of a time. Where a period begins, some of those that are no longer kept are removed.
+-- Adds to the figures of the period that contains a time. Where it begins, some of those that are no longer kept are removed.
+local function addToPeriod(period, ms, kept, at, fields, amounts)
+  local start = math.floor(tonumber(at) / ms) * ms
+  local starts = P .. 'activity:' .. period
+  local key = starts .. ':' .. int(start)
+  if call('EXISTS', key) == 0 then
+    call('ZADD', starts, int(start), int(start))
+    for _, old in ipairs(call('ZRANGEBYSCORE', starts, '-inf', int(start - kept * ms), 'LIMIT', 0, 10)) do
+      call('UNLINK', starts .. ':' .. old)
+      call('ZREM', starts, old)
+    end
+  end
+  addNumbers(key, fields, amounts)
+end
+
+-- Adds the activity to the periods of a time.
 local function writeActivity(at)
   local fields, amounts, n = {}, {}, 0
   for type, figures in pairs(activity) do
@@ -235,31 +198,20 @@ local function writeActivity(at)
   end
   activity = {}
   if n == 0 then return end
-  for period, terms in pairs(PERIODS) do
-    local start = math.floor(tonumber(at) / terms.ms) * terms.ms
-    local starts = P .. 'activity:' .. period
-    local key = starts .. ':' .. int(start)
-    if call('EXISTS', key) == 0 then
-      call('ZADD', starts, int(start), int(start))
-      for _, old in ipairs(call('ZRANGEBYSCORE', starts, '-inf', int(start - terms.kept * terms.ms), 'LIMIT', 0, 10)) do
-        call('UNLINK', starts .. ':' .. old)
-        call('ZREM', starts, old)
-      end
-    end
-    addNumbers(key, fields, amounts)
-  end
+  ${periods}
 end
 
 -- Enters a row into the indexes, or takes it out of them.
 local function index(id, r, by)
   local state, type, key = r[${at.state}], r[${at.type}], r[${at.concurrencyKey}]
   count(state, type, by)
-  if CLAIMABLE[state] then
+  local kind = INDEX[state]
+  if kind == 'queue' then
     local queue = key ~= '' and groupKey(type, key) or P .. 'queue:' .. type
     local place = r[${at.place}]
     local member = pad(place ~= '' and place or r[${at.seq}]) .. id
     if by > 0 then
-      local clock = clockOf(type)
+      local clock = shareOf(type).clock
       if clock then
         flush()
         -- A key that gets work begins where the clock is.
@@ -270,8 +222,8 @@ local function index(id, r, by)
     else
       leave(queue, member)
     end
-    if key ~= '' or isShared(type) then groups[#groups + 1] = { type, key } end
-  elseif TIMED[state] then
+    if key ~= '' or shareOf(type).on then groups[#groups + 1] = { type, key } end
+  elseif kind == 'due' then
     local due = r[${at.wakeAt}]
     if due ~= '' then
       local member = pad(r[${at.seq}]) .. id
@@ -283,16 +235,19 @@ local function index(id, r, by)
         leave(P .. 'due', member)
       end
     end
-  elseif LEASED[state] then
+  elseif kind == 'lease' then
     local member = pad(r[${at.seq}]) .. id
     if by > 0 then enter(LEASES, r[${at.wakeAt}], member) else leave(LEASES, member) end
     if key ~= '' then
       call('HINCRBY', P .. 'held:' .. type, key, by)
       groups[#groups + 1] = { type, key }
     end
-  elseif ENDED[state] then
+  elseif kind == 'ended' then
     local member = r[${at.finishedAt}] .. ':' .. id
-    if state == 'dead' and r[${at.failure}] ~= '' then countDead(type, r[${at.failure}], r[${at.finishedAt}], by) end
+    if state == 'dead' and r[${at.failure}] ~= '' then
+      local countDead = failures()
+      countDead(type, r[${at.failure}], r[${at.finishedAt}], by)
+    end
     if by > 0 then
       enter(P .. 'ended:' .. state, r[${at.last}], member)
       ended[#ended + 1] = id
@@ -302,71 +257,11 @@ local function index(id, r, by)
   end
 end
 
--- @param before nil: the job is new
--- @param after nil: it is gone
-local function reindex(id, before, after)
-  if before then index(id, before, -1) end
-  if after then index(id, after, 1) end
-  if not before or not LEASED[before[${at.state}]] then return end
-  if after and LEASED[after[${at.state}]] then
-    if before[${at.state}] ~= after[${at.state}] then cancelled[#cancelled + 1] = id end
-  else
-    left[before[${at.type}]] = true
-  end
-end
-
--- Removes what is kept of a job beside its row.
-local function removeRest(id, row)
-  local has = row[${at.has}]
-  for letter, field in pairs(DATA) do if has:find(letter, 1, true) then call('HDEL', P .. 'data:' .. field, id) end end
-  if has:find('${flagLetters.steps}', 1, true) then call('DEL', P .. 'steps:' .. id) end
-  if has:find('${flagLetters.machine}', 1, true) then call('DEL', P .. 'checkpoints:' .. id, P .. 'inbox:' .. id) end
-end
-
--- A group is the queued jobs of a key; the key '' stands for jobs without one, where keys share the claims by weight.
-local function queueOf(type, key) if key == '' then return P .. 'queue:' .. type end return groupKey(type, key) end
-
--- Where a job is in the order of its queue, as text: by priority, then by place. The priority is within 32 bits.
-local function rank(score, member) return string.format('%010.0f', 2147483648 + tonumber(score)) .. member:sub(1, 16) end
-
--- The first job of a group stands among the heads of its type, by the finish of its key (0 where keys do not share) and its rank;
--- unless the key is at its cap, or has no free claim.
-local function arrange(type, key)
-  local heads, head = P .. 'heads:' .. type, P .. 'head:' .. type
-  local old = call('HGET', head, key)
-  if old and old ~= '' then call('ZREM', heads, old) end
-  local leased = tonumber(call('HGET', P .. 'held:' .. type, key) or '0')
-  if leased <= 0 then call('HDEL', P .. 'held:' .. type, key) end
-  local first = call('ZRANGE', queueOf(type, key), 0, 0, 'WITHSCORES')
-  local limited = call('HGET', P .. 'limits:' .. type, key)
-  local shared = isShared(type)
-  if #first == 0 or (key == '' and not shared) then
-    call('HDEL', head, key)
-    if limited then call('ZREM', P .. 'limited:' .. type, key) end
-    if leased <= 0 and #first == 0 then call('HDEL', P .. 'starts:' .. type, key) end
-    return
-  end
-  local cap = call('HGET', P .. 'caps', type)
-  local capped = cap and cap ~= '' and key ~= '' and leased >= tonumber(cap)
-  if limited then
-    if capped then call('ZREM', P .. 'limited:' .. type, key) else call('ZADD', P .. 'limited:' .. type, limited, key) end
-  end
-  if capped or limited then
-    call('HSET', head, key, '')
-    return
-  end
-  local finish = 0
-  if shared then
-    local weight = readRow(first[1]:sub(17))[${at.keyWeight}]
-    finish = tonumber(call('HGET', P .. 'starts:' .. type, key) or '0') + 1 / (tonumber(weight) or ${defaultKeyWeight})
-  end
-  local member = rank(first[2], first[1]) .. key
-  call('ZADD', heads, string.format('%.17g', finish), member)
-  call('HSET', head, key, member)
-end
-
+${groupsLua}
 local function arrangeGroups()
   flush()
+  if #groups == 0 then return end
+  local arrange, queueOf = grouping()
   local seen = {}
   for _, group in ipairs(groups) do
     local name = queueOf(group[1], group[2])
@@ -378,6 +273,8 @@ local function arrangeGroups()
   groups = {}
 end
 
+-- Numbers of jobs that this script has written, by the names of their fields.
+local counted = {}
 local function writeCounts()
   local fields, amounts, n, all = {}, {}, 0, {}
   for type, states in pairs(counts) do
@@ -386,7 +283,7 @@ local function writeCounts()
         n = n + 1
         fields[n], amounts[n] = state .. ':' .. type, by
         all[state] = (all[state] or 0) + by
-        if BACKLOG[state] then
+        if ${isBacklog('state')} then
           shrunk = shrunk - by
           shrunkOf[type] = (shrunkOf[type] or 0) - by
         end
@@ -397,17 +294,9 @@ local function writeCounts()
     n = n + 1
     fields[n], amounts[n] = state, by
   end
-  addNumbers(P .. 'counts', fields, amounts)
+  local numbers = addNumbers(P .. 'counts', fields, amounts)
+  for i, field in ipairs(fields) do counted[field] = numbers[i] end
   counts = {}
-end
-
--- Of a type, or of all.
-local function backlog(type)
-  local sum = 0
-  for state in pairs(BACKLOG) do
-    sum = sum + tonumber(call('HGET', P .. 'counts', type and state .. ':' .. type or state) or '0')
-  end
-  return sum
 end
 
 -- The log is a stream; an entry has many transitions, each an id, and the type and the text as one. Its own id is the number of the
@@ -441,8 +330,8 @@ local function finish()
     for type in pairs(left) do if call('HDEL', P .. 'capped', type) == 1 then ready[type] = true end end
   end
   for type in pairs(ready) do
-    local queued = 0
-    for state in pairs(CLAIMABLE) do queued = queued + tonumber(call('HGET', P .. 'counts', state .. ':' .. type) or '0') end
+    local name = '${claimableState}:' .. type
+    local queued = counted[name] or tonumber(call('HGET', P .. 'counts', name) or '0')
     if queued > 0 then hints[#hints + 1] = { kind = 'ready', type = type, atMost = queued } end
   end
   if dueAt then hints[#hints + 1] = { kind = 'due', at = dueAt } end

@@ -3,15 +3,17 @@
  * those that have a machine or a parent: they stand in more indexes, and are left to the core.
  */
 import { flagLetters } from '../row-text.ts'
-import { at, prelude } from './prelude.ts'
+import { at, fieldsOfLetters } from './lua.ts'
+import { prelude } from './prelude.ts'
 
 export const removeScript = `${prelude}
+local FIELDS = ${fieldsOfLetters}
 local ids, gone, data, others = {}, {}, {}, {}
-for letter in pairs(DATA) do data[letter] = {} end
+for letter in pairs(FIELDS) do data[letter] = {} end
 for i = 4, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 for i, text in ipairs(values(JOBS, ids)) do
   local id, row = ids[i], text and parse(text)
-  local isThere = row and ENDED[row[${at.state}]] and row[${at.last}] == ARGV[2 * i + 3]
+  local isThere = row and INDEX[row[${at.state}]] == 'ended' and row[${at.last}] == ARGV[2 * i + 3]
   if isThere and row[${at.has}]:find('${flagLetters.machine}', 1, true) then
     others[#others + 1] = id
   elseif isThere then
@@ -28,6 +30,6 @@ for i, text in ipairs(values(JOBS, ids)) do
   end
 end
 each('HDEL', JOBS, gone)
-for letter, list in pairs(data) do each('HDEL', P .. 'data:' .. DATA[letter], list) end
+for letter, list in pairs(data) do each('HDEL', P .. 'data:' .. FIELDS[letter], list) end
 return { stamp(), finish(), others }
 `

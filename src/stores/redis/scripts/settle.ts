@@ -4,13 +4,14 @@
  * caller expects, with their outcome; `generic` for those that are left to the core.
  */
 import { countedOf } from '../../../core/activity.ts'
-import { countersAfter, jobStates, statesTagged } from '../../../core/lifecycle.ts'
+import { countersAfter, jobStates, statesTagged, type JobState } from '../../../core/lifecycle.ts'
 import type { SettleEvent } from '../../../core/settlement.ts'
 import { compiledArrow } from '../../../core/transition.ts'
 import { caps } from '../../../core/caps.ts'
 import { dataLetters, flagLetters } from '../row-text.ts'
 import { claimed } from './claim.ts'
-import { at, prelude } from './prelude.ts'
+import { at } from './lua.ts'
+import { prelude } from './prelude.ts'
 
 /** The events of plain jobs. */
 export const plainEvents = ['COMPLETE', 'FAIL', 'SNOOZE', 'RELEASE'] as const satisfies readonly SettleEvent[]
@@ -33,38 +34,60 @@ function outcome(
       const arrow = compiledArrow(state, event, counters, fatal)
       if (arrow === null) return 'nil'
       if (arrow.lease !== 'ends' || arrow.takesPlace) throw new TypeError('job.machine.ts: the end of an attempt ends its lease, and its job keeps its place') // prettier-ignore
-      return `{'${arrow.to}',${countersAfter(arrow, counters).attempt - counters.attempt}}`
+      return `'${arrow.to}', ${countersAfter(arrow, counters).attempt - counters.attempt}`
     })
   const [first = 'nil', ...others] = outcomes
   if (others.some((other) => other !== first)) throw new TypeError(`job.machine.ts: ${event} of ${state} depends on more than the attempts that are left`) // prettier-ignore
   return first
 }
 
-/** By event, state, whether attempts are left, and whether it is fatal. */
-const arrows = plainEvents
-  .map((event) => {
-    const states = [...statesTagged('leased')].map((state) => {
-      const cases = [true, false].map((left) => `[${left}]={[true]=${outcome(event, state, left, true)},[false]=${outcome(event, state, left, false)}}`) // prettier-ignore
-      return `${state}={${cases.join(',')}}`
-    })
-    return `${event}={${states.join(',')}}`
-  })
-  .join(',')
+/** Cases of one variable, tried in order. */
+const cases = (variable: string, values: readonly (readonly [value: string, then: string])[]): string =>
+  values.map(([value, then]) => `if ${variable} == ${value} then ${then} end`).join('\n')
+
+/** Where an event leads, as a function: a table would be made by each call. */
+const arrows = cases(
+  'event',
+  plainEvents.map((event) => {
+    const ofState = (state: JobState): string =>
+      [true, false]
+        .flatMap((left) => [true, false].map((fatal) => [left, fatal] as const))
+        .map(
+          ([left, fatal]) =>
+            `if left == ${left} and fatal == ${fatal} then return ${outcome(event, state, left, fatal)} end`,
+        ) // prettier-ignore
+        .join('\n')
+    return [
+      `'${event}'`,
+      cases(
+        'from',
+        [...statesTagged('leased')].map((state) => [`'${state}'`, ofState(state)]),
+      ),
+    ]
+  }),
+)
 
 /** What a transition counts as, by its event and where it leads: figures (-1: none), and whether it is a failed attempt. */
-const counted = plainEvents
-  .map((event) => {
-    const states = jobStates.map((to) => {
+const counted = cases(
+  'event',
+  plainEvents.map((event) => {
+    const states = jobStates.flatMap((to): [string, string][] => {
       const { figure, other, time, fails } = countedOf({ event, to }) ?? {}
-      return figure === undefined ? '' : `${to}={${figure},${other},${time},${fails}},`
+      return figure === undefined ? [] : [[`'${to}'`, `return ${figure}, ${other}, ${time}, ${fails}`]]
     })
-    return `${event}={${states.join('')}}`
-  })
-  .join(',')
+    return [`'${event}'`, cases('to', states)]
+  }),
+)
 
 export const settleScript = `${prelude}
-local ARROWS = {${arrows}}
-local COUNTED = {${counted}}
+-- Where an event leads, and by how much it changes the attempts; nil where the chart has no arrow.
+local function arrowOf(event, from, left, fatal)
+${arrows}
+end
+-- Figures that a transition counts in (-1: none), and whether it is a failed attempt; nil for nothing.
+local function countedAs(event, to)
+${counted}
+end
 local base, given = seqNow, 0
 local unexpected, written = {}, {}
 local data = { output = {}, error = {}, errors = {}, checkin = {} }
@@ -128,28 +151,28 @@ end
 
 -- Counts a transition in the activity of its queue, and a failed attempt in the group of its error.
 local function tallyEnd(id, row, event, to, parts, seq)
-  local counted = COUNTED[event][to]
-  if not counted then return end
+  local figure, other, duration, fails = countedAs(event, to)
+  if not figure then return end
   local type, started = row[${at.type}], tonumber(row[${at.startedAt}]) or tonumber(now)
-  tally(type, counted[1], 1)
-  if counted[2] >= 0 then tally(type, counted[2], 1) end
-  if counted[3] >= 0 then tally(type, counted[3], math.max(0, tonumber(now) - started)) end
-  if counted[4] and parts then
+  tally(type, figure, 1)
+  if other >= 0 then tally(type, other, 1) end
+  if duration >= 0 then tally(type, duration, math.max(0, tonumber(now) - started)) end
+  if fails and parts then
     parts.type, parts.id = type, id
+    local _, addFailure = failures()
     addFailure(parts, now, seq)
   end
 end
 
 local function settle(i, id, token, attempt, kindText, extras, row)
-  if not row or not LEASED[row[${at.state}]] or row[${at.token}] ~= token or row[${at.attempt}] ~= attempt then
+  if not row or INDEX[row[${at.state}]] ~= 'lease' or row[${at.token}] ~= token or row[${at.attempt}] ~= attempt then
     return row and row[${at.settled}] ~= '' and 'generic' or 'lost'
   end
   local from, kind, has = row[${at.state}], kindOf(kindText), row[${at.has}]
   if has:find('[${flagLetters.machine}${flagLetters.key}]') then return 'generic' end
   local attempts = tonumber(attempt)
-  local arrow = ARROWS[kind.event][from][attempts < tonumber(row[${at.maxAttempts}])][kind.fatal]
-  if not arrow then return 'generic' end
-  local to = arrow[1]
+  local to, spends = arrowOf(kind.event, from, attempts < tonumber(row[${at.maxAttempts}]), kind.fatal)
+  if not to then return 'generic' end
   if to == 'dead' and row[${at.onDead}] ~= '' then return 'generic' end
   index(id, row, -1)
   local delay, output, checkin, reason, failure, group = '', '', '', '', '', ''
@@ -172,13 +195,13 @@ local function settle(i, id, token, attempt, kindText, extras, row)
     row[${at.has}] = with(row[${at.has}], '${dataLetters.output}')
   end
   given = given + 1
-  local seq, spent = int(base + given), arrow[2] == 0 and attempt or int(attempts + arrow[2])
-  local due = TIMED[to] and int(math.ceil(tonumber(now) + (tonumber(delay) or 0))) or ''
+  local seq, spent = int(base + given), spends == 0 and attempt or int(attempts + spends)
+  local due = INDEX[to] == 'due' and int(math.ceil(tonumber(now) + (tonumber(delay) or 0))) or ''
   local text = '[' .. seq .. ',' .. now .. ',"' .. kind.event .. '","' .. from .. '","' .. to .. '",' .. spent .. ','
     .. json(row[${at.worker}]) .. (reason ~= '' and ',' .. reason or '') .. ']'
   row[${at.rev}] = int(tonumber(row[${at.rev}]) + 1)
   row[${at.state}], row[${at.attempt}], row[${at.last}], row[${at.wakeAt}] = to, spent, seq, due
-  if ENDED[to] then
+  if INDEX[to] == 'ended' then
     row[${at.finishedAt}], row[${at.settled}] = now, from
   else
     row[${at.settled}] = '{"attempt":' .. attempt .. ',"token":' .. json(token) .. ',"answer":{"outcome":"settled","seq":' .. seq

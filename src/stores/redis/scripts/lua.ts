@@ -1,0 +1,51 @@
+/** What scripts know of the chart and of rows, as pieces of Lua. */
+import { statesTagged, type JobState } from '../../../core/lifecycle.ts'
+import { claimable } from '../../../core/transition.ts'
+import { dataFields, dataLetters, headFields, type HeadField } from '../row-text.ts'
+
+/** Where a field stands in a row, for scripts: their lists begin at 1. */
+export const at = Object.fromEntries(headFields.map((name, i) => [name, i + 1])) as Readonly<Record<HeadField, number>>
+/** What follows the head of a row: the rare fields and the history. An entry that becomes part of the history stands behind it. */
+export const tail = headFields.length + 1
+
+/** The fields that are kept apart, by their letters. */
+export const fieldsOfLetters = `{${dataFields.map((field) => `${dataLetters[field]}='${field}'`).join(',')}}`
+
+/** The state that jobs are claimed from. */
+export const claimableState = only(claimable)
+
+function only(states: ReadonlySet<JobState>): JobState {
+  const [state, ...others] = [...states]
+  if (state === undefined || others.length > 0) throw new TypeError('job.machine.ts: jobs are claimed from one state')
+  return state
+}
+
+export const leasedStates = listOf(statesTagged('leased'))
+export const backlogStates = listOf(statesTagged('backlog'))
+
+function listOf(states: ReadonlySet<JobState>): string {
+  return `{${[...states].map((state) => `'${state}'`).join(',')}}`
+}
+
+/** A condition: is the state in this variable one of the backlog? */
+export const isBacklog = (variable: string): string =>
+  `(${[...statesTagged('backlog')].map((state) => `${variable} == '${state}'`).join(' or ')})`
+
+/** The index that the jobs of a state stand in; the other states have none. */
+export const indexOfState = tableOf({
+  queue: claimable,
+  due: statesTagged('timed'),
+  lease: statesTagged('leased'),
+  ended: statesTagged('ended'),
+})
+
+function tableOf(indexes: Readonly<Record<string, ReadonlySet<JobState>>>): string {
+  const byState = new Map<JobState, string>()
+  for (const [index, states] of Object.entries(indexes)) {
+    for (const state of states) {
+      if (byState.has(state)) throw new TypeError(`job.machine.ts: jobs of ${state} would stand in two indexes`)
+      byState.set(state, index)
+    }
+  }
+  return `{${[...byState].map(([state, index]) => `${state}='${index}'`).join(',')}}`
+}
