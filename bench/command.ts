@@ -13,7 +13,8 @@ export interface Command {
 export class UsageError extends Error {}
 
 export const usage = `npm run bench -- <store> [options]
-  --quick         sizes × 0.05 and 2 rounds: does it work at all?
+  <store>         memory, sqlite or redis
+  --quick         sizes × 0.05 and 2 rounds: only to see that it works
   --only a,b      only these sections
   --json [file]   figures as JSON, to stdout or a file
   --rounds n      interleaved rounds, default 5
@@ -31,8 +32,8 @@ export function parseCommand(args: readonly string[]): Command {
   const scale = number(rest, '--scale') ?? (isQuick ? 0.05 : 1)
   if (!Number.isInteger(rounds)) throw new UsageError(`--rounds needs a whole number, not ${rounds}`)
   const [store, ...surplus] = rest
-  if (store === undefined) throw new UsageError('which store?')
-  if (surplus.length > 0 || store.startsWith('-')) throw new UsageError(`what is ${surplus[0] ?? store}?`)
+  if (store === undefined) throw new UsageError('no store was named')
+  if (surplus.length > 0 || store.startsWith('-')) throw new UsageError(`unknown argument ${surplus[0] ?? store}`)
   return { store, settings: { scale, rounds, peers }, only, json }
 }
 

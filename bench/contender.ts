@@ -1,4 +1,4 @@
-/** Somebody who gets jobs done: one of the peers, or us. All are given the same work, and none knows how it is counted. */
+/** What is measured: jobchart, or one of its peers. All are given the same work, and none sees how it is counted. */
 
 export interface Input {
   readonly i: number
@@ -14,11 +14,11 @@ export interface Work {
   readonly slots: number
 }
 
-/** Ready to begin; making ready is not measured. */
+/** A contender that is ready to run; the preparation is not measured. */
 export interface Prepared {
   /** Enqueues every job and resolves when every job has ended. Where an enqueue gives a promise, it is kept and awaited. */
   run(): Promise<void>
-  /** Checks what it knows itself of the work, and lets go of everything. */
+  /** Verifies the work by its own figures, and frees what it holds. */
   end?(): Promise<void>
 }
 

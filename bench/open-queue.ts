@@ -1,15 +1,15 @@
-/** A queue that keeps its jobs somewhere: one of the peers, a floor, or us. All are given the same work, and none knows how it is counted. */
+/** A queue on a file or a server: jobchart, one of its peers, or a floor. All are given the same work, and none sees how it is counted. */
 
 /** How jobs are handed over: one awaited after the other, `size` in one call, or `size` calls at once. */
-export interface Way {
+export interface EnqueueMode {
   readonly by: 'one' | 'batch' | 'at once'
   readonly size: number
 }
 
 export interface OpenQueue {
-  /** Stores jobs 0 … count − 1, evenly over the types. Each is stored for good when this resolves. */
-  enqueue(count: number, way: Way): Promise<void>
-  /** Runs all that waits. Resolves when the end of each is stored for good. */
+  /** Stores jobs 0 … count − 1, evenly over the types. Each is durable when this resolves. */
+  enqueue(count: number, mode: EnqueueMode): Promise<void>
+  /** Runs all that waits. Resolves when the end of each is durable. */
   process(): Promise<void>
   /** Jobs that have not ended. */
   left(): Promise<number>
@@ -17,7 +17,11 @@ export interface OpenQueue {
 }
 
 /** Adds the jobs 0 … count − 1 by a call for each: one awaited after the other, or `size` at once. */
-export async function addEach(count: number, { by, size }: Way, add: (i: number) => Promise<unknown>): Promise<void> {
+export async function addEach(
+  count: number,
+  { by, size }: EnqueueMode,
+  add: (i: number) => Promise<unknown>,
+): Promise<void> {
   if (by === 'one') {
     for (let i = 0; i < count; i++) await add(i)
     return
@@ -30,7 +34,7 @@ export async function addEach(count: number, { by, size }: Way, add: (i: number)
 /** The jobs 0 … count − 1 in chunks of one type each, as calls take them that know only one. */
 export function* chunks(
   count: number,
-  { size }: Way,
+  { size }: EnqueueMode,
   types: number,
 ): Generator<{ type: number; first: number; end: number }> {
   for (let first = 0, turn = 0; first < count; first += size, turn++) {

@@ -1,6 +1,7 @@
 /** Rows that several sections print alike. */
 import { figure, type Spread } from './harness/stats.ts'
-import { single, type Goal, type Row } from './suite.ts'
+import type { Timed } from './harness/timed.ts'
+import { compared, single, type Figure, type Goal, type Row, type Unit } from './suite.ts'
 
 export function spreadRows(
   name: string,
@@ -13,5 +14,29 @@ export function spreadRows(
     row('p50', ({ p50Ms }) => p50Ms, goals.p50 ?? null),
     row('p99', ({ p99Ms }) => p99Ms, goals.p99 ?? null),
     row('max', ({ maxMs }) => maxMs, null),
+  ]
+}
+
+/** Ours, the base beside it, and what is wanted of it. */
+export type Comparison = readonly [ours: string, base: string, goal: Goal | null]
+
+/**
+ * The speed of each contender, the comparisons of those that were measured, and other figures of each.
+ * @param samples by the name of the contender
+ */
+export function contenderRows<Result extends Timed>(
+  samples: Readonly<Record<string, readonly Result[]>>,
+  comparisons: readonly Comparison[],
+  figures: readonly (readonly [what: string, unit: Unit, value: (result: Result) => number])[],
+): Row[] {
+  const names = Object.keys(samples)
+  const of = (name: string, value: (result: Result) => number): Figure => figure(name, (samples[name] ?? []).map(value))
+  const speed = (name: string): Figure => of(name, ({ perSecond }) => perSecond)
+  return [
+    ...names.map((name) => single(name, 'jobs/s', speed(name))),
+    ...comparisons
+      .filter(([, base]) => names.includes(base))
+      .map(([ours, base, goal]) => compared(ours, 'jobs/s', speed(base), speed(ours), goal)),
+    ...figures.flatMap(([what, unit, value]) => names.map((name) => single(`${what}, ${name}`, unit, of(name, value)))),
   ]
 }

@@ -3,7 +3,7 @@ import { createClient, defineJob } from '../../src/index.ts'
 import type { Input } from '../contender.ts'
 import { Ledger, verifyEqual } from '../harness/ledger.ts'
 import { spread, type Spread } from '../harness/stats.ts'
-import { storeAt } from '../harness/store-file.ts'
+import { storeAt } from '../harness/stores.ts'
 import { wallMs } from '../harness/wall.ts'
 import type { AcrossParams } from './latency.probe.ts'
 import { idleForAWhile, OtherProcess } from './other-process.ts'
@@ -11,18 +11,18 @@ import { idleForAWhile, OtherProcess } from './other-process.ts'
 const warmUpSamples = 10
 
 /** @throws NotVerified unless each job was aborted once, in the other process */
-export async function measure({ place, samples }: AcrossParams): Promise<Spread> {
-  const other = await OtherProcess.at(place)
+export async function measure({ location, samples }: AcrossParams): Promise<Spread> {
+  const other = await OtherProcess.on(location)
   const lasting = defineJob<Input, void>({ type: 'lasting', run: async () => {} })
-  const client = createClient({ jobs: [lasting], store: await storeAt(place) })
+  const client = createClient({ jobs: [lasting], store: await storeAt(location) })
   const ledger = new Ledger(warmUpSamples + samples)
   const latencies: number[] = []
   for (let i = 0; i < ledger.jobs; i++) {
-    const started = other.told()
+    const started = other.nextMessage()
     const handle = await client.enqueue(lasting, { i })
     await started
     await idleForAWhile()
-    const aborted = other.told()
+    const aborted = other.nextMessage()
     const cancelledAt = wallMs()
     const [report, abort] = await Promise.all([client.cancel([handle.id]), aborted])
     verifyEqual('jobs that are being cancelled', report.cancelling.length, 1)

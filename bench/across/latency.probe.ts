@@ -3,27 +3,27 @@ import { createClient, defineJob } from '../../src/index.ts'
 import type { Input } from '../contender.ts'
 import { Ledger } from '../harness/ledger.ts'
 import { spread, type Spread } from '../harness/stats.ts'
-import { storeAt, type Place } from '../harness/store-file.ts'
+import { storeAt, type StoreLocation } from '../harness/stores.ts'
 import { wallMs } from '../harness/wall.ts'
 import { idleForAWhile, OtherProcess } from './other-process.ts'
 
 export interface AcrossParams {
-  readonly place: Place
+  readonly location: StoreLocation
   readonly samples: number
 }
 
 const warmUpSamples = 20
 
 /** @throws NotVerified unless each job has run once, in the other process */
-export async function measure({ place, samples }: AcrossParams): Promise<Spread> {
-  const other = await OtherProcess.at(place)
+export async function measure({ location, samples }: AcrossParams): Promise<Spread> {
+  const other = await OtherProcess.on(location)
   const probed = defineJob<Input, void>({ type: 'probed', run: async () => {} })
-  const client = createClient({ jobs: [probed], store: await storeAt(place) })
+  const client = createClient({ jobs: [probed], store: await storeAt(location) })
   const ledger = new Ledger(warmUpSamples + samples)
   const latencies: number[] = []
   for (let i = 0; i < ledger.jobs; i++) {
     await idleForAWhile()
-    const started = other.told()
+    const started = other.nextMessage()
     const enqueuedAt = wallMs()
     const enqueued = client.enqueue(probed, { i })
     const start = await started

@@ -1,13 +1,13 @@
-/** The other process of a measurement, and what it tells. */
+/** The other process of a measurement, and its messages. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { verifyEqual } from '../harness/ledger.ts'
-import type { Place } from '../harness/store-file.ts'
-import type { Told } from './worker.ts'
+import type { StoreLocation } from '../harness/stores.ts'
+import type { WorkerMessage } from './worker.ts'
 
-/** Both processes are idle that long before each job, and nobody's polling falls into step with us. */
+/** Both processes are idle so long before each job; by chance, so that no polling falls into step with the jobs. */
 const pauseMs = { least: 20, most: 120 }
 
 export const idleForAWhile = (): Promise<void> => pause(pauseMs.least + Math.random() * (pauseMs.most - pauseMs.least))
@@ -15,20 +15,19 @@ export const idleForAWhile = (): Promise<void> => pause(pauseMs.least + Math.ran
 export class OtherProcess {
   private readonly forked
 
-  private constructor(place: Place) {
+  private constructor(location: StoreLocation) {
     const worker = fileURLToPath(new URL('worker.ts', import.meta.url))
-    this.forked = fork(worker, [JSON.stringify(place)], { stdio: ['ignore', 2, 2, 'ipc'] })
+    this.forked = fork(worker, [JSON.stringify(location)], { stdio: ['ignore', 2, 2, 'ipc'] })
   }
 
-  static async at(place: Place): Promise<OtherProcess> {
-    const process = new OtherProcess(place)
-    verifyEqual('the other process', await process.told(), 'ready')
+  static async on(location: StoreLocation): Promise<OtherProcess> {
+    const process = new OtherProcess(location)
+    verifyEqual('the other process', await process.nextMessage(), 'ready')
     return process
   }
 
-  /** What it tells next. */
-  async told(): Promise<Told> {
-    return (await once(this.forked, 'message'))[0] as Told
+  async nextMessage(): Promise<WorkerMessage> {
+    return (await once(this.forked, 'message'))[0] as WorkerMessage
   }
 
   async end(): Promise<void> {

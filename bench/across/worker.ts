@@ -1,20 +1,20 @@
-/** The other process: runs jobs, and tells when each has started and when its signal was aborted. */
+/** The other process: runs jobs, and sends a message when each has started and when its signal was aborted. */
 import { createRuntime, defineJob } from '../../src/index.ts'
 import type { Input } from '../contender.ts'
-import { storeAt, type Place } from '../harness/store-file.ts'
+import { storeAt, type StoreLocation } from '../harness/stores.ts'
 import { wallMs } from '../harness/wall.ts'
 
-/** What it tells; the first time, before any job, that it is ready. */
-export type Told = 'ready' | { readonly i: number; readonly at: number; readonly what: 'started' | 'aborted' }
+/** The first message, before any job, is `ready`. */
+export type WorkerMessage = 'ready' | { readonly i: number; readonly at: number; readonly what: 'started' | 'aborted' }
 
-const tell = (told: Told): void => void process.send?.(told)
+const send = (message: WorkerMessage): void => void process.send?.(message)
 
-// Whoever has started it has ended.
+// The process that has forked this one has ended.
 process.on('disconnect', () => process.exit())
-const [place] = process.argv.slice(2) as [string]
+const [location] = process.argv.slice(2) as [string]
 const probed = defineJob<Input, void>({
   type: 'probed',
-  run: async ({ i }) => tell({ i, at: wallMs(), what: 'started' }),
+  run: async ({ i }) => send({ i, at: wallMs(), what: 'started' }),
 })
 /** Runs until it is cancelled. */
 const lasting = defineJob<Input, void>({
@@ -22,13 +22,13 @@ const lasting = defineJob<Input, void>({
   run: ({ i }, { signal }) =>
     new Promise((resolve) => {
       const aborted = (): void => {
-        tell({ i, at: wallMs(), what: 'aborted' })
+        send({ i, at: wallMs(), what: 'aborted' })
         resolve()
       }
       signal.addEventListener('abort', aborted)
-      tell({ i, at: wallMs(), what: 'started' })
+      send({ i, at: wallMs(), what: 'started' })
     }),
 })
-const runtime = createRuntime({ jobs: [probed, lasting], store: await storeAt(JSON.parse(place) as Place) })
+const runtime = createRuntime({ jobs: [probed, lasting], store: await storeAt(JSON.parse(location) as StoreLocation) })
 await runtime.start()
-tell('ready')
+send('ready')

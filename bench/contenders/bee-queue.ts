@@ -1,7 +1,7 @@
 /** bee-queue, as its README shows it: a queue per type; no job sends events, and results are not awaited. */
 import type { Input } from '../contender.ts'
 import { importPeer } from '../harness/peers.ts'
-import { addEach, chunks, type OpenQueue, type Way } from '../open-queue.ts'
+import { addEach, chunks, type OpenQueue, type EnqueueMode } from '../open-queue.ts'
 import type { RedisQueue, RedisWork } from '../redis/redis-queue.ts'
 
 interface Job {
@@ -50,11 +50,11 @@ class BeeQueues implements OpenQueue {
     return new BeeQueues(queues, work)
   }
 
-  async enqueue(count: number, way: Way): Promise<void> {
+  async enqueue(count: number, mode: EnqueueMode): Promise<void> {
     const { queues } = this
     const add = (i: number): Promise<unknown> => (queues[i % queues.length] as Queue).createJob({ i }).save()
-    if (way.by !== 'batch') return addEach(count, way, add)
-    for (const { type, first, end } of chunks(count, way, queues.length)) {
+    if (mode.by !== 'batch') return addEach(count, mode, add)
+    for (const { type, first, end } of chunks(count, mode, queues.length)) {
       const queue = queues[type] as Queue
       const errors = await queue.saveAll(Array.from({ length: end - first }, (_, i) => queue.createJob({ i: first + i }))) // prettier-ignore
       if (errors.size > 0) throw new Error(`${errors.size} jobs were not saved`)

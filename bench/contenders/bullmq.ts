@@ -1,7 +1,7 @@
 /** BullMQ, as its documentation shows it: a queue and a worker per type, default options, no events. */
 import type { Handler, Input } from '../contender.ts'
 import { importPeer } from '../harness/peers.ts'
-import { addEach, chunks, type OpenQueue, type Way } from '../open-queue.ts'
+import { addEach, chunks, type OpenQueue, type EnqueueMode } from '../open-queue.ts'
 import type { RedisQueue, RedisWork } from '../redis/redis-queue.ts'
 
 interface Connection {
@@ -65,11 +65,11 @@ class BullmqQueue implements OpenQueue {
     return queue
   }
 
-  async enqueue(count: number, way: Way): Promise<void> {
+  async enqueue(count: number, mode: EnqueueMode): Promise<void> {
     const { queues } = this
     const add = (i: number): Promise<unknown> => (queues[i % queues.length] as Queue).add(jobName, { i })
-    if (way.by !== 'batch') return addEach(count, way, add)
-    for (const { type, first, end } of chunks(count, way, queues.length)) {
+    if (mode.by !== 'batch') return addEach(count, mode, add)
+    for (const { type, first, end } of chunks(count, mode, queues.length)) {
       const jobs = Array.from({ length: end - first }, (_, i) => ({ name: jobName, data: { i: first + i } }))
       await (queues[type] as Queue).addBulk(jobs)
     }

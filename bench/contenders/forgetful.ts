@@ -1,4 +1,4 @@
-/** Nobody's queue: it loses a job. With it we see that a lost job does not go unnoticed. */
+/** A queue that loses a job, for the self-test: the ledger must notice. */
 import type { Contender } from '../contender.ts'
 
 export const contender: Contender = {

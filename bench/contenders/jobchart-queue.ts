@@ -1,6 +1,6 @@
 /** Us: a runtime with default options on a store, and the whole life of a job. */
 import { createRuntime, defineJob, type JobDefinition, type Runtime, type RuntimeOptions } from '../../src/index.ts'
-import { addEach, chunks, type OpenQueue, type Way } from '../open-queue.ts'
+import { addEach, chunks, type OpenQueue, type EnqueueMode } from '../open-queue.ts'
 import type { Store } from '../../src/store.ts'
 import type { Handler, Input } from '../contender.ts'
 
@@ -29,11 +29,11 @@ export class JobchartQueue implements OpenQueue {
     return new JobchartQueue(runtime, types, slots)
   }
 
-  async enqueue(count: number, way: Way): Promise<void> {
+  async enqueue(count: number, mode: EnqueueMode): Promise<void> {
     const { runtime, types } = this
     const typeOf = (i: number): Work => types[i % types.length] as Work
-    if (way.by !== 'batch') return addEach(count, way, (i) => runtime.enqueue(typeOf(i), { i }))
-    for (const { type, first, end } of chunks(count, way, types.length)) {
+    if (mode.by !== 'batch') return addEach(count, mode, (i) => runtime.enqueue(typeOf(i), { i }))
+    for (const { type, first, end } of chunks(count, mode, types.length)) {
       const inputs = Array.from({ length: end - first }, (_, i) => ({ i: first + i }))
       await runtime.enqueueMany(typeOf(type), inputs)
     }

@@ -1,5 +1,5 @@
 /** Us, on a Redis server, keeping every job that has ended: as the peers do. */
-import { redisStoreAt } from '../harness/store-file.ts'
+import { redisStoreAt } from '../harness/stores.ts'
 import type { RedisQueue } from '../redis/redis-queue.ts'
 import { JobchartQueue } from './jobchart-queue.ts'
 

@@ -1,5 +1,5 @@
 /** Us, in a file. */
-import { sqliteStoreAt } from '../harness/store-file.ts'
+import { sqliteStoreAt } from '../harness/stores.ts'
 import type { FileQueue } from '../sqlite/file-queue.ts'
 import { JobchartQueue } from './jobchart-queue.ts'
 

@@ -4,7 +4,7 @@
  */
 import type { Handler, Input } from '../contender.ts'
 import { importPeer } from '../harness/peers.ts'
-import { chunks, type OpenQueue, type Way } from '../open-queue.ts'
+import { chunks, type OpenQueue, type EnqueueMode } from '../open-queue.ts'
 import type { FileQueue, FileWork } from '../sqlite/file-queue.ts'
 
 interface BetterSqlite {
@@ -56,14 +56,14 @@ class PlainjobQueue implements OpenQueue {
     this.queue = plainjob.defineQueue({ connection: plainjob.better(new Database(path)), logger: silent })
   }
 
-  async enqueue(count: number, way: Way): Promise<void> {
+  async enqueue(count: number, mode: EnqueueMode): Promise<void> {
     const types = this.handlers.length
-    if (way.by === 'at once') throw new Error('plainjob is synchronous: nothing happens at once')
-    if (way.by === 'one') {
+    if (mode.by === 'at once') throw new Error('plainjob is synchronous: nothing happens at once')
+    if (mode.by === 'one') {
       for (let i = 0; i < count; i++) this.queue.add(name(i % types), { i })
       return
     }
-    for (const { type, first, end } of chunks(count, way, types)) {
+    for (const { type, first, end } of chunks(count, mode, types)) {
       this.queue.addMany(
         name(type),
         Array.from({ length: end - first }, (_, i) => ({ i: first + i })),

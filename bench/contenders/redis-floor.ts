@@ -5,7 +5,7 @@
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import type { RedisClient } from '../../src/stores/redis/connection.ts'
 import type { Handler, Input } from '../contender.ts'
-import type { OpenQueue, Way } from '../open-queue.ts'
+import type { OpenQueue, EnqueueMode } from '../open-queue.ts'
 import type { RedisQueue, RedisWork } from '../redis/redis-queue.ts'
 
 const insert = `
@@ -60,7 +60,7 @@ class Floor implements OpenQueue {
     return new Floor(client, work, { insert: String(inserts), take: String(takes) })
   }
 
-  async enqueue(count: number, { size }: Way): Promise<void> {
+  async enqueue(count: number, { size }: EnqueueMode): Promise<void> {
     const [jobs, waiting] = this.keys
     const types = this.work.handlers.length
     for (let first = 0; first < count; first += size) {

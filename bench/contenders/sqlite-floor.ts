@@ -6,7 +6,7 @@
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { Handler, Input } from '../contender.ts'
-import type { OpenQueue, Way } from '../open-queue.ts'
+import type { OpenQueue, EnqueueMode } from '../open-queue.ts'
 import type { FileQueue, FileWork } from '../sqlite/file-queue.ts'
 
 const schema = `
@@ -46,7 +46,7 @@ export class Floor implements OpenQueue {
     this.commit = this.db.prepare('COMMIT')
   }
 
-  async enqueue(count: number, { size }: Way): Promise<void> {
+  async enqueue(count: number, { size }: EnqueueMode): Promise<void> {
     const statement = this.db.prepare(insert)
     const types = this.work.handlers.length
     for (let first = 0; first < count; first += size) {

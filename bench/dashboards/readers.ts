@@ -3,7 +3,7 @@ import { get } from 'node:http'
 
 const [url, count] = process.argv.slice(2) as [string, string]
 
-// Nobody is left to read for.
+// The process that has forked this one has ended.
 process.on('disconnect', () => process.exit())
 let open = 0
 for (let i = 0; i < Number(count); i++) {

@@ -4,8 +4,9 @@ import { withFolder } from '../harness/disk.ts'
 import { inFreshProcess, type Measure } from '../harness/fresh.ts'
 import { interleaved } from '../harness/rounds.ts'
 import { figure } from '../harness/stats.ts'
+import type { Timed } from '../harness/timed.ts'
 import { compared, type Section } from '../suite.ts'
-import type { DashboardsParams, DashboardsResult } from './work.probe.ts'
+import type { DashboardsParams } from './work.probe.ts'
 
 const readers = 200
 
@@ -17,14 +18,14 @@ export const dashboards = (inFile: boolean): Section => ({
   run: (bench) =>
     withFolder(async (folder) => {
       let files = 0
-      const beside = (count: number) => (): Promise<DashboardsResult> =>
-        inFreshProcess<Measure<DashboardsParams, DashboardsResult>>(new URL('work.probe.ts', import.meta.url), {
+      const beside = (count: number) => (): Promise<Timed> =>
+        inFreshProcess<Measure<DashboardsParams, Timed>>(new URL('work.probe.ts', import.meta.url), {
           readers: count,
           jobs: jobsOf(inFile, bench),
           ...(inFile && { path: join(folder, `${++files}.db`) }),
         })
       const samples = await interleaved(bench, bench.rounds, { none: beside(0), open: beside(readers) })
-      const of = (name: string, results: readonly DashboardsResult[], key: keyof DashboardsResult) =>
+      const of = (name: string, results: readonly Timed[], key: keyof Timed) =>
         figure(name, results.map((result) => result[key])) // prettier-ignore
       const [none, open] = ['no dashboard', `${readers} dashboards`]
       return {

@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { createRuntime, defineJob } from '../../src/index.ts'
 import { createDashboard } from '../../src/dashboard/index.ts'
 import type { Input } from '../contender.ts'
-import { collectGarbage } from '../harness/heap.ts'
 import { Ledger } from '../harness/ledger.ts'
-import { storeIn } from '../harness/store-file.ts'
+import { storeIn } from '../harness/stores.ts'
+import { timed, type Timed } from '../harness/timed.ts'
 import { fill } from '../memory/fill.ts'
 
 export interface DashboardsParams {
@@ -16,18 +16,12 @@ export interface DashboardsParams {
   readonly path?: string
 }
 
-export interface DashboardsResult {
-  readonly perSecond: number
-  /** Of the worker's process. */
-  readonly cpuMicrosPerJob: number
-}
-
 const types = 5
 /** Jobs that are enqueued before the next ones wait for their end. */
 const wave = 10_000
 
-/** @throws NotVerified unless each job has run once */
-export async function measure({ readers, jobs: count, path }: DashboardsParams): Promise<DashboardsResult> {
+/** The CPU time is that of the worker's process. @throws NotVerified unless each job has run once */
+export async function measure({ readers, jobs: count, path }: DashboardsParams): Promise<Timed> {
   let ledger = new Ledger(0)
   const jobs = Array.from({ length: types }, (_, i) =>
     defineJob<Input, void>({ type: `t${i}`, run: async ({ i: job }) => ledger.mark(job) }),
@@ -53,14 +47,9 @@ export async function measure({ readers, jobs: count, path }: DashboardsParams):
     }
   }
   await work(Math.ceil(count / 2))
-  await collectGarbage()
-  const cpuBefore = process.cpuUsage()
-  const startedAt = performance.now()
-  await work(count)
-  const tookMs = performance.now() - startedAt
-  const { user, system } = process.cpuUsage(cpuBefore)
+  const took = await timed(count, () => work(count))
   for (const each of children) each.kill()
   await own?.close()
   await runtime.stop()
-  return { perSecond: (count / tookMs) * 1_000, cpuMicrosPerJob: (user + system) / count }
+  return took
 }

@@ -17,7 +17,7 @@ async function answer(): Promise<Answer<unknown>> {
   }
 }
 
-// Nobody is left to answer to: whoever has forked it was ended.
+// The process that has forked this one has ended: nothing reads the answer.
 process.on('disconnect', () => process.exit())
 const given = await answer()
 if (process.send === undefined) {

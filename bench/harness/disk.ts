@@ -1,4 +1,4 @@
-/** Where files are measured: a folder on a real disk, and what the files in it tell of themselves. */
+/** Where files are measured: a folder on a real disk; and how many transactions a database has committed. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { copyFile, readFile, rm } from 'node:fs/promises'
 import { endianness, tmpdir } from 'node:os'
@@ -62,7 +62,7 @@ export async function removeDatabase(path: string): Promise<void> {
   await Promise.all(['', '-wal', '-shm'].map((suffix) => rm(`${path}${suffix}`, { force: true })))
 }
 
-/** Copies a database that nobody has open. */
+/** Copies a database that no process has open. */
 export async function copyDatabase(from: string, to: string): Promise<void> {
   await removeDatabase(to)
   await copyFile(from, to)
@@ -70,7 +70,7 @@ export async function copyDatabase(from: string, to: string): Promise<void> {
 }
 
 /**
- * How many transactions were committed to a database since its write-ahead log was opened, whoever did it: SQLite keeps
+ * How many transactions were committed to a database since its write-ahead log was opened, by any process: SQLite keeps
  * the count in the third word of the log's index. With synchronous=FULL each is an fsync. It counts while the file is open.
  */
 export async function commitsOf(path: string): Promise<number> {

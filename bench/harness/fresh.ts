@@ -17,7 +17,7 @@ const withGc = ['--expose-gc']
 /**
  * Runs `measure` of the module in a fresh process.
  * @param execArgv of Node; default: with gc()
- * @throws NotVerified with what went wrong there, whatever it was
+ * @throws NotVerified with the error of that process
  */
 export function inFreshProcess<M>(
   module: URL,

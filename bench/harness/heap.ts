@@ -1,11 +1,11 @@
-/** What is on the heap, once what can go has gone. */
+/** The size of the heap after a full collection. */
 import { setImmediate } from 'node:timers/promises'
 
 export async function collectGarbage(): Promise<void> {
   if (globalThis.gc === undefined) throw new Error('run Node with --expose-gc')
   for (let i = 0; i < 3; i++) {
     globalThis.gc()
-    // Finalizers and weak references are dealt with between turns.
+    // Finalizers run and weak references are cleared between turns of the event loop.
     await setImmediate()
   }
 }

@@ -1,4 +1,5 @@
-/** The ledger: every job leaves a mark when it runs, and a figure counts only if each has left exactly one. */
+/** The ledger: every job is marked when it runs, and a figure counts only if each was marked exactly once. */
+import type { Handler } from '../contender.ts'
 
 export class NotVerified extends Error {
   override readonly name = 'NotVerified'
@@ -26,6 +27,16 @@ export class Ledger {
     if (this.marks[i] === 0) this.marks[i] = 1
     else if (this.marks[i] === 1) this.markedAgain++
     else this.unknown++
+  }
+
+  /** A handler for each of so many types, which marks its jobs. */
+  handlers(types: number): Handler[] {
+    return Array.from(
+      { length: types },
+      () =>
+        async ({ i }) =>
+          this.mark(i),
+    )
   }
 
   /**

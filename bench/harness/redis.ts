@@ -1,4 +1,4 @@
-/** The server of a run, and what it tells of its work. */
+/** The Redis server of a section, and its counters. */
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import { redisServer } from '../../test/support/redis-process.ts'
 import type { Counters } from './queue-work.ts'
@@ -22,7 +22,7 @@ export interface ServerCounters extends Counters {
   readonly cpuMicros: number
 }
 
-/** A connection to look at the server through; what it costs is little, and counted. */
+/** A connection that reads the counters of a server; its own commands are few, and counted. */
 export class ServerView {
   private readonly client: Awaited<ReturnType<typeof nodeRedisAt>>
 

@@ -1,7 +1,7 @@
 /**
- * Nobody is measured cold. A process does the work again and again until it no longer gets faster, so that what a figure
- * tells is the work and not the compiler: code that is compiled, found wanting and compiled anew for a second queue of
- * the same process would else cost most those who have most of it.
+ * A process does the work repeatedly before it is measured, until it no longer gets faster, so that a figure is that of the work and not
+ * of the compiler: code that is compiled, deoptimized and compiled again for a second queue of the same process would otherwise cost most
+ * those contenders that have most code.
  */
 
 export const passesMin = 3
@@ -11,16 +11,16 @@ export const alike = 0.05
 
 /**
  * Calls `pass` until two passes that follow each other, neither of them the first, gave alike figures, or six times. The
- * second may be as slow as the first, because it finds what was compiled for the first wanting.
- * @param pass its cost; CPU time, where it can be had: it does not grow when others use the machine
+ * second may be as slow as the first, because code that was compiled for the first is deoptimized.
+ * @param pass gives the figure that is compared: the CPU time where it is known, which does not grow when others use the machine
  * @returns how often it was called
  */
 export async function warmUp(pass: () => Promise<number>): Promise<number> {
   let last = Number.NaN
   for (let passes = 1; passes <= passesMax; passes++) {
-    const cost = await pass()
-    if (passes >= passesMin && Math.abs(cost - last) < last * alike) return passes
-    last = cost
+    const figure = await pass()
+    if (passes >= passesMin && Math.abs(figure - last) < last * alike) return passes
+    last = figure
   }
   return passesMax
 }

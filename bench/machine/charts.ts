@@ -25,7 +25,7 @@ export function fiveStates() {
   })
 }
 
-/** Waits until `at`, ms since the epoch, and says so. */
+/** Waits until `at`, ms since the epoch, and then calls `woken`. */
 export function sleeper(woken: (at: number) => void) {
   return setup({
     types: { context: {} as { readonly at: number }, input: {} as { readonly at: number } },

@@ -3,7 +3,7 @@ import { createRuntime, defineJob } from '../../src/index.ts'
 import { collectGarbage } from '../harness/heap.ts'
 import { verifyEqual } from '../harness/ledger.ts'
 import { spread, type Spread } from '../harness/stats.ts'
-import { storeIn } from '../harness/store-file.ts'
+import { storeIn } from '../harness/stores.ts'
 import { sleeper } from './charts.ts'
 
 export interface ParkedParams {

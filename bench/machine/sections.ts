@@ -14,7 +14,7 @@ const here = (module: string): URL => new URL(module, import.meta.url)
 const machines = (params: MachinesParams) => (): Promise<MachinesResult> =>
   inFreshProcess<Measure<MachinesParams, MachinesResult>>(here('throughput.probe.ts'), params)
 
-/** Five-state machines as jobs beside live XState actors, which nothing keeps. @param inFiles or in memory */
+/** Five-state machines as jobs beside live XState actors, which are not stored. @param inFiles or in memory */
 export const machineThroughput = (inFiles: boolean): Section => ({
   name: 'machines',
   title: (bench) =>
@@ -45,7 +45,7 @@ export const machineThroughput = (inFiles: boolean): Section => ({
           compared('CPU per machine, 100 slots', 'µs', cpu('actors'), cpu('100 slots')),
           compared('CPU per machine, 10 slots', 'µs', cpu('actors'), cpu('10 slots')),
         ],
-        notes: ['the base is live XState actors, 100 at once: nothing of them is kept', warmUpNote(samples)],
+        notes: ['the base is live XState actors, 100 at once: they are not stored', warmUpNote(samples)],
       }
     }),
 })

@@ -1,11 +1,11 @@
-/** Machines per second: five states each, as durable jobs, or as live XState actors that nobody keeps. */
+/** Machines per second: five states each, as durable jobs, or as live XState actors, which are not stored. */
 import { join } from 'node:path'
 import { createActor, waitFor } from 'xstate'
 import { createRuntime, defineJob } from '../../src/index.ts'
 import { removeDatabase } from '../harness/disk.ts'
-import { collectGarbage } from '../harness/heap.ts'
 import { Ledger } from '../harness/ledger.ts'
-import { storeIn } from '../harness/store-file.ts'
+import { storeIn } from '../harness/stores.ts'
+import { timed, type Timed } from '../harness/timed.ts'
 import { warmUp } from '../harness/warm-up.ts'
 import { fiveStates } from './charts.ts'
 
@@ -17,9 +17,7 @@ export interface MachinesParams {
   readonly jobs: number
 }
 
-export interface MachinesResult {
-  readonly perSecond: number
-  readonly cpuMicrosPerJob: number
+export interface MachinesResult extends Timed {
   readonly passes: number
 }
 
@@ -32,8 +30,6 @@ export async function measure(params: MachinesParams): Promise<MachinesResult> {
   const passes = await warmUp(async () => (await once(less)).cpuMicrosPerJob)
   return { ...(await once(params)), passes }
 }
-
-type Timed = Omit<MachinesResult, 'passes'>
 
 async function actors({ jobs: count, slots }: MachinesParams): Promise<Timed> {
   const machine = fiveStates()
@@ -80,14 +76,4 @@ async function jobs({ jobs: count, slots, folder }: MachinesParams): Promise<Tim
   await runtime.stop()
   if (path !== undefined) await removeDatabase(path)
   return figures
-}
-
-async function timed(count: number, work: () => Promise<unknown>): Promise<Timed> {
-  await collectGarbage()
-  const cpuBefore = process.cpuUsage()
-  const startedAt = performance.now()
-  await work()
-  const tookMs = performance.now() - startedAt
-  const { user, system } = process.cpuUsage(cpuBefore)
-  return { perSecond: (count / tookMs) * 1_000, cpuMicrosPerJob: (user + system) / count }
 }

@@ -1,4 +1,4 @@
-/** Nothing may grow with the jobs that have been: heap and RSS stay flat. */
+/** Nothing may grow with the number of jobs that have ended: heap and RSS stay flat. */
 import { inFreshProcess, type Measure } from '../harness/fresh.ts'
 import { figure } from '../harness/stats.ts'
 import { compared, single, type Bench, type Figure, type Row, type Section } from '../suite.ts'
@@ -8,11 +8,10 @@ type Probe = Measure<GarbageParams, GarbageSample[]>
 
 const looks = [100_000, 200_000, 1_000_000, 2_000_000] as const
 /**
- * The look that the later ones are held against. After the first, the young generation has not grown to its size yet: that
- * is the collector making itself at home, and not ours.
+ * The sample that the later ones are compared with. At the first one, the collector's young generation has not grown to its size yet.
  */
 const settled = 1
-/** Flat, but for what the collector does as it likes. */
+/** The garbage collector decides the rest. */
 const flat = { atMost: 1.1 }
 
 const megabytes = (bytes: number): number => bytes / 2 ** 20

@@ -4,14 +4,14 @@ import { createRuntime, defineJob } from '../../src/index.ts'
 import type { Input } from '../contender.ts'
 import { Ledger } from '../harness/ledger.ts'
 import { spread, type Spread } from '../harness/stats.ts'
-import { storeIn } from '../harness/store-file.ts'
+import { storeIn } from '../harness/stores.ts'
 import { fill } from './fill.ts'
 
 export interface LatencyParams {
   readonly samples: number
   /** Jobs of a queue of lower weight that wait all the while; 0 = an idle runtime. */
   readonly backlog: number
-  /** Where jobs rest; default: in memory. */
+  /** The file that jobs are stored in; default: in memory. */
   readonly file?: string
 }
 
@@ -33,7 +33,7 @@ export async function measure({ samples, backlog, file }: LatencyParams): Promis
   const load = defineJob<Input, void>({
     type: 'load',
     run: async (input) => {
-      // A job that did nothing would leave no turn of the event loop to anybody; most jobs wait for something.
+      // Jobs that await nothing would leave no turn of the event loop to others; most jobs wait for something.
       await setImmediate()
       if (!over) void runtime.enqueue(load, input)
     },

@@ -1,7 +1,7 @@
 /** Jobs per second of one contender, warmed up. */
-import type { Contender, Handler } from '../contender.ts'
-import { collectGarbage } from '../harness/heap.ts'
+import type { Contender } from '../contender.ts'
 import { Ledger } from '../harness/ledger.ts'
+import { timed, type Timed } from '../harness/timed.ts'
 import { warmUp } from '../harness/warm-up.ts'
 
 export interface ThroughputParams {
@@ -13,10 +13,7 @@ export interface ThroughputParams {
   readonly slots: number
 }
 
-export interface ThroughputResult {
-  readonly perSecond: number
-  /** Of all threads, the garbage collector's too: it does not grow when others use the machine. */
-  readonly cpuMicrosPerJob: number
+export interface ThroughputResult extends Timed {
   /** Passes to warm up. */
   readonly passes: number
 }
@@ -29,25 +26,11 @@ export async function measure(params: ThroughputParams): Promise<ThroughputResul
   return { ...(await once(contender, params)), passes }
 }
 
-async function once(
-  contender: Contender<unknown>,
-  { jobs, types, slots, options }: ThroughputParams,
-): Promise<Omit<ThroughputResult, 'passes'>> {
+async function once(contender: Contender<unknown>, { jobs, types, slots, options }: ThroughputParams): Promise<Timed> {
   const ledger = new Ledger(jobs)
-  const handlers = Array.from(
-    { length: types },
-    (): Handler =>
-      async ({ i }) =>
-        ledger.mark(i),
-  )
-  const prepared = await contender.prepare({ jobs, handlers, slots }, options ?? {})
-  await collectGarbage()
-  const cpuBefore = process.cpuUsage()
-  const startedAt = performance.now()
-  await prepared.run()
-  const tookMs = performance.now() - startedAt
-  const cpu = process.cpuUsage(cpuBefore)
+  const prepared = await contender.prepare({ jobs, handlers: ledger.handlers(types), slots }, options ?? {})
+  const took = await timed(jobs, () => prepared.run())
   ledger.verify()
   await prepared.end?.()
-  return { perSecond: (jobs / tookMs) * 1_000, cpuMicrosPerJob: (cpu.user + cpu.system) / jobs }
+  return took
 }

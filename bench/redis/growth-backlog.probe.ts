@@ -3,7 +3,7 @@ import { createRuntime, defineJob, type JobDefinition } from '../../src/index.ts
 import type { Input } from '../contender.ts'
 import { collectGarbage } from '../harness/heap.ts'
 import { Ledger, verifyEqual } from '../harness/ledger.ts'
-import { redisStoreAt } from '../harness/store-file.ts'
+import { redisStoreAt } from '../harness/stores.ts'
 import { warmUp } from '../harness/warm-up.ts'
 import { fill } from '../memory/fill.ts'
 
@@ -22,7 +22,7 @@ const warmUpPart = 5
 /** Jobs per second. @throws NotVerified unless each that ran has run once, and as many wait as before */
 export async function measure(params: BacklogParams): Promise<number> {
   if (params.jobs === 0) return make(params)
-  await warmUp(() => once({ ...params, jobs: Math.ceil(params.jobs / warmUpPart) }).then((perSecond) => 1 / perSecond))
+  await warmUp(() => once({ ...params, jobs: Math.ceil(params.jobs / warmUpPart) }))
   return once(params)
 }
 

@@ -18,7 +18,7 @@ export const latency: Section = {
       let prefixes = 0
       const params = (): AcrossParams => ({
         samples: bench.sized(200),
-        place: { url, prefix: `bench-${++prefixes}` },
+        location: { url, prefix: `bench-${++prefixes}` },
       })
       const samples = await interleaved(bench, Math.min(bench.rounds, 3), {
         start: () => across('latency', params()),

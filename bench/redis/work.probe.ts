@@ -1,5 +1,5 @@
 /** Jobs per second of one contender on a server, enqueued or processed. */
-import { workThrough, type QueueWork, type Timed } from '../harness/queue-work.ts'
+import { workThrough, type Counted, type QueueWork } from '../harness/queue-work.ts'
 import { ServerView, type ServerCounters } from '../harness/redis.ts'
 import { warmUp } from '../harness/warm-up.ts'
 import type { RedisQueue } from './redis-queue.ts'
@@ -10,7 +10,7 @@ export interface WorkParams extends QueueWork {
   readonly url: string
 }
 
-export interface WorkResult extends Timed<ServerCounters> {
+export interface WorkResult extends Counted<ServerCounters> {
   /** Passes to warm up. */
   readonly passes: number
 }
@@ -24,17 +24,17 @@ export async function measure(params: WorkParams): Promise<WorkResult> {
   const { contender } = (await import(url.href)) as { contender: RedisQueue }
   const server = await ServerView.at(params.url)
   let number = 0
-  const once = async (work: WorkParams): Promise<Timed<ServerCounters>> => {
+  const once = async (work: WorkParams): Promise<Counted<ServerCounters>> => {
     const prefix = `bench-${++number}`
     const open: Parameters<typeof workThrough>[0] = (handlers) =>
       contender.open({ url: params.url, prefix, handlers, slots: params.slots })
-    const timed = await workThrough(open, work, () => server.counters())
+    const counted = await workThrough(open, work, () => server.counters())
     await server.clear()
-    return timed
+    return counted
   }
   const less = { ...params, jobs: Math.ceil(params.jobs / warmUpPart) }
   const passes = await warmUp(async () => (await once(less)).cpuMicrosPerJob)
-  const timed = await once(params)
+  const counted = await once(params)
   server.close()
-  return { ...timed, passes }
+  return { ...counted, passes }
 }

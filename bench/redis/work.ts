@@ -2,15 +2,13 @@
 import { inFreshProcess, type Measure } from '../harness/fresh.ts'
 import { withServer } from '../harness/redis.ts'
 import { interleaved } from '../harness/rounds.ts'
-import { figure } from '../harness/stats.ts'
 import { warmUpNote } from '../harness/warm-up.ts'
-import { compared, single, type Bench, type Figure, type Goal, type Outcome, type Section } from '../suite.ts'
+import { contenderRows, type Comparison } from '../rows.ts'
+import type { Bench, Outcome, Section } from '../suite.ts'
 import type { WorkParams, WorkResult } from './work.probe.ts'
 
-/** Everything but where, and what counts. */
+/** Without the place and the half that is measured. */
 type Variant = Omit<WorkParams, 'url' | 'timed' | 'types'>
-/** Ours, the base beside it, and what is wanted of it. */
-type Comparison = readonly [ours: string, base: string, goal: Goal | null]
 
 const peers: ReadonlySet<string> = new Set(['bullmq', 'bee-queue'])
 const floor = 'redis-floor'
@@ -28,7 +26,6 @@ async function measured(
   comparisons: readonly Comparison[],
 ): Promise<Outcome> {
   const chosen = Object.entries(variants).filter(([, { contender }]) => bench.peers || !peers.has(contender))
-  const names = chosen.map(([name]) => name)
   const probe = new URL('work.probe.ts', import.meta.url)
   const samples = await withServer((url) => {
     const measurement = ([name, variant]: (typeof chosen)[number]): [string, () => Promise<WorkResult>] => [
@@ -37,25 +34,13 @@ async function measured(
     ]
     return interleaved(bench, bench.rounds, Object.fromEntries(chosen.map(measurement)))
   })
-  const of = (name: string, value: (result: WorkResult) => number): Figure =>
-    figure(name, (samples[name] ?? []).map(value))
-  const speed = (name: string): Figure => of(name, ({ perSecond }) => perSecond)
-  const perJob = (
-    what: string,
-    unit: 'µs' | 'B' | 'commands',
-    value: (result: WorkResult) => number,
-  ): Outcome['rows'] => names.map((name) => single(`${what}, ${name}`, unit, of(name, value)))
   return {
-    rows: [
-      ...names.map((name) => single(name, 'jobs/s', speed(name))),
-      ...comparisons
-        .filter(([, base]) => names.includes(base))
-        .map(([ours, base, goal]) => compared(ours, 'jobs/s', speed(base), speed(ours), goal)),
-      ...perJob('commands per job', 'commands', (each) => each.perJob.commands),
-      ...perJob('bytes per job', 'B', (each) => each.perJob.bytes),
-      ...perJob('CPU of the server per job', 'µs', (each) => each.perJob.cpuMicros),
-      ...perJob('CPU of the process per job', 'µs', (each) => each.cpuMicrosPerJob),
-    ],
+    rows: contenderRows(samples, comparisons, [
+      ['commands per job', 'commands', ({ perJob }) => perJob.commands],
+      ['bytes per job', 'B', ({ perJob }) => perJob.bytes],
+      ['CPU of the server per job', 'µs', ({ perJob }) => perJob.cpuMicros],
+      ['CPU of the process per job', 'µs', ({ cpuMicrosPerJob }) => cpuMicrosPerJob],
+    ]),
     notes: [warmUpNote(samples)],
   }
 }
@@ -72,15 +57,15 @@ export const enqueue: Section = {
       bench,
       'enqueue',
       {
-        'floor, by 100': { contender: floor, way: hundreds, ...many },
-        'BullMQ addBulk(100)': { contender: 'bullmq', way: hundreds, ...some },
-        'bee-queue saveAll(100)': { contender: 'bee-queue', way: hundreds, ...some },
-        'enqueueMany(100)': { contender: us, way: hundreds, ...many },
-        '100 BullMQ adds at once': { contender: 'bullmq', way: atOnce, ...some },
-        '100 bee-queue saves at once': { contender: 'bee-queue', way: atOnce, ...some },
-        '100 enqueues at once': { contender: us, way: atOnce, ...many },
-        'BullMQ add, one by one': { contender: 'bullmq', way: singles, ...few },
-        'enqueue, one by one': { contender: us, way: singles, ...few },
+        'floor, by 100': { contender: floor, mode: hundreds, ...many },
+        'BullMQ addBulk(100)': { contender: 'bullmq', mode: hundreds, ...some },
+        'bee-queue saveAll(100)': { contender: 'bee-queue', mode: hundreds, ...some },
+        'enqueueMany(100)': { contender: us, mode: hundreds, ...many },
+        '100 BullMQ adds at once': { contender: 'bullmq', mode: atOnce, ...some },
+        '100 bee-queue saves at once': { contender: 'bee-queue', mode: atOnce, ...some },
+        '100 enqueues at once': { contender: us, mode: atOnce, ...many },
+        'BullMQ add, one by one': { contender: 'bullmq', mode: singles, ...few },
+        'enqueue, one by one': { contender: us, mode: singles, ...few },
       },
       [
         ['enqueueMany(100)', 'BullMQ addBulk(100)', { atLeast: 4 }],
@@ -105,14 +90,14 @@ export const processing: Section = {
       bench,
       'process',
       {
-        'floor, by 100': { contender: floor, way: hundreds, slots: 100, jobs },
-        'BullMQ, 100 slots': { contender: 'bullmq', way: hundreds, slots: 100, jobs: some },
-        'bee-queue, 100 slots': { contender: 'bee-queue', way: hundreds, slots: 100, jobs: some },
-        '100 slots': { contender: us, way: hundreds, slots: 100, jobs },
-        '100 slots, all kept': { contender: keeping, way: hundreds, slots: 100, jobs },
-        'BullMQ, 10 slots': { contender: 'bullmq', way: hundreds, slots: 10, jobs: some },
-        'bee-queue, 10 slots': { contender: 'bee-queue', way: hundreds, slots: 10, jobs: some },
-        '10 slots': { contender: us, way: hundreds, slots: 10, jobs: some },
+        'floor, by 100': { contender: floor, mode: hundreds, slots: 100, jobs },
+        'BullMQ, 100 slots': { contender: 'bullmq', mode: hundreds, slots: 100, jobs: some },
+        'bee-queue, 100 slots': { contender: 'bee-queue', mode: hundreds, slots: 100, jobs: some },
+        '100 slots': { contender: us, mode: hundreds, slots: 100, jobs },
+        '100 slots, all kept': { contender: keeping, mode: hundreds, slots: 100, jobs },
+        'BullMQ, 10 slots': { contender: 'bullmq', mode: hundreds, slots: 10, jobs: some },
+        'bee-queue, 10 slots': { contender: 'bee-queue', mode: hundreds, slots: 10, jobs: some },
+        '10 slots': { contender: us, mode: hundreds, slots: 10, jobs: some },
       },
       [
         ['100 slots', 'BullMQ, 100 slots', { atLeast: 6 }],

@@ -5,7 +5,7 @@ import type { Input } from '../contender.ts'
 import { removeDatabase } from '../harness/disk.ts'
 import { collectGarbage } from '../harness/heap.ts'
 import { Ledger, verifyEqual } from '../harness/ledger.ts'
-import { sqliteStoreAt } from '../harness/store-file.ts'
+import { sqliteStoreAt } from '../harness/stores.ts'
 import { warmUp } from '../harness/warm-up.ts'
 import { measure as fillFile, typeNames } from './fill.probe.ts'
 

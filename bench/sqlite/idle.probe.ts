@@ -4,7 +4,7 @@ import { createRuntime, defineJob } from '../../src/index.ts'
 import type { Input } from '../contender.ts'
 import { Ledger } from '../harness/ledger.ts'
 import { collectGarbage } from '../harness/heap.ts'
-import { sqliteStoreAt } from '../harness/store-file.ts'
+import { sqliteStoreAt } from '../harness/stores.ts'
 import { fill } from '../memory/fill.ts'
 import { typeNames } from './fill.probe.ts'
 

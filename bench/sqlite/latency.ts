@@ -27,7 +27,7 @@ export const latency: Section = {
         another: () =>
           inFreshProcess<Measure<AcrossParams, Spread>>(new URL('../across/latency.probe.ts', import.meta.url), {
             samples: bench.sized(200),
-            place: { path: file() },
+            location: { path: file() },
           }),
       })
       return {

@@ -2,7 +2,7 @@
 import { createRuntime, defineJob } from '../../src/index.ts'
 import type { Input } from '../contender.ts'
 import { Ledger } from '../harness/ledger.ts'
-import { sqliteStoreAt } from '../harness/store-file.ts'
+import { sqliteStoreAt } from '../harness/stores.ts'
 import { wallMs } from '../harness/wall.ts'
 import { keepAll, typeNames } from './fill.probe.ts'
 

@@ -1,4 +1,4 @@
-/** How soon work goes on when a process starts on a file that has seen much. */
+/** How soon work goes on when a process starts on a file with many ended jobs. */
 import { join } from 'node:path'
 import { copyDatabase, removeDatabase, withFolder } from '../harness/disk.ts'
 import { inFreshProcess, type Measure } from '../harness/fresh.ts'

@@ -2,7 +2,7 @@
 import { setup } from 'xstate'
 import { constant, createRuntime, defineJob, fatal, type EnqueueOptions, type JobDefinition } from '../../src/index.ts'
 import { verifyEqual } from '../harness/ledger.ts'
-import { sqliteStoreAt } from '../harness/store-file.ts'
+import { sqliteStoreAt } from '../harness/stores.ts'
 import { keepAll } from './fill.probe.ts'
 
 export interface ScreensFillParams {

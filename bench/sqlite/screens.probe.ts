@@ -2,7 +2,7 @@
 import { createClient } from '../../src/index.ts'
 import { createDashboard } from '../../src/dashboard/index.ts'
 import { NotVerified } from '../harness/ledger.ts'
-import { sqliteStoreAt } from '../harness/store-file.ts'
+import { sqliteStoreAt } from '../harness/stores.ts'
 import { screenJobs } from './screens-fill.probe.ts'
 
 export interface ScreensParams {

@@ -1,7 +1,7 @@
 /** Jobs per second of one contender in a file, enqueued or processed. */
 import { join } from 'node:path'
 import { commitsOf, removeDatabase } from '../harness/disk.ts'
-import { workThrough, type QueueWork, type Timed } from '../harness/queue-work.ts'
+import { workThrough, type Counted, type QueueWork } from '../harness/queue-work.ts'
 import { warmUp } from '../harness/warm-up.ts'
 import type { FileQueue } from './file-queue.ts'
 
@@ -11,7 +11,7 @@ export interface WorkParams extends QueueWork {
   readonly folder: string
 }
 
-export interface WorkResult extends Timed<{ commits: number }> {
+export interface WorkResult extends Counted<{ commits: number }> {
   /** Passes to warm up. */
   readonly passes: number
 }
@@ -30,11 +30,11 @@ export async function measure(params: WorkParams): Promise<WorkResult> {
 
 async function once(contender: FileQueue, params: WorkParams): Promise<Omit<WorkResult, 'passes'>> {
   const path = join(params.folder, `${process.pid}.db`)
-  const timed = await workThrough(
+  const counted = await workThrough(
     (handlers) => contender.open({ path, handlers, slots: params.slots }),
     params,
     async () => ({ commits: await commitsOf(path) }),
   )
   await removeDatabase(path)
-  return timed
+  return counted
 }

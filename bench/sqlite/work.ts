@@ -2,16 +2,14 @@
 import { inFreshProcess, type Measure } from '../harness/fresh.ts'
 import { withFolder } from '../harness/disk.ts'
 import { interleaved } from '../harness/rounds.ts'
-import { figure } from '../harness/stats.ts'
 import { warmUpNote } from '../harness/warm-up.ts'
-import { compared, single, type Bench, type Figure, type Goal, type Outcome, type Section } from '../suite.ts'
+import { contenderRows, type Comparison } from '../rows.ts'
+import type { Bench, Outcome, Section } from '../suite.ts'
 import type { WorkParams, WorkResult } from './work.probe.ts'
 
 type Probe = Measure<WorkParams, WorkResult>
-/** Everything but where, and what counts. */
+/** Without the place and the half that is measured. */
 type Variant = Omit<WorkParams, 'folder' | 'timed' | 'types'>
-/** Ours, the base beside it, and what is wanted of it. */
-type Comparison = readonly [ours: string, base: string, goal: Goal | null]
 
 const floor = 'sqlite-floor'
 const plain = 'sqlite-plain'
@@ -28,7 +26,6 @@ async function measured(
   comparisons: readonly Comparison[],
 ): Promise<Outcome> {
   const chosen = Object.entries(variants).filter(([, { contender }]) => bench.peers || contender !== 'plainjob')
-  const names = chosen.map(([name]) => name)
   const samples = await withFolder((folder) => {
     const measurement = ([name, variant]: (typeof chosen)[number]) => [
       name,
@@ -40,30 +37,11 @@ async function measured(
       Object.fromEntries(chosen.map(measurement)) as Record<string, () => Promise<WorkResult>>,
     )
   })
-  const of = (name: string, value: (result: WorkResult) => number): Figure =>
-    figure(name, (samples[name] ?? []).map(value))
-  const speed = (name: string): Figure => of(name, ({ perSecond }) => perSecond)
   return {
-    rows: [
-      ...names.map((name) => single(name, 'jobs/s', speed(name))),
-      ...comparisons
-        .filter(([, base]) => names.includes(base))
-        .map(([ours, base, goal]) => compared(ours, 'jobs/s', speed(base), speed(ours), goal)),
-      ...names.map((name) =>
-        single(
-          `commits per job, ${name}`,
-          'commits',
-          of(name, (each) => each.perJob.commits),
-        ),
-      ),
-      ...names.map((name) =>
-        single(
-          `CPU per job, ${name}`,
-          'µs',
-          of(name, (each) => each.cpuMicrosPerJob),
-        ),
-      ),
-    ],
+    rows: contenderRows(samples, comparisons, [
+      ['commits per job', 'commits', ({ perJob }) => perJob.commits],
+      ['CPU per job', 'µs', ({ cpuMicrosPerJob }) => cpuMicrosPerJob],
+    ]),
     notes: [warmUpNote(samples)],
   }
 }
@@ -80,13 +58,13 @@ export const enqueue: Section = {
       bench,
       'enqueue',
       {
-        'floor, by 100': { contender: floor, way: hundreds, ...many },
-        'floor, by 1': { contender: floor, way: singles, ...few },
-        'plainjob.addMany(100)': { contender: 'plainjob', way: hundreds, ...some },
-        'plainjob.add': { contender: 'plainjob', way: singles, ...some },
-        'enqueueMany(100)': { contender: us, way: hundreds, ...many },
-        '100 enqueues at once': { contender: us, way: { by: 'at once', size: 100 }, ...many },
-        'enqueue, one by one': { contender: us, way: singles, ...few },
+        'floor, by 100': { contender: floor, mode: hundreds, ...many },
+        'floor, by 1': { contender: floor, mode: singles, ...few },
+        'plainjob.addMany(100)': { contender: 'plainjob', mode: hundreds, ...some },
+        'plainjob.add': { contender: 'plainjob', mode: singles, ...some },
+        'enqueueMany(100)': { contender: us, mode: hundreds, ...many },
+        '100 enqueues at once': { contender: us, mode: { by: 'at once', size: 100 }, ...many },
+        'enqueue, one by one': { contender: us, mode: singles, ...few },
       },
       [
         ['enqueueMany(100)', 'floor, by 100', null],
@@ -111,16 +89,16 @@ export const processing: Section = {
       bench,
       'process',
       {
-        'floor, by 100': { contender: floor, way: hundreds, slots: 100, jobs },
-        'floor, by 10': { contender: floor, way: hundreds, slots: 10, jobs },
-        'floor, by 1': { contender: floor, way: hundreds, slots: 1, jobs: bench.sized(10_000) },
-        'plain SQL, by 100': { contender: plain, way: hundreds, slots: 100, jobs },
-        'plain SQL, by 10': { contender: plain, way: hundreds, slots: 10, jobs },
-        plainjob: { contender: 'plainjob', way: hundreds, slots: types, jobs: bench.sized(20_000) },
-        '100 slots': { contender: us, way: hundreds, slots: 100, jobs },
-        '10 slots': { contender: us, way: hundreds, slots: 10, jobs },
-        '100 slots, all kept': { contender: keeping, way: hundreds, slots: 100, jobs },
-        '10 slots, all kept': { contender: keeping, way: hundreds, slots: 10, jobs },
+        'floor, by 100': { contender: floor, mode: hundreds, slots: 100, jobs },
+        'floor, by 10': { contender: floor, mode: hundreds, slots: 10, jobs },
+        'floor, by 1': { contender: floor, mode: hundreds, slots: 1, jobs: bench.sized(10_000) },
+        'plain SQL, by 100': { contender: plain, mode: hundreds, slots: 100, jobs },
+        'plain SQL, by 10': { contender: plain, mode: hundreds, slots: 10, jobs },
+        plainjob: { contender: 'plainjob', mode: hundreds, slots: types, jobs: bench.sized(20_000) },
+        '100 slots': { contender: us, mode: hundreds, slots: 100, jobs },
+        '10 slots': { contender: us, mode: hundreds, slots: 10, jobs },
+        '100 slots, all kept': { contender: keeping, mode: hundreds, slots: 100, jobs },
+        '10 slots, all kept': { contender: keeping, mode: hundreds, slots: 10, jobs },
       },
       [
         ['100 slots', 'floor, by 100', null],

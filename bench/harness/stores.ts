@@ -1,4 +1,4 @@
-/** Our stores, by the file they are in. Loaded when they are used: a benchmark of another store has nothing to do with them. */
+/** Our stores, by where they are. Each is loaded when it is used. */
 import type { Store } from '../../src/store.ts'
 
 /** A store in the file, with default options but for the thread it works in. */
@@ -18,7 +18,7 @@ export async function redisStoreAt(url: string, prefix: string): Promise<Store> 
 }
 
 /** Where a store is: plain data, so that it can be passed to another process. */
-export type Place = { readonly path: string } | { readonly url: string; readonly prefix: string }
+export type StoreLocation = { readonly path: string } | { readonly url: string; readonly prefix: string }
 
-export const storeAt = (place: Place): Promise<Store> =>
-  'path' in place ? sqliteStoreAt(place.path) : redisStoreAt(place.url, place.prefix)
+export const storeAt = (location: StoreLocation): Promise<Store> =>
+  'path' in location ? sqliteStoreAt(location.path) : redisStoreAt(location.url, location.prefix)
