@@ -20,6 +20,7 @@ import {
 } from '../stores/sqlite/strange-files.ts'
 import { Partner, sharedStore } from '../stores/sqlite/two-processes.ts'
 import { movingClock } from '../stores/moving-clock.ts'
+import { newFile } from '../support/new-file.ts'
 import { sqliteSubject } from '../support/sqlite-subject.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import type { Cases } from './hunt.ts'
@@ -62,7 +63,7 @@ async function inFolder(run: (at: (name: string) => string) => Promise<void>): P
 async function sharedSubject(partner: Partner) {
   const folder = temporaryFolder()
   const clock = movingClock()
-  const store = await sharedStore(join(folder.path, 'jobs.db'), clock, partner)
+  const store = await sharedStore(await newFile(folder.path), clock, partner)
   return {
     store,
     advance: (ms: number) => clock.advance(ms),

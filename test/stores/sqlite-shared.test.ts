@@ -7,6 +7,7 @@ import { systemClock } from '../../src/core/clock.ts'
 import { newJob, put } from '../../src/store-testing/conformance/acts.ts'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
 import { everyNth, isLong } from '../support/long-form.ts'
+import { newFile } from '../support/new-file.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { movingClock } from './moving-clock.ts'
 import { startChild } from './sqlite/child.ts'
@@ -30,7 +31,7 @@ storeConformance({
   async create() {
     const folder = temporaryFolder()
     const clock = movingClock()
-    const store = await sharedStore(join(folder.path, 'jobs.db'), clock, partner)
+    const store = await sharedStore(await newFile(folder.path), clock, partner)
     return {
       store,
       advance: (ms) => clock.advance(ms),
@@ -49,7 +50,7 @@ storeConformance({
   async create() {
     const folder = temporaryFolder()
     const clock = movingClock()
-    const path = join(folder.path, 'jobs.db')
+    const path = await newFile(folder.path)
     const store = sqliteStore({ path, durability: 'normal' })
     await store.open({ clock })
     noise.tell({ path })
