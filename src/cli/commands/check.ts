@@ -47,13 +47,17 @@ export function checkCommand({ command, terminal, run }: Program): Command {
         }
         const isClean = findings.length === 0 && (found?.stranded.length ?? 0) === 0
         if (options.json) await terminal.print(JSON.stringify({ ok: isClean, ...checked }))
-        else await terminal.print(resultText(checked, terminal))
+        else await terminal.print(resultText(checked, options.store !== undefined, terminal))
         return isClean ? exitCodes.done : exitCodes.finding
       }),
     )
 }
 
-function resultText({ jobs, findings, stranded, otherTypes }: Checked, terminal: Terminal): string {
+function resultText(
+  { jobs, findings, stranded, otherTypes }: Checked,
+  isStoreNamed: boolean,
+  terminal: Terminal,
+): string {
   const good = (text: string): string => `${terminal.style('green', '✓')} ${text}`
   const bad = (text: string): string => `${terminal.style('red', '✗')} ${text}`
   const lines = findings.flatMap(({ code, place, what, hint }) => [
@@ -79,7 +83,7 @@ function resultText({ jobs, findings, stranded, otherTypes }: Checked, terminal:
     )
   }
   if (stranded?.length === 0) lines.push(good('every job of the store can go on'))
-  if (stranded === null && findings.length > 0) lines.push('The store was not checked: correct the definitions first.')
+  if (isStoreNamed && stranded === null) lines.push('The store was not checked: correct the definitions first.')
   if (otherTypes.length > 0) lines.push(`- the store has jobs of other types: ${otherTypes.map(oneLine).join(', ')}`)
   return lines.join('\n')
 }

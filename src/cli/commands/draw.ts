@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { Option, type Command } from 'commander'
 import type { ChartSource } from '../../chart/index.ts'
-import { invalidOption, JobchartError } from '../../core/errors.ts'
+import { JobchartError } from '../../core/errors.ts'
 import { errorFields } from '../errors.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { isJobDefinition, isMachine, loadModule } from '../modules.ts'
@@ -78,12 +78,15 @@ async function machineAt(place: string): Promise<ChartSource> {
     }),
   )
   const names = [...machines.keys()]
-  const [only] = names
-  const wanted = name ?? (names.length === 1 ? only : 'default')
-  const machine = machines.get(wanted ?? '')
+  const [first, second] = names
+  const machine = machines.get(name ?? (second === undefined ? first : 'default') ?? '')
   if (machine !== undefined) return machine
-  const hint = names.length === 0 ? 'Export a machine, or a job that has one.' : `It exports: ${names.join(', ')}.`
-  throw invalidOption('file#export', `a machine exported by ${file}`, name ?? undefined, hint)
+  const hint = first === undefined ? 'Export a machine, or a job that has one.' : `It exports: ${names.join(', ')}.`
+  const what =
+    name === null && second !== undefined
+      ? `several machines: name one, ${file}#${first}`
+      : `no machine${name === null ? '' : ` ${name}`}`
+  throw new JobchartError('INVALID_OPTION', `${file} exports ${what}`, { hint })
 }
 
 const machineIn = (value: unknown): ChartSource | null =>
