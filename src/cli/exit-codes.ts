@@ -16,9 +16,9 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 export const exitMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
   done: 'Success.',
   finding:
-    'The command ran, with findings: a job was not found or could not be changed, or `check` or `doctor` found a problem.',
+    'The command ran, with findings: a job was not found or could not be changed, `check` or `doctor` found a problem, or `tail` missed transitions.',
   usage:
-    'The command, an option or an argument is wrong, a confirmation is missing, or a file of `--jobs` cannot be loaded.',
+    'The command, an option or an argument is wrong, a confirmation is missing, or a file or port that it names cannot be used.',
   store: 'The store cannot be used: it does not exist, is damaged, locked, of another version, or does not answer.',
   internal: 'Another error, which is a bug. `--verbose` prints its stack.',
   interrupted: 'A change of many jobs was interrupted by SIGINT or SIGTERM. What it had changed stays changed.',
@@ -39,6 +39,7 @@ const ofErrors: Readonly<Partial<Record<ErrorCode, ExitCode>>> = {
   NOT_FOUND: exitCodes.finding,
   NOT_ACCEPTED: exitCodes.finding,
   CAPACITY: exitCodes.finding,
+  SLOW_READER: exitCodes.finding,
   ABORTED: exitCodes.interrupted,
 }
 
