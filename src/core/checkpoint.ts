@@ -8,11 +8,11 @@ export function checkpoint<Row extends JobRow>(unit: UnitOfWork<Row>, request: C
   const row = unit.findLeased(request.id)
   if (row?.isLeasedBy(request) !== true) return { outcome: 'lost', seq: 0, at: 0, maxAttempts: 0, inbox: [] }
   mustFollow(row, request.checkpoint)
-  keepCheckpoint(unit, row, request.checkpoint)
+  const isNew = keepCheckpoint(unit, row, request.checkpoint)
   const { seq } = row.machine?.checkpoint ?? never(row)
   const kept = {
     seq,
-    at: unit.checkpointAt(row),
+    at: isNew ? unit.now : unit.checkpointAt(row),
     maxAttempts: row.maxAttempts,
     inbox: unit.inbox(row, row.machine?.lastRead ?? 0),
   }
@@ -20,13 +20,17 @@ export function checkpoint<Row extends JobRow>(unit: UnitOfWork<Row>, request: C
   return notice === null ? { outcome: 'kept', ...kept } : { outcome: 'cancelling', ...kept, ...notice }
 }
 
-/** Writes a checkpoint; repeating the write has no effect. Attempts that led to a checkpoint do not count as failures. */
-export function keepCheckpoint<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, next: NewCheckpoint): void {
-  if (row.machine?.checkpoint?.number === next.number) return
+/**
+ * Writes a checkpoint; repeating the write has no effect. Attempts that led to a checkpoint do not count as failures.
+ * @returns whether it was written now
+ */
+export function keepCheckpoint<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, next: NewCheckpoint): boolean {
+  if (row.machine?.checkpoint?.number === next.number) return false
   unit.addCheckpoint(row, next)
   clearUnsupported(unit, row)
   if (next.forgetSteps !== undefined && next.forgetSteps.length > 0) unit.forgetSteps(row, next.forgetSteps)
   row.checkpointedAttempts = row.attempt - 1
+  return true
 }
 
 /** @throws TypeError if a checkpoint is neither the current one nor the next */

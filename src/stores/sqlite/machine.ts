@@ -5,7 +5,7 @@ import type { Gather, Parent, Unsupported } from '../../core/machine-record.ts'
 import type { MachineValues } from './columns.ts'
 
 /** Of a machine that has no checkpoint. */
-export const nowhere = JSON.stringify({ states: [], tags: [] } satisfies MachineStanding)
+export const noStanding: MachineStanding = { states: [], tags: [] }
 
 export class Machine implements MachineRow {
   readonly parent: Parent | null
@@ -39,6 +39,6 @@ export class Machine implements MachineRow {
   }
 
   get stands(): MachineStanding {
-    return JSON.parse(this.standing ?? nowhere) as MachineStanding
+    return this.standing === null ? noStanding : (JSON.parse(this.standing) as MachineStanding)
   }
 }

@@ -13,11 +13,11 @@ import type {
   Unsupported,
 } from '../../core/machine-record.ts'
 import { isEnded } from '../../core/lifecycle.ts'
-import type { MachineStanding } from '../../core/machine-tally.ts'
+import type { MachineNameKind, MachineStanding } from '../../core/machine-tally.ts'
 import type { Json } from '../../core/payload.ts'
 import type { PackedInboxEntry } from './columns.ts'
 import { Contradiction } from './errors.ts'
-import { Machine, nowhere } from './machine.ts'
+import { Machine, noStanding } from './machine.ts'
 import type { Queues } from './queues.ts'
 import type { Row } from './row.ts'
 import type { Statements } from './statements.ts'
@@ -84,7 +84,7 @@ export class Machines {
     return new Machine(parent === null ? null : { id: parent, checkins: checkins === 1 }, values)
   }
 
-  write({ seq }: Row, machine: Machine): void {
+  write({ seq }: Pick<Row, 'seq'>, machine: Machine): void {
     const { parent, checkpoint, takesCancel, lastMessage, lastRead, messageKeys, gather, unsupported } = machine
     this.sql.run(
       'writeMachine',
@@ -140,18 +140,22 @@ export class Machines {
   }
 
   private keepStanding(row: Row, machine: Machine, standing: MachineStanding | null): void {
-    const { seq } = row
     const text = standing === null ? null : JSON.stringify(standing)
-    const before = machine.standing ?? nowhere
-    const after = text ?? nowhere
-    if (before !== after && !isEnded(row.state)) {
-      this.countStanding(row, machine.stands, -1)
-      if (standing !== null) this.countStanding(row, standing, 1)
-    }
+    if (text === machine.standing) return
+    const before = machine.stands
+    const after = standing ?? noStanding
     machine.standing = text
-    if (before === after) return
-    if (before !== nowhere) this.sql.run('forgetNames', seq)
-    if (after !== nowhere) this.sql.run('addNames', seq, after)
+    this.changeNames(row, 'state', before.states, after.states)
+    this.changeNames(row, 'tag', before.tags, after.tags)
+    if (isEnded(row.state)) return
+    this.countStanding(row, before, -1)
+    this.countStanding(row, after, 1)
+  }
+
+  /** Writes the names that differ only: a step of a machine with parallel states leaves most of them. */
+  private changeNames({ seq }: Row, kind: MachineNameKind, before: readonly string[], after: readonly string[]): void {
+    for (const name of before) if (!after.includes(name)) this.sql.run('forgetName', kind, name, seq)
+    for (const name of after) if (!before.includes(name)) this.sql.run('addName', kind, name, seq)
   }
 
   /** Drops unread messages, the oldest first. */
@@ -203,8 +207,10 @@ export class Machines {
 
   /** Removes all that is kept of jobs besides their rows. @param numbers those of the jobs, as JSON */
   remove(numbers: string): void {
+    // Before the rows that say which names they are.
+    this.sql.run('removeNames', 'state', '$.states', numbers)
+    this.sql.run('removeNames', 'tag', '$.tags', numbers)
     this.sql.run('removeMachines', numbers)
-    this.sql.run('removeNames', numbers)
     this.sql.run('removeCheckpointsOf', numbers)
     this.sql.run('removeMessagesOf', numbers)
   }

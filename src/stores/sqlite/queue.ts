@@ -6,11 +6,14 @@ import type { MachineCounts, StateCounts } from '../../store.ts'
 import type { QueueValues } from './columns.ts'
 import { claimable } from './state-names.ts'
 
-const indexOf = Object.fromEntries(jobStates.map((state, index) => [state, index])) as Readonly<
-  Record<JobState, number>
+const statesOf = (tag: StateTag): readonly JobState[] => [...statesTagged(tag)]
+const [backlogStates, leasedStates] = [statesOf('backlog'), statesOf('leased')]
+
+/** No jobs in any state. */
+export const noCounts: StateCounts = Object.fromEntries(jobStates.map((state) => [state, 0])) as Record<
+  JobState,
+  number
 >
-const indexesOf = (tag: StateTag): readonly number[] => [...statesTagged(tag)].map((state) => indexOf[state])
-const [backlogIndexes, leasedIndexes] = [indexesOf('backlog'), indexesOf('leased')]
 
 export class Queue {
   readonly number: number
@@ -22,7 +25,7 @@ export class Queue {
   clock: number | null = null
   /** The rate limit per key of its last claim; null if there was none. */
   keyRate: string | null = null
-  counts: number[] = jobStates.map(() => 0)
+  counts: Record<JobState, number> = { ...noCounts }
   /** When the current minute of its activity began, ms since the epoch, and what was counted in it. */
   minuteAt = 0
   minute: Tally = noActivity()
@@ -49,8 +52,7 @@ export class Queue {
     const figures = JSON.parse(activity) as number[]
     this.minute = noActivity().map((none, i) => figures[i] ?? none)
     this.machines = machines
-    const byState = JSON.parse(counts) as Partial<StateCounts>
-    this.counts = jobStates.map((state) => byState[state] ?? 0)
+    this.counts = { ...noCounts, ...(JSON.parse(counts) as Partial<StateCounts>) }
     return this
   }
 
@@ -85,36 +87,32 @@ export class Queue {
   }
 
   get backlog(): number {
-    return this.sum(backlogIndexes)
+    return this.sum(backlogStates)
   }
 
   get leasedCount(): number {
-    return this.sum(leasedIndexes)
+    return this.sum(leasedStates)
   }
 
   get queued(): number {
-    return this.counts[indexOf[claimable]] as number
+    return this.counts[claimable]
   }
 
   in(state: JobState): number {
-    return this.counts[indexOf[state]] as number
+    return this.counts[state]
   }
 
   count(state: JobState, by: 1 | -1): void {
-    ;(this.counts[indexOf[state]] as number) += by
+    this.counts[state] += by
   }
 
   stateCounts(): StateCounts {
-    return named(this.counts)
+    return { ...this.counts }
   }
 
-  private sum(indexes: readonly number[]): number {
+  private sum(states: readonly JobState[]): number {
     let sum = 0
-    for (const index of indexes) sum += this.counts[index] as number
+    for (const state of states) sum += this.counts[state]
     return sum
   }
 }
-
-/** Counts by the names of their states. */
-export const named = (counts: readonly number[]): StateCounts =>
-  Object.fromEntries(jobStates.map((state, index) => [state, counts[index] ?? 0])) as unknown as StateCounts

@@ -128,7 +128,7 @@ export class Queues {
     if (this.before === null || this.before.has(queue)) return
     const { keyed, clock, keyRate, minuteAt, machines } = queue
     this.before.set(queue, {
-      counts: [...queue.counts],
+      counts: { ...queue.counts },
       keyed,
       clock,
       keyRate,
@@ -181,7 +181,7 @@ export class Queues {
         'writeQueue',
         queue.paused ? 1 : 0,
         queue.keyed ? 1 : 0,
-        JSON.stringify(queue.stateCounts()),
+        JSON.stringify(queue.counts),
         queue.clock,
         queue.keyRate,
         queue.minuteAt,

@@ -2,6 +2,7 @@
 import { isForgotten, isLost } from '../../core/workers.ts'
 import { bucketsOf, firstPeriod, periodStart } from '../../core/activity.ts'
 import { caps } from '../../core/caps.ts'
+import { jobStates } from '../../core/lifecycle.ts'
 import { cursorAt, seqAt } from '../../core/cursor.ts'
 import type { CheckIn, JobRecord } from '../../core/record.ts'
 import type {
@@ -20,7 +21,7 @@ import type {
 import { MachineTally } from '../../core/machine-tally.ts'
 import type { CheckpointEntry } from '../../core/machine-record.ts'
 import type { FileUnit } from './unit.ts'
-import { named, type Queue } from './queue.ts'
+import { noCounts, type Queue } from './queue.ts'
 import { columns, type ActivityValues } from './columns.ts'
 import { columnsFor, fieldsOf, recordOf } from './fields.ts'
 import { unpacked, type Row } from './row.ts'
@@ -63,9 +64,10 @@ export function list<Field extends keyof JobRecord>(
 
 export function counts(unit: FileUnit): Counts {
   const queues = unit.queues.all()
-  const total = queues.reduce<number[]>((sums, queue) => queue.counts.map((count, i) => count + (sums[i] ?? 0)), [])
+  const total = { ...noCounts }
+  for (const queue of queues) for (const state of jobStates) total[state] += queue.counts[state]
   const types = queues.map((queue): [string, StateCounts] => [queue.type, queue.stateCounts()])
-  return { ...named(total), types: Object.fromEntries(types) }
+  return { ...total, types: Object.fromEntries(types) }
 }
 
 export const machineCounts = (unit: FileUnit, type: string): MachineCounts =>
@@ -73,7 +75,7 @@ export const machineCounts = (unit: FileUnit, type: string): MachineCounts =>
 
 export function queueInfo(unit: FileUnit, type: string): QueueInfo {
   const queue = unit.queues.known(type)
-  return { type, paused: queue?.paused ?? false, counts: queue?.stateCounts() ?? named([]) }
+  return { type, paused: queue?.paused ?? false, counts: queue?.stateCounts() ?? { ...noCounts } }
 }
 
 export const queueInfos = (unit: FileUnit): QueueInfo[] =>

@@ -17,7 +17,16 @@ export type StoredOptions = Pick<NewJob, 'until' | 'pins' | 'keyWeight'> & Pick<
  * Which parts of a row differ from the file, as bits. A claim and the end of a run change fewer columns than other
  * transitions; `data` is input, errors, check-in, logs and cancel.
  */
-export const changes = { claim: 1, end: 2, otherTransition: 4, data: 8, lease: 16, machine: 32, failure: 64 } as const
+export const changes = {
+  claim: 1,
+  end: 2,
+  otherTransition: 4,
+  data: 8,
+  lease: 16,
+  machine: 32,
+  failure: 64,
+  checkpointed: 128,
+} as const
 
 /** For rows outside the engine. */
 const noMachines = {
@@ -119,12 +128,6 @@ export class Row implements JobRow {
     return this.checkpointed === null ? null : (this.loaded ??= this.machines.load(this))
   }
 
-  /** A new row that has a machine. */
-  attachMachine(machine: Machine): void {
-    this.checkpointed = 0
-    this.loaded = machine
-  }
-
   get checkpointedAttempts(): number {
     return this.checkpointed ?? 0
   }
@@ -132,7 +135,7 @@ export class Row implements JobRow {
   set checkpointedAttempts(attempts: number) {
     if (this.checkpointed === attempts) return
     this.checkpointed = attempts
-    this.unwritten |= changes.machine
+    this.unwritten |= changes.checkpointed
   }
 
   /** The fingerprint of its last error; null if there is none. */

@@ -113,16 +113,14 @@ export class Rows {
   }
 
   private writeRow(row: Row): void {
-    const { unwritten, machine } = row
+    const { unwritten } = row
     row.unwritten = 0
     if ((unwritten & changes.data) !== 0) {
       this.sql.run('writeData', row.input, row.tags, row.meta, row.error, row.errors, row.checkin, row.logs, row.cancel, row.seq) // prettier-ignore
     }
     if ((unwritten & changes.failure) !== 0) this.sql.run('writeFailure', row.failure, row.seq)
-    if ((unwritten & changes.machine) !== 0) {
-      if (machine !== null) this.machines.write(row, machine)
-      this.sql.run('writeCheckpointed', row.checkpointed, row.seq)
-    }
+    if ((unwritten & changes.machine) !== 0 && row.machine !== null) this.machines.write(row, row.machine)
+    if ((unwritten & changes.checkpointed) !== 0) this.sql.run('writeCheckpointed', row.checkpointed, row.seq)
     const transitions = unwritten & (changes.claim | changes.end | changes.otherTransition)
     if (transitions === changes.claim) {
       this.sql.run('writeClaim', row.state, row.attempt, row.leaseAt, row.token, row.worker, row.startedAt, row.lastSeq,

@@ -166,7 +166,7 @@ function narrowSources(scope: Scope): Source[][] {
     ['state', machineState],
     ['tag', machineTag],
   ] as const) {
-    if (name !== undefined) add('machine_names INDEXED BY named', 'machine_names.job', named, kind, name)
+    if (name !== undefined) add('machine_names', 'machine_names.job', named, kind, name)
   }
   const each = sources.map((source) => [source])
   if (number === 0 || byEnd) return each

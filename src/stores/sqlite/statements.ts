@@ -166,10 +166,10 @@ const texts = {
     read = excluded.read, keys = excluded.keys, gather_letters = excluded.gather_letters,
     gather_ms = excluded.gather_ms, version = excluded.version, unsupported = excluded.unsupported,
     standing = excluded.standing`,
-  addNames: `INSERT INTO machine_names (job, kind, name) SELECT ?1, 'state', value FROM json_each(?2, '$.states')
-    UNION SELECT ?1, 'tag', value FROM json_each(?2, '$.tags')`,
-  forgetNames: 'DELETE FROM machine_names WHERE job = ?',
-  removeNames: 'DELETE FROM machine_names WHERE job IN (SELECT value FROM json_each(?))',
+  addName: 'INSERT OR IGNORE INTO machine_names (kind, name, job) VALUES (?, ?, ?)',
+  forgetName: 'DELETE FROM machine_names WHERE kind = ? AND name = ? AND job = ?',
+  removeNames: `DELETE FROM machine_names WHERE kind = ? AND (name, job) IN (SELECT each.value, job
+    FROM machines CROSS JOIN json_each(standing, ?) AS each WHERE job IN (SELECT value FROM json_each(?)))`,
   removeMachines: 'DELETE FROM machines WHERE job IN (SELECT value FROM json_each(?))',
   removeCheckpointsOf: 'DELETE FROM checkpoints WHERE job IN (SELECT value FROM json_each(?))',
   removeMessagesOf: 'DELETE FROM letters WHERE job IN (SELECT value FROM json_each(?))',

@@ -280,7 +280,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.logWriter.add(queue.number, id, enqueueEntry(state, seq, this.now))
     this.hints.moved(queue, id, null, state)
     if (dueAt !== null) this.hints.due(dueAt)
-    if (job.parent !== null || job.version !== null || job.checkpoint !== null) this.insertMachine(job)
+    if (job.parent !== null || job.version !== null || job.checkpoint !== null) this.insertMachine(seq, job)
     return seq
   }
 
@@ -540,20 +540,21 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
 
   /** The machine of a row, which is about to change. */
   private machineOf(row: Row): Machine {
-    row.checkpointed ??= 0
+    if (row.checkpointed === null) row.checkpointedAttempts = 0
     this.rows.changed(row, changes.machine)
     return row.machine as Machine
   }
 
-  private insertMachine({ id, parent, version, checkpoint }: PackedJob): void {
-    const row = this.find(id) as Row
-    row.attachMachine(new Machine(parent))
+  private insertMachine(seq: number, { parent, version, checkpoint }: PackedJob): void {
+    const machine = new Machine(parent)
     if (parent !== null) this.hasChildren = true
-    const machine = this.machineOf(row)
     machine.version = version
-    if (checkpoint === null) return
-    machine.checkpoint = { number: 1, seq: row.seq }
-    this.sql.run('addCheckpoint', row.seq, row.seq, 1, this.now, 'fork', checkpoint)
+    if (checkpoint !== null) {
+      machine.checkpoint = { number: 1, seq }
+      this.sql.run('addCheckpoint', seq, seq, 1, this.now, 'fork', checkpoint)
+    }
+    this.machines.write({ seq }, machine)
+    this.sql.run('writeCheckpointed', 0, seq)
   }
 
   private found(rows: readonly RowValues[]): Row[] {

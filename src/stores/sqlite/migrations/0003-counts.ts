@@ -59,9 +59,8 @@ export const counts = `
     job INTEGER NOT NULL REFERENCES jobs,
     kind TEXT NOT NULL,
     name TEXT NOT NULL,
-    PRIMARY KEY (job, kind, name)
+    PRIMARY KEY (kind, name, job)
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX named ON machine_names (kind, name, job);
   -- How many jobs of a queue that have not ended are in each state and have each tag, as a JSON object of two by name.
   ALTER TABLE queues ADD COLUMN machines TEXT NOT NULL DEFAULT '{}';
 
