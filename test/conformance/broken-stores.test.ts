@@ -31,10 +31,16 @@ function casesOf(broken: Break, runs: { seed?: number; sequences?: number } = {}
   return cases
 }
 
-async function verdictOn(broken: Break, runs: { seed?: number; sequences?: number } = {}): Promise<Verdict> {
+/** @param asks the cases that are run; all if it is not given */
+async function verdictOn(
+  broken: Break,
+  asks: (name: string) => boolean = () => true,
+  runs: { seed?: number; sequences?: number } = {},
+): Promise<Verdict> {
   const failed: string[] = []
   let randomError: Error | null = null
   for (const [name, run] of casesOf(broken, runs)) {
+    if (!asks(name)) continue
     try {
       await run()
     } catch (error) {
@@ -454,17 +460,18 @@ test('a store that keeps the contract fails no case', async () => {
 
 for (const [what, { notices, chance, broken }] of Object.entries(brokenStores)) {
   test(`a store that ${what} is caught`, async () => {
-    const { failed, randomError } = await verdictOn(broken)
-    expect(failed).toContain(notices)
+    const { failed, randomError } = await verdictOn(broken, (name) => name === notices || (chance && name === random))
+    expect(failed).toEqual([notices])
     if (chance) expect(randomError).toBeInstanceOf(Error)
   })
 }
 
 test('a failing random sequence names the seed that fails again, and what was answered to which command', async () => {
   const { broken } = brokenStores['knows no caps'] as { broken: Break }
-  const { randomError } = await verdictOn(broken)
+  const isRandom = (name: string): boolean => name === random
+  const { randomError } = await verdictOn(broken, isRandom)
   const seed = Number(/\{ seed: (\d+), sequences: 1 \}/.exec(randomError?.message ?? '')?.[1])
-  const again = await verdictOn(broken, { seed, sequences: 1 })
+  const again = await verdictOn(broken, isRandom, { seed, sequences: 1 })
   expect(again.randomError?.message).toBe(randomError?.message)
   expect(String(again.randomError?.cause)).toMatch(/command \d+: \{\n? *op: 'claim'/)
 })
