@@ -79,7 +79,7 @@ ${helpOf(program)}
 - **\`--json\`** prints one JSON document; \`tail\` prints one per line, and \`ls --all\` one per page. Times are ms since the epoch. Errors are
   \`{ "error": { "code", "message", "hint" } }\` on the standard error.
 - **Changes of many jobs** take the same options as \`ls\`. They are bulk operations, which the store keeps: a hundred jobs per
-  write, with the progress. \`cancel\` and \`discard\` ask first, with the number of jobs; in scripts pass \`--yes\`. \`--dry-run\` only counts. Ctrl-C stops the operation
+  write, with the progress. \`cancel\` and \`discard\` ask first, with the number of jobs that match and that they apply to; in scripts pass \`--yes\`. \`--dry-run\` only counts. Ctrl-C stops the operation
   after the hundred that is under way. If the command is killed, a runtime that works on the store goes on; with \`--detach\` it does so at once. \`jobchart bulk\` lists the operations with
   their progress, \`bulk stop ID\` stops one, and \`bulk resume ID\` goes on with one where no runtime works.
 - **Output** fits the terminal: in a narrow one less important columns are left out. \`NO_COLOR\` and \`FORCE_COLOR\` are respected, and a pipe

@@ -34,7 +34,7 @@ interface Change {
 export const withSelection = (command: Command): Command =>
   withFilter(withStore(command.argument('[ids...]', 'jobs by their ids; or name them by the options')))
     .option('-y, --yes', 'do not ask for a confirmation')
-    .option('--dry-run', 'only say how many jobs match')
+    .option('--dry-run', 'only say how many jobs it would change')
     .option('--detach', 'do not wait: a runtime that works on the store does it')
 
 /**
@@ -51,12 +51,12 @@ export async function changeJobs(
   const verb = change.request.kind
   const isFilter = Object.keys(change.request.filter).length > 0
   checkChoice(verb, ids, isFilter, options)
-  const { count, more } = isFilter ? await countMatching(client, filterIn(options)) : { count: ids.length, more: false }
+  const { count, more } = isFilter
+    ? await countMatching(client, filterIn(options), verb)
+    : { count: ids.length, more: false }
   const text = more ? `more than ${jobs(count)}` : jobs(count)
   if (options.dryRun) {
-    await terminal.print(
-      options.json ? JSON.stringify({ matching: count, more }) : `${text} ${text === '1 job' ? 'matches' : 'match'}`,
-    )
+    await terminal.print(options.json ? JSON.stringify({ matching: count, more }) : `would ${verb} ${text}`)
     return exitCodes.done
   }
   if (change.destroys && count > 0 && !options.yes && !(await confirmed(terminal, verb, text))) {

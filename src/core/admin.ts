@@ -1,12 +1,16 @@
 /** Retry and discard of ended jobs, by administrators. */
-import { isEnded, jobStates, nextArrow } from './lifecycle.ts'
+import { isEnded, jobStates, nextArrow, type JobState } from './lifecycle.ts'
 import type { DiscardAnswer, EditedInput, WrittenTransition, RetryAnswer, Selection } from './values.ts'
 import { applyEvent } from './transition.ts'
 import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 
 const anyCounters = { attempt: 0, maxAttempts: 1, generation: 1 }
-const retryable = new Set(jobStates.filter((state) => nextArrow(state, 'RETRY', anyCounters) !== null))
-const ended = new Set(jobStates.filter(isEnded))
+/** The states from which a job is retried. */
+export const retryable: ReadonlySet<JobState> = new Set(
+  jobStates.filter((state) => nextArrow(state, 'RETRY', anyCounters) !== null),
+)
+/** The states in which a job may be discarded. */
+export const discardable: ReadonlySet<JobState> = new Set(jobStates.filter(isEnded))
 
 /**
  * RETRY: a new generation.
@@ -48,7 +52,7 @@ const isKeyTaken = <Row extends JobRow>(unit: UnitOfWork<Row>, { type, key }: Ro
 
 /** Removes ended jobs. */
 export function discard<Row extends JobRow>(unit: UnitOfWork<Row>, selection: Selection): DiscardAnswer {
-  const { rows, notFound, next } = unit.select(selection, ended)
+  const { rows, notFound, next } = unit.select(selection, discardable)
   const discarded: string[] = []
   const refused: string[] = []
   for (const row of rows) {

@@ -3,7 +3,7 @@
  * its operation are one write, so that a process that dies between two batches leaves an operation with which another goes on:
  * no job is counted twice, and none is left out.
  */
-import { discard, retry } from './admin.ts'
+import { discard, discardable, retry, retryable } from './admin.ts'
 import type {
   AdvanceBulk,
   BulkAnswer,
@@ -13,10 +13,18 @@ import type {
   StartBulk,
   StopBulk,
 } from './bulk-record.ts'
-import { cancel } from './cancel.ts'
+import { cancel, cancellable } from './cancel.ts'
 import { caps } from './caps.ts'
+import type { JobState } from './lifecycle.ts'
 import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 import type { Selection, SweepAnswer, WrittenTransition } from './values.ts'
+
+/** The states of the jobs that a change applies to; it leaves others that match its filter as they are. */
+export const changeableStates: Readonly<Record<BulkChange['kind'], ReadonlySet<JobState>>> = {
+  retry: retryable,
+  cancel: cancellable,
+  discard: discardable,
+}
 
 /** Access to the bulk operations of a store. */
 export interface BulkTable {

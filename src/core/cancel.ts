@@ -3,18 +3,19 @@
  * cancel as an event, the first cancel is delivered as a message, and the machine decides how to end; a second cancel is forced.
  * A forced cancel also cancels the child jobs and their descendants.
  */
-import { isEnded, jobStates, nextArrow } from './lifecycle.ts'
+import { isEnded, jobStates, nextArrow, type JobState } from './lifecycle.ts'
 import type { CancelAnswer, CancelRequest, WrittenTransition } from './values.ts'
 import { deliver, notifyParentOfEnd } from './inbox.ts'
 import { releaseSuccessor } from './succession.ts'
 import { applyEvent } from './transition.ts'
 import type { CancelMark, JobRow, UnitOfWork } from './unit-of-work.ts'
 
-const liveStates = new Set(jobStates.filter((state) => !isEnded(state)))
+/** The states in which a cancel does something. */
+export const cancellable: ReadonlySet<JobState> = new Set(jobStates.filter((state) => !isEnded(state)))
 
 export function cancel<Row extends JobRow>(unit: UnitOfWork<Row>, request: CancelRequest): CancelAnswer {
   const { selection, reason, graceMs } = request
-  const { rows, notFound, next } = unit.select(selection, liveStates)
+  const { rows, notFound, next } = unit.select(selection, cancellable)
   const byUrgency = rows.toSorted((a, b) => b.priority - a.priority || a.seq - b.seq)
   const cancelled: string[] = []
   const cancelling: string[] = []

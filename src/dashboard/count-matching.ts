@@ -1,6 +1,8 @@
-/** The number of jobs that match a filter, for the confirmation of a change. */
+/** The number of jobs that a change of all that match a filter would change, for its confirmation. */
 import type { Client, JobFilter } from '../index.ts'
+import { changeableStates } from '../core/bulk.ts'
 import { jobStates } from '../core/lifecycle.ts'
+import type { BulkChange } from '../store.ts'
 
 /** Jobs are looked for up to this number. */
 const countMax = 10_000
@@ -11,13 +13,18 @@ interface Matching {
   readonly more: boolean
 }
 
-/** Exact where types and states alone are asked for, whose numbers the store keeps; other filters count up to 10,000 jobs. */
-export async function countMatching(client: Client, filter: JobFilter): Promise<Matching> {
+/**
+ * Exact where types and states alone are asked for, whose numbers the store keeps; other filters count up to 10,000 jobs.
+ * @param kind counts only the jobs that this change applies to; default: all that match
+ */
+export async function countMatching(client: Client, filter: JobFilter, kind?: BulkChange['kind']): Promise<Matching> {
   const { type, state, ...others } = filter
+  const asked = state === undefined ? jobStates : [...new Set([state].flat())]
+  const states = kind === undefined ? asked : asked.filter((each) => changeableStates[kind].has(each))
+  if (states.length === 0) return { count: 0, more: false }
   if (Object.keys(others).length === 0) {
     const { types } = await client.counts()
     const wanted = type === undefined ? Object.keys(types) : [...new Set([type].flat())]
-    const states = state === undefined ? jobStates : [...new Set([state].flat())]
     const counts = wanted.flatMap((each) => types[each] ?? [])
     return {
       count: counts.reduce((sum, of) => sum + states.reduce((jobs, each) => jobs + of[each], 0), 0),
@@ -27,7 +34,13 @@ export async function countMatching(client: Client, filter: JobFilter): Promise<
   let count = 0
   let after: string | undefined
   do {
-    const page = await client.list({ ...filter, limit: 1_000, fields: ['id'], ...(after !== undefined && { after }) })
+    const page = await client.list({
+      ...filter,
+      state: states,
+      limit: 1_000,
+      fields: ['id'],
+      ...(after !== undefined && { after }),
+    })
     count += page.length
     after = page.next
   } while (after !== undefined && count < countMax)

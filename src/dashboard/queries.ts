@@ -1,9 +1,12 @@
 /** Parses filters of jobs in a URL or a body for `client.list`. */
 import type { ActivityOptions, FailureQuery, JobFilter, ListOptions } from '../index.ts'
+import { changeableStates } from '../core/bulk.ts'
 import { JobchartError } from '../core/errors.ts'
 import { filterKeys } from '../core/filter.ts'
+import type { BulkChange } from '../store.ts'
 import type { JsonObject } from './body.ts'
 
+const changes = Object.keys(changeableStates) as readonly BulkChange['kind'][]
 const lists = new Set(['type', 'state'])
 const times = new Set(['enqueuedAfter', 'enqueuedBefore', 'finishedAfter', 'finishedBefore'])
 
@@ -24,6 +27,17 @@ function timeOf(key: string, text: string): number {
   if (Number.isFinite(ms)) return ms
   throw new JobchartError('INVALID_OPTION', `${key}: expected ms since the epoch or an ISO date`, {
     hint: 'For example 2026-01-31T12:00:00Z.',
+  })
+}
+
+/** The change that a count is for; undefined for none. @throws JobchartError INVALID_OPTION */
+export function changeIn(query: URLSearchParams): BulkChange['kind'] | undefined {
+  const change = query.get('change') ?? ''
+  if (change === '') return undefined
+  const known = changes.find((each) => each === change)
+  if (known !== undefined) return known
+  throw new JobchartError('INVALID_OPTION', `change: expected ${changes.join(', ')}, got ${change}`, {
+    hint: 'For example change=cancel: only jobs that a cancel applies to are counted.',
   })
 }
 

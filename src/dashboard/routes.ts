@@ -24,7 +24,7 @@ import { pastView } from './machine-shown.ts'
 import { redacted, type DashboardSettings } from './options.ts'
 import { failures, overview, queueView, shownWorker } from './overview.ts'
 import { Pictures } from './pictures.ts'
-import { activityOptionsIn, failureQueryIn, filterIn, listOptionsIn } from './queries.ts'
+import { activityOptionsIn, failureQueryIn, changeIn, filterIn, listOptionsIn } from './queries.ts'
 
 interface Routes {
   readonly app: Hono<RouteEnv>
@@ -105,7 +105,10 @@ function jobRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
     const jobs = page.map((job) => redacted(settings, job))
     return json({ now: client.store.now(), jobs, next: page.next ?? null })
   })
-  app.get('/api/v1/jobs/count', async (c) => json(await countMatching(client, filterIn(queryOf(c.req.url)))))
+  app.get('/api/v1/jobs/count', async (c) => {
+    const query = queryOf(c.req.url)
+    return json(await countMatching(client, filterIn(query), changeIn(query)))
+  })
   for (const action of actionsOnJobs) {
     app.post(`/api/v1/jobs/${action}`, (c) => changeJobs(settings, action, c))
     app.post(`/api/v1/jobs/:id/${action}`, (c) => changeJob(settings, action, c.req.param('id') ?? '', c))

@@ -51,6 +51,14 @@ test('jobs are listed newest first, by filters, page by page', async ({ called }
   expect(await ids('type=order&machineTag=person')).toEqual(['order-1'])
   expect(await ids('enqueuedBefore=2020-01-01')).toEqual([])
   expect(await get('/jobs/count?type=email.send')).toEqual({ count: 3, more: false })
+  // Of three that match, two are done: what a change leaves as it is, is not counted for it.
+  expect(await get('/jobs/count?type=email.send&change=discard')).toEqual({ count: 3, more: false })
+  expect(await get('/jobs/count?type=email.send&change=retry')).toEqual({ count: 1, more: false })
+  expect(await get('/jobs/count?type=email.send&change=cancel')).toEqual({ count: 0, more: false })
+  expect(await get('/jobs/count?state=waiting&state=done&change=cancel')).toEqual({ count: 1, more: false })
+  expect(await get('/jobs/count?tag=tenant-7&change=retry')).toEqual({ count: 1, more: false })
+  expect(await get('/jobs/count?tag=tenant-7&change=cancel')).toEqual({ count: 0, more: false })
+  expect(await get('/jobs/count?change=delete')).toMatchObject({ error: { code: 'INVALID_OPTION' } })
   expect('input' in ((await list('')).jobs[0] ?? {})).toBe(false)
 })
 

@@ -155,7 +155,7 @@ function List({ first, reload }: { readonly first: Page; readonly reload: () => 
         <button type="button" class={`fresh ${fresh === 0 ? 'none' : ''}`} disabled={fresh === 0} onClick={reload}>
           {fresh === 0 ? 'up to date' : `${number(fresh)} new`}
         </button>
-        {isAdmin && <Bulk chosen={[...chosen]} shown={jobs} isWhole={next === null} done={reload} />}
+        {isAdmin && <Bulk chosen={[...chosen]} shown={jobs} done={reload} />}
       </div>
       {jobs.length === 0 ? (
         <Empty title="No job matches">
@@ -299,21 +299,20 @@ type BulkAction = keyof typeof bulk
 interface BulkProps {
   readonly chosen: readonly string[]
   readonly shown: readonly JobSummary[]
-  readonly isWhole: boolean
   readonly done: () => void
 }
 
-function Bulk({ chosen, shown, isWhole, done }: BulkProps): JSX.Element {
+function Bulk({ chosen, shown, done }: BulkProps): JSX.Element {
   const { query } = place.value
   const filter = apiFilter(query)
   const isFiltered = Object.keys(filter).length > 0
   const start = async (action: BulkAction): Promise<void> => {
     const { verb, past, text } = bulk[action]
     const isAll = chosen.length === 0
-    const { count, more } = isAll ? await matching() : { count: chosen.length, more: false }
+    const { count, more } = isAll ? await matching(action) : { count: chosen.length, more: false }
     ask({
       title: `${verb} ${number(count)}${more ? '+' : ''} ${count === 1 ? 'job' : 'jobs'}?`,
-      text: `${isAll ? 'All that match the filters, also those that are not shown. ' : ''}${text}`,
+      text: `${isAll ? 'All that match the filters, also those that are not shown, and that this applies to. ' : ''}${text}`,
       verb,
       danger: action !== 'retry',
       ...(action === 'cancel' && { reason: 'Reason (kept with the jobs)' }),
@@ -330,8 +329,8 @@ function Bulk({ chosen, shown, isWhole, done }: BulkProps): JSX.Element {
       },
     })
   }
-  const matching = async (): Promise<{ readonly count: number; readonly more: boolean }> =>
-    isWhole ? { count: shown.length, more: false } : get(`/jobs/count?${apiQuery(query)}`)
+  const matching = (change: BulkAction): Promise<{ readonly count: number; readonly more: boolean }> =>
+    get(`/jobs/count?${apiQuery(query)}&change=${change}`)
   if (chosen.length === 0 && (!isFiltered || shown.length === 0))
     return <span class="muted hint">Choose jobs, or filter, to change many at once</span>
   return (

@@ -28,13 +28,18 @@ test.concurrent('cancel of all that match needs a confirmation, and goes in part
   const unasked = await run('cancel', '--type', 'bulk')
   expect(unasked).toMatchObject({ code: 2, stdout: '' })
   expect(unasked.stderr).toContain('to cancel 600 jobs needs a confirmation')
-  expect(await run('cancel', '--type', 'bulk', '--dry-run')).toMatchObject({ code: 0, stdout: '600 jobs match\n' })
+  expect(await run('cancel', '--type', 'bulk', '--dry-run')).toMatchObject({
+    code: 0,
+    stdout: 'would cancel 600 jobs\n',
+  })
   const { code, stdout } = await run('cancel', '--type', 'bulk', '--yes', '--json', '--reason', 'not needed')
   expect(code).toBe(0)
   const report = JSON.parse(stdout) as { totals: object; cancelled: string[] }
   expect(report.totals).toEqual({ cancelled: 600, cancelling: 0, notFound: 0, finished: 0 })
   expect(new Set(report.cancelled).size).toBe(600)
   expect((await run('show', report.cancelled[0]!)).stdout).toContain('not needed')
+  // A change is asked for with the number of those it changes, not of all that match.
+  expect(await run('cancel', '--type', 'bulk', '--dry-run')).toMatchObject({ stdout: 'would cancel 0 jobs\n' })
   expect((await run('discard', '-s', 'cancelled', '-y')).stdout).toBe('600 discarded\n')
   expect((await run('discard', 'order-0', '-y')).code).toBe(1)
 })
