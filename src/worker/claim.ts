@@ -1,8 +1,8 @@
 /**
  * Claims jobs and starts them. One claim is in flight at a time; slots that become free meanwhile go into the next, together
  * with the settles. With many slots and a store that takes a round trip it is two, each for half of the slots at most: while
- * the store carries out one, the jobs of the other run. Claimed jobs start only after every stop and cancel given until then has
- * been handled.
+ * the store carries out one, the jobs of the other run. The second is sent when the first has been written: a server that reads
+ * both at once answers both at once. Claimed jobs start only after every stop and cancel given until then has been handled.
  */
 import { nanoid } from 'nanoid'
 import type { JobDefinition } from '../core/definition.ts'
@@ -60,8 +60,8 @@ export class Claimer {
   private failures = 0
   private backingOff = false
   private closed = false
-  /** Was a claim picked just now, so that a second one waits until it was written? */
-  private follows = false
+  /** Was the last claim picked just now, so that it may not have been written to the store's connection? */
+  private unwritten = false
   /** The number of the last claim. */
   lastClaim = 0
   /** Claimed runs; the first `started` have started. */
@@ -90,8 +90,8 @@ export class Claimer {
   pick(): PendingClaim | null {
     const { permits, selector, store } = this.options
     const divided = store.confirm === undefined && permits.slots >= dividedSlotsMin
-    if (this.pending.size >= (divided && !this.follows ? 2 : 1) || this.backingOff) return null
-    if (permits.free === 0 || selector.idle) return null
+    const inFlightMax = divided && !this.unwritten ? 2 : 1
+    if (this.pending.size >= inFlightMax || this.backingOff || permits.free === 0 || selector.idle) return null
     if (this.options.halted() !== null) return null
     const demand = selector.plan(divided ? Math.min(permits.free, Math.ceil(permits.slots / 2)) : permits.free)
     if (demand === null) return null
@@ -100,17 +100,18 @@ export class Claimer {
     permits.take(taken)
     const claim = { number: ++this.lastClaim, demand, permits: taken, heldBack: new Map(), waiters: [] }
     this.pending.add(claim)
-    if (divided && !this.follows) this.followLater()
+    if (divided) this.awaitWrite()
     return claim
   }
 
-  /** Keeps the next claim back until this one has been written: the next turn of the loop writes, and after it the store reads. */
-  private followLater(): void {
+  /** Keeps the second claim back until the first has been written: the next turn of the loop writes, and in the one after it the store reads. */
+  private awaitWrite(): void {
+    if (this.unwritten) return
     const { clock } = this.options.timers
-    this.follows = true
+    this.unwritten = true
     clock.nextTurn(() =>
       clock.nextTurn(() => {
-        this.follows = false
+        this.unwritten = false
         this.options.commands.next({ lane: Lane.control, apply: () => {} })
       }),
     )
