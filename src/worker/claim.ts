@@ -28,7 +28,7 @@ import type { Timers } from '../client/timers.ts'
 
 const retryMs = { first: 50, max: 5_000 }
 /** With so many slots a claim is worth dividing. */
-const dividedSlotsMin = 8
+const dividedSlotsMin = 16
 
 interface ClaimerOptions {
   readonly store: Store

@@ -21,7 +21,7 @@ test('of two claims in flight the second is sent in a later turn than the first,
   delete store.confirm
   let ran = 0
   const job = defineJob<number, void>({ type: 'job', run: async () => void ran++ })
-  const runtime = createRuntime({ jobs: [job], store, concurrency: 10 })
+  const runtime = createRuntime({ jobs: [job], store, concurrency: 20 })
   await runtime.start()
   await runtime.enqueueMany(
     job,
