@@ -4,6 +4,7 @@ import { systemClock } from '../core/clock.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
 import { filterKeys } from '../core/filter.ts'
 import { jobStates } from '../core/lifecycle.ts'
+import { metaMember } from '../dashboard/meta-member.ts'
 import type { JobFilter } from '../index.ts'
 
 export interface OutputOptions {
@@ -84,11 +85,10 @@ const metaEntry = (
   text: string,
   before: Readonly<Record<string, string | number | boolean>> = {},
 ): Readonly<Record<string, string | number | boolean>> => {
-  const at = text.indexOf('=')
-  if (at < 1) throw new InvalidArgumentError('Expected name=value.')
-  const value = text.slice(at + 1)
-  const isPlain = /^(-?\d+(\.\d+)?|true|false)$/.test(value)
-  return { ...before, [text.slice(0, at)]: isPlain ? (JSON.parse(value) as number | boolean) : value }
+  const member = metaMember(text)
+  if (member === null) throw new InvalidArgumentError('Expected name=value.')
+  const [name, value] = member
+  return { ...before, [name]: value }
 }
 
 export interface FilterOptions {

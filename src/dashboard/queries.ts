@@ -3,6 +3,7 @@ import type { ActivityOptions, FailureQuery, JobFilter, ListOptions } from '../i
 import { changeableStates } from '../core/bulk.ts'
 import { JobchartError } from '../core/errors.ts'
 import { filterKeys } from '../core/filter.ts'
+import { metaMember } from './meta-member.ts'
 import type { BulkChange } from '../store.ts'
 import type { JsonObject } from './body.ts'
 
@@ -10,16 +11,25 @@ const changes = Object.keys(changeableStates) as readonly BulkChange['kind'][]
 const lists = new Set(['type', 'state'])
 const times = new Set(['enqueuedAfter', 'enqueuedBefore', 'finishedAfter', 'finishedBefore'])
 
-/** The filter in a query: `type` and `state` may be repeated. The client checks the values. */
+/** The filter in a query: `type`, `state` and `meta` may be repeated. The client checks the values. */
 export function filterIn(query: URLSearchParams): JobFilter {
   const entries = filterKeys.flatMap((key): [string, unknown][] => {
     const values = query.getAll(key).filter((value) => value !== '')
     if (values.length === 0) return []
     if (lists.has(key)) return [[key, values]]
+    if (key === 'meta') return [[key, Object.fromEntries(values.map(memberOf))]]
     if (times.has(key)) return [[key, timeOf(key, values[0] ?? '')]]
     return [[key, key === 'unsupported' ? true : values[0]]]
   })
   return Object.fromEntries(entries)
+}
+
+function memberOf(text: string): readonly [string, string | number | boolean] {
+  const member = metaMember(text)
+  if (member !== null) return member
+  throw new JobchartError('INVALID_OPTION', `meta: expected name=value, got ${text}`, {
+    hint: 'For example meta=tenant=7.',
+  })
 }
 
 function timeOf(key: string, text: string): number {

@@ -84,6 +84,21 @@ test.runIf(isThere)('a job is retried by its button, and an event is sent to a m
   await expect.poll(() => text(page, 'h1')).toMatch('done')
 })
 
+test.runIf(isThere)('jobs are found by what was typed, and all that match are changed, with their number', async () => {
+  const { page, runtime } = await opened('#/jobs')
+  await page.getByRole('searchbox').fill('meta:tenant=7')
+  await page.getByRole('searchbox').press('Enter')
+  const shown = (): Promise<string[]> => page.locator('tbody a.id').allTextContents()
+  await expect.poll(shown, patient).toEqual(['dead-1'])
+  const dialog = page.getByRole('dialog')
+  await page.getByRole('button', { name: 'Cancel', exact: true }).click()
+  await page.getByText('None of these jobs can be cancelled.').waitFor()
+  await page.getByRole('button', { name: 'Retry', exact: true }).click()
+  await dialog.getByText('Retry 1 job?').waitFor()
+  await dialog.getByRole('button', { name: 'Retry' }).click()
+  await expect.poll(async () => (await (await runtime.job('dead-1'))!.record()).generation, patient).toBe(2)
+})
+
 test.runIf(isThere)('a slider leads through the past of a machine, and a fork goes on from there', async () => {
   const { page, runtime } = await opened('#/job/review-1', {}, 1280, reviews)
   const filled = (): Promise<string[]> =>

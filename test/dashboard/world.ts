@@ -89,7 +89,7 @@ export async function jobs(store: Store = memoryStore()) {
   onTestFinished(() => void runtime.stop({ mode: 'abort' }))
   await runtime.start()
   await Promise.all(['ada', 'bob'].map((to) => runtime.run(email, { to })))
-  const dead = await runtime.enqueue(email, { to: 'nobody' }, { id: 'dead-1', tags: ['tenant-7'] })
+  const dead = await runtime.enqueue(email, { to: 'nobody' }, { id: 'dead-1', tags: ['tenant-7'], meta: { tenant: 7 } })
   await dead.result().catch(() => {})
   const waiting = await runtime.enqueue(order, { who: 'ada' }, { id: 'order-1' })
   await waiting.waitFor('approval')

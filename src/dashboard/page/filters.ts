@@ -1,4 +1,5 @@
 /** The filters of the list of jobs: in the address, in the search box, and in calls of the API. */
+import { metaMember } from '../meta-member.ts'
 import { link, place } from './router.ts'
 import { now } from './words.ts'
 
@@ -23,6 +24,7 @@ const words: Readonly<Record<string, string>> = {
   parent: 'parent',
   ckey: 'concurrencyKey',
   failure: 'failure',
+  meta: 'meta',
 }
 export const withinChoices = { '15m': 900_000, '1h': 3_600_000, '24h': 86_400_000, '7d': 604_800_000 } as const
 
@@ -68,13 +70,19 @@ export function apiQuery(query: URLSearchParams): URLSearchParams {
   return result
 }
 
+function filterValue(key: string, values: readonly string[]): unknown {
+  if (key === 'type' || key === 'state') return values
+  if (key === 'meta') return Object.fromEntries(values.map((text) => metaMember(text) ?? [text, '']))
+  return key.endsWith('After') ? Number(values[0]) : values[0]
+}
+
 /** The same as the body of a change on all that match. */
 export function apiFilter(query: URLSearchParams): Record<string, unknown> {
   const params = apiQuery(query)
   const filter: Record<string, unknown> = {}
   for (const key of new Set(params.keys())) {
     const values = params.getAll(key)
-    filter[key] = key === 'type' || key === 'state' ? values : key.endsWith('After') ? Number(values[0]) : values[0]
+    filter[key] = filterValue(key, values)
   }
   return filter
 }

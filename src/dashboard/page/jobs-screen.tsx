@@ -5,7 +5,7 @@ import type { JobState, JobSummary } from '../../index.ts'
 import { about } from './about.ts'
 import { ApiError, get, post, useResource } from './api.ts'
 import { changeAll, EndedOperations } from './bulk.tsx'
-import { ask } from './dialog.tsx'
+import { ask, say } from './dialog.tsx'
 import {
   apiFilter,
   apiQuery,
@@ -310,9 +310,10 @@ function Bulk({ chosen, shown, done }: BulkProps): JSX.Element {
     const { verb, past, text } = bulk[action]
     const isAll = chosen.length === 0
     const { count, more } = isAll ? await matching(action) : { count: chosen.length, more: false }
+    if (count === 0) return say(`None of these jobs can be ${past}.`)
     ask({
       title: `${verb} ${number(count)}${more ? '+' : ''} ${count === 1 ? 'job' : 'jobs'}?`,
-      text: `${isAll ? 'All that match the filters, also those that are not shown, and that this applies to. ' : ''}${text}`,
+      text: `${isAll ? 'All that match the filters, also those that are not shown. ' : ''}${text}`,
       verb,
       danger: action !== 'retry',
       ...(action === 'cancel' && { reason: 'Reason (kept with the jobs)' }),
