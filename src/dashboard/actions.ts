@@ -1,6 +1,7 @@
 /** Changes through the dashboard; each one is reported to `onAudit`. */
 import type { Context } from 'hono'
 import { JobchartError } from '../core/errors.ts'
+import type { BulkChange } from '../store.ts'
 import { json } from './answers.ts'
 import { readBody, type JsonObject } from './body.ts'
 import { shownOperation, startOperation } from './bulk.ts'
@@ -10,14 +11,11 @@ import type { RouteEnv } from './access.ts'
 
 type Action = AuditEntry['action']
 
-export const actionsOnJobs = ['retry', 'cancel', 'discard'] as const
-type ActionOnJobs = (typeof actionsOnJobs)[number]
-
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
 function onJobs(
   { client }: DashboardSettings,
-  action: ActionOnJobs,
+  action: BulkChange['kind'],
   jobs: readonly string[],
   body: JsonObject,
 ): Promise<object> {
@@ -35,7 +33,7 @@ function onJobs(
  */
 export async function changeJobs(
   settings: DashboardSettings,
-  action: ActionOnJobs,
+  action: BulkChange['kind'],
   c: Context<RouteEnv>,
 ): Promise<Response> {
   const body = await readBody(c.req.raw, c.env.peer)
@@ -47,7 +45,7 @@ export async function changeJobs(
 /** The same for one job. @throws JobchartError NOT_FOUND, NOT_ACCEPTED */
 export async function changeJob(
   settings: DashboardSettings,
-  action: ActionOnJobs,
+  action: BulkChange['kind'],
   id: string,
   c: Context<RouteEnv>,
 ): Promise<Response> {

@@ -36,7 +36,7 @@ export async function countMatching(client: Client, filter: JobFilter, kind?: Bu
   do {
     const page = await client.list({
       ...filter,
-      state: states,
+      ...(states.length < jobStates.length && { state: states }),
       limit: 1_000,
       fields: ['id'],
       ...(after !== undefined && { after }),

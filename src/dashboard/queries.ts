@@ -7,7 +7,9 @@ import { metaMember } from './meta-member.ts'
 import type { BulkChange } from '../store.ts'
 import type { JsonObject } from './body.ts'
 
-const changes = Object.keys(changeableStates) as readonly BulkChange['kind'][]
+/** The changes of jobs that are chosen by ids or by a filter. */
+export const changesOfJobs = Object.keys(changeableStates) as readonly BulkChange['kind'][]
+
 const lists = new Set(['type', 'state'])
 const times = new Set(['enqueuedAfter', 'enqueuedBefore', 'finishedAfter', 'finishedBefore'])
 
@@ -44,9 +46,9 @@ function timeOf(key: string, text: string): number {
 export function changeIn(query: URLSearchParams): BulkChange['kind'] | undefined {
   const change = query.get('change') ?? ''
   if (change === '') return undefined
-  const known = changes.find((each) => each === change)
+  const known = changesOfJobs.find((each) => each === change)
   if (known !== undefined) return known
-  throw new JobchartError('INVALID_OPTION', `change: expected ${changes.join(', ')}, got ${change}`, {
+  throw new JobchartError('INVALID_OPTION', `change: expected ${changesOfJobs.join(', ')}, got ${change}`, {
     hint: 'For example change=cancel: only jobs that a cancel applies to are counted.',
   })
 }

@@ -3,16 +3,7 @@ import { Hono } from 'hono'
 import { version } from '../core/version.ts'
 import { consoleLogger } from '../core/logger.ts'
 import type { RouteEnv } from './access.ts'
-import {
-  actionsOnJobs,
-  changeJob,
-  changeJobs,
-  changeSchedule,
-  forkJob,
-  pauseQueue,
-  sendEvent,
-  stopBulk,
-} from './actions.ts'
+import { changeJob, changeJobs, changeSchedule, forkJob, pauseQueue, sendEvent, stopBulk } from './actions.ts'
 import { operations } from './bulk.ts'
 import { failure, headersOf, json, notFound, problem } from './answers.ts'
 import { pageResponse } from './assets.ts'
@@ -24,7 +15,7 @@ import { pastView } from './machine-shown.ts'
 import { redacted, type DashboardSettings } from './options.ts'
 import { failures, overview, queueView, shownWorker } from './overview.ts'
 import { Pictures } from './pictures.ts'
-import { activityOptionsIn, failureQueryIn, changeIn, filterIn, listOptionsIn } from './queries.ts'
+import { activityOptionsIn, failureQueryIn, changeIn, changesOfJobs, filterIn, listOptionsIn } from './queries.ts'
 
 interface Routes {
   readonly app: Hono<RouteEnv>
@@ -109,7 +100,7 @@ function jobRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
     const query = queryOf(c.req.url)
     return json(await countMatching(client, filterIn(query), changeIn(query)))
   })
-  for (const action of actionsOnJobs) {
+  for (const action of changesOfJobs) {
     app.post(`/api/v1/jobs/${action}`, (c) => changeJobs(settings, action, c))
     app.post(`/api/v1/jobs/:id/${action}`, (c) => changeJob(settings, action, c.req.param('id') ?? '', c))
   }
