@@ -88,7 +88,8 @@ export interface StoreCapabilities {
  * `ready`: jobs of the type may be claimable, `atMost` of them if known · `due`: a job is due at this time ·
  * `cancelled`: these leased jobs were marked as cancelled · `messages`: these leased jobs have new messages · `room`: an insert
  * that was refused as full may succeed now, one of a full queue if `type` is given · `ended`: jobs have ended, those of `ids` if known · `queue`: a queue was paused or
- * resumed · `schedule`: a schedule has a tick at this time · `bulk`: anyone may go on with this bulk operation · `rollback`: the store is as it was at an earlier time: the last transition
+ * resumed · `schedule`: a schedule has a tick at this time · `bulk`: anyone may go on with this bulk operation · `missed`: hints of other
+ * processes may have been lost until now · `rollback`: the store is as it was at an earlier time: the last transition
  * that was seen has the number `seen`, and those after `left` are gone.
  */
 export type Hint =
@@ -101,6 +102,7 @@ export type Hint =
   | { readonly kind: 'queue'; readonly type: string; readonly paused: boolean }
   | { readonly kind: 'schedule'; readonly at: number }
   | { readonly kind: 'bulk'; readonly id: string }
+  | { readonly kind: 'missed' }
   | { readonly kind: 'rollback'; readonly seen: number; readonly left: number }
 
 /**

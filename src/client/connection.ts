@@ -409,6 +409,7 @@ export class Connection {
 
   private hint(hint: Hint): void {
     if (hint.kind === 'room') this.inserter.room(hint.type)
+    if (hint.kind === 'missed') this.inserter.room()
     if (hint.kind === 'rollback')
       this.settings.logger.warn('the store lost its last writes', { error: rolledBack(hint) })
     this.results.hint(hint)

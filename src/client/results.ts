@@ -91,8 +91,8 @@ export class Results {
   }
 
   hint(hint: Hint): void {
-    if (this.waiting.size === 0 || hint.kind !== 'ended') return
-    if (hint.ids === undefined) this.scheduleQuery(0)
+    if (this.waiting.size === 0 || (hint.kind !== 'ended' && hint.kind !== 'missed')) return
+    if (hint.kind === 'missed' || hint.ids === undefined) this.scheduleQuery(0)
     else this.fetch(hint.ids)
   }
 

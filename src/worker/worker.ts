@@ -329,7 +329,7 @@ export class Worker {
     else if (hint.kind === 'ended') this.sweeper.ended(hint.ids?.length ?? 1)
     else if (hint.kind === 'messages') this.remoteCancels.messagesArrived(hint.ids)
     // Other jobs may be queued, due or running now than were before; leases that are gone are noticed by the next heartbeat.
-    else if (hint.kind === 'rollback') void this.wakeQueuesWithWork()
+    else if (hint.kind === 'rollback' || hint.kind === 'missed') void this.wakeQueuesWithWork()
     else if (hint.kind === 'cancelled') this.remoteCancels.cancelled(hint.ids)
   }
 

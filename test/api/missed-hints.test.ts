@@ -1,6 +1,7 @@
 /** Across processes a store's hints may get lost: everything is found without them, a little later. */
 import { defineJob, memoryStore, type Store } from 'jobchart'
 import { expect, test } from 'vitest'
+import type { Hint } from '../../src/store.ts'
 import { world } from '../support/leaks.ts'
 
 /** A store that others share, and that tells nothing. */
@@ -26,6 +27,31 @@ test('a job that another process has enqueued is run', async () => {
   await clock.advance('2s')
   expect(await handle.record()).toMatchObject({ state: 'done', output: 'x' })
   expect(await handle.result()).toBe('x')
+})
+
+test('a process that is told that it may have missed hints looks at once, for work and for results', async () => {
+  const listeners = new Set<(hint: Hint) => void>()
+  const watch: Store['watch'] = (listener) => {
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  }
+  const { clock, runtime } = world({ store: { ...silent(), watch } })
+  await runtime({ jobs: [job] })
+  const other = await runtime({ jobs: [job], concurrency: 0 })
+  await clock.advance('1m')
+  const handle = await other.enqueue(job, 'x')
+  const result = handle.result()
+  await clock.advance('10ms')
+  expect(await handle.record()).toMatchObject({ state: 'queued' })
+  const missed = (): void => listeners.forEach((listener) => listener({ kind: 'missed' }))
+  missed()
+  await clock.advance('10ms')
+  expect(await handle.record()).toMatchObject({ state: 'done' })
+  let seen: string | undefined
+  void result.then((output) => (seen = output))
+  missed()
+  await clock.advance('30ms')
+  expect(seen).toBe('x')
 })
 
 test('so is one whose time has come, and one whose queue was resumed elsewhere', async () => {

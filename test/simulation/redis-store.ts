@@ -40,6 +40,7 @@ class Traffic {
       onReady: (listener) => client.onReady(listener),
       close: () => client.close(),
       duplicate: () => this.client(client.duplicate()),
+      hasOneServer: client.hasOneServer,
     }
   }
 }

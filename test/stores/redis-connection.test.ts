@@ -24,6 +24,7 @@ class Clients {
       onReady: () => void this.seen.push(`${number} listens`),
       close: () => void this.seen.push(`${number} closed`),
       duplicate: () => this.make(),
+      hasOneServer: true,
     }
   }
 }
@@ -121,7 +122,9 @@ test('a call that is not answered is rejected after 10 s, also if others are', a
 })
 
 test('a connection for a channel comes to it again, also if that is refused at first', async () => {
-  const { pass, clients } = await connected({ channel: 'c', told() {} })
+  let began = 0
+  const { pass, clients } = await connected({ channel: 'c', told() {}, began: () => began++ })
+  expect(began).toBe(1)
   let refusals = 2
   clients.answer = async (client, command) => {
     if (client === 1) return never
@@ -131,15 +134,16 @@ test('a connection for a channel comes to it again, also if that is refused at f
   await pass(12_000)
   await pass(6_000)
   const again = ['2 connect', '2 subscribe']
-  expect(clients.seen).toEqual(['1 PING', '1 closed', ...again, ...again, ...again, '2 PING'])
+  expect(clients.seen).toEqual(['1 PING', '2 listens', '1 closed', ...again, ...again, ...again, '2 PING'])
+  expect(began).toBe(2)
 })
 
 test('a first connection that is refused at its channel tries again', async () => {
-  const { pass, clients, redis } = unconnected({ channel: 'c', told() {} })
+  const { pass, clients, redis } = unconnected({ channel: 'c', told() {}, began() {} })
   clients.answer = (_, command) =>
     command === 'subscribe' ? Promise.reject(new RedisError('NOPERM')) : Promise.resolve('OK')
   await expect(redis.connect()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
   clients.answer = async () => 'OK'
   await pass(12_000)
-  expect(clients.seen).toEqual(['1 connect', '1 subscribe', '1 subscribe', '1 PING'])
+  expect(clients.seen).toEqual(['1 listens', '1 connect', '1 subscribe', '1 subscribe', '1 PING'])
 })

@@ -14,14 +14,24 @@ import { namespaceOf } from '../../src/stores/redis/keys.ts'
 import { ioredisAt } from '../../src/stores/redis/ioredis.ts'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import { redisStoreOf } from '../../src/stores/redis/store.ts'
-import { ask, cancel, lease, newJob, noLimits, put, take, takeOne } from '../../src/store-testing/conformance/acts.ts'
+import {
+  ask,
+  boom,
+  cancel,
+  lease,
+  newJob,
+  noLimits,
+  put,
+  take,
+  takeOne,
+} from '../../src/store-testing/conformance/acts.ts'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
-import type { Hint, Store } from '../../src/store.ts'
+import type { ClaimedJob, Hint, Store } from '../../src/store.ts'
 import { isLong } from '../support/long-form.ts'
 import { redisServer } from '../support/redis-process.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
 import { redisSubject } from '../support/redis-subject.ts'
-import { addressFor } from '../support/redis-user.ts'
+import { addressFor, addressWithoutFunctions } from '../support/redis-user.ts'
 import { movingClock } from './moving-clock.ts'
 
 const server = serverOfFile()
@@ -161,12 +171,17 @@ test('one store hears of what another one does', async () => {
   const [store, other] = [await opened(prefix), await opened(prefix)]
   const hints: Hint[] = []
   onTestFinished(store.watch((hint) => hints.push(hint)))
-  // The channel is there when the first hint has come.
-  for (let i = 0; hints.length === 0; i++) await put(other, newJob(`job ${i}`))
-  expect(hints[0]).toMatchObject({ kind: 'ready', type: 'mail' })
+  const heard = async (kind: Hint['kind']): Promise<Hint[]> => {
+    while (!hints.some((hint) => hint.kind === kind)) await store.counts()
+    return hints.splice(0)
+  }
+  // The channel is there.
+  await heard('missed')
+  await put(other, newJob('job 0'))
+  expect(await heard('ready')).toEqual([{ kind: 'ready', type: 'mail' }])
   await takeOne(other, { max: 1 })
   await cancel(other, ['job 0'])
-  while (!hints.some(({ kind }) => kind === 'cancelled')) await store.counts()
+  await heard('cancelled')
 })
 
 test('two prefixes know nothing of each other, and a colon at the end is not doubled', async () => {
@@ -208,13 +223,20 @@ test('names with zero bytes are told from each other, and come back as they were
   expect(hints).toContainEqual({ kind: 'ready', type, atMost: 2 })
 })
 
-test('scripts that the server has forgotten are sent again, and a cut connection is made anew', async () => {
-  const store = await opened(randomUUID())
-  await put(store, newJob('a'))
-  await server().command('SCRIPT', 'FLUSH')
-  const job = await takeOne(store)
-  await server().command('SCRIPT', 'FLUSH')
-  await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+test.for([
+  ['functions', addressFor, ['FUNCTION', 'FLUSH']],
+  ['scripts', addressWithoutFunctions, ['SCRIPT', 'FLUSH']],
+] as const)('%s that the server has forgotten are sent again, and a cut connection is made anew', async (each) => {
+  const [, address, forget] = each
+  const prefix = randomUUID()
+  const store = await opened(prefix, await address(server(), prefix, prefix))
+  await put(store, newJob('a'), newJob('b'))
+  await server().command(...forget)
+  const job = await takeOne(store, { max: 1 })
+  await server().command(...forget)
+  const both = [store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }]), takeOne(store)] as const
+  expect((await both[0])[0]?.outcome).toBe('settled')
+  expect((await both[1]).id).toBe('b')
   await server().command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
   for (;;) {
     try {
@@ -267,15 +289,38 @@ test('without a server, or with one that removes keys, a store does not open', a
   await expect(store.counts()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
 })
 
-test('a full memory refuses new jobs, and says so', async () => {
-  const own = await redisServer('--maxmemory', '3mb', '--maxmemory-policy', 'noeviction')
+test.for([
+  ['functions', addressFor],
+  ['scripts', addressWithoutFunctions],
+] as const)('a full memory refuses new jobs, and nothing else: %s', async ([, address]) => {
+  const own = await redisServer('--maxmemory-policy', 'noeviction')
   onTestFinished(() => own.remove())
-  const store = await opened('jobs', own.url)
-  const large = 'x'.repeat(100_000)
-  const fill = async (): Promise<void> => {
-    for (let i = 0; i < 100; i++) await put(store, newJob(`job ${i}`, { input: large }))
-  }
-  await expect(fill()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  const store = await opened('jobs', await address(own, 'worker', 'jobs'))
+  const info = { id: 'w1', name: 'w1', host: 'h', pid: 1, version: '1', slots: 3, types: ['mail'], startedAt: 0 }
+  await store.worker('w1', info)
+  await put(store, ...['done', 'fails', 'goes on', 'waits'].map((id) => newJob(id)))
+  const jobs = await take(store, { max: 3 })
+  const [done, fails, goesOn] = jobs as [ClaimedJob, ClaimedJob, ClaimedJob]
+  await own.command('CONFIG', 'SET', 'maxmemory', '1mb')
+  const full = { code: 'STORE_UNAVAILABLE', message: expect.stringContaining('OOM') as string }
+  await expect(put(store, newJob('more'))).rejects.toMatchObject(full)
+  // The second has a parent, and so goes the way of the core.
+  const child = newJob('child', { parent: { id: 'waits', checkins: false } })
+  await expect(put(store, child)).rejects.toMatchObject(full)
+  const [before] = await store.workers()
+  expect((await store.extend({ worker: 'w1', leaseMs: 60_000, heartbeats: [lease(goesOn)] }))[0]?.outcome).toBe(
+    'extended',
+  )
+  expect((await store.workers())[0]?.seenAt).toBeGreaterThanOrEqual(before?.seenAt ?? Infinity)
+  const settled = await store.settle([
+    { ...lease(done), event: 'COMPLETE', to: 'done', output: 1 },
+    { ...lease(fails), event: 'FAIL', to: 'retrying', delayMs: 0, error: boom },
+  ])
+  expect(settled.map(({ outcome }) => outcome)).toEqual(['settled', 'settled'])
+  expect((await store.promote(10)).transitions.length).toBe(1)
+  await cancel(store, ['goes on'])
+  expect((await store.get(['goes on']))[0]?.state).toBe('cancelling')
+  expect((await take(store, { max: 1 })).length).toBe(1)
 })
 
 test('a user who may touch nothing but the keys of the prefix is enough', async () => {
@@ -384,6 +429,7 @@ async function delayedStore(prefix: string, before: (command: readonly string[])
     onReady: (listener) => client.onReady(listener),
     close: () => client.close(),
     duplicate: () => wrapped(client.duplicate()),
+    hasOneServer: client.hasOneServer,
   })
   const makeClient = async (): Promise<RedisClient> => wrapped(await nodeRedisAt(server().url))
   const store = redisStoreOf({ makeClient, where: 'test', namespace: namespaceOf(prefix), transitionsMax: 100 })
@@ -402,7 +448,7 @@ test('a job that is retried while a prune is on its way is not removed', async (
   let armed = false
   const store = await delayedStore(prefix, async ([name]) => {
     // The prune has read which jobs have ended; what comes next is their removal.
-    if (name === 'EVALSHA' && armed) {
+    if (name === 'FCALL' && armed) {
       armed = false
       await other.retry({ ids: ['a'] })
       await other.cancel([{ selection: { ids: ['a'] }, reason: null, graceMs: 0 }])

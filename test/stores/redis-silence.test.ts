@@ -9,7 +9,7 @@ import { ioredisAt } from '../../src/stores/redis/ioredis.ts'
 import { namespaceOf } from '../../src/stores/redis/keys.ts'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import { redisStoreOf } from '../../src/stores/redis/store.ts'
-import { newJob, put } from '../../src/store-testing/conformance/acts.ts'
+import { newJob, put, take } from '../../src/store-testing/conformance/acts.ts'
 import { CuttingProxy } from '../support/cutting-proxy.ts'
 import { canStartRedis, serverOfFile } from '../support/redis-server.ts'
 
@@ -69,11 +69,15 @@ describe.skipIf(!canStartRedis)('of a silent connection', () => {
     let count = 0
     const isHeard = async (): Promise<boolean> => {
       await put(beside, newJob(`job ${count++}`))
+      // Others are told of a type again when a claim has found fewer jobs than it asked for.
+      await take(beside, { max: 10 })
       return heard.has('ready')
     }
     await expect.poll(isHeard, { interval: 20 }).toBe(true)
     proxy.silence(({ subscribes }) => subscribes)
     expect(proxy.harm.silenced).toBe(1)
+    heard.clear()
+    await expect.poll(() => heard.has('missed'), { interval: 100 }).toBe(true)
     heard.clear()
     await expect.poll(isHeard, { interval: 100 }).toBe(true)
     // The connection for commands is as it was.

@@ -16,3 +16,10 @@ export async function addressFor(server: RedisServer, user: string, ...prefixes:
   await server.command('ACL', 'SETUSER', user, 'on', '>secret', ...prefixes.flatMap(rightsFor))
   return server.url.replace('redis://', `redis://${user}:secret@`)
 }
+
+/** The same, of a user who may not use functions. */
+export async function addressWithoutFunctions(server: RedisServer, user: string, prefix: string): Promise<string> {
+  const url = await addressFor(server, user, prefix)
+  await server.command('ACL', 'SETUSER', user, '-fcall', '-function', '+eval', '+evalsha')
+  return url
+}

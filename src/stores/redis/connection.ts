@@ -21,6 +21,8 @@ export interface RedisClient {
   close(): void
   /** Another client of the same server. */
   duplicate(): RedisClient
+  /** Do all commands go to one server? False in a cluster. */
+  readonly hasOneServer: boolean
 }
 
 /** An error that the server has answered, as opposed to one of the way there. */
@@ -53,6 +55,8 @@ const withoutAnswer = (looks: number): Error => new Error(`no answer within ${lo
 interface Subscription {
   readonly channel: string
   readonly told: (message: string) => void
+  /** Called when messages arrive from now on; those before may be lost. */
+  readonly began: () => void
 }
 
 /**
@@ -91,6 +95,12 @@ export class Redis {
     this.where = where
     this.subscription = subscription
     this.clock = clock
+    // A driver that connects again comes to its channel again.
+    if (subscription !== null) {
+      this.onReady(() => {
+        if (this.isSubscribed) subscription.began()
+      })
+    }
   }
 
   async connect(): Promise<void> {
@@ -108,6 +118,10 @@ export class Redis {
   /** Another client of the same server. */
   duplicate(): RedisClient {
     return this.client.duplicate()
+  }
+
+  get hasOneServer(): boolean {
+    return this.client.hasOneServer
   }
 
   /** Ends the connection, and rejects what is not answered: no driver does that in each of its states. */
@@ -144,7 +158,7 @@ export class Redis {
     await Promise.race([promise, silence]).finally(() => timer.cancel())
   }
 
-  /** @throws JobchartError STORE_UNAVAILABLE; RedisError NOSCRIPT, after which the text of the script is sent */
+  /** @throws JobchartError STORE_UNAVAILABLE */
   private async within<T>(ask: () => Promise<T>): Promise<T> {
     const { promise: late, reject } = Promise.withResolvers<never>()
     const { client } = this
@@ -161,7 +175,6 @@ export class Redis {
       this.unanswered.delete(reject)
       if (client === this.client && (error === null || error instanceof RedisError)) this.heard()
     }
-    if (error instanceof RedisError && error.message.startsWith('NOSCRIPT')) throw error
     if (error instanceof RedisError && !isPassing(error)) throw refused(this.where, error)
     // Without a connection a client rejects in the call: a caller that asks again at once would never let it connect.
     await new Promise<void>((resolve) => this.clock.nextTurn(resolve))
@@ -211,7 +224,9 @@ export class Redis {
     const { client } = this
     const { channel, told } = this.subscription
     await this.within(() => client.subscribe(channel, told))
-    if (client === this.client) this.isSubscribed = true
+    if (client !== this.client) return
+    this.isSubscribed = true
+    this.subscription.began()
   }
 
   /** What is not answered is rejected: it may have been carried out, or not. */

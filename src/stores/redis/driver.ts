@@ -19,7 +19,7 @@ import type { Scripts } from './scripts.ts'
 import { pending, RedisUnit } from './unit.ts'
 import { WorkingSet } from './working-set.ts'
 
-type ScriptName = 'commit' | 'claim' | 'insert' | 'settle' | 'remove' | 'epoch'
+type ScriptName = 'commit' | 'commitStoring' | 'claim' | 'insert' | 'settle' | 'remove' | 'seen' | 'epoch'
 
 /** Rounds of a call at most: of loading, and of commits that came too late. */
 const roundsMax = { load: 1_000, commit: 50 }
@@ -161,7 +161,8 @@ export class Driver {
   private async commit(unit: RedisUnit, set: WorkingSet): Promise<readonly string[] | null> {
     const { plan, writes } = planOf(unit, this.keys)
     if (!writes && !set.believed) return null
-    const [outcome, rest] = await this.run('commit', [JSON.stringify(plan)])
+    const stores = unit.rows.values().some((row) => row.loaded === null && row.there)
+    const [outcome, rest] = await this.run(stores ? 'commitStoring' : 'commit', [JSON.stringify(plan)])
     if (outcome === 'stale') return rest as readonly string[]
     this.base = Number(rest)
     for (const row of unit.rows.values()) this.remember(row)

@@ -61,7 +61,8 @@ export class Hints {
 
   private connect({ makeClient, where }: Source): void {
     const { channel } = this
-    this.connection = new Redis(makeClient(), where, { channel, told: (message) => this.receive(message) })
+    const began = (): void => this.notify([{ kind: 'missed' }])
+    this.connection = new Redis(makeClient(), where, { channel, told: (message) => this.receive(message), began })
     // While there is no connection, workers find what there is to do by asking.
     this.connection.connect().catch(() => {})
   }

@@ -86,6 +86,10 @@ class IoredisClient implements RedisClient {
     this.inside.on('ready', listener)
   }
 
+  get hasOneServer(): boolean {
+    return this.inside.isCluster !== true
+  }
+
   close(): void {
     this.inside.disconnect()
   }

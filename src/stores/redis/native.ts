@@ -48,6 +48,7 @@ function insertArgsOf(requests: readonly InsertRequest[]): string[] | null {
   const ids = new Set<string>()
   const names = new Set<string>()
   const args: string[] = []
+  const common = new CommonRows()
   for (const { jobs, capacity, queue } of requests) {
     // Jobs that are handed over need a free slot.
     if (queue?.capacity === 0) return null
@@ -58,7 +59,15 @@ function insertArgsOf(requests: readonly InsertRequest[]): string[] | null {
       if (name !== '') names.add(name)
       for (const type of [null, job.type]) counts.set(type, (counts.get(type) ?? 0) + 1)
       try {
-        args.push(job.id, dueText(job), rowOf(job, name), textOf(job.input), textOf(job.meta), name)
+        const due = dueText(job)
+        const which = String(common.indexOf(job, name))
+        const meta = textOf(job.meta)
+        args.push(
+          job.id,
+          due === '' ? which : `${which} ${due}`,
+          textOf(job.input),
+          name === '' && meta === '' ? '' : `${name}\n${meta}`,
+        )
       } catch {
         // The core reports which job cannot be written, for that request alone.
         return null
@@ -72,7 +81,7 @@ function insertArgsOf(requests: readonly InsertRequest[]): string[] | null {
   }
   const queueRooms = [...rooms].flatMap(([type, room]) => (type === null ? [] : [[scriptText(type), room]]))
   const terms = { room: rooms.get(null), ...(queueRooms.length > 0 && { queueRooms }) }
-  return [JSON.stringify(terms), ...args]
+  return [JSON.stringify(terms), String(common.rows.length), ...common.rows, ...args]
 }
 
 const isPlain = ({ parent, version, checkpoint }: NewJob): boolean =>
@@ -82,6 +91,36 @@ const textOf = (value: unknown): string => (value === undefined ? '' : JSON.stri
 
 const dueText = ({ runAt, delayMs }: NewJob): string =>
   runAt !== null ? String(runAt) : delayMs > 0 ? `+${delayMs}` : ''
+
+/** The rows of new jobs, from `attempt` on: each is sent once. */
+class CommonRows {
+  readonly rows: string[] = []
+  private readonly indexes = new Map<string, number>()
+  private last: NewJob | null = null
+  private lastIndex = 0
+
+  /** The index of the row of a job; the first is 1. */
+  indexOf(job: NewJob, name: string): number {
+    if (this.last !== null && name === '' && haveOneRow(job, this.last)) return this.lastIndex
+    const row = rowOf(job, name)
+    const index = this.indexes.get(row) ?? this.rows.push(row)
+    this.indexes.set(row, index)
+    this.last = name === '' ? job : null
+    return (this.lastIndex = index)
+  }
+}
+
+/** Two jobs without a unique key: is it clear that they have the same row? */
+const haveOneRow = (one: NewJob, other: NewJob): boolean =>
+  one.type === other.type &&
+  one.priority === other.priority &&
+  one.maxAttempts === other.maxAttempts &&
+  one.concurrencyKey === other.concurrencyKey &&
+  one.keyWeight === other.keyWeight &&
+  one.pins === other.pins &&
+  (one.tags === other.tags || one.tags.length + other.tags.length === 0) &&
+  (one.input === undefined) === (other.input === undefined) &&
+  (one.meta === undefined) === (other.meta === undefined)
 
 /** The row of a new job, from `attempt` on. */
 function rowOf(job: NewJob, name: string): string {

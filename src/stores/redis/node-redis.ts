@@ -48,6 +48,10 @@ class NodeRedisClient implements RedisClient {
   private readonly command: (command: Command) => Promise<unknown>
   readonly duplicate: () => RedisClient
 
+  get hasOneServer(): boolean {
+    return !('getSlotMaster' in this.inside)
+  }
+
   /** @param command sends a command to the server that has its keys */
   constructor(inside: Common, command: (command: Command) => Promise<unknown>, duplicate: () => RedisClient) {
     this.inside = inside

@@ -44,8 +44,7 @@ export const writesOf = (driver: () => Driver, native: boolean): Pick<Store, Wri
   claim: (request) => claim(driver(), request),
   settle: (settlements) => inBites(settlements, (bite) => settleAll(driver(), bite, native)),
   extend: async ({ worker, leaseMs, heartbeats }) => {
-    const { redis, keys, time } = driver()
-    const seen = driver().inLine(() => redis.send(['ZADD', keys.seen, 'XX', String(time.now()), worker]))
+    const seen = driver().inLine(() => driver().run('seen', [worker]))
     const [answers] = await Promise.all([
       inBites(heartbeats, (bite) =>
         driver().write((unit) => unit.each(bite, (heartbeat) => extend(unit, heartbeat, leaseMs), heartbeatFailed), {

@@ -1,16 +1,38 @@
-/** Runs the scripts: by their digest, and with their text again when the server has forgotten them. */
+/**
+ * Runs the scripts: as functions of a library that the server keeps, which defines once what all calls share. A server that has
+ * lost the library gets it again. Where functions are not allowed, or in a cluster, each script is sent by its digest.
+ */
 import { createHash } from 'node:crypto'
-import type { Redis, Reply } from './connection.ts'
-import { RedisError } from './connection.ts'
+import { JobchartError } from '../../core/errors.ts'
+import { RedisError, type Redis, type Reply } from './connection.ts'
+import type { LuaScript } from './scripts/lua.ts'
+import { prelude } from './scripts/prelude.ts'
 
-class Script {
+interface Script {
+  /** The name of its function. */
+  readonly name: string
   readonly text: string
   readonly digest: string
+}
 
-  constructor(text: string) {
-    this.text = text
-    this.digest = createHash('sha1').update(text).digest('hex')
+const digestOf = (text: string): string => createHash('sha1').update(text).digest('hex')
+
+/** A script by itself. */
+function textOf({ definitions, call, stores }: LuaScript): string {
+  const flags = stores === true ? '' : ' flags=allow-oom'
+  return `#!lua${flags}\n${prelude}${definitions}begin(KEYS, ARGV)\n${call}`
+}
+
+/** All scripts as functions. The name of the library tells its text, so that versions of this package do not know of each other. */
+function libraryOf(scripts: readonly (readonly [name: string, script: LuaScript])[]): { name: string; text: string } {
+  const register = ([name, { definitions, call, stores }]: readonly [string, LuaScript]): string => {
+    const flags = stores === true ? '' : `, flags = { 'allow-oom' }`
+    const callback = `function(KEYS, ARGV)\nbegin(KEYS, ARGV)\n${call}\nend`
+    return `do\n${definitions}\nredis.register_function{ function_name = LIBRARY .. '_${name}', callback = ${callback}${flags} }\nend`
   }
+  const text = `${prelude}${scripts.map(register).join('\n')}`
+  const name = `jobchart_${digestOf(text).slice(0, 16)}`
+  return { name, text: `#!lua name=${name}\nlocal LIBRARY = '${name}'\n${text}` }
 }
 
 export class Scripts<Name extends string> {
@@ -18,27 +40,72 @@ export class Scripts<Name extends string> {
   private readonly namespace: string
   private readonly args: readonly string[]
   private readonly scripts: Readonly<Record<Name, Script>>
+  private readonly library: string
+  private asFunctions: boolean
 
   /** @param args what every script gets first */
-  constructor(redis: Redis, namespace: string, args: readonly string[], texts: Readonly<Record<Name, string>>) {
+  constructor(redis: Redis, namespace: string, args: readonly string[], scripts: Readonly<Record<Name, LuaScript>>) {
     this.redis = redis
     this.namespace = namespace
     this.args = args
-    const made = Object.entries<string>(texts).map(([name, text]) => [name, new Script(text)])
+    // A library is loaded by each server of a cluster for itself: it is not where the keys are.
+    this.asFunctions = redis.hasOneServer
+    const named = Object.entries<LuaScript>(scripts)
+    const library = libraryOf(named)
+    this.library = library.text
+    const made = named.map(([name, script]): [string, Script] => {
+      const text = textOf(script)
+      return [name, { name: `${library.name}_${name}`, text, digest: digestOf(text) }]
+    })
     this.scripts = Object.fromEntries(made) as Record<Name, Script>
   }
 
   async run(name: Name, request: readonly string[]): Promise<readonly Reply[]> {
-    const { text, digest } = this.scripts[name]
     const args = ['1', this.namespace, ...this.args, ...request]
+    return listOf(
+      await (this.asFunctions ? this.call(this.scripts[name], args) : this.evaluate(this.scripts[name], args)),
+    )
+  }
+
+  private async call(script: Script, args: readonly string[]): Promise<Reply> {
+    const send = (): Promise<Reply> => this.redis.send(['FCALL', script.name, ...args])
     try {
-      return listOf(await this.redis.send(['EVALSHA', digest, ...args]))
+      return await send()
     } catch (error) {
-      if (!(error instanceof RedisError) || !error.message.startsWith('NOSCRIPT')) throw error
-      return listOf(await this.redis.send(['EVAL', text, ...args]))
+      if (isRefused(error)) return this.withoutFunctions(script, args)
+      if (!answers(error, 'ERR Function not found')) throw error
+    }
+    try {
+      await this.redis.send(['FUNCTION', 'LOAD', this.library])
+    } catch (error) {
+      if (isRefused(error)) return this.withoutFunctions(script, args)
+      // Another call, or another process, has loaded it.
+      if (!answers(error, 'ERR Library')) throw error
+    }
+    return send()
+  }
+
+  private withoutFunctions(script: Script, args: readonly string[]): Promise<Reply> {
+    this.asFunctions = false
+    return this.evaluate(script, args)
+  }
+
+  private async evaluate({ text, digest }: Script, args: readonly string[]): Promise<Reply> {
+    try {
+      return await this.redis.send(['EVALSHA', digest, ...args])
+    } catch (error) {
+      if (!answers(error, 'NOSCRIPT')) throw error
+      return this.redis.send(['EVAL', text, ...args])
     }
   }
 }
+
+/** Has the server answered so? */
+const answers = (error: unknown, text: string): boolean =>
+  error instanceof JobchartError && error.cause instanceof RedisError && error.cause.message.startsWith(text)
+
+/** The user has no right to use functions, or the server does not offer them. */
+const isRefused = (error: unknown): boolean => answers(error, 'NOPERM') || answers(error, 'ERR unknown')
 
 function listOf(reply: Reply): readonly Reply[] {
   if (Array.isArray(reply)) return reply as readonly Reply[]

@@ -22,9 +22,10 @@ import { Reading } from './reading.ts'
 import { Scripts } from './scripts.ts'
 import { claimScript } from './scripts/claim.ts'
 import { epochScript } from './scripts/epoch.ts'
-import { commitScript } from './scripts/commit.ts'
+import { commitScript, storingCommitScript } from './scripts/commit.ts'
 import { insertScript } from './scripts/insert.ts'
 import { removeScript } from './scripts/remove.ts'
+import { seenScript } from './scripts/seen.ts'
 import { settleScript } from './scripts/settle.ts'
 import { ServerClock } from './server-clock.ts'
 
@@ -167,14 +168,17 @@ async function connect(
     signal.throwIfAborted()
     await redis.connect()
     checkServer(serverInfoOf(String(await redis.send(['INFO']))), where)
-    const scripts = new Scripts(redis, namespace, [origin, String(transitionsMax)], {
+    const texts = {
       commit: commitScript,
+      commitStoring: storingCommitScript,
       claim: claimScript,
       insert: insertScript,
       settle: settleScript,
       remove: removeScript,
+      seen: seenScript,
       epoch: epochScript,
-    })
+    }
+    const scripts = new Scripts(redis, namespace, [origin, String(transitionsMax)], texts)
     const epochs = new Epochs([])
     const reading = new Reading(redis, keys, epochs)
     const select: ConstructorParameters<typeof Driver>[5] = (need, into) => reading.select(need, into)

@@ -7,8 +7,7 @@ import { claimCounted } from '../../../core/activity.ts'
 import { countersAfter, type JobState } from '../../../core/lifecycle.ts'
 import { compiledArrow } from '../../../core/transition.ts'
 import { dataLetters, flagLetters } from '../row-text.ts'
-import { at, claimableState, fieldsOfLetters, leasedStates, tail } from './lua.ts'
-import { prelude } from './prelude.ts'
+import { at, claimableState, fieldsOfLetters, leasedStates, tail, type LuaScript } from './lua.ts'
 
 /** The states of a claim, and how many attempts it adds, which must not depend on their number. */
 function claimArrow(): { readonly from: JobState; readonly to: JobState; readonly attempts: number } {
@@ -30,12 +29,11 @@ export const claimed: JobState = arrow.to
 /** A row with more data than its input. */
 const more = `[${Object.entries(dataLetters).flatMap(([field, letter]) => (field === 'input' ? [] : [letter])).join('')}${flagLetters.steps}${flagLetters.machine}]` // prettier-ignore
 
-export const claimScript = `${prelude}
-local request = cjson.decode(ARGV[4])
-local leaseEnd = int(tonumber(now) + request.leaseMs)
-local jobs, shortfalls = {}, {}
+export const claimScript: LuaScript = {
+  definitions: `
+local request, leaseEnd, jobs, shortfalls, CLAIMED, WORKER
 -- Numbers of transitions: the last one before the claim, and how many it has given.
-local base, given = seqNow, 0
+local base, given
 
 local function countOf(state, type)
   return tonumber(call('HGET', P .. 'counts', state .. ':' .. type) or '0') + (counts[type] and counts[type][state] or 0)
@@ -77,9 +75,6 @@ local function queuedAt(row)
   local at = row[${tail}]:match('%z%[%d+,(%d+),[^%z]*$')
   return tonumber(at or row[${at.enqueuedAt}])
 end
-
-local CLAIMED = ',' .. now .. ',"CLAIM","${arrow.from}","${arrow.to}",'
-local WORKER = ',' .. request.workerText .. ']'
 
 -- Claims the jobs of members of queues, which the caller removes from them; each for its demand.
 local function claim(members, demands)
@@ -136,7 +131,6 @@ end
 
 -- Arranges every group of a type again: what they are arranged by has changed.
 local function arrangeAll(type)
-  local arrange = grouping()
   arrange(type, '')
   for _, key in ipairs(call('HKEYS', P .. 'head:' .. type)) do arrange(type, key) end
 end
@@ -170,7 +164,6 @@ local function refreshKeyRates(type, rate, termsBefore)
   for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'limited:' .. type, '-inf', now)) do
     call('ZREM', P .. 'limited:' .. type, key)
     call('HDEL', P .. 'limits:' .. type, key)
-    local arrange = grouping()
     arrange(type, key)
   end
   -- Windows that have nothing in them any more.
@@ -189,7 +182,6 @@ local function firstGroup(demand)
     local key = head:sub(27)
     if not rate or key == '' or free(keyWindow(type, key), rate) > 0 then return key, head:sub(1, 26), head end
     call('HSET', P .. 'limits:' .. type, key, int(freeAt(keyWindow(type, key), rate)))
-    local arrange = grouping()
     arrange(type, key)
   end
 end
@@ -199,9 +191,9 @@ local function charge(demand, key, head, member)
   local type = demand.type
   if demand.keyShares then
     local finish = tonumber(call('ZSCORE', P .. 'heads:' .. type, head))
-    local clock = format('%.17g', math.max(tonumber(shareOf(type).clock), finish))
-    writeShare(type, true, clock)
-    call('HSET', P .. 'starts:' .. type, key, clock)
+    local turn = string.format('%.17g', math.max(tonumber(shareOf(type).clock), finish))
+    writeShare(type, true, turn)
+    call('HSET', P .. 'starts:' .. type, key, turn)
   end
   if demand.keyRate and key ~= '' then
     call('ZADD', keyWindow(type, key), now, int(base + given) .. member)
@@ -230,7 +222,6 @@ end
 
 -- Jobs with keys, one by one: each claim may change which key is next.
 local function claimGrouped(demand)
-  local _, queueOf, rank = grouping()
   local type, room, next = demand.type, demand.room, 1
   local queue, of = P .. 'queue:' .. type, { demand }
   local plain = demand.keyShares and {} or call('ZRANGE', queue, 0, room - 1, 'WITHSCORES')
@@ -278,6 +269,13 @@ local function facts(demand)
   return { type, 0, int(queued), int(leased(type)), open and 1 or 0, keysAt, int(rateFree), rateAt }
 end
 
+`,
+  call: `
+request = cjson.decode(ARGV[4])
+leaseEnd = int(tonumber(now) + request.leaseMs)
+jobs, shortfalls, base, given = {}, {}, seqNow, 0
+CLAIMED = ',' .. now .. ',"CLAIM","${arrow.from}","${arrow.to}",'
+WORKER = ',' .. request.workerText .. ']'
 local demands, types, heads = request.demand, {}, {}
 for i, demand in ipairs(demands) do
   types[i] = demand.type
@@ -311,7 +309,12 @@ for _, demand in ipairs(demands) do
     tally(demand.type, ${claimCounted.figure}, demand.taken)
     tally(demand.type, ${claimCounted.time}, demand.waited)
   end
-  if demand.taken < demand.max then shortfalls[#shortfalls + 1] = facts(demand) end
+  if demand.taken == demand.max then
+    more[demand.type] = true
+  else
+    shortfalls[#shortfalls + 1] = facts(demand)
+    quiet[#quiet + 1] = demand.type
+  end
 end
 if given > 0 then
   advance(given)
@@ -319,4 +322,5 @@ if given > 0 then
   writeActivity(now)
 end
 return { stamp(), finish(), jobs, shortfalls }
-`
+`,
+}

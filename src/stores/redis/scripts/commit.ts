@@ -5,17 +5,14 @@
 import { caps } from '../../../core/caps.ts'
 import { pending } from '../unit.ts'
 import { flagLetters } from '../row-text.ts'
-import { backlogLua } from './backlog.ts'
-import { at, fieldsOfLetters, tail } from './lua.ts'
-import { prelude } from './prelude.ts'
+import { at, fieldsOfLetters, tail, type LuaScript } from './lua.ts'
 
 /** So far the time of a unit may be ahead of the server's, ms. */
 const aheadMsMax = 5
 
-export const commitScript = `${prelude}${backlogLua}
-local plan = cjson.decode(ARGV[4])
+const definitions = `
+local base
 local PENDING = ${pending}
-local stale = {}
 
 -- The row of a job; nil if it is not there.
 local function readRow(id)
@@ -24,37 +21,6 @@ local function readRow(id)
 end
 
 local function revision(row) return row and row[${at.rev}] .. ':' .. row[${at.seq}] or '' end
-
-local read = plan.read or {}
-for i = 1, #read, 2 do
-  if revision(readRow(read[i])) ~= read[i + 1] then stale[#stale + 1] = 'row ' .. read[i] end
-end
-local rows = plan.rows or {}
-local ids, before = {}, {}
-for i, row in ipairs(rows) do ids[i] = row.id end
-for i, text in ipairs(values(JOBS, ids)) do
-  before[i] = text and parse(text) or nil
-  if revision(before[i]) ~= rows[i].rev then stale[#stale + 1] = 'row ' .. ids[i] end
-end
-local cells = plan.cells or {}
-for _, cell in ipairs(cells) do
-  if call('HGET', cell[1], cell[2]) ~= cell[3] then stale[#stale + 1] = cell[1]:sub(#P + 1) .. ' ' .. cell[2] end
-end
-if plan.room and backlog() > plan.room then stale[#stale + 1] = 'backlog' end
-for _, limit in ipairs(plan.queueRooms or {}) do
-  if backlog(limit[1]) > limit[2] then stale[#stale + 1] = 'backlog' end
-end
-for _, needed in ipairs(plan.slots or {}) do
-  local room = handOver()(needed[1])
-  if room < needed[2] then stale[#stale + 1] = 'slots ' .. int(room) .. ' ' .. needed[1] end
-end
--- What was judged by a time that is yet to come: a process estimates the server's time.
-if plan.now and tonumber(plan.now) > tonumber(now) + ${aheadMsMax} then stale[#stale + 1] = 'time' end
-if #stale > 0 then return { stamp(), 'stale', stale } end
-
-local entries = plan.log or {}
-local base = seqNow + 1
-advance(#entries)
 
 -- The numbers that were not given when the plan was made.
 local function given(digits) return int(tonumber(digits) - PENDING + base) end
@@ -67,18 +33,6 @@ local NUMBERED = {
   [${at.seq}] = number, [${at.place}] = number, [${at.last}] = number, [${at.checkpointSeq}] = number,
   [${at.settled}] = numbers, [${at.unsupported}] = numbers,
 }
-
--- What becomes part of the histories, by job.
-local histories = {}
-for i, entry in ipairs(entries) do
-  local text = entry[3]:gsub('^%[' .. NUMBER, '[' .. int(base + i - 1))
-  log(entry[1], entry[2], text)
-  if entry[4] == 1 then
-    local list = histories[entry[1]] or {}
-    list[#list + 1] = text
-    histories[entry[1]] = list
-  end
-end
 
 local function writeBeside(id, row)
   if row.data then for i = 1, #row.data, 2 do call('HSET', P .. 'data:' .. row.data[i], id, row.data[i + 1]) end end
@@ -117,8 +71,56 @@ local function removeRest(id, row)
   if has:find('${flagLetters.machine}', 1, true) then call('DEL', P .. 'checkpoints:' .. id, P .. 'inbox:' .. id) end
 end
 
+`
+
+const call = `
+local plan = cjson.decode(ARGV[4])
+local stale = {}
+
+local read = plan.read or {}
+for i = 1, #read, 2 do
+  if revision(readRow(read[i])) ~= read[i + 1] then stale[#stale + 1] = 'row ' .. read[i] end
+end
+local rows = plan.rows or {}
+local ids, before = {}, {}
+for i, row in ipairs(rows) do ids[i] = row.id end
+for i, text in ipairs(values(JOBS, ids)) do
+  before[i] = text and parse(text) or nil
+  if revision(before[i]) ~= rows[i].rev then stale[#stale + 1] = 'row ' .. ids[i] end
+end
+local cells = plan.cells or {}
+for _, cell in ipairs(cells) do
+  if call('HGET', cell[1], cell[2]) ~= cell[3] then stale[#stale + 1] = cell[1]:sub(#P + 1) .. ' ' .. cell[2] end
+end
+if plan.room and backlog() > plan.room then stale[#stale + 1] = 'backlog' end
+for _, limit in ipairs(plan.queueRooms or {}) do
+  if backlog(limit[1]) > limit[2] then stale[#stale + 1] = 'backlog' end
+end
+for _, needed in ipairs(plan.slots or {}) do
+  local room = handOverRoom(needed[1])
+  if room < needed[2] then stale[#stale + 1] = 'slots ' .. int(room) .. ' ' .. needed[1] end
+end
+-- What was judged by a time that is yet to come: a process estimates the server's time.
+if plan.now and tonumber(plan.now) > tonumber(now) + ${aheadMsMax} then stale[#stale + 1] = 'time' end
+if #stale > 0 then return { stamp(), 'stale', stale } end
+
+local entries = plan.log or {}
+base = seqNow + 1
+advance(#entries)
+
+-- What becomes part of the histories, by job.
+local histories = {}
+for i, entry in ipairs(entries) do
+  local text = entry[3]:gsub('^%[' .. NUMBER, '[' .. int(base + i - 1))
+  log(entry[1], entry[2], text)
+  if entry[4] == 1 then
+    local list = histories[entry[1]] or {}
+    list[#list + 1] = text
+    histories[entry[1]] = list
+  end
+end
+
 -- Before the rows: a job that dies is counted in the group of its failure.
-local _, addFailure = failures()
 for _, failure in ipairs(plan.failures or {}) do addFailure(failure, plan.now, number(failure.seq)) end
 
 local written, gone = {}, {}
@@ -167,3 +169,7 @@ for _, hint in ipairs(plan.hints or {}) do
 end
 return { stamp(), finish(), int(base) }
 `
+
+/** A commit that stores no new job is carried out also while the memory of the server is full. */
+export const commitScript: LuaScript = { definitions, call }
+export const storingCommitScript: LuaScript = { definitions, call, stores: true }

@@ -3,9 +3,11 @@
  * from an older state. Answers the epochs that are known, each with the number of the last transition before it.
  */
 import { epochsMax } from '../epoch.ts'
-import { prelude } from './prelude.ts'
+import type { LuaScript } from './lua.ts'
 
-export const epochScript = `${prelude}
+export const epochScript: LuaScript = {
+  definitions: '',
+  call: `
 local run = call('INFO', 'server'):match('run_id:(%w+)')
 if call('GET', P .. 'run') ~= run then
   call('SET', P .. 'run', run)
@@ -13,4 +15,5 @@ if call('GET', P .. 'run') ~= run then
   call('LTRIM', P .. 'epochs', -${epochsMax}, -1)
 end
 return { stamp(), '', call('LRANGE', P .. 'epochs', 0, -1) }
-`
+`,
+}

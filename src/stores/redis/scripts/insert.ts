@@ -4,41 +4,24 @@
  */
 import { enqueueCounted } from '../../../core/activity.ts'
 import { bornReady, bornTimed } from '../../../core/insert.ts'
-import { backlogLua } from './backlog.ts'
-import { at } from './lua.ts'
-import { prelude } from './prelude.ts'
+import { at, type LuaScript } from './lua.ts'
 
-/** What a job passes: id, when it is due, its row from `attempt` on, input, meta, the name of its unique key; empty for none. */
-const insertArgs = 6
+/**
+ * What a job passes: id; the index of its row among those that jobs have in common, and when it is due, a space between them; input;
+ * the name of its unique key and meta, a line break between them. Empty for none.
+ */
+const insertArgs = 4
 
-export const insertScript = `${prelude}${backlogLua}
-local terms = cjson.decode(ARGV[4])
-local ids, names, holders = {}, {}, {}
-for i = 5, #ARGV, ${insertArgs} do
-  ids[#ids + 1] = ARGV[i]
-  local name = ARGV[i + 5]
-  if name ~= '' then
-    names[#names + 1] = name
-    holders[#holders + 1] = name
-    holders[#holders + 1] = ARGV[i]
-  end
-end
+export const insertScript: LuaScript = {
+  stores: true,
+  definitions: `
+local terms
 local function isNone(list) for _, value in ipairs(list) do if value then return false end end return true end
 local function hasRoom()
   if terms.room and backlog() > terms.room then return false end
   for _, limit in ipairs(terms.queueRooms or {}) do if backlog(limit[1]) > limit[2] then return false end end
   return true
 end
-if not (isNone(values(JOBS, ids)) and isNone(values(P .. 'holders', names)) and isNone(values(P .. 'predecessors', names)) and hasRoom()) then
-  return { stamp(), 'generic' }
-end
-
-local base = seqNow
-advance(#ids)
-local rows, inputs, metas = {}, {}, {}
-local all = P .. 'all'
-local READY = ',' .. now .. ',"ENQUEUE",null,"${bornReady}",0]'
-local LATER = ',' .. now .. ',"ENQUEUE",null,"${bornTimed}",0]'
 
 -- When a job is due, if that is later; as an amount of time it begins with a sign.
 local function dueOf(text)
@@ -46,28 +29,67 @@ local function dueOf(text)
   local due = math.ceil(text:sub(1, 1) == '+' and tonumber(now) + tonumber(text:sub(2)) or tonumber(text))
   return due > tonumber(now) and int(due) or ''
 end
+`,
+  call: `
+terms = cjson.decode(ARGV[4])
+local common = tonumber(ARGV[5])
+local ids, names, holders = {}, {}, {}
+local metas = {}
+for i = 6 + common, #ARGV, ${insertArgs} do
+  local id, beside = ARGV[i], ARGV[i + 3]
+  ids[#ids + 1] = id
+  if beside ~= '' then
+    local name, meta = beside:match('^(.-)\\n(.*)$')
+    if name ~= '' then
+      names[#names + 1] = name
+      holders[#holders + 1] = name
+      holders[#holders + 1] = id
+    end
+    if meta ~= '' then
+      metas[#metas + 1] = id
+      metas[#metas + 1] = meta
+    end
+  end
+end
+if not (isNone(values(JOBS, ids)) and isNone(values(P .. 'holders', names)) and isNone(values(P .. 'predecessors', names)) and hasRoom()) then
+  return { stamp(), 'generic' }
+end
+
+local base = seqNow
+advance(#ids)
+local rows, inputs = {}, {}
+local all = P .. 'all'
+local READY = ',' .. now .. ',"ENQUEUE",null,"${bornReady}",0]'
+local LATER = ',' .. now .. ',"ENQUEUE",null,"${bornTimed}",0]'
+-- What jobs have in common: the row from its attempt on, and the parsed row, in which each has what is its own in turn.
+local texts, parsed, numbers = {}, {}, {}
+for i = 1, common do
+  texts[i] = '\0' .. ARGV[5 + i]
+  parsed[i] = parse('1\0\0\0\0\0\0' .. texts[i])
+  numbers[i] = 0
+end
 
 for i, id in ipairs(ids) do
-  local first = ${insertArgs} * (i - 1) + 5
-  local seq, due = int(base + i), dueOf(ARGV[first + 1])
-  local text = '1\\0' .. seq .. '\\0' .. now .. '\\0\\0\\0' .. due .. '\\0' .. (due == '' and '${bornReady}' or '${bornTimed}')
-    .. '\\0' .. ARGV[first + 2]
-  local row = parse(text)
+  local first = ${insertArgs} * i + 2 + common
+  local which, due = ARGV[first + 1], ''
+  local space = which:find(' ', 1, true)
+  if space then which, due = which:sub(1, space - 1), dueOf(which:sub(space + 1)) end
+  which = tonumber(which)
+  local seq, state, row = int(base + i), due == '' and '${bornReady}' or '${bornTimed}', parsed[which]
+  row[${at.seq}], row[${at.wakeAt}], row[${at.state}] = seq, due, state
   index(id, row, 1)
-  tally(row[${at.type}], ${enqueueCounted.figure}, 1)
+  numbers[which] = numbers[which] + 1
   enter(all, seq, id)
   log(id, row[${at.type}], '[' .. seq .. (due == '' and READY or LATER))
   rows[2 * i - 1] = id
-  rows[2 * i] = text
-  if ARGV[first + 3] ~= '' then
+  rows[2 * i] = '1\0' .. seq .. '\0' .. now .. '\0\0\0' .. due .. '\0' .. state .. texts[which]
+  local input = ARGV[first + 2]
+  if input ~= '' then
     inputs[#inputs + 1] = id
-    inputs[#inputs + 1] = ARGV[first + 3]
-  end
-  if ARGV[first + 4] ~= '' then
-    metas[#metas + 1] = id
-    metas[#metas + 1] = ARGV[first + 4]
+    inputs[#inputs + 1] = input
   end
 end
+for i, number in ipairs(numbers) do tally(parsed[i][${at.type}], ${enqueueCounted.figure}, number) end
 each('HSET', JOBS, rows)
 each('HSET', P .. 'data:input', inputs)
 each('HSET', P .. 'data:meta', metas)
@@ -75,4 +97,5 @@ each('HSET', P .. 'holders', holders)
 writeLog(base + #ids)
 writeActivity(now)
 return { stamp(), finish(), int(base), now }
-`
+`,
+}

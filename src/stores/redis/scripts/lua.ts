@@ -49,3 +49,13 @@ function tableOf(indexes: Readonly<Record<string, ReadonlySet<JobState>>>): stri
   }
   return `{${[...byState].map(([state, index]) => `${state}='${index}'`).join(',')}}`
 }
+
+/** A script in two parts. */
+export interface LuaScript {
+  /** Functions, and the variables that they share. No library of Lua, nor Redis, may be used here. */
+  readonly definitions: string
+  /** What each call does. It gives the variables their values. */
+  readonly call: string
+  /** It stores new jobs: while the memory of the server is full, it is refused. */
+  readonly stores?: true
+}

@@ -10,6 +10,7 @@
 import { activityPeriods, periodNames } from '../../../core/activity.ts'
 import { caps } from '../../../core/caps.ts'
 import { fullHistoryChars, headFields } from '../row-text.ts'
+import { backlogLua } from './backlog.ts'
 import { failuresLua } from './failures.ts'
 import { groupsLua } from './groups.ts'
 import { handOverLua } from './hand-over.ts'
@@ -23,27 +24,52 @@ const periods = periodNames
   .join('\n  ')
 
 export const prelude = `
-local P = KEYS[1]
-local JOBS, LEASES = P .. 'jobs', P .. 'leases'
 local INDEX = ${indexOfState}
 local HEAD = '${'s'.repeat(headFields.length)}'
-local call = redis.call
-local origin, logMax = ARGV[1], tonumber(ARGV[2])
-
-local format = string.format
--- A whole number as text.
-local function int(n) return format('%d', n) end
 local ZEROS = '0000000000000000'
+local call, P, JOBS, LEASES, origin, logMax
+-- The time of the server, and the one by which leases, due times and workers are judged: the same, unless a test holds the clock.
+local clock, now
+-- The number of the last transition.
+local seqNow
+local counts, counted, activity, groups, shares, ready, more, quiet, left, ended, cancelled, hints
+local dueAt, shrunk, shrunkOf, looksForSlots, leasesOf
+local entering, leaving, logged
+
+-- Begins a call.
+local function begin(KEYS, ARGV)
+  call, P = redis.call, KEYS[1]
+  JOBS, LEASES = P .. 'jobs', P .. 'leases'
+  origin, logMax = ARGV[1], tonumber(ARGV[2])
+  local time = call('TIME')
+  clock = time[1] .. string.format('%03d', math.floor(tonumber(time[2]) / 1000))
+  now = ARGV[3] ~= '' and ARGV[3] or clock
+  seqNow = tonumber(call('GET', P .. 'seq') or '0')
+  -- Changes of the numbers of jobs, the sums when they are written, and what is added to each figure of the activity; by type.
+  counts, counted, activity = {}, {}, {}
+  -- Groups to be arranged, and what is known of the shares of types.
+  groups, shares = {}, {}
+  -- Types that have jobs which were not there before, and types that have given a claim all it asked for: the process is told how many are
+  -- left. Types of which others are told when there is a job again: their queues are empty, or gave a claim fewer jobs than it asked for.
+  ready, more, quiet = {}, {}, {}
+  -- Types of which a run has ended. Jobs that have ended, and leased ones that were cancelled.
+  left, ended, cancelled = {}, {}, {}
+  hints = {}
+  -- The earliest due time, and by how much the backlog became shorter; also by type.
+  dueAt, shrunk, shrunkOf = nil, 0, {}
+  -- May there be more free slots than before though no run has ended and no queue has become shorter?
+  looksForSlots = false
+  -- How many jobs each worker has leased, when that was asked for.
+  leasesOf = nil
+  -- Changes of indexes by key, and of the log, which are gathered.
+  entering, leaving, logged = {}, {}, {}
+end
+
+-- A whole number as text.
+local function int(n) return string.format('%d', n) end
 local function pad(text) return ZEROS:sub(#text + 1) .. text end
 local function negative(text) if text:sub(1, 1) == '-' then return text:sub(2) end return '-' .. text end
 
-local time = call('TIME')
-local clock = time[1] .. string.format('%03d', math.floor(tonumber(time[2]) / 1000))
--- The time by which leases, due times and workers are judged: the server's, unless a test holds the clock.
-local now = ARGV[3] ~= '' and ARGV[3] or clock
-
--- The number of the last transition.
-local seqNow = tonumber(call('GET', P .. 'seq') or '0')
 local function advance(by)
   if by == 0 then return end
   seqNow = seqNow + by
@@ -52,10 +78,6 @@ end
 
 -- What each answer begins with: the server's time, and the number of its last transition, by which a process notices a rollback.
 local function stamp() return clock .. ' ' .. int(seqNow) end
-
-local counts, groups, ready, left, ended, cancelled, hints = {}, {}, {}, {}, {}, {}, {}
-local dueAt, shrunk, shrunkOf = nil, 0, {}
-local entering, leaving, logged = {}, {}, {}
 
 -- Adds to the sum of a name, by type.
 local function addTo(sums, type, name, by)
@@ -94,9 +116,14 @@ end
 
 -- Adds to numbers in a hash: a list of fields, and of what is added to each. Gives the sums.
 local function addNumbers(key, fields, amounts)
+  local n = #fields
+  if n <= 2 then
+    local first = n > 0 and call('HINCRBY', key, fields[1], int(amounts[1])) or nil
+    return { first, n == 2 and call('HINCRBY', key, fields[2], int(amounts[2])) or nil }
+  end
   local sums, pairs = values(key, fields), {}
-  for i, number in ipairs(sums) do
-    sums[i] = (tonumber(number) or 0) + amounts[i]
+  for i = 1, n do
+    sums[i] = (tonumber(sums[i]) or 0) + amounts[i]
     pairs[2 * i - 1] = fields[i]
     pairs[2 * i] = int(sums[i])
   end
@@ -155,7 +182,6 @@ local function flush()
 end
 
 -- Does a type share its claims among its keys by weight (see core/shares.ts), and its virtual clock, if it has ever shared them.
-local shares = {}
 local function readShare(type, text) shares[type] = { on = text and text:sub(1, 1) == '+', clock = text and text:sub(2) } end
 local function shareOf(type)
   if not shares[type] then readShare(type, call('HGET', P .. 'shares', type)) end
@@ -166,23 +192,21 @@ end
 local function groupKey(type, key) return P .. 'group:' .. #type .. ':' .. type .. ':' .. key end
 
 ${failuresLua}
--- Activity: what is added to each figure of each type, by the index of the figure.
-local activity = {}
+${backlogLua}
+-- Adds to a figure of the activity of a type, by its index.
 local function tally(type, figure, by) addTo(activity, type, figure, by) end
 
 -- Adds to the figures of the period that contains a time. Where it begins, some of those that are no longer kept are removed.
 local function addToPeriod(period, ms, kept, at, fields, amounts)
   local start = math.floor(tonumber(at) / ms) * ms
   local starts = P .. 'activity:' .. period
-  local key = starts .. ':' .. int(start)
-  if call('EXISTS', key) == 0 then
-    call('ZADD', starts, int(start), int(start))
-    for _, old in ipairs(call('ZRANGEBYSCORE', starts, '-inf', int(start - kept * ms), 'LIMIT', 0, 10)) do
-      call('UNLINK', starts .. ':' .. old)
-      call('ZREM', starts, old)
-    end
+  local sums = addNumbers(starts .. ':' .. int(start), fields, amounts)
+  -- A figure that stood at 0 may be the first of its period.
+  if sums[1] ~= amounts[1] or call('ZADD', starts, int(start), int(start)) == 0 then return end
+  for _, old in ipairs(call('ZRANGEBYSCORE', starts, '-inf', int(start - kept * ms), 'LIMIT', 0, 10)) do
+    call('UNLINK', starts .. ':' .. old)
+    call('ZREM', starts, old)
   end
-  addNumbers(key, fields, amounts)
 end
 
 -- Adds the activity to the periods of a time.
@@ -245,7 +269,6 @@ local function index(id, r, by)
   elseif kind == 'ended' then
     local member = r[${at.finishedAt}] .. ':' .. id
     if state == 'dead' and r[${at.failure}] ~= '' then
-      local countDead = failures()
       countDead(type, r[${at.failure}], r[${at.finishedAt}], by)
     end
     if by > 0 then
@@ -261,7 +284,6 @@ ${groupsLua}
 local function arrangeGroups()
   flush()
   if #groups == 0 then return end
-  local arrange, queueOf = grouping()
   local seen = {}
   for _, group in ipairs(groups) do
     local name = queueOf(group[1], group[2])
@@ -273,8 +295,7 @@ local function arrangeGroups()
   groups = {}
 end
 
--- Numbers of jobs that this script has written, by the names of their fields.
-local counted = {}
+-- Writes the numbers of jobs.
 local function writeCounts()
   local fields, amounts, n, all = {}, {}, 0, {}
   for type, states in pairs(counts) do
@@ -296,7 +317,16 @@ local function writeCounts()
   end
   local numbers = addNumbers(P .. 'counts', fields, amounts)
   for i, field in ipairs(fields) do counted[field] = numbers[i] end
+  for type in pairs(counts) do
+    if counted['${claimableState}:' .. type] == 0 then quiet[#quiet + 1] = type end
+  end
   counts = {}
+end
+
+-- How many jobs of a type may be claimed, when the counts were written.
+local function claimableOf(type)
+  local name = '${claimableState}:' .. type
+  return counted[name] or tonumber(call('HGET', P .. 'counts', name) or '0')
 end
 
 -- The log is a stream; an entry has many transitions, each an id, and the type and the text as one. Its own id is the number of the
@@ -329,11 +359,6 @@ local function finish()
   if waits then
     for type in pairs(left) do if call('HDEL', P .. 'capped', type) == 1 then ready[type] = true end end
   end
-  for type in pairs(ready) do
-    local name = '${claimableState}:' .. type
-    local queued = counted[name] or tonumber(call('HGET', P .. 'counts', name) or '0')
-    if queued > 0 then hints[#hints + 1] = { kind = 'ready', type = type, atMost = queued } end
-  end
   if dueAt then hints[#hints + 1] = { kind = 'due', at = dueAt } end
   if #cancelled > 0 then hints[#hints + 1] = { kind = 'cancelled', ids = cancelled } end
   if #ended > 100 then hints[#hints + 1] = { kind = 'ended' }
@@ -344,13 +369,26 @@ local function finish()
       if by > 0 and call('HDEL', P .. 'full-queues', type) == 1 then hints[#hints + 1] = { kind = 'room', type = type } end
     end
     if looksForSlots or next(left) or shrunk > 0 then
-      local _, freedTypes = handOver()
       for _, type in ipairs(freedTypes()) do hints[#hints + 1] = { kind = 'room', type = type } end
     end
   end
+  -- Others are told of a type once, until it is quiet: a worker that has found jobs is told with them how many are left.
+  local news = {}
+  for i, hint in ipairs(hints) do news[i] = hint end
+  for i = 1, #quiet, 2000 do call('HDEL', P .. 'told', unpack(quiet, i, math.min(i + 1999, #quiet))) end
+  for type in pairs(ready) do
+    local queued = claimableOf(type)
+    if queued > 0 then
+      hints[#hints + 1] = { kind = 'ready', type = type, atMost = queued }
+      if call('HSETNX', P .. 'told', type, '1') == 1 then news[#news + 1] = { kind = 'ready', type = type } end
+    end
+  end
+  for type in pairs(more) do
+    local queued = claimableOf(type)
+    if queued > 0 then hints[#hints + 1] = { kind = 'ready', type = type, atMost = queued } end
+  end
   if #hints == 0 then return '' end
-  local text = cjson.encode(hints)
-  call('PUBLISH', P .. 'hints', origin .. ' ' .. text)
-  return text
+  if #news > 0 then call('PUBLISH', P .. 'hints', origin .. ' ' .. cjson.encode(news)) end
+  return cjson.encode(hints)
 end
 `

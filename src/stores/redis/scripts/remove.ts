@@ -3,11 +3,13 @@
  * those that have a machine or a parent: they stand in more indexes, and are left to the core.
  */
 import { flagLetters } from '../row-text.ts'
-import { at, fieldsOfLetters } from './lua.ts'
-import { prelude } from './prelude.ts'
+import { at, fieldsOfLetters, type LuaScript } from './lua.ts'
 
-export const removeScript = `${prelude}
+export const removeScript: LuaScript = {
+  definitions: `
 local FIELDS = ${fieldsOfLetters}
+`,
+  call: `
 local ids, gone, data, others = {}, {}, {}, {}
 for letter in pairs(FIELDS) do data[letter] = {} end
 for i = 4, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
@@ -32,4 +34,5 @@ end
 each('HDEL', JOBS, gone)
 for letter, list in pairs(data) do each('HDEL', P .. 'data:' .. FIELDS[letter], list) end
 return { stamp(), finish(), others }
-`
+`,
+}

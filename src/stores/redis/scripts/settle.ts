@@ -10,8 +10,7 @@ import { compiledArrow } from '../../../core/transition.ts'
 import { caps } from '../../../core/caps.ts'
 import { dataLetters, flagLetters } from '../row-text.ts'
 import { claimed } from './claim.ts'
-import { at } from './lua.ts'
-import { prelude } from './prelude.ts'
+import { at, type LuaScript } from './lua.ts'
 
 /** The events of plain jobs. */
 export const plainEvents = ['COMPLETE', 'FAIL', 'SNOOZE', 'RELEASE'] as const satisfies readonly SettleEvent[]
@@ -79,7 +78,9 @@ const counted = cases(
   }),
 )
 
-export const settleScript = `${prelude}
+export const settleScript: LuaScript = {
+  definitions: `
+local base, given, unexpected, written, data, errorsCleared, jsons
 -- Where an event leads, and by how much it changes the attempts; nil where the chart has no arrow.
 local function arrowOf(event, from, left, fatal)
 ${arrows}
@@ -88,13 +89,8 @@ end
 local function countedAs(event, to)
 ${counted}
 end
-local base, given = seqNow, 0
-local unexpected, written = {}, {}
-local data = { output = {}, error = {}, errors = {}, checkin = {} }
-local errorsCleared = {}
 
 -- A text as JSON. Zero bytes stand otherwise in rows.
-local jsons = {}
 local function json(text)
   if not jsons[text] then
     jsons[text] = cjson.encode((text:gsub('\\1([01])', { ['0'] = '\\0', ['1'] = '\\1' })))
@@ -159,7 +155,6 @@ local function tallyEnd(id, row, event, to, parts, seq)
   if duration >= 0 then tally(type, duration, math.max(0, tonumber(now) - started)) end
   if fails and parts then
     parts.type, parts.id = type, id
-    local _, addFailure = failures()
     addFailure(parts, now, seq)
   end
 end
@@ -219,6 +214,10 @@ local function settle(i, id, token, attempt, kindText, extras, row)
   return 'settled', from, to, spent, due
 end
 
+`,
+  call: `
+base, given, unexpected, written, jsons = seqNow, 0, {}, {}, {}
+data, errorsCleared = { output = {}, error = {}, errors = {}, checkin = {} }, {}
 local ids = {}
 for i = 4, #ARGV, 5 do ids[#ids + 1] = ARGV[i] end
 for i, text in ipairs(values(JOBS, ids)) do
@@ -235,4 +234,5 @@ if given > 0 then
   writeActivity(now)
 end
 return { stamp(), finish(), int(base), now, unexpected }
-`
+`,
+}

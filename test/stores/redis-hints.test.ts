@@ -1,0 +1,58 @@
+/** Work on Redis is found by hints alone: the workers of these tests never look for it by themselves. */
+import { randomUUID } from 'node:crypto'
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect, onTestFinished } from 'vitest'
+import { createClient, createRuntime, defineJob, type Runtime, type Store } from 'jobchart'
+import { redisStore } from 'jobchart/redis'
+import { seededRandom } from '../../src/testing/index.ts'
+import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
+
+const server = serverOfFile()
+
+/** A store of which a worker is told by hints alone which queues have work. */
+const withoutLooks = (store: Store): Store => ({ ...store, queues: async () => [] })
+
+test.for([[3], [3, 20]])('no job waits beside workers of %j slots, whoever has enqueued it', async (slotsOf) => {
+  const seed = Math.floor(Math.random() * 1e9)
+  console.log(`seed ${seed}`)
+  const random = seededRandom(seed)
+  const below = (max: number): number => Math.floor(random() * max)
+  const prefix = randomUUID()
+  const open = (): Store => redisStore({ url: server().url, prefix })
+  const run = async (): Promise<void> => {
+    for (let turns = below(4); turns > 0; turns--) await turn()
+  }
+  const jobs = [
+    defineJob<number>({ type: 'free', run }),
+    defineJob<number>({ type: 'capped', concurrency: 2, run }),
+    defineJob<number>({ type: 'keyed', concurrencyKey: (key) => String(key), perKey: 1, run }),
+    defineJob<number>({ type: 'rare', run }),
+  ] as const
+  const worker = async (slots: number): Promise<Runtime> => {
+    const runtime = createRuntime({ jobs, store: withoutLooks(open()), concurrency: slots, logger: {} })
+    onTestFinished(() => runtime.stop({ timeout: '1s' }).then(() => {}))
+    await runtime.start()
+    return runtime
+  }
+  const [own] = (await Promise.all(slotsOf.map(worker))) as [Runtime]
+  const client = createClient({ jobs, store: open() })
+  onTestFinished(() => client.close())
+  for (let round = 0; round < 150; round++) {
+    const pauses = round % 10 === 0
+    if (pauses) await client.queue('free').pause()
+    const handles = await Promise.all(
+      Array.from({ length: 1 + below(12) }, async () => {
+        const job = jobs[below(20) === 0 ? 3 : below(3)] ?? jobs[0]
+        const by = random() < 0.3 ? own : client
+        if (random() < 0.3) await turn()
+        return by.enqueue(job, below(3))
+      }),
+    )
+    if (pauses) {
+      for (let turns = below(20); turns > 0; turns--) await turn()
+      await client.queue('free').resume()
+    }
+    if (random() < 0.7) await Promise.all(handles.map((handle) => handle.result()))
+  }
+  await expect.poll(async () => (await client.counts()).queued, { interval: 20 }).toBe(0)
+})
