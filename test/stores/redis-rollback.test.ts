@@ -3,9 +3,10 @@ import { createClient, createRuntime, defineJob, type JobchartError } from 'jobc
 import { redisStore } from 'jobchart/redis'
 import { expect, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
-import { lease, newJob, put, take, takeOne } from '../../src/store-testing/conformance/acts.ts'
+import { boom, cancel, lease, newJob, put, take, takeOne } from '../../src/store-testing/conformance/acts.ts'
 import type { BulkAnswer, Hint, StartBulk, Store } from '../../src/store.ts'
 import { putDeadJobs } from '../support/dead-jobs.ts'
+import { delayedStore } from '../support/delayed-redis.ts'
 import { redisServer, type RedisServer } from '../support/redis-process.ts'
 import { redisTest as test } from '../support/redis-server.ts'
 
@@ -66,6 +67,31 @@ test.each([0, 100])('a store notices a rollback, also when another has written %
   expect([page.lost, page.transitions.length]).toEqual([true, 1 + jobs])
   expect((await store.transitions(page.next, 10)).lost).toBe(false)
   expect((await takeOne(store, { max: 1, token: 't2' })).id).toBe('kept')
+})
+
+test('a write that has read before a rollback is done anew, also where the revisions are the same again', async () => {
+  const server = await snapshotServer()
+  const other = redisStore({ url: server.url })
+  await other.open({ clock: systemClock })
+  onTestFinished(() => other.close())
+  let armed = false
+  const store = await delayedStore(server.url, 'jobchart', async ([, name = ''], client) => {
+    if (!armed || !name.endsWith('_commit')) return
+    armed = false
+    await rollBack(server)
+    await answers(() => client.send(['PING']))
+    await answers(() => other.counts())
+    await other.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+  })
+  await put(other, newJob('a'))
+  const job = await takeOne(other, { max: 1 })
+  await server.command('SAVE')
+  await other.settle([{ ...lease(job), event: 'FAIL', to: 'retrying', delayMs: 60_000, error: boom }])
+  armed = true
+  await cancel(store, ['a'])
+  expect(armed).toBe(false)
+  const [record] = await store.get(['a'])
+  expect(record?.history.map(({ event }) => event)).toEqual(['ENQUEUE', 'CLAIM', 'COMPLETE'])
 })
 
 test('a server that is started again with all that was written is not taken for an older one', async () => {

@@ -9,11 +9,8 @@ import { createRuntime, defineJob, JobchartError } from 'jobchart'
 import { redisStore } from 'jobchart/redis'
 import { checkHistory, finalState, recordingStore, type HistoryLine } from 'jobchart/store-testing'
 import { systemClock } from '../../src/core/clock.ts'
-import type { RedisClient } from '../../src/stores/redis/connection.ts'
-import { namespaceOf } from '../../src/stores/redis/keys.ts'
 import { ioredisAt } from '../../src/stores/redis/ioredis.ts'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
-import { redisStoreOf } from '../../src/stores/redis/store.ts'
 import {
   ask,
   boom,
@@ -27,6 +24,7 @@ import {
 } from '../../src/store-testing/conformance/acts.ts'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
 import type { ClaimedJob, Hint, Store } from '../../src/store.ts'
+import { delayedStore } from '../support/delayed-redis.ts'
 import { isLong } from '../support/long-form.ts'
 import { redisServer } from '../support/redis-process.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
@@ -417,27 +415,6 @@ test('a runtime goes on when its server has been killed and is back', async () =
   expect(stopped).toBeDefined()
 })
 
-/** A store of which a test delays commands: `before` is called with each, and waited for. */
-async function delayedStore(prefix: string, before: (command: readonly string[]) => Promise<void>): Promise<Store> {
-  const wrapped = (client: RedisClient): RedisClient => ({
-    connect: () => client.connect(),
-    send: async (command) => {
-      await before(command)
-      return client.send(command)
-    },
-    subscribe: (channel, told) => client.subscribe(channel, told),
-    onReady: (listener) => client.onReady(listener),
-    close: () => client.close(),
-    duplicate: () => wrapped(client.duplicate()),
-    hasOneServer: client.hasOneServer,
-  })
-  const makeClient = async (): Promise<RedisClient> => wrapped(await nodeRedisAt(server().url))
-  const store = redisStoreOf({ makeClient, where: 'test', namespace: namespaceOf(prefix), transitionsMax: 100 })
-  await store.open({ clock: systemClock })
-  onTestFinished(() => store.close())
-  return store
-}
-
 /** Whatever the time is: this process knows the server's to a millisecond. */
 const none = { ageMs: 0, count: 0, countMax: 0 }
 const keepNone = { done: none, dead: none, cancelled: none }
@@ -446,7 +423,7 @@ test('a job that is retried while a prune is on its way is not removed', async (
   const prefix = randomUUID()
   const other = await opened(prefix)
   let armed = false
-  const store = await delayedStore(prefix, async ([name]) => {
+  const store = await delayedStore(server().url, prefix, async ([name]) => {
     // The prune has read which jobs have ended; what comes next is their removal.
     if (name === 'FCALL' && armed) {
       armed = false

@@ -112,16 +112,25 @@ export class Driver {
     return this.inTurn(async () => {
       const done = (await prepare.attempt?.()) ?? null
       if (done !== null) return done
-      const set = new WorkingSet()
-      prepare.believe?.(set)
-      let needs = (prepare.needs ?? []).filter((need) => need.kind !== 'row' || !set.rows.has(need.id))
+      const begin = (): { set: WorkingSet; needs: readonly Need[]; epoch: string } => {
+        const set = new WorkingSet()
+        prepare.believe?.(set)
+        const needs = (prepare.needs ?? []).filter((need) => need.kind !== 'row' || !set.rows.has(need.id))
+        return { set, needs, epoch: this.epochs.current }
+      }
+      let { set, needs, epoch } = begin()
       for (let tries = 0; tries < roundsMax.commit; tries++) {
         const { unit, answer } = await this.operate(operate, set, needs)
-        const stale = await this.commit(unit, set)
+        const stale = await this.commit(unit, set, epoch)
         if (stale === null) return numbered(answer, this.base)
         for (const name of stale) if (name.startsWith('row ')) this.remembered.delete(name.slice(4))
-        set.forget(stale)
-        needs = stale.flatMap(needOf)
+        if (stale.includes('epoch')) {
+          await this.greet()
+          ;({ set, needs, epoch } = begin())
+        } else {
+          set.forget(stale)
+          needs = stale.flatMap(needOf)
+        }
         // Several processes that want the same rows take turns.
         if (tries > 1) await pause(systemRandom() * Math.min(2 ** tries, 100))
       }
@@ -158,11 +167,11 @@ export class Driver {
   private base = 0
 
   /** Gives the names of what has changed meanwhile; null if all was written. */
-  private async commit(unit: RedisUnit, set: WorkingSet): Promise<readonly string[] | null> {
+  private async commit(unit: RedisUnit, set: WorkingSet, epoch: string): Promise<readonly string[] | null> {
     const { plan, writes } = planOf(unit, this.keys)
     if (!writes && !set.believed) return null
     const stores = unit.rows.values().some((row) => row.loaded === null && row.there)
-    const [outcome, rest] = await this.run(stores ? 'commitStoring' : 'commit', [JSON.stringify(plan)])
+    const [outcome, rest] = await this.run(stores ? 'commitStoring' : 'commit', [JSON.stringify({ ...plan, epoch })])
     if (outcome === 'stale') return rest as readonly string[]
     this.base = Number(rest)
     for (const row of unit.rows.values()) this.remember(row)

@@ -32,6 +32,11 @@ export class Epochs {
     this.known = texts.map(parsed)
   }
 
+  /** The id of the epoch, as far as this process knows. */
+  get current(): string {
+    return this.known.at(-1)?.id ?? ''
+  }
+
   /** Takes the epochs of a server, and the number of its last transition. */
   learn(texts: readonly string[], seq: number): Rollback | null {
     const before = this.known.at(-1)

@@ -77,6 +77,8 @@ const call = `
 local plan = cjson.decode(ARGV[4])
 local stale = {}
 
+-- What was read may have been written anew since, with the same revisions.
+if plan.epoch and plan.epoch ~= (call('LINDEX', P .. 'epochs', -1) or ''):match('^%S*') then return { stamp(), 'stale', { 'epoch' } } end
 local read = plan.read or {}
 for i = 1, #read, 2 do
   if revision(readRow(read[i])) ~= read[i + 1] then stale[#stale + 1] = 'row ' .. read[i] end
