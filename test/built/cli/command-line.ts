@@ -1,13 +1,14 @@
 /** The built command line as a child process, on a store that a runtime of the test has written. */
-import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { execFile, fork, spawn, type ChildProcess } from 'node:child_process'
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { createRuntime, type Store } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
 import { afterAll, beforeAll } from 'vitest'
 import { plainEnvironment } from '../../support/plain-environment.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
+import type { CommandAnswer, CommandRequest } from './command-server.ts'
 import { email, order } from './jobs.ts'
 
 const program = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url))
@@ -40,8 +41,47 @@ export async function writeStore(store: Store): Promise<void> {
   await runtime.stop()
 }
 
-/** Runs a command in a folder. */
-export const runCommand = (cwd: string, environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> =>
+let server: ChildProcess | null = null
+const asked = new Map<number, PromiseWithResolvers<Ended>>()
+let lastNumber = 0
+afterAll(() => server?.kill())
+
+function startServer(): ChildProcess {
+  // The options of a test runner's process are not those of a command.
+  const child = fork(new URL('command-server.ts', import.meta.url), {
+    env: plainEnvironment,
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  child.on('message', ({ number, ...ended }: CommandAnswer) => {
+    asked.get(number)?.resolve(ended)
+    asked.delete(number)
+  })
+  child.on('exit', () => {
+    for (const { reject } of asked.values()) reject(new Error('the process that carries out commands has ended'))
+  })
+  return child
+}
+
+/** Runs a command in a folder: in a process that carries out all of them, because a process for each costs more than the commands. */
+export function runCommand(cwd: string, environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> {
+  const answer = Promise.withResolvers<Ended>()
+  const number = ++lastNumber
+  asked.set(number, answer)
+  const request: CommandRequest = {
+    number,
+    program: pathToFileURL(program).href,
+    cwd,
+    environment: { ...plainEnvironment, ...environment },
+    args,
+  }
+  server ??= startServer()
+  server.send(request)
+  return answer.promise
+}
+
+/** Runs a command in a folder, in a process of its own. */
+export const runProcess = (cwd: string, environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> =>
   new Promise((resolve) => {
     const options = { env: { ...plainEnvironment, ...environment }, cwd, timeout: 60_000 }
     const child = execFile(process.execPath, [program, ...args], options, (_, stdout, stderr) =>
@@ -65,6 +105,8 @@ export interface CommandLine {
   readonly onCopy: () => (...args: string[]) => Promise<Ended>
   /** Runs in this environment and folder. */
   readonly runIn: (environment: NodeJS.ProcessEnv, ...args: string[]) => Promise<Ended>
+  /** The same as `run`, in a process of its own. */
+  readonly runProcess: (...args: string[]) => Promise<Ended>
   /** Starts a command that goes on. */
   readonly start: (...args: string[]) => ChildProcess
   /** The same on another store, by the path of its file. */
@@ -86,6 +128,7 @@ export function commandLine(): CommandLine {
   return {
     runIn,
     run: (...args) => runIn(on(path), ...args),
+    runProcess: (...args) => runProcess(folder.path, on(path), ...args),
     onCopy: () => {
       const copy = join(folder.path, `copy-${++copies}.db`)
       copyFileSync(path, copy)

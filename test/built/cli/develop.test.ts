@@ -9,7 +9,7 @@ import { exitCodes } from '../../../src/cli/exit-codes.ts'
 import { version } from '../../../src/core/version.ts'
 import { commandLine, moduleAt } from './command-line.ts'
 
-const { run, runIn, onCopy, folder } = commandLine()
+const { run, runIn, runProcess, onCopy, folder } = commandLine()
 const jobsFile = moduleAt('jobs.ts')
 
 async function portInUse(): Promise<{ readonly port: number; readonly close: () => void }> {
@@ -17,6 +17,18 @@ async function portInUse(): Promise<{ readonly port: number; readonly close: () 
   await once(server, 'listening')
   return { port: (server.address() as AddressInfo).port, close: () => void server.close() }
 }
+
+test.concurrent.for([
+  ['ls', '--type', 'email.send', '--json'],
+  ['draw', `${jobsFile}#order`],
+  ['cancel'],
+  ['show', 'nobody'],
+  ['--help'],
+])('a process of its own ends with the same as one that runs all commands: %j', async (args, { expect: that }) => {
+  const ended = await runProcess(...args)
+  that(ended).toEqual(await run(...args))
+  that(ended.stdout + ended.stderr).not.toBe('')
+})
 
 test.concurrent('draw writes a chart in each format', async () => {
   expect((await run('draw', `${jobsFile}#machine`)).stdout).toContain('▸ review #human')

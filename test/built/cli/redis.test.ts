@@ -6,7 +6,7 @@ import { beforeAll, expect } from 'vitest'
 import { exitCodes } from '../../../src/cli/exit-codes.ts'
 import { canStartRedis, redisTest as test, serverOfFile } from '../../support/redis-server.ts'
 import { addressFor } from '../../support/redis-user.ts'
-import { moduleAt, runCommand, startCommand, writeStore, type Ended } from './command-line.ts'
+import { moduleAt, runCommand, runProcess, startCommand, writeStore, type Ended } from './command-line.ts'
 
 const server = serverOfFile()
 const jobsFile = moduleAt('jobs.ts')
@@ -112,7 +112,7 @@ test('no command shortens the log of the application', async () => {
 })
 
 test('what keeps a command from the server is said, without the password', async () => {
-  const lsOn = (store: string, environment = {}) => runCommand(here, environment, 'ls', '--store', store)
+  const lsOn = (store: string) => runCommand(here, {}, 'ls', '--store', store)
   const away = await lsOn('redis://ada:secret@127.0.0.1:1/0')
   expect(away).toMatchObject({ code: exitCodes.store, stdout: '' })
   expect(away.stderr).toMatch(/^error STORE_UNAVAILABLE: Redis at 127\.0\.0\.1:1: /)
@@ -130,7 +130,7 @@ test('what keeps a command from the server is said, without the password', async
       throw Object.assign(new Error('Cannot find package ' + name), { code: 'ERR_MODULE_NOT_FOUND' })
     } })`
   const options = `--import=data:text/javascript,${encodeURIComponent(hook)}`
-  const without = await lsOn(address('shop'), { NODE_OPTIONS: options })
+  const without = await runProcess(here, { NODE_OPTIONS: options }, 'ls', '--store', address('shop'))
   expect(without.code).toBe(exitCodes.store)
   expect(without.stderr).toBe(
     'error UNSUPPORTED: redisStore needs a driver\nhint: npm install @redis/client, or ioredis.\n',
