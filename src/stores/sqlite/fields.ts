@@ -66,8 +66,6 @@ const readers: { readonly [Field in keyof JobRecord]: (row: Row, machine: Machin
   history: historyOf,
 }
 
-const allFields = Object.keys(readers) as readonly (keyof JobRecord)[]
-
 /** @param row read with the columns for these fields at least */
 export const fieldsOf = <Field extends keyof JobRecord>(
   row: Row,
@@ -76,4 +74,38 @@ export const fieldsOf = <Field extends keyof JobRecord>(
 ): Pick<JobRecord, Field> =>
   Object.fromEntries(fields.map((field) => [field, readers[field](row, machine)])) as Pick<JobRecord, Field>
 
-export const recordOf = (row: Row, machine: MachineFields): JobRecord => fieldsOf(row, machine, allFields)
+/** All fields, one by one: a loop over their names takes several times as long. */
+export const recordOf = (row: Row, machine: MachineFields): JobRecord => ({
+  id: readers.id(row, machine),
+  type: readers.type(row, machine),
+  state: readers.state(row, machine),
+  priority: readers.priority(row, machine),
+  attempt: readers.attempt(row, machine),
+  maxAttempts: readers.maxAttempts(row, machine),
+  generation: readers.generation(row, machine),
+  input: readers.input(row, machine),
+  output: readers.output(row, machine),
+  error: readers.error(row, machine),
+  errors: readers.errors(row, machine),
+  checkin: readers.checkin(row, machine),
+  logs: readers.logs(row, machine),
+  tags: readers.tags(row, machine),
+  meta: readers.meta(row, machine),
+  key: readers.key(row, machine),
+  concurrencyKey: readers.concurrencyKey(row, machine),
+  enqueuedAt: readers.enqueuedAt(row, machine),
+  dueAt: readers.dueAt(row, machine),
+  startedAt: readers.startedAt(row, machine),
+  finishedAt: readers.finishedAt(row, machine),
+  worker: readers.worker(row, machine),
+  cancelReason: readers.cancelReason(row, machine),
+  checkpoint: readers.checkpoint(row, machine),
+  machineStates: readers.machineStates(row, machine),
+  machineTags: readers.machineTags(row, machine),
+  inbox: readers.inbox(row, machine),
+  lastMessageNumber: readers.lastMessageNumber(row, machine),
+  parent: readers.parent(row, machine),
+  version: readers.version(row, machine),
+  unsupported: readers.unsupported(row, machine),
+  history: readers.history(row, machine),
+})
