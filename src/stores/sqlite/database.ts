@@ -102,24 +102,20 @@ function checkWhole(db: DatabaseSync, path: string, bytes: number): void {
   if (found !== 'ok') throw damaged(path, String(found))
 }
 
-/** Each migration and its version are one transaction: one of several processes runs it, the others find the version. */
+/** All migrations that the file lacks are one transaction: one of several processes runs them, the others find the version. */
 function migrate(db: DatabaseSync, path: string): void {
-  for (;;) {
-    db.exec('BEGIN IMMEDIATE')
-    try {
-      const version = Number(pragma(db, 'user_version'))
-      if (version > fileVersion) throw newer(path, version, fileVersion)
-      const step = migrations[version]
-      if (step !== undefined) {
-        db.exec(step)
-        db.exec(`PRAGMA application_id = ${applicationId}`)
-        db.exec(`PRAGMA user_version = ${version + 1}`)
-      }
-      db.exec('COMMIT')
-      if (step === undefined) return
-    } catch (error) {
-      if (db.isTransaction) db.exec('ROLLBACK')
-      throw error
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const version = Number(pragma(db, 'user_version'))
+    if (version > fileVersion) throw newer(path, version, fileVersion)
+    if (version < fileVersion) {
+      for (const step of migrations.slice(version)) db.exec(step)
+      db.exec(`PRAGMA application_id = ${applicationId}`)
+      db.exec(`PRAGMA user_version = ${fileVersion}`)
     }
+    db.exec('COMMIT')
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
   }
 }

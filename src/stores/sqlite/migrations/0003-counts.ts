@@ -1,19 +1,32 @@
 /** Version 3: open until its release; what else this version changes is added at the end of this text. */
 export const counts = `
-  -- Jobs in each state, as a JSON object by the names of the states: a state that is added to the chart changes no table.
-  -- A state without an entry has no jobs.
-  ALTER TABLE queues ADD COLUMN counts TEXT NOT NULL DEFAULT '{}';
-  UPDATE queues SET counts = json_object('scheduled', scheduled, 'queued', queued, 'running', running,
-    'retrying', retrying, 'waiting', waiting, 'cancelling', cancelling, 'done', done, 'dead', dead, 'cancelled', cancelled);
-  ALTER TABLE queues DROP COLUMN scheduled;
-  ALTER TABLE queues DROP COLUMN queued;
-  ALTER TABLE queues DROP COLUMN running;
-  ALTER TABLE queues DROP COLUMN retrying;
-  ALTER TABLE queues DROP COLUMN waiting;
-  ALTER TABLE queues DROP COLUMN cancelling;
-  ALTER TABLE queues DROP COLUMN done;
-  ALTER TABLE queues DROP COLUMN dead;
-  ALTER TABLE queues DROP COLUMN cancelled;
+  -- The queues in a new table: to add and drop its columns one by one takes half of the time in which a file is made.
+  CREATE TABLE new_queues (
+    queue INTEGER PRIMARY KEY,
+    type TEXT NOT NULL UNIQUE,
+    paused INTEGER NOT NULL DEFAULT 0,
+    -- Has it ever had a job with a concurrency key?
+    keyed INTEGER NOT NULL DEFAULT 0,
+    -- Jobs in each state, as a JSON object by the names of the states: a state that is added to the chart changes no table.
+    -- A state without an entry has no jobs.
+    counts TEXT NOT NULL DEFAULT '{}',
+    -- How many of its jobs that have not ended have a machine in each state and with each tag, as a JSON object of two by name.
+    machines TEXT NOT NULL DEFAULT '{}',
+    -- The virtual clock of a queue whose concurrency keys share the claims by weight; null of other queues.
+    clock REAL,
+    -- The limit and the window of the last claim of a type with a rate limit per key, as text.
+    key_rate TEXT,
+    -- The activity in the current minute: when that began, and a number for each figure, as a JSON list. It is written with
+    -- the counts. When the next minute begins, it is added to the rows of its minute and its hour.
+    minute INTEGER NOT NULL DEFAULT 0,
+    activity TEXT NOT NULL DEFAULT '[]'
+  ) STRICT;
+  INSERT INTO new_queues (queue, type, paused, keyed, counts)
+    SELECT queue, type, paused, keyed, json_object('scheduled', scheduled, 'queued', queued, 'running', running,
+      'retrying', retrying, 'waiting', waiting, 'cancelling', cancelling, 'done', done, 'dead', dead, 'cancelled', cancelled)
+    FROM queues;
+  DROP TABLE queues;
+  ALTER TABLE new_queues RENAME TO queues;
 
   -- Of a job that waits for the end of the one before it under its unique key: when it is due itself.
   ALTER TABLE jobs ADD COLUMN due_after INTEGER;
@@ -61,8 +74,6 @@ export const counts = `
     name TEXT NOT NULL,
     PRIMARY KEY (kind, name, job)
   ) STRICT, WITHOUT ROWID;
-  -- How many jobs of a queue that have not ended are in each state and have each tag, as a JSON object of two by name.
-  ALTER TABLE queues ADD COLUMN machines TEXT NOT NULL DEFAULT '{}';
 
   -- Schedules: when each is due (null while it is paused or has no tick left), whether its input is made by a function, which
   -- only the processes that declare it have, and all that is known of it as JSON.
@@ -75,15 +86,13 @@ export const counts = `
   ) STRICT;
   CREATE INDEX ticks ON schedules (computed, due_at, name) WHERE due_at IS NOT NULL;
 
-  -- Queues whose concurrency keys share the claims by weight: the virtual clock (null of other queues); of each lane its start,
-  -- and its finish as long as it has a queued job. Then the jobs without a key have a lane, too, with a key that no job can have.
-  ALTER TABLE queues ADD COLUMN clock REAL;
+  -- Queues whose concurrency keys share the claims by weight: of each lane its start, and its finish as long as it has a queued
+  -- job. Then the jobs without a key have a lane, too, with a key that no job can have.
   ALTER TABLE lanes ADD COLUMN start REAL;
   ALTER TABLE lanes ADD COLUMN finish REAL;
 
-  -- Types with a rate limit per key: the limit and the window of the last claim of a queue, as text; when a lane that was found without a
-  -- free claim may be claimed from again; the claims of each key, how many at which time, and until when they count.
-  ALTER TABLE queues ADD COLUMN key_rate TEXT;
+  -- Types with a rate limit per key: when a lane that was found without a free claim may be claimed from again; the claims of
+  -- each key, how many at which time, and until when they count.
   ALTER TABLE lanes ADD COLUMN limited_until INTEGER;
   DROP INDEX open_lanes;
   CREATE INDEX open_lanes ON lanes (queue, held, priority DESC, place) WHERE place IS NOT NULL AND limited_until IS NULL;
@@ -101,10 +110,6 @@ export const counts = `
   CREATE INDEX key_claims ON key_rates (queue, at);
   CREATE INDEX spent_keys ON key_rates (queue, until);
 
-  -- The activity of a queue in the current minute: when that began, and a number for each figure, as a JSON list. It is written with
-  -- the counts. When the next minute begins, it is added to the rows of its minute and its hour.
-  ALTER TABLE queues ADD COLUMN minute INTEGER NOT NULL DEFAULT 0;
-  ALTER TABLE queues ADD COLUMN activity TEXT NOT NULL DEFAULT '[]';
   CREATE TABLE activity (
     queue INTEGER NOT NULL REFERENCES queues,
     -- 'minute' or 'hour'
