@@ -3,6 +3,7 @@ import { isForgotten, isLost } from '../../core/workers.ts'
 import { caps } from '../../core/caps.ts'
 import { cursorAt, seqAt } from '../../core/cursor.ts'
 import { MachineTally } from '../../core/machine-tally.ts'
+import type { JobState } from '../../core/lifecycle.ts'
 import type { JobRecord } from '../../core/record.ts'
 import { firstPeriod } from '../../core/activity.ts'
 import type {
@@ -45,8 +46,13 @@ export function list<Field extends keyof JobRecord>(
   return Object.assign(jobs, { next: next === null ? undefined : cursorAt(next) })
 }
 
-const named = (counts: readonly number[]): StateCounts =>
-  Object.fromEntries(phases.map((phase) => [phase.name, counts[phase.index] as number])) as unknown as StateCounts
+const noStateCounts = Object.fromEntries(phases.map(({ name }) => [name, 0])) as Record<JobState, number>
+
+function named(counts: readonly number[]): StateCounts {
+  const named = { ...noStateCounts }
+  for (const { name, index } of phases) named[name] = counts[index] as number
+  return named
+}
 
 export function counts(unit: MemoryUnit): Counts {
   const types: [string, StateCounts][] = [...unit.queues.values()].map((queue) => [queue.type, named(queue.counts)])

@@ -98,8 +98,17 @@ function claimFrom(source: QueueSource, demand: Demand, request: ClaimRequest): 
 export function queuedSince(unit: FileUnit, type: string): number | null {
   const queue = unit.queues.known(type)
   if (queue === undefined) return null
+  const hasKeyGroups = queue.keyed || queue.clock !== null
+  if (!hasKeyGroups) {
+    unit.rows.write()
+    const head = unit.sql.get('headOfQueue', queue.number)
+    if (head === undefined) return null
+    const [seq, moved, enqueuedAt] = head
+    // Most have made no other transition: then the row itself is not read.
+    if (seq === moved) return enqueuedAt
+  }
   const [plain] = readyRows(unit, queue, 1)
-  const first = queue.keyed || queue.clock !== null ? firstOf(plain, unit.keyGroups.firstOfAll(queue)) : plain
+  const first = hasKeyGroups ? firstOf(plain, unit.keyGroups.firstOfAll(queue)) : plain
   return first === undefined ? null : movedAt(first)
 }
 

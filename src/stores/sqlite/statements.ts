@@ -119,6 +119,8 @@ const texts = {
     AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
   headOfShare: `SELECT priority, place, options FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
     AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
+  headOfQueue: `SELECT seq, moved, enqueued_at FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key IS NULL
+    AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
   headOfKeyless: `SELECT priority, place, options FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key IS NULL
     AND state = '${claimable}' ORDER BY priority DESC, place LIMIT 1`,
 
@@ -268,6 +270,7 @@ interface RowOf {
   headOfKeyGroup: [priority: number, place: number]
   headOfShare: [priority: number, place: number, options: string | null]
   headOfKeyless: [priority: number, place: number, options: string | null]
+  headOfQueue: [seq: number, moved: number, enqueuedAt: number]
   claimsSince: [claims: number]
   claimTimes: [at: number, claims: number]
   claimsToCome: [claims: number | null]
