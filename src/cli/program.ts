@@ -47,13 +47,17 @@ const groups: readonly (readonly [heading: string, commands: readonly ((program:
   ['Develop and operate:', [drawCommand, checkCommand, doctorCommand, migrateCommand, completionCommand]],
 ]
 
-/** @param ended called with the exit code of the command */
-export function createProgram(terminal: Terminal, ended: (code: ExitCode) => void): Command {
+/**
+ * @param ended called with the exit code of the command
+ * @param silent is nothing printed about wrong arguments? Then the caller does, from the error that parsing throws.
+ */
+export function createProgram(terminal: Terminal, ended: (code: ExitCode) => void, silent = false): Command {
   const root = new Command('jobchart')
     .description('Look at and change the jobs of a store.')
     .version(version, '-V, --version')
     .showHelpAfterError('(jobchart --help, or jobchart COMMAND --help, says more)')
     .exitOverride()
+    .configureOutput(silent ? { writeErr: () => {} } : {})
     .configureHelp({ sortOptions: false, showGlobalOptions: false })
     .addHelpText('after', '\nDocumentation: https://github.com/jobchart/jobchart/blob/main/docs/command-line.md')
   const run: Program['run'] = async (options, action) => {

@@ -141,10 +141,16 @@ test.concurrent('wrong usage ends with 2 and says what is right', async () => {
     [['dashboard', '--port', String(port)], `port ${port} cannot be used`],
     [['cancel', 'order-0', '--yes', '--grace', 'soon'], 'Expected a duration such as 250ms'],
   ]
-  const ended = await Promise.all(wrong.map(([args]) => run(...args))).finally(close)
+  const all = (...more: string[]) => Promise.all(wrong.map(([args]) => run(...args, ...more)))
+  const [ended, asJson] = await Promise.all([all(), all('--json')]).finally(close)
   for (const [i, { code, stderr }] of ended.entries()) {
     expect(stderr).toContain(wrong[i]?.[1])
     expect(code, wrong[i]?.[1]).toBe(exitCodes.usage)
+  }
+  for (const [i, { code, stdout, stderr }] of asJson.entries()) {
+    const { error } = JSON.parse(stderr) as { error: { code: string; message: string; hint: string } }
+    expect(`${error.message} ${error.hint}`).toContain(wrong[i]?.[1])
+    expect({ stdout, code }).toEqual({ stdout: '', code: exitCodes.usage })
   }
   expect((await runIn({}, 'stats')).stderr).toContain('Pass --store sqlite:jobs.db or')
 })
