@@ -59,6 +59,8 @@ async function carryOut({ number, program, cwd, environment, args }: CommandRequ
   return { number, code: exitCode(), stdout: printed.text(), stderr: noted.text() }
 }
 
+// A command that does not end must not outlive the tests.
+process.on('disconnect', () => process.exit())
 let last: Promise<unknown> = Promise.resolve()
 process.on('message', (request: CommandRequest) => {
   last = last.then(async () => process.send?.(await carryOut(request)))
