@@ -48,6 +48,42 @@ export const timeCases: Cases = {
     await advance(60_000)
     assert.deepEqual([(await store.rescue(2)).transitions.length, (await store.rescue(2)).transitions.length], [2, 1])
   },
+  'a rescue that follows at once leaves a job whose expired lease was extended, or whose attempt has ended': async ({
+    store,
+    advance,
+  }) => {
+    const [extended, ended, failed] = [
+      await putAndTake(store, 'extended'),
+      await putAndTake(store, 'ended'),
+      await putAndTake(store, 'failed'),
+      await putAndTake(store, 'expired'),
+    ]
+    await advance(60_000)
+    const [, , , { transitions }] = await Promise.all([
+      store.settle([{ ...lease(ended), event: 'COMPLETE', to: 'done' }]),
+      store.settle([{ ...lease(failed), event: 'FAIL', to: 'retrying', delayMs: 1_000, error: boom }]),
+      store.extend({ worker: 'w1', leaseMs: 30_000, heartbeats: [lease(extended)] }),
+      store.rescue(10),
+    ])
+    assert.deepEqual(idsOf(transitions), ['expired'])
+    assert.deepEqual(
+      (await store.get(['extended', 'ended', 'failed', 'expired'])).map((record) => record?.state),
+      ['running', 'done', 'retrying', 'queued'],
+    )
+  },
+  'a promote that follows at once leaves due jobs that were cancelled, and finds one that was retried without a delay':
+    async ({ store, advance }) => {
+      await put(store, newJob('cancelled', { delayMs: 1_000 }), newJob('due', { delayMs: 1_000 }))
+      const job = await putAndTake(store, 'failed')
+      await advance(1_000)
+      const [, , { transitions }] = await Promise.all([
+        cancel(store, ['cancelled']),
+        store.settle([{ ...lease(job), event: 'FAIL', to: 'retrying', delayMs: 0, error: boom }]),
+        store.promote(10),
+      ])
+      assert.deepEqual(idsOf(transitions).toSorted(), ['due', 'failed'])
+      assert.equal((await recordOf(store, 'cancelled')).state, 'cancelled')
+    },
   'a job whose lease has run out is queued again at its old place, the attempt spent': async ({ store, advance }) => {
     const job = await putAndTake(store, 'a', { maxAttempts: 2 })
     await put(store, newJob('b'))

@@ -106,6 +106,7 @@ export function worker(unit: FileUnit, id: string, info: WorkerInfo | null): voi
 
 /** The workers in the order of their registration, each with its running jobs, the longest-running first. */
 export function workers(unit: FileUnit): WorkerRecord[] {
+  unit.rows.write()
   const byWorker = Map.groupBy(
     unit.sql.all('leased').map((values) => unit.rows.from(values)),
     (row) => row.worker,

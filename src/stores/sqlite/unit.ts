@@ -233,10 +233,12 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   }
 
   due(limit: number): readonly Row[] {
+    this.rows.write()
     return this.found(this.sql.all('due', this.now, limit))
   }
 
   expired(limit: number): readonly Row[] {
+    this.rows.write()
     return this.found(this.sql.all('expired', this.now, limit))
   }
 
