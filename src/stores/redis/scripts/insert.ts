@@ -29,15 +29,34 @@ local function dueOf(text)
   local due = math.ceil(text:sub(1, 1) == '+' and tonumber(now) + tonumber(text:sub(2)) or tonumber(text))
   return due > tonumber(now) and int(due) or ''
 end
+
+-- Enters jobs into the index of all, if each is new. @param numbered numbers and ids in turn
+local function addNew(all, numbered)
+  local added = 0
+  for i = 1, #numbered, 2000 do
+    added = added + call('ZADD', all, 'NX', unpack(numbered, i, math.min(i + 1999, #numbered)))
+  end
+  if 2 * added == #numbered then return true end
+  if added > 0 then call('ZREMRANGEBYSCORE', all, '(' .. int(seqNow), '+inf') end
+  return false
+end
+
+-- The list of members and scores of a queue in which jobs without a key stand; nil if the row is of a job with one, or keys share the claims.
+local function plainQueue(row)
+  local type, priority = row[${at.type}], row[${at.priority}]
+  local share = shareOf(type)
+  if row[${at.concurrencyKey}] ~= '' or share.on or share.clock then return nil end
+  return { key = P .. 'queue:' .. type, score = negative(priority ~= '' and priority or '0') }
+end
 `,
   call: `
 terms = cjson.decode(ARGV[4])
-local common = tonumber(ARGV[5])
-local ids, names, holders = {}, {}, {}
-local metas = {}
+local common, base, all = tonumber(ARGV[5]), seqNow, P .. 'all'
+local numbered, names, holders, metas = {}, {}, {}, {}
 for i = 6 + common, #ARGV, ${insertArgs} do
-  local id, beside = ARGV[i], ARGV[i + 3]
-  ids[#ids + 1] = id
+  local id, beside, n = ARGV[i], ARGV[i + 3], #numbered
+  numbered[n + 1] = int(base + n / 2 + 1)
+  numbered[n + 2] = id
   if beside ~= '' then
     local name, meta = beside:match('^(.-)\\n(.*)$')
     if name ~= '' then
@@ -51,50 +70,67 @@ for i = 6 + common, #ARGV, ${insertArgs} do
     end
   end
 end
-if not (isNone(values(JOBS, ids)) and isNone(values(P .. 'holders', names)) and isNone(values(P .. 'predecessors', names)) and hasRoom()) then
+local given = #numbered / 2
+if not (isNone(values(P .. 'holders', names)) and isNone(values(P .. 'predecessors', names)) and hasRoom() and addNew(all, numbered)) then
   return { stamp(), 'generic' }
 end
 
-local base = seqNow
-advance(#ids)
-local rows, inputs = {}, {}
-local all = P .. 'all'
+advance(given)
 local READY = ',' .. now .. ',"ENQUEUE",null,"${bornReady}",0]'
 local LATER = ',' .. now .. ',"ENQUEUE",null,"${bornTimed}",0]'
--- What jobs have in common: the row from its attempt on, and the parsed row, in which each has what is its own in turn.
-local texts, parsed, numbers = {}, {}, {}
+-- What jobs have in common: the row from its attempt on, the parsed row, in which each has what is its own in turn, how many there are,
+-- and the list of the queue of those that differ in nothing but their number and id.
+local texts, parsed, amounts, queued = {}, {}, {}, {}
 for i = 1, common do
   texts[i] = '\0' .. ARGV[5 + i]
-  parsed[i] = parse('1\0\0\0\0\0\0' .. texts[i])
-  numbers[i] = 0
+  parsed[i] = parse('1\0\0\0\0\0\0${bornReady}' .. texts[i])
+  amounts[i] = 0
+  queued[i] = plainQueue(parsed[i])
 end
+local rows, inputs = {}, {}
+local AT, NOW = '\0' .. now .. '\0\0\0', '\0' .. now .. '\0\0\0\0${bornReady}'
 
-for i, id in ipairs(ids) do
-  local first = ${insertArgs} * i + 2 + common
+for i = 1, given do
+  local seq, id, first = numbered[2 * i - 1], numbered[2 * i], ${insertArgs} * i + 2 + common
   local which, due = ARGV[first + 1], ''
   local space = which:find(' ', 1, true)
   if space then which, due = which:sub(1, space - 1), dueOf(which:sub(space + 1)) end
   which = tonumber(which)
-  local seq, state, row = int(base + i), due == '' and '${bornReady}' or '${bornTimed}', parsed[which]
-  row[${at.seq}], row[${at.wakeAt}], row[${at.state}] = seq, due, state
-  index(id, row, 1)
-  numbers[which] = numbers[which] + 1
-  enter(all, seq, id)
-  log(id, row[${at.type}], '[' .. seq .. (due == '' and READY or LATER))
+  local row, queue = parsed[which], queued[which]
+  amounts[which] = amounts[which] + 1
   rows[2 * i - 1] = id
-  rows[2 * i] = '1\0' .. seq .. '\0' .. now .. '\0\0\0' .. due .. '\0' .. state .. texts[which]
+  if queue and due == '' then
+    local n = #queue
+    queue[n + 1] = queue.score
+    queue[n + 2] = pad(seq) .. id
+    rows[2 * i] = '1\0' .. seq .. NOW .. texts[which]
+  else
+    local state = due == '' and '${bornReady}' or '${bornTimed}'
+    row[${at.seq}], row[${at.wakeAt}], row[${at.state}] = seq, due, state
+    index(id, row, 1)
+    rows[2 * i] = '1\0' .. seq .. AT .. due .. '\0' .. state .. texts[which]
+  end
+  log(id, row[${at.type}], '[' .. seq .. (due == '' and READY or LATER))
   local input = ARGV[first + 2]
   if input ~= '' then
     inputs[#inputs + 1] = id
     inputs[#inputs + 1] = input
   end
 end
-for i, number in ipairs(numbers) do tally(parsed[i][${at.type}], ${enqueueCounted.figure}, number) end
+for i, amount in ipairs(amounts) do
+  local type, queue = parsed[i][${at.type}], queued[i]
+  tally(type, ${enqueueCounted.figure}, amount)
+  if queue and #queue > 0 then
+    count('${bornReady}', type, #queue / 2)
+    ready[type] = true
+    each('ZADD', queue.key, queue)
+  end
+end
 each('HSET', JOBS, rows)
 each('HSET', P .. 'data:input', inputs)
 each('HSET', P .. 'data:meta', metas)
 each('HSET', P .. 'holders', holders)
-writeLog(base + #ids)
+writeLog(base + given)
 writeActivity(now)
 return { stamp(), finish(), int(base), now }
 `,
