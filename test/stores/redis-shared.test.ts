@@ -461,6 +461,16 @@ test('what is pruned leaves nothing behind', async () => {
   expect(names.toSorted()).toEqual(['counts', 'epochs', 'log', 'run', 'seq'])
 })
 
+test('an insert that is refused for one id enters none of its jobs anywhere', async () => {
+  const prefix = randomUUID()
+  const store = await opened(prefix)
+  await put(store, newJob('a', { type: 'sms' }))
+  const refused = await put(store, newJob('b'), newJob('a'), newJob('c'))
+  expect(refused.map(({ outcome }) => outcome)).toEqual(['id-taken', 'id-taken', 'id-taken'])
+  expect(await server().command('ZRANGE', `{${prefix}}:all`, '0', '-1')).toEqual(['a'])
+  expect(await server().command('EXISTS', `{${prefix}}:queue:mail`)).toBe(0)
+})
+
 test('of a long history only the last entries are stored', async () => {
   const prefix = randomUUID()
   const store = await opened(prefix)

@@ -130,11 +130,11 @@ export async function write(store: Store, job: ClaimedJob, checkpoint: NewCheckp
   return answer
 }
 
-/** Parks a job, with a checkpoint if one is given. */
 /** Writes results of steps. */
 export const saveSteps = (store: Store, job: ClaimedJob, steps: Readonly<Record<string, Json>>) =>
   store.extend({ worker: 'w1', leaseMs, heartbeats: [{ ...lease(job), steps }] })
 
+/** Parks a job, with a checkpoint if one is given. */
 export async function park(store: Store, job: ClaimedJob, checkpoint?: NewCheckpoint): Promise<SettleAnswer> {
   const parking = { ...lease(job), event: 'PARK', to: 'waiting' } as const
   const [answer] = await store.settle([checkpoint === undefined ? parking : { ...parking, checkpoint }])

@@ -58,6 +58,33 @@ export const settleCases: Cases = {
     assert.equal((await takeOne(store)).attempt, 1)
     assert.equal((await recordOf(store, 'a')).history[2]?.reason, 'shutdown')
   },
+  'a claim finds the room that a settlement before it makes, though neither waits': async ({ store }) => {
+    await put(store, ...['a', 'b', 'c'].map((id) => newJob(id, { concurrencyKey: 'k' })))
+    for (const limits of [{ concurrency: 1 }, { perKey: 1 }]) {
+      const running = await takeOne(store, { limits })
+      assert.deepEqual(await take(store, { limits, token: 't2' }), [])
+      const settled = store.settle([{ ...lease(running), event: 'COMPLETE', to: 'done' }])
+      const next = take(store, { limits, token: 't3' })
+      assert.equal((await settled)[0]?.outcome, 'settled')
+      const [job] = await next
+      assert.ok(job !== undefined)
+      assert.deepEqual(await take(store, { limits, token: 't4' }), [])
+      await store.settle([{ ...lease(job), event: 'RELEASE', to: 'queued' }])
+    }
+  },
+  'a claim finds what a settlement before it puts back into the queue, though neither waits': async ({ store }) => {
+    const job = await putAndTake(store, 'a')
+    const settled = store.settle([{ ...lease(job), event: 'RELEASE', to: 'queued' }])
+    const next = takeOne(store, { token: 't2' })
+    const [[answer], again] = await Promise.all([settled, next])
+    assert.deepEqual([answer?.outcome, answer?.to, answer?.attempt], ['settled', 'queued', 0])
+    assert.deepEqual([again.id, again.attempt, again.token], ['a', 1, 't2'])
+    assert.ok(again.seq > (answer?.seq ?? Infinity))
+    assert.deepEqual(
+      (await recordOf(store, 'a')).history.map(({ event }) => event),
+      ['ENQUEUE', 'CLAIM', 'RELEASE', 'CLAIM'],
+    )
+  },
   'a parked job waits for its timer, or only for a message': async ({ store, advance }) => {
     const timed = await putAndTake(store, 'a')
     const [waiting] = await store.settle([{ ...lease(timed), event: 'PARK', to: 'waiting', delayMs: 10_000 }])

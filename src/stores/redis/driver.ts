@@ -10,6 +10,7 @@ import type { Redis, Reply } from './connection.ts'
 import { hintsFrom } from './hints.ts'
 import type { Keys } from './keys.ts'
 import { newEpoch, type Epochs, type Rollback } from './epoch.ts'
+import { Exchange } from './exchange.ts'
 import { load, texts, type Select } from './loading.ts'
 import { NotLoaded, type Need } from './needs.ts'
 import { planOf } from './plan.ts'
@@ -19,7 +20,7 @@ import type { Scripts } from './scripts.ts'
 import { pending, RedisUnit } from './unit.ts'
 import { WorkingSet } from './working-set.ts'
 
-type ScriptName = 'commit' | 'commitStoring' | 'claim' | 'insert' | 'settle' | 'remove' | 'seen' | 'epoch'
+type ScriptName = 'commit' | 'commitStoring' | 'claim' | 'exchange' | 'insert' | 'settle' | 'remove' | 'seen' | 'epoch'
 
 /** Rounds of a call at most: of loading, and of commits that came too late. */
 const roundsMax = { load: 1_000, commit: 50 }
@@ -43,6 +44,7 @@ export class Driver {
   readonly keys: Keys
   readonly scripts: Scripts<ScriptName>
   readonly time: StoreTime
+  readonly exchange = new Exchange(async (name, request) => (await this.run(name, request)).slice(1))
   private readonly epochs: Epochs
   private readonly select: Select
   private readonly notify: (hints: readonly Hint[]) => void

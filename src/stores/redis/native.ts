@@ -176,7 +176,7 @@ export async function settlePlain(
   for (const { id, token, attempt, event, to, fatal, ...rest } of settlements) {
     args.push(id, scriptText(token), String(attempt), `${event} ${to}${fatal === true ? '!' : ''}`, extrasOf(rest))
   }
-  const [, base, now, unexpected] = await driver.inLine(() => driver.run('settle', args))
+  const [base, now, unexpected] = await driver.inLine(() => driver.exchange.settle(args))
   const others = new Map((unexpected as readonly (readonly Reply[])[]).map(([i, ...other]) => [Number(i), other]))
   const at = Number(now)
   let seq = Number(base)

@@ -247,7 +247,7 @@ const claim = (driver: Driver, { worker, leaseMs, token, demand }: ClaimRequest)
         ...(onDead !== undefined && { onDead: scriptText(onDead) }),
       })),
     }
-    const [, jobs, shortfalls] = await driver.run('claim', [JSON.stringify(request)])
+    const [jobs, shortfalls] = await driver.exchange.claim(JSON.stringify(request))
     const claimed = (jobs as readonly Reply[]).map(claimedFrom)
     for (const { job, row } of claimed) driver.rememberLeased(job.id, row)
     const reasons = (shortfalls as readonly Reply[]).map((facts) => shortfallFrom(demand, facts as readonly Reply[]))

@@ -17,17 +17,23 @@ interface Script {
 
 const digestOf = (text: string): string => createHash('sha1').update(text).digest('hex')
 
+/** The body of a script. */
+const bodyOf = ({ call, answer }: LuaScript): string =>
+  `begin(KEYS, ARGV)\n${call}\nreturn { stamp(), finish(), ${answer} }`
+
 /** A script by itself. */
-function textOf({ definitions, call, stores }: LuaScript): string {
+function textOf(script: LuaScript): string {
+  const { definitions, stores } = script
   const flags = stores === true ? '' : ' flags=allow-oom'
-  return `#!lua${flags}\n${prelude}${definitions}begin(KEYS, ARGV)\n${call}`
+  return `#!lua${flags}\n${prelude}${definitions}${bodyOf(script)}`
 }
 
 /** All scripts as functions. The name of the library tells its text, so that versions of this package do not know of each other. */
 function libraryOf(scripts: readonly (readonly [name: string, script: LuaScript])[]): { name: string; text: string } {
-  const register = ([name, { definitions, call, stores }]: readonly [string, LuaScript]): string => {
+  const register = ([name, script]: readonly [string, LuaScript]): string => {
+    const { definitions, stores } = script
     const flags = stores === true ? '' : `, flags = { 'allow-oom' }`
-    const callback = `function(KEYS, ARGV)\nbegin(KEYS, ARGV)\n${call}\nend`
+    const callback = `function(KEYS, ARGV)\n${bodyOf(script)}\nend`
     return `do\n${definitions}\nredis.register_function{ function_name = LIBRARY .. '_${name}', callback = ${callback}${flags} }\nend`
   }
   const text = `${prelude}${scripts.map(register).join('\n')}`

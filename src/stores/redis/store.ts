@@ -22,6 +22,7 @@ import { Reading } from './reading.ts'
 import { Scripts } from './scripts.ts'
 import { claimScript } from './scripts/claim.ts'
 import { epochScript } from './scripts/epoch.ts'
+import { exchangeScript } from './scripts/exchange.ts'
 import { commitScript, storingCommitScript } from './scripts/commit.ts'
 import { insertScript } from './scripts/insert.ts'
 import { removeScript } from './scripts/remove.ts'
@@ -172,6 +173,7 @@ async function connect(
       commit: commitScript,
       commitStoring: storingCommitScript,
       claim: claimScript,
+      exchange: exchangeScript,
       insert: insertScript,
       settle: settleScript,
       remove: removeScript,

@@ -269,58 +269,57 @@ local function facts(demand)
   return { type, 0, int(queued), int(leased(type)), open and 1 or 0, keysAt, int(rateFree), rateAt }
 end
 
-`,
-  call: `
-request = cjson.decode(ARGV[4])
-leaseEnd = int(tonumber(now) + request.leaseMs)
-jobs, shortfalls, base, given = {}, {}, seqNow, 0
-CLAIMED = ',' .. now .. ',"CLAIM","${arrow.from}","${arrow.to}",'
-WORKER = ',' .. request.workerText .. ']'
-local demands, types, heads = request.demand, {}, {}
-for i, demand in ipairs(demands) do
-  types[i] = demand.type
-  heads[i] = P .. 'head:' .. demand.type
-end
-local paused, caps, rates = values(P .. 'paused', types), values(P .. 'caps', types), values(P .. 'key-rates', types)
-for i, text in ipairs(values(P .. 'shares', types)) do readShare(types[i], text) end
-for i, demand in ipairs(demands) do
-  demand.paused, demand.room, demand.taken, demand.waited = paused[i] == '1', 0, 0, 0
-  if not demand.paused then
-    setTerms(demand, caps[i])
-    refreshKeyRates(demand.type, demand.keyRate, rates[i])
-    demand.room = roomFor(demand)
+-- Claims what a request asks for. Gives the jobs, and what falls short.
+local function claimAll(text)
+  request = cjson.decode(text)
+  leaseEnd = int(tonumber(now) + request.leaseMs)
+  jobs, shortfalls, base, given = {}, {}, seqNow, 0
+  CLAIMED = ',' .. now .. ',"CLAIM","${arrow.from}","${arrow.to}",'
+  WORKER = ',' .. request.workerText .. ']'
+  local demands, types, heads = request.demand, {}, {}
+  for i, demand in ipairs(demands) do
+    types[i] = demand.type
+    heads[i] = P .. 'head:' .. demand.type
   end
-end
-local plain, grouped = {}, false
-for i = 1, #heads, 2000 do grouped = call('EXISTS', unpack(heads, i, math.min(i + 1999, #heads))) > 0 or grouped end
-for i, demand in ipairs(demands) do
-  if grouped and demand.room > 0 and call('EXISTS', heads[i]) == 1 then
-    -- Jobs are answered in the order of the demands.
-    claimPlain(plain)
-    plain = {}
-    claimGrouped(demand)
-  else
-    plain[#plain + 1] = demand
+  local paused, caps, rates = values(P .. 'paused', types), values(P .. 'caps', types), values(P .. 'key-rates', types)
+  for i, text in ipairs(values(P .. 'shares', types)) do readShare(types[i], text) end
+  for i, demand in ipairs(demands) do
+    demand.paused, demand.room, demand.taken, demand.waited = paused[i] == '1', 0, 0, 0
+    if not demand.paused then
+      setTerms(demand, caps[i])
+      refreshKeyRates(demand.type, demand.keyRate, rates[i])
+      demand.room = roomFor(demand)
+    end
   end
-end
-claimPlain(plain)
-for _, demand in ipairs(demands) do
-  if demand.taken > 0 then
-    tally(demand.type, ${claimCounted.figure}, demand.taken)
-    tally(demand.type, ${claimCounted.time}, demand.waited)
+  local plain, grouped = {}, false
+  for i = 1, #heads, 2000 do grouped = call('EXISTS', unpack(heads, i, math.min(i + 1999, #heads))) > 0 or grouped end
+  for i, demand in ipairs(demands) do
+    if grouped and demand.room > 0 and call('EXISTS', heads[i]) == 1 then
+      -- Jobs are answered in the order of the demands.
+      claimPlain(plain)
+      plain = {}
+      claimGrouped(demand)
+    else
+      plain[#plain + 1] = demand
+    end
   end
-  if demand.taken == demand.max then
-    more[demand.type] = true
-  else
-    shortfalls[#shortfalls + 1] = facts(demand)
-    quiet[#quiet + 1] = demand.type
+  claimPlain(plain)
+  for _, demand in ipairs(demands) do
+    if demand.taken > 0 then
+      tally(demand.type, ${claimCounted.figure}, demand.taken)
+      tally(demand.type, ${claimCounted.time}, demand.waited)
+    end
+    if demand.taken == demand.max then
+      more[demand.type] = true
+    else
+      shortfalls[#shortfalls + 1] = facts(demand)
+      quiet[#quiet + 1] = demand.type
+    end
   end
-end
-if given > 0 then
   advance(given)
-  writeLog(base + given)
-  writeActivity(now)
+  return jobs, shortfalls
 end
-return { stamp(), finish(), jobs, shortfalls }
 `,
+  call: 'local jobs, shortfalls = claimAll(ARGV[4])',
+  answer: 'jobs, shortfalls',
 }

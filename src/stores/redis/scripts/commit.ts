@@ -156,12 +156,11 @@ end
 for _, tick in ipairs(plan.ticks or {}) do
   if tick[2] then call('ZADD', P .. 'ticks', tick[2], tick[1]) else call('ZREM', P .. 'ticks', tick[1]) end
 end
-writeLog(base + #entries - 1)
 for _, figure in ipairs(plan.activity or {}) do tally(figure[1], figure[2], figure[3]) end
 for _, count in ipairs(plan.machines or {}) do
   if call('HINCRBY', count[1], count[2], int(count[3])) == 0 then call('HDEL', count[1], count[2]) end
 end
-if plan.activity then writeActivity(plan.now) end
+if plan.now then activeAt = plan.now end
 if plan.full then call('SET', P .. 'full', '1') end
 for _, type in ipairs(plan.fullQueues or {}) do call('HSET', P .. 'full-queues', type, '1') end
 looksForSlots = plan.fullSlots ~= nil or plan.hints ~= nil or plan.rows == nil
@@ -169,9 +168,8 @@ for _, full in ipairs(plan.fullSlots or {}) do call('HSET', P .. 'full-slots', f
 for _, hint in ipairs(plan.hints or {}) do
   if hint.kind == 'ready' then ready[hint.type] = true else hints[#hints + 1] = hint end
 end
-return { stamp(), finish(), int(base) }
 `
 
 /** A commit that stores no new job is carried out also while the memory of the server is full. */
-export const commitScript: LuaScript = { definitions, call }
-export const storingCommitScript: LuaScript = { definitions, call, stores: true }
+export const commitScript: LuaScript = { definitions, call, answer: 'int(base)' }
+export const storingCommitScript: LuaScript = { ...commitScript, stores: true }

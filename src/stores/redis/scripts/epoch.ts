@@ -14,6 +14,6 @@ if call('GET', P .. 'run') ~= run then
   call('RPUSH', P .. 'epochs', ARGV[4] .. ' ' .. int(seqNow))
   call('LTRIM', P .. 'epochs', -${epochsMax}, -1)
 end
-return { stamp(), '', call('LRANGE', P .. 'epochs', 0, -1) }
 `,
+  answer: `call('LRANGE', P .. 'epochs', 0, -1)`,
 }

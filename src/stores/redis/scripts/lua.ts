@@ -54,8 +54,10 @@ function tableOf(indexes: Readonly<Record<string, ReadonlySet<JobState>>>): stri
 export interface LuaScript {
   /** Functions, and the variables that they share. No library of Lua, nor Redis, may be used here. */
   readonly definitions: string
-  /** What each call does. It gives the variables their values. */
+  /** What each call does. It gives the variables their values. A call that does nothing returns its own answer. */
   readonly call: string
+  /** What it answers behind the time and the wake-ups: values, a comma between them. */
+  readonly answer: string
   /** It stores new jobs: while the memory of the server is full, it is refused. */
   readonly stores?: true
 }

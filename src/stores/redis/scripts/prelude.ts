@@ -35,6 +35,8 @@ local seqNow
 local counts, counted, activity, groups, shares, ready, more, quiet, left, ended, cancelled, hints
 local dueAt, shrunk, shrunkOf, looksForSlots, leasesOf
 local entering, leaving, logged
+-- The time that the activity is counted at.
+local activeAt
 
 -- Begins a call.
 local function begin(KEYS, ARGV)
@@ -44,6 +46,7 @@ local function begin(KEYS, ARGV)
   local time = call('TIME')
   clock = time[1] .. string.format('%03d', math.floor(tonumber(time[2]) / 1000))
   now = ARGV[3] ~= '' and ARGV[3] or clock
+  activeAt = now
   seqNow = tonumber(call('GET', P .. 'seq') or '0')
   -- Changes of the numbers of jobs, the sums when they are written, and what is added to each figure of the activity; by type.
   counts, counted, activity = {}, {}, {}
@@ -209,9 +212,8 @@ local function addToPeriod(period, ms, kept, at, fields, amounts)
   end
 end
 
--- Adds the activity to the periods of a time.
-local function writeActivity(at)
-  local fields, amounts, n = {}, {}, 0
+local function writeActivity()
+  local at, fields, amounts, n = activeAt, {}, {}, 0
   for type, figures in pairs(activity) do
     for figure, by in pairs(figures) do
       if by ~= 0 then
@@ -337,28 +339,35 @@ local function log(id, type, text)
   logged[n + 2] = type .. '\\0' .. text
 end
 
--- Writes what was logged. @param last the number of its last transition
-local function writeLog(last)
+local function writeLog()
   local n = #logged
   for i = 1, n, 200 do
     local to = math.min(i + 199, n)
-    local number = last - (n - to) / 2
+    local number = seqNow - (n - to) / 2
     call('XADD', P .. 'log', 'MINID', '~', int(math.max(0, number - logMax + 1)), int(number) .. '-0', unpack(logged, i, to))
   end
   logged = {}
 end
 
 ${handOverLua}
+-- A type that was found at a cap has room where a run has ended.
+local function uncap()
+  for type in pairs(left) do
+    if call('HDEL', P .. 'capped', type) == 1 then ready[type] = true end
+    looksForSlots = true
+  end
+  left = {}
+end
+
 -- Writes what follows from the rows that have changed; gives the wake-ups.
 local function finish()
   arrangeGroups()
   writeCounts()
+  writeLog()
+  writeActivity()
   -- Is there a type that was found at a cap, or an insert that was refused?
   local waits = call('EXISTS', P .. 'capped', P .. 'full', P .. 'full-queues', P .. 'full-slots') > 0
-  -- A type that was found at a cap has room where a run has ended.
-  if waits then
-    for type in pairs(left) do if call('HDEL', P .. 'capped', type) == 1 then ready[type] = true end end
-  end
+  if waits then uncap() end
   if dueAt then hints[#hints + 1] = { kind = 'due', at = dueAt } end
   if #cancelled > 0 then hints[#hints + 1] = { kind = 'cancelled', ids = cancelled } end
   if #ended > 100 then hints[#hints + 1] = { kind = 'ended' }
@@ -368,7 +377,7 @@ local function finish()
     for type, by in pairs(shrunkOf) do
       if by > 0 and call('HDEL', P .. 'full-queues', type) == 1 then hints[#hints + 1] = { kind = 'room', type = type } end
     end
-    if looksForSlots or next(left) or shrunk > 0 then
+    if looksForSlots or shrunk > 0 then
       for _, type in ipairs(freedTypes()) do hints[#hints + 1] = { kind = 'room', type = type } end
     end
   end

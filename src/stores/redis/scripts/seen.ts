@@ -5,6 +5,6 @@ export const seenScript: LuaScript = {
   definitions: '',
   call: `
 call('ZADD', P .. 'seen', 'XX', now, ARGV[4])
-return { stamp(), '' }
 `,
+  answer: '',
 }

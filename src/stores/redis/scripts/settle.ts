@@ -159,7 +159,7 @@ local function tallyEnd(id, row, event, to, parts, seq)
   end
 end
 
-local function settle(i, id, token, attempt, kindText, extras, row)
+local function settle(id, token, attempt, kindText, extras, row)
   if not row or INDEX[row[${at.state}]] ~= 'lease' or row[${at.token}] ~= token or row[${at.attempt}] ~= attempt then
     return row and row[${at.settled}] ~= '' and 'generic' or 'lost'
   end
@@ -214,25 +214,25 @@ local function settle(i, id, token, attempt, kindText, extras, row)
   return 'settled', from, to, spent, due
 end
 
-`,
-  call: `
-base, given, unexpected, written, jsons = seqNow, 0, {}, {}, {}
-data, errorsCleared = { output = {}, error = {}, errors = {}, checkin = {} }, {}
-local ids = {}
-for i = 4, #ARGV, 5 do ids[#ids + 1] = ARGV[i] end
-for i, text in ipairs(values(JOBS, ids)) do
-  local first = 5 * i - 1
-  local outcome, from, to, attempt, due = settle(i, ids[i], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3], ARGV[first + 4], text and parse(text))
-  if outcome then unexpected[#unexpected + 1] = { int(i - 1), outcome, from, to, attempt, due } end
-end
-each('HSET', JOBS, written)
-for field, list in pairs(data) do each('HSET', P .. 'data:' .. field, list) end
-each('HDEL', P .. 'data:error', errorsCleared)
-if given > 0 then
+
+-- Settles items, each of five values from an index on. Gives the number before the first transition, its time, and what differs.
+local function settleAll(items, from)
+  base, given, unexpected, written, jsons = seqNow, 0, {}, {}, {}
+  data, errorsCleared = { output = {}, error = {}, errors = {}, checkin = {} }, {}
+  local ids = {}
+  for i = from, #items, 5 do ids[#ids + 1] = items[i] end
+  for i, text in ipairs(values(JOBS, ids)) do
+    local first = from + 5 * i - 4
+    local outcome, left, to, attempt, due = settle(ids[i], items[first], items[first + 1], items[first + 2], items[first + 3], text and parse(text))
+    if outcome then unexpected[#unexpected + 1] = { int(i - 1), outcome, left, to, attempt, due } end
+  end
+  each('HSET', JOBS, written)
+  for field, list in pairs(data) do each('HSET', P .. 'data:' .. field, list) end
+  each('HDEL', P .. 'data:error', errorsCleared)
   advance(given)
-  writeLog(base + given)
-  writeActivity(now)
+  return int(base), now, unexpected
 end
-return { stamp(), finish(), int(base), now, unexpected }
 `,
+  call: 'local base, at, unexpected = settleAll(ARGV, 4)',
+  answer: 'base, at, unexpected',
 }
