@@ -243,7 +243,7 @@ const claim = (driver: Driver, { worker, leaseMs, token, demand }: ClaimRequest)
         ...(limits.rate !== null && { rate: limits.rate }),
         ...(limits.keyRate !== undefined && { keyRate: limits.keyRate }),
         ...(keyShares === true && { keyShares }),
-        ...(maxAttempts !== undefined && { maxAttempts }),
+        ...(maxAttempts !== undefined && { maxAttempts: String(maxAttempts) }),
         ...(onDead !== undefined && { onDead: scriptText(onDead) }),
       })),
     }

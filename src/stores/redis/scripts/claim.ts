@@ -9,18 +9,20 @@ import { compiledArrow } from '../../../core/transition.ts'
 import { dataLetters, flagLetters } from '../row-text.ts'
 import { at, claimableState, fieldsOfLetters, leasedStates, tail, type LuaScript } from './lua.ts'
 
-/** The states of a claim, and how many attempts it adds, which must not depend on their number. */
-function claimArrow(): { readonly from: JobState; readonly to: JobState; readonly attempts: number } {
+/** The states of a claim, which counts as one attempt. */
+function claimArrow(): { readonly from: JobState; readonly to: JobState } {
   const from = claimableState
-  const spent = [0, 7].map((attempt) => {
+  const targets = [0, 7].map((attempt) => {
     const counters = { attempt, maxAttempts: 9, generation: 1 }
     const arrow = compiledArrow(from, 'CLAIM', counters)
     if (arrow === null || arrow.lease !== 'begins') throw new TypeError('job.machine.ts: a claim begins a lease')
-    return { to: arrow.to, by: countersAfter(arrow, counters).attempt - attempt }
+    const by = countersAfter(arrow, counters).attempt - attempt
+    if (by !== 1) throw new TypeError('job.machine.ts: a claim counts as one attempt')
+    return arrow.to
   })
-  const [first, second] = spent
-  if (first === undefined || first.by !== second?.by) throw new TypeError('job.machine.ts: a claim counts alike')
-  return { from, to: first.to, attempts: first.by }
+  const [first, second] = targets
+  if (first === undefined || first !== second) throw new TypeError('job.machine.ts: a claim leads to one state')
+  return { from, to: first }
 }
 
 const arrow = claimArrow()
@@ -89,14 +91,14 @@ local function claim(members, demands)
       if key ~= '' or demand.keyShares then groups[#groups + 1] = { type, key } end
       given = given + 1
       demand.taken = demand.taken + 1
-      demand.waited = demand.waited + math.max(0, tonumber(now) - queuedAt(row))
+      demand.waited = demand.waited + math.max(0, nowMs - queuedAt(row))
       local seq = int(base + given)
-      local attempt = int((tonumber(row[${at.attempt}]) or 0) + ${arrow.attempts})
-      row[${at.rev}] = int(row[${at.rev}] + 1)
+      local attempt = following(row[${at.attempt}])
+      row[${at.rev}] = following(row[${at.rev}])
       row[${at.state}], row[${at.attempt}], row[${at.last}] = '${arrow.to}', attempt, seq
       row[${at.worker}], row[${at.token}] = request.worker, request.token
       row[${at.startedAt}], row[${at.wakeAt}] = now, leaseEnd
-      if demand.maxAttempts and not has:find('${flagLetters.pinned}', 1, true) then row[${at.maxAttempts}] = int(demand.maxAttempts) end
+      if demand.maxAttempts and not has:find('${flagLetters.pinned}', 1, true) then row[${at.maxAttempts}] = demand.maxAttempts end
       row[${at.onDead}] = demand.onDead or ''
       local text = '[' .. seq .. CLAIMED .. attempt .. WORKER
       remember(row, text)
@@ -119,7 +121,7 @@ end
 local function free(window, rate)
   -- A clock that was set back would keep all claims away until it has caught up: what was spent then, was spent now.
   for _, member in ipairs(call('ZRANGEBYSCORE', window, '(' .. now, '+inf')) do call('ZADD', window, now, member) end
-  call('ZREMRANGEBYSCORE', window, '-inf', int(tonumber(now) - rate.perMs))
+  call('ZREMRANGEBYSCORE', window, '-inf', int(nowMs - rate.perMs))
   return rate.limit - call('ZCARD', window)
 end
 
@@ -156,7 +158,7 @@ local function refreshKeyRates(type, rate, termsBefore)
   local terms = rate and int(rate.limit) .. '/' .. int(rate.perMs) or ''
   if terms == '' and (termsBefore or '') == '' then return end
   local before = call('HGET', P .. 'key-rates', type .. ' at')
-  if (termsBefore or '') ~= terms or tonumber(now) < tonumber(before or '0') then
+  if (termsBefore or '') ~= terms or nowMs < tonumber(before or '0') then
     call('DEL', P .. 'limits:' .. type, P .. 'limited:' .. type)
     arrangeAll(type)
   end
@@ -197,7 +199,7 @@ local function charge(demand, key, head, member)
   end
   if demand.keyRate and key ~= '' then
     call('ZADD', keyWindow(type, key), now, int(base + given) .. member)
-    call('ZADD', P .. 'lapses:' .. type, int(tonumber(now) + demand.keyRate.perMs), key)
+    call('ZADD', P .. 'lapses:' .. type, int(nowMs + demand.keyRate.perMs), key)
   end
 end
 
@@ -272,7 +274,7 @@ end
 -- Claims what a request asks for. Gives the jobs, and what falls short.
 local function claimAll(text)
   request = cjson.decode(text)
-  leaseEnd = int(tonumber(now) + request.leaseMs)
+  leaseEnd = int(nowMs + request.leaseMs)
   jobs, shortfalls, base, given = {}, {}, seqNow, 0
   CLAIMED = ',' .. now .. ',"CLAIM","${arrow.from}","${arrow.to}",'
   WORKER = ',' .. request.workerText .. ']'

@@ -103,7 +103,7 @@ for _, needed in ipairs(plan.slots or {}) do
   if room < needed[2] then stale[#stale + 1] = 'slots ' .. int(room) .. ' ' .. needed[1] end
 end
 -- What was judged by a time that is yet to come: a process estimates the server's time.
-if plan.now and tonumber(plan.now) > tonumber(now) + ${aheadMsMax} then stale[#stale + 1] = 'time' end
+if plan.now and tonumber(plan.now) > nowMs + ${aheadMsMax} then stale[#stale + 1] = 'time' end
 if #stale > 0 then return { stamp(), 'stale', stale } end
 
 local entries = plan.log or {}

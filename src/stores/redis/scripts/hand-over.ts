@@ -47,7 +47,7 @@ local function handOverRoom(type)
     local info = id ~= '' and cjson.decode(workers[i + 1]).info
     local lists = false
     for _, each in ipairs(info and info.types or {}) do lists = lists or asInRows(each) == type end
-    local silentMs = lists and tonumber(now) - tonumber(call('ZSCORE', P .. 'seen', id) or '0')
+    local silentMs = lists and nowMs - tonumber(call('ZSCORE', P .. 'seen', id) or '0')
     if lists and not info.paused and silentMs < (info.leaseMs or 30000) then
       free = free + math.max(0, info.slots - (leasesOf[asInRows(id)] or 0))
       for _, each in ipairs(info.types) do

@@ -26,8 +26,8 @@ end
 -- When a job is due, if that is later; as an amount of time it begins with a sign.
 local function dueOf(text)
   if text == '' then return '' end
-  local due = math.ceil(text:sub(1, 1) == '+' and tonumber(now) + tonumber(text:sub(2)) or tonumber(text))
-  return due > tonumber(now) and int(due) or ''
+  local due = math.ceil(text:sub(1, 1) == '+' and nowMs + tonumber(text:sub(2)) or tonumber(text))
+  return due > nowMs and int(due) or ''
 end
 
 -- Enters jobs into the index of all, if each is new. @param numbered numbers and ids in turn

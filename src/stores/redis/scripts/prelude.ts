@@ -27,9 +27,13 @@ export const prelude = `
 local INDEX = ${indexOfState}
 local HEAD = '${'s'.repeat(headFields.length)}'
 local ZEROS = '0000000000000000'
+-- The number that follows a small one, as text; no text counts as 0.
+local FOLLOWING = { [''] = '1' }
+for i = 0, 9 do FOLLOWING[i .. ''] = i + 1 .. '' end
 local call, P, JOBS, LEASES, origin, logMax
--- The time of the server, and the one by which leases, due times and workers are judged: the same, unless a test holds the clock.
-local clock, now
+-- The time of the server, and the one by which leases, due times and workers are judged, also as a number: the same, unless a test
+-- holds the clock.
+local clock, now, nowMs
 -- The number of the last transition.
 local seqNow
 local counts, counted, activity, groups, shares, ready, more, quiet, left, ended, cancelled, hints
@@ -46,6 +50,7 @@ local function begin(KEYS, ARGV)
   local time = call('TIME')
   clock = time[1] .. string.format('%03d', math.floor(tonumber(time[2]) / 1000))
   now = ARGV[3] ~= '' and ARGV[3] or clock
+  nowMs = tonumber(now)
   activeAt = now
   seqNow = tonumber(call('GET', P .. 'seq') or '0')
   -- Changes of the numbers of jobs, the sums when they are written, and what is added to each figure of the activity; by type.
@@ -70,6 +75,7 @@ end
 
 -- A whole number as text.
 local function int(n) return string.format('%d', n) end
+local function following(text) return FOLLOWING[text] or int(text + 1) end
 local function pad(text) return ZEROS:sub(#text + 1) .. text end
 local function negative(text) if text:sub(1, 1) == '-' then return text:sub(2) end return '-' .. text end
 
@@ -141,20 +147,15 @@ local function parse(text)
   return row
 end
 
--- A row as text, with the entry that becomes part of its history.
-local function rowText(row) return table.concat(row, '\\0', 1, row[${tail + 1}] and ${tail + 1} or ${tail}) end
+local function rowText(row) return table.concat(row, '\\0', 1, ${tail}) end
 
 -- Adds to the history of a job.
 local function remember(row, text)
-  local rest = row[${tail}]
-  if row[${tail + 1}] then
-    rest = rest .. '\\0' .. row[${tail + 1}]
-    row[${tail}] = rest
-  end
-  row[${tail + 1}] = text
+  local rest = row[${tail}] .. '\\0' .. text
+  row[${tail}] = rest
   if #rest < ${fullHistoryChars} then return end
   local _, entries = rest:gsub('%z', '%0')
-  for _ = ${caps.history}, entries do
+  for _ = ${caps.history + 1}, entries do
     local first = rest:find('%z')
     rest = rest:sub(1, first - 1) .. rest:sub(rest:find('%z', first + 1) or #rest + 1)
   end

@@ -149,10 +149,10 @@ end
 local function tallyEnd(id, row, event, to, parts, seq)
   local figure, other, duration, fails = countedAs(event, to)
   if not figure then return end
-  local type, started = row[${at.type}], tonumber(row[${at.startedAt}]) or tonumber(now)
+  local type, started = row[${at.type}], tonumber(row[${at.startedAt}]) or nowMs
   tally(type, figure, 1)
   if other >= 0 then tally(type, other, 1) end
-  if duration >= 0 then tally(type, duration, math.max(0, tonumber(now) - started)) end
+  if duration >= 0 then tally(type, duration, math.max(0, nowMs - started)) end
   if fails and parts then
     parts.type, parts.id = type, id
     addFailure(parts, now, seq)
@@ -191,10 +191,10 @@ local function settle(id, token, attempt, kindText, extras, row)
   end
   given = given + 1
   local seq, spent = int(base + given), spends == 0 and attempt or int(attempts + spends)
-  local due = INDEX[to] == 'due' and int(math.ceil(tonumber(now) + (tonumber(delay) or 0))) or ''
+  local due = INDEX[to] == 'due' and int(math.ceil(nowMs + (tonumber(delay) or 0))) or ''
   local text = '[' .. seq .. ',' .. now .. ',"' .. kind.event .. '","' .. from .. '","' .. to .. '",' .. spent .. ','
     .. json(row[${at.worker}]) .. (reason ~= '' and ',' .. reason or '') .. ']'
-  row[${at.rev}] = int(tonumber(row[${at.rev}]) + 1)
+  row[${at.rev}] = following(row[${at.rev}])
   row[${at.state}], row[${at.attempt}], row[${at.last}], row[${at.wakeAt}] = to, spent, seq, due
   if INDEX[to] == 'ended' then
     row[${at.finishedAt}], row[${at.settled}] = now, from
