@@ -12,3 +12,11 @@ export interface Program {
   /** Runs the action of a command: its exit code, or its error, is that of the process. */
   readonly run: (options: OutputOptions, action: () => Promise<ExitCode>) => Promise<void>
 }
+
+/** The subcommand that lists, and runs if none is named. It takes no arguments: one is the name of a command that there is not. */
+export function listingCommand(parent: Command, description: string): Command {
+  const ls = parent.command('ls', { isDefault: true }).description(description).allowExcessArguments()
+  return ls.hook('preAction', ({ args: [name] }) => {
+    if (name !== undefined) parent.error(`error: ${name} is not a command of ${parent.name()}`)
+  })
+}

@@ -6,7 +6,7 @@ import { checkDone, progressText } from '../bulk.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
 import { withStore, type StoreOptions } from '../options.ts'
-import type { Program } from '../command.ts'
+import { listingCommand, type Program } from '../command.ts'
 import { table, type Column } from '../table.ts'
 import type { Style } from '../terminal.ts'
 import { oneLine, relative } from '../words.ts'
@@ -46,21 +46,18 @@ async function known(client: Client, id: string): Promise<string> {
 
 export function bulkCommand({ command, terminal, run }: Program): Command {
   const bulk = command('bulk', 'list bulk operations; stop one, or go on with it')
-  withStore(
-    bulk
-      .command('ls', { isDefault: true })
-      .description('list the retries, cancels and discards of all jobs that match a filter'),
-  ).action((options: StoreOptions) =>
-    run(options, () =>
-      withClient(options, async (client) => {
-        const operations = await client.bulk.list()
-        const now = client.store.now()
-        if (options.json) await terminal.print(JSON.stringify({ now, operations }))
-        else if (operations.length === 0) terminal.note('No bulk operations.')
-        else await terminal.print(table(operations, columns(now), terminal))
-        return exitCodes.done
-      }),
-    ),
+  withStore(listingCommand(bulk, 'list the retries, cancels and discards of all jobs that match a filter')).action(
+    (options: StoreOptions) =>
+      run(options, () =>
+        withClient(options, async (client) => {
+          const operations = await client.bulk.list()
+          const now = client.store.now()
+          if (options.json) await terminal.print(JSON.stringify({ now, operations }))
+          else if (operations.length === 0) terminal.note('No bulk operations.')
+          else await terminal.print(table(operations, columns(now), terminal))
+          return exitCodes.done
+        }),
+      ),
   )
   withStore(
     bulk.command('stop').description('stop one after its current batch; what it has done stays').argument('<id>'),

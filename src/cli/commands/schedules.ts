@@ -5,7 +5,7 @@ import type { Client, ScheduleHandle, ScheduleRecord } from '../../index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
 import { integer, withStore, type StoreOptions } from '../options.ts'
-import type { Program } from '../command.ts'
+import { listingCommand, type Program } from '../command.ts'
 import { table, type Column } from '../table.ts'
 import { dateAndTime, grouped, relative } from '../words.ts'
 
@@ -26,7 +26,7 @@ const columns = (now: number): readonly Column<ScheduleRecord>[] => [
 export function schedulesCommand(program: Program): Command {
   const { command, terminal, run } = program
   const schedules = command('schedules', 'list schedules; pause, resume or trigger one')
-  withStore(schedules.command('ls', { isDefault: true }).description('list schedules and their next ticks'))
+  withStore(listingCommand(schedules, 'list schedules and their next ticks'))
     .option('-n, --next <count>', 'how many next ticks of each are listed', integer(1, 1_000), 1)
     .action((options: StoreOptions & { readonly next: number }) =>
       run(options, () =>

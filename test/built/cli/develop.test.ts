@@ -130,6 +130,7 @@ test.concurrent('wrong usage ends with 2 and says what is right', async () => {
   const { port, close } = await portInUse()
   const wrong: readonly (readonly [args: string[], says: string])[] = [
     [['lss'], 'Did you mean ls?'],
+    [['schedules', 'nightly'], 'nightly is not a command of schedules'],
     [['ls', '--state', 'gone'], 'Expected one of scheduled, queued'],
     [['ls', '--limit', 'x'], 'Expected a whole number from 1 to 1000'],
     [['ls', '--enqueued-after', 'tomorrowish'], 'Expected how long ago'],
