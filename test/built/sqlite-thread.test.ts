@@ -50,7 +50,7 @@ test('a thread that dies takes its calls with it, and the next call starts anoth
   const other = sqliteStore({ path })
   await other.open({ clock: systemClock })
   await put(other, newJob('b'))
-  await vi.waitUntil(() => hints.includes('ready'), { timeout: 5_000 })
+  await expect.poll(() => hints).toContain('ready')
   await other.close()
   await store.close()
 })

@@ -12,7 +12,7 @@ import {
   type RuntimeOptions,
   type Store,
 } from 'jobchart'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 
 interface Told {
@@ -48,7 +48,7 @@ async function started(options: Partial<RuntimeOptions> = {}) {
     ...options,
   })
   onTestFinished(async () => {
-    expect(await runtime.stop({ mode: 'abort' })).toMatchObject({ running: 0 })
+    expect(await runtime.stop({ mode: 'abort', grace: '60s' })).toMatchObject({ running: 0 })
     process.off('worker', made)
     expect(live.size, 'threads left after the stop').toBe(0)
   })
@@ -98,7 +98,7 @@ test('check-ins, log lines and steps are those of the job', async () => {
   const steps = await runtime.enqueue(retried, { act: 'steps' })
   expect(await steps.result()).toEqual({ first: { attempt: 1 } })
   const snoozed = await runtime.enqueue(work, { act: 'snooze' })
-  await vi.waitUntil(async () => (await snoozed.record()).logs.length > 1)
+  await expect.poll(async () => (await snoozed.record()).logs.length).toBeGreaterThan(1)
   expect((await snoozed.record()).logs[0]).toMatchObject({ message: 'not now', fields: { again: true }, attempt: 1 })
   await snoozed.cancel()
 })
@@ -152,7 +152,7 @@ test.each(['loop', 'hang'])(
   async (act) => {
     const { runtime, live } = await started({ concurrency: 1 })
     const job = await runtime.enqueue(work, { act })
-    await vi.waitUntil(() => live.size === 1)
+    await expect.poll(() => live.size).toBe(1)
     await job.cancel({ grace: 20 })
     await refusal(job.result())
     expect((await job.record()).state).toBe('cancelled')
@@ -164,7 +164,7 @@ test.each(['loop', 'hang'])(
 test('a handler that obeys the cancel keeps its thread: a loop sees it in ctx.signal', async () => {
   const { runtime, live } = await started({ concurrency: 1 })
   const job = await runtime.enqueue(work, { act: 'obey', ms: 60_000 })
-  await vi.waitUntil(() => live.size === 1)
+  await expect.poll(() => live.size).toBe(1)
   const [before] = live
   await job.cancel({ grace: '60s' })
   await refusal(job.result())
@@ -195,7 +195,7 @@ test('a lease that can no longer be extended ends the thread of a handler that d
   }
   const { runtime, live } = await started({ store: deaf, lease: '1s', middleware: [middleware] })
   await runtime.enqueue(work, { act: 'loop' }, { maxAttempts: 1 })
-  await vi.waitUntil(() => codes.length === 1, { timeout: 10_000 })
+  await expect.poll(() => codes.length).toBe(1)
   expect(codes).toEqual(['LEASE_LOST'])
   expect(live.size).toBe(0)
 })
@@ -203,7 +203,7 @@ test('a lease that can no longer be extended ends the thread of a handler that d
 test('a stop gives running jobs back after its grace, and ends every thread', async () => {
   const { runtime, live } = await started()
   const jobs = await runtime.enqueueMany(work, [{ act: 'loop' }, { act: 'hang' }])
-  await vi.waitUntil(() => live.size === 2)
+  await expect.poll(() => live.size).toBe(2)
   expect(await runtime.stop({ mode: 'abort', grace: 20 })).toMatchObject({ completed: true, running: 0 })
   expect(live.size).toBe(0)
   void jobs

@@ -1,7 +1,7 @@
 /** The SQLite store as calls meet it: what is asked too late, and what other calls do to one. */
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock } from '../../src/core/clock.ts'
 import type { Hint } from '../../src/store.ts'
@@ -32,7 +32,7 @@ test('a queue that another process pauses or resumes is heard of without asking'
     hints.length = 0
     // Other transitions in the same look take nothing away.
     await Promise.all([yours.queue('mail', { paused }), put(yours, newJob(`c ${paused}`, { type: 'sms' }))])
-    await vi.waitUntil(() => hints.some(({ kind }) => kind === 'queue'), { interval: 1 })
+    await expect.poll(() => hints.some(({ kind }) => kind === 'queue'), { interval: 1 }).toBe(true)
     expect(hints.filter(({ kind }) => kind === 'queue')).toEqual([{ kind: 'queue', type: 'mail', paused }])
     expect(hints.some((hint) => hint.kind === 'ready' && hint.type === 'mail')).toBe(!paused)
   }
@@ -51,7 +51,7 @@ test('after a write that failed, messages to running jobs are told of again', as
   await yours.send([{ id: 'a', message: { kind: 'event', event: 1 }, key: 'k', expect: null }])
   const hints: Hint[] = []
   mine.watch((hint) => hints.push(hint))
-  await vi.waitUntil(() => hints.some(({ kind }) => kind === 'messages'), { interval: 1 })
+  await expect.poll(() => hints.some(({ kind }) => kind === 'messages'), { interval: 1 }).toBe(true)
   expect(hints).toContainEqual({ kind: 'messages', ids: ['a'] })
   await yours.close()
   await mine.close()

@@ -1,6 +1,6 @@
 /** How often an open file is looked at for what other processes do, and how soon they are heard of. In virtual time. */
 import { join } from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { VirtualClock } from 'jobchart/testing'
 import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock } from '../../src/core/clock.ts'
@@ -88,7 +88,7 @@ test('an idle process hears of a job of another one at once, not with the next l
   const before = looks()
   await put(other, newJob('b'))
   // No timer fires while virtual time stands still.
-  await vi.waitUntil(() => looks() > before, { interval: 1 })
+  await expect.poll(looks, { interval: 1 }).toBeGreaterThan(before)
   expect(hints).toContainEqual({ kind: 'ready', type: 'mail', atMost: 2 })
 })
 
