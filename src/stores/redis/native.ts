@@ -49,6 +49,7 @@ function insertArgsOf(requests: readonly InsertRequest[]): string[] | null {
   const names = new Set<string>()
   const args: string[] = []
   const common = new CommonRows()
+  let last = 0
   for (const { jobs, capacity, queue } of requests) {
     // Jobs that are handed over need a free slot.
     if (queue?.capacity === 0) return null
@@ -59,15 +60,10 @@ function insertArgsOf(requests: readonly InsertRequest[]): string[] | null {
       if (name !== '') names.add(name)
       for (const type of [null, job.type]) counts.set(type, (counts.get(type) ?? 0) + 1)
       try {
-        const due = dueText(job)
-        const which = String(common.indexOf(job, name))
-        const meta = textOf(job.meta)
-        args.push(
-          job.id,
-          due === '' ? which : `${which} ${due}`,
-          textOf(job.input),
-          name === '' && meta === '' ? '' : `${name}\n${meta}`,
-        )
+        const row = common.indexOf(job, name)
+        const own = `${dueText(job)}\n${name}\n${textOf(job.meta)}`
+        args.push(job.id, textOf(job.input), row === last && own === '\n\n' ? '' : `${row} ${own}`)
+        last = row
       } catch {
         // The core reports which job cannot be written, for that request alone.
         return null

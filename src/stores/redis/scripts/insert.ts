@@ -7,10 +7,10 @@ import { bornReady, bornTimed } from '../../../core/insert.ts'
 import { at, type LuaScript } from './lua.ts'
 
 /**
- * What a job passes: id; the index of its row among those that jobs have in common, and when it is due, a space between them; input;
- * the name of its unique key and meta, a line break between them. Empty for none.
+ * What a job passes: id, input, and, unless it is as the one before it, more: the index of its row among those that jobs have in common, a space,
+ * when it is due, the name of its unique key, meta; a line break before the last two.
  */
-const insertArgs = 4
+const insertArgs = 3
 
 export const insertScript: LuaScript = {
   stores: true,
@@ -24,10 +24,10 @@ local function hasRoom()
 end
 
 -- When a job is due, if that is later; as an amount of time it begins with a sign.
-local function dueOf(text)
-  if text == '' then return '' end
+local function timeOf(text)
+  if text == '' then return nil end
   local due = math.ceil(text:sub(1, 1) == '+' and nowMs + tonumber(text:sub(2)) or tonumber(text))
-  return due > nowMs and int(due) or ''
+  return due > nowMs and int(due) or nil
 end
 
 -- Enters jobs into the index of all, if each is new. @param numbered numbers and ids in turn
@@ -52,13 +52,14 @@ end
   call: `
 terms = cjson.decode(ARGV[4])
 local common, base, all = tonumber(ARGV[5]), seqNow, P .. 'all'
-local numbered, names, holders, metas = {}, {}, {}, {}
+local numbered, rowOf, dueOf, names, holders, metas = {}, {}, {}, {}, {}, {}
 for i = 6 + common, #ARGV, ${insertArgs} do
-  local id, beside, n = ARGV[i], ARGV[i + 3], #numbered
+  local id, more, n = ARGV[i], ARGV[i + 2], #numbered
   numbered[n + 1] = int(base + n / 2 + 1)
   numbered[n + 2] = id
-  if beside ~= '' then
-    local name, meta = beside:match('^(.-)\\n(.*)$')
+  if more ~= '' then
+    local which, due, name, meta = more:match('^(%d+) (.-)\\n(.-)\\n(.*)$')
+    rowOf[n + 2], dueOf[n + 2] = tonumber(which), timeOf(due)
     if name ~= '' then
       names[#names + 1] = name
       holders[#holders + 1] = name
@@ -82,36 +83,33 @@ local LATER = ',' .. now .. ',"ENQUEUE",null,"${bornTimed}",0]'
 -- and the list of the queue of those that differ in nothing but their number and id.
 local texts, parsed, amounts, queued = {}, {}, {}, {}
 for i = 1, common do
-  texts[i] = '\0' .. ARGV[5 + i]
-  parsed[i] = parse('1\0\0\0\0\0\0${bornReady}' .. texts[i])
+  texts[i] = '\\0' .. ARGV[5 + i]
+  parsed[i] = parse('1\\0\\0\\0\\0\\0\\0${bornReady}' .. texts[i])
   amounts[i] = 0
   queued[i] = plainQueue(parsed[i])
 end
 local rows, inputs = {}, {}
-local AT, NOW = '\0' .. now .. '\0\0\0', '\0' .. now .. '\0\0\0\0${bornReady}'
+local AT, NOW = '\\0' .. now .. '\\0\\0\\0', '\\0' .. now .. '\\0\\0\\0\\0${bornReady}'
 
-for i = 1, given do
-  local seq, id, first = numbered[2 * i - 1], numbered[2 * i], ${insertArgs} * i + 2 + common
-  local which, due = ARGV[first + 1], ''
-  local space = which:find(' ', 1, true)
-  if space then which, due = which:sub(1, space - 1), dueOf(which:sub(space + 1)) end
-  which = tonumber(which)
+local which, first = nil, 4 + common
+for i = 2, 2 * given, 2 do
+  local seq, id, due, input = numbered[i - 1], numbered[i], dueOf[i], ARGV[first + ${insertArgs} / 2 * i]
+  which = rowOf[i] or which
   local row, queue = parsed[which], queued[which]
   amounts[which] = amounts[which] + 1
-  rows[2 * i - 1] = id
-  if queue and due == '' then
+  rows[i - 1] = id
+  if queue and not due then
     local n = #queue
     queue[n + 1] = queue.score
     queue[n + 2] = pad(seq) .. id
-    rows[2 * i] = '1\0' .. seq .. NOW .. texts[which]
+    rows[i] = '1\\0' .. seq .. NOW .. texts[which]
   else
-    local state = due == '' and '${bornReady}' or '${bornTimed}'
-    row[${at.seq}], row[${at.wakeAt}], row[${at.state}] = seq, due, state
+    local wakeAt, state = due or '', due and '${bornTimed}' or '${bornReady}'
+    row[${at.seq}], row[${at.wakeAt}], row[${at.state}] = seq, wakeAt, state
     index(id, row, 1)
-    rows[2 * i] = '1\0' .. seq .. AT .. due .. '\0' .. state .. texts[which]
+    rows[i] = '1\\0' .. seq .. AT .. wakeAt .. '\\0' .. state .. texts[which]
   end
-  log(id, row[${at.type}], '[' .. seq .. (due == '' and READY or LATER))
-  local input = ARGV[first + 2]
+  log(id, row[${at.type}], '[' .. seq .. (due and LATER or READY))
   if input ~= '' then
     inputs[#inputs + 1] = id
     inputs[#inputs + 1] = input
