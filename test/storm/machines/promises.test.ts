@@ -115,6 +115,7 @@ const impatient = (memory: Partial<Memory>, finishedAt: number, begunAt: number)
 })
 
 const claimedAt = (at: number) => ({ event: 'CLAIM', seq: 3, at, attempt: 2, from: 'queued', to: 'running' }) as const
+const expiredAt = (at: number) => ({ event: 'EXPIRE', seq: 4, at, attempt: 2, from: 'running', to: 'queued' }) as const
 
 const patience = { fired: [{ name: 'patience', setAt: 1_000, delayMs: 100, at: 1_100 }] }
 
@@ -140,6 +141,8 @@ test('what is in order is found in order', () => {
   expect(broken(impatient(patience, 1_200, 1_050))).toEqual([])
   // The next attempt of the machine cancels what the one before it has left alone.
   expect(broken({ ...impatient(patience, 2_300, 2_200), record: record({ history: [claimedAt(1_300)] }) })).toEqual([])
+  const expired = record({ history: [claimedAt(1_000), expiredAt(2_200)] })
+  expect(broken({ ...impatient(patience, 2_300, 2_250), record: expired })).toEqual([])
   expect(broken(impatient({ results: legs.slice(0, 1) }, 1_050, 1_020))).toEqual([])
 })
 
