@@ -224,9 +224,9 @@ export class Run {
       this.machineResult = machine
       return undefined
     }
-    // Fatal: a retry would fail in the same way.
-    const input = await parseInput(job, claimed.input).catch((error: unknown) => Promise.reject(fatal(error)))
-    // The validation may have taken long.
+    // Without a schema it begins in the turn of its start: the store has just confirmed all jobs that start in it, in one call.
+    const input = job.schema === null ? claimed.input : await this.validInput()
+    // The validation, or an older checkpoint, may have taken long.
     services.confirm(this)
     if (this.abortReason !== null) throw this.abortReason
     this.hasBegun = true
@@ -239,6 +239,11 @@ export class Run {
           : this.runMachine(await machine(this.services.machineContext(this, input))),
       logger: services.logger,
     })
+  }
+
+  /** @throws JobchartError INVALID_INPUT, fatal: a retry would fail in the same way */
+  private validInput(): Promise<unknown> {
+    return parseInput(this.job, this.claimed.input).catch((error: unknown) => Promise.reject(fatal(error)))
   }
 
   private callHandler(input: unknown, context: RunContext): unknown {
