@@ -9,6 +9,8 @@ export const noStanding: MachineStanding = { states: [], tags: [] }
 
 export class Machine implements MachineRow {
   readonly parent: Parent | null
+  /** Has it a row in the file? */
+  isStored: boolean
   /** The last checkpoint: its number, and the number of its entry in the log. */
   checkpoint: { readonly number: number; readonly seq: number } | null = null
   takesCancel = false
@@ -24,6 +26,7 @@ export class Machine implements MachineRow {
 
   constructor(parent: Parent | null, values?: MachineValues) {
     this.parent = parent
+    this.isStored = values !== undefined
     if (values === undefined) return
     const [number, seq, takesCancel, lastMessage, lastRead, , , keys, gatherLetters, gatherMs, version, unsupported, standing] =
       values // prettier-ignore

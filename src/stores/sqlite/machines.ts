@@ -84,14 +84,22 @@ export class Machines {
     return new Machine(parent === null ? null : { id: parent, checkins: checkins === 1 }, values)
   }
 
-  write({ seq }: Pick<Row, 'seq'>, machine: Machine): void {
-    const { parent, checkpoint, takesCancel, lastMessage, lastRead, messageKeys, gather, unsupported } = machine
+  /** @param byCheckpoint has only a checkpoint changed it since it was written? */
+  write({ seq }: Pick<Row, 'seq'>, machine: Machine, byCheckpoint: boolean): void {
+    const { parent, checkpoint, lastMessage, lastRead, messageKeys, gather, unsupported, standing } = machine
+    const number = checkpoint?.number ?? 0
+    const entry = checkpoint?.seq ?? null
+    const takesCancel = machine.takesCancel ? 1 : 0
+    if (byCheckpoint && machine.isStored) {
+      this.sql.run('writeCheckpoint', number, entry, takesCancel, lastRead, standing, seq)
+      return
+    }
     this.sql.run(
       'writeMachine',
       seq,
-      checkpoint?.number ?? 0,
-      checkpoint?.seq ?? null,
-      takesCancel ? 1 : 0,
+      number,
+      entry,
+      takesCancel,
       lastMessage,
       lastRead,
       parent?.id ?? null,
@@ -101,8 +109,9 @@ export class Machines {
       gather?.ms ?? null,
       machine.version,
       unsupported === null ? null : JSON.stringify(unsupported),
-      machine.standing,
+      standing,
     )
+    machine.isStored = true
   }
 
   addMessage({ seq }: Row, machine: Machine, message: InboxMessage, at: number): void {
@@ -154,8 +163,15 @@ export class Machines {
 
   /** Writes the names that differ only: a step of a machine with parallel states leaves most of them. */
   private changeNames({ seq }: Row, kind: MachineNameKind, before: readonly string[], after: readonly string[]): void {
-    for (const name of before) if (!after.includes(name)) this.sql.run('forgetName', kind, name, seq)
-    for (const name of after) if (!before.includes(name)) this.sql.run('addName', kind, name, seq)
+    const entered = after.filter((name) => !before.includes(name))
+    for (const name of before) {
+      if (after.includes(name)) continue
+      // One statement for a state that is left and one that is entered instead.
+      const next = entered.pop()
+      if (next === undefined) this.sql.run('forgetName', kind, name, seq)
+      else this.sql.run('changeName', next, kind, name, seq)
+    }
+    for (const name of entered) this.sql.run('addName', kind, name, seq)
   }
 
   /** Drops unread messages, the oldest first. */

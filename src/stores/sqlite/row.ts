@@ -15,7 +15,7 @@ export type StoredOptions = Pick<NewJob, 'until' | 'pins' | 'keyWeight'> & Pick<
 
 /**
  * Which parts of a row differ from the file, as bits. A claim and the end of a run change fewer columns than other
- * transitions; `data` is input, errors, check-in, logs and cancel.
+ * transitions; `data` is input, errors, check-in, logs and cancel; `checkpoint` is what a checkpoint changes of the machine.
  */
 export const changes = {
   claim: 1,
@@ -26,6 +26,7 @@ export const changes = {
   machine: 32,
   failure: 64,
   checkpointed: 128,
+  checkpoint: 256,
 } as const
 
 /** For rows outside the engine. */

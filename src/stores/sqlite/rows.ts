@@ -119,7 +119,9 @@ export class Rows {
       this.sql.run('writeData', row.input, row.tags, row.meta, row.error, row.errors, row.checkin, row.logs, row.cancel, row.seq) // prettier-ignore
     }
     if ((unwritten & changes.failure) !== 0) this.sql.run('writeFailure', row.failure, row.seq)
-    if ((unwritten & changes.machine) !== 0 && row.machine !== null) this.machines.write(row, row.machine)
+    if ((unwritten & (changes.machine | changes.checkpoint)) !== 0 && row.machine !== null) {
+      this.machines.write(row, row.machine, (unwritten & changes.machine) === 0)
+    }
     if ((unwritten & changes.checkpointed) !== 0) this.sql.run('writeCheckpointed', row.checkpointed, row.seq)
     const transitions = unwritten & (changes.claim | changes.end | changes.otherTransition)
     if (transitions === changes.claim) {

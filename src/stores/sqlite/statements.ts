@@ -169,6 +169,8 @@ const texts = {
     gather_ms = excluded.gather_ms, version = excluded.version, unsupported = excluded.unsupported,
     standing = excluded.standing`,
   addName: 'INSERT OR IGNORE INTO machine_names (kind, name, job) VALUES (?, ?, ?)',
+  writeCheckpoint: `UPDATE machines SET ${assigned('number, checkpoint, takes_cancel, read, standing')} WHERE job = ?`,
+  changeName: 'UPDATE OR REPLACE machine_names SET name = ? WHERE kind = ? AND name = ? AND job = ?',
   forgetName: 'DELETE FROM machine_names WHERE kind = ? AND name = ? AND job = ?',
   removeNames: `DELETE FROM machine_names WHERE kind = ? AND (name, job) IN (SELECT each.value, job
     FROM machines CROSS JOIN json_each(standing, ?) AS each WHERE job IN (SELECT value FROM json_each(?)))`,

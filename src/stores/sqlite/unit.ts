@@ -485,7 +485,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   addCheckpoint(row: Row, checkpoint: NewCheckpoint): void {
     const seq = ++this.seq
     this.logWriter.add(row.queue, row.id, checkpointEntry(row, seq, this.now, checkpoint.note))
-    this.machines.addCheckpoint(row, this.machineOf(row), checkpoint, seq, this.now)
+    this.machines.addCheckpoint(row, this.machineOf(row, changes.checkpoint), checkpoint, seq, this.now)
   }
 
   checkpointAt(row: Row): number {
@@ -541,9 +541,9 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   }
 
   /** The machine of a row, which is about to change. */
-  private machineOf(row: Row): Machine {
+  private machineOf(row: Row, what: number = changes.machine): Machine {
     if (row.checkpointed === null) row.checkpointedAttempts = 0
-    this.rows.changed(row, changes.machine)
+    this.rows.changed(row, what)
     return row.machine as Machine
   }
 
@@ -555,7 +555,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
       machine.checkpoint = { number: 1, seq }
       this.sql.run('addCheckpoint', seq, seq, 1, this.now, 'fork', checkpoint)
     }
-    this.machines.write({ seq }, machine)
+    this.machines.write({ seq }, machine, false)
     this.sql.run('writeCheckpointed', 0, seq)
   }
 
