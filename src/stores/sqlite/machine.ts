@@ -21,8 +21,10 @@ export class Machine implements MachineRow {
   /** The version that the job was enqueued with. */
   version: string | null = null
   unsupported: Unsupported | null = null
-  /** State paths and tags at its last checkpoint, as JSON. */
-  standing: string | null = null
+  /** State paths and tags at its last checkpoint, as JSON; null if it has none. */
+  private standingText: string | null = null
+  /** The same; null as long as nobody has asked for it. */
+  private parsed: MachineStanding | null = null
 
   constructor(parent: Parent | null, values?: MachineValues) {
     this.parent = parent
@@ -38,10 +40,21 @@ export class Machine implements MachineRow {
     this.gather = gatherLetters === null ? null : { messages: gatherLetters, ms: gatherMs ?? 0 }
     this.version = version
     this.unsupported = unsupported === null ? null : (JSON.parse(unsupported) as Unsupported)
-    this.standing = standing
+    this.standingText = standing
+  }
+
+  get standing(): string | null {
+    return this.standingText
   }
 
   get stands(): MachineStanding {
-    return this.standing === null ? noStanding : (JSON.parse(this.standing) as MachineStanding)
+    return (this.parsed ??=
+      this.standingText === null ? noStanding : (JSON.parse(this.standingText) as MachineStanding))
+  }
+
+  /** @param text the same as JSON; null of a machine without a checkpoint */
+  stand(standing: MachineStanding, text: string | null): void {
+    this.parsed = standing
+    this.standingText = text
   }
 }

@@ -153,7 +153,7 @@ export class Machines {
     if (text === machine.standing) return
     const before = machine.stands
     const after = standing ?? noStanding
-    machine.standing = text
+    machine.stand(after, text)
     this.changeNames(row, 'state', before.states, after.states)
     this.changeNames(row, 'tag', before.tags, after.tags)
     if (isEnded(row.state)) return
