@@ -4,6 +4,7 @@
  * outbox, references in contexts and idempotency keys use addresses, so that none of them reaches a later actor of the same id.
  */
 import { createActor, type AnyActorLogic, type AnyActorRef } from 'xstate'
+import { factsOf } from './actor-facts.ts'
 import { parentOf } from './xstate-internals.ts'
 
 /** How often each child of a parent was started, by the child's id as it is written in an address. */
@@ -33,7 +34,6 @@ const goneCountsMax = 64
 export class ActorAddresses {
   private readonly jobId: string
   private readonly root: () => AnyActorRef
-  private readonly known = new WeakMap<AnyActorRef, string>()
   private readonly starts: Map<string, Starts>
   private readonly keys: ReadonlyMap<string, string>
 
@@ -53,14 +53,14 @@ export class ActorAddresses {
   /** The address of an actor. An unknown actor counts as a new start and gets its idempotency key as `sessionId`. */
   of(actor: AnyActorRef): string {
     return (
-      this.known.get(actor) ??
+      factsOf(actor).address ??
       this.assign(actor, (starts, id) => Math.max(starts.counts.get(id) ?? 0, starts.floor) + 1)
     )
   }
 
   /** The address of an actor that existed when the checkpoint was written. */
   restored(actor: AnyActorRef): string {
-    return this.known.get(actor) ?? this.assign(actor, (starts, id) => starts.counts.get(id) ?? 1)
+    return factsOf(actor).address ?? this.assign(actor, (starts, id) => starts.counts.get(id) ?? 1)
   }
 
   /** Assigns the checkpoint's addresses to all actors of a restored machine. */
@@ -150,7 +150,7 @@ export class ActorAddresses {
   }
 
   private remember(actor: AnyActorRef, address: string): string {
-    this.known.set(actor, address)
+    factsOf(actor).address = address
     actor.sessionId = address === '' ? this.jobId : `${this.jobId}/${this.keys.get(address) ?? address}`
     return address
   }

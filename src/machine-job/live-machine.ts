@@ -11,6 +11,7 @@ import {
   type StateValue,
 } from 'xstate'
 import type { Inspect } from '../core/inspection.ts'
+import { factsOf } from './actor-facts.ts'
 import { ActorAddresses, childrenOf, type Children } from './addresses.ts'
 import { withActors } from './codec.ts'
 import { jobOf } from './from-job.ts'
@@ -62,7 +63,6 @@ export class LiveMachine {
   /** Number of events sent in the current turn; null between turns. */
   private sentInTurn: number | null = null
   private failed: { readonly error: unknown } | null = null
-  private readonly lastSnapshots = new WeakMap<AnyActorRef, unknown>()
   /** Actors of child jobs by the id of the job; complete while `plan.actorsAdded` equals `jobActorsListedAt`. */
   private readonly jobActors = new Map<string, AnyActorRef>()
   private jobActorsListedAt = -1
@@ -105,7 +105,7 @@ export class LiveMachine {
       from.timers.map((timer) => ({ ...timer, event: withActors(timer.event, actorAt) as EventObject })),
     )
     // Restoring alone needs no checkpoint.
-    for (const actor of [this.root, ...this.actors()]) this.lastSnapshots.set(actor, actor.getSnapshot())
+    for (const actor of [this.root, ...this.actors()]) factsOf(actor).lastSnapshot = actor.getSnapshot()
   }
 
   private attemptServices(): AttemptServices {
@@ -318,8 +318,9 @@ export class LiveMachine {
   }
 
   private snapshotChanged(actor: AnyActorRef, snapshot: unknown, event: EventObject): void {
-    if (this.lastSnapshots.get(actor) === snapshot) return
-    this.lastSnapshots.set(actor, snapshot)
+    const facts = factsOf(actor)
+    if (facts.lastSnapshot === snapshot) return
+    facts.lastSnapshot = snapshot
     if (actor.getSnapshot().status !== 'active') this.plan.ended(actor)
     const note = attemptNote(event, actor, snapshot)
     // Work in this process starts again after a crash: only its end and the number of its attempt need a checkpoint.

@@ -7,6 +7,7 @@
  */
 import type { AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
 import type { ActionFunction, ActionName, MachineActions } from './actions.ts'
+import { factsOf } from './actor-facts.ts'
 import type { ActorAddresses } from './addresses.ts'
 import { JobchartError } from '../core/errors.ts'
 import { isDurable, isReportedSnapshot } from './durable.ts'
@@ -80,23 +81,11 @@ export class Plan {
   nextActorNumber: number
   /** Number of actors registered so far: tells whether one was added. */
   actorsAdded = 0
-  private readonly knownChildren = new WeakMap<AnyActorRef, Children>()
   private readonly changed: () => void
-  private readonly scopes = new WeakMap<AnyActorScope, AnyActorScope>()
-  /** Machines that have started. Actions of other machines are deferred until their start. */
-  private readonly started = new WeakSet<AnyActorRef>()
-  /** Actors whose start is planned. */
-  private readonly starting = new WeakSet<AnyActorRef>()
-  /** Actors that were stopped. A start that was planned before must be skipped. */
-  private readonly stopped = new WeakSet<AnyActorRef>()
-  /** Actors that do work and have a `send` planned. */
-  private readonly sentTo = new WeakSet<AnyActorRef>()
-  /** Actors whose stop is pending. */
-  private readonly stopPending = new WeakSet<AnyActorRef>()
   /** Actors that may be at work, with the scopes that can stop them. */
   private readonly working = new Map<AnyActorRef, AnyActorScope>()
-  /** Snapshots that were restored from the checkpoint. */
-  private readonly restoredSnapshots = new WeakSet<object>()
+  /** Snapshots that were restored from the checkpoint; null if there is none. */
+  private restoredSnapshots: WeakSet<object> | null = null
   /** Wraps the calls that XState defers while a built-in action executes; null otherwise. */
   private planning: ((run: () => void) => () => void) | null = null
 
@@ -113,7 +102,7 @@ export class Plan {
 
   /** A machine starts or resumes: its actors start before its own actions, as in XState. */
   machineStarted(snapshot: Snapshot<unknown>, scope: AnyActorScope): void {
-    this.started.add(scope.self)
+    factsOf(scope.self).isStarted = true
     for (const actor of childrenOf(snapshot)) {
       if (actor.getSnapshot().status === 'active') this.startChild(actor, scope)
     }
@@ -121,7 +110,7 @@ export class Plan {
 
   /** Executes the start of an actor that does work. */
   startWork(actor: AnyActorRef): void {
-    if (!this.stopped.has(actor)) actor.start()
+    if (!factsOf(actor).isStopped) actor.start()
   }
 
   /** Executes the stop of an actor that does work. */
@@ -131,12 +120,12 @@ export class Plan {
 
   /** The pending event of an actor is delivered now: until its stop, events that it sends in answer are accepted. */
   delivered(actor: AnyActorRef): void {
-    this.stopPending.delete(actor)
+    factsOf(actor).isStopPending = false
   }
 
   /** Does the actor only wait for pending events and its stop? Events that it sends by itself are dropped. */
   isStopPending(actor: AnyActorRef): boolean {
-    return this.stopPending.has(actor)
+    return factsOf(actor).isStopPending
   }
 
   /** An actor has ended. */
@@ -146,7 +135,7 @@ export class Plan {
 
   /** Is it the `onSnapshot` event that an actor sends when it is restored? Its machine has handled that snapshot before. */
   isRestoreEcho({ type, snapshot }: EventObject & { readonly snapshot?: unknown }): boolean {
-    return type.startsWith('xstate.snapshot.') && this.restoredSnapshots.has(snapshot as object)
+    return type.startsWith('xstate.snapshot.') && this.restoredSnapshots?.has(snapshot as object) === true
   }
 
   /** Stops every actor that may be at work, also if the machine that started it has ended. */
@@ -158,8 +147,9 @@ export class Plan {
 
   /** The scope for the transitions of a machine: it collects effects. */
   scopeOf(scope: AnyActorScope, machine: PlannedMachine): AnyActorScope {
-    let planned = this.scopes.get(scope)
-    if (planned === undefined) {
+    const facts = factsOf(scope.self)
+    let planned = facts.scope
+    if (planned === null) {
       // XState numbers generated ids per process: in a job the numbers continue after a restart.
       countActorIds(scope.system, () => `x:${++this.nextActorNumber}`)
       planned = {
@@ -168,13 +158,14 @@ export class Plan {
         defer: (run) => void (this.planning !== null && scope.defer(this.planning(run))),
         // Actions of a machine that is stopped before its start are dropped.
         actionExecutor: (action) => {
-          if (this.started.has(scope.self)) this.execute(action, scope, machine)
+          if (facts.isStarted) this.execute(action, scope, machine)
           else scope.defer(() => this.execute(action, scope, machine))
         },
         stopChild: (child) => {
-          this.stopped.add(child)
-          if (this.sentTo.has(child) && this.working.has(child)) {
-            this.stopPending.add(child)
+          const ofChild = factsOf(child)
+          ofChild.isStopped = true
+          if (ofChild.isSentTo && this.working.has(child)) {
+            ofChild.isStopPending = true
             this.hold({ kind: 'stop', actor: child })
           } else {
             scope.stopChild(child)
@@ -183,7 +174,7 @@ export class Plan {
           }
         },
       }
-      this.scopes.set(scope, planned)
+      facts.scope = planned
     }
     return planned
   }
@@ -236,7 +227,7 @@ export class Plan {
 
   private send({ to: actor, event, delay }: Sent, run: () => void): void {
     if (delay === undefined && doesWork(actor)) {
-      this.sentTo.add(actor)
+      factsOf(actor).isSentTo = true
       this.hold({ kind: 'send', actor, event })
     } else run()
   }
@@ -248,10 +239,11 @@ export class Plan {
   registerChildren<S extends Snapshot<unknown>>(snapshot: S, scope: AnyActorScope): S {
     const { children } = snapshot as { readonly children?: Children }
     // XState replaces `children` only when an actor was added or removed.
-    if (children === undefined || this.knownChildren.get(scope.self) === children) return snapshot
-    this.knownChildren.set(scope.self, children)
+    const facts = factsOf(scope.self)
+    if (children === undefined || facts.children === children) return snapshot
+    facts.children = children
     for (const actor of childrenOf(snapshot)) {
-      if (this.starting.has(actor)) continue
+      if (factsOf(actor).isStarting) continue
       if (typeof actor.src !== 'string') this.refuse(inlineSpawn(scope, actor))
       this.actorsAdded++
       this.addresses.of(actor)
@@ -261,8 +253,9 @@ export class Plan {
   }
 
   private startChild(actor: AnyActorRef, scope: AnyActorScope): void {
-    if (this.starting.has(actor) || this.stopped.has(actor)) return
-    this.starting.add(actor)
+    const facts = factsOf(actor)
+    if (facts.isStarting || facts.isStopped) return
+    facts.isStarting = true
     if (isSnapshotOnly(actor)) {
       actor.start()
       return
@@ -275,13 +268,14 @@ export class Plan {
 
   /** Registers a restored machine and its actors, under the addresses of the checkpoint. */
   registerRestored<S extends Snapshot<unknown>>(snapshot: S): S {
+    const restored = (this.restoredSnapshots ??= new WeakSet())
     for (const actor of childrenOf(snapshot)) {
       this.actorsAdded++
       this.addresses.restored(actor)
-      if (actor.getSnapshot().status !== 'active') this.starting.add(actor)
-      if (!doesWork(actor) || isReportedSnapshot(actor)) this.restoredSnapshots.add(actor.getSnapshot() as object)
+      if (actor.getSnapshot().status !== 'active') factsOf(actor).isStarting = true
+      if (!doesWork(actor) || isReportedSnapshot(actor)) restored.add(actor.getSnapshot() as object)
     }
-    this.restoredSnapshots.add(snapshot)
+    restored.add(snapshot)
     return snapshot
   }
 }
