@@ -122,16 +122,17 @@ export class ActorAddresses {
   private startCountsOf(parent: string, children: Children): StartCounts | null {
     const starts = this.starts.get(parent)
     if (starts === undefined) return null
-    const living = new Set(Object.keys(children).map(nameInAddress))
+    const isGone = (name: string): boolean => !Object.hasOwn(children, idIn(name))
     let gone = 0
-    for (const id of starts.counts.keys()) if (!living.has(id)) gone++
-    const counts: [id: string, count: number][] = []
-    for (const [id, count] of starts.counts) {
-      const isGone = !living.has(id)
-      if (isGone && gone-- > goneCountsMax) {
+    for (const name of starts.counts.keys()) if (isGone(name)) gone++
+    const counts: [name: string, count: number][] = []
+    for (const [name, count] of starts.counts) {
+      if (!isGone(name)) {
+        if (count > 1) counts.push([name, count])
+      } else if (gone-- > goneCountsMax) {
         starts.floor = Math.max(starts.floor, count)
-        starts.counts.delete(id)
-      } else if (isGone || count > 1) counts.push([id, count])
+        starts.counts.delete(name)
+      } else counts.push([name, count])
     }
     return { floor: starts.floor, counts: Object.fromEntries(counts) }
   }
@@ -179,7 +180,7 @@ export function childrenOf(actor: AnyActorRef): Children {
 export const nameInAddress = (id: string): string =>
   /[%/]/.test(id) ? id.replaceAll('%', '%25').replaceAll('/', '%2F') : id
 
-const idIn = (name: string): string => name.replaceAll('%2F', '/').replaceAll('%25', '%')
+const idIn = (name: string): string => (name.includes('%') ? name.replaceAll('%2F', '/').replaceAll('%25', '%') : name)
 
 /** An address alternates ids and start counts. */
 const idsOf = (address: string): string[] =>
