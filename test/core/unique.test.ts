@@ -4,7 +4,17 @@ import { expect, test } from 'vitest'
 import { canonical, inputKey } from '../../src/core/unique.ts'
 import type { Json } from '../../src/core/payload.ts'
 
-const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as Json)
+/**
+ * V8 13.6 reads a name that is one escaped character as a backslash, where it has seen an object of the same names before and a backslash:
+ * after `JSON.parse('{"a":1,"\\\\":2}')`, `JSON.parse('{"a":1,"\\n":2}')` has the name `\\`.
+ */
+const isMisread = (text: string): boolean => /"\\(?:[^u]|u[\da-f]{4})":/.test(text)
+
+const json = fc
+  .jsonValue()
+  .map((value) => JSON.stringify(value))
+  .filter((text) => !isMisread(text))
+  .map((text) => JSON.parse(text) as Json)
 
 /** The same value with the members of every object the other way round. */
 function turned(value: Json): Json {
