@@ -65,16 +65,15 @@ export class NaiveStore extends NaiveMachines {
     const slots = workers.reduce((sum, worker) => sum + Math.max(0, worker.slots - worker.running.length), 0)
     const counted = (state: (job: Job) => boolean, of: string): number =>
       this.jobs.filter((job) => job.record.type === of && state(job)).length
-    const limitsOf = (of: string): contract.TypeLimits[] => workers.flatMap(({ limits }) => limits?.[of] ?? [])
-    const most = (of: string): number =>
-      limitsOf(of).length < workers.filter(({ types }) => types.includes(of)).length
-        ? Infinity
-        : Math.max(...limitsOf(of).map(({ concurrency }) => concurrency ?? Infinity))
+    // A worker may report limits of a type that it does not list: these count for nothing.
+    const limitsOf = (of: string): (contract.TypeLimits | undefined)[] =>
+      workers.filter(({ types }) => types.includes(of)).map(({ limits }) => limits?.[of])
+    const most = (of: string): number => Math.max(...limitsOf(of).map((limits) => limits?.concurrency ?? Infinity))
     const free = (of: string): number => most(of) - counted((job) => is('leased', job), of)
     const queued = (of: string): number => counted((job) => job.record.state === 'queued', of)
     let starting = 0
     for (const of of new Set(workers.flatMap(({ types }) => types))) {
-      const isUncertain = limitsOf(of).some(({ rate, perKey, keyRate }) => rate ?? perKey ?? keyRate)
+      const isUncertain = limitsOf(of).some((limits) => limits?.rate ?? limits?.perKey ?? limits?.keyRate)
       if (this.paused.has(of) || (isUncertain && of !== type)) continue
       starting += Math.max(0, Math.min(queued(of), free(of)))
     }
