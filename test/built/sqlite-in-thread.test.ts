@@ -6,4 +6,4 @@ import { sqliteSubject } from '../support/sqlite-subject.ts'
 
 // Each sequence makes a file and a thread.
 const random = { sequences: isLong ? 20 : 10 }
-storeConformance({ name: 'sqlite in a thread', test: everyNth(8, test), random, create: () => sqliteSubject(true) })
+storeConformance({ name: 'sqlite in a thread', test: everyNth(16, test), random, create: () => sqliteSubject(true) })

@@ -27,10 +27,10 @@ function bytesInUse(): number {
 }
 
 const kinds: Readonly<Record<string, [jobs: number, bytesMax: number, fields: (i: number) => Partial<NewJob>]>> = {
-  'that are queued': [300_000, 400, (i) => ({ type: `type ${i % 5}` })],
-  'of as many priorities': [200_000, 500, (i) => ({ priority: i })],
-  'with unique keys': [200_000, 500, (i) => ({ key: `order ${i}` })],
-  'that are scheduled': [200_000, 500, (i) => ({ delayMs: 1_000 + ((i * 7_919) % 100_003) })],
+  'that are queued': [150_000, 400, (i) => ({ type: `type ${i % 5}` })],
+  'of as many priorities': [100_000, 500, (i) => ({ priority: i })],
+  'with unique keys': [100_000, 500, (i) => ({ key: `order ${i}` })],
+  'that are scheduled': [100_000, 500, (i) => ({ delayMs: 1_000 + ((i * 7_919) % 100_003) })],
   // A key group for each, and the text of the key.
   'of as many concurrency keys': [200_000, 550, (i) => ({ concurrencyKey: `tenant ${i}` })],
 }

@@ -31,13 +31,13 @@ const clusterClients = {
 // Each case has a prefix of its own, so that the cases are spread over the servers.
 storeConformance({
   name: 'redis cluster, @redis/client',
-  test: everyNth(8, test),
+  test: everyNth(16, test),
   create: () => redisSubject('a cluster', async () => fromNodeRedis(clusterClients['@redis/client']())),
   random: { seed: 2_001, sequences: isLong ? 60 : 10 },
 })
 storeConformance({
   name: 'redis cluster, ioredis',
-  test: everyNth(8, test),
+  test: everyNth(16, test),
   create: () => redisSubject('a cluster', async () => fromIoredis(clusterClients.ioredis())),
   random: { seed: 2_002, sequences: isLong ? 60 : 10 },
 })

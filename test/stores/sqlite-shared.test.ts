@@ -26,7 +26,7 @@ afterAll(() => {
 
 storeConformance({
   name: 'sqlite, asked by two processes in turn',
-  test,
+  test: everyNth(3, test),
   random: { sequences: isLong ? 40 : 20 },
   async create() {
     const folder = temporaryFolder()
