@@ -38,6 +38,8 @@ interface Process {
   terminatedAt: number | null
   /** How late this process had been in all by then, ms. */
   lateMsBefore: number
+  /** How long it has been ready to run without a core: by the time of its SIGTERM, and when it was looked at last. */
+  coreWait: { beforeMs: number; ms: number }
 }
 
 export interface Place {
@@ -149,6 +151,8 @@ export class Fleet {
     if (process === null || process.terminatedAt !== null) return
     process.terminatedAt = performance.now()
     process.lateMsBefore = this.lateMs
+    const waitedMs = coreWaitMs(process.child.pid) ?? 0
+    process.coreWait = { beforeMs: waitedMs, ms: waitedMs }
     this.tally.terminated++
     process.child.kill('SIGTERM')
   }
@@ -196,6 +200,10 @@ export class Fleet {
 
   private beat(lateMs: number): void {
     this.lateMs += Math.max(0, lateMs)
+    for (const { process } of this.places) {
+      if (process === null || process.terminatedAt === null) continue
+      process.coreWait.ms = coreWaitMs(process.child.pid) ?? process.coreWait.ms
+    }
     if (this.ending) return
     const now = performance.now()
     if (lateMs > this.assignment.options.leaseMs / 2) {
@@ -242,6 +250,7 @@ export class Fleet {
       blockedUntil: 0,
       terminatedAt: null,
       lateMsBefore: 0,
+      coreWait: { beforeMs: 0, ms: 0 },
     }
     place.process = born
     child.on('message', ({ ready, doneBelow }: Told) => {
@@ -261,14 +270,15 @@ export class Fleet {
 
   private exited(place: Place, gone: Process, code: number | null, signal: NodeJS.Signals | null): void {
     place.process = null
-    const { name, killed, terminatedAt, lateMsBefore, blockedUntil, disturbed, isRemote, id } = gone
+    const { name, killed, terminatedAt, lateMsBefore, coreWait, blockedUntil, disturbed, isRemote, id } = gone
     // Who is stopped may hold the store, and nobody can write how a run has ended; who is remote may not get through.
     const isFrozen = isRemote || this.places.some(({ process }) => process?.stopped === true)
     if (signal === 'SIGKILL') {
       if (!killed && !this.ending) this.tally.selfKilled++
     } else if (terminatedAt !== null) {
       const tookMs = isFrozen ? 0 : performance.now() - Math.max(terminatedAt, blockedUntil, this.thawedAt)
-      const ownMs = tookMs - (this.lateMs - lateMsBefore)
+      // Its time, without what the machine took from it or from this process.
+      const ownMs = tookMs - Math.max(this.lateMs - lateMsBefore, coreWait.ms - coreWait.beforeMs)
       this.tally.slowestStopMs = Math.max(this.tally.slowestStopMs, ownMs)
       // Before its code runs a process has no signal handlers: the signal ends it.
       const unborn = id === null
@@ -285,5 +295,15 @@ export class Fleet {
       this.problems.push(`${name} ended by itself with ${code ?? signal}`)
     }
     if (!this.ending && !(place.role === 'producer' && place.done)) void this.spawn(place)
+  }
+}
+
+/** How long the main thread of a process has waited for a core, ms; null where the system does not say, or when it is gone. */
+function coreWaitMs(pid: number | undefined): number | null {
+  try {
+    // The time on a core and the time on a run queue, in ns, and the number of slices.
+    return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6
+  } catch {
+    return null
   }
 }
