@@ -7,6 +7,7 @@ import { openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { plainEnvironment } from '../support/plain-environment.ts'
+import type { Witness } from './back.ts'
 import { pulse } from './pulse.ts'
 import { emptyTally } from './tally.ts'
 import { tasksOf } from './plan.ts'
@@ -40,6 +41,8 @@ interface Process {
   lateMsBefore: number
   /** How long it has been ready to run without a core: by the time of its SIGTERM, and when it was looked at last. */
   coreWait: { beforeMs: number; ms: number }
+  /** That it was there when the server of the store was back, the last time. */
+  witness: Witness | null
 }
 
 export interface Place {
@@ -60,6 +63,8 @@ export class Fleet {
   readonly problems: string[] = []
   /** Runtimes that were terminated, and ended undisturbed, with the wall time of their SIGTERM. */
   readonly stoppedWell = new Map<string, number>()
+  /** Workers that were there when the server of the store was back. */
+  readonly witnesses: Witness[] = []
   private readonly assignment: Omit<Assignment, 'name' | 'from' | 'startedAt' | 'isRemote'>
   private readonly timers = new Set<NodeJS.Timeout>()
   private readonly outputPath: string
@@ -129,6 +134,7 @@ export class Fleet {
     if (process === null) return
     process.stopped = true
     process.disturbed = true
+    dismiss(process)
     this.tally.zombies++
     process.child.kill('SIGSTOP')
     const timer = setTimeout(() => {
@@ -141,6 +147,7 @@ export class Fleet {
   block({ process }: Place, ms: number): void {
     if (process === null) return
     process.disturbed = true
+    dismiss(process)
     process.blockedUntil = performance.now() + ms
     this.tally.blocked++
     // It may have died a moment ago: that is no news.
@@ -153,8 +160,24 @@ export class Fleet {
     process.lateMsBefore = this.lateMs
     const waitedMs = coreWaitMs(process.child.pid) ?? 0
     process.coreWait = { beforeMs: waitedMs, ms: waitedMs }
+    dismiss(process)
     this.tally.terminated++
     process.child.kill('SIGTERM')
+  }
+
+  /** The server of the store will not answer for a while. */
+  serverAway(): void {
+    for (const { process } of this.places) if (process !== null) dismiss(process)
+  }
+
+  /** The server of the store answers again. */
+  serverBack(): void {
+    for (const { role, process } of this.places) {
+      if (role !== 'worker' || process === null || process.id === null) continue
+      if (process.disturbed || process.terminatedAt !== null) continue
+      process.witness = { name: process.name, from: Date.now(), until: Infinity }
+      this.witnesses.push(process.witness)
+    }
   }
 
   /** Lets all go on that were stopped. */
@@ -251,6 +274,7 @@ export class Fleet {
       terminatedAt: null,
       lateMsBefore: 0,
       coreWait: { beforeMs: 0, ms: 0 },
+      witness: null,
     }
     place.process = born
     child.on('message', ({ ready, doneBelow }: Told) => {
@@ -270,6 +294,7 @@ export class Fleet {
 
   private exited(place: Place, gone: Process, code: number | null, signal: NodeJS.Signals | null): void {
     place.process = null
+    dismiss(gone)
     const { name, killed, terminatedAt, lateMsBefore, coreWait, blockedUntil, disturbed, isRemote, id } = gone
     // Who is stopped may hold the store, and nobody can write how a run has ended; who is remote may not get through.
     const isFrozen = isRemote || this.places.some(({ process }) => process?.stopped === true)
@@ -296,6 +321,11 @@ export class Fleet {
     }
     if (!this.ending && !(place.role === 'producer' && place.done)) void this.spawn(place)
   }
+}
+
+/** From now on it may be without an answer. */
+function dismiss({ witness }: Process): void {
+  if (witness !== null) witness.until = Math.min(witness.until, Date.now())
 }
 
 /** How long the main thread of a process has waited for a core, ms; null where the system does not say, or when it is gone. */

@@ -33,7 +33,8 @@ export class Progress {
 const shownMax = 3
 const evidenceMax = 25
 
-export function report({ options, promises, broken, figures, machines, folder }: Verdict): string {
+export function report(verdict: Verdict): string {
+  const { options, promises, broken, machines, folder } = verdict
   const { store, seed } = options
   const width = Math.max(...promises.map(([, says]) => says.length))
   const rows = promises.map(([name, says, times]) => {
@@ -48,7 +49,7 @@ export function report({ options, promises, broken, figures, machines, folder }:
     '',
     ...rows,
     '',
-    ...figureRows(figures),
+    ...figureRows(verdict),
     ...machineRows(machines),
     '',
     ...shown(broken),
@@ -56,7 +57,7 @@ export function report({ options, promises, broken, figures, machines, folder }:
   ].join('\n')
 }
 
-function figureRows(figures: Verdict['figures']): string[] {
+function figureRows({ figures, back }: Verdict): string[] {
   const { jobs, durationMs, drainMs, attempts, runs, steps, rescues, lostSettles, unknown, dead, poison, calls } =
     figures
   const { started, killed, selfKilled, zombies, blocked, terminated, slowestStopMs, turnedAway, pauses, unattendedMs } =
@@ -70,7 +71,10 @@ function figureRows(figures: Verdict['figures']): string[] {
     `  processes ${started}: killed ${killed}, by poison ${selfKilled}, stopped and continued ${zombies}, blocked ${blocked}`,
     `  terminated ${terminated}, the slowest within ${Math.round(slowestStopMs)} ms; turned away at the start ${turnedAway}; the machine paused ${pauses}×`,
     ...(restarted > 0
-      ? [`  the server was killed and started again ${restarted}×, and made its clients wait ${held}×`]
+      ? [
+          `  the server was killed and started again ${restarted}×, and made its clients wait ${held}×`,
+          `  workers that went on with it again ${back?.seen ?? 0}×, the slowest after ${Math.round(back?.slowestMs ?? 0)} ms`,
+        ]
       : []),
     `  no worker that lived for a second: ${Math.round(unattendedMs)} ms at the longest`,
   ]

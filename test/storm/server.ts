@@ -23,10 +23,12 @@ export class StormServer {
     return this.restarting !== null
   }
 
-  restart(): void {
+  /** @param back called when it answers again */
+  restart(back: () => void): void {
     this.restarting = this.server
       .kill()
       .then(() => this.server.start())
+      .then(back)
       .finally(() => (this.restarting = null))
   }
 

@@ -122,7 +122,8 @@ interface Victims {
 function befall({ fleet, server }: Victims, { kind, victim, ms }: Fault): boolean {
   if (kind === 'restart' || kind === 'hold') {
     if (server === null || server.isDown) return false
-    if (kind === 'restart') server.restart()
+    fleet.serverAway()
+    if (kind === 'restart') server.restart(() => fleet.serverBack())
     else server.hold(ms)
     fleet.tally[kind === 'restart' ? 'restarted' : 'held']++
     return true

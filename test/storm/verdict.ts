@@ -10,6 +10,7 @@ import {
   type Violation,
 } from 'jobchart/store-testing'
 import type { NewJob } from '../../src/store.ts'
+import { backMs, judgeBack, type Back } from './back.ts'
 import type { Broken } from './broken.ts'
 import type { StormOptions } from './command.ts'
 import type { Fleet } from './fleet.ts'
@@ -27,6 +28,8 @@ export interface Verdict {
   readonly broken: readonly Broken[]
   readonly figures: HistoryFigures &
     Tally & { readonly durationMs: number; readonly drainMs: number; readonly dead: number; readonly poison: number }
+  /** null: the server of the store was not killed. */
+  readonly back: Back | null
   /** null: there were none. */
   readonly machines: MachineFigures | null
   readonly folder: string
@@ -59,6 +62,7 @@ const own = {
   stop: `SIGTERM ends a process within ${graceMs} ms + 1 s, and costs no attempt`,
   end: 'no process ends by itself',
   drain: 'afterwards all machines drain in the time of leases, rescues, backoffs and timers',
+  back: `all workers have an answer again within ${backMs / 1_000} s of the return of their server`,
 } as const
 
 export async function judge({ options, folder, store, fleet, durationMs, drainMs }: Storm): Promise<Verdict> {
@@ -75,6 +79,8 @@ export async function judge({ options, folder, store, fleet, durationMs, drainMs
   const { violations, counts, figures } = checkHistory(lines, { final, limits, ...(isFree && { rescueMs, startMs }) })
   const broken: Broken[] = violations.map(({ invariant, ...found }: Violation) => ({ promise: invariant, ...found }))
   broken.push(...(machines?.broken ?? []))
+  const back = options.restarts === 0 ? null : judgeBack(fleet.witnesses, join(folder, 'history'))
+  broken.push(...(back?.broken ?? []))
   for (const problem of fleet.problems) {
     const promise = problem.includes('by itself') ? 'end' : 'stop'
     broken.push({ promise, message: problem, evidence: [] })
@@ -103,6 +109,7 @@ export async function judge({ options, folder, store, fleet, durationMs, drainMs
         ([name, says]) => [name, says, times(name)] as const,
       ),
     ],
+    back,
     machines: machines?.figures ?? null,
     figures: { ...figures, ...fleet.tally, durationMs, drainMs, dead, poison: poison.length },
   }
