@@ -57,8 +57,8 @@ export const queueColumns = (now: number): readonly Column<QueueRow>[] => [
     right: true,
   },
   { title: 'DONE', text: ({ counts }) => count(counts.done), right: true, optional: 6 },
-  { title: 'DONE NOW', text: ({ rates }) => rateOf(rates.lastMinute.done), right: true, optional: 3 },
-  { title: 'FAILED NOW', text: ({ rates }) => rateOf(rates.lastMinute.failed), right: true, optional: 4 },
+  { title: 'DONE RATE', text: ({ rates }) => rateOf(rates.lastMinute.done), right: true, optional: 3 },
+  { title: 'FAIL RATE', text: ({ rates }) => rateOf(rates.lastMinute.failed), right: true, optional: 4 },
   {
     title: 'OLDEST WAITS',
     text: ({ queuedSince }) => (queuedSince === null ? '' : duration(now - queuedSince)),
