@@ -26,7 +26,7 @@ storeConformance({
 })
 storeConformance({
   name: 'redis, ioredis, each write by the core, scripts instead of functions',
-  test: everyNth(3, test),
+  test: everyNth(6, test),
   async create(): Promise<Subject> {
     const prefix = randomUUID()
     const url = await addressWithoutFunctions(serverOfIoredis(), prefix, prefix)
