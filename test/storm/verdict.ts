@@ -62,8 +62,13 @@ const own = {
   stop: `SIGTERM ends a process within ${graceMs} ms + 1 s, and costs no attempt`,
   end: 'no process ends by itself',
   drain: 'afterwards all machines drain in the time of leases, rescues, backoffs and timers',
-  back: `all workers have an answer again within ${backMs / 1_000} s of the return of their server`,
 } as const
+
+/** Of a store whose server is killed. */
+const ofServer = [
+  'back',
+  `all workers have an answer again within ${backMs / 1_000} s of the return of their server`,
+] as const
 
 export async function judge({ options, folder, store, fleet, durationMs, drainMs }: Storm): Promise<Verdict> {
   const all = options.machines === 0 ? null : (await finalState(store)).records
@@ -105,7 +110,7 @@ export async function judge({ options, folder, store, fleet, durationMs, drainMs
       ...Object.entries(invariants).map(([name, says]) => {
         return [name, says, counts[name as keyof typeof counts] ?? 0] as const
       }),
-      ...[...Object.entries(own), ...(machines === null ? [] : machinePromiseRows)].map(
+      ...[...Object.entries(own), ...(back === null ? [] : [ofServer]), ...(machines ? machinePromiseRows : [])].map(
         ([name, says]) => [name, says, times(name)] as const,
       ),
     ],
