@@ -47,7 +47,7 @@ export function playUntilDeath(path: string, point: number | null): Promise<stri
     const child = execFile(
       process.execPath,
       [...childOptions.execArgv, fileURLToPath(new URL('killed-child.ts', import.meta.url)), path, String(point)],
-      { env: childOptions.env, timeout: 30_000 },
+      { env: childOptions.env, timeout: 300_000 },
       (_error, stdout, stderr) => {
         if (child.signalCode === 'SIGKILL' && stderr === '') resolve(stdout.split('\n').slice(0, -1))
         else
