@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { isLong } from '../support/long-form.ts'
 import { storm } from '../support/storm-world.ts'
 
-const runs = isLong ? 10_000 : 1_000
+const runs = isLong ? 10_000 : 400
 
 test(`in ${runs} storms nothing starts after its cancel or a stop was asked for, and no cap is exceeded`, async () => {
   const totals: Record<string, number> = {}

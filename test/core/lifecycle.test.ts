@@ -70,7 +70,7 @@ function walk(choices: readonly number[], births: readonly JobState[], maxAttemp
   }
 }
 
-const walks = isLong ? 400 : 120
+const walks = isLong ? 400 : 60
 
 test(`${walks * 250} random events lead the table and live actors through the same states and counters`, () => {
   const choices = fc.array(fc.nat(10_000), { minLength: 250, maxLength: 250 })

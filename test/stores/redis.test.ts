@@ -22,7 +22,7 @@ storeConformance({
     const prefix = randomUUID()
     return redisSubject(await addressFor(server(), prefix, prefix), nodeRedisAt, { prefix })
   },
-  random: { sequences: isLong ? 100 : 40 },
+  random: { sequences: isLong ? 100 : 20 },
 })
 storeConformance({
   name: 'redis, ioredis, each write by the core, scripts instead of functions',

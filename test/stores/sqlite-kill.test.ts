@@ -10,7 +10,7 @@ import { playerOn, script } from './sqlite/script.ts'
 import { dieWithinCommits } from './sqlite/torn-commits.ts'
 
 /** Every so many points are tried here, and all of them by `npm run killpoints`. A prime, so that all kinds get a turn. */
-const stride = isLong ? 37 : 97
+const stride = isLong ? 37 : 149
 /** From this one on; another one in each run. */
 const first = Math.floor(Math.random() * stride)
 

@@ -27,7 +27,7 @@ afterAll(() => {
 storeConformance({
   name: 'sqlite, asked by two processes in turn',
   test: everyNth(3, test),
-  random: { sequences: isLong ? 40 : 20 },
+  random: { sequences: isLong ? 40 : 10 },
   async create() {
     const folder = temporaryFolder()
     const clock = movingClock()
