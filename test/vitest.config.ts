@@ -18,8 +18,8 @@ export const isolated = [
   'test/worker/broken-lanes.test.ts',
 ]
 
-/** What promises a time: these two run when all others have ended. */
-const timed = ['test/dashboard/latency.test.ts', 'test/stores/redis-stop.test.ts']
+/** What promises a time: it runs when all others have ended. */
+const timed = ['test/dashboard/latency-*.test.ts', 'test/stores/redis-stop.test.ts']
 
 // XState's development build throws on mistakes that its production build swallows. Vite's own `module` condition is
 // left out so that packages resolve as they do in Node, where users will run them. Vitest hands the list on to Node.
@@ -65,7 +65,7 @@ export default defineConfig({
       {
         ...conditions('@jobchart/source'),
         extends: true,
-        test: { name: 'timed', include: timed, maxWorkers: 2, sequence: { groupOrder: 1 } },
+        test: { name: 'timed', include: timed, maxWorkers: 3, sequence: { groupOrder: 1 } },
       },
       {
         // What starts threads is tested as it is published. A thread that reads TypeScript loads a stripper made of

@@ -1,20 +1,16 @@
 /** The page in a browser: every screen, without a word in the console; changes by buttons; what is live. */
-import { existsSync } from 'node:fs'
 import axe from 'axe-core'
-import { chromium, type Browser, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { memoryStore } from 'jobchart'
 import { createDashboard, type DashboardOptions } from 'jobchart/dashboard'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { newJob, put } from '../../src/store-testing/conformance/acts.ts'
+import { canStartBrowser, startBrowser } from '../support/browser.ts'
 import { deadEmails, email, jobs, reviews } from './world.ts'
-
-const executablePath = '/usr/bin/chromium'
-const isThere = existsSync(executablePath)
-if (!isThere) process.stdout.write(`the page is not tested in a browser: ${executablePath} is missing\n`)
 
 let browser: Browser
 beforeAll(async () => {
-  if (isThere) browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  if (canStartBrowser) browser = await startBrowser()
 })
 afterAll(() => browser?.close())
 
@@ -48,7 +44,7 @@ const patient = { timeout: 10_000 }
 
 const text = (page: Page, selector = 'main'): Promise<string> => page.locator(selector).innerText()
 
-test.runIf(isThere)('every screen shows what it is for, and the console stays empty', async () => {
+test.runIf(canStartBrowser)('every screen shows what it is for, and the console stays empty', async () => {
   const { page, show } = await opened()
   await page.getByRole('link', { name: 'email.send' }).waitFor()
   for (const [hash, heading, shown] of [
@@ -72,7 +68,7 @@ test.runIf(isThere)('every screen shows what it is for, and the console stays em
   await page.getByRole('dialog').getByText('search jobs').waitFor()
 })
 
-test.runIf(isThere)('a job is retried by its button, and an event is sent to a machine', async () => {
+test.runIf(canStartBrowser)('a job is retried by its button, and an event is sent to a machine', async () => {
   const { page, show, runtime } = await opened('#/job/dead-1')
   await page.getByRole('button', { name: 'Retry' }).click()
   await page.getByText('dead-1 was sent through again.').waitFor()
@@ -84,22 +80,25 @@ test.runIf(isThere)('a job is retried by its button, and an event is sent to a m
   await expect.poll(() => text(page, 'h1')).toMatch('done')
 })
 
-test.runIf(isThere)('jobs are found by what was typed, and all that match are changed, with their number', async () => {
-  const { page, runtime } = await opened('#/jobs')
-  await page.getByRole('searchbox').fill('meta:tenant=7')
-  await page.getByRole('searchbox').press('Enter')
-  const shown = (): Promise<string[]> => page.locator('tbody a.id').allTextContents()
-  await expect.poll(shown, patient).toEqual(['dead-1'])
-  const dialog = page.getByRole('dialog')
-  await page.getByRole('button', { name: 'Cancel', exact: true }).click()
-  await page.getByText('None of these jobs can be cancelled.').waitFor()
-  await page.getByRole('button', { name: 'Retry', exact: true }).click()
-  await dialog.getByText('Retry 1 job?').waitFor()
-  await dialog.getByRole('button', { name: 'Retry' }).click()
-  await expect.poll(async () => (await (await runtime.job('dead-1'))!.record()).generation, patient).toBe(2)
-})
+test.runIf(canStartBrowser)(
+  'jobs are found by what was typed, and all that match are changed, with their number',
+  async () => {
+    const { page, runtime } = await opened('#/jobs')
+    await page.getByRole('searchbox').fill('meta:tenant=7')
+    await page.getByRole('searchbox').press('Enter')
+    const shown = (): Promise<string[]> => page.locator('tbody a.id').allTextContents()
+    await expect.poll(shown, patient).toEqual(['dead-1'])
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Cancel', exact: true }).click()
+    await page.getByText('None of these jobs can be cancelled.').waitFor()
+    await page.getByRole('button', { name: 'Retry', exact: true }).click()
+    await dialog.getByText('Retry 1 job?').waitFor()
+    await dialog.getByRole('button', { name: 'Retry' }).click()
+    await expect.poll(async () => (await (await runtime.job('dead-1'))!.record()).generation, patient).toBe(2)
+  },
+)
 
-test.runIf(isThere)('a slider leads through the past of a machine, and a fork goes on from there', async () => {
+test.runIf(canStartBrowser)('a slider leads through the past of a machine, and a fork goes on from there', async () => {
   const { page, runtime } = await opened('#/job/review-1', {}, 1280, reviews)
   const filled = (): Promise<string[]> =>
     page.locator('.jc-active').evaluateAll((states) => states.map((state) => state.getAttribute('data-state') ?? ''))
@@ -119,7 +118,7 @@ test.runIf(isThere)('a slider leads through the past of a machine, and a fork go
   expect((await runtime.job('review-2'))!.id).toBe('review-2')
 })
 
-test.runIf(isThere)('an event is sent by a form of its fields', async () => {
+test.runIf(canStartBrowser)('an event is sent by a form of its fields', async () => {
   const { page, runtime } = await opened('#/job/review-1', {}, 1280, reviews)
   await page.getByRole('button', { name: 'APPROVE' }).click()
   const dialog = page.getByRole('dialog')
@@ -132,7 +131,7 @@ test.runIf(isThere)('an event is sent by a form of its fields', async () => {
   expect((await (await runtime.job('review-1'))!.snapshot()).context).toMatchObject({ by: 'ada' })
 })
 
-test.runIf(isThere)(
+test.runIf(canStartBrowser)(
   'the command palette leads to screens, queues and jobs and runs actions, by keys alone',
   async () => {
     const { page } = await opened('#/job/dead-1')
@@ -178,7 +177,7 @@ test.runIf(isThere)(
   },
 )
 
-test.runIf(isThere)('all that match a filter are changed after a confirmation that says how many', async () => {
+test.runIf(canStartBrowser)('all that match a filter are changed after a confirmation that says how many', async () => {
   const { page, runtime } = await opened('#/jobs?type=email.send')
   await page.getByRole('button', { name: 'Discard' }).click()
   await page.getByRole('heading', { name: 'Discard 3 jobs?' }).waitFor()
@@ -187,7 +186,7 @@ test.runIf(isThere)('all that match a filter are changed after a confirmation th
   expect(await runtime.counts()).toMatchObject({ done: 0, dead: 0, waiting: 1 })
 })
 
-test.runIf(isThere)(
+test.runIf(canStartBrowser)(
   'a retry of 1,000 dead jobs goes on when the page is left, and who comes back sees how far it is',
   async () => {
     const world = await deadEmails()
@@ -223,7 +222,7 @@ test.runIf(isThere)(
   },
 )
 
-test.runIf(isThere)('a change of many jobs is stopped by its button', async () => {
+test.runIf(canStartBrowser)('a change of many jobs is stopped by its button', async () => {
   const world = await deadEmails()
   const { page } = await opened('#/jobs?state=dead', {}, 1280, async () => world.runtime)
   await page.getByRole('button', { name: 'Discard' }).click()
@@ -236,7 +235,7 @@ test.runIf(isThere)('a change of many jobs is stopped by its button', async () =
   expect((await world.runtime.bulk.list())[0]?.state).toBe('stopped')
 })
 
-test.runIf(isThere)('the list of jobs stays still until one asks for what is new', async () => {
+test.runIf(canStartBrowser)('the list of jobs stays still until one asks for what is new', async () => {
   const { page, runtime } = await opened('#/jobs')
   await page.getByText('up to date').waitFor()
   const rows = page.locator('tbody tr')
@@ -248,14 +247,14 @@ test.runIf(isThere)('the list of jobs stays still until one asks for what is new
   await expect.poll(() => rows.count()).toBe(5)
 })
 
-test.runIf(isThere)('who may only read has no buttons for changes', async () => {
+test.runIf(canStartBrowser)('who may only read has no buttons for changes', async () => {
   const { page } = await opened('#/job/dead-1', { authorize: () => 'read' })
   await page.getByText('read only').waitFor()
   await page.getByText('Timeline').waitFor()
   expect(await page.getByRole('button', { name: /Retry|Discard/ }).count()).toBe(0)
 })
 
-test.runIf(isThere)('text from jobs is text, whatever it holds', async () => {
+test.runIf(canStartBrowser)('text from jobs is text, whatever it holds', async () => {
   const { page, show, runtime } = await opened('#/')
   const evil = [
     '<img src=x onerror=alert(1)>',
@@ -278,7 +277,7 @@ test.runIf(isThere)('text from jobs is text, whatever it holds', async () => {
   expect(await page.locator('main img, main script, main [onload], main [onerror]').count()).toBe(0)
 })
 
-test.runIf(isThere)('no screen has a fault that axe finds, in light and dark', async () => {
+test.runIf(canStartBrowser)('no screen has a fault that axe finds, in light and dark', async () => {
   const { page, show } = await opened('#/')
   await page.evaluate(axe.source)
   for (const hash of ['#/', '#/jobs', '#/job/order-1', '#/job/dead-1', '#/queue/email.send', '#/dead', '#/workers']) {
@@ -294,7 +293,7 @@ test.runIf(isThere)('no screen has a fault that axe finds, in light and dark', a
   }
 })
 
-test.runIf(isThere)('on a phone nothing is wider than the window, however long names are', async () => {
+test.runIf(canStartBrowser)('on a phone nothing is wider than the window, however long names are', async () => {
   const store = memoryStore()
   const { page, show } = await opened('#/', {}, 390, () => jobs(store))
   const type = `a.type.${'of.a.team.with.long.names.'.repeat(3)}`
