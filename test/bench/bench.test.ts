@@ -59,7 +59,7 @@ async function temporaryFolder(): Promise<string> {
 
 // The others take longer and run through the same code: `npm run proof -- --only bench` runs them all.
 const measured = ['throughput', ...(isLong ? ['latency', 'cancel', 'garbage'] : [])]
-const onFiles = [...(isLong ? ['process'] : []), 'restart', 'idle']
+const onFiles = [...(isLong ? ['process', 'idle'] : []), 'restart']
 const onServers = ['process']
 
 test(

@@ -5,5 +5,5 @@ import { everyNth, isLong } from '../support/long-form.ts'
 import { sqliteSubject } from '../support/sqlite-subject.ts'
 
 // Each sequence makes a file and a thread.
-const random = { sequences: isLong ? 20 : 10 }
-storeConformance({ name: 'sqlite in a thread', test: everyNth(16, test), random, create: () => sqliteSubject(true) })
+const random = { sequences: isLong ? 20 : 5 }
+storeConformance({ name: 'sqlite in a thread', test: everyNth(32, test), random, create: () => sqliteSubject(true) })

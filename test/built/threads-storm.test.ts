@@ -5,7 +5,7 @@ import { stormThreads } from '../storm/threads/storm.ts'
 
 test('threads that exit, crash, fill their memory and loop leave no thread, no taken slot and a clean history', async () => {
   const seed = Math.floor(Math.random() * 2 ** 32)
-  const { faults, threads } = await stormThreads({ jobs: isLong ? 100 : 60, slots: 6, seed })
+  const { faults, threads } = await stormThreads({ jobs: isLong ? 100 : 40, slots: 6, seed })
   expect(faults, `seed ${seed}`).toEqual([])
   // Otherwise the storm was none.
   expect(threads.started).toBeGreaterThan(10)

@@ -31,7 +31,8 @@ test.each(isLong ? compilers : compilers.slice(1))(
       typeRoots: [join(root, 'node_modules/@types')],
       strict: true,
       exactOptionalPropertyTypes: true,
-      skipLibCheck: false,
+      // Nearly all of it is the types of Node and of our dependencies.
+      skipLibCheck: !isLong,
       noEmit: true,
     }
     const include = ['test/api/types.test.ts', 'test/machine-job/types.test.ts'].map((file) => join(root, file))

@@ -10,7 +10,7 @@ import { redisTest, serverOfFile } from '../support/redis-server.ts'
 
 const server = serverOfFile()
 const workers = 4
-const harmsMin = isLong ? 300 : 40
+const harmsMin = isLong ? 300 : 25
 /** When nothing is cut any more, every worker must run jobs again within this. */
 const backMs = 5_000
 /** An answer is waited for 10 s at most. */
