@@ -27,13 +27,25 @@ export interface PayloadLimits {
   readonly depthMax: number
 }
 
+/** What a payload holds in place of values that are not JSON. */
+export interface Encoding {
+  /** What stands for an object that is not plain data, itself JSON; undefined for one that is refused. */
+  readonly object: (value: object) => unknown
+  /** A key of a plain object, escaped. */
+  readonly key: (key: string) => string
+}
+
 interface Walk {
   readonly code: ErrorCode
   readonly limits: PayloadLimits
   readonly what: string
   readonly of: string | null
+  readonly encoding: Encoding | null
   bytesLeft: number
 }
+
+/** Where a walk is; null where it is not kept, which is cheaper. */
+type Path = string | null
 
 /**
  * A copy of `value`, every part of it strict JSON. Properties that are undefined are left out, −0 becomes 0.
@@ -50,7 +62,15 @@ export function toPayload(
   what: string = names[code] ?? 'input',
   of: string | null = null,
 ): Json {
-  const walk: Walk = { code, limits, what, of, bytesLeft: limits.bytesMax }
+  return checked(value, { code, limits, what, of, encoding: null, bytesLeft: limits.bytesMax })
+}
+
+/** As `toPayload`, of a value that may hold what `encoding` stands for. */
+export const toEncodedPayload = (value: unknown, code: ErrorCode, limits: PayloadLimits, encoding: Encoding): Json =>
+  checked(value, { code, limits, what: names[code] ?? 'input', of: null, encoding, bytesLeft: limits.bytesMax })
+
+function checked(value: unknown, walk: Walk): Json {
+  const { limits } = walk
   const payload = copied(value, walk)
   // The walk counts what it takes at least; only what may come near the limit is measured.
   const leastBytes = limits.bytesMax - walk.bytesLeft
@@ -63,23 +83,38 @@ export function toPayload(
 /** A number counted as one byte may take 24, a character counted as one may be escaped to 6. */
 const growthMax = 24
 
+/** Nearly every value passes: only one that does not is walked again, to name the place. */
 function copied(value: unknown, walk: Walk): Json {
   try {
-    return copy(value, '', 0, walk)
+    return copy(value, null, 0, walk)
   } catch (error) {
-    if (error instanceof TooDeep) throw tooDeep(value, error.path, walk)
-    if (error instanceof JobchartError) throw error
-    throw refused(
-      walk,
-      '',
-      'a property threw when it was read',
-      'Pass plain data without getters or proxies that throw.',
-      error,
-    )
+    const again = { ...walk, bytesLeft: walk.limits.bytesMax }
+    try {
+      copy(value, '', 0, again)
+    } catch (placed) {
+      throw refusalOf(placed, value, again)
+    }
+    // Its getters gave something else this time.
+    throw refusalOf(error, value, walk)
   }
 }
 
-function copy(value: unknown, path: string, depth: number, walk: Walk): Json {
+function refusalOf(error: unknown, value: unknown, walk: Walk): JobchartError {
+  if (error instanceof TooDeep) return tooDeep(value, error.path, walk)
+  if (error instanceof JobchartError) return error
+  return refused(
+    walk,
+    '',
+    'a property threw when it was read',
+    'Pass plain data without getters or proxies that throw.',
+    error,
+  )
+}
+
+const memberPath = (path: Path, key: string): Path => (path === null ? null : path === '' ? key : `${path}.${key}`)
+const itemPath = (path: Path, i: number): Path => (path === null ? null : `${path}[${i}]`)
+
+function copy(value: unknown, path: Path, depth: number, walk: Walk): Json {
   switch (typeof value) {
     case 'string':
       return text(value, path, walk)
@@ -104,60 +139,74 @@ function copy(value: unknown, path: string, depth: number, walk: Walk): Json {
   }
 }
 
-function list(value: readonly unknown[], path: string, depth: number, walk: Walk): Json[] {
+function list(value: readonly unknown[], path: Path, depth: number, walk: Walk): Json[] {
   spend(walk, 1 + value.length, path)
   const result: Json[] = []
-  for (let i = 0; i < value.length; i++) result.push(copy(value[i], `${path}[${i}]`, depth + 1, walk))
+  for (let i = 0; i < value.length; i++) result.push(copy(value[i], itemPath(path, i), depth + 1, walk))
   return result
 }
 
-function plain(value: object, path: string, depth: number, walk: Walk): Json {
-  const prototype: unknown = Object.getPrototypeOf(value)
-  // Plain objects of another realm (vm, test runners) have an Object.prototype of their own: its prototype is null.
-  if (prototype !== Object.prototype && prototype !== null && Object.getPrototypeOf(prototype) !== null) {
-    throw refused(walk, path, `${describe(value)} is not plain data`)
-  }
+function plain(value: object, path: Path, depth: number, walk: Walk): Json {
+  if (!isPlain(value)) return encoded(value, path, depth, walk)
+  const { encoding } = walk
   spend(walk, 2, path)
   const result: { [key: string]: Json } = {}
   for (const key in value) {
     if (!Object.hasOwn(value, key)) continue
     const member: unknown = value[key as keyof typeof value]
     if (member === undefined) continue
-    text(key, path, walk)
-    const copied = copy(member, path === '' ? key : `${path}.${key}`, depth + 1, walk)
-    if (key === '__proto__') {
+    const name = encoding === null ? key : encoding.key(key)
+    text(name, path, walk)
+    const copied = copy(member, memberPath(path, key), depth + 1, walk)
+    if (name === '__proto__') {
       // Plain assignment would set the prototype; as an own property it stays data.
-      Object.defineProperty(result, key, { value: copied, enumerable: true, configurable: true, writable: true })
+      Object.defineProperty(result, name, { value: copied, enumerable: true, configurable: true, writable: true })
     } else {
-      result[key] = copied
+      result[name] = copied
     }
   }
   return result
 }
 
-function text(value: string, path: string, walk: Walk): string {
+/** Plain objects of another realm (vm, test runners) have an Object.prototype of their own: its prototype is null. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+function encoded(value: object, path: Path, depth: number, walk: Walk): Json {
+  const standIn = walk.encoding?.object(value)
+  if (standIn === undefined) throw refused(walk, path, `${describe(value)} is not plain data`)
+  // Its own keys are not escaped, and nothing in it is encoded.
+  const within = { ...walk, encoding: null }
+  const copied = copy(standIn, path, depth, within)
+  walk.bytesLeft = within.bytesLeft
+  return copied
+}
+
+function text(value: string, path: Path, walk: Walk): string {
   spend(walk, value.length + 2, path)
   if (!value.isWellFormed()) throw refused(walk, path, 'a string with a lone surrogate')
   return value
 }
 
-function spend(walk: Walk, bytes: number, path: string): void {
+function spend(walk: Walk, bytes: number, path: Path): void {
   walk.bytesLeft -= bytes
   if (walk.bytesLeft < 0) throw tooLarge(walk, path)
 }
 
 /** Thrown within a walk at the first value that is nested too deep. */
 class TooDeep extends Error {
-  readonly path: string
+  readonly path: Path
 
-  constructor(path: string) {
+  constructor(path: Path) {
     super('nested too deep')
     this.path = path
   }
 }
 
 /** What is nested too deep may be a cycle: that is looked for only now. */
-function tooDeep(value: unknown, path: string, walk: Walk): JobchartError {
+function tooDeep(value: unknown, path: Path, walk: Walk): JobchartError {
   const cycle = findCycle(value, '', [], walk.limits.depthMax)
   if (cycle === null) {
     return refused(
@@ -182,7 +231,7 @@ function findCycle(
   if (typeof value !== 'object' || value === null) return null
   const target = around.find((each) => each.value === value)
   if (target !== undefined) return { at: path, to: target.path }
-  if (around.length > depthMax) return null
+  if (around.length > depthMax || !(Array.isArray(value) || isPlain(value))) return null
   for (const [key, member] of Object.entries(value)) {
     const within = Array.isArray(value) ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`
     const found = findCycle(member, within, [...around, { value, path }], depthMax)
@@ -191,7 +240,7 @@ function findCycle(
   return null
 }
 
-const tooLarge = (walk: Walk, path: string): JobchartError =>
+const tooLarge = (walk: Walk, path: Path): JobchartError =>
   refused(
     walk,
     path,
@@ -203,10 +252,11 @@ const strictJson =
   'Pass strict JSON: text, finite numbers, booleans, null, plain arrays and objects. A Date as date.toISOString().'
 const pathCharsMax = 200
 
-function refused(walk: Walk, path: string, problem: string, hint = strictJson, cause?: unknown): JobchartError {
+function refused(walk: Walk, path: Path, problem: string, hint = strictJson, cause?: unknown): JobchartError {
   const owner = walk.of === null ? walk.what : `${walk.what} ${walk.of}`
-  const shown = path.length > pathCharsMax ? `${path.slice(0, pathCharsMax)}…` : path
-  return new JobchartError(walk.code, `${owner}${shown === '' ? '' : ` at ${shown}`}: ${problem}`, {
+  const place =
+    path === null || path === '' ? '' : ` at ${path.slice(0, pathCharsMax)}${path.length > pathCharsMax ? '…' : ''}`
+  return new JobchartError(walk.code, `${owner}${place}: ${problem}`, {
     ...(cause !== undefined && { cause }),
     hint,
   })

@@ -5,7 +5,7 @@
  */
 import { Actor, type AnyActorRef } from 'xstate'
 import { recordError, reviveError, type ErrorRecord } from '../core/failure.ts'
-import { toPayload, type Json } from '../core/payload.ts'
+import { toEncodedPayload, type Encoding, type Json } from '../core/payload.ts'
 import { checkpointLimits } from '../core/limits.ts'
 
 const errorKey = 'jobchart$error'
@@ -34,33 +34,38 @@ export class NotStorable {
 /** The address of an actor; null for an actor of another actor system. */
 export type AddressOf = (actor: AnyActorRef) => string | null
 
-interface Encoding {
-  readonly error: (record: ErrorRecord) => unknown
-  readonly actor: (actor: AnyActorRef) => unknown
-  readonly key: (key: string) => string
-}
-
 /** @throws JobchartError NOT_DURABLE, naming the path, for a value that JSON cannot represent */
 export const encode = (value: unknown, addressOf: AddressOf = () => null): Json =>
-  toJson(value, {
-    error: (record) => ({ [errorKey]: record }),
-    actor: (actor) => {
-      const address = addressOf(actor)
-      return address === null ? actor : { [actorKey]: address }
-    },
+  toEncodedPayload(value, 'NOT_DURABLE', checkpointLimits, {
+    object: standIns({
+      actor: (actor) => {
+        const address = addressOf(actor)
+        return address === null ? undefined : { [actorKey]: address }
+      },
+      error: (record) => ({ [errorKey]: record }),
+    }),
     key: escaped,
   })
 
 /** JSON for people to read, which cannot be decoded: errors as records, actors by name. @throws as `encode` */
 export const toDisplayJson = (value: unknown): Json =>
-  toJson(value, {
-    error: (record) => record,
-    actor: (actor) => actor.toJSON?.(),
+  toEncodedPayload(value, 'NOT_DURABLE', checkpointLimits, {
+    object: standIns({ actor: (actor) => actor.toJSON?.(), error: (record) => record }),
     key: (key) => key,
   })
 
-const toJson = (value: unknown, encoding: Encoding): Json =>
-  toPayload(withMarks(value, encoding, 0), 'NOT_DURABLE', checkpointLimits)
+interface StandIns {
+  readonly actor: (actor: AnyActorRef) => unknown
+  readonly error: (record: ErrorRecord) => unknown
+}
+
+const standIns =
+  ({ actor, error }: StandIns): Encoding['object'] =>
+  (value) => {
+    if (value instanceof Actor) return actor(value as AnyActorRef)
+    if (value instanceof NotStorable) return { [notStorableKey]: value.what }
+    return value instanceof Error ? error(recordError(value)) : undefined
+  }
 
 /** A new copy at each call, because machines may change it. Actors are decoded as `ActorReference`. */
 export function decode(json: Json): unknown {
@@ -74,49 +79,15 @@ export function decode(json: Json): unknown {
 }
 
 /** Replaces each `ActorReference` by its actor. Returns the value itself if it has none, else a copy. */
-export function withActors(value: unknown, actorAt: (address: string) => AnyActorRef): unknown {
-  return mapDeep(value, 0, (each) => (each instanceof ActorReference ? actorAt(each.address) : undefined))
-}
-
-/** Releases before the escaping could store user data under these keys: the shape is checked. */
-function isErrorRecord(record: unknown): record is ErrorRecord {
-  if (typeof record !== 'object' || record === null) return false
-  const { name, message, cause } = record as Partial<ErrorRecord>
-  return typeof name === 'string' && typeof message === 'string' && (cause === undefined || isErrorRecord(cause))
-}
-
-function withMarks(value: unknown, encoding: Encoding, depth: number): unknown {
-  return mapDeep(
-    value,
-    depth,
-    (each) => {
-      if (each instanceof Actor) return encoding.actor(each as AnyActorRef)
-      if (each instanceof NotStorable) return { [notStorableKey]: each.what }
-      return each instanceof Error ? encoding.error(recordError(each)) : undefined
-    },
-    encoding.key,
-  )
-}
-
-/**
- * Returns the value itself if nothing in it changes, else a copy.
- * @param replace the replacement of an object; undefined to descend into it
- */
-function mapDeep(
-  value: unknown,
-  depth: number,
-  replace: (value: object) => unknown,
-  rename: (key: string) => string = (key) => key,
-): unknown {
+export function withActors(value: unknown, actorAt: (address: string) => AnyActorRef, depth = 0): unknown {
   if (typeof value !== 'object' || value === null || depth > checkpointLimits.depthMax) return value
-  const replaced = replace(value)
-  if (replaced !== undefined) return replaced
-  // In most states nothing changes: objects are copied only from the first change on.
+  if (value instanceof ActorReference) return actorAt(value.address)
+  // Few states have references: objects are copied only from the first one on.
   if (Array.isArray(value)) {
     let list: unknown[] | null = null
     for (let i = 0; i < value.length; i++) {
       const each: unknown = value[i]
-      const member = mapDeep(each, depth + 1, replace, rename)
+      const member = withActors(each, actorAt, depth + 1)
       if (member !== each) (list ??= [...(value as unknown[])])[i] = member
     }
     return list ?? value
@@ -128,11 +99,17 @@ function mapDeep(
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i] as string
     const each: unknown = value[key as keyof typeof value]
-    const name = rename(key)
-    const member = mapDeep(each, depth + 1, replace, rename)
-    if (name !== key || member !== each) (entries ??= Object.entries(value))[i] = [name, member]
+    const member = withActors(each, actorAt, depth + 1)
+    if (member !== each) (entries ??= Object.entries(value))[i] = [key, member]
   }
   return entries === null ? value : Object.fromEntries(entries)
+}
+
+/** Releases before the escaping could store user data under these keys: the shape is checked. */
+function isErrorRecord(record: unknown): record is ErrorRecord {
+  if (typeof record !== 'object' || record === null) return false
+  const { name, message, cause } = record as Partial<ErrorRecord>
+  return typeof name === 'string' && typeof message === 'string' && (cause === undefined || isErrorRecord(cause))
 }
 
 const escapable = /^jobchart\$+(?:error|actor|notKept)$/
