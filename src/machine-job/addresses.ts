@@ -124,17 +124,18 @@ export class ActorAddresses {
     if (starts === undefined) return null
     const isGone = (name: string): boolean => !Object.hasOwn(children, idIn(name))
     let gone = 0
-    for (const name of starts.counts.keys()) if (isGone(name)) gone++
-    const counts: [name: string, count: number][] = []
-    for (const [name, count] of starts.counts) {
+    if (starts.counts.size > goneCountsMax) for (const name of starts.counts.keys()) if (isGone(name)) gone++
+    const kept: (readonly [name: string, count: number])[] = []
+    for (const entry of starts.counts) {
+      const [name, count] = entry
       if (!isGone(name)) {
-        if (count > 1) counts.push([name, count])
+        if (count > 1) kept.push(entry)
       } else if (gone-- > goneCountsMax) {
         starts.floor = Math.max(starts.floor, count)
         starts.counts.delete(name)
-      } else counts.push([name, count])
+      } else kept.push(entry)
     }
-    return { floor: starts.floor, counts: Object.fromEntries(counts) }
+    return { floor: starts.floor, counts: Object.fromEntries(kept) }
   }
 
   private assign(actor: AnyActorRef, numberOf: (starts: Starts, id: string) => number): string {

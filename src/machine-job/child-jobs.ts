@@ -31,10 +31,11 @@ export class ChildJobs implements JobActorServices {
     this.stored = new Set(known?.generation === options.attempt.generation ? known.ids : [])
   }
 
-  /** Which of these jobs are known to be in the store, for the checkpoint: they need not be enqueued again. */
-  storedAmong(ids: readonly string[]): MachineState['jobs'] {
+  /** Which of the jobs that `list` gives are known to be in the store, for the checkpoint: they need not be enqueued again. */
+  storedAmong(list: () => readonly string[]): MachineState['jobs'] {
     this.storedChanged = false
-    return { generation: this.options.attempt.generation, ids: ids.filter((id) => this.stored.has(id)) }
+    const ids = this.stored.size === 0 ? [] : list().filter((id) => this.stored.has(id))
+    return { generation: this.options.attempt.generation, ids }
   }
 
   /** Are there stored jobs that no checkpoint holds yet? That alone does not require a checkpoint. */

@@ -340,10 +340,7 @@ export class LiveMachine {
   /** The root and all machines below it, parents first. */
   private machines(): MachineActor[] {
     const machines: MachineActor[] = []
-    for (const actor of [this.root, ...this.actors()]) {
-      const logic = plannedLogicOf(actor)
-      if (logic !== null) machines.push({ actor, logic })
-    }
+    addMachines(this.root, machines)
     return machines
   }
 }
@@ -366,6 +363,14 @@ function addDescendants(of: AnyActorRef, actors: AnyActorRef[]): void {
     actors.push(actor)
     addDescendants(actor, actors)
   }
+}
+
+/** Only machines have children. */
+function addMachines(actor: AnyActorRef, machines: MachineActor[]): void {
+  const logic = plannedLogicOf(actor)
+  if (logic === null) return
+  machines.push({ actor, logic })
+  for (const child of Object.values(childrenOf(actor))) if (child !== undefined) addMachines(child, machines)
 }
 
 function dropChildren(machine: AnyActorRef): void {

@@ -176,11 +176,9 @@ export class MachineRun {
    * from the outbox: if it failed before, the next attempt would execute them again.
    */
   private async executeOrHold(pending: readonly PendingEffect[]): Promise<void> {
-    const effects = pending.filter(isOneTimeEffect)
-    const work = pending.filter((each) => !isOneTimeEffect(each))
-    if (effects.length === 0) return this.startWork(work)
-    await this.execute(effects)
-    this.machine.plan.pending.unshift(...work)
+    if (!pending.some(isOneTimeEffect)) return this.startWork(pending)
+    await this.execute(pending.filter(isOneTimeEffect))
+    this.machine.plan.pending.unshift(...pending.filter((each) => !isOneTimeEffect(each)))
   }
 
   /** Executes in order, and awaits actions that return a promise. */
@@ -220,7 +218,7 @@ export class MachineRun {
     try {
       const state = machine.state(pending)
       const stale = this.steps.takeStale((address) => machine.isActive(address))
-      const jobs = this.childJobs.storedAmong(machine.jobIds)
+      const jobs = this.childJobs.storedAmong(() => machine.jobIds)
       const { states, tags } = machine.statesAndTags
       const checkpoint: NewCheckpoint = {
         number: ++this.number,
