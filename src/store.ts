@@ -81,6 +81,11 @@ export interface StoreCapabilities {
   readonly durable: boolean
   /** May several processes use it at once? */
   readonly shared: boolean
+  /**
+   * Are the calls of one turn of the event loop one transaction, in their order? Then a claim that is sent right behind an insert
+   * finds its jobs, and a worker with free slots sends it. Default: no.
+   */
+  readonly groupsCalls?: boolean
 }
 
 /**

@@ -72,6 +72,7 @@ export class Connection {
   private readonly owner: ConnectionOwner
   private readonly handleServices: HandleServices
   private readonly hintListeners = new Set<(hint: Hint) => void>()
+  private readonly insertListeners = new Set<(type: string, jobs: number) => void>()
   private readonly changeListeners = new Set<() => void>()
   private readonly endListeners = new Set<() => void>()
   private newJobCounters: JobCounters = { attempt: 0, maxAttempts: 3, generation: 1 }
@@ -97,6 +98,7 @@ export class Connection {
       capacity: capacity === 0 ? null : capacity,
       queueLimit: queueLimits(settings),
       timers,
+      sent: (jobs) => this.sent(jobs),
       inserted: (jobs, answers) => this.inserted(jobs, answers),
       answered: () => owner.answered(),
     })
@@ -405,6 +407,23 @@ export class Connection {
   /** Calls back with each hint of the store, after the connection has handled it. */
   onHint(listener: (hint: Hint) => void): void {
     this.hintListeners.add(listener)
+  }
+
+  /**
+   * Calls back when jobs of a type that can be claimed at once are being inserted, if the store groups calls: a claim that is sent
+   * now finds them.
+   */
+  onInsert(listener: (type: string, jobs: number) => void): void {
+    if (this.store.capabilities.groupsCalls === true) this.insertListeners.add(listener)
+  }
+
+  private sent(jobs: readonly NewJob[]): void {
+    if (this.insertListeners.size === 0) return
+    const counts = new Map<string, number>()
+    for (const { type, runAt, delayMs } of jobs) {
+      if (runAt === null && delayMs === 0) counts.set(type, (counts.get(type) ?? 0) + 1)
+    }
+    for (const [type, count] of counts) for (const listener of this.insertListeners) listener(type, count)
   }
 
   private hint(hint: Hint): void {

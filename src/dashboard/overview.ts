@@ -60,11 +60,12 @@ export async function overview(settings: DashboardSettings): Promise<Overview> {
     runtime?.stats() ?? null,
   ])
   const { now, buckets } = activity
+  const { durable, shared } = client.store.capabilities
   const shown = all.slice(0, queuesMax)
   const queues = shown.map((queue) => queueRow(settings, queue, workers))
   return {
     now,
-    store: { name: client.store.name, ...client.store.capabilities },
+    store: { name: client.store.name, durable, shared },
     runtime: stats && { state: stats.state, concurrency: stats.concurrency, running: stats.running },
     counts,
     queues,

@@ -47,11 +47,12 @@ export interface ClaimedJobs {
   readonly lease: ConfirmedLease
 }
 
-/** A queue may have work: `atMost` jobs more. */
+/** A queue may have work: `atMost` jobs more. Or it will, when an insert that has just been sent is done. */
 export interface WakeCommand {
   readonly lane: typeof Lane.wake
   readonly type: string
   readonly atMost: number
+  readonly isExpected?: boolean
 }
 
 /** Applied when all commands given before are handled. */

@@ -44,6 +44,8 @@ class QueueEntry implements Omit<Candidate, 'priority'> {
   given = 0
   /** Upper bound of its jobs; Infinity if unknown. */
   estimate = 0
+  /** Has its last claim found a job? Else an insert of its jobs is answered first. */
+  finds = true
   /** Number of wakes: a claim that was sent before the last wake does not prove that the queue is empty. */
   wakes = 0
   /** Jobs requested by the plan that is made, and received by the one that is applied. */
@@ -142,6 +144,15 @@ export class Selector {
     if (queue.heapIndex < 0) this.enter(queue)
   }
 
+  /**
+   * Jobs of the queue are being inserted: a claim that is sent at once finds them, unless they exist, their queue is paused or its
+   * limits are reached. Where the last claim found none, the next waits for the hint of the store.
+   */
+  expect(type: string, jobs: number): void {
+    const queue = this.queues.get(type)
+    if (queue !== undefined && queue.finds && queue.heapIndex < 0) this.wake(type, jobs)
+  }
+
   wakeAll(): void {
     for (const type of this.queues.keys()) this.wake(type)
   }
@@ -185,7 +196,10 @@ export class Selector {
     for (const { wanted } of planned) all += wanted
     if (answer?.jobs.length === all) {
       // Every pick found its job. The estimates hold until the next wake.
-      for (const { queue, wanted } of planned) queue.given += wanted
+      for (const { queue, wanted } of planned) {
+        queue.given += wanted
+        queue.finds = true
+      }
       return
     }
     for (const job of answer?.jobs ?? []) {
@@ -196,6 +210,7 @@ export class Selector {
     for (const { queue, wanted, wakesAtPlan } of planned) {
       const missed = wanted - queue.got
       queue.given += queue.got
+      if (answer !== null) queue.finds = queue.got > 0
       queue.got = 0
       if (missed === 0) continue
       queue.key -= missed * this.strategy.refund(queue)

@@ -168,6 +168,7 @@ export class Worker {
     this.remoteCancels = new RemoteCancels({ runs, canceller, heartbeat, claiming: () => claimer.busy })
     this.attempts = this.dispatch()
     connection.onHint((hint) => this.hint(hint))
+    connection.onInsert((type, atMost) => commands.next({ lane: Lane.wake, type, atMost, isExpected: true }))
   }
 
   /** Connects the dispatcher to the parts. */
@@ -342,7 +343,10 @@ export class Worker {
       this.claimer.start(batch as readonly StartCommand[], () => waits(Lane.control) || waits(Lane.cancel))
     else if (lane === Lane.cancel) this.canceller.cancel(batch as readonly CancelCommand[])
     else if (lane === Lane.wake) {
-      for (const { type, atMost } of batch as readonly WakeCommand[]) this.selector.wake(type, atMost)
+      for (const { type, atMost, isExpected = false } of batch as readonly WakeCommand[]) {
+        if (isExpected) this.selector.expect(type, atMost)
+        else this.selector.wake(type, atMost)
+      }
     } else for (const command of batch as readonly (ControlCommand | IdleCommand)[]) command.apply()
   }
 

@@ -29,6 +29,13 @@ export const claimCases: Cases = {
     assert.equal(record.history.at(-1)?.seq, job.seq)
     assert.deepEqual([job.record().id, job.record().state], ['a', 'running'])
   },
+  'where the store groups calls, a claim that is sent right behind an insert finds its jobs': async ({ store }) => {
+    if (store.capabilities.groupsCalls !== true) return
+    const inserted = put(store, newJob('a'), newJob('b', { delayMs: 1_000 }), newJob('c'))
+    const claimed = ask(store, { max: 10 })
+    await inserted
+    assert.deepEqual(idsOf((await claimed).jobs), ['a', 'c'])
+  },
   'a claim sets how many attempts a job may spend': async ({ store }) => {
     await put(store, newJob('a', { maxAttempts: 1 }))
     const first = await takeOne(store, { maxAttempts: 2 })

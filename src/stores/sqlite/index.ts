@@ -74,7 +74,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   let clock: Clock | undefined
   return {
     name: 'sqlite',
-    capabilities: { durable: true, shared: true },
+    capabilities: { durable: true, shared: true, groupsCalls: true },
     now: () => Math.floor((clock ?? systemClock).now()),
     async open(host) {
       const time = (clock ??= host.clock)
