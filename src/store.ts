@@ -82,8 +82,8 @@ export interface StoreCapabilities {
   /** May several processes use it at once? */
   readonly shared: boolean
   /**
-   * Are the calls of one turn of the event loop one transaction, in their order? Then a claim that is sent right behind an insert
-   * finds its jobs, and a worker with free slots sends it. Default: no.
+   * Are calls carried out in their order, and those of one turn of the event loop together, as far as that does not take long? Then a
+   * claim that is sent right behind an insert finds its jobs, and a worker with free slots sends it. Default: no.
    */
   readonly groupsCalls?: boolean
 }

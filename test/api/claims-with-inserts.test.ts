@@ -1,7 +1,8 @@
 /** On a store that groups calls, an idle worker claims in the transaction that inserts. */
 import { join } from 'node:path'
-import { createRuntime, defineJob } from 'jobchart'
+import { defineJob } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
+import { createTestRuntime } from 'jobchart/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -24,9 +25,9 @@ async function watched() {
       return inner.claim(...args)
     },
   }
-  const runtime = createRuntime({ jobs: [job], store, logger: {} })
+  // In virtual time, so that no transaction is cut short because it takes long.
+  const { runtime } = await createTestRuntime({ jobs: [job], store, logger: {} })
   onTestFinished(async () => void (await runtime.stop()))
-  await runtime.start()
   await runtime.drain()
   return {
     runtime,

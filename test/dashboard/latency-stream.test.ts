@@ -1,5 +1,5 @@
 /** What another process does is in the live stream of a dashboard within half a second. */
-import { expect, test } from 'vitest'
+import { test } from 'vitest'
 import { redisTest, serverOfFile } from '../support/redis-server.ts'
 import { expectSoon, onRedis, onSqlite, rounds, watching, type Place } from './latency.ts'
 import type { Report } from './reporting-process.ts'
