@@ -22,6 +22,13 @@ const pollMs = 1_000
 const collectFrom = 100
 const collectMs = 10
 
+function queriesOf(ids: readonly string[]): readonly (readonly string[])[] {
+  if (ids.length <= jobsPerQuery) return [ids]
+  const queries: (readonly string[])[] = []
+  for (let i = 0; i < ids.length; i += jobsPerQuery) queries.push(ids.slice(i, i + jobsPerQuery))
+  return queries
+}
+
 /** Called once, with the ended job, or null if it is not in the store. */
 type WhenEnded = (record: JobRecord | null) => void
 
@@ -42,7 +49,7 @@ interface ResultsOptions {
 export class Results {
   private readonly waiting = new Map<string, Set<Waiter>>()
   /** Jobs to be read by the next query. */
-  private wanted = new Set<string>()
+  private readonly wanted = new Set<string>()
   /** Awaited jobs that have ended and whose records are being read. */
   private readonly fetching = new Set<string>()
   /** Is a query scheduled at the end of this turn? */
@@ -124,9 +131,8 @@ export class Results {
     this.collecting = null
     if (this.wanted.size === 0) return
     const ids = [...this.wanted]
-    this.wanted = new Set()
-    for (let i = 0; i < ids.length; i += jobsPerQuery) {
-      const some = ids.slice(i, i + jobsPerQuery)
+    this.wanted.clear()
+    for (const some of queriesOf(ids)) {
       void this.queryStore(some).then(() => {
         for (const id of some) this.fetching.delete(id)
         // A waiter that is added after the close would otherwise wait endlessly.
@@ -180,10 +186,9 @@ export class Results {
 
   private async queryStore(ids: readonly string[]): Promise<void> {
     try {
-      for (let i = 0; i < ids.length; i += jobsPerQuery) {
-        const some = ids.slice(i, i + jobsPerQuery)
+      for (const some of queriesOf(ids)) {
         const records = await this.options.store.get(some)
-        some.forEach((id, at) => this.notify(id, records[at] ?? null))
+        for (let i = 0; i < some.length; i++) this.notify(some[i] as string, records[i] ?? null)
       }
     } catch (error) {
       this.options.logger.warn('awaited jobs could not be read from the store; the read is repeated', {

@@ -213,7 +213,6 @@ export class Claimer {
   private end(claim: PendingClaim): void {
     this.pending.delete(claim)
     this.admitted.delete(claim)
-    this.options.canceller.forget(this.oldestClaim)
     answerAll(claim.waiters)
     this.options.changed()
   }
@@ -241,6 +240,7 @@ export class Claimer {
     permits.give(claim.permits)
     selector.applyClaim(claim.demand, null)
     this.end(claim)
+    this.options.canceller.forget(this.oldestClaim)
     if (this.failures++ === 0) logger.error('a claim failed; it is repeated until the store answers', { error })
     this.claimLater()
   }
@@ -260,5 +260,5 @@ export class Claimer {
 const tooLate = (run: Run, now: number): JobchartError | null => (now >= run.lease.fenceAt ? leaseLost(run) : null)
 
 function answerAll(waiters: (() => void)[]): void {
-  for (const resolve of waiters.splice(0)) resolve()
+  if (waiters.length > 0) for (const resolve of waiters.splice(0)) resolve()
 }
