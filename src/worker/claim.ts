@@ -54,9 +54,8 @@ interface ClaimerOptions {
 }
 
 export class Claimer {
-  /** The claims in flight, oldest first; those of `admitted` were answered. */
-  private readonly pending = new Set<PendingClaim>()
-  private readonly admitted = new Set<PendingClaim>()
+  /** The claims in flight, oldest first: two at most. */
+  private readonly pending: PendingClaim[] = []
   private failures = 0
   private backingOff = false
   private closed = false
@@ -77,12 +76,12 @@ export class Claimer {
 
   /** Is a claim in flight, from the pick to the starts? */
   get busy(): boolean {
-    return this.pending.size > 0
+    return this.pending.length > 0
   }
 
   /** The number of the oldest claim without an answer; Infinity if there is none. */
   get oldestClaim(): number {
-    for (const claim of this.pending) if (!this.admitted.has(claim)) return claim.number
+    for (const { admitted, number } of this.pending) if (!admitted) return number
     return Infinity
   }
 
@@ -91,15 +90,16 @@ export class Claimer {
     const { permits, selector, store } = this.options
     const divided = store.confirm === undefined && permits.slots >= dividedSlotsMin
     const inFlightMax = divided && !this.unwritten ? 2 : 1
-    if (this.pending.size >= inFlightMax || this.backingOff || permits.free === 0 || selector.idle) return null
+    if (this.pending.length >= inFlightMax || this.backingOff || permits.free === 0 || selector.idle) return null
     if (this.options.halted() !== null) return null
     const demand = selector.plan(divided ? Math.min(permits.free, Math.ceil(permits.slots / 2)) : permits.free)
     if (demand === null) return null
     let taken = 0
     for (const { max } of demand) taken += max
     permits.take(taken)
-    const claim = { number: ++this.lastClaim, demand, permits: taken, heldBack: new Map(), waiters: [] }
-    this.pending.add(claim)
+    const number = ++this.lastClaim
+    const claim: PendingClaim = { number, demand, permits: taken, admitted: false, heldBack: null, waiters: [] }
+    this.pending.push(claim)
     if (divided) this.awaitWrite()
     return claim
   }
@@ -121,13 +121,14 @@ export class Claimer {
   async whenIdle(): Promise<void> {
     if (this.closed) return
     await Promise.all(
-      [...this.pending].map(({ waiters }) => new Promise<void>((resolve) => void waiters.push(resolve))),
+      this.pending.map(({ waiters }) => new Promise<void>((resolve) => void waiters.push(resolve))),
     )
   }
 
   /** Releases the jobs of this type (null: of all types) in the claims in flight instead of starting them. */
   holdBack(type: string | null, reason: JobchartError): void {
-    for (const { heldBack } of this.pending) {
+    for (const claim of this.pending) {
+      const heldBack = (claim.heldBack ??= new Map())
       for (const each of type === null ? this.options.jobs.keys() : [type]) heldBack.set(each, reason)
     }
   }
@@ -173,7 +174,11 @@ export class Claimer {
     }
     this.ready.length = 0
     this.started = 0
-    for (const claim of this.admitted) this.end(claim)
+    for (let i = 0; i < this.pending.length;) {
+      const claim = this.pending[i] as PendingClaim
+      if (claim.admitted) this.end(claim)
+      else i++
+    }
   }
 
   /** The reason to release a job if the slots were reduced since the claim. */
@@ -190,13 +195,13 @@ export class Claimer {
   /** Makes runs of the claimed jobs: from here on cancels find them. */
   private admit({ claim, answer, lease }: ClaimedJobs): void {
     const { permits, selector, jobs, runs, services, canceller, hub, worker } = this.options
-    this.admitted.add(claim)
+    claim.admitted = true
     selector.applyClaim(claim.demand, answer)
     permits.give(claim.permits - answer.jobs.length)
     for (const { type, reason: why, until } of answer.shortfalls) if (why === 'limited') this.wakeAt(type, until ?? 0)
     for (const claimed of answer.jobs) {
       const run = new Run(claimed, jobs.get(claimed.type) as JobDefinition, services, lease)
-      run.abortReason = canceller.beforeStart(claimed.id) ?? claim.heldBack.get(claimed.type) ?? null
+      run.abortReason = canceller.beforeStart(claimed.id) ?? claim.heldBack?.get(claimed.type) ?? null
       runs.add(run)
       this.ready.push(run)
     }
@@ -211,8 +216,7 @@ export class Claimer {
   }
 
   private end(claim: PendingClaim): void {
-    this.pending.delete(claim)
-    this.admitted.delete(claim)
+    this.pending.splice(this.pending.indexOf(claim), 1)
     answerAll(claim.waiters)
     this.options.changed()
   }

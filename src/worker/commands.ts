@@ -34,8 +34,10 @@ export interface PendingClaim {
   readonly demand: readonly Demand[]
   /** How many permits it has taken. */
   readonly permits: number
-  /** Types whose jobs in its answer must not start, and why. */
-  readonly heldBack: Map<string, JobchartError>
+  /** Its jobs were admitted: from then on cancels find them. */
+  admitted: boolean
+  /** Types whose jobs in its answer must not start, and why; null for none. */
+  heldBack: Map<string, JobchartError> | null
   /** Called when it has ended. */
   readonly waiters: (() => void)[]
 }

@@ -176,12 +176,15 @@ export class Selector {
       else this.heap.update(queue)
     }
     if (planned.length === 0) return null
-    const demand = planned.map(({ terms, wanted }): Demand => ({ ...terms, max: wanted }))
-    this.plans.set(
-      demand,
-      planned.map((queue) => ({ queue, wanted: queue.wanted, wakesAtPlan: queue.wakes })),
-    )
-    for (const queue of planned) queue.wanted = 0
+    const demand: Demand[] = []
+    const plan: PlannedQueue[] = []
+    for (const queue of planned) {
+      const { terms, wanted, wakes } = queue
+      demand.push({ ...terms, max: wanted })
+      plan.push({ queue, wanted, wakesAtPlan: wakes })
+      queue.wanted = 0
+    }
+    this.plans.set(demand, plan)
     return demand
   }
 
