@@ -3,7 +3,7 @@
  *
  *   commands ─▶ by urgency ─▶ weighted selection under permits ─▶ claim ─▶ attempts
  *      ▲                                                                      │
- *      └── ends of attempts, cancels, stops, hints of the store ◀─────────────┘
+ *      └── ends of attempts, cancels, stops, inserts, hints of the store ◀────┘
  *
  * A selection is made only when every lane is empty, so that all earlier commands have taken effect. The answer of a claim
  * returns as a command of its own lane, so that cancels and stops given meanwhile are handled before an attempt starts.

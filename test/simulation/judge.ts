@@ -50,19 +50,28 @@ function judgeRecord({ state, attempt, maxAttempts, output, input, history }: Jo
 
 /** The counts of a store against a count of its jobs. */
 export async function recount(store: Store): Promise<string[]> {
-  const countedAll = async (): Promise<StateCounts> => {
-    const { types: _, ...counts } = await store.counts()
-    return counts
-  }
-  let counts = await countedAll()
-  let records = await store.list({ limit: 1_000 })
-  // Where each read is a call of its own, something may be written between them.
-  for (let after = await countedAll(); JSON.stringify(after) !== JSON.stringify(counts); after = await countedAll()) {
-    counts = after
-    records = await store.list({ limit: 1_000 })
-  }
+  const listed = (): Promise<JobRecord[]> => store.list({ limit: 1_000 })
+  let records: JobRecord[]
+  let counts: StateCounts
+  let again = await listed()
+  // Where each read is a call of its own, something may be written between them; not if all jobs are afterwards as they were. The
+  // counts alone may be the same again.
+  do {
+    records = again
+    counts = await countedAll(store)
+    again = await listed()
+  } while (standing(again) !== standing(records))
   return Object.entries(counts).flatMap(([state, count]) => {
     const counted = records.filter((record) => record.state === state).length
     return counted === count ? [] : [`${count} jobs are said to be ${state}, there are ${counted}`]
   })
 }
+
+async function countedAll(store: Store): Promise<StateCounts> {
+  const { types: _, ...counts } = await store.counts()
+  return counts
+}
+
+/** The number of the last transition of each job: it never comes again. */
+const standing = (records: readonly JobRecord[]): string =>
+  records.map(({ id, history }) => `${id} ${history.at(-1)?.seq}`).join()
