@@ -120,9 +120,7 @@ export class Claimer {
   /** Resolves when the claims that are in flight now have ended, or after `close`. */
   async whenIdle(): Promise<void> {
     if (this.closed) return
-    await Promise.all(
-      this.pending.map(({ waiters }) => new Promise<void>((resolve) => void waiters.push(resolve))),
-    )
+    await Promise.all(this.pending.map(({ waiters }) => new Promise<void>((resolve) => void waiters.push(resolve))))
   }
 
   /** Releases the jobs of this type (null: of all types) in the claims in flight instead of starting them. */

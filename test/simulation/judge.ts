@@ -50,8 +50,8 @@ function judgeRecord({ state, attempt, maxAttempts, output, input, history }: Jo
 
 /** The counts of a store against a count of its jobs. */
 export async function recount(store: Store): Promise<string[]> {
-  const listed = (): Promise<JobRecord[]> => store.list({ limit: 1_000 })
-  let records: JobRecord[]
+  const listed = (): Promise<readonly JobRecord[]> => store.list({ limit: 1_000 })
+  let records: readonly JobRecord[]
   let counts: StateCounts
   let again = await listed()
   // Where each read is a call of its own, something may be written between them; not if all jobs are afterwards as they were. The
