@@ -98,7 +98,7 @@ export class Connection {
       capacity: capacity === 0 ? null : capacity,
       queueLimit: queueLimits(settings),
       timers,
-      sent: (jobs) => this.sent(jobs),
+      sent: (requests) => this.sent(requests),
       inserted: (jobs, answers) => this.inserted(jobs, answers),
       answered: () => owner.answered(),
     })
@@ -417,11 +417,13 @@ export class Connection {
     if (this.store.capabilities.groupsCalls === true) this.insertListeners.add(listener)
   }
 
-  private sent(jobs: readonly NewJob[]): void {
+  private sent(requests: readonly { readonly jobs: readonly NewJob[] }[]): void {
     if (this.insertListeners.size === 0) return
     const counts = new Map<string, number>()
-    for (const { type, runAt, delayMs } of jobs) {
-      if (runAt === null && delayMs === 0) counts.set(type, (counts.get(type) ?? 0) + 1)
+    for (const { jobs } of requests) {
+      for (const { type, runAt, delayMs } of jobs) {
+        if (runAt === null && delayMs === 0) counts.set(type, (counts.get(type) ?? 0) + 1)
+      }
     }
     for (const [type, count] of counts) for (const listener of this.insertListeners) listener(type, count)
   }

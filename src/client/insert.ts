@@ -26,8 +26,8 @@ export interface InserterOptions {
   readonly timers: Timers
   /** Called after each write with the inserted jobs, in order, before the callers get their answers. */
   readonly inserted: (jobs: readonly NewJob[], answers: readonly InsertAnswer[]) => void
-  /** Called right behind the call to the store, with the jobs that it inserts. */
-  readonly sent: (jobs: readonly NewJob[]) => void
+  /** Called right behind a call to the store, with the jobs that it inserts. */
+  readonly sent: (requests: readonly { readonly jobs: readonly NewJob[] }[]) => void
   /** Called when `pending` has become less: calls were answered or refused, or their callers have given up. */
   readonly answered: () => void
 }
@@ -270,7 +270,7 @@ export class Inserter {
         next()
       },
     )
-    for (const { jobs } of calls) this.options.sent(jobs)
+    this.options.sent(calls)
   }
 
   private answer(calls: readonly InsertCall[], answers: readonly InsertAnswer[][]): void {

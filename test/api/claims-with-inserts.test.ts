@@ -48,6 +48,15 @@ test('an enqueue and the claim of its job are one transaction, the end is anothe
   expect(counted).toEqual({ commits: 2 * rounds, claims: rounds })
 })
 
+test('the jobs of all enqueues of a turn are claimed at once, as far as there are slots', async () => {
+  const { runtime, during } = await watched()
+  const counted = await during(async () => {
+    const enqueued = await Promise.all(Array.from({ length: 8 }, (_, n) => runtime.enqueue(job, n)))
+    await Promise.all(enqueued.map((each) => each.result()))
+  })
+  expect(counted).toEqual({ commits: 2, claims: 1 })
+})
+
 test('inserts of which a claim finds nothing are not followed by claims', async () => {
   const { runtime, during } = await watched()
   await runtime.queue('job').pause()

@@ -150,3 +150,21 @@ test('size and depth are bounded', () => {
   expect(check([[[]]], within)).toEqual([[[]]])
   expect(() => check([[[[]]]], within)).toThrow('nested deeper than 3')
 })
+
+test('a value that is fine when it is read again is refused all the same', () => {
+  let reads = 0
+  const value = {
+    get n() {
+      return reads++ === 0 ? NaN : 1
+    },
+  }
+  expect(() => check(value)).toThrow('input: NaN is not JSON')
+  reads = 0
+  const thrower = {
+    get n() {
+      if (reads++ === 0) throw new Error('not yet')
+      return 1
+    },
+  }
+  expect(() => check(thrower)).toThrow('a property threw when it was read')
+})

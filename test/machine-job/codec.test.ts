@@ -45,3 +45,17 @@ test.each([
 ])('data whose keys look like ours stays data: %j', (data) => {
   expect(decode(encode({ data }))).toEqual({ data })
 })
+
+test('a state that is nested too deep is said to be so, whatever refers to itself in an error of it', () => {
+  const error = Object.assign(new Error('failed'), { self: null as unknown })
+  error.self = error
+  let state: unknown = { error }
+  for (let depth = 0; depth < 2_000; depth++) state = { error, state }
+  expect(() => encode(state)).toThrow(/nested deeper than \d+ levels/)
+  expect(decode(encode({ error }))).toMatchObject({ error: { message: 'failed' } })
+})
+
+test('the keys of what stands for an error are not escaped, those of the data beside it are', () => {
+  const kept = encode({ error: new Error('failed'), jobchart$error: 1 }) as Record<string, unknown>
+  expect(kept).toMatchObject({ error: { jobchart$error: { message: 'failed' } }, jobchart$$error: 1 })
+})
