@@ -92,13 +92,10 @@ export class Claimer {
     const inFlightMax = divided && !this.unwritten ? 2 : 1
     if (this.pending.length >= inFlightMax || this.backingOff || permits.free === 0 || selector.idle) return null
     if (this.options.halted() !== null) return null
-    const demand = selector.plan(divided ? Math.min(permits.free, Math.ceil(permits.slots / 2)) : permits.free)
-    if (demand === null) return null
-    let taken = 0
-    for (const { max } of demand) taken += max
-    permits.take(taken)
-    const number = ++this.lastClaim
-    const claim: PendingClaim = { number, demand, permits: taken, admitted: false, heldBack: null, waiters: [] }
+    const plan = selector.plan(divided ? Math.min(permits.free, Math.ceil(permits.slots / 2)) : permits.free)
+    if (plan === null) return null
+    permits.take(plan.jobs)
+    const claim: PendingClaim = { number: ++this.lastClaim, plan, admitted: false, heldBack: null, waiters: [] }
     this.pending.push(claim)
     if (divided) this.awaitWrite()
     return claim
@@ -142,7 +139,7 @@ export class Claimer {
     const { store, worker, leaseMs, time } = this.options
     const sentAt = time.read()
     whenAnswered(
-      () => store.claim({ worker, leaseMs, token: nanoid(), demand: claim.demand }),
+      () => store.claim({ worker, leaseMs, token: nanoid(), demand: claim.plan.demand }),
       (answer) => {
         this.failures = 0
         this.options.health.answered()
@@ -194,8 +191,8 @@ export class Claimer {
   private admit({ claim, answer, lease }: ClaimedJobs): void {
     const { permits, selector, jobs, runs, services, canceller, hub, worker } = this.options
     claim.admitted = true
-    selector.applyClaim(claim.demand, answer)
-    permits.give(claim.permits - answer.jobs.length)
+    selector.applyClaim(claim.plan, answer)
+    permits.give(claim.plan.jobs - answer.jobs.length)
     for (const { type, reason: why, until } of answer.shortfalls) if (why === 'limited') this.wakeAt(type, until ?? 0)
     for (const claimed of answer.jobs) {
       const run = new Run(claimed, jobs.get(claimed.type) as JobDefinition, services, lease)
@@ -239,8 +236,8 @@ export class Claimer {
   private failed(claim: PendingClaim, error: unknown): void {
     const { permits, selector, logger } = this.options
     this.options.health.failed(error)
-    permits.give(claim.permits)
-    selector.applyClaim(claim.demand, null)
+    permits.give(claim.plan.jobs)
+    selector.applyClaim(claim.plan, null)
     this.end(claim)
     this.options.canceller.forget(this.oldestClaim)
     if (this.failures++ === 0) logger.error('a claim failed; it is repeated until the store answers', { error })

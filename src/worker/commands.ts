@@ -2,9 +2,10 @@
 import type { ConfirmedLease } from './lease-clock.ts'
 import { Observable, type Subscriber } from 'rxjs'
 import type { JobchartError } from '../core/errors.ts'
-import type { CancelAnswer, CancelRequest, ClaimAnswer, Demand } from '../store.ts'
+import type { CancelAnswer, CancelRequest, ClaimAnswer } from '../store.ts'
 import type { Run } from './attempt.ts'
 import type { Lane } from './lanes.ts'
+import type { Plan } from './select.ts'
 
 /** A change of the runtime's state: pause, stop, slots. */
 export interface ControlCommand {
@@ -31,9 +32,8 @@ export interface StartCommand {
 export interface PendingClaim {
   /** Claims are numbered in the order in which they were sent. */
   readonly number: number
-  readonly demand: readonly Demand[]
-  /** How many permits it has taken. */
-  readonly permits: number
+  /** It has taken a permit for each job. */
+  readonly plan: Plan
   /** Its jobs were admitted: from then on cancels find them. */
   admitted: boolean
   /** Types whose jobs in its answer must not start, and why; null for none. */

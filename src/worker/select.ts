@@ -31,11 +31,19 @@ interface Strategy {
   refund(queue: QueueEntry): number
 }
 
-/** What a plan has requested of a queue. */
+/** What a plan requests of a queue. */
 interface PlannedQueue {
   readonly queue: QueueEntry
   readonly wanted: number
   readonly wakesAtPlan: number
+}
+
+/** Picks, and the claim for them. */
+export interface Plan {
+  readonly demand: readonly Demand[]
+  /** How many jobs it requests in all. */
+  readonly jobs: number
+  readonly queues: readonly PlannedQueue[]
 }
 
 class QueueEntry implements Omit<Candidate, 'priority'> {
@@ -53,8 +61,7 @@ class QueueEntry implements Omit<Candidate, 'priority'> {
   got = 0
   readonly type: string
   readonly weight: number
-  /** What its demands have in common. */
-  readonly terms: Omit<Demand, 'max'>
+  private lastDemand: Demand
   /** Order of definition, which breaks ties. */
   readonly order: number
 
@@ -62,14 +69,20 @@ class QueueEntry implements Omit<Candidate, 'priority'> {
     this.type = job.type
     this.weight = job.weight
     const { type, limits, maxAttempts, keyWeightOf = null, onDead = null } = job
-    this.terms = {
+    this.lastDemand = {
       type,
+      max: 0,
       limits,
       ...(maxAttempts !== undefined && { maxAttempts }),
       ...(keyWeightOf !== null && { keyShares: true }),
       ...(onDead !== null && { onDead: onDead.type }),
     }
     this.order = order
+  }
+
+  /** Most are like the last. */
+  demand(max: number): Demand {
+    return max === this.lastDemand.max ? this.lastDemand : (this.lastDemand = { ...this.lastDemand, max })
   }
 }
 
@@ -119,8 +132,6 @@ export class Selector {
   private readonly logger: Logger
   /** Virtual time: the key of the last pick. */
   private at = 0
-  /** Plans whose claims are in flight, by their demands. */
-  private readonly plans = new Map<readonly Demand[], readonly PlannedQueue[]>()
 
   /** @throws JobchartError INVALID_OPTION for an unknown selection */
   constructor({ jobs, selection, random, now, logger }: SelectOptions) {
@@ -157,8 +168,8 @@ export class Selector {
     for (const type of this.queues.keys()) this.wake(type)
   }
 
-  /** Picks up to `slots` times; null if no queue may have work. Pass the demand and the answer of its claim to `applyClaim`. */
-  plan(slots: number): Demand[] | null {
+  /** Picks up to `slots` times; null if no queue may have work. Pass the plan and the answer of its claim to `applyClaim`. */
+  plan(slots: number): Plan | null {
     const planned: QueueEntry[] = []
     let left = slots
     while (left > 0) {
@@ -177,29 +188,24 @@ export class Selector {
     }
     if (planned.length === 0) return null
     const demand: Demand[] = []
-    const plan: PlannedQueue[] = []
+    const queues: PlannedQueue[] = []
     for (const queue of planned) {
-      const { terms, wanted, wakes } = queue
-      demand.push({ ...terms, max: wanted })
-      plan.push({ queue, wanted, wakesAtPlan: wakes })
+      const { wanted, wakes } = queue
+      demand.push(queue.demand(wanted))
+      queues.push({ queue, wanted, wakesAtPlan: wakes })
       queue.wanted = 0
     }
-    this.plans.set(demand, plan)
-    return demand
+    return { demand, jobs: slots - left, queues }
   }
 
   /**
    * Applies the answer to the claim of a plan: refunds picks that found no job, and removes empty queues.
    * @param answer null if the claim failed
    */
-  applyClaim(demand: readonly Demand[], answer: ClaimAnswer | null): void {
-    const planned = this.plans.get(demand) ?? []
-    this.plans.delete(demand)
-    let all = 0
-    for (const { wanted } of planned) all += wanted
-    if (answer?.jobs.length === all) {
+  applyClaim({ jobs, queues }: Plan, answer: ClaimAnswer | null): void {
+    if (answer?.jobs.length === jobs) {
       // Every pick found its job. The estimates hold until the next wake.
-      for (const { queue, wanted } of planned) {
+      for (const { queue, wanted } of queues) {
         queue.given += wanted
         queue.finds = true
       }
@@ -210,7 +216,7 @@ export class Selector {
       if (queue !== undefined) queue.got++
     }
     const short = new Set(answer?.shortfalls.map(({ type }) => type))
-    for (const { queue, wanted, wakesAtPlan } of planned) {
+    for (const { queue, wanted, wakesAtPlan } of queues) {
       const missed = wanted - queue.got
       queue.given += queue.got
       if (answer !== null) queue.finds = queue.got > 0

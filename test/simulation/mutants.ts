@@ -83,9 +83,9 @@ function claimsKeepPermits(): Injection {
 }
 
 /** A claim that has failed counts as one that has found nothing. */
-const failedClaimsFindNothing = inMethod(select, 'Selector', 'applyClaim', (applyClaim) => (demand, answer) => {
-  const shortfalls = demand.map(({ type }) => ({ type, reason: 'empty' as const }))
-  applyClaim(demand, answer ?? { jobs: [], shortfalls })
+const failedClaimsFindNothing = inMethod(select, 'Selector', 'applyClaim', (applyClaim) => (plan, answer) => {
+  const shortfalls = plan.demand.map(({ type }) => ({ type, reason: 'empty' as const }))
+  applyClaim(plan, answer ?? { jobs: [], shortfalls })
 })
 
 export const mutants: readonly Mutant[] = [

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createRuntime, defineJob, type SelectionOption } from 'jobchart'
 import { seededRandom, VirtualClock } from 'jobchart/testing'
-import { Selector } from '../../src/worker/select.ts'
+import { Selector, type Plan } from '../../src/worker/select.ts'
 
 const noLimits = { concurrency: null, perKey: null, rate: null }
 const priorities: Record<string, number> = { one: 1, two: 2, seven: 7, ninety: 90 }
@@ -19,14 +19,16 @@ function selector(selection: SelectionOption, options: { seed?: number; now?: ()
   return made
 }
 
+const nothing: Plan = { demand: [], jobs: 0, queues: [] }
+
 /** Picks with every queue full, `slots` at a time, and what each type got. */
 function picks(from: Selector, count: number, slots = 10): Record<string, number> {
   const got: Record<string, number> = Object.fromEntries(Object.keys(priorities).map((type) => [type, 0]))
   for (let left = count; left > 0; left -= slots) {
-    const demand = from.plan(Math.min(slots, left)) ?? []
-    const jobs = demand.flatMap(({ type, max }) => Array.from({ length: max }, () => ({ type })))
+    const plan = from.plan(Math.min(slots, left)) ?? nothing
+    const jobs = plan.demand.flatMap(({ type, max }) => Array.from({ length: max }, () => ({ type })))
     for (const { type } of jobs) got[type] = (got[type] ?? 0) + 1
-    from.applyClaim(demand, { jobs: jobs as never, shortfalls: [] })
+    from.applyClaim(plan, { jobs: jobs as never, shortfalls: [] })
   }
   return got
 }
@@ -61,9 +63,9 @@ test('random picks are independent draws: no queue is due', () => {
   let repeats = 0
   let last = ''
   for (let i = 0; i < 10_000; i++) {
-    const demand = from.plan(1) ?? []
-    const [only] = demand
-    from.applyClaim(demand, { jobs: [{ type: only?.type }] as never, shortfalls: [] })
+    const plan = from.plan(1) ?? nothing
+    const [only] = plan.demand
+    from.applyClaim(plan, { jobs: [{ type: only?.type }] as never, shortfalls: [] })
     if (only?.type === last) repeats++
     last = only?.type ?? ''
   }
@@ -93,10 +95,10 @@ test('strict with ageing lets a queue gain one point of priority per interval th
   from.wakeAll()
   const order: string[] = []
   for (; now < 100_000; now += 1_000) {
-    const demand = from.plan(1) ?? []
-    const [only] = demand
+    const plan = from.plan(1) ?? nothing
+    const [only] = plan.demand
     order.push(only?.type ?? '')
-    from.applyClaim(demand, { jobs: [{ type: only?.type }] as never, shortfalls: [] })
+    from.applyClaim(plan, { jobs: [{ type: only?.type }] as never, shortfalls: [] })
   }
   // 90 is picked until another has waited longer than it is behind: 83 points, 88, and 89; each pick ages the rest.
   expect(order.indexOf('seven')).toBe(84)
@@ -122,11 +124,11 @@ test('picks that found no job cost no share', () => {
   from.wake('two')
   // `one` is asked for in vain a hundred times; it must not owe anything afterwards.
   for (let i = 0; i < 100; i++) {
-    const demand = from.plan(3) ?? []
-    const jobs = demand
+    const plan = from.plan(3) ?? nothing
+    const jobs = plan.demand
       .filter(({ type }) => type === 'two')
       .flatMap(({ type, max }) => Array.from({ length: max }, () => ({ type })))
-    from.applyClaim(demand, { jobs: jobs as never, shortfalls: [{ type: 'one', reason: 'capped' }] })
+    from.applyClaim(plan, { jobs: jobs as never, shortfalls: [{ type: 'one', reason: 'capped' }] })
     from.wake('one')
   }
   const got = picks(from, 300)
@@ -136,9 +138,9 @@ test('picks that found no job cost no share', () => {
 test('a wake that comes while a claim is under way outlives the answer that the queue is dry', () => {
   const from = selector('weighted')
   from.wake('one')
-  const demand = from.plan(1) ?? []
+  const plan = from.plan(1) ?? nothing
   from.wake('one')
-  from.applyClaim(demand, { jobs: [], shortfalls: [{ type: 'one', reason: 'empty' }] })
+  from.applyClaim(plan, { jobs: [], shortfalls: [{ type: 'one', reason: 'empty' }] })
   expect(from.idle).toBe(false)
 })
 
@@ -191,15 +193,17 @@ test('two claims in flight are answered each on its own, in whatever order', () 
   const from = selector('weighted')
   from.wake('one', 3)
   from.wake('two', 1)
-  const [first, second] = [from.plan(2) ?? [], from.plan(2) ?? []]
-  const wanted = [first, second].flat().map(({ type, max }) => [type, max])
+  const [first, second] = [from.plan(2) ?? nothing, from.plan(2) ?? nothing]
+  const wanted = [first, second].flatMap(({ demand }) => demand).map(({ type, max }) => [type, max])
   expect(wanted.reduce((sum, [, max]) => sum + Number(max), 0)).toBe(4)
   expect(from.plan(1)).toBeNull()
   from.applyClaim(second, null)
-  const jobs = first.flatMap(({ type, max }) => Array.from({ length: max }, () => ({ type })))
+  const jobs = first.demand.flatMap(({ type, max }) => Array.from({ length: max }, () => ({ type })))
   from.applyClaim(first, { jobs: jobs as never, shortfalls: [] })
   // What the failed claim has asked for is picked again.
-  expect(from.plan(4)?.map(({ type, max }) => [type, max])).toEqual(second.map(({ type, max }) => [type, max]))
+  expect(from.plan(4)?.demand.map(({ type, max }) => [type, max])).toEqual(
+    second.demand.map(({ type, max }) => [type, max]),
+  )
 })
 
 test('jobs whose pick failed are picked later, all of them', () => {
@@ -208,9 +212,9 @@ test('jobs whose pick failed are picked later, all of them', () => {
   from.wake('two', 1)
   // A pick of one slot among several queues takes one job of one of them.
   for (let failures = 0; failures < 5; failures++) {
-    const demand = from.plan(1) ?? []
-    expect(demand).toHaveLength(1)
-    from.applyClaim(demand, null)
+    const plan = from.plan(1) ?? nothing
+    expect(plan.demand).toHaveLength(1)
+    from.applyClaim(plan, null)
   }
   expect(picks(from, 3, 1)).toMatchObject({ one: 2, two: 1 })
   expect(from.idle).toBe(true)
