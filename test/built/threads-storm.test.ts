@@ -7,6 +7,6 @@ test('threads that exit, crash, fill their memory and loop leave no thread, no t
   const seed = Math.floor(Math.random() * 2 ** 32)
   const { faults, threads } = await stormThreads({ jobs: isLong ? 100 : 40, slots: 6, seed })
   expect(faults, `seed ${seed}`).toEqual([])
-  // Otherwise the storm was none.
-  expect(threads.started).toBeGreaterThan(10)
+  // Otherwise the storm was none: each slot has its first thread.
+  expect(threads.started).toBeGreaterThan(6)
 })

@@ -49,7 +49,8 @@ test.runIf(onLinux)(
     // The record is of work that was worth cutting: commits, checkpoints, and moments with something to lose.
     expect(report.acks).toBeGreaterThan(100)
     expect(report.fileSyncs).toBeGreaterThan(2)
-    expect(report.undecided).toBeGreaterThan(10)
+    // About three quarters of the cuts that are anywhere.
+    expect(report.undecided).toBeGreaterThan(4)
   },
 )
 
