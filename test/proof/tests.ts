@@ -1,22 +1,17 @@
 /** Tests in their long form: those that ask `isLong`. */
 import { spawn } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Proof } from './proof.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
+/** The tests that ask, themselves or by what they import from beside them. */
 const files = [
-  'test/built/sqlite-in-thread.test.ts',
-  'test/built/threads-storm.test.ts',
-  'test/stores/sqlite-shared.test.ts',
+  ...globSync('test/**/*.test.ts', { cwd: root }).filter((path) =>
+    /long-form\.ts'/.test(readFileSync(join(root, path), 'utf8')),
+  ),
   'test/machine-job/oracle',
-  'test/api/cancellation.property.test.ts',
-  'test/bench/bench.test.ts',
-  'test/core/lifecycle.test.ts',
-  'test/stores/redis.test.ts',
-  'test/stores/redis-shared.test.ts',
-  'test/stores/sqlite.test.ts',
-  'test/stores/sqlite-files.test.ts',
-  'test/stores/sqlite-kill.test.ts',
 ]
 
 export const longTests: Proof = {
