@@ -169,11 +169,7 @@ export class Claimer {
     }
     this.ready.length = 0
     this.started = 0
-    for (let i = 0; i < this.pending.length;) {
-      const claim = this.pending[i] as PendingClaim
-      if (claim.admitted) this.end(claim)
-      else i++
-    }
+    for (const claim of this.pending.filter(({ admitted }) => admitted)) this.end(claim)
   }
 
   /** The reason to release a job if the slots were reduced since the claim. */

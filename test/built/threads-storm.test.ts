@@ -8,5 +8,5 @@ test('threads that exit, crash, fill their memory and loop leave no thread, no t
   const { faults, threads } = await stormThreads({ jobs: isLong ? 100 : 40, slots: 6, seed })
   expect(faults, `seed ${seed}`).toEqual([])
   // Otherwise the storm was none: each slot has its first thread.
-  expect(threads.started).toBeGreaterThan(6)
+  expect(threads.started).toBeGreaterThan(isLong ? 10 : 6)
 })

@@ -75,7 +75,7 @@ test('every store has its storm', () => {
 })
 
 test('a store that acknowledges what it does not write is found out', async () => {
-  const verdict = await storm({ store: 'forgetful', jobs: 60, kills: 0, zombies: 0, workers: 1, producers: 1 })
+  const verdict = await storm({ store: 'forgetful', jobs: 60, kills: 0, zombies: 0, workers: 2, producers: 1 })
   expect(verdict.broken.map(({ promise }) => promise)).toContain('I1')
   expect(report(verdict)).toContain('was acknowledged and is not in its record')
   expect(existsSync(verdict.folder), 'the evidence is kept').toBe(true)
