@@ -14,7 +14,11 @@ const { exports, bin = {} } = JSON.parse(readFileSync(join(root, 'package.json')
 const subpaths = Object.values(exports).filter((subpath) => typeof subpath === 'object')
 const specifiers = /(?:from|import|import\()\s*['"](\.[^'"]+)['"]/g
 
-const threads = ['dist/src/stores/sqlite/thread.js', 'dist/src/thread/main.js']
+const threads = [
+  'dist/src/stores/sqlite/thread.js',
+  'dist/src/thread/main.js',
+  'dist/src/dashboard/drawing-thread.js',
+]
 
 const keep = new Set()
 const open = subpaths.map(({ types }) => join(root, types))

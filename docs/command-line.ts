@@ -56,6 +56,7 @@ npx jobchart top                                    # the same, live, with what 
 npx jobchart failures                               # failed attempts by type and error
 npx jobchart dashboard --jobs ./jobs.ts --open      # the dashboard, on a loopback port
 npx jobchart ls --state dead --order-by finished    # the jobs that died last
+npx jobchart ls --order-by due                      # what waits for a time, the next one first
 npx jobchart show order-7 --jobs ./jobs.ts          # one job: history, errors, its machine on its chart
 npx jobchart retry --state dead --type email.send   # all that match, a hundred at a time
 npx jobchart tail --type order --json | jq .event   # transitions of all processes, live
@@ -109,7 +110,11 @@ $ npx jobchart check ./jobs.ts --store sqlite:jobs.db
     for example order-7, order-9, order-12, order-15, order-20
 \`\`\`
 
-Nothing of the jobs is run, and nothing in the store is changed. [Versions](machines.md#versions) says what to do about such jobs.
+Nothing of the jobs is run, and nothing in the store is changed. At the deployment \`--migrate\` lists parked jobs under the states that the new machines give them, and records those that cannot
+go on as unsupported, which the runtimes would do when they start. Checkpoints stay as they are: the old machines can still go on from them. [Versions](machines.md#versions) says what to do about such jobs.
+
+\`--replay\` lets the new machines live what the jobs of the store have lived, in virtual time, and names those that would have gone another way; \`--record FILE\` writes these lives to a file, and \`--replay FILE\` reads
+one, without a store: [replay](machines.md#replay).
 
 ## Shell completion
 

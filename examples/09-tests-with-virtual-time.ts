@@ -14,7 +14,7 @@ const clock = new VirtualClock()
 const remind = defineJob<{ to: string }, string>({
   type: 'remind',
   retry: { maxAttempts: 4, backoff: exponential({ base: '1m', jitter: false }) },
-  timeout: '10m',
+  attemptTimeout: '10m',
   run: async ({ to }, { attempt, maxAttempts, signal }) => {
     if (to === 'flaky@example.com' && attempt < maxAttempts) throw new Error('421 try again later')
     if (to === 'hanging@example.com') await clock.sleep('1d', signal)

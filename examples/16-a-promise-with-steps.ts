@@ -23,7 +23,7 @@ const charge = durable<string, number>(
       return 'capture-7'
     })
   },
-  { retry: { maxAttempts: 5, backoff: constant('10s') }, timeout: '30s' },
+  { retry: { maxAttempts: 5, backoff: constant('10s') }, attemptTimeout: '30s' },
 )
 
 const machine = setup({

@@ -58,7 +58,8 @@ export {
   type ErrorCode,
 } from './core/errors.ts'
 export type { Clock, Random, Timer } from './core/clock.ts'
-export type { Duration } from './core/duration.ts'
+export { duration, type Duration } from './core/duration.ts'
+export { typed } from './core/typed.ts'
 export type { ErrorRecord } from './core/failure.ts'
 export type { DeadJob } from './core/death.ts'
 export type {
@@ -85,11 +86,11 @@ export type { JobActor, JobState } from './core/lifecycle.ts'
 export type { Json } from './core/payload.ts'
 export type { EnqueueOutcome, JobHandle, ResultOptions, WaitCondition } from './core/handle.ts'
 export type { MachineView, PendingTimer } from './core/machine-record.ts'
-export type { MachineTimer, Migrate, MigrateDetails, Migrated } from './machine-job/migration.ts'
+export type { MachineTimer, Migrate, MigrateDetails, Migrated, PersistedSnapshotFrom } from './machine-job/migration.ts'
 export { MachineError, type MachineProblem } from './machine-job/check-machine.ts'
 export type { MachineVersion } from './machine-job/versions.ts'
 export type { Checkpoint, CheckpointEntry, InboxMessage, InboxEntry, Unsupported } from './core/machine-record.ts'
-export type { QueueHandle, QueueRates, QueueStats } from './api/queue-handle.ts'
+export type { KeyedQueueStats, KeyStats, QueueHandle, QueueRates, QueueStats } from './api/queue-handle.ts'
 export type { Activity, ActivityOptions } from './core/activity-options.ts'
 export type { Logger } from './core/logger.ts'
 export type { IterateOptions } from './core/stream.ts'
@@ -130,7 +131,8 @@ export {
 export type { CatchUp, Overlap } from './core/schedule-record.ts'
 export type { ScheduleSpec } from './core/tick-times.ts'
 export type { Candidate, SelectionFunction, SelectionOption } from './core/settings.ts'
-export type { ClientOptions, RetentionOptions, RuntimeOptions } from './api/options.ts'
+export type { ClientOptions, RuntimeOptions } from './api/options.ts'
+export type { RetentionOptions, StatesRetention } from './api/retention.ts'
 export type {
   ActivityBucket,
   ActivityFigures,

@@ -14,6 +14,7 @@
  * `storeConformance` in `jobchart/store-testing` tests an implementation against this contract.
  */
 import type { Clock } from './core/clock.ts'
+import type { JobchartError } from './core/errors.ts'
 import type { JobRecord } from './core/record.ts'
 import type { AdvanceBulk, BulkAnswer, BulkOperation, StartBulk, StopBulk } from './core/bulk-record.ts'
 import type { CheckpointEntry } from './core/machine-record.ts'
@@ -28,7 +29,14 @@ import type {
   PutScheduleAnswer,
   StoredSchedule,
 } from './core/schedule-record.ts'
-import type { CheckpointAnswer, CheckpointRequest, SendAnswer, SendRequest } from './core/machine-values.ts'
+import type {
+  CheckpointAnswer,
+  CheckpointRequest,
+  ReindexAnswer,
+  ReindexRequest,
+  SendAnswer,
+  SendRequest,
+} from './core/machine-values.ts'
 import type {
   ActivityQuery,
   Counts,
@@ -50,13 +58,15 @@ import type {
   ClaimAnswer,
   ClaimRequest,
   DiscardAnswer,
+  DropInbox,
   EditedInput,
   ExtendRequest,
   InsertAnswer,
   InsertRequest,
   Lease,
   PruneAnswer,
-  RetentionPolicy,
+  RepairAnswer,
+  RetentionPolicies,
   RetryAnswer,
   Selection,
   SettleAnswer,
@@ -95,7 +105,9 @@ export interface StoreCapabilities {
  * that was refused as full may succeed now, one of a full queue if `type` is given · `ended`: jobs have ended, those of `ids` if known · `queue`: a queue was paused or
  * resumed · `schedule`: a schedule has a tick at this time · `bulk`: anyone may go on with this bulk operation · `missed`: hints of other
  * processes may have been lost until now · `rollback`: the store is as it was at an earlier time: the last transition
- * that was seen has the number `seen`, and those after `left` are gone.
+ * that was seen has the number `seen`, and those after `left` are gone · `restart`: the server of the store was started again or
+ * emptied, and no transition that was seen is gone. After these two, records without a transition may be missing: workers, schedules.
+ * `unsafe`: the store may lose jobs from now on, because of how it was set up meanwhile: that is logged
  */
 export type Hint =
   | { readonly kind: 'ready'; readonly type: string; readonly atMost?: number }
@@ -109,6 +121,8 @@ export type Hint =
   | { readonly kind: 'bulk'; readonly id: string }
   | { readonly kind: 'missed' }
   | { readonly kind: 'rollback'; readonly seen: number; readonly left: number }
+  | { readonly kind: 'restart' }
+  | { readonly kind: 'unsafe'; readonly error: JobchartError }
 
 /**
  * Schedules. The runtime computes ticks; the store keeps the next one. A tick is fired by one conditional write, so that of
@@ -178,10 +192,18 @@ export interface Store {
   settle(settlements: readonly Settlement[]): Answer<SettleAnswer[]>
   /** Extends the leases of all runs of a worker; writes their check-ins, logs and steps. Also counts as the worker's heartbeat. */
   extend(request: ExtendRequest): Promise<HeartbeatAnswer[]>
-  /** Writes checkpoints of machines, each conditionally on its lease, and removes the messages that the machine has read. */
+  /**
+   * Writes checkpoints of machines, each conditionally on its lease, and removes the messages that the machine has read, except the
+   * events that it defers. An event that is dropped, by this or another write, is reported in the log of the job.
+   */
   checkpoint(requests: readonly CheckpointRequest[]): Answer<CheckpointAnswer[]>
   /** Puts messages into inboxes, in order. A waiting job is woken by the same write: WAKE. */
   send(requests: readonly SendRequest[]): Answer<SendAnswer[]>
+  /**
+   * Changes by which states and tags parked jobs are found, and whether a process can run them, each conditionally on its checkpoint:
+   * after a deployment, without running them. Writes no transition.
+   */
+  reindex(requests: readonly ReindexRequest[]): Promise<ReindexAnswer[]>
   /** The checkpoints of a job that are still kept, oldest first; none for a job that does not exist. */
   checkpoints(id: string): Promise<readonly CheckpointEntry[]>
   /**
@@ -195,10 +217,11 @@ export interface Store {
    * oldest first. Kept: errors, logs and history. Removed: the last error, step results, and the reason of the cancel. A machine
    * continues at its checkpoint and keeps its step results.
    * @param fromStart a machine starts at its initial state: checkpoints, step results and messages are removed
-   * @param dropInbox how many unread messages to remove, oldest first
+   * Events that it removes from an inbox are reported in the log of the job, and their keys are freed.
+   * @param dropInbox which messages to remove; default none
    * @param edit a new input for the jobs; implies `fromStart`. Unique keys and concurrency keys stay
    */
-  retry(selection: Selection, fromStart?: boolean, dropInbox?: number, edit?: EditedInput): Answer<RetryAnswer>
+  retry(selection: Selection, fromStart?: boolean, dropInbox?: DropInbox, edit?: EditedInput): Answer<RetryAnswer>
   /** Removes jobs that have ended. */
   discard(selection: Selection): Promise<DiscardAnswer>
   /** DUE of scheduled and retrying jobs, WAKE of waiting jobs whose time has come: earliest first, older first among equals. */
@@ -208,8 +231,16 @@ export interface Store {
    * bulk operations whose lease has run out.
    */
   rescue(limit: number): Answer<SweepAnswer>
-  /** Removes ended jobs that the policy does not keep, oldest first, `limit` at most. */
-  prune(policy: RetentionPolicy, limit: number): Promise<PruneAnswer>
+  /**
+   * Sets how long ended jobs are kept: those of the named types, and those of all types that no call has named. The store keeps
+   * it, so that a worker that does not know a type prunes it by what a worker that runs it has set. The last call applies.
+   */
+  retain(policies: RetentionPolicies): Promise<void>
+  /**
+   * Removes ended jobs that are no longer kept, `limit` at most: of each type and state those that ended first. Which type comes
+   * first is left to the store. Before the first `retain` nothing is removed.
+   */
+  prune(limit: number): Promise<PruneAnswer>
 
   readonly schedules: ScheduleStore
   readonly bulk: BulkStore
@@ -252,6 +283,16 @@ export interface Store {
   workers(): Promise<WorkerRecord[]>
   /** Entries of the transition log after the cursor `from` (null = from the oldest entry kept), `limit` at most. */
   transitions(from: string | null, limit: number): Promise<TransitionPage>
+  /**
+   * The ids of jobs whose stored data cannot be read, because something else has changed it. Whoever meets one sets it aside: it is in no
+   * list and no count, and holds up no other job; `discard` by id removes it. A store in which that cannot happen omits the method.
+   */
+  unreadable?(): Promise<readonly string[]>
+  /**
+   * Rebuilds what follows from the stored jobs (counts, indexes, the number of the last transition), and brings jobs back that were set
+   * aside and can be read now. Other calls wait meanwhile.
+   */
+  repair?(): Promise<RepairAnswer>
   /** Calls `listener` with each hint until the returned function is called. A listener must not throw. */
   watch(listener: (hint: Hint) => void): () => void
 }

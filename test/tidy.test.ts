@@ -140,7 +140,7 @@ test('every file in src/ and machines/ is reached from what the package exports'
   const roots = exportedSources(readFileSync(join(repositoryRoot, 'package.json'), 'utf8'))
   expect(roots).toContain('src/index.ts')
   // Threads and the command line are started by the names of their files; the page is built from its own.
-  const threads = ['src/stores/sqlite/thread.ts', 'src/thread/main.ts']
+  const threads = ['src/stores/sqlite/thread.ts', 'src/thread/main.ts', 'src/dashboard/drawing-thread.ts']
   const started = [...threads, 'src/dashboard/page/main.tsx', 'src/cli/main.ts']
   expect(rules.orphans(library, [...roots, ...started, 'machines/index.ts'])).toEqual([])
 })

@@ -23,7 +23,7 @@ export async function measure({ samples, backlog, file }: LatencyParams): Promis
   let started = Promise.withResolvers<number>()
   const probed = defineJob<Input, void>({
     type: 'probed',
-    priority: 100,
+    weight: 100,
     run: async ({ i }) => {
       started.resolve(performance.now())
       ledger.mark(i)

@@ -1,11 +1,13 @@
 /** The benchmarks of the Redis store. */
+import { herd } from '../machine/herd.ts'
 import { growthBacklog } from '../redis/growth-backlog.ts'
 import { latency } from '../redis/latency.ts'
+import { scripts } from '../redis/scripts.ts'
 import { enqueue, processing } from '../redis/work.ts'
 import type { Suite } from '../suite.ts'
 
 export const suite: Suite = {
   store: 'redis',
   place: () => 'A redis-server of its own per section, on this machine, without persistence',
-  sections: [enqueue, processing, growthBacklog, latency],
+  sections: [enqueue, processing, growthBacklog, latency, herd(false), scripts],
 }

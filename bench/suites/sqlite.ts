@@ -9,6 +9,7 @@ import { screens } from '../sqlite/screens.ts'
 import { stalls } from '../sqlite/stalls.ts'
 import { enqueue, processing } from '../sqlite/work.ts'
 import { dashboards } from '../dashboards/section.ts'
+import { herd } from '../machine/herd.ts'
 import { machineThroughput, parked } from '../machine/sections.ts'
 import type { Suite } from '../suite.ts'
 
@@ -27,6 +28,7 @@ export const suite: Suite = {
     screens,
     machineThroughput(true),
     parked(true),
+    herd(true),
     dashboards(true),
   ],
 }

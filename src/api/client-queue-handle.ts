@@ -13,15 +13,20 @@ import type { JobDefinition } from '../core/definition.ts'
 import { jobStates } from '../core/lifecycle.ts'
 import type { Stream } from '../core/stream.ts'
 import type { ActivityBucket, ActivityQuery, QueueInfo, StateCounts, Store } from '../store.ts'
-import type { QueueHandle, QueueRates, QueueStats } from './queue-handle.ts'
+import type { KeyedQueueStats, QueueHandle, QueueRates, QueueStats } from './queue-handle.ts'
 
 /** Callbacks to the runtime or client that made the handle. */
 interface QueueOwner {
   /** Number of picks so far, by type. */
   given(): ReadonlyMap<string, number>
+  /** The concurrency keys of a type with the most picks so far. */
+  topKeys(type: string, count: number): readonly { readonly key: string; readonly picks: number }[]
   /** Called when the queue was paused in the store. Resolves when none of its jobs starts in this process any more. */
   queuePaused(type: string): Promise<void>
 }
+
+/** Concurrency keys in the figures of a queue. */
+const shownKeys = 20
 
 export class ClientQueueHandle implements QueueHandle {
   readonly type: string
@@ -43,12 +48,17 @@ export class ClientQueueHandle implements QueueHandle {
     return this.setPaused(false)
   }
 
-  async stats(): Promise<QueueStats> {
+  async stats(): Promise<KeyedQueueStats> {
     const { type, connection, owner } = this
     await connection.ready()
     const { store, settings } = connection
     const info = await store.queue(type)
-    return queueStats(settings.jobs, owner.given(), await figuresIn(store, [info]))(info)
+    const stats = queueStats(settings.jobs, owner.given(), await figuresIn(store, [info]))(info)
+    const keys = owner.topKeys(type, shownKeys)
+    return {
+      ...stats,
+      keys: keys.map(({ key, picks }) => ({ key, given: picks, share: picks / Math.max(1, stats.given) })),
+    }
   }
 
   async activity(options: ActivityOptions = {}): Promise<Activity> {
@@ -57,7 +67,7 @@ export class ClientQueueHandle implements QueueHandle {
     return activityIn(this.connection.store, asked, [this.type])
   }
 
-  get stats$(): Stream<QueueStats> {
+  get stats$(): Stream<KeyedQueueStats> {
     return followFigure(this.connection.follow, () => this.stats(), withoutTime)
   }
 
@@ -87,12 +97,12 @@ type QueueFigures = Pick<QueueStats, 'latencyMs' | 'rates'>
 export async function figuresIn(store: Store, queues: readonly QueueInfo[]): Promise<(type: string) => QueueFigures> {
   const now = store.now()
   const types = queues.map(({ type }) => type)
-  const waiting = queues.filter(({ counts }) => counts.queued > 0).map(({ type }) => type)
+  const queued = queues.filter(({ counts }) => counts.queued > 0).map(({ type }) => type)
   const [activity, since] = await Promise.all([
     store.activity({ period: 'minute', from: ratesFrom(now), queues: types }),
-    store.queuedSince(waiting),
+    store.queuedSince(queued),
   ])
-  const queuedSince = new Map(waiting.map((type, i) => [type, since[i] ?? null]))
+  const queuedSince = new Map(queued.map((type, i) => [type, since[i] ?? null]))
   const buckets = new Map(activity.map((queue) => [queue.type, queue.buckets]))
   const ratesOfLast = (type: string, minutes: number): QueueRates['lastMinute'] =>
     ratesOf(buckets.get(type) ?? noBuckets, now, minutes)
@@ -126,7 +136,6 @@ export function queueStats(
       type,
       paused,
       weight,
-      priority: weight,
       capacity,
       counts,
       ...figures(type),

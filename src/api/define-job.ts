@@ -2,7 +2,8 @@
 import type { AnyStateMachine, EventFromLogic, InputFrom, OutputFrom, SnapshotFrom, TagsFrom } from 'xstate'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { hookAttempts, hookSuffix, hookTypeOf, type DeadJob, type Death } from '../core/death.ts'
-import { describe, invalidOption } from '../core/errors.ts'
+import { attemptTimeoutKeys, attemptTimeoutOf, type AttemptTimeoutOptions } from '../core/attempt-timeout.ts'
+import { invalidOption } from '../core/errors.ts'
 import { checkBackoff, exponential } from '../core/backoff.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
 import type { Json, JsonOf } from '../core/payload.ts'
@@ -17,23 +18,23 @@ import type {
   RunContext,
 } from '../core/definition.ts'
 import { machineRunner } from '../machine-job/machine-runner.ts'
-import type { Migrate } from '../machine-job/migration.ts'
+import type { MigrateSnapshot, PersistedSnapshotFrom } from '../machine-job/migration.ts'
 import { checkFunction, checkSyncFunction, checkKeys, checkText, checkInteger } from '../core/checks.ts'
 import { checkUnique, type UniqueOption } from '../core/call-options.ts'
 import { defaultMaxAttempts, limits } from '../core/limits.ts'
 import { handOverHint, mayDelay } from '../core/hand-over.ts'
 import { keyWeightMax } from '../core/shares.ts'
 import { threadModule, type ThreadModule } from '../core/thread-module.ts'
+import { isTyped } from '../core/typed.ts'
 import type { TypeLimits } from '../store.ts'
+import { ownRetention, type StatesRetention } from './retention.ts'
 
 /** Options of jobs with a handler and of machine jobs. */
-interface CommonOptions<Input> {
+interface CommonOptions<Input> extends AttemptTimeoutOptions {
   /** The name of the type and of its queue. 1…200 characters. */
   readonly type: string
   /** Share of its queue in the picks, relative to the weights of the other queues, 1…100000. Default 1. */
   readonly weight?: number
-  /** The same as `weight`: its earlier name. */
-  readonly priority?: number
   /** Limit of running jobs, all processes together. Default, and 0: no limit. */
   readonly concurrency?: number
   /** Jobs with the same key share the limit `perKey`. */
@@ -55,20 +56,25 @@ interface CommonOptions<Input> {
   /** Limit of starts per key in any window of `per`, all processes together. Jobs without a key are not limited by it. */
   readonly keyRateLimit?: { readonly limit: number; readonly per: Duration }
   /**
-   * Jobs of the type that wait to run at most: `scheduled`, `queued` and `retrying`. A full queue refuses or delays its own enqueues only, those of
+   * The backlog of the type at most: its `scheduled`, `queued` and `retrying` jobs together. A full queue refuses or delays its own enqueues only, those of
    * other types go on. 0 = hand-over: a job is stored only when a worker has a free slot for it, that is, a slot that no queued job will take; not
    * together with `delay`, `runAt`, `perKey` or rate limits. Applies to enqueues in processes that list the definition. 0…1,000,000,000. Default: none
    * but the `capacity` of the runtime.
    */
   readonly capacity?: number
   readonly retry?: RetryOptions
-  /** Per attempt. Default: none. */
-  readonly timeout?: Duration
   /** Default for its enqueues. */
   readonly unique?: UniqueOption
   /**
-   * Dead jobs of the type that are kept, the newest; 0 = none. Those beyond it go within seconds, as far as a runtime of the type runs.
-   * Default: as the `retention` of the runtime says, for all types together.
+   * How long ended jobs of the type are kept, by state: `{ done: { age, count }, dead: …, cancelled: … }`. What it leaves out is as the
+   * `retention` of the runtime says. Ids, and the keys of events, deduplicate as long as the job is kept. The jobs of one type never
+   * cause the removal of another's.
+   * @example retention: { done: { age: '7d', count: 1_000_000 } }
+   */
+  readonly retention?: StatesRetention
+  /**
+   * Dead jobs of the type that are kept, the newest; 0 = none. The same as `retention: { dead: { count } }`, but those beyond it go within
+   * seconds, not after a minute. Default: as `retention` says.
    */
   readonly keepDead?: number
   /**
@@ -83,12 +89,10 @@ interface CommonOptions<Input> {
 type DeadHook<Input> = (job: DeadJob<Input>, context: RunContext) => unknown
 
 /** A hook of dead jobs with settings of its own. */
-export interface DeadHookOptions<Input = unknown> {
+export interface DeadHookOptions<Input = unknown> extends AttemptTimeoutOptions {
   readonly run: DeadHook<Input>
   /** Default: 10 attempts, the default backoff. */
   readonly retry?: RetryOptions
-  /** Per attempt. Default: none. */
-  readonly timeout?: Duration
 }
 
 export interface JobOptions<Input, Parsed, Output> extends CommonOptions<Input> {
@@ -138,7 +142,11 @@ export interface BatchJobOptions<Input, Parsed, Output> extends CommonOptions<In
 type HandlerOptions<Input, Parsed, Output> =
   JobOptions<Input, Parsed, Output> | ThreadJobOptions<Input, Parsed, Output> | BatchJobOptions<Input, Parsed, Output>
 
-export interface MachineJobOptions<Machine extends AnyStateMachine, Input> extends CommonOptions<Input> {
+export interface MachineJobOptions<
+  Machine extends AnyStateMachine,
+  Input,
+  From = unknown,
+> extends CommonOptions<Input> {
   /** The statechart that does the work. Its input and output are those of the job. */
   readonly machine: Machine
   /**
@@ -150,9 +158,10 @@ export interface MachineJobOptions<Machine extends AnyStateMachine, Input> exten
   readonly version?: string
   /**
    * Converts a persisted snapshot of another version, and its timers, to this version: `(snapshot, from, { timers }) => snapshot`
-   * or `{ snapshot, timers }`. Without it, a job of another version waits for a process that knows that version.
+   * or `{ snapshot, timers }`. Without it, a job of another version waits for a process that knows that version. `Migrate` types it by both versions.
+   * @example const migrate: Migrate<typeof orderV1, typeof orderV2> = (old) => ({ ...old, context: { lines: [old.context.line] } })
    */
-  readonly migrate?: Migrate
+  readonly migrate?: MigrateSnapshot<From, unknown extends From ? unknown : PersistedSnapshotFrom<Machine>>
 }
 
 /** A Standard Schema for the data of each event that is to be checked. */
@@ -185,7 +194,8 @@ interface TypesOf<Machine extends AnyStateMachine> {
  * jobs at once; or by `machine`: an XState machine that is checkpointed after each step, takes no slot while it waits, and resumes from its last checkpoint after a crash.
  *
  * With `input`, any Standard Schema (zod, valibot, arktype, …), the types of the input are inferred from the schema, and every
- * input is validated at the enqueue and again before each run. Without it: `defineJob<Input, Output>({ … })`.
+ * input is validated at the enqueue and again before each run. `typed<Input>()` is a schema that only types; without a schema:
+ * `defineJob<Input, Output>({ … })`.
  *
  * @throws JobchartError INVALID_OPTION for an invalid option, or a name in a machine that is not implemented; NOT_DURABLE if a
  *   part of a machine would be lost in a crash. The message lists all problems of a machine, with their places
@@ -201,11 +211,11 @@ interface TypesOf<Machine extends AnyStateMachine> {
  * @example
  * const resize = defineJob<{ path: string }, number>({ type: 'resize', thread: new URL('./resize.ts', import.meta.url) })
  */
-export function defineJob<Machine extends AnyStateMachine, Schema extends StandardSchemaV1>(
-  options: MachineJobOptions<Machine, StandardSchemaV1.InferInput<Schema>> & { readonly input: Schema },
+export function defineJob<Machine extends AnyStateMachine, Schema extends StandardSchemaV1, From = unknown>(
+  options: MachineJobOptions<Machine, StandardSchemaV1.InferInput<Schema>, From> & { readonly input: Schema },
 ): JobDefinition<StandardSchemaV1.InferInput<Schema>, OutputFrom<Machine>, TypesOf<Machine>>
-export function defineJob<Machine extends AnyStateMachine>(
-  options: MachineJobOptions<Machine, InputFrom<Machine>> & { readonly input?: undefined },
+export function defineJob<Machine extends AnyStateMachine, From = unknown>(
+  options: MachineJobOptions<Machine, InputFrom<Machine>, From> & { readonly input?: undefined },
 ): JobDefinition<InputFrom<Machine>, OutputFrom<Machine>, TypesOf<Machine>>
 export function defineJob<Schema extends StandardSchemaV1, Output>(
   options: HandlerOptions<StandardSchemaV1.InferInput<Schema>, StandardSchemaV1.InferOutput<Schema>, Output> & {
@@ -218,8 +228,9 @@ export function defineJob<Input = undefined, Output = unknown>(
 export function defineJob<Input, Output>(
   options: Definition<Input, Output> & { readonly input?: StandardSchemaV1 | undefined },
 ): JobDefinition<Input, Output> {
+  refusePriority(options)
   checkKeys('options of defineJob', options, jobKeys, 'Pass at least a type and a handler: defineJob({ type, run }).')
-  const { type, concurrency, perKey, rateLimit, retry = {}, timeout, unique, keepDead, input: schema } = options
+  const { type, concurrency, perKey, rateLimit, retry = {}, unique, keepDead, input: schema } = options
   checkText('type', type, limits.idCharsMax - (options.onDead === undefined ? 0 : hookSuffix.length))
   const of = (option: string): string => `${option} of job ${type}`
   checkWork(options, of)
@@ -236,7 +247,7 @@ export function defineJob<Input, Output>(
     throw invalidOption(of(option), `no ${option} without concurrencyKey`, value, hint)
   }
   if (schema !== undefined) {
-    checkSchema(of('input'), schema, 'for types alone: defineJob<Input, Output>({ … })')
+    checkSchema(of('input'), schema, 'for types alone: input: typed<Input>()')
   }
   const own: TypeLimits = Object.freeze({
     concurrency: concurrency === undefined ? null : checkInteger(of('concurrency'), concurrency, 0, 1_000_000) || null,
@@ -246,16 +257,16 @@ export function defineJob<Input, Output>(
   })
   return Object.freeze({
     type,
-    weight: weightOf(options, of),
+    weight: checkInteger(of('weight'), options.weight ?? 1, 1, 100_000),
     limits: own,
-    schema: schema ?? null,
+    schema: schema === undefined || isTyped(schema) ? null : schema,
     eventSchemas: options.events === undefined ? null : eventSchemasOf(options.events, of('events')),
     maxAttempts: checkInteger(of('retry.maxAttempts'), retry.maxAttempts ?? defaultMaxAttempts, 1, limits.attemptsMax),
     backoff: checkBackoff(retry.backoff ?? exponential()),
     retryIf: retry.retryIf ?? null,
-    timeoutMs: timeout === undefined ? null : durationMs(timeout, of('timeout')),
+    attemptTimeoutMs: attemptTimeoutOf(options, of),
     unique: unique ?? false,
-    keepDead: keepDead === undefined ? null : checkInteger(of('keepDead'), keepDead, 0, limits.capacityMax),
+    retention: ownRetention(options.retention, keepDead, of),
     capacity: capacityOf(options.capacity, own, of('capacity')),
     onDead: options.onDead === undefined ? null : hookOf(type, options.onDead as DeadHookOptions, of('onDead')),
     keyOf: concurrencyKey === undefined ? null : keyFunction(concurrencyKey as KeyFunction, of('concurrencyKey')),
@@ -280,11 +291,11 @@ const jobKeys = [
     'migrate',
     'events',
     'weight',
-    'priority',
     'retry',
-    'timeout',
+    ...attemptTimeoutKeys,
     'unique',
     'capacity',
+    'retention',
     'keepDead',
     'onDead',
   ] as const),
@@ -335,7 +346,7 @@ function capacityOf(capacity: number | undefined, own: TypeLimits, option: strin
 /** The job that runs a hook. What the hook returns is no output: it need not be JSON. */
 function hookOf(type: string, onDead: DeadHook<unknown> | DeadHookOptions, option: string): JobDefinition {
   const hasOptions = typeof onDead === 'object' && onDead !== null
-  if (hasOptions) checkKeys(option, onDead, ['run', 'retry', 'timeout'])
+  if (hasOptions) checkKeys(option, onDead, ['run', 'retry', ...attemptTimeoutKeys])
   const { run, retry, ...others } = hasOptions ? onDead : { run: onDead }
   checkFunction(hasOptions ? `${option}.run` : option, run)
   return defineJob<Death, void>({
@@ -388,14 +399,11 @@ function notRunnable(): never {
   throw new TypeError('the job has no handler of its own in this thread')
 }
 
-function weightOf({ weight, priority }: Definition<never, unknown>, of: (option: string) => string): number {
-  if (weight !== undefined && priority !== undefined && weight !== priority) {
-    const hint =
-      'Leave out priority: both name the weight of the queue. The priority of a job is an option of its enqueue.'
-    throw invalidOption(of('priority'), `no priority beside another weight (${describe(weight)})`, priority, hint)
-  }
-  const given = weight === undefined ? 'priority' : 'weight'
-  return checkInteger(of(given), weight ?? priority ?? 1, 1, 100_000)
+/** `priority` was a name of the weight: whoever passes it meant that, or the order inside the queue. */
+function refusePriority(options: object): void {
+  if (typeof options !== 'object' || options === null || !('priority' in options)) return
+  const hint = 'The share of a queue is its `weight`; the order inside a queue is the `priority` of an enqueue.'
+  throw invalidOption('options of defineJob', 'weight in place of priority', options.priority, hint)
 }
 
 function perKeyOf(options: Definition<never, unknown>, of: (option: string) => string): number | null {

@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs'
 import { checkBoolean, checkFunction, checkMethods, checkKeys, checkText, checkInteger } from '../core/checks.ts'
 import { systemClock, systemRandom, type Clock, type Random } from '../core/clock.ts'
-import { isDefinition, type JobDefinition, type Middleware } from '../core/definition.ts'
+import type { JobDefinition, Middleware } from '../core/definition.ts'
+import { isDefinition } from '../core/definition-copy.ts'
 import type { ScheduleDefinition } from '../core/schedule-options.ts'
 import type { ClientSettings, RuntimeSettings, SelectionOption } from '../core/settings.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
@@ -12,15 +13,10 @@ import { handOverHint, mayDelay } from '../core/hand-over.ts'
 import { uniqueIds } from '../core/ids.ts'
 import type { Inspect } from '../core/inspection.ts'
 import { limits } from '../core/limits.ts'
+import { storeAt } from '../open/store-at.ts'
 import { consoleLogger, guarded, type Logger } from '../core/logger.ts'
-import type { RetentionPolicy, Store } from '../store.ts'
-
-export interface RetentionOptions {
-  /** Jobs are kept this long after their end, one minute at least. */
-  readonly age?: Duration
-  /** Limit of ended jobs. Of more, those that ended a minute ago or earlier are removed. */
-  readonly count?: number
-}
+import type { Store, StoreCapabilities } from '../store.ts'
+import { retentionPolicies, type StatesRetention } from './retention.ts'
 
 export interface ClientOptions {
   /**
@@ -29,14 +25,20 @@ export interface ClientOptions {
    * no definitions.
    */
   readonly jobs?: readonly JobDefinition[]
-  /** Where jobs are stored. Default: `memoryStore()`. */
-  readonly store?: Store
   /**
-   * Limit of waiting jobs (scheduled, queued, retrying); enqueue waits for room. 0 = hand-over of every type: see `capacity` of `defineJob`.
+   * Where jobs are stored: a store, or its address as of `openStore`: `redis://…`, the path of a SQLite file, or `memory:`. Default: `memoryStore()`.
+   * @example createRuntime({ jobs, store: process.env.JOBS ?? 'jobs.db' })
+   */
+  readonly store?: Store | string
+  /**
+   * Limit of the backlog: scheduled, queued and retrying jobs together; enqueue waits for room. 0 = hand-over of every type: see `capacity` of `defineJob`.
    * Default: no limit.
    */
   readonly capacity?: number
-  /** Any of the four methods. Default: warnings and errors to stderr. */
+  /**
+   * `console`, a logger of pino or winston as it is, or an object with any of the four methods `(message, fields)`. Default: warnings and errors to stderr.
+   * @example createRuntime({ jobs, logger: pino() })
+   */
   readonly logger?: Partial<Logger>
   /** Replaces the system clock in tests. */
   readonly clock?: Clock
@@ -85,15 +87,16 @@ export interface RuntimeOptions extends ClientOptions {
   /** Time for a cancelled or stopped handler to end. Default 5 s. */
   readonly grace?: Duration
   /**
-   * How long ended jobs are kept. Default: done and cancelled jobs one day, dead jobs 30 days; at most 10,000 of each. Every job
-   * is kept for at least a minute, unless more than `count` + 100,000 jobs (memory store: `count` + 5,000) would be kept.
+   * How long ended jobs are kept, each type for itself: the default for types whose definition does not say it. Default: done and
+   * cancelled jobs one day, dead jobs 30 days; at most 10,000 of each type and state. Every job is kept for at least a minute,
+   * unless more than `count` + 100,000 jobs of its type and state (memory store: `count` + 5,000) would be kept. Ids, and the keys of
+   * events, deduplicate as long as the job is kept.
    */
-  readonly retention?: {
-    readonly done?: RetentionOptions
-    readonly dead?: RetentionOptions
-    readonly cancelled?: RetentionOptions
-  }
+  readonly retention?: StatesRetention
 }
+
+/** What the default store, `memoryStore()`, is capable of. */
+const inMemory = { durable: false, shared: false }
 
 const clientKeys = ['jobs', 'store', 'capacity', 'logger', 'clock', 'random', 'newId'] as const
 const runtimeKeys = [
@@ -112,6 +115,10 @@ const runtimeKeys = [
   ] as const),
 ]
 
+/** @throws JobchartError INVALID_OPTION, UNSUPPORTED for an address that is none */
+const capabilitiesOf = (store: Store | string | undefined): StoreCapabilities =>
+  (typeof store === 'string' ? storeAt(store, 'store') : store)?.capabilities ?? inMemory
+
 /** @throws JobchartError INVALID_OPTION for anything that is not as documented */
 export const clientSettings = (options: ClientOptions): ClientSettings =>
   commonSettings('createClient', options, clientKeys, [])
@@ -127,7 +134,7 @@ function commonSettings(
   const { jobs = noJobs, store, capacity, newId } = options
   const { logger = consoleLogger, clock = systemClock, random = systemRandom } = options
   const byType = definitions(jobs, maker)
-  if (store !== undefined) checkStore(store)
+  if (store !== undefined && typeof store !== 'string') checkStore(store)
   checkKeys(
     'logger',
     logger,
@@ -205,10 +212,7 @@ const storeMethods: readonly (keyof Store)[] = ['open', 'close', 'now', 'insert'
 
 /** Tells a store from another value. The conformance suite is the full check of a third-party store. */
 function checkStore(store: unknown): void {
-  const hint =
-    typeof store === 'string'
-      ? `For a file: sqliteStore({ path: ${JSON.stringify(store)} }), imported from 'jobchart/sqlite'.`
-      : "Pass memoryStore(), or sqliteStore({ path: 'jobs.db' }), imported from 'jobchart/sqlite'."
+  const hint = "Pass memoryStore(), or an address such as 'jobs.db' or 'redis://localhost:6379'."
   checkMethods('store', store, storeMethods, 'a store', hint)
 }
 
@@ -247,7 +251,7 @@ export function runtimeSettings(options: RuntimeOptions): RuntimeSettings {
     leaseMs,
     name: name === undefined ? null : checkText('name', name, limits.idCharsMax),
     graceMs: durationMs(grace, 'grace'),
-    retention: retentionPolicy(options.retention ?? {}, options.store?.capabilities.durable === true),
+    retention: retentionPolicies(options.retention ?? {}, settings.jobs, capabilitiesOf(options.store)),
   }
 }
 
@@ -294,19 +298,4 @@ function checkChildJobs(jobs: ReadonlyMap<string, JobDefinition>, elsewhere: rea
       })
     }
   }
-}
-
-function retentionPolicy(options: NonNullable<RuntimeOptions['retention']>, durable: boolean): RetentionPolicy {
-  checkKeys('retention', options, ['done', 'dead', 'cancelled'])
-  const of = (state: 'done' | 'dead' | 'cancelled', defaultAge: Duration) => {
-    const { age = defaultAge, count = 10_000 } = options[state] ?? {}
-    const minAgeMs = limits.retentionAgeMin
-    return {
-      ageMs: Math.max(durationMs(age, `retention.${state}.age`), minAgeMs),
-      count: checkInteger(`retention.${state}.count`, count, 0, limits.capacityMax),
-      minAgeMs,
-      countMax: count + limits.retentionSurplusMax[durable ? 'durable' : 'memory'],
-    }
-  }
-  return { done: of('done', '1d'), dead: of('dead', '30d'), cancelled: of('cancelled', '1d') }
 }

@@ -15,15 +15,13 @@ export interface QueueStats {
   readonly paused: boolean
   /** `weight` of its definition; 0 if its type is not among the `jobs` of this runtime or client. */
   readonly weight: number
-  /** An earlier name of `weight`. */
-  readonly priority: number
   /** The `capacity` of its definition; null if it has none, or its type is not among the `jobs`. */
   readonly capacity: number | null
   /** Jobs in each state. */
   readonly counts: StateCounts
   /** How long the first queued job, by priority and age, has been queued, ms; 0 if none is. */
   readonly latencyMs: number
-  /** Transitions per second, mean wait and mean run time. */
+  /** Transitions per second, mean time in the queue and mean run time. */
   readonly rates: QueueRates
   /** Picks of this queue by this runtime since its start; 0 for a client. */
   readonly given: number
@@ -31,6 +29,23 @@ export interface QueueStats {
   readonly share: number
   /** The fraction that the weights define if every queue always has work, 0…1. */
   readonly expectedShare: number
+}
+
+/** The figures of one queue, with those of its concurrency keys. */
+export interface KeyedQueueStats extends QueueStats {
+  /**
+   * The 20 concurrency keys with the most picks by this runtime since its start, those first; none for a client. Jobs without a key are
+   * left out. Of a queue with more than 1,000 keys they are estimates: too high by a thousandth of `given` at most.
+   */
+  readonly keys: readonly KeyStats[]
+}
+
+export interface KeyStats {
+  readonly key: string
+  /** Picks of jobs of the key. */
+  readonly given: number
+  /** The fraction of all picks of the queue, 0…1. */
+  readonly share: number
 }
 
 /** The queue of a type. Made by `runtime.queue(type)`. */
@@ -49,7 +64,7 @@ export interface QueueHandle {
   resume(): Promise<void>
 
   /** The current figures. @throws JobchartError STORE_UNAVAILABLE */
-  stats(): Promise<QueueStats>
+  stats(): Promise<KeyedQueueStats>
 
   /**
    * What happened in the queue, in all processes, minute by minute or hour by hour.
@@ -60,5 +75,5 @@ export interface QueueHandle {
   activity(options?: ActivityOptions): Promise<Activity>
 
   /** The current figures, then each new value, ten times a second at most. A change of the rates or the latency alone is no new value. */
-  readonly stats$: Stream<QueueStats>
+  readonly stats$: Stream<KeyedQueueStats>
 }

@@ -14,6 +14,19 @@ interface RetriedStartOptions {
   readonly storeError: (error: unknown) => void
 }
 
+/** What the system says of a folder that is missing or belongs to somebody else, and a server of who may not use it. */
+const lastingCodes = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS'])
+const lastingAnswers = /^(WRONGPASS|NOAUTH|NOPERM)\b/
+
+/** Does the error say that it stays until a person changes something? */
+function isLasting(error: unknown): boolean {
+  for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth++) {
+    if ('code' in each && lastingCodes.has(String(each.code))) return true
+    if (lastingAnswers.test(each.message)) return true
+  }
+  return false
+}
+
 export class RetriedStart {
   private readonly options: RetriedStartOptions
   private pause: { readonly timer: Timer; readonly end: () => void } | null = null
@@ -25,7 +38,7 @@ export class RetriedStart {
 
   /**
    * @param retry is it repeated at all?
-   * @throws what `open` throws, but for STORE_UNAVAILABLE while it is repeated; after `cancel` that, too
+   * @throws what `open` throws, but for STORE_UNAVAILABLE while it is repeated; after `cancel`, and where no wait mends it, that, too
    */
   async run(open: () => Promise<void>, retry: boolean): Promise<void> {
     const { logger, storeError } = this.options
@@ -36,7 +49,7 @@ export class RetriedStart {
         return
       } catch (error) {
         const isAway = error instanceof JobchartError && error.code === 'STORE_UNAVAILABLE'
-        if (!retry || !isAway || this.isCancelled) throw error
+        if (!retry || !isAway || isLasting(error) || this.isCancelled) throw error
         if (tries === 0) logger.warn('the store does not answer; the start is repeated until it does', { error })
         storeError(error)
         await this.wait(Math.min(delayMs.first * 2 ** Math.min(tries, 20), delayMs.max))

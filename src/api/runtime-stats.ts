@@ -9,7 +9,7 @@ export interface RuntimeStats {
   readonly state: RuntimeState
   /** Why the store does not answer at the moment; null if it does. */
   readonly storeError: Error | null
-  /** Slots of this process. */
+  /** Slots of this process; 0 when it has stopped. */
   readonly concurrency: number
   /** Taken slots. */
   readonly taken: number
@@ -22,5 +22,6 @@ export interface RuntimeStats {
    * `list({ unsupported: true })` finds the jobs.
    */
   readonly unsupportedVersions: number
+  /** None when it has stopped: the store is closed then. */
   readonly queues: readonly QueueStats[]
 }

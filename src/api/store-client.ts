@@ -34,6 +34,7 @@ import {
   type SendOptions,
 } from '../core/call-options.ts'
 import { limits } from '../core/limits.ts'
+import { roughSize } from '../core/payload.ts'
 import {
   checkedSchedule,
   type ScheduleArguments,
@@ -58,7 +59,12 @@ import type {
   TransitionEntry,
   WorkerRecord,
 } from '../store.ts'
+import { storeAt } from '../open/store-at.ts'
 import { memoryStore } from '../stores/memory/index.ts'
+
+/** An address is opened by the clock of the client, like the store that is the default. */
+const storeOf = (given: Store | string | undefined, { clock }: ClientSettings): Store =>
+  typeof given === 'string' ? storeAt(given, 'store') : (given ?? memoryStore({ clock }))
 
 export class StoreClient implements Client {
   readonly connection: Connection
@@ -66,9 +72,9 @@ export class StoreClient implements Client {
   private readonly cancelGraceMs: number
 
   /** @param cancelGraceMs default time for a cancelled handler to end */
-  constructor(store: Store | undefined, settings: ClientSettings, cancelGraceMs = 5_000) {
+  constructor(store: Store | string | undefined, settings: ClientSettings, cancelGraceMs = 5_000) {
     this.cancelGraceMs = cancelGraceMs
-    this.connection = new Connection(store ?? memoryStore({ clock: settings.clock }), settings, {
+    this.connection = new Connection(storeOf(store, settings), settings, {
       fires: this.fires,
       refusing: () => this.refusing(),
       stored: () => this.stored(),
@@ -117,6 +123,13 @@ export class StoreClient implements Client {
     if (options !== undefined) checkEnqueueOptions(options, 'options of enqueueMany', ['id'])
     if (inputs.length === 0) return []
     const made = await this.connection.prepareMany(job, inputs, options)
+    const size = made.reduce((sum, { input }) => sum + roughSize(input), 0)
+    if (size > limits.enqueueManyBytesMax) {
+      const hint =
+        'Enqueue them in several calls: one call is one write. Keep large values elsewhere, and enqueue where they are.'
+      const most = `about ${limits.enqueueManyBytesMax} bytes of JSON together at most`
+      throw invalidOption('inputs of enqueueMany', most, `${size} bytes`, hint)
+    }
     return (await this.connection.insert<Output, Machine>(made, waitOf(options))) ?? []
   }
 
@@ -196,7 +209,11 @@ export class StoreClient implements Client {
     checkText('type', type, limits.idCharsMax)
     return new ClientQueueHandle(
       this.connection,
-      { given: () => this.given(), queuePaused: (paused) => this.queuePaused(paused) },
+      {
+        given: () => this.given(),
+        topKeys: (of, count) => this.topKeys(of, count),
+        queuePaused: (paused) => this.queuePaused(paused),
+      },
       type,
     )
   }
@@ -326,6 +343,11 @@ export class StoreClient implements Client {
   /** Number of picks so far, by type. */
   protected given(): ReadonlyMap<string, number> {
     return new Map()
+  }
+
+  /** The concurrency keys of a type with the most picks so far. */
+  protected topKeys(_type: string, _count: number): readonly { readonly key: string; readonly picks: number }[] {
+    return []
   }
 
   /** Called when a queue was paused in the store. A client has nothing to hold back. */

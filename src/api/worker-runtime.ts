@@ -39,10 +39,13 @@ import { limits } from '../core/limits.ts'
 import { type RuntimeSettings } from '../core/settings.ts'
 import { emptyQueue, queueStats, figuresIn } from './client-queue-handle.ts'
 import type { RuntimeState, RuntimeStats } from './runtime-stats.ts'
-import type { CancelAnswer, CancelRequest, Store } from '../store.ts'
+import type { QueueStats } from './queue-handle.ts'
+import type { CancelAnswer, CancelRequest, Store, WorkerRecord } from '../store.ts'
 
 /** Time after the first enqueue until a runtime that was not started logs a warning. */
 const startReminderMs = 3_000
+/** Delay between two tries to declare schedules that the store may have lost. */
+const declareAgainMs = 1_000
 const startHint = 'Call await runtime.start(). For a process that only enqueues use createClient.'
 
 export class WorkerRuntime extends StoreClient implements Runtime {
@@ -57,9 +60,11 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   private starting: Promise<void> | null = null
   /** Set from the first enqueue until `start` is called. */
   private startReminder: Timer | null = null
+  /** Set while schedules could not be declared again. */
+  private declareTimer: Timer | null = null
   private stopping: { readonly wait: Shutdown; readonly report: Promise<StopReport> } | null = null
 
-  constructor(store: Store | undefined, settings: RuntimeSettings) {
+  constructor(store: Store | string | undefined, settings: RuntimeSettings) {
     super(store, settings, settings.graceMs)
     this.id = settings.newId()
     this.settings = settings
@@ -81,6 +86,9 @@ export class WorkerRuntime extends StoreClient implements Runtime {
       halted: () => (this.allowed.pick ? null : this.stoppedError),
       storeError: (error) => this.storeAnswers(error),
       changed: () => this.checkWaits(),
+    })
+    this.connection.onHint(({ kind }) => {
+      if (kind === 'rollback' || kind === 'restart') void this.declareAgain()
     })
     const { logger } = settings
     const { timers } = this.connection
@@ -135,8 +143,9 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   async drain(options: DrainOptions = {}): Promise<boolean> {
     const { timeoutMs, signal, retries } = drainLimits(options)
     if (signal?.aborted) throw new AbortError('drain was aborted', signal.reason)
-    await this.connection.ready()
     const { timers, follow } = this.connection
+    if (timers.closed) return false
+    await this.connection.ready()
     const drained = waitForDrain(this.worker.drains, { timers, onEnd: follow.onEnd, timeoutMs, signal, retries })
     this.worker.batches.flush(null)
     return drained
@@ -164,22 +173,31 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   }
 
   async stats(): Promise<RuntimeStats> {
-    await this.connection.ready()
-    const types = [...this.settings.jobs.keys()]
-    const known = new Map((await this.store.queues()).map((info) => [info.type, info]))
-    const infos = types.map((type) => known.get(type) ?? emptyQueue(type))
-    const queues = infos.map(queueStats(this.settings.jobs, this.given(), await figuresIn(this.store, infos)))
+    const queues = this.state === 'stopped' ? [] : await this.queueFigures()
     const { permits, abandoned, unsupported } = this.worker
+    const { state } = this
     return {
-      state: this.state,
+      state,
       storeError: this.storeError,
-      concurrency: permits.slots,
+      concurrency: state === 'stopped' ? 0 : permits.slots,
       taken: permits.taken,
       running: this.worker.runs.size,
       abandoned,
       unsupportedVersions: unsupported.count,
-      queues,
+      queues: state === 'stopped' ? [] : queues,
     }
+  }
+
+  private async queueFigures(): Promise<readonly QueueStats[]> {
+    await this.connection.ready()
+    const types = [...this.settings.jobs.keys()]
+    const known = new Map((await this.store.queues()).map((info) => [info.type, info]))
+    const infos = types.map((type) => known.get(type) ?? emptyQueue(type))
+    return infos.map(queueStats(this.settings.jobs, this.given(), await figuresIn(this.store, infos)))
+  }
+
+  override async workers(): Promise<WorkerRecord[]> {
+    return this.state === 'stopped' ? [this.worker.stoppedRecord()] : super.workers()
   }
 
   override async close(): Promise<void> {
@@ -200,6 +218,10 @@ export class WorkerRuntime extends StoreClient implements Runtime {
 
   protected override given(): ReadonlyMap<string, number> {
     return this.worker.selector.given()
+  }
+
+  protected override topKeys(type: string, count: number): readonly { readonly key: string; readonly picks: number }[] {
+    return this.worker.selector.topKeys(type, count)
   }
 
   protected override queuePaused(type: string): Promise<void> {
@@ -237,10 +259,10 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   private async remindOfStart(): Promise<void> {
     const { logger, jobs } = this.settings
     try {
-      const [waiting] = await this.list({ type: [...jobs.keys()], state: 'queued', limit: 1 })
+      const [queued] = await this.list({ type: [...jobs.keys()], state: 'queued', limit: 1 })
       if (this.starting !== null || this.stopping !== null) return
-      if (waiting === undefined) this.startReminder = null
-      else logger.warn('jobs are queued, but this runtime was not started', { type: waiting.type, hint: startHint })
+      if (queued === undefined) this.startReminder = null
+      else logger.warn('jobs are queued, but this runtime was not started', { type: queued.type, hint: startHint })
     } catch (error) {
       this.startReminder = null
       logger.debug('the check for queued jobs before start() failed', { error })
@@ -281,6 +303,19 @@ export class WorkerRuntime extends StoreClient implements Runtime {
     if (!retireSchedules) return
     const names = await known.retire(scheduleOwner, schedules)
     if (names.length > 0) logger.info('schedules that are declared no longer were removed', { names })
+  }
+
+  /** The store may have lost schedules that have been declared. Repeated until it answers. */
+  private async declareAgain(): Promise<void> {
+    const { settings, connection, starting, stopping } = this
+    if (starting === null || stopping !== null || settings.schedules.length === 0) return
+    this.declareTimer?.cancel()
+    try {
+      await this.declareSchedules()
+    } catch (error) {
+      settings.logger.warn('schedules could not be declared again; it is repeated', { error })
+      this.declareTimer = connection.timers.after(declareAgainMs, () => void this.declareAgain(), false)
+    }
   }
 
   private async stopOnce(wait: Shutdown, mode: StopMode, timeoutMs: number, graceMs: number): Promise<StopReport> {

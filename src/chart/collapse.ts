@@ -5,6 +5,10 @@ import { lineage, statesById, type ChartGraph, type ChartState, type ChartTransi
 /** How many states a picture may have if `statesMax` is not given: about a second of layout. */
 export const statesMaxDefault = 300
 
+/** How many levels of states a chart has below its root. */
+export const depthOf = (graph: ChartGraph): number =>
+  graph.states.reduce((deepest, { path }) => Math.max(deepest, path.length), 0)
+
 /**
  * The chart without the states that lie deeper than `depth` (1: only the children of the root). Transitions from and to them
  * start and end at the state that stands for them; those between two states that one state stands for are left out.
@@ -42,6 +46,12 @@ function cut(state: ChartState, hidden: number, standIn: (id: string) => string)
   return { ...state, initial: { ...state.initial, targets: [...new Set(state.initial.targets.map(standIn))] } }
 }
 
+const transitionsPerState = 10
+
+/** Has a chart no more states than `statesMax`, and no more than ten times as many transitions? */
+export const fitsSize = ({ states, transitions }: ChartGraph, statesMax: number): boolean =>
+  states.length <= statesMax && transitions.length <= transitionsPerState * statesMax
+
 /**
  * @param drawn the chart after it was cut
  * @param whole the chart before
@@ -49,10 +59,10 @@ function cut(state: ChartState, hidden: number, standIn: (id: string) => string)
  * which depth would do
  */
 export function checkSize(drawn: ChartGraph, whole: ChartGraph, statesMax: number): void {
+  if (fitsSize(drawn, statesMax)) return
   const size = drawn.states.length
-  const transitionsMax = 10 * statesMax
+  const transitionsMax = transitionsPerState * statesMax
   if (size <= statesMax) {
-    if (drawn.transitions.length <= transitionsMax) return
     const hint = 'Draw fewer levels with `depth`, or raise `statesMax`: ten transitions are allowed for each state.'
     const message = `chart ${drawn.id} has ${drawn.transitions.length} transitions to draw, ${transitionsMax} at most`
     throw new JobchartError('CHART_TOO_LARGE', message, { hint })

@@ -114,6 +114,14 @@ class Sheet {
     this.y += height
   }
 
+  /** A line of which the whole text is shown on hover. */
+  hinted(span: Span, full: string): void {
+    const item = textItem(span, this.left, this.y + 12)
+    this.items.push({ ...item, full })
+    this.width = Math.max(this.width, this.left + item.width)
+    this.y += 16
+  }
+
   chips(labels: readonly string[]): void {
     let x = this.left
     for (const label of labels) {
@@ -158,8 +166,14 @@ function textItem({ role, text }: Span, x: number, y: number): TextItem {
   return { kind: 'text', role, x, y, width: textWidth(fitted, size, weight), text: fitted, full }
 }
 
+interface LineOptions {
+  readonly withActions?: boolean
+  /** The names of the states it leads to, if no arrow shows them. */
+  readonly to?: readonly string[]
+}
+
 /** The lines of a transition: the event with its guard, the actions below. */
-function transitionLines(transition: ChartTransition, withActions = true): Line[] {
+function transitionLines(transition: ChartTransition, { withActions = true, to = [] }: LineOptions = {}): Line[] {
   const { label, kind, forbidden, self, targetless } = transition
   const actions = withActions ? transition.actions : []
   const event: Span = {
@@ -174,26 +188,34 @@ function transitionLines(transition: ChartTransition, withActions = true): Line[
           : {}),
   }
   const guard: Span = { role: 'guard', text: guardLabel(transition) }
-  const spans = [event, guard].filter(({ text }) => text !== '')
+  const target: Span = { role: 'action', text: to.length === 0 ? '' : `→ ${to.join(', ')}` }
+  const spans = [event, guard, target].filter(({ text }) => text !== '')
   const width = spans.reduce((sum, { role, text }) => sum + textWidth(text, typography[role].size), 0)
-  const head: Line[] =
-    spans.length === 2 && width > 230 ? spans.map((span) => [span]) : spans.length === 0 ? [] : [spans]
+  const head: Line[] = spans.length > 1 && width > 230 ? spans.map((span) => [span]) : spans.length === 0 ? [] : [spans]
   const shown = actions.length > actionsMax ? actions.slice(0, actionsMax - 1) : actions
   const lines = shown.map((action): Line => [{ role: 'action', text: `/ ${action}` }])
   if (shown.length < actions.length) lines.push([{ role: 'action', text: `/ ${actions.length - shown.length} more` }])
   return [...head, ...lines]
 }
 
-/** The label of an arrow, which several transitions may share; null if there is nothing to say. */
-export function labelContent(transitions: readonly ChartTransition[], withActions: boolean): Content | null {
+/**
+ * The label of an arrow, which several transitions may share; null if there is nothing to say.
+ * @param from the states it comes from, if no lines from them are drawn
+ */
+export function labelContent(
+  transitions: readonly ChartTransition[],
+  withActions: boolean,
+  from: readonly string[] = [],
+): Content | null {
   const sheet = new Sheet(8, 4)
   const shown = transitions.length > rowsMax ? transitions.slice(0, rowsMax - 1) : transitions
-  for (const transition of shown) sheet.transition(transition, transitionLines(transition, withActions))
+  for (const transition of shown) sheet.transition(transition, transitionLines(transition, { withActions }))
   if (shown.length < transitions.length) {
     const rest = transitions.slice(shown.length)
     const names = rest.map(({ label }) => label).join(', ')
     sheet.line([{ role: 'action', text: `${rest.length} more: ${names}` }], 16, 12)
   }
+  if (from.length > 0) sheet.hinted({ role: 'action', text: `from ${from.length} states` }, from.join(', '))
   return sheet.items.length === 0 ? null : sheet.content(8, 4)
 }
 
@@ -204,11 +226,17 @@ export interface StateContentOptions {
   readonly counted: boolean
 }
 
+/** A transition that is written in its state, with the names of the states it leads to. */
+export interface WrittenTransition {
+  readonly transition: ChartTransition
+  readonly to: readonly string[]
+}
+
 /** What stands in a state: name, tags, actions on entry and exit, actors, and what it does without leaving. */
 export function stateContent(
   state: ChartState,
-  inside: readonly ChartTransition[],
-  { tags, counted }: StateContentOptions,
+  inside: readonly WrittenTransition[],
+  { tags, counted, leftOut = 0 }: StateContentOptions & { readonly leftOut?: number },
 ): Content {
   const isRoot = state.parent === null
   const sheet = new Sheet(12, 0)
@@ -240,7 +268,8 @@ export function stateContent(
   if (inside.length > 0) {
     sheet.items.push({ kind: 'rule', y: sheet.y + 1 })
     sheet.y += 6
-    for (const transition of inside) sheet.transition(transition, transitionLines(transition))
+    for (const { transition, to } of inside) sheet.transition(transition, transitionLines(transition, { to }))
+    if (leftOut > 0) sheet.line([{ role: 'action', text: `${leftOut} more` }], 16, 12)
     sheet.y += 2
   }
   return sheet.content(12, sheet.y > before ? 6 : 0)

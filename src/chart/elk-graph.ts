@@ -18,6 +18,10 @@ export interface Plan {
   readonly loops: 'native' | 'label'
   /** Do states with states in them keep the room below their text free, so that the lines run beside it? */
   readonly roomy: boolean
+  /** Network simplex gives the straightest lines; its time grows with the third power of the number of nodes and bends. */
+  readonly placement: 'NETWORK_SIMPLEX' | 'LINEAR_SEGMENTS'
+  /** Is the chart cut into rows? Only one in which no arrow crosses the border of a state can be. */
+  readonly wrapped: boolean
 }
 
 /** What a chart consists of, measured; the same for every plan. */
@@ -46,7 +50,10 @@ const gap = 16
 
 export function measure(graph: ChartGraph, options: MeasureOptions): Measured {
   const contents = new Map(
-    graph.states.map((state) => [state.id, stateContent(state, transitionsInside(graph, state), options)] as const),
+    graph.states.map((state) => {
+      const inside = transitionsInside(graph, state).map((transition) => ({ transition, to: [] }))
+      return [state.id, stateContent(state, inside, options)] as const
+    }),
   )
   const dots = graph.states.flatMap(({ id, initial, type }, index): Dot[] =>
     initial === null || type === 'history' ? [] : [{ id: `${index}`, state: id, targets: initial.targets }],
@@ -54,15 +61,29 @@ export function measure(graph: ChartGraph, options: MeasureOptions): Measured {
   return { graph, contents, arrows: arrowsOf(graph, options.actions), dots }
 }
 
-function layoutOptions({ direction, cycles }: Plan): Record<string, string> {
+/** Does no arrow cross the border of a state, so that each state can be laid out alone? */
+export function isLevel({ graph, arrows }: Measured): boolean {
+  const states = statesById(graph)
+  const liesIn = (id: string, container: string): boolean => states.get(id)?.parent === container
+  const starts = graph.states.every(({ id, type, initial }) =>
+    (initial?.targets ?? []).every((target) => type !== 'history' && liesIn(target, id)),
+  )
+  return (
+    starts &&
+    arrows.every(({ sources, targets, container }) => [...sources, ...targets].every((id) => liesIn(id, container)))
+  )
+}
+
+function layoutOptions({ direction, cycles, placement, wrapped }: Plan): Record<string, string> {
   return {
     'elk.algorithm': 'layered',
     'elk.direction': direction === 'right' ? 'RIGHT' : 'DOWN',
-    'elk.hierarchyHandling': 'INCLUDE_CHILDREN',
+    'elk.hierarchyHandling': wrapped ? 'SEPARATE_CHILDREN' : 'INCLUDE_CHILDREN',
+    ...(wrapped && { 'elk.layered.wrapping.strategy': 'MULTI_EDGE', 'elk.aspectRatio': '1.5' }),
     'elk.edgeRouting': 'ORTHOGONAL',
     'elk.randomSeed': '1',
     'elk.layered.cycleBreaking.strategy': cycles,
-    'elk.layered.nodePlacement.strategy': 'NETWORK_SIMPLEX',
+    'elk.layered.nodePlacement.strategy': placement,
     'elk.spacing.nodeNode': '16',
     'elk.spacing.edgeNode': '16',
     'elk.spacing.edgeEdge': '12',
@@ -114,7 +135,8 @@ export function toElk(measured: Measured, plan: Plan): ElkNode {
 /** The border in px that the arrows of a state need to end apart from each other; all may end at one side. */
 function borderNeeded({ id }: ChartState, { arrows }: Measured): number {
   const ends = arrows.reduce(
-    (sum, { source, targets }) => sum + Number(source === id) + Number(targets.includes(id)),
+    (sum, { sources, targets, isBundle }) =>
+      sum + Number(!isBundle && sources.includes(id)) + Number(targets.includes(id)),
     0,
   )
   return Math.min(240, ends * 12 + 4)
@@ -140,7 +162,8 @@ function stateNode(state: ChartState, measured: Measured, options: Record<string
       ...alignment,
       'elk.padding': `[top=${height + 12},left=${roomy ? width : gap},bottom=${gap},right=${gap}]`,
       'elk.nodeSize.constraints': '[MINIMUM_SIZE]',
-      'elk.nodeSize.minimum': `(${width},${height})`,
+      // ELK swaps the sides of the least size where the chart leads down.
+      'elk.nodeSize.minimum': direction === 'down' ? `(${height},${width})` : `(${width},${height})`,
     },
   }
 }
@@ -151,7 +174,8 @@ function arrowEdges(
   nodes: ReadonlyMap<string, ElkNode>,
   states: ReadonlyMap<string, ChartState>,
 ): ElkExtendedEdge[] {
-  const { id, source, targets, label, container, isLoop } = arrow
+  const { id, sources, targets, label, container, isLoop, isBundle } = arrow
+  const [source = ''] = sources
   const size = label === null ? null : { width: label.width, height: label.height }
   if (isLoop && plan.loops === 'native') {
     const labels = size === null ? [] : [{ id: `looplabel:${id}`, text: ' ', ...size }]
@@ -165,9 +189,17 @@ function arrowEdges(
       targets: [`state:${target}`],
     }))
   }
-  nodes.get(container)?.children?.push({ id: `label:${id}`, ...(size ?? { width: 1, height: 1 }) })
+  // All lines from several states end at one port, so that they join on their way.
+  const isShared = sources.length > 1 && !isBundle
+  const ports = isShared ? { ports: [{ id: `port:${id}`, width: 0, height: 0 }] } : {}
+  nodes.get(container)?.children?.push({ id: `label:${id}`, ...(size ?? { width: 1, height: 1 }), ...ports })
+  const tails = isBundle ? [] : sources
   return [
-    { id: `tail:${id}`, sources: [`state:${source}`], targets: [`label:${id}`] },
+    ...tails.map((from, index) => ({
+      id: `tail:${id}:${index}`,
+      sources: [`state:${from}`],
+      targets: [isShared ? `port:${id}` : `label:${id}`],
+    })),
     ...ends.map((target, index) => ({
       id: `head:${id}:${index}`,
       sources: [`label:${id}`],
@@ -216,11 +248,11 @@ export function fromElk(picture: ElkNode, measured: Measured, plan: Plan): Chart
   const { boxes, loopLabels, lines } = absolute(picture)
   const boxOf = (id: string): Box => boxes.get(id) ?? { x: 0, y: 0, width: 0, height: 0 }
   const labels = measured.arrows.flatMap((arrow): PlacedLabel[] => {
-    const { id, source, targets, transitions, container, label } = arrow
+    const { id, sources, targets, transitions, container, label } = arrow
     const box = loopLabels.get(`looplabel:${id}`) ?? boxes.get(`label:${id}`)
     return label === null || box === undefined
       ? []
-      : [{ id, source, targets, transitions, container, content: label, box }]
+      : [{ id, sources, targets, transitions, container, content: label, box }]
   })
   const dots = measured.dots.map(({ id, state }): PlacedDot => {
     const { x, y } = boxOf(`dot:${id}`)
@@ -243,6 +275,7 @@ export function fromElk(picture: ElkNode, measured: Measured, plan: Plan): Chart
     edges,
     dots,
     separators,
+    note: null,
   }
 }
 
@@ -252,8 +285,8 @@ function placeEdges(lines: Absolute['lines'], measured: Measured): PlacedEdge[] 
   return lines.flatMap(({ id, points }): PlacedEdge[] => {
     const kind = id.slice(0, id.indexOf(':'))
     const rest = id.slice(kind.length + 1)
-    const number = kind === 'tail' || kind === 'loop' ? 0 : Number(rest.slice(rest.lastIndexOf(':') + 1))
-    const key = kind === 'tail' || kind === 'loop' ? rest : rest.slice(0, rest.lastIndexOf(':'))
+    const number = kind === 'loop' ? 0 : Number(rest.slice(rest.lastIndexOf(':') + 1))
+    const key = kind === 'loop' ? rest : rest.slice(0, rest.lastIndexOf(':'))
     if (kind === 'start' || kind === 'default') {
       const targets = kind === 'start' ? dots.get(key)?.targets : defaultTargets(measured.graph, key)
       const target = targets?.[number]
@@ -264,9 +297,16 @@ function placeEdges(lines: Absolute['lines'], measured: Measured): PlacedEdge[] 
     }
     const arrow = arrows.get(key)
     if (arrow === undefined) return []
-    const { transitions, source, targets } = arrow
-    const ends = kind === 'tail' ? targets : [targets[number] ?? source]
-    return [{ arrow: key, transitions, source, targets: ends, isHead: kind !== 'tail', points }]
+    const { transitions, sources, targets } = arrow
+    const [first = null] = sources
+    if (kind === 'tail') {
+      const source = sources[number] ?? first
+      const own = transitions.filter((each) => each.source === source)
+      return [{ arrow: key, transitions: own, source, targets, isHead: false, points }]
+    }
+    const ends = [targets[number] ?? first].filter((each) => each !== null)
+    const source = sources.length > 1 ? null : first
+    return [{ arrow: key, transitions, source, targets: ends, isHead: true, points }]
   })
 }
 

@@ -18,6 +18,8 @@ export interface ChartLayout {
   readonly dots: readonly PlacedDot[]
   /** The dashed lines between the regions of parallel states. */
   readonly separators: readonly (readonly [Point, Point])[]
+  /** What is not drawn as it would be with more time, in words; null if nothing. */
+  readonly note: string | null
 }
 
 /** A state with its box and what is written in it. */
@@ -35,7 +37,8 @@ export interface PlacedState {
 export interface PlacedLabel {
   /** The arrow's. */
   readonly id: string
-  readonly source: string
+  /** The states it comes from; more than one if the same transition leads from several states to one. */
+  readonly sources: readonly string[]
   readonly targets: readonly string[]
   readonly transitions: readonly ChartTransition[]
   readonly box: Box
@@ -49,7 +52,7 @@ export interface PlacedEdge {
   /** The arrow's; null for the arrow of an initial dot. */
   readonly arrow: string | null
   readonly transitions: readonly ChartTransition[]
-  /** The state it comes from; null if from a dot. */
+  /** The state it comes from; null if from a dot, or from a label that several states share. */
   readonly source: string | null
   /** The state it leads to, after the label if it has one. */
   readonly targets: readonly string[]

@@ -165,7 +165,7 @@ function transitionOf(finder: Finder, from: string | undefined, step: PathStep):
 function tonesOf(finder: Finder, options: MarkOptions): Map<string, Tone> {
   const found = new Map<string, Tone>()
   const { graph } = finder
-  const isJob = graph.states.length === 10 && graph.states.slice(1).every(({ key }) => key in jobTones)
+  const isJob = graph.states.length === 10 && graph.states.slice(1).every(({ key }) => Object.hasOwn(jobTones, key))
   const wanted = { ...(isJob ? jobTones : {}), ...options.tones }
   for (const [name, tone] of Object.entries(wanted)) {
     if (!tones.includes(tone)) throw invalidOption(`tones.${name}`, tones.join(', '), tone)

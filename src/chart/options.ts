@@ -1,6 +1,7 @@
 /** What may be said about a picture, and its checks. */
 import { checkEnum, checkInteger } from '../core/checks.ts'
-import { checkSize, collapse, statesMaxDefault } from './collapse.ts'
+import type { Duration } from '../core/duration.ts'
+import { checkSize, collapse, fitsSize, statesMaxDefault } from './collapse.ts'
 import type { ChartGraph } from './graph.ts'
 import { toGraph, type ChartSource } from './to-graph.ts'
 
@@ -22,6 +23,12 @@ export interface LayoutOptions extends ChartOptions {
   readonly actions?: boolean
   /** Is room kept for a count in each state? No by default; `toSvg` with `counts` keeps it. */
   readonly counted?: boolean
+  /**
+   * The longest time of a layout, for example `2_000` or `'2s'`; none by default. What would take longer is drawn to the depth that
+   * fits, or else with its transitions written in its states; the picture says so. The time is estimated first, because an engine in
+   * this thread cannot be interrupted: a slow computer may exceed it.
+   */
+  readonly timeLimit?: Duration
   /** What computes the layout, for example elkjs in a worker; by default elkjs in this thread, loaded when it is first needed. */
   readonly engine?: LayoutEngine
 }
@@ -31,13 +38,24 @@ export interface LayoutEngine {
   readonly layout: (graph: { readonly id: string }) => Promise<object>
 }
 
-/** The graph that is drawn: checked for its size and cut at `depth`. */
-export function drawnGraph(source: ChartSource, { depth, statesMax = statesMaxDefault }: ChartOptions): ChartGraph {
+/**
+ * The graph that is drawn: checked for its size and cut at `depth`.
+ * @param mayCollapse is a chart that is too large let through, because it has a depth at which it is not?
+ */
+export function drawnGraph(source: ChartSource, options: ChartOptions, mayCollapse = false): ChartGraph {
+  const { depth } = options
   const graph = toGraph(source)
   const drawn = depth === undefined ? graph : collapse(graph, checkInteger('depth', depth, 1, 1_000))
-  checkSize(drawn, graph, checkInteger('statesMax', statesMax, 1, 10_000))
+  const statesMax = statesMaxOf(options)
+  if (!(mayCollapse && isWithinSize(collapse(drawn, 1), options))) checkSize(drawn, graph, statesMax)
   return drawn
 }
+
+const statesMaxOf = ({ statesMax = statesMaxDefault }: ChartOptions): number =>
+  checkInteger('statesMax', statesMax, 1, 10_000)
+
+/** May a chart of this size be drawn? */
+export const isWithinSize = (graph: ChartGraph, options: ChartOptions): boolean => fitsSize(graph, statesMaxOf(options))
 
 export const checkedDirection = ({ direction = 'auto' }: LayoutOptions): 'auto' | 'right' | 'down' =>
   checkEnum('direction', direction, ['auto', 'right', 'down'])

@@ -3,7 +3,7 @@ import { xml } from './escape.ts'
 import { segments, type Point } from './geometry.ts'
 import type { ChartLayout, PlacedDot, PlacedEdge, PlacedLabel, PlacedState } from './layout-types.ts'
 import type { Marks } from './marks.ts'
-import { drawItem } from './svg-states.ts'
+import { drawItem, drawRow, rowStart } from './svg-states.ts'
 
 const radius = 8
 const tipLength = 8
@@ -63,14 +63,12 @@ function drawTip(points: readonly Point[], taken: string): string {
 }
 
 /** The label of an arrow; each transition in it is a group of its own, so that a page can light it up. */
-export function drawLabel({ box, content, transitions, source, targets, id }: PlacedLabel): string {
+export function drawLabel({ box, content, transitions, sources, targets, id }: PlacedLabel): string {
   const isAlways = transitions.every(({ kind }) => kind === 'always')
-  const rows = content.rows.map(({ transition, y, height }) => {
-    const items = content.items.filter((item) => item.kind !== 'rule' && item.y >= y && item.y < y + height)
-    const spoken = `${transition.label || 'always'}: ${source} to ${targets.join(', ')}`
-    const title = transition.description === null ? '' : `<title>${xml(transition.description)}</title>`
-    return `<g data-transition="${xml(transition.id)}" data-event="${xml(transition.event)}" role="graphics-symbol" aria-label="${xml(spoken)}">${title}${items.map((item) => drawItem(item, box, box.width)).join('')}</g>`
-  })
+  const rows = content.rows.map((row) => drawRow(row, content, box, targets))
+  // One row stands for the transitions of all sources: the others are empty groups.
+  const others = sources.length > 1 ? transitions.slice(1) : []
+  rows.push(...others.map((transition) => `${rowStart(transition, targets)}</g>`))
   const inRows = content.rows.at(-1)
   const end = inRows === undefined ? 0 : inRows.y + inRows.height
   const rest = content.items.filter((item) => item.kind === 'text' && item.y >= end)
@@ -100,10 +98,11 @@ export function drawHistory({ state, box }: PlacedState, marks: Marks): string {
 /** The numbers of a path, at the labels of the arrows that were taken; at the arrow's head if it has no label. */
 export function drawSteps({ labels, edges }: ChartLayout, { steps }: Marks): string[] {
   const badges: string[] = []
-  for (const { content, box } of labels) {
+  for (const { content, box, sources, transitions } of labels) {
     for (const { transition, y } of content.rows) {
-      const numbers = steps.get(transition.id)
-      if (numbers !== undefined) badges.push(drawStep(numbers, { x: box.x + 2, y: box.y + y + 8 }))
+      const same = sources.length > 1 ? transitions : [transition]
+      const numbers = same.flatMap(({ id }) => steps.get(id) ?? []).toSorted((a, b) => a - b)
+      if (numbers.length > 0) badges.push(drawStep(numbers, { x: box.x + 2, y: box.y + y + 8 }))
     }
   }
   const labelled = new Set(labels.map(({ id }) => id))

@@ -1,11 +1,12 @@
 /** The boxes of states and the text in them, as SVG. */
-import type { ContentItem, IconName, TextItem } from './content.ts'
+import type { Content, ContentItem, IconName, TextItem, TransitionRow } from './content.ts'
 import { countBadgeWidth, shortNumber } from './count-badge.ts'
 import { xml } from './escape.ts'
-import type { Point } from './geometry.ts'
-import type { ChartState } from './graph.ts'
+import type { Box, Point } from './geometry.ts'
+import type { ChartState, ChartTransition } from './graph.ts'
 import type { PlacedState } from './layout-types.ts'
 import type { Marks } from './marks.ts'
+import { hasKnownWidth } from './text-width.ts'
 
 const icons: Readonly<Record<IconName, string>> = {
   clock: 'M6 1.2a4.8 4.8 0 1 0 0 9.6a4.8 4.8 0 1 0 0-9.6M6 3.4V6l1.8 1.2',
@@ -18,7 +19,9 @@ const px = (value: number): string => String(Math.round(value * 10) / 10)
 
 function drawText({ role, x, y, width, text, full }: TextItem, at: Point): string {
   const title = text === full ? '' : `<title>${xml(full)}</title>`
-  return `<text class="jc-${role}" x="${px(at.x + x)}" y="${px(at.y + y)}" textLength="${px(width)}" lengthAdjust="spacingAndGlyphs">${title}${xml(text)}</text>`
+  // Where the width is an estimate, the glyphs keep their form, and the space between them changes.
+  const adjust = hasKnownWidth(text) ? 'spacingAndGlyphs' : 'spacing'
+  return `<text class="jc-${role}" x="${px(at.x + x)}" y="${px(at.y + y)}" textLength="${px(width)}" lengthAdjust="${adjust}">${title}${xml(text)}</text>`
 }
 
 /** One thing in a box; `width` is the box's. */
@@ -35,6 +38,30 @@ export function drawItem(item: ContentItem, at: Point, width: number): string {
       return `<path class="jc-rule" d="M${px(at.x)} ${y}h${px(width)}"/>`
     }
   }
+}
+
+/** The group of a transition, not yet closed: what it does as attributes and, for a screen reader, in words. */
+export function rowStart({ id, label, event, source, description }: ChartTransition, to: readonly string[]): string {
+  const spoken = `${label || 'always'}: ${source} ${to.length === 0 ? 'stays' : `to ${to.join(', ')}`}`
+  const title = description === null ? '' : `<title>${xml(description)}</title>`
+  return `<g data-transition="${xml(id)}" data-event="${xml(event)}" role="graphics-symbol" aria-label="${xml(spoken)}">${title}`
+}
+
+/** A transition in a box, as a group. */
+export function drawRow(row: TransitionRow, { items }: Content, box: Box, to = row.transition.targets): string {
+  const { transition, y, height } = row
+  const own = items.filter((item) => item.kind !== 'rule' && item.y >= y && item.y < y + height)
+  return `${rowStart(transition, to)}${own.map((item) => drawItem(item, box, box.width)).join('')}</g>`
+}
+
+/** The text of a state, with a group for each transition in it. @param at where it starts */
+function drawItems({ content, box }: PlacedState, at: Point): string {
+  const top = content.rows[0]?.y ?? Infinity
+  const end = content.rows.reduce((last, { y, height }) => Math.max(last, y + height), 0)
+  const others = content.items.filter((item) => item.kind === 'rule' || item.y < top || item.y >= end)
+  const drawn = others.map((item) => drawItem(item, item.kind === 'rule' ? { x: box.x, y: at.y } : at, box.width))
+  const ground = { ...at, width: box.width, height: box.height }
+  return [...drawn, ...content.rows.map((row) => drawRow(row, content, ground))].join('')
 }
 
 /** What a screen reader says of a state. */
@@ -65,23 +92,20 @@ const pathOf = ({ path }: ChartState): string => xml(path.join('.'))
 
 /** The box of a state; the text of a state with states in it is drawn by `drawContent`, above the arrows. */
 export function drawBox(placed: PlacedState, marks: Marks): string {
-  const { state, box, content } = placed
+  const { state, box } = placed
   const radius = state.parent === null ? 12 : state.children.length > 0 ? 10 : 8
   const rect = (inset: number, name: string): string =>
     `<rect${name === '' ? '' : ` class="${name}"`} x="${px(box.x + inset)}" y="${px(box.y + inset)}" width="${px(box.width - 2 * inset)}" height="${px(box.height - 2 * inset)}" rx="${radius - inset}"/>`
   const isHatched = marks.tones.get(state.id) === 'cancelling'
   const at = contentAt(placed, marks)
-  const text =
-    state.children.length > 0
-      ? []
-      : content.items.map((item) => drawItem(item, item.kind === 'rule' ? { x: box.x, y: at.y } : at, box.width))
+  const text = state.children.length > 0 ? '' : drawItems(placed, at)
   return [
     `<g class="${classes(placed, marks)}" data-state="${xml(state.id)}" data-path="${pathOf(state)}" role="graphics-object" aria-label="${xml(spoken(placed, marks))}">`,
     state.description === null ? '' : `<title>${xml(`${state.key}: ${state.description}`)}</title>`,
     rect(0, ''),
     isHatched ? hatching(placed) : '',
     state.type === 'final' ? rect(3, 'jc-inner') : '',
-    ...text,
+    text,
     drawCount(placed, marks),
     '</g>',
   ].join('')
@@ -97,10 +121,9 @@ function contentAt({ box, content }: PlacedState, marks: Marks): Point {
 }
 
 /** The text of a state with states in it. */
-export function drawContent({ box, content, state, shift }: PlacedState): string {
-  const at = { x: box.x + shift, y: box.y }
-  const items = content.items.map((item) => drawItem(item, item.kind === 'rule' ? box : at, box.width)).join('')
-  return `<g class="jc-head" data-state-head="${xml(state.id)}">${items}</g>`
+export function drawContent(placed: PlacedState): string {
+  const { box, state, shift } = placed
+  return `<g class="jc-head" data-state-head="${xml(state.id)}">${drawItems(placed, { x: box.x + shift, y: box.y })}</g>`
 }
 
 /** Diagonal lines within the box, without a pattern: an id of a pattern would not be unique in a page. */

@@ -29,10 +29,14 @@ export type Weight = 'regular' | 'bold'
 
 /** Characters that take no room of their own: joiners, variation selectors and combining marks. */
 const weightless = /\p{Mark}|\p{Cf}/u
-/** Characters as wide as they are high: Chinese, Japanese, Korean, full-width forms and pictures. */
-const wide =
-  /\p{Extended_Pictographic}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\u{20000}-\u{3fffd}]/u
+/** Characters as wide as they are high: Chinese, Japanese, Korean and full-width forms. */
+const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\u{20000}-\u{3fffd}]/u
+/** An emoji, which may consist of many characters that are drawn as one. */
+const emoji = /\p{Extended_Pictographic}|\p{Regional_Indicator}/u
+const emojiWidth = 125
 const other = 62
+/** Text of which the table knows every character. */
+const known = /^[ -~\u00a0-\u00ff…—]*$/
 
 function advance(character: string, table: readonly number[]): number {
   const code = character.codePointAt(0) ?? 0
@@ -47,8 +51,21 @@ function advance(character: string, table: readonly number[]): number {
 export function textWidth(text: string, size: number, weight: Weight = 'regular'): number {
   const table = weight === 'bold' ? bold : regular
   let hundredths = 0
-  for (const character of text) hundredths += advance(character, table)
+  if (hasKnownWidth(text)) for (const character of text) hundredths += advance(character, table)
+  else for (const { segment } of segmenter.segment(text)) hundredths += segmentAdvance(segment, table)
   return Math.ceil((hundredths * size) / 10) / 10
+}
+
+/** Is its width that of the common fonts? Of other text it is an estimate. */
+export const hasKnownWidth = (text: string): boolean => known.test(text)
+
+const segmenter = new Intl.Segmenter('en')
+
+function segmentAdvance(segment: string, table: readonly number[]): number {
+  if (emoji.test(segment)) return emojiWidth
+  let sum = 0
+  for (const character of segment) sum += advance(character, table)
+  return sum
 }
 
 /** The text, cut with an ellipsis if it is wider than `width` px. */
@@ -58,8 +75,8 @@ export function fitText(text: string, size: number, width: number, weight: Weigh
   const table = weight === 'bold' ? bold : regular
   let kept = ''
   let used = 0
-  for (const { segment } of new Intl.Segmenter('en').segment(text)) {
-    for (const character of segment) used += (advance(character, table) * size) / 100
+  for (const { segment } of segmenter.segment(text)) {
+    used += (segmentAdvance(segment, table) * size) / 100
     if (used > room) break
     kept += segment
   }

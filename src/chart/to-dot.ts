@@ -1,6 +1,6 @@
 /** A chart in the DOT language of Graphviz. */
 import { checkEnum } from '../core/checks.ts'
-import { arrowsOf } from './arrows.ts'
+import { transitionsByEnds } from './arrows.ts'
 import { dotString } from './escape.ts'
 import { lineage, rootState, statesById, type ChartGraph, type ChartState } from './graph.ts'
 import { stateLines, transitionLine } from './lines.ts'
@@ -79,7 +79,7 @@ function edgeLines({ graph, states, name }: Writer): string[] {
     const attributes = [...label, ...border('ltail', source, target), ...border('lhead', target, source)]
     return `  ${name(source)} -> ${name(target)}${attributes.length === 0 ? '' : ` [${attributes.join(', ')}]`}`
   }
-  const lines = arrowsOf(graph).flatMap(({ source, targets, transitions }) => {
+  const lines = transitionsByEnds(graph).flatMap(({ source, targets, transitions }) => {
     const text = transitions.map(transitionLine).filter((each) => each !== '')
     return targets.map((target) => edge(source, target, text))
   })

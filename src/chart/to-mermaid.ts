@@ -1,6 +1,6 @@
 /** A chart as a Mermaid state diagram, for pages that draw those (GitHub, GitLab, Notion). */
 import { checkEnum } from '../core/checks.ts'
-import { arrowsOf } from './arrows.ts'
+import { transitionsByEnds } from './arrows.ts'
 import { mermaidText } from './escape.ts'
 import { lineage, rootState, statesById, type ChartGraph, type ChartState } from './graph.ts'
 import { stateLines, transitionLine } from './lines.ts'
@@ -53,7 +53,7 @@ class Writer {
 
   write(): string[] {
     const root = rootState(this.#graph)
-    for (const arrow of arrowsOf(this.#graph)) this.#arrow(arrow)
+    for (const arrow of transitionsByEnds(this.#graph)) this.#arrow(arrow)
     const inside = stateLines(this.#graph, root)
     const isFramed = inside.length > 0 || this.#graph.transitions.some(({ targets }) => targets.includes(root.id))
     if (!isFramed && root.type !== 'parallel') return this.#block(root, '  ')
@@ -96,7 +96,7 @@ class Writer {
     return name
   }
 
-  #arrow({ source, targets, transitions }: ReturnType<typeof arrowsOf>[number]): void {
+  #arrow({ source, targets, transitions }: ReturnType<typeof transitionsByEnds>[number]): void {
     const text = transitions.map((each) => mermaidText(transitionLine(each))).join(', ')
     for (const each of targets) {
       const target = this.#reachable(each, source)

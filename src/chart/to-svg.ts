@@ -3,7 +3,7 @@ import { checkBoolean, checkEnum } from '../core/checks.ts'
 import { xml } from './escape.ts'
 import { toGraph, type ChartSource } from './to-graph.ts'
 import { layout } from './layout.ts'
-import type { ChartLayout } from './layout-types.ts'
+import type { ChartLayout, PlacedEdge } from './layout-types.ts'
 import { readMarks, type MarkOptions, type Marks } from './marks.ts'
 import type { LayoutOptions } from './options.ts'
 import { drawDot, drawEdge, drawHistory, drawLabel, drawSeparator, drawSteps } from './svg-arrows.ts'
@@ -61,21 +61,22 @@ interface Frame {
 }
 
 function svgOf(placed: ChartLayout, marks: Marks, { theme, style, title, transparent }: Frame): string {
-  const { width, height, states, labels, edges, dots, separators } = placed
-  const taken = takenArrows(placed, marks)
+  const { width, height, states, labels, edges, dots, separators, note } = placed
+  const isTaken = ({ transitions }: PlacedEdge): boolean => transitions.some(({ id }) => marks.steps.has(id))
   const compounds = states.filter(({ state }) => state.children.length > 0)
   const simple = states.filter(({ state }) => state.children.length === 0)
   const body = [
     transparent ? '' : `<rect class="jc-canvas" width="${width}" height="${height}"/>`,
     ...compounds.map((each) => drawBox(each, marks)),
     ...separators.map(drawSeparator),
-    ...edges.filter(({ arrow }) => !taken.has(arrow ?? '')).map((edge) => drawEdge(edge, false)),
-    ...edges.filter(({ arrow }) => taken.has(arrow ?? '')).map((edge) => drawEdge(edge, true)),
+    ...edges.filter((edge) => !isTaken(edge)).map((edge) => drawEdge(edge, false)),
+    ...edges.filter(isTaken).map((edge) => drawEdge(edge, true)),
     ...compounds.map((each) => drawContent(each)),
     ...simple.map((each) => (each.state.type === 'history' ? drawHistory(each, marks) : drawBox(each, marks))),
     ...dots.map(drawDot),
     ...labels.map((label) => drawLabel(label)),
     ...drawSteps(placed, marks),
+    note === null ? '' : `<text class="jc-note" x="16" y="${height - 8}">${xml(note)}</text>`,
   ].filter((line) => line !== '')
   const id = `jc-${fingerprint(body.join(''))}`
   return [
@@ -91,7 +92,7 @@ function svgOf(placed: ChartLayout, marks: Marks, { theme, style, title, transpa
 }
 
 /** What the picture shows, as text for screen readers. */
-function summary({ graph }: ChartLayout): string {
+function summary({ graph, note }: ChartLayout): string {
   const inner = graph.states.filter(({ parent }) => parent !== null)
   const names = (type: string): string => {
     const found = inner.filter((state) => state.type === type)
@@ -103,14 +104,10 @@ function summary({ graph }: ChartLayout): string {
     `A statechart with ${inner.length} states and ${graph.transitions.length} transitions.`,
     start === undefined ? '' : `It starts in ${start.join(', ')}.`,
     end === '' ? '' : `It ends in ${end}.`,
+    note ?? '',
   ]
     .filter((sentence) => sentence !== '')
     .join(' ')
-}
-
-function takenArrows({ edges }: ChartLayout, { steps }: Marks): Set<string> {
-  const taken = edges.filter(({ transitions }) => transitions.some(({ id }) => steps.has(id)))
-  return new Set(taken.flatMap(({ arrow }) => (arrow === null ? [] : [arrow])))
 }
 
 /** Ids in a page are unique if the pictures differ (FNV-1a, 32 bits). */

@@ -12,16 +12,20 @@ export async function machineShown(
 ): Promise<{ readonly data: object; readonly text: string } | null> {
   const runner = client.jobs.get(record.type)?.machine ?? null
   if (runner === null) return null
-  const chart = chartOf(runner, record.version)
+  let chart = chartOf(runner, record.version)
   try {
     const view = await (await client.job(record.id))?.snapshot()
     if (view === undefined) return null
+    chart = chartOf(runner, view.version)
     const states = statesIn(view.value)
     const events = isEnded(record.state) ? [] : eventsOf(toGraph(chart.machine), states, view)
     const { value, context, tags, status } = view
-    const data = { version: chart.version, value, context, tags, status, states, events }
+    const { version, unsupported } = view
+    const data = { version, value, context, tags, status, states, events, unsupported }
     const taken = events.filter(({ accepted }) => accepted).map(({ type }) => type)
     const text = toText(chart.machine, { active: states }).trimEnd()
+    if (unsupported !== null)
+      return { data, text: `${text}\n\nIn ${states.join(' ')} of version ${version}: ${unsupported}` }
     return { data, text: taken.length === 0 ? text : `${text}\n\nTakes now: ${taken.join(', ')}` }
   } catch (error) {
     if (!(error instanceof JobchartError)) throw error

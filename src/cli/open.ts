@@ -4,7 +4,8 @@
  */
 import { JobchartError } from '../core/errors.ts'
 import type { Client, Store } from '../index.ts'
-import { parseAddress, type RedisAddress } from './address.ts'
+import type { RedisAddress } from '../core/address.ts'
+import { storeAddress } from './address.ts'
 import { loadJobs } from './modules.ts'
 import type { StoreOptions } from './options.ts'
 
@@ -13,7 +14,7 @@ import type { StoreOptions } from './options.ts'
  * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE, STORE_CORRUPT, UNSUPPORTED
  */
 export async function openStore(text: string | undefined): Promise<Store> {
-  const address = parseAddress(text)
+  const address = storeAddress(text)
   return address.kind === 'redis' ? redisStoreAt(address) : sqliteStoreAt(address.path)
 }
 

@@ -57,7 +57,7 @@ export function createProgram(terminal: Terminal, ended: (code: ExitCode) => voi
     .version(version, '-V, --version')
     .showHelpAfterError('(jobchart --help, or jobchart COMMAND --help, says more)')
     .exitOverride()
-    .configureOutput(silent ? { writeErr: () => {} } : {})
+    .configureOutput({ writeErr: silent ? () => {} : (text) => terminal.note(text.trimEnd()) })
     .configureHelp({ sortOptions: false, showGlobalOptions: false })
     .addHelpText('after', '\nDocumentation: https://github.com/jobchart/jobchart/blob/main/docs/command-line.md')
   const run: Program['run'] = async (options, action) => {

@@ -60,7 +60,7 @@ export const queueColumns = (now: number): readonly Column<QueueRow>[] => [
   { title: 'DONE RATE', text: ({ rates }) => rateOf(rates.lastMinute.done), right: true, optional: 3 },
   { title: 'FAIL RATE', text: ({ rates }) => rateOf(rates.lastMinute.failed), right: true, optional: 4 },
   {
-    title: 'OLDEST WAITS',
+    title: 'OLDEST QUEUED',
     text: ({ queuedSince }) => (queuedSince === null ? '' : duration(now - queuedSince)),
     right: true,
     optional: 1,

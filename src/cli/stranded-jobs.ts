@@ -1,5 +1,6 @@
 /** Jobs of a store that the machines of a module cannot continue, grouped by their state. */
 import { isEnded, jobStates } from '../core/lifecycle.ts'
+import { reindexRequest } from '../core/reindex.ts'
 import type { Client, JobDefinition } from '../index.ts'
 import { createClient } from '../index.ts'
 import { errorFields } from './errors.ts'
@@ -23,14 +24,34 @@ export interface Stranded {
 const examplesMax = 5
 const live = jobStates.filter((state) => !isEnded(state))
 
-/** Checks for each job whether its machine can continue it, as a worker does after a claim. No job is run. */
+/** Parked jobs by what the store says of them: whether it was changed, or is to be. */
+export interface Reindexed {
+  /** They are found by other states, or can go on again. */
+  readonly found: number
+  /** They are recorded as unsupported. */
+  readonly unsupported: number
+}
+
+interface CheckedStore {
+  readonly stranded: readonly Stranded[]
+  readonly reindexed: Reindexed
+  /** Types with live jobs that the definitions do not have. */
+  readonly otherTypes: readonly string[]
+}
+
+/**
+ * Checks for each job whether its machine can continue it, as a worker does after a claim. No job is run.
+ * @param migrate write what was found: the states by which parked jobs are listed, and which of them are unsupported
+ */
 export async function strandedJobs(
   client: Client,
   definitions: readonly JobDefinition[],
-): Promise<{ readonly stranded: readonly Stranded[]; readonly otherTypes: readonly string[] }> {
+  migrate: boolean,
+): Promise<CheckedStore> {
   // Several versions of a machine are one runner in the list of a client.
   const { jobs } = createClient({ jobs: definitions })
   const groups = new Map<string, Stranded & { readonly ids: string[] }>()
+  const reindexed = { found: 0, unsupported: 0 }
   for (const { type, machine } of jobs.values()) {
     if (machine === null) continue
     let after: string | undefined
@@ -39,9 +60,25 @@ export async function strandedJobs(
         type,
         state: live,
         limit: 250,
-        fields: ['id', 'checkpoint', 'version', 'input', 'machineStates'],
+        fields: [
+          'id',
+          'state',
+          'checkpoint',
+          'version',
+          'input',
+          'machineStates',
+          'machineTags',
+          'unsupported',
+          'inbox',
+          'deferred',
+        ],
         ...(after !== undefined && { after }),
       })
+      const requests = page.flatMap((job) =>
+        job.state === 'waiting' ? (reindexRequest(job, machine.assess(job)) ?? []) : [],
+      )
+      for (const { unsupported } of requests) reindexed[unsupported === null ? 'found' : 'unsupported']++
+      if (migrate && requests.length > 0) await client.store.reindex(requests)
       for (const job of page) {
         const answer = machine.prepare(job)
         if (typeof answer === 'function') continue
@@ -67,5 +104,5 @@ export async function strandedJobs(
   }
   const { types } = await client.counts()
   const otherTypes = Object.keys(types).filter((type) => !jobs.has(type) && live.some((state) => types[type]?.[state]))
-  return { stranded: [...groups.values()].toSorted((a, b) => b.count - a.count), otherTypes }
+  return { stranded: [...groups.values()].toSorted((a, b) => b.count - a.count), reindexed, otherTypes }
 }

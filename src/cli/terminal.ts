@@ -31,6 +31,18 @@ export interface Terminal {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
+/**
+ * Characters that a terminal obeys or that turn the direction of what follows, but for line breaks, tabs and styles. In JSON only
+ * those above U+007E are left, and stay the same text as escapes.
+ */
+const obeyed =
+  // oxlint-disable-next-line no-control-regex -- these are meant
+  /[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\u001b(?!\[[\d;]*m)/g
+
+/** Text as it can be printed, wherever it is from: a job, a definition, an argument, an error. */
+export const printable = (text: string): string =>
+  text.replaceAll(obeyed, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
 /** The terminal of this process. */
 export function processTerminal(): Terminal {
   const { stdin, stdout, stderr } = process
@@ -54,11 +66,11 @@ export function processTerminal(): Terminal {
     signal: ending.signal,
     canAsk: stdin.isTTY && stderr.isTTY,
     // After EPIPE the callback gets an error, and the signal says so.
-    print: (text) => new Promise((resolve) => stdout.write(`${text}\n`, () => resolve())),
+    print: (text) => new Promise((resolve) => stdout.write(`${printable(text)}\n`, () => resolve())),
     write: (text) => void stdout.write(text),
-    note: (text) => void stderr.write(`${text}\n`),
+    note: (text) => void stderr.write(`${printable(text)}\n`),
     progress: (text) => {
-      if (stderr.isTTY) stderr.write(`\r\u001B[2K${text}`)
+      if (stderr.isTTY) stderr.write(`\r\u001B[2K${printable(text)}`)
     },
     style: (style, text) => styleText(style, text, { stream: stdout }),
     confirm: (question) => confirm(question, ending.signal),
@@ -70,7 +82,7 @@ export function processTerminal(): Terminal {
 async function confirm(question: string, signal: AbortSignal): Promise<boolean> {
   const lines = createInterface({ input: process.stdin, output: process.stderr })
   try {
-    return /^y(es)?$/i.test((await lines.question(`${question} (y/N) `, { signal })).trim())
+    return /^y(es)?$/i.test((await lines.question(`${printable(question)} (y/N) `, { signal })).trim())
   } catch {
     return false
   } finally {

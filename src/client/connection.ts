@@ -88,7 +88,13 @@ export class Connection {
     this.store = store
     this.settings = settings
     this.owner = owner
-    this.preparing = { jobs: settings.jobs, newId: settings.newId, clock }
+    this.preparing = {
+      jobs: settings.jobs,
+      newId: settings.newId,
+      clock,
+      logger: settings.logger,
+      copies: new WeakSet(),
+    }
     const timers = (this.timers = new Timers(clock))
     const hub = (this.hub = new EventHub(logger))
     this.results = new Results({ store, hub, timers, logger })
@@ -110,6 +116,7 @@ export class Connection {
       ready: () => this.ready(),
       jobs: settings.jobs,
       follow: () => this.follow,
+      cancel: (id, options) => owner.cancel(id, options),
       ...lookups,
     })
     this.schedules = new Schedules({
@@ -143,8 +150,9 @@ export class Connection {
     return this.isOpen
   }
 
-  /** Opens the store, the first time. @throws JobchartError STORE_UNAVAILABLE */
+  /** Opens the store, the first time. @throws JobchartError STORE_UNAVAILABLE; STOPPED after the close */
   ready(): Promise<void> {
+    if (this.closedBecause !== null) return Promise.reject(this.closedBecause)
     return (this.opening ??= this.store.open({ clock: this.settings.clock, signal: this.closing.signal }).then(
       async () => {
         if (this.closedBecause !== null) {
@@ -430,9 +438,11 @@ export class Connection {
 
   private hint(hint: Hint): void {
     if (hint.kind === 'room') this.inserter.room(hint.type)
-    if (hint.kind === 'missed') this.inserter.room()
+    const { kind } = hint
+    if (kind === 'missed' || kind === 'rollback' || kind === 'restart') this.inserter.room()
     if (hint.kind === 'rollback')
       this.settings.logger.warn('the store lost its last writes', { error: rolledBack(hint) })
+    if (hint.kind === 'unsafe') this.settings.logger.warn('the store may lose jobs', { error: hint.error })
     this.results.hint(hint)
     this.machines.hint(hint)
     for (const listener of this.hintListeners) listener(hint)

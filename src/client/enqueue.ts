@@ -2,11 +2,13 @@
 import { checkText } from '../core/checks.ts'
 import { describe, invalidOption, JobchartError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
-import { type JobDefinition, isDefinition } from '../core/definition.ts'
+import type { JobDefinition } from '../core/definition.ts'
+import { differences, isDefinition, sameHandler } from '../core/definition-copy.ts'
 import { durationMs } from '../core/duration.ts'
 import { toPayload, type Json } from '../core/payload.ts'
 import { inputKey } from '../core/unique.ts'
 import { checkEnqueueOptions, pinsOf, type EnqueueOptions, type UniqueOption } from '../core/call-options.ts'
+import type { Logger } from '../core/logger.ts'
 import { defaultMaxAttempts, limits, metaLimits, payloadLimits } from '../core/limits.ts'
 import type { JobMeta } from '../core/record.ts'
 import type { EditedInput, NewJob } from '../store.ts'
@@ -20,6 +22,9 @@ export interface PrepareOptions {
   readonly jobs: ReadonlyMap<string, JobDefinition>
   readonly newId: () => string
   readonly clock: Clock
+  readonly logger: Logger
+  /** Copies of listed definitions that were passed: each is compared once. */
+  readonly copies: WeakSet<JobDefinition>
 }
 
 /**
@@ -36,9 +41,20 @@ export function prepare(
   return prepareChild(preparing, job, input, options)
 }
 
-/** @throws JobchartError UNKNOWN_TYPE, INVALID_OPTION unless the job is one of `jobs` */
-export function checkListed({ jobs }: PrepareOptions, job: JobDefinition): void {
-  if (!isDefinition(jobs.get(job?.type), job)) throw unknownJob(job, jobs)
+/** @throws JobchartError UNKNOWN_TYPE, INVALID_OPTION unless the job is one of `jobs`, or a copy of one */
+export function checkListed({ jobs, copies, logger }: PrepareOptions, job: JobDefinition): void {
+  const listed = jobs.get(job?.type)
+  if ((listed !== undefined && listed === job) || copies.has(job)) return
+  if (listed === undefined || !isDefinition(listed, job)) throw unknownJob(job, listed)
+  copies.add(job)
+  if (sameHandler(listed, job)) return
+  logger.warn(
+    'a copy of a definition was passed whose handler is written otherwise; the handler of the listed one runs',
+    {
+      type: job.type,
+      hint: 'After a hot reload make the runtime anew with the new definitions. If these are two kinds of jobs, give each its own type.',
+    },
+  )
 }
 
 /** As `prepare`, for a child job of a machine: the runtime checked the definition when it was created. */
@@ -192,19 +208,18 @@ function timeOf(runAt: Date | number, now: number): number {
   return Math.round(at)
 }
 
-function unknownJob(job: JobDefinition, jobs: ReadonlyMap<string, JobDefinition>): JobchartError {
+function unknownJob(job: JobDefinition, listed: JobDefinition | undefined): JobchartError {
   if (typeof job?.type !== 'string') {
     const hint = 'Pass the definition first, then the input: enqueue(sendEmail, { to }).'
     return invalidOption('job', 'a job definition made by defineJob', job, hint)
   }
-  const { type } = job
-  return jobs.has(type)
-    ? new JobchartError(
-        'UNKNOWN_TYPE',
-        `\`jobs\` lists another definition of job type ${describe(type)} than the one passed`,
-        {
-          hint: 'Call defineJob once per type, and import that definition both where it is listed and where it is enqueued.',
-        },
-      )
-    : unknownType(type)
+  if (listed === undefined) return unknownType(job.type)
+  const others = differences(listed, job).join(', ')
+  return new JobchartError(
+    'UNKNOWN_TYPE',
+    `\`jobs\` lists another definition of job type ${describe(job.type)} than the one passed: they differ in ${others}`,
+    {
+      hint: 'Call defineJob once per type, and import that definition both where it is listed and where it is enqueued.',
+    },
+  )
 }

@@ -9,6 +9,7 @@ import type { StateCounts, Store, TransitionEntry } from '../store.ts'
 import type { Stream } from '../core/stream.ts'
 import { GuardedStream } from './stream.ts'
 import type { Timers } from './timers.ts'
+import { ownValue } from '../core/own-value.ts'
 
 /** Interval for stores that other processes write to: their writes may come without a hint. */
 const pollMs = 250
@@ -173,7 +174,7 @@ export function followPressure(
     const waiting = backlogOf(counts)
     const slots = isHandedOver ? await freeSlots(options.store) : () => 0
     const isFull = ({ type, most }: (typeof types)[number]): boolean => {
-      const ofType = counts.types[type]
+      const ofType = ownValue(counts.types, type)
       if (most === 0) return slots(type) <= 0
       return most !== null && ofType !== undefined && backlogOf(ofType) >= most
     }

@@ -4,6 +4,7 @@
  */
 import type { Timer } from '../core/clock.ts'
 import { AbortError, JobchartError } from '../core/errors.ts'
+import { TurnBudget } from '../core/turn-budget.ts'
 import type { InsertAnswer, NewJob, QueueLimit, Store } from '../store.ts'
 import { refusedBy, whenAnswered } from './answer.ts'
 import { InsertCall, type WaitOptions } from './insert-call.ts'
@@ -13,6 +14,8 @@ import type { Timers } from './timers.ts'
 const batchMax = 1_000
 /** A turn with this many calls starts its write before the turn ends. */
 const earlyFlushCalls = 500
+/** After this many jobs it is looked at how long inserts have worked in this turn: to read the clock for each would cost a part of an insert. */
+const jobsPerLook = 64
 /** Interval in which waiting calls are tried again, because hints may be missed. */
 const roomPollMs = 500
 /** Delays before a failed write is repeated, which is safe: the ids are fixed before the first try. */
@@ -69,9 +72,14 @@ export class Inserter {
   private repeatNow: () => void = nothing
   private flushScheduled = false
   private readonly options: InserterOptions
+  /** An insert that is answered synchronously is followed by the next one of its caller in the same turn. */
+  private readonly budget: TurnBudget
+  /** Jobs since the budget was looked at. */
+  private unmeasured = 0
 
   constructor(options: InserterOptions) {
     this.options = options
+    this.budget = new TurnBudget(options.timers.clock)
   }
 
   /** Number of calls without an answer. */
@@ -143,6 +151,8 @@ export class Inserter {
 
   /** Refuses waiting and future calls. A failed write is repeated once more, at once. */
   close(error: JobchartError): void {
+    // The store is still open: calls that wait for the next turn are written.
+    if (this.flushScheduled && !this.flushing) this.flush()
     this.closed = error
     this.refuseWaiting(error)
     this.repeat?.cancel()
@@ -165,19 +175,25 @@ export class Inserter {
   private accept(call: InsertCall, wait: WaitOptions | null | undefined): void {
     if (wait) call.watch(wait, this.options.timers, (error) => this.giveUp(call, error))
     this.newCalls.push(call)
+    this.unmeasured += call.jobs.length
     if (this.flushing) return
     // A turn with many calls is written in parts, which keeps fewer objects alive at a time.
     if (this.newCalls.length >= earlyFlushCalls) this.flush()
     else if (!this.flushScheduled) this.scheduleFlush()
   }
 
-  /** Flushes at the end of the turn. */
+  /** Flushes when this turn's callers have made their calls; in the next turn if inserts have used up their time in this one. */
   private scheduleFlush(): void {
     this.flushScheduled = true
-    queueMicrotask(() => {
-      this.flushScheduled = false
-      if (!this.flushing) this.flush()
-    })
+    const looks = this.unmeasured >= jobsPerLook
+    if (looks) this.unmeasured = 0
+    if (looks && this.budget.spent) this.budget.nextTurn(this.flushNow)
+    else queueMicrotask(this.flushNow)
+  }
+
+  private readonly flushNow = (): void => {
+    this.flushScheduled = false
+    if (!this.flushing) this.flush()
   }
 
   private flush(): void {

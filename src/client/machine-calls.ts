@@ -1,16 +1,24 @@
 /** Calls to machine jobs from outside: sends events, reads current and past states, and finds the origin of forks. */
 import { nanoid } from 'nanoid'
-import type { SendSettings } from '../core/call-options.ts'
-import type { JobDefinition, MachineRunner, MachineViewer } from '../core/definition.ts'
+import type { CancelOptions, SendSettings } from '../core/call-options.ts'
+import type { JobDefinition, Judge, MachineRunner, MachineViewer } from '../core/definition.ts'
 import { AbortError, describe, JobchartError, TimeoutError } from '../core/errors.ts'
 import { endError } from './handle.ts'
 import type { WaitCondition } from '../core/handle.ts'
-import type { MachineTypes, MachineView, StatePath, CheckpointEntry, InboxMessage } from '../core/machine-record.ts'
+import {
+  cancelEvent,
+  type MachineTypes,
+  type MachineView,
+  type StatePath,
+  type CheckpointEntry,
+  type InboxMessage,
+} from '../core/machine-record.ts'
 import type { JobRecord } from '../core/record.ts'
 import { isEnded } from '../core/lifecycle.ts'
 import { toPayload, type Json } from '../core/payload.ts'
+import { storedView } from '../core/stored-view.ts'
 import { payloadLimits } from '../core/limits.ts'
-import type { Hint, SendAnswer, SendRequest, Store } from '../store.ts'
+import type { Hint, SendAnswer, SendRequest, Store, WorkerRecord } from '../store.ts'
 import { promised, refusedBy } from './answer.ts'
 import type { FollowOptions } from './follow.ts'
 import type { EventHub } from './event-hub.ts'
@@ -28,6 +36,7 @@ interface MachineCallsOptions {
   readonly follow: () => FollowOptions
   /** @throws JobchartError NOT_FOUND */
   readonly record: (id: string) => Promise<JobRecord>
+  readonly cancel: (id: string, options: CancelOptions) => Promise<unknown>
 }
 
 /** Tries to write an event on the condition that the job has not changed since it was read; then it is written without it. */
@@ -68,11 +77,13 @@ export class MachineCalls {
 
   private async sendNow(
     id: string,
-    message: EventMessage,
-    { key, always }: SendSettings,
+    sent: EventMessage,
+    { key, accept, keepMs }: SendSettings,
     type: string | undefined,
   ): Promise<void> {
-    const event = message.event as { readonly type: string }
+    await this.options.ready()
+    const event = sent.event as { readonly type: string }
+    const message = { ...sent, ...(key !== undefined && { key }), ...(keepMs !== undefined && { keepMs }) }
     const request = { id, message, key: key ?? nanoid() }
     // A repeated send may have been read already, and the state after it may not accept it: look for the key first.
     if (key !== undefined && (await this.deliver({ ...request, expect: matchesNoJob })).outcome === 'duplicate') return
@@ -80,29 +91,83 @@ export class MachineCalls {
       const record = await this.options.record(id)
       if (type !== undefined) checkType(record, type)
       if (isEnded(record.state)) throw hasEnded(record)
-      if (tries === 1) await checkEvent(this.options.jobs.get(record.type), message.event)
+      if (event.type === cancelEvent) return this.cancelByEvent(record, event)
+      if (tries === 1) await checkEvent(this.options.jobs.get(record.type), event)
+      const judgedBy = accept === 'now' ? await this.judge(record, event) : null
       // Without the definition this process does not know whether the job has a machine.
-      if (always && this.options.jobs.has(record.type)) this.runnerOf(record, 'take events')
-      else if (!always && !this.expectedView(record, 'take events').can(event)) throw notAccepted(record, event.type)
+      if (accept !== 'now' && this.options.jobs.has(record.type)) this.runnerOf(record, 'take events')
       const expect = { checkpoint: record.checkpoint?.number ?? 0, lastMessageNumber: record.lastMessageNumber }
       const { outcome } = await this.deliver({
         ...request,
-        expect: always || tries >= conditionalTriesMax ? null : expect,
+        ...(judgedBy !== null && { message: { ...message, judgedBy } }),
+        expect: accept !== 'now' || tries >= conditionalTriesMax ? null : expect,
       })
       if (outcome === 'kept' || outcome === 'duplicate') return
       if (outcome === 'full') throw inboxFull(id)
     }
   }
 
+  /**
+   * Asks the machine, as this process knows it, whether it takes an event.
+   * @returns its name if another definition has written the last checkpoint, or none is written yet: a worker that knows only
+   *   another one keeps the event; otherwise null
+   * @throws JobchartError NOT_ACCEPTED, also if no live worker knows the event
+   */
+  private async judge(record: JobRecord, event: { readonly type: string }): Promise<string | null> {
+    const judge = this.runnerOf(record, 'take events').judgeOf(record)
+    if (!this.expectedView(record, 'take events').can(event)) throw notAccepted(record, event.type, judge)
+    if (judge.isThatOfJob) return null
+    if (record.checkpoint !== null && !(await this.isKnownToWorkers(record.type, event.type, judge.name)))
+      throw unknownToWorkers(record, event.type)
+    return judge.name
+  }
+
+  /** Does a live worker of the type know an event, or the definition that has judged it? Also if there is no such worker. */
+  private async isKnownToWorkers(type: string, event: string, definition: string): Promise<boolean> {
+    const { store } = this.options
+    const workers = (await store.workers()).filter(({ types, lost }) => types.includes(type) && !lost)
+    const knows = ({ definitions = {}, events }: WorkerRecord): boolean =>
+      events === undefined ||
+      definitions[type]?.split(', ').includes(definition) === true ||
+      (events[type] ?? []).some((each) => isNamedBy(each, event))
+    return workers.length === 0 || workers.some(knows)
+  }
+
+  /** The event of a cancel is sent by a cancel alone: so the job ends as cancelled, with the reason. @throws JobchartError NOT_ACCEPTED */
+  private async cancelByEvent(
+    record: JobRecord,
+    event: { readonly type: string; readonly reason?: unknown },
+  ): Promise<void> {
+    const judge = this.runnerOf(record, 'take events').judgeOf(record)
+    // A second cancel would end the job.
+    if (record.inbox.some(({ message }) => message.kind === 'cancel')) return
+    if (record.cancelReason !== null || !judge.takesCancel()) throw notAccepted(record, cancelEvent, judge)
+    const { reason } = event
+    await this.options.cancel(record.id, typeof reason === 'string' ? { reason } : {})
+  }
+
   async can(id: string, event: { readonly type: string }): Promise<boolean> {
     const record = await this.options.record(id)
-    return !isEnded(record.state) && !isForged(event.type) && this.expectedView(record, 'take events').can(event)
+    if (isEnded(record.state)) return false
+    if (event.type === cancelEvent)
+      return record.cancelReason === null && this.runnerOf(record, 'take events').judgeOf(record).takesCancel()
+    return !isForged(event.type) && this.expectedView(record, 'take events').can(event)
   }
 
   async view<Machine extends MachineTypes>(id: string): Promise<MachineView<Machine>> {
     const record = await this.options.record(id)
     if (record.checkpoint === null) return this.expectedView({ ...record, inbox: [] }, 'show a snapshot')
-    return this.runnerOf(record, 'show a snapshot').viewAt(record.checkpoint.state)
+    return this.shown(record, record.checkpoint.state, record.machineTags)
+  }
+
+  /** A checkpoint of a job; as it is stored, if this process does not list the definition. */
+  private shown<Machine extends MachineTypes>(
+    record: JobRecord,
+    state: Json,
+    tags: readonly string[] = [],
+  ): MachineView<Machine> {
+    if (!this.options.jobs.has(record.type)) return storedView(state, tags, unknownType(record.type))
+    return this.runnerOf(record, 'show a snapshot').viewAt(state, tags)
   }
 
   /** The state of the machine after its unread messages and due timers. */
@@ -114,14 +179,16 @@ export class MachineCalls {
   }
 
   async checkpoints(id: string): Promise<readonly CheckpointEntry[]> {
-    this.runnerOf(await this.options.record(id), 'list checkpoints')
+    const record = await this.options.record(id)
+    if (this.options.jobs.has(record.type)) this.runnerOf(record, 'list checkpoints')
     return this.options.store.checkpoints(id)
   }
 
   /** The state of the machine at its last checkpoint up to `seq`. @throws JobchartError NOT_FOUND */
   async viewAt<Machine extends MachineTypes>(id: string, seq: number): Promise<MachineView<Machine>> {
-    const runner = this.runnerOf(await this.options.record(id), 'show a snapshot')
-    return runner.viewAt((await this.checkpointAt(id, seq)).state)
+    const record = await this.options.record(id)
+    if (this.options.jobs.has(record.type)) this.runnerOf(record, 'show a snapshot')
+    return this.shown(record, (await this.checkpointAt(id, seq)).state)
   }
 
   /** The job to fork and the state to start from. @throws JobchartError NOT_FOUND */
@@ -158,7 +225,8 @@ export class MachineCalls {
           if (record === null) throw notFound(id)
           const runner = this.runnerOf(record, 'reach a state of one')
           if (typeof what === 'string') runner.checkName(what)
-          const view = record.checkpoint === null ? null : runner.viewAt<Machine>(record.checkpoint.state)
+          const view =
+            record.checkpoint === null ? null : runner.viewAt<Machine>(record.checkpoint.state, record.machineTags)
           if (view !== null && wanted(view)) done(() => resolve(view))
           else if (isEnded(record.state)) failed(endedBeforeState(record))
         } catch (error) {
@@ -239,14 +307,28 @@ function messageOf(event: { readonly type: string }): EventMessage {
   return { kind: 'event', event: toPayload(event, 'INVALID_INPUT', payloadLimits, 'event', event.type) }
 }
 
-const notAccepted = ({ id, type, checkpoint }: JobRecord, event: string): JobchartError =>
-  new JobchartError(
-    'NOT_ACCEPTED',
-    `job ${id} (${type}) does not accept ${event} in its current state${checkpoint === null ? ', its start' : ''}`,
-    {
-      hint: 'Call job.can(event) first, or wait with job.waitFor(state); job.snapshot() shows the state.',
-    },
-  )
+/** Does an event of a chart, which may be a wildcard, name this one? */
+const isNamedBy = (descriptor: string, event: string): boolean =>
+  descriptor === event || descriptor === '*' || (descriptor.endsWith('.*') && event.startsWith(descriptor.slice(0, -1)))
+
+function notAccepted({ id, type, checkpoint }: JobRecord, event: string, judge: Judge): JobchartError {
+  const version = judge.versionOfJob
+  const versions = judge.versionsThatKnow(event)
+  const message = `job ${id} (${type}) does not accept ${event} in its current state${checkpoint === null ? ', its start' : ''}`
+  const isNewer = version !== null && versions.length > 0 && !versions.includes(version)
+  return new JobchartError('NOT_ACCEPTED', message, {
+    hint: isNewer
+      ? `The job is at version ${version} of its machine; version ${versions.join(' and ')} knows ${event}. ${keepHint}`
+      : `Call job.can(event) first, or wait with job.waitFor(state); job.snapshot() shows the state. ${keepHint}`,
+  })
+}
+
+const keepHint = "Sent with { accept: 'later' }, an event is kept until a state takes it."
+
+const unknownToWorkers = ({ id, type }: JobRecord, event: string): JobchartError =>
+  new JobchartError('NOT_ACCEPTED', `job ${id} (${type}) does not accept ${event}: no worker knows this event yet`, {
+    hint: `This process has another definition of the machine than the job and all live workers. Deploy the workers first. ${keepHint}`,
+  })
 
 const hasEnded = ({ id, state }: JobRecord): JobchartError =>
   new JobchartError('NOT_ACCEPTED', `job ${id} is ${state}: it accepts no events`, {

@@ -98,9 +98,10 @@ export class Results {
   }
 
   hint(hint: Hint): void {
-    if (this.waiting.size === 0 || (hint.kind !== 'ended' && hint.kind !== 'missed')) return
-    if (hint.kind === 'missed' || hint.ids === undefined) this.scheduleQuery(0)
-    else this.fetch(hint.ids)
+    if (this.waiting.size === 0) return
+    const { kind } = hint
+    if (kind === 'ended' && hint.ids !== undefined) this.fetch(hint.ids)
+    else if (kind === 'ended' || kind === 'missed' || kind === 'rollback' || kind === 'restart') this.scheduleQuery(0)
   }
 
   /** Reads ended jobs, each once. */

@@ -7,6 +7,7 @@ import type { JobDefinition } from '../core/definition.ts'
 import { JobchartError } from '../core/errors.ts'
 import { recordError } from '../core/failure.ts'
 import type { Json } from '../core/payload.ts'
+import { ownValue } from '../core/own-value.ts'
 
 /**
  * The input as the handler gets it.
@@ -19,7 +20,7 @@ export async function parseInput({ schema, type }: JobDefinition, input: unknown
 /** @throws JobchartError INVALID_INPUT if the definition has a schema for such an event, and the event does not match it */
 export async function checkEvent(job: JobDefinition | undefined, event: Json): Promise<void> {
   const { type, ...data } = event as { readonly type: string }
-  const schema = job?.eventSchemas?.[type]
+  const schema = ownValue(job?.eventSchemas, type)
   if (schema !== undefined) await parse(schema, data, `event ${type} of job ${job?.type}`)
 }
 

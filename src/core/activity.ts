@@ -13,7 +13,7 @@ export const activityFigures = [
   'failed',
   'dead',
   'cancelled',
-  'waitMs',
+  'queuedMs',
   'runMs',
 ] as const satisfies readonly ActivityFigure[]
 
@@ -50,7 +50,7 @@ export interface Counted {
   /** The figure that grows by one, and another one; -1 for none. */
   readonly figure: number
   readonly other: number
-  /** The figure that a duration is added to, that of a wait or of a run; -1 for none. */
+  /** The figure that a duration is added to, the time in the queue or of a run; -1 for none. */
   readonly time: number
   /** Is it a failed attempt? */
   readonly fails: boolean
@@ -65,8 +65,11 @@ const counted = (figure: ActivityFigure, time?: ActivityFigure, other?: Activity
 
 /** What an ENQUEUE counts as. */
 export const enqueueCounted = counted('enqueued')
-/** What a CLAIM counts as; its duration is the wait. */
-export const claimCounted = counted('started', 'waitMs')
+/** What a CLAIM counts as; its duration is the time in the queue. */
+export const claimCounted = counted('started', 'queuedMs')
+
+/** What a failed attempt of a promise within a machine counts as. */
+export const promiseFailed = counted('failed', 'runMs')
 
 const attemptFailures = new Set<string>(['FAIL', 'EXPIRE'])
 
@@ -83,7 +86,7 @@ export type Tally = number[]
 
 export const noActivity = (): Tally => activityFigures.map(() => 0)
 
-/** Adds a transition to figures. @param ms how long the job waited, or the attempt ran; counts from 0, because clocks are set back */
+/** Adds a transition to figures. @param ms how long the job was queued, or the attempt ran; counts from 0, because clocks are set back */
 export function addTo(tally: Tally, { figure, other, time }: Counted, ms: number): void {
   ;(tally[figure] as number)++
   if (other >= 0) (tally[other] as number)++
@@ -114,7 +117,7 @@ export const figuresOf = (tally: readonly number[]): Readonly<Record<ActivityFig
   failed: figure(tally, indexOf.failed),
   dead: figure(tally, indexOf.dead),
   cancelled: figure(tally, indexOf.cancelled),
-  waitMs: figure(tally, indexOf.waitMs),
+  queuedMs: figure(tally, indexOf.queuedMs),
   runMs: figure(tally, indexOf.runMs),
 })
 
@@ -144,7 +147,7 @@ export const ratesFrom = (now: number): number => now - 5 * activityPeriods.minu
 export function ratesOf(buckets: readonly ActivityBucket[], now: number, minutes: number): Rates {
   const windowMs = minutes * activityPeriods.minute.ms
   const begin = now - windowMs
-  let [enqueued, started, done, failed, dead, cancelled, waitMs, runMs] = [0, 0, 0, 0, 0, 0, 0, 0]
+  let [enqueued, started, done, failed, dead, cancelled, queuedMs, runMs] = [0, 0, 0, 0, 0, 0, 0, 0]
   for (const bucket of buckets) {
     const end = bucket.at + activityPeriods.minute.ms
     const part = Math.min(1, Math.max(0, (end - begin) / activityPeriods.minute.ms))
@@ -154,7 +157,7 @@ export function ratesOf(buckets: readonly ActivityBucket[], now: number, minutes
     failed += bucket.failed * part
     dead += bucket.dead * part
     cancelled += bucket.cancelled * part
-    waitMs += bucket.waitMs * part
+    queuedMs += bucket.queuedMs * part
     runMs += bucket.runMs * part
   }
   const perSecond = (count: number): number => (count * 1_000) / windowMs
@@ -166,7 +169,7 @@ export function ratesOf(buckets: readonly ActivityBucket[], now: number, minutes
     failed: perSecond(failed),
     dead: perSecond(dead),
     cancelled: perSecond(cancelled),
-    meanWaitMs: mean(waitMs, started),
+    meanQueuedMs: mean(queuedMs, started),
     meanRunMs: mean(runMs, done + failed),
   }
 }

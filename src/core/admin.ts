@@ -1,6 +1,7 @@
 /** Retry and discard of ended jobs, by administrators. */
 import { isEnded, jobStates, nextArrow, type JobState } from './lifecycle.ts'
-import type { DiscardAnswer, EditedInput, WrittenTransition, RetryAnswer, Selection } from './values.ts'
+import { dropMessages, emptyInbox } from './dropped-events.ts'
+import type { DiscardAnswer, DropInbox, EditedInput, WrittenTransition, RetryAnswer, Selection } from './values.ts'
 import { applyEvent } from './transition.ts'
 import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 
@@ -15,14 +16,14 @@ export const discardable: ReadonlySet<JobState> = new Set(jobStates.filter(isEnd
 /**
  * RETRY: a new generation.
  * @param fromStart removes the checkpoints and messages of a machine, which then starts at its initial state
- * @param dropInbox how many unread messages to remove, oldest first
+ * @param dropInbox which messages to remove: see `dropMessages`
  * @param edit a new input for the jobs; implies `fromStart`
  */
 export function retry<Row extends JobRow>(
   unit: UnitOfWork<Row>,
   selection: Selection,
   fromStart: boolean,
-  dropInbox: number,
+  dropInbox: DropInbox,
   edit?: EditedInput,
 ): RetryAnswer {
   const { rows, notFound, next } = unit.select(selection, retryable)
@@ -35,11 +36,14 @@ export function retry<Row extends JobRow>(
       continue
     }
     unit.resetForRetry(row)
-    if (fromStart || edit !== undefined) unit.forgetCheckpoints(row)
+    if (fromStart || edit !== undefined) {
+      emptyInbox(unit, row, 'start')
+      unit.forgetCheckpoints(row)
+    }
     if (edit !== undefined) unit.setInput(row, edit.input)
     // A machine that continues at its checkpoint restarts its actors, which need the results of their completed steps.
     if ((row.machine?.checkpoint ?? null) === null) unit.forgetSteps(row)
-    if (dropInbox > 0) unit.dropMessages(row, dropInbox)
+    dropMessages(unit, row, dropInbox)
     applyEvent(unit, row, 'RETRY')
     retried.push(row.id)
     transitions.push(unit.lastTransition(row))

@@ -16,7 +16,7 @@ interface Filtered {
 /** What to do, to which jobs: the options of `client.retry`, `discard` and `cancel` with a filter. */
 export type BulkRequest = Filtered &
   (
-    | ({ readonly kind: 'retry' } & Pick<RetryFrom, 'from' | 'dropInbox'>)
+    | ({ readonly kind: 'retry'; readonly dropInbox?: number } & Pick<RetryFrom, 'from'>)
     | { readonly kind: 'discard' }
     | ({ readonly kind: 'cancel' } & Pick<CancelOptions, 'reason' | 'grace'>)
   )
@@ -79,11 +79,13 @@ function changeOf(request: BulkRequest, graceMs: number): BulkChange {
   if (request.kind === 'discard') return { kind: 'discard' }
   if (request.kind === 'retry') {
     const { from, dropInbox } = request
-    const settings = retrySettings({
+    if (dropInbox !== undefined && typeof dropInbox !== 'number')
+      throw invalidOption('dropInbox', 'a number: the messages of each job have numbers of their own', dropInbox)
+    const { fromStart } = retrySettings({
       ...(from !== undefined && { from }),
       ...(dropInbox !== undefined && { dropInbox }),
     })
-    return { kind: 'retry', ...settings }
+    return { kind: 'retry', fromStart, dropInbox: dropInbox ?? 0 }
   }
   const { filter, reason, grace } = request
   const options = { ...(reason !== undefined && { reason }), ...(grace !== undefined && { grace }) }

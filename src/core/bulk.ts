@@ -96,19 +96,24 @@ const unchanged = (outcome: BulkAnswer['outcome'], operation: BulkOperation | nu
 function doBatch<Row extends JobRow>(unit: UnitOfWork<Row>, table: BulkTable, operation: BulkOperation): BulkAnswer {
   const { filter, batchSize, cursor, change, counts } = operation
   const selection = { filter, limit: batchSize, ...(cursor !== null && { after: cursor }) }
-  const { jobs, transitions, next } = apply(unit, change, selection)
-  const progress = { ...operation, counts: sum(counts, jobs), cursor: next }
+  const { jobs, transitions, next } = changeSelection(unit, change, selection)
+  const progress = { ...operation, counts: addJobs(counts, jobs), cursor: next }
   const after = save(table, next === null ? { ...progress, state: 'done', endedAt: unit.now } : progress)
   return { outcome: 'advanced', operation: after, jobs, transitions }
 }
 
-interface Batch {
+export interface Batch {
   readonly jobs: Partial<Record<BulkOutcome, readonly string[]>>
   readonly transitions: readonly WrittenTransition[]
   readonly next: string | null
 }
 
-function apply<Row extends JobRow>(unit: UnitOfWork<Row>, change: BulkChange, selection: Selection): Batch {
+/** Does what an operation does to each job of a selection. */
+export function changeSelection<Row extends JobRow>(
+  unit: UnitOfWork<Row>,
+  change: BulkChange,
+  selection: Selection,
+): Batch {
   switch (change.kind) {
     case 'retry': {
       const answer = retry(unit, selection, change.fromStart, change.dropInbox)
@@ -127,7 +132,8 @@ function apply<Row extends JobRow>(unit: UnitOfWork<Row>, change: BulkChange, se
   }
 }
 
-function sum(counts: BulkOperation['counts'], jobs: Batch['jobs']): BulkOperation['counts'] {
+/** The counts of an operation after a batch. */
+export function addJobs(counts: BulkOperation['counts'], jobs: Batch['jobs']): BulkOperation['counts'] {
   const all: Partial<Record<BulkOutcome, number>> = { ...counts }
   for (const [outcome, ids] of Object.entries(jobs) as [BulkOutcome, readonly string[]][]) {
     if (ids.length > 0) all[outcome] = (all[outcome] ?? 0) + ids.length

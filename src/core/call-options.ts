@@ -8,7 +8,8 @@ import { durationMs, type Duration } from './duration.ts'
 import { limits } from './limits.ts'
 import type { JobMeta } from './record.ts'
 import { storableBackoff, type BackoffPolicy } from './backoff.ts'
-import type { CancelRequest, JobFilter, JobPins, Selection } from './values.ts'
+import { defaultKeepMs } from './machine-record.ts'
+import type { CancelRequest, DropInbox, JobFilter, JobPins, Selection } from './values.ts'
 
 // ── enqueue ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -57,11 +58,11 @@ export interface EnqueueOptions {
   readonly maxAttempts?: number
   /** Backoff of this job: `constant()`, `linear()` or `exponential()`; a function cannot be stored. Default: that of the worker's definition. */
   readonly backoff?: BackoffPolicy
-  /** Time limit of each attempt. Default: the `timeout` of the worker's definition. */
+  /** Time limit of each attempt. Default: that of the worker's definition. */
   readonly attemptTimeout?: Duration
   /** Aborts the wait for capacity. */
   readonly signal?: AbortSignal
-  /** How long to wait for capacity. */
+  /** How long the call waits for capacity. Default: no limit. The time of an attempt is `attemptTimeout`. */
   readonly timeout?: Duration
 }
 
@@ -125,7 +126,7 @@ export function pinsOf({ maxAttempts, backoff, attemptTimeout }: EnqueueOptions)
   return {
     ...(maxAttempts !== undefined && { maxAttempts: checkInteger('maxAttempts', maxAttempts, 1, limits.attemptsMax) }),
     ...(backoff !== undefined && { backoff: storableBackoff(backoff) }),
-    ...(attemptTimeout !== undefined && { timeoutMs: durationMs(attemptTimeout, 'attemptTimeout') }),
+    ...(attemptTimeout !== undefined && { attemptTimeoutMs: durationMs(attemptTimeout, 'attemptTimeout') }),
   }
 }
 
@@ -202,10 +203,11 @@ export interface RetryFrom {
   /** Where a machine continues: at its last checkpoint (default), or at its initial state. */
   readonly from?: 'checkpoint' | 'start'
   /**
-   * Removes this many messages from the inbox of a machine, oldest first: events, and ends of child jobs. Use it to remove a message
-   * that makes the machine fail. Default 0.
+   * Removes unread messages from the inbox of a machine, this many, oldest first: events, and ends of child jobs. Or the numbers of
+   * messages: of deferred events, and of unread messages if all before them are named, too. Use it to remove a message that makes
+   * the machine fail; the log of the job names it. Default 0.
    */
-  readonly dropInbox?: number
+  readonly dropInbox?: DropInbox
   /**
    * A new input for the job, validated as at an enqueue if this process has the definition of its type. The job starts from the
    * beginning: step results are removed, and a machine starts at its initial state. Its unique key stays. For a single id only.
@@ -215,33 +217,62 @@ export interface RetryFrom {
 
 interface RetrySettings {
   readonly fromStart: boolean
-  readonly dropInbox: number
+  readonly dropInbox: DropInbox
 }
 
 export interface SendOptions {
   /** Deduplicates: of events sent with the same key, the machine reads one. */
   readonly key?: string
   /**
-   * `now` (default): refuses the event unless the machine takes it, after it has read the messages before it. `always`: stores the
-   * event whatever the state of the machine, also from a process without its definition; if the machine does not take it when it
-   * reads it, the event is dropped with a warning.
+   * When the event is accepted, and what becomes of it if the state in which the machine reads it does not take it.
+   * - `now` (default): accepted only if the machine takes it, after it has read the messages before it; otherwise the call rejects.
+   *   If a timer comes first nevertheless, it is dropped.
+   * - `later`: always accepted, also from a process without the definition. It stays in the inbox, in its order, until a state takes
+   *   it, for `keep` at most. For webhooks, which may outrun the machine.
+   * - `always`: always accepted, also from a process without the definition. If it is not taken when it is read, it is dropped.
+   *
+   * Each event that is dropped leaves a line in the log of the job, and its `key` is free again.
    */
-  readonly accept?: 'now' | 'always'
+  readonly accept?: 'now' | 'later' | 'always'
+  /** With `accept: 'later'`: how long the event waits for a state that takes it, from its arrival on. Default 7 days. */
+  readonly keep?: Duration
 }
 
 export interface SendSettings {
   readonly key: string | undefined
-  readonly always: boolean
+  readonly accept: 'now' | 'later' | 'always'
+  /** Of `later`, ms. */
+  readonly keepMs: number | undefined
 }
 
 /** @throws JobchartError INVALID_OPTION */
 export function sendSettings(options: SendOptions): SendSettings {
-  checkKeys('options of send', options, ['key', 'accept'])
-  const { key, accept = 'now' } = options
+  checkKeys('options of send', options, ['key', 'accept', 'keep'])
+  const { key, accept = 'now', keep } = options
+  checkEnum('accept', accept, ['now', 'later', 'always'])
+  if (keep !== undefined && accept !== 'later')
+    throw invalidOption(
+      'keep',
+      "no `keep` without accept: 'later'",
+      keep,
+      'Only events that wait for a state are kept.',
+    )
+  const keepMs = keep === undefined ? defaultKeepMs : durationMs(keep, 'keep')
+  if (keepMs === 0) throw invalidOption('keep', 'a duration of at least 1 ms', keep)
   return {
     key: key === undefined ? undefined : checkText('key', key, limits.idCharsMax),
-    always: checkEnum('accept', accept, ['now', 'always']) === 'always',
+    accept,
+    keepMs: accept === 'later' ? keepMs : undefined,
   }
+}
+
+/** @returns whether it removes any message @throws JobchartError INVALID_OPTION */
+function checkDropInbox(drop: DropInbox): boolean {
+  if (!Array.isArray(drop)) return checkInteger('dropInbox', drop as number, 0, caps.inbox) > 0
+  if (drop.length > caps.inbox)
+    throw invalidOption('dropInbox', `at most ${caps.inbox} numbers of messages`, drop.length)
+  for (const number of drop as readonly number[]) checkInteger('dropInbox', number, 1, Number.MAX_SAFE_INTEGER)
+  return drop.length > 0
 }
 
 /** @throws JobchartError INVALID_OPTION */
@@ -249,12 +280,12 @@ export function retrySettings(options: RetryFrom): RetrySettings {
   checkKeys('options of retry', options, ['from', 'dropInbox', 'input'])
   const { from = 'checkpoint', dropInbox = 0 } = options
   const fromStart = checkEnum('from', from, ['checkpoint', 'start']) === 'start'
-  checkInteger('dropInbox', dropInbox, 0, caps.inbox)
-  if ('input' in options && (options.from === 'checkpoint' || dropInbox > 0)) {
+  const drops = checkDropInbox(dropInbox)
+  if ('input' in options && (options.from === 'checkpoint' || drops)) {
     const hint = 'A job with a new input starts from the beginning: omit `from` and `dropInbox`.'
     throw invalidOption('input', 'no `from` and no `dropInbox` together with `input`', options.from ?? dropInbox, hint)
   }
-  if (fromStart && dropInbox > 0)
+  if (fromStart && drops)
     throw invalidOption('dropInbox', "no dropInbox together with from: 'start', which removes all messages", from)
   return { fromStart, dropInbox }
 }
@@ -282,7 +313,7 @@ export interface DiscardReport {
 export interface StartOptions {
   /**
    * Repeats the start while the store does not answer, at intervals that grow from 100 ms to 5 s; meanwhile the runtime is `starting`,
-   * and `storeError` is the error. Default false: the start fails.
+   * and `storeError` is the error. A missing folder and wrong rights are not waited for: the start fails. Default false: the start fails.
    */
   readonly retry?: boolean
 }

@@ -5,6 +5,7 @@
  */
 import { isEnded, jobStates, nextArrow, type JobState } from './lifecycle.ts'
 import type { CancelAnswer, CancelRequest, WrittenTransition } from './values.ts'
+import { reportKept } from './dropped-events.ts'
 import { deliver, notifyParentOfEnd } from './inbox.ts'
 import { releaseSuccessor } from './succession.ts'
 import { applyEvent } from './transition.ts'
@@ -84,6 +85,7 @@ function cancelNow<Row extends JobRow>(
   unit.mark(row, mark)
   applyEvent(unit, row, 'CANCEL', mark)
   transitions.push(unit.lastTransition(row))
+  reportKept(unit, row)
   for (const other of [notifyParentOfEnd(unit, row), releaseSuccessor(unit, row)])
     if (other !== null) transitions.push(other)
   return true

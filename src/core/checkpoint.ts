@@ -1,4 +1,7 @@
 /** Checkpoints: writes the state of a machine, conditionally on the lease. */
+import { promiseFailed } from './activity.ts'
+import { mustBeInInbox, readMessages } from './dropped-events.ts'
+import { failureOf } from './fingerprint.ts'
 import type { NewCheckpoint } from './machine-record.ts'
 import type { CheckpointAnswer, CheckpointRequest } from './machine-values.ts'
 import { clearUnsupported } from './unsupported.ts'
@@ -26,6 +29,11 @@ export function checkpoint<Row extends JobRow>(unit: UnitOfWork<Row>, request: C
  */
 export function keepCheckpoint<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, next: NewCheckpoint): boolean {
   if (row.machine?.checkpoint?.number === next.number) return false
+  readMessages(unit, row, next)
+  for (const { error, ms } of next.failures ?? []) {
+    unit.count(row, promiseFailed, ms)
+    unit.countFailure(row, failureOf(error))
+  }
   unit.addCheckpoint(row, next)
   clearUnsupported(unit, row)
   if (next.forgetSteps !== undefined && next.forgetSteps.length > 0) unit.forgetSteps(row, next.forgetSteps)
@@ -33,10 +41,12 @@ export function keepCheckpoint<Row extends JobRow>(unit: UnitOfWork<Row>, row: R
   return true
 }
 
-/** @throws TypeError if a checkpoint is neither the current one nor the next */
-export function mustFollow(row: JobRow, { number }: NewCheckpoint): void {
+/** @throws TypeError if a checkpoint is neither the current one nor the next, or defers a message that it has not read */
+export function mustFollow(row: JobRow, next: NewCheckpoint): void {
+  const { number } = next
   const current = row.machine?.checkpoint?.number ?? 0
-  if (number === current + 1 || (number === current && current > 0)) return
+  if (number === current + 1) return mustBeInInbox(row, next)
+  if (number === current && current > 0) return
   throw new TypeError(`job ${row.id}: checkpoint ${number} does not follow checkpoint ${current}`)
 }
 

@@ -2,6 +2,7 @@
  * Time and random numbers, as parameters: the only file that reads the clock of the computer, sets timers or calls Math.random.
  * A runtime gets all three as options, so that tests can run it in virtual time.
  */
+import { uptime } from 'node:os'
 
 export interface Timer {
   cancel(): void
@@ -20,6 +21,11 @@ export interface Clock {
   now(): number
   /** Monotonic time, in ms since some fixed point. It never goes back. */
   monotonic(): number
+  /**
+   * Boot time, in ms since some fixed point, in steps of a second or finer: as monotonic time, and it goes on while the machine is
+   * suspended. Without it the machine counts as never suspended.
+   */
+  boot?(): number
   /** Calls `run` once, after `delayMs` (0…2³¹−1) at the earliest. */
   timer(run: () => void, delayMs: number, options: TimerOptions): Timer
   /** Calls `run` in the next turn of the event loop, when I/O and timers have had theirs. */
@@ -32,6 +38,7 @@ export type Random = () => number
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
+  boot: () => uptime() * 1_000,
   timer(run, delayMs, { keepAlive }) {
     const handle = setTimeout(run, delayMs)
     if (!keepAlive) handle.unref()

@@ -22,8 +22,10 @@ import type {
   InboxEntry,
   NewCheckpoint,
 } from './machine-record.ts'
+import type { MachineStanding } from './machine-tally.ts'
 import type { Json, JsonOf } from './payload.ts'
 import type { JobRecord } from './record.ts'
+import type { Divergence, RecordedLife } from './recorded-life.ts'
 import type { TypeLimits } from './values.ts'
 
 /**
@@ -142,6 +144,16 @@ export interface ThreadSource {
   readonly memoryMb: number | null
 }
 
+/** What a definition says of its retention; the rest is as the runtime says. */
+export type OwnRetention = Readonly<Partial<Record<'done' | 'dead' | 'cancelled', OwnBounds>>>
+
+interface OwnBounds {
+  readonly ageMs?: number
+  readonly count?: number
+  /** By `keepDead`: those beyond the count are removed without the minimum age. */
+  readonly soon?: true
+}
+
 /** A checked job definition, created by `defineJob`. Calls that take one infer `Input` and `Output` from it. */
 export interface JobDefinition<Input = unknown, Output = unknown, Machine extends MachineTypes = MachineTypes> {
   readonly type: string
@@ -154,10 +166,11 @@ export interface JobDefinition<Input = unknown, Output = unknown, Machine extend
   readonly maxAttempts: number
   readonly backoff: Backoff
   readonly retryIf: ((error: unknown) => boolean) | null
-  readonly timeoutMs: number | null
+  /** How long an attempt may take; null: no limit. */
+  readonly attemptTimeoutMs: number | null
   readonly unique: UniqueOption
-  /** How many dead jobs to keep; null: as the retention of the runtime specifies. */
-  readonly keepDead: number | null
+  /** How long its ended jobs are kept, as far as it says. */
+  readonly retention: OwnRetention
   /** Limit of its backlog; null: none but that of all types. */
   readonly capacity: number | null
   /** The job that runs its `onDead` hook; null without. */
@@ -175,10 +188,6 @@ export interface JobDefinition<Input = unknown, Output = unknown, Machine extend
   /** Type information only; never present at run time. */
   readonly '~types'?: { readonly input: Input; readonly output: Output; readonly machine: Machine }
 }
-
-/** Is `job` the listed definition, or a version of the same machine? */
-export const isDefinition = (listed: JobDefinition | undefined, job: JobDefinition): boolean =>
-  listed !== undefined && (listed === job || (job.machine !== null && listed.machine?.knows(job.machine) === true))
 
 // ── machines ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -240,6 +249,8 @@ export type RunResult =
   | {
       readonly kind: 'done'
       readonly output: unknown
+      /** Its final state, and the `status` of its output. */
+      readonly outcome: string
       readonly checkpoint: NewCheckpoint | null
       /** Did the machine end by handling a cancel? Then the job is `cancelled`; otherwise `done`. */
       readonly cancelTaken: boolean
@@ -271,6 +282,39 @@ export type MachineJob = Pick<JobRecord, 'checkpoint' | 'version' | 'input'>
  */
 export type MachineViewer = <Machine extends MachineTypes>(record: JobRecord, now: number) => MachineView<Machine>
 
+/** A definition of a machine, as the one that judges whether a job takes an event. */
+export interface Judge {
+  /** Its name among `definitions`. */
+  readonly name: string
+  /** Has it written the last checkpoint of the job? */
+  readonly isThatOfJob: boolean
+  /** The version of the job, and those that know an event, as far as this process knows them. */
+  readonly versionOfJob: string | null
+  readonly versionsThatKnow: (event: string) => readonly string[]
+  /** Does its machine handle a cancel as an event, according to the last checkpoint? @throws JobchartError UNSUPPORTED */
+  readonly takesCancel: () => boolean
+}
+
+/** A parked job, as far as an assessment needs it. */
+export type ParkedJob = MachineJob &
+  Pick<JobRecord, 'id' | 'inbox' | 'deferred' | 'machineStates' | 'machineTags' | 'unsupported'>
+
+/**
+ * `current`: it is found by the states that it is in · `moved`: it can go on, and is in these states now · `outdated`: it must run
+ * once to wait for the right events, because a delay was added to its state · `unsupported`: it cannot go on.
+ */
+export type Assessment =
+  | { readonly kind: 'current' | 'outdated' }
+  | { readonly kind: 'moved'; readonly standing: MachineStanding }
+  | UnsupportedRest
+
+/** What a machine made of a recorded life: see `ReplayReport`. */
+export interface LifeReplay {
+  readonly reached: number
+  readonly skipped: number
+  readonly divergence: Omit<Divergence, 'id' | 'type'> | null
+}
+
 /** Runs the machine of a job type. */
 export interface MachineRunner {
   /**
@@ -283,14 +327,22 @@ export interface MachineRunner {
   readonly version: string
   /** Creates a viewer for the jobs of one store. */
   readonly viewer: () => MachineViewer
-  /** Has the definition changed since a waiting job was parked, so that the job must run once to wait for the right events? */
-  readonly isOutdated: (record: JobRecord) => boolean
-  /** Fingerprint of its versions, which other processes compare. */
+  /** Lets the current version live a recorded life again. @param input as an attempt gets it */
+  readonly replay: (life: RecordedLife, input: unknown) => LifeReplay
+  /** What a parked job is to this definition, which may have changed since. */
+  readonly assess: (record: ParkedJob) => Assessment
+  /** Fingerprint of its versions, which other processes compare: the name of each, joined by commas. */
   readonly definitions: string
+  /** The name of each version: id, version and hash of the structure. Copies of a definition have the same. */
+  readonly fingerprints: readonly string[]
+  /** The events that its versions know, as the charts name them: wildcards included, XState's own left out. */
+  readonly events: readonly string[]
+  /** The definition by which this process judges what a job takes, and whether it is that of the job. @throws JobchartError UNSUPPORTED */
+  readonly judgeOf: (job: MachineJob) => Judge
   /** The machines of all versions, for pictures; the current one last. */
   readonly charts: readonly { readonly version: string; readonly machine: AnyStateMachine }[]
-  /** The view of a checkpoint's state. */
-  readonly viewAt: <Machine extends MachineTypes>(state: Json) => MachineView<Machine>
+  /** The view of a checkpoint's state; if the machine cannot go on from it, of what is stored, with these tags. */
+  readonly viewAt: <Machine extends MachineTypes>(state: Json, tags?: readonly string[]) => MachineView<Machine>
   /** @throws JobchartError INVALID_OPTION if `name` is neither a state nor a tag of any version; the hint suggests similar names */
   readonly checkName: (name: string) => void
   /** Definitions of the jobs that its actors enqueue. */

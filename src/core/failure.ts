@@ -5,6 +5,8 @@ export interface ErrorRecord {
   readonly message: string
   readonly stack?: string
   readonly code?: string
+  /** HTTP status of the response that the error is about: its `status` or `statusCode`, or that of its `response`. */
+  readonly status?: string
   readonly cause?: ErrorRecord
 }
 
@@ -19,16 +21,18 @@ const caps = { name: 100, message: 2_000, stack: 4_000, code: 100, causes: 5 }
 
 /** A record of anything thrown; it never throws itself, whatever the value's getters do. */
 export function recordError(thrown: unknown, depth = 0): ErrorRecord {
-  const name = field(thrown, 'name') ?? (isError(thrown) ? 'Error' : 'NonError')
+  const name = nameOf(thrown)
   const message = field(thrown, 'message') ?? inspect(thrown)
   const stack = field(thrown, 'stack')
   const code = field(thrown, 'code')
+  const status = statusOf(thrown)
   const cause = depth < caps.causes ? read(thrown, 'cause') : undefined
   return {
     name: clip(name, caps.name),
     message: clip(message, caps.message),
     ...(stack !== undefined && { stack: clip(stack, caps.stack) }),
     ...(code !== undefined && { code: clip(code, caps.code) }),
+    ...(status !== undefined && { status }),
     ...(cause !== undefined && cause !== null && { cause: recordError(cause, depth + 1) }),
   }
 }
@@ -38,7 +42,26 @@ export function reviveError(record: ErrorRecord): Error {
   const error = new Error(record.message, record.cause && { cause: reviveError(record.cause) })
   error.name = record.name
   if (record.stack !== undefined) error.stack = record.stack
-  return record.code === undefined ? error : Object.assign(error, { code: record.code })
+  const { code, status } = record
+  return Object.assign(error, { ...(code !== undefined && { code }), ...(status !== undefined && { status }) })
+}
+
+/** The name of an error; of a class that does not set one, `class CardDeclined extends Error {}`, that of the class. */
+function nameOf(thrown: unknown): string {
+  const name = field(thrown, 'name') ?? (isError(thrown) ? 'Error' : 'NonError')
+  return name === 'Error' && isError(thrown) ? (field(read(thrown, 'constructor'), 'name') ?? name) : name
+}
+
+function statusOf(thrown: unknown): string | undefined {
+  for (const [holder, name] of [
+    [thrown, 'status'],
+    [thrown, 'statusCode'],
+    [read(thrown, 'response'), 'status'],
+  ] as const) {
+    const status = field(holder, name)
+    if (status !== undefined && /^[1-5]\d\d$/.test(status)) return status
+  }
+  return undefined
 }
 
 /** Asking a revoked proxy for its prototype throws. */
@@ -51,7 +74,7 @@ function isError(thrown: unknown): boolean {
 }
 
 function read(thrown: unknown, name: string): unknown {
-  if (typeof thrown !== 'object' || thrown === null) return undefined
+  if ((typeof thrown !== 'object' && typeof thrown !== 'function') || thrown === null) return undefined
   try {
     return (thrown as Record<string, unknown>)[name]
   } catch {

@@ -1,6 +1,6 @@
 /** The answers for items of a call that could not be written, while the others were. Part of the contract in `store.ts`. */
 import type { ErrorRecord } from './failure.ts'
-import type { CheckpointAnswer, SendAnswer } from './machine-values.ts'
+import type { CheckpointAnswer, ReindexAnswer, SendAnswer } from './machine-values.ts'
 import type { FireScheduleAnswer, PutScheduleAnswer } from './schedule-record.ts'
 import type { HeartbeatAnswer, CancelAnswer, InsertAnswer, SettleAnswer } from './values.ts'
 
@@ -32,6 +32,8 @@ export const checkpointFailed = (error: ErrorRecord): CheckpointAnswer => ({
 })
 
 export const sendFailed = (error: ErrorRecord): SendAnswer => ({ outcome, state: null, error })
+
+export const reindexFailed = (error: ErrorRecord): ReindexAnswer => ({ outcome, error })
 
 export const putScheduleFailed = (error: ErrorRecord): PutScheduleAnswer => ({ outcome, schedule: null, error })
 

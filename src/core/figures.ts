@@ -13,11 +13,16 @@ export interface ListQuery<Field extends keyof JobRecord = keyof JobRecord> exte
   readonly limit?: number
   /** Default `oldest`: earliest time of `orderBy` first. */
   readonly order?: 'oldest' | 'newest'
-  /** By enqueue (default) or by end; by end only jobs that have ended are listed. */
-  readonly orderBy?: 'enqueued' | 'finished'
+  /**
+   * By enqueue (default), by end, or by due time, of equal ones the one that was enqueued first. By end only jobs that have ended
+   * are listed, by due time only those that have a due time.
+   */
+  readonly orderBy?: 'enqueued' | 'finished' | 'due'
   /** Fields to read. Default: all. */
   readonly fields?: readonly Field[]
 }
+
+export type ListOrder = NonNullable<ListQuery['orderBy']>
 
 /**
  * A page of jobs in the requested order. `next` is the cursor of the following page; undefined at the end. A store reads a bounded
@@ -62,10 +67,17 @@ export interface Counts extends StateCounts {
   readonly types: Readonly<Record<string, StateCounts>>
 }
 
-/** Number of jobs of a type that have not ended, by the state paths and by the tags of their machines at the last checkpoint. */
+/** Number of jobs of a type by their machines. */
 export interface MachineCounts {
+  /** Jobs that have not ended, by the state paths of their machines at the last checkpoint. */
   readonly states: Readonly<Record<string, number>>
+  /** The same by tags. */
   readonly tags: Readonly<Record<string, number>>
+  /**
+   * Jobs that are done, by the final state of their machine, and by the `status` of its output if that is a word: `paid`,
+   * `closed (declined)`. Since the first job of the type: also those that are not kept any more.
+   */
+  readonly outcomes: Readonly<Record<string, number>>
 }
 
 export interface QueueInfo {
@@ -96,7 +108,7 @@ export interface ActivityCounts {
 /** What is counted in a period of store time. */
 export interface ActivityFigures extends ActivityCounts {
   /** Sum over `started` of the time from the transition that queued the job until the claim, ms. */
-  readonly waitMs: number
+  readonly queuedMs: number
   /** Sum over `done` and `failed` of the time from the claim until the end of the attempt, ms. */
   readonly runMs: number
 }
@@ -127,12 +139,12 @@ export interface QueueActivity {
 /** Transitions per second within a window of time that ends now, and mean durations. */
 export interface Rates extends ActivityCounts {
   /** Mean time from the transition that queued a job until its claim, ms; null if none was claimed. */
-  readonly meanWaitMs: number | null
+  readonly meanQueuedMs: number | null
   /** Mean time from the claim of an attempt until it was done or had failed, ms; null if none has ended so. */
   readonly meanRunMs: number | null
 }
 
-/** Failed attempts of a type whose errors have the same name, the same code and, but for numbers, ids and quoted text, the same message. */
+/** Failed attempts of a type whose errors have the same class, code and status and, but for what varies from job to job, the same message. */
 export interface FailureGroup {
   readonly type: string
   /** Identifies the group within its type. The filter `{ type, failure: fingerprint }` finds the jobs whose last error is of the group. */
@@ -140,7 +152,7 @@ export interface FailureGroup {
   /** Of the errors. */
   readonly name: string
   readonly code: string | null
-  /** Their message, with `…` for numbers, ids, addresses and quoted text. */
+  /** Their message, with `…` for ids, addresses, quoted text and numbers that are no codes. */
   readonly message: string
   /** Failed attempts since `firstAt`. */
   readonly count: number
@@ -170,6 +182,8 @@ export interface WorkerInfo {
   readonly types: readonly string[]
   /** Fingerprints of its machine definitions, by type: equal texts mean equal definitions. Absent for workers of earlier releases. */
   readonly definitions?: Readonly<Record<string, string>>
+  /** Events that its machines know, by type, as their charts name them: wildcards included. Absent for workers of earlier releases. */
+  readonly events?: Readonly<Record<string, readonly string[]>>
   /** Limits of the types that have any. Absent for workers of earlier releases. */
   readonly limits?: Readonly<Record<string, TypeLimits>>
   /** A worker without a heartbeat for this long is lost, ms. Absent for workers of earlier releases: 30 s. */

@@ -26,10 +26,13 @@ export interface ListOptions extends JobFilter<Date | number> {
   readonly after?: string | undefined
   /** Jobs on the page at most: 1…1,000, default 100. */
   readonly limit?: number
-  /** Default `'oldest'` first. */
+  /** Default `'oldest'` first: the earliest time of `orderBy`. */
   readonly order?: 'oldest' | 'newest'
-  /** Default `'enqueued'`; `'finished'` lists only jobs that have ended, by the time of their end. */
-  readonly orderBy?: 'enqueued' | 'finished'
+  /**
+   * Default `'enqueued'`. `'finished'` lists only jobs that have ended, by the time of their end. `'due'` lists only jobs that wait
+   * for a time, by that time: when a scheduled job is queued, a failed one is retried, a waiting machine has its next timer.
+   */
+  readonly orderBy?: 'enqueued' | 'finished' | 'due'
   /**
    * What is read of each job. `'full'` (default): its record · `'summary'`: that without payloads, logs, errors, messages and
    * history · or names of fields.
@@ -53,6 +56,7 @@ const recordFields = new Set<string>(
     logs: true,
     checkpoint: true,
     inbox: true,
+    deferred: true,
     lastMessageNumber: true,
     history: true,
   } satisfies Record<keyof JobRecord, true>),
@@ -112,7 +116,7 @@ export function listQuery(options: ListOptions): ListQuery {
     ...(after !== undefined && { after: checkText('after', after, limits.idCharsMax) }),
     ...(limit !== undefined && { limit: checkInteger('limit', limit, 1, caps.pageMax) }),
     ...(order !== undefined && { order: checkEnum('order', order, ['oldest', 'newest']) }),
-    ...(orderBy !== undefined && { orderBy: checkEnum('orderBy', orderBy, ['enqueued', 'finished']) }),
+    ...(orderBy !== undefined && { orderBy: checkEnum('orderBy', orderBy, ['enqueued', 'finished', 'due']) }),
     ...(fields !== undefined && { fields }),
   }
 }

@@ -1,4 +1,4 @@
-/** Failures that have the same cause, as far as their errors tell: errors of one name, code and message, whose varying parts differ. */
+/** Failures that have the same cause, as far as their errors tell: errors of one class, code, status and message, whose varying parts differ. */
 import { createHash } from 'node:crypto'
 import type { ErrorRecord } from './failure.ts'
 
@@ -7,6 +7,7 @@ export interface Failure {
   /** The same for errors with the same name, code and pattern. */
   readonly fingerprint: string
   readonly name: string
+  /** Its code and its HTTP status: `ERR_BAD_REQUEST 404`. */
   readonly code: string | null
   /** The message with `…` for what varies: see `messagePattern`. */
   readonly message: string
@@ -18,12 +19,30 @@ const messageMax = 300
 const fingerprintChars = 16
 
 /**
+ * A number that says what has failed, not for whom: three digits that a message begins with, or that follow a word for such numbers
+ * (`status code 404`, `HTTP 503`, `HTTP/1.1 500`, `answered 404`, `error: 550`).
+ */
+const codes =
+  /(?<=^\s*)[1-5]\d\d(?=[\s:,;)]|$)|(?<=\b(?:status(?: ?code)?|code|https?(?:\/[\d.]+)?|smtp|error|response|answered|returned|responded(?: with)?|got)[\s:=#(]{1,3})[1-5]\d\d(?![\w.])/gi
+
+/** Stands for a digit of a code while the other numbers are replaced; a private character, which is in no text. */
+const codeDigits = 0xe000
+
+const toPrivate = (digits: string): string =>
+  String.fromCharCode(...Array.from(digits, (digit) => codeDigits + Number(digit)))
+const fromPrivate = (text: string): string =>
+  text.replaceAll(/[\ue000-\ue009]/g, (digit) => String(digit.charCodeAt(0) - codeDigits))
+
+/**
  * A message with `…` in the place of its parts that vary: quoted text, addresses of mail and of the web, ids (UUIDs, and words of 16
- * characters or more that contain a digit), hexadecimal and decimal numbers. At most 300 characters are read.
+ * characters or more that contain a digit), hexadecimal and decimal numbers, but not numbers that are codes: `status code 404`. At
+ * most 300 characters are read.
  */
 export const messagePattern = (message: string): string =>
+  fromPrivate(withoutVarying(message.slice(0, messageMax).replaceAll(codes, toPrivate)))
+
+const withoutVarying = (message: string): string =>
   message
-    .slice(0, messageMax)
     .replaceAll(/"[^"\n]*"|`[^`\n]*`|(?<!\w)'[^'\n]*'(?!\w)/g, '…')
     .replaceAll(/\b[a-z][a-z0-9+.-]*:\/\/[^\s)\]}>,;]+/gi, '…')
     .replaceAll(/[^\s@<>()]+@[^\s@<>()]+/g, '…')
@@ -33,9 +52,10 @@ export const messagePattern = (message: string): string =>
     .replaceAll(/\d+(?:\.\d+)*/g, '…')
 
 /** An error without the parts that vary from job to job. */
-export function failureOf(error: Pick<ErrorRecord, 'name' | 'code' | 'message'>): Failure {
-  const { name, message } = error
-  const code = error.code ?? null
+export function failureOf(error: Pick<ErrorRecord, 'name' | 'code' | 'status' | 'message'>): Failure {
+  const { name, message, status } = error
+  // Clients of HTTP give one code to all refusals, and the status beside it.
+  const code = [error.code, status].filter((each) => each !== undefined).join(' ') || null
   const pattern = messagePattern(message)
   const text = JSON.stringify([name, code, pattern])
   const fingerprint = createHash('sha256').update(text).digest('base64url').slice(0, fingerprintChars)

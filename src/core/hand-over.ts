@@ -6,6 +6,7 @@
 import type { WorkerInfo } from './figures.ts'
 import type { TypeLimits } from './values.ts'
 import { isLost } from './workers.ts'
+import { ownValue } from './own-value.ts'
 
 /** A registered worker, and how many jobs it has leased. */
 export interface WorkerSlots {
@@ -44,7 +45,7 @@ export function handOverRoom(
     if (info.paused === true || isLost(info, silentMs) || !info.types.includes(type)) continue
     free += Math.max(0, info.slots - leasedCount)
     for (const each of info.types) {
-      const limits = info.limits?.[each]
+      const limits = ownValue(info.limits, each)
       const isUncertain = limits !== undefined && mayDelay(limits) && each !== type
       const most = isUncertain ? 0 : (limits?.concurrency ?? Infinity)
       runnable.set(each, Math.max(most, runnable.get(each) ?? 0))

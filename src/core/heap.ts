@@ -23,6 +23,11 @@ export class Heap<T extends HeapItem> {
     return this.items[0]
   }
 
+  /** Its items, in no particular order. */
+  all(): T[] {
+    return [...this.items]
+  }
+
   push(item: T): void {
     this.items.push(item)
     this.rise(item, this.items.length - 1)

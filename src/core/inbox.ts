@@ -21,7 +21,7 @@ export function send<Row extends JobRow>(unit: UnitOfWork<Row>, request: SendReq
   }
   const refused = refusal(row, request)
   if (refused !== null) return { outcome: refused, state: row.state }
-  unit.keepMessageKey(row, request.key)
+  unit.setMessageKeys(row, [...(row.machine?.messageKeys ?? []), request.key].slice(-caps.messageKeys))
   const woken = deliver(unit, row, request.message)
   return { outcome: 'kept', state: row.state, ...(woken !== null && { transition: woken }) }
 }
@@ -37,7 +37,7 @@ function refusal({ state, machine }: JobRow, { key, expect }: SendRequest): Send
 
 /** The difference is the number of unread messages, because message numbers have no gaps and are read in order. */
 const isFull = (machine: MachineRow | null): boolean =>
-  machine !== null && machine.lastMessage - machine.lastRead >= caps.inbox
+  machine !== null && machine.lastMessage - machine.lastRead + machine.deferred.length >= caps.inbox
 
 /** Puts a message into the inbox of a live job. @returns the WAKE of a job that was waiting, or null */
 export function deliver<Row extends JobRow>(
@@ -50,7 +50,7 @@ export function deliver<Row extends JobRow>(
 }
 
 /**
- * Wakes a waiting job with unread messages. If it gathers messages, sets its due time instead.
+ * Wakes a waiting job with unread messages: deferred ones wake nobody, because its state does not take them. If it gathers messages, sets its due time instead.
  * @param latest returns the unread messages; it may omit those that an earlier call has seen
  */
 export function wakeForMessages<Row extends JobRow>(

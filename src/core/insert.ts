@@ -5,6 +5,7 @@
 import { statesTagged, type JobState } from './lifecycle.ts'
 import type { InsertAnswer, QueueLimit } from './values.ts'
 import { cancelSuperseded } from './cancel.ts'
+import { emptyInbox } from './dropped-events.ts'
 import { claimable } from './transition.ts'
 import { isStopping, type InsertUnit, type JobRow, type JobToInsert } from './unit-of-work.ts'
 
@@ -97,6 +98,7 @@ function replace<Row extends JobRow, New extends JobToInsert>(
   job: New,
 ): InsertAnswer {
   unit.replaceInput(holder, job)
+  emptyInbox(unit, holder, 'start')
   unit.forgetCheckpoints(holder)
   const due = dueOf(unit, job)
   if (holder.state === bornTimed && due > unit.now) {

@@ -10,6 +10,8 @@ export const limits = {
   jobTypesMax: 100_000,
   /** Jobs of one `enqueueMany`, which is one write. */
   enqueueManyMax: 10_000,
+  /** About how many bytes of JSON their inputs have together: one write of more would hold up a server for long. */
+  enqueueManyBytesMax: 16_777_216,
   attemptsMax: 1_000_000,
   idCharsMax: 200,
   /** Of an id that is looked for: that of a hook's job is longer than the id which it is derived from. */
@@ -35,6 +37,11 @@ export const limits = {
   retentionAgeMin: 60_000,
   /** Above the `count` of the retention plus this number of jobs, the minimum age does not apply. */
   retentionSurplusMax: { durable: 100_000, memory: 5_000 },
+  /** The same for a type with `keepDead`: where other processes may wait for the result of a job, they have the time to see how it ended. */
+  keepDeadAgeMin: { shared: 10_000, alone: 0 },
+  /** Default of the `count` of a type, and of all types of a runtime together. */
+  retentionCount: 10_000,
+  retentionCountTotal: 1_000_000,
 } as const
 
 /** Size of a checkpoint of a machine: context, timers, and actors with their inputs. */

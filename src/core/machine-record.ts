@@ -10,22 +10,42 @@ export interface Checkpoint {
   readonly state: Json
 }
 
+/** An attempt of a promise within a machine that has failed. */
+export interface FailedPromise {
+  readonly error: ErrorRecord
+  /** How long it ran, ms. */
+  readonly ms: number
+}
+
 /** A checkpoint to be written, by a `checkpoint` of its own or with a settlement. */
 export interface NewCheckpoint {
   /** The number of the previous checkpoint + 1; 1 for the first. */
   readonly number: number
   readonly state: Json
-  /** Number of the last message read: the write removes messages up to it from the inbox. */
+  /** Number of the last message read: the write removes messages up to it from the inbox, except the deferred ones. */
   readonly read: number
+  /** Numbers of the events up to `read` that stay in the inbox, ascending: no state has taken them yet. Omitted: none. */
+  readonly deferred?: readonly number[]
+  /** The events that are removed although no state has taken them: the write reports each in the log of the job, and frees its key. */
+  readonly dropped?: readonly DroppedEvent[]
   /** Events and states that led to it, for display. */
   readonly note: string
   /** Names of steps whose actors have stopped: the write removes their results. */
   readonly forgetSteps?: readonly string[]
   /** Does the machine handle a cancel as an event in this state? Then the first cancel is delivered as a message. */
   readonly takesCancel: boolean
+  /** Attempts of promises within the machine that have failed since the previous checkpoint: counted as failed attempts of the type. */
+  readonly failures?: readonly FailedPromise[]
   /** Paths of the active states, parents first, and tags of the machine: filters use them. Omitted: none. */
   readonly states?: readonly string[]
   readonly tags?: readonly string[]
+}
+
+/** An event that a machine drops. */
+export interface DroppedEvent {
+  readonly number: number
+  /** `not taken`: the state in which it was read does not take it · `expired`: no state took it in the time that it was kept. */
+  readonly why: 'not taken' | 'expired'
 }
 
 /** An earlier checkpoint, kept for `snapshotAt` and `fork`. */
@@ -43,7 +63,7 @@ export interface CheckpointEntry extends Checkpoint {
  * empty message that wakes it, because its definition has changed · `ended`, `checkin`: from a child job.
  */
 export type InboxMessage =
-  | { readonly kind: 'event'; readonly event: Json }
+  | SentEvent
   | { readonly kind: 'cancel'; readonly reason: string | null }
   | { readonly kind: 'resume' }
   | {
@@ -55,6 +75,24 @@ export type InboxMessage =
       readonly reason?: string
     }
   | { readonly kind: 'checkin'; readonly child: string; readonly value: Json }
+
+/** An event sent by a caller. */
+export interface SentEvent {
+  readonly kind: 'event'
+  readonly event: Json
+  /** The caller's key for it, if it has given one: it is freed if the event is dropped. */
+  readonly key?: string
+  /** How long it waits for a state that takes it, ms since its arrival. Absent: if it is not taken when it is read, it is dropped. */
+  readonly keepMs?: number
+  /** The machine that has judged it, if that is not the one of the last checkpoint: another one that does not take it defers it. */
+  readonly judgedBy?: string
+}
+
+/** The event that a cancel of the job sends to a machine that handles it. */
+export const cancelEvent = 'job.cancel'
+
+/** How long a deferred event is kept for which the sender has set no time, ms: 7 days. */
+export const defaultKeepMs = 7 * 86_400_000
 
 /**
  * When a machine that waits for many child jobs is woken: messages of child jobs wake it only when its inbox holds `messages`
@@ -68,15 +106,15 @@ export interface Gather {
 /** Is it a message of a child job? */
 export const mayGather = ({ kind }: InboxMessage): boolean => kind === 'ended' || kind === 'checkin'
 
-/** Why a job is postponed: no worker that has claimed it could run its machine. */
+/** Why a job is postponed or found unable to go on: no worker that has looked at it could run its machine. */
 export interface Unsupported {
   /** The version of its machine that a worker must know, or be able to migrate from. */
   readonly version: string
   /** The reason that the last worker gave. */
   readonly reason: string
-  /** Consecutive claims that ended so: each doubles the time until the next, from 30 s to 10 minutes. */
+  /** Consecutive claims that ended so: each doubles the time until the next, from 30 s to 10 minutes. 0: found while it is parked. */
   readonly tries: number
-  /** When it was first postponed, ms since the epoch, and the seq of that transition. */
+  /** When it was first postponed or found, ms since the epoch, and the seq of that transition or of its checkpoint. */
   readonly since: number
   readonly seq: number
 }
@@ -144,6 +182,13 @@ export interface MachineView<Machine extends MachineTypes = JsonMachine> {
   readonly output: Json | undefined
   /** The timers of the last checkpoint that are still set, the earliest first. Those of child machines are left out. */
   readonly timers: readonly PendingTimer[]
+  /** The version of the machine that these states are of: the one that wrote the checkpoint, or the one that `migrate` made of it. */
+  readonly version: string
+  /**
+   * Why this process cannot run the machine from here: it does not know the version, or `migrate` throws. Then value, context, tags and
+   * timers are as they are stored, by `version`, and `can` throws UNSUPPORTED. Null if it can.
+   */
+  readonly unsupported: string | null
   /** Is it in this state, given as a path (`'paid.shipping'`)? */
   matches(state: StatePath<Machine['value']>): boolean
   hasTag(tag: Machine['tag']): boolean

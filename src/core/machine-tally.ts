@@ -12,10 +12,12 @@ export type MachineNameKind = 'state' | 'tag'
 export class MachineTally {
   private readonly byState: Map<string, number>
   private readonly byTag: Map<string, number>
+  private readonly byOutcome: Map<string, number>
 
-  constructor({ states = {}, tags = {} }: Partial<MachineCounts> = {}) {
+  constructor({ states = {}, tags = {}, outcomes = {} }: Partial<MachineCounts> = {}) {
     this.byState = new Map(Object.entries(states))
     this.byTag = new Map(Object.entries(tags))
+    this.byOutcome = new Map(Object.entries(outcomes))
   }
 
   /** One job more, or one fewer, with these states and tags. */
@@ -24,14 +26,21 @@ export class MachineTally {
     for (const name of tags) addTo(this.byTag, name, by)
   }
 
+  /** One more machine that has ended so. */
+  addOutcome(outcome: string): void {
+    addTo(this.byOutcome, outcome, 1)
+  }
+
   counts(): MachineCounts {
-    return { states: Object.fromEntries(this.byState), tags: Object.fromEntries(this.byTag) }
+    const [states, tags, outcomes] = [this.byState, this.byTag, this.byOutcome].map((each) => Object.fromEntries(each))
+    return { states: states ?? {}, tags: tags ?? {}, outcomes: outcomes ?? {} }
   }
 
   /** The numbers that are not 0. */
-  *entries(): Generator<[kind: MachineNameKind, name: string, count: number]> {
+  *entries(): Generator<[kind: MachineNameKind | 'outcome', name: string, count: number]> {
     for (const [name, count] of this.byState) yield ['state', name, count]
     for (const [name, count] of this.byTag) yield ['tag', name, count]
+    for (const [name, count] of this.byOutcome) yield ['outcome', name, count]
   }
 }
 

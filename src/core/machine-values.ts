@@ -1,7 +1,8 @@
 /** Requests and answers for machine jobs: checkpoints and messages. Part of the contract in `store.ts`. */
 import type { ErrorRecord } from './failure.ts'
 import type { JobState } from './lifecycle.ts'
-import type { InboxMessage, InboxEntry, NewCheckpoint } from './machine-record.ts'
+import type { InboxMessage, InboxEntry, NewCheckpoint, Unsupported } from './machine-record.ts'
+import type { MachineStanding } from './machine-tally.ts'
 import type { WrittenTransition } from './values.ts'
 
 export interface CheckpointRequest {
@@ -57,6 +58,26 @@ export interface SendAnswer {
   readonly state: JobState | null
   /** The WAKE of a job that was waiting, or the DUE of a job that is `resumed`. */
   readonly transition?: WrittenTransition
+  /** Of `failed`. */
+  readonly error?: ErrorRecord
+}
+
+export interface ReindexRequest {
+  readonly id: string
+  /** The number of its last checkpoint: the request has no effect if it has another one. */
+  readonly checkpoint: number
+  /** What `list` finds it by and `machineCounts` counts from now on. Null: as it is. */
+  readonly standing: MachineStanding | null
+  /** Why no process can run it; null: one can. */
+  readonly unsupported: Pick<Unsupported, 'version' | 'reason'> | null
+}
+
+export interface ReindexAnswer {
+  /**
+   * `kept`: written · `changed`: the job is not parked any more, or has another checkpoint; nothing was written · `notFound`: the job
+   * does not exist · `failed`: nothing was written because of `error`.
+   */
+  readonly outcome: 'kept' | 'changed' | 'notFound' | 'failed'
   /** Of `failed`. */
   readonly error?: ErrorRecord
 }

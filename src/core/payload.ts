@@ -280,3 +280,13 @@ export function copyPayload(value: Json | undefined): Json | undefined {
   }
   return result
 }
+
+/** About how large a payload is as JSON: a character counts as one byte, a number or another value as eight. */
+export function roughSize(payload: Json | undefined): number {
+  if (typeof payload === 'string') return payload.length + 2
+  if (typeof payload !== 'object' || payload === null) return 8
+  let size = 2
+  if (Array.isArray(payload)) for (const item of payload) size += roughSize(item) + 1
+  else for (const [name, value] of Object.entries(payload)) size += name.length + 4 + roughSize(value)
+  return size
+}

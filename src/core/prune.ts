@@ -1,61 +1,82 @@
-/** Retention: which ended jobs are removed, and when the next removal is due. */
-import { jobStates, isEnded, type JobState } from './lifecycle.ts'
+/**
+ * Retention: which ended jobs are removed, and when the next removal is due. Each type has its own bounds: the jobs of one type
+ * never cause the removal of another's.
+ *
+ * A type is looked at when its time has come. The store sets that time to now whenever a job of the type ends or an ended one is
+ * removed or retried, and when policies change; a prune sets it to the next removal. So the cost of a prune depends on the
+ * number of types in which something has changed, not on the number of types.
+ */
+import { jobStates, isEnded } from './lifecycle.ts'
 import { goesAt, type RetentionBounds } from './retention.ts'
 import type { PruneAnswer, RetentionPolicy } from './values.ts'
 
 /** The fields of an ended job that retention reads. */
 export interface EndedJob {
   readonly endedAt: number
-  /** Number of the transition that ended it. */
-  readonly endedBy: number
 }
+
+export type EndedState = keyof RetentionPolicy
 
 /** The access that retention needs to a store. */
 export interface PruneUnit<Ended extends EndedJob> {
   readonly now: number
-  /** Jobs in an ended state. */
-  endedCount(state: JobState): number
-  /** The jobs that ended first, `limit` at most. */
-  firstEnded(state: JobState, limit: number): readonly Ended[]
+  /** Types that are to be looked at now, `limit` at most. */
+  typesToPrune(limit: number): readonly string[]
+  /** The policy of a type, or that of all types without one; null if none was ever set: then nothing is removed. */
+  retentionOf(type: string): RetentionPolicy | null
+  /** Jobs of a type in an ended state. */
+  endedCount(type: string, state: EndedState): number
+  /** Those of them that ended first, `limit` at most. */
+  firstEnded(type: string, state: EndedState, limit: number): readonly Ended[]
   /** Deletes ended jobs and their data. */
   removeEnded(jobs: readonly Ended[]): void
+  /** Sets when a type is to be looked at again, ms since the epoch; Infinity = not before something changes. */
+  lookAgain(type: string, at: number): void
+  /** When the next type is to be looked at; Infinity = none. */
+  readonly nextLookAt: number
 }
 
-const endedStates = jobStates.filter(isEnded)
+export const endedStates = jobStates.filter(isEnded) as readonly EndedState[]
 
-/** Removes jobs that the policy no longer keeps: those that ended first, `limit` at most. */
-export function prune<Ended extends EndedJob>(
-  unit: PruneUnit<Ended>,
-  policy: RetentionPolicy,
-  limit: number,
-): PruneAnswer {
-  const states = endedStates.map((state) => beyond(unit, state, policy[state as keyof RetentionPolicy], limit))
-  const [first, ...others] = states.filter(({ jobs }) => jobs.length > 0)
-  const jobs = first === undefined ? [] : others.length === 0 ? first.jobs : inOrder([first, ...others])
-  const going = jobs.length > limit ? jobs.slice(0, limit) : jobs
-  unit.removeEnded(going)
-  if (going.length === limit) return { pruned: limit, nextAt: null, more: true }
-  const next = states.flatMap(({ nextAt }) => nextAt ?? [])
-  return { pruned: going.length, nextAt: next.length === 0 ? null : Math.min(...next), more: false }
+/** Types that one call looks at. */
+export const looksMax = 200
+
+/** Removes jobs that are no longer kept: of each type and state those that ended first, `limit` in all at most. */
+export function prune<Ended extends EndedJob>(unit: PruneUnit<Ended>, limit: number): PruneAnswer {
+  let pruned = 0
+  const types = unit.typesToPrune(looksMax)
+  for (const type of types) {
+    const policy = unit.retentionOf(type)
+    let lookAt = Infinity
+    for (const state of policy === null ? [] : endedStates) {
+      const { jobs, nextAt } = beyond(unit, type, state, policy?.[state] as RetentionBounds, limit - pruned)
+      if (jobs.length > 0) unit.removeEnded(jobs)
+      pruned += jobs.length
+      if (pruned === limit) return { pruned, nextAt: null, more: true }
+      lookAt = Math.min(lookAt, nextAt)
+    }
+    unit.lookAgain(type, lookAt)
+  }
+  if (types.length === looksMax) return { pruned, nextAt: null, more: true }
+  const { nextLookAt } = unit
+  return { pruned, nextAt: nextLookAt === Infinity ? null : nextLookAt, more: false }
 }
 
-const inOrder = <Ended extends EndedJob>(states: readonly { readonly jobs: readonly Ended[] }[]): readonly Ended[] =>
-  states.flatMap(({ jobs }) => jobs).toSorted((a, b) => a.endedBy - b.endedBy)
-
-/** The jobs of a state that its bounds no longer keep, `limit` at most, and when the next one is to be removed. */
+/** The jobs of a type and state that their bounds no longer keep, `limit` at most, and when the next one is to be removed. */
 function beyond<Ended extends EndedJob>(
   unit: PruneUnit<Ended>,
-  state: JobState,
+  type: string,
+  state: EndedState,
   bounds: RetentionBounds,
   limit: number,
-): { readonly jobs: readonly Ended[]; readonly nextAt: number | null } {
-  const kept = unit.endedCount(state)
-  // In most calls no job is to be removed: then one job is read.
-  let jobs = kept === 0 ? [] : unit.firstEnded(state, 1)
+): { readonly jobs: readonly Ended[]; readonly nextAt: number } {
+  const kept = unit.endedCount(type, state)
+  // Mostly no job is to be removed: then one job is read.
+  let jobs = kept === 0 ? [] : unit.firstEnded(type, state, 1)
   for (let i = 0; i < jobs.length; i++) {
     const nextAt = goesAt(bounds, kept - i, (jobs[i] as Ended).endedAt)
     if (nextAt > unit.now) return { jobs: jobs.slice(0, i), nextAt }
-    if (i === 0) jobs = unit.firstEnded(state, limit)
+    if (i === 0) jobs = unit.firstEnded(type, state, limit)
   }
-  return { jobs, nextAt: null }
+  return { jobs, nextAt: Infinity }
 }

@@ -89,8 +89,10 @@ export interface JobRecord {
   readonly machineStates: readonly string[]
   /** Tags of its machine at the last checkpoint. */
   readonly machineTags: readonly string[]
-  /** Messages its machine has not read yet, oldest first. */
+  /** Messages that its machine has not read yet, and deferred events, oldest first. */
   readonly inbox: readonly InboxEntry[]
+  /** Numbers of the messages in `inbox` that its machine has read and not taken: events that wait for a state that takes them. */
+  readonly deferred: readonly number[]
   /** The number of the last message it was sent. */
   readonly lastMessageNumber: number
   /** The job that has invoked it, if any. */

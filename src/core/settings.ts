@@ -5,15 +5,13 @@ import type { Duration } from './duration.ts'
 import type { Inspect } from './inspection.ts'
 import type { Logger } from './logger.ts'
 import type { ScheduleDefinition } from './schedule-options.ts'
-import type { RetentionPolicy } from './values.ts'
+import type { RetentionPolicies } from './values.ts'
 
 /** A queue as an own selection function sees it. */
 export interface Candidate {
   readonly type: string
   /** Its share of the picks, relative to the weights of the others. */
   readonly weight: number
-  /** The same: its earlier name. */
-  readonly priority: number
   /** Picks it was given since the start. */
   readonly given: number
 }
@@ -26,7 +24,7 @@ export type SelectionOption =
   | 'random'
   | 'strict'
   | { readonly strategy: 'weighted' | 'random' }
-  /** `ageing`: waiting this long is worth one point of weight. */
+  /** `ageing`: this long without a pick is worth one point of weight. */
   | { readonly strategy: 'strict'; readonly ageing?: Duration }
   | SelectionFunction
 
@@ -52,5 +50,5 @@ export interface RuntimeSettings extends ClientSettings {
   readonly leaseMs: number
   readonly name: string | null
   readonly graceMs: number
-  readonly retention: RetentionPolicy
+  readonly retention: RetentionPolicies
 }

@@ -6,6 +6,7 @@ import type { Settlement } from './settlement.ts'
 import type { WrittenTransition, SettleAnswer } from './values.ts'
 import { keepCheckpoint, mustFollow } from './checkpoint.ts'
 import { insertHook } from './death.ts'
+import { emptyInbox, reportKept } from './dropped-events.ts'
 import { notifyParentOfCheckin, notifyParentOfEnd, wakeForMessages } from './inbox.ts'
 import { failureOf, type Failure } from './fingerprint.ts'
 import { releaseSuccessor } from './succession.ts'
@@ -17,7 +18,7 @@ import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 type SettledAnswer = { -readonly [K in keyof SettleAnswer]: SettleAnswer[K] }
 
 export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Settlement): SettleAnswer {
-  const { event, fatal, reason, delayMs, output, checkpoint, cancelTaken } = settlement
+  const { event, fatal, reason, delayMs, output, checkpoint, cancelTaken, outcome } = settlement
   const row = unit.findLeased(settlement.id)
   if (row === undefined) return lost(settlement)
   if (!row.isLeasedBy(settlement)) return unit.settledBefore(row, settlement) ?? lost(settlement)
@@ -34,8 +35,12 @@ export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Se
   const isTimed = arrow.timed && !(event === 'PARK' && delay === undefined)
   const end = isTimed ? Math.ceil(unit.now + (delay ?? 0)) : null
   const { seq, at, from, to } = applyArrow(unit, row, arrow, { reason, dueAt: end, output, failure })
+  if (outcome !== undefined && to === 'done') unit.countOutcome(row, outcome)
   // Read before the wake that may follow: the answer describes this transition.
   const { attempt, dueAt } = row
+  // Nobody reads what is left. A job that is dead or cancelled may be retried, and then reads it.
+  if (event === 'COMPLETE') emptyInbox(unit, row, 'done')
+  else reportKept(unit, row)
   const gather = settlement.gather ?? null
   if (gather !== null || (row.machine?.gather ?? null) !== null) unit.setGather(row, gather)
   const woken =

@@ -39,6 +39,8 @@ export interface Settlement extends HeartbeatNews {
   readonly reason?: string
   /** Of a machine job that completes: its machine has handled the cancel message, so the job ends as cancelled. */
   readonly cancelTaken?: boolean
+  /** Of a machine job that completes: how its machine has ended, for `MachineCounts.outcomes`. */
+  readonly outcome?: string
   /** Of a machine job: the state of its machine at the end of the attempt, written together with the end. */
   readonly checkpoint?: NewCheckpoint
   /**

@@ -2,6 +2,7 @@
 import { leaseExpired } from './failure.ts'
 import { failureOf } from './fingerprint.ts'
 import { insertHook } from './death.ts'
+import { reportKept } from './dropped-events.ts'
 import { arrows } from './lifecycle.ts'
 import type { WrittenTransition, SweepAnswer } from './values.ts'
 import { notifyParentOfEnd } from './inbox.ts'
@@ -32,6 +33,7 @@ export function rescue<Row extends JobRow>(unit: UnitOfWork<Row>, limit: number)
     unit.keepError(row, attemptError(unit, row, leaseExpired), failure)
     applyEvent(unit, row, 'EXPIRE', { failure })
     transitions.push(unit.lastTransition(row, leaseExpired))
+    reportKept(unit, row)
     const others = [notifyParentOfEnd(unit, row), releaseSuccessor(unit, row), insertHook(unit, row)]
     transitions.push(...others.filter((other) => other !== null))
   }

@@ -15,6 +15,7 @@ import type { Failure } from './fingerprint.ts'
 import type { AttemptError, CheckIn, JobRecord, LogLine } from './record.ts'
 import { arrowsFrom, isLeased, type Arrow, type JobCounters, type JobState } from './lifecycle.ts'
 import type { Gather, InboxMessage, InboxEntry, NewCheckpoint, Parent, Unsupported } from './machine-record.ts'
+import type { MachineStanding } from './machine-tally.ts'
 import type { Json } from './payload.ts'
 import type { Lease, WrittenTransition, NewJob, Selection, SettleAnswer } from './values.ts'
 
@@ -68,6 +69,8 @@ export interface MachineRow {
   /** Number of the last message delivered, and of the last one read. */
   readonly lastMessage: number
   readonly lastRead: number
+  /** Numbers of the events up to `lastRead` that no state has taken yet, ascending. They wake nobody. */
+  readonly deferred: readonly number[]
   /** How many messages it gathers before it is woken, set when it is parked; null: each message wakes it. */
   readonly gather: Gather | null
   /** Keys of the latest messages, for deduplication. */
@@ -153,10 +156,13 @@ export interface UnitOfWork<Row extends JobRow> {
    */
   count(row: Row, counted: Counted, ms: number): void
   /**
-   * Adds a failed attempt to its group, which it makes if there is none. Called right before the `apply` of the FAIL or EXPIRE.
+   * Adds a failed attempt to its group, which it makes if there is none. Called right before the `apply` of the FAIL or EXPIRE, or
+   * before the checkpoint that tells of it.
    * Of more than `caps.failureGroups` groups of the type, the one whose last failure is the oldest is removed.
    */
   countFailure(row: Row, failure: Failure): void
+  /** Adds a machine that has ended to those of its type that have ended so: in this final state, with this `status` of its output. */
+  countOutcome(row: Row, outcome: string): void
   /** Writes a transition of the job, along this arrow. If it dies, it is added to the dead jobs of the group of its last error, if there is one. */
   apply(row: Row, arrow: CompiledArrow, options: TransitionOptions): LoggedTransition
   /** What the job was enqueued with. */
@@ -199,20 +205,23 @@ export interface UnitOfWork<Row extends JobRow> {
   settledBefore(row: Row, lease: LeaseKey): SettleAnswer | null
   keepSettled(row: Row, lease: LeaseKey, answer: SettleAnswer): void
 
-  /** Messages with a number greater than `after`. */
+  /** Messages with a number greater than `after`, ascending: deferred and unread ones. */
   inbox(row: Row, after: number): readonly InboxEntry[]
-  /** Writes a checkpoint and its log entry, and removes the messages that the machine has read. */
+  /** Sets the number of the last message read, and which events up to it stay in the inbox, deferred; removes all others up to it. */
+  markRead(row: Row, read: number, deferred: readonly number[]): void
+  /** Writes a checkpoint and its log entry. */
   addCheckpoint(row: Row, checkpoint: NewCheckpoint): void
+  /** Sets the states and tags of the machine, of which each is named once. */
+  setStanding(row: Row, standing: MachineStanding): void
   /** When the last checkpoint was written, ms since the epoch. */
   checkpointAt(row: Row): number
-  /** Removes checkpoints and messages. The numbering of messages continues. */
+  /** Removes checkpoints. */
   forgetCheckpoints(row: Row): void
   addMessage(row: Row, message: InboxMessage): void
-  /** Removes the `count` oldest unread messages, or all if there are fewer. */
-  dropMessages(row: Row, count: number): void
   /** Sets how the job gathers messages before it is woken. */
   setGather(row: Row, gather: Gather | null): void
-  keepMessageKey(row: Row, key: string): void
+  /** Sets the keys of its latest messages. */
+  setMessageKeys(row: Row, keys: readonly string[]): void
   setUnsupported(row: Row, unsupported: Unsupported | null): void
   /** Removes the transitions after the one of this number from the history of a job, not from the log. */
   forgetHistoryAfter(row: Row, seq: number): void

@@ -6,6 +6,7 @@
  * history is capped, and repeated rounds would displace the entries before them.
  */
 import { arrows } from './lifecycle.ts'
+import type { Unsupported } from './machine-record.ts'
 import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 
 const delayMs = { first: 30_000, max: 600_000 }
@@ -29,10 +30,22 @@ export function putOff<Row extends JobRow>(
   reason = '',
 ): void {
   if (!promotable.has(row.state)) return
-  const before = row.machine?.unsupported ?? null
-  const first = before ?? { tries: 0, since: at, seq }
+  const { unsupported: found = null } = row.machine ?? {}
+  const before = found !== null && found.tries > 0 ? found : null
+  const first = before ?? { tries: 0, since: found?.since ?? at, seq }
   unit.setUnsupported(row, { version, reason, tries: first.tries + 1, since: first.since, seq: first.seq })
   if (before !== null) unit.forgetHistoryAfter(row, before.seq)
+}
+
+/** Records that no process can run a parked job, which is not claimed for that. */
+export function markUnsupported<Row extends JobRow>(
+  unit: UnitOfWork<Row>,
+  row: Row,
+  { version, reason }: Pick<Unsupported, 'version' | 'reason'>,
+): void {
+  const { unsupported: before, checkpoint } = row.machine ?? {}
+  const first = before ?? { tries: 0, since: unit.now, seq: checkpoint?.seq ?? 0 }
+  unit.setUnsupported(row, { ...first, version, reason })
 }
 
 export function clearUnsupported<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): void {

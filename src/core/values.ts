@@ -14,7 +14,7 @@ export interface JobPins {
   readonly maxAttempts?: number
   readonly backoff?: BackoffPolicy
   /** Time limit of each attempt, ms. */
-  readonly timeoutMs?: number
+  readonly attemptTimeoutMs?: number
 }
 
 export interface NewJob {
@@ -158,6 +158,12 @@ export interface ClaimRequest {
   readonly leaseMs: number
   /** Random, new for each claim; (id, attempt, token) identifies one attempt for ever. */
   readonly token: string
+  /**
+   * When the worker started, by the store's clock. If workers differ in `perKey`, `keyRate` or `keyShares` of a type, those of the worker
+   * that has started last hold for the claims of all, until none that has them has claimed for 30 s (`core/key-terms.ts`). Omitted: those of
+   * this claim apply, and from then on.
+   */
+  readonly startedAt?: number
   /** At most one entry per type. */
   readonly demand: readonly Demand[]
 }
@@ -169,6 +175,7 @@ export interface ClaimedJob {
   /** A copy that the handler may change. */
   readonly input: Json | undefined
   readonly priority: number
+  readonly concurrencyKey: string | null
   readonly attempt: number
   readonly maxAttempts: number
   readonly generation: number
@@ -209,6 +216,8 @@ export interface ClaimAnswer {
    */
   readonly jobs: readonly ClaimedJob[]
   readonly shortfalls: readonly Shortfall[]
+  /** Jobs that were to be claimed and cannot be read. They were set aside: see `Store.unreadable`. Missing for none. */
+  readonly unreadable?: readonly string[]
 }
 
 /** Identifies an attempt. */
@@ -358,6 +367,12 @@ export interface CancelAnswer {
   readonly error?: ErrorRecord
 }
 
+/**
+ * Which messages a retry removes from an inbox: how many unread ones, oldest first; or the numbers of messages: of deferred
+ * events, and of unread messages as long as no number is left out between them and the first.
+ */
+export type DropInbox = number | readonly number[]
+
 /** The new input of a job that is retried. Its unique key and its concurrency key do not change. */
 export interface EditedInput {
   readonly input: Json | undefined
@@ -373,6 +388,18 @@ export interface RetryAnswer {
   readonly next?: string
 }
 
+/** What a repair has found. */
+export interface RepairAnswer {
+  /** Jobs that can be read. */
+  readonly jobs: number
+  /** Jobs that were set aside, can be read now, and were brought back. */
+  readonly restored: readonly string[]
+  /** Jobs that are set aside. */
+  readonly unreadable: readonly string[]
+  /** How many counts were wrong. */
+  readonly counts: number
+}
+
 export interface DiscardAnswer {
   readonly discarded: readonly string[]
   /** Jobs that have not ended. */
@@ -382,8 +409,16 @@ export interface DiscardAnswer {
   readonly next?: string
 }
 
-/** How many ended jobs of each state are kept, and for how long. */
+/** How many ended jobs of a type are kept in each state, and for how long. */
 export type RetentionPolicy = Readonly<Record<'done' | 'dead' | 'cancelled', RetentionBounds>>
+
+/** How long ended jobs are kept, type by type. */
+export interface RetentionPolicies {
+  /** Of these types. */
+  readonly types: ReadonlyMap<string, RetentionPolicy>
+  /** Of all types that no call has named. */
+  readonly others: RetentionPolicy
+}
 
 export interface PruneAnswer {
   readonly pruned: number

@@ -1,12 +1,15 @@
-/** Changes through the dashboard; each one is reported to `onAudit`. */
+/** Changes through the dashboard; each one is reported to `onAudit`, also one that is refused because of the role. */
 import type { Context } from 'hono'
 import { JobchartError } from '../core/errors.ts'
+import type { SendOptions } from '../core/call-options.ts'
 import type { BulkChange } from '../store.ts'
 import { json } from './answers.ts'
 import { readBody, type JsonObject } from './body.ts'
 import { shownOperation, startOperation } from './bulk.ts'
 import type { AuditEntry, DashboardSettings } from './options.ts'
 import { selectorIn } from './queries.ts'
+import { checkFilter } from './redaction.ts'
+import { RefusedError } from './refused-error.ts'
 import type { RouteEnv } from './access.ts'
 
 type Action = AuditEntry['action']
@@ -39,7 +42,10 @@ export async function changeJobs(
   const body = await readBody(c.req.raw, c.env.peer)
   const { ids, filter } = selectorIn(body)
   if (ids !== null) return audited(settings, c, action, ids, () => onJobs(settings, action, ids, body))
-  return audited(settings, c, action, filter, () => startOperation(settings, action, filter, body))
+  return audited(settings, c, action, filter, () => {
+    checkFilter(settings.redact, filter, settings.client.jobs.keys())
+    return startOperation(settings, action, filter, body)
+  })
 }
 
 /** The same for one job. @throws JobchartError NOT_FOUND, NOT_ACCEPTED */
@@ -73,9 +79,17 @@ export async function sendEvent(settings: DashboardSettings, id: string, c: Cont
     })
   }
   const key = text(body['key'])
+  const accept = text(body['accept'])
+  const keep = text(body['keep'])
   const { type } = event
   return audited(settings, c, 'send', id, async () => {
-    await settings.client.send(id, { ...event, type }, key === undefined ? {} : { key })
+    const options = {
+      ...(key !== undefined && { key }),
+      ...(accept !== undefined && { accept }),
+      ...(keep !== undefined && { keep }),
+    }
+    // The client checks the options.
+    await settings.client.send(id, { ...event, type }, options as SendOptions)
     return { sent: type }
   })
 }
@@ -133,7 +147,7 @@ export async function changeSchedule(
 /** @throws JobchartError NOT_FOUND */
 export async function stopBulk(settings: DashboardSettings, id: string, c: Context<RouteEnv>): Promise<Response> {
   return audited(settings, c, 'stop', { bulk: id }, async () => {
-    return { operation: shownOperation(await settings.client.bulk.stop(id)) }
+    return { operation: shownOperation(settings, await settings.client.bulk.stop(id)) }
   })
 }
 
@@ -148,6 +162,7 @@ async function audited(
     audit({ at: client.store.now(), action, target, outcome, request: c.req.raw })
   let report: object
   try {
+    if (c.env.role === 'read') throw new RefusedError(403, 'READ_ONLY', 'Your role allows reading only.')
     report = await change()
   } catch (error) {
     await record(error)

@@ -1,5 +1,7 @@
 /** Responses: JSON, errors with a code and a hint, and the headers of all responses. */
 import { JobchartError, type ErrorCode } from '../core/errors.ts'
+import type { Role } from './options.ts'
+import { RefusedError } from './refused-error.ts'
 
 const policy = [
   "default-src 'none'",
@@ -66,10 +68,26 @@ const statuses: Partial<Record<ErrorCode, number>> = {
   TIMEOUT: 503,
 }
 
+/** What only an operator of the store needs: paths of files, names of hosts. */
+const storeErrors: ReadonlySet<ErrorCode> = new Set([
+  'STORE_UNAVAILABLE',
+  'STORE_CORRUPT',
+  'STORE_ROLLED_BACK',
+  'STORE_REFUSED',
+])
+
+/** The message of an error of the store, for a user of this role. */
+export const storeMessage = (error: Error, role: Role): string =>
+  role === 'admin' ? error.message : 'The store does not answer as it should.'
+
 /** An error as a response. The message of an error that is not a JobchartError is not sent: it may contain anything. */
-export function failure(error: unknown): Response {
+export function failure(error: unknown, role: Role): Response {
+  if (error instanceof RefusedError) return problem(error.status, error.code, error.message)
   if (error instanceof JobchartError) {
-    return problem(statuses[error.code] ?? 500, error.code, error.message, { hint: error.hint })
+    const status = statuses[error.code] ?? 500
+    if (storeErrors.has(error.code) && role !== 'admin')
+      return problem(status, error.code, storeMessage(error, role), { hint: 'Ask an admin of this dashboard.' })
+    return problem(status, error.code, error.message, { hint: error.hint })
   }
   return problem(500, 'INTERNAL', 'The dashboard could not answer.', {
     hint: 'The process has printed the error to its standard error.',

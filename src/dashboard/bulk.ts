@@ -2,38 +2,41 @@
 import type { BulkOperation, BulkRequest, JobFilter } from '../index.ts'
 import type { JsonObject } from './body.ts'
 import type { DashboardSettings } from './options.ts'
+import { shownFilter } from './redaction.ts'
 
 /** An operation as a page shows it: what only those who carry it out need is left out. */
 export type ShownOperation = Omit<BulkOperation, 'change' | 'batchSize' | 'cursor' | 'token' | 'leaseUntil'> & {
   readonly kind: BulkOperation['change']['kind']
 }
 
-export function shownOperation(operation: BulkOperation): ShownOperation {
-  const { id, change, filter, state, counts, expected, requestedAt, endedAt, error } = operation
+export function shownOperation({ redact, client }: DashboardSettings, operation: BulkOperation): ShownOperation {
+  const { id, change, state, counts, expected, requestedAt, endedAt, error } = operation
+  const filter = shownFilter(redact, operation.filter, client.jobs.keys())
   return { id, kind: change.kind, filter, state, counts, expected, requestedAt, endedAt, error }
 }
 
 /** Starts an operation; this process carries it out in the background. The client checks the values. */
 export async function startOperation(
-  { client }: DashboardSettings,
+  settings: DashboardSettings,
   kind: BulkRequest['kind'],
   filter: JobFilter,
   { expected, reason, from }: JsonObject,
 ): Promise<{ readonly operation: ShownOperation }> {
   const common = { filter, ...(typeof expected === 'number' && { expected }) }
-  const operation = await client.bulk.start(
+  const operation = await settings.client.bulk.start(
     kind === 'retry'
       ? { kind, ...common, ...(from === 'start' && { from }) }
       : kind === 'cancel'
         ? { kind, ...common, ...(typeof reason === 'string' && reason !== '' && { reason }) }
         : { kind, ...common },
   )
-  return { operation: shownOperation(operation) }
+  return { operation: shownOperation(settings, operation) }
 }
 
-export async function operations({
-  client,
-}: DashboardSettings): Promise<{ readonly now: number; readonly operations: readonly ShownOperation[] }> {
+export async function operations(
+  settings: DashboardSettings,
+): Promise<{ readonly now: number; readonly operations: readonly ShownOperation[] }> {
+  const { client } = settings
   const all = await client.bulk.list()
-  return { now: client.store.now(), operations: all.map(shownOperation) }
+  return { now: client.store.now(), operations: all.map((each) => shownOperation(settings, each)) }
 }

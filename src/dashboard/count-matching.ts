@@ -3,6 +3,7 @@ import type { Client, JobFilter } from '../index.ts'
 import { changeableStates } from '../core/bulk.ts'
 import { jobStates } from '../core/lifecycle.ts'
 import type { BulkChange } from '../store.ts'
+import { ownValue } from '../core/own-value.ts'
 
 /** Jobs are looked for up to this number. */
 const countMax = 10_000
@@ -25,7 +26,7 @@ export async function countMatching(client: Client, filter: JobFilter, kind?: Bu
   if (Object.keys(others).length === 0) {
     const { types } = await client.counts()
     const wanted = type === undefined ? Object.keys(types) : [...new Set([type].flat())]
-    const counts = wanted.flatMap((each) => types[each] ?? [])
+    const counts = wanted.flatMap((each) => ownValue(types, each) ?? [])
     return {
       count: counts.reduce((sum, of) => sum + states.reduce((jobs, each) => jobs + of[each], 0), 0),
       more: false,

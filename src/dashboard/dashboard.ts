@@ -10,10 +10,18 @@ import { admit, isLoopback, type Peer } from './access.ts'
 import { failure, problem } from './answers.ts'
 import { dashboardSettings, type DashboardOptions } from './options.ts'
 import { routes } from './routes.ts'
+import type { AccessToken } from './token.ts'
 
 /** Time limit of an answer, ms; it does not apply to the live stream. */
 const answerMsMax = 30_000
 const urlCharsMax = 8_192
+/** Node compares the times with the limits once in each interval. */
+const serverLimits = {
+  requestTimeout: 30_000,
+  headersTimeout: 10_000,
+  connectionsCheckingInterval: 500,
+  maxHeaderSize: 16_384,
+} as const
 
 /** Where a dashboard listens. */
 export interface ListenOptions {
@@ -23,21 +31,29 @@ export interface ListenOptions {
   readonly host?: string
 }
 
-/** A server that listens. */
+/** A server that listens. It is closed when the runtime of the dashboard, or its client, has stopped. */
 export interface Listening {
-  /** The address of the page. */
+  /** The address of the page. Without `authorize` it carries the token, also for addresses that are relative to it. */
   readonly url: string
-  /** Ends the live streams and the server, not the runtime. */
+  /** What a program sends as `Authorization: Bearer …`; null with `authorize`. */
+  readonly token: string | null
+  /** Ends the live streams and the server, not the runtime. Further calls wait for the same end. */
   readonly close: () => Promise<void>
 }
 
 /** A dashboard, to mount in a server or to serve by itself. */
 export interface Dashboard {
-  /** Answers a request, with any prefix: the page at a path that ends in `/`, and its API below. It never rejects. */
+  /**
+   * Answers a request, with any prefix: the page at a path that ends in `/`, and its API below. It never rejects. Without `authorize`
+   * a `Request` that the program has made itself, without a Host header, needs no token.
+   */
   readonly fetch: (request: Request) => Promise<Response>
   /** The same as a listener for `node:http`, Express, Fastify and compatible servers. */
   readonly node: (request: IncomingMessage, response: ServerResponse) => void
-  /** Starts a server for the dashboard alone. @throws JobchartError INVALID_OPTION; errors of `node:http`, for example if the port is in use */
+  /**
+   * Starts a server for the dashboard alone. It ends with the runtime: a process that stops its runtime ends by itself.
+   * @throws JobchartError INVALID_OPTION, STOPPED if the runtime has stopped; errors of `node:http`, for example if the port is in use
+   */
   readonly listen: (options?: ListenOptions) => Promise<Listening>
 }
 
@@ -64,20 +80,48 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   const settings = dashboardSettings(options)
   const pathOf = (request: Request): string => pathBehindPrefix(new URL(request.url).pathname)
   const { app, live } = routes(settings, pathOf)
+  const ends = new Set<() => void>([() => live.close()])
+  let hasStopped = false
+  // An open stream would hold the server that it is mounted in, and so the process.
+  settings.runtime?.state$.subscribe({
+    complete: () => {
+      hasStopped = true
+      for (const end of ends) end()
+    },
+  })
+  let isListening = false
+  let isTold = false
+
+  /** Prints where the page opens, once: of a dashboard in a server of the user's, nobody else knows its address. */
+  const tellAddress = (request: Request, path: string): void => {
+    if (isTold || isListening || !path.endsWith('/')) return
+    isTold = true
+    const { protocol, host } = new URL(request.url)
+    consoleLogger.warn(
+      `the dashboard has no authorize: it opens at ${protocol}//${host}${path}${settings.token.segment}/`,
+    )
+  }
 
   const answer = async (request: Request, peer: Peer): Promise<Response> => {
     try {
       if (request.url.length > urlCharsMax) return problem(414, 'URI_TOO_LONG', 'The address is too long.')
-      const role = await admit(settings, request, peer)
-      if (role instanceof Response) return role
       const path = peer.path ?? new URL(request.url).pathname
+      const role = await admit(settings, request, peer)
+      if (role instanceof Response) {
+        if (role.status === 401 && settings.authorize === null) tellAddress(request, path)
+        return role
+      }
       const inner = pathBehindPrefix(path)
       // Relative addresses in the page need the slash.
       if (inner === path && !/^\/(api\/v1|assets)?(\/|$)/.test(path)) return redirect(path)
-      return await withinTime(Promise.resolve(app.fetch(request, { role, peer, path: inner })))
+      const response = await withinTime(Promise.resolve(app.fetch(request, { role, peer, path: inner })))
+      // From the first page on, a cookie takes the place of the token in the address; the page takes it out there.
+      const opens = settings.authorize === null && inner === '/' && settings.token.isInAddress(request)
+      if (opens) response.headers.append('set-cookie', settings.token.cookieFor(request))
+      return response
     } catch (error) {
       consoleLogger.error('the dashboard could not answer', { error })
-      return failure(error)
+      return failure(error, 'read')
     }
   }
 
@@ -89,7 +133,20 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   return {
     fetch: (request) => answer(request, {}),
     node,
-    listen: (where = {}) => listen(where, node, () => live.close(), settings.authorize !== null),
+    listen: async (where = {}) => {
+      if (hasStopped) throw new JobchartError('STOPPED', 'the runtime of the dashboard has stopped')
+      isListening = true
+      const listening = await listen(
+        where,
+        node,
+        () => live.close(),
+        settings.authorize === null ? settings.token : null,
+      )
+      const end = (): void => void listening.close()
+      ends.add(end)
+      if (hasStopped) end()
+      return { ...listening, close: () => listening.close().finally(() => ends.delete(end)) }
+    },
   }
 }
 
@@ -119,16 +176,16 @@ async function listen(
   { port = 0, host = '127.0.0.1', ...others }: ListenOptions,
   node: Dashboard['node'],
   endStreams: () => void,
-  isGuarded: boolean,
+  token: AccessToken | null,
 ): Promise<Listening> {
   checkKeys('options of listen', others, [])
   checkInteger('port', port, 0, 65_535)
-  if (!isGuarded && !isLoopback(host)) {
+  if (token !== null && !isLoopback(host)) {
     const hint =
       'Pass `authorize` to createDashboard: anybody who can reach the port could retry, cancel and discard jobs.'
     throw invalidOption('host', 'a loopback address, because there is no authorize', host, hint)
   }
-  const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000, maxHeaderSize: 16_384 }, node)
+  const server = createServer({ ...serverLimits }, node)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => {
@@ -137,13 +194,16 @@ async function listen(
     })
   })
   const { address, family, port: bound } = server.address() as AddressInfo
+  let closing: Promise<void> | null = null
+  const close = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      endStreams()
+      server.close((error) => (error === undefined ? resolve() : reject(error)))
+      server.closeAllConnections()
+    })
   return {
-    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}/`,
-    close: () =>
-      new Promise((resolve, reject) => {
-        endStreams()
-        server.close((error) => (error === undefined ? resolve() : reject(error)))
-        server.closeAllConnections()
-      }),
+    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}/${token === null ? '' : `${token.segment}/`}`,
+    token: token === null ? null : token.text,
+    close: () => (closing ??= close()),
   }
 }

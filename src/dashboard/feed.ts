@@ -2,10 +2,10 @@
  * The last entries of the store's transition log and the counts, read once for all readers of the dashboard: four times a second
  * while there is a listener; without readers, nothing is read.
  */
-import { systemClock, type Timer } from '../core/clock.ts'
 import { consoleLogger } from '../core/logger.ts'
 import type { Client, Counts } from '../index.ts'
 import type { TransitionEntry } from '../store.ts'
+import { Repeat } from './repeat.ts'
 
 /** Minimum interval between two reads of the log, and between two messages to readers, ms. */
 const tickMs = 250
@@ -29,7 +29,7 @@ export class Feed {
   /** The cursor of the last entry read; null while there is none. */
   private cursor: string | null = null
   private reading: Promise<void> | null = null
-  private timer: Timer | null = null
+  private readonly repeat = new Repeat(() => this.readAndNotify())
   private readonly listeners = new Set<() => void>()
 
   constructor(client: Client) {
@@ -69,20 +69,14 @@ export class Feed {
   /** Calls the listener after each read of the log, until the returned function is called. */
   listen(listener: () => void): () => void {
     this.listeners.add(listener)
-    if (this.timer === null) this.tick(0)
+    this.repeat.start(0)
     return () => {
       this.listeners.delete(listener)
-      if (this.listeners.size > 0) return
-      this.timer?.cancel()
-      this.timer = null
+      if (this.listeners.size === 0) this.repeat.stop()
     }
   }
 
-  private tick(delayMs: number): void {
-    this.timer = systemClock.timer(() => void this.readAndNotify(), delayMs, { keepAlive: false })
-  }
-
-  private async readAndNotify(): Promise<void> {
+  private async readAndNotify(): Promise<number> {
     try {
       await this.catchUp()
       this.error = null
@@ -91,8 +85,7 @@ export class Feed {
       consoleLogger.debug('the dashboard could not read the transition log', { error })
     }
     for (const listener of this.listeners) listener()
-    if (this.listeners.size > 0) this.tick(Math.max(tickMs, this.listeners.size * tickMsPerListener))
-    else this.timer = null
+    return Math.max(tickMs, this.listeners.size * tickMsPerListener)
   }
 
   /** After a gap in the log, or a rollback of it: every reader gets a reset. */

@@ -1,14 +1,18 @@
 /** The view of a job: record, machine, checkpoints, parent and children, and the actions allowed now. */
-import type { JobRecord, JobSummary } from '../index.ts'
+import type { JobSummary } from '../index.ts'
 import { arrowsFrom, isEnded } from '../core/lifecycle.ts'
 import { checkpointsShown, machineShown, type CheckpointShown, type MachineShown } from './machine-shown.ts'
-import { redacted, type DashboardSettings } from './options.ts'
+import type { DashboardSettings } from './options.ts'
+import { redacted, shownRecord } from './redaction.ts'
 
 const childrenMax = 100
 
+/** A record, with the context of its machine in place of its state. */
+type JobShown = ReturnType<typeof shownRecord>
+
 export interface JobView {
   readonly now: number
-  readonly job: JobRecord
+  readonly job: JobShown
   readonly machine: MachineShown | null
   /** Why the machine cannot be shown; otherwise null. */
   readonly machineProblem: string | null
@@ -32,16 +36,17 @@ export async function jobView(settings: DashboardSettings, id: string): Promise<
     handle.record(),
     client.list({ parent: id, limit: childrenMax, fields: 'summary' }),
   ])
-  const { machine, problem } = await machineShown(settings, record)
+  const { machine, context, problem } = await machineShown(settings, record)
   const checkpoints = await checkpointsShown(settings, record)
   const { state } = record
+  const job = redacted(settings.redact, shownRecord(record, context))
   return {
     now: client.store.now(),
-    job: redacted(settings, record),
+    job,
     machine,
     machineProblem: problem,
     checkpoints,
-    children: children.map((child) => redacted(settings, child)),
+    children: children.map((child) => redacted(settings.redact, child)),
     may: {
       retry: 'RETRY' in arrowsFrom(state),
       cancel: 'CANCEL' in arrowsFrom(state),

@@ -3,11 +3,12 @@
  * a cursor in the transition log, so that a reader that reconnects continues where it stopped. A reader that does not read gets no more
  * messages, and is disconnected after a minute.
  */
-import { systemClock, type Timer } from '../core/clock.ts'
-import { consoleLogger } from '../core/logger.ts'
-import type { DashboardSettings } from './options.ts'
+import { systemClock } from '../core/clock.ts'
+import { JobchartError } from '../core/errors.ts'
+import type { DashboardSettings, Role } from './options.ts'
 import type { Feed } from './feed.ts'
-import { headersOf, problem } from './answers.ts'
+import { headersOf, problem, storeMessage } from './answers.ts'
+import { JobWatches } from './job-watches.ts'
 import { encoder, Messages, messageText } from './live-messages.ts'
 
 const connectionsMax = 500
@@ -15,14 +16,13 @@ const connectionsMax = 500
 const behindMax = 5_000
 const heartbeatMs = 15_000
 const unreadMsMax = 60_000
-/** Interval at which the record of a watched job is read, ms: check-ins and logs of other processes cause no event here. */
-const pollMs = 100
 
 interface LiveRequest {
   /** The id of the last message received; null: from now on. */
   readonly from: string | null
   /** A job whose check-ins and logs are sent as well. */
   readonly job: string | null
+  readonly role: Role
   /** Its signal aborts when the reader leaves. The request itself is held, because in Node a request that is not loses its signal. */
   readonly http: Request
 }
@@ -32,11 +32,13 @@ export class Live {
   private readonly settings: DashboardSettings
   private readonly feed: Feed
   private readonly messages: Messages
+  private readonly jobs: JobWatches
 
   constructor(settings: DashboardSettings, feed: Feed) {
     this.settings = settings
     this.feed = feed
     this.messages = new Messages(feed)
+    this.jobs = new JobWatches(settings.client.store)
   }
 
   /** The response that streams to one reader. */
@@ -46,7 +48,9 @@ export class Live {
         headers: { 'retry-after': '10' },
       })
     }
-    const reader = new Reader(this.settings, this.feed, this.messages, request, () => this.readers.delete(reader))
+    const reader = new Reader(this.settings, this.feed, this.messages, this.jobs, request, () =>
+      this.readers.delete(reader),
+    )
     this.readers.add(reader)
     const headers = headersOf('text/event-stream; charset=utf-8', { 'x-accel-buffering': 'no' })
     return new Response(reader.stream, { headers })
@@ -63,25 +67,32 @@ class Reader {
   private readonly settings: DashboardSettings
   private readonly feed: Feed
   private readonly messages: Messages
+  private readonly jobs: JobWatches
   private readonly request: LiveRequest
   private readonly onEnd: () => void
   private controller: ReadableStreamDefaultController<Uint8Array> | null = null
   /** The place of the next entry in the feed; null until the log was read. */
   private place: number | null = null
   private counts = ''
-  private jobSeen = ''
-  private jobChanged = false
+  private hasJobChanged = false
   private lastSentAt = systemClock.monotonic()
   private lastReadAt = systemClock.monotonic()
-  private pollTimer: Timer | null = null
   private isTicking = false
   private storeFails = false
   private readonly cleanups: (() => void)[] = []
 
-  constructor(settings: DashboardSettings, feed: Feed, messages: Messages, request: LiveRequest, onEnd: () => void) {
+  constructor(
+    settings: DashboardSettings,
+    feed: Feed,
+    messages: Messages,
+    jobs: JobWatches,
+    request: LiveRequest,
+    onEnd: () => void,
+  ) {
     this.settings = settings
     this.feed = feed
     this.messages = messages
+    this.jobs = jobs
     this.request = request
     this.onEnd = onEnd
     this.stream = new ReadableStream<Uint8Array>(
@@ -108,24 +119,11 @@ class Reader {
     const aborted = (): void => this.close()
     signal.addEventListener('abort', aborted, { once: true })
     this.cleanups.push(() => signal.removeEventListener('abort', aborted))
-    if (job === null) return
-    const events = this.settings.client.events$.subscribe({
-      next: ({ id }) => {
-        if (id === job) this.jobChanged = true
-      },
-      complete: () => this.close(),
-    })
-    this.cleanups.push(() => events.unsubscribe())
-    this.pollLater(job)
-  }
-
-  private pollLater(job: string): void {
-    this.pollTimer = systemClock.timer(() => void this.poll(job), pollMs, { keepAlive: false })
+    if (job !== null) this.cleanups.push(this.jobs.watch(job, () => this.jobChanged(job)))
   }
 
   private end(): void {
     this.controller = null
-    this.pollTimer?.cancel()
     for (const cleanUp of this.cleanups.splice(0)) cleanUp()
     this.onEnd()
   }
@@ -144,7 +142,9 @@ class Reader {
       if (this.storeFails) this.message('store', { ok: true })
       this.storeFails = false
     } catch (error) {
-      if (!this.storeFails) this.message('store', { ok: false, message: error instanceof Error ? error.message : '' })
+      if (error instanceof JobchartError && error.code === 'STOPPED') return this.close()
+      const message = error instanceof Error ? storeMessage(error, this.request.role) : ''
+      if (!this.storeFails) this.message('store', { ok: false, message })
       this.storeFails = true
     } finally {
       this.isTicking = false
@@ -153,18 +153,19 @@ class Reader {
   }
 
   private async sendNew(): Promise<void> {
-    const { feed } = this
+    const { feed, request } = this
     if (feed.error !== null) throw feed.error
     if (this.place === null) await this.begin()
     else if (this.place < feed.head) this.sendTransitions(this.place)
     this.sendCounts()
+    if (this.hasJobChanged && request.job !== null) this.jobChanged(request.job)
   }
 
   /** Starts now, or at the reader's cursor, which may be no longer kept or of another store's log. */
   private async begin(): Promise<void> {
     const { feed, request, settings } = this
-    // Before the first message: a reader that loads the job after it misses no change.
-    if (request.job !== null) await this.sendJobChange(request.job)
+    // A reader that loads the job after its first message misses no change.
+    if (request.job !== null) await this.jobs.known(request.job)
     const { head } = feed
     const found = request.from === null ? head : feed.placeAfter(request.from)
     this.place = found ?? head
@@ -182,8 +183,6 @@ class Reader {
     }
     const { entries, bytes } = messages.transitions(place)
     this.place = place + entries.length
-    const { job } = this.request
-    if (entries.some(({ id }) => id === job)) this.jobChanged = true
     this.sendBytes(bytes)
   }
 
@@ -194,24 +193,10 @@ class Reader {
     this.sendBytes(this.messages.counts())
   }
 
-  private async poll(job: string): Promise<void> {
-    try {
-      // Not before the store is open, and not to a reader that does not read.
-      if (this.place !== null && (this.controller?.desiredSize ?? 0) > 0) await this.sendJobChange(job)
-    } catch (error) {
-      // The tick reports to the reader that the store does not answer.
-      consoleLogger.debug('the dashboard could not read a watched job', { error })
-    }
-    if (this.controller !== null) this.pollLater(job)
-  }
-
-  private async sendJobChange(job: string): Promise<void> {
-    const isChanged = this.jobChanged
-    this.jobChanged = false
-    const [record] = await this.settings.client.store.get([job])
-    const seen = JSON.stringify([record?.state, record?.checkin, record?.logs, record?.inbox.length])
-    if (isChanged || (this.jobSeen !== '' && seen !== this.jobSeen)) this.message('job', { id: job })
-    this.jobSeen = seen
+  private jobChanged(id: string): void {
+    // Not before the first message, and to a reader that does not read when it does.
+    this.hasJobChanged = this.place !== null && (this.controller?.desiredSize ?? 0) <= 0
+    if (this.place !== null && !this.hasJobChanged) this.message('job', { id })
   }
 
   private message(event: string, data: unknown, id?: string): void {

@@ -1,12 +1,14 @@
 /** Where the machine of a job stands, as its page shows it: now, and at a checkpoint of the past. */
 import type { JobRecord, Json, JsonMachine, MachineView } from '../index.ts'
-import { toGraph, type ChartGraph } from '../chart/index.ts'
+import type { ChartGraph } from '../chart/index.ts'
 import { chartOf, type JobDefinition, type MachineRunner } from '../core/definition.ts'
 import { JobchartError } from '../core/errors.ts'
 import { isEnded } from '../core/lifecycle.ts'
-import type { CheckpointEntry } from '../core/machine-record.ts'
+import { cancelEvent, type CheckpointEntry } from '../core/machine-record.ts'
 import { jsonSchemaOf } from './event-schemas.ts'
-import { redacted, type DashboardSettings } from './options.ts'
+import type { DashboardSettings } from './options.ts'
+import { redacted, shownRecord } from './redaction.ts'
+import { ownValue } from '../core/own-value.ts'
 
 interface EventShown {
   readonly type: string
@@ -55,10 +57,14 @@ export interface PastView extends CheckpointShown {
 }
 
 /** Where the machine of a job stands; or why that cannot be shown. Both are null for a job without a machine. */
-export async function machineShown(
-  settings: DashboardSettings,
-  record: JobRecord,
-): Promise<{ readonly machine: MachineShown | null; readonly problem: string | null }> {
+interface MachineNow {
+  readonly machine: MachineShown | null
+  readonly problem: string | null
+  /** Its context as it is, before `redact`; undefined if it cannot be shown. */
+  readonly context?: Json
+}
+
+export async function machineShown(settings: DashboardSettings, record: JobRecord): Promise<MachineNow> {
   const { client } = settings
   const job = client.jobs.get(record.type)
   if (job === undefined || job.machine === null) {
@@ -68,7 +74,7 @@ export async function machineShown(
   try {
     const view = await (await client.job(record.id))?.snapshot()
     if (view === undefined) return { machine: null, problem: null }
-    return { machine: shown(settings, record, job, view), problem: null }
+    return { machine: shown(settings, record, job, view), problem: view.unsupported, context: view.context }
   } catch (error) {
     if (!(error instanceof JobchartError)) throw error
     return { machine: null, problem: error.message }
@@ -82,13 +88,13 @@ export async function pastView(settings: DashboardSettings, record: JobRecord, s
   if (job === undefined || job.machine === null || entry === undefined) return null
   const view = job.machine.viewAt<JsonMachine>(entry.state)
   const machine = { ...shown(settings, record, job, view), events: [] }
-  return { ...checkpointShown(settings, job.machine, graphOf(job.machine, record), entry), machine }
+  return { ...checkpointShown(settings, job.machine, graphOf(settings, job.machine, record), entry), machine }
 }
 
 /** The checkpoints that are kept, oldest first. */
 export async function checkpointsShown(settings: DashboardSettings, record: JobRecord): Promise<CheckpointShown[]> {
   const runner = settings.client.jobs.get(record.type)?.machine ?? null
-  const graph = runner === null ? null : graphOf(runner, record)
+  const graph = runner === null ? null : graphOf(settings, runner, record)
   const kept = await settings.client.store.checkpoints(record.id)
   return kept.map((entry) => checkpointShown(settings, runner, graph, entry))
 }
@@ -113,20 +119,19 @@ function checkpointShown(
 
 function shown(settings: DashboardSettings, record: JobRecord, job: JobDefinition, view: MachineView): MachineShown {
   const { machine: runner, eventSchemas } = job
-  const graph = runner === null ? null : graphOf(runner, record)
+  const graph = runner === null ? null : graphOf(settings, runner, view)
   const states = statesIn(view.value)
-  const { id, type } = record
-  const context = redacted(settings, { id, type, checkpoint: { number: 0, state: view.context } }).checkpoint?.state
+  const { checkpoint } = redacted(settings.redact, shownRecord(record, view.context))
   const events = graph === null || isEnded(record.state) ? [] : eventsOf(graph, states, view)
   return {
-    version: record.version ?? runner?.version ?? '',
+    version: view.version,
     value: view.value,
-    context: context ?? null,
+    context: checkpoint?.context ?? null,
     tags: view.tags,
     status: view.status,
     states,
     events: events.map((event) => {
-      const schema = eventSchemas?.[event.type]
+      const schema = ownValue(eventSchemas, event.type)
       return { ...event, schema: schema === undefined ? null : jsonSchemaOf(schema) }
     }),
     timers: view.timers.map(({ event, at }) => {
@@ -136,7 +141,11 @@ function shown(settings: DashboardSettings, record: JobRecord, job: JobDefinitio
   }
 }
 
-const graphOf = (runner: MachineRunner, { version }: JobRecord): ChartGraph => toGraph(chartOf(runner, version).machine)
+const graphOf = (
+  { graphs }: DashboardSettings,
+  runner: MachineRunner,
+  { version }: { readonly version: string | null },
+): ChartGraph => graphs.of(chartOf(runner, version).machine)
 
 /** `{ paid: 'shipping' }` → `['paid', 'paid.shipping']`. */
 export function statesIn(value: unknown, around: readonly string[] = []): string[] {
@@ -160,6 +169,10 @@ export function eventsOf(
   const named = graph.transitions.filter(
     ({ kind, source, event }) => kind === 'event' && active.has(source) && !event.includes('*'),
   )
-  const types = [...new Set(named.map(({ event }) => event))].filter((type) => !type.startsWith('xstate.'))
-  return types.map((type) => ({ type, accepted: view.can({ type }) }))
+  // XState's own events are not sent from outside; a job is cancelled by a cancel.
+  const types = [...new Set(named.map(({ event }) => event))].filter(
+    (type) => !type.startsWith('xstate.') && type !== cancelEvent,
+  )
+  // Whether an event is accepted is not known of a machine that cannot go on here.
+  return types.map((type) => ({ type, accepted: view.unsupported === null && view.can({ type }) }))
 }

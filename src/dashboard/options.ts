@@ -1,13 +1,13 @@
 /** The options of a dashboard, and their checks. */
-import type { Client, JobRecord, Runtime } from '../index.ts'
+import type { Client, Runtime } from '../index.ts'
 import { checkFunction, checkKeys, checkMethods, checkText } from '../core/checks.ts'
 import { invalidOption } from '../core/errors.ts'
+import { Graphs } from './graphs.ts'
+import type { Redact } from './redaction.ts'
+import { AccessToken } from './token.ts'
 
 /** `read` sees everything; `admin` may also retry, cancel, discard, send, fork and pause. */
 export type Role = 'admin' | 'read'
-
-/** A job as the dashboard reads it: its full record, or the fields of a list. */
-export type ShownRecord = Partial<JobRecord> & Pick<JobRecord, 'id' | 'type'>
 
 /** A change requested through the dashboard. */
 export interface AuditEntry {
@@ -30,15 +30,17 @@ export interface DashboardOptions {
   readonly client?: Client
   /**
    * Returns the role of the user, or the response that refuses the request (401, or a redirect to a login). Without `authorize`, the
-   * dashboard answers only requests to a loopback address, as admin.
+   * dashboard answers only requests to a loopback address that carry its token, as admin.
    */
   readonly authorize?: (request: Request) => Role | Response | Promise<Role | Response>
   /**
    * Removes data that must not be shown, before it leaves the process. Its argument is a record, or the part of one that is shown;
-   * `checkpoint.state` is the context of the machine. For a schedule it is the input of its jobs, with an empty id.
+   * `checkpoint.context` is the context of the machine. For a schedule it is the record of its jobs, with an empty id. What it
+   * changes in the input is hidden in the context and the output as well, and filters by what it changes are refused. `redactKeys`
+   * makes one from the names of what may be shown.
    * @example redact: (job) => ('input' in job ? { ...job, input: '(hidden)' } : job)
    */
-  readonly redact?: (record: ShownRecord) => ShownRecord
+  readonly redact?: Redact
   /** Shown in the page and its tab. 1…100 characters, default `'jobchart'`. */
   readonly title?: string
   /** Called after each change was made or refused. If it throws, the request fails, but the change stays. */
@@ -50,14 +52,12 @@ export interface DashboardSettings {
   /** The same client, if it is a runtime. */
   readonly runtime: Runtime | null
   readonly authorize: DashboardOptions['authorize'] | null
-  readonly redact: ((record: ShownRecord) => ShownRecord) | null
+  /** Decides where there is no `authorize`. */
+  readonly token: AccessToken
+  readonly redact: Redact | null
   readonly title: string
+  readonly graphs: Graphs
   readonly audit: (entry: AuditEntry) => void | Promise<void>
-}
-
-/** A record, or a part of one, as it may leave the process. */
-export function redacted<Shown extends ShownRecord>({ redact }: DashboardSettings, record: Shown): Shown {
-  return redact === null ? record : (redact(record) as Shown)
 }
 
 const keys = ['runtime', 'client', 'authorize', 'redact', 'title', 'onAudit'] as const
@@ -78,8 +78,10 @@ export function dashboardSettings(options: DashboardOptions): DashboardSettings 
     client: shown,
     runtime: runtime ?? null,
     authorize: authorize ?? null,
+    token: new AccessToken(),
     redact: redact ?? null,
     title: checkText('title', title, 100),
+    graphs: new Graphs(),
     audit: onAudit ?? (() => {}),
   }
 }

@@ -12,7 +12,8 @@ import type {
 } from '../index.ts'
 import { ratesOf } from '../core/activity.ts'
 import { jobStates } from '../core/lifecycle.ts'
-import { redacted, type DashboardSettings, type ShownRecord } from './options.ts'
+import type { DashboardSettings } from './options.ts'
+import { redacted, type Redact, type ShownRecord } from './redaction.ts'
 
 /** For how many queues figures are read; the others have counts only. */
 const queuesMax = 200
@@ -32,6 +33,8 @@ export interface QueueRow {
   /** Workers of the type that are not lost. */
   readonly workers: number
   readonly isMachine: boolean
+  /** Of machines that are done: how many ended in each final state, and with each `status` of their output. */
+  readonly outcomes: Readonly<Record<string, number>>
 }
 
 export interface Overview {
@@ -62,7 +65,7 @@ export async function overview(settings: DashboardSettings): Promise<Overview> {
   const { now, buckets } = activity
   const { durable, shared } = client.store.capabilities
   const shown = all.slice(0, queuesMax)
-  const queues = shown.map((queue) => queueRow(settings, queue, workers))
+  const queues = await Promise.all(shown.map((queue) => queueRow(settings, queue, workers)))
   return {
     now,
     store: { name: client.store.name, durable, shared },
@@ -77,16 +80,22 @@ export async function overview(settings: DashboardSettings): Promise<Overview> {
   }
 }
 
-/** A worker; with `redact`, without the check-ins of its jobs, which are job data. */
+/** A worker, with what its jobs have as that of jobs. */
 export const shownWorker = ({ redact }: DashboardSettings, worker: WorkerRecord): WorkerRecord =>
-  redact === null ? worker : { ...worker, running: worker.running.map((run) => ({ ...run, checkin: null })) }
+  redact === null ? worker : { ...worker, running: worker.running.map((run) => ({ ...run, ...shownRun(redact, run) })) }
 
-function queueRow(
+function shownRun(redact: Redact, { id, type, checkin }: WorkerRecord['running'][number]) {
+  const shown = redacted<ShownRecord>(redact, { id, type, checkin })
+  return { checkin: shown.checkin ?? null }
+}
+
+async function queueRow(
   { client, runtime }: DashboardSettings,
   { type, paused, counts, rates, weight, expectedShare, share, latencyMs }: QueueStats,
   workers: readonly WorkerRecord[],
-): QueueRow {
+): Promise<QueueRow> {
   const definition = client.jobs.get(type)
+  const isMachine = (definition?.machine ?? null) !== null
   return {
     type,
     paused,
@@ -97,14 +106,15 @@ function queueRow(
     share: runtime === null || definition === undefined ? null : share,
     oldestAt: counts.queued === 0 ? null : client.store.now() - latencyMs,
     workers: workers.filter(({ types, lost }) => !lost && types.includes(type)).length,
-    isMachine: (definition?.machine ?? null) !== null,
+    isMachine,
+    outcomes: isMachine ? (await client.store.machineCounts(type)).outcomes : {},
   }
 }
 
 export interface QueueView extends QueueRow {
   readonly now: number
   readonly failures: readonly FailureGroup[]
-  readonly settings: Pick<JobDefinition, 'maxAttempts' | 'timeoutMs' | 'limits'> | null
+  readonly settings: Pick<JobDefinition, 'maxAttempts' | 'attemptTimeoutMs' | 'limits'> | null
   readonly versions: readonly string[]
 }
 
@@ -112,7 +122,7 @@ export interface QueueView extends QueueRow {
 export async function queueView(settings: DashboardSettings, type: string): Promise<QueueView | null> {
   const { client } = settings
   const definition = client.jobs.get(type)
-  const row = queueRow(settings, await client.queue(type).stats(), await client.workers())
+  const row = await queueRow(settings, await client.queue(type).stats(), await client.workers())
   if (definition === undefined && jobStates.every((state) => row.counts[state] === 0)) return null
   return {
     ...row,
@@ -121,7 +131,11 @@ export async function queueView(settings: DashboardSettings, type: string): Prom
     settings:
       definition === undefined
         ? null
-        : { maxAttempts: definition.maxAttempts, timeoutMs: definition.timeoutMs, limits: definition.limits },
+        : {
+            maxAttempts: definition.maxAttempts,
+            attemptTimeoutMs: definition.attemptTimeoutMs,
+            limits: definition.limits,
+          },
     versions: definition?.machine?.charts.map(({ version }) => version) ?? [],
   }
 }
@@ -139,7 +153,7 @@ export async function failures(
 function shownGroup(settings: DashboardSettings, group: FailureGroup): FailureGroup {
   const { lastId: id, type, name, code, message } = group
   const error: ErrorRecord = { name, message, ...(code !== null && { code }) }
-  const job: ShownRecord & { readonly error?: ErrorRecord | null } = redacted(settings, { id, type, error })
+  const job = redacted<ShownRecord>(settings.redact, { id, type, error })
   return {
     ...group,
     name: job.error?.name ?? 'Error',

@@ -1,13 +1,15 @@
-/** Charts as SVG: of the job lifecycle, of the runtime, and of the machines of jobs. Charts are laid out once: that takes 50 ms. */
+/** Charts as SVG: of the job lifecycle, of the runtime, and of the machines of jobs. */
 import { machines } from '../../machines/index.ts'
 import type { JobRecord, StateCounts } from '../index.ts'
 import { chartStyles, type ChartSource, type PathStep, type Tone } from '../chart/index.ts'
 import type { MarkOptions } from '../chart/marks.ts'
-import { drawingOf, type Drawing, type DrawingOptions } from '../chart/to-svg.ts'
+import type { DrawingOptions } from '../chart/to-svg.ts'
 import { chartOf } from '../core/definition.ts'
 import { isEnded, jobStates } from '../core/lifecycle.ts'
 import { checkpointSteps, statesAt } from './checkpoint-steps.ts'
+import { Drawing, type Chart } from './drawing.ts'
 import type { DashboardSettings } from './options.ts'
+import { ownValue } from '../core/own-value.ts'
 
 /** The style sheet of every picture. */
 export const pictureStyles = (): string => chartStyles('auto')
@@ -26,8 +28,9 @@ export interface ChartEntry {
 
 export class Pictures {
   private readonly settings: DashboardSettings
-  /** By chart, and by what its layout depends on: few of each. */
-  private readonly drawings = new WeakMap<ChartSource, Map<string, Promise<Drawing>>>()
+  private readonly drawing = new Drawing()
+  /** By machine, and by what its layout depends on: few of each. */
+  private readonly charts = new WeakMap<ChartSource, Map<string, Chart>>()
 
   constructor(settings: DashboardSettings) {
     this.settings = settings
@@ -40,7 +43,7 @@ export class Pictures {
     const { job, runtime } = machines
     const charts = [...client.jobs.values()].flatMap(({ type, machine }) =>
       (machine?.charts ?? []).map(({ version, machine: { root } }): ChartEntry => {
-        const counts = types[type]
+        const counts = ownValue(types, type)
         const live =
           counts === undefined
             ? 0
@@ -58,7 +61,7 @@ export class Pictures {
   /** The job chart with a number in each state, for one type or all. */
   async jobChart(type: string | null): Promise<string> {
     const { types, ...all } = await this.settings.client.counts()
-    const counts: Partial<StateCounts> = type === null ? all : (types[type] ?? {})
+    const counts: Partial<StateCounts> = type === null ? all : (ownValue(types, type) ?? {})
     const known = Object.fromEntries(jobStates.map((state) => [state, counts[state] ?? 0]))
     return this.draw(machines.job, jobLayout, { counts: known })
   }
@@ -107,22 +110,23 @@ export class Pictures {
     return runner === null ? null : chartOf(runner, version).machine
   }
 
-  private async draw(source: ChartSource, options: DrawingOptions, marks: MarkOptions): Promise<string> {
-    const counted = marks.counts !== undefined
-    const draw = await this.laidOut(source, { ...options, counted, style: 'none', transparent: true })
-    return draw(marks)
+  private draw(source: ChartSource, options: DrawingOptions, marks: MarkOptions): Promise<string> {
+    const chart = this.chartOf(source, {
+      ...options,
+      counted: marks.counts !== undefined,
+      style: 'none',
+      transparent: true,
+    })
+    return this.drawing.draw(chart, marks)
   }
 
-  private laidOut(source: ChartSource, options: DrawingOptions): Promise<Drawing> {
-    const own = this.drawings.get(source) ?? new Map<string, Promise<Drawing>>()
-    this.drawings.set(source, own)
+  private chartOf(source: ChartSource, options: DrawingOptions): Chart {
+    const own = this.charts.get(source) ?? new Map<string, Chart>()
+    this.charts.set(source, own)
     const key = JSON.stringify(options)
-    const known = own.get(key)
-    if (known !== undefined) return known
-    const drawing = drawingOf(source, options)
-    own.set(key, drawing)
-    drawing.catch(() => own.delete(key))
-    return drawing
+    const chart = own.get(key) ?? { graph: this.settings.graphs.of(source), options }
+    own.set(key, chart)
+    return chart
   }
 }
 

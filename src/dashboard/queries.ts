@@ -53,7 +53,7 @@ export function changeIn(query: URLSearchParams): BulkChange['kind'] | undefined
   })
 }
 
-/** The page that a query requests; newest first by default. The client checks the values. */
+/** The page that a query requests; by default newest first, by due time soonest first. The client checks the values. */
 export function listOptionsIn(query: URLSearchParams): ListOptions {
   const filter = filterIn(query)
   const [after, limit, order, orderBy] = ['after', 'limit', 'order', 'orderBy'].map((key) => query.get(key))
@@ -61,7 +61,7 @@ export function listOptionsIn(query: URLSearchParams): ListOptions {
     ...filter,
     ...(after && { after }),
     limit: limit ? Number(limit) : 50,
-    order: (order || 'newest') as ListOptions['order'] & string,
+    order: (order || (orderBy === 'due' ? 'oldest' : 'newest')) as ListOptions['order'] & string,
     ...(orderBy && { orderBy: orderBy as ListOptions['orderBy'] & string }),
   }
 }

@@ -1,5 +1,6 @@
 /** The routes of the dashboard: its page, and the JSON API under `/api/v1` that the page uses. */
 import { Hono } from 'hono'
+import type { ScheduleRecord } from '../index.ts'
 import { version } from '../core/version.ts'
 import { consoleLogger } from '../core/logger.ts'
 import type { RouteEnv } from './access.ts'
@@ -10,10 +11,12 @@ import { pageResponse } from './assets.ts'
 import { countMatching } from './count-matching.ts'
 import { Feed } from './feed.ts'
 import { jobView } from './job-view.ts'
+import { largeJson } from './json-pieces.ts'
 import { Live } from './live.ts'
 import { pastView } from './machine-shown.ts'
-import { redacted, type DashboardSettings } from './options.ts'
+import type { DashboardSettings } from './options.ts'
 import { failures, overview, queueView, shownWorker } from './overview.ts'
+import { checkFilter, redacted, type ShownRecord } from './redaction.ts'
 import { Pictures } from './pictures.ts'
 import { activityOptionsIn, failureQueryIn, changeIn, changesOfJobs, filterIn, listOptionsIn } from './queries.ts'
 
@@ -29,8 +32,8 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
   const feed = new Feed(client)
   const live = new Live(settings, feed)
 
-  app.onError((error) => {
-    const response = failure(error)
+  app.onError((error, c) => {
+    const response = failure(error, c.env.role)
     if (response.status === 500) consoleLogger.error('the dashboard could not answer', { error })
     return response
   })
@@ -49,6 +52,7 @@ export function routes(settings: DashboardSettings, pathOf: (request: Request) =
     return live.open({
       from: from === '' ? null : from,
       job: c.req.query('job') || null,
+      role: c.env.role,
       http: c.req.raw,
     })
   })
@@ -78,27 +82,34 @@ function scheduleRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void 
   const { client } = settings
   app.get('/api/v1/schedules', async () => {
     const schedules = await client.schedules()
-    const shown = schedules.map((each) => ({
-      ...each,
-      input: redacted(settings, { id: '', type: each.type, input: each.input }).input,
-    }))
-    return json({ now: client.store.now(), schedules: shown })
+    return json({ now: client.store.now(), schedules: schedules.map((each) => shownSchedule(settings, each)) })
   })
   for (const action of ['pause', 'resume', 'trigger'] as const) {
     app.post(`/api/v1/schedules/:name/${action}`, (c) => changeSchedule(settings, action, c.req.param('name') ?? '', c))
   }
 }
 
+/** A schedule: what its jobs have is shown as that of a job. */
+function shownSchedule({ redact }: DashboardSettings, schedule: ScheduleRecord): ScheduleRecord {
+  const { type, input, tags } = schedule
+  const { input: shownInput, tags: shownTags = [] } = redacted<ShownRecord>(redact, { id: '', type, input, tags })
+  return { ...schedule, input: shownInput, tags: shownTags }
+}
+
 function jobRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
   const { client } = settings
   app.get('/api/v1/jobs', async (c) => {
-    const page = await client.list({ ...listOptionsIn(queryOf(c.req.url)), fields: 'summary' })
-    const jobs = page.map((job) => redacted(settings, job))
+    const options = listOptionsIn(queryOf(c.req.url))
+    checkFilter(settings.redact, options, client.jobs.keys())
+    const page = await client.list({ ...options, fields: 'summary' })
+    const jobs = page.map((job) => redacted(settings.redact, job))
     return json({ now: client.store.now(), jobs, next: page.next ?? null })
   })
   app.get('/api/v1/jobs/count', async (c) => {
     const query = queryOf(c.req.url)
-    return json(await countMatching(client, filterIn(query), changeIn(query)))
+    const filter = filterIn(query)
+    checkFilter(settings.redact, filter, client.jobs.keys())
+    return json(await countMatching(client, filter, changeIn(query)))
   })
   for (const action of changesOfJobs) {
     app.post(`/api/v1/jobs/${action}`, (c) => changeJobs(settings, action, c))
@@ -117,11 +128,11 @@ function jobRoutes(app: Hono<RouteEnv>, settings: DashboardSettings): void {
           `checkpoint ${seq} of job ${id}`,
           'It is not kept any more, or this process does not define its machine.',
         )
-      : json(view)
+      : largeJson(view)
   })
   app.get('/api/v1/jobs/:id', async (c) => {
     const view = await jobView(settings, c.req.param('id'))
-    return view === null ? noJob(c.req.param('id')) : json(view)
+    return view === null ? noJob(c.req.param('id')) : largeJson(view)
   })
 }
 

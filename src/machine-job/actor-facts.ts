@@ -15,6 +15,8 @@ class ActorFacts {
   isStarting = false
   /** Was it stopped? A start that was planned before must be skipped. */
   isStopped = false
+  /** Of a promise: when its attempt began in this process, ms since the epoch; null if it has not. */
+  beganAt: number | null = null
   /** Does it do work, and was a `send` to it planned? */
   isSentTo = false
   isStopPending = false

@@ -1,8 +1,8 @@
 /** What kind of logic an actor of a machine job has: a machine, a transition function, a child job, or work in this process. */
 import type { AnyActorLogic, AnyActorRef, AnyStateMachine } from 'xstate'
 import type { MachineActions } from './actions.ts'
-import { jobOf } from './from-job.ts'
 import type { DelayPlace } from './timers.ts'
+import { kindOf, type ActorKind } from './versions.ts'
 import { logicOf } from './xstate-internals.ts'
 
 /** The logic of a machine in a job; `planned.ts` makes it. */
@@ -25,11 +25,18 @@ export function plannedLogicOf(actor: AnyActorRef): PlannedLogic | null {
 
 export const isMachineActor = (actor: AnyActorRef): boolean => plannedLogicOf(actor) !== null
 
+/** The kind of an actor. One without logic, such as a reference to an actor elsewhere, does work. */
+export function kindOfActor(actor: AnyActorRef): ActorKind {
+  const logic = logicOf(actor)
+  if (logic === undefined) return 'work'
+  return isPlannedLogic(logic) ? 'machine' : kindOf(logic)
+}
+
 /** Is the actor's snapshot all of its state? True for machines and transition functions: they run nothing between events. */
 export function isSnapshotOnly(actor: AnyActorRef): boolean {
-  const logic = logicOf(actor)
-  return isPlannedLogic(logic) || (logic !== undefined && logic.start === undefined)
+  const kind = kindOfActor(actor)
+  return kind === 'machine' || kind === 'transition'
 }
 
 /** Does the actor run work in this process that a crash cuts off? A child job survives the crash. */
-export const doesWork = (actor: AnyActorRef): boolean => !isSnapshotOnly(actor) && jobOf(actor) === null
+export const doesWork = (actor: AnyActorRef): boolean => kindOfActor(actor) === 'work'

@@ -60,6 +60,7 @@ function* problemsOf(machine: AnyStateMachine, checked: Set<AnyStateMachine>): I
     ...actorProblems(machine),
     ...delayProblems(machine),
     ...idProblems(machine),
+    ...spawnProblems(machine),
   ]
   yield* own
   // The context is made by running the machine, which needs all its implementations.
@@ -176,6 +177,41 @@ function* idProblems(machine: AnyStateMachine): Iterable<MachineProblem> {
     yield invalid(`${node.id}, invoke[${i}]`, what, 'Give each actor a different id.')
   }
 }
+
+/** An actor that takes the id of an active one replaces it: the machine, and its checkpoint, have only the later one. */
+function* spawnProblems(machine: AnyStateMachine): Iterable<MachineProblem> {
+  const nodes = nodesOf(machine)
+  const hint = 'Give each actor a different id.'
+  for (const node of nodes) {
+    const lists = [
+      { place: `${node.id}, entry`, actions: node.entry },
+      { place: `${node.id}, exit`, actions: node.exit },
+      ...[...transitionsOf(node)].map(({ place, transition }) => ({ place, actions: transition.actions })),
+    ]
+    for (const { place, actions } of lists) {
+      const ids = spawnedIds(actions)
+      for (const id of new Set(ids.filter((each, i) => ids.indexOf(each) !== i))) {
+        yield invalid(place, `it spawns two actors with the id ${id}`, hint)
+      }
+    }
+    for (const id of new Set(spawnedIds(node.entry))) {
+      const other = nodes.find(
+        (each) => invokesOf(each).some((invoke) => invoke.id === id) && mayBothBeActive(each, node),
+      )
+      if (other === undefined) continue
+      yield invalid(
+        `${node.id}, entry`,
+        `it spawns an actor with the id ${id}, which one that ${other.id} invokes has`,
+        hint,
+      )
+    }
+  }
+}
+
+const spawnedIds = (actions: readonly unknown[]): string[] =>
+  actions.flatMap((action) =>
+    isBuiltIn(action) && action.type === 'xstate.spawnChild' && typeof action.id === 'string' ? [action.id] : [],
+  )
 
 function mayBothBeActive(a: AnyStateNode, b: AnyStateNode): boolean {
   const above = new Set(selfAndAncestors(a))

@@ -7,10 +7,7 @@ import { Actor, type AnyActorRef } from 'xstate'
 import { recordError, reviveError, type ErrorRecord } from '../core/failure.ts'
 import { toEncodedPayload, type Encoding, type Json } from '../core/payload.ts'
 import { checkpointLimits } from '../core/limits.ts'
-
-const errorKey = 'jobchart$error'
-const actorKey = 'jobchart$actor'
-const notStorableKey = 'jobchart$notKept'
+import { actorKey, errorKey, escaped, notStorableKey, unescaped } from '../core/state-marks.ts'
 
 /** Placeholder for an actor in a decoded state; `withActors` replaces it when the actors exist. */
 class ActorReference {
@@ -111,11 +108,3 @@ function isErrorRecord(record: unknown): record is ErrorRecord {
   const { name, message, cause } = record as Partial<ErrorRecord>
   return typeof name === 'string' && typeof message === 'string' && (cause === undefined || isErrorRecord(cause))
 }
-
-const escapable = /^jobchart\$+(?:error|actor|notKept)$/
-
-const escaped = (key: string): string =>
-  key.startsWith('jobchart$') && escapable.test(key) ? key.replace('$', '$$$$') : key
-
-const unescaped = (key: string): string =>
-  key.startsWith('jobchart$$') && escapable.test(key) ? key.replace('$', '') : key

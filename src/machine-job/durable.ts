@@ -1,5 +1,5 @@
 /**
- * `durable(work, { retry, timeout })`: promise logic like `fromPromise(work)`, with retries and stored steps.
+ * `durable(work, { retry, attemptTimeout })`: promise logic like `fromPromise(work)`, with retries and stored steps.
  *
  *   attempt 1 ── rejects ──▶ waits (a timer of the actor) ── due ──▶ attempt 2 ── … ──▶ done, or the last error
  *
@@ -22,7 +22,7 @@ import type { RetryOptions, RunContext } from '../core/definition.ts'
 import { invalidOption, JobchartError, TimeoutError } from '../core/errors.ts'
 import { StepResults, Steps } from '../core/steps.ts'
 import { backoffMs, checkBackoff, exponential, type AttemptBackoff } from '../core/backoff.ts'
-import { durationMs, type Duration } from '../core/duration.ts'
+import { attemptTimeoutKeys, attemptTimeoutOf, type AttemptTimeoutOptions } from '../core/attempt-timeout.ts'
 import { recordError, type ErrorRecord } from '../core/failure.ts'
 import { FatalError, Snooze } from '../core/intent.ts'
 import { runnerOf } from './machine-run-services.ts'
@@ -48,11 +48,9 @@ export interface DurableScope<Input = NonReducibleUnknown, Emitted extends Event
   readonly emit: (emitted: Emitted) => void
 }
 
-export interface DurableOptions {
+export interface DurableOptions extends AttemptTimeoutOptions {
   /** As of a job: 3 attempts, exponential backoff from 1 s to 1 h with full jitter. */
   readonly retry?: Omit<RetryOptions, 'backoff'> & { readonly backoff?: AttemptBackoff }
-  /** Per attempt: a longer attempt is aborted and counts as failed. Default: none. */
-  readonly timeout?: Duration
 }
 
 /** The part of a durable promise's snapshot that a promise's snapshot does not have. */
@@ -102,7 +100,7 @@ const timeoutEvent = 'jobchart.attempt.timeout'
  *     const held = await step('hold', () => bank.hold(input.card, input.pounds, { key: `${self.sessionId}/hold` }))
  *     return step('capture', () => bank.capture(held))
  *   },
- *   { retry: { maxAttempts: 5, backoff: exponential({ base: '2s' }) }, timeout: '30s' },
+ *   { retry: { maxAttempts: 5, backoff: exponential({ base: '2s' }) }, attemptTimeout: '30s' },
  * )
  * const machine = setup({ actors: { charge } }).createMachine({ … })
  */
@@ -133,6 +131,21 @@ export function attemptNote({ type }: EventObject, { id }: AnyActorRef, snapshot
   return type === dueEvent ? `${id}: attempt ${number}` : null
 }
 
+/** Does a durable promise begin an attempt that is not its first? */
+export const isNextAttempt = ({ type }: EventObject): boolean => type === dueEvent
+
+/** The error of an attempt of a promise, durable or not, that this event has failed; null if it has failed none. */
+export function failedAttempt(
+  event: EventObject,
+  actor: AnyActorRef,
+  snapshot: unknown,
+): { readonly error: unknown } | null {
+  const { status, error, attempt } = snapshot as Partial<DurableSnapshot<unknown, unknown>>
+  if (!isDurable(actor)) return status === 'error' ? { error } : null
+  if (event.type !== 'jobchart.attempt.failed' && event.type !== timeoutEvent) return null
+  return { error: status === 'error' ? error : 'error' in event ? event.error : attempt?.error }
+}
+
 const firstAttempt: DurableAttempt = { number: 1, error: null, delayMs: null }
 
 /** Without `attempt`, the snapshot is one of `fromPromise`, which `durable` has replaced in a deployment. */
@@ -144,7 +157,7 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
   private readonly maxAttempts: number
   private readonly backoff: AttemptBackoff
   private readonly retryIf: ((error: unknown) => boolean) | null
-  private readonly timeoutMs: number | null
+  private readonly attemptTimeoutMs: number | null
   private readonly attempts = new WeakMap<AnyActorRef, Attempt>()
   /** Finished steps of actors outside of a job. */
   private readonly results = new WeakMap<AnyActorRef, StepResults>()
@@ -154,15 +167,15 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
       const hint = 'Pass the function itself, in place of fromPromise: durable(async ({ input, step }) => …).'
       throw invalidOption('work of durable', 'a function', work, hint)
     }
-    checkKeys('options of durable', options, ['retry', 'timeout'])
-    const { retry = {}, timeout } = options
+    checkKeys('options of durable', options, ['retry', ...attemptTimeoutKeys])
+    const { retry = {} } = options
     checkKeys('retry of durable', retry, ['maxAttempts', 'backoff', 'retryIf'])
     if (retry.retryIf !== undefined) checkSyncFunction('retry.retryIf of durable', retry.retryIf)
     this.work = work
     this.maxAttempts = checkInteger('retry.maxAttempts of durable', retry.maxAttempts ?? 3, 1, 1_000_000)
     this.backoff = checkBackoff(retry.backoff ?? exponential())
     this.retryIf = retry.retryIf ?? null
-    this.timeoutMs = timeout === undefined ? null : durationMs(timeout, 'timeout of durable')
+    this.attemptTimeoutMs = attemptTimeoutOf(options, (option) => `${option} of durable`)
   }
 
   readonly transition: PromiseActorLogic<Output, Input, Emitted>['transition'] = (snapshot, event, scope) => {
@@ -175,7 +188,7 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
         return this.failed(snapshot, received.error, scope)
       case 'jobchart.attempt.timeout': {
         if (!this.attempts.has(scope.self)) return snapshot
-        const error = timedOut(scope.self, attemptOf(snapshot), this.timeoutMs)
+        const error = timedOut(scope.self, attemptOf(snapshot), this.attemptTimeoutMs)
         this.abort(scope.self, error)
         return this.failed(snapshot, error, scope)
       }
@@ -303,7 +316,7 @@ class DurableLogic<Output, Input, Emitted extends EventObject> implements Promis
   }
 
   private armTimeout(attempt: Attempt, { self, system }: AnyActorScope): void {
-    const { timeoutMs } = this
+    const { attemptTimeoutMs: timeoutMs } = this
     if (timeoutMs === null) return
     const attempts = runnerOf(self)?.attempts
     const event = { type: timeoutEvent }
@@ -353,7 +366,7 @@ const snoozed = ({ id }: AnyActorRef): JobchartError =>
 
 const timedOut = ({ id }: AnyActorRef, { number }: DurableAttempt, timeoutMs: number | null): TimeoutError =>
   new TimeoutError(`attempt ${number} of actor ${id} took longer than ${timeoutMs} ms`, {
-    hint: 'Raise `timeout` of durable(), or pass `signal` to what the promise waits for.',
+    hint: 'Raise `attemptTimeout` of durable(), or pass `signal` to what the promise waits for.',
   })
 
 const attemptEnded = ({ id }: AnyActorRef, number: number): JobchartError =>

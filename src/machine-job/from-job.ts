@@ -147,9 +147,11 @@ export function invokedJobs(machine: AnyStateMachine, seen = new Set<AnyStateMac
   })
 }
 
+export const isJobLogic = (logic: unknown): boolean => logic instanceof JobLogic
+
 /** The job of an actor of `fromJob`; null for any other actor. */
 export function jobOf(actor: AnyActorRef): JobActorContext | null {
-  if (!(logicOf(actor) instanceof JobLogic)) return null
+  if (!isJobLogic(logicOf(actor))) return null
   return (actor.getSnapshot() as JobActorSnapshot<unknown, unknown>).context
 }
 

@@ -10,18 +10,22 @@ import {
   type EventObject,
   type StateValue,
 } from 'xstate'
+import { recordError } from '../core/failure.ts'
 import type { Inspect } from '../core/inspection.ts'
+import type { FailedPromise } from '../core/machine-record.ts'
+import type { MachineStanding } from '../core/machine-tally.ts'
 import { factsOf } from './actor-facts.ts'
 import { ActorAddresses, childrenOf, type Children } from './addresses.ts'
 import { withActors } from './codec.ts'
 import { jobOf } from './from-job.ts'
-import { isNamedByState, activeNodes } from './machines.ts'
+import { isNamedByState, activeNodes, standingOf } from './machines.ts'
 import type { ActorSteps } from './actor-steps.ts'
-import { attemptNote, isWaiting } from './durable.ts'
+import { attemptNote, failedAttempt, isNextAttempt, isWaiting } from './durable.ts'
 import type { AttemptServices, MachineRunServices, JobActorServices } from './machine-run-services.ts'
 import { pendingOf, outboxOf } from './outbox.ts'
 import { Inspector } from './inspector.ts'
 import { Plan, type PendingEffect } from './plan.ts'
+import { Recorder } from './recorder.ts'
 import { isSnapshotOnly, isMachineActor, plannedLogicOf, doesWork, type PlannedLogic } from './actor-kinds.ts'
 import { restoreContexts, withoutContexts } from './references.ts'
 import type { MachineState } from './state.ts'
@@ -47,6 +51,9 @@ interface LiveMachineOptions {
 /** Limit of the events that follow from one event. A step that starts ten thousand children sends and receives that many each. */
 const sentInTurnMax = 50_000
 
+/** Failed attempts that one checkpoint counts: a machine with more promises than this at once counts so many of them. */
+const failuresMax = 100
+
 type Status = 'active' | 'done' | 'error' | 'stopped'
 
 export class LiveMachine {
@@ -54,6 +61,8 @@ export class LiveMachine {
   readonly plan: Plan
   /** Events and states since the last checkpoint, for its note. */
   notes: string[] = []
+  /** Attempts of promises that have failed since the last checkpoint. */
+  failures: FailedPromise[] = []
   private readonly root: Actor<AnyActorLogic>
   private readonly inspector: Inspector | null
   private readonly options: LiveMachineOptions
@@ -63,18 +72,25 @@ export class LiveMachine {
   /** Number of events sent in the current turn; null between turns. */
   private sentInTurn: number | null = null
   private failed: { readonly error: unknown } | null = null
+  private readonly recorder: Recorder
+  private readonly isNew: boolean
+  /** Timers that were due by then have fired. */
+  private firedBy = 0
+  private isFiring = false
   /** Actors of child jobs by the id of the job; complete while `plan.actorsAdded` equals `jobActorsListedAt`. */
   private readonly jobActors = new Map<string, AnyActorRef>()
   private jobActorsListedAt = -1
 
   constructor(options: LiveMachineOptions, from: MachineState | null) {
-    const { jobId, input, now, jobs, inspect, logger, changed } = options
+    const { jobId, input, now, jobs, attempts, inspect, logger, changed } = options
     this.options = options
     this.addresses = new ActorAddresses(jobId, from?.actors ?? null, () => this.root)
     const { addresses } = this
+    this.isNew = from === null
+    this.recorder = new Recorder((actor) => addresses.find(actor))
     const delaysOf = (actor: AnyActorRef) => plannedLogicOf(actor)?.delays ?? null
     this.timers = new DurableTimers({ now, addresses, delaysOf, changed })
-    this.plan = new Plan({ addresses, nextActorNumber: from?.booked ?? 0, changed })
+    this.plan = new Plan({ addresses, nextActorNumber: from?.booked ?? 0, changed, log: attempts.log })
     this.inspector = inspect === null ? null : new Inspector({ jobId, now, inspect })
     const logic: AnyActorLogic & { readonly runServices: MachineRunServices } = {
       ...options.logic,
@@ -92,8 +108,9 @@ export class LiveMachine {
     })
     addresses.of(this.root)
     replaceScheduler(this.root.system, this.timers)
-    wrapRelays(this.root.system, (source, target, deliver) => {
+    wrapRelays(this.root.system, (source, target, event, deliver) => {
       if (source !== undefined && this.plan.isStopPending(source)) return
+      if (isMachineActor(target) && (source === undefined || !isSnapshotOnly(source))) this.record(event, target)
       if (this.relays !== null && isMachineActor(target)) this.relays.push(deliver)
       else this.withinTurn(deliver)
     })
@@ -121,6 +138,7 @@ export class LiveMachine {
 
   start(): void {
     this.inspector?.begin()
+    if (this.isNew) this.record({ type: 'xstate.init' }, this.root)
     this.withinTurn(() => this.root.start())
   }
 
@@ -153,6 +171,11 @@ export class LiveMachine {
     return this.root.getSnapshot().status as Status
   }
 
+  /** Another object after each step that has changed the machine. */
+  get snapshot(): unknown {
+    return this.root.getSnapshot()
+  }
+
   get output(): unknown {
     return this.root.getSnapshot().output
   }
@@ -169,22 +192,59 @@ export class LiveMachine {
   }
 
   /** Paths of the active states, the outer ones first, and the tags. Child machines are not included. */
-  get statesAndTags(): { readonly states: readonly string[]; readonly tags: readonly string[] } {
-    const { machine, value, tags } = this.root.getSnapshot() as AnyMachineSnapshot
-    const nodes = activeNodes((machine as AnyStateMachine).root, value as StateValue)
-    return { states: nodes.slice(1).map(({ path }) => path.join('.')), tags: [...tags] }
+  get standing(): MachineStanding {
+    const { machine, value } = this.root.getSnapshot() as AnyMachineSnapshot
+    return standingOf(machine as AnyStateMachine, value as StateValue)
   }
 
   send(event: AnyEventObject): void {
     this.root.send(event)
   }
 
-  /** Delivers the timers due at `by`, the earliest first. Timers that are set meanwhile wait for the next call. */
-  fireTimers(by: number): void {
+  /** Sends an event. @returns whether the machine has handled it, be it through an `always` transition */
+  offer(event: AnyEventObject): boolean {
+    const before: unknown = this.root.getSnapshot()
+    const handles = this.can(event)
+    this.root.send(event)
+    return handles || this.root.getSnapshot() !== before
+  }
+
+  /** Starts the work of an actor. */
+  startActor(actor: AnyActorRef): void {
+    factsOf(actor).beganAt = this.options.now()
+    this.plan.startWork(actor)
+  }
+
+  /**
+   * Delivers the timers due at `by`, the earliest first. Timers that are set meanwhile wait for the next call.
+   * @param around called with the time of each timer before it fires, and after it has fired
+   */
+  fireTimers(by: number, around?: { readonly before: (at: number) => void; readonly after: () => void }): void {
+    this.firedBy = Math.max(this.firedBy, by)
     for (const timer of this.timers.list()) {
       if (timer.at > by) return
-      if (this.timers.fire(timer)) this.addresses.actorAt(timer.target)?.send(timer.event)
+      around?.before(timer.at)
+      if (!this.timers.fire(timer)) continue
+      this.isFiring = true
+      try {
+        this.addresses.actorAt(timer.target)?.send(timer.event)
+      } finally {
+        this.isFiring = false
+      }
+      around?.after()
     }
+  }
+
+  private record(event: EventObject, target: AnyActorRef): void {
+    const at = this.options.now()
+    const to = this.addresses.of(target)
+    this.recorder.record(event, { at, by: this.firedBy, to, ...(this.isFiring && { timer: true }) })
+  }
+
+  /** Sends a recorded event to a machine of the job. */
+  deliver(address: string, event: EventObject): void {
+    const machine = this.addresses.actorAt(address)
+    if (machine?.getSnapshot().status === 'active') machine.send(event)
   }
 
   /** Starts actors that do work. As in XState, all actors of a step start before a machine gets an event from one of them. */
@@ -251,6 +311,7 @@ export class LiveMachine {
       actors: this.addresses.state(),
       booked: this.plan.nextActorNumber,
       outbox: outboxOf(pending, this.addresses),
+      events: this.recorder.take(),
     }
   }
 
@@ -323,11 +384,23 @@ export class LiveMachine {
     facts.lastSnapshot = snapshot
     if (actor.getSnapshot().status !== 'active') this.plan.ended(actor)
     const note = attemptNote(event, actor, snapshot)
+    this.noticeFailure(event, actor, snapshot)
     // Work in this process starts again after a crash: only its end and the number of its attempt need a checkpoint.
     if (note === null && actor !== this.root && doesWork(actor) && actor.getSnapshot().status === 'active') return
     if (note !== null) this.notes.push(note)
     if (actor === this.root) this.notes.push(noteOf(event, snapshot))
     this.options.changed()
+  }
+
+  /** Counts an attempt of a promise that has failed. An error that no machine handles is the failure of the job itself. */
+  private noticeFailure(event: EventObject, actor: AnyActorRef, snapshot: unknown): void {
+    const facts = factsOf(actor)
+    const now = this.options.now()
+    if (isNextAttempt(event)) facts.beganAt = now
+    if (actor === this.root || !doesWork(actor) || this.failures.length >= failuresMax) return
+    const failure = failedAttempt(event, actor, snapshot)
+    if (failure === null) return
+    this.failures.push({ error: recordError(failure.error), ms: Math.max(0, now - (facts.beganAt ?? now)) })
   }
 
   /** All actors below the root, parents first. */

@@ -15,8 +15,9 @@ import type { AnyActorRef, AnyEventObject } from 'xstate'
 import { JobchartError } from '../core/errors.ts'
 import type { RunResult, MachineRunContext } from '../core/definition.ts'
 import { fatal } from '../core/intent.ts'
-import type { Gather, InboxEntry, NewCheckpoint } from '../core/machine-record.ts'
+import { cancelEvent, type Gather, type InboxEntry, type NewCheckpoint } from '../core/machine-record.ts'
 import { ActorSteps } from './actor-steps.ts'
+import { DeferredEvents, eventOf, isEvent, type EventEntry } from './deferred-events.ts'
 import { toDisplayJson } from './codec.ts'
 import { ChildJobs } from './child-jobs.ts'
 import { notifyActor } from './from-job.ts'
@@ -25,10 +26,7 @@ import { usableArgs } from './action-args.ts'
 import type { PendingEffect, PendingAction } from './plan.ts'
 import type { PlannedLogic } from './actor-kinds.ts'
 import { packState, type MachineState, type ReadCancel } from './state.ts'
-import type { MachineVersion } from './versions.ts'
-
-/** The event that a cancel of the job sends to a machine that handles it. */
-export const cancelEvent = 'job.cancel'
+import { nameOf, type MachineVersion } from './versions.ts'
 
 const noteCharsMax = 200
 /** Commits after which the run yields to the event loop: a store may answer without doing so. */
@@ -39,6 +37,7 @@ const cancelled = (reason: string | null) => ({ type: cancelEvent, reason })
 interface Reading {
   readonly number: number
   readonly what: string
+  readonly isDeferred: boolean
 }
 
 export class MachineRun {
@@ -48,6 +47,9 @@ export class MachineRun {
   private number: number
   /** Messages that have arrived and are not read, oldest first. */
   private inbox: InboxEntry[]
+  private readonly deferred: DeferredEvents
+  /** The snapshot of the machine that has taken none of the deferred events. */
+  private offeredTo: unknown = null
   /** Number of the last message that has arrived, and of the last one read. */
   private arrived: number
   private read: number
@@ -75,10 +77,12 @@ export class MachineRun {
   ) {
     this.attempt = attempt
     this.number = attempt.checkpoint?.number ?? 0
-    this.inbox = [...attempt.inbox]
-    this.checkpointEachMessage = attempt.inbox.length > 1 && attempt.hasFailed()
-    this.arrived = attempt.inbox.at(-1)?.number ?? from?.read ?? 0
     this.read = from?.read ?? 0
+    const [read, unread] = [true, false].map((is) => attempt.inbox.filter(({ number }) => number <= this.read === is))
+    this.inbox = unread ?? []
+    this.deferred = new DeferredEvents(nameOf(version), read ?? [])
+    this.checkpointEachMessage = attempt.inbox.length > 1 && attempt.hasFailed()
+    this.arrived = Math.max(attempt.inbox.at(-1)?.number ?? 0, this.read)
     this.dirty = from === null || adopted
     this.cancel = cancelOf(from, attempt.generation)
     const stopped = (job: string): void => this.machine.plan.hold({ kind: 'leave', job })
@@ -127,9 +131,12 @@ export class MachineRun {
   private async runUntilIdle(): Promise<RunResult> {
     const { machine, attempt } = this
     for (;;) {
+      // What has happened since the last turn may have led to a state that takes a deferred event.
+      this.offerDeferred()
       this.readInbox()
-      machine.fireTimers(attempt.now())
+      this.advance(attempt.now())
       this.readCancel()
+      this.offerDeferred()
       this.throwIfFailed()
       const done = machine.status === 'done'
       if (machine.plan.pending.length > 0) {
@@ -138,8 +145,14 @@ export class MachineRun {
         if (done) this.warnUnread()
         const checkpoint = this.dirty || this.childJobs.hasUnsavedIds ? this.checkpoint([]) : null
         return done
-          ? { kind: 'done', output: machine.output, checkpoint, cancelTaken: this.cancelTaken }
-          : { kind: 'parked', checkpoint, wakeAt: machine.timers.nextAt, ...gatherOf(machine.jobIds.length) }
+          ? {
+              kind: 'done',
+              output: machine.output,
+              outcome: outcomeOf(machine.standing.states, machine.output),
+              checkpoint,
+              cancelTaken: this.cancelTaken,
+            }
+          : { kind: 'parked', checkpoint, wakeAt: this.nextAt, ...gatherOf(machine.jobIds.length) }
       } else if (this.dirty) {
         await this.commitAndExecute()
       } else {
@@ -197,7 +210,7 @@ export class MachineRun {
     const { machine } = this
     machine.startWork(() => {
       for (const each of work) {
-        if (each.kind === 'start') machine.plan.startWork(each.actor)
+        if (each.kind === 'start') machine.startActor(each.actor)
         else if (each.kind === 'stop') machine.plan.stopWork(each.actor)
         else if (each.kind === 'attempt') each.begin()
         else if (each.kind === 'log') each.run()
@@ -219,7 +232,7 @@ export class MachineRun {
       const state = machine.state(pending)
       const stale = this.steps.takeStale((address) => machine.isActive(address))
       const jobs = this.childJobs.storedAmong(() => machine.jobIds)
-      const { states, tags } = machine.statesAndTags
+      const { states, tags } = machine.standing
       const checkpoint: NewCheckpoint = {
         number: ++this.number,
         state: packState({ ...state, jobs, read: this.read, cancel: this.cancel }, (actor) => machine.addressOf(actor)),
@@ -228,8 +241,14 @@ export class MachineRun {
         takesCancel,
         states,
         tags,
+        ...this.deferred.takeChanges(),
       }
-      return stale.length === 0 ? checkpoint : { ...checkpoint, forgetSteps: stale }
+      const failures = machine.failures.splice(0)
+      return {
+        ...checkpoint,
+        ...(stale.length > 0 && { forgetSteps: stale }),
+        ...(failures.length > 0 && { failures }),
+      }
     } catch (error) {
       // A state that cannot be encoded now cannot be encoded by a retry.
       throw fatal(error)
@@ -243,26 +262,61 @@ export class MachineRun {
       if (entry === undefined) return
       const { number, at, message } = entry
       // Timers that were due before the message arrived fire before it.
-      this.machine.fireTimers(at)
+      this.advance(at)
       this.throwIfFailed()
       this.read = number
       this.dirty = true
-      this.reading = {
-        number,
-        what: message.kind === 'event' ? (message.event as { type: string }).type : message.kind,
+      if (isEvent(entry)) this.deliver(entry)
+      else {
+        this.reading = { number, what: message.kind, isDeferred: false }
+        if (message.kind === 'cancel') {
+          this.cancel = { generation: this.attempt.generation, reason: message.reason, taken: false }
+          this.readCancel()
+        } else if (message.kind === 'ended' || message.kind === 'checkin') {
+          const actor = this.machine.jobActor(message.child)
+          if (actor !== null) notifyActor(actor, message)
+        }
+        this.throwIfFailed()
+        this.reading = null
       }
-      if (message.kind === 'cancel') {
-        this.cancel = { generation: this.attempt.generation, reason: message.reason, taken: false }
-        this.readCancel()
-      } else if (message.kind === 'event') this.deliver(message.event as { readonly type: string })
-      else if (message.kind !== 'resume') {
-        const actor = this.machine.jobActor(message.child)
-        if (actor !== null) notifyActor(actor, message)
-      }
-      this.throwIfFailed()
-      this.reading = null
+      this.offerDeferred()
       if (this.checkpointEachMessage) return
     }
+  }
+
+  /** Fires the timers that are due at `by`, and drops the deferred events that have expired then, in the order of their times. */
+  private advance(by: number): void {
+    const { machine, deferred } = this
+    if (deferred.isEmpty) return machine.fireTimers(by)
+    machine.fireTimers(by, { before: (at) => this.expire(at), after: () => this.offerDeferred() })
+    this.expire(by)
+  }
+
+  private expire(by: number): void {
+    for (const entry of this.deferred.expire(by)) {
+      this.dirty = true
+      this.warnDropped(eventOf(entry), 'no state took it in the time that it was kept')
+    }
+  }
+
+  /** Delivers the deferred events that the state takes now; each may lead to a state that takes others. */
+  private offerDeferred(): void {
+    const { machine, deferred } = this
+    while (machine.status === 'active' && !deferred.isEmpty && this.offeredTo !== machine.snapshot) {
+      const taken = deferred.takeFirst((entry) => this.reads(entry, true, () => machine.can(eventOf(entry))))
+      if (taken === null) {
+        this.offeredTo = machine.snapshot
+        return
+      }
+      this.dirty = true
+      this.reads(taken, true, () => machine.send(eventOf(taken)))
+    }
+  }
+
+  /** When the next timer is due or the next deferred event expires, ms since the epoch; null: never. */
+  private get nextAt(): number | null {
+    const times = [this.machine.timers.nextAt, this.deferred.nextExpiry].filter((at) => at !== null)
+    return times.length === 0 ? null : Math.min(...times)
   }
 
   /**
@@ -285,15 +339,30 @@ export class MachineRun {
       : this.cancel?.taken === true
   }
 
-  private deliver(event: { readonly type: string }): void {
-    if (!this.machine.can(event)) this.warnDropped(event, 'the state of the machine no longer handles it')
-    this.machine.send(event)
+  private deliver(entry: EventEntry): void {
+    if (this.reads(entry, false, () => this.machine.offer(eventOf(entry)))) return
+    if (!this.deferred.add(entry)) this.warnDropped(eventOf(entry), 'the state of the machine no longer handles it')
   }
 
-  /** The machine has ended before it read the last events. They stay in the inbox. */
+  /** Lets the machine handle an event: if it fails, the log of the job names the message. */
+  private reads<T>(entry: EventEntry, isDeferred: boolean, handle: () => T): T {
+    const reading = (this.reading = { number: entry.number, what: eventOf(entry).type, isDeferred })
+    try {
+      const result = handle()
+      this.throwIfFailed()
+      this.reading = null
+      return result
+    } catch (error) {
+      // A guard that throws does not stop the machine: nothing has been logged yet.
+      if (this.machine.failure === null && this.failure === null) this.attempt.log(failedAtMessage(reading))
+      throw error
+    }
+  }
+
+  /** The machine has ended before it took the last events: the write that ends the job drops them. */
   private warnUnread(): void {
-    for (const { message } of this.inbox) {
-      if (message.kind === 'event') this.warnDropped(message.event as { type: string }, 'the machine has ended')
+    for (const entry of [...this.deferred.all, ...this.inbox]) {
+      if (isEvent(entry)) this.warnDropped(eventOf(entry), 'the machine has ended')
     }
   }
 
@@ -339,7 +408,7 @@ export class MachineRun {
 
   /** Resolves when a message, a change or a failure arrives, or a timer is due. */
   private async waitForChange(): Promise<void> {
-    const { nextAt } = this.machine.timers
+    const { nextAt } = this
     let timer: Timer | null = null
     await new Promise<void>((resolve) => {
       this.wake = resolve
@@ -349,6 +418,17 @@ export class MachineRun {
     this.wake = () => {}
     ;(timer as Timer | null)?.cancel()
   }
+}
+
+/** A `status` that is counted: ids and sentences would make a name each. */
+const statusWord = /^[a-z][a-z _-]{0,39}$/i
+
+/** How a machine has ended: its final states, the innermost ones, and the `status` of its output. */
+function outcomeOf(states: readonly string[], output: unknown): string {
+  const innermost = states.filter((path) => !states.some((other) => other.startsWith(`${path}.`)))
+  const final = innermost.join(', ')
+  const status = typeof output === 'object' && output !== null && 'status' in output ? output.status : undefined
+  return typeof status === 'string' && status !== final && statusWord.test(status) ? `${final} (${status})` : final
 }
 
 /** The cancel that was read in this generation; null if none was read. */
@@ -369,8 +449,10 @@ function gatherOf(jobs: number): { readonly gather?: Gather } {
   return messages < 2 ? {} : { gather: { messages, ms: Math.ceil(gatherMs.least + jobs * gatherMs.perJob) } }
 }
 
-const failedAtMessage = ({ number, what }: Reading): string =>
-  `the machine failed on ${what}, message ${number}; retry(id, { dropInbox: 1 }) drops the first unread message`
+const failedAtMessage = ({ number, what, isDeferred }: Reading): string =>
+  isDeferred
+    ? `the machine failed on ${what}, message ${number}, which was deferred; retry(id, { dropInbox: [${number}] }) drops it`
+    : `the machine failed on ${what}, message ${number}; retry(id, { dropInbox: 1 }) drops the first unread message`
 
 /** Effects that are executed once and end with their call. The others start, stop or notify an actor. */
 const isOneTimeEffect = ({ kind }: PendingEffect): boolean => kind === 'action' || kind === 'emit' || kind === 'leave'

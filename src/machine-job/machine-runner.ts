@@ -2,7 +2,11 @@
 import { createHash } from 'node:crypto'
 import { createActor, type AnyActorRef, type AnyEventObject, type AnyStateMachine } from 'xstate'
 import type {
+  Assessment,
   JobDefinition,
+  Judge,
+  LifeReplay,
+  ParkedJob,
   MachineRunner,
   MachineJob,
   MachineViewer,
@@ -11,23 +15,35 @@ import type {
   UnsupportedRest,
 } from '../core/definition.ts'
 import { describe, JobchartError } from '../core/errors.ts'
-import type { MachineTypes, MachineView } from '../core/machine-record.ts'
+import { cancelEvent, type MachineTypes, type MachineView } from '../core/machine-record.ts'
 import type { JobRecord } from '../core/record.ts'
 import type { Json } from '../core/payload.ts'
+import type { RecordedLife } from '../core/recorded-life.ts'
+import { storedView } from '../core/stored-view.ts'
 import { ActorAddresses } from './addresses.ts'
 import { runnableCopy } from './built-ins.ts'
 import { checkMachine } from './check-machine.ts'
 import { toDisplayJson, withActors } from './codec.ts'
 import { invokedJobs, type JobActorSnapshot } from './from-job.ts'
 import { MachineRun } from './machine-run.ts'
-import { namesIn, nearest } from './machines.ts'
-import { accepts, afterInbox, afterTimers, machineThrew, type AnySnapshot, type Preview } from './preview.ts'
+import { isNamedByState, namesIn, nearest, sendableEvents, standingOf } from './machines.ts'
+import { isEvent } from './deferred-events.ts'
+import {
+  accepts,
+  afterInbox,
+  afterOffers,
+  afterTimers,
+  machineThrew,
+  type AnySnapshot,
+  type Preview,
+} from './preview.ts'
 import type { PlannedLogic } from './actor-kinds.ts'
 import { plannedLogic } from './planned.ts'
+import { replay } from './replay.ts'
 import { restoreContexts, withoutContexts } from './references.ts'
-import { adopt, timerOfNew, unknownBeforeStart, type Adopted, type Migrate } from './migration.ts'
+import { adopt, timerOfNew, unknownBeforeStart, unreadable, type Adopted, type Migrate } from './migration.ts'
 import { machineIn, unpackState, type MachineState } from './state.ts'
-import { ownStructureHash, structureHash, type MachineVersion, type PersistedMachine } from './versions.ts'
+import { nameOf, structureHash, type MachineVersion, type PersistedMachine } from './versions.ts'
 
 interface MachineOptions {
   readonly machine: AnyStateMachine
@@ -43,8 +59,6 @@ export function machineRunner(options: MachineOptions): MachineRunner {
 
 class Version {
   readonly identity: MachineVersion
-  /** The structure hash, and the one that earlier releases computed. */
-  readonly hashes: readonly string[]
   readonly options: MachineOptions
   /** The machine as its author has written it. */
   readonly chart: AnyStateMachine
@@ -56,7 +70,6 @@ class Version {
     this.chart = options.machine
     this.logic = plannedLogic(machine)
     this.identity = { id: options.machine.id, version: options.version, hash: structureHash(options.machine) }
-    this.hashes = [this.identity.hash, ownStructureHash(options.machine)]
   }
 
   start(attempt: MachineRunContext): Promise<RunResult> {
@@ -90,10 +103,19 @@ class Version {
     }
   }
 
-  /** @throws JobchartError UNSUPPORTED; whatever `migrate` throws */
-  adopt(state: MachineState): Adopted {
+  replay(life: RecordedLife, input: unknown): LifeReplay {
+    const adopted = (state: Json): MachineState => this.adopt(state).state
+    return replay(life, { logic: this.logic, identity: this.identity, input, adopt: adopted })
+  }
+
+  /** @throws JobchartError UNSUPPORTED, also if `migrate` throws */
+  adopt(json: Json): Adopted {
     const { machine, migrate } = this.options
-    return adopt(state, { identity: this.identity, hashes: this.hashes, machine, migrate })
+    try {
+      return adopt(unpackState(json), { identity: this.identity, machine, migrate })
+    } catch (error) {
+      throw unreadable(error)
+    }
   }
 }
 
@@ -115,7 +137,30 @@ class VersionedRunner implements MachineRunner {
   }
 
   get definitions(): string {
-    return this.versions.map(({ identity }) => `${identity.id} ${identity.version} ${identity.hash}`).join(', ')
+    return this.fingerprints.join(', ')
+  }
+
+  get fingerprints(): readonly string[] {
+    return this.versions.map(({ identity }) => nameOf(identity))
+  }
+
+  get events(): readonly string[] {
+    return [...new Set(this.versions.flatMap(({ chart }) => sendableEvents(chart)))]
+  }
+
+  judgeOf({ checkpoint, version }: MachineJob): Judge {
+    const wrote = checkpoint === null ? null : machineIn(checkpoint.state)
+    const { identity } = checkpoint === null ? this.current : this.versionFor(wrote)
+    const isSame = wrote !== null && wrote.id === identity.id && wrote.version === identity.version
+    return {
+      name: nameOf(identity),
+      isThatOfJob: isSame && wrote.hash === identity.hash,
+      versionOfJob: wrote?.version ?? version,
+      takesCancel: () =>
+        checkpoint !== null && isNamedByState(this.restored(checkpoint.state).snapshot, { type: cancelEvent }),
+      versionsThatKnow: (event) =>
+        this.versions.flatMap(({ chart, identity: own }) => (sendableEvents(chart).includes(event) ? own.version : [])),
+    }
   }
 
   get charts(): MachineRunner['charts'] {
@@ -151,26 +196,42 @@ class VersionedRunner implements MachineRunner {
         return (attempt) => version.start(attempt)
       }
       const version = this.versionFor(machine)
-      const adopted = version.adopt(unpackState(checkpoint.state))
+      const adopted = version.adopt(checkpoint.state)
       return (attempt) => version.resume(attempt, adopted)
     } catch (error) {
       return unsupported(machine?.version ?? enqueued ?? this.version, error)
     }
   }
 
-  isOutdated({ checkpoint, history }: JobRecord): boolean {
-    if (checkpoint === null) return false
+  replay(life: RecordedLife, input: unknown): LifeReplay {
+    return this.current.replay(life, input)
+  }
+
+  assess(record: ParkedJob): Assessment {
+    const { checkpoint, machineStates, machineTags, deferred } = record
+    if (checkpoint === null) return { kind: 'current' }
     const machine = machineIn(checkpoint.state)
-    const version = this.versionFor(machine)
-    const last = history.at(-1)
-    // Earlier releases parked jobs whose version they did not know, with a reason.
-    const parkedAsUnknown = last?.event === 'PARK' && last.reason !== undefined
-    if (machine !== null && version.hashes.includes(machine.hash) && !parkedAsUnknown) return false
     try {
-      return version.adopt(unpackState(checkpoint.state)).newDelays.length > 0 || parkedAsUnknown
+      const version = this.versionFor(machine)
+      const { state, newDelays } = version.adopt(checkpoint.state)
+      if (newDelays.length > 0) return { kind: 'outdated' }
+      const isOther = machine !== null && nameOf(machine) !== nameOf(version.identity)
+      if (isOther && deferred.length > 0 && this.takesDeferred(record)) return { kind: 'outdated' }
+      const standing = standingOf(version.chart, state.snapshot.value)
+      const isListed = hasSame(standing.states, machineStates) && hasSame(standing.tags, machineTags)
+      return isListed ? { kind: 'current' } : { kind: 'moved', standing }
     } catch (error) {
-      // Another process may know another version. An incompatible state of this version is run once, to report its error.
-      return !parkedAsUnknown && machine?.version === version.identity.version && error instanceof JobchartError
+      return unsupported(machine?.version ?? this.version, error)
+    }
+  }
+
+  /** Does its machine, as this process knows it, take an event that another definition has deferred? */
+  private takesDeferred(record: ParkedJob): boolean {
+    try {
+      return this.preview(record).deferred.length < record.deferred.length
+    } catch (error) {
+      if (error instanceof JobchartError) return false
+      throw error
     }
   }
 
@@ -183,17 +244,44 @@ class VersionedRunner implements MachineRunner {
       const reusable = last?.key === key && last.read <= (inbox.at(-1)?.number ?? 0) ? last : null
       let { read, preview } = reusable ?? { read: 0, preview: this.preview(record) }
       for (const entry of inbox) {
-        if (entry.number <= read) continue
+        if (entry.number <= Math.max(read, preview.read)) continue
         preview = afterInbox(preview, entry)
         read = entry.number
       }
       last = { key, read, preview }
-      return viewOf(afterTimers(preview, now))
+      return this.viewOf(afterTimers(preview, now))
     }
   }
 
-  viewAt<Machine extends MachineTypes>(state: Json): MachineView<Machine> {
-    return viewOf(this.restored(state))
+  viewAt<Machine extends MachineTypes>(state: Json, tags: readonly string[] = []): MachineView<Machine> {
+    try {
+      return this.viewOf(this.restored(state))
+    } catch (error) {
+      if (!(error instanceof JobchartError) || error.code !== 'UNSUPPORTED') throw error
+      return storedView(state, tags, error)
+    }
+  }
+
+  /** The machine that a snapshot belongs to says what its types are. */
+  private viewOf<Machine extends MachineTypes>({ snapshot, timers }: Preview): MachineView<Machine> {
+    const version = this.versions.find(({ options: { machine } }) => machine === snapshot.machine) ?? this.current
+    return {
+      value: snapshot.value as Machine['value'],
+      // The persisted context holds actors as ids.
+      get context() {
+        const kept: object = (snapshot.machine as AnyStateMachine).getPersistedSnapshot(snapshot)
+        return toDisplayJson('context' in kept ? kept.context : null) as Machine['context']
+      },
+      tags: [...(snapshot.tags as ReadonlySet<string>)],
+      status: snapshot.status,
+      output: snapshot.output === undefined ? undefined : toDisplayJson(snapshot.output),
+      timers: timers.map(({ event, at }) => ({ event: event.type, at })).toSorted((a, b) => a.at - b.at),
+      version: version.identity.version,
+      unsupported: null,
+      matches: (state) => snapshot.matches(state),
+      hasTag: (tag) => snapshot.hasTag(tag),
+      can: (event) => accepts(snapshot, event),
+    }
   }
 
   private get current(): Version {
@@ -217,18 +305,23 @@ class VersionedRunner implements MachineRunner {
     throw unknownBeforeStart(enqueued, current.identity)
   }
 
-  private preview({ checkpoint, input, version }: JobRecord): Preview {
-    if (checkpoint !== null) return this.restored(checkpoint.state)
-    const { machine } = this.versionToStart(version, input).options
-    const snapshot = createActor(machine, { input }).getSnapshot()
+  /** The state before the first unread message. */
+  private preview({ checkpoint, input, version, inbox }: Pick<ParkedJob, keyof MachineJob | 'inbox'>): Preview {
+    if (checkpoint !== null) {
+      const preview = this.restored(checkpoint.state)
+      const deferred = inbox.filter(isEvent).filter(({ number }) => number <= preview.read)
+      // What was deferred may be taken by the version that this process knows.
+      return deferred.length === 0 ? preview : afterOffers({ ...preview, deferred })
+    }
+    const started = this.versionToStart(version, input)
+    const snapshot = createActor(started.options.machine, { input }).getSnapshot()
     checkStarted(snapshot)
-    return { snapshot, timers: [] }
+    return { snapshot, timers: [], deferred: [], read: 0, machine: nameOf(started.identity) }
   }
 
   private restored(json: Json): Preview {
-    const kept = unpackState(json)
-    const version = this.versionFor(kept.machine)
-    const { snapshot, job, actors, timers } = version.adopt(kept).state
+    const version = this.versionFor(machineIn(json))
+    const { snapshot, job, actors, timers, read } = version.adopt(json).state
     const root = createActor(version.options.machine, {
       snapshot: withoutContexts(snapshot) as never,
       input: undefined,
@@ -238,6 +331,9 @@ class VersionedRunner implements MachineRunner {
     const actorAt = (address: string): AnyActorRef => addresses.referenceAt(address)
     restoreContexts(root, snapshot, actorAt)
     return {
+      read,
+      machine: nameOf(version.identity),
+      deferred: [],
       snapshot: root.getSnapshot(),
       timers: timers
         .filter(({ target }) => target === '')
@@ -288,21 +384,5 @@ function checkStarted(snapshot: AnySnapshot): void {
     throw machineThrew((snapshot.machine as AnyStateMachine).id, 'at its start', snapshot.error)
 }
 
-/** The machine that a snapshot belongs to says what its types are. */
-function viewOf<Machine extends MachineTypes>({ snapshot, timers }: Preview): MachineView<Machine> {
-  return {
-    value: snapshot.value as Machine['value'],
-    // The persisted context holds actors as ids.
-    get context() {
-      const kept: object = (snapshot.machine as AnyStateMachine).getPersistedSnapshot(snapshot)
-      return toDisplayJson('context' in kept ? kept.context : null) as Machine['context']
-    },
-    tags: [...(snapshot.tags as ReadonlySet<string>)],
-    status: snapshot.status,
-    output: snapshot.output === undefined ? undefined : toDisplayJson(snapshot.output),
-    timers: timers.map(({ event, at }) => ({ event: event.type, at })).toSorted((a, b) => a.at - b.at),
-    matches: (state) => snapshot.matches(state),
-    hasTag: (tag) => snapshot.hasTag(tag),
-    can: (event) => accepts(snapshot, event),
-  }
-}
+const hasSame = (some: readonly string[], others: readonly string[]): boolean =>
+  new Set([...some, ...others]).size === new Set(some).size && some.length === others.length

@@ -1,6 +1,7 @@
 /** Reads charts: their nodes, transitions, actions, actors and names. */
 import type { AnyActorLogic, AnyMachineSnapshot, AnyStateMachine, AnyStateNode, EventObject, StateValue } from 'xstate'
 import { JobchartError } from '../core/errors.ts'
+import type { MachineStanding } from '../core/machine-tally.ts'
 import { isBuiltIn } from './xstate-internals.ts'
 
 export const isMachine = (logic: unknown): logic is AnyStateMachine =>
@@ -16,6 +17,10 @@ export const namedActors = (machine: AnyStateMachine): [name: string, logic: Any
 /** The state names that users pass to `matches` and the like, as paths from the root, and the tags. */
 export const namesIn = (machine: AnyStateMachine): string[] =>
   nodesOf(machine).flatMap(({ path, tags }) => [...(path.length === 0 ? [] : [path.join('.')]), ...tags])
+
+/** The events that a chart names and that may be sent from outside, wildcards included. */
+export const sendableEvents = (machine: AnyStateMachine): string[] =>
+  (machine.events as readonly string[]).filter((type) => !type.startsWith('xstate.') && type !== '')
 
 /** The name with the smallest edit distance, for `Did you mean`. */
 export function nearest(name: string, names: Iterable<string>): string {
@@ -67,6 +72,13 @@ export function activeNodes(node: AnyStateNode, value: StateValue): AnyStateNode
     if (child !== undefined && below !== undefined) nodes.push(...activeNodes(child, below))
   }
   return nodes
+}
+
+/** Paths of the active states for a value, the outer ones first, and their tags. */
+export function standingOf(machine: AnyStateMachine, value: StateValue): MachineStanding {
+  const nodes = activeNodes(machine.root, value)
+  const states = nodes.slice(1).map(({ path }) => path.join('.'))
+  return { states, tags: [...new Set(nodes.flatMap(({ tags }) => tags))] }
 }
 
 /** An invoke as it is written in the config. */

@@ -3,7 +3,7 @@
  * The timer of a delayed transition (`after`) is matched by the state and the index in `after`, not by the delay, because a
  * deployment may change the delay.
  */
-import type { AnyStateMachine, AnyStateNode, EventObject } from 'xstate'
+import type { AnyStateMachine, AnyStateNode, EventObject, OutputFrom, SnapshotFrom } from 'xstate'
 import { describe, JobchartError } from '../core/errors.ts'
 import { machineAt, MachineActions } from './actions.ts'
 import { childAddress } from './addresses.ts'
@@ -39,18 +39,44 @@ export interface MigrateDetails {
   readonly timers: readonly MachineTimer[]
 }
 
+/**
+ * The snapshot of a machine as a checkpoint has it: data without methods.
+ */
+export interface PersistedSnapshotFrom<Machine extends AnyStateMachine> {
+  readonly status: 'active' | 'done' | 'error' | 'stopped'
+  /** The state: `'paid'`, or `{ paid: 'shipping' }`. */
+  readonly value: SnapshotFrom<Machine>['value']
+  readonly context: SnapshotFrom<Machine>['context']
+  readonly output?: OutputFrom<Machine> | undefined
+  readonly error?: unknown
+  /** Its actors, by id. Default: none. */
+  readonly children?: Readonly<Record<string, unknown>>
+  /** What its history states remember. */
+  readonly historyValue?: Readonly<Record<string, unknown>>
+  readonly tags?: readonly string[]
+}
+
 /** A snapshot and its timers; timers that are left out are dropped. */
-export interface Migrated {
-  readonly snapshot: unknown
+export interface Migrated<Snapshot = unknown> {
+  readonly snapshot: Snapshot
   readonly timers: readonly MachineTimer[]
 }
 
 /**
- * Converts a snapshot of another version to this one.
- * @param from the version that wrote it
- * @returns the snapshot, which keeps its timers, or `{ snapshot, timers }`
+ * Converts a snapshot of another version to this one: `(snapshot, from, { timers }) => …`, where `from` is the version that wrote it. It returns the snapshot,
+ * which keeps its timers, or `{ snapshot, timers }`. With two machines it is typed by both versions; without them nothing is known of the snapshots.
+ * @example const migrate: Migrate<typeof orderV1, typeof orderV2> = (old) => ({ ...old, context: { lines: [old.context.line] } })
  */
-export type Migrate = (snapshot: unknown, from: MachineVersion, details: MigrateDetails) => unknown
+export type Migrate<From = unknown, To = unknown> = MigrateSnapshot<PersistedOf<From>, PersistedOf<To>>
+
+type PersistedOf<Machine> = Machine extends AnyStateMachine ? PersistedSnapshotFrom<Machine> : unknown
+
+/** The same by the snapshots. */
+export type MigrateSnapshot<From, To> = (
+  snapshot: From,
+  from: MachineVersion,
+  details: MigrateDetails,
+) => unknown extends To ? unknown : To | Migrated<To>
 
 /** A delayed transition of an active state that a deployment has added: its timer is neither set nor passed. */
 interface NewDelay {
@@ -67,19 +93,17 @@ export interface Adopted {
 
 interface Version {
   readonly identity: MachineVersion
-  /** The structure hash, and the one that earlier releases computed. */
-  readonly hashes: readonly string[]
   readonly machine: AnyStateMachine
   readonly migrate: Migrate | null
 }
 
-/** @throws JobchartError UNSUPPORTED if the machine cannot resume from the state; whatever `migrate` throws */
-export function adopt(state: MachineState, { identity, hashes, machine, migrate }: Version): Adopted {
+/** @throws JobchartError UNSUPPORTED if the machine cannot resume from the state, or `migrate` throws (`cause`) */
+export function adopt(state: MachineState, { identity, machine, migrate }: Version): Adopted {
   const same = state.machine.id === identity.id && state.machine.version === identity.version
   if (!same && migrate === null) throw unknownVersion(state.machine, identity)
   const lost = lostActions(machine, state.outbox)
   if (lost.length > 0) throw incompatible(identity, lost, same)
-  if (same && hashes.includes(state.machine.hash)) return { state, newDelays: [] }
+  if (same && state.machine.hash === identity.hash) return { state, newDelays: [] }
   const timers = state.timers.map((timer) => withPlace(timer, machine))
   const taken =
     same || migrate === null ? { snapshot: state.snapshot, timers } : migrated({ ...state, timers }, migrate)
@@ -105,7 +129,7 @@ const lostActions = (machine: AnyStateMachine, outbox: MachineState['outbox']): 
 // ── migrate ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function migrated(state: MachineState, migrate: Migrate): Pick<MachineState, 'snapshot' | 'timers'> {
-  const result = migrate(state.snapshot, state.machine, { timers: state.timers.map(timerOf) })
+  const result = converted(state, migrate)
   const both = isObject(result) && 'snapshot' in result && 'timers' in result ? result : null
   const snapshot = both === null ? result : both['snapshot']
   if (!isObject(snapshot) || !('value' in snapshot) || typeof snapshot['status'] !== 'string') {
@@ -119,6 +143,17 @@ function migrated(state: MachineState, migrate: Migrate): Pick<MachineState, 'sn
   if (!Array.isArray(both['timers'])) throw badTimers('timers', both['timers'])
   const timers = (both['timers'] as readonly MachineTimer[]).map((timer, i) => recordOf(timer, `timers[${i}]`))
   return { snapshot: persisted, timers }
+}
+
+function converted({ snapshot, machine, timers }: MachineState, migrate: Migrate): unknown {
+  try {
+    return migrate(snapshot, machine, { timers: timers.map(timerOf) })
+  } catch (error) {
+    throw new JobchartError('UNSUPPORTED', `migrate threw for version ${machine.version}: ${messageOf(error)}`, {
+      cause: error,
+      hint: 'Let `migrate` convert this snapshot, or run a process that has that version among its `jobs`.',
+    })
+  }
 }
 
 function timerOf({ source, target, id, event, at, setAt, after }: TimerRecord): MachineTimer {
@@ -257,6 +292,17 @@ function* machinesIn(
 }
 
 // ── refusals ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** The error for a state that this release, or the machine, cannot read. */
+export const unreadable = (error: unknown): JobchartError =>
+  error instanceof JobchartError
+    ? error
+    : new JobchartError('UNSUPPORTED', `the state of the machine cannot be read: ${messageOf(error)}`, {
+        cause: error,
+        hint: 'Check what `migrate` returns: the persisted snapshot of this version, or { snapshot, timers }.',
+      })
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null

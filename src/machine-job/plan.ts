@@ -69,6 +69,8 @@ interface PlanOptions {
   readonly nextActorNumber: number
   /** Called when an effect is added. */
   readonly changed: () => void
+  /** Writes a line of the job's log. */
+  readonly log: (line: string) => void
 }
 
 export class Plan {
@@ -82,6 +84,7 @@ export class Plan {
   /** Number of actors registered so far: tells whether one was added. */
   actorsAdded = 0
   private readonly changed: () => void
+  private readonly log: (line: string) => void
   /** Actors that may be at work, with the scopes that can stop them. */
   private readonly working = new Map<AnyActorRef, AnyActorScope>()
   /** Snapshots that were restored from the checkpoint; null if there is none. */
@@ -89,10 +92,11 @@ export class Plan {
   /** Wraps the calls that XState defers while a built-in action executes; null otherwise. */
   private planning: ((run: () => void) => () => void) | null = null
 
-  constructor({ addresses, nextActorNumber: booked, changed }: PlanOptions) {
+  constructor({ addresses, nextActorNumber: booked, changed, log }: PlanOptions) {
     this.addresses = addresses
     this.nextActorNumber = booked
     this.changed = changed
+    this.log = log
   }
 
   hold(effect: PendingEffect): void {
@@ -241,15 +245,26 @@ export class Plan {
     // XState replaces `children` only when an actor was added or removed.
     const facts = factsOf(scope.self)
     if (children === undefined || facts.children === children) return snapshot
+    const before = facts.children as Children | null
     facts.children = children
     for (const actor of childrenOf(snapshot)) {
       if (factsOf(actor).isStarting) continue
+      this.warnReplaced(before?.[actor.id], actor)
       if (typeof actor.src !== 'string') this.refuse(inlineSpawn(scope, actor))
       this.actorsAdded++
       this.addresses.of(actor)
       scope.defer(() => this.startChild(actor, scope))
     }
     return snapshot
+  }
+
+  /** XState lets an actor take the id of another one that is active: the machine has lost that one, and so has its next checkpoint. */
+  private warnReplaced(before: AnyActorRef | undefined, actor: AnyActorRef): void {
+    if (before === undefined || before === actor) return
+    if (factsOf(before).isStopped || before.getSnapshot().status !== 'active') return
+    this.log(
+      `the actor ${actor.id} was started while another actor of this id is active: after a restart only the later one goes on`,
+    )
   }
 
   private startChild(actor: AnyActorRef, scope: AnyActorScope): void {

@@ -1,6 +1,6 @@
 /** The actor logic of a machine in a job: one for all jobs of a definition. It finds the plan of a job through the root actor. */
 import type { AnyActorRef, AnyActorScope, AnyStateMachine, EventObject, Snapshot } from 'xstate'
-import { doesWork, type PlannedLogic } from './actor-kinds.ts'
+import { kindOfActor, type PlannedLogic } from './actor-kinds.ts'
 import { prepareBuiltIns } from './built-ins.ts'
 import { runnerOf } from './machine-run-services.ts'
 import { isFullyStorable, storable } from './action-args.ts'
@@ -54,22 +54,20 @@ function persist(machine: AnyStateMachine, snapshot: Snapshot<unknown>): Snapsho
   // XState would replace actors in the context by their ids; the codec stores their addresses.
   const kept = machine.getPersistedSnapshot({ ...snapshot, context: undefined } as never) as PersistedChildren
   const { children } = snapshot as { readonly children?: Readonly<Record<string, AnyActorRef>> }
-  const ended = Object.entries(kept.children).map(([id, child]) => {
+  const persisted = Object.entries(kept.children).map(([id, child]) => {
     const actor = children?.[id]
-    return [
-      id,
-      actor !== undefined && hasFinishedWork(actor) ? { ...child, snapshot: finalState(child.snapshot) } : child,
-    ] as const
+    if (actor === undefined) return [id, child] as const
+    const kind = kindOfActor(actor)
+    const isOver = kind === 'work' && actor.getSnapshot().status !== 'active'
+    return [id, { ...child, kind, ...(isOver && { snapshot: finalState(child.snapshot) }) }] as const
   })
-  const whole: object = { ...kept, context: contextOf(snapshot), children: Object.fromEntries(ended) }
+  const whole: object = { ...kept, context: contextOf(snapshot), children: Object.fromEntries(persisted) }
   return whole as Snapshot<unknown>
 }
 
 type PersistedChildren = Snapshot<unknown> & {
   readonly children: Readonly<Record<string, { readonly snapshot: Snapshot<unknown> }>>
 }
-
-const hasFinishedWork = (actor: AnyActorRef): boolean => actor.getSnapshot().status !== 'active' && doesWork(actor)
 
 /** An ended actor is stored without its input, and without an output that JSON cannot represent. */
 function finalState({ status, output, error }: Snapshot<unknown>): Snapshot<unknown> {

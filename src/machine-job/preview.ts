@@ -1,9 +1,9 @@
 /** Computes the state of a machine after its unread messages and due timers, without executing anything. */
 import { transition, type AnyActorRef, type AnyEventObject, type AnyStateMachine, type SnapshotFrom } from 'xstate'
 import { JobchartError } from '../core/errors.ts'
-import type { InboxMessage, InboxEntry } from '../core/machine-record.ts'
+import { cancelEvent, type InboxMessage, type InboxEntry } from '../core/machine-record.ts'
+import { eventOf, expiryOf, isEvent, keptUntil, type EventEntry } from './deferred-events.ts'
 import { jobOf } from './from-job.ts'
-import { cancelEvent } from './machine-run.ts'
 import { isNamedByState } from './machines.ts'
 import type { TimerRecord } from './timers.ts'
 
@@ -14,27 +14,54 @@ export interface Preview {
   readonly snapshot: AnySnapshot
   /** Timers of the root machine. Its children are not simulated. */
   readonly timers: readonly TimerRecord[]
+  /** The number of the last message read at the checkpoint. */
+  readonly read: number
+  /** Events that wait for a state that takes them, ascending by number. */
+  readonly deferred: readonly EventEntry[]
+  /** The name of the machine. */
+  readonly machine: string
 }
 
 /** @throws JobchartError NOT_ACCEPTED if the machine throws */
-export function afterInbox(preview: Preview, { at, message }: InboxEntry): Preview {
+export function afterInbox(preview: Preview, entry: InboxEntry): Preview {
   // Timers that were due before the message arrived fire before it.
-  const due = afterTimers(preview, at)
+  const due = afterTimers(preview, entry.at)
+  const { message } = entry
   if (due.snapshot.status !== 'active' || message.kind === 'checkin' || message.kind === 'resume') return due
-  const event = eventOf(due.snapshot, message)
+  const event = eventFor(due.snapshot, message)
   if (event === null || (message.kind === 'cancel' && !isNamedByState(due.snapshot, event))) return due
-  return after(due, event)
+  if (!isEvent(entry) || accepts(due.snapshot, event)) return afterOffers(after(due, event))
+  return keptUntil(entry, due.machine) === null ? due : { ...due, deferred: [...due.deferred, entry] }
 }
 
-/** After the timers due at `by`, the earliest first. @throws as `afterInbox` */
+/** After the timers due at `by`, the earliest first, and without the deferred events that have expired. @throws as `afterInbox` */
 export function afterTimers(preview: Preview, by: number): Preview {
   let current = preview
   for (const timer of preview.timers.toSorted((a, b) => a.at - b.at)) {
     if (timer.at > by || current.snapshot.status !== 'active') break
     if (!current.timers.includes(timer)) continue
-    current = after({ ...current, timers: current.timers.filter((each) => each !== timer) }, timer.event)
+    const set = { ...current, timers: current.timers.filter((each) => each !== timer) }
+    current = afterOffers(after(unexpired(set, timer.at), timer.event))
   }
-  return current
+  return unexpired(current, by)
+}
+
+/** After the deferred events that the machine takes, in order: each may lead to a state that takes others. @throws as `afterInbox` */
+export function afterOffers(preview: Preview): Preview {
+  let current = preview
+  for (;;) {
+    const { snapshot, deferred } = current
+    if (snapshot.status !== 'active') return current
+    const taken = deferred.find((entry) => wrappingThrows(snapshot, eventOf(entry), () => snapshot.can(eventOf(entry))))
+    if (taken === undefined) return current
+    current = after({ ...current, deferred: deferred.filter((entry) => entry !== taken) }, eventOf(taken))
+  }
+}
+
+function unexpired(preview: Preview, by: number): Preview {
+  const { deferred, machine } = preview
+  if (deferred.length === 0) return preview
+  return { ...preview, deferred: deferred.filter((entry) => expiryOf(entry, machine) > by) }
 }
 
 /** Would the event change the snapshot, be it through an `always` transition? @throws as `afterInbox` */
@@ -43,9 +70,10 @@ export function accepts(snapshot: AnySnapshot, event: AnyEventObject): boolean {
   return wrappingThrows(snapshot, event, () => snapshot.can(event) || stepOf(snapshot, event).next !== snapshot)
 }
 
-function after({ snapshot, timers }: Preview, event: AnyEventObject): Preview {
+function after(preview: Preview, event: AnyEventObject): Preview {
+  const { snapshot, timers } = preview
   const { next, cancelled } = wrappingThrows(snapshot, event, () => stepOf(snapshot, event))
-  return { snapshot: next, timers: timers.filter(({ source, id }) => source !== '' || !cancelled.has(id)) }
+  return { ...preview, snapshot: next, timers: timers.filter(({ source, id }) => source !== '' || !cancelled.has(id)) }
 }
 
 /** XState's types do not cover all planned actions. */
@@ -80,7 +108,7 @@ export function machineThrew(machine: string, where: string, error: unknown): Jo
   })
 }
 
-function eventOf(
+function eventFor(
   snapshot: AnySnapshot,
   message: Exclude<InboxMessage, { readonly kind: 'checkin' | 'resume' }>,
 ): AnyEventObject | null {

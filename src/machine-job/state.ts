@@ -4,6 +4,7 @@ import type { Json } from '../core/payload.ts'
 import type { AddressState } from './addresses.ts'
 import { decode, encode, type AddressOf } from './codec.ts'
 import { fromFirstFormat } from './first-format.ts'
+import type { RecordedEvent } from './recorder.ts'
 import type { PassedDelay, TimerRecord } from './timers.ts'
 import type { MachineVersion, PersistedMachine } from './versions.ts'
 
@@ -58,6 +59,8 @@ export interface MachineState {
   readonly jobs: { readonly generation: number; readonly ids: readonly string[] }
   /** The cancel that was read in this generation of the job. Absent if an earlier release wrote the state. */
   readonly cancel?: ReadCancel | null | undefined
+  /** The events that led to it from the checkpoint before. Null if they were more than are kept; earlier releases did not keep them. */
+  readonly events?: readonly RecordedEvent[] | null
   /** The number of the last message that was read. */
   readonly read: number
 }

@@ -4,59 +4,99 @@
  */
 import { createHash } from 'node:crypto'
 import type { AnyActorLogic, AnyStateMachine, AnyStateNode } from 'xstate'
+import { isJobLogic } from './from-job.ts'
 import { isMachine, namedActors, nodesOf } from './machines.ts'
 
 export interface MachineVersion {
   readonly id: string
   readonly version: string
-  /** Hash of the structure, child machines included: states and their kinds, events, actors. */
+  /** Hash of the structure, child machines included: states and their kinds, events, actors and their kinds. */
   readonly hash: string
 }
 
-/** A snapshot as XState persists it: the members that are read here. */
+/** The name of a machine by which processes compare what they know: its id, its version and the hash of its structure. */
+export const nameOf = ({ id, version, hash }: MachineVersion): string => `${id} ${version} ${hash}`
+
+/**
+ * Kinds of actors, by what a snapshot of one holds: a machine, the state of a transition function, the id of a child job, or the
+ * input of work in this process (a promise, a callback, an observable), which begins again.
+ */
+export type ActorKind = 'machine' | 'transition' | 'job' | 'work'
+
+interface PersistedActor {
+  readonly src: unknown
+  readonly snapshot: unknown
+  /** Of the actor that wrote it. Left out by `migrate`: the snapshot tells. */
+  readonly kind?: ActorKind | undefined
+}
+
+/** A snapshot as XState persists it, with the kinds of actors: the members that are read here. */
 export interface PersistedMachine {
   readonly context?: unknown
   readonly value: StateValue
   readonly status: string
-  readonly children: Readonly<Record<string, { readonly src: unknown; readonly snapshot: unknown }>>
+  readonly children: Readonly<Record<string, PersistedActor>>
   readonly historyValue?: Readonly<Record<string, readonly { readonly id: string }[]>>
 }
 
 type StateValue = string | { readonly [key: string]: StateValue }
 
 export function structureHash(machine: AnyStateMachine): string {
-  const children = namedActors(machine).flatMap(([name, logic]) =>
-    isMachine(logic) ? [[name, structureHash(logic)]] : [],
-  )
-  return hashOf(children.length === 0 ? structureOf(machine) : [structureOf(machine), children])
+  const actors = namedActors(machine)
+    .map(([name, logic]) => [name, isMachine(logic) ? structureHash(logic) : kindOf(logic)])
+    .toSorted(([a = ''], [b = '']) => (a < b ? -1 : 1))
+  return hashOf([structureOf(machine), actors])
 }
-
-/** The hash that earlier releases computed: without child machines. */
-export const ownStructureHash = (machine: AnyStateMachine): string => hashOf(structureOf(machine))
 
 const structureOf = (machine: AnyStateMachine): unknown[] =>
   nodesOf(machine).map((node) => [
     node.id,
     node.type,
     node.events.toSorted((a, b) => (a < b ? -1 : 1)),
-    node.invoke.map(({ id, src }) => [id, typeof src === 'string' ? src : 'inline']),
+    node.invoke.map(({ id, src }) => {
+      const logic = actorLogic(machine, src)
+      // The place of an inline actor is that of its state.
+      const isNamed = typeof src === 'string' && !src.startsWith('xstate.invoke.')
+      return [id, isNamed || logic === null ? src : kindOf(logic)]
+    }),
   ])
 
 const hashOf = (structure: unknown): string =>
   createHash('sha256').update(JSON.stringify(structure)).digest('base64url').slice(0, 22)
+
+/** The paths of the states in a value, sorted: `{ paid: 'shipping' }` → `paid`, `paid.shipping`. */
+export function activePaths(value: StateValue, around = ''): string[] {
+  const inner: [key: string, below: StateValue][] = typeof value === 'string' ? [[value, {}]] : Object.entries(value)
+  return inner.flatMap(([key, below]) => [`${around}${key}`, ...activePaths(below, `${around}${key}.`)]).toSorted()
+}
 
 /** Why the machine cannot resume from this snapshot; empty if it can. */
 export function incompatibilities(machine: AnyStateMachine, persisted: PersistedMachine, path = ''): string[] {
   // An ended machine makes no more transitions: any definition fits.
   if (persisted.status !== 'active') return []
   const found = [...badStates(machine.root, persisted.value, persisted.children)]
-  for (const [id, { src, snapshot }] of Object.entries(persisted.children)) {
+  for (const [id, child] of Object.entries(persisted.children)) {
+    const { src, snapshot } = child
     const logic = actorLogic(machine, src)
+    const change = logic === null ? null : changeOfKind(child, kindOf(logic))
     if (logic === null) found.push(`actor ${id}: there is no actor logic ${String(src)} any more`)
+    else if (change !== null) found.push(`actor ${id} was ${change}`)
     else if (isMachine(logic)) found.push(...incompatibilities(logic, snapshot as PersistedMachine, `${path}${id}/`))
-    else if (isMachineState(snapshot)) found.push(`actor ${id} was a machine`)
   }
+  found.push(...lostHistories(machine, persisted))
   return path === '' ? found : found.map((what) => `${path}: ${what}`)
+}
+
+/** States that a history remembers and that are gone. XState would take the default of the history instead. */
+function lostHistories(machine: AnyStateMachine, { historyValue = {} }: PersistedMachine): string[] {
+  const ids = new Set(nodesOf(machine).map(({ id }) => id))
+  return Object.entries(historyValue).flatMap(([history, states]) =>
+    ids.has(history)
+      ? states
+          .filter(({ id }) => !ids.has(id))
+          .map(({ id }) => `the history ${history} remembers the state ${id}, which is gone`)
+      : [],
+  )
 }
 
 function* badStates(node: AnyStateNode, value: StateValue, actors: PersistedMachine['children']): Iterable<string> {
@@ -73,6 +113,30 @@ function* badStates(node: AnyStateNode, value: StateValue, actors: PersistedMach
   if (node.type === 'parallel') {
     for (const key of Object.keys(node.states)) if (!(key in kinds)) yield `region ${node.id}.${key} is new`
   }
+}
+
+/** How the kind of a persisted actor differs from that of its logic, for messages; null if it does not. */
+function changeOfKind({ kind, snapshot }: PersistedActor, now: ActorKind): string | null {
+  const { status, invokes } = snapshot as { readonly status?: string; readonly invokes?: unknown }
+  const was = isMachineState(snapshot) ? 'machine' : invokes !== undefined ? 'job' : kind
+  // `migrate` may leave the kind out. XState does not restore a machine without a state, nor a job without an id.
+  const fits = was === undefined ? now === 'work' || now === 'transition' : was === now
+  if (fits) return null
+  const ended = status === 'active' || status === undefined ? '' : ' that has ended'
+  return `${described[was ?? 'work']}${ended}, and is ${described[now]} now`
+}
+
+const described: Readonly<Record<ActorKind, string>> = {
+  machine: 'a machine',
+  transition: 'a transition function',
+  job: 'a job',
+  work: 'work (a promise, a callback or an observable)',
+}
+
+export function kindOf(logic: AnyActorLogic): ActorKind {
+  if (isMachine(logic)) return 'machine'
+  if (isJobLogic(logic)) return 'job'
+  return logic.start === undefined ? 'transition' : 'work'
 }
 
 /** The actor logic of a name. XState names an inline invoke by its place: `xstate.invoke.<index>.<node id>`. */

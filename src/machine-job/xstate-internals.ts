@@ -37,10 +37,10 @@ export function replaceScheduler(system: System, scheduler: System['scheduler'])
  */
 export function wrapRelays(
   system: System,
-  wrap: (source: AnyActorRef | undefined, target: AnyActorRef, deliver: () => void) => void,
+  wrap: (source: AnyActorRef | undefined, target: AnyActorRef, event: AnyEventObject, deliver: () => void) => void,
 ): void {
   const relay = Reflect.get(system, '_relay') as Relay
-  const wrapped: Relay = (source, target, event) => wrap(source, target, () => relay(source, target, event))
+  const wrapped: Relay = (source, target, event) => wrap(source, target, event, () => relay(source, target, event))
   Object.assign(system, { _relay: wrapped })
 }
 

@@ -9,7 +9,7 @@ const kept = { minute: 120, hour: 168 }
 
 type Figures = { -readonly [Figure in keyof ActivityBucket]: number }
 
-const zeros = { enqueued: 0, started: 0, done: 0, failed: 0, dead: 0, cancelled: 0, waitMs: 0, runMs: 0 }
+const zeros = { enqueued: 0, started: 0, done: 0, failed: 0, dead: 0, cancelled: 0, queuedMs: 0, runMs: 0 }
 
 /**
  * Is the activity that a store answers what its log tells, of each queue and of all together?
@@ -60,7 +60,7 @@ function count(figures: Figures, { event, to, at }: Transition, before: readonly
   if (event === 'ENQUEUE') figures.enqueued++
   else if (event === 'CLAIM') {
     figures.started++
-    figures.waitMs += at - (before.at(-1)?.at ?? at)
+    figures.queuedMs += at - (before.at(-1)?.at ?? at)
   } else if (event === 'COMPLETE' && to === 'done') figures.done++
   else if (hasFailed) figures.failed++
   else if (to === 'cancelled') figures.cancelled++

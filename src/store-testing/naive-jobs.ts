@@ -70,6 +70,8 @@ export class NaiveJobs {
   protected readonly clocks = new Map<string, number>()
   protected starts = new Map<string, number>()
   private groups: Group[] = []
+  /** How machines have ended. */
+  protected readonly outcomes: { readonly type: string; readonly outcome: string }[] = []
 
   protected add(job: contract.NewJob): Job {
     const dueAt = job.runAt ?? this.time + job.delayMs
@@ -98,6 +100,7 @@ export class NaiveJobs {
       machineStates: [],
       machineTags: [],
       inbox: [],
+      deferred: [],
       lastMessageNumber: 0,
       parent: job.parent ?? null,
       version: job.version ?? null,
@@ -240,7 +243,10 @@ export class NaiveJobs {
     return transition
   }
 
-  private addFailure(error: ErrorRecord, { id, type, at, seq }: Transition): void {
+  protected addFailure(
+    error: ErrorRecord,
+    { id, type, at, seq }: Pick<Transition, 'id' | 'type' | 'at' | 'seq'>,
+  ): void {
     const failure = failureOf(error)
     const isSame = (group: Group): boolean => group.type === type && group.failure.fingerprint === failure.fingerprint
     const group = this.groups.find(isSame) ?? { type, failure, firstAt: at, count: 0, lastAt: at, lastId: id, seq }

@@ -1,6 +1,15 @@
 /** Machine jobs of the naive store: checkpoints, messages, ends of child jobs, and cancels of parents and children. */
 import { caps } from '../core/caps.ts'
-import { mayGather, type CheckpointEntry, type InboxMessage, type NewCheckpoint } from '../core/machine-record.ts'
+import { droppedLine, keptLine, keysOf } from '../core/dropped-events.ts'
+import { lastLogs } from '../core/log-lines.ts'
+import {
+  mayGather,
+  type CheckpointEntry,
+  type InboxEntry,
+  type InboxMessage,
+  type NewCheckpoint,
+} from '../core/machine-record.ts'
+import type { LogLine } from '../core/record.ts'
 import type * as contract from '../store.ts'
 import { byPriority, is, NaiveJobs, type Job } from './naive-jobs.ts'
 
@@ -15,7 +24,8 @@ export class NaiveMachines extends NaiveJobs {
       const job = this.leasedBy(id, attempt, token)
       if (!job) return { outcome: 'lost', seq: 0, at: 0, maxAttempts: 0, inbox: [] }
       const { seq, at } = this.keepCheckpoint(job, checkpoint)
-      const { maxAttempts, inbox } = job.record
+      const { maxAttempts } = job.record
+      const inbox = unreadOf(job)
       return { outcome: 'kept', seq, at, maxAttempts, inbox, ...this.stopNotice(job) }
     })
   }
@@ -40,6 +50,22 @@ export class NaiveMachines extends NaiveJobs {
     })
   }
 
+  reindex(requests: readonly contract.ReindexRequest[]): contract.ReindexAnswer[] {
+    return requests.map(({ id, checkpoint, standing, unsupported }) => {
+      const record = this.find(id)?.record
+      if (!record) return { outcome: 'notFound' }
+      if (record.state !== 'waiting' || record.checkpoint?.number !== checkpoint) return { outcome: 'changed' }
+      if (standing) Object.assign(record, { machineStates: standing.states, machineTags: standing.tags })
+      const first = record.unsupported ?? {
+        tries: 0,
+        since: this.time,
+        seq: this.find(id)?.checkpoints.at(-1)?.seq ?? 0,
+      }
+      record.unsupported = unsupported && { ...first, ...unsupported }
+      return { outcome: 'kept' }
+    })
+  }
+
   checkpoints(id: string): readonly CheckpointEntry[] {
     return this.find(id)?.checkpoints ?? []
   }
@@ -51,6 +77,7 @@ export class NaiveMachines extends NaiveJobs {
     return {
       states: count(records.flatMap(({ machineStates }) => machineStates)),
       tags: count(records.flatMap(({ machineTags }) => machineTags)),
+      outcomes: count(this.outcomes.flatMap((each) => (each.type === type ? [each.outcome] : []))),
     }
   }
 
@@ -103,6 +130,7 @@ export class NaiveMachines extends NaiveJobs {
     if (job.record.state === 'cancelling') return false
     this.mark(job, mark)
     transitions.push(this.applyEvent(job, 'CANCEL', { reason: mark.reason }))
+    this.reportKept(job)
     transitions.push(
       ...[this.notifyParentOfEnd(job), this.releaseSuccessor(job)].filter((transition) => transition !== undefined),
     )
@@ -127,12 +155,14 @@ export class NaiveMachines extends NaiveJobs {
   }
 
   protected keepCheckpoint(job: Job, checkpoint: NewCheckpoint): CheckpointEntry {
-    const { number, state, read, note, takesCancel, forgetSteps, states = [], tags = [] } = checkpoint
+    const { number, state, note, takesCancel, forgetSteps, failures = [], states = [], tags = [] } = checkpoint
     const { record } = job
     const current = job.checkpoints.at(-1)
     if (current?.number === number) return current
     if (number !== (current?.number ?? 0) + 1) throw new Error(`checkpoint ${number} after ${current?.number}`)
+    this.read(job, checkpoint)
     const { seq, at } = this.note(job, 'CHECKPOINT', record.state, note)
+    for (const { error } of failures) this.addFailure(error, { ...record, seq, at })
     const entry = { number, state, seq, at, note }
     job.checkpoints = [...job.checkpoints, entry].slice(-caps.checkpoints)
     job.takesCancel = takesCancel
@@ -142,9 +172,43 @@ export class NaiveMachines extends NaiveJobs {
     record.machineStates = states
     record.machineTags = tags
     record.unsupported = null
-    record.inbox = record.inbox.filter((mail) => mail.number > read)
     record.maxAttempts = job.base + record.attempt - 1
     return entry
+  }
+
+  private read(job: Job, { read, deferred = [], dropped = [] }: NewCheckpoint): void {
+    const { record } = job
+    for (const number of deferred) {
+      const there = record.inbox.some((each) => each.number === number && number <= read)
+      if (!there) throw new Error(`message ${number} is deferred, and was not read`)
+    }
+    for (const why of ['not taken', 'expired'] as const) {
+      const numbers = new Set(dropped.filter((each) => each.why === why).map(({ number }) => number))
+      this.drop(job, record.inbox.filter(({ number }) => numbers.has(number)), why) // prettier-ignore
+    }
+    record.inbox = record.inbox.filter(({ number }) => number > read || deferred.includes(number))
+    record.deferred = record.inbox.map(({ number }) => number).filter((number) => deferred.includes(number))
+  }
+
+  /** Reports the events among messages that are dropped, frees their keys, and removes them. */
+  protected drop(job: Job, gone: readonly InboxEntry[], why: Parameters<typeof droppedLine>[1]): void {
+    const line = droppedLine(gone, why)
+    if (line !== null) this.writeLog(job, line)
+    const freed = keysOf(gone)
+    job.keys = job.keys.filter((key) => !freed.has(key))
+    job.record.inbox = job.record.inbox.filter((entry) => !gone.includes(entry))
+    job.record.deferred = job.record.deferred.filter((number) => !gone.some((entry) => entry.number === number))
+  }
+
+  /** A job that has died or was cancelled says in its log which events it keeps. */
+  protected reportKept(job: Job): void {
+    const { state, inbox } = job.record
+    const line = state === 'dead' || state === 'cancelled' ? keptLine(inbox, state) : null
+    if (line !== null) this.writeLog(job, line)
+  }
+
+  private writeLog({ record }: Job, line: Omit<LogLine, 'at' | 'attempt'>): void {
+    record.logs = lastLogs([...record.logs, { at: this.time, attempt: record.attempt, ...line }])
   }
 
   /** Puts a message into an inbox, and wakes the job if it waits. */
@@ -158,9 +222,10 @@ export class NaiveMachines extends NaiveJobs {
   /** Wakes a waiting job with unread messages, unless it gathers them. */
   protected wake(job: Job): contract.WrittenTransition | undefined {
     const { record, gather } = job
-    if (record.state !== 'waiting' || record.inbox.length === 0) return undefined
-    const news = record.inbox.every(({ message }) => mayGather(message))
-    if (gather === null || !news || record.inbox.length >= gather.messages) return this.applyEvent(job, 'WAKE')
+    const unread = unreadOf(job)
+    if (record.state !== 'waiting' || unread.length === 0) return undefined
+    const news = unread.every(({ message }) => mayGather(message))
+    if (gather === null || !news || unread.length >= gather.messages) return this.applyEvent(job, 'WAKE')
     record.dueAt = Math.min(record.dueAt ?? Infinity, this.time + gather.ms)
     return undefined
   }
@@ -192,9 +257,10 @@ export class NaiveMachines extends NaiveJobs {
   /** Postpones a job that no worker could run; its history keeps the first postponement only. */
   protected putOff({ record }: Job, version: string, reason: string, { seq, at }: contract.WrittenTransition): void {
     if (record.state !== 'scheduled') return
-    const { tries, ...first } = record.unsupported ?? { tries: 0, since: at, seq }
-    record.unsupported = { version, reason, tries: tries + 1, since: first.since, seq: first.seq }
-    if (tries > 0) record.history = record.history.filter((entry) => entry.seq <= first.seq)
+    const { tries, since, ...first } = record.unsupported ?? { tries: 0, since: at, seq }
+    const from = tries > 0 ? first.seq : seq
+    record.unsupported = { version, reason, tries: tries + 1, since, seq: from }
+    if (tries > 0) record.history = record.history.filter((entry) => entry.seq <= from)
   }
 
   private parentOf({ record: { parent } }: Job): Job | undefined {
@@ -203,7 +269,11 @@ export class NaiveMachines extends NaiveJobs {
 
   /** Removes the checkpoints and messages of a job. */
   protected forgetCheckpoints(job: Job): void {
+    this.drop(job, job.record.inbox, 'start')
     Object.assign(job, { checkpoints: [], takesCancel: false })
-    Object.assign(job.record, { checkpoint: null, machineStates: [], machineTags: [], inbox: [] })
+    Object.assign(job.record, { checkpoint: null, machineStates: [], machineTags: [] })
   }
 }
+
+const unreadOf = ({ record: { inbox, deferred } }: Job): InboxEntry[] =>
+  inbox.filter(({ number }) => !deferred.includes(number))

@@ -14,6 +14,10 @@ import { NaiveMachines } from './naive-machines.ts'
 
 export class NaiveStore extends NaiveMachines {
   private readonly paused = new Set<string>()
+  private readonly policies = new Map<string, contract.RetentionPolicy>()
+  private otherPolicy: contract.RetentionPolicy | null = null
+  /** By type the limits per key that hold, when their worker started, and its last claim. */
+  private readonly terms = new Map<string, { readonly text: string; readonly since: number; readonly at: number }>()
   private claims: { type: string; key: string | null; at: number }[] = []
   private readonly known = new Map<string, { info: contract.WorkerInfo; seenAt: number }>()
 
@@ -116,10 +120,30 @@ export class NaiveStore extends NaiveMachines {
     return { ...answer('inserted', added), seq, at, ...(superseded && { superseded }) }
   }
 
-  claim({ worker, leaseMs, token, demand }: contract.ClaimRequest): contract.ClaimAnswer {
+  /** A claim with the limits per key that hold: those of the worker that has started last, for half a minute after its last claim. */
+  private withTerms(demand: contract.Demand, startedAt: number | undefined): contract.Demand {
+    const { keyShares, limits, ...rest } = demand
+    if (!this.jobs.some(({ record }) => record.type === demand.type) || this.paused.has(demand.type)) return demand
+    const own = JSON.stringify([limits.perKey, limits.keyRate ?? null, keyShares ?? false])
+    const held = this.terms.get(demand.type) ?? { text: '[null,null,false]', since: 0, at: -Infinity }
+    const since = startedAt ?? 0
+    const isKept = startedAt !== undefined && since < held.since && this.time - held.at < 30_000
+    if (own === held.text) {
+      const isNew = since > held.since || this.time - held.at >= 1_000
+      if (this.terms.has(demand.type) && isNew)
+        this.terms.set(demand.type, { ...held, since: Math.max(since, held.since), at: this.time })
+    } else if (!isKept) this.terms.set(demand.type, { text: own, since, at: this.time })
+    const [perKey, keyRate, shares] = JSON.parse(this.terms.get(demand.type)?.text ?? own) as [number | null, contract.RateLimit | null, boolean] // prettier-ignore
+    const { concurrency, rate } = limits
+    const settled = { concurrency, perKey, rate, ...(keyRate && { keyRate }) }
+    return { ...rest, limits: settled, ...(shares && { keyShares: true }) }
+  }
+
+  claim({ worker, leaseMs, token, startedAt, demand }: contract.ClaimRequest): contract.ClaimAnswer {
     const jobs: contract.ClaimedJob[] = []
     const shortfalls: contract.Shortfall[] = []
-    for (const { type, max, limits, maxAttempts, keyShares, onDead = null } of demand) {
+    for (const asked of demand) {
+      const { type, max, limits, maxAttempts, keyShares, onDead = null } = this.withTerms(asked, startedAt)
       const { concurrency, perKey, rate, keyRate } = limits
       for (let given = 0; ; given++) {
         const ofType = this.jobs.filter((job) => job.record.type === type)
@@ -183,9 +207,10 @@ export class NaiveStore extends NaiveMachines {
   }
 
   private chargeKey(job: Job): void {
-    const clock = Math.max(this.clocks.get(job.record.type) ?? 0, this.finishOf(job))
+    const finish = this.finishOf(job)
+    const clock = Math.max(this.clocks.get(job.record.type) ?? 0, finish)
     this.clocks.set(job.record.type, clock)
-    this.starts.set(this.keyOf(job), clock)
+    this.starts.set(this.keyOf(job), Math.max(finish, clock - 32 / job.keyWeight))
   }
 
   private claimOne(job: Job, worker: string, token: string, leaseMs: number): contract.ClaimedJob {
@@ -194,8 +219,21 @@ export class NaiveStore extends NaiveMachines {
     Object.assign(record, { worker, startedAt: this.time })
     const { seq } = this.applyEvent(job, 'CLAIM')
     if (job.untilStart) job.holdsKey = false
-    const { id, type, input, priority, attempt, maxAttempts, generation, checkpoint, inbox, version } = record
-    const told = { id, type, input, priority, attempt, maxAttempts, generation, checkpoint, inbox, version }
+    const { id, type, input, priority, concurrencyKey, attempt, maxAttempts, generation, checkpoint, inbox, version } =
+      record
+    const told = {
+      id,
+      type,
+      input,
+      priority,
+      concurrencyKey,
+      attempt,
+      maxAttempts,
+      generation,
+      checkpoint,
+      inbox,
+      version,
+    }
     const meta = Object.keys(record.meta).length === 0 ? null : record.meta
     const known = { ...told, meta, pins: job.pins, steps: job.steps }
     return structuredClone({ ...known, token, startedAt: this.time, seq }) as contract.ClaimedJob
@@ -236,6 +274,10 @@ export class NaiveStore extends NaiveMachines {
       const dueAt = event === 'PARK' && delay === undefined ? null : this.time + (delay ?? 0)
       const transition = this.applyEvent(job, event, { reason, fatal, dueAt, error })
       if (transition.to === 'done') record.output = output
+      if (transition.to === 'done' && settlement.outcome !== undefined)
+        this.outcomes.push({ type: record.type, outcome: settlement.outcome })
+      if (event === 'COMPLETE') this.drop(job, record.inbox, 'done')
+      else this.reportKept(job)
       const { seq, at } = transition
       const answer = {
         outcome: 'settled',
@@ -277,7 +319,7 @@ export class NaiveStore extends NaiveMachines {
   retry(
     selection: contract.Selection,
     fromStart = false,
-    dropInbox = 0,
+    dropInbox: contract.DropInbox = 0,
     edit?: contract.EditedInput,
   ): contract.RetryAnswer {
     const canRetry = (job: Job): boolean => job.record.state === 'dead' || job.record.state === 'cancelled'
@@ -290,17 +332,31 @@ export class NaiveStore extends NaiveMachines {
         refused.push(id)
         continue
       }
-      transitions.push(this.applyEvent(job, 'RETRY'))
       job.marked = false
       if (fromStart || edit) this.forgetCheckpoints(job)
       if (edit) job.record.input = edit.input
-      job.record.inbox = job.record.inbox.slice(dropInbox)
+      this.dropMessages(job, dropInbox)
       job.holdsKey = key !== null
       Object.assign(job.record, { output: undefined, error: null, cancelReason: null })
       if (job.record.checkpoint === null) job.steps = null
+      transitions.push(this.applyEvent(job, 'RETRY'))
       retried.push(id)
     }
     return { retried, refused, notFound, transitions }
+  }
+
+  private dropMessages(job: Job, drop: contract.DropInbox): void {
+    const { inbox, deferred } = job.record
+    const unread = inbox.filter(({ number }) => !deferred.includes(number))
+    const named = ({ number }: { readonly number: number }): boolean =>
+      typeof drop !== 'number' && drop.includes(number)
+    const first = unread.findIndex((entry) => !named(entry))
+    const count = typeof drop === 'number' ? drop : first === -1 ? unread.length : first
+    const gone = [
+      ...inbox.filter((entry) => deferred.includes(entry.number) && named(entry)),
+      ...unread.slice(0, count),
+    ]
+    this.drop(job, gone, 'request')
   }
 
   discard(selection: contract.Selection): contract.DiscardAnswer {
@@ -331,6 +387,7 @@ export class NaiveStore extends NaiveMachines {
     const transitions = taken.flatMap((job): contract.WrittenTransition[] => {
       this.keepError(job, leaseExpired)
       const expiry = Object.assign({}, this.applyEvent(job, 'EXPIRE', { error: leaseExpired }), { error: leaseExpired })
+      this.reportKept(job)
       return [expiry, this.notifyParentOfEnd(job), this.releaseSuccessor(job), this.callHook(job)].filter(
         (transition) => transition !== undefined,
       )
@@ -338,9 +395,16 @@ export class NaiveStore extends NaiveMachines {
     return { transitions, nextAt: leased()[0]?.leaseUntil ?? null, more: taken.length === limit }
   }
 
-  prune(policy: contract.RetentionPolicy, limit: number): contract.PruneAnswer {
+  retain({ types, others }: contract.RetentionPolicies): void {
+    for (const [type, policy] of types) this.policies.set(type, policy)
+    this.otherPolicy = others
+  }
+
+  prune(limit: number): contract.PruneAnswer {
     const endedIn = (job: Job): number => job.record.history.at(-1)?.seq ?? 0
     const goes = (job: Job, kept: number): number => {
+      const policy = this.policies.get(job.record.type) ?? this.otherPolicy
+      if (policy === null) return Infinity
       const { ageMs, count, minAgeMs = 0, countMax = Infinity } = policy[job.record.state as keyof typeof policy]
       const endedAt = job.record.finishedAt ?? 0
       return kept > countMax ? 0 : Math.min(endedAt + ageMs, kept > count ? endedAt + minAgeMs : Infinity)
@@ -348,11 +412,17 @@ export class NaiveStore extends NaiveMachines {
     for (let pruned = 0; ; pruned++) {
       const inOrder = this.jobs.filter((job) => is('ended', job)).toSorted((a, b) => endedIn(a) - endedIn(b))
       const goAt = inOrder.map((job, i) =>
-        goes(job, inOrder.slice(i).filter(({ record: { state } }) => state === job.record.state).length),
+        goes(
+          job,
+          inOrder
+            .slice(i)
+            .filter(({ record: { type, state } }) => type === job.record.type && state === job.record.state).length,
+        ),
       )
       if (pruned === limit) return { pruned, nextAt: null, more: true }
       const gone = inOrder[goAt.findIndex((at) => at <= this.time)]
-      if (gone === undefined) return { pruned, nextAt: goAt.length === 0 ? null : Math.min(...goAt), more: false }
+      const nextAt = Math.min(Infinity, ...goAt)
+      if (gone === undefined) return { pruned, nextAt: nextAt === Infinity ? null : nextAt, more: false }
       this.jobs = this.jobs.filter((job) => job !== gone)
     }
   }
@@ -364,10 +434,16 @@ export class NaiveStore extends NaiveMachines {
   /** All matching jobs in one page. */
   list(query: contract.ListQuery): Partial<JobRecord>[] {
     const { order = 'oldest', orderBy = 'enqueued', fields, ...filter } = query
-    const place = (job: Job): number => (orderBy === 'enqueued' ? job.seq : (job.record.history.at(-1)?.seq ?? 0))
+    const isListed = {
+      enqueued: () => true,
+      finished: (job: Job) => is('ended', job),
+      due: ({ record }: Job) => record.dueAt !== null,
+    }[orderBy]
+    const place = ({ seq, record }: Job): number =>
+      ({ enqueued: seq, finished: record.history.at(-1)?.seq ?? 0, due: record.dueAt ?? 0 })[orderBy]
     const found = this.jobs
-      .filter((job) => this.matches(job, filter) && (orderBy === 'enqueued' || is('ended', job)))
-      .toSorted((a, b) => (order === 'oldest' ? place(a) - place(b) : place(b) - place(a)))
+      .filter((job) => this.matches(job, filter) && isListed(job))
+      .toSorted((a, b) => (place(a) - place(b) || a.seq - b.seq) * (order === 'oldest' ? 1 : -1))
     return found.map(({ record }) => {
       const shown = Object.entries(record).filter(([field]) => fields?.includes(field as keyof JobRecord) !== false)
       return structuredClone(Object.fromEntries(shown))

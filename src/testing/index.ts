@@ -11,5 +11,7 @@ export {
   type FaultyStoreOptions,
   type StoreOperation,
 } from './faulty-store.ts'
+export { recordLives, replayLives, type ReplayReport } from '../core/lives.ts'
+export type { Divergence, RecordedLife } from '../core/recorded-life.ts'
 export { createTestRuntime, type TestRuntime, type TestRuntimeOptions } from './test-runtime.ts'
 export { VirtualClock, type VirtualClockOptions } from './virtual-clock.ts'

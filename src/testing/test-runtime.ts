@@ -2,7 +2,7 @@
 import { seededRandom } from '../core/clock.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
 import { seededIds } from '../core/ids.ts'
-import { consoleLogger } from '../core/logger.ts'
+import { consoleLogger, guarded } from '../core/logger.ts'
 import { createRuntime, type Middleware, type Runtime, type RuntimeOptions } from '../index.ts'
 import { RealWork } from './real-work.ts'
 import { VirtualClock } from './virtual-clock.ts'
@@ -36,7 +36,7 @@ export interface TestRuntime {
 export async function createTestRuntime(options: TestRuntimeOptions): Promise<TestRuntime> {
   const { seed = 1, clock = new VirtualClock(), realWait = '1s', middleware = [], ...rest } = options
   const realWaitMs = durationMs(realWait, 'realWait')
-  const work = new RealWork(realWaitMs, { ...consoleLogger, ...rest.logger })
+  const work = new RealWork(realWaitMs, rest.logger?.warn === undefined ? consoleLogger : guarded(rest.logger))
   const tracked: Middleware = ({ id, type, attempt }, next) => work.run(`job ${id} (${type}), attempt ${attempt}`, next)
   const runtime = createRuntime({
     newId: seededIds(clock, seededRandom(seed)),

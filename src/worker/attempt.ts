@@ -125,7 +125,7 @@ export class Run {
 
   /** How long the attempt may take; null = as long as it likes. */
   get timeoutMs(): number | null {
-    return this.claimed.pins?.timeoutMs ?? this.job.timeoutMs
+    return this.claimed.pins?.attemptTimeoutMs ?? this.job.attemptTimeoutMs
   }
 
   start(): void {
@@ -210,7 +210,7 @@ export class Run {
     const { id, type, attempt } = this.claimed
     this.abort(
       new TimeoutError(`attempt ${attempt} of job ${id} (${type}) took longer than ${this.timeoutMs} ms`, {
-        hint: 'Raise `timeout` of the job, or pass ctx.signal to what the handler waits for.',
+        hint: 'Raise `attemptTimeout` of the job, or pass ctx.signal to what the handler waits for.',
       }),
     )
     this.abandonAfter(abandonAfterMs)

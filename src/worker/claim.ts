@@ -33,6 +33,8 @@ const dividedSlotsMin = 16
 interface ClaimerOptions {
   readonly store: Store
   readonly worker: string
+  /** When the worker started, by the store's clock, ms. */
+  readonly startedAt: () => number
   readonly leaseMs: number
   readonly jobs: ReadonlyMap<string, JobDefinition>
   readonly runs: Runs
@@ -136,10 +138,10 @@ export class Claimer {
 
   /** Sends a claim that was picked. If it fails, its jobs are picked again later. */
   send(claim: PendingClaim, answered: (claimed: ClaimedJobs) => void): void {
-    const { store, worker, leaseMs, time } = this.options
+    const { store, worker, startedAt, leaseMs, time } = this.options
     const sentAt = time.read()
     whenAnswered(
-      () => store.claim({ worker, leaseMs, token: nanoid(), demand: claim.plan.demand }),
+      () => store.claim({ worker, leaseMs, token: nanoid(), startedAt: startedAt(), demand: claim.plan.demand }),
       (answer) => {
         this.failures = 0
         this.options.health.answered()
@@ -189,6 +191,7 @@ export class Claimer {
     claim.admitted = true
     selector.applyClaim(claim.plan, answer)
     permits.give(claim.plan.jobs - answer.jobs.length)
+    if (answer.unreadable !== undefined) this.tellUnreadable(answer.unreadable)
     for (const { type, reason: why, until } of answer.shortfalls) if (why === 'limited') this.wakeAt(type, until ?? 0)
     for (const claimed of answer.jobs) {
       const run = new Run(claimed, jobs.get(claimed.type) as JobDefinition, services, lease)
@@ -204,6 +207,17 @@ export class Claimer {
       const event = { seq, at, id, type, event: 'CLAIM', from: 'queued', to: 'running', attempt, worker } as const
       hub.emit({ ...event, ...withMeta(claimed) })
     }
+  }
+
+  private tellUnreadable(ids: readonly string[]): void {
+    const error = new JobchartError(
+      'STORE_CORRUPT',
+      `${ids.length} jobs cannot be read: ${ids.slice(0, 10).join(', ')}`,
+      {
+        hint: 'Something else has changed what is stored. They are set aside: `jobchart doctor` lists them, `jobchart discard ID` removes one.',
+      },
+    )
+    this.options.logger.error('jobs cannot be read and do not run', { error, ids })
   }
 
   private end(claim: PendingClaim): void {

@@ -81,8 +81,8 @@ function settlementOfEnding(run: Run, options: DecideOptions): Settlement {
     }
     const settlement = completed(lease, output)
     if (run.machineResult?.kind !== 'done') return settlement
-    const { checkpoint, cancelTaken } = run.machineResult
-    return { ...settlement, ...(checkpoint && { checkpoint }), ...(cancelTaken && { cancelTaken }) }
+    const { checkpoint, cancelTaken, outcome } = run.machineResult
+    return { ...settlement, outcome, ...(checkpoint && { checkpoint }), ...(cancelTaken && { cancelTaken }) }
   }
   // Abandoned, or threw after a stop: the attempt is not counted.
   if (run.ending === 'abandoned' || reason?.code === 'STOPPED') return released(lease, reason?.message ?? 'abandoned')

@@ -1,25 +1,51 @@
 /**
- * Resumes waiting machine jobs whose definition has changed. A waiting machine is in no process's memory: without this check,
- * a deployment that adds a delay to its state, or is incompatible with it, would take effect only at the next event.
+ * Brings parked machine jobs up to the definitions of this process. A parked machine is in no process's memory: without this check, a
+ * deployment would take effect for it only at its next event, perhaps months later.
  *
- * At its start a runtime lists the waiting jobs and resumes those whose definition has changed, and those that other processes
- * postponed as unsupported and that it can run. It repeats the check after a minute while it finds such jobs, or while another
- * worker defines the machines differently and may postpone more.
+ * At its start a runtime assesses the parked jobs. Those that must wait for other events now are resumed. Those that it cannot run, and
+ * no other live worker can either, are recorded as unsupported and reported. Those whose states have other names are found by the new
+ * ones, once no other worker defines the machines differently. Jobs that other processes postponed as unsupported and that this one can
+ * run are resumed. It repeats the check after a minute while it finds something to do, or while another worker defines the machines
+ * differently and may postpone more.
  */
 import { nanoid } from 'nanoid'
-import type { JobDefinition, MachineRunner } from '../core/definition.ts'
+import type { Timer } from '../core/clock.ts'
+import type { JobDefinition, MachineRunner, UnsupportedRest } from '../core/definition.ts'
 import type { Logger } from '../core/logger.ts'
 import type { JobRecord } from '../core/record.ts'
-import type { JobFilter, ListQuery, Store } from '../store.ts'
+import { reindexRequest } from '../core/reindex.ts'
+import type { JobFilter, JobPage, ReindexRequest, Store } from '../store.ts'
 import { promised } from '../client/answer.ts'
 import type { EventHub } from '../client/event-hub.ts'
 import type { Timers } from '../client/timers.ts'
+import { ownValue } from '../core/own-value.ts'
 import { definitionsOf } from './worker-info.ts'
 
 const pageSize = 100
 /** Between two pages, so that the check of many jobs does not delay running ones. */
 const pauseMs = 10
 const againAfterMs = 60_000
+/** Versions and reasons that are remembered as reported. */
+const reportedMax = 1_000
+
+const checkedFields = [
+  'id',
+  'checkpoint',
+  'version',
+  'input',
+  'inbox',
+  'deferred',
+  'machineStates',
+  'machineTags',
+  'unsupported',
+] as const
+type CheckedJob = Pick<JobRecord, (typeof checkedFields)[number]>
+
+interface UnsupportedJobs extends UnsupportedRest {
+  count: number
+  /** The first one. */
+  readonly id: string
+}
 
 interface DefinitionCheckOptions {
   readonly store: Store
@@ -34,6 +60,8 @@ interface DefinitionCheckOptions {
 export class DefinitionCheck {
   private readonly options: DefinitionCheckOptions
   private running = false
+  private timer: Timer | null = null
+  private readonly reported = new Set<string>()
 
   constructor(options: DefinitionCheckOptions) {
     this.options = options
@@ -41,7 +69,13 @@ export class DefinitionCheck {
 
   start(): void {
     this.running = true
-    if ([...this.options.jobs.values()].some(({ machine }) => machine !== null)) void this.check()
+    this.repeat()
+  }
+
+  /** Checks now: other jobs may wait than before. */
+  repeat(): void {
+    const { jobs } = this.options
+    if (this.running && jobs.values().some(({ machine }) => machine !== null)) void this.check()
   }
 
   stop(): void {
@@ -53,55 +87,100 @@ export class DefinitionCheck {
     let again = true
     try {
       // Read before the jobs: what a worker postpones before it disappears from the list is then found in the pages.
-      const mixed = await this.otherWorkersDiffer()
-      again = (await this.resumeAll()) || mixed
+      const others = await this.otherDefinitions()
+      let found = false
+      for (const [type, { machine }] of this.options.jobs) {
+        if (machine === null) continue
+        const change = await this.checkParked(type, machine, others.get(type) ?? [])
+        const postponed = await this.resumePostponed(type, machine)
+        found ||= change || postponed
+      }
+      again = found || others.size > 0
     } catch (error) {
       logger.warn('the definitions of waiting jobs could not be checked; they are checked again', { error })
     }
-    if (again && this.running) timers.after(againAfterMs, () => void this.check(), false)
+    if (!again || !this.running) return
+    this.timer?.cancel()
+    this.timer = timers.after(againAfterMs, () => void this.check(), false)
   }
 
-  /** Does another live worker define one of these machines differently? */
-  private async otherWorkersDiffer(): Promise<boolean> {
+  /** Definitions that other live workers have of these machines, as far as they differ, by type. */
+  private async otherDefinitions(): Promise<ReadonlyMap<string, readonly string[]>> {
     const { store, worker, jobs, leaseMs } = this.options
     const own = definitionsOf(jobs)
-    const workers = await store.workers()
-    return workers.some(({ id, seenAt, types, definitions = {} }) => {
-      if (id === worker || seenAt < store.now() - leaseMs) return false
-      return types.some((type) => type in own && definitions[type] !== own[type])
-    })
-  }
-
-  /** Returns whether any was found. */
-  private async resumeAll(): Promise<boolean> {
-    let found = false
-    for (const [type, { machine }] of this.options.jobs) {
-      if (machine !== null && (await this.resumeOutdated(type, machine))) found = true
+    const found = new Map<string, string[]>()
+    for (const { id, seenAt, types, definitions = {} } of await store.workers()) {
+      if (id === worker || seenAt < store.now() - leaseMs) continue
+      for (const type of types) {
+        const definition = ownValue(definitions, type) ?? ''
+        if (!Object.hasOwn(own, type) || definition === own[type]) continue
+        const list = found.get(type) ?? []
+        if (list.length === 0) found.set(type, list)
+        list.push(definition)
+      }
     }
     return found
   }
 
-  private async resumeOutdated(type: string, machine: MachineRunner): Promise<boolean> {
-    const outdated = await this.resumeSome({ type, state: 'waiting' }, (record) => machine.isOutdated(record))
-    const runs = (record: JobRecord): boolean => typeof machine.prepare(record) === 'function'
-    const postponed = await this.resumeSome({ type, state: 'scheduled', unsupported: true }, runs)
-    return outdated || postponed
+  /** Returns whether any job was changed. */
+  private async checkParked(type: string, machine: MachineRunner, others: readonly string[]): Promise<boolean> {
+    const unsupported = new Map<string, UnsupportedJobs>()
+    let found = false
+    for await (const page of this.pages({ type, state: 'waiting' })) {
+      const outdated: string[] = []
+      const requests: ReindexRequest[] = []
+      for (const record of page) {
+        const answer = machine.assess(record)
+        // Another worker runs it, or finds it by its own states.
+        if (answer.kind === 'unsupported' && others.some((each) => listsVersion(each, answer.version))) continue
+        if (answer.kind === 'moved' && others.length > 0) continue
+        if (answer.kind === 'outdated') outdated.push(record.id)
+        if (answer.kind === 'unsupported') note(unsupported, record.id, answer)
+        const request = reindexRequest(record, answer)
+        if (request !== null) requests.push(request)
+      }
+      if (outdated.length > 0) await this.resume(outdated)
+      if (requests.length > 0) await this.options.store.reindex(requests)
+      found ||= outdated.length + requests.length > 0
+    }
+    for (const each of unsupported.values()) this.report(type, each)
+    return found
   }
 
-  /** Resumes the jobs that match both the filter and `isFor`. Returns whether there were any. */
-  private async resumeSome(filter: JobFilter, isFor: (record: JobRecord) => boolean): Promise<boolean> {
+  private async resumePostponed(type: string, machine: MachineRunner): Promise<boolean> {
     let found = false
+    for await (const page of this.pages({ type, state: 'scheduled', unsupported: true })) {
+      const ids = page.filter((record) => typeof machine.prepare(record) === 'function').map(({ id }) => id)
+      if (ids.length > 0) await this.resume(ids)
+      found ||= ids.length > 0
+    }
+    return found
+  }
+
+  /** Pages of jobs, with a pause between two, until the runtime stops. */
+  private async *pages(filter: JobFilter): AsyncGenerator<readonly CheckedJob[]> {
     let after: string | undefined
     do {
-      const query: ListQuery = { ...filter, limit: pageSize, ...(after !== undefined && { after }) }
-      const page = await this.options.store.list(query)
-      const outdated = page.filter(isFor).map(({ id }) => id)
-      if (outdated.length > 0) await this.resume(outdated)
-      found ||= outdated.length > 0
+      const page: JobPage<CheckedJob> = await this.options.store.list({
+        ...filter,
+        limit: pageSize,
+        fields: checkedFields,
+        ...(after !== undefined && { after }),
+      })
+      yield page
       after = page.next
       if (after !== undefined) await this.pause()
     } while (after !== undefined && this.running)
-    return found
+  }
+
+  /** Reports parked jobs that no process can run; once per version and reason. */
+  private report(type: string, { version, reason, count, id, error }: UnsupportedJobs): void {
+    const name = JSON.stringify([type, version, reason])
+    if (this.reported.has(name)) return
+    if (this.reported.size >= reportedMax) this.reported.clear()
+    this.reported.add(name)
+    const message = 'parked jobs cannot go on with this definition of their machine, and no live worker has another'
+    this.options.logger.error(message, { type, version, reason, count, id, error })
   }
 
   private async resume(ids: readonly string[]): Promise<void> {
@@ -118,3 +197,13 @@ export class DefinitionCheck {
     })
   }
 }
+
+function note(all: Map<string, UnsupportedJobs>, id: string, found: UnsupportedRest): void {
+  const key = JSON.stringify([found.version, found.reason])
+  const group = all.get(key)
+  if (group === undefined) all.set(key, { ...found, count: 1, id })
+  else group.count++
+}
+
+/** Does a definition, as `definitionsOf` writes it, list this version of its machine? */
+const listsVersion = (definition: string, version: string): boolean => definition.includes(` ${version} `)

@@ -9,7 +9,7 @@
  * stack, the ends of a turn share one write, and a cancel goes before an end of the same turn.
  */
 import { Observable, type OperatorFunction } from 'rxjs'
-import type { TurnBudget } from './turn-budget.ts'
+import type { TurnBudget } from '../core/turn-budget.ts'
 
 export interface Command {
   /** 0 is the most urgent. */

@@ -9,6 +9,7 @@ import { AbortError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Store } from '../store.ts'
 import type { Timers } from '../client/timers.ts'
+import type { Swept } from './sweep.ts'
 
 /** Another process may end the last job, and its hint may be missed. */
 const pollMs = 200
@@ -27,7 +28,7 @@ interface DrainWatcherOptions {
   /** Does this process have work that is not in the store yet? */
   readonly busy: () => boolean
   /** Queues jobs that are due: they count as work, though their timer may not have fired yet. */
-  readonly promote: () => Promise<void>
+  readonly promote: () => Promise<Swept>
 }
 
 interface Waiter extends DrainScope {
@@ -79,19 +80,33 @@ export class DrainWatcher {
   }
 
   private async checkStore(): Promise<void> {
-    const { logger, promote, busy } = this.options
+    const { logger, busy } = this.options
     try {
       do {
         this.checkAgain = false
-        await promote()
-        const left = await this.remaining()
-        if (!busy()) this.release(left)
+        let left = await this.remaining()
+        if (left === 'work') continue
+        const due = await this.dueNow()
+        if (due === 'queued') this.checkAgain = true
+        if (due !== 'none') continue
+        // Another process may have queued what was due.
+        left = await this.remaining()
+        // A run that has ended meanwhile may have left a retry that is due at once: then the counts are read again.
+        if (!this.checkAgain && !busy()) this.release(left)
       } while (this.checkAgain && this.waiters.size > 0)
     } catch (error) {
       logger.warn('a drain could not read the counts of jobs; the read is repeated', { error })
     }
     this.checking = false
     this.schedulePoll()
+  }
+
+  /** Is a job due now? It counts as queued. Asked after the counts: a job that was due when they were read is due now, or was queued since. */
+  private async dueNow(): Promise<'queued' | 'soon' | 'none'> {
+    const { count, nextAt, complete } = await this.options.promote()
+    if (count > 0) return 'queued'
+    // A due time is a whole number of ms: what is due at once is due at the end of this millisecond.
+    return !complete || (nextAt !== null && nextAt <= Math.ceil(this.options.store.now())) ? 'soon' : 'none'
   }
 
   private release(left: Remaining): void {

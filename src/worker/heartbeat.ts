@@ -23,6 +23,8 @@ const heartbeatsMax = 1_000
 /** Lease checks per heartbeat interval. A check interval (1/24 lease) is shorter than the early fence (1/10 lease). */
 const checksPerHeartbeat = 8
 const heartbeatsPerLease = 3
+/** The part of a lease for which nothing is rescued after a jump of the store's clock: every live worker sends a heartbeat in it. */
+const jumpRestOfLease = 0.5
 
 interface HeartbeatOptions {
   readonly store: Store
@@ -50,6 +52,9 @@ export class Heartbeat {
   private blockedAt = -Infinity
   /** Time of the last heartbeat of all runs, by `LeaseClock`. */
   private heartbeatAt = 0
+  /** How far the store's clock was ahead of `LeaseClock` at the last heartbeat, ms; and when it was set forward, by `LeaseClock`. */
+  private storeAheadMs = 0
+  private storeJumpedAt = -Infinity
   /** Lease checks since the last heartbeat. */
   private checks = 0
   private timer: Timer | null = null
@@ -66,6 +71,7 @@ export class Heartbeat {
   start(): void {
     this.running = true
     this.checkedAt = this.heartbeatAt = this.options.time.read()
+    this.storeAheadMs = this.options.store.now() - this.checkedAt
     this.arm()
   }
 
@@ -112,17 +118,40 @@ export class Heartbeat {
   }
 
   /**
-   * May expired leases be rescued? On a store of a single process, not while a lease of its own runs has expired because the
-   * process was blocked: that lease is extended or the run fenced first. Other runtimes of the process were blocked, too: they
+   * May expired leases be rescued? Not right after the store's clock was set forward, by which leases of live workers have expired:
+   * they are extended by the next heartbeats. On a store of a single process, not while a lease of its own runs has expired because
+   * the process was blocked: that lease is extended or the run fenced first. Other runtimes of the process were blocked, too: they
    * have the time of a heartbeat to do the same.
    */
   get mayRescue(): boolean {
     const { store, time, runs, leaseMs } = this.options
-    if (store.capabilities.shared) return true
     const now = time.read()
+    if (this.storeJumped(now)) void this.heartbeatAll()
+    if (now - this.storeJumpedAt < leaseMs * jumpRestOfLease) return false
+    if (store.capabilities.shared) return true
     if (this.wasBlocked(now)) this.renewOrFence()
     if (now - this.blockedAt < leaseMs / heartbeatsPerLease) return false
     return runs.all().every((run) => now < run.lease.fenceAt || run.abortReason?.code === 'LEASE_LOST')
+  }
+
+  /**
+   * Was the store's clock set forward? A jump that is shorter than a tenth of a lease lets no lease expire that is extended at each
+   * third of it. @returns whether a heartbeat is to be sent
+   */
+  private storeJumped(now: number): boolean {
+    const { store, leaseMs } = this.options
+    const aheadMs = store.now() - now
+    if (aheadMs - this.storeAheadMs <= leaseMs / 10) return false
+    this.storeAheadMs = aheadMs
+    this.storeJumpedAt = now
+    return !this.inFlight
+  }
+
+  /** To be called after each heartbeat: by small steps the clocks may drift apart. */
+  private compareClocks(): void {
+    const now = this.options.time.read()
+    this.storeJumped(now)
+    this.storeAheadMs = this.options.store.now() - now
   }
 
   /** Extends a lease that expired while this process was blocked. On a store of a single process no other process can have claimed it. */
@@ -235,6 +264,7 @@ export class Heartbeat {
       const all = runs.all()
       for (let i = 0; i === 0 || i < all.length; i += heartbeatsMax) await this.send(all.slice(i, i + heartbeatsMax))
       this.heartbeatAt = now
+      this.compareClocks()
       this.options.health.answered()
     } catch (error) {
       this.options.health.failed(error)

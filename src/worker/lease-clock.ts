@@ -1,40 +1,67 @@
 /**
- * The clock by which a process judges its own leases. Monotonic time stops while the machine is suspended, and wall time may
- * be set back; a lease that may have expired must be treated as lost. So the larger of the two times since an anchor counts.
+ * The clock by which a process judges its own leases: the larger of monotonic time and boot time. Monotonic time stops while the
+ * machine is suspended; boot time goes on. The wall clock is not asked how much time has passed, because it may be set: a jump of it
+ * aborts nothing.
  *
- * Times since the anchor are compared, not differences of consecutive readings: the wall clock advances in whole milliseconds,
- * at other moments than the monotonic clock, and the larger of each pair of differences would add up to almost twice the time.
+ * Boot time comes in steps of up to a second, at other moments than monotonic time. So the difference of the two is known to within a
+ * step. A difference that grows by more is a suspension. One that grows by less may be none, or a short one: then the wall clock,
+ * which is exact, says how long it may have been, and that is counted.
  */
 import type { Clock } from '../core/clock.ts'
 
-/**
- * If the two times differ by more, a clock was set or the machine was suspended, and a new anchor is set: otherwise a wall clock
- * that was set back would hide a later suspension. The value exceeds differences by resolution, and is half of the margin by
- * which a run on the shortest lease (1 s) is fenced early.
- */
+/** Platforms tell boot time in whole seconds, or in steps of up to 16 ms. */
+const steps = { whole: 1_000, fine: 16 } as const
+/** A shorter suspension needs no notice: it is half of the margin by which a run on the shortest lease (1 s) is fenced early. */
 const differenceMs = 50
+/** Boot time is asked so often, monotonic ms, and when the wall clock says something else than monotonic time: asking costs some µs. */
+const askEveryMs = 500
 
 export class LeaseClock {
   private readonly clock: Clock
-  private anchor: { readonly monotonic: number; readonly wall: number; readonly passedMs: number }
+  private readonly startedAt: number
+  /** How far boot time was ahead of monotonic time at most, but for the suspensions that are counted, ms. */
+  private bootAheadMs: number
+  private stepMs: number = steps.whole
+  /** How far the wall clock was ahead of monotonic time when boot time was asked last, ms. */
+  private wallAheadMs: number
+  private askedAt: number
+  private suspendedMs = 0
   private lastMs = 0
 
   constructor(clock: Clock) {
     this.clock = clock
-    this.anchor = { monotonic: clock.monotonic(), wall: clock.now(), passedMs: 0 }
+    const monotonic = clock.monotonic()
+    this.startedAt = this.askedAt = monotonic
+    this.wallAheadMs = clock.now() - monotonic
+    this.bootAheadMs = this.boot(monotonic) - monotonic
   }
 
   /** ms since this object was made; never decreases. */
   read(): number {
     const monotonic = this.clock.monotonic()
-    const wall = this.clock.now()
-    const { anchor } = this
-    const byMonotonic = monotonic - anchor.monotonic
-    const byWall = wall - anchor.wall
-    const passedMs = anchor.passedMs + Math.max(byMonotonic, byWall)
-    if (passedMs > this.lastMs) this.lastMs = passedMs
-    if (Math.abs(byWall - byMonotonic) > differenceMs) this.anchor = { monotonic, wall, passedMs: this.lastMs }
+    const wallAheadMs = this.clock.now() - monotonic
+    const isSet = Math.abs(wallAheadMs - this.wallAheadMs) > differenceMs
+    if (isSet || monotonic - this.askedAt >= askEveryMs) this.ask(monotonic, wallAheadMs)
+    this.lastMs = Math.max(this.lastMs, monotonic - this.startedAt + this.suspendedMs)
     return this.lastMs
+  }
+
+  private ask(monotonic: number, wallAheadMs: number): void {
+    const grownMs = this.boot(monotonic) - monotonic - this.bootAheadMs
+    const byWallMs = wallAheadMs - this.wallAheadMs
+    this.askedAt = monotonic
+    this.wallAheadMs = wallAheadMs
+    if (this.clock.boot === undefined) return
+    // The longest that fits: to within a step, boot time may have been behind before, and ahead now.
+    if (grownMs > this.stepMs) this.suspendedMs += grownMs + this.stepMs
+    else if (byWallMs > differenceMs) this.suspendedMs += Math.min(byWallMs, this.stepMs)
+    if (grownMs > 0) this.bootAheadMs += grownMs
+  }
+
+  private boot(monotonic: number): number {
+    const boot = this.clock.boot?.() ?? monotonic
+    if (boot % 1_000 !== 0) this.stepMs = steps.fine
+    return boot
   }
 }
 

@@ -6,6 +6,7 @@ import type { Timer } from '../core/clock.ts'
 import type { Logger } from '../core/logger.ts'
 import type { RateLimit, Store, TypeLimits, WorkerInfo, WorkerRecord } from '../store.ts'
 import type { Timers } from '../client/timers.ts'
+import { ownValue } from '../core/own-value.ts'
 
 /** A heartbeat that is farther in the future is by a clock that is ahead. */
 const aheadMsMax = 1_000
@@ -67,7 +68,7 @@ export class Peers {
     }
     for (const type of own.types) {
       if (other.limits === undefined || !other.types.includes(type)) continue
-      const [here, there] = [own.limits?.[type] ?? noLimits, other.limits[type] ?? noLimits]
+      const [here, there] = [ownValue(own.limits, type) ?? noLimits, ownValue(other.limits, type) ?? noLimits]
       if (isSame(here, there)) continue
       this.warn(
         `${other.id} ${type}`,

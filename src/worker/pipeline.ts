@@ -13,7 +13,7 @@ import type { Clock } from '../core/clock.ts'
 import type { PendingClaim, StartCommand, WorkerCommand } from './commands.ts'
 import { dispatch } from './dispatch.ts'
 import { Lane, laneCount } from './lanes.ts'
-import { TurnBudget } from './turn-budget.ts'
+import { TurnBudget } from '../core/turn-budget.ts'
 
 interface PipelineOptions {
   readonly clock: Clock

@@ -21,6 +21,7 @@ import { durationMs } from '../core/duration.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Candidate, SelectionFunction, SelectionOption } from '../core/settings.ts'
 import type { ClaimAnswer, Demand, TypeLimits } from '../store.ts'
+import { KeyPicks } from './key-picks.ts'
 
 interface Strategy {
   /** The key of a queue that enters the heap at the virtual time `at`. */
@@ -46,10 +47,12 @@ export interface Plan {
   readonly queues: readonly PlannedQueue[]
 }
 
-class QueueEntry implements Omit<Candidate, 'priority'> {
+class QueueEntry implements Candidate {
   heapIndex = -1
   key = 0
   given = 0
+  /** null before the first pick of a job with a concurrency key. */
+  keyPicks: KeyPicks | null = null
   /** Upper bound of its jobs; Infinity if unknown. */
   estimate = 0
   /** Has its last claim found a job? Else an insert of its jobs is answered first. */
@@ -203,6 +206,10 @@ export class Selector {
    * @param answer null if the claim failed
    */
   applyClaim({ jobs, queues }: Plan, answer: ClaimAnswer | null): void {
+    for (const { type, concurrencyKey } of answer?.jobs ?? []) {
+      const queue = concurrencyKey === null ? undefined : this.queues.get(type)
+      if (queue !== undefined && concurrencyKey !== null) (queue.keyPicks ??= new KeyPicks()).add(concurrencyKey)
+    }
     if (answer?.jobs.length === jobs) {
       // Every pick found its job. The estimates hold until the next wake.
       for (const { queue, wanted } of queues) {
@@ -241,6 +248,11 @@ export class Selector {
     return new Map([...this.queues.values()].map((queue) => [queue.type, queue.given]))
   }
 
+  /** The concurrency keys of a type with the most picks so far. */
+  topKeys(type: string, count: number): ReturnType<KeyPicks['top']> {
+    return this.queues.get(type)?.keyPicks?.top(count) ?? []
+  }
+
   private enter(queue: QueueEntry): void {
     queue.key = this.strategy.enter(queue, this.at)
     this.heap.push(queue)
@@ -250,7 +262,7 @@ export class Selector {
     if (this.own === null || this.heap.size === 0) return this.heap.peek()
     const candidates = [...this.queues.values()].filter((queue) => queue.heapIndex >= 0)
     try {
-      const type = this.own(candidates.map(({ type, weight, given }) => ({ type, weight, priority: weight, given })))
+      const type = this.own(candidates.map(({ type, weight, given }) => ({ type, weight, given })))
       return type === null ? undefined : candidates.find((queue) => queue.type === type)
     } catch (error) {
       this.logger.error('the selection function threw; this pick uses the weights', { error })

@@ -3,16 +3,24 @@
  * without a live lease and prunes old jobs, in batches. One timer is for due jobs, one for the rest.
  */
 import type { Timer } from '../core/clock.ts'
-import type { JobDefinition } from '../core/definition.ts'
 import type { Logger } from '../core/logger.ts'
-import type { Answer, PruneAnswer, RetentionPolicy, Store, SweepAnswer } from '../store.ts'
+import type { Answer, PruneAnswer, Store, SweepAnswer } from '../store.ts'
 import { promised } from '../client/answer.ts'
 import type { EventHub } from '../client/event-hub.ts'
 import type { Timers } from '../client/timers.ts'
 import { BulkTakeover } from './bulk.ts'
-import { DeadLimits } from './dead-limits.ts'
 
 const batchSize = 500
+
+/** What a sweep in batches has done. */
+export interface Swept {
+  /** How many transitions it has made. */
+  readonly count: number
+  /** When the next job is due, or the next lease runs out, ms since the epoch; null if none is known. */
+  readonly nextAt: number | null
+  /** Was everything that was due reached? */
+  readonly complete: boolean
+}
 /** Delay from the end of a job to the next prune; after `pruneEvery` ends it starts at once. */
 const pruneAfterMs = 1_000
 const pruneEvery = 500
@@ -30,9 +38,6 @@ interface SweeperOptions {
   readonly timers: Timers
   readonly logger: Logger
   readonly leaseMs: number
-  readonly retention: RetentionPolicy
-  /** Types may keep fewer dead jobs than that (`keepDead`). */
-  readonly jobs: ReadonlyMap<string, JobDefinition>
   /** May expired leases be rescued now? */
   readonly mayRescue: () => boolean
   /** Calls `apply` when all commands given before are handled. */
@@ -51,18 +56,16 @@ export class Sweeper {
   private tickAt = Infinity
   /** Earliest time of the next look for work, monotonic ms. */
   private lookAt = 0
-  private promotion: Promise<void> | null = null
+  private promotion: Promise<Swept> | null = null
   private promoteAgain = false
   private pruning = false
   private endedSincePrune = 0
   private running = false
   private readonly options: SweeperOptions
-  private readonly deadLimits: DeadLimits
   private readonly takeover: BulkTakeover
 
   constructor(options: SweeperOptions) {
     this.options = options
-    this.deadLimits = new DeadLimits(options.store, options.jobs)
     const { store, hub, logger, timers } = options
     this.takeover = new BulkTakeover({ store, hub, logger, clock: timers.clock, goesOn: () => this.running })
   }
@@ -140,20 +143,24 @@ export class Sweeper {
     look()
   }
 
-  /** Queues the jobs that are due now. Resolves when they are queued. */
-  promote(): Promise<void> {
+  /** Queues the jobs that are due now. Resolves when they are queued; counts those that are queued since the call, and maybe more. */
+  promote(): Promise<Swept> {
     // A running promotion may miss jobs that became due meanwhile.
     this.promoteAgain = this.promotion !== null
     return (this.promotion ??= this.promoteAll())
   }
 
-  private async promoteAll(): Promise<void> {
+  private async promoteAll(): Promise<Swept> {
+    let count = 0
+    let swept: Swept
     do {
       this.promoteAgain = false
-      const nextAt = await this.inBatches('promote', (limit) => this.options.store.promote(limit))
-      if (nextAt !== null) this.due(nextAt)
+      swept = await this.inBatches('promote', (limit) => this.options.store.promote(limit))
+      count += swept.count
+      if (swept.nextAt !== null) this.due(swept.nextAt)
     } while (this.promoteAgain)
     this.promotion = null
+    return { ...swept, count }
   }
 
   /** Rescues after the pending ends of runs are settled, and after this process has extended its own expired leases. */
@@ -170,11 +177,12 @@ export class Sweeper {
     await this.inBatches('rescue', (limit) => this.options.store.rescue(limit))
   }
 
-  private async inBatches(what: string, sweep: (limit: number) => Answer<SweepAnswer>): Promise<number | null> {
+  private async inBatches(what: string, sweep: (limit: number) => Answer<SweepAnswer>): Promise<Swept> {
     const { hub, logger, store } = this.options
+    let count = 0
     try {
       while (this.running) {
-        const { nextAt, more } = await promised(
+        const { transitions, nextAt, more } = await promised(
           () => sweep(batchSize),
           (answer) => {
             hub.emitAll(answer.transitions)
@@ -182,26 +190,26 @@ export class Sweeper {
             return answer
           },
         )
-        if (!more) return nextAt
+        count += transitions.length
+        if (!more) return { count, nextAt, complete: true }
       }
-      return null
+      return { count, nextAt: null, complete: true }
     } catch (error) {
       if (this.running) logger.warn(`${what} failed; it is repeated`, { error })
-      return store.now() + afterErrorMs
+      return { count, nextAt: store.now() + afterErrorMs, complete: false }
     }
   }
 
   private async prune(): Promise<void> {
     if (this.pruning) return
     this.pruning = true
-    const { store, retention } = this.options
+    const { store } = this.options
     try {
       do {
         this.endedSincePrune = 0
         let answer: PruneAnswer
-        do answer = await store.prune(retention, batchSize)
+        do answer = await store.prune(batchSize)
         while (this.running && answer.more)
-        await this.deadLimits.apply(() => this.running)
         if (this.running && answer.nextAt !== null) this.tickIn(Math.max(pruneAfterMs, answer.nextAt - store.now()))
         // Repeat if that many jobs have ended during the prune.
       } while (this.running && this.endedSincePrune >= pruneEvery)

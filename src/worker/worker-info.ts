@@ -1,6 +1,6 @@
 /** The record of a runtime in the list of workers. */
 import { hostname } from 'node:os'
-import type { JobDefinition } from '../core/definition.ts'
+import type { JobDefinition, MachineRunner } from '../core/definition.ts'
 import type { RuntimeSettings } from '../core/settings.ts'
 import type { WorkerInfo } from '../store.ts'
 import { version } from '../core/version.ts'
@@ -28,6 +28,7 @@ export const workerInfo = (
   slots,
   types: [...settings.jobs.keys()],
   definitions: definitionsOf(settings.jobs),
+  events: ofMachines(settings.jobs, ({ events }) => events),
   limits: Object.fromEntries(limited(settings.jobs.values()).map((job) => [job.type, job.limits])),
   leaseMs: settings.leaseMs,
   ...(paused && { paused }),
@@ -36,6 +37,10 @@ export const workerInfo = (
 
 /** The definitions of the machines among these jobs, by type: ids, versions and hashes. */
 export const definitionsOf = (jobs: ReadonlyMap<string, JobDefinition>): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    [...jobs].flatMap(([type, { machine }]) => (machine === null ? [] : [[type, machine.definitions]])),
-  )
+  ofMachines(jobs, ({ definitions }) => definitions)
+
+const ofMachines = <T>(
+  jobs: ReadonlyMap<string, JobDefinition>,
+  what: (machine: MachineRunner) => T,
+): Readonly<Record<string, T>> =>
+  Object.fromEntries([...jobs].flatMap(([type, { machine }]) => (machine === null ? [] : [[type, what(machine)]])))

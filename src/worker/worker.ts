@@ -6,7 +6,7 @@ import type { Subscription } from 'rxjs'
 import type { JobchartError } from '../core/errors.ts'
 import type { RuntimeSettings } from '../core/settings.ts'
 import { claimable } from '../core/transition.ts'
-import type { CancelAnswer, CancelRequest, Hint } from '../store.ts'
+import type { CancelAnswer, CancelRequest, Hint, WorkerRecord } from '../store.ts'
 import { Batches } from './batches.ts'
 import { Canceller } from './cancel.ts'
 import { Claimer } from './claim.ts'
@@ -37,7 +37,7 @@ import { Settler } from './settle.ts'
 import { runServices } from './run-services.ts'
 import { Threads } from './threads.ts'
 import { ScheduleFirer } from './schedules.ts'
-import { Sweeper } from './sweep.ts'
+import { Sweeper, type Swept } from './sweep.ts'
 import type { Connection } from '../client/connection.ts'
 import { UnsupportedVersions } from './unsupported-versions.ts'
 import { workerInfo, type WorkerLoad } from './worker-info.ts'
@@ -86,6 +86,8 @@ export class Worker {
   private startedAt = 0
   /** Its record in the list of workers; null before the start. */
   private announced: WorkerLoad | null = null
+  /** May the store lack that record, and how long ended jobs of its types are kept? */
+  private mayBeUnknown = true
   /** Ended runs in the settle lane. */
   private unsettled = 0
   private readonly idleWaiters: (() => void)[] = []
@@ -94,9 +96,8 @@ export class Worker {
     this.options = options
     const { id: worker, settings, connection, halted } = options
     const { store, hub, timers } = connection
-    const { jobs, leaseMs, logger, random, clock, graceMs, retention } = settings
+    const { jobs, leaseMs, logger, random, clock, graceMs } = settings
     const { runs, commands } = this
-    const changed = (): void => this.changed()
     const shared = {
       jobs,
       store,
@@ -125,7 +126,6 @@ export class Worker {
     this.canceller = new Canceller({ ...shared, graceMs, ...this.cancelServices() })
     this.sweeper = new Sweeper({
       ...shared,
-      retention,
       look: () => void this.wakeQueuesWithWork(),
       fire: () => void this.firer.fire(),
       mayRescue: () => this.heartbeat.mayRescue,
@@ -147,14 +147,16 @@ export class Worker {
       cancelling: (run, answer) => this.canceller.cancelRun(run, answer),
       lost: (run) => this.fence(run),
       announce: async (wasSilent) => {
-        if (wasSilent || this.hasChanged) await this.announce()
+        this.mayBeUnknown ||= wasSilent
+        if (this.hasChanged) await this.announce()
       },
     })
-    this.settler = new Settler({ ...shared, random, settled: changed })
+    this.settler = new Settler({ ...shared, random, settled: () => this.changed() })
     const { permits, selector, canceller } = this
     this.confirmer = new Confirmer(shared)
     this.claimer = new Claimer({
       ...shared,
+      startedAt: () => this.startedAt,
       permits,
       selector,
       canceller,
@@ -162,7 +164,7 @@ export class Worker {
       commands,
       services: this.runServices(),
       halted,
-      changed,
+      changed: () => this.changed(),
     })
     const { claimer, heartbeat } = this
     this.remoteCancels = new RemoteCancels({ runs, canceller, heartbeat, claiming: () => claimer.busy })
@@ -239,13 +241,32 @@ export class Worker {
 
   private get hasChanged(): boolean {
     const { announced, load } = this
-    return announced !== null && (announced.slots !== load.slots || announced.paused !== load.paused)
+    return (
+      announced !== null && (this.mayBeUnknown || announced.slots !== load.slots || announced.paused !== load.paused)
+    )
   }
 
+  /** Writes what the store is to know of this worker: how long ended jobs of its types are kept, if it may not know that, and its record. */
   private async announce(load = this.load): Promise<void> {
     const { id, settings, connection } = this.options
-    await connection.store.worker(id, workerInfo(id, settings, load, this.startedAt))
+    const { mayBeUnknown } = this
+    this.mayBeUnknown = false
+    try {
+      if (mayBeUnknown) await connection.store.retain(settings.retention)
+      await connection.store.worker(id, workerInfo(id, settings, load, this.startedAt))
+    } catch (error) {
+      this.mayBeUnknown = true
+      throw error
+    }
     this.announced = load
+  }
+
+  /** The store may have lost what has no transition, and may have other jobs queued or waiting than before. */
+  private storeChanged(): void {
+    this.mayBeUnknown = true
+    void this.announceChange()
+    void this.wakeQueuesWithWork()
+    this.definitionCheck.repeat()
   }
 
   /** Asks the store which queues have work. With thousands of types this is cheaper than a claim from each. */
@@ -277,8 +298,15 @@ export class Worker {
     this.answerIdle()
   }
 
+  /** Its record after the stop, when it is in the list of workers no more. */
+  stoppedRecord(): WorkerRecord {
+    const { id, settings, connection } = this.options
+    const info = workerInfo(id, settings, { slots: 0, paused: true }, this.startedAt)
+    return { ...info, seenAt: connection.store.now(), lost: false, running: [] }
+  }
+
   /** Queues the jobs that are due now, if the worker was started. */
-  promote(): Promise<void> {
+  promote(): Promise<Swept> {
     return this.sweeper.promote()
   }
 
@@ -329,8 +357,9 @@ export class Worker {
     else if (hint.kind === 'bulk') this.sweeper.bulk(hint.id)
     else if (hint.kind === 'ended') this.sweeper.ended(hint.ids?.length ?? 1)
     else if (hint.kind === 'messages') this.remoteCancels.messagesArrived(hint.ids)
-    // Other jobs may be queued, due or running now than were before; leases that are gone are noticed by the next heartbeat.
-    else if (hint.kind === 'rollback' || hint.kind === 'missed') void this.wakeQueuesWithWork()
+    // Leases that are gone are noticed by the next heartbeat.
+    else if (hint.kind === 'rollback' || hint.kind === 'restart') this.storeChanged()
+    else if (hint.kind === 'missed') void this.wakeQueuesWithWork()
     else if (hint.kind === 'cancelled') this.remoteCancels.cancelled(hint.ids)
   }
 

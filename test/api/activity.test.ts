@@ -29,7 +29,7 @@ test('the rates of a queue are per second, over all processes, in the last minut
     failed: 0,
     dead: 0,
     cancelled: 0,
-    meanWaitMs: null,
+    meanQueuedMs: null,
     meanRunMs: null,
   }
   expect((await worker.queue('mail').stats()).rates).toEqual({ lastMinute: nothing, lastFiveMinutes: nothing })
@@ -83,7 +83,7 @@ test('activity has every period, by minutes or hours, of one queue or of all', a
   const hours = await worker.activity({ period: 'hour' })
   expect([hours.buckets.length, hours.periodMs]).toEqual([24, 3_600_000])
   expect(hours.buckets.reduce((sum, { enqueued }) => sum + enqueued, 0)).toBe(3)
-  expect((await worker.queue('never seen').activity({ last: 1 })).buckets).toMatchObject([{ enqueued: 0, waitMs: 0 }])
+  expect((await worker.queue('never seen').activity({ last: 1 })).buckets).toMatchObject([{ enqueued: 0, queuedMs: 0 }])
 })
 
 test('failures are groups, with the filter that finds their jobs', async () => {

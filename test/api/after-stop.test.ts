@@ -1,12 +1,15 @@
 /** A runtime that has stopped does nothing more and says so: no call hangs, none works on a closed store in secret. */
-import { createClient, createRuntime, defineJob, type Client, type JobHandle, type Runtime } from 'jobchart'
+import { createClient, createRuntime, defineJob, type Client, type JobHandle, type Runtime, type Store } from 'jobchart'
 import { expect, test } from 'vitest'
+import { fileStore } from '../support/file-store.ts'
 import { world } from '../support/leaks.ts'
 
 const job = defineJob<string, string>({ type: 'job', run: async (name) => name })
 
-async function stopped() {
-  const made = world()
+async function stopped(store?: Store) {
+  const made = world(store && { store })
+  // The store stays open beyond the runtime.
+  await made.store.open({ clock: made.clock })
   const runtime = await made.runtime({ jobs: [job] })
   const done = await runtime.enqueue(job, 'done')
   await made.clock.settle()
@@ -137,4 +140,45 @@ test('await using stops a runtime at the end of its block', async () => {
     ran = await runtime.run(job, 'within')
   }
   expect([ran, clock.pending]).toEqual(['within', 0])
+})
+
+const reads: Record<string, Call> = {
+  job: (runtime, { id }) => runtime.job(id),
+  list: (runtime) => runtime.list(),
+  counts: (runtime) => runtime.counts(),
+  queues: (runtime) => runtime.queues(),
+  'stats of a queue': (runtime) => runtime.queue('job').stats(),
+  activity: (runtime) => runtime.activity(),
+  failures: (runtime) => runtime.failures(),
+  schedules: (runtime) => runtime.schedules(),
+  record: (_runtime, waiting) => waiting.record(),
+  'bulk operations': (runtime) => runtime.bulk.list(),
+  cancel: (runtime, { id }) => runtime.cancel(id),
+  retry: (runtime, { id }) => runtime.retry(id),
+  discard: (runtime, { id }) => runtime.discard(id),
+}
+test.each(Object.entries(reads))('%s is refused with STOPPED on each store', async (_name, call) => {
+  for (const store of [undefined, fileStore()]) {
+    const { worker, waiting } = await stopped(store)
+    await expect(call(worker, waiting)).rejects.toMatchObject({ code: 'STOPPED', hint: expect.any(String) })
+  }
+})
+
+test('reads of a client that was closed are refused with STOPPED', async () => {
+  const { store, clock } = world()
+  const client: Client = createClient({ store, clock, jobs: [job] })
+  await client.counts()
+  await client.close()
+  await expect(client.counts()).rejects.toMatchObject({ code: 'STOPPED', message: 'the client was closed' })
+  await expect(client.list()).rejects.toMatchObject({ code: 'STOPPED' })
+  await expect(client.workers()).rejects.toMatchObject({ code: 'STOPPED' })
+})
+
+test('it tells its state and that it has no slots', async () => {
+  for (const store of [undefined, fileStore()]) {
+    const { worker } = await stopped(store)
+    expect(await worker.stats()).toMatchObject({ state: 'stopped', concurrency: 0, taken: 0, running: 0, queues: [] })
+    const itself = { id: worker.id, slots: 0, paused: true, lost: false, running: [] }
+    expect(await worker.workers()).toMatchObject([itself])
+  }
 })

@@ -54,7 +54,6 @@ test('what is no type, no input or no option is refused, and so is a call after 
 test('the figures of a queue have a weight and a share of 0 for a client that knows no jobs', async () => {
   const client = createClient({ store: world().store })
   expect(await client.queue('mail').stats()).toMatchObject({
-    priority: 0,
     given: 0,
     share: 0,
     weight: 0,
@@ -77,7 +76,7 @@ test('a client without definitions pauses queues, shows, cancels, retries, disca
   expect((await client.job(handle.id))?.type).toBe('mail')
   expect((await handle.cancel()).cancelled).toEqual([handle.id])
   await handle.retry()
-  expect(await client.queue('mail').stats()).toMatchObject({ paused: true, priority: 0, counts: { queued: 1 } })
+  expect(await client.queue('mail').stats()).toMatchObject({ paused: true, weight: 0, counts: { queued: 1 } })
   await client.queue('mail').resume()
   await made.clock.advance('1s')
   expect(await handle.result()).toBe('sent to ada')

@@ -71,7 +71,6 @@ test('a client lists, counts, cancels, retries, discards, pauses and sees the wo
     share: 0,
     expectedShare: 1,
     weight: 1,
-    priority: 1,
   })
 })
 

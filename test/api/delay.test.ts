@@ -138,7 +138,7 @@ test('a timer may be longer than the platform takes: delays, snoozes, backoff an
   const log: [what: string, atDay: number][] = []
   const job = defineJob<string, void>({
     type: 'job',
-    timeout: '50d',
+    attemptTimeout: '50d',
     retry: { maxAttempts: 2, backoff: () => '60d' },
     run: async (what, { attempt, signal }) => {
       log.push([what, (clock.now() - start) / day])

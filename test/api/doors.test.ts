@@ -93,7 +93,19 @@ async function expectRefusalOrAnswer(door: Door): Promise<void> {
 }
 
 const definitionOptions = [
-  ...['type', 'input', 'run', 'machine', 'version', 'migrate', 'priority', 'retry', 'timeout', 'unique'],
+  ...[
+    'type',
+    'input',
+    'run',
+    'machine',
+    'version',
+    'migrate',
+    'weight',
+    'retry',
+    'attemptTimeout',
+    'timeout',
+    'unique',
+  ],
   ...['concurrency', 'concurrencyKey', 'perKey', 'rateLimit'],
 ]
 const clientOptions = ['jobs', 'store', 'capacity', 'logger', 'clock', 'random']

@@ -1,5 +1,5 @@
 /** Drains, of a runtime that goes on and of one that stops: what they wait for, and what not. */
-import { defineJob, memoryStore, type Store } from 'jobchart'
+import { createRuntime, defineJob, memoryStore, type Store } from 'jobchart'
 import type { VirtualClock } from 'jobchart/testing'
 import { describe, expect, test } from 'vitest'
 import { fileStore } from '../support/file-store.ts'
@@ -52,6 +52,51 @@ async function timed<T>(clock: VirtualClock, call: Promise<T>): Promise<{ tookMs
   await clock.advance('10s')
   return { tookMs: endedAt - askedAt, answer: await call }
 }
+
+/** A clock between two milliseconds, as the system clock mostly is. */
+const between = 1_700_000_000_000.5
+
+test.each(['memory', 'sqlite'] as const)('a retry that is due at once counts as queued (%s)', async (kind) => {
+  for (const start of [between, Math.ceil(between)]) {
+    const { clock, store, runtime } = world({ store: kind === 'memory' ? memoryStore() : fileStore(), start })
+    await store.open({ clock })
+    const flaky = defineJob<number, void>({
+      type: 'flaky',
+      retry: { maxAttempts: 5, backoff: () => 0 },
+      run: async (failures, { attempt }) => {
+        if (attempt <= failures) throw new Error(`failure ${attempt}`)
+      },
+    })
+    const worker = await runtime({ jobs: [flaky] })
+    const handles = await worker.enqueueMany(flaky, [3, 1])
+    const drained = worker.drain()
+    await clock.advance('2s')
+    expect(await drained).toBe(true)
+    expect(await worker.counts()).toMatchObject({ done: 2, retrying: 0 })
+    const last = await worker.enqueue(flaky, 2)
+    const stopping = worker.stop({ mode: 'drain', timeout: '30s' })
+    await clock.advance('5s')
+    expect(await stopping).toEqual({ completed: true, running: 0, dropped: 0 })
+    const ids = [...handles, last].map(({ id }) => id)
+    expect((await store.get(ids)).map((job) => job?.state)).toEqual(['done', 'done', 'done'])
+  }
+})
+
+test('a stop that drains in real time runs every retry without a backoff', async () => {
+  const flaky = defineJob<number, void>({
+    type: 'flaky',
+    retry: { maxAttempts: 3, backoff: () => 0 },
+    run: async (_, { attempt }) => {
+      if (attempt < 3) throw new Error(`failure ${attempt}`)
+    },
+  })
+  for (let n = 0; n < 20; n++) {
+    const runtime = createRuntime({ jobs: [flaky] })
+    await runtime.start()
+    await runtime.enqueueMany(flaky, [1, 2, 3])
+    expect(await runtime.stop({ mode: 'drain' })).toEqual({ completed: true, running: 0, dropped: 0 })
+  }
+})
 
 describe.each(['memory', 'sqlite'] as const)('on %s', (kind) => {
   const storeOf = (): Store => (kind === 'memory' ? memoryStore() : fileStore())

@@ -143,3 +143,14 @@ test('every refusal is a JobchartError', async () => {
   const error = await worker.enqueue(other, { n: 1 }).catch((reason: unknown) => reason)
   expect(error).toBeInstanceOf(JobchartError)
 })
+
+test('enqueueMany refuses inputs that are too large together, and stores none of them', async () => {
+  const { runtime } = world()
+  const text = defineJob<string, void>({ type: 'text', run: async () => {} })
+  const worker = await runtime({ jobs: [text], concurrency: 0 })
+  const inputs = (count: number): string[] => Array.from({ length: count }, () => 'x'.repeat(1_000_000))
+  const refusal = { code: 'INVALID_OPTION', message: expect.stringContaining('16777216 bytes') }
+  await expect(worker.enqueueMany(text, inputs(17))).rejects.toMatchObject(refusal)
+  expect((await worker.counts()).queued).toBe(0)
+  expect(await worker.enqueueMany(text, inputs(16))).toHaveLength(16)
+})

@@ -4,8 +4,8 @@ import { world } from '../support/leaks.ts'
 
 function setUp() {
   const made = world()
-  const define = (type: string, priority: number) =>
-    defineJob<number, void>({ type, priority, run: (ms, { signal }) => made.clock.sleep(ms, signal) })
+  const define = (type: string, weight: number) =>
+    defineJob<number, void>({ type, weight, run: (ms, { signal }) => made.clock.sleep(ms, signal) })
   return { ...made, a: define('a', 3), b: define('b', 1) }
 }
 
@@ -109,8 +109,8 @@ test('queue.stats() says what is there, its weight, and the share it was given',
   await Promise.all([worker.queue('a').resume(), worker.queue('b').resume()])
   await clock.advance(40)
   const [one, two] = [await worker.queue('a').stats(), await worker.queue('b').stats()]
-  expect(one).toMatchObject({ type: 'a', paused: false, priority: 3, weight: 3, expectedShare: 0.75 })
-  expect(two).toMatchObject({ type: 'b', paused: false, priority: 1, weight: 1, expectedShare: 0.25 })
+  expect(one).toMatchObject({ type: 'a', paused: false, weight: 3, expectedShare: 0.75 })
+  expect(two).toMatchObject({ type: 'b', paused: false, weight: 1, expectedShare: 0.25 })
   expect(one.given + two.given).toBe(one.counts.done + one.counts.running + two.counts.done + two.counts.running)
   expect(one.share).toBeCloseTo(0.75, 1)
   expect(one.share + two.share).toBeCloseTo(1)

@@ -26,7 +26,7 @@ test('ctx says which job, which attempt of how many, and until when', async () =
   const seen: unknown[] = []
   const job = defineJob<number, void>({
     type: 'job',
-    timeout: '1m',
+    attemptTimeout: '1m',
     retry: { maxAttempts: 2, backoff: () => '1s' },
     run: async (_input, { id, type, attempt, maxAttempts, deadline, signal }) => {
       seen.push({ id, type, attempt, maxAttempts, deadline, aborted: signal.aborted })

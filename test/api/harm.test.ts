@@ -72,7 +72,7 @@ test('a logger that throws changes nothing, even where there is much to say', as
   const logger: Logger = { debug: fail, info: fail, warn: fail, error: fail }
   const stuck = defineJob<number, void>({
     type: 'stuck',
-    timeout: 1,
+    attemptTimeout: 1,
     retry: { maxAttempts: 1 },
     run: () => new Promise(() => {}),
   })

@@ -1,6 +1,7 @@
 /** `keyWeight`: the keys of a type share its starts by weight. */
-import { defineJob } from 'jobchart'
+import { createClient, defineJob } from 'jobchart'
 import { expect, test } from 'vitest'
+import { countedKeysMax, KeyPicks } from '../../src/worker/key-picks.ts'
 import { world } from '../support/leaks.ts'
 
 interface Task {
@@ -32,6 +33,44 @@ test('a tenant of weight 3 gets three times the starts of one of weight 1, whoev
   await worker.drain()
   expect(ran.slice(0, 80).filter((tenant) => tenant === 'big')).toHaveLength(60)
   expect(ran).toHaveLength(200)
+})
+
+test('the figures of a queue say what each key was given, the 20 keys with the most first', async () => {
+  const made = world()
+  const { job } = reports((tenant) => (tenant === 'big' ? 3 : 1))
+  const worker = await made.runtime({ store: made.store, jobs: [job] })
+  await worker.enqueueMany(job, [...tasks('small', 2), ...tasks('big', 6), ...Array.from({ length: 2 }, () => ({}))])
+  await worker.drain()
+  const { given, keys } = await worker.queue('report').stats()
+  expect(given).toBe(10)
+  expect(keys).toEqual([
+    { key: 'big', given: 6, share: 0.6 },
+    { key: 'small', given: 2, share: 0.2 },
+  ])
+  await worker.enqueueMany(
+    job,
+    Array.from({ length: 30 }, (_, i) => ({ tenant: `tenant ${i}` })),
+  )
+  await worker.drain()
+  const { keys: top } = await worker.queue('report').stats()
+  expect(top).toHaveLength(20)
+  expect(top.slice(0, 2).map(({ key }) => key)).toEqual(['big', 'small'])
+  const client = createClient({ store: made.store, jobs: [job] })
+  expect((await client.queue('report').stats()).keys).toEqual([])
+  await client.close()
+})
+
+test('of more keys than are counted none with many picks is missing', () => {
+  const picks = new KeyPicks()
+  for (let i = 0; i < 20_000; i++) {
+    picks.add(`tenant ${i}`)
+    if (i % 4 === 0) picks.add('big')
+  }
+  const [first, second] = picks.top(2)
+  expect(first?.key).toBe('big')
+  expect(first?.picks).toBeGreaterThanOrEqual(5_000)
+  expect(first?.picks).toBeLessThanOrEqual(5_000 + 25_000 / countedKeysMax)
+  expect(second?.picks).toBeLessThanOrEqual(1 + 25_000 / countedKeysMax)
 })
 
 test('without weights the jobs of a type start first in, first out, whatever their keys', async () => {

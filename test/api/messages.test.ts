@@ -72,9 +72,13 @@ test('a definition that is none, is not listed, or is another one of its type', 
   await expect(worker.enqueue(other, 1)).rejects.toMatchObject(
     refused('UNKNOWN_TYPE', 'job type "other" is not listed in the `jobs` of this runtime or client', 'createRuntime'),
   )
-  const twin = defineJob<unknown, void>({ type: 'job', run: async () => {} })
+  const twin = defineJob<unknown, void>({ type: 'job', weight: 7, run: async () => {} })
   await expect(worker.enqueue(twin, 1)).rejects.toMatchObject(
-    refused('UNKNOWN_TYPE', '`jobs` lists another definition of job type "job" than the one passed', 'once per type'),
+    refused(
+      'UNKNOWN_TYPE',
+      '`jobs` lists another definition of job type "job" than the one passed: they differ in weight',
+      'once per type',
+    ),
   )
 })
 

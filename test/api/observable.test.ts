@@ -80,7 +80,7 @@ test('cancel, timeout and stop unsubscribe, and the run is over at once', async 
   const torn: string[] = []
   const job = defineJob<number, number>({
     type: 'job',
-    timeout: '10s',
+    attemptTimeout: '10s',
     retry: { maxAttempts: 1 },
     run: () => ticks(made, 1e9, torn),
   })

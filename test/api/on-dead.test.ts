@@ -211,7 +211,7 @@ test('a hook may have attempts, a backoff and a timeout of its own', async () =>
     },
     onDead: {
       retry: { maxAttempts: 3, backoff: constant('1m') },
-      timeout: '10s',
+      attemptTimeout: '10s',
       run: ({ input }) => {
         times.push(clock.now())
         return times.length === 1 ? clock.sleep('1h') : Promise.reject(new Error(`no pager for ${input.to}`))

@@ -11,7 +11,7 @@ function setUp(retry: RetryOptions = { maxAttempts: 2, backoff: constant('1s') }
   const job = defineJob<number, void>({
     type: 'job',
     retry,
-    timeout: '20s',
+    attemptTimeout: '20s',
     run: async (seconds, { signal, deadline }) => {
       starts.push((made.clock.now() - begin) / 1_000)
       if (seconds > 0) await made.clock.sleep(seconds * 1_000, signal)

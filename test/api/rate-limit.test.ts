@@ -50,7 +50,7 @@ test('a limited type takes no slot from the others', async () => {
   const ran: string[] = []
   const limited = defineJob<number, void>({
     type: 'limited',
-    priority: 1_000,
+    weight: 1_000,
     rateLimit: { limit: 1, per: '1h' },
     run: async () => void ran.push('limited'),
   })

@@ -1,4 +1,14 @@
-import { createClient, defineJob, fatal, type Duration, type JobHandle, type RuntimeOptions } from 'jobchart'
+import {
+  createClient,
+  createRuntime,
+  defineJob,
+  fatal,
+  type Duration,
+  type JobDefinition,
+  type JobHandle,
+  type RuntimeOptions,
+  type StatesRetention,
+} from 'jobchart'
 import { expect, test } from 'vitest'
 import { world } from '../support/leaks.ts'
 
@@ -101,4 +111,72 @@ test('live jobs are never pruned', async () => {
   expect(await worker.counts()).toMatchObject({ scheduled: 1, done: 0, dead: 0 })
   await clock.advance('25h')
   expect(await worker.counts()).toMatchObject({ scheduled: 0, done: 0 })
+})
+
+test('by default an id is known for a day, however many jobs of another type end meanwhile', async () => {
+  const { clock, runtime } = world()
+  const [order, mail] = ['order', 'mail'].map((type) => defineJob<string, void>({ type, run: async () => {} }))
+  const worker = await runtime({ jobs: [order, mail] as JobDefinition<string, void>[] })
+  const enqueued = async () =>
+    (await worker.enqueue(order as JobDefinition<string, void>, 'x', { id: 'order 7' })).deduplicated
+  expect(await enqueued()).toBe(false)
+  for (let n = 0; n < 2; n++)
+    await worker.enqueueMany(mail as JobDefinition<string, void>, Array<string>(6_000).fill('x'))
+  await clock.advance('5m')
+  expect(await worker.counts()).toMatchObject({ types: { mail: { done: 10_000 }, order: { done: 1 } } })
+  expect(await enqueued()).toBe(true)
+  await clock.advance('25h')
+  expect(await enqueued()).toBe(false)
+})
+
+test('10,001 dead jobs of a type leave the dead jobs of other types where they are', async () => {
+  const { clock, worker } = await started()
+  const other = await worker.enqueueByName('other', 'x', { id: 'other' })
+  await worker.cancel(other.id)
+  await worker.enqueue(job, 'die', { id: 'first' })
+  await clock.advance('1s')
+  for (let n = 0; n < 2; n++) await worker.enqueueMany(job, Array<string>(5_000).fill('die'))
+  await clock.advance('2m')
+  expect(await worker.counts()).toMatchObject({ dead: 10_000, types: { other: { cancelled: 1 } } })
+  expect(await worker.job('first')).toBe(null)
+})
+
+test('a type is kept as its definition says, the rest as the runtime says, whichever worker prunes', async () => {
+  const { clock, runtime } = world()
+  const of = (type: string, retention?: StatesRetention) =>
+    defineJob<string, void>({ type, run: async () => {}, ...(retention && { retention }) })
+  const [long, short, plain] = [of('long', { done: { age: '2d' } }), of('short', { done: { count: 1 } }), of('plain')]
+  const worker = await runtime({ jobs: [long, short, plain], retention: { done: { age: '10h' } } })
+  await runtime({ jobs: [of('strange')], retention: { done: { age: '1m', count: 0 } } })
+  for (const each of [long, short, plain]) await worker.enqueueMany(each, ['a', 'b'])
+  const kept = async () => Object.entries((await worker.counts()).types).map(([type, { done }]) => [type, done])
+  await clock.advance('2m')
+  expect(await kept()).toEqual([['long', 2], ['short', 1], ['plain', 2]]) // prettier-ignore
+  await clock.advance('10h')
+  expect(await kept()).toEqual([['long', 2], ['short', 0], ['plain', 0]]) // prettier-ignore
+  await clock.advance('38h')
+  expect(await kept()).toEqual([['long', 0], ['short', 0], ['plain', 0]]) // prettier-ignore
+})
+
+test('a runtime with many types keeps a million jobs of a state in all by default', async () => {
+  const { clock, runtime } = world()
+  const others = Array.from({ length: 1_999 }, (_, i) => defineJob({ type: `type ${i}`, run: async () => {} }))
+  const worker = await runtime({ jobs: [job, ...others] })
+  await worker.enqueueMany(job, Array<string>(600).fill('x'))
+  await clock.advance('2m')
+  expect((await worker.counts()).done).toBe(500)
+})
+
+test('a retention that makes no sense is refused', () => {
+  const refused = (retention: unknown, message: string) =>
+    expect(() => defineJob({ type: 'job', run: async () => {}, retention: retention as StatesRetention })).toThrow(
+      message,
+    )
+  refused({ failed: { count: 1 } }, 'retention of job job')
+  refused({ done: { count: -1 } }, 'retention of job job, done.count')
+  refused({ dead: { age: 'long' } }, 'retention of job job, dead.age')
+  refused({ dead: { days: 1 } }, 'retention of job job, dead')
+  const both = { type: 'job', run: async () => {}, keepDead: 1, retention: { dead: { count: 2 } } }
+  expect(() => defineJob(both)).toThrow('keepDead of job job: expected no keepDead beside retention.dead.count')
+  expect(() => createRuntime({ jobs: [], retention: { done: { count: 0.5 } } })).toThrow('retention, done.count')
 })

@@ -1,8 +1,12 @@
 /** A start while the store is away: it fails, or is repeated until the store answers or the runtime is stopped. */
-import { createRuntime, defineJob, memoryStore } from 'jobchart'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createRuntime, defineJob, JobchartError, memoryStore } from 'jobchart'
+import { sqliteStore } from 'jobchart/sqlite'
 import { faultyStore, VirtualClock, type FaultPlan } from 'jobchart/testing'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { world } from '../support/leaks.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const job = defineJob<string, string>({ type: 'job', run: async (name) => name })
 
@@ -55,6 +59,27 @@ test('without retry, and for an error that no waiting mends, it has failed', asy
   const other = createRuntime({ jobs: [job], store: broken, clock, logger: {} })
   await expect(other.start({ retry: true })).rejects.toThrow('a mistake')
   expect(other.state).toBe('failed')
+})
+
+test('what a person must mend is not waited for: a missing folder, a folder and a user without the rights', async () => {
+  const folder = temporaryFolder()
+  onTestFinished(() => folder.remove())
+  const asFile = join(folder.path, 'file')
+  writeFileSync(asFile, '')
+  for (const path of [join(folder.path, 'nowhere', 'jobs.db'), join(asFile, 'jobs.db')]) {
+    const runtime = createRuntime({ jobs: [job], store: sqliteStore({ path }), logger: {} })
+    await expect(runtime.start({ retry: true })).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    expect(runtime.state).toBe('failed')
+  }
+  for (const answer of [
+    'WRONGPASS invalid username-password pair',
+    'NOAUTH Authentication required.',
+    'NOPERM no permission',
+  ]) {
+    const error = new JobchartError('STORE_UNAVAILABLE', 'the server refuses', { cause: new Error(answer) })
+    const store = { ...memoryStore(), open: () => Promise.reject(error) }
+    await expect(createRuntime({ jobs: [job], store, logger: {} }).start({ retry: true })).rejects.toBe(error)
+  }
 })
 
 test('an option that makes no sense is refused', async () => {

@@ -340,7 +340,7 @@ test('a step of a run that has timed out is refused, and its work does not begin
   let runs = 0
   const job = defineJob<undefined, void>({
     type: 'job',
-    timeout: '1s',
+    attemptTimeout: '1s',
     retry: { maxAttempts: 1 },
     run: async (_input, { step }) => {
       await gate

@@ -1,4 +1,4 @@
-import { defineJob, TimeoutError } from 'jobchart'
+import { defineJob, durable, TimeoutError } from 'jobchart'
 import { expect, test } from 'vitest'
 import { world } from '../support/leaks.ts'
 
@@ -7,7 +7,7 @@ test('an attempt that takes too long fails with TIMEOUT, its signal having abort
   const aborted: unknown[] = []
   const job = defineJob<undefined, void>({
     type: 'job',
-    timeout: '10s',
+    attemptTimeout: '10s',
     retry: { maxAttempts: 2, backoff: () => '1s' },
     run: async (_input, { signal, deadline }) => {
       signal.addEventListener('abort', () => aborted.push([signal.reason, clock.now() - (deadline ?? 0)]))
@@ -31,7 +31,7 @@ test('an attempt that ends in time is left alone, and its timer with it', async 
   const { clock, runtime } = world()
   const job = defineJob<undefined, string>({
     type: 'job',
-    timeout: '10s',
+    attemptTimeout: '10s',
     run: async (_input, { signal }) => clock.sleep(9_999, signal).then(() => 'in time'),
   })
   const worker = await runtime({ jobs: [job] })
@@ -46,7 +46,7 @@ test('each attempt has the whole time', async () => {
   const { clock, runtime } = world()
   const job = defineJob<undefined, number>({
     type: 'job',
-    timeout: '10s',
+    attemptTimeout: '10s',
     retry: { backoff: () => '1s' },
     run: async (_input, { attempt, signal }) => {
       await clock.sleep('8s', signal)
@@ -63,7 +63,7 @@ test('a success that comes after the timeout does not take it back', async () =>
   const { clock, runtime } = world()
   const job = defineJob<undefined, string>({
     type: 'job',
-    timeout: '1s',
+    attemptTimeout: '1s',
     retry: { maxAttempts: 1 },
     run: async () => clock.sleep(1_500).then(() => 'late'),
   })
@@ -77,7 +77,7 @@ test('a handler that ignores its signal is abandoned: its slot is free, its late
   const { promise: gate, resolve: open } = Promise.withResolvers<void>()
   const job = defineJob<string, string>({
     type: 'job',
-    timeout: '1s',
+    attemptTimeout: '1s',
     retry: { maxAttempts: 2, backoff: () => '1h' },
     run: async (name, { checkin, attempt }) => {
       if (name === 'good' || attempt === 2) return name
@@ -112,7 +112,7 @@ test('stuck handlers are counted until they come back, and a stop says that they
   const gates: (() => void)[] = []
   const job = defineJob<undefined, void>({
     type: 'job',
-    timeout: '1s',
+    attemptTimeout: '1s',
     retry: { maxAttempts: 1 },
     run: () => new Promise((resolve) => void gates.push(resolve)),
   })
@@ -131,11 +131,33 @@ test('a timeout may be what retryIf decides by', async () => {
   const { clock, runtime } = world()
   const job = defineJob<undefined, void>({
     type: 'job',
-    timeout: '1s',
+    attemptTimeout: '1s',
     retry: { retryIf: (error) => !(error instanceof TimeoutError) },
     run: (_input, { signal }) => clock.sleep('1h', signal),
   })
   const handle = await (await runtime({ jobs: [job] })).enqueue(job)
   await clock.advance('2s')
   expect(await handle.record()).toMatchObject({ state: 'dead', attempt: 1 })
+})
+
+test('`timeout` of a definition is an older name of `attemptTimeout`, and both may be given if they agree', () => {
+  const run = async () => {}
+  const limitOf = (options: object) => defineJob({ type: 'job', run, ...options }).attemptTimeoutMs
+  expect(limitOf({})).toBe(null)
+  expect(limitOf({ attemptTimeout: '10s' })).toBe(10_000)
+  expect(limitOf({ timeout: '10s' })).toBe(10_000)
+  expect(limitOf({ attemptTimeout: '10s', timeout: 10_000 })).toBe(10_000)
+  const both = { attemptTimeout: '10s', timeout: '20s' } as const
+  const message = 'expected no timeout beside another attemptTimeout ("10s"), got "20s"'
+  expect(() => limitOf(both)).toThrow(`timeout of job job: ${message}`)
+  expect(() => durable(run, both)).toThrow(`timeout of durable: ${message}`)
+  expect(() => limitOf({ onDead: { run, ...both } })).toThrow(`timeout of job job:dead: ${message}`)
+})
+
+test('the `timeout` of an enqueue is how long the call waits: it does not limit an attempt', async () => {
+  const { clock, runtime } = world()
+  const job = defineJob<undefined, string>({ type: 'job', run: () => clock.sleep('1m').then(() => 'done') })
+  const handle = await (await runtime({ jobs: [job] })).enqueue(job, undefined, { timeout: '1s' })
+  await clock.advance('2m')
+  expect(await handle.result()).toBe('done')
 })

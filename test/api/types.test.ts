@@ -4,6 +4,7 @@ import {
   type Client,
   createRuntime,
   defineJob,
+  duration,
   type EnqueueOptions,
   fatal,
   type JobEvent,
@@ -20,6 +21,7 @@ import {
   snooze,
   thread,
   type ThreadHandler,
+  typed,
 } from 'jobchart'
 import { of } from 'rxjs'
 import { expectTypeOf, test } from 'vitest'
@@ -66,6 +68,30 @@ test('input and output are inferred from the schema and the handler', () => {
   void (() => runtime.enqueue(mail))
   // @ts-expect-error -- nor one that its transform gives
   void (() => runtime.enqueue(mail, { to: 'ada', at: new Date(0) }))
+})
+
+test('typed() gives the input a type, and the output is still that of the handler', () => {
+  const mail = defineJob({
+    type: 'mail',
+    input: typed<{ to: string }>(),
+    concurrencyKey: (input) => input.to,
+    run: async (input) => {
+      expectTypeOf(input).toEqualTypeOf<{ to: string }>()
+      return { id: 7 }
+    },
+  })
+  expectTypeOf(() => runtime.run(mail, { to: 'ada' })).returns.resolves.toEqualTypeOf<{ id: number }>()
+  // @ts-expect-error -- another input
+  void (() => runtime.enqueue(mail, { to: 1 }))
+})
+
+test('text of the environment is no duration, and duration() makes one of it', () => {
+  const text = process.env['LEASE']
+  // @ts-expect-error -- it may be any text, or none
+  void (() => createRuntime({ jobs: [], lease: text }))
+  void (() => createRuntime({ jobs: [], lease: duration(text, 'LEASE') ?? '30s' }))
+  expectTypeOf(duration('30s')).toBeNumber()
+  expectTypeOf(() => duration(text)).returns.toEqualTypeOf<number | undefined>()
 })
 
 test('input and output of a job in a thread are inferred from the module of its handler', () => {

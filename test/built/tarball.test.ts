@@ -65,6 +65,7 @@ test('the tarball has at most 200 files and 0.8 MB, and every subpath of it runs
     'one error class: true',
     'a file in a thread: 42',
     'a handler in a thread: 42, one FatalError class: for good',
+    'a chart in a thread: <svg',
   ])
 
   const jobchart = (...args: string[]): string =>
@@ -109,6 +110,10 @@ const bundledProgram = `
   console.log('a file in a thread: ' + (await runtime.run(double, 21)))
   const fatal = await runtime.run(half, 0).catch(({ cause }) => cause.message)
   console.log('a handler in a thread: ' + (await runtime.run(half, 84)) + ', one FatalError class: ' + fatal)
+  const { createDashboard } = await import('jobchart/dashboard')
+  const dashboard = createDashboard({ runtime, authorize: () => 'read' })
+  const chart = await dashboard.fetch(new Request('http://localhost/api/v1/charts/job.svg'))
+  console.log('a chart in a thread: ' + (await chart.text()).slice(0, 4))
   await runtime.stop()
 `
 

@@ -18,31 +18,91 @@ const compilers = [
 test.each(isLong ? compilers : compilers.slice(1))(
   '%s compiles what the tests of types say',
   (compiler, lib) => {
-    const folder = temporaryFolder()
-    onTestFinished(() => folder.remove())
-    const vitest = join(folder.path, 'vitest.d.ts')
-    writeFileSync(vitest, vitestAsUsed)
-    const compilerOptions = {
-      paths: { vitest: [vitest], 'expect-type': [join(root, 'node_modules/expect-type')] },
-      target: 'es2023',
-      lib,
-      module: 'nodenext',
-      types: ['node'],
-      typeRoots: [join(root, 'node_modules/@types')],
-      strict: true,
-      exactOptionalPropertyTypes: true,
-      // Nearly all of it is the types of Node and of our dependencies.
-      skipLibCheck: !isLong,
-      noEmit: true,
-    }
-    const include = ['test/api/types.test.ts', 'test/machine-job/types.test.ts'].map((file) => join(root, file))
-    writeFileSync(join(folder.path, 'tsconfig.json'), JSON.stringify({ compilerOptions, include }))
-    const tsc = join(root, 'node_modules', compiler, 'bin/tsc')
-    const { stdout } = spawnSync(process.execPath, [tsc, '--project', folder.path], { encoding: 'utf8' })
-    expect(ofPackage(stdout)).toEqual([])
+    const files = ['test/api/types.test.ts', 'test/machine-job/types.test.ts'].map((file) => join(root, file))
+    expect(ofPackage(compile(compiler, lib, newFolder(), files))).toEqual([])
   },
   120_000,
 )
+
+test.each(compilers)(
+  '%s names the event in its error about an event that the machine of a definition does not have',
+  (compiler, lib) => {
+    const folder = newFolder()
+    const program = join(folder, 'program.ts')
+    writeFileSync(program, wrongEvent)
+    const [error = '', ...others] = compile(compiler, lib, folder, [program]).split(/\n(?=\S)/)
+    expect(others.filter((line) => line !== '')).toEqual([])
+    expect(error).toContain('program.ts(6,')
+    expect(error).toContain(`Type '"REJECT"' is not assignable to type '"APPROVE" | "PAY"'`)
+  },
+  120_000,
+)
+
+test('loggers of pino and winston, and console, are loggers by their types', () => {
+  const folder = newFolder()
+  const program = join(folder, 'program.ts')
+  writeFileSync(program, loggers)
+  expect(compile('typescript', compilers[0][1], folder, [program])).toBe('')
+}, 120_000)
+
+const loggers = `import { createClient } from 'jobchart'
+import { pino } from 'pino'
+import winston from 'winston'
+createClient({ logger: pino() })
+createClient({ logger: pino().child({ part: 'jobs' }) })
+createClient({ logger: winston.createLogger() })
+createClient({ logger: console })
+createClient({ logger: { warn: (message, fields) => console.warn(message, fields) } })
+// @ts-expect-error -- no method of a logger
+createClient({ logger: { warning: () => {} } })
+`
+
+const wrongEvent = `import { createClient, defineJob, memoryStore } from 'jobchart'
+import { setup } from 'xstate'
+const types = { events: {} as { type: 'APPROVE' } | { type: 'PAY'; pounds: number } }
+const order = defineJob({ type: 'order', machine: setup({ types }).createMachine({}) })
+const client = createClient({ store: memoryStore() })
+await client.send(order, 'a', { type: 'REJECT' })
+await client.send(order, 'a', { type: 'PAY', pounds: 1 })
+`
+
+function newFolder(): string {
+  const folder = temporaryFolder()
+  onTestFinished(() => folder.remove())
+  return folder.path
+}
+
+/** What the compiler says of the files, for which it is set up as an application is. */
+function compile(compiler: string, lib: readonly string[], folder: string, include: readonly string[]): string {
+  const vitest = join(folder, 'vitest.d.ts')
+  writeFileSync(vitest, vitestAsUsed)
+  const paths = {
+    vitest: [vitest],
+    'expect-type': [join(root, 'node_modules/expect-type')],
+    jobchart: [join(root, 'dist/src/index.d.ts')],
+    pino: [join(root, 'node_modules/pino/pino.d.ts')],
+    winston: [join(root, 'node_modules/winston/index.d.ts')],
+    xstate: [join(root, 'node_modules/xstate/dist/xstate.cjs.d.ts')],
+  }
+  const compilerOptions = {
+    paths,
+    target: 'es2023',
+    lib,
+    module: 'nodenext',
+    moduleDetection: 'force',
+    types: ['node'],
+    typeRoots: [join(root, 'node_modules/@types')],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    // Nearly all of it is the types of Node and of our dependencies.
+    skipLibCheck: !isLong,
+    noEmit: true,
+  }
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include }))
+  const tsc = join(root, 'node_modules', compiler, 'bin/tsc')
+  return spawnSync(process.execPath, [tsc, '--project', folder], { encoding: 'utf8' }).stdout
+}
 
 /** The tests of types use no more of Vitest, whose own types would take most of the time. */
 const vitestAsUsed = `

@@ -350,6 +350,14 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
       },
     }),
   },
+  'lists parked jobs by the states of their last checkpoint only': {
+    notices:
+      'machine counts: a parked job is listed and counted by the states that a deployment gives it, and nothing else of it changes',
+    chance: false,
+    broken: (store) => ({
+      reindex: (requests) => store.reindex(requests.map((request) => ({ ...request, standing: null }))),
+    }),
+  },
   'counts no tags of machines': {
     notices: 'machine counts: jobs of a type are counted by the states and tags of their last checkpoint',
     chance: true,

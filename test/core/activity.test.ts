@@ -22,7 +22,7 @@ test('steady work has its rate at every moment', () => {
   const perMinute = {
     enqueued: 120,
     started: 60,
-    waitMs: 60 * 250,
+    queuedMs: 60 * 250,
     done: 30,
     failed: 30,
     runMs: 60 * 40,
@@ -32,11 +32,11 @@ test('steady work has its rate at every moment', () => {
   for (const seconds of [1, 29, 59]) {
     const part = Object.fromEntries(Object.entries(perMinute).map(([name, figure]) => [name, (figure * seconds) / 60]))
     const buckets = [0, 1, 2, 3, 4, 5].map((n) => bucket(n * minute, n === 5 ? part : perMinute))
-    const { meanWaitMs, meanRunMs, ...rates } = ratesOf(buckets, 5 * minute + seconds * 1_000, 1)
+    const { meanQueuedMs, meanRunMs, ...rates } = ratesOf(buckets, 5 * minute + seconds * 1_000, 1)
     const expected = { enqueued: 2, started: 1, done: 0.5, failed: 0.5, dead: 0.1, cancelled: 0.2 }
     for (const [name, rate] of Object.entries(expected))
       expect(rates[name as keyof typeof rates], name).toBeCloseTo(rate)
-    expect([meanWaitMs, meanRunMs].map((mean) => Math.round(mean ?? -1))).toEqual([250, 40])
+    expect([meanQueuedMs, meanRunMs].map((mean) => Math.round(mean ?? -1))).toEqual([250, 40])
   }
 })
 
@@ -48,7 +48,7 @@ test('nothing has no rate and no mean', () => {
     failed: 0,
     dead: 0,
     cancelled: 0,
-    meanWaitMs: null,
+    meanQueuedMs: null,
     meanRunMs: null,
   }
   expect(ratesOf([], 0, 1)).toEqual(rates)

@@ -1,6 +1,7 @@
 /** Durations as people write them. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { duration } from 'jobchart'
 import { durationMs, type Duration } from '../../src/core/duration.ts'
 
 test('numbers are milliseconds, text has a unit', () => {
@@ -22,6 +23,15 @@ test('what is no duration is refused, and the option named', () => {
   for (const value of [...text, -1, NaN, Infinity, 36_501 * 86_400_000, null, undefined, {}, 5n]) {
     const refused = expect.objectContaining({ code: 'INVALID_OPTION', message: expect.stringMatching(/^timeout: /) })
     expect(() => durationMs(value as Duration, 'timeout')).toThrow(refused)
+  }
+})
+
+test('text of the environment is a duration or is refused with the name of its setting; none is none', () => {
+  expect(duration('1.5s', 'LEASE')).toBe(1_500)
+  expect(duration(undefined, 'LEASE')).toBe(undefined)
+  for (const text of ['', '30', '30 s', 'soon']) {
+    const refused = expect.objectContaining({ code: 'INVALID_OPTION', message: expect.stringMatching(/^LEASE: /) })
+    expect(() => duration(text, 'LEASE')).toThrow(refused)
   }
 })
 

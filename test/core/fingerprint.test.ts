@@ -1,5 +1,6 @@
 /** Which errors are of one group: those that differ in what varies from job to job, and in nothing else. */
 import { expect, test } from 'vitest'
+import { recordError } from '../../src/core/failure.ts'
 import { failureOf, messagePattern } from '../../src/core/fingerprint.ts'
 
 test('numbers, ids, addresses and quoted text of a message are left out', () => {
@@ -11,7 +12,15 @@ test('numbers, ids, addresses and quoted text of a message are left out', () => 
     'job 4e8b9d1c-0c1f-4f0e-9a53-1c2d3e4f5a6b is gone': 'job … is gone',
     'key V1StGXR8_Z5jdHi6B is taken': 'key … is taken',
     'connect ECONNREFUSED 127.0.0.1:6379': 'connect ECONNREFUSED …:…',
-    'GET https://example.com/orders/17?x=1 answered 503': 'GET … answered …',
+    'GET https://example.com/orders/17?x=1 answered 503': 'GET … answered 503',
+    'Request failed with status code 404': 'Request failed with status code 404',
+    'HTTP 500: order 500 is lost': 'HTTP 500: order … is lost',
+    'HTTP/1.1 502 Bad Gateway': 'HTTP/1.1 502 Bad Gateway',
+    '404 Not Found': '404 Not Found',
+    '550 mailbox 4711 unavailable': '550 mailbox … unavailable',
+    'user 404 of 500 was not found after 300 ms': 'user … of … was not found after … ms',
+    '4042 rows': '… rows',
+    'error 17': 'error …',
     'mailbox ada.lovelace@example.com is full': 'mailbox … is full',
     'at 0xDEADBEEF': 'at …',
     'the lease ran out: its worker died': 'the lease ran out: its worker died',
@@ -33,6 +42,22 @@ test('of a long message the beginning counts, and it takes no time', () => {
   for (const bad of ["'".repeat(300), 'a@'.repeat(150), 'a.'.repeat(150), `a${'+'.repeat(299)}`, '0'.repeat(300)])
     messagePattern(bad)
   expect(performance.now() - began).toBeLessThan(50)
+})
+
+test('errors of other classes, codes and statuses are of other groups', () => {
+  class CardDeclined extends Error {}
+  const http = (status: number) =>
+    Object.assign(new Error('refused'), { code: 'ERR_BAD_REQUEST', response: { status } })
+  const of = (thrown: unknown) => failureOf(recordError(thrown))
+  expect(of(new CardDeclined('no'))).toMatchObject({ name: 'CardDeclined' })
+  expect(of(new CardDeclined('no')).fingerprint).not.toBe(of(new Error('no')).fingerprint)
+  expect(of(http(404))).toMatchObject({ code: 'ERR_BAD_REQUEST 404' })
+  expect(of(http(404)).fingerprint).not.toBe(of(http(500)).fingerprint)
+  expect(of(Object.assign(new Error('no'), { status: 503 }))).toMatchObject({ code: '503' })
+  expect(of(Object.assign(new Error('no'), { statusCode: '418' }))).toMatchObject({ code: '418' })
+  for (const status of [17, 'gone', 4040, null]) {
+    expect(of(Object.assign(new Error('no'), { status })).code).toBe(null)
+  }
 })
 
 test('a fingerprint is that of name, code and pattern', () => {

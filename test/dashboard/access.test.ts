@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createDashboard } from 'jobchart/dashboard'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { called, jobs } from './world.ts'
 
 test('without authorize only loopback names are answered', async () => {
@@ -38,8 +38,13 @@ test('authorize decides: a role, or the response that is sent instead', async ()
   expect((await dashboard.fetch(new Request(`${at}?as=owner`))).status).toBe(500)
 })
 
-test('who may only read changes nothing', async () => {
-  const { post, runtime, get } = await called({ authorize: () => 'read' })
+test('who may only read changes nothing, and each attempt is audited', async () => {
+  const audited: [action: string, target: unknown, code: unknown][] = []
+  const { post, runtime, get } = await called({
+    authorize: () => 'read',
+    onAudit: ({ action, target, outcome }) =>
+      void audited.push([action, target, outcome instanceof Error && 'code' in outcome && outcome.code]),
+  })
   for (const path of [
     '/jobs/dead-1/retry',
     '/jobs/dead-1/discard',
@@ -50,6 +55,13 @@ test('who may only read changes nothing', async () => {
     const response = await post(path, { ids: ['dead-1'], event: { type: 'APPROVE' } })
     expect([response.status, await response.json()], path).toMatchObject([403, { error: { code: 'READ_ONLY' } }])
   }
+  expect(audited).toEqual([
+    ['retry', 'dead-1', 'READ_ONLY'],
+    ['discard', 'dead-1', 'READ_ONLY'],
+    ['cancel', ['dead-1'], 'READ_ONLY'],
+    ['send', 'order-1', 'READ_ONLY'],
+    ['pause', 'order', 'READ_ONLY'],
+  ])
   expect(await runtime.counts()).toMatchObject({ dead: 1, waiting: 1 })
   expect(await get('/jobs/count')).toEqual({ count: 4, more: false })
 })
@@ -153,11 +165,18 @@ test('node mounts in a server of node:http, and in frameworks that cut the prefi
   onTestFinished(() => void server.close())
   await once(server, 'listening')
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  expect(await (await fetch(`${base}/api/v1`)).json()).toMatchObject({ role: 'admin' })
-  const bare = await fetch(`${base}/jobs`, { redirect: 'manual' })
+  const warned = vi.spyOn(console, 'warn').mockImplementation(() => {})
+  expect((await fetch(`${base}/jobs/`)).status).toBe(401)
+  expect((await fetch(`${base}/jobs/`)).status).toBe(401)
+  // In a server of the user's nobody else can print the address.
+  const printed = warned.mock.calls.map(([text]) => String(text))
+  expect(printed).toEqual([expect.stringContaining(`it opens at ${base}/jobs/token=`)])
+  const cookie = await cookieOf(/http:\S+/.exec(printed[0] ?? '')?.[0] ?? '')
+  expect(await (await fetch(`${base}/api/v1`, { headers: { cookie } })).json()).toMatchObject({ role: 'admin' })
+  const bare = await fetch(`${base}/jobs`, { redirect: 'manual', headers: { cookie } })
   expect([bare.status, bare.headers.get('location')]).toEqual([302, './jobs/'])
-  expect((await fetch(`${base}/jobs/`)).status).toBe(200)
-  const headers = { 'content-type': 'application/json' }
+  expect((await fetch(`${base}/jobs/`, { headers: { cookie } })).status).toBe(200)
+  const headers = { 'content-type': 'application/json', cookie }
   const retried = await fetch(`${base}/jobs/api/v1/jobs/retry`, { method: 'POST', headers, body: '{}' })
   expect(await retried.json()).toMatchObject({ retried: ['dead-1'] })
   // A page of another site whose name leads here.
@@ -166,11 +185,75 @@ test('node mounts in a server of node:http, and in frameworks that cut the prefi
     host: '127.0.0.1',
     port,
     path: '/api/v1',
-    headers: { host: `evil.example:${port}` },
+    headers: { host: `evil.example:${port}`, cookie },
   }).end()
   const [answer] = (await once(rebound, 'response')) as [{ statusCode: number; resume: () => void }]
   answer.resume()
   expect(answer.statusCode).toBe(403)
+})
+
+/** What a browser keeps of the first visit of an address with a token. */
+async function cookieOf(address: string): Promise<string> {
+  const { status, headers } = await fetch(address)
+  expect([status, headers.get('set-cookie')]).toEqual([
+    200,
+    expect.stringMatching(/; Path=\/; HttpOnly; SameSite=Lax$/),
+  ])
+  return headers.get('set-cookie')?.split(';', 1)[0] ?? ''
+}
+
+test('without authorize the address that is printed carries a token, and nothing is answered without it', async () => {
+  const runtime = await jobs()
+  const { url, token, close } = await createDashboard({ runtime }).listen()
+  onTestFinished(close)
+  const { origin } = new URL(url)
+  expect(url).toBe(`${origin}/token=${token}/`)
+  const status = async (path: string, headers: Record<string, string> = {}): Promise<number> =>
+    (await fetch(`${origin}${path}`, { headers, redirect: 'manual' })).status
+  // What a proxy on this computer makes of the request of a stranger.
+  const proxied = { 'x-real-ip': '203.0.113.7', via: '1.1 proxy', 'cf-connecting-ip': '203.0.113.7' }
+  for (const path of ['/', '/assets/app.js', '/api/v1', '/api/v1/overview', '/api/v1/events', '/x']) {
+    expect(await status(path), path).toBe(401)
+    expect(await status(path, proxied), path).toBe(401)
+  }
+  const other = 'x'.repeat(32)
+  const wrong = [`/token=${other}/api/v1`, `/api/v1?token=${other}`, `/token=/api/v1`, `/token=${token}x/api/v1`]
+  for (const path of wrong) expect(await status(path), path).toBe(401)
+  const change = await fetch(`${origin}/api/v1/jobs/dead-1/discard`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{}',
+  })
+  expect([change.status, await change.json()]).toMatchObject([401, { error: { code: 'TOKEN_MISSING' } }])
+  expect(await runtime.counts()).toMatchObject({ dead: 1 })
+
+  expect(await status(`/token=${token}/api/v1`)).toBe(200)
+  expect(await status('/api/v1', { authorization: `Bearer ${token}` })).toBe(200)
+  expect(await status(`/tools/token=${token}/jobs/`)).toBe(200)
+  for (const first of [url, `${origin}/?token=${token}`]) {
+    const cookie = await cookieOf(first)
+    expect((await fetch(`${origin}/`, { headers: { cookie } })).status).toBe(200)
+    expect(await status('/api/v1', { cookie: `a=b; ${cookie}` })).toBe(200)
+    expect(await status('/api/v1', { cookie: cookie.replace(/=.*/, `=${other}`) })).toBe(401)
+  }
+})
+
+test('each dashboard has a token of its own, and authorize takes its place', async () => {
+  const runtime = await jobs()
+  const [one, two, guarded] = await Promise.all([
+    createDashboard({ runtime }).listen(),
+    createDashboard({ runtime }).listen(),
+    createDashboard({ runtime, authorize: () => 'read' }).listen(),
+  ])
+  onTestFinished(async () => void (await Promise.all([one, two, guarded].map(({ close }) => close()))))
+  const cookie = `${await cookieOf(one.url)}; ${await cookieOf(two.url)}`
+  for (const { url } of [one, two]) {
+    expect((await fetch(`${new URL(url).origin}/api/v1`, { headers: { cookie } })).status).toBe(200)
+  }
+  expect(one.token).not.toBe(two.token)
+  expect(guarded.token).toBe(null)
+  expect(guarded.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/)
+  expect((await fetch(`${guarded.url}api/v1`)).status).toBe(200)
 })
 
 test('listen refuses a host that others can reach unless there is authorize, and close ends it', async () => {

@@ -34,6 +34,19 @@ test('the overview counts jobs, queues and workers', async ({ called }) => {
   expect(queues.map((queue) => queue.rates.lastFiveMinutes.enqueued)).toEqual([3 / 300, 1 / 300])
 })
 
+test('jobs are listed by their due times, the next one first unless asked otherwise', async ({ called }) => {
+  const { get, runtime } = await called()
+  const list = (query: string) => get<{ jobs: JobSummary[]; next: string | null }>(`/jobs?orderBy=due${query}`)
+  const ids = async (query: string) => (await list(query)).jobs.map(({ id }) => id)
+  expect(await ids('')).toEqual([])
+  for (const delay of ['3h', '1h', '2h'] as const) await runtime.enqueue(email, { to: 'x' }, { id: delay, delay })
+  expect(await ids('&state=scheduled')).toEqual(['1h', '2h', '3h'])
+  expect(await ids('&order=newest')).toEqual(['3h', '2h', '1h'])
+  const { next } = await list('&limit=2')
+  expect(await ids(`&after=${next}`)).toEqual(['3h'])
+  expect(await get('/jobs?orderBy=start')).toMatchObject({ error: { code: 'INVALID_OPTION' } })
+})
+
 test('jobs are listed newest first, by filters, page by page', async ({ called }) => {
   const { get } = await called()
   const list = (query: string) => get<{ jobs: JobSummary[]; next: string | null }>(`/jobs?${query}`)
@@ -121,7 +134,7 @@ test('a queue is paused and resumed, and shows why its attempts fail', async ({ 
   const { runtime, post, get } = await called()
   const view = () => get<{ paused: boolean; failures: { message: string; count: number }[] }>('/queues/email.send')
   expect((await view()).failures).toMatchObject([
-    { message: '… mailbox … unavailable', count: 1, dead: 1, lastId: 'dead-1' },
+    { message: '550 mailbox … unavailable', count: 1, dead: 1, lastId: 'dead-1' },
   ])
   await post('/queues/email.send/pause')
   expect([(await view()).paused, (await runtime.queue('email.send').stats()).paused]).toEqual([true, true])

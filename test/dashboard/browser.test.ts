@@ -35,9 +35,31 @@ async function opened(hash = '', options: Omit<DashboardOptions, 'runtime'> = {}
     expect(said).toEqual([])
   })
   const page = await open(hash)
-  const show = async (next: string): Promise<void> => void (await page.goto(`${url}tools/jobs/${next}`))
+  // The page that is open has a cookie, and no token in its address.
+  const show = async (next: string): Promise<void> =>
+    void (await page.goto(`${new URL(url).origin}/tools/jobs/${next}`))
   return { runtime, page, show, open, said }
 }
+
+test('the address loses its token when the page opens, and a reload and another tab go on without it', async () => {
+  const runtime = await jobs()
+  const { url, token, close } = await createDashboard({ runtime }).listen()
+  const context = await browser.newContext()
+  onTestFinished(async () => {
+    await context.close()
+    await close()
+  })
+  const [page, other] = [await context.newPage(), await context.newPage()]
+  for (const first of [`${url}#/jobs`, `${new URL(url).origin}/?token=${token}#/jobs`]) {
+    await page.goto(first)
+    await page.getByText('dead-1').waitFor()
+    expect(page.url()).toBe(`${new URL(url).origin}/#/jobs`)
+  }
+  await page.reload()
+  await page.getByText('dead-1').waitFor()
+  await other.goto(`${new URL(url).origin}/#/dead`)
+  await other.getByText('mailbox').waitFor()
+})
 
 /** For what may take long on a machine that does other work, too. */
 const patient = { timeout: 10_000 }
@@ -53,7 +75,7 @@ test.runIf(canStartBrowser)('every screen shows what it is for, and the console 
     ['#/job/order-1', 'order-1', /approval[\s\S]*APPROVE[\s\S]*Context[\s\S]*who/],
     ['#/job/dead-1', 'dead-1', /550 mailbox 4711 unavailable[\s\S]*sends to nobody[\s\S]*3 moves/],
     ['#/queue/email.send', 'email.send', /Limits[\s\S]*Why attempts fail/],
-    ['#/dead', 'Dead', /… mailbox … unavailable/],
+    ['#/dead', 'Dead', /550 mailbox … unavailable/],
     ['#/schedules', 'Schedules', /No schedules/],
     ['#/workers', 'Workers', /0 of 10 slots/],
     ['#/charts', 'Charts', /order, version 1[\s\S]*Every job/],
@@ -66,6 +88,18 @@ test.runIf(canStartBrowser)('every screen shows what it is for, and the console 
   }
   await page.locator('body').press('?')
   await page.getByRole('dialog').getByText('search jobs').waitFor()
+})
+
+test.runIf(canStartBrowser)('the list of jobs is ordered by due time, and tells when each is due', async () => {
+  const { page, runtime } = await opened('#/jobs')
+  for (const delay of ['3h', '1h', '2h'] as const) {
+    await runtime.enqueueByName('email.send', { to: 'x' }, { id: `in-${delay}`, delay })
+  }
+  await page.getByLabel('Order', { exact: true }).selectOption('next due first')
+  await expect
+    .poll(() => text(page, 'table.jobs'), patient)
+    .toMatch(/Due[\s\S]*in-1h[\s\S]*in-2h[\s\S]*in-3h\s[\s\S]*in [23]/)
+  expect(await text(page, 'table.jobs')).not.toContain('order-1')
 })
 
 test.runIf(canStartBrowser)('a job is retried by its button, and an event is sent to a machine', async () => {

@@ -1,23 +1,82 @@
 /** The charts of the dashboard are laid out once, and drawn with the marks of each answer. */
-import elk from 'elkjs/lib/elk.bundled.js'
+import { Worker } from 'node:worker_threads'
 import { createRuntime, defineJob } from 'jobchart'
+import { toGraph, type ChartConfig } from 'jobchart/chart'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { setup } from 'xstate'
+import { Drawing } from '../../src/dashboard/drawing.ts'
+import type { DrawRequest } from '../../src/dashboard/drawing-messages.ts'
+import { wizardOf } from '../chart/support/wizard.ts'
+import { longestTurn } from '../support/loop-probe.ts'
 import { called, email } from './world.ts'
 
 const countOf = (svg: string, state: string): string | undefined =>
   new RegExp(`data-count="${state}".*?<text[^>]*>([^<]*)<`).exec(svg)?.[1]
 
-test('a chart whose counts have changed is drawn anew, and not laid out again', async () => {
-  const layouts = vi.spyOn(elk.default.prototype, 'layout')
+test('a chart whose counts have changed is drawn anew, and not sent to the thread and laid out again', async () => {
+  const sent = vi.spyOn(Worker.prototype, 'postMessage')
+  const layouts = (): number =>
+    sent.mock.calls.filter(([message]) => (message as Partial<DrawRequest>).source?.options !== undefined).length
   const { call, runtime } = await called()
   const chart = async (): Promise<string> => (await call('/api/v1/charts/job.svg?type=email.send')).text()
   expect(countOf(await chart(), 'job.done')).toBe('2')
-  const before = layouts.mock.calls.length
-  expect(before).toBeGreaterThan(0)
+  expect(layouts()).toBe(1)
   await runtime.run(email, { to: 'eve' })
   expect(countOf(await chart(), 'job.done')).toBe('3')
-  expect(layouts).toHaveBeenCalledTimes(before)
+  expect(layouts()).toBe(1)
+})
+
+/** Every state leads to every other one: the most lines that a chart may have. */
+const meshOf = (count: number) => ({
+  id: 'mesh',
+  initial: 's0',
+  states: Object.fromEntries(
+    Array.from({ length: count }, (_, from) => [
+      `s${from}`,
+      { on: Object.fromEntries(Array.from({ length: count }, (__, to) => [`E${from}_${to}`, `s${to}`])) },
+    ]),
+  ),
+})
+
+const drawn = (drawing: Drawing, config: ChartConfig): Promise<string> =>
+  drawing.draw({ graph: toGraph(config), options: {} }, {})
+
+test('a chart of any form is drawn within seconds, and meanwhile the process goes on', async () => {
+  const drawing = new Drawing()
+  await drawn(drawing, { id: 'm' })
+  for (const config of [wizardOf(20), wizardOf(30), wizardOf(290), meshOf(54)]) {
+    const chart = toGraph(config)
+    let svg = ''
+    const before = performance.now()
+    const held = await longestTurn(async () => (svg = await drawing.draw({ graph: chart, options: {} }, {})))
+    expect([held, chart.id]).toEqual([expect.toSatisfy((ms: number) => ms < 30), chart.id])
+    // The time limit of a small chart, and that of a thread that draws a list.
+    expect(performance.now() - before).toBeLessThan(14_000)
+    expect(svg.match(/data-state="/g)).toHaveLength(chart.states.length)
+  }
+}, 60_000)
+
+test('a layout that takes too long is stopped, said in the picture, and not tried again', async () => {
+  const drawing = new Drawing(1)
+  const chart = { graph: toGraph(wizardOf(60)), options: {} }
+  const started = vi.spyOn(Worker.prototype, 'postMessage')
+  const first = await drawing.draw(chart, {})
+  expect(first).toContain('transitions are written in their states')
+  expect(started).toHaveBeenCalledTimes(2)
+  expect(await drawing.draw(chart, {})).toBe(first)
+  expect(started).toHaveBeenCalledTimes(3)
+  expect(started.mock.calls[2]?.[0]).toMatchObject({ source: null })
+})
+
+test('a chart that cannot be drawn is refused again without another attempt', async () => {
+  const drawing = new Drawing()
+  const graph = toGraph(wizardOf(400))
+  const chart = { graph, options: {} }
+  const asked = vi.spyOn(Worker.prototype, 'postMessage')
+  await expect(drawing.draw(chart, {})).rejects.toMatchObject({ code: 'CHART_TOO_LARGE' })
+  expect(asked).toHaveBeenCalledTimes(1)
+  await expect(drawing.draw(chart, {})).rejects.toMatchObject({ code: 'CHART_TOO_LARGE' })
+  expect(asked).toHaveBeenCalledTimes(1)
 })
 
 const orderWith = (state: string, version: string) =>

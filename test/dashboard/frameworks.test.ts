@@ -81,7 +81,7 @@ const frameworks: readonly Framework[] = [
   },
 ]
 
-/** Runs the program of a framework until the test has ended. @returns the address that the dashboard is mounted at */
+/** Runs the program of a framework until the test has ended. @returns the address that the dashboard has printed */
 async function mounted({ name, program }: Framework, at: number): Promise<string> {
   const block = blocks.find(({ code }) => code.startsWith(`// ${name}`))
   if (block === undefined) throw new Error(`docs/dashboard.md has no block for ${name}`)
@@ -89,11 +89,16 @@ async function mounted({ name, program }: Framework, at: number): Promise<string
   writeFileSync(file, dashboard + program(block.code))
   const child = spawn(process.execPath, ['--conditions=@jobchart/source', file], {
     env: plainEnvironment,
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
   const [port] = (await once(child.stdout, 'data')) as [Buffer]
-  return `http://127.0.0.1:${port.toString().trim()}/jobs/`
+  const page = `http://127.0.0.1:${port.toString().trim()}/jobs/`
+  const printed = once(child.stderr, 'data') as Promise<[Buffer]>
+  expect((await fetch(page)).status).toBe(401)
+  const address = /http:\S+/.exec((await printed)[0].toString())?.[0] ?? ''
+  expect(address).toMatch(new RegExp(`^${page}token=[^/]+/$`))
+  return address
 }
 
 test.each(frameworks.map((framework, at) => ({ ...framework, at })))(
@@ -101,6 +106,9 @@ test.each(frameworks.map((framework, at) => ({ ...framework, at })))(
   async (framework) => {
     const url = await mounted(framework, framework.at)
     const page = await (await fetch(url)).text()
+    const withoutSlash = new URL(url).pathname.replace(/\/token=.*$/, '')
+    // The answer is that of the dashboard, and no missing route.
+    expect((await fetch(new URL(withoutSlash, url))).status).not.toBe(404)
     const [, script] = /src="([^"]+\.js)"/.exec(page) ?? []
     expect((await fetch(new URL(script ?? 'nowhere', url))).headers.get('content-type')).toContain('javascript')
     expect(await (await fetch(`${url}api/v1`)).json()).toMatchObject({ role: 'admin' })

@@ -55,6 +55,7 @@ test('a job is forked from a checkpoint, which is audited, and only by an admin'
   expect(await (await runtime.job('review-2'))!.waitFor('asked')).toMatchObject({ context: { reminders: 0 } })
   expect((await runtime.job('review-1'))!).toMatchObject({ id: 'review-1' })
   expect(told).toMatchObject([
+    ['fork', 'review-1', { code: 'READ_ONLY' }],
     ['fork', 'review-1', { code: 'NOT_FOUND' }],
     ['fork', 'review-1', { job: 'review-2' }],
   ])

@@ -11,7 +11,7 @@ import { redisTest, serverOfFile } from '../support/redis-server.ts'
 
 export const email = defineJob<{ to: string }, { sent: string }>({
   type: 'email.send',
-  priority: 3,
+  weight: 3,
   run: ({ to }, { log, checkin }) => {
     log(`sends to ${to}`)
     checkin({ percent: 50 })

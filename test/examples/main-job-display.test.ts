@@ -12,7 +12,7 @@ import { Tallies } from '../../examples/main-job/tally.ts'
 
 const types = ['hash', 'compress', 'lines']
 const jobs = types.map((type, i) =>
-  defineJob<undefined, void>({ type, priority: [6, 3, 1][i] as number, run: async () => {} }),
+  defineJob<undefined, void>({ type, weight: [6, 3, 1][i] as number, run: async () => {} }),
 )
 const runtimes: Runtime[] = []
 afterEach(async () => {

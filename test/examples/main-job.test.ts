@@ -58,7 +58,7 @@ test('asks a person about a file with a line that nobody can read, and the next 
 
   const first = await run(['files', '--db', 'jobs.db'])
   expect(first).toMatchObject({ exitCode: 0 })
-  expect(first.stderr).toMatch(/^Dashboard: http:\/\/127\.0\.0\.1:\d+\/$/m)
+  expect(first.stderr).toMatch(/^Dashboard: http:\/\/127\.0\.0\.1:\d+\/token=[\w-]{32}\/$/m)
   expect(first.stdout).toContain('Suspicious files: 1 to decide on within ten minutes')
   expect(row(first.stdout, '600 kB', 'files/bundle.js')).toBeDefined()
   const [waiting] = await jobsIn('jobs.db', 'waiting')

@@ -1,9 +1,11 @@
 /** What is asked of a machine job from outside: where it stands and stood, what it takes, what it is told, and forks. */
-import { defineJob, fromJob, type JobDefinition } from 'jobchart'
+import { createClient, defineJob, fromJob, type Client, type JobDefinition } from 'jobchart'
+import { sqliteStore } from 'jobchart/sqlite'
 import { assign, fromPromise, setup } from 'xstate'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { world } from '../support/leaks.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 type Event = { type: 'ADD'; n: number } | { type: 'NEXT' } | { type: 'END' }
 
@@ -159,6 +161,19 @@ test('an event sent twice under one key is taken once, also when it would not be
   expect(await handle.result()).toEqual([1])
 })
 
+test('the first call of a client may send an event with a key', async () => {
+  const folder = temporaryFolder()
+  onTestFinished(() => folder.remove())
+  const client = (): Client => {
+    const made = createClient({ store: sqliteStore({ path: `${folder.path}/jobs.db` }), jobs: [job] })
+    onTestFinished(() => made.close())
+    return made
+  }
+  const { id } = await client().enqueue(job)
+  await client().send(id, { type: 'NEXT' }, { key: 'next' })
+  expect((await (await client().job(id))?.record())?.inbox.length).toBe(1)
+})
+
 test('a running machine reads what it is sent', async () => {
   const at = world()
   const machine = setup({
@@ -218,8 +233,8 @@ test('an event that does not match its schema is refused, and nothing of it is k
   // It has no schema.
   await handle.send({ type: 'NEXT' })
   expect((await handle.record()).inbox.map(({ message }) => message)).toEqual([
-    { kind: 'event', event: { type: 'ADD', n: 1 } },
-    { kind: 'event', event: { type: 'NEXT' } },
+    { kind: 'event', event: { type: 'ADD', n: 1 }, judgedBy: expect.stringContaining('list') },
+    { kind: 'event', event: { type: 'NEXT' }, judgedBy: expect.stringContaining('list') },
   ])
   for (const events of [{ ADD: {} }, 7]) {
     expect(() => defineJob({ type: 'list', machine: list, events: events as never })).toThrow(

@@ -1,7 +1,9 @@
 /** A cancel ends a machine at once, or, where the machine takes it as an event, lets it make good what it has done. */
-import { defineJob } from 'jobchart'
+import { defineJob, type MachineView } from 'jobchart'
+import { toGraph } from 'jobchart/chart'
 import { fromPromise, setup } from 'xstate'
 import { expect, test } from 'vitest'
+import { eventsOf } from '../../src/dashboard/machine-shown.ts'
 import { world, type World } from '../support/leaks.ts'
 import { begunIn, didIn, prove } from './support/prove.ts'
 import type { Teller } from './support/lives.ts'
@@ -111,6 +113,41 @@ test('a cancel that finds the machine gone on waits for a state that takes it, a
   expect(await handle.record()).toMatchObject({ state: 'waiting', cancelReason: 'crossed' })
   expect((await handle.cancel({ reason: 'at once' })).cancelled).toEqual([handle.id])
   expect(did).toEqual(['work book'])
+})
+
+const byEvent = { type: 'job.cancel', reason: 'by event' } as const
+
+test('the event of a cancel, sent as any event, is a cancel: the job ends cancelled, with its reason', async () => {
+  const at = world()
+  const { handle, did } = await begin(at)
+  await at.clock.advance('4s')
+  expect(await handle.can(byEvent)).toBe(true)
+  await handle.send(byEvent)
+  await at.clock.advance('4s')
+  expect(did).toEqual(['work book', 'why by event', 'work undo'])
+  expect(await handle.record()).toMatchObject({ state: 'cancelled', cancelReason: 'by event' })
+})
+
+test('where no state names it, the event of a cancel is refused, and cancels nothing', async () => {
+  const at = world()
+  const { handle } = await begin(at)
+  await at.clock.advance('4s')
+  await handle.send({ type: 'CLOSE' })
+  await at.clock.advance('1s')
+  expect(await handle.can(byEvent)).toBe(false)
+  for (const accept of ['now', 'later', 'always'] as const) {
+    await expect(handle.send(byEvent, { accept })).rejects.toMatchObject({ code: 'NOT_ACCEPTED' })
+  }
+  expect(await handle.record()).toMatchObject({ state: 'waiting', inbox: [], cancelReason: null })
+})
+
+test('the event of a cancel is not listed among the events that may be sent', async () => {
+  const at = world()
+  const { handle } = await begin(at)
+  await at.clock.advance('4s')
+  const chart = booking({ did: () => {}, begun: () => {}, clock: at.clock })
+  const listed = eventsOf(toGraph(chart), ['booked'], (await handle.snapshot()) as unknown as MachineView)
+  expect(listed.map(({ type }) => type).toSorted()).toEqual(['CLOSE', 'GO'])
 })
 
 /** Charges, where it takes a cancel; is charged then, where it does not; and comes to where it does, or to its end. */

@@ -78,7 +78,7 @@ test('what an attempt still says after its timeout is not heard', async () => {
       await clock.sleep(attempt === 1 ? '75s' : '9s')
       return attempt
     },
-    { retry, timeout: '10s' },
+    { retry, attemptTimeout: '10s' },
   )
   const actor = begin(logic, xstate)
   await clock.advance('2m')
@@ -102,7 +102,7 @@ test('a timeout ends an attempt, and one that is stopped sets no timer', async (
       signal.addEventListener('abort', () => reasons.push(signal.reason))
       await clock.sleep('1h', signal)
     },
-    { retry, timeout: '10s' },
+    { retry, attemptTimeout: '10s' },
   )
   const actor = begin(logic, xstate)
   await clock.advance('10s')
@@ -150,11 +150,11 @@ test.each<[what: string, make: () => unknown, message: string]>([
   [
     'an unknown option',
     () => durable(async () => 1, { retries: 3 } as never),
-    'options of durable: expected one of retry, timeout, got "retries"',
+    'options of durable: expected one of retry, attemptTimeout, timeout, got "retries"',
   ],
   ['no attempt', () => durable(async () => 1, { retry: { maxAttempts: 0 } }), 'retry.maxAttempts of durable'],
   ['an async retryIf', () => durable(async () => 1, { retry: { retryIf: (async () => true) as never } }), 'not async'],
-  ['no duration', () => durable(async () => 1, { timeout: 'soon' as never }), 'timeout of durable'],
+  ['no duration', () => durable(async () => 1, { attemptTimeout: 'soon' as never }), 'attemptTimeout of durable'],
 ])('%s is refused', (_, make, message) => {
   expect(make).toThrow(JobchartError)
   expect(make).toThrow(message)

@@ -44,7 +44,7 @@ function working(work: (scope: Scope) => Promise<unknown>, options: Parameters<t
   })
 }
 
-async function begin(at: World, machine: ReturnType<typeof working>, more: { timeout?: string } = {}) {
+async function begin(at: World, machine: ReturnType<typeof working>, more: { attemptTimeout?: string } = {}) {
   const job = defineJob({
     type: 'working',
     machine,
@@ -283,7 +283,7 @@ test('an attempt that takes too long is aborted and has failed; what it still sa
         await at.clock.sleep('2m')
         return attempt
       },
-      { timeout: '10s' },
+      { attemptTimeout: '10s' },
     ),
   )
   await at.clock.advance('10s')
@@ -303,7 +303,7 @@ test('the timeout of the job, or a stop of its process, spends no attempt of the
     if (attempt === 1) throw new Error('no')
     return attempt
   })
-  const { runtime, handle, job } = await begin(at, machine, { timeout: '30s' })
+  const { runtime, handle, job } = await begin(at, machine, { attemptTimeout: '30s' })
   await at.clock.advance('40s')
   expect(tries).toEqual(['first', '1 after 1', '1 after 1'])
   const stopping = runtime.stop({ mode: 'abort' })

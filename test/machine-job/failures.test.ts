@@ -43,7 +43,7 @@ const failing = (times: number, act: () => unknown = () => 1) => {
   }
 }
 
-async function begin(at: World, machine: ReturnType<typeof steps>, more: { timeout?: string } = {}) {
+async function begin(at: World, machine: ReturnType<typeof steps>, more: { attemptTimeout?: string } = {}) {
   const job = defineJob({ type: 'steps', machine, retry: { maxAttempts: 3, backoff: () => '10s' }, ...more } as never)
   const runtime = await at.runtime({ jobs: [job], lease: '10m' })
   const handle = await runtime.enqueue(job, undefined)
@@ -203,7 +203,7 @@ test('an attempt that takes too long is aborted, and its actors with it', async 
         }),
       ),
   })
-  const { handle } = await begin(at, machine, { timeout: '5s' })
+  const { handle } = await begin(at, machine, { attemptTimeout: '5s' })
   await at.clock.advance('6s')
   expect(await handle.record()).toMatchObject({ state: 'retrying', error: { code: 'TIMEOUT' } })
   expect(aborted).toHaveLength(1)

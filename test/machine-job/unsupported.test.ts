@@ -105,7 +105,7 @@ test('list finds what is put off, and no longer what has been taken or has ended
   await enqueued(at, orderOf('1', 'plain'))
   const runtime = await at.runtime({ jobs: [old, orderOf('1', 'plain')] })
   await at.clock.settle()
-  const found = async () => (await runtime.list({ unsupported: true, type: 'order' })).map(({ id }) => id)
+  const found = async () => (await at.store.list({ unsupported: true, type: 'order' })).map(({ id }) => id)
   expect(await found()).toEqual(ids)
   await runtime.cancel(ids[1] ?? '')
   expect(await found()).toEqual([ids[0], ids[2]])

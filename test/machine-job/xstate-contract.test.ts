@@ -180,7 +180,7 @@ test('every event that an actor gets goes through the relay of its system', () =
   const { root } = hosted()
   const relayed: unknown[] = []
   let held: (() => void)[] | null = null
-  wrapRelays(root.system, (_source, target, deliver) => {
+  wrapRelays(root.system, (_source, target, _event, deliver) => {
     relayed.push(target.id)
     if (held === null) deliver()
     else held.push(deliver)

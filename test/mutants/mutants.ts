@@ -663,8 +663,8 @@ const sweeps: readonly Mutant[] = [
   mutant(
     'the newest are pruned',
     'contract: time: ended jobs beyond the count are removed, oldest first',
-    inMethod(fileUnit, 'FileUnit', 'firstEnded', (firstEnded) => (state, limit) => {
-      return firstEnded(state, 1_000_000).toReversed().slice(0, limit)
+    inMethod(fileUnit, 'FileUnit', 'firstEnded', (firstEnded) => (type, state, limit) => {
+      return firstEnded(type, state, 1_000_000).toReversed().slice(0, limit)
     }),
   ),
   mutant(
@@ -876,7 +876,7 @@ const machines: readonly Mutant[] = [
   mutant(
     'a message sent twice is two',
     'contract: messages: the same key is the same message, also when it has been read since',
-    inMethod(fileUnit, 'FileUnit', 'keepMessageKey', () => () => {}),
+    inMethod(fileUnit, 'FileUnit', 'setMessageKeys', () => () => {}),
   ),
   mutant(
     'of a running job two rows are believed',

@@ -106,14 +106,14 @@ export class Floor {
     const { dice } = this.options
     const retry = { maxAttempts: 4, backoff: () => 1 + dice.below(2_000) }
     const run = (n: number, context: RunContext) => this.work(place(), n, context)
-    const common = { retry, timeout: '4s', run } as const
+    const common = { retry, attemptTimeout: '4s', run } as const
     return [
       defineJob<number, Output>({ ...common, type: 'plain' }),
       defineJob<number, Output>({ ...common, type: 'capped', concurrency: 2, weight: 3 }),
       defineJob<number, Output>({ ...common, type: 'limited', rateLimit: { limit: 1, per: '1s' } }),
       defineJob<number, Output>({ ...common, type: 'keyed', concurrencyKey: (n) => `key ${n % 2}` }),
       defineJob<number, Output>({ ...common, type: 'once', retry: { maxAttempts: 1 } }),
-      defineJob<number, Output>({ ...common, type: 'endless', retry, timeout: '1h' }),
+      defineJob<number, Output>({ ...common, type: 'endless', retry, attemptTimeout: '1h' }),
     ]
   }
 

@@ -58,6 +58,10 @@ export class Host implements Clock {
     return world - this.sleptMs
   }
 
+  boot(): number {
+    return this.world.monotonic()
+  }
+
   timer(run: () => void, delayMs: number, { keepAlive }: { readonly keepAlive: boolean }): Timer {
     const at = this.monotonic() + Math.max(0, delayMs)
     const ring = (): void =>

@@ -64,7 +64,12 @@ function dueByTimerAlone(): Injection {
         options.whenHandled(apply)
       },
     })),
-    inMethod(sweep, 'Sweeper', 'promote', (promote) => () => (inTick ? Promise.resolve() : promote())),
+    inMethod(
+      sweep,
+      'Sweeper',
+      'promote',
+      (promote) => () => (inTick ? Promise.resolve({ count: 0, nextAt: null, complete: true }) : promote()),
+    ),
   )
 }
 

@@ -1,5 +1,6 @@
 /** Bad stories: each one breaks a promise in its own way, and names who must notice. */
 import type { HistoryLine } from 'jobchart/store-testing'
+import { prune } from '../../src/store-testing/conformance/acts.ts'
 import { bend, drop, leaseMs, type End, type Story } from './history-story.ts'
 
 /** A retention that keeps all. */
@@ -67,7 +68,7 @@ export const badStories: readonly BadStory[] = [
         await story.enqueue(id)
         await story.run()
       }
-      await story.store.prune({ done: { ageMs: 1e9, count: 1 }, dead: keep, cancelled: keep }, 10)
+      await prune(story.store, { done: { ageMs: 1e9, count: 1 }, dead: keep, cancelled: keep }, 10)
     },
     bend: (end) => drop(end, 'b'),
   },
@@ -403,7 +404,7 @@ export const badStories: readonly BadStory[] = [
     caught: ['I13'],
     tell: async (story) => {
       await simple(story)
-      await story.store.prune({ done: keep, dead: keep, cancelled: keep }, 10)
+      await prune(story.store, { done: keep, dead: keep, cancelled: keep }, 10)
     },
     bend: ({ lines }) => retain(lines, { ageMs: 1e9, count: 0 }),
   },
@@ -412,7 +413,7 @@ export const badStories: readonly BadStory[] = [
     caught: ['I13'],
     tell: async (story) => {
       await simple(story)
-      await story.store.prune({ done: keep, dead: keep, cancelled: keep }, 10)
+      await prune(story.store, { done: keep, dead: keep, cancelled: keep }, 10)
     },
     bend: ({ lines }) => retain(lines, { ageMs: 5, count: 100 }),
   },
@@ -524,5 +525,5 @@ function tokens(names: readonly { token: string; attempt: number }[], token: str
 }
 
 function retain(lines: readonly HistoryLine[], done: { ageMs: number; count: number }): void {
-  for (const line of lines) if (line.op === 'prune' && 'invoke' in line) Object.assign(line.invoke.policy, { done })
+  for (const line of lines) if (line.op === 'retain' && 'invoke' in line) Object.assign(line.invoke.others, { done })
 }

@@ -4,6 +4,7 @@ import { invariants } from 'jobchart/store-testing'
 import { badStories, forget, keep, overlapping, simple, twoAttempts, unanswer, uncall } from './history-bad-stories.ts'
 import { badHookStories } from './history-hook-stories.ts'
 import { badMachineStories, machineStory } from './history-machine-stories.ts'
+import { prune } from '../../src/store-testing/conformance/acts.ts'
 import { broken, check, drop, leaseMs, rest, Story } from './history-story.ts'
 
 /** A story of everything: retries, releases, rescues, cancels, keys, a pause, a prune. */
@@ -43,7 +44,7 @@ async function goodStory(): Promise<Story> {
   await story.claim()
   await story.pause(false)
   await story.run()
-  await story.store.prune({ done: keep, dead: keep, cancelled: keep }, 10)
+  await prune(story.store, { done: keep, dead: keep, cancelled: keep }, 10)
   return story
 }
 
@@ -197,7 +198,7 @@ test('pruned and discarded jobs are not missed', async () => {
     await story.run()
   }
   await story.store.discard({ ids: ['a'] })
-  await story.store.prune({ done: { ageMs: 1e9, count: 1 }, dead: keep, cancelled: keep }, 10)
+  await prune(story.store, { done: { ageMs: 1e9, count: 1 }, dead: keep, cancelled: keep }, 10)
   const end = await story.end()
   expect(end.final.records.map(({ id }) => id)).toEqual(['c'])
   expect(check(end).violations).toEqual([])

@@ -1,6 +1,7 @@
 /** The hooks of deaths in a history that is as it should be. */
 import { expect, test } from 'vitest'
 import { deaths, hookType } from './history-hook-stories.ts'
+import { prune } from '../../src/store-testing/conformance/acts.ts'
 import { broken, check, Story } from './history-story.ts'
 import { newJob } from './new-job.ts'
 
@@ -29,7 +30,7 @@ test('a hook whose settle was not answered is known by its record', async () => 
 test('hooks that were pruned are not missed', async () => {
   const told = await story()
   const none = { ageMs: 0, count: 0 }
-  await told.store.prune({ done: none, dead: none, cancelled: none }, 100)
+  await prune(told.store, { done: none, dead: none, cancelled: none }, 100)
   expect(check(await told.end()).violations).toEqual([])
 })
 

@@ -221,8 +221,22 @@ const forget: Readonly<Record<string, (store: Store) => Partial<Store>>> = {
 }
 
 const plain = (job: ClaimedJob): ClaimedJob => {
-  const { id, type, input, priority, attempt, maxAttempts, generation, token, startedAt, seq, steps } = job
-  const told = { id, type, input, priority, attempt, maxAttempts, generation, token, startedAt, seq, steps }
+  const { id, type, input, priority, concurrencyKey, attempt, maxAttempts, generation, token, startedAt, seq, steps } =
+    job
+  const told = {
+    id,
+    type,
+    input,
+    priority,
+    concurrencyKey,
+    attempt,
+    maxAttempts,
+    generation,
+    token,
+    startedAt,
+    seq,
+    steps,
+  }
   const { checkpoint, inbox, version, meta, pins } = job
   return { ...told, checkpoint, inbox, version, meta, pins, record: (): JobRecord => job.record() }
 }

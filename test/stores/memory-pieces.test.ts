@@ -1,6 +1,7 @@
 /** The pieces of the memory store, each against the plain way to do what it does. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { seededRandom } from '../../src/core/clock.ts'
 import { settle } from '../../src/core/settle.ts'
 import { Heap } from '../../src/core/heap.ts'
 import { caps } from '../../src/core/caps.ts'
@@ -13,6 +14,7 @@ import { Queue } from '../../src/stores/memory/queue.ts'
 import { RateWindow } from '../../src/stores/memory/rate.ts'
 import { RowTable } from '../../src/stores/memory/row-table.ts'
 import { Row, Tick } from '../../src/stores/memory/row.ts'
+import { Timers } from '../../src/stores/memory/timers.ts'
 import { idsOf, newJob, noLimits, put, take } from '../../src/store-testing/conformance/acts.ts'
 import { everyPage } from '../../src/store-testing/conformance/side-by-side.ts'
 import { handClock } from './hand-clock.ts'
@@ -54,6 +56,40 @@ test('a heap gives its items in order, whatever was pushed, moved or removed mea
     }
   })
   fc.assert(property, { numRuns: 300 })
+})
+
+test('timers are in the order of their times from any position on, whatever was added or removed meanwhile', () => {
+  type Timed = { readonly seq: number; readonly wakeAt: number | null }
+  const timers = new Timers<Timed>()
+  const earlier = (a: Timed, b: Timed): number => (a.wakeAt ?? 0) - (b.wakeAt ?? 0) || a.seq - b.seq
+  const random = seededRandom(7)
+  let plain: Timed[] = []
+  const check = (): void => {
+    const sorted = plain.toSorted(earlier)
+    expect(timers.peek()).toBe(sorted[0])
+    const at = { dueAt: Math.floor(random() * 60), number: Math.floor(random() * 6_000) }
+    const side = (row: Timed): number => earlier(row, { wakeAt: at.dueAt, seq: at.number })
+    expect([...timers.after(null)]).toEqual(sorted)
+    expect([...timers.before(null)]).toEqual(sorted.toReversed())
+    expect([...timers.after(at)]).toEqual(sorted.filter((row) => side(row) > 0))
+    expect([...timers.before(at)]).toEqual(sorted.filter((row) => side(row) < 0).toReversed())
+  }
+  check()
+  // Grows over many chunks, then shrinks until none is left.
+  for (let seq = 1; seq <= 6_000; seq++) {
+    const row = { seq, wakeAt: seq % 4 === 0 ? null : Math.floor(random() * 60) }
+    if (row.wakeAt === null) timers.remove(row)
+    else timers.add(row)
+    if (row.wakeAt !== null) plain.push(row)
+    if (seq % 500 === 0) check()
+  }
+  while (plain.length > 0) {
+    const leaving = new Set(plain.filter(() => plain.length < 10 || random() < 0.4))
+    for (const row of leaving) timers.remove(row)
+    plain = plain.filter((row) => !leaving.has(row))
+    check()
+  }
+  expect(() => timers.remove({ seq: 1, wakeAt: 1 })).toThrow('not among the timers')
 })
 
 test('a line gives by priority, then by place, also what comes back to an old place', () => {

@@ -1,5 +1,5 @@
 /** A server that is started again from an older state, and what processes that have seen more make of it. */
-import { createClient, createRuntime, defineJob, type JobchartError } from 'jobchart'
+import { createClient, createRuntime, defineJob, schedule, type JobchartError } from 'jobchart'
 import { redisStore } from 'jobchart/redis'
 import { expect, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
@@ -206,4 +206,51 @@ test('a runtime goes on with a bulk operation that had ended after the snapshot,
   expect(operation).toMatchObject({ state: 'done', counts: { retried: 10 } })
   expect(await runtime.drain({ timeout: '1m' })).toBe(true)
   expect((await other.get(ids)).map((job) => [job?.state, job?.generation])).toEqual(ids.map(() => ['done', 2]))
+})
+
+/** What a server can lose: all of it while it runs, all of it by a restart, or what is newer than its snapshot. */
+const losses = {
+  'is emptied': (server: RedisServer) => server.command('FLUSHALL'),
+  'is started again without its data': rollBack,
+  'is started again from a snapshot that is older than its workers': rollBack,
+}
+
+test.for(Object.entries(losses))(
+  'an idle runtime registers, declares its schedules and is handed jobs again after its server %s',
+  async ([what, lose]) => {
+    const server = await snapshotServer()
+    const ran: string[] = []
+    const work = defineJob<string, void>({ type: 'work', capacity: 0, run: async (from) => void ran.push(from) })
+    const tick = defineJob<string, void>({ type: 'tick', run: async (from) => void ran.push(from) })
+    const store = () => redisStore({ url: server.url })
+    // The server has an epoch that the runtime knows, also after the loss.
+    const client = createClient({ jobs: [work], store: store(), logger: {} })
+    onTestFinished(() => client.close())
+    await client.counts()
+    if (what.includes('snapshot')) await server.command('SAVE')
+    await using runtime = createRuntime({
+      jobs: [work, tick],
+      schedules: [schedule('often', '*/1 * * * * *', tick, 'schedule')],
+      store: store(),
+      logger: {},
+      lease: '1s',
+    })
+    await runtime.start()
+    await expect.poll(() => ran).toContain('schedule')
+    await lose(server)
+    ran.length = 0
+    await answers(async () => client.counts())
+    await client.enqueue(work, 'handed over', { timeout: '20s' })
+    await expect.poll(() => ran).toEqual(expect.arrayContaining(['handed over', 'schedule']))
+    expect((await client.workers()).map(({ id }) => id)).toEqual([runtime.id])
+  },
+)
+
+test('a runtime registers again after its server was emptied before any job was enqueued', async () => {
+  const server = await snapshotServer()
+  const work = defineJob({ type: 'work', run: async () => {} })
+  await using runtime = createRuntime({ jobs: [work], store: redisStore({ url: server.url }), logger: {}, lease: '1s' })
+  await runtime.start()
+  await server.command('FLUSHALL')
+  await expect.poll(async () => (await runtime.workers()).map(({ id }) => id)).toEqual([runtime.id])
 })

@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { expect, onTestFinished } from 'vitest'
 import { createClient } from '@redis/client'
 import { Redis as Ioredis } from 'ioredis'
-import { createRuntime, defineJob, JobchartError } from 'jobchart'
+import { createRuntime, defineJob, JobchartError, schedule } from 'jobchart'
 import { redisStore } from 'jobchart/redis'
 import { checkHistory, finalState, recordingStore, type HistoryLine } from 'jobchart/store-testing'
 import { systemClock } from '../../src/core/clock.ts'
@@ -18,6 +18,7 @@ import {
   lease,
   newJob,
   noLimits,
+  prune,
   put,
   take,
   takeOne,
@@ -321,6 +322,36 @@ test.for([
   expect((await take(store, { max: 1 })).length).toBe(1)
 })
 
+test.for([
+  ['functions', addressFor],
+  ['scripts', addressWithoutFunctions],
+] as const)(
+  'workers start, pause and resume while the memory is full, and the backlog drains: %s',
+  async ([, address]) => {
+    const own = await redisServer('--maxmemory-policy', 'noeviction')
+    onTestFinished(() => own.remove())
+    const url = await address(own, 'worker', 'jobs')
+    await put(await opened('jobs', url), ...Array.from({ length: 20 }, (_, n) => newJob(`job ${n}`)))
+    // A new version of the package: its library is not on the server.
+    await own.command('FUNCTION', 'FLUSH')
+    await own.command('CONFIG', 'SET', 'maxmemory', '1mb')
+    const ran = new Set<string>()
+    const mail = defineJob<unknown, void>({ type: 'mail', run: async (_, { id }) => void ran.add(id) })
+    const tick = defineJob<null, void>({ type: 'tick', run: async () => {} })
+    const store = redisStore({ url, prefix: 'jobs' })
+    const schedules = [schedule('yearly', '0 0 1 1 *', tick, null)]
+    await using runtime = createRuntime({ jobs: [mail, tick], schedules, store, logger: {}, lease: '1s' })
+    await runtime.start()
+    await expect.poll(() => ran.size).toBe(20)
+    await runtime.pause()
+    expect((await runtime.workers()).map(({ id, paused }) => [id, paused])).toEqual([[runtime.id, true]])
+    await runtime.resume()
+    await runtime.queue('mail').pause()
+    expect((await runtime.queues()).find(({ type }) => type === 'mail')?.paused).toBe(true)
+    await expect(runtime.enqueue(mail, null)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  },
+)
+
 test('a user who may touch nothing but the keys of the prefix is enough', async () => {
   const url = await addressFor(server(), 'jobs', 'shop')
   const store = await opened('shop', url)
@@ -433,8 +464,9 @@ test('a job that is retried while a prune is on its way is not removed', async (
   })
   await put(other, newJob('a'), newJob('b'))
   await cancel(other, ['a', 'b'])
+  await store.retain({ types: new Map(), others: keepNone })
   armed = true
-  await store.prune(keepNone, 10)
+  await store.prune(10)
   expect(armed).toBe(false)
   expect((await other.get(['a', 'b'])).map((job) => job?.generation ?? null)).toEqual([2, null])
 })
@@ -455,10 +487,10 @@ test('what is pruned leaves nothing behind', async () => {
   const checkpoint = { number: 1, state: {}, read: 0, note: 'x', takesCancel: false, states: ['s'], tags: ['t'] }
   await store.settle([{ ...lease(child), event: 'COMPLETE', to: 'done', checkpoint }])
   expect(await store.list({ parent: 'p', machineState: 's' })).toHaveLength(1)
-  expect((await store.prune(keepNone, 10)).pruned).toBe(3)
+  expect((await prune(store, keepNone, 10)).pruned).toBe(3)
   const keys = (await server().command('KEYS', `{${prefix}}:*`)) as string[]
   const names = keys.map((key) => key.slice(prefix.length + 3)).filter((name) => !/^(activity|failures?)\b/.test(name))
-  expect(names.toSorted()).toEqual(['counts', 'epochs', 'log', 'run', 'seq'])
+  expect(names.toSorted()).toEqual(['counts', 'epochs', 'log', 'looks', 'retention', 'run', 'seq'])
 })
 
 test('an insert that is refused for one id enters none of its jobs anywhere', async () => {

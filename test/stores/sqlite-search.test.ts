@@ -1,5 +1,5 @@
 /** Searches in a file: what few jobs have is found without a look at the others, and times are found whatever the clock did. */
-import type { JobFilter, Store } from 'jobchart'
+import type { JobFilter, ListQuery, Store } from 'jobchart'
 import { expect, test } from 'vitest'
 import { lease, newJob, put, take } from '../../src/store-testing/conformance/acts.ts'
 import { fileStore } from '../support/file-store.ts'
@@ -61,6 +61,32 @@ test('one call of the store finds what few jobs have, however many others there 
   ;(await found({ state: 'done', meta: { a: 1 }, finishedAfter: since })).toEqual({ ids: [], isLast: true })
   const { ids, isLast } = await pageOf(store, { state: 'done' })
   expect([ids[0], ids.length, isLast]).toEqual(['12 999', 50, false])
+})
+
+test('one call of the store finds the few jobs of a type by due time, however many others are due before', async () => {
+  const clock = movingClock()
+  const store = fileStore()
+  await store.open({ clock })
+  const soon = clock.now() + minute
+  for (let part = 0; part < 7; part++) {
+    await put(store, ...Array.from({ length: 1_000 }, (_, i) => newJob(`${part} ${i}`, { type: 'many', runAt: soon })))
+  }
+  const rare = ['b', 'a', 'c'].map((id, i) =>
+    newJob(id, { type: 'rare', tags: ['t'], runAt: soon + ((i + 1) % 3) * minute }),
+  )
+  await put(store, ...rare)
+  const ids = async (query: ListQuery): Promise<(string | undefined)[]> => {
+    const page = await store.list({ orderBy: 'due', limit: 50, fields: ['id'], ...query })
+    return [...page.map(({ id }) => id), page.next]
+  }
+  expect(await ids({ type: 'rare' })).toEqual(['c', 'b', 'a', undefined])
+  expect(await ids({ tag: 't', order: 'newest' })).toEqual(['a', 'b', 'c', undefined])
+  // Of many that are due at once, each page is found by the index.
+  const [first] = await ids({ after: '6 949', limit: 1 })
+  expect(first).toBe('6 950')
+  const [none, next] = await ids({ meta: { none: 1 } })
+  expect([none, next]).toEqual([expect.stringContaining('~'), undefined])
+  expect(await ids({ meta: { none: 1 }, after: none as string })).toEqual([undefined])
 })
 
 test('jobs of many queues and states come in the order of their enqueue, page by page', async () => {

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { plainEnvironment } from '../support/plain-environment.ts'
 import type { Witness } from './back.ts'
+import { sleep } from './jobs.ts'
 import { pulse } from './pulse.ts'
 import { emptyTally } from './tally.ts'
 import { tasksOf } from './plan.ts'
@@ -19,6 +20,9 @@ export type Role = 'worker' | 'producer'
 const stopSlackMs = 1_000
 /** A worker that has lived so long has looked for what others have left. */
 const attendedMs = 1_000
+/** What the start of a process may take on a busy computer, and how often it is looked at. */
+const startMs = 15_000
+const startLookMs = 20
 /** How long the last processes may take to end, before they are made to. */
 const endMs = 20_000
 
@@ -127,6 +131,17 @@ export class Fleet {
     process.killed = true
     this.tally.killed++
     process.child.kill('SIGKILL')
+  }
+
+  /** Resolves when another process works in the place of one that was killed; false if none does so in the time for a start. */
+  async hasFollower(place: Place): Promise<boolean> {
+    const gone = place.process
+    for (let looks = 0; looks < startMs / startLookMs; looks++) {
+      const { process } = place
+      if (process !== gone && process !== null && process.id !== null) return true
+      await sleep(startLookMs)
+    }
+    return false
   }
 
   /** Stops a process and continues it later, should it still be there. */

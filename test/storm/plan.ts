@@ -63,8 +63,8 @@ function actOf(n: number, below: (count: number) => number, chance: (probability
 }
 
 export interface Fault {
-  /** `restart` and `hold` befall the server. */
-  readonly kind: 'kill' | 'stop' | 'block' | 'terminate' | 'restart' | 'hold'
+  /** `restart` and `hold` befall the server; `fill` the server and a worker. */
+  readonly kind: 'kill' | 'stop' | 'block' | 'terminate' | 'restart' | 'hold' | 'fill'
   /** ms after the beginning. */
   readonly at: number
   /** Chooses its victim: 0…1 over those that are there. */
@@ -92,19 +92,27 @@ const restartMs = 250
 const machineMs = 40
 
 /** How long producers take: long enough for faults to come one by one, and for the machine to do the work besides. */
-export function productionMs({ jobs, machines, kills, zombies, restarts }: StormOptions): number {
+export function productionMs({ jobs, machines, kills, zombies, restarts, full }: StormOptions): number {
   const poisonDeaths =
     (jobs / poisonEvery) * (sum(poisonAttempts) / poisonAttempts.length) +
     (machines / poisonousEvery) * poisonousAttempts
   const workMs = jobs * 2.5 + machines * machineMs
-  return Math.max(2_000, (kills + poisonDeaths) * restartMs, kills * 500, zombies * 2_000, restarts * 3_000, workMs)
+  return Math.max(
+    2_000,
+    (kills + poisonDeaths) * restartMs,
+    kills * 500,
+    zombies * 2_000,
+    restarts * 3_000,
+    full * 3_000,
+    workMs,
+  )
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
 
 /** What befalls the processes, in the order of time. */
 export function faultsOf(options: StormOptions): Fault[] {
-  const { seed, kills, zombies, restarts, leaseMs } = options
+  const { seed, kills, zombies, restarts, full, leaseMs } = options
   const random = seededRandom(seed)
   const untilMs = productionMs(options)
   const fault = (kind: Fault['kind'], ms = 0): Fault => ({ kind, ms, at: random() * untilMs, victim: random() })
@@ -116,5 +124,6 @@ export function faultsOf(options: StormOptions): Fault[] {
     ...Array.from({ length: Math.ceil(kills / 10) }, () => fault('terminate')),
     ...Array.from({ length: restarts }, () => fault('restart')),
     ...Array.from({ length: restarts }, () => fault('hold', leaseMs * random())),
+    ...Array.from({ length: full }, () => fault('fill')),
   ].toSorted((a, b) => a.at - b.at)
 }

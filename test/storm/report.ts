@@ -62,7 +62,7 @@ function figureRows({ figures, back }: Verdict): string[] {
     figures
   const { started, killed, selfKilled, zombies, blocked, terminated, slowestStopMs, turnedAway, pauses, unattendedMs } =
     figures
-  const { restarted, held } = figures
+  const { restarted, held, filled, startedFull } = figures
   const seconds = durationMs / 1_000
   return [
     `  jobs ${jobs} in ${seconds.toFixed(1)} s (${Math.round(jobs / seconds)}/s), of them dead ${dead}, poison ${poison}; drained in ${(drainMs / 1_000).toFixed(1)} s`,
@@ -75,6 +75,9 @@ function figureRows({ figures, back }: Verdict): string[] {
           `  the server was killed and started again ${restarted}×, and made its clients wait ${held}×`,
           `  workers that went on with it again ${back?.seen ?? 0}×, the slowest after ${Math.round(back?.slowestMs ?? 0)} ms`,
         ]
+      : []),
+    ...(filled > 0
+      ? [`  the memory of the server was full ${filled}×; workers that started meanwhile ${startedFull}`]
       : []),
     `  no worker that lived for a second: ${Math.round(unattendedMs)} ms at the longest`,
   ]

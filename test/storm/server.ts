@@ -6,6 +6,8 @@ import { redisUrlFile } from './stores.ts'
 export class StormServer {
   /** Set while it is down, until it answers again. */
   private restarting: Promise<void> | null = null
+  /** Set while its memory is full. */
+  private filling: Promise<void> | null = null
   private readonly server: RedisServer
 
   private constructor(server: RedisServer) {
@@ -32,12 +34,31 @@ export class StormServer {
       .finally(() => (this.restarting = null))
   }
 
+  get isFull(): boolean {
+    return this.filling !== null
+  }
+
+  /** Its memory is full until this has ended, or until it is started again. */
+  fill(during: () => Promise<void>): void {
+    const limit = (bytes: string): Promise<unknown> => this.server.command('CONFIG', 'SET', 'maxmemory', bytes)
+    this.filling = limit('1')
+      .then(during)
+      .then(() => limit('0'))
+      .then(
+        () => {},
+        // It is down, and has no limit when it is back.
+        () => {},
+      )
+      .finally(() => (this.filling = null))
+  }
+
   /** No command is carried out for so long, ms. */
   hold(ms: number): void {
     void this.server.command('CLIENT', 'PAUSE', String(Math.ceil(ms)), 'ALL').catch(() => {})
   }
 
   async whenUp(): Promise<void> {
+    await this.filling
     await this.restarting
   }
 

@@ -18,6 +18,7 @@ const short: StormOptions = {
   kills: 4,
   zombies: 1,
   restarts: 0,
+  full: 0,
   seed: 1,
   workers: 3,
   producers: 2,
@@ -66,6 +67,16 @@ redisTest(
     const verdict = await storm({ store: 'redis', kills: 1, zombies: 0, restarts: 2 })
     expect(verdict.broken, report(verdict)).toEqual([])
     expect(verdict.figures).toMatchObject({ restarted: 2, held: 2 })
+  },
+  stormsMs,
+)
+
+redisTest(
+  'redis keeps its promises while its memory is full, and workers start meanwhile',
+  async () => {
+    const verdict = await storm({ store: 'redis', kills: 0, zombies: 0, full: 2 })
+    expect(verdict.broken, report(verdict)).toEqual([])
+    expect(verdict.figures).toMatchObject({ filled: 2, startedFull: 2 })
   },
   stormsMs,
 )
@@ -146,6 +157,7 @@ test.each([
   [['--store', 'sqlite', '--jobs', '']],
   [['--store', 'sqlite', '--kills', '1.5']],
   [['--store', 'sqlite', '--kills', '-1']],
+  [['--store', 'sqlite', '--full', '1']],
   [['--store', 'sqlite', '--lease', '10']],
   [['--store', 'sqlite', '--store', 'sqlite']],
   [['--store', 'sqlite', '--kill', '3']],

@@ -37,7 +37,7 @@ export type Say = (line: string) => void
 export async function runStorm(options: StormOptions, say: Say): Promise<Verdict> {
   const folder = makeFolder(options.folder)
   const { sink, close } = historyFile(join(folder, 'history', 'storm.ndjson'))
-  const server = options.restarts > 0 ? await StormServer.start(folder) : null
+  const server = options.restarts + options.full > 0 ? await StormServer.start(folder) : null
   const store = recordingStore(storeNamed(options.store)(folder), sink)
   await store.open({ clock: systemClock satisfies Clock })
   const fleet = new Fleet({ options, folder })
@@ -128,12 +128,25 @@ function befall({ fleet, server }: Victims, { kind, victim, ms }: Fault): boolea
     fleet.tally[kind === 'restart' ? 'restarted' : 'held']++
     return true
   }
+  if (kind === 'fill') return fill(fleet, server, victim)
   const place = kind === 'kill' ? fleet.pickAny(victim) : fleet.pick(victim, ['worker'])
   if (place === null) return false
   if (kind === 'kill') fleet.kill(place)
   else if (kind === 'stop') fleet.freeze(place, ms)
   else if (kind === 'block') fleet.block(place, ms)
   else fleet.terminate(place)
+  return true
+}
+
+/** A worker is followed by another one while the memory of the server is full. */
+function fill(fleet: Fleet, server: StormServer | null, victim: number): boolean {
+  const place = fleet.pick(victim, ['worker'])
+  if (server === null || server.isDown || server.isFull || place === null) return false
+  server.fill(async () => {
+    fleet.tally.filled++
+    fleet.kill(place)
+    if ((await fleet.hasFollower(place)) && !server.isDown) fleet.tally.startedFull++
+  })
   return true
 }
 

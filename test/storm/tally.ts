@@ -10,6 +10,9 @@ export interface Tally {
   /** Kills of the server, and pauses of its clients. */
   restarted: number
   held: number
+  /** Times in which the memory of the server was full, and workers that have started meanwhile. */
+  filled: number
+  startedFull: number
   slowestStopMs: number
   /** Starts in vain, because the store was not available. */
   turnedAway: number
@@ -28,6 +31,8 @@ export const emptyTally = (): Tally => ({
   terminated: 0,
   restarted: 0,
   held: 0,
+  filled: 0,
+  startedFull: 0,
   slowestStopMs: 0,
   turnedAway: 0,
   pauses: 0,

@@ -9,7 +9,7 @@ import {
   type HistoryFigures,
   type Violation,
 } from 'jobchart/store-testing'
-import type { NewJob } from '../../src/store.ts'
+import type { NewJob, RetentionPolicy, StateCounts } from '../../src/store.ts'
 import { backMs, judgeBack, type Back } from './back.ts'
 import type { Broken } from './broken.ts'
 import type { StormOptions } from './command.ts'
@@ -137,8 +137,14 @@ async function pruneSome(store: Store): Promise<void> {
   const counts = await store.counts()
   const keep = (count: number) => ({ ageMs: 86_400_000, count })
   const most = (count: number): number => Math.floor(count * 0.99)
-  const policy = { done: keep(most(counts.done)), cancelled: keep(most(counts.cancelled)), dead: keep(counts.dead) }
-  while ((await store.prune(policy, 500)).more);
+  const policyOf = ({ done, cancelled, dead }: StateCounts): RetentionPolicy => ({
+    done: keep(most(done)),
+    cancelled: keep(most(cancelled)),
+    dead: keep(dead),
+  })
+  const types = Object.entries(counts.types).map(([type, each]) => [type, policyOf(each)] as const)
+  await store.retain({ types: new Map(types), others: policyOf(counts) })
+  while ((await store.prune(500)).more);
 }
 
 function checkPoison(record: JobRecord): Broken[] {

@@ -89,7 +89,7 @@ export async function storm(seed: number): Promise<Verdict> {
   const define = (type: Type) =>
     defineJob<{ n: number; key: string }, string>({
       type,
-      priority: 1 + types.indexOf(type) * 2,
+      weight: 1 + types.indexOf(type) * 2,
       retry: { maxAttempts: 2, backoff: () => 1 },
       ...(type === 'a' && { concurrency: cap }),
       ...(type === 'b' && { concurrencyKey: ({ key }) => key, perKey: 1 }),

@@ -8,7 +8,7 @@ import { expect, test, vi } from 'vitest'
 test('time passes when a handler has read its files, not before', async () => {
   const read = defineJob<number, number>({
     type: 'read',
-    timeout: '1m',
+    attemptTimeout: '1m',
     run: async (files) => {
       let length = 0
       for (let i = 0; i < files; i++) length += (await readFile(new URL(import.meta.url))).length

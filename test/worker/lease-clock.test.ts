@@ -5,8 +5,12 @@ import type { Clock } from '../../src/core/clock.ts'
 import { LeaseClock } from '../../src/worker/lease-clock.ts'
 
 /** A machine whose clocks show true time in steps of their own, and whose wall clock can be set. */
-function machine(resolution: { readonly monotonicMs?: number; readonly wallMs?: number } = {}) {
+function machine({
+  bootMs = 10,
+  ...resolution
+}: { readonly monotonicMs?: number; readonly wallMs?: number; readonly bootMs?: number } = {}) {
   let awakeMs = 0
+  let sleptMs = 12_345.67
   let wallMs = 1_750_000_000_000
   const inSteps = (ms: number, stepMs = 0): number => (stepMs === 0 ? ms : Math.floor(ms / stepMs) * stepMs)
   const unused = (): never => {
@@ -15,6 +19,7 @@ function machine(resolution: { readonly monotonicMs?: number; readonly wallMs?: 
   const clock: Clock = {
     now: () => inSteps(wallMs, resolution.wallMs),
     monotonic: () => inSteps(awakeMs, resolution.monotonicMs),
+    boot: () => inSteps(awakeMs + sleptMs, bootMs),
     timer: unused,
     nextTurn: unused,
   }
@@ -24,7 +29,10 @@ function machine(resolution: { readonly monotonicMs?: number; readonly wallMs?: 
       awakeMs += ms
       wallMs += ms
     },
-    sleep: (ms: number) => void (wallMs += ms),
+    sleep: (ms: number) => {
+      sleptMs += ms
+      wallMs += ms
+    },
     setWall: (byMs: number) => void (wallMs += byMs),
   }
 }
@@ -44,15 +52,53 @@ test.each([
   expect(lease.read()).toBeLessThan(1_020)
 })
 
-test('a sleep of the machine counts, though the monotonic clock stands still', () => {
-  const { lease, pass, sleep } = machine()
-  pass(1_000)
+/** Boot time in steps of so many ms, and by how much a sleep may be counted as longer than it was. */
+const bootClocks = [
+  [10, 40],
+  [1_000, 2_000],
+] as const
+
+test.each(bootClocks)(
+  'a sleep of the machine counts, though the monotonic clock stands still; boot time in steps of %i ms',
+  (bootMs, moreMs) => {
+    for (const sleptMs of [60_000, 999, 500, 60]) {
+      const { lease, pass, sleep } = machine({ bootMs })
+      pass(1_000)
+      lease.read()
+      sleep(sleptMs)
+      const woken = lease.read()
+      expect(woken).toBeGreaterThanOrEqual(1_000 + sleptMs)
+      expect(woken).toBeLessThan(1_000 + sleptMs + moreMs)
+      pass(1_000)
+      expect(lease.read()).toBeCloseTo(woken + 1_000)
+    }
+  },
+)
+
+test('a sleep counts also where the wall clock is set back as far meanwhile', () => {
+  const { lease, pass, sleep, setWall } = machine()
   lease.read()
   sleep(60_000)
-  expect(lease.read()).toBeCloseTo(61_000)
-  pass(1_000)
-  expect(lease.read()).toBeCloseTo(62_000)
+  setWall(-60_000)
+  pass(500)
+  expect(lease.read()).toBeGreaterThanOrEqual(60_500)
 })
+
+test.each(bootClocks)(
+  'a wall clock that is set forward or back adds less than a step of boot time: steps of %i ms',
+  (bootMs) => {
+    for (const jumpMs of [3_600_000, -3_600_000, 400, 86_400_000]) {
+      const { lease, pass, setWall } = machine({ bootMs })
+      pass(1_000)
+      lease.read()
+      setWall(jumpMs)
+      pass(1_000)
+      const read = lease.read()
+      expect(read).toBeGreaterThanOrEqual(2_000)
+      expect(read).toBeLessThanOrEqual(2_000 + Math.max(bootMs, 16))
+    }
+  },
+)
 
 test('a wall clock that is set back takes nothing away, and hides no sleep that follows', () => {
   const { lease, pass, setWall, sleep } = machine()
@@ -62,7 +108,8 @@ test('a wall clock that is set back takes nothing away, and hides no sleep that 
   pass(500)
   expect(lease.read()).toBeCloseTo(1_500)
   sleep(10_000)
-  expect(lease.read()).toBeCloseTo(11_500)
+  expect(lease.read()).toBeGreaterThanOrEqual(11_500)
+  expect(lease.read()).toBeLessThan(11_600)
 })
 
 test('a wall clock that is corrected little by little, fast or slow, is followed', () => {

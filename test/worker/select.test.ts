@@ -4,11 +4,11 @@ import { seededRandom, VirtualClock } from 'jobchart/testing'
 import { Selector, type Plan } from '../../src/worker/select.ts'
 
 const noLimits = { concurrency: null, perKey: null, rate: null }
-const priorities: Record<string, number> = { one: 1, two: 2, seven: 7, ninety: 90 }
+const weights: Record<string, number> = { one: 1, two: 2, seven: 7, ninety: 90 }
 const logger = { debug() {}, info() {}, warn() {}, error() {} }
 
 function selector(selection: SelectionOption, options: { seed?: number; now?: () => number } = {}) {
-  const jobs = Object.entries(priorities).map(([type, weight]) => ({ type, weight, limits: noLimits }))
+  const jobs = Object.entries(weights).map(([type, weight]) => ({ type, weight, limits: noLimits }))
   const made = new Selector({
     jobs,
     selection,
@@ -23,7 +23,7 @@ const nothing: Plan = { demand: [], jobs: 0, queues: [] }
 
 /** Picks with every queue full, `slots` at a time, and what each type got. */
 function picks(from: Selector, count: number, slots = 10): Record<string, number> {
-  const got: Record<string, number> = Object.fromEntries(Object.keys(priorities).map((type) => [type, 0]))
+  const got: Record<string, number> = Object.fromEntries(Object.keys(weights).map((type) => [type, 0]))
   for (let left = count; left > 0; left -= slots) {
     const plan = from.plan(Math.min(slots, left)) ?? nothing
     const jobs = plan.demand.flatMap(({ type, max }) => Array.from({ length: max }, () => ({ type })))
@@ -37,9 +37,9 @@ test.each([1, 3, 10, 100])('weighted shares of 10,000 picks are within 0.5 % of 
   const from = selector('weighted')
   from.wakeAll()
   const got = picks(from, 10_000, slots)
-  for (const [type, priority] of Object.entries(priorities)) {
+  for (const [type, weight] of Object.entries(weights)) {
     const share = (got[type] ?? 0) / 10_000
-    expect(Math.abs(share - priority / 100), type).toBeLessThan(0.005 * Math.max(priority / 100, 0.01) + 1e-4)
+    expect(Math.abs(share - weight / 100), type).toBeLessThan(0.005 * Math.max(weight / 100, 0.01) + 1e-4)
   }
 })
 
@@ -48,8 +48,8 @@ test('random shares are within the error of sampling, for every seed', () => {
     const from = selector('random', { seed })
     from.wakeAll()
     const got = picks(from, 10_000)
-    for (const [type, priority] of Object.entries(priorities)) {
-      const share = priority / 100
+    for (const [type, weight] of Object.entries(weights)) {
+      const share = weight / 100
       // Five standard deviations of a binomial: one false alarm in a million and a half.
       const error = 5 * Math.sqrt((share * (1 - share)) / 10_000)
       expect(Math.abs((got[type] ?? 0) / 10_000 - share), `${type}, seed ${seed}`).toBeLessThan(error)
@@ -70,7 +70,7 @@ test('random picks are independent draws: no queue is due', () => {
     last = only?.type ?? ''
   }
   // Independent draws repeat with the sum of the squared shares; stride scheduling would spread them.
-  const expected = Object.values(priorities).reduce((sum, priority) => sum + (priority / 100) ** 2, 0)
+  const expected = Object.values(weights).reduce((sum, weight) => sum + (weight / 100) ** 2, 0)
   expect(Math.abs(repeats / 10_000 - expected)).toBeLessThan(0.02)
 })
 
@@ -166,7 +166,7 @@ test('an own function that throws harms only its pick', () => {
 
 test('the shares that a runtime really gave are in its stats, and follow the weights', async () => {
   const clock = new VirtualClock()
-  const jobs = Object.entries(priorities).map(([type, priority]) =>
+  const jobs = Object.entries(weights).map(([type, priority]) =>
     defineJob({ type, weight: priority, run: async () => {} }),
   )
   const runtime = createRuntime({ jobs, concurrency: 5, clock })
@@ -180,8 +180,8 @@ test('the shares that a runtime really gave are in its stats, and follow the wei
   await runtime.start()
   await runtime.drain()
   const first = order.slice(0, 4_000)
-  for (const [type, priority] of Object.entries(priorities)) {
-    expect(first.filter((each) => each === type).length / 4_000, type).toBeCloseTo(priority / 100, 2)
+  for (const [type, weight] of Object.entries(weights)) {
+    expect(first.filter((each) => each === type).length / 4_000, type).toBeCloseTo(weight / 100, 2)
   }
   const { queues } = await runtime.stats()
   expect(queues.map(({ given }) => given)).toEqual([4_000, 4_000, 4_000, 4_000])
@@ -220,10 +220,25 @@ test('jobs whose pick failed are picked later, all of them', () => {
   expect(from.idle).toBe(true)
 })
 
-test('`priority` of a definition is another name for its weight', () => {
+test('a definition has a weight, and one that has a priority is refused with that word', () => {
   const [run, type] = [async () => {}, 'mail']
   expect(defineJob({ type, run }).weight).toBe(1)
   expect(defineJob({ type, weight: 7, run }).weight).toBe(7)
-  expect(defineJob({ type, priority: 7, run }).weight).toBe(7)
-  expect(defineJob({ type, weight: 7, priority: 7, run }).weight).toBe(7)
+  // @ts-expect-error -- a definition has no priority
+  const prioritised = () => defineJob({ type, priority: 7, run })
+  expect(prioritised).toThrow('options of defineJob: expected weight in place of priority, got 7')
+  expect(prioritised).toThrow(
+    expect.objectContaining({ code: 'INVALID_OPTION', hint: expect.stringMatching(/`weight`/) }),
+  )
+})
+
+test('a selection function sees the weights of the queues, and no priority', () => {
+  const seen: unknown[] = []
+  const from = selector((candidates) => {
+    seen.push(...candidates.map((each) => Object.keys(each)))
+    return candidates[0]?.type ?? null
+  })
+  from.wakeAll()
+  picks(from, 1, 1)
+  expect(seen).toEqual(Object.keys(weights).map(() => ['type', 'weight', 'given']))
 })

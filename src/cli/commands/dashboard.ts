@@ -24,7 +24,7 @@ export function dashboardCommand({ command, terminal, run }: Program): Command {
         withClient(options, async (client) => {
           const { createDashboard } = await import('../../dashboard/index.ts')
           const { port, title } = options
-          const { url, close } = await createDashboard({ client, title })
+          const { url, token, close } = await createDashboard({ client, title })
             .listen({ port })
             .catch((error: unknown) => {
               const { message } = errorFields(error)
@@ -34,7 +34,7 @@ export function dashboardCommand({ command, terminal, run }: Program): Command {
                 cause: error,
               })
             })
-          await terminal.print(options.json ? JSON.stringify({ url }) : url)
+          await terminal.print(options.json ? JSON.stringify({ url, token }) : url)
           if (options.open && !(await openPage(url)))
             terminal.note('No browser could be opened: open the address yourself.')
           await ended(terminal.signal)

@@ -1,9 +1,11 @@
 /** `jobchart doctor`: checks the version of Node, the store, its workers, queues and schedules. */
 import type { Command } from 'commander'
+import { JobchartError } from '../../core/errors.ts'
 import { version } from '../../core/version.ts'
 import type { Client } from '../../index.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { parseAddress, type RedisAddress, type SqliteAddress } from '../address.ts'
+import type { RedisAddress, SqliteAddress } from '../../core/address.ts'
+import { storeAddress } from '../address.ts'
 import { errorFields } from '../errors.ts'
 import { openStore, withClient } from '../open.ts'
 import { withStore, type StoreOptions } from '../options.ts'
@@ -23,8 +25,9 @@ interface Finding {
 const marks = { ok: ['green', '✓'], warning: ['yellow', '!'], problem: ['red', '✗'] } as const
 
 export function doctorCommand({ command, terminal, run }: Program): Command {
-  return withStore(command('doctor', 'diagnose the store and its workers; problems end with 1')).action(
-    (options: StoreOptions) =>
+  return withStore(command('doctor', 'diagnose the store and its workers; problems end with 1'))
+    .option('--repair', 'rebuild counts, indexes and the sequence from the jobs first; other calls of the store wait')
+    .action((options: DoctorOptions) =>
       run(options, async () => {
         const findings = [...ofProcess(), ...(await ofStore(options))]
         const isWell = findings.every(({ level }) => level !== 'problem')
@@ -38,7 +41,7 @@ export function doctorCommand({ command, terminal, run }: Program): Command {
         }
         return isWell ? exitCodes.done : exitCodes.finding
       }),
-  )
+    )
 }
 
 const ofProcess = (): Finding[] => [
@@ -46,11 +49,18 @@ const ofProcess = (): Finding[] => [
   { level: 'ok', about: 'node', what: `${process.version}, SQLite ${process.versions['sqlite'] ?? 'none'}` },
 ]
 
-async function ofStore(options: StoreOptions): Promise<Finding[]> {
-  const address = parseAddress(options.store)
+interface DoctorOptions extends StoreOptions {
+  readonly repair?: boolean
+}
+
+async function ofStore(options: DoctorOptions): Promise<Finding[]> {
+  const address = storeAddress(options.store)
   try {
     const findings = address.kind === 'redis' ? await ofServer(address) : await ofFile(address, options)
-    return [...findings, ...(await withClient(options, ofJobs))]
+    return await withClient(options, async (client) => {
+      const repaired = options.repair === true ? await ofRepair(client) : []
+      return [...findings, ...repaired, ...(await ofJobs(client)), ...(await ofUnreadable(client))]
+    })
   } catch (error) {
     const { message, hint } = errorFields(error)
     return [{ level: 'problem', about: 'store', what: message, hint }]
@@ -69,15 +79,44 @@ async function ofFile({ path }: SqliteAddress, options: StoreOptions): Promise<F
 
 async function ofServer({ url, where }: RedisAddress): Promise<Finding[]> {
   const { inspectRedisServer } = await import('../../stores/redis/index.ts')
-  const { version: serverVersion, usedBytes, maxBytes, appendOnly } = await inspectRedisServer({ url })
+  const { version: serverVersion, usedBytes, maxBytes, maxmemoryPolicy, appendOnly } = await inspectRedisServer({ url })
   const memory = `${kib(usedBytes)}${maxBytes > 0 ? ` of ${kib(maxBytes)}` : ''} in use`
   const findings: Finding[] = [{ level: 'ok', about: 'server', what: `${where}: Redis ${serverVersion}, ${memory}` }]
   if (!appendOnly) {
     const what = 'writes are not appended to a file: if the server fails, jobs since its last snapshot are lost'
     findings.push({ level: 'warning', about: 'server', what, hint: 'Set appendonly yes: docs/redis.md, persistence.' })
   }
+  // With a maxmemory the store does not open, which is a problem of its own.
+  if (maxBytes === 0 && maxmemoryPolicy.startsWith('allkeys')) {
+    const what = `once a maxmemory is set, jobs vanish when the memory is full (${maxmemoryPolicy})`
+    findings.push({ level: 'warning', about: 'server', what, hint: 'Set maxmemory-policy noeviction.' })
+  }
   return findings
 }
+
+/** @throws JobchartError UNSUPPORTED */
+async function ofRepair({ store }: Client): Promise<Finding[]> {
+  const answer = await store.repair?.()
+  if (answer === undefined) {
+    throw new JobchartError('UNSUPPORTED', `the store ${store.name} has nothing to repair`, {
+      hint: 'Its counts and indexes are written in the transactions of the jobs. Leave out --repair.',
+    })
+  }
+  const { jobs: all, counts, restored } = answer
+  const back = restored.length === 0 ? '' : `, ${jobs(restored.length)} brought back: ${listed(restored)}`
+  return [
+    { level: 'ok', about: 'repair', what: `rebuilt from ${jobs(all)}; ${grouped(counts)} counts were wrong${back}` },
+  ]
+}
+
+async function ofUnreadable({ store }: Client): Promise<Finding[]> {
+  const ids = (await store.unreadable?.()) ?? []
+  if (ids.length === 0) return []
+  const hint = 'jobchart discard ID removes one; doctor --repair brings back those that can be read again.'
+  return [{ level: 'problem', about: 'jobs', what: `${jobs(ids.length)} cannot be read: ${listed(ids)}`, hint }]
+}
+
+const listed = (ids: readonly string[]): string => `${ids.slice(0, 10).join(', ')}${ids.length > 10 ? ', …' : ''}`
 
 async function ofJobs(client: Client): Promise<Finding[]> {
   const [counts, workers] = [await client.counts(), await client.workers()]
@@ -104,7 +143,10 @@ async function ofJobs(client: Client): Promise<Finding[]> {
     const { type, paused, counts: own } = row
     if (isUnattended(row)) {
       const hint = 'Start a runtime that has this type among its jobs.'
-      findings.push({ level: 'warning', about: 'queue', what: `${type} has work, and no worker runs it`, hint })
+      // What is queued should run now; what is scheduled or waits may need a worker later only.
+      const [level, work] =
+        own.queued > 0 ? (['problem', `${jobs(own.queued)} queued`] as const) : (['warning', 'work'] as const)
+      findings.push({ level, about: 'queue', what: `${type} has ${work}, and no worker runs it`, hint })
     }
     if (paused && own.queued > 0) {
       const hint = `jobchart resume ${type}`

@@ -10,8 +10,8 @@ import { relative, stateStyles, stateText } from '../words.ts'
 
 interface LsOptions extends StoreOptions, FilterOptions {
   readonly limit: number
-  readonly order: 'oldest' | 'newest'
-  readonly orderBy: 'enqueued' | 'finished'
+  readonly order?: 'oldest' | 'newest'
+  readonly orderBy: ListOptions['orderBy'] & string
   readonly after?: string
   readonly all?: true
   readonly ids?: true
@@ -30,10 +30,15 @@ const columns = (now: number): readonly Column<JobSummary>[] => [
 export function lsCommand({ command, terminal, run }: Program): Command {
   return withFilter(withStore(command('ls', 'list jobs, the newest first')))
     .option('-n, --limit <count>', 'jobs on a page', integer(1, 1_000), 20)
-    .addOption(new Option('--order <order>', 'which jobs come first').choices(['newest', 'oldest']).default('newest'))
+    .addOption(
+      new Option('--order <order>', 'which jobs come first (default: "newest", by due time "oldest")').choices([
+        'newest',
+        'oldest',
+      ]),
+    )
     .addOption(
       new Option('--order-by <time>', 'the time that jobs are ordered by')
-        .choices(['enqueued', 'finished'])
+        .choices(['enqueued', 'finished', 'due'])
         .default('enqueued'),
     )
     .option('--after <id>', 'the page after this job')
@@ -42,7 +47,7 @@ export function lsCommand({ command, terminal, run }: Program): Command {
     .action((options: LsOptions) =>
       run(options, () =>
         withClient(options, async (client) => {
-          const { limit, order, orderBy } = options
+          const { limit, orderBy, order = orderBy === 'due' ? 'oldest' : 'newest' } = options
           const query: ListOptions = { ...filterIn(options), limit: options.all ? 1_000 : limit, order, orderBy }
           let { after } = options
           do {

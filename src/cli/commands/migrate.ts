@@ -1,7 +1,7 @@
 /** `jobchart migrate`: brings a store to the version of this jobchart, or makes a new one. */
 import type { Command } from 'commander'
 import { exitCodes } from '../exit-codes.ts'
-import { parseAddress } from '../address.ts'
+import { storeAddress } from '../address.ts'
 import { withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
 
@@ -10,7 +10,7 @@ export function migrateCommand({ command, terminal, run }: Program): Command {
     .option('--dry-run', 'only say which versions they are')
     .action((options: StoreOptions & { readonly dryRun?: true }) =>
       run(options, async () => {
-        const address = parseAddress(options.store)
+        const address = storeAddress(options.store)
         if (address.kind === 'redis') {
           // Its scripts come from this jobchart with each process; what they write has no version.
           const report = { path: address.where, from: null, to: null, changed: false }

@@ -28,9 +28,9 @@ const queueCommand = ({ command, terminal, run }: Program, action: 'pause' | 're
           if (options.json) await terminal.print(JSON.stringify({ queues: changed }))
           else {
             for (const { type, paused, counts } of changed) {
-              const waiting = `${jobs(counts.queued)} queued, ${grouped(counts.running)} running`
+              const shown = `${jobs(counts.queued)} queued, ${grouped(counts.running)} running`
               if (!known.has(type)) terminal.note(`The store has no jobs of the type ${type}. Is its name right?`)
-              await terminal.print(`${type} ${paused ? 'is paused' : 'goes on'}: ${waiting}`)
+              await terminal.print(`${type} ${paused ? 'is paused' : 'goes on'}: ${shown}`)
             }
           }
           return exitCodes.done

@@ -1,5 +1,6 @@
 /** `jobchart send`: an event for the machine of a job. */
 import type { Command } from 'commander'
+import type { Duration } from '../../core/duration.ts'
 import { JobchartError } from '../../core/errors.ts'
 import { errorFields } from '../errors.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -10,6 +11,8 @@ import type { Program } from '../command.ts'
 interface SendOptions extends StoreOptions {
   readonly key?: string
   readonly always?: true
+  readonly later?: true
+  readonly keep?: string
 }
 
 export function sendCommand({ command, terminal, run }: Program): Command {
@@ -18,6 +21,8 @@ export function sendCommand({ command, terminal, run }: Program): Command {
     .argument('<event>', 'the type of the event, such as APPROVE')
     .argument('[fields]', 'its other fields, a JSON object', jsonArgument)
     .option('--key <key>', 'sent twice by the same key, it is read once')
+    .option('--later', 'keep it until a state of the machine takes it; needs no --jobs')
+    .option('--keep <duration>', 'with --later: for how long, such as 12h or 30d (default: 7d)')
     .option('--always', 'send it without asking the machine whether it takes it; needs no --jobs')
     .action((id: string, type: string, fields: unknown, options: SendOptions) =>
       run(options, () =>
@@ -27,17 +32,21 @@ export function sendCommand({ command, terminal, run }: Program): Command {
               hint: `For example: jobchart send ${id} ${type} '{"by":"ada"}'`,
             })
           }
-          if (!options.always && options.jobs === undefined) {
+          if (!options.always && !options.later && options.jobs === undefined) {
             throw new JobchartError(
               'INVALID_OPTION',
               'the definition is needed to check whether the machine takes the event',
               {
-                hint: 'Pass --jobs FILE, which exports the definition; or --always, to send the event without the check.',
+                hint: 'Pass --jobs FILE, which exports the definition; or --later or --always, to send the event without the check.',
               },
             )
           }
-          const { key, always } = options
-          const settings = { ...(key !== undefined && { key }), accept: always ? 'always' : 'now' } as const
+          const { key, always, later, keep } = options
+          const settings = {
+            ...(key !== undefined && { key }),
+            ...(keep !== undefined && { keep: keep as Duration }),
+            accept: later ? 'later' : always ? 'always' : 'now',
+          } as const
           await client.send(id, { ...fields, type }, settings).catch((error: unknown) => {
             const { code, message } = errorFields(error)
             if (code !== 'NOT_ACCEPTED') throw error

@@ -53,6 +53,11 @@ function described(record: JobRecord, machine: string | null, now: number, termi
     )
     parts.push('', title('Failed attempts'), ...lines.map((line) => `  ${oneLine(line)}`))
   }
+  const deferred = record.inbox.filter(({ number: each }) => record.deferred.includes(each))
+  if (deferred.length > 0) {
+    const lines = deferred.map(({ at, message }) => `${dateAndTime(at)}  ${eventText(message)}`)
+    parts.push('', title('Events that wait for a state'), ...lines.map((line) => `  ${oneLine(line)}`))
+  }
   if (logs.length > 0) {
     parts.push('', title('Logs'), ...logs.map(({ at, message }) => `  ${dateAndTime(at)}  ${oneLine(message)}`))
   }
@@ -63,6 +68,7 @@ function described(record: JobRecord, machine: string | null, now: number, termi
 function facts(record: JobRecord, now: number): [string, string][] {
   const { attempt, maxAttempts, generation, priority, enqueuedAt, dueAt, startedAt, finishedAt } = record
   const when = (at: number | null): string => (at === null ? '' : `${dateAndTime(at)} (${relative(at, now)})`)
+  const unread = record.inbox.length - record.deferred.length
   const found: [string, string][] = [
     ['attempt', `${attempt} of ${maxAttempts}${generation > 1 ? `, generation ${generation}` : ''}`],
     ['priority', priority === 0 ? '' : String(priority)],
@@ -78,10 +84,14 @@ function facts(record: JobRecord, now: number): [string, string][] {
     ['key', record.key ?? ''],
     ['parent', record.parent?.id ?? ''],
     ['cancelled', record.cancelReason ?? ''],
-    ['unread', record.inbox.length === 0 ? '' : counted(record.inbox.length, 'message')],
+    ['unread', unread === 0 ? '' : counted(unread, 'message')],
+    ['deferred', record.deferred.length === 0 ? '' : counted(record.deferred.length, 'event')],
   ]
   return found.filter(([, text]) => text !== '')
 }
+
+const eventText = (message: JobRecord['inbox'][number]['message']): string =>
+  message.kind === 'event' ? JSON.stringify(message.event) : message.kind
 
 const indented = (text: string): string =>
   manyLines(text)

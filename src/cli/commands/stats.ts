@@ -35,10 +35,10 @@ export function statsCommand({ command, terminal, run }: Program): Command {
   )
 }
 
-const lastMinute = ({ enqueued, done, failed, meanWaitMs }: Rates): string =>
+const lastMinute = ({ enqueued, done, failed, meanQueuedMs }: Rates): string =>
   [
     `${rate(enqueued)} enqueued`,
     `${rate(done)} done`,
     `${rate(failed)} failed`,
-    ...(meanWaitMs === null ? [] : [`waited ${duration(meanWaitMs)} on average`]),
+    ...(meanQueuedMs === null ? [] : [`queued for ${duration(meanQueuedMs)} on average`]),
   ].join('   ')

@@ -8,7 +8,7 @@ import type { Program } from '../command.ts'
 import { queueColumns, queueRows, totalRates } from '../queue-rows.ts'
 import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
-import { duration, grouped, rate, timeOfDay } from '../words.ts'
+import { counted, duration, grouped, rate, timeOfDay } from '../words.ts'
 
 interface TopOptions extends StoreOptions {
   readonly interval: number
@@ -47,7 +47,7 @@ async function picture(client: Client, terminal: Terminal): Promise<string> {
     `done ${rate(perSecond.done)}`,
     `failed ${rate(perSecond.failed)}`,
     `${grouped(running.length)} of ${grouped(slots)} slots`,
-    `${grouped(alive.length)} workers${lostText(workers, alive)}`,
+    `${counted(alive.length, 'worker')}${lostText(workers, alive)}`,
   ]
   const busiest = queues.toSorted((a, b) => b.counts.running + b.counts.queued - a.counts.running - a.counts.queued)
   const head = fitting(figuresShown, terminal.columns)

@@ -114,7 +114,7 @@ function Curves({
         </div>
       ))}
       <p class="legend muted">
-        {started > 0 && <span>waited {mean('waitMs', started)} on average</span>}
+        {started > 0 && <span>queued for {mean('queuedMs', started)} on average</span>}
         {ended > 0 && <span>ran {mean('runMs', ended)} on average</span>}
         <span>{bar}</span>
       </p>

@@ -3,6 +3,7 @@ import { effect } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { countBadgeWidth, shortNumber } from '../../chart/count-badge.ts'
+import { ownValue } from '../../core/own-value.ts'
 import { get } from './api.ts'
 import { useLive } from './live.ts'
 import { countdown, now } from './words.ts'
@@ -109,7 +110,7 @@ function showMiddle(ground: HTMLElement | null): void {
 function showCounts(ground: HTMLElement | null, counts: ChartProps['counts']): void {
   if (ground === null || counts === undefined) return
   for (const badge of ground.querySelectorAll('[data-count]')) {
-    const count = counts[badge.getAttribute('data-path') ?? '']
+    const count = ownValue(counts, badge.getAttribute('data-path') ?? '')
     const text = badge.querySelector('text')
     const box = badge.querySelector('rect')
     if (count === undefined || text === null || box === null) continue

@@ -1,4 +1,5 @@
 /** The fields of a form for an event, read from the JSON Schema of the event; and the event that a filled form makes. */
+import { ownValue } from '../../core/own-value.ts'
 import type { Json } from '../../index.ts'
 
 interface FieldBase {
@@ -105,7 +106,7 @@ const numberIn = (value: Json | undefined): number | null =>
  */
 export function eventFields(fields: readonly Field[], values: FormValues): Record<string, Json> {
   const entries = fields.flatMap((field): [string, Json][] => {
-    const value = values[field.name] ?? field.initial
+    const value = ownValue(values, field.name) ?? field.initial
     if (typeof value === 'boolean') return [[field.name, value]]
     if (value === '' && (!field.required || field.kind !== 'text')) return []
     return [[field.name, field.kind === 'text' ? value : jsonIn(field.title, value)]]

@@ -37,7 +37,9 @@ function Groups({ groups, changed }: Failed & { readonly changed: () => void }):
     <>
       <Panel title="By type and error" aside={<Others groups={groups} />}>
         {deadly.length === 0 ? (
-          <Empty title="No job is dead">Jobs that spend their attempts wait here for a person.</Empty>
+          <Empty title="No job is dead">
+            Jobs that spend their attempts stay here until a person retries or discards them.
+          </Empty>
         ) : (
           <Failures groups={deadly} changed={changed} showType />
         )}

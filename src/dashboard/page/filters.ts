@@ -70,6 +70,15 @@ export function apiQuery(query: URLSearchParams): URLSearchParams {
   return result
 }
 
+/** The query of the API for a page of the list of an address. */
+export function pageQuery(query: URLSearchParams): URLSearchParams {
+  const result = apiQuery(query)
+  result.set('limit', '50')
+  const orderBy = query.get('orderBy')
+  if (orderBy !== null) result.set('orderBy', orderBy)
+  return result
+}
+
 function filterValue(key: string, values: readonly string[]): unknown {
   if (key === 'type' || key === 'state') return values
   if (key === 'meta') return Object.fromEntries(values.map((text) => metaMember(text) ?? [text, '']))

@@ -1,7 +1,7 @@
 /** A job: where it stands in its chart and stood before, how it came there, and what may be done to it now. */
 import type { ComponentChildren, JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
-import type { AttemptError, ErrorRecord, JobRecord } from '../../index.ts'
+import type { AttemptError, ErrorRecord } from '../../index.ts'
 import type { JobView } from '../job-view.ts'
 import { about } from './about.ts'
 import { post, useResource } from './api.ts'
@@ -60,6 +60,7 @@ function Job({ of, refresh }: { readonly of: JobView; readonly refresh: () => vo
         <div class="columns">
           <Facts job={job} />
           <Progress job={job} />
+          <Deferred job={job} />
         </div>
       ) : (
         <div class="columns chart-and-facts">
@@ -68,6 +69,7 @@ function Job({ of, refresh }: { readonly of: JobView; readonly refresh: () => vo
             <Facts job={job} />
             <Machine of={of} past={past} onSend={setSending} />
             <Progress job={job} />
+            <Deferred job={job} />
           </div>
         </div>
       )}
@@ -201,7 +203,7 @@ function Actions({ of: { job, may }, refresh }: { readonly of: JobView; readonly
   )
 }
 
-function Facts({ job }: { readonly job: JobRecord }): JSX.Element {
+function Facts({ job }: { readonly job: JobView['job'] }): JSX.Element {
   const {
     attempt,
     maxAttempts,
@@ -268,7 +270,7 @@ const LastError = ({ error: { name, message } }: { readonly error: ErrorRecord }
   </p>
 )
 
-function Progress({ job: { checkin, logs } }: { readonly job: JobRecord }): JSX.Element | null {
+function Progress({ job: { checkin, logs } }: { readonly job: JobView['job'] }): JSX.Element | null {
   if (checkin === null && logs.length === 0) return null
   const value = checkin?.value
   const part =
@@ -297,6 +299,26 @@ function Progress({ job: { checkin, logs } }: { readonly job: JobRecord }): JSX.
           ))}
         </ol>
       )}
+    </Panel>
+  )
+}
+
+/** Events that the machine has read and no state has taken yet. */
+function Deferred({ job: { inbox, deferred } }: { readonly job: JobView['job'] }): JSX.Element | null {
+  const events = inbox.filter((entry) => deferred.includes(entry.number))
+  if (events.length === 0) return null
+  return (
+    <Panel title="Events that wait for a state" aside={<span class="muted">{number(events.length)}</span>}>
+      <ol class="logs">
+        {events.map(({ number: each, at, message }) => (
+          <li key={each}>
+            <time title={date(at)}>{clock(at)}</time>
+            <span>
+              <code>{message.kind === 'event' ? JSON.stringify(message.event) : message.kind}</code>
+            </span>
+          </li>
+        ))}
+      </ol>
     </Panel>
   )
 }

@@ -10,6 +10,7 @@ import {
   apiFilter,
   apiQuery,
   changed,
+  pageQuery,
   readSearch,
   searchText,
   states,
@@ -32,10 +33,7 @@ export function JobsScreen(): JSX.Element {
   const key = query.toString()
   const [version, setVersion] = useState(0)
   // The same address asks for the same page, until it is reloaded: the list stays still.
-  const path = useMemo(
-    () => `/jobs?${apiQuery(query)}&limit=50${version === 0 ? '' : `&at=${version}`}`,
-    [key, version],
-  )
+  const path = useMemo(() => `/jobs?${pageQuery(query)}${version === 0 ? '' : `&at=${version}`}`, [key, version])
   const page = useResource<Page>(path)
   return (
     <>
@@ -48,6 +46,8 @@ export function JobsScreen(): JSX.Element {
     </>
   )
 }
+
+const isByDue = (query: URLSearchParams): boolean => query.get('orderBy') === 'due'
 
 function Filters(): JSX.Element {
   const { query } = place.value
@@ -82,6 +82,14 @@ function Filters(): JSX.Element {
             in the last {each.replace(/(\d+)/, '$1 ')}
           </option>
         ))}
+      </select>
+      <select
+        aria-label="Order"
+        value={query.get('orderBy') ?? ''}
+        onChange={(event) => replace(changed({ orderBy: event.currentTarget.value }))}
+      >
+        <option value="">newest first</option>
+        <option value="due">next due first</option>
       </select>
       <div class="chips" role="group" aria-label="States">
         {states.map((state) => (
@@ -140,7 +148,7 @@ function List({ first, reload }: { readonly first: Page; readonly reload: () => 
   const loadMore = async (): Promise<void> => {
     setLoading(true)
     try {
-      const page = await get<Page>(`/jobs?${apiQuery(query)}&limit=50&after=${encodeURIComponent(next ?? '')}`)
+      const page = await get<Page>(`/jobs?${pageQuery(query)}&after=${encodeURIComponent(next ?? '')}`)
       setMore((before) => ({ ...page, jobs: [...(before?.jobs ?? []), ...page.jobs] }))
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
@@ -173,7 +181,7 @@ function List({ first, reload }: { readonly first: Page; readonly reload: () => 
                 <th class="wide">Where</th>
                 <th class="num">Attempt</th>
                 <th>Enqueued</th>
-                <th class="wide">Took</th>
+                <th class="wide">{isByDue(query) ? 'Due' : 'Took'}</th>
               </tr>
             </thead>
             <tbody>
@@ -212,7 +220,7 @@ function useFresh(
   const types = query.getAll('type')
   const wanted = query.getAll('state')
   // A transition says nothing of tags, keys and parents: whether such a list has new jobs is not known.
-  const isTold = [...query.keys()].every((key) => ['type', 'state', 'within'].includes(key))
+  const isTold = [...query.keys()].every((key) => ['type', 'state', 'within', 'orderBy'].includes(key))
   useLive({
     onTransitions: (transitions) => {
       const mine = transitions.filter(
@@ -238,7 +246,7 @@ function Row({
   readonly chosen: boolean
   readonly choose: ((id: string) => void) | null
 }): JSX.Element {
-  const { id, type, state, tags, attempt, maxAttempts, enqueuedAt, startedAt, finishedAt, machineStates } = of
+  const { id, type, state, tags, attempt, maxAttempts, enqueuedAt, dueAt, startedAt, finishedAt, machineStates } = of
   const took = startedAt === null ? null : (finishedAt ?? (state === 'running' ? now.value : null))
   const leaf = machineStates.at(-1)
   return (
@@ -276,7 +284,15 @@ function Row({
       <td>
         <Time at={enqueuedAt} />
       </td>
-      <td class="wide muted">{took === null || startedAt === null ? '–' : duration(Math.max(0, took - startedAt))}</td>
+      <td class="wide muted">
+        {isByDue(place.value.query) ? (
+          <Time at={dueAt} />
+        ) : took === null || startedAt === null ? (
+          '–'
+        ) : (
+          duration(Math.max(0, took - startedAt))
+        )}
+      </td>
     </tr>
   )
 }
@@ -287,7 +303,11 @@ const bulk = {
     past: 'retried',
     text: 'Dead and cancelled jobs among them go to the end of their queue, with all their attempts.',
   },
-  cancel: { verb: 'Cancel', past: 'cancelled', text: 'Jobs that wait end at once; those that run are asked to end.' },
+  cancel: {
+    verb: 'Cancel',
+    past: 'cancelled',
+    text: 'Jobs that do not run end at once; those that run are asked to end.',
+  },
   discard: {
     verb: 'Discard',
     past: 'discarded',

@@ -1,4 +1,5 @@
 /** What the machine of a job waits for: its states, the events that it takes, each with a form, and its timers. */
+import { ownValue } from '../../core/own-value.ts'
 import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { Json } from '../../index.ts'
@@ -121,7 +122,7 @@ export function SendDialog({ of: { job, machine }, type, refresh, onClose }: Sen
         </label>
       ) : (
         fields.map((field) => (
-          <FieldInput key={field.name} of={field} value={values[field.name] ?? field.initial} onValue={set} />
+          <FieldInput key={field.name} of={field} value={ownValue(values, field.name) ?? field.initial} onValue={set} />
         ))
       )}
       {problem !== null && (

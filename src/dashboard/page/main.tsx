@@ -15,7 +15,7 @@ import { OverviewScreen } from './overview-screen.tsx'
 import { Palette, showPalette, startPalette } from './palette.tsx'
 import { Empty } from './parts.tsx'
 import { QueueScreen } from './queue-screen.tsx'
-import { link, place } from './router.ts'
+import { dropToken, link, place } from './router.ts'
 import { SchedulesScreen } from './schedules-screen.tsx'
 import { WorkersScreen } from './workers-screen.tsx'
 import { number } from './words.ts'
@@ -100,6 +100,7 @@ function App(): JSX.Element {
 }
 
 document.body.classList.add('jobchart-auto')
+dropToken()
 startKeys()
 startPalette()
 startLive()

@@ -1,5 +1,6 @@
 /** Overview: is all well? */
 import type { JSX } from 'preact'
+import { ownValue } from '../../core/own-value.ts'
 import type { Overview, QueueRow } from '../overview.ts'
 import { most, Series, total } from './activity.tsx'
 import { useRepeated, useResource } from './api.ts'
@@ -104,7 +105,7 @@ function Queues({ of: { queues, queuesLeftOut } }: { readonly of: Overview }): J
                 <th class="num wide">Retrying</th>
                 <th class="num">Dead</th>
                 <th class="num wide">Rate</th>
-                <th>Oldest waits</th>
+                <th>Oldest queued</th>
                 <th class="wide">Share of picks</th>
                 <th class="num wide">Workers</th>
               </tr>
@@ -121,12 +122,27 @@ function Queues({ of: { queues, queuesLeftOut } }: { readonly of: Overview }): J
   )
 }
 
+/** How machines of a type have ended, the most frequent end first. */
+const outcomesMax = 5
+
+function Outcomes({ of }: { readonly of: QueueRow['outcomes'] }): JSX.Element | null {
+  const ends = Object.entries(of).toSorted(([, a], [, b]) => b - a)
+  if (ends.length === 0) return null
+  const text = ends.slice(0, outcomesMax).map(([end, count]) => `${number(count)} ${end}`)
+  const more = ends.length > outcomesMax ? [`${ends.length - outcomesMax} other ends`] : []
+  return (
+    <div class="muted" title="final states of the machines that are done, with the status of their output">
+      {[...text, ...more].join(' · ')}
+    </div>
+  )
+}
+
 /** The states of a queue that a phone has room for. */
 const narrow = new Set(['queued', 'dead'])
 
 function Queue({ of }: { readonly of: QueueRow }): JSX.Element {
   const { type, paused, oldestAt, rates, share, expectedShare, workers } = of
-  const live = counts.value?.types[type] ?? of.counts
+  const live = ownValue(counts.value?.types, type) ?? of.counts
   const cell = (state: 'queued' | 'running' | 'retrying' | 'dead'): JSX.Element => (
     <td class={`num ${live[state] === 0 ? 'muted' : ''} ${narrow.has(state) ? '' : 'wide'}`}>
       <a href={link('jobs', '', { type, state })}>{number(live[state])}</a>
@@ -136,6 +152,7 @@ function Queue({ of }: { readonly of: QueueRow }): JSX.Element {
     <tr data-row tabindex={-1} data-href={link('queue', type)}>
       <td>
         <QueueLink type={type} /> {paused && <span class="state tone-cancelled">paused</span>}
+        {of.isMachine && <Outcomes of={of.outcomes} />}
       </td>
       {cell('queued')}
       {cell('running')}

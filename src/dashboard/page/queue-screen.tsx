@@ -1,5 +1,6 @@
 /** A queue: its chart with live counts, its limits, its activity and why its attempts fail. */
 import type { JSX } from 'preact'
+import { ownValue } from '../../core/own-value.ts'
 import type { QueueView } from '../overview.ts'
 import { about } from './about.ts'
 import { QueueActivity } from './activity.tsx'
@@ -30,7 +31,7 @@ function Queue({
   readonly refresh: Resource<QueueView>['refresh']
 }): JSX.Element {
   const { type, paused, rates, failures, isMachine } = of
-  const live = counts.value?.types[type] ?? of.counts
+  const live = ownValue(counts.value?.types, type) ?? of.counts
   const toJobs = (state: string): void => go(link('jobs', '', { type, state }))
   return (
     <>
@@ -108,7 +109,7 @@ function Facts({
   const { concurrency = null, perKey = null, rate = null } = settings?.limits ?? {}
   const rows: readonly (readonly [string, string])[] = [
     ['Workers', workers === 0 ? 'none' : String(workers)],
-    ['Oldest waits', oldestAt === null ? 'nothing is queued' : duration(Math.max(0, now.value - oldestAt))],
+    ['Oldest queued', oldestAt === null ? 'nothing is queued' : duration(Math.max(0, now.value - oldestAt))],
     [
       'Weight',
       weight === null
@@ -123,7 +124,7 @@ function Facts({
           ['Per key', perKey === null ? 'no limit' : String(perKey)],
           ['Rate', rate === null ? 'no limit' : `${rate.limit} in ${duration(rate.perMs)}`],
           ['Attempts', String(settings.maxAttempts)],
-          ['Timeout', settings.timeoutMs === null ? 'none' : duration(settings.timeoutMs)],
+          ['Attempt timeout', settings.attemptTimeoutMs === null ? 'none' : duration(settings.attemptTimeoutMs)],
         ] as const)),
   ]
   return (

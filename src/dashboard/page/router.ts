@@ -47,3 +47,13 @@ export function replace(address: string): void {
   history.replaceState(null, '', address)
   hash.value = location.hash
 }
+
+/** Takes the token out of the address, before anything is asked for: the cookie that came with the page takes its place. */
+export function dropToken(): void {
+  const { pathname, search, hash } = location
+  const path = pathname.replace(/\/token=[^/]*(?=\/)/, '')
+  const query = new URLSearchParams(search)
+  query.delete('token')
+  const rest = query.size === 0 ? '' : `?${query.toString()}`
+  if (path !== pathname || rest !== search) history.replaceState(null, '', `${path}${rest}${hash}`)
+}

@@ -16,7 +16,9 @@ export function WorkersScreen(): JSX.Element {
       <Loaded of={workers}>
         {({ workers: list }) =>
           list.length === 0 ? (
-            <Empty title="No worker is connected">Jobs wait until a runtime that knows their type is started.</Empty>
+            <Empty title="No worker is connected">
+              Jobs stay queued until a runtime that knows their type is started.
+            </Empty>
           ) : (
             <div class="stack">
               {list.map((worker) => (

@@ -63,9 +63,9 @@ export const activityCases: Cases = {
     const second = await takeOne(store)
     await advance(200)
     await store.settle([{ ...lease(second), event: 'COMPLETE', to: 'done' }])
-    const { waitMs = 0, runMs = 0, ...counts } = await sums(store)
+    const { queuedMs = 0, runMs = 0, ...counts } = await sums(store)
     assert.deepEqual(counts, { enqueued: 1, started: 2, done: 1, failed: 1 })
-    assert.ok(waitMs >= 1_500 && waitMs < 5_000, `waited ${waitMs} ms`)
+    assert.ok(queuedMs >= 1_500 && queuedMs < 5_000, `queued for ${queuedMs} ms`)
     assert.ok(runMs >= 3_200 && runMs < 10_000, `ran ${runMs} ms`)
   },
   'what is not written is not counted': async ({ store }) => {
@@ -77,7 +77,7 @@ export const activityCases: Cases = {
     await store.settle([end])
     await store.settle([end])
     await store.cancel([{ selection: { ids: ['a'] }, reason: null, graceMs: 0 }])
-    const { waitMs: _, runMs: __, ...counts } = await sums(store)
+    const { queuedMs: _, runMs: __, ...counts } = await sums(store)
     assert.deepEqual(counts, { enqueued: 1, started: 1, failed: 1, dead: 1 })
     const [group, ...others] = await store.failures({})
     assert.deepEqual([group?.count, group?.dead, others], [1, 1, []])
@@ -86,7 +86,7 @@ export const activityCases: Cases = {
     const job = await putAndTake(store, 'a')
     await cancel(store, ['a'])
     await store.settle([{ ...lease(job), event: 'FAIL', to: 'cancelled', error: boom }])
-    const { waitMs: _, ...counts } = await sums(store)
+    const { queuedMs: _, ...counts } = await sums(store)
     assert.deepEqual(counts, { enqueued: 1, started: 1, cancelled: 1 })
     assert.deepEqual(await store.failures({}), [])
   },

@@ -11,6 +11,8 @@ import type {
   ClaimedJob,
   InsertAnswer,
   NewJob,
+  PruneAnswer,
+  RetentionPolicy,
   SendRequest,
   SettleAnswer,
   Store,
@@ -52,15 +54,22 @@ interface Taking {
   readonly worker?: string
   readonly token?: string
   readonly leaseMs?: number
+  readonly startedAt?: number
 }
 
 export const ask = async (store: Store, taking: Taking = {}): Promise<ClaimAnswer> => {
   const { type = 'mail', max = 100, limits = {}, worker = 'w1', token = 'token' } = taking
-  const { maxAttempts, keyShares, onDead } = taking
+  const { maxAttempts, keyShares, onDead, startedAt } = taking
   const asked = { type, max, limits: { ...noLimits, ...limits } }
   const terms = { ...(maxAttempts !== undefined && { maxAttempts }), ...(keyShares && { keyShares }) }
   const demand = [{ ...asked, ...terms, ...(onDead !== undefined && { onDead }) }]
-  return store.claim({ worker, token, leaseMs: taking.leaseMs ?? leaseMs, demand })
+  return store.claim({
+    worker,
+    token,
+    leaseMs: taking.leaseMs ?? leaseMs,
+    ...(startedAt !== undefined && { startedAt }),
+    demand,
+  })
 }
 
 export const take = async (store: Store, taking: Taking = {}): Promise<readonly ClaimedJob[]> =>
@@ -149,3 +158,9 @@ export const message = (id: string, key: string, expect: SendRequest['expect'] =
   expect,
   message: { kind: 'event', event: { type: key } },
 })
+
+/** Prunes by one policy for all types. */
+export async function prune(store: Store, policy: RetentionPolicy, limit: number): Promise<PruneAnswer> {
+  await store.retain({ types: new Map(), others: policy })
+  return store.prune(limit)
+}

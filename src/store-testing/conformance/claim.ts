@@ -63,11 +63,22 @@ export const claimCases: Cases = {
   },
   'the pinned settings of a job are part of its claim, and no claim changes pinned attempts': async ({ store }) => {
     const backoff = { kind: 'constant', baseMs: 5, maxMs: 5, jitter: false } as const
-    await put(store, newJob('a', { maxAttempts: 7, pins: { maxAttempts: 7, backoff, timeoutMs: 9 } }))
-    await put(store, newJob('b', { pins: { timeoutMs: 9 } }))
+    await put(store, newJob('a', { maxAttempts: 7, pins: { maxAttempts: 7, backoff, attemptTimeoutMs: 9 } }))
+    await put(store, newJob('b', { pins: { attemptTimeoutMs: 9 } }))
     const [a, b] = await take(store, { maxAttempts: 2 })
-    assert.deepEqual([a?.maxAttempts, a?.pins], [7, { maxAttempts: 7, backoff, timeoutMs: 9 }])
-    assert.deepEqual([b?.maxAttempts, b?.pins], [2, { timeoutMs: 9 }])
+    assert.deepEqual([a?.maxAttempts, a?.pins], [7, { maxAttempts: 7, backoff, attemptTimeoutMs: 9 }])
+    assert.deepEqual([b?.maxAttempts, b?.pins], [2, { attemptTimeoutMs: 9 }])
+  },
+  'a claimed job has its concurrency key': async ({ store }) => {
+    await put(store, newJob('a', { concurrencyKey: 'x' }), newJob('b'))
+    const jobs = await take(store)
+    assert.deepEqual(
+      jobs.map(({ id, concurrencyKey }) => [id, concurrencyKey]),
+      [
+        ['a', 'x'],
+        ['b', null],
+      ],
+    )
   },
   'a claimed job has its meta, as a copy': async ({ store }) => {
     await put(store, newJob('a', { meta: { trace: { id: 'x' } } }), newJob('b'))

@@ -66,12 +66,12 @@ export type Command =
       readonly op: 'retry'
       readonly selection: contract.Selection
       readonly fromStart: boolean
-      readonly dropInbox: number
+      readonly dropInbox: contract.DropInbox
       readonly edit: contract.EditedInput | undefined
     }
   | { readonly op: 'discard'; readonly selection: contract.Selection }
   | { readonly op: 'promote' | 'rescue'; readonly limit: number }
-  | { readonly op: 'prune'; readonly policy: contract.RetentionPolicy; readonly limit: number }
+  | { readonly op: 'prune'; readonly policies: contract.RetentionPolicies; readonly limit: number }
   | { readonly op: 'queue'; readonly type: string; readonly change: { readonly paused: boolean } }
   | ScheduleCommand
   | BulkCommand
@@ -182,7 +182,7 @@ export function decode(genes: readonly number[], freshId: () => string): Command
         op,
         selection: selection(pick),
         fromStart: pick(3) === 2,
-        dropInbox: from(pick, [0, 1, 2]),
+        dropInbox: from(pick, [0, 1, 2, [1, 2, 4]]),
         edit: from(pick, [undefined, undefined, { input: { edited: [1] } }, { input: undefined }]),
       }
     case 'discard':
@@ -191,7 +191,7 @@ export function decode(genes: readonly number[], freshId: () => string): Command
     case 'rescue':
       return { op, limit: from(pick, [100, 1, 2]) }
     case 'prune':
-      return { op, policy: { done: kept(pick), dead: kept(pick), cancelled: kept(pick) }, limit: from(pick, [100, 1]) }
+      return { op, policies: policies(pick), limit: from(pick, [100, 1]) }
     case 'queue':
       return { op, type: from(pick, types), change: { paused: pick(2) === 0 } }
     case 'schedule':
@@ -300,7 +300,7 @@ const plainJob = (pick: Pick, freshId: () => string): contract.NewJob => ({
   runAt: null,
   delayMs: from(pick, [0, 0, 0, tickMs, 2 * tickMs]),
   onConflict: from(pick, ['keep', 'replace', 'supersede', 'follow']),
-  ...from<Pins>(pick, [{}, {}, {}, { pins: { maxAttempts: 2 }, maxAttempts: 2 }, { pins: { timeoutMs: 5 } }]),
+  ...from<Pins>(pick, [{}, {}, {}, { pins: { maxAttempts: 2 }, maxAttempts: 2 }, { pins: { attemptTimeoutMs: 5 } }]),
   ...from<{ readonly until?: 'start' }>(pick, [{}, {}, { until: 'start' }]),
   ...from<{ readonly keyWeight?: number }>(pick, [{}, { keyWeight: 2 }, { keyWeight: 3 }]),
 })
@@ -405,8 +405,13 @@ const failures = ['Error', 'TypeError'].map((name) => failureOf({ name, message:
 
 const listQuery = (pick: Pick): contract.ListQuery => ({
   ...(pick(6) === 5 ? {} : filter(pick)),
-  ...from<contract.ListQuery>(pick, [{}, { order: 'newest' }, { orderBy: 'finished' }]),
-  ...from<contract.ListQuery>(pick, [{}, {}, { order: 'newest', orderBy: 'finished' }]),
+  ...from<contract.ListQuery>(pick, [{}, { order: 'newest' }, { orderBy: 'finished' }, { orderBy: 'due' }]),
+  ...from<contract.ListQuery>(pick, [
+    {},
+    {},
+    { order: 'newest', orderBy: 'finished' },
+    { order: 'newest', orderBy: 'due' },
+  ]),
   ...from<contract.ListQuery>(pick, [{}, {}, { fields: ['id', 'machineStates', 'parent', 'errors'] }]),
 })
 
@@ -441,6 +446,13 @@ function filter(pick: Pick): contract.JobFilter {
       return { concurrencyKey: from(pick, ['x', 'y']) }
   }
 }
+
+const policies = (pick: Pick): contract.RetentionPolicies => ({
+  types: new Map(pick(2) === 0 ? [] : [[from(pick, types), policy(pick)]]),
+  others: policy(pick),
+})
+
+const policy = (pick: Pick): contract.RetentionPolicy => ({ done: kept(pick), dead: kept(pick), cancelled: kept(pick) })
 
 const kept = (pick: Pick): contract.RetentionPolicy['done'] => ({
   ageMs: from(pick, [never, 2 * tickMs, 0]),

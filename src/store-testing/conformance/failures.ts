@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { failureOf } from '../../core/fingerprint.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import type { Store } from '../../store.ts'
-import { boom, idsOf, lease, newJob, put, putAndTake, take, takeOne } from './acts.ts'
+import { boom, idsOf, lease, newJob, prune, put, putAndTake, take, takeOne } from './acts.ts'
 import { everyPage } from './side-by-side.ts'
 import type { Cases } from './subject.ts'
 
@@ -47,6 +47,49 @@ export const failureCases: Cases = {
     assert.deepEqual(await store.failures({ limit: 2 }), groups.slice(0, 2))
     assert.deepEqual(await store.failures({ limit: 1, type: 'mail' }), groups.slice(0, 1))
   },
+  'attempts of promises that a checkpoint tells of are counted in their groups and in the activity, once': async ({
+    store,
+  }) => {
+    const job = await putAndTake(store, 'a')
+    const failures = [
+      { error: { name: 'Error', message: 'no user 17' }, ms: 200 },
+      { error: { name: 'Error', message: 'no user 4711' }, ms: 100 },
+      { error: { name: 'CardDeclined', message: 'no money' }, ms: 50 },
+    ]
+    const checkpoint = { number: 1, state: {}, read: 0, note: '', takesCancel: false, failures }
+    await store.checkpoint([{ ...lease(job), checkpoint }])
+    // The answer was lost: the same checkpoint again.
+    await store.checkpoint([{ ...lease(job), checkpoint }])
+    // Those of one checkpoint have one number: their order is not defined.
+    const byMessage = async () => (await figures(store)).toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1))
+    assert.deepEqual(await byMessage(), [
+      ['no money', 1, 0],
+      ['no user …', 2, 0],
+    ])
+    const [latest] = await store.failures({})
+    assert.equal(latest?.lastId, 'a')
+    await store.settle([
+      {
+        ...lease(job),
+        event: 'COMPLETE',
+        to: 'done',
+        checkpoint: { ...checkpoint, number: 2, failures: failures.slice(0, 1) },
+      },
+    ])
+    assert.deepEqual(await byMessage(), [
+      ['no money', 1, 0],
+      ['no user …', 3, 0],
+    ])
+    const [activity] = await store.activity({ period: 'hour', from: 0, queues: ['mail'] })
+    const sums = { failed: 0, dead: 0, done: 0, runMs: 0 }
+    for (const bucket of activity?.buckets ?? []) {
+      sums.failed += bucket.failed
+      sums.dead += bucket.dead
+      sums.done += bucket.done
+      sums.runMs += bucket.runMs
+    }
+    assert.deepEqual({ ...sums, runMs: sums.runMs >= 550 }, { failed: 4, dead: 0, done: 1, runMs: true })
+  },
   'an attempt after which the job is tried again, and one whose lease ran out, are counted': async ({
     store,
     advance,
@@ -76,7 +119,7 @@ export const failureCases: Cases = {
     assert.deepEqual((await figures(store))[0], ['boom', 3, 2])
     await store.discard({ ids: ['f'] })
     assert.deepEqual((await figures(store))[0], ['boom', 3, 1])
-    await store.prune({ done: keepAll, dead: keepNone, cancelled: keepAll }, 100)
+    await prune(store, { done: keepAll, dead: keepNone, cancelled: keepAll }, 100)
     assert.deepEqual((await figures(store))[0], ['boom', 3, 0])
     const job = await takeOne(store)
     await store.settle([{ ...lease(job), event: 'FAIL', to: 'dead', fatal: true, error: boom }])

@@ -8,9 +8,11 @@ import { bulkCases } from './bulk.ts'
 import { cancelCases } from './cancel.ts'
 import { childrenCases } from './children.ts'
 import { claimCases } from './claim.ts'
+import { keyTermsCases } from './key-terms.ts'
 import { shareCases } from './shares.ts'
 import { confirmCases } from './confirm.ts'
 import { deathCases } from './death.ts'
+import { deferredCases } from './deferred.ts'
 import { extendCases } from './extend.ts'
 import { failingItemCases } from './failing-items.ts'
 import { failureCases } from './failures.ts'
@@ -56,6 +58,7 @@ const groups: Readonly<Record<string, Cases>> = {
   succession: successionCases,
   claim: claimCases,
   shares: shareCases,
+  'key terms': keyTermsCases,
   settle: settleCases,
   death: deathCases,
   confirm: confirmCases,
@@ -68,6 +71,7 @@ const groups: Readonly<Record<string, Cases>> = {
   'machine again': machineAgainCases,
   'machine counts': machineCountCases,
   messages: letterCases,
+  'deferred events': deferredCases,
   'gentle cancel': gentleCancelCases,
   children: childrenCases,
   'family cancel': familyCancelCases,

@@ -6,6 +6,7 @@ import {
   lease,
   message,
   newJob,
+  prune,
   put,
   putAndTake,
   recordOf,
@@ -120,7 +121,7 @@ export const machineAgainCases: Cases = {
     const now = { ageMs: 0, count: 0 }
     const removals = [
       async () => store.discard({ ids: ['a'] }),
-      async () => store.prune({ done: now, dead: now, cancelled: now }, 10),
+      async () => prune(store, { done: now, dead: now, cancelled: now }, 10),
     ]
     for (const remove of removals) {
       const job = await putAndTake(store, 'a')

@@ -2,7 +2,21 @@
 import assert from 'node:assert/strict'
 import type { NewCheckpoint } from '../../core/machine-record.ts'
 import type { Store } from '../../store.ts'
-import { boom, cancel, lease, newJob, park, put, putAndTake, rest, takeOne, write } from './acts.ts'
+import {
+  boom,
+  cancel,
+  idsOf,
+  lease,
+  newJob,
+  park,
+  prune,
+  put,
+  putAndTake,
+  recordOf,
+  rest,
+  takeOne,
+  write,
+} from './acts.ts'
 import type { Cases } from './subject.ts'
 
 const at = (number: number, states: readonly string[], tags: readonly string[] = []): NewCheckpoint => ({
@@ -56,6 +70,30 @@ export const machineCountCases: Cases = {
     const expected = new Map(names.map((name) => [name, 1]))
     assert.deepEqual([new Map(Object.entries(states)), new Map(Object.entries(tags))], [expected, expected])
   },
+  'machines that are done are counted by how they ended, also when their jobs are removed': async ({ store }) => {
+    const outcomes = async (type = 'mail') => ({ ...(await store.machineCounts(type)).outcomes })
+    const end = async (id: string, outcome: string, type = 'mail'): Promise<void> => {
+      const job = await putAndTake(store, id, { type })
+      await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done', outcome, checkpoint: at(1, [outcome]) }])
+    }
+    assert.deepEqual(await outcomes(), {})
+    await end('a', 'paid')
+    await end('b', 'closed (declined)')
+    await end('c', 'paid')
+    await end('d', 'paid', 'sms')
+    assert.deepEqual([await outcomes(), await outcomes('sms')], [{ paid: 2, 'closed (declined)': 1 }, { paid: 1 }])
+    await isCounted(store, {})
+    const repeated = await putAndTake(store, 'e')
+    const settlement = { ...lease(repeated), event: 'COMPLETE', to: 'done', outcome: 'paid' } as const
+    await store.settle([settlement])
+    await store.settle([settlement])
+    await store.discard({ ids: ['a', 'b'] })
+    // A cancel that was committed first: the job has not ended as its machine did.
+    const late = await putAndTake(store, 'f')
+    await cancel(store, ['f'])
+    await store.settle([{ ...lease(late), event: 'COMPLETE', to: 'done', outcome: 'paid' }])
+    assert.deepEqual(await outcomes(), { paid: 3, 'closed (declined)': 1 })
+  },
   'a job that ends is no longer counted, and one that is retried is counted again': async ({ store }) => {
     const [a, b, c] = [await putAndTake(store, 'a'), await putAndTake(store, 'b'), await putAndTake(store, 'c')]
     for (const job of [a, b, c]) await write(store, job, at(1, ['paid'], ['open']))
@@ -73,9 +111,33 @@ export const machineCountCases: Cases = {
     await isCounted(store, {})
     const again = await takeOne(store, { token: 't2' })
     await write(store, again, at(1, ['paid']))
-    await store.prune({ done: none, dead: none, cancelled: none }, 100)
+    await prune(store, { done: none, dead: none, cancelled: none }, 100)
     await isCounted(store, { paid: 1 })
   },
+  'a parked job is listed and counted by the states that a deployment gives it, and nothing else of it changes':
+    async ({ store }) => {
+      const [a, b, c] = [await putAndTake(store, 'a'), await putAndTake(store, 'b'), await putAndTake(store, 'c')]
+      for (const job of [a, b, c]) await write(store, job, at(1, ['paid', 'paid.shipping'], ['open']))
+      for (const job of [a, b]) await park(store, job)
+      const before = await recordOf(store, 'a')
+      const standing = { states: ['paid', 'paid.packed'], tags: ['late'] }
+      const request = (id: string, checkpoint = 1) => ({ id, checkpoint, standing, unsupported: null })
+      const answers = await store.reindex([request('a'), request('b', 2), request('c'), request('d')])
+      assert.deepEqual(
+        answers.map(({ outcome }) => outcome),
+        ['kept', 'changed', 'changed', 'notFound'],
+      )
+      await isCounted(store, { paid: 3, 'paid.shipping': 2, 'paid.packed': 1 }, { open: 2, late: 1 })
+      assert.deepEqual(idsOf(await store.list({ machineState: 'paid.packed' })), ['a'])
+      assert.deepEqual(idsOf(await store.list({ machineTag: 'open' })), ['b', 'c'])
+      const { states: machineStates, tags: machineTags } = standing
+      assert.deepEqual(await recordOf(store, 'a'), { ...before, machineStates, machineTags })
+      await store.reindex([{ ...request('a'), standing: null }])
+      assert.deepEqual((await recordOf(store, 'a')).machineStates, machineStates)
+      await cancel(store, ['a'])
+      assert.deepEqual((await store.reindex([request('a')]))[0]?.outcome, 'changed')
+      await isCounted(store, { paid: 2, 'paid.shipping': 2 }, { open: 2 })
+    },
   'a checkpoint that is not written is not counted': async ({ store, advance }) => {
     const job = await putAndTake(store, 'a')
     await write(store, job, at(1, ['paid']))

@@ -104,6 +104,46 @@ export const readingCases: Cases = {
     assert.deepEqual(idsOf(await store.list({ orderBy: 'finished', after: 'c' })), ['d', 'a'])
     await assert.rejects(store.list({ orderBy: 'finished', after: 'waiting' }), isInvalidOption)
   },
+  'by due time, jobs that wait for a time are listed, whatever their state': async ({ store }) => {
+    const at = store.now() + 3_600_000
+    await put(store, newJob('queued'), newJob('parked'), newJob('timed'), newJob('failed'))
+    const [queued, parked, timed, failed] = await take(store, { max: 4 })
+    assert.ok(queued !== undefined && parked !== undefined && timed !== undefined && failed !== undefined)
+    await store.settle([
+      { ...lease(parked), event: 'PARK', to: 'waiting' },
+      { ...lease(timed), event: 'PARK', to: 'waiting', delayMs: 1_200_000 },
+      { ...lease(failed), event: 'FAIL', to: 'retrying', delayMs: 2_400_000, error: boom },
+    ])
+    const tags = ['red']
+    await put(store, newJob('last', { runAt: at + 7, type: 'sms' }), newJob('first', { delayMs: 600_000, tags }))
+    await put(
+      store,
+      ...['a', 'b', 'c', 'd', 'e'].map((id) => newJob(id, { runAt: at, tags, type: id < 'c' ? 'sms' : 'fax' })),
+    )
+    const soonest = ['first', 'timed', 'failed', 'a', 'b', 'c', 'd', 'e', 'last']
+    const found = async (query: ListQuery, limit: number) =>
+      idsOf(await everyPage(store, { orderBy: 'due', ...query }, limit))
+    for (const limit of [1, 2, 4, 9, 100]) {
+      assert.deepEqual(await found({}, limit), soonest)
+      assert.deepEqual(await found({ order: 'newest' }, limit), soonest.toReversed())
+    }
+    assert.deepEqual(await found({ tag: 'red' }, 2), ['first', 'a', 'b', 'c', 'd', 'e'])
+    assert.deepEqual(await found({ type: 'sms', order: 'newest' }, 1), ['last', 'b', 'a'])
+    assert.deepEqual(await found({ state: ['retrying', 'waiting', 'running'] }, 1), ['timed', 'failed'])
+    assert.deepEqual(await found({ state: ['queued', 'running', 'done'] }, 1), [])
+    assert.deepEqual(await found({ after: 'c' }, 100), ['d', 'e', 'last'])
+    assert.deepEqual(await found({ after: 'c', order: 'newest' }, 100), ['b', 'a', 'failed', 'timed', 'first'])
+    // The page leads on when the job it ended with waits no more, also among jobs that are due at the same time.
+    const forth = await store.list({ orderBy: 'due', limit: 5 })
+    const back = await store.list({ orderBy: 'due', limit: 4, order: 'newest' })
+    await store.cancel([{ selection: { ids: ['b', 'c'] }, reason: null, graceMs: 0 }])
+    assert.ok(forth.next !== undefined && back.next !== undefined)
+    assert.deepEqual(await found({ after: forth.next }, 1), ['d', 'e', 'last'])
+    assert.deepEqual(await found({ after: back.next, order: 'newest' }, 1), ['a', 'failed', 'timed', 'first'])
+    await assert.rejects(store.list({ orderBy: 'due', after: 'parked' }), isInvalidOption)
+    await assert.rejects(store.list({ orderBy: 'due', after: 'queued' }), isInvalidOption)
+    await assert.rejects(store.list({ after: forth.next }), isInvalidOption)
+  },
   'a list gives the fields that are asked for, each as the record has it': async ({ store }) => {
     await put(store, newJob('a', { tags: ['red'], parent: { id: 'p', checkins: true } }))
     const job = await takeOne(store)

@@ -82,18 +82,37 @@ export class Requests {
     const number = again && current > 0 ? current : current + 1
     const lastRead = { none: 0, half: Math.floor(messages / 2), all: messages }[read]
     const forgets = number % 2 === 0 ? { forgetSteps: ['charge'] } : {}
-    const made = { number, state: { of: id, number }, read: lastRead, note: `GO → ${number}`, takesCancel, ...forgets }
+    const made = {
+      number,
+      state: { of: id, number },
+      read: lastRead,
+      note: `GO → ${number}`,
+      takesCancel,
+      ...forgets,
+      ...this.left(id, number, lastRead),
+    }
     // Every fifth stands nowhere, the others in two states of three and under one of two tags.
     if (number % 5 === 0) return made
     const [outer, ...inner] = machineStates
     return { ...made, states: [outer, inner[number % 2] ?? outer], tags: [machineTags[takesCancel ? 0 : 1]] }
   }
 
+  /** Of the events that it has read, two of three checkpoints defer those with an even number, and drop the others, if they were deferred. */
+  private left(id: string, number: number, read: number): Pick<NewCheckpoint, 'deferred' | 'dropped'> {
+    if (number % 3 === 0) return {}
+    const { inbox = [], deferred: before = [] } = this.model.get([id])[0] ?? {}
+    const events = inbox.filter(({ message: { kind }, ...each }) => kind === 'event' && each.number <= read)
+    const numbers = events.map((entry) => entry.number)
+    const deferred = numbers.filter((each) => (before.includes(each) ? each % 3 !== 0 : each % 2 === 0))
+    const dropped = numbers.filter((each) => !deferred.includes(each)).map((each) => ({ number: each, why: before.includes(each) ? 'expired' : 'not taken' }) as const) // prettier-ignore
+    return { ...(deferred.length > 0 && { deferred }), ...(dropped.length > 0 && { dropped }) }
+  }
+
   message({ id, key, expect, resume }: Missive): SendRequest {
     const { checkpoint = null, lastMessageNumber: messages = 0 } = this.model.get([id])[0] ?? {}
     const now = { checkpoint: checkpoint?.number ?? 0, lastMessageNumber: messages }
     const expected = { any: null, now, other: { ...now, lastMessageNumber: messages + 1 } }[expect]
-    const message = resume ? ({ kind: 'resume' } as const) : ({ kind: 'event', event: { type: key } } as const)
+    const message = resume ? ({ kind: 'resume' } as const) : ({ kind: 'event', event: { type: key }, key } as const)
     return { id, key, message, expect: expected }
   }
 }

@@ -62,7 +62,9 @@ export const shareCases: Cases = {
       4,
     )
   },
-  'a key at its concurrency limit gives its share to the others, and gains one claim at most': async ({ store }) => {
+  'a key at its concurrency limit gives its share to the others, and catches up when it is below': async ({
+    store,
+  }) => {
     await fill(store, 'x', 9)
     await fill(store, 'y', 9, 4)
     const limits = { perKey: 1 }
@@ -70,7 +72,21 @@ export const shareCases: Cases = {
     assert.equal(y?.id, 'y.0')
     assert.equal(await takeShares(store, 5, limits), 'x')
     await store.settle([{ ...lease(y), event: 'COMPLETE', to: 'done' }])
-    assert.equal(await takeShares(store, 6), 'y y y y x y')
+    assert.equal(await takeShares(store, 7), 'y y y y y y x', 'after 8 : 2 claims the shares are exact')
+  },
+  'a key that was kept back catches up by 32 claims at most': async ({ store }) => {
+    await fill(store, 'x', 102, 4)
+    await fill(store, 'y', 60)
+    const capped = { perKey: 1 }
+    const [y] = idsOf(await take(store, { max: 1, keyShares: true }))
+    assert.equal(y, 'x.0')
+    for (let i = 0; i < 50; i++) {
+      const jobs = await take(store, { max: 2, limits: capped, keyShares: true })
+      assert.equal(keysOf(idsOf(jobs)), 'y')
+      await store.settle(jobs.map((job) => ({ ...lease(job), event: 'COMPLETE' as const, to: 'done' as const })))
+    }
+    const keys = (await takeShares(store, 50)).split(' ')
+    assert.equal(keys.indexOf('y'), 37, 'the claim that was due, 32 to catch up, and 4 by weight')
   },
   'claims with and without shares of one type do not affect each other': async ({ store }) => {
     await fill(store, 'x', 4)

@@ -7,6 +7,7 @@ import type {
   CheckpointAnswer,
   CheckpointRequest,
   ListQuery,
+  PruneAnswer,
   Store,
   TransitionEntry,
   TransitionPage,
@@ -117,7 +118,7 @@ export class SideBySide {
       case 'rescue':
         return [model.rescue(command.limit), await store.rescue(command.limit)]
       case 'prune':
-        return [model.prune(command.policy, command.limit), await store.prune(command.policy, command.limit)]
+        return this.prune(command)
       case 'queue':
         return [model.queue(command.type, command.change), await store.queue(command.type, command.change)]
       case 'putSchedule':
@@ -142,6 +143,22 @@ export class SideBySide {
         model.time += command.ms
         return [undefined, await this.advance(command.ms)]
     }
+  }
+
+  /** Which type goes first is left to the store, so each prunes until nothing is left to remove. */
+  private async prune({ policies, limit }: Extract<Command, { op: 'prune' }>): Promise<[unknown, unknown]> {
+    const { store, model } = this
+    model.retain(policies)
+    await store.retain(policies)
+    const all = async (prune: () => PruneAnswer | Promise<PruneAnswer>): Promise<unknown> => {
+      for (let pruned = 0; ;) {
+        const answer = await prune()
+        assert.ok(answer.pruned <= limit && (!answer.more || answer.nextAt === null), inspect(answer))
+        pruned += answer.pruned
+        if (!answer.more) return { pruned, nextAt: answer.nextAt }
+      }
+    }
+    return [await all(() => model.prune(limit)), await all(() => store.prune(limit))]
   }
 
   private async schedule(command: ScheduleCommand): Promise<[expected: unknown, actual: unknown]> {
@@ -186,8 +203,34 @@ export class SideBySide {
     this.requests.attempts.push(...expected.jobs)
     const records = this.model.get(expected.jobs.map(({ id }) => id))
     const whole = actual.jobs.map((job) => {
-      const { id, type, input, priority, attempt, maxAttempts, generation, token, startedAt, seq, steps } = job
-      const told = { id, type, input, priority, attempt, maxAttempts, generation, token, startedAt, seq, steps }
+      const {
+        id,
+        type,
+        input,
+        priority,
+        concurrencyKey,
+        attempt,
+        maxAttempts,
+        generation,
+        token,
+        startedAt,
+        seq,
+        steps,
+      } = job
+      const told = {
+        id,
+        type,
+        input,
+        priority,
+        concurrencyKey,
+        attempt,
+        maxAttempts,
+        generation,
+        token,
+        startedAt,
+        seq,
+        steps,
+      }
       const { checkpoint, inbox, version, meta, pins } = job
       return { ...told, checkpoint, inbox, version, meta, pins, record: job.record() }
     })

@@ -1,6 +1,19 @@
 /** Effects of time: due jobs, leases that run out, and the retention of ended jobs. */
 import assert from 'node:assert/strict'
-import { boom, cancel, idsOf, lease, newJob, put, putAndEnd, putAndTake, recordOf, take, takeOne } from './acts.ts'
+import {
+  boom,
+  cancel,
+  idsOf,
+  lease,
+  newJob,
+  prune,
+  put,
+  putAndEnd,
+  putAndTake,
+  recordOf,
+  take,
+  takeOne,
+} from './acts.ts'
 import type { Cases, Subject } from './subject.ts'
 
 const forever = { ageMs: 1e12, count: 1e9 }
@@ -136,9 +149,9 @@ export const timeCases: Cases = {
   'ended jobs beyond the count are removed, oldest first': async ({ store }) => {
     await fill(store)
     const policy = { ...keepAll, done: { ...forever, count: 1 }, dead: { ...forever, count: 2 } }
-    assert.deepEqual(await store.prune(policy, 1), { pruned: 1, nextAt: null, more: true })
+    assert.deepEqual(await prune(store, policy, 1), { pruned: 1, nextAt: null, more: true })
     assert.deepEqual(idsOf(await store.list({ state: 'done' })), ['done 1', 'done 2'])
-    assert.partialDeepStrictEqual(await store.prune(policy, 10), { pruned: 2, more: false })
+    assert.partialDeepStrictEqual(await prune(store, policy, 10), { pruned: 2, more: false })
     assert.deepEqual(idsOf(await store.list({ state: 'done' })), ['done 2'])
     assert.deepEqual(idsOf(await store.list({ state: 'dead' })), ['dead 1', 'dead 2'])
     assert.equal((await store.counts()).cancelled, 3)
@@ -148,9 +161,9 @@ export const timeCases: Cases = {
     await advance(10_000)
     await putAndEnd(store, 'young', 'dead')
     const policy = { ...keepAll, dead: { ...forever, ageMs: 10_000 } }
-    assert.partialDeepStrictEqual(await store.prune(policy, 100), { pruned: 3, more: false })
+    assert.partialDeepStrictEqual(await prune(store, policy, 100), { pruned: 3, more: false })
     assert.deepEqual(idsOf(await store.list({ state: 'dead' })), ['young'])
-    assert.partialDeepStrictEqual(await store.prune(keepAll, 100), { pruned: 0, more: false })
+    assert.partialDeepStrictEqual(await prune(store, keepAll, 100), { pruned: 0, more: false })
     const { done, dead, cancelled } = await store.counts()
     assert.deepEqual([done, dead, cancelled], [3, 1, 3])
   },
@@ -160,25 +173,67 @@ export const timeCases: Cases = {
     const young = await putAndEnd(store, 'young', 'done')
     const { finishedAt } = await recordOf(store, young.id)
     const done = { ...forever, count: 0, minAgeMs: 10_000 }
-    const { nextAt, ...first } = await store.prune({ ...keepAll, done }, 100)
+    const { nextAt, ...first } = await prune(store, { ...keepAll, done }, 100)
     assert.deepEqual(first, { pruned: 3, more: false })
     assert.deepEqual([idsOf(await store.list({ state: 'done' })), nextAt], [['young'], (finishedAt ?? 0) + 10_000])
     for (const id of ['b', 'c']) await putAndEnd(store, id, 'done')
-    assert.equal((await store.prune({ ...keepAll, done: { ...done, countMax: 2 } }, 100)).pruned, 1)
+    assert.equal((await prune(store, { ...keepAll, done: { ...done, countMax: 2 } }, 100)).pruned, 1)
     assert.deepEqual(idsOf(await store.list({ state: 'done' })), ['b', 'c'])
     await advance(10_000)
-    assert.equal((await store.prune({ ...keepAll, done }, 100)).pruned, 2)
+    assert.equal((await prune(store, { ...keepAll, done }, 100)).pruned, 2)
   },
   'a prune answers when the next job is to be removed': async ({ store, advance }) => {
-    assert.deepEqual(await store.prune(keepAll, 100), { pruned: 0, nextAt: null, more: false })
+    assert.deepEqual(await prune(store, keepAll, 100), { pruned: 0, nextAt: null, more: false })
     await putAndEnd(store, 'a', 'dead')
     await advance(10_000)
     await putAndEnd(store, 'b', 'done')
     const [a, b] = await Promise.all(['a', 'b'].map(async (id) => (await recordOf(store, id)).finishedAt ?? 0))
     const policy = { ...keepAll, done: { ...forever, ageMs: 60_000 }, dead: { ...forever, ageMs: 100_000 } }
-    assert.equal((await store.prune(policy, 100)).nextAt, (b ?? 0) + 60_000)
+    assert.equal((await prune(store, policy, 100)).nextAt, (b ?? 0) + 60_000)
     await advance(70_000)
-    assert.deepEqual(await store.prune(policy, 100), { pruned: 1, nextAt: (a ?? 0) + 100_000, more: false })
+    assert.deepEqual(await prune(store, policy, 100), { pruned: 1, nextAt: (a ?? 0) + 100_000, more: false })
+  },
+  'jobs of one type never cause the removal of another type': async ({ store, advance }) => {
+    await putAndEnd(store, 'order', 'done', { type: 'sms' })
+    await advance(10_000)
+    for (const id of ['a', 'b', 'c']) await putAndEnd(store, id, 'done')
+    const policy = { ...keepAll, done: { ...forever, count: 2 } }
+    assert.partialDeepStrictEqual(await prune(store, policy, 100), { pruned: 1, more: false })
+    assert.deepEqual(idsOf(await store.list({ state: 'done' })), ['order', 'b', 'c'])
+    assert.deepEqual(idsOf(await store.list({ orderBy: 'finished', order: 'newest' })), ['c', 'b', 'order'])
+  },
+  'a type is kept by its own policy, whoever prunes, and the others by the policy for all others': async ({
+    store,
+    advance,
+  }) => {
+    for (const type of ['mail', 'sms', 'fax']) {
+      for (const n of [1, 2]) await putAndEnd(store, `${type} ${n}`, 'done', { type })
+    }
+    assert.deepEqual(await store.prune(100), { pruned: 0, nextAt: null, more: false })
+    const done = (count: number, ageMs = forever.ageMs) => ({ ...keepAll, done: { ageMs, count } })
+    await store.retain({ types: new Map([['mail', done(1)]]), others: keepAll })
+    // Another worker, which does not know the first type.
+    await store.retain({ types: new Map([['sms', done(9, 10_000)]]), others: done(0) })
+    assert.partialDeepStrictEqual(await store.prune(100), { pruned: 3, more: false })
+    assert.deepEqual(idsOf(await store.list({})), ['mail 2', 'sms 1', 'sms 2'])
+    await advance(10_000)
+    assert.partialDeepStrictEqual(await store.prune(100), { pruned: 2, more: false })
+    // A shorter policy applies to jobs that have ended before it.
+    await store.retain({ types: new Map([['mail', done(0)]]), others: keepAll })
+    assert.partialDeepStrictEqual(await store.prune(100), { pruned: 1, nextAt: null, more: false })
+  },
+  'a prune of more types than it looks at in one call goes on until nothing is left': async ({ store }) => {
+    const types = Array.from({ length: 450 }, (_, i) => `type ${i}`)
+    await put(store, ...types.map((type) => newJob(type, { type })))
+    await cancel(store, types)
+    await store.retain({ types: new Map(), others: { ...keepAll, cancelled: { ...forever, count: 0 } } })
+    let pruned = 0
+    for (let more = true; more;) {
+      const answer = await store.prune(1_000)
+      pruned += answer.pruned
+      more = answer.more
+    }
+    assert.deepEqual([pruned, (await store.list({})).length], [450, 0])
   },
   'errors of the last attempt survive a snooze, not a success': async ({ store }) => {
     const first = await putAndTake(store, 'a')

@@ -10,6 +10,7 @@ import {
   lease,
   message,
   newJob,
+  park,
   put,
   putAndTake,
   recordOf,
@@ -147,6 +148,47 @@ export const unsupportedCases: Cases = {
       ['event'],
     )
   },
+  'a parked job is recorded as unsupported without being claimed, until it is taken back': async ({ store }) => {
+    const job = await putAndTake(store, 'a', { version: '1' })
+    await write(store, job, rest(1))
+    await park(store, job)
+    const before = await recordOf(store, 'a')
+    const mark = { id: 'a', checkpoint: 1, standing: null, unsupported: { version: '1', reason: 'who knows' } }
+    const [answer] = await store.reindex([mark])
+    assert.equal(answer?.outcome, 'kept')
+    const { unsupported, ...rest1 } = await recordOf(store, 'a')
+    const { seq, at } = (await store.checkpoints('a')).at(-1) ?? {}
+    assert.deepEqual(
+      { ...unsupported, since: (unsupported?.since ?? 0) >= (at ?? 0) },
+      { ...mark.unsupported, tries: 0, seq, since: true },
+    )
+    assert.deepEqual({ ...rest1, unsupported: null }, before)
+    assert.deepEqual(idsOf(await store.list({ unsupported: true })), ['a'])
+    await store.reindex([{ ...mark, unsupported: { version: '1', reason: 'nobody' } }])
+    const again = (await recordOf(store, 'a')).unsupported
+    assert.deepEqual([again?.reason, again?.since, again?.tries], ['nobody', unsupported?.since, 0])
+    await store.reindex([{ ...mark, unsupported: null }])
+    assert.deepEqual(await recordOf(store, 'a'), before)
+    assert.deepEqual(idsOf(await store.list({ unsupported: true })), [])
+  },
+  'a job that was recorded while it was parked is postponed as any other, and its history keeps all up to that':
+    async ({ store }) => {
+      const job = await putAndTake(store, 'a', { version: '1' })
+      await write(store, job, rest(1))
+      await park(store, job)
+      await store.reindex([
+        { id: 'a', checkpoint: 1, standing: null, unsupported: { version: '1', reason: 'who knows' } },
+      ])
+      const since = (await recordOf(store, 'a')).unsupported?.since
+      await store.send([message('a', 'one')])
+      const answer = await end(store, await takeOne(store, { token: 't2' }), tooNew)
+      const record = await recordOf(store, 'a')
+      assert.deepEqual(eventsOf(record).slice(-4), ['PARK', 'WAKE', 'CLAIM', 'SNOOZE'])
+      assert.deepEqual(
+        [record.unsupported?.tries, record.unsupported?.since, record.unsupported?.seq],
+        [1, since, answer.seq],
+      )
+    },
   'list finds postponed jobs, also by type and state, in pages, and none that has ended': async ({ store }) => {
     await put(store, newJob('plain'))
     await take(store)

@@ -121,6 +121,8 @@ export interface CheckpointFact {
   readonly number: number
   /** Messages up to this one were read. */
   readonly read: number
+  /** Those that stay in the inbox although they were read. */
+  readonly deferred?: readonly number[]
   /** `kept`: it was written · `lost`: it was refused, because its attempt had ended · `unknown`: it may have been written. */
   readonly outcome: 'kept' | 'lost' | 'unknown'
   /** The messages in its answer; null without an answer. */

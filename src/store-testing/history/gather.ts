@@ -28,6 +28,7 @@ export class Facts {
   readonly hookTypes = new Set<string>()
   readonly pauses: CallOf<'queue'>[] = []
   readonly prunes: CallOf<'prune'>[] = []
+  readonly retains: CallOf<'retain'>[] = []
   readonly figures = { calls: 0, unknown: 0, runs: 0, steps: 0, lostSettles: 0 }
   /** How many jobs retention may have removed at most. */
   removable = 0
@@ -95,6 +96,8 @@ export class Facts {
           for (const id of call.asked.ids) this.job(id).discarded = true
         } else if (call.outcome === 'unknown') this.removable = Infinity
         return
+      case 'retain':
+        return void this.retains.push(call)
       case 'prune':
         this.removable += call.answer?.pruned ?? (call.outcome === 'unknown' ? call.asked.limit : 0)
         return void this.prunes.push(call)

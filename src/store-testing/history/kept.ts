@@ -61,10 +61,11 @@ export function givenJob(job: ClaimedJob): GivenJob {
 
 const numbersOf = (inbox: readonly InboxEntry[]): number[] => inbox.map(({ number }) => number)
 
-export const askedCheckpoint = ({ number, read, takesCancel }: NewCheckpoint): AskedCheckpoint => ({
+export const askedCheckpoint = ({ number, read, takesCancel, deferred }: NewCheckpoint): AskedCheckpoint => ({
   number,
   read,
   takesCancel,
+  ...(deferred !== undefined && { deferred }),
 })
 
 export const askedEnd = (settlement: Settlement): AskedEnd => {

@@ -53,7 +53,7 @@ export interface GivenJob extends Pick<
 }
 
 /** A requested checkpoint, without the state. */
-export type AskedCheckpoint = Pick<NewCheckpoint, 'number' | 'read' | 'takesCancel'>
+export type AskedCheckpoint = Pick<NewCheckpoint, 'number' | 'read' | 'takesCancel' | 'deferred'>
 
 /** A requested settlement. */
 export interface AskedEnd extends AttemptName, Pick<Settlement, 'event' | 'cancelTaken'> {
@@ -121,8 +121,15 @@ export interface RecordedCalls {
   readonly bulk: { readonly asked: { readonly id: string }; readonly answer: BulkAnswer }
   readonly promote: { readonly asked: { readonly limit: number }; readonly answer: readonly WrittenTransition[] }
   readonly rescue: { readonly asked: { readonly limit: number }; readonly answer: readonly WrittenTransition[] }
+  readonly retain: {
+    readonly asked: {
+      readonly types: readonly (readonly [type: string, policy: RetentionPolicy])[]
+      readonly others: RetentionPolicy
+    }
+    readonly answer: null
+  }
   readonly prune: {
-    readonly asked: { readonly policy: RetentionPolicy; readonly limit: number }
+    readonly asked: { readonly limit: number }
     readonly answer: { readonly pruned: number }
   }
   readonly run: { readonly asked: RunStart; readonly answer: null }

@@ -4,7 +4,7 @@
  */
 import { caps } from '../../core/caps.ts'
 import { wording, type Attempt, type CheckpointFact, type JobFacts, type MachineFacts } from './facts.ts'
-import type { InboxEntry } from '../../core/machine-record.ts'
+import type { JobRecord } from '../../core/record.ts'
 import type { Facts } from './gather.ts'
 import type { Findings } from './violation.ts'
 
@@ -27,10 +27,12 @@ export function checkMachines(facts: Facts, findings: Findings): void {
 }
 
 /** A key is kept once, as long as it is remembered, and known again only if it was sent before. */
-function checkKeys({ id }: JobFacts, { messages }: MachineFacts, findings: Findings): void {
+function checkKeys({ id, record }: JobFacts, { messages }: MachineFacts, findings: Findings): void {
   const kept = messages.filter(({ outcome }) => outcome === 'kept')
   for (const [key, sent] of Map.groupBy(messages, (message) => message.key)) {
     const times = sent.filter(({ outcome }) => outcome === 'kept').length
+    // A drop frees the key.
+    if (droppedOf(record).some((each) => each.key === key)) continue
     if (times > 1 && kept.length <= caps.messageKeys) {
       findings.add('I11', `message ${key} to job ${id} was kept ${times} times`)
     }
@@ -39,6 +41,18 @@ function checkKeys({ id }: JobFacts, { messages }: MachineFacts, findings: Findi
       findings.add('I11', `message ${key} to job ${id} was known to be there, and nobody has sent it`)
     }
   }
+}
+
+/** The events that the log of a job says were dropped. */
+function droppedOf(
+  record: Pick<JobRecord, 'logs'> | null,
+): readonly { readonly number: number; readonly key?: string }[] {
+  return (record?.logs ?? []).flatMap(({ fields }) => {
+    const { dropped } = (fields ?? {}) as {
+      readonly dropped?: readonly { readonly number: number; readonly key?: string }[]
+    }
+    return dropped ?? []
+  })
 }
 
 class Walk {
@@ -55,12 +69,15 @@ class Walk {
   /** The last message that somebody was given. */
   private seen = 0
   private seq = 0
+  /** Messages that a checkpoint has deferred: they stay in the inbox after they were read. */
+  private readonly deferred: ReadonlySet<number>
   private last: Attempt | null = null
 
   constructor(job: JobFacts, machine: MachineFacts, mayHaveRestarted: boolean, findings: Findings) {
     this.job = job
     this.machine = machine
     this.findings = findings
+    this.deferred = new Set(machine.checkpoints.flatMap(({ deferred }) => deferred ?? []))
     const retries = job.steps.filter(({ event }) => event === 'RETRY').map(({ seq }) => seq)
     this.restarts = mayHaveRestarted ? retries : machine.restarts
     const births = job.inserts.filter(({ outcome }) => outcome === 'inserted' || outcome === 'unknown')
@@ -105,21 +122,26 @@ class Walk {
     const { checkpoint, inbox, lastMessageNumber: messages, state } = record
     const numbers = inbox.map(({ number }) => number)
     this.stands('it stands at', checkpoint?.number ?? 0)
+    const kept = this.machine.messages.filter(({ outcome }) => outcome === 'kept').length
+    if (messages < kept) this.add(`${kept} messages were acknowledged, ${messages} have come`)
+    if (state === 'done') return this.endDone(record)
     this.holds('it holds', numbers)
     if (numbers.length > 0 && numbers.at(-1) !== messages)
       this.add(`its last message is ${messages}, it holds ${list(numbers)}`)
-    const kept = this.machine.messages.filter(({ outcome }) => outcome === 'kept').length
-    if (messages < kept) this.add(`${kept} messages were acknowledged, ${messages} have come`)
-    if (state === 'waiting' && numbers.length > 0) this.add(`it waits, and messages ${list(numbers)} wait for it`)
-    // An event may end the machine before it reads the next one. The first that its last attempt was given must be read, unless
-    // it is news of a child: a child that the machine has left is cancelled, and its end is reported all the same.
-    const isOwed = ({ message: { kind } }: InboxEntry): boolean => kind === 'event' || kind === 'cancel'
-    const hasReadNone = numbers[0] !== undefined && numbers[0] === this.last?.inbox[0]
-    const shown = hasReadNone ? (this.last?.shown ?? 0) : 0
-    const unread = inbox.filter((entry) => entry.number <= shown && isOwed(entry)).map(({ number }) => number)
+    const unread = numbers.filter((number) => !this.deferred.has(number))
+    if (state === 'waiting' && unread.length > 0) this.add(`it waits, and messages ${list(unread)} wait for it`)
+  }
+
+  /** The end of a machine removes what is left in its inbox, and reports the events. */
+  private endDone({ checkpoint, inbox, logs }: JobRecord): void {
+    if (inbox.length > 0) this.add(`it is done, and holds ${list(inbox.map(({ number }) => number))}`)
+    // An event may end the machine before it reads the next one. The first that its last attempt was given must be read.
+    const dropped = droppedOf({ logs }).map(({ number }) => number)
+    const first = this.last?.inbox.find((number) => !this.deferred.has(number))
+    const hasReadNone = first !== undefined && first > this.read.highest && dropped.includes(first)
     // A handler that is no machine reads none.
-    if (state === 'done' && checkpoint !== null && unread.length > 0)
-      this.add(`it is done, and was given messages ${list(unread)} that it has not read`)
+    if (checkpoint !== null && hasReadNone)
+      this.add(`it is done, and was given message ${first}, which it has not read`)
   }
 
   /** Goes on to a place in the order of all transitions: was it sent back to its start on the way? */
@@ -144,8 +166,9 @@ class Walk {
   }
 
   /** Are the messages of an inbox those that have come and are not read? */
-  private holds(what: string, numbers: readonly number[]): void {
+  private holds(what: string, all: readonly number[]): void {
     const { read, seen } = this
+    const numbers = all.filter((number) => !this.deferred.has(number))
     const [first] = numbers
     const last = numbers.at(-1) ?? read.highest
     if (numbers.some((number, i) => i > 0 && number !== (numbers[i - 1] ?? 0) + 1)) {

@@ -52,6 +52,7 @@ export function recordingStore(store: Store, sink: HistorySink): Store {
     ...(store.confirm && { confirm: (leases) => store.confirm?.(leases) ?? [] }),
     schedules: forSchedules(store.schedules, recorder),
     bulk: forBulk(store.bulk, recorder),
+    reindex: (requests) => store.reindex(requests),
     checkpoints: (id) => store.checkpoints(id),
     get: (ids) => store.get(ids),
     list: (query) => store.list(query),
@@ -67,7 +68,7 @@ export function recordingStore(store: Store, sink: HistorySink): Store {
   }
 }
 
-type Work = 'insert' | 'claim' | 'settle' | 'extend' | 'promote' | 'rescue' | 'prune'
+type Work = 'insert' | 'claim' | 'settle' | 'extend' | 'promote' | 'rescue' | 'retain' | 'prune'
 
 const forWorkers = (store: Store, recorder: Recorder): Pick<Store, Work> => ({
   insert: (requests) =>
@@ -118,11 +119,18 @@ const forWorkers = (store: Store, recorder: Recorder): Pick<Store, Work> => ({
       () => store.rescue(limit),
       ({ transitions }) => transitions,
     ),
-  prune: async (policy, limit) =>
+  retain: async ({ types, others }) =>
+    recorder.write(
+      'retain',
+      { types: [...types], others },
+      () => store.retain({ types, others }),
+      () => null,
+    ),
+  prune: async (limit) =>
     recorder.write(
       'prune',
-      { policy, limit },
-      () => store.prune(policy, limit),
+      { limit },
+      () => store.prune(limit),
       ({ pruned }) => ({ pruned }),
     ),
 })

@@ -1,6 +1,7 @@
 /** Checks over all jobs: pauses (I10), all jobs ended (I6), counts and log (I12), retention (I13). */
 import { isEnded, jobStates } from '../../core/lifecycle.ts'
-import type { StateCounts } from '../../store.ts'
+import type { RetentionBounds } from '../../core/retention.ts'
+import type { RetentionPolicy, StateCounts } from '../../store.ts'
 import { wording, type FinalState, type JobFacts } from './facts.ts'
 import type { Facts } from './gather.ts'
 import type { CallOf } from './lines.ts'
@@ -109,16 +110,16 @@ function checkLogged(facts: Facts, from: number, findings: Findings): void {
   }
 }
 
-/** I13: jobs that ended before the last complete prune, and still exist, are within its bounds. */
-export function checkRetention({ prunes }: Facts, { records }: FinalState, findings: Findings): void {
+/** I13: jobs of a type that ended before the last complete prune, and still exist, are within its bounds. */
+export function checkRetention({ prunes, retains }: Facts, { records }: FinalState, findings: Findings): void {
   const last = prunes.findLast(({ answer, asked }) => answer !== null && answer.pruned < asked.limit)
-  if (last === undefined) return
-  const { policy } = last.asked
+  if (last === undefined || retains.length === 0) return
   const at = last.invokedAt
-  for (const state of ['done', 'dead', 'cancelled'] as const) {
-    const { count, ageMs, minAgeMs = 0, countMax = Infinity } = policy[state]
-    const kept = records.filter((record) => record.state === state && (record.finishedAt ?? at) < at)
-    const left = `${state} jobs are left by the prune at ${at}`
+  const ended = records.filter(({ finishedAt }) => finishedAt !== null && finishedAt < at)
+  for (const [key, kept] of Map.groupBy(ended, ({ type, state }) => JSON.stringify([type, state]))) {
+    const [type, state] = JSON.parse(key) as [string, keyof RetentionPolicy]
+    const { count, ageMs, minAgeMs, countMax } = widest(retains, type, state)
+    const left = `${state} jobs of ${type} are left by the prune at ${at}`
     const bound = kept.some(({ finishedAt }) => at - (finishedAt ?? at) >= minAgeMs) ? count : countMax
     if (kept.length > bound) findings.add('I13', `${kept.length} ${left}, ${bound} at most`)
     const old = kept.filter(({ finishedAt }) => at - (finishedAt ?? at) >= ageMs)
@@ -128,5 +129,21 @@ export function checkRetention({ prunes }: Facts, { records }: FinalState, findi
         `${old.length} ${left}, older than ${ageMs} ms`,
         old.map(({ id }) => id),
       )
+  }
+}
+
+/** The bounds of a type and state; where calls have set several, the widest of them: which of them applied is not recorded. */
+function widest(retains: Facts['retains'], type: string, state: keyof RetentionPolicy): Required<RetentionBounds> {
+  const named = retains.flatMap(({ asked }) =>
+    asked.types.filter(([each]) => each === type).map(([, policy]) => policy),
+  )
+  const policies = [...named, ...retains.map(({ asked }) => asked.others)].map((policy) => policy[state])
+  const most = (bound: (bounds: RetentionBounds) => number): number =>
+    Math.max(...(named.length > 0 ? policies.slice(0, named.length) : policies).map(bound))
+  return {
+    count: most(({ count }) => count),
+    ageMs: most(({ ageMs }) => ageMs),
+    minAgeMs: most(({ minAgeMs = 0 }) => minAgeMs),
+    countMax: most(({ countMax = Infinity }) => countMax),
   }
 }

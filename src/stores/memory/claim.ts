@@ -1,5 +1,6 @@
 /** Claims: which jobs of a type are claimed under its pause, caps and rate limit, and the reason if there are fewer than asked for. */
 import { claimJob, claimRoom, shortfallOf, type ClaimSource } from '../../core/claim.ts'
+import { demandUnder, termsAfter } from '../../core/key-terms.ts'
 import type { ClaimAnswer, ClaimRequest, Demand, RateLimit, Shortfall } from '../../store.ts'
 import type { MemoryUnit } from './unit.ts'
 import type { Queue } from './queue.ts'
@@ -9,8 +10,10 @@ import { Run, type Row, type StoredTransition } from './row.ts'
 export function claim(unit: MemoryUnit, request: ClaimRequest, now: number): ClaimAnswer {
   const jobs: Claimed[] = []
   const shortfalls: Shortfall[] = []
-  for (const demand of request.demand) {
-    const queue = unit.queues.get(demand.type)
+  for (const own of request.demand) {
+    const queue = unit.queues.get(own.type)
+    if (queue !== undefined && !queue.paused) queue.keyTerms = termsAfter(queue.keyTerms, own, request.startedAt, now)
+    const demand = queue === undefined ? own : demandUnder(queue.keyTerms, own)
     const source = queue && new QueueSource(queue, demand, now)
     const before = jobs.length
     if (source !== undefined) claimFrom(unit, source, request, jobs)

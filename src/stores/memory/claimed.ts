@@ -50,6 +50,10 @@ export class Claimed implements ClaimedJob {
     return this.row.terms.priority
   }
 
+  get concurrencyKey(): string | null {
+    return this.row.concurrencyKey
+  }
+
   get attempt(): number {
     return this.run.claim.attempt
   }

@@ -12,6 +12,7 @@ import {
   checkpointFailed,
   insertFailed,
   putScheduleFailed,
+  reindexFailed,
   sendFailed,
   settleFailed,
 } from '../../core/failures.ts'
@@ -25,6 +26,7 @@ import { checkpoint } from '../../core/checkpoint.ts'
 import { confirm } from '../../core/confirm.ts'
 import { extend } from '../../core/extend.ts'
 import { send } from '../../core/inbox.ts'
+import { reindex } from '../../core/reindex.ts'
 import { insert } from '../../core/insert.ts'
 import { prune } from '../../core/prune.ts'
 import { fireSchedule, pauseSchedule, putSchedule } from '../../core/schedule.ts'
@@ -122,8 +124,10 @@ type Work =
   | 'extend'
   | 'checkpoint'
   | 'send'
+  | 'reindex'
   | 'promote'
   | 'rescue'
+  | 'retain'
   | 'prune'
   | 'worker'
 
@@ -154,9 +158,11 @@ const forWorkers = (unit: MemoryUnit, write: Write): Pick<Store, Work> => ({
     }),
   checkpoint: (requests) => write(() => each(requests, (request) => checkpoint(unit, request), checkpointFailed)),
   send: (requests) => write(() => each(requests, (request) => send(unit, request), sendFailed)),
+  reindex: async (requests) => write(() => each(requests, (request) => reindex(unit, request), reindexFailed)),
   promote: (limit) => write(() => promote(unit, limit)),
   rescue: (limit) => write(() => withAbandoned(rescue(unit, limit), unit, unit.bulk)),
-  prune: async (policy, limit) => write(() => prune(unit, policy, limit)),
+  retain: async (policies) => write(() => unit.retention.set(structuredClone(policies))),
+  prune: async (limit) => write(() => prune(unit, limit)),
   worker: async (id, info) =>
     write((at) => {
       if (info === null) unit.workers.delete(id)

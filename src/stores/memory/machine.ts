@@ -16,7 +16,9 @@ export class Machine implements MachineRow {
   takesCancel = false
   messages: InboxEntry[] = []
   lastMessage = 0
-  messageKeys: string[] = []
+  lastRead = 0
+  deferred: readonly number[] = []
+  messageKeys: readonly string[] = []
   checkpointedAttempts = 0
   gather: Gather | null = null
   /** The version that the job was enqueued with. */
@@ -33,14 +35,8 @@ export class Machine implements MachineRow {
     return this.checkpoints.at(-1) ?? null
   }
 
-  get lastRead(): number {
-    return this.lastMessage - this.messages.length
-  }
-
-  /** Removes checkpoints and messages. The numbers of messages continue, so that each is used once. */
-  startOver(): void {
+  forgetCheckpoints(): void {
     this.checkpoints = []
     this.takesCancel = false
-    this.messages = []
   }
 }

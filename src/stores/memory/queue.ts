@@ -4,10 +4,12 @@
  * Jobs are grouped by their concurrencyKey; those without one form a group of their own. A heap holds the groups from which
  * a job may be claimed; a group at its cap is not in it, so that a claim never looks at jobs that it may not claim.
  */
-import { Heap } from '../../core/heap.ts'
+import { Heap, type HeapItem } from '../../core/heap.ts'
+import type { HeldTerms } from '../../core/key-terms.ts'
 import { MachineTally } from '../../core/machine-tally.ts'
-import { clockAfter, finishOf } from '../../core/shares.ts'
+import { clockAfter, finishOf, startAfter } from '../../core/shares.ts'
 import type { Demand, NewJob, RateLimit } from '../../store.ts'
+import type { LinkedList, LinkedItem } from './linked-list.ts'
 import { PriorityQueue, type QueueItem } from './priority-queue.ts'
 import { leasedPhases, noCounts, readyPhase, tally } from './phases.ts'
 import { FailureGroups } from './failure-groups.ts'
@@ -16,7 +18,7 @@ import { Series } from './series.ts'
 import { Terms } from './terms.ts'
 
 /** The properties of a job that its queue depends on. */
-export interface QueuedJob<T> extends QueueItem<T> {
+export interface QueuedJob<T> extends QueueItem<T>, LinkedItem<T> {
   readonly key: string | null
   readonly concurrencyKey: string | null
   readonly keyWeight: number
@@ -34,7 +36,7 @@ class KeyGroup<T extends QueuedJob<T>> extends PriorityQueue<T> {
   readonly key: string | null
   /** Leased jobs of the key; not counted for jobs without a key, which have no cap. */
   leasedCount = 0
-  /** null while keys neither share by weight nor have a rate limit. */
+  /** null while keys neither share by weight nor have a rate limit, and this one was not at its cap. */
   account: KeyAccount<T> | null = null
 
   constructor(key: string | null) {
@@ -44,7 +46,10 @@ class KeyGroup<T extends QueuedJob<T>> extends PriorityQueue<T> {
 }
 
 /** What a key has used: its place on the virtual clock (`core/shares.ts`), and its claims under a rate limit per key. */
-class KeyAccount<T extends QueuedJob<T>> {
+class KeyAccount<T extends QueuedJob<T>> implements HeapItem {
+  readonly group: KeyGroup<T>
+  /** Its index among the groups that the open ones do not tell the first job of. */
+  heapIndex = -1
   start = 0
   /** 0 while the keys do not share by weight. */
   finish = 0
@@ -56,16 +61,24 @@ class KeyAccount<T extends QueuedJob<T>> {
   lapsesAt = 0
   /** The heap that the group is in, once there is a window. */
   heap: Heap<KeyGroup<T>> | null = null
+
+  constructor(group: KeyGroup<T>) {
+    this.group = group
+  }
 }
 
 function goesFirst<T extends QueuedJob<T>>(a: KeyGroup<T>, b: KeyGroup<T>): boolean {
-  const left = a.first
-  const right = b.first
-  if (left === null || right === null) throw new TypeError('a group without jobs has no order')
+  const left = firstOf(a)
+  const right = firstOf(b)
   const finish = a.account === null ? 0 : a.account.finish
   const otherFinish = b.account === null ? 0 : b.account.finish
   if (finish !== otherFinish) return finish < otherFinish
   return isBefore(left, right)
+}
+
+function firstOf<T extends QueuedJob<T>>({ first }: KeyGroup<T>): T {
+  if (first === null) throw new TypeError('a group without jobs has no order')
+  return first
 }
 
 const isBefore = <T>(a: QueueItem<T>, b: QueueItem<T>): boolean =>
@@ -74,15 +87,22 @@ const isBefore = <T>(a: QueueItem<T>, b: QueueItem<T>): boolean =>
 const limitedUntilOf = <T extends QueuedJob<T>>({ account }: KeyGroup<T>): number => account?.limitedUntil ?? 0
 const lapsesAtOf = <T extends QueuedJob<T>>({ account }: KeyGroup<T>): number => account?.lapsesAt ?? 0
 
-export class Queue<T extends QueuedJob<T>> {
+export class Queue<T extends QueuedJob<T>> implements HeapItem {
   readonly type: string
+  /** Its ended jobs by the index of their phase, in the order of their end; absent for phases that no job has entered. */
+  readonly ended: LinkedList<T>[] = []
+  /** When they are looked at to remove some, ms since the epoch; Infinity = not before something changes. */
+  lookAt = Infinity
+  heapIndex = -1
   /** Jobs by the index of their phase. */
   readonly counts = noCounts()
-  /** Its jobs that have not ended, by the states and tags of their machines. */
+  /** Its jobs by the states, tags and ends of their machines. */
   readonly machineTally = new MachineTally()
   readonly activity = new Series()
   readonly failures = new FailureGroups()
   paused = false
+  /** The limits per key that hold for all claims; null if none had any. */
+  keyTerms: HeldTerms | null = null
   /** Was a claim answered with `capped` since the last hint? */
   capped = false
   /** Is a hint of it already in the list to be sent? */
@@ -90,6 +110,11 @@ export class Queue<T extends QueuedJob<T>> {
   private readonly plain = new KeyGroup<T>(null)
   private readonly keyGroups = new Map<string, KeyGroup<T>>()
   private readonly open = new Heap<KeyGroup<T>>(goesFirst)
+  /**
+   * Groups with queued jobs that `open` does not hold by their first jobs: those that may not be claimed from, and all while the
+   * keys share by weight. Most groups are in `open`, and take no memory for this.
+   */
+  private readonly aside = new Heap<KeyAccount<T>>((a, b) => isBefore(firstOf(a.group), firstOf(b.group)))
   /** Groups whose keys have no free claim, the first to have one first. */
   private readonly limited = new Heap<KeyGroup<T>>((a, b) => limitedUntilOf(a) < limitedUntilOf(b))
   /** Groups without jobs that are kept for the claims of their keys, the first that may go first. */
@@ -129,11 +154,10 @@ export class Queue<T extends QueuedJob<T>> {
 
   /** The first queued job, whatever its key. */
   get first(): T | null {
-    let { first } = this.plain
-    for (const { first: other } of this.keyGroups.values()) {
-      if (other !== null && (first === null || isBefore(other, first))) first = other
-    }
-    return first
+    const open = this.shared ? this.plain.first : (this.open.peek()?.first ?? null)
+    const aside = this.aside.peek()?.group.first ?? null
+    if (open === null || aside === null) return open ?? aside
+    return isBefore(aside, open) ? aside : open
   }
 
   /** The next job to claim, if there is one under the caps and the rate of its key. */
@@ -168,8 +192,11 @@ export class Queue<T extends QueuedJob<T>> {
     const isRated = this.keyRate !== undefined && row.concurrencyKey !== null
     if (!this.shared && !isRated) return
     const group = this.keyGroup(row)
-    const account = (group.account ??= new KeyAccount())
-    if (this.shared) account.start = this.clock = clockAfter(this.clock, account.finish)
+    const account = (group.account ??= new KeyAccount(group))
+    if (this.shared) {
+      this.clock = clockAfter(this.clock, account.finish)
+      account.start = startAfter(this.clock, account.finish, row.keyWeight)
+    }
     if (this.keyRate === undefined || row.concurrencyKey === null) return
     if (account.window === null) {
       account.window = new RateWindow()
@@ -209,7 +236,7 @@ export class Queue<T extends QueuedJob<T>> {
 
   add(row: T): void {
     const group = this.keyGroup(row)
-    if (group.first === null && this.clock > 0) (group.account ??= new KeyAccount()).start = this.clock
+    if (group.first === null && this.clock > 0) (group.account ??= new KeyAccount(group)).start = this.clock
     group.add(row)
     if (group.first === row) this.arrange(group)
   }
@@ -292,23 +319,40 @@ export class Queue<T extends QueuedJob<T>> {
   private arrange(group: KeyGroup<T>): void {
     const { first, key } = group
     if (first !== null && this.shared) {
-      const account = (group.account ??= new KeyAccount())
+      const account = (group.account ??= new KeyAccount(group))
       account.finish = finishOf(account.start, first.keyWeight)
     } else if (group.account !== null) group.account.finish = 0
     if (group.account !== null && group.account.window !== null) return this.arrangeRated(group, group.account)
-    if (first === null || group.leasedCount >= this.perKey) this.open.remove(group)
+    const isOpen = first !== null && group.leasedCount < this.perKey
+    if (!isOpen) this.open.remove(group)
     else if (group.heapIndex < 0) this.open.push(group)
     else if (this.open.size > 1) this.open.update(group)
+    this.setAside(group, isOpen)
     if (key !== null && first === null && group.leasedCount === 0) this.keyGroups.delete(key)
+  }
+
+  /** @param isOpen is it in `open`? */
+  private setAside(group: KeyGroup<T>, isOpen: boolean): void {
+    const isAside = group.first !== null && (this.shared || !isOpen)
+    if (!isAside) {
+      if (group.account !== null) this.aside.remove(group.account)
+      return
+    }
+    const account = (group.account ??= new KeyAccount(group))
+    if (account.heapIndex < 0) this.aside.push(account)
+    else this.aside.update(account)
   }
 
   private arrangeRated(group: KeyGroup<T>, account: KeyAccount<T>): void {
     let heap: Heap<KeyGroup<T>> | null = null
     if (group.first === null) heap = group.leasedCount === 0 ? this.idle : null
     else if (group.leasedCount < this.perKey) heap = account.limitedUntil === null ? this.open : this.limited
-    if (heap === account.heap) return heap?.update(group)
-    account.heap?.remove(group)
-    heap?.push(group)
-    account.heap = heap
+    if (heap === account.heap) heap?.update(group)
+    else {
+      account.heap?.remove(group)
+      heap?.push(group)
+      account.heap = heap
+    }
+    this.setAside(group, heap === this.open)
   }
 }

@@ -1,7 +1,7 @@
 /** Reading: pages of jobs, counts, queues and workers as they are now. */
 import { isForgotten, isLost } from '../../core/workers.ts'
 import { caps } from '../../core/caps.ts'
-import { cursorAt, seqAt } from '../../core/cursor.ts'
+import { isListed, pageCursor, positionAt, type Position } from '../../core/cursor.ts'
 import { MachineTally } from '../../core/machine-tally.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { JobRecord } from '../../core/record.ts'
@@ -24,26 +24,27 @@ import { leasedPhases, noCounts, phases } from './phases.ts'
 import { fieldsOf, recordOf } from './fields.ts'
 import { checkinOf } from './records.ts'
 import type { Row } from './row.ts'
-import { find, numberOf } from './selection.ts'
+import { find, positionIn } from './selection.ts'
 import { bucketsSince } from './series.ts'
 
 export function list<Field extends keyof JobRecord>(
   unit: MemoryUnit,
   { after, limit = caps.page, order, orderBy, fields, ...filter }: ListQuery<Field>,
 ): JobPage<Pick<JobRecord, Field>> {
-  const byEnd = orderBy === 'finished'
-  const numberAt = (id: string): number | undefined => {
+  const by = orderBy ?? 'enqueued'
+  const positionOf = (id: string): Position | undefined => {
     const row = unit.rows.get(id)
-    return row === undefined || (byEnd && !row.phase.ended) ? undefined : numberOf(row, { byEnd })
+    const isThere = row !== undefined && isListed(by, row.phase.name) && (by !== 'due' || row.dueAt !== null)
+    return isThere ? positionIn(by, row) : undefined
   }
   const { rows, next } = find(unit, filter, () => true, {
-    byEnd,
+    by,
     newestFirst: order === 'newest',
-    after: after === undefined ? null : seqAt(after, numberAt),
+    after: after === undefined ? null : positionAt(by, after, positionOf),
     limit: Math.min(limit, caps.pageMax),
   })
   const jobs = rows.map((row) => (fields === undefined ? recordOf(row) : fieldsOf(row, fields)))
-  return Object.assign(jobs, { next: next === null ? undefined : cursorAt(next) })
+  return Object.assign(jobs, { next: next === null ? undefined : pageCursor(by, next) })
 }
 
 const noStateCounts = Object.fromEntries(phases.map(({ name }) => [name, 0])) as Record<JobState, number>

@@ -118,7 +118,7 @@ export class Row implements JobRow, QueuedJob<Row> {
   readonly came: Tick
   /** Its place in its queue: the seq of the transition that put it at the end. */
   place: number
-  /** Its due time, or the end of its lease; it is in the heap of one of them at most. */
+  /** Its due time, or the end of its lease: it is among the timers or in the heap of leases at most. */
   wakeAt: number | null = null
   heapIndex = -1
   /** The hash of its id, for the row table. */

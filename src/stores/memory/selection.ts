@@ -1,8 +1,19 @@
 /** Selects rows by ids or by a filter. A filter looks at a bounded number of rows in one call. */
 import { caps } from '../../core/caps.ts'
-import { hasMeta, inTime, scanMax, selectionAfter, selectionRange } from '../../core/cursor.ts'
+import {
+  comparePositions,
+  hasMeta,
+  inSequence,
+  inTime,
+  isListed,
+  scanMax,
+  selectionAfter,
+  selectionRange,
+  type Position,
+} from '../../core/cursor.ts'
 import type { SelectedRows } from '../../core/unit-of-work.ts'
-import type { JobFilter, Selection } from '../../store.ts'
+import type { JobFilter, ListOrder, Selection } from '../../store.ts'
+import { Heap, type HeapItem } from '../../core/heap.ts'
 import type { LinkedList } from './linked-list.ts'
 import type { TransitionLog } from './log.ts'
 import type { MachineIndex } from './machine-index.ts'
@@ -10,42 +21,45 @@ import { phases, tally, type Phase } from './phases.ts'
 import type { Queue } from './queue.ts'
 import type { RowTable } from './row-table.ts'
 import type { Row } from './row.ts'
+import { duePosition, type Timers } from './timers.ts'
 
 /** What a search reads: the rows and their indexes. */
 interface SearchedRows {
   readonly rows: RowTable
   readonly queues: ReadonlyMap<string, Queue<Row>>
-  /** Leased and ended rows by the index of their phase, in the order in which they entered it. */
+  /** Leased rows by the index of their phase, in the order in which they entered it. */
   readonly rowsByPhase: readonly LinkedList<Row>[]
   /** Rows by the index of their phase. */
   readonly counts: readonly number[]
   readonly unsupported: ReadonlySet<Row>
   readonly machineIndex: MachineIndex
   readonly log: TransitionLog
+  /** Rows with a due time. */
+  readonly timers: Timers<Row>
   /** The rows of all children of a job. */
   childrenOf(id: string): ReadonlySet<Row> | undefined
 }
 
 /** In which order rows are looked at, and how many of them. */
 interface PageRange {
-  /** By the end instead of the enqueue: then only ended rows are found. */
-  readonly byEnd: boolean
+  readonly by: ListOrder
   readonly newestFirst: boolean
-  /** Starts after this number of a row (see `numberOf`); null = at the first. */
-  readonly after: number | null
-  /** Ends at this number, and leaves out jobs that have ended after it. */
+  /** Starts after this position; null = at the first. */
+  readonly after: Position | null
+  /** Ends at this number of an enqueue, and leaves out jobs that have ended after it. */
   readonly until?: number
   readonly limit: number
 }
 
 interface RowPage {
   readonly rows: readonly Row[]
-  /** The number to go on after; null at the end. */
-  readonly next: number | null
+  /** The position to go on after; null at the end. */
+  readonly next: Position | null
 }
 
-/** What the order of a range goes by. */
-export const numberOf = (row: Row, { byEnd }: Pick<PageRange, 'byEnd'>): number => (byEnd ? row.endedBy : row.seq)
+/** Where a row of an order stands in it. */
+export const positionIn = (by: ListOrder, row: Row): Position =>
+  by === 'due' ? duePosition(row) : inSequence(by === 'finished' ? row.endedBy : row.seq)
 
 /** The rows of a selection: as the ids name them, each once, or by filter those in an `eligible` phase, oldest first. */
 export function select(
@@ -56,7 +70,7 @@ export function select(
   if ('filter' in selection) {
     const { filter, after, limit = caps.selection } = selection
     const range = selectionRange(after, store.log.nextSeq - 1)
-    const page = { byEnd: false, newestFirst: false, ...range, limit: Math.min(limit, caps.selection) }
+    const page = { by: 'enqueued', newestFirst: false, ...range, limit: Math.min(limit, caps.selection) } as const
     const { rows, next } = find(store, filter, eligible, page)
     return { rows, notFound: [], next: selectionAfter(next, range) }
   }
@@ -79,7 +93,7 @@ export function find(
 ): RowPage {
   const types = anyOf(filter.type)
   const states = anyOf(filter.state)
-  const fits = (phase: Phase): boolean => eligible(phase) && (!range.byEnd || phase.ended)
+  const fits = (phase: Phase): boolean => eligible(phase) && isListed(range.by, phase.name)
   const among = phases.filter((phase) => fits(phase) && (states === null || states.has(phase.name)))
   const queues = types === null ? null : [...types].flatMap((type) => store.queues.get(type) ?? [])
   const counts = queues === null ? [store.counts] : queues.map((queue) => queue.counts)
@@ -88,19 +102,20 @@ export function find(
   const { until = Infinity } = range
   const rows: Row[] = []
   let looked = 0
-  let last: number | null = null
+  let last: Row | null = null
+  const next = (): Position | null => (last === null ? null : positionIn(range.by, last))
   if (left === 0) return { rows, next: null }
-  for (const row of candidates(store, filter, among, range)) {
+  for (const row of candidates(store, filter, among, queues ?? [...store.queues.values()], range)) {
     // There is one more row: the page ends at the number of its last row, which stays valid if that row is removed.
-    if (looked === scanMax) return { rows, next: last }
+    if (looked === scanMax) return { rows, next: next() }
     if (row.seq > until) break
     const isAmong = among.includes(row.phase) && (types === null || types.has(row.type))
     if (isAmong && !(row.phase.ended && row.endedBy > until) && passes(store, row, filter)) {
-      if (rows.length === range.limit) return { rows, next: last }
+      if (rows.length === range.limit) return { rows, next: next() }
       rows.push(row)
     }
     looked++
-    last = numberOf(row, range)
+    last = row
     if (isAmong && --left === 0) break
   }
   return { rows, next: null }
@@ -131,19 +146,40 @@ function anyOf<T extends string>(wanted: T | readonly T[] | undefined): Readonly
 const fewRows = 4 * scanMax
 
 /** A superset of the rows that pass the filter, in the order of the range. */
-function candidates(store: SearchedRows, filter: JobFilter, among: readonly Phase[], range: PageRange): Iterable<Row> {
-  const { after, newestFirst, byEnd } = range
-  if (byEnd) return byTheirEnd(store, among, range)
-  const few = fewOf(store, filter, among)
-  if (few === null) return newestFirst ? store.rows.before(after ?? Infinity) : store.rows.after(after ?? 0)
-  if (newestFirst) return few.filter(({ seq }) => seq < (after ?? Infinity)).toSorted((a, b) => b.seq - a.seq)
-  return few.filter(({ seq }) => seq > (after ?? 0)).toSorted((a, b) => a.seq - b.seq)
+function candidates(
+  store: SearchedRows,
+  filter: JobFilter,
+  among: readonly Phase[],
+  queues: readonly Queue<Row>[],
+  range: PageRange,
+): Iterable<Row> {
+  const { after, newestFirst, by } = range
+  if (by === 'finished') return byTheirEnd(endedLists(queues, among), range)
+  const few = fewOf(store, filter, among, queues)
+  if (few !== null) return sorted(by === 'due' ? few.filter(({ dueAt }) => dueAt !== null) : few, range)
+  if (by === 'due') return newestFirst ? store.timers.before(after) : store.timers.after(after)
+  return newestFirst ? store.rows.before(after?.number ?? Infinity) : store.rows.after(after?.number ?? 0)
+}
+
+/** Those of some rows that come after the start of a range, in its order. */
+function sorted(rows: readonly Row[], { by, after, newestFirst }: PageRange): readonly Row[] {
+  const direction = newestFirst ? -1 : 1
+  return rows
+    .map((row) => ({ row, position: positionIn(by, row) }))
+    .filter(({ position }) => after === null || direction * comparePositions(position, after) > 0)
+    .toSorted((a, b) => direction * comparePositions(a.position, b.position))
+    .map(({ row }) => row)
 }
 
 const noRows: ReadonlySet<Row> = new Set()
 
 /** The smallest indexed superset, if it is small; unordered. */
-function fewOf(store: SearchedRows, filter: JobFilter, among: readonly Phase[]): readonly Row[] | null {
+function fewOf(
+  store: SearchedRows,
+  filter: JobFilter,
+  among: readonly Phase[],
+  queues: readonly Queue<Row>[],
+): readonly Row[] | null {
   const { unsupported, parent, machineState, machineTag } = filter
   const { machineIndex } = store
   const sets: ReadonlySet<Row>[] = []
@@ -154,36 +190,45 @@ function fewOf(store: SearchedRows, filter: JobFilter, among: readonly Phase[]):
   const smallest = sets.toSorted((a, b) => a.size - b.size)[0]
   if (smallest !== undefined && smallest.size <= fewRows) return [...smallest]
   const atHand = among.every((phase) => phase.leased || phase.ended)
-  const count = tally(store.counts, among)
+  const count = queues.reduce((sum, queue) => sum + tally(queue.counts, among), 0)
   if (!atHand || count > fewRows || count * 20 > store.rows.size) return null
-  return among.flatMap((phase) => store.rowsByPhase[phase.index]?.toArray() ?? [])
+  const leased = among.flatMap((phase) => (phase.leased ? (store.rowsByPhase[phase.index] ?? []) : []))
+  return [...leased, ...endedLists(queues, among)].flatMap((rows) => rows.toArray())
 }
 
-/** The ended rows of some phases in the order of their end: each phase has a list in that order. */
+/** The ended rows of some phases, a list for each queue and phase in the order of their end. */
+const endedLists = (queues: readonly Queue<Row>[], among: readonly Phase[]): LinkedList<Row>[] =>
+  queues.flatMap(({ ended }) => among.flatMap((phase) => (phase.ended ? (ended[phase.index] ?? []) : [])))
+
+/** The next row of a list that is walked. */
+interface Head extends HeapItem {
+  row: Row
+}
+
+/** The rows of some lists, merged in the order of their end. */
 function* byTheirEnd(
-  store: SearchedRows,
-  among: readonly Phase[],
+  lists: readonly LinkedList<Row>[],
   { after, newestFirst }: Pick<PageRange, 'after' | 'newestFirst'>,
 ): Iterable<Row> {
   const next = (row: Row): Row | null => (newestFirst ? row.prev : row.next)
-  const isPast = ({ endedBy }: Row): boolean => after !== null && (newestFirst ? endedBy >= after : endedBy <= after)
-  const heads = among.map(({ index }): Row | null => {
-    const rows = store.rowsByPhase[index]
-    let row = (newestFirst ? rows?.tail : rows?.head) ?? null
+  const isPast = ({ endedBy }: Row): boolean =>
+    after !== null && (newestFirst ? endedBy >= after.number : endedBy <= after.number)
+  const heads = new Heap<Head>(({ row: a }, { row: b }) =>
+    newestFirst ? a.endedBy > b.endedBy : a.endedBy < b.endedBy,
+  )
+  for (const { head: first, tail } of lists) {
+    let row = newestFirst ? tail : first
     while (row !== null && isPast(row)) row = next(row)
-    return row
-  })
-  for (;;) {
-    let first = -1
-    for (const [i, row] of heads.entries()) {
-      const best = heads[first] ?? null
-      if (row !== null && (best === null || (newestFirst ? row.endedBy > best.endedBy : row.endedBy < best.endedBy))) {
-        first = i
-      }
-    }
-    const row = heads[first] ?? null
-    if (row === null) return
-    heads[first] = next(row)
+    if (row !== null) heads.push({ row, heapIndex: -1 })
+  }
+  for (let head = heads.peek(); head !== undefined; head = heads.peek()) {
+    const { row } = head
+    const following = next(row)
     yield row
+    if (following === null) heads.pop()
+    else {
+      head.row = following
+      heads.update(head)
+    }
   }
 }

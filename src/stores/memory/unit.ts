@@ -3,7 +3,7 @@
  * that counts, queues, timers, leases, ended rows and the log always agree. Changes are made in place and cannot be undone:
  * operations decide before they write.
  */
-import type { PruneUnit } from '../../core/prune.ts'
+import type { EndedState, PruneUnit } from '../../core/prune.ts'
 import type {
   CancelMark,
   CompiledArrow,
@@ -24,9 +24,10 @@ import type { AttemptError, CheckIn, LogLine } from '../../core/record.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import { lastLogs } from '../../core/log-lines.ts'
 import type { Gather, InboxMessage, InboxEntry, NewCheckpoint, Unsupported } from '../../core/machine-record.ts'
+import type { MachineStanding } from '../../core/machine-tally.ts'
 import { copyPayload, type Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
-import type { WrittenTransition, NewJob, Selection, SettleAnswer, WorkerInfo } from '../../store.ts'
+import type { WrittenTransition, NewJob, RetentionPolicy, Selection, SettleAnswer, WorkerInfo } from '../../store.ts'
 import { BulkOperations } from './bulk.ts'
 import { LinkedList } from './linked-list.ts'
 import { Hints } from './hints.ts'
@@ -36,10 +37,12 @@ import { MachineIndex } from './machine-index.ts'
 import { backlogPhases, leasedPhases, noCounts, phaseOf, phases, tally, type Phase } from './phases.ts'
 import { Queue } from './queue.ts'
 import { inboxOf, transitionOf } from './records.ts'
+import { Retention } from './retention.ts'
 import { RowTable } from './row-table.ts'
 import type { ScheduleUnit } from '../../core/schedule.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
 import { ScheduleTable } from './schedules.ts'
+import { Timers } from './timers.ts'
 import { keep, Row, StoredTransition, Tick, type Run } from './row.ts'
 import { select } from './selection.ts'
 
@@ -61,13 +64,14 @@ const noChildren: readonly Row[] = []
 export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, ScheduleUnit {
   readonly rows = new RowTable()
   readonly queues = new Map<string, Queue<Row>>()
-  readonly timers = new Heap<Row>(soonest)
+  readonly timers = new Timers<Row>()
   readonly leases = new Heap<Row>(soonest)
-  /** The leased and the ended rows of each phase, in the order in which they entered it. */
+  /** The leased rows of each phase, in the order in which they entered it. */
   readonly rowsByPhase: readonly LinkedList<Row>[] = phases.map(() => new LinkedList<Row>())
   readonly counts = noCounts()
   readonly workers = new Map<string, { readonly info: WorkerInfo; seenAt: number }>()
   readonly schedules = new ScheduleTable()
+  readonly retention = new Retention()
   readonly hints = new Hints()
   readonly bulk = new BulkOperations(this.hints)
   readonly log: TransitionLog
@@ -163,16 +167,32 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     return this.leases.peek()?.wakeAt ?? null
   }
 
-  endedCount(state: JobState): number {
-    return this.counts[phaseOf[state].index] as number
+  typesToPrune(limit: number): readonly string[] {
+    return this.retention.due(this.now, limit).map(({ type }) => type)
   }
 
-  firstEnded(state: JobState, limit: number): readonly Row[] {
-    return (this.rowsByPhase[phaseOf[state].index] as LinkedList<Row>).toArray(limit)
+  retentionOf(type: string): RetentionPolicy | null {
+    return this.retention.of(type)
+  }
+
+  endedCount(type: string, state: EndedState): number {
+    return this.queue(type).counts[phaseOf[state].index] as number
+  }
+
+  firstEnded(type: string, state: EndedState, limit: number): readonly Row[] {
+    return this.listOf(this.queue(type), phaseOf[state]).toArray(limit)
   }
 
   removeEnded(rows: readonly Row[]): void {
     for (const row of rows) this.remove(row)
+  }
+
+  lookAgain(type: string, at: number): void {
+    this.retention.lookAgain(this.queue(type), at)
+  }
+
+  get nextLookAt(): number {
+    return this.retention.nextAt
   }
 
   /** The queue of a type, made when it is first needed. */
@@ -242,6 +262,10 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
 
   countFailure({ id, queue }: Row, failure: Failure): void {
     queue.failures.add(failure, id, this.log.nextSeq, this.now)
+  }
+
+  countOutcome({ queue }: Row, outcome: string): void {
+    queue.machineTally.addOutcome(outcome)
   }
 
   apply(row: Row, arrow: CompiledArrow, options: TransitionOptions): LoggedTransition {
@@ -416,14 +440,17 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
   }
 
   addCheckpoint(row: Row, checkpoint: NewCheckpoint): void {
-    const { number, state, read, note, takesCancel, states = [], tags = [] } = checkpoint
+    const { number, state, note, takesCancel, states = [], tags = [] } = checkpoint
     const machine = row.withMachine()
     const seq = this.log.nextSeq
     this.log.append(row, checkpointArrows[row.phase.index] as LoggedArrow, this.currentTick(), row.worker, note)
     keep(machine.checkpoints, [{ number, state, seq, at: this.now, note }], caps.checkpoints)
     machine.takesCancel = takesCancel
     this.machineIndex.update(row, [...states], [...tags])
-    machine.messages = machine.messages.filter((entry) => entry.number > read)
+  }
+
+  setStanding(row: Row, { states, tags }: MachineStanding): void {
+    this.machineIndex.update(row, [...states], [...tags])
   }
 
   checkpointAt({ machine }: Row): number {
@@ -431,7 +458,7 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
   }
 
   forgetCheckpoints(row: Row): void {
-    row.machine?.startOver()
+    row.machine?.forgetCheckpoints()
     this.machineIndex.update(row, [], [])
   }
 
@@ -441,16 +468,20 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     if (row.phase.leased) this.hints.messages(row.id)
   }
 
-  dropMessages({ machine }: Row, count: number): void {
-    machine?.messages.splice(0, count)
+  markRead(row: Row, read: number, deferred: readonly number[]): void {
+    const machine = row.withMachine()
+    machine.lastRead = read
+    machine.deferred = deferred
+    const kept = new Set(deferred)
+    machine.messages = machine.messages.filter(({ number }) => number > read || kept.has(number))
   }
 
   setGather(row: Row, gather: Gather | null): void {
     row.withMachine().gather = gather
   }
 
-  keepMessageKey(row: Row, key: string): void {
-    keep(row.withMachine().messageKeys, [key], caps.messageKeys)
+  setMessageKeys(row: Row, keys: readonly string[]): void {
+    row.withMachine().messageKeys = keys
   }
 
   setUnsupported(row: Row, unsupported: Unsupported | null): void {
@@ -492,7 +523,8 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     if (to !== null) this.countPhase(row, to, 1)
     if (from.claimable) row.queue.remove(row)
     else if (from.timed) this.timers.remove(row)
-    else (this.rowsByPhase[from.index] as LinkedList<Row>).remove(row)
+    else this.listOf(row.queue, from).remove(row)
+    if (from.ended) this.retention.changed(row.queue)
     if (from.leased && to?.leased === true) return
     row.wakeAt = null
     if (from.leased) this.endLease(row)
@@ -505,16 +537,18 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
       return
     }
     if (to.timed) return this.wait(row, dueAt)
-    ;(this.rowsByPhase[to.index] as LinkedList<Row>).append(row)
+    this.listOf(row.queue, to).append(row)
     if (to.leased && !wasLeased) row.queue.addLease(row)
-    if (to.ended) this.hints.ended(row.id)
+    if (!to.ended) return
+    this.retention.changed(row.queue)
+    this.hints.ended(row.id)
   }
 
   /** Sets the due time of a timed row that has none; null = it waits for an event, or for the end of another job. */
   wait(row: Row, dueAt: number | null): void {
     row.wakeAt = dueAt
     if (dueAt === null) return
-    this.timers.push(row)
+    this.timers.add(row)
     if (this.timers.peek() === row) this.hints.due(dueAt)
   }
 
@@ -522,6 +556,11 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
   private countDead({ phase, past, queue, endedAt }: Row, by: 1 | -1): void {
     if (phase.name === 'dead' && past !== null && past.failure !== null)
       queue.failures.countDead(past.failure, endedAt, by)
+  }
+
+  /** The list of a leased or an ended phase. */
+  private listOf({ ended }: Queue<Row>, { index, ended: isEnd }: Phase): LinkedList<Row> {
+    return isEnd ? (ended[index] ??= new LinkedList<Row>()) : (this.rowsByPhase[index] as LinkedList<Row>)
   }
 
   private endLease(row: Row): void {

@@ -13,6 +13,7 @@ export interface FailedAttempt {
 export class Counting {
   private readonly transitions: { readonly type: string; readonly counted: Counted; readonly ms: number }[] = []
   private readonly attempts: FailedAttempt[] = []
+  private readonly ends: { readonly type: string; readonly outcome: string }[] = []
 
   get failures(): readonly FailedAttempt[] {
     return this.attempts
@@ -24,6 +25,15 @@ export class Counting {
 
   countFailure(attempt: FailedAttempt): void {
     this.attempts.push(attempt)
+  }
+
+  /** How machines have ended. */
+  get outcomes(): readonly { readonly type: string; readonly outcome: string }[] {
+    return this.ends
+  }
+
+  countOutcome(type: string, outcome: string): void {
+    this.ends.push({ type, outcome })
   }
 
   /** What is added to the figures of each type: index of the figure and number. */
@@ -40,13 +50,14 @@ export class Counting {
   }
 
   /** How much was added so far. */
-  save(): { readonly transitions: number; readonly attempts: number } {
-    return { transitions: this.transitions.length, attempts: this.attempts.length }
+  save(): { readonly transitions: number; readonly attempts: number; readonly ends: number } {
+    return { transitions: this.transitions.length, attempts: this.attempts.length, ends: this.ends.length }
   }
 
   /** Removes what was added since. */
-  restore({ transitions, attempts }: ReturnType<Counting['save']>): void {
+  restore({ transitions, attempts, ends }: ReturnType<Counting['save']>): void {
     this.transitions.length = transitions
     this.attempts.length = attempts
+    this.ends.length = ends
   }
 }

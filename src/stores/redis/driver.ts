@@ -5,11 +5,12 @@
 import { systemClock, systemRandom } from '../../core/clock.ts'
 import { isLeased } from '../../core/lifecycle.ts'
 import { JobchartError } from '../../core/errors.ts'
-import type { Hint } from '../../store.ts'
+import type { Hint, RepairAnswer } from '../../store.ts'
 import type { Redis, Reply } from './connection.ts'
 import { hintsFrom } from './hints.ts'
 import type { Keys } from './keys.ts'
-import { newEpoch, type Epochs, type Rollback } from './epoch.ts'
+import { newEpoch, type EpochNews, type Epochs } from './epoch.ts'
+import type { EvictionWatch } from './eviction.ts'
 import { Exchange } from './exchange.ts'
 import { load, texts, type Select } from './loading.ts'
 import { NotLoaded, type Need } from './needs.ts'
@@ -17,13 +18,16 @@ import { planOf } from './plan.ts'
 import { hasOf, historyWithout } from './row-text.ts'
 import type { LoadedRow, Row } from './row.ts'
 import type { Scripts } from './scripts.ts'
-import { pending, RedisUnit } from './unit.ts'
-import { WorkingSet } from './working-set.ts'
+import { pending, RedisUnit, type Only } from './unit.ts'
+import { WorkingSet, type SelectedIds } from './working-set.ts'
 
-type ScriptName = 'commit' | 'commitStoring' | 'claim' | 'exchange' | 'insert' | 'settle' | 'remove' | 'seen' | 'epoch'
+type ScriptName =
+  'commit' | 'commitStoring' | 'commitEach' | 'claim' | 'exchange' | 'insert' | 'settle' | 'remove' | 'retain' | 'seen' | 'worker' | 'epoch' | 'aside' | 'repair' | 'due' // prettier-ignore
 
 /** Rounds of a call at most: of loading, and of commits that came too late. */
-const roundsMax = { load: 1_000, commit: 50 }
+export const roundsMax = { load: 1_000, commit: 50 }
+/** Heartbeats read the epochs so often, ms: the clients of some topologies do not tell when they have connected again. */
+const greetEveryMs = 5_000
 /** Leased jobs whose rows this process remembers: what it settles it has mostly claimed. */
 const rememberedMax = 10_000
 
@@ -39,6 +43,15 @@ export interface StoreTime {
   readonly given: boolean
 }
 
+interface Operated<T> {
+  readonly unit: RedisUnit
+  readonly answer: T
+}
+
+/** Others have changed the same jobs each time. */
+export const contended = (hint: string): JobchartError =>
+  new JobchartError('STORE_UNAVAILABLE', 'Redis: other processes have changed the same jobs each time', { hint })
+
 export class Driver {
   readonly redis: Redis
   readonly keys: Keys
@@ -48,11 +61,14 @@ export class Driver {
   private readonly epochs: Epochs
   private readonly select: Select
   private readonly notify: (hints: readonly Hint[]) => void
+  private readonly eviction: EvictionWatch
   private readonly remembered = new Map<string, LoadedRow>()
   /** Ends when all calls until now have ended. */
   private tail: Promise<unknown> = Promise.resolve()
   /** Ends when the last call that needs several rounds has ended; null if none is under way. */
   private lastTurn: Promise<unknown> | null = null
+  /** When the epochs were read last, monotonic ms. */
+  private greetedAt = -Infinity
 
   constructor(
     redis: Redis,
@@ -62,6 +78,7 @@ export class Driver {
     epochs: Epochs,
     select: Select,
     notify: (hints: readonly Hint[]) => void,
+    eviction: EvictionWatch,
   ) {
     this.redis = redis
     this.keys = keys
@@ -70,6 +87,7 @@ export class Driver {
     this.epochs = epochs
     this.select = select
     this.notify = notify
+    this.eviction = eviction
   }
 
   /** Does something that may take several rounds: after all that was asked for before, and before all that is asked for later. */
@@ -101,7 +119,8 @@ export class Driver {
 
   /**
    * Runs an operation and commits what it has written.
-   * @param prepare what is known to be needed, what this process believes to be so, and what is tried before: null if it did nothing
+   * @param prepare what is known to be needed, what this process believes to be so, and what is tried before: null if it did nothing;
+   * `apart`: what is done instead if jobs have changed meanwhile, with the page that was found by filter
    */
   write<T>(
     operate: (unit: RedisUnit) => T,
@@ -109,6 +128,7 @@ export class Driver {
       readonly needs?: readonly Need[]
       readonly believe?: (set: WorkingSet) => void
       readonly attempt?: () => Promise<T | null>
+      readonly apart?: (page: SelectedIds | null) => Promise<T>
     } = {},
   ): Promise<T> {
     return this.inTurn(async () => {
@@ -125,7 +145,11 @@ export class Driver {
         const { unit, answer } = await this.operate(operate, set, needs)
         const stale = await this.commit(unit, set, epoch)
         if (stale === null) return numbered(answer, this.base)
-        for (const name of stale) if (name.startsWith('row ')) this.remembered.delete(name.slice(4))
+        const changed = stale.filter((name) => name.startsWith('row ')).map((name) => name.slice(4))
+        for (const id of changed) this.remembered.delete(id)
+        if (prepare.apart !== undefined && changed.length > 0) {
+          return prepare.apart([...set.selections.values()][0] ?? null)
+        }
         if (stale.includes('epoch')) {
           await this.greet()
           ;({ set, needs, epoch } = begin())
@@ -134,35 +158,76 @@ export class Driver {
           needs = stale.flatMap(needOf)
         }
         // Several processes that want the same rows take turns.
-        if (tries > 1) await pause(systemRandom() * Math.min(2 ** tries, 100))
+        await this.pause(tries)
       }
-      throw new JobchartError('STORE_UNAVAILABLE', 'Redis: other processes have changed the same jobs each time', {
-        hint: 'Nothing was written. Call again, with fewer jobs at once.',
-      })
+      throw contended('Nothing was written. Call again, with fewer jobs at once.')
     })
   }
 
-  private async operate<T>(
+  /** Several processes that want the same rows take turns. @param tries how often it was in vain before */
+  async pause(tries: number): Promise<void> {
+    if (tries > 1) await pause(systemRandom() * Math.min(2 ** tries, 100))
+  }
+
+  get epoch(): string {
+    return this.epochs.current
+  }
+
+  unitOf(set: WorkingSet, only: Only | null = null): RedisUnit {
+    return new RedisUnit(set, this.time.now(), only)
+  }
+
+  /** @param only a selection has only these jobs */
+  async operate<T>(
     operate: (unit: RedisUnit) => T,
     set: WorkingSet,
     first: readonly Need[],
-  ): Promise<{ readonly unit: RedisUnit; readonly answer: T }> {
+    only: Only | null = null,
+  ): Promise<Operated<T>> {
+    const [operated] = await this.operateAll(operate, set, first, [only])
+    return operated as Operated<T>
+  }
+
+  /** Runs an operation for each of some jobs of a selection, in a unit of its own. */
+  async operateEach<T>(
+    operate: (unit: RedisUnit) => T,
+    set: WorkingSet,
+    ids: readonly string[],
+  ): Promise<(Operated<T> & { readonly id: string })[]> {
+    const only = ids.map((id): Only => ({ ids: [id], next: null }))
+    const operated = await this.operateAll(operate, set, [], only)
+    return operated.map((each, i) => ({ ...each, id: ids[i] as string }))
+  }
+
+  private async operateAll<T>(
+    operate: (unit: RedisUnit) => T,
+    set: WorkingSet,
+    first: readonly Need[],
+    only: readonly (Only | null)[],
+  ): Promise<Operated<T>[]> {
     let needs = first
     for (let rounds = 0; rounds < roundsMax.load; rounds++) {
       if (needs.length > 0) await this.load(needs, set)
-      const unit = new RedisUnit(set, this.time.now())
-      try {
-        return { unit, answer: operate(unit) }
-      } catch (error) {
-        if (!(error instanceof NotLoaded)) throw error
-        needs = error.needs
-      }
+      const missing: Need[] = []
+      const operated = only.flatMap((each): Operated<T>[] => {
+        const unit = this.unitOf(set, each)
+        try {
+          return [{ unit, answer: operate(unit) }]
+        } catch (error) {
+          if (!(error instanceof NotLoaded)) throw error
+          missing.push(...error.needs)
+          return []
+        }
+      })
+      if (missing.length === 0) return operated
+      needs = missing
     }
     throw new TypeError('an operation needs more and more')
   }
 
-  load(needs: readonly Need[], set: WorkingSet): Promise<void> {
-    return load(this.redis, this.keys, needs, set, this.select)
+  async load(needs: readonly Need[], set: WorkingSet): Promise<void> {
+    const unreadable = await load(this.redis, this.keys, needs, set, this.select)
+    if (unreadable.length > 0) await this.setAside(unreadable)
   }
 
   /** The number that the first entry of the log got in the last commit. */
@@ -175,9 +240,14 @@ export class Driver {
     const stores = unit.rows.values().some((row) => row.loaded === null && row.there)
     const [outcome, rest] = await this.run(stores ? 'commitStoring' : 'commit', [JSON.stringify({ ...plan, epoch })])
     if (outcome === 'stale') return rest as readonly string[]
-    this.base = Number(rest)
-    for (const row of unit.rows.values()) this.remember(row)
+    this.wrote(unit, Number(rest))
     return null
+  }
+
+  /** @param base the number that its first transition got */
+  wrote(unit: RedisUnit, base: number): void {
+    this.base = base
+    for (const row of unit.rows.values()) this.remember(row)
   }
 
   /** Runs a script; gives what follows the time in its answer. Hints of it are told to those who watch here. */
@@ -187,8 +257,9 @@ export class Driver {
     const [stamp, hints, ...rest] = await this.scripts.run(name, [now, ...request])
     const [serverMs, seq] = String(stamp).split(' ')
     this.time.told(Number(serverMs), sent)
-    if (name === 'epoch') this.rolledBack(this.epochs.learn(texts(rest[0]), Number(seq)))
-    else this.rolledBack(this.epochs.see(Number(seq)))
+    if (name === 'epoch') this.tell(this.epochs.learn(texts(rest[0]), Number(seq)))
+    // If the server does not answer, the next call asks again.
+    else if (!this.epochs.see(Number(seq))) await this.greet().catch(ignore)
     if (hints === 'stale' || hints === 'generic') return [hints, ...rest]
     if (typeof hints === 'string' && hints !== '') this.notify(hintsFrom(hints))
     return [null, ...rest]
@@ -196,14 +267,45 @@ export class Driver {
 
   /** To be called first on each connection: a server that was started again begins an epoch. */
   async greet(): Promise<void> {
+    this.greetedAt = this.time.monotonic()
     await this.run('epoch', [newEpoch()])
   }
 
-  /** What is remembered was true on a server that is gone. */
-  private rolledBack(rollback: Rollback | null): void {
-    if (rollback === null) return
-    this.remembered.clear()
-    this.notify([{ kind: 'rollback', ...rollback }])
+  /**
+   * The heartbeat of a worker. It also notices a server whose epochs are others than were known: one that was emptied, or one of which
+   * the driver has not told that it has connected again; and one that was told to remove keys.
+   */
+  async seen(worker: string): Promise<void> {
+    if (this.time.monotonic() - this.greetedAt >= greetEveryMs) await this.greet()
+    const [, isRegistered, epoch] = await this.run('seen', [worker])
+    if (epoch !== this.epochs.current) await this.greet()
+    else if (isRegistered === 0) this.notify([{ kind: 'restart' }])
+    this.notify(await this.eviction.news())
+  }
+
+  /** Sets jobs aside that cannot be read: no call finds them, and none is held up by them. */
+  async setAside(ids: readonly string[]): Promise<void> {
+    await this.run('aside', ['put', ...ids])
+  }
+
+  /** Removes jobs that were set aside. @returns the ids of those that were */
+  dropAside(ids: readonly string[]): Promise<string[]> {
+    return this.inTurn(async () => texts((await this.run('aside', ['drop', ...ids]))[1]))
+  }
+
+  repair(): Promise<RepairAnswer> {
+    return this.inTurn(async () => {
+      const [, jobs, restored, unreadable, counts] = await this.run('repair', [])
+      this.remembered.clear()
+      return { jobs: Number(jobs), restored: texts(restored), unreadable: texts(unreadable), counts: Number(counts) }
+    })
+  }
+
+  private tell({ rollback, isOther }: EpochNews): void {
+    // What is remembered was true on a server that is gone.
+    if (rollback !== null) this.remembered.clear()
+    if (rollback !== null) this.notify([{ kind: 'rollback', ...rollback }])
+    else if (isOther) this.notify([{ kind: 'restart' }])
   }
 
   // ── leased rows ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -278,7 +380,7 @@ function needOf(name: string): Need[] {
 const carriers = ['transitions', 'transition', 'woken', 'successor', 'hook', 'superseded', 'ticks'] as const
 
 /** An answer with the numbers that the commit has given. */
-function numbered<T>(answer: T, base: number): T {
+export function numbered<T>(answer: T, base: number): T {
   if (Array.isArray(answer)) for (const item of answer) numbered(item, base)
   else if (typeof answer === 'object' && answer !== null) {
     const fields = answer as Record<string, unknown>

@@ -14,10 +14,17 @@ interface Known {
   readonly after: number
 }
 
-export interface Rollback {
+interface Rollback {
   /** The number of the last transition that was seen, and of the last one that is left of these. */
   readonly seen: number
   readonly left: number
+}
+
+/** What a process finds when it compares the epochs that it knows of with those of the server. */
+export interface EpochNews {
+  readonly rollback: Rollback | null
+  /** Has another epoch begun since? */
+  readonly isOther: boolean
 }
 
 export const newEpoch = (): string => randomBytes(6).toString('hex')
@@ -38,20 +45,24 @@ export class Epochs {
   }
 
   /** Takes the epochs of a server, and the number of its last transition. */
-  learn(texts: readonly string[], seq: number): Rollback | null {
+  learn(texts: readonly string[], seq: number): EpochNews {
     const before = this.known.at(-1)
     const { seen } = this
     this.known = texts.map(parsed)
     this.seen = seq
-    const left = before === undefined ? Infinity : this.endOf(before.id)
-    return left < seen ? { seen, left } : null
+    if (before === undefined) return { rollback: null, isOther: false }
+    const left = Math.min(this.endOf(before.id), seq)
+    return { rollback: left < seen ? { seen, left } : null, isOther: this.current !== before.id }
   }
 
-  /** Every answer tells the last number. Numbers never go back without a rollback. */
-  see(seq: number): Rollback | null {
-    const { seen } = this
+  /**
+   * Takes the number of the last transition, which every answer tells.
+   * @returns false if it has gone back: there was a rollback, and `learn` tells of what
+   */
+  see(seq: number): boolean {
+    if (seq < this.seen) return false
     this.seen = seq
-    return seq < seen ? { seen, left: seq } : null
+    return true
   }
 
   /** A cursor of the log: the number of an entry, and the epoch in which it was read. */

@@ -38,9 +38,15 @@ export class Keys {
   /** Jobs that were put off because no worker could run their machine. */
   readonly unsupported: string
   readonly workers: string
+  /** Jobs that cannot be read: what stands there for their rows, by id. */
+  readonly aside: string
   readonly seen: string
   /** The next ticks of schedules. */
   readonly ticks: string
+  /** How long ended jobs are kept: those of a type, and under the empty name those of all types that are not here. */
+  readonly retention: string
+  /** Types that have ever had an ended job, by the time when their ended jobs are looked at. */
+  readonly looks: string
   /** The channel of wake-ups. */
   readonly hints: string
 
@@ -57,8 +63,11 @@ export class Keys {
     this.epochs = `${namespace}epochs`
     this.unsupported = `${namespace}unsupported`
     this.workers = `${namespace}workers`
+    this.aside = `${namespace}aside`
     this.seen = `${namespace}seen`
     this.ticks = `${namespace}ticks`
+    this.retention = `${namespace}retention`
+    this.looks = `${namespace}looks`
     this.hints = `${namespace}hints`
   }
 
@@ -72,9 +81,9 @@ export class Keys {
     return `${this.namespace}queue:${scriptText(type)}`
   }
 
-  /** The concurrency keys of a type with queued jobs. */
-  heads(type: string): string {
-    return `${this.namespace}head:${scriptText(type)}`
+  /** The concurrency keys of a type with queued jobs, first that of the job that goes first. */
+  firsts(type: string): string {
+    return `${this.namespace}firsts:${scriptText(type)}`
   }
 
   /** Queued jobs of a concurrency key, which is given as scripts write it. */
@@ -96,9 +105,9 @@ export class Keys {
     return `${this.namespace}steps:${id}`
   }
 
-  /** Ended jobs of a state in the order of their end. */
-  ended(state: string): string {
-    return `${this.namespace}ended:${state}`
+  /** Ended jobs of a state and type in the order of their end. */
+  ended(state: string, type: string): string {
+    return `${this.namespace}ended:${state}:${scriptText(type)}`
   }
 
   /** Jobs whose last error has this fingerprint. */

@@ -4,18 +4,19 @@ import type { Command, Redis, Reply } from './connection.ts'
 import type { Keys } from './keys.ts'
 import type { Need } from './needs.ts'
 import { dataFields, parseRow, textOfScript, type Fields, type ParsedRow } from './row-text.ts'
-import { cellName, type Scored, type WorkingSet } from './working-set.ts'
+import { cellName, selectionName, type Scored, type WorkingSet } from './working-set.ts'
 
 /** Finds the page of a selection by filter: that takes more than one round trip. */
 export type Select = (need: Need & { readonly kind: 'selected' }, into: WorkingSet) => Promise<void>
 
+/** @returns the ids of jobs that cannot be read: they are taken as not there */
 export async function load(
   redis: Redis,
   keys: Keys,
   needs: readonly Need[],
   into: WorkingSet,
   select: Select,
-): Promise<void> {
+): Promise<readonly string[]> {
   const unique = [...new Map(needs.map((need) => [nameOf(need), need])).values()]
   const rowIds = unique.flatMap((need) => (need.kind === 'row' ? [need.id] : []))
   const dataIds = unique.flatMap((need) => (need.kind === 'data' ? [need.id] : []))
@@ -27,17 +28,34 @@ export async function load(
   ]
   const replies = commands.length === 0 ? [] : await redis.pipeline(commands)
   let next = 0
-  if (rowIds.length > 0) takeRows(rowIds, replies[next++], into)
+  const unreadable = rowIds.length > 0 ? takeRows(rowIds, replies[next++], into) : []
   if (dataIds.length > 0) takeData(dataIds, replies.slice(next, (next += dataFields.length)), into)
   for (const need of others) take(need, replies[next++] as Reply, into)
   for (const need of unique) if (need.kind === 'selected') await select(need, into)
+  return unreadable
 }
 
-function takeRows(ids: readonly string[], reply: Reply | undefined, into: WorkingSet): void {
-  for (const [i, row] of rowsFrom(reply).entries()) {
+function takeRows(ids: readonly string[], reply: Reply | undefined, into: WorkingSet): string[] {
+  const rows = rowsFrom(reply)
+  for (const [i, row] of rows.entries()) {
     into.rows.set(ids[i] as string, row === null ? null : { ...row, data: 'none' })
   }
+  return unreadableOf(ids, reply, rows)
 }
+
+/** Is called with jobs that are there and cannot be read. */
+export type SetAside = (ids: readonly string[]) => Promise<void>
+
+/**
+ * The ids of jobs that are there and cannot be read.
+ * @param reply their rows as they are stored
+ * @param rows what was read; null for none
+ */
+export const unreadableOf = (
+  ids: readonly string[],
+  reply: Reply | undefined,
+  rows: readonly (object | null)[],
+): string[] => ids.filter((_, i) => rows[i] === null && typeof (reply as readonly Reply[])[i] === 'string')
 
 function takeData(ids: readonly string[], replies: readonly Reply[], into: WorkingSet): void {
   for (const [i, id] of ids.entries()) {
@@ -52,7 +70,8 @@ function takeData(ids: readonly string[], replies: readonly Reply[], into: Worki
   }
 }
 
-const nameOf = (need: Need): string => JSON.stringify(need.kind === 'selected' ? need.selection : need)
+const nameOf = (need: Need): string =>
+  need.kind === 'selected' ? selectionName(need.selection, need.among) : JSON.stringify(need)
 
 function commandOf(keys: Keys, need: Need): Command {
   switch (need.kind) {
@@ -68,8 +87,6 @@ function commandOf(keys: Keys, need: Need): Command {
       return ['ZRANGE', need.of === 'due' ? keys.due : keys.leases, '0', String(need.limit), 'WITHSCORES']
     case 'counts':
       return ['HGETALL', keys.counts]
-    case 'ended':
-      return ['ZRANGE', keys.ended(need.state), '0', String(need.limit - 1), 'WITHSCORES']
     case 'row':
     case 'data':
     case 'selected':
@@ -97,9 +114,6 @@ function take(need: Need, reply: Reply, into: WorkingSet): void {
     case 'counts':
       into.counts = countsFrom(reply)
       return
-    case 'ended':
-      into.ended.set(need.state, { limit: need.limit, found: scored(reply) })
-      return
     case 'row':
     case 'data':
     case 'selected':
@@ -110,7 +124,7 @@ export const texts = (reply: Reply | undefined): string[] => (Array.isArray(repl
 
 export const parsedAll = <T>(reply: Reply | undefined): T[] => texts(reply).map((text) => JSON.parse(text) as T)
 
-/** Rows of an HMGET; null for one that is not there. */
+/** Rows of an HMGET; null for one that is not there, or cannot be read. */
 export const rowsFrom = (reply: Reply | undefined): (ParsedRow | null)[] =>
   Array.isArray(reply) ? reply.map((text) => (typeof text === 'string' ? parseRow(text) : null)) : []
 

@@ -1,19 +1,17 @@
 /**
  * The most frequent writes as scripts of their own, where the chart's table decides everything: inserts of new jobs that find room,
- * ends of attempts of plain jobs, removals. They take one round trip. All other cases are left to the core: the answer is `null`, or
+ * ends of attempts of plain jobs. They take one round trip. All other cases are left to the core: the answer is `null`, or
  * `generic` per item.
  */
-import { statesTagged, countersAfter, isEnded, jobStates, nextArrow, type JobState } from '../../core/lifecycle.ts'
+import { statesTagged, countersAfter, nextArrow, type JobState } from '../../core/lifecycle.ts'
 import { bornReady, bornTimed } from '../../core/insert.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import { failureOf } from '../../core/fingerprint.ts'
-import { prune, type PruneUnit } from '../../core/prune.ts'
 import type { Settlement } from '../../core/settlement.ts'
-import type { InsertAnswer, InsertRequest, NewJob, PruneAnswer, RetentionPolicy, SettleAnswer } from '../../store.ts'
+import type { InsertAnswer, InsertRequest, NewJob, SettleAnswer } from '../../store.ts'
 import type { Reply } from './connection.ts'
 import type { Driver } from './driver.ts'
-import { endedId, keyName, type EndedId } from './keys.ts'
-import { countsFrom, scored } from './loading.ts'
+import { keyName } from './keys.ts'
 import { dataLetters, flagLetters, headFields, headOf, scriptText, tailOf, type Fields } from './row-text.ts'
 import { claimed } from './scripts/claim.ts'
 import { plainEvents } from './scripts/settle.ts'
@@ -151,10 +149,17 @@ const notPlain = [flagLetters.machine, flagLetters.key]
  */
 export function maySettle(driver: Driver, settlements: readonly Settlement[]): boolean {
   const ids = new Set<string>()
-  for (const { id, event, logs, checkpoint, cancelTaken, unsupported, gather } of settlements) {
-    const isPlainEnd =
-      checkpoint === undefined && cancelTaken !== true && unsupported === undefined && gather === undefined
-    if (!isPlainEnd || !plain.has(event) || (logs !== undefined && logs.length > 0) || ids.has(id)) return false
+  for (const { id, event, logs, checkpoint, cancelTaken, unsupported, gather, outcome } of settlements) {
+    const isOfMachine =
+      checkpoint !== undefined || cancelTaken === true || gather !== undefined || outcome !== undefined
+    if (
+      isOfMachine ||
+      unsupported !== undefined ||
+      !plain.has(event) ||
+      (logs !== undefined && logs.length > 0) ||
+      ids.has(id)
+    )
+      return false
     const row = driver.remembers(id)
     if (row === undefined || notPlain.some((letter) => row.has.includes(letter))) return false
     if (event === 'FAIL' && row.fields.onDead !== undefined) return false
@@ -226,40 +231,3 @@ const lostAnswer = ({ attempt, to }: Settlement): SettleAnswer => ({
   attempt,
   dueAt: null,
 })
-
-// ── prune ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-const endedStates = jobStates.filter(isEnded)
-
-/** Retention as the core decides it, over what the indexes say; each job is removed if it has not changed meanwhile. */
-export async function pruneEnded(driver: Driver, policy: RetentionPolicy, limit: number): Promise<PruneAnswer> {
-  const { redis, keys, time } = driver
-  let going: readonly EndedId[] = []
-  let others: ReadonlySet<unknown> = new Set()
-  const answer = await driver.inLine(async () => {
-    const [counted, ...entries] = await redis.pipeline([
-      ['HGETALL', keys.counts],
-      ...endedStates.map((state) => ['ZRANGE', keys.ended(state), '0', String(limit - 1), 'WITHSCORES']),
-    ])
-    const counts = countsFrom(counted)
-    const first = new Map(endedStates.map((state, i) => [state, scored(entries[i]).map(endedId)]))
-    const unit: PruneUnit<EndedId> = {
-      now: time.now(),
-      endedCount: (state) => counts.get(state) ?? 0,
-      firstEnded: (state, count) => (first.get(state) ?? []).slice(0, count),
-      removeEnded: (jobs) => void (going = jobs),
-    }
-    const pruned = prune(unit, policy, limit)
-    if (going.length > 0) {
-      const ids = going.flatMap(({ id, endedBy }) => [id, String(endedBy)])
-      const [, left] = await driver.run('remove', ids)
-      others = new Set(left as readonly Reply[])
-    }
-    return pruned
-  })
-  if (others.size > 0) {
-    const left = going.filter(({ id }) => others.has(id))
-    await driver.write((unit) => unit.removeEnded(left), { needs: left.map(({ id }) => ({ kind: 'row', id })) })
-  }
-  return answer
-}

@@ -13,8 +13,13 @@ export type Need =
   | { readonly kind: 'values'; readonly cells: CellKind }
   | { readonly kind: 'timers'; readonly of: Timers; readonly limit: number }
   | { readonly kind: 'counts' }
-  | { readonly kind: 'ended'; readonly state: JobState; readonly limit: number }
-  | { readonly kind: 'selected'; readonly selection: Selection & object; readonly states: ReadonlySet<JobState> }
+  | {
+      readonly kind: 'selected'
+      readonly selection: Selection & object
+      readonly states: ReadonlySet<JobState>
+      /** Only these jobs are looked at. */
+      readonly among?: readonly string[]
+    }
 
 /** `due`: jobs with a due time · `leases`: leased jobs. */
 export type Timers = 'due' | 'leases'

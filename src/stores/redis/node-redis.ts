@@ -35,41 +35,56 @@ type Given = Single | Sentinel | Cluster
 /** Version 2 of the protocol: lists and texts alone. */
 const RESP = 2
 
-/** Commands fail at once while there is no connection. */
-const ownOptions = ({ options }: Single): object => ({
+/**
+ * Commands fail at once while there is no connection.
+ * @param closed ends a socket that is connecting: `destroy` of the driver knows none before it is connected, and leaves it open
+ */
+const ownOptions = ({ options }: Single, closed: AbortSignal): object => ({
   RESP,
   maintNotifications: 'disabled',
   disableOfflineQueue: true,
-  socket: { ...options?.socket, connectTimeout: connectMsMax, reconnectStrategy: reconnectMs },
+  socket: { ...options?.socket, connectTimeout: connectMsMax, reconnectStrategy: reconnectMs, signal: closed },
 })
 
 class NodeRedisClient implements RedisClient {
   private readonly inside: Common
   private readonly command: (command: Command) => Promise<unknown>
+  private readonly closing: AbortController
   readonly duplicate: () => RedisClient
 
   get hasOneServer(): boolean {
     return !('getSlotMaster' in this.inside)
   }
 
-  /** @param command sends a command to the server that has its keys */
-  constructor(inside: Common, command: (command: Command) => Promise<unknown>, duplicate: () => RedisClient) {
+  /**
+   * @param command sends a command to the server that has its keys
+   * @param closing aborted by `close`
+   */
+  constructor(
+    inside: Common,
+    command: (command: Command) => Promise<unknown>,
+    duplicate: () => RedisClient,
+    closing = new AbortController(),
+  ) {
     this.inside = inside
     this.command = command
     this.duplicate = duplicate
+    this.closing = closing
     // Without a listener an error of the connection would end the process; calls tell of it.
     inside.on('error', () => {})
   }
 
   async connect(): Promise<void> {
-    const { inside } = this
-    if (inside.isReady) return
+    const { inside, closing } = this
+    if (inside.isReady || closing.signal.aborted) return
     const { promise: failed, reject } = Promise.withResolvers<never>()
     inside.on('error', reject)
     try {
       await Promise.race([inside.connect(), failed])
     } finally {
       inside.off('error', reject)
+      // What was being made at the close: clients of a cluster and of a Sentinel do not look at the signal.
+      if (closing.signal.aborted) this.destroy()
     }
   }
 
@@ -90,8 +105,13 @@ class NodeRedisClient implements RedisClient {
   }
 
   close(): void {
-    // A client that tears down a connection under way rejects; nothing is waiting for it.
-    if (this.inside.isOpen) void Promise.resolve(this.inside.destroy()).catch(() => {})
+    if (this.inside.isOpen) this.destroy()
+    this.closing.abort()
+  }
+
+  /** A client that tears down a connection under way rejects, or throws; nothing is waiting for it. */
+  private destroy(): void {
+    void (async () => this.inside.destroy())().catch(() => {})
   }
 }
 
@@ -122,11 +142,13 @@ export function fromNodeRedis(given: object, url: { readonly url?: string } = {}
       () => fromNodeRedis(inside),
     )
   }
-  const inside = client.duplicate({ ...ownOptions(client), ...url })
+  const closing = new AbortController()
+  const inside = client.duplicate({ ...ownOptions(client, closing.signal), ...url })
   return new NodeRedisClient(
     inside,
     (command) => inside.sendCommand(command),
     () => fromNodeRedis(inside),
+    closing,
   )
 }
 

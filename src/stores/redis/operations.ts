@@ -1,6 +1,6 @@
 /** The writes of the store: each an operation of the core in a unit, and what is known beforehand of what it needs. */
-import { discard, retry } from '../../core/admin.ts'
-import { cancel } from '../../core/cancel.ts'
+import { discard, discardable, retry, retryable } from '../../core/admin.ts'
+import { cancel, cancellable } from '../../core/cancel.ts'
 import { shortfallOf } from '../../core/claim.ts'
 import { checkpoint } from '../../core/checkpoint.ts'
 import { extend } from '../../core/extend.ts'
@@ -11,32 +11,41 @@ import {
   heartbeatFailed,
   insertFailed,
   putScheduleFailed,
+  reindexFailed,
   sendFailed,
   settleFailed,
 } from '../../core/failures.ts'
 import { send } from '../../core/inbox.ts'
 import { insert } from '../../core/insert.ts'
-import { prune } from '../../core/prune.ts'
+import { roughSize } from '../../core/payload.ts'
+import { reindex } from '../../core/reindex.ts'
 import { fireSchedule, pauseSchedule, putSchedule } from '../../core/schedule.ts'
+import type { JobState } from '../../core/lifecycle.ts'
 import { settle } from '../../core/settle.ts'
 import { promote, rescue } from '../../core/sweep.ts'
-import type { CancelRequest, ClaimAnswer, ClaimRequest, Demand, InsertRequest, InsertAnswer, ScheduleStore, SettleAnswer, Shortfall, Store, SweepAnswer } from '../../store.ts' // prettier-ignore
+import type { CancelAnswer, CancelRequest, ClaimAnswer, ClaimedJob, ClaimRequest, Demand, DiscardAnswer, InsertRequest, InsertAnswer, ScheduleStore, Selection, SettleAnswer, Shortfall, Store, SweepAnswer } from '../../store.ts' // prettier-ignore
 import type { Settlement } from '../../core/settlement.ts'
+import { changeEach } from './apart.ts'
 import { runningBulk, withAbandonedBulk } from './bulk.ts'
 import type { Reply } from './connection.ts'
 import type { Driver } from './driver.ts'
 import { keyName } from './keys.ts'
-import { insertNew, maySettle, pruneEnded, settlePlain } from './native.ts'
+import { texts } from './loading.ts'
+import { insertNew, maySettle, settlePlain } from './native.ts'
 import type { Need } from './needs.ts'
+import { pruneEnded, retain } from './prune.ts'
 import { claimedFrom } from './records.ts'
 import { scriptText, textOfScript } from './row-text.ts'
+import type { RedisUnit } from './unit.ts'
 import type { WorkingSet } from './working-set.ts'
 
 /** What one commit writes at most, where a call can be parted: a script holds up every other client. */
 const biteMax = 200
+/** The same in bytes of inputs; a single request may have more. */
+const biteBytesMax = 1_048_576
 
 type Writes =
-  'insert' | 'claim' | 'settle' | 'extend' | 'checkpoint' | 'send' | 'cancel' | 'retry' | 'discard' | 'promote' | 'rescue' | 'prune' // prettier-ignore
+  'insert' | 'claim' | 'settle' | 'extend' | 'checkpoint' | 'send' | 'reindex' | 'cancel' | 'retry' | 'discard' | 'promote' | 'rescue' | 'retain' | 'prune' // prettier-ignore
 
 /** @param native by scripts of their own, where there are; a test compares them with the way of the core */
 export const writesOf = (driver: () => Driver, native: boolean): Pick<Store, Writes> => ({
@@ -44,7 +53,7 @@ export const writesOf = (driver: () => Driver, native: boolean): Pick<Store, Wri
   claim: (request) => claim(driver(), request),
   settle: (settlements) => inBites(settlements, (bite) => settleAll(driver(), bite, native)),
   extend: async ({ worker, leaseMs, heartbeats }) => {
-    const seen = driver().inLine(() => driver().run('seen', [worker]))
+    const seen = driver().inLine(() => driver().seen(worker))
     const [answers] = await Promise.all([
       inBites(heartbeats, (bite) =>
         driver().write((unit) => unit.each(bite, (heartbeat) => extend(unit, heartbeat, leaseMs), heartbeatFailed), {
@@ -65,13 +74,30 @@ export const writesOf = (driver: () => Driver, native: boolean): Pick<Store, Wri
     driver().write((unit) => unit.each(requests, (request) => send(unit, request), sendFailed), {
       needs: rowsOf(requests),
     }),
+  reindex: (requests) =>
+    inBites(requests, (bite) =>
+      driver().write((unit) => unit.each(bite, (request) => reindex(unit, request), reindexFailed), {
+        needs: rowsOf(bite),
+      }),
+    ),
   cancel: (requests) =>
     joined(partsOf(requests), (part) =>
-      driver().write((unit) => unit.each(part, (request) => cancel(unit, request), cancelFailed)),
+      driver().write((unit) => unit.each(part, (request) => cancel(unit, request), cancelFailed), {
+        async apart(page) {
+          const answers: CancelAnswer[] = []
+          for (const request of part) {
+            answers.push(await changeEach(driver(), request.selection, cancellable, page, (unit) => cancel(unit, request))) // prettier-ignore
+          }
+          return answers
+        },
+      }),
     ),
   retry: (selection, fromStart = false, dropInbox = 0, edit) =>
-    driver().write((unit) => retry(unit, selection, fromStart, dropInbox, edit)),
-  discard: (selection) => driver().write((unit) => discard(unit, selection)),
+    changeSelected(driver(), selection, retryable, (unit) => retry(unit, selection, fromStart, dropInbox, edit)),
+  discard: async (selection) => {
+    const answer = await changeSelected(driver(), selection, discardable, (unit) => discard(unit, selection))
+    return answer.notFound.length === 0 ? answer : withUnreadable(answer, await driver().dropAside(answer.notFound))
+  },
   promote: (limit) =>
     sweep(limit, (bite) =>
       driver().write((unit) => promote(unit, bite), { needs: [{ kind: 'timers', of: 'due', limit: bite }] }),
@@ -82,17 +108,23 @@ export const writesOf = (driver: () => Driver, native: boolean): Pick<Store, Wri
         needs: [{ kind: 'timers', of: 'leases', limit: bite }, runningBulk],
       }),
     ),
-  async prune(policy, limit) {
+  retain: (policies) => retain(driver(), policies),
+  async prune(limit) {
     for (let pruned = 0; ;) {
-      const bite = Math.min(limit - pruned, biteMax)
-      const answer = await (native
-        ? pruneEnded(driver(), policy, bite)
-        : driver().write((unit) => prune(unit, policy, bite), { needs: [{ kind: 'counts' }] }))
+      const answer = await pruneEnded(driver(), Math.min(limit - pruned, biteMax))
       pruned += answer.pruned
       if (!answer.more || pruned >= limit) return { ...answer, pruned }
     }
   },
 })
+
+/** Changes the jobs of a selection together, or one by one if others work on them. */
+const changeSelected = <A extends object>(
+  driver: Driver,
+  selection: Selection,
+  states: ReadonlySet<JobState>,
+  act: (unit: RedisUnit) => A,
+): Promise<A> => driver.write(act, { apart: (page) => changeEach(driver, selection, states, page, act) })
 
 /** Does the items of a call in several commits, in order. */
 async function inBites<I, A>(items: readonly I[], act: (bite: readonly I[]) => Promise<A[]>): Promise<A[]> {
@@ -119,6 +151,16 @@ function partsOf(requests: readonly CancelRequest[]): CancelRequest[][] {
     else parts.at(-1)?.push(request)
   }
   return parts
+}
+
+/** Jobs that cannot be read are found by nothing but their ids. */
+function withUnreadable(answer: DiscardAnswer, dropped: readonly string[]): DiscardAnswer {
+  const gone = new Set(dropped)
+  return {
+    ...answer,
+    discarded: [...answer.discarded, ...dropped],
+    notFound: answer.notFound.filter((id) => !gone.has(id)),
+  }
 }
 
 async function sweep(limit: number, act: (bite: number) => Promise<SweepAnswer>): Promise<SweepAnswer> {
@@ -150,15 +192,18 @@ async function insertAll(
   native: boolean,
 ): Promise<InsertAnswer[][]> {
   const bites: InsertRequest[][] = []
-  let size = Infinity
+  let [size, bytes] = [Infinity, 0]
   for (const request of requests) {
+    const added = request.jobs.reduce((sum, { input }) => sum + roughSize(input), 0)
+    const isFull = size + request.jobs.length > biteMax || bytes + added > biteBytesMax
     // A hand-over has a commit of its own: the slots are counted by the script, which does not know the inserts before it.
-    if (size + request.jobs.length > biteMax || isHandOver(request) || isHandOver(bites.at(-1)?.[0])) {
+    if (isFull || isHandOver(request) || isHandOver(bites.at(-1)?.[0])) {
       bites.push([])
-      size = 0
+      size = bytes = 0
     }
     bites.at(-1)?.push(request)
     size += request.jobs.length
+    bytes += added
   }
   return joined(bites, (bite) => insertBite(driver, bite, native))
 }
@@ -228,13 +273,14 @@ const settleBite = (driver: Driver, settlements: readonly Settlement[]): Promise
 
 // ── claim ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const claim = (driver: Driver, { worker, leaseMs, token, demand }: ClaimRequest): Promise<ClaimAnswer> =>
+const claim = (driver: Driver, { worker, leaseMs, token, startedAt, demand }: ClaimRequest): Promise<ClaimAnswer> =>
   driver.inLine(async () => {
     const request = {
       worker: scriptText(worker),
       workerText: JSON.stringify(worker),
       leaseMs,
       token: scriptText(token),
+      ...(startedAt !== undefined && { since: startedAt }),
       demand: demand.map(({ type, max, limits, maxAttempts, keyShares, onDead }) => ({
         type: scriptText(type),
         max,
@@ -247,12 +293,42 @@ const claim = (driver: Driver, { worker, leaseMs, token, demand }: ClaimRequest)
         ...(onDead !== undefined && { onDead: scriptText(onDead) }),
       })),
     }
-    const [jobs, shortfalls] = await driver.exchange.claim(JSON.stringify(request))
-    const claimed = (jobs as readonly Reply[]).map(claimedFrom)
-    for (const { job, row } of claimed) driver.rememberLeased(job.id, row)
-    const reasons = (shortfalls as readonly Reply[]).map((facts) => shortfallFrom(demand, facts as readonly Reply[]))
-    return { jobs: claimed.map(({ job }) => job), shortfalls: reasons }
+    return claimParts(driver, request, demand)
   })
+
+interface ScriptDemand {
+  readonly type: string
+  readonly max: number
+}
+
+/** Claims what is asked for, in scripts of a bounded number of bytes. */
+async function claimParts(
+  driver: Driver,
+  request: { readonly demand: readonly ScriptDemand[] },
+  demands: readonly Demand[],
+): Promise<ClaimAnswer> {
+  const jobs: ClaimedJob[] = []
+  const shortfalls: Shortfall[] = []
+  const unreadable: string[] = []
+  for (let { demand } = request; ;) {
+    const [found, reasons, cut, aside] = await driver.exchange.claim(JSON.stringify({ ...request, demand }))
+    const replies = found as readonly (readonly Reply[])[]
+    const read = replies.map(claimedFrom)
+    const claimed = read.filter((each) => each !== null)
+    for (const { job, row } of claimed) driver.rememberLeased(job.id, row)
+    const unread = replies.flatMap(([id], i) => (read[i] === null ? [String(id)] : []))
+    if (unread.length > 0) await driver.setAside(unread)
+    unreadable.push(...texts(aside), ...unread)
+    jobs.push(...claimed.map(({ job }) => job))
+    shortfalls.push(...(reasons as readonly Reply[]).map((facts) => shortfallFrom(demands, facts as readonly Reply[])))
+    const types = new Set(cut as readonly Reply[])
+    if (types.size === 0) return { jobs, shortfalls, ...(unreadable.length > 0 && { unreadable }) }
+    const counts = Map.groupBy(claimed, ({ job }) => scriptText(job.type))
+    demand = demand
+      .filter(({ type }) => types.has(type))
+      .map((each) => ({ ...each, max: each.max - (counts.get(each.type)?.length ?? 0) }))
+  }
+}
 
 /** Why a type gave fewer jobs than were asked for, by the rules of the core. */
 function shortfallFrom(demands: readonly Demand[], facts: readonly Reply[]): Shortfall {

@@ -25,7 +25,9 @@ interface PlannedRow {
   /** Indexes of its own that it enters and leaves. */
   readonly enter?: readonly string[]
   readonly leave?: readonly string[]
+  /** How many messages are removed from the front of the inbox; and, instead, the places of those removed, from 0. */
   readonly inboxDropped?: number
+  readonly inboxRemoved?: readonly number[]
   readonly messages?: readonly string[]
   readonly checkpoints?: readonly string[]
   readonly forgetsCheckpoints?: 1
@@ -186,14 +188,20 @@ const hasAdditions = ({ additions }: Row): boolean =>
 const checkpointText = ({ seq, ...rest }: Row['additions']['checkpoints'][number]): string =>
   JSON.stringify({ seq, ...rest })
 
-/** Messages are read in order, so that those which are read are at the front. */
-function inboxChanges(row: Row): Pick<PlannedRow, 'inboxDropped' | 'messages'> {
-  const { lastRead: readBefore = '0', lastMessage: lastBefore = '0' } = row.loaded?.fields ?? {}
-  const lastRead = row.machine?.lastRead ?? 0
+/** The inbox holds the deferred messages and then the unread ones. Mostly none is deferred: then those at the front are removed. */
+function inboxChanges(row: Row): Pick<PlannedRow, 'inboxDropped' | 'inboxRemoved' | 'messages'> {
+  const { lastRead: readBefore = '0', lastMessage: lastBefore = '0', deferred: before } = row.loaded?.fields ?? {}
+  const { lastRead = 0, deferred = [] } = row.machine ?? {}
   const dropped = Math.min(lastRead, Number(lastBefore)) - Number(readBefore)
-  const messages = row.additions.messages.filter(({ number }) => number > lastRead)
+  const isKept = (number: number): boolean => number > lastRead || deferred.includes(number)
+  const messages = row.additions.messages.filter(({ number }) => isKept(number))
+  const read = Array.from({ length: Math.max(dropped, 0) }, (_, i) => Number(readBefore) + 1 + i)
+  const removed = [...(before ? (JSON.parse(before) as number[]) : []), ...read].flatMap((number, place) =>
+    isKept(number) ? [] : [place],
+  )
+  const isFront = removed.at(-1) === removed.length - 1
   return {
-    ...(dropped > 0 && { inboxDropped: dropped }),
+    ...(isFront ? { inboxDropped: removed.length } : some('inboxRemoved', removed)),
     ...some(
       'messages',
       messages.map(({ entry }) => JSON.stringify(entry)),
@@ -213,20 +221,23 @@ function sets(fields: Fields, keys: Keys): Set<string> {
   return names
 }
 
-/** Only jobs that have not ended are counted. */
-function machinesOf({ rows }: RedisUnit, keys: Keys): NonNullable<Plan['machines']> {
+/** Only jobs that have not ended are counted by state and tag. */
+function machinesOf({ rows, counting }: RedisUnit, keys: Keys): NonNullable<Plan['machines']> {
   const tallies = new Map<string, MachineTally>()
-  const count = (fields: Fields, by: 1 | -1): void => {
-    if (!fields.machine || isEnded(fields.state as JobState)) return
-    const type = fields.type as string
+  const tallyOf = (type: string): MachineTally => {
     const tally = tallies.get(type) ?? new MachineTally()
     tallies.set(type, tally)
-    tally.add({ states: list(fields.machineStates), tags: list(fields.machineTags) }, by)
+    return tally
+  }
+  const count = (fields: Fields, by: 1 | -1): void => {
+    if (!fields.machine || isEnded(fields.state as JobState)) return
+    tallyOf(fields.type as string).add({ states: list(fields.machineStates), tags: list(fields.machineTags) }, by)
   }
   for (const row of rows.values()) {
     if (row.loaded !== null) count(row.loaded.fields, -1)
     if (!row.removed) count(row.values, 1)
   }
+  for (const { type, outcome } of counting.outcomes) tallyOf(type).addOutcome(outcome)
   return [...tallies].flatMap(([type, tally]) =>
     [...tally.entries()].map(([kind, name, by]) => [keys.machineCounts(type), `${kind}:${name}`, by] as const),
   )

@@ -1,9 +1,19 @@
 /** Reading: jobs, pages of them, counts, queues, workers, schedules and the log as they are now. */
 import { activityFigures, bucketsOf, firstPeriod, noActivity, type Tally } from '../../core/activity.ts'
 import { caps } from '../../core/caps.ts'
-import { cursorAt, entryNumber, selectionAfter, selectionRange, seqAt } from '../../core/cursor.ts'
+import {
+  entryNumber,
+  inSequence,
+  isListed,
+  pageCursor,
+  positionAt,
+  selectionAfter,
+  selectionEnd,
+  selectionRange,
+  type Position,
+} from '../../core/cursor.ts'
 import type { HistoryEntry, JobRecord } from '../../core/record.ts'
-import { isEnded, jobStates, type JobState } from '../../core/lifecycle.ts'
+import { jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, InboxEntry } from '../../core/machine-record.ts'
 import type { MachineNameKind } from '../../core/machine-tally.ts'
 import type { DueSchedules, DueSchedulesRequest, StoredSchedule } from '../../core/schedule-record.ts'
@@ -16,6 +26,7 @@ import type {
   FailureGroup,
   FailureQuery,
   JobPage,
+  ListOrder,
   ListQuery,
   MachineCounts,
   QueueActivity,
@@ -28,7 +39,7 @@ import type {
 import type { Redis, Reply } from './connection.ts'
 import { Epochs } from './epoch.ts'
 import { failureName, memberId, type Keys } from './keys.ts'
-import { countsFrom, pairs, parsedAll, rowsFrom, scored, texts } from './loading.ts'
+import { countsFrom, pairs, parsedAll, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
 import type { Need } from './needs.ts'
 import { recordOf, type StoredJob } from './records.ts'
 import {
@@ -37,16 +48,19 @@ import {
   historyEntries,
   scriptText,
   textOfScript,
+  unlessUnreadable,
   type DataField,
   type ParsedRow,
 } from './row-text.ts'
+import { rankChars } from './scripts/groups.ts'
 import { Search } from './search.ts'
-import type { WorkingSet } from './working-set.ts'
+import { selectionName, type WorkingSet } from './working-set.ts'
 
-/** A worker as it is kept; workers are listed in the order in which they were made known. */
+/** A worker; they are listed in the order in which they were made known. */
 interface KnownWorker {
   readonly info: WorkerInfo
   readonly number: number
+  readonly seenAt: number
 }
 
 /** When a queued job made its last transition; null if it is no longer queued. */
@@ -55,24 +69,54 @@ function queuedAt(row: ParsedRow | null): number | null {
   return historyEntries(row.history).at(-1)?.at ?? Number(row.fields.enqueuedAt)
 }
 
+/** Where a job without a key is in the order of its queue, as scripts write it (see `scripts/groups.ts`). */
+const rankOf = ([member, score]: readonly [member: string, score: number]): string =>
+  String(2 ** 31 + score).padStart(10, '0') + member.slice(0, 16)
+
 export class Reading {
   private readonly redis: Redis
   private readonly keys: Keys
   private readonly epochs: Epochs
   private readonly search: Search
 
-  constructor(redis: Redis, keys: Keys, epochs: Epochs) {
+  private readonly setAside: SetAside
+
+  /** @param setAside is called with jobs that cannot be read */
+  constructor(
+    redis: Redis,
+    keys: Keys,
+    epochs: Epochs,
+    scripts: ConstructorParameters<typeof Search>[2],
+    setAside: SetAside,
+  ) {
+    this.setAside = setAside
     this.epochs = epochs
     this.redis = redis
     this.keys = keys
-    this.search = new Search(redis, keys)
+    this.search = new Search(redis, keys, scripts, setAside)
   }
 
   // ── jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async get(ids: readonly string[]): Promise<(JobRecord | null)[]> {
-    const stored = await this.stored(ids, dataFields)
-    return stored.map((job) => (job === null ? null : recordOf(job)))
+    return this.records(ids, await this.stored(ids, dataFields))
+  }
+
+  /** Records of stored jobs; null for one that is not there, or that cannot be read. */
+  private async records<Name extends keyof JobRecord>(
+    ids: readonly string[],
+    stored: readonly (StoredJob | null)[],
+    fields?: readonly (keyof JobRecord)[],
+  ): Promise<(Pick<JobRecord, Name> | null)[]> {
+    const records = stored.map((job) => (job === null ? null : unlessUnreadable(() => recordOf<Name>(job, fields))))
+    const unreadable = ids.filter((_, i) => stored[i] !== null && records[i] === null)
+    if (unreadable.length > 0) await this.setAside(unreadable)
+    return records
+  }
+
+  /** The ids of jobs that were set aside. */
+  async unreadable(): Promise<string[]> {
+    return texts(await this.redis.send(['HKEYS', this.keys.aside])).toSorted()
   }
 
   /** @param data the fields that are kept apart to be read; `machines`: checkpoint and inbox, too */
@@ -95,8 +139,7 @@ export class Reading {
         ['LRANGE', keys.inbox(id), '0', '-1'],
       ]),
     )
-    return parsed.map((row, i) => {
-      if (row === null) return null
+    const readJob = (row: ParsedRow, i: number): StoredJob => {
       for (const [n, field] of data.entries()) {
         const value = (replies[n] as readonly Reply[])[i]
         if (typeof value === 'string') row.fields[field] = value
@@ -111,16 +154,20 @@ export class Reading {
         checkpoint: typeof checkpoint === 'string' ? (JSON.parse(checkpoint) as CheckpointEntry) : null,
         inbox: machine < 0 ? [] : parsedAll<InboxEntry>(beside[2 * machine + 1]),
       }
-    })
+    }
+    const jobs = parsed.map((row, i) => (row === null ? null : unlessUnreadable(() => readJob(row, i))))
+    const unreadable = unreadableOf(ids, rows, jobs)
+    if (unreadable.length > 0) await this.setAside(unreadable)
+    return jobs
   }
 
   async list<Name extends keyof JobRecord>(query: ListQuery<Name>): Promise<JobPage<Pick<JobRecord, Name>>> {
     const { after, limit = caps.page, order, orderBy, fields, ...filter } = query
-    const byEnd = orderBy === 'finished'
+    const by = orderBy ?? 'enqueued'
     const range = {
-      byEnd,
+      by,
       newestFirst: order === 'newest',
-      after: after === undefined ? null : await this.numberAfter(after, byEnd),
+      after: after === undefined ? null : await this.positionAfter(by, after),
       limit: Math.min(limit, caps.pageMax),
     }
     const { jobs, next } = await this.search.find(filter, () => true, range)
@@ -129,26 +176,39 @@ export class Reading {
     const machines = names === undefined || names.includes('checkpoint') || names.includes('inbox')
     const ids = jobs.map(({ id }) => id)
     const stored = await this.stored(ids, data, machines)
-    const records = stored.flatMap((job) => (job === null ? [] : [recordOf<Name>(job, fields)]))
-    return Object.assign(records, { next: next === null ? undefined : cursorAt(next) })
+    const records = (await this.records<Name>(ids, stored, fields)).filter((record) => record !== null)
+    return Object.assign(records, { next: next === null ? undefined : pageCursor(by, next) })
   }
 
-  private async numberAfter(cursor: string, byEnd: boolean): Promise<number> {
+  private async positionAfter(by: ListOrder, cursor: string): Promise<Position> {
     const [row] = rowsFrom(await this.redis.send(['HMGET', this.keys.jobs, cursor]))
-    const fields = row?.fields ?? {}
-    const there = row !== null && (!byEnd || isEnded(fields.state as JobState))
-    return seqAt(cursor, () => (there ? Number(byEnd ? fields.last : fields.seq) : undefined))
+    return positionAt(by, cursor, () => {
+      const { state, last, seq, wakeAt } = row?.fields ?? {}
+      if (state === undefined || !isListed(by, state as JobState)) return undefined
+      if (by !== 'due') return inSequence(Number(by === 'finished' ? last : seq))
+      return wakeAt === undefined ? undefined : { dueAt: Number(wakeAt), number: Number(seq) }
+    })
   }
 
   /** Finds the page of a selection by filter. */
-  async select({ selection, states }: Need & { readonly kind: 'selected' }, into: WorkingSet): Promise<void> {
+  async select(need: Need & { readonly kind: 'selected' }, into: WorkingSet): Promise<void> {
+    const { selection, states, among } = need
     if (!('filter' in selection)) throw new TypeError('a selection by ids needs no search')
     const { filter, after, limit = caps.selection } = selection
     const range = selectionRange(after, Number(await this.redis.send(['GET', this.keys.seq])))
-    const page = { byEnd: false, newestFirst: false, ...range, limit: Math.min(limit, caps.selection) }
-    const { jobs, next } = await this.search.find(filter, (state) => states.has(state), page)
+    const page = { by: 'enqueued', newestFirst: false, ...range, limit: Math.min(limit, caps.selection) } as const
+    const isEligible = (state: JobState): boolean => states.has(state)
+    const { jobs, next } =
+      among === undefined
+        ? await this.search.find(filter, isEligible, page)
+        : { jobs: await this.search.among(among, filter, isEligible, range.until), next: null }
     for (const { id, row } of jobs) if (!into.rows.has(id)) into.rows.set(id, { ...row, data: 'none' })
-    into.selections.set(JSON.stringify(selection), { ids: jobs.map(({ id }) => id), next: selectionAfter(next, range) })
+    into.selections.set(selectionName(selection, among), {
+      ids: jobs.map(({ id }) => id),
+      // Jobs that were left by an earlier page do not move the cursor.
+      next: among === undefined ? selectionAfter(next, range) : (after ?? null),
+      end: selectionEnd(range),
+    })
   }
 
   async checkpoints(id: string): Promise<CheckpointEntry[]> {
@@ -170,20 +230,25 @@ export class Reading {
 
   async queuedSince(types: readonly string[]): Promise<(number | null)[]> {
     const { keys, redis } = this
-    const groups = await redis.pipeline(types.map((type) => ['HKEYS', keys.heads(type)]))
-    const queues = types.map((type, i) => {
-      // The empty key stands for the jobs without one.
-      const groupKeys = texts(groups[i]).filter((key) => key !== '')
-      return [keys.queue(type), ...groupKeys.map((key) => keys.group(type, key))]
+    const firsts = await redis.pipeline(
+      types.flatMap((type) => [
+        ['ZRANGE', keys.queue(type), '0', '0', 'WITHSCORES'],
+        ['ZRANGE', keys.firsts(type), '0', '0'],
+      ]),
+    )
+    // The first job without a key, or the queue of the key whose first job goes before that.
+    const heads = types.map((type, i) => {
+      const [plain] = scored(firsts[2 * i])
+      const [keyed] = texts(firsts[2 * i + 1])
+      const isKeyFirst = keyed !== undefined && (plain === undefined || keyed.slice(0, rankChars) < rankOf(plain))
+      const key = isKeyFirst ? keyed.slice(rankChars) : ''
+      return { member: plain?.[0] ?? null, group: key === '' ? null : keys.group(type, key) }
     })
-    const heads = await redis.pipeline(queues.flat().map((key) => ['ZRANGE', key, '0', '0', 'WITHSCORES']))
-    let next = 0
-    const members = queues.map(({ length }) => {
-      const firsts = heads.slice(next, (next += length)).flatMap(scored)
-      // The score is the negative priority, and a member begins with the place.
-      const [first] = firsts.toSorted(([a, score], [b, otherScore]) => score - otherScore || (a < b ? -1 : 1))
-      return first?.[0] ?? null
-    })
+    const groups = heads.flatMap(({ group }) => (group === null ? [] : [group]))
+    const ofGroups = await redis.pipeline(groups.map((group) => ['ZRANGE', group, '0', '0']))
+    const members = heads.map(({ member, group }) =>
+      group === null ? member : (texts(ofGroups[groups.indexOf(group)])[0] ?? member),
+    )
     const ids = members.flatMap((member) => (member === null ? [] : [memberId(member)]))
     const rows = ids.length === 0 ? [] : rowsFrom(await redis.send(['HMGET', keys.jobs, ...ids]))
     const times = new Map(ids.map((id, i) => [id, queuedAt(rows[i] ?? null)]))
@@ -192,13 +257,13 @@ export class Reading {
 
   async machineCounts(type: string): Promise<MachineCounts> {
     const found = pairs(await this.redis.send(['HGETALL', this.keys.machineCounts(type)]))
-    const of = (kind: MachineNameKind): Record<string, number> =>
+    const of = (kind: MachineNameKind | 'outcome'): Record<string, number> =>
       Object.fromEntries(
         found.flatMap(([field, count]) =>
           field.startsWith(`${kind}:`) ? [[field.slice(kind.length + 1), Number(count)]] : [],
         ),
       )
-    return { states: of('state'), tags: of('tag') }
+    return { states: of('state'), tags: of('tag'), outcomes: of('outcome') }
   }
 
   async counts(): Promise<Counts> {
@@ -314,25 +379,13 @@ export class Reading {
 
   // ── workers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async worker(id: string, info: WorkerInfo | null, now: number): Promise<void> {
-    const { keys } = this
+  /** The workers that were lost so long ago that they are listed no more. */
+  async forgottenWorkers(now: number): Promise<string[]> {
     const known = await this.knownWorkers()
-    const gone = known.filter((each) => isForgotten(each.info, now - each.seenAt)).map((each) => each.info.id)
-    const own = known.find((each) => each.info.id === id)
-    if (info === null) gone.push(id)
-    else {
-      const number = own?.number ?? Number(await this.redis.send(['HINCRBY', keys.workers, '', '1']))
-      const value: KnownWorker = { info, number }
-      await this.redis.pipeline([
-        ['HSET', keys.workers, id, JSON.stringify(value)],
-        ['ZADD', keys.seen, String(now), id],
-      ])
-    }
-    const leaving = gone.filter((each) => info === null || each !== id)
-    if (leaving.length > 0) await this.redis.pipeline([['HDEL', keys.workers, ...leaving], ['ZREM', keys.seen, ...leaving]]) // prettier-ignore
+    return known.filter(({ info, seenAt }) => isForgotten(info, now - seenAt)).map(({ info }) => info.id)
   }
 
-  private async knownWorkers(): Promise<(KnownWorker & { readonly seenAt: number })[]> {
+  private async knownWorkers(): Promise<KnownWorker[]> {
     const [infos, seen] = await this.redis.pipeline([
       ['HGETALL', this.keys.workers],
       ['ZRANGE', this.keys.seen, '0', '-1', 'WITHSCORES'],
@@ -340,7 +393,8 @@ export class Reading {
     const seenAt = new Map(scored(seen))
     const known = pairs(infos).flatMap(([id, text]) => {
       if (id === '') return []
-      return [{ ...(JSON.parse(text) as KnownWorker), seenAt: seenAt.get(id) ?? 0 }]
+      const kept = JSON.parse(text) as Omit<KnownWorker, 'seenAt'>
+      return [{ ...kept, seenAt: seenAt.get(id) ?? 0 }]
     })
     return known.toSorted((a, b) => a.number - b.number)
   }

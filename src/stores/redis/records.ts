@@ -10,7 +10,7 @@ import type { CancelMark } from '../../core/unit-of-work.ts'
 import type { ClaimedJob, JobPins } from '../../store.ts'
 import type { Reply } from './connection.ts'
 import { pairs, parsedAll } from './loading.ts'
-import { errorsOf, historyEntries, parseRow, type Fields } from './row-text.ts'
+import { errorsOf, historyEntries, parseRow, unlessUnreadable, type Fields } from './row-text.ts'
 import type { LoadedRow } from './row.ts'
 
 /** The stored data of a job. */
@@ -59,6 +59,7 @@ const read: { readonly [Field in keyof JobRecord]: (job: StoredJob) => JobRecord
   machineStates: ({ fields }) => parsed<string[]>(fields.machineStates, []),
   machineTags: ({ fields }) => parsed<string[]>(fields.machineTags, []),
   inbox: ({ inbox }) => structuredClone(inbox),
+  deferred: ({ fields }) => parsed<number[]>(fields.deferred, []),
   lastMessageNumber: ({ fields }) => Number(fields.lastMessage ?? 0),
   parent: ({ fields }) => parsed<Parent | null>(fields.parent, null),
   version: ({ fields }) => fields.version ?? null,
@@ -83,10 +84,14 @@ function historyOf({ fields, history }: StoredJob): HistoryEntry[] {
   return [enqueueEntry(to, Number(fields.seq), Number(fields.enqueuedAt)), ...entries]
 }
 
-/** A job in the answer of the claim script. */
-export function claimedFrom(reply: Reply): { readonly job: ClaimedJob; readonly row: LoadedRow } {
-  const [id, text, input, data, steps, checkpoint, inbox] = reply as readonly Reply[]
+/** A job in the answer of the claim script; null if it cannot be read. */
+export const claimedFrom = (reply: readonly Reply[]): { readonly job: ClaimedJob; readonly row: LoadedRow } | null =>
+  unlessUnreadable(() => readClaimed(reply))
+
+function readClaimed(reply: readonly Reply[]): { readonly job: ClaimedJob; readonly row: LoadedRow } | null {
+  const [id, text, input, data, steps, checkpoint, inbox] = reply
   const row = parseRow(String(text))
+  if (row === null) return null
   Object.assign(row.fields, Object.fromEntries(pairs(data)))
   const fields: Fields = input === '' ? row.fields : { ...row.fields, input: String(input) }
   const stored: StoredJob = {
@@ -105,6 +110,7 @@ const claimedJob = (stored: StoredJob, steps: readonly [string, string][]): Clai
   type: read.type(stored),
   input: read.input(stored),
   priority: read.priority(stored),
+  concurrencyKey: read.concurrencyKey(stored),
   attempt: read.attempt(stored),
   maxAttempts: read.maxAttempts(stored),
   generation: read.generation(stored),

@@ -5,7 +5,7 @@
 import { caps } from '../../core/caps.ts'
 import { historyEntry } from '../../core/history.ts'
 import type { AttemptError, HistoryEntry } from '../../core/record.ts'
-import type { ArrowEvent, JobState } from '../../core/lifecycle.ts'
+import { jobStates, type ArrowEvent, type JobState } from '../../core/lifecycle.ts'
 
 /** The fields that scripts read, in their order; `has` has a letter for each other field that is set. */
 export const headFields = [
@@ -36,6 +36,22 @@ export const headFields = [
   'failure',
 ] as const
 
+/** Those of them that are numbers, or empty. A row in which one is something else cannot be read. */
+export const numericFields = [
+  'rev',
+  'seq',
+  'enqueuedAt',
+  'last',
+  'place',
+  'wakeAt',
+  'attempt',
+  'startedAt',
+  'finishedAt',
+  'maxAttempts',
+  'generation',
+  'priority',
+] as const satisfies readonly HeadField[]
+
 const restFields = [
   'checkpointedAttempts',
   'pins',
@@ -48,6 +64,7 @@ const restFields = [
   'checkpointAt',
   'lastMessage',
   'lastRead',
+  'deferred',
   'gather',
   'messageKeys',
   'version',
@@ -100,8 +117,34 @@ export const scriptText = (text: string): string =>
 export const textOfScript = (text: string): string =>
   text.includes(marker) ? text.replaceAll(`${marker}0`, separator).replaceAll(`${marker}1`, marker) : text
 
-export function parseRow(text: string): ParsedRow {
+/** What a read makes; null if a text that is stored is no JSON. */
+export function unlessUnreadable<T>(read: () => T): T | null {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof SyntaxError) return null
+    throw error
+  }
+}
+
+/** Null of a text that is no row, as in scripts, or whose rare fields cannot be read. */
+export function parseRow(text: string): ParsedRow | null {
+  const row = unlessUnreadable(() => split(text))
+  return row !== null && isSound(row.fields) ? row : null
+}
+
+function isSound(fields: Fields): boolean {
+  const { state, type, rev } = fields
+  if (state === undefined || !states.has(state) || type === undefined || rev === undefined) return false
+  return numericFields.every((name) => !notNumeric.test(fields[name] ?? ''))
+}
+
+const states: ReadonlySet<string> = new Set(jobStates)
+const notNumeric = /[^\d.\-+e]/
+
+function split(text: string): ParsedRow | null {
   const parts = text.split(separator)
+  if (parts.length <= headFields.length) return null
   const fields: Fields = {}
   let has = ''
   for (let i = 0; i < headFields.length; i++) {

@@ -300,6 +300,10 @@ class MachineFields implements MachineRow {
     return this.row.number('lastRead') ?? 0
   }
 
+  get deferred(): readonly number[] {
+    return this.row.json<readonly number[]>('deferred', [])
+  }
+
   get gather(): Gather | null {
     return this.row.json<Gather | null>('gather', null)
   }

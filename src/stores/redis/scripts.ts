@@ -85,6 +85,8 @@ export class Scripts<Name extends string> {
       await this.redis.send(['FUNCTION', 'LOAD', this.library])
     } catch (error) {
       if (isRefused(error)) return this.withoutFunctions(script, args)
+      // No library is loaded while the memory is full; a script is run.
+      if (answers(error, 'OOM')) return this.evaluate(script, args)
       // Another call, or another process, has loaded it.
       if (!answers(error, 'ERR Library')) throw error
     }

@@ -1,21 +1,22 @@
 /** Jobs by a filter: the index that has them in the order asked for is walked, a bounded part of it in one call. */
-import { hasMeta, inTime, scanMax } from '../../core/cursor.ts'
+import { hasMeta, inSequence, inTime, isListed, scanMax, type Position } from '../../core/cursor.ts'
+import { Heap, type HeapItem } from '../../core/heap.ts'
 import { isEnded, isLeased, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { JobMeta } from '../../core/record.ts'
 import type { Parent } from '../../core/machine-record.ts'
-import type { JobFilter } from '../../store.ts'
+import type { JobFilter, ListOrder } from '../../store.ts'
 import type { Command, Redis, Reply } from './connection.ts'
 import { memberId, type Keys } from './keys.ts'
-import { countsFrom, rowsFrom, scored, texts } from './loading.ts'
-import type { Fields, ParsedRow } from './row-text.ts'
+import { countsFrom, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
+import { unlessUnreadable, type Fields, type ParsedRow } from './row-text.ts'
+import type { Scripts } from './scripts.ts'
 
 /** In which order jobs are looked at, and how many of them. */
 interface Range {
-  /** By the end instead of the enqueue: then only ended jobs are found. */
-  readonly byEnd: boolean
+  readonly by: ListOrder
   readonly newestFirst: boolean
-  /** Starts after this number of a job; null = at the first. */
-  readonly after: number | null
+  /** Starts after this position; null = at the first. */
+  readonly after: Position | null
   /** Ends at this number of an enqueue, and leaves out jobs that have ended after it. */
   readonly until?: number
   readonly limit: number
@@ -28,12 +29,14 @@ interface FoundJob {
 
 interface Found {
   readonly jobs: readonly FoundJob[]
-  /** The number to go on after; null at the end. */
-  readonly next: number | null
+  /** The position to go on after; null at the end. */
+  readonly next: Position | null
 }
 
-/** An entry of an index: the id, and the number that the order goes by. */
-type Entry = readonly [id: string, number: number]
+/** An entry of an index: the id, and where the job stands in the order. */
+type Entry = readonly [id: string, position: Position]
+
+type DueScripts = Pick<Scripts<'due'>, 'run'>
 
 /** Entries that are read in one round trip. */
 const chunk = 500
@@ -43,16 +46,20 @@ const fewMax = 4 * scanMax
 export class Search {
   private readonly redis: Redis
   private readonly keys: Keys
+  private readonly scripts: DueScripts
 
-  constructor(redis: Redis, keys: Keys) {
+  private readonly setAside: SetAside
+
+  constructor(redis: Redis, keys: Keys, scripts: DueScripts, setAside: SetAside) {
+    this.setAside = setAside
     this.redis = redis
     this.keys = keys
+    this.scripts = scripts
   }
 
   async find(filter: JobFilter, eligible: (state: JobState) => boolean, range: Range): Promise<Found> {
     const types = anyOf(filter.type)
-    const states = anyOf(filter.state)
-    const among = new Set(jobStates.filter((state) => eligible(state) && (!range.byEnd || isEnded(state)) && states?.has(state) !== false)) // prettier-ignore
+    const among = statesOf(filter, (state) => eligible(state) && isListed(range.by, state))
     const counts = countsFrom(await this.redis.send(['HGETALL', this.keys.counts]))
     const countOf = (state: JobState): number =>
       types === null ? (counts.get(state) ?? 0) : sum([...types].map((type) => counts.get(`${state}:${type}`) ?? 0))
@@ -60,38 +67,70 @@ export class Search {
     let left = sum([...among].map(countOf))
     const jobs: FoundJob[] = []
     let looked = 0
-    let last: number | null = null
+    let last: Position | null = null
     const { until = Infinity } = range
     if (left === 0) return { jobs, next: null }
-    for await (const entries of this.chunks(filter, among, counts, range)) {
-      const rows = await this.rows(entries, filter)
-      for (const [i, [id, number]] of entries.entries()) {
+    const ended = this.endedIndexes(among, types, counts)
+    for await (const entries of this.chunks(filter, among, counts, ended, range)) {
+      const rows = await this.rows(
+        entries.map(([id]) => id),
+        filter,
+      )
+      for (const [i, [id, position]] of entries.entries()) {
         const [row, meta] = rows[i] ?? [null, null]
         const fields: Fields = row?.fields ?? {}
         if (looked === scanMax) return { jobs, next: last }
         if (Number(fields.seq) > until) return { jobs, next: null }
-        const endedLater = isEnded(fields.state as JobState) && Number(fields.last) > until
         const isAmong = among.has(fields.state as JobState) && types?.has(fields.type ?? '') !== false
-        if (row !== null && isAmong && !endedLater && passes(fields, meta, filter)) {
+        if (
+          row !== null &&
+          isAmong &&
+          !endedAfter(fields, until) &&
+          unlessUnreadable(() => passes(fields, meta, filter))
+        ) {
           if (jobs.length === range.limit) return { jobs, next: last }
           jobs.push({ id, row })
         }
         looked++
-        last = number
+        last = position
         if (isAmong && --left === 0) return { jobs, next: null }
       }
     }
     return { jobs, next: null }
   }
 
-  /** The rows of entries, with their meta if the filter asks for it. */
-  private async rows(entries: readonly Entry[], filter: JobFilter): Promise<[ParsedRow | null, string | null][]> {
-    const ids = entries.map(([id]) => id)
+  /** Those of some jobs that pass the filter now, in the order of their enqueue. */
+  async among(
+    ids: readonly string[],
+    filter: JobFilter,
+    eligible: (state: JobState) => boolean,
+    until: number,
+  ): Promise<readonly FoundJob[]> {
+    const types = anyOf(filter.type)
+    const states = statesOf(filter, eligible)
+    const rows = await this.rows(ids, filter)
+    const found = ids.flatMap((id, i): FoundJob[] => {
+      const [row, meta] = rows[i] ?? [null, null]
+      if (row === null) return []
+      const { fields } = row
+      const isAmong = states.has(fields.state as JobState) && types?.has(fields.type ?? '') !== false
+      const isEarlier = Number(fields.seq) <= until && !endedAfter(fields, until)
+      return isAmong && isEarlier && passes(fields, meta, filter) ? [{ id, row }] : []
+    })
+    return found.toSorted((a, b) => Number(a.row.fields.seq) - Number(b.row.fields.seq))
+  }
+
+  /** The rows of jobs, with their meta if the filter asks for it. */
+  private async rows(ids: readonly string[], filter: JobFilter): Promise<[ParsedRow | null, string | null][]> {
+    if (ids.length === 0) return []
     const [rows, metas] = await this.redis.pipeline([
       ['HMGET', this.keys.jobs, ...ids],
       ...(filter.meta === undefined ? [] : [['HMGET', this.keys.data('meta'), ...ids]]),
     ])
-    return rowsFrom(rows).map((row, i) => {
+    const read = rowsFrom(rows)
+    const unreadable = unreadableOf(ids, rows, read)
+    if (unreadable.length > 0) await this.setAside(unreadable)
+    return read.map((row, i) => {
       const meta = Array.isArray(metas) ? (metas as readonly Reply[])[i] : null
       return [row, typeof meta === 'string' ? meta : null]
     })
@@ -102,14 +141,23 @@ export class Search {
     filter: JobFilter,
     among: ReadonlySet<JobState>,
     counts: ReadonlyMap<string, number>,
+    ended: readonly string[],
     range: Range,
   ): AsyncGenerator<readonly Entry[]> {
-    if (range.byEnd) {
-      yield* this.byEnd([...among], range)
-      return
-    }
+    if (range.by === 'finished') yield* this.byEnd(ended, range)
+    else if (range.by === 'due') yield* this.byDueTime(range)
+    else yield* this.byEnqueue(filter, among, counts, ended, range)
+  }
+
+  private async *byEnqueue(
+    filter: JobFilter,
+    among: ReadonlySet<JobState>,
+    counts: ReadonlyMap<string, number>,
+    ended: readonly string[],
+    range: Range,
+  ): AsyncGenerator<readonly Entry[]> {
     const index = await this.smallestIndex(filter)
-    const few = index === null ? await this.few(among, counts, range) : null
+    const few = index === null ? await this.few(among, counts, ended, range) : null
     if (few === null) yield* this.walk(index ?? this.keys.all, range)
     else for (let i = 0; i < few.length; i += chunk) yield few.slice(i, i + chunk)
   }
@@ -135,15 +183,31 @@ export class Search {
     return names[sizes.indexOf(Math.min(...sizes))] ?? null
   }
 
-  private async *walk(index: string, { after, newestFirst }: Range): AsyncGenerator<readonly Entry[]> {
-    for (let from = after; ;) {
+  /** The indexes of ended jobs of these states and types (null: of all), as far as there are any. */
+  private endedIndexes(
+    among: ReadonlySet<JobState>,
+    types: ReadonlySet<string> | null,
+    counts: ReadonlyMap<string, number>,
+  ): readonly string[] {
+    return [...counts].flatMap(([name, count]) => {
+      const colon = name.indexOf(':')
+      const [state, type] = [name.slice(0, colon) as JobState, name.slice(colon + 1)]
+      const isWanted = colon > 0 && count > 0 && among.has(state) && isEnded(state) && types?.has(type) !== false
+      return isWanted ? [this.keys.ended(state, type)] : []
+    })
+  }
+
+  /** @param first how many entries are read first; then as many as one round trip takes */
+  private async *walk(index: string, { after, newestFirst }: Range, first = chunk): AsyncGenerator<readonly Entry[]> {
+    let size = first
+    for (let from = after?.number ?? null; ; size = chunk) {
       const [start, end] = newestFirst ? [from === null ? '+inf' : `(${from}`, '-inf'] : [from === null ? '-inf' : `(${from}`, '+inf'] // prettier-ignore
       const order = newestFirst ? ['REV'] : []
-      const command = ['ZRANGE', index, start, end, 'BYSCORE', ...order, 'LIMIT', '0', String(chunk), 'WITHSCORES']
-      const entries = scored(await this.redis.send(command))
+      const command = ['ZRANGE', index, start, end, 'BYSCORE', ...order, 'LIMIT', '0', String(size), 'WITHSCORES']
+      const entries = scored(await this.redis.send(command)).map(([id, number]): Entry => [id, inSequence(number)])
       if (entries.length > 0) yield entries
-      if (entries.length < chunk) return
-      from = entries.at(-1)?.[1] ?? null
+      if (entries.length < size) return
+      from = entries.at(-1)?.[1].number ?? null
     }
   }
 
@@ -151,6 +215,7 @@ export class Search {
   private async few(
     among: ReadonlySet<JobState>,
     counts: ReadonlyMap<string, number>,
+    indexes: readonly string[],
     { after, newestFirst }: Range,
   ): Promise<readonly Entry[] | null> {
     const atHand = [...among].every((state) => isLeased(state) || isEnded(state))
@@ -159,40 +224,68 @@ export class Search {
     const total = sum(jobStates.map((state) => counts.get(state) ?? 0))
     if (count * 20 > total) return null
     const leased: readonly Command[] = [...among].some(isLeased) ? [['ZRANGE', this.keys.leases, '0', '-1']] : []
-    const ended = [...among].filter(isEnded).map((state): Command => ['ZRANGE', this.keys.ended(state), '0', '-1'])
+    const ended = indexes.map((index): Command => ['ZRANGE', index, '0', '-1'])
     const replies = await this.redis.pipeline([...leased, ...ended])
     const ids = replies.flatMap((reply, i) =>
       texts(reply).map((member) => (i < leased.length ? memberId(member) : member.slice(member.indexOf(':') + 1))),
     )
     if (ids.length === 0) return []
     const numbers = texts(await this.redis.send(['ZMSCORE', this.keys.all, ...ids])).map(Number)
-    const entries = ids.map((id, i): Entry => [id, numbers[i] ?? 0])
-    const isNext = ([, number]: Entry): boolean =>
-      number > 0 && (newestFirst ? number < (after ?? Infinity) : number > (after ?? 0))
-    return entries.filter(isNext).toSorted((a, b) => (newestFirst ? b[1] - a[1] : a[1] - b[1]))
+    const entries = ids.map((id, i): Entry => [id, inSequence(numbers[i] ?? 0)])
+    const isNext = ([, { number }]: Entry): boolean =>
+      number > 0 && (newestFirst ? number < (after?.number ?? Infinity) : number > (after?.number ?? 0))
+    return entries.filter(isNext).toSorted(([, a], [, b]) => (newestFirst ? b.number - a.number : a.number - b.number))
   }
 
-  /** Ended jobs of some states in the order of their end: each state has its own in that order. */
-  private async *byEnd(states: readonly JobState[], range: Range): AsyncGenerator<readonly Entry[]> {
-    const walks = states.map((state) => singly(this.walk(this.keys.ended(state), range)))
-    const heads = await Promise.all(walks.map((walk) => walk.next()))
-    let entries: Entry[] = []
-    for (;;) {
-      let first = -1
-      for (const [i, { value }] of heads.entries()) {
-        const best = heads[first]?.value
-        if (value !== undefined && (best === undefined || (range.newestFirst ? value[1] > best[1] : value[1] < best[1]))) first = i // prettier-ignore
-      }
-      const head = heads[first]?.value
-      if (head !== undefined) entries.push([head[0].slice(head[0].indexOf(':') + 1), head[1]])
-      if (entries.length === chunk || (head === undefined && entries.length > 0)) {
-        yield entries
-        entries = []
-      }
-      if (head === undefined) return
-      heads[first] = await (walks[first] as (typeof walks)[number]).next()
+  /** Jobs in the order of their due times. */
+  private async *byDueTime({ after, newestFirst }: Range): AsyncGenerator<readonly Entry[]> {
+    for (let from = after; ;) {
+      const start = from === null ? ['', ''] : [String(from.dueAt), String(from.number).padStart(16, '0')]
+      const [, , reply] = await this.scripts.run('due', ['', ...start, newestFirst ? '1' : '', String(chunk)])
+      const entries = scored(reply).map(([member, dueAt]): Entry => {
+        return [memberId(member), { dueAt, number: Number(member.slice(0, 16)) }]
+      })
+      if (entries.length > 0) yield entries
+      if (entries.length < chunk) return
+      from = entries.at(-1)?.[1] ?? null
     }
   }
+
+  /** Ended jobs in the order of their end: each state and type has an index in that order. */
+  private async *byEnd(indexes: readonly string[], range: Range): AsyncGenerator<readonly Entry[]> {
+    const { newestFirst } = range
+    const heads = new Heap<Head>(({ entry: [, a] }, { entry: [, b] }) =>
+      newestFirst ? a.number > b.number : a.number < b.number,
+    )
+    const first = Math.ceil((2 * chunk) / indexes.length)
+    const walks = indexes.map((index) => singly(this.walk(index, range, Math.min(first, chunk))))
+    const entries = await Promise.all(walks.map((walk) => walk.next()))
+    for (const [i, { value: entry }] of entries.entries()) {
+      if (entry !== undefined) heads.push({ entry, walk: walks[i] as Head['walk'], heapIndex: -1 })
+    }
+    let page: Entry[] = []
+    for (let head = heads.peek(); head !== undefined; head = heads.peek()) {
+      const [member, position] = head.entry
+      page.push([member.slice(member.indexOf(':') + 1), position])
+      if (page.length === chunk) {
+        yield page
+        page = []
+      }
+      const { value: entry } = await head.walk.next()
+      if (entry === undefined) heads.pop()
+      else {
+        head.entry = entry
+        heads.update(head)
+      }
+    }
+    if (page.length > 0) yield page
+  }
+}
+
+/** The next entry of an index that is walked. */
+interface Head extends HeapItem {
+  entry: Entry
+  readonly walk: AsyncGenerator<Entry, undefined>
 }
 
 async function* singly(chunks: AsyncGenerator<readonly Entry[]>): AsyncGenerator<Entry, undefined> {
@@ -201,6 +294,14 @@ async function* singly(chunks: AsyncGenerator<readonly Entry[]>): AsyncGenerator
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0)
+
+const statesOf = ({ state }: JobFilter, eligible: (state: JobState) => boolean): ReadonlySet<JobState> => {
+  const wanted = anyOf(state)
+  return new Set(jobStates.filter((each) => eligible(each) && wanted?.has(each) !== false))
+}
+
+const endedAfter = ({ state, last }: Fields, until: number): boolean =>
+  isEnded(state as JobState) && Number(last) > until
 
 function anyOf<T extends string>(wanted: T | readonly T[] | undefined): ReadonlySet<string> | null {
   if (wanted === undefined) return null

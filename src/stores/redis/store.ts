@@ -8,11 +8,12 @@
 import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
-import type { Store } from '../../store.ts'
+import type { Hint, Store } from '../../store.ts'
 import { bulkWritesOf, listBulk } from './bulk.ts'
 import { Redis, unavailable, type RedisClient } from './connection.ts'
 import { Driver, type StoreTime } from './driver.ts'
 import { Epochs } from './epoch.ts'
+import { EvictionWatch, evictionOf } from './eviction.ts'
 import { Hints } from './hints.ts'
 import { serverInfoOf, type RedisServerInfo } from './inspect.ts'
 import { Keys } from './keys.ts'
@@ -20,14 +21,19 @@ import { scheduleWritesOf, writesOf } from './operations.ts'
 import { Openings } from './openings.ts'
 import { Reading } from './reading.ts'
 import { Scripts } from './scripts.ts'
+import { asideScript } from './scripts/aside.ts'
 import { claimScript } from './scripts/claim.ts'
+import { dueScript } from './scripts/due.ts'
 import { epochScript } from './scripts/epoch.ts'
 import { exchangeScript } from './scripts/exchange.ts'
-import { commitScript, storingCommitScript } from './scripts/commit.ts'
+import { commitEachScript, commitScript, storingCommitScript } from './scripts/commit.ts'
 import { insertScript } from './scripts/insert.ts'
 import { removeScript } from './scripts/remove.ts'
+import { retainScript } from './scripts/retain.ts'
+import { repairScript } from './scripts/repair.ts'
 import { seenScript } from './scripts/seen.ts'
 import { settleScript } from './scripts/settle.ts'
+import { workerScript } from './scripts/worker.ts'
 import { ServerClock } from './server-clock.ts'
 
 /** A server that was asked and has not been heard for so long does not delay a close, ms. */
@@ -96,6 +102,8 @@ export function redisStoreOf(settings: Settings): Store {
       ending?.redis.close()
     },
     watch: (listener) => hints.watch(listener),
+    unreadable: () => read((reading) => reading.unreadable()),
+    repair: async () => driver().repair(),
     ...rejecting(writes),
     schedules: {
       ...rejecting(scheduleWritesOf(driver)),
@@ -108,9 +116,9 @@ export function redisStoreOf(settings: Settings): Store {
     },
     worker: async (id, info) =>
       driver().inTurn(async () => {
-        await opened().reading.worker(id, info, now())
-        // An empty commit tells those who wait for a free slot.
-        if (info !== null) await driver().run('commit', ['{}'])
+        const forgotten = await opened().reading.forgottenWorkers(now())
+        const leaving = info === null ? [...forgotten, id] : forgotten.filter((each) => each !== id)
+        await driver().run('worker', [id, info === null ? '' : JSON.stringify(info), ...leaving])
       }),
     async queue(type, change) {
       if (change !== undefined) await driver().write((unit) => unit.pause(type, change.paused))
@@ -172,19 +180,27 @@ async function connect(
     const texts = {
       commit: commitScript,
       commitStoring: storingCommitScript,
+      commitEach: commitEachScript,
       claim: claimScript,
       exchange: exchangeScript,
       insert: insertScript,
       settle: settleScript,
       remove: removeScript,
+      retain: retainScript,
       seen: seenScript,
+      worker: workerScript,
+      aside: asideScript,
+      repair: repairScript,
       epoch: epochScript,
+      due: dueScript,
     }
     const scripts = new Scripts(redis, namespace, [origin, String(transitionsMax)], texts)
     const epochs = new Epochs([])
-    const reading = new Reading(redis, keys, epochs)
+    const reading = new Reading(redis, keys, epochs, scripts, (ids) => driver.setAside(ids))
     const select: ConstructorParameters<typeof Driver>[5] = (need, into) => reading.select(need, into)
-    const driver = new Driver(redis, keys, scripts, time, epochs, select, (told) => hints.notify(told))
+    const eviction = new EvictionWatch(redis, where, () => time.monotonic())
+    const notify = (told: readonly Hint[]): void => hints.notify(told)
+    const driver: Driver = new Driver(redis, keys, scripts, time, epochs, select, notify, eviction)
     // It also tells the server's time, and that scripts are allowed.
     await driver.greet()
     // Sent before any other command of the new connection. If that is lost, the next one begins the same way.
@@ -202,22 +218,15 @@ async function connect(
 }
 
 /** @throws JobchartError UNSUPPORTED */
-function checkServer({ version, maxBytes, maxmemoryPolicy }: RedisServerInfo, where: string): void {
+function checkServer(info: RedisServerInfo, where: string): void {
+  const { version } = info
   if (Number.parseInt(version, 10) < 7) {
     throw new JobchartError('UNSUPPORTED', `Redis at ${where} is version ${version}, and at least 7 is needed`, {
       hint: 'Update the server, or use Valkey.',
     })
   }
-  // Keys without an expiry, as all of ours are, are only evicted by the policies that begin so.
-  if (maxBytes > 0 && maxmemoryPolicy.startsWith('allkeys')) {
-    throw new JobchartError(
-      'UNSUPPORTED',
-      `Redis at ${where} removes keys when its memory is full (${maxmemoryPolicy})`,
-      {
-        hint: 'Set maxmemory-policy to noeviction: jobs must not vanish.',
-      },
-    )
-  }
+  const eviction = evictionOf(info, where)
+  if (eviction !== null) throw eviction
 }
 
 const closed = (where: string): JobchartError =>

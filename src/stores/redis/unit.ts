@@ -3,7 +3,6 @@
  * the numbers of transitions: until then they count from `pending`, so that they are later than all others.
  */
 import type { CancelMark, CompiledArrow, InsertUnit, LeaseKey, LoggedTransition, SelectedRows, TransitionOptions } from '../../core/unit-of-work.ts' // prettier-ignore
-import type { PruneUnit } from '../../core/prune.ts'
 import type { ScheduleUnit } from '../../core/schedule.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
 import { enqueueCounted, type Counted } from '../../core/activity.ts'
@@ -16,18 +15,19 @@ import type { AttemptError, CheckIn, HistoryEntry, LogLine } from '../../core/re
 import { isEnded, isLeased, type JobState } from '../../core/lifecycle.ts'
 import { lastLogs } from '../../core/log-lines.ts'
 import type { CheckpointEntry, Gather, InboxEntry, InboxMessage, NewCheckpoint, Unsupported } from '../../core/machine-record.ts' // prettier-ignore
+import type { MachineStanding } from '../../core/machine-tally.ts'
 import type { Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
 import type { Hint, NewJob, Selection, SettleAnswer, WrittenTransition } from '../../store.ts'
 import { Backlog } from './backlog.ts'
 import { Counting } from './counting.ts'
-import { keyName, memberId, endedId, type EndedId, type CellKind } from './keys.ts'
+import { keyName, memberId, type EndedId, type CellKind } from './keys.ts'
 import { NotLoaded, type Need, type Timers } from './needs.ts'
 import { errorsOf, historyEntries, scriptText } from './row-text.ts'
 import { Row, type Journal } from './row.ts'
 import { answerBefore, keepAnswer, settledOf } from './settled.ts'
 import { UniqueKeys } from './unique-keys.ts'
-import { cellName, type WorkingSet } from './working-set.ts'
+import { cellName, selectionName, type SelectedIds, type WorkingSet } from './working-set.ts'
 
 /** The first of the numbers that the commit replaces: beyond all that are given, and exact as a number. */
 export const pending = 9e15
@@ -41,6 +41,9 @@ interface LogEntry {
   inHistory: boolean
 }
 
+/** The jobs of a selection, and the cursor behind them. */
+export type Only = Pick<SelectedIds, 'ids' | 'next'>
+
 interface Savepoint {
   readonly rows: Map<Row, ReturnType<Row['save']>>
   readonly cells: Map<string, string | null | undefined>
@@ -50,7 +53,7 @@ interface Savepoint {
   readonly backlog: ReturnType<Backlog['save']>
 }
 
-export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, ScheduleUnit, Journal {
+export class RedisUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journal {
   readonly now: number
   readonly set: WorkingSet
   readonly rows = new Map<string, Row>()
@@ -61,11 +64,16 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
   readonly counting = new Counting()
   readonly waiting: Backlog
   private readonly uniqueKeys = new UniqueKeys(this)
+  /** Where set, a selection by filter has those of these jobs that match. */
+  among: readonly string[] | undefined
+  private readonly only: Only | null
   private savepoint: Savepoint | null = null
 
-  constructor(set: WorkingSet, now: number) {
+  /** @param only a selection has only these jobs */
+  constructor(set: WorkingSet, now: number, only: Only | null = null) {
     this.set = set
     this.now = now
+    this.only = only
     this.waiting = new Backlog(set)
   }
 
@@ -170,12 +178,12 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
 
   select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row> {
     if ('filter' in selection) {
-      const found = this.set.selections.get(JSON.stringify(selection))
-      if (found === undefined) throw new NotLoaded([{ kind: 'selected', selection, states }])
+      const found = this.only ?? this.set.selections.get(selectionName(selection, this.among))
+      if (found === undefined) throw new NotLoaded([{ kind: 'selected', selection, states, ...(this.among && { among: this.among }) }]) // prettier-ignore
       // The rows may have changed since the index was read.
       return { rows: this.findAll(found.ids).filter(({ state }) => states.has(state)), notFound: [], next: found.next }
     }
-    const ids = [...new Set(selection.ids)]
+    const ids = this.only?.ids ?? [...new Set(selection.ids)]
     const rows = this.findAll(ids)
     const there = new Set(rows.map(({ id }) => id))
     return { rows, notFound: ids.filter((id) => !there.has(id)), next: null }
@@ -221,14 +229,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
     return null
   }
 
-  endedCount(state: JobState): number {
-    return this.set.count(state)
-  }
-
-  firstEnded(state: JobState, limit: number): readonly EndedId[] {
-    return this.set.firstEnded(state, limit).slice(0, limit).map(endedId)
-  }
-
+  /** Removes ended jobs, each if it is still the one that the transition of this number has ended. */
   removeEnded(jobs: readonly EndedId[]): void {
     const endedBy = new Map(jobs.map((job) => [job.id, job.endedBy]))
     for (const row of this.findAll([...endedBy.keys()])) {
@@ -323,6 +324,10 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
 
   countFailure({ type, id }: Row, failure: Failure): void {
     this.counting.countFailure({ type, id, seq: this.nextSeq, failure })
+  }
+
+  countOutcome({ type }: Row, outcome: string): void {
+    this.counting.countOutcome(type, outcome)
   }
 
   apply(row: Row, arrow: CompiledArrow, options: TransitionOptions): LoggedTransition {
@@ -468,23 +473,37 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
 
   inbox(row: Row, after: number): readonly InboxEntry[] {
     const { machine } = row
-    if (machine === null || machine.lastMessage === machine.lastRead) return []
+    if (machine === null) return []
+    const { lastRead } = machine
+    const deferred = machine.deferred.filter((number) => number > after)
+    if (machine.lastMessage <= Math.max(after, lastRead) && deferred.length === 0) return []
     const added = row.additions.messages
     const first = added[0]?.number ?? Infinity
-    const from = Math.max(after, machine.lastRead)
-    const kept = first <= from + 1 ? [] : this.set.inbox(row.id).filter(({ number }) => number < first)
-    return [...kept, ...added.map(({ entry }) => entry)].filter(({ number }) => number > from)
+    const isAdded = deferred.length === 0 && first <= Math.max(after, lastRead) + 1
+    const kept = isAdded ? [] : this.set.inbox(row.id).filter(({ number }) => number < first)
+    return [...kept, ...added.map(({ entry }) => entry)].filter(
+      ({ number }) => number > after && (number > lastRead || deferred.includes(number)),
+    )
+  }
+
+  markRead(row: Row, read: number, deferred: readonly number[]): void {
+    row.makeMachine()
+    row.set('lastRead', read)
+    row.setJson('deferred', deferred.length > 0 ? deferred : null)
   }
 
   addCheckpoint(row: Row, checkpoint: NewCheckpoint): void {
-    const { number, state, read, note, takesCancel, states = [], tags = [] } = checkpoint
+    const { number, state, note, takesCancel, states = [], tags = [] } = checkpoint
     const seq = this.nextSeq
     this.append(row, checkpointEntry(row, seq, this.now, note), false)
     this.pushCheckpoint(row, { number, state, seq, at: this.now, note })
     row.set('takesCancel', takesCancel ? 1 : null)
+    this.setStanding(row, { states, tags })
+  }
+
+  setStanding(row: Row, { states, tags }: MachineStanding): void {
     row.setJson('machineStates', states.length > 0 ? [...new Set(states)] : null)
     row.setJson('machineTags', tags.length > 0 ? [...new Set(tags)] : null)
-    this.readUpTo(row, read)
   }
 
   private pushCheckpoint(row: Row, entry: CheckpointEntry): void {
@@ -495,12 +514,6 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
     row.add({ checkpoints: [...row.additions.checkpoints, entry] })
   }
 
-  private readUpTo(row: Row, number: number): void {
-    const { lastRead = 0, lastMessage = 0 } = row.machine ?? {}
-    const read = Math.min(number, lastMessage)
-    if (read > lastRead) row.set('lastRead', read)
-  }
-
   checkpointAt(row: Row): number {
     return row.number('checkpointAt') ?? 0
   }
@@ -509,7 +522,6 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
     if (!row.isMachine) return
     row.add({ checkpoints: [], forgetsCheckpoints: true })
     for (const field of ['checkpoint', 'checkpointSeq', 'checkpointAt', 'takesCancel', 'machineStates', 'machineTags'] as const) row.set(field, null) // prettier-ignore
-    this.readUpTo(row, Infinity)
   }
 
   addMessage(row: Row, message: InboxMessage): void {
@@ -520,18 +532,14 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, PruneUnit<EndedId>, S
     if (isLeased(row.state)) this.hints.push({ kind: 'messages', ids: [row.id] })
   }
 
-  dropMessages(row: Row, count: number): void {
-    this.readUpTo(row, (row.machine?.lastRead ?? 0) + count)
-  }
-
   setGather(row: Row, gather: Gather | null): void {
     row.makeMachine()
     row.setJson('gather', gather)
   }
 
-  keepMessageKey(row: Row, key: string): void {
+  setMessageKeys(row: Row, keys: readonly string[]): void {
     row.makeMachine()
-    row.setJson('messageKeys', [...(row.machine?.messageKeys ?? []), key].slice(-caps.messageKeys))
+    row.setJson('messageKeys', keys)
   }
 
   setUnsupported(row: Row, unsupported: Unsupported | null): void {

@@ -3,8 +3,8 @@
  * them to be. The commit is conditional on each row and each small value; answers of indexes are hints, and the operation judges
  * the rows that they name.
  */
-import type { JobState } from '../../core/lifecycle.ts'
 import type { InboxEntry } from '../../core/machine-record.ts'
+import type { Selection } from '../../store.ts'
 import type { CellKind } from './keys.ts'
 import { NotLoaded, type Need, type Timers } from './needs.ts'
 import type { LoadedRow } from './row.ts'
@@ -19,10 +19,16 @@ interface Limited<T> {
 }
 
 /** The page of a selection by filter. */
-interface SelectedIds {
+export interface SelectedIds {
   readonly ids: readonly string[]
   readonly next: string | null
+  /** The cursor behind the last page. */
+  readonly end: string
 }
+
+/** The name of a page. */
+export const selectionName = (selection: Selection, among?: readonly string[]): string =>
+  JSON.stringify([selection, among])
 
 export const cellName = (cells: CellKind, field: string): string => `${cells} ${field}`
 
@@ -35,8 +41,7 @@ export class WorkingSet {
   readonly inboxes = new Map<string, readonly InboxEntry[]>()
   readonly children = new Map<string, readonly string[]>()
   readonly timers = new Map<Timers, Limited<Scored>>()
-  readonly ended = new Map<JobState, Limited<Scored>>()
-  /** By the selection as JSON: an operation that runs again may make it anew. */
+  /** By `selectionName`: an operation that runs again may make its selection anew. */
   readonly selections = new Map<string, SelectedIds>()
   counts: ReadonlyMap<string, number> | null = null
   private believedCounts: ReadonlyMap<string, number> | null = null
@@ -91,7 +96,6 @@ export class WorkingSet {
     this.values.clear()
     this.children.clear()
     this.timers.clear()
-    this.ended.clear()
     this.selections.clear()
     this.counts = null
   }
@@ -125,12 +129,6 @@ export class WorkingSet {
   first(of: Timers, limit: number): Scored {
     const known = this.timers.get(of)
     return orNeed(known !== undefined && known.limit >= limit ? known.found : undefined, { kind: 'timers', of, limit })
-  }
-
-  firstEnded(state: JobState, limit: number): Scored {
-    const known = this.ended.get(state)
-    const found = known !== undefined && (known.limit >= limit || known.found.length < known.limit) ? known.found : undefined // prettier-ignore
-    return orNeed(found, { kind: 'ended', state, limit })
   }
 
   handOverRoom(type: string): number {

@@ -1,6 +1,7 @@
 /** Claims: which jobs of a type are claimed under its pause, caps and rate limit, and the reason if there are fewer than asked for. */
 import type { ClaimRequest, Demand, RateLimit, Shortfall } from '../../store.ts'
 import { claimJob, claimRoom, shortfallOf, type ClaimSource } from '../../core/claim.ts'
+import { demandUnder, termsAfter } from '../../core/key-terms.ts'
 import type { FileUnit } from './unit.ts'
 import { movedAt, withWorkers } from './history.ts'
 import type { PackedStep, RowValues } from './columns.ts'
@@ -27,8 +28,12 @@ export interface ClaimedRows {
 export function claim(unit: FileUnit, request: ClaimRequest): ClaimedRows {
   const jobs: ClaimedRow[] = []
   const shortfalls: Shortfall[] = []
-  for (const demand of request.demand) {
-    const queue = unit.queues.known(demand.type)
+  for (const own of request.demand) {
+    const queue = unit.queues.known(own.type)
+    if (queue !== undefined && !queue.paused) {
+      unit.queues.setKeyTerms(queue, termsAfter(queue.keyTerms, own, request.startedAt, unit.now))
+    }
+    const demand = queue === undefined ? own : demandUnder(queue.keyTerms, own)
     const source = queue && new QueueSource(unit, queue, demand)
     const claimed = source === undefined ? [] : claimFrom(source, demand, request)
     jobs.push(...claimed)

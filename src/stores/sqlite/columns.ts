@@ -59,6 +59,7 @@ export type MachineValues = [
   version: string | null,
   unsupported: string | null,
   standing: string | null,
+  deferred: string | null,
 ]
 
 /** The values that `queueOf` selects. `counts` is a JSON object by the names of states; a state that is not in it has no jobs. */
@@ -70,6 +71,7 @@ export type QueueValues = [
   counts: string,
   clock: number | null,
   keyRate: string | null,
+  keyTerms: string | null,
   minute: number,
   activity: string,
   machines: string,

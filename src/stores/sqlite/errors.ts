@@ -1,4 +1,6 @@
 /** Errors of SQLite, as typed errors with hints. Codes: https://www.sqlite.org/rescode.html */
+import { accessSync, constants, existsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { JobchartError } from '../../core/errors.ts'
 
 /** The primary result code of an error of node:sqlite, or null if it is none. */
@@ -56,6 +58,17 @@ const failureTexts: Readonly<Record<number, readonly [what: string, hint: string
   [cannotOpen]: ['cannot be opened', 'Check that its folder exists and that this process may write there.'],
 }
 
+/** What the system says of the folder of a file that cannot be opened; null if it may be written. */
+function folderFault(path: string): unknown {
+  try {
+    accessSync(dirname(path), constants.R_OK | constants.W_OK | constants.X_OK)
+    if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK)
+    return null
+  } catch (error) {
+    return error
+  }
+}
+
 /** The error for callers: STORE_CORRUPT for a damaged file, STORE_UNAVAILABLE for failures that may pass; others unchanged. */
 export function storeError(error: unknown, path: string): unknown {
   const code = resultCode(error)
@@ -64,7 +77,8 @@ export function storeError(error: unknown, path: string): unknown {
   const text = failureTexts[code === locked ? busy : (code ?? -1)]
   if (text === undefined) return error
   const [what, hint] = text
-  return new JobchartError('STORE_UNAVAILABLE', `${path} ${what}`, { hint, cause: error })
+  const cause = code === cannotOpen || code === readonly ? (folderFault(path) ?? error) : error
+  return new JobchartError('STORE_UNAVAILABLE', `${path} ${what}`, { hint, cause })
 }
 
 /** The file was removed after it was opened. */

@@ -1,5 +1,5 @@
 /** Whose file is it, and may this process use it? Asked before anything is written: what is not ours is left as it is. */
-import { existsSync, statfsSync, statSync, type Stats } from 'node:fs'
+import { statfsSync, statSync, type Stats } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
@@ -28,7 +28,11 @@ export function checkPath(path: string): void {
     throw cannotBeOpened(path, `its path has ${bytes} bytes, and ${pathBytesMax} are possible`, 'Use a shorter path.')
   }
   const folder = dirname(whole)
-  if (!existsSync(folder)) throw cannotBeOpened(path, `there is no folder ${folder}`, 'Make the folder first.')
+  try {
+    statSync(folder)
+  } catch (error) {
+    throw cannotBeOpened(path, `there is no folder ${folder}`, 'Make the folder first.', error)
+  }
   const stats = statsOf(path)
   if (stats?.isDirectory() === true) {
     throw cannotBeOpened(path, 'it is a folder', 'Name a file in it, such as `jobs.db`.')

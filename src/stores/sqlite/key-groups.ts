@@ -7,7 +7,7 @@
  */
 import { statesTagged, type JobState } from '../../core/lifecycle.ts'
 import { limits } from '../../core/limits.ts'
-import { clockAfter, finishOf } from '../../core/shares.ts'
+import { clockAfter, finishOf, startAfter } from '../../core/shares.ts'
 import type { Demand } from '../../store.ts'
 import { KeyRates } from './key-rates.ts'
 import type { Queue } from './queue.ts'
@@ -34,6 +34,8 @@ interface FirstJob {
   readonly head: Head
   readonly finish: number | null
 }
+
+type FirstGroup = [key: string, priority: number, place: number, finish?: number]
 
 interface KeyGroup {
   readonly leasedCount: number
@@ -102,8 +104,10 @@ export class KeyGroups {
   /** The first queued job of a queue that has keys, whatever its key. */
   firstOfAll(queue: Queue): Row | undefined {
     this.rows.write()
-    const [key] = this.sql.get('firstOfKeyGroups', queue.number) ?? []
-    return key === undefined ? undefined : this.firstOf(queue, key)
+    const open = this.firstAmong(queue, 'firstKeyGroup', Infinity)
+    const limited = this.sql.get('firstLimitedKeyGroup', queue.number)
+    const first = open === undefined || (limited !== undefined && goesFirst(limited, open)) ? limited : open
+    return first === undefined ? undefined : this.firstOf(queue, first[0])
   }
 
   /** The first queued job of a key. */
@@ -120,18 +124,21 @@ export class KeyGroups {
 
   /** The key of the group that goes first among those with fewer than `perKey` leased jobs that are not set aside. */
   private firstKey(queue: Queue, { limits: { perKey }, keyShares }: Demand): string | undefined {
-    const cap = perKey ?? Infinity
-    const byShare = keyShares === true
-    let best: [key: string, priority: number, place: number, finish?: number] | undefined
+    return this.firstAmong(queue, keyShares === true ? 'firstShare' : 'firstKeyGroup', perKey ?? Infinity)?.[0]
+  }
+
+  /** The first of the groups with fewer than `cap` leased jobs that are not set aside: the first of each number, which an index gives. */
+  private firstAmong(queue: Queue, order: 'firstShare' | 'firstKeyGroup', cap: number): FirstGroup | undefined {
+    let best: FirstGroup | undefined
     for (
       let count = this.nextLeasedCount(queue, 0);
       count !== null && count < cap;
       count = this.nextLeasedCount(queue, count + 1)
     ) {
-      const group = this.sql.get(byShare ? 'firstShare' : 'firstKeyGroup', queue.number, count)
+      const group = this.sql.get(order, queue.number, count)
       if (group !== undefined && (best === undefined || goesFirst(group, best))) best = group
     }
-    return best?.[0]
+    return best
   }
 
   /** From now on the keys of the queue share the claims by weight. */
@@ -148,9 +155,10 @@ export class KeyGroups {
     if (keyRate !== undefined && row.concurrencyKey !== null) this.rates.spend(queue, row.concurrencyKey, keyRate, now)
     if (keyShares !== true) return
     const { first } = this.read(queue, groupKeyOf(row))
-    const clock = clockAfter(queue.clock ?? 0, first?.finish ?? 0)
+    const finish = first?.finish ?? 0
+    const clock = clockAfter(queue.clock ?? 0, finish)
     this.queues.setClock(queue, clock)
-    this.sql.run('startKeyGroup', clock, queue.number, groupKeyOf(row))
+    this.sql.run('startKeyGroup', startAfter(clock, finish, row.keyWeight), queue.number, groupKeyOf(row))
   }
 
   private nextLeasedCount(queue: Queue, from: number): number | null {

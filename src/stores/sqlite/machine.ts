@@ -16,7 +16,8 @@ export class Machine implements MachineRow {
   takesCancel = false
   lastMessage = 0
   lastRead = 0
-  messageKeys: string[] = []
+  deferred: readonly number[] = []
+  messageKeys: readonly string[] = []
   gather: Gather | null = null
   /** The version that the job was enqueued with. */
   version: string | null = null
@@ -30,12 +31,13 @@ export class Machine implements MachineRow {
     this.parent = parent
     this.isStored = values !== undefined
     if (values === undefined) return
-    const [number, seq, takesCancel, lastMessage, lastRead, , , keys, gatherLetters, gatherMs, version, unsupported, standing] =
+    const [number, seq, takesCancel, lastMessage, lastRead, , , keys, gatherLetters, gatherMs, version, unsupported, standing, deferred] =
       values // prettier-ignore
     this.checkpoint = seq === null ? null : { number, seq }
     this.takesCancel = takesCancel === 1
     this.lastMessage = lastMessage
     this.lastRead = lastRead
+    if (deferred !== null) this.deferred = JSON.parse(deferred) as number[]
     this.messageKeys = keys === null ? [] : (JSON.parse(keys) as string[])
     this.gather = gatherLetters === null ? null : { messages: gatherLetters, ms: gatherMs ?? 0 }
     this.version = version

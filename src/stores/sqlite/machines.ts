@@ -40,7 +40,11 @@ class FieldsInFile implements MachineFields {
 
   get inbox(): InboxEntry[] {
     const { machine } = this.row
-    return machine === null ? [] : inboxOf(this.machines.inbox(this.row, machine, machine.lastRead))
+    return machine === null ? [] : inboxOf(this.machines.inbox(this.row, machine, 0))
+  }
+
+  get deferred(): readonly number[] {
+    return this.row.machine?.deferred ?? []
   }
 
   get lastMessageNumber(): number {
@@ -87,11 +91,12 @@ export class Machines {
   /** @param byCheckpoint has only a checkpoint changed it since it was written? */
   write({ seq }: Pick<Row, 'seq'>, machine: Machine, byCheckpoint: boolean): void {
     const { parent, checkpoint, lastMessage, lastRead, messageKeys, gather, unsupported, standing } = machine
+    const deferred = machine.deferred.length === 0 ? null : JSON.stringify(machine.deferred)
     const number = checkpoint?.number ?? 0
     const entry = checkpoint?.seq ?? null
     const takesCancel = machine.takesCancel ? 1 : 0
     if (byCheckpoint && machine.isStored) {
-      this.sql.run('writeCheckpoint', number, entry, takesCancel, lastRead, standing, seq)
+      this.sql.run('writeCheckpoint', number, entry, takesCancel, lastRead, standing, deferred, seq)
       return
     }
     this.sql.run(
@@ -110,6 +115,7 @@ export class Machines {
       machine.version,
       unsupported === null ? null : JSON.stringify(unsupported),
       standing,
+      deferred,
     )
     machine.isStored = true
   }
@@ -124,23 +130,18 @@ export class Machines {
     const { number, state, note, takesCancel } = next
     machine.checkpoint = { number, seq: entry }
     machine.takesCancel = takesCancel
-    const read = Math.min(next.read, machine.lastMessage)
-    if (read > machine.lastRead) this.sql.run('removeMessages', seq, (machine.lastRead = read))
     this.sql.run('addCheckpoint', entry, seq, number, at, note, JSON.stringify(state))
     const { states = [], tags = [] } = next
     this.keepStanding(row, machine, { states, tags })
     if (number > caps.checkpoints) this.sql.run('removeCheckpoints', seq, number - caps.checkpoints)
   }
 
-  /** The numbers of messages continue, so that each is used once. */
   forgetCheckpoints(row: Row, machine: Machine): void {
     const { seq } = row
     if (machine.checkpoint !== null) this.sql.run('removeCheckpoints', seq, machine.checkpoint.number)
-    this.sql.run('removeMessages', seq, machine.lastMessage)
     machine.checkpoint = null
     this.keepStanding(row, machine, null)
     machine.takesCancel = false
-    machine.lastRead = machine.lastMessage
   }
 
   /** A job has ended, or is retried: only jobs that have not ended are counted by the states and tags of their machines. */
@@ -148,7 +149,7 @@ export class Machines {
     this.queues.countMachine(this.queues.at(queue), standing, by)
   }
 
-  private keepStanding(row: Row, machine: Machine, standing: MachineStanding | null): void {
+  keepStanding(row: Row, machine: Machine, standing: MachineStanding | null): void {
     const text = standing === null ? null : JSON.stringify(standing)
     if (text === machine.standing) return
     const before = machine.stands
@@ -174,15 +175,18 @@ export class Machines {
     for (const name of entered) this.sql.run('addName', kind, name, seq)
   }
 
-  /** Drops unread messages, the oldest first. */
-  dropMessages({ seq }: Row, machine: Machine, count: number): void {
-    machine.lastRead = Math.min(machine.lastMessage, machine.lastRead + count)
-    this.sql.run('removeMessages', seq, machine.lastRead)
+  /** Removes the messages up to `read`, except the deferred ones. */
+  markRead({ seq }: Row, machine: Machine, read: number, deferred: readonly number[]): void {
+    machine.lastRead = read
+    machine.deferred = deferred
+    if (deferred.length === 0) this.sql.run('removeMessages', seq, read)
+    else this.sql.run('removeOtherMessages', seq, read, JSON.stringify(deferred))
   }
 
   /** Messages after the one of a number. */
-  inbox({ seq }: Row, { lastMessage }: Machine, after: number): PackedInboxEntry[] {
-    return lastMessage > after ? this.sql.all('messagesAfter', seq, after) : []
+  inbox({ seq }: Row, { lastMessage, lastRead, deferred }: Machine, after: number): PackedInboxEntry[] {
+    const hasAny = lastMessage > Math.max(after, lastRead) || deferred.some((number) => number > after)
+    return hasAny ? this.sql.all('messagesAfter', seq, after) : []
   }
 
   /** The last checkpoint of a job that has one. */
@@ -197,10 +201,11 @@ export class Machines {
   keptOf(row: Row): StoredMachine | null {
     const { machine } = row
     if (machine === null) return null
-    const { checkpoint, lastMessage, lastRead, parent, version, unsupported } = machine
+    const { checkpoint, lastMessage, deferred, parent, version, unsupported } = machine
     return {
       checkpoint: checkpoint === null ? null : [checkpoint.number, this.checkpointOf(row)[0]],
-      inbox: this.inbox(row, machine, lastRead),
+      inbox: this.inbox(row, machine, 0),
+      deferred,
       lastMessageNumber: lastMessage,
       parent,
       version,

@@ -8,10 +8,12 @@ import type {
   FailureQuery,
   Lease,
   ListQuery,
-  RetentionPolicy,
+  RetentionPolicies,
   Selection,
+  ReindexRequest,
   SendRequest,
   WorkerInfo,
+  DropInbox,
   EditedInput,
 } from '../../store.ts'
 import type { Settlement } from '../../core/settlement.ts'
@@ -27,12 +29,14 @@ import {
   fireScheduleFailed,
   heartbeatFailed,
   putScheduleFailed,
+  reindexFailed,
   sendFailed,
   settleFailed,
 } from '../../core/failures.ts'
 import { extend } from '../../core/extend.ts'
 import { send } from '../../core/inbox.ts'
 import { prune } from '../../core/prune.ts'
+import { reindex } from '../../core/reindex.ts'
 import { settle } from '../../core/settle.ts'
 import { promote, rescue } from '../../core/sweep.ts'
 import type { FileUnit } from './unit.ts'
@@ -70,14 +74,17 @@ const writing = {
     unit.each(requests, (request) => checkpoint(unit, request), checkpointFailed),
   send: (unit: FileUnit, requests: readonly SendRequest[]) =>
     unit.each(requests, (request) => send(unit, request), sendFailed),
+  reindex: (unit: FileUnit, requests: readonly ReindexRequest[]) =>
+    unit.each(requests, (request) => reindex(unit, request), reindexFailed),
   cancel: (unit: FileUnit, requests: readonly CancelRequest[]) =>
     unit.each(requests, (request) => cancel(unit, request), cancelFailed),
-  retry: (unit: FileUnit, selection: Selection, fromStart: boolean, dropInbox: number, edit?: EditedInput) =>
+  retry: (unit: FileUnit, selection: Selection, fromStart: boolean, dropInbox: DropInbox, edit?: EditedInput) =>
     retry(unit, selection, fromStart, dropInbox, edit),
   discard: (unit: FileUnit, selection: Selection) => discard(unit, selection),
   promote: (unit: FileUnit, limit: number) => promote(unit, limit),
   rescue: (unit: FileUnit, limit: number) => withAbandoned(rescue(unit, limit), unit, new BulkRows(unit)),
-  prune: (unit: FileUnit, policy: RetentionPolicy, limit: number) => prune(unit, policy, limit),
+  retain: (unit: FileUnit, policies: RetentionPolicies) => unit.prunes.retain(policies),
+  prune: (unit: FileUnit, limit: number) => prune(unit, limit),
   pause: (unit: FileUnit, type: string, paused: boolean) => pause(unit, type, paused),
   worker: (unit: FileUnit, id: string, info: WorkerInfo | null) => worker(unit, id, info),
   putSchedules: (unit: FileUnit, requests: readonly PutSchedule[]) =>

@@ -1,5 +1,6 @@
 /** The row of a queue: whether it is paused, and the number of its jobs in each state. */
 import { activityPeriods, noActivity, type Tally } from '../../core/activity.ts'
+import type { HeldTerms } from '../../core/key-terms.ts'
 import { MachineTally, type MachineStanding } from '../../core/machine-tally.ts'
 import { jobStates, statesTagged, type JobState, type StateTag } from '../../core/lifecycle.ts'
 import type { MachineCounts, StateCounts } from '../../store.ts'
@@ -25,6 +26,8 @@ export class Queue {
   clock: number | null = null
   /** The rate limit per key of its last claim; null if there was none. */
   keyRate: string | null = null
+  /** The limits per key that hold for all claims; null if none had any. */
+  keyTerms: HeldTerms | null = null
   counts: Record<JobState, number> = { ...noCounts }
   /** When the current minute of its activity began, ms since the epoch, and what was counted in it. */
   minuteAt = 0
@@ -43,11 +46,12 @@ export class Queue {
   }
 
   /** Sets the values of its row in the file. */
-  read([, , paused, keyed, counts, clock, keyRate, minuteAt, activity, machines]: QueueValues): this {
+  read([, , paused, keyed, counts, clock, keyRate, keyTerms, minuteAt, activity, machines]: QueueValues): this {
     this.paused = paused === 1
     this.keyed = keyed === 1
     this.clock = clock
     this.keyRate = keyRate
+    this.keyTerms = keyTerms === null ? null : (JSON.parse(keyTerms) as HeldTerms)
     this.minuteAt = minuteAt
     const figures = JSON.parse(activity) as number[]
     this.minute = noActivity().map((none, i) => figures[i] ?? none)
@@ -56,7 +60,7 @@ export class Queue {
     return this
   }
 
-  /** Its jobs that have not ended, by the states and tags of their machines. */
+  /** Its jobs by the states, tags and ends of their machines. */
   get machineTally(): MachineTally {
     return (this.tally ??= new MachineTally(JSON.parse(this.machines) as Partial<MachineCounts>))
   }
@@ -73,6 +77,11 @@ export class Queue {
 
   countMachine(standing: MachineStanding, by: 1 | -1): void {
     this.machineTally.add(standing, by)
+    this.tallyText = null
+  }
+
+  countOutcome(outcome: string): void {
+    this.machineTally.addOutcome(outcome)
     this.tallyText = null
   }
 

@@ -1,5 +1,6 @@
 /** The queues of the file: read when they are needed, written at the end of a transaction. */
 import { addTo, noActivity, oldestPeriod, periodNames, periodStart, type Counted } from '../../core/activity.ts'
+import type { HeldTerms } from '../../core/key-terms.ts'
 import type { MachineStanding } from '../../core/machine-tally.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { QueueValues } from './columns.ts'
@@ -10,7 +11,7 @@ import type { Statements } from './statements.ts'
 /** What queues were before something that may be taken back; null = they were not there. */
 type Before = Map<
   Queue,
-  Pick<Queue, 'counts' | 'keyed' | 'clock' | 'keyRate' | 'minuteAt' | 'minute' | 'machines'> | null
+  Pick<Queue, 'counts' | 'keyed' | 'clock' | 'keyRate' | 'keyTerms' | 'minuteAt' | 'minute' | 'machines'> | null
 >
 
 export class Queues {
@@ -92,6 +93,12 @@ export class Queues {
     this.unwritten.add(queue)
   }
 
+  countOutcome(queue: Queue, outcome: string): void {
+    this.remind(queue)
+    queue.countOutcome(outcome)
+    this.unwritten.add(queue)
+  }
+
   /** Adds a transition to its activity. */
   countActivity(queue: Queue, counted: Counted, ms: number, now: number): void {
     this.remind(queue)
@@ -123,15 +130,23 @@ export class Queues {
     this.unwritten.add(queue)
   }
 
+  setKeyTerms(queue: Queue, keyTerms: HeldTerms | null): void {
+    if (keyTerms === queue.keyTerms) return
+    this.remind(queue)
+    queue.keyTerms = keyTerms
+    this.unwritten.add(queue)
+  }
+
   /** Remembers what a queue was, if that may be needed. */
   private remind(queue: Queue): void {
     if (this.before === null || this.before.has(queue)) return
-    const { keyed, clock, keyRate, minuteAt, machines } = queue
+    const { keyed, clock, keyRate, keyTerms, minuteAt, machines } = queue
     this.before.set(queue, {
       counts: { ...queue.counts },
       keyed,
       clock,
       keyRate,
+      keyTerms,
       minuteAt,
       minute: [...queue.minute],
       machines,
@@ -184,6 +199,7 @@ export class Queues {
         JSON.stringify(queue.counts),
         queue.clock,
         queue.keyRate,
+        queue.keyTerms === null ? null : JSON.stringify(queue.keyTerms),
         queue.minuteAt,
         JSON.stringify(queue.minute),
         queue.machines,

@@ -3,7 +3,7 @@ import { isForgotten, isLost } from '../../core/workers.ts'
 import { bucketsOf, firstPeriod, periodStart } from '../../core/activity.ts'
 import { caps } from '../../core/caps.ts'
 import { jobStates } from '../../core/lifecycle.ts'
-import { cursorAt, seqAt } from '../../core/cursor.ts'
+import { inSequence, isListed, pageCursor, positionAt, type Position } from '../../core/cursor.ts'
 import type { CheckIn, JobRecord } from '../../core/record.ts'
 import type {
   ActivityBucket,
@@ -39,16 +39,17 @@ export function list<Field extends keyof JobRecord>(
   unit: FileUnit,
   { after, limit = caps.page, order, orderBy, fields, ...filter }: ListQuery<Field>,
 ): JobPage<Pick<JobRecord, Field>> {
-  const byEnd = orderBy === 'finished'
-  const numberAt = (id: string): number | undefined => {
+  const by = orderBy ?? 'enqueued'
+  const positionOf = (id: string): Position | undefined => {
     const row = unit.rows.of(id)
-    if (byEnd) return row === undefined || row.finishedAt === null ? undefined : row.lastSeq
-    return row?.seq
+    if (row === undefined || !isListed(by, row.state)) return undefined
+    if (by !== 'due') return inSequence(by === 'finished' ? row.lastSeq : row.seq)
+    return row.dueAt === null ? undefined : { dueAt: row.dueAt, number: row.seq }
   }
   const { found, next } = find(unit, filter, () => true, {
-    byEnd,
+    by,
     newestFirst: order === 'newest',
-    after: after === undefined ? null : seqAt(after, numberAt),
+    after: after === undefined ? null : positionAt(by, after, positionOf),
     limit: Math.min(limit, caps.pageMax),
     columns: fields === undefined ? columns : columnsFor(fields),
   })
@@ -59,7 +60,7 @@ export function list<Field extends keyof JobRecord>(
           const row = unit.rows.partOf(values)
           return fieldsOf(row, unit.machines.fieldsOf(row), fields)
         })
-  return Object.assign(jobs, { next: next === null ? undefined : cursorAt(next) })
+  return Object.assign(jobs, { next: next === null ? undefined : pageCursor(by, next) })
 }
 
 export function counts(unit: FileUnit): Counts {

@@ -1,20 +1,22 @@
 /** One search over several sources, whose jobs are merged. Of sources in the order of the search a bounded number of jobs is looked at. */
-import { scanMax } from '../../core/cursor.ts'
+import type { SQLInputValue } from 'node:sqlite'
+import { comparePositions, inSequence, scanMax, type Position } from '../../core/cursor.ts'
+import type { ListOrder } from '../../store.ts'
 import type { Condition } from './conditions.ts'
 import type { RowValues } from './columns.ts'
 import type { Source } from './sources.ts'
+import { never } from './state-names.ts'
 import type { Statements } from './statements.ts'
 
 /** In which order jobs are found, and what is read of them. */
 export interface PageRange {
-  /** By the end instead of the enqueue: then only ended jobs are found. */
-  readonly byEnd: boolean
+  readonly by: ListOrder
   readonly newestFirst: boolean
-  /** Starts after this number of a job: that of its enqueue or of its end; null = at the first. */
-  readonly after: number | null
-  /** Ends at this number, and leaves out jobs that have ended after it. */
+  /** Starts after this position; null = at the first. */
+  readonly after: Position | null
+  /** Ends at this number of an enqueue, and leaves out jobs that have ended after it. */
   readonly until?: number
-  /** No job that matches has a lower number. */
+  /** No job that matches has a lower number: that of its end in the order of ends, otherwise that of its enqueue. */
   readonly since: number
   readonly limit: number
   readonly columns: string
@@ -22,8 +24,8 @@ export interface PageRange {
 
 export interface FoundPage {
   readonly found: readonly RowValues[]
-  /** The number to go on after; null at the end. */
-  readonly next: number | null
+  /** The position to go on after; null at the end. */
+  readonly next: Position | null
 }
 
 /** Up to `limit` jobs of the sources that meet the conditions. */
@@ -40,33 +42,37 @@ export function search(
   for (const source of sources) {
     found = merged(found, pageOf(sql, source, conditions, range, until), range)
     // One row more than the page holds shows whether there is a next page. What comes after it is not read.
-    if (found.length > limit) until = numberOf(found[limit] as RowValues, range)
+    if (found.length > limit) until = positionOf(found[limit] as RowValues, range)
   }
   if (found.length <= limit) return { found, next: bound }
   const page = found.slice(0, limit)
-  return { found: page, next: numberOf(page.at(-1) as RowValues, range) }
+  return { found: page, next: positionOf(page.at(-1) as RowValues, range) }
 }
 
-/** The number up to which jobs are looked at; null = all of them. Where all that is looked at matches, `limit` is the bound. */
+/** The position up to which jobs are looked at; null = all of them. Where all that is looked at matches, `limit` is the bound. */
 function boundOf(
   sql: Statements,
   sources: readonly Source[],
   conditions: readonly Condition[],
   range: PageRange,
-): number | null {
-  const { newestFirst, since } = range
+): Position | null {
   const searched = sources.filter(({ inOrder, also }) => inOrder && (also.length > 0 || conditions.length > 0))
   const count = Math.ceil(scanMax / searched.length)
-  const [compare, direction, last] = newestFirst ? ['<', 'DESC', 'min'] : ['>', '', 'max']
-  const bounds = searched.flatMap((source) => {
-    const number = numberColumn(source, range)
-    const text = `SELECT count(*), ${last}(number) FROM (SELECT ${number} AS number FROM ${source.from}
-      WHERE ${source.own.term} AND ${number} ${compare} ? AND ${number} >= ? ORDER BY ${number} ${direction} LIMIT +?)`
-    const [looked, bound] = sql.lastOf(text, ...source.own.values, after(range), since, count)
-    return looked < count || bound === null ? [] : [bound]
+  const bounds = searched.flatMap((source): Position[] => {
+    const own = [
+      source.own,
+      start(source, range),
+      { term: `${numberColumn(source, range)} >= ?`, values: [range.since] },
+    ]
+    const text = `SELECT ${columnsOf(source, range).join(', ')} FROM ${source.from}
+      WHERE ${termOf(own)} ORDER BY ${orderOf(source, range)} LIMIT 1 OFFSET +?`
+    const last = sql.numbersOf(text, ...valuesOf(own), count - 1)
+    if (last === undefined) return []
+    const [number, dueAt = 0] = last.toReversed() as [number, number?]
+    return [{ dueAt, number }]
   })
-  if (bounds.length === 0) return null
-  return newestFirst ? Math.max(...bounds) : Math.min(...bounds)
+  const [first] = bounds.toSorted((a, b) => compare(a, b, range))
+  return first ?? null
 }
 
 function pageOf(
@@ -74,35 +80,62 @@ function pageOf(
   source: Source,
   conditions: readonly Condition[],
   range: PageRange,
-  until: number | null,
+  until: Position | null,
 ): RowValues[] {
   const { newestFirst, limit, columns, until: end, since } = range
   const number = numberColumn(source, range)
   const table = source.job === 'seq' ? source.from : `${source.from} CROSS JOIN jobs ON seq = ${source.job}`
-  const [compare, before, direction] = newestFirst ? ['<', '>=', 'DESC'] : ['>', '<=', '']
-  const bounds = [{ term: `${number} ${compare} ?`, values: [after(range)] }]
-  if (until !== null) bounds.push({ term: `${number} ${before} ?`, values: [until] })
+  const bounds = [start(source, range)]
+  if (until !== null) bounds.push(beyond(source, range, newestFirst ? '>=' : '<=', until))
   if (end !== undefined) bounds.push({ term: `${number} <= ?`, values: [end] })
   if (since > 0) bounds.push({ term: `${number} >= ?`, values: [since] })
   const all: readonly Condition[] = [source.own, ...bounds, ...source.also, ...conditions]
-  const text = `SELECT ${columns} FROM ${table} WHERE ${all.map(({ term }) => term).join(' AND ')}
-    ORDER BY ${number} ${direction} LIMIT +?`
-  const values = all.flatMap((condition) => condition.values)
-  return sql.jobs(text, ...values, limit === Infinity ? -1 : limit + 1)
+  const text = `SELECT ${columns} FROM ${table} WHERE ${termOf(all)} ORDER BY ${orderOf(source, range)} LIMIT +?`
+  return sql.jobs(text, ...valuesOf(all), limit === Infinity ? -1 : limit + 1)
 }
 
 /** The first rows of two lists in the order of the range, one more than its limit. */
 function merged(some: RowValues[], others: RowValues[], range: PageRange): RowValues[] {
   if (some.length === 0) return others
-  const direction = range.newestFirst ? -1 : 1
   return [...some, ...others]
-    .toSorted((a, b) => direction * (numberOf(a, range) - numberOf(b, range)))
+    .toSorted((a, b) => compare(positionOf(a, range), positionOf(b, range), range))
     .slice(0, range.limit + 1)
 }
 
-const after = ({ after: number, newestFirst }: PageRange): number =>
-  number ?? (newestFirst ? Number.MAX_SAFE_INTEGER : 0)
+const termOf = (all: readonly Condition[]): string => all.map(({ term }) => term).join(' AND ')
+const valuesOf = (all: readonly Condition[]): SQLInputValue[] => all.flatMap(({ values }) => values)
 
-/** What the order of a range goes by: a column of a source, and its value in a row. */
-const numberColumn = ({ job }: Source, { byEnd }: PageRange): string => (byEnd ? 'moved' : job)
-const numberOf = (values: RowValues, { byEnd }: PageRange): number => (byEnd ? values[16] : values[0])
+/** What the order of a range goes by: columns of a source, and their values in a row. */
+const numberColumn = ({ job }: Source, { by }: PageRange): string => (by === 'finished' ? 'moved' : job)
+const columnsOf = (source: Source, range: PageRange): readonly string[] => [
+  ...(range.by === 'due' ? ['due_at'] : []),
+  numberColumn(source, range),
+]
+const positionOf = (values: RowValues, { by }: PageRange): Position =>
+  by === 'due' ? { dueAt: values[9] ?? 0, number: values[0] } : inSequence(values[by === 'finished' ? 16 : 0])
+
+const compare = (a: Position, b: Position, { newestFirst }: PageRange): number =>
+  newestFirst ? comparePositions(b, a) : comparePositions(a, b)
+
+const orderOf = (source: Source, range: PageRange): string =>
+  columnsOf(source, range)
+    .map((column) => (range.newestFirst ? `${column} DESC` : column))
+    .join(', ')
+
+/** Jobs on one side of a position. */
+function beyond(source: Source, range: PageRange, operator: string, { dueAt, number }: Position): Condition {
+  const names = columnsOf(source, range)
+  const marks = names.map(() => '?')
+  return {
+    term: `(${names.join(', ')}) ${operator} (${marks.join(', ')})`,
+    values: range.by === 'due' ? [dueAt, number] : [number],
+  }
+}
+
+const last: Position = { dueAt: never, number: Number.MAX_SAFE_INTEGER }
+
+/** Jobs after the start of the range. */
+const start = (source: Source, range: PageRange): Condition =>
+  range.newestFirst
+    ? beyond(source, range, '<', range.after ?? last)
+    : beyond(source, range, '>', range.after ?? inSequence(0))

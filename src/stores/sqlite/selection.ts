@@ -1,6 +1,6 @@
 /** Selects jobs by ids, or by a filter that becomes a WHERE. Each search looks at a bounded number of jobs. */
 import { caps } from '../../core/caps.ts'
-import { selectionAfter, selectionRange } from '../../core/cursor.ts'
+import { isListed, selectionAfter, selectionRange } from '../../core/cursor.ts'
 import type { SelectedRows } from '../../core/unit-of-work.ts'
 import { isEnded, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { JobFilter, Selection } from '../../store.ts'
@@ -33,7 +33,13 @@ export function select(
   if ('filter' in selection) {
     const { filter, after, limit = caps.selection } = selection
     const range = selectionRange(after, file.seq)
-    const page = { byEnd: false, newestFirst: false, ...range, limit: Math.min(limit, caps.selection), columns }
+    const page = {
+      by: 'enqueued',
+      newestFirst: false,
+      ...range,
+      limit: Math.min(limit, caps.selection),
+      columns,
+    } as const
     const { found, next } = find(file, filter, eligible, page)
     return { rows: found.map((values) => file.rows.from(values)), notFound: [], next: selectionAfter(next, range) }
   }
@@ -58,14 +64,14 @@ export function find(
   range: Omit<PageRange, 'since'>,
 ): FoundPage {
   file.rows.write()
-  const { byEnd } = range
+  const { by } = range
   const allQueues = file.queues.all()
   const types = filter.type === undefined ? null : [...new Set([filter.type].flat())]
   const queues = types === null ? allQueues : types.flatMap((type) => file.queues.known(type) ?? [])
   const wanted = filter.state === undefined ? jobStates : [filter.state].flat()
-  const isEndedOnly = byEnd || filter.finishedAfter !== undefined || filter.finishedBefore !== undefined
+  const isEndedOnly = filter.finishedAfter !== undefined || filter.finishedBefore !== undefined
   const fits = (state: JobState): boolean =>
-    wanted.includes(state) && eligible(state) && (isEnded(state) || !isEndedOnly)
+    wanted.includes(state) && eligible(state) && isListed(by, state) && (isEnded(state) || !isEndedOnly)
   const states = jobStates.filter((state) => fits(state) && queues.some((queue) => queue.in(state) > 0))
   if (states.length === 0) return { found: [], next: null }
   const conditions = conditionsOf(filter)
@@ -73,7 +79,7 @@ export function find(
   const since = (time: number | undefined): number => (time === undefined ? 0 : file.minutes.firstSince(time))
   const endedSince = since(filter.finishedAfter)
   const hasMore = conditions.length > 0
-  const sources = sourcesOf(file.sql, { filter, queues, states, allQueues, byEnd, hasMore, endedSince })
-  const first = byEnd ? endedSince : since(filter.enqueuedAfter)
+  const sources = sourcesOf(file.sql, { filter, queues, states, allQueues, by, hasMore, endedSince })
+  const first = by === 'finished' ? endedSince : since(filter.enqueuedAfter)
   return search(file.sql, sources, conditions, { ...range, since: first })
 }

@@ -1,9 +1,11 @@
 /** The indexes in which a search looks for jobs that match its filter: of several, the one with the fewest jobs. */
 import type { SQLInputValue } from 'node:sqlite'
 import { isEnded, isLeased, jobStates, statesTagged, type JobState } from '../../core/lifecycle.ts'
-import type { JobFilter } from '../../store.ts'
+import { isListed } from '../../core/cursor.ts'
+import type { JobFilter, ListOrder } from '../../store.ts'
 import { queueIn, stateIn, type Condition } from './conditions.ts'
 import type { Queue } from './queue.ts'
+import { never } from './state-names.ts'
 import type { Statements } from './statements.ts'
 
 /** Rows of a table, among which jobs are searched. */
@@ -25,8 +27,8 @@ interface Scope {
   readonly queues: readonly Queue[]
   readonly states: readonly JobState[]
   readonly allQueues: readonly Queue[]
-  /** By the end instead of the enqueue: then all states are those of ended jobs. */
-  readonly byEnd: boolean
+  /** All states are those of jobs in this order. */
+  readonly by: ListOrder
   /** Has the filter anything but types and states? */
   readonly hasMore: boolean
   /** A number that no end is below which the filter asks for; 0 = none is known. */
@@ -47,13 +49,15 @@ const manyJobs = 100_000
 const sourcesMax = 200
 
 export function sourcesOf(sql: Statements, scope: Scope): readonly Source[] {
-  let best = scope.byEnd ? endedStates(scope) : wholeTable(scope)
+  let best = { enqueued: wholeTable, finished: endedSince, due: inDueOrder }[scope.by](scope)
   const consider = (plan: Plan): void => {
     const isAffordable = plan.jobs <= fewJobs || plan.sources.every(({ inOrder }) => inOrder)
     if (isAffordable && plan.jobs < best.jobs) best = plan
   }
-  const ofQueues = queuesAndStates(scope)
-  if (!scope.hasMore || ofQueues.sources.length <= sourcesMax) consider(ofQueues)
+  if (scope.by !== 'finished') {
+    const ofQueues = scope.by === 'due' ? timedJobs(scope) : queuesAndStates(scope)
+    if (!scope.hasMore || ofQueues.sources.length <= sourcesMax) consider(ofQueues)
+  }
   for (const sources of narrowSources(scope)) {
     const limit = Math.min(fewJobs + 1, best.jobs)
     const jobs = sources.reduce((sum, source) => sum + countUpTo(sql, source, limit), 0)
@@ -73,7 +77,8 @@ const among = ({ filter, queues }: Scope): Condition[] => (filter.type === undef
 /** The conditions for the queues and the states of the search. */
 function within(scope: Scope): Condition[] {
   const { queues, states } = scope
-  const isAnyState = jobStates.every((state) => states.includes(state) || jobsIn(queues, [state]) === 0)
+  const possible = jobStates.filter((state) => isListed(scope.by, state))
+  const isAnyState = possible.every((state) => states.includes(state) || jobsIn(queues, [state]) === 0)
   return [...among(scope), ...(isAnyState ? [] : [stateIn(states)])]
 }
 
@@ -84,14 +89,34 @@ const wholeTable = (scope: Scope): Plan => ({
   jobs: jobsIn(scope.allQueues, jobStates),
 })
 
-/** Ended jobs in the order of their end. */
-const endedStates = (scope: Scope): Plan => ({
-  sources: scope.states.map((state) => ({ ...endedSince(state, 0), also: among(scope), inOrder: true })),
-  jobs: jobsIn(scope.allQueues, scope.states),
+/** The ended jobs of each queue and state in the order of their end, from a number on. */
+function endedSince({ queues, states, by }: Scope, number = 0): Plan {
+  const own = 'queue = ? AND state = ? AND finished_at IS NOT NULL AND moved >= ?'
+  const sources = states
+    .filter(isEnded)
+    .flatMap((state) =>
+      queues.flatMap((queue) =>
+        queue.in(state) === 0 ? [] : jobSource('ended', by === 'finished', own, queue.number, state, number),
+      ),
+    )
+  return { sources, jobs: jobsIn(queues, states.filter(isEnded)) }
+}
+
+/** The jobs with a due time, in the order of these. */
+const inDueOrder = (scope: Scope): Plan => ({
+  sources: [{ ...jobSource('due', true, `due_at IS NOT NULL AND ${isDue.term}`), also: within(scope) }],
+  jobs: jobsIn(scope.allQueues, [...timed]),
 })
 
-const endedSince = (state: JobState, number: number): Source =>
-  jobSource('ended', false, 'state = ? AND finished_at IS NOT NULL AND moved >= ?', state, number)
+/** The jobs with a due time of each queue and state, as far as there are any. */
+function timedJobs({ queues, states }: Scope): Plan {
+  const sources = queues.flatMap((queue) =>
+    states.flatMap((state) =>
+      queue.in(state) === 0 ? [] : { ...timedOf(queue, state), also: [isDue], inOrder: false },
+    ),
+  )
+  return { sources, jobs: jobsIn(queues, states) }
+}
 
 /** The jobs of each queue and state, as far as there are any. */
 function queuesAndStates(scope: Scope): Plan {
@@ -109,15 +134,16 @@ function queuesAndStates(scope: Scope): Plan {
     plans.push(plan(leases, jobsIn(queues, leased)))
   }
   const present = plans.filter(({ jobs }) => jobs > 0)
-  const sources = present.flatMap((each) => each.sources)
   return {
-    sources: scope.byEnd ? sources.map((source) => ({ ...source, inOrder: false })) : sources,
+    sources: present.flatMap(({ sources }) => sources),
     jobs: present.reduce((sum, { jobs }) => sum + jobs, 0),
   }
 }
 
 const liveStates = jobStates.filter((state) => !isEnded(state))
 const timed = statesTagged('timed')
+/** Not only an event ends the wait of the job. */
+const isDue: Condition = { term: `due_at < ${never}`, values: [] }
 
 const plan = (source: Source, jobs: number): Plan => ({ sources: [source], jobs })
 
@@ -135,22 +161,25 @@ const endedOf = (queue: Queue, state: JobState): Source =>
 
 const liveOf = (queue: Queue): Source => jobSource('live', true, 'queue = ? AND finished_at IS NULL', queue.number)
 
+/** In the order of their enqueue. */
+const timedOf = (queue: Queue, state: JobState): Source =>
+  jobSource('timed', true, 'queue = ? AND state = ? AND due_at IS NOT NULL', queue.number, state)
+
 /** Jobs in a state that is neither leased nor ended. */
 function waitingPlan(queue: Queue, state: JobState): Plan {
   const jobs = jobsIn([queue], [state])
-  if (timed.has(state)) {
-    return plan(jobSource('timed', true, 'queue = ? AND state = ? AND due_at IS NOT NULL', queue.number, state), jobs)
-  }
+  if (timed.has(state)) return plan(timedOf(queue, state), jobs)
   if (jobs <= fewJobs) return plan(jobSource('queued', false, `queue = ? AND state = '${state}'`, queue.number), jobs)
   return plan({ ...liveOf(queue), also: [stateIn([state])] }, jobs === 0 ? 0 : jobsIn([queue], liveStates))
 }
 
 /** Indexes of the jobs that have what the filter asks for beside types and states, as far as few jobs have it. */
-function narrowSources(scope: Scope): Source[][] {
-  const { filter, byEnd, states, endedSince: number } = scope
+function narrowSources(scope: Scope): (readonly Source[])[] {
+  const { filter, by, endedSince: number } = scope
+  const also = by === 'due' ? [...within(scope), isDue] : within(scope)
   const sources: Source[] = []
   const add = (from: string, job: string, own: string, ...values: SQLInputValue[]): void => {
-    sources.push({ from, job, own: { term: own, values }, also: within(scope), inOrder: !byEnd })
+    sources.push({ from, job, own: { term: own, values }, also, inOrder: by === 'enqueued' })
   }
   const { failure, key, concurrencyKey, unsupported, parent, tag, machineState, machineTag } = filter
   if (failure !== undefined) add('jobs INDEXED BY failing', 'seq', 'failure = ? AND failure IS NOT NULL', failure)
@@ -169,6 +198,7 @@ function narrowSources(scope: Scope): Source[][] {
     if (name !== undefined) add('machine_names', 'machine_names.job', named, kind, name)
   }
   const each = sources.map((source) => [source])
-  if (number === 0 || byEnd) return each
-  return [...each, states.filter(isEnded).map((state) => ({ ...endedSince(state, number), also: among(scope) }))]
+  if (number === 0 || by !== 'enqueued') return each
+  const { sources: ended } = endedSince(scope, number)
+  return ended.length > sourcesMax ? each : [...each, ended]
 }

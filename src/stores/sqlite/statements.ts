@@ -15,7 +15,7 @@ import { claimable, never } from './state-names.ts'
 /** Called before and after each statement: for traces, and for tests of crashes. */
 export type StatementListener = (sql: string, moment: 'before' | 'after') => void
 
-const queueColumns = 'queue, type, paused, keyed, counts, clock, key_rate, minute, activity, machines'
+const queueColumns = 'queue, type, paused, keyed, counts, clock, key_rate, key_terms, minute, activity, machines'
 const figureColumns = ['enqueued', 'started', 'done', 'failed', 'dead', 'cancelled', 'wait_ms', 'run_ms']
 const failureColumns = 'queue, fingerprint, name, code, message, count, dead, first_at, last_at, last_id'
 const transitionColumns =
@@ -41,7 +41,7 @@ const texts = {
   queues: `SELECT ${queueColumns} FROM queues ORDER BY queue`,
   addQueue: 'INSERT INTO queues (type) VALUES (?) RETURNING queue',
   writeQueue:
-    'UPDATE queues SET paused = ?, keyed = ?, counts = ?, clock = ?, key_rate = ?, minute = ?, activity = ?, machines = ? WHERE queue = ?',
+    'UPDATE queues SET paused = ?, keyed = ?, counts = ?, clock = ?, key_rate = ?, key_terms = ?, minute = ?, activity = ?, machines = ? WHERE queue = ?',
 
   addActivity: `INSERT INTO activity (queue, period, at, ${figureColumns.join(', ')})
     VALUES (?, ?, ?, ${figureColumns.map(() => '?').join(', ')})
@@ -111,8 +111,8 @@ const texts = {
     'SELECT min(held) FROM lanes WHERE queue = ? AND held >= ? AND place IS NOT NULL AND limited_until IS NULL',
   firstKeyGroup: `SELECT concurrency_key, priority, place FROM lanes INDEXED BY open_lanes
     WHERE queue = ? AND held = ? AND place IS NOT NULL AND limited_until IS NULL ORDER BY priority DESC, place LIMIT 1`,
-  firstOfKeyGroups: `SELECT concurrency_key FROM lanes WHERE queue = ? AND place IS NOT NULL
-    ORDER BY priority DESC, place LIMIT 1`,
+  firstLimitedKeyGroup: `SELECT concurrency_key, priority, place FROM lanes INDEXED BY limited_lanes
+    WHERE queue = ? AND limited_until IS NOT NULL AND place IS NOT NULL ORDER BY priority DESC, place LIMIT 1`,
   firstShare: `SELECT concurrency_key, priority, place, finish FROM lanes INDEXED BY sharing_lanes
     WHERE queue = ? AND held = ? AND finish IS NOT NULL AND limited_until IS NULL ORDER BY finish, priority DESC, place LIMIT 1`,
   headOfKeyGroup: `SELECT priority, place FROM jobs INDEXED BY queued WHERE queue = ? AND concurrency_key = ?
@@ -155,21 +155,28 @@ const texts = {
   nextLease: 'SELECT lease_at FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY lease_at LIMIT 1',
   leased: `SELECT ${columns} FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL ORDER BY started_at, seq`,
   leasesByWorker: 'SELECT worker, count(*) FROM jobs INDEXED BY leases WHERE lease_at IS NOT NULL GROUP BY worker',
-  ended: `SELECT seq, queue, moved, finished_at, spared, failure, tags FROM jobs INDEXED BY ended
-    WHERE state = ? AND finished_at IS NOT NULL ORDER BY moved LIMIT +?`,
+  ended: `SELECT seq, finished_at, spared, failure, tags FROM jobs INDEXED BY ended
+    WHERE queue = ? AND state = ? AND finished_at IS NOT NULL ORDER BY moved LIMIT +?`,
+  retention: 'SELECT policy FROM retention WHERE type = ?',
+  setRetention: `INSERT INTO retention (type, policy) VALUES (?, ?)
+    ON CONFLICT (type) DO UPDATE SET policy = excluded.policy WHERE policy <> excluded.policy`,
+  looks: 'SELECT queue FROM looks INDEXED BY next_looks WHERE at <= ? ORDER BY at LIMIT +?',
+  nextLook: 'SELECT at FROM looks INDEXED BY next_looks ORDER BY at LIMIT 1',
+  setLook: 'INSERT INTO looks (queue, at) VALUES (?, ?) ON CONFLICT (queue) DO UPDATE SET at = excluded.at',
+  lookAtAll: 'UPDATE looks SET at = 0',
 
   writeCheckpointed: 'UPDATE jobs SET spared = ? WHERE seq = ?',
   machine: `SELECT number, checkpoint, takes_cancel, letters, read, parent, checkins, keys, gather_letters, gather_ms,
-    version, unsupported, standing FROM machines WHERE job = ?`,
+    version, unsupported, standing, deferred FROM machines WHERE job = ?`,
   writeMachine: `INSERT INTO machines (job, number, checkpoint, takes_cancel, letters, read, parent, checkins, keys,
-    gather_letters, gather_ms, version, unsupported, standing) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    gather_letters, gather_ms, version, unsupported, standing, deferred) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (job) DO UPDATE SET number = excluded.number,
     checkpoint = excluded.checkpoint, takes_cancel = excluded.takes_cancel, letters = excluded.letters,
     read = excluded.read, keys = excluded.keys, gather_letters = excluded.gather_letters,
     gather_ms = excluded.gather_ms, version = excluded.version, unsupported = excluded.unsupported,
-    standing = excluded.standing`,
+    standing = excluded.standing, deferred = excluded.deferred`,
   addName: 'INSERT OR IGNORE INTO machine_names (kind, name, job) VALUES (?, ?, ?)',
-  writeCheckpoint: `UPDATE machines SET ${assigned('number, checkpoint, takes_cancel, read, standing')} WHERE job = ?`,
+  writeCheckpoint: `UPDATE machines SET ${assigned('number, checkpoint, takes_cancel, read, standing, deferred')} WHERE job = ?`,
   changeName: 'UPDATE OR REPLACE machine_names SET name = ? WHERE kind = ? AND name = ? AND job = ?',
   forgetName: 'DELETE FROM machine_names WHERE kind = ? AND name = ? AND job = ?',
   removeNames: `DELETE FROM machine_names WHERE kind = ? AND (name, job) IN (SELECT each.value, job
@@ -184,6 +191,7 @@ const texts = {
   addMessage: 'INSERT INTO letters (job, number, at, letter) VALUES (?, ?, ?, ?)',
   messagesAfter: 'SELECT number, at, letter FROM letters WHERE job = ? AND number > ? ORDER BY number',
   removeMessages: 'DELETE FROM letters WHERE job = ? AND number <= ?',
+  removeOtherMessages: `DELETE FROM letters WHERE job = ? AND number <= ? AND number NOT IN (SELECT value FROM json_each(?))`,
   lastMessage: 'SELECT max(place) FROM letters',
   messagesSince: `SELECT letters.place, CASE WHEN lease_at IS NULL THEN NULL ELSE id END
     FROM letters CROSS JOIN jobs ON seq = job WHERE letters.place > ? ORDER BY letters.place`,
@@ -267,7 +275,7 @@ interface RowOf {
   keyGroups: [concurrencyKey: string, leasedCount: number]
   nextLeasedCount: [leasedCount: number | null]
   firstKeyGroup: [concurrencyKey: string, priority: number, place: number]
-  firstOfKeyGroups: [concurrencyKey: string]
+  firstLimitedKeyGroup: [concurrencyKey: string, priority: number, place: number]
   firstShare: [concurrencyKey: string, priority: number, place: number, finish: number]
   headOfKeyGroup: [priority: number, place: number]
   headOfShare: [priority: number, place: number, options: string | null]
@@ -288,13 +296,14 @@ interface RowOf {
   leasesByWorker: [worker: string, count: number]
   ended: [
     seq: number,
-    queue: number,
-    moved: number,
     finishedAt: number,
     checkpointedAttempts: number | null,
     failure: string | null,
     tags: string | null,
   ]
+  retention: [policy: string]
+  looks: [queue: number]
+  nextLook: [at: number]
   firstSince: [first: number | null]
   activityOf: ActivityValues
   activityOfAll: ActivityValues
@@ -380,9 +389,9 @@ export class Statements {
     return (this.rows(sql, values, this.occasional)[0] as [number])[0]
   }
 
-  /** The count and the last of the numbers that the statement of a list selects. */
-  lastOf(sql: string, ...values: SQLInputValue[]): [count: number, last: number | null] {
-    return this.rows(sql, values, this.occasional)[0] as [number, number | null]
+  /** The numbers in the first row that the statement of a list selects; undefined if it selects none. */
+  numbersOf(sql: string, ...values: SQLInputValue[]): readonly number[] | undefined {
+    return this.rows(sql, values, this.occasional)[0] as readonly number[] | undefined
   }
 
   private rows(sql: string, values: SQLInputValue[], kept = this.prepared): unknown[] {

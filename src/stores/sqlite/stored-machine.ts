@@ -8,6 +8,7 @@ import type { PackedInboxEntry } from './columns.ts'
 export interface StoredMachine {
   readonly checkpoint: readonly [number: number, state: string] | null
   readonly inbox: readonly PackedInboxEntry[]
+  readonly deferred: readonly number[]
   /** The number of the last message. */
   readonly lastMessageNumber: number
   readonly parent: Parent | null
@@ -20,7 +21,7 @@ export interface StoredMachine {
 export const inboxOf = (entries: readonly PackedInboxEntry[]): InboxEntry[] =>
   entries.map(([number, at, message]) => ({ number, at, message: JSON.parse(message) as InboxMessage }))
 
-/** The checkpoint, the unread messages, and the version of the enqueue. */
+/** The checkpoint, the messages, and the version of the enqueue. */
 export const standing = (kept: StoredMachine | null): Pick<ClaimedJob, 'checkpoint' | 'inbox' | 'version'> =>
   kept === null
     ? { checkpoint: null, inbox: [], version: null }
@@ -29,11 +30,20 @@ export const standing = (kept: StoredMachine | null): Pick<ClaimedJob, 'checkpoi
 /** The fields of a record that are kept beside the row of the job. */
 export type MachineFields = Pick<
   JobRecord,
-  'checkpoint' | 'inbox' | 'lastMessageNumber' | 'parent' | 'version' | 'unsupported' | 'machineStates' | 'machineTags'
+  | 'checkpoint'
+  | 'inbox'
+  | 'deferred'
+  | 'lastMessageNumber'
+  | 'parent'
+  | 'version'
+  | 'unsupported'
+  | 'machineStates'
+  | 'machineTags'
 >
 
 export const machineFields = (kept: StoredMachine | null): MachineFields => ({
   ...standing(kept),
+  deferred: kept?.deferred ?? [],
   lastMessageNumber: kept?.lastMessageNumber ?? 0,
   parent: kept?.parent ?? null,
   unsupported: kept?.unsupported ?? null,

@@ -5,7 +5,7 @@
  * What is cached between transactions (queues, leased rows, the number of the last transition) is valid as long as no other
  * process has written to the file, which `data_version` of SQLite shows.
  */
-import type { EndedJob, PruneUnit } from '../../core/prune.ts'
+import type { EndedJob, EndedState, PruneUnit } from '../../core/prune.ts'
 import type { CancelMark, CompiledArrow, InsertUnit, LeaseKey, LoggedTransition, SelectedRows, TransitionOptions } from '../../core/unit-of-work.ts' // prettier-ignore
 import { enqueueCounted, type Counted } from '../../core/activity.ts'
 import { caps } from '../../core/caps.ts'
@@ -17,9 +17,10 @@ import type { AttemptError, CheckIn, HistoryEntry, LogLine } from '../../core/re
 import { isEnded, isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import { lastLogs } from '../../core/log-lines.ts'
 import type { Gather, InboxMessage, InboxEntry, NewCheckpoint, Unsupported } from '../../core/machine-record.ts'
+import type { MachineStanding } from '../../core/machine-tally.ts'
 import type { Json } from '../../core/payload.ts'
 import { sameJson } from '../../core/unique.ts'
-import type { Hint, NewJob, WrittenTransition, Selection, SettleAnswer } from '../../store.ts'
+import type { Hint, NewJob, RetentionPolicy, WrittenTransition, Selection, SettleAnswer } from '../../store.ts'
 import { isBusy, isFileFault, storeError } from './errors.ts'
 import { FailureTable } from './failure-table.ts'
 import { Hints } from './hints.ts'
@@ -34,6 +35,7 @@ import { Machine } from './machine.ts'
 import { Machines } from './machines.ts'
 import { Queues } from './queues.ts'
 import { Removals, type Removable } from './removals.ts'
+import { Prunes } from './prunes.ts'
 import { changes, extended, keyWeightOf, packed, unpacked, type Row, type StoredOptions } from './row.ts'
 import { Rows } from './rows.ts'
 import { claimable, never } from './state-names.ts'
@@ -63,6 +65,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   readonly schedules: ScheduleTable
   readonly failures: FailureTable
   readonly minutes: Minutes
+  readonly prunes: Prunes
   readonly transitionsMax: number
   now = 0
   /** The number of the last transition. */
@@ -86,6 +89,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.queues = new Queues(sql)
     this.failures = new FailureTable(sql, this.queues)
     this.minutes = new Minutes(sql)
+    this.prunes = new Prunes(sql)
     this.machines = new Machines(sql, this.queues)
     this.removals = new Removals(this)
     this.rows = new Rows(sql, this.queues, this.machines)
@@ -104,6 +108,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.now = now
     if (stale) {
       this.queues.markStale()
+      this.prunes.forget()
       this.rows.forget()
       this.seq = this.sql.get('lastSeq')?.[0] ?? 0
     }
@@ -116,6 +121,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   finish(): void {
     this.rows.finish()
     this.removals.write()
+    this.prunes.write()
     this.queues.write()
     this.inboxWatch.finish()
     this.minutes.write(this.seq, this.now)
@@ -174,6 +180,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.rows.forget()
     this.hints.forget()
     this.removals.forget()
+    this.prunes.forget()
     this.minutes.forget()
   }
 
@@ -298,6 +305,10 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.failures.add(row, failure, this.seq + 1, this.now)
   }
 
+  countOutcome({ queue }: Row, outcome: string): void {
+    this.queues.countOutcome(this.queues.at(queue), outcome)
+  }
+
   apply(row: Row, arrow: CompiledArrow, options: TransitionOptions): LoggedTransition {
     const { from, to, lease } = arrow
     const queue = this.queues.at(row.queue)
@@ -320,6 +331,7 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.rows.changed(row, lease === 'begins' ? changes.claim : isEnd ? changes.end : changes.otherTransition)
     this.queues.count(queue, from, -1)
     this.queues.count(queue, to, 1)
+    if (isEnded(from) || isEnded(to)) this.prunes.changed(queue.number)
     if (isEnded(from) !== isEnded(to) && row.machine !== null)
       this.machines.countStanding(row, row.machine.stands, isEnded(to) ? -1 : 1)
     if (queue.hasKeyGroup(row.concurrencyKey)) this.keyGroups.moved(queue, row, from)
@@ -338,17 +350,35 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   remove(row: Row): void {
     this.rows.removed(row.id)
     this.removals.add(row)
+    this.prunes.changed(row.queue)
   }
 
-  endedCount(state: JobState): number {
-    return this.queues.all().reduce((sum, queue) => sum + queue.in(state), 0)
+  typesToPrune(limit: number): readonly string[] {
+    return this.prunes.due(this.now, limit).map((queue) => this.queues.at(queue).type)
   }
 
-  firstEnded(state: JobState, limit: number): readonly Ended[] {
+  retentionOf(type: string): RetentionPolicy | null {
+    return this.prunes.retentionOf(type)
+  }
+
+  endedCount(type: string, state: EndedState): number {
+    return this.queues.known(type)?.in(state) ?? 0
+  }
+
+  firstEnded(type: string, state: EndedState, limit: number): readonly Ended[] {
+    const { number: queue } = this.queues.of(type)
     this.rows.write()
-    return this.sql.all('ended', state, limit).map(([seq, queue, endedBy, endedAt, checkpointed, failure, tags]) => {
-      return { seq, queue, endedBy, endedAt, finishedAt: endedAt, checkpointed, failure, tags, state }
+    return this.sql.all('ended', queue, state, limit).map(([seq, endedAt, checkpointed, failure, tags]) => {
+      return { seq, queue, endedAt, finishedAt: endedAt, checkpointed, failure, tags, state }
     })
+  }
+
+  lookAgain(type: string, at: number): void {
+    this.prunes.lookAgain(this.queues.of(type).number, at)
+  }
+
+  get nextLookAt(): number {
+    return this.prunes.nextLookAt
   }
 
   removeEnded(jobs: readonly Ended[]): void {
@@ -488,6 +518,10 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.machines.addCheckpoint(row, this.machineOf(row, changes.checkpoint), checkpoint, seq, this.now)
   }
 
+  setStanding(row: Row, standing: MachineStanding): void {
+    this.machines.keepStanding(row, this.machineOf(row), standing)
+  }
+
   checkpointAt(row: Row): number {
     return this.machines.checkpointOf(row)[1]
   }
@@ -505,20 +539,16 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     if (isLeased(row.state)) this.hints.messagesArrived(row.id)
   }
 
-  dropMessages(row: Row, count: number): void {
-    const { machine } = row
-    if (machine === null) return
-    this.machines.dropMessages(row, machine, count)
-    this.rows.changed(row, changes.machine)
+  markRead(row: Row, read: number, deferred: readonly number[]): void {
+    this.machines.markRead(row, this.machineOf(row, changes.checkpoint), read, deferred)
   }
 
   setGather(row: Row, gather: Gather | null): void {
     this.machineOf(row).gather = gather
   }
 
-  keepMessageKey(row: Row, key: string): void {
-    const machine = this.machineOf(row)
-    machine.messageKeys = [...machine.messageKeys, key].slice(-caps.messageKeys)
+  setMessageKeys(row: Row, keys: readonly string[]): void {
+    this.machineOf(row).messageKeys = keys
   }
 
   setUnsupported(row: Row, unsupported: Unsupported | null): void {

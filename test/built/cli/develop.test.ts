@@ -4,6 +4,8 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { createClient } from 'jobchart'
+import { sqliteStore } from 'jobchart/sqlite'
 import { expect, test } from 'vitest'
 import { exitCodes } from '../../../src/cli/exit-codes.ts'
 import { version } from '../../../src/core/version.ts'
@@ -85,6 +87,43 @@ test.concurrent('check counts the jobs that a new version cannot go on with, sta
   expect(await runIn({}, 'check', moduleAt('jobs-2.ts'))).toMatchObject({ code: 0 })
 })
 
+test.concurrent(
+  'check --migrate lists parked jobs under the states of the new machines, and records those that cannot go on',
+  async () => {
+    const onFile = onCopy()
+    const next = moduleAt('jobs-3.ts')
+    expect((await onFile('check', next)).stdout).toContain('3 jobs are listed under states of their old machine')
+    expect((await onFile('ls', '--machine-state', 'asked', '--json')).stdout).not.toContain('order-1')
+    const migrated = await onFile('check', next, '--migrate', '--json')
+    expect(migrated.code).toBe(exitCodes.done)
+    expect(JSON.parse(migrated.stdout)).toMatchObject({ reindexed: { found: 3, unsupported: 0, written: true } })
+    expect((await onFile('ls', '--machine-state', 'asked', '--json')).stdout).toContain('order-1')
+    expect((await onFile('check', next)).stdout).not.toContain('old machine')
+    const wrong = await onFile('check', moduleAt('jobs-2.ts'), '--migrate')
+    expect(wrong).toMatchObject({
+      code: exitCodes.finding,
+      stdout: expect.stringContaining('3 recorded as unsupported'),
+    })
+    expect((await onFile('show', 'order-1', '--json')).stdout).toContain('"tries":0')
+  },
+)
+
+test.concurrent('check records lives and replays them, from a file and from the store', async () => {
+  const file = join(folder(), 'lives.json')
+  const recorded = await run('check', jobsFile, '--record', file, '--replay', '--json')
+  expect(recorded.code).toBe(exitCodes.done)
+  const { recorded: count, replayed } = JSON.parse(recorded.stdout)
+  expect(count).toBeGreaterThan(0)
+  expect(replayed).toMatchObject({ lives: count, diverged: [] })
+  const fromFile = await runIn({}, 'check', jobsFile, '--replay', file)
+  expect(fromFile).toMatchObject({ code: exitCodes.done, stdout: expect.stringContaining('lives replayed') })
+  const changed = await runIn({}, 'check', moduleAt('jobs-2.ts'), '--replay', file)
+  expect(changed).toMatchObject({ code: exitCodes.finding, stdout: expect.stringContaining('lives went another way') })
+  expect(await runIn({}, 'check', jobsFile, '--replay')).toMatchObject({ code: exitCodes.usage })
+  expect(await runIn({}, 'check', jobsFile, '--replay', jobsFile)).toMatchObject({ code: exitCodes.usage })
+  expect(await run('check', jobsFile, '--lives', '0')).toMatchObject({ code: exitCodes.usage })
+})
+
 test.concurrent('a file of an older version is left as it is until it is migrated', async () => {
   const file = join(folder(), 'old.db')
   copyFileSync(fileURLToPath(new URL('../../fixtures/sqlite/version-1.sqlite', import.meta.url)), file)
@@ -126,6 +165,19 @@ test.concurrent('doctor says what is well and what is not', async () => {
   })
 })
 
+test.concurrent('doctor ends with 1 if work is queued that no worker runs, and names its type', async () => {
+  const store = `sqlite:${join(folder(), 'unattended.db')}`
+  expect((await run('migrate', '--store', store)).code).toBe(0)
+  await using client = createClient({ store: sqliteStore({ path: store.slice('sqlite:'.length) }) })
+  expect((await run('doctor', '--store', store)).code).toBe(0)
+  await client.enqueueByName('mail', 1)
+  const { code, stdout } = await run('doctor', '--store', store)
+  expect([code, stdout]).toEqual([
+    exitCodes.finding,
+    expect.stringContaining('mail has 1 job queued, and no worker runs it'),
+  ])
+})
+
 test.concurrent('wrong usage ends with 2 and says what is right', async () => {
   const { port, close } = await portInUse()
   const wrong: readonly (readonly [args: string[], says: string])[] = [
@@ -135,7 +187,8 @@ test.concurrent('wrong usage ends with 2 and says what is right', async () => {
     [['ls', '--limit', 'x'], 'Expected a whole number from 1 to 1000'],
     [['ls', '--enqueued-after', 'tomorrowish'], 'Expected how long ago'],
     [['show'], "missing required argument 'id'"],
-    [['stats', '--store', 'jobs.db'], 'Did you mean sqlite:jobs.db?'],
+    [['stats', '--store', 'mysql://host/db'], 'expected an address such as jobs.db'],
+    [['stats', '--store', 'memory:'], 'are in the process that has them'],
     [['stats', '--jobs', 'nowhere.ts'], 'nowhere.ts does not exist'],
     [['stats', '--jobs', fileURLToPath(new URL('.', import.meta.url))], 'cannot be loaded'],
     [['draw', `${jobsFile}#machine`, '-o', join('nowhere', 'order.svg')], 'nowhere/order.svg cannot be written'],

@@ -29,13 +29,16 @@ test.concurrent(
   },
 )
 
-test.concurrent('ls filters by tag, machine state, machine tag and time', async () => {
+test.concurrent('ls filters by tag, machine state, machine tag and time, and orders by due time', async () => {
   const ids = async (...args: string[]): Promise<string[]> =>
     (await json('ls', '--order', 'oldest', ...args)).jobs.map(({ id }: { id: string }) => id)
   expect(await ids('--tag', 'news')).toEqual(['mail-0', 'mail-1', 'mail-2'])
   expect(await ids('--machine-state', 'review', '--machine-tag', 'human')).toEqual(['order-0', 'order-1', 'order-2'])
   expect(await ids('--state', 'dead', '--finished-after', '1h')).toEqual(['full-0', 'full-1'])
   expect(await ids('--state', 'dead', '--finished-before', '1h')).toEqual([])
+  expect(await ids('--order-by', 'due', '--order', 'newest')).toEqual(['order-2', 'order-1', 'order-0'])
+  const soonest = await json('ls', '--order-by', 'due')
+  expect(soonest.jobs.map(({ id }: { id: string }) => id)).toEqual(['order-0', 'order-1', 'order-2'])
 })
 
 test.concurrent(
@@ -112,7 +115,7 @@ test.concurrent('dashboard serves the page on a loopback port until it is told t
   const child = start('dashboard', '--json', '--title', 'tested', '--jobs', jobsFile)
   const [text] = (await once(child.stdout!, 'data')) as [Buffer]
   const { url } = JSON.parse(text.toString()) as { url: string }
-  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/)
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/token=[\w-]{32}\/$/)
   expect(await (await fetch(`${url}api/v1`)).json()).toMatchObject({ title: 'tested', role: 'admin' })
   expect(await (await fetch(`${url}api/v1/charts`)).text()).toContain('"type":"order"')
   child.kill('SIGINT')

@@ -28,7 +28,7 @@ const json = async (...args: string[]) => {
 
 beforeAll(async () => {
   if (!canStartRedis) return
-  url = await addressFor(server(), 'jobs', 'shop', 'changed', 'live', 'logged')
+  url = await addressFor(server(), 'jobs', 'shop', 'changed', 'live', 'logged', 'damaged')
   await writeStore(store('shop'))
 })
 
@@ -98,6 +98,37 @@ test('doctor looks at the server, and warns of one that keeps writes in memory a
     what: expect.stringMatching(/^127\.0\.0\.1:\d+, prefix shop: Redis \d/) as string,
   })
   expect(findings).toContainEqual(expect.objectContaining({ level: 'warning', about: 'server' }))
+})
+
+test('doctor ends with 1 where the server removes jobs, and warns where it would with a limit of its memory', async () => {
+  const policy = (name: string, maxmemory: string): Promise<unknown> =>
+    server().command('CONFIG', 'SET', 'maxmemory-policy', name, 'maxmemory', maxmemory)
+  await policy('allkeys-lru', '100mb')
+  const evicting = await run('doctor')
+  await policy('allkeys-lru', '0')
+  const unlimited = await run('doctor')
+  await policy('noeviction', '0')
+  expect([evicting.code, evicting.stdout]).toEqual([exitCodes.finding, expect.stringContaining('(allkeys-lru)')])
+  expect([unlimited.code, unlimited.stdout]).toEqual([0, expect.stringContaining('once a maxmemory is set')])
+})
+
+test('doctor lists jobs that cannot be read, a discard removes one, and a repair corrects the counts', async () => {
+  const damaged = on('damaged')
+  await using client = createClient({ store: store('damaged') })
+  for (const id of ['good', 'bad']) await client.enqueueByName('mail', null, { id })
+  await server().command('HSET', '{damaged}:jobs', 'bad', 'garbage')
+  expect((await damaged('ls', '--ids')).stdout).toBe('good\n')
+  const found = await damaged('doctor')
+  expect([found.code, found.stdout]).toEqual([exitCodes.finding, expect.stringContaining('1 job cannot be read: bad')])
+  expect((await damaged('discard', 'bad', '-y')).stdout).toBe('1 discarded\n')
+  // What it was is not known, so that a count is wrong.
+  expect((await client.counts()).queued).toBe(2)
+  const repaired = await damaged('doctor', '--repair')
+  expect([repaired.code, repaired.stdout]).toEqual([
+    0,
+    expect.stringContaining('rebuilt from 1 job; 2 counts were wrong'),
+  ])
+  expect((await client.counts()).queued).toBe(1)
 })
 
 test('no command shortens the log of the application', async () => {

@@ -106,7 +106,7 @@ export const durables: readonly Case[] = [
             await make.sleep(attempt < 3 ? 60_000 : 100, signal)
             return attempt
           },
-          { retry: { backoff: constant('5s') }, timeout: '10s' },
+          { retry: { backoff: constant('5s') }, attemptTimeout: '10s' },
         ),
       },
     }),

@@ -21,6 +21,8 @@ const rests = (name: string, ...asks: readonly Ask[]): Step => ({
   again: 'same answer',
 })
 
+const days = { ageMs: 1e9, count: 100 }
+
 const message = (id: string, key: string, expect: SendRequest['expect'] = null) => {
   return { id, message: { kind: 'event', event: { type: key } }, key, expect } as const
 }
@@ -132,10 +134,14 @@ const keys: readonly Step[] = [
     'and the rest ends',
     together(cancel('stop', 'm1', 'm2', 'm6'), settle({ id: 'm1', token: 'u7', event: 'PARK', to: 'waiting' })),
   ),
-  step('the oldest go', (store) => {
-    const days = { ageMs: 1e9, count: 100 }
-    return store.prune({ done: days, dead: days, cancelled: { ...days, count: 3 } }, 10)
-  }),
+  step(
+    'the oldest go',
+    together(
+      (store) =>
+        store.retain({ types: new Map(), others: { done: days, dead: days, cancelled: { ...days, count: 3 } } }),
+      (store) => store.prune(10),
+    ),
+  ),
 ]
 
 export const machines: readonly Step[] = [...resting, ...families, ...keys]

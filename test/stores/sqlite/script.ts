@@ -27,6 +27,7 @@ const mail = (id: string, fields: Partial<NewJob> = {}): NewJob => newJob(id, fi
 const sms = (id: string, fields: Partial<NewJob> = {}): NewJob => newJob(id, { ...fields, type: 'sms' })
 
 const days = { ageMs: 1e9, count: 100 }
+const keepAll = { done: days, dead: days, cancelled: days }
 
 const arrivals: readonly Step[] = [
   step('a worker', (store) => store.worker('w1', worker)),
@@ -106,7 +107,13 @@ const administration: readonly Step[] = [
   step('a cancel by filter', async (store) =>
     store.cancel([{ selection: { filter: { concurrencyKey: 'x' } }, reason: null, graceMs: 0 }]),
   ),
-  step('the oldest ones go', (store) => store.prune({ done: { ...days, count: 1 }, dead: days, cancelled: days }, 10)),
+  step(
+    'the oldest ones go',
+    together(
+      (store) => store.retain({ types: new Map([['mail', { done: { ...days, count: 1 }, dead: days, cancelled: days }]]), others: keepAll }), // prettier-ignore
+      (store) => store.prune(10),
+    ),
+  ),
   step('a discard', (store) => store.discard({ ids: ['d1', 'l', 'q'] })),
   inserts('its id comes back', put([sms('d1', { concurrencyKey: 'y' })])),
   step('the worker leaves', (store) => store.worker('w1', null)),

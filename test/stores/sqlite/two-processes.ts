@@ -58,12 +58,12 @@ export class Partner {
   }
 }
 
-/** `confirm` answers in the call itself, so it is always asked here; the groups have tests with processes of their own. */
-type Shared = Exclude<Method, 'confirm' | 'schedules' | 'bulk'>
+/** `confirm` answers in the call itself, so it is always asked here; SQLite has no repair; the groups have tests with processes of their own. */
+type Shared = Exclude<Method, 'confirm' | 'schedules' | 'bulk' | 'unreadable' | 'repair'>
 
 const methods = {
-  insert: true, claim: true, settle: true, extend: true, checkpoint: true, send: true, checkpoints: true, cancel: true,
-  retry: true, discard: true, promote: true, rescue: true, prune: true, get: true, list: true, counts: true, queue: true,
+  insert: true, claim: true, settle: true, extend: true, checkpoint: true, send: true, reindex: true, checkpoints: true, cancel: true,
+  retry: true, discard: true, promote: true, rescue: true, retain: true, prune: true, get: true, list: true, counts: true, queue: true,
   machineCounts: true, queues: true, queuedSince: true, activity: true, failures: true, worker: true, workers: true, transitions: true,
 } satisfies Record<Shared, true> // prettier-ignore
 

@@ -62,7 +62,7 @@ export async function stormThreads({ jobs: count, seed, slots }: ThreadStormOpti
     type: 'work',
     thread: thread(new URL('./work.mjs', import.meta.url), { memoryMb: 32 }),
     retry: { maxAttempts: 2, backoff: constant(5) },
-    timeout: '60s',
+    attemptTimeout: '60s',
   })
   const silent = (): void => {}
   const runtime = createRuntime({

@@ -45,8 +45,21 @@ export const rooms: readonly RoomRow[] = [
   },
   { room: 'src/machine-job/', may: contract, why: 'a machine is run by what it is given for an attempt' },
   {
+    room: 'src/open/',
+    may: [...contract, 'src/stores/memory/', 'src/stores/*/index.ts'],
+    why: 'finds the store of an address, and loads it when it is opened',
+  },
+  {
     room: 'src/api/',
-    may: [...contract, 'machines/', 'src/client/', 'src/worker/', 'src/machine-job/', 'src/stores/memory/'],
+    may: [
+      ...contract,
+      'machines/',
+      'src/client/',
+      'src/worker/',
+      'src/machine-job/',
+      'src/stores/memory/',
+      'src/open/',
+    ],
     why: 'what users hold, put together here',
   },
   {
@@ -58,7 +71,7 @@ export const rooms: readonly RoomRow[] = [
   { room: 'src/store-testing/', may: faces, why: 'built on what an author of a store can import' },
   {
     room: 'src/dashboard/page/',
-    may: ['src/index.ts', 'src/dashboard/', 'src/chart/count-badge.ts'],
+    may: ['src/index.ts', 'src/dashboard/', 'src/chart/count-badge.ts', 'src/core/own-value.ts'],
     why: 'runs in a browser: it knows the JSON API, of the server its types, and how a chart shows a number',
   },
   { room: 'src/dashboard/', may: [...faces, 'src/chart/', 'machines/'], why: 'built on what a user can import' },
@@ -69,7 +82,7 @@ export const rooms: readonly RoomRow[] = [
   },
   {
     room: 'src/chart/',
-    may: ['machines/', 'src/core/errors.ts', 'src/core/checks.ts'],
+    may: ['machines/', 'src/core/errors.ts', 'src/core/checks.ts', 'src/core/clock.ts', 'src/core/duration.ts'],
     why: 'draws any machine, and knows nothing of jobs and stores',
   },
 ]

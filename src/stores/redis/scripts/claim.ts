@@ -5,9 +5,19 @@
  */
 import { claimCounted } from '../../../core/activity.ts'
 import { countersAfter, type JobState } from '../../../core/lifecycle.ts'
+import { creditMax } from '../../../core/shares.ts'
+import { termsHeldMs, termsNotedMs } from '../../../core/key-terms.ts'
 import { compiledArrow } from '../../../core/transition.ts'
 import { dataLetters, flagLetters } from '../row-text.ts'
+import { rankChars } from './groups.ts'
 import { at, claimableState, fieldsOfLetters, leasedStates, tail, type LuaScript } from './lua.ts'
+
+/** What a claim answers at most, bytes; the last job, or the last few, may go beyond it. */
+const claimBytesMax = 1_048_576
+/** So many jobs are claimed before their size is known. */
+const firstStep = 4
+/** So many keys are arranged at once; a claim does that five times at most. */
+const arrangeStep = 100
 
 /** The states of a claim, which counts as one attempt. */
 function claimArrow(): { readonly from: JobState; readonly to: JobState } {
@@ -33,7 +43,7 @@ const more = `[${Object.entries(dataLetters).flatMap(([field, letter]) => (field
 
 export const claimScript: LuaScript = {
   definitions: `
-local request, leaseEnd, jobs, shortfalls, CLAIMED, WORKER
+local request, leaseEnd, jobs, shortfalls, unreadable, CLAIMED, WORKER
 -- Numbers of transitions: the last one before the claim, and how many it has given.
 local base, given
 
@@ -72,10 +82,22 @@ local function addRest(job, id, has)
   job[7] = isMachine and call('LRANGE', P .. 'inbox:' .. id, 0, -1) or {}
 end
 
+-- How many bytes of jobs this call may still claim. A claim that comes to the limit is cut: the caller asks for the rest.
+local bytesLeft
+
+-- What a job adds to the answer, bytes.
+local function bytesOf(job)
+  local sum = #job[2] + #job[3] + #(job[6] or '')
+  for _, list in ipairs({ job[4] or {}, job[5] or {}, job[7] or {} }) do
+    for _, text in ipairs(list) do sum = sum + #(text or '') end
+  end
+  return sum
+end
+
 -- When a queued row made its last transition.
 local function queuedAt(row)
   local at = row[${tail}]:match('%z%[%d+,(%d+),[^%z]*$')
-  return tonumber(at or row[${at.enqueuedAt}])
+  return tonumber(at or row[${at.enqueuedAt}]) or nowMs
 end
 
 -- Claims the jobs of members of queues, which the caller removes from them; each for its demand.
@@ -85,6 +107,12 @@ local function claim(members, demands)
   local rows, inputs, written = values(JOBS, ids), values(P .. 'data:input', ids), {}
   for i, id in ipairs(ids) do
     local row, demand = rows[i] and parse(rows[i]), demands[i]
+    if rows[i] and not row then
+      -- Its type is that of the queue; what else it was is not known.
+      count('${arrow.from}', demand.type, -1)
+      setAside(id, rows[i])
+      unreadable[#unreadable + 1] = id
+    end
     if row and row[${at.state}] == '${arrow.from}' then
       local type, key, has = demand.type, row[${at.concurrencyKey}], row[${at.has}]
       count('${arrow.from}', type, -1)
@@ -112,6 +140,7 @@ local function claim(members, demands)
       local job = { id, whole, inputs[i] or '' }
       if has:find('${more}') then addRest(job, id, has) end
       jobs[#jobs + 1] = job
+      bytesLeft = bytesLeft - bytesOf(job)
     end
   end
   each('HSET', JOBS, written)
@@ -131,48 +160,100 @@ local function freeAt(window, rate)
   return tonumber(last[2] or now) + rate.perMs
 end
 
--- Arranges every group of a type again: what they are arranged by has changed.
-local function arrangeAll(type)
-  arrange(type, '')
-  for _, key in ipairs(call('HKEYS', P .. 'head:' .. type)) do arrange(type, key) end
-end
-
 local function writeShare(type, on, clock)
   local text = (on and '+' or '-') .. clock
   call('HSET', P .. 'shares', type, text)
   readShare(type, text)
 end
 
--- The cap per key, and whether keys share the claims, are those of the last claim.
-local function setTerms(demand, capBefore)
-  local type, cap, shared = demand.type, demand.perKey and int(demand.perKey) or '', demand.keyShares == true
-  local share = shareOf(type)
-  if (capBefore or '') == cap and share.on == shared then return end
-  call('HSET', P .. 'caps', type, cap)
-  if share.on ~= shared then writeShare(type, shared, share.clock or '0') end
-  arrangeAll(type)
+-- How many keys this call may still arrange.
+local arrangeable
+
+-- Keys that may be arranged otherwise than the terms that hold now demand: the index that they stand in is left as it is, under another name.
+-- @param prefix how many characters of its members go before the key
+local function leaveUnarranged(type, index, prefix)
+  local name = P .. index .. ':' .. type
+  if call('EXISTS', name) == 0 then return end
+  local unarranged = prefix .. ':' .. call('HINCRBY', P .. 'terms', '', 1)
+  call('RENAME', name, P .. 'unarranged-keys:' .. unarranged)
+  call('RPUSH', P .. 'unarranged:' .. type, unarranged)
 end
 
--- Brings up to now which keys have no free claim. All are asked anew if the rate or the clock was changed.
-local function refreshKeyRates(type, rate, termsBefore)
-  local terms = rate and int(rate.limit) .. '/' .. int(rate.perMs) or ''
-  if terms == '' and (termsBefore or '') == '' then return end
-  local before = call('HGET', P .. 'key-rates', type .. ' at')
-  if (termsBefore or '') ~= terms or nowMs < tonumber(before or '0') then
-    call('DEL', P .. 'limits:' .. type, P .. 'limited:' .. type)
-    arrangeAll(type)
+-- Arranges some of them. Is there any to be claimed from, perhaps?
+local function arrangeSome(type)
+  local unarranged = arrangeable > 0 and call('LINDEX', P .. 'unarranged:' .. type, 0)
+  if not unarranged then return false end
+  local prefix, members = tonumber(unarranged:match('^%d+')), call('ZPOPMIN', P .. 'unarranged-keys:' .. unarranged, ${arrangeStep})
+  for i = 1, #members, 2 do arrange(type, members[i]:sub(prefix + 1)) end
+  if #members < ${2 * arrangeStep} then call('LPOP', P .. 'unarranged:' .. type) end
+  arrangeable = arrangeable - ${arrangeStep}
+  return true
+end
+
+local function rateText(rate) return rate and int(rate.limit) .. '/' .. int(rate.perMs) or '' end
+local function rateOf(text)
+  local limit, perMs = (text or ''):match('^(%d+)/(%d+)$')
+  return limit and { limit = tonumber(limit), perMs = tonumber(perMs) } or nil
+end
+
+-- The limits per key, and whether keys share the claims, hold for a type: see core/key-terms.ts.
+local function settleTerms(demand, cap, rate, terms)
+  local type, share = demand.type, shareOf(demand.type)
+  cap, rate = cap or '', rate or ''
+  local ownCap, ownRate = demand.perKey and int(demand.perKey) or '', rateText(demand.keyRate)
+  local since, heldSince, heldAt = request.since or 0, (terms or ''):match('^(%d+) (%d+)$')
+  local isSame = cap == ownCap and rate == ownRate and share.on == (demand.keyShares == true)
+  if isSame then
+    if heldSince and (since > tonumber(heldSince) or nowMs - tonumber(heldAt) >= ${termsNotedMs}) then
+      call('HSET', P .. 'terms', type, int(math.max(since, tonumber(heldSince))) .. ' ' .. now)
+    end
+    return
   end
-  call('HSET', P .. 'key-rates', type, terms, type .. ' at', now)
-  for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'limited:' .. type, '-inf', now)) do
+  if request.since and heldSince and since < tonumber(heldSince) and nowMs - tonumber(heldAt) < ${termsHeldMs} then
+    demand.perKey, demand.keyRate, demand.keyShares = tonumber(cap), rateOf(rate), share.on
+    return
+  end
+  call('HSET', P .. 'terms', type, int(since) .. ' ' .. now)
+  if cap ~= ownCap then
+    call('HSET', P .. 'caps', type, ownCap)
+    leaveUnarranged(type, 'capped-keys', 0)
+  end
+  if rate ~= ownRate then
+    call('HSET', P .. 'key-rates', type, ownRate)
+    call('UNLINK', P .. 'limits:' .. type)
+    leaveUnarranged(type, 'limited', 0)
+  end
+  if share.on ~= (demand.keyShares == true) then
+    writeShare(type, demand.keyShares == true, share.clock or '0')
+    leaveUnarranged(type, 'heads', ${rankChars})
+    arrange(type, '')
+  end
+end
+
+-- Brings up to now which keys have no free claim. All are asked anew if the clock was set back.
+local function refreshKeyRates(type, rate)
+  if not rate then return end
+  local before = call('HGET', P .. 'key-rates', type .. ' at')
+  if nowMs < tonumber(before or '0') then
+    call('UNLINK', P .. 'limits:' .. type)
+    leaveUnarranged(type, 'limited', 0)
+  end
+  call('HSET', P .. 'key-rates', type .. ' at', now)
+  for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'limited:' .. type, '-inf', now, 'LIMIT', 0, ${arrangeStep})) do
     call('ZREM', P .. 'limited:' .. type, key)
     call('HDEL', P .. 'limits:' .. type, key)
     arrange(type, key)
   end
   -- Windows that have nothing in them any more.
-  for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'lapses:' .. type, '-inf', now, 'LIMIT', 0, 1000)) do
+  for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'lapses:' .. type, '-inf', now, 'LIMIT', 0, ${arrangeStep})) do
     call('ZREM', P .. 'lapses:' .. type, key)
     call('DEL', keyWindow(type, key))
   end
+end
+
+-- Has a key as many leased jobs as it may have? It may still stand among the heads if its cap was lowered.
+local function isAtCap(type, key, cap)
+  return cap and key ~= '' and tonumber(call('HGET', P .. 'held:' .. type, key) or '0') >= cap
 end
 
 -- The group that is claimed from next: its key, the rank of its first job, and its entry among the heads.
@@ -181,9 +262,12 @@ local function firstGroup(demand)
   while true do
     local head = call('ZRANGE', P .. 'heads:' .. type, 0, 0)[1]
     if not head then return nil end
-    local key = head:sub(27)
-    if not rate or key == '' or free(keyWindow(type, key), rate) > 0 then return key, head:sub(1, 26), head end
-    call('HSET', P .. 'limits:' .. type, key, int(freeAt(keyWindow(type, key), rate)))
+    local key = head:sub(${rankChars + 1})
+    local atCap = isAtCap(type, key, demand.perKey)
+    if not atCap then
+      if not rate or key == '' or free(keyWindow(type, key), rate) > 0 then return key, head:sub(1, ${rankChars}), head end
+      call('HSET', P .. 'limits:' .. type, key, int(freeAt(keyWindow(type, key), rate)))
+    end
     arrange(type, key)
   end
 end
@@ -193,9 +277,10 @@ local function charge(demand, key, head, member)
   local type = demand.type
   if demand.keyShares then
     local finish = tonumber(call('ZSCORE', P .. 'heads:' .. type, head))
-    local turn = string.format('%.17g', math.max(tonumber(shareOf(type).clock), finish))
-    writeShare(type, true, turn)
-    call('HSET', P .. 'starts:' .. type, key, turn)
+    local clock, start = math.max(tonumber(shareOf(type).clock), finish), finish
+    if finish < clock then start = math.max(finish, clock - ${creditMax} / weightOf(member)) end
+    writeShare(type, true, string.format('%.17g', clock))
+    call('HSET', P .. 'starts:' .. type, key, string.format('%.17g', start))
   end
   if demand.keyRate and key ~= '' then
     call('ZADD', keyWindow(type, key), now, int(base + given) .. member)
@@ -203,22 +288,33 @@ local function charge(demand, key, head, member)
   end
 end
 
--- Jobs of queues without groups: those of all queues are read and written together.
+-- Jobs of queues without groups: those of all queues are read and written together, few at first, and then as many as the bytes allow.
 local function claimPlain(demands)
-  local open = demands
+  local open, step = demands, ${firstStep}
   while #open > 0 do
     local members, of, full = {}, {}, {}
     for _, demand in ipairs(open) do
-      local wanted = demand.room - demand.taken
-      local popped = wanted > 0 and call('ZPOPMIN', P .. 'queue:' .. demand.type, int(wanted)) or {}
-      for i = 1, #popped, 2 do
-        members[#members + 1] = popped[i]
-        of[#of + 1] = demand
+      local wanted = math.min(demand.room - demand.taken, step - #members)
+      if wanted > 0 then
+        local popped = call('ZPOPMIN', P .. 'queue:' .. demand.type, int(wanted))
+        for i = 1, #popped, 2 do
+          members[#members + 1] = popped[i]
+          of[#of + 1] = demand
+        end
+        if #popped == 2 * wanted then full[#full + 1] = demand end
+      elseif demand.taken < demand.room then
+        full[#full + 1] = demand
       end
-      if wanted > 0 and #popped == 2 * wanted then full[#full + 1] = demand end
     end
+    local before = bytesLeft
     if #members > 0 then claim(members, of) end
     open = full
+    if bytesLeft <= 0 then
+      for _, demand in ipairs(open) do demand.cut = demand.taken < demand.room end
+      return
+    end
+    local each = math.max(1, (before - bytesLeft) / math.max(1, #members))
+    step = math.max(1, math.min(4 * step, math.floor(bytesLeft / each)))
   end
 end
 
@@ -227,8 +323,14 @@ local function claimGrouped(demand)
   local type, room, next = demand.type, demand.room, 1
   local queue, of = P .. 'queue:' .. type, { demand }
   local plain = demand.keyShares and {} or call('ZRANGE', queue, 0, room - 1, 'WITHSCORES')
+  arrangeSome(type)
   while demand.taken < room do
+    if bytesLeft <= 0 then
+      demand.cut = true
+      return
+    end
     local key, first, head = firstGroup(demand)
+    while not key and arrangeSome(type) do key, first, head = firstGroup(demand) end
     local member, from = plain[next], queue
     if key and (not member or first < rank(plain[next + 1], member)) then
       from = queueOf(type, key)
@@ -261,6 +363,8 @@ local function facts(demand)
   if demand.paused or queued <= 0 then return { type, demand.paused and 1 or 0, int(queued) } end
   local open = firstGroup(demand) ~= nil or (not demand.keyShares and call('EXISTS', P .. 'queue:' .. type) == 1)
   local keysAt = not open and call('ZRANGE', P .. 'limited:' .. type, 0, 0, 'WITHSCORES')[2] or ''
+  -- The next claim arranges more keys.
+  if not open and call('EXISTS', P .. 'unarranged:' .. type) == 1 then keysAt = now end
   local rateFree, rateAt = 0, ''
   if rate then
     rateFree = free(rateWindow(type), rate)
@@ -275,7 +379,9 @@ end
 local function claimAll(text)
   request = cjson.decode(text)
   leaseEnd = int(nowMs + request.leaseMs)
-  jobs, shortfalls, base, given = {}, {}, seqNow, 0
+  jobs, shortfalls, unreadable, base, given = {}, {}, {}, seqNow, 0
+  bytesLeft = ${claimBytesMax}
+  local cut = {}
   CLAIMED = ',' .. now .. ',"CLAIM","${arrow.from}","${arrow.to}",'
   WORKER = ',' .. request.workerText .. ']'
   local demands, types, heads = request.demand, {}, {}
@@ -284,12 +390,14 @@ local function claimAll(text)
     heads[i] = P .. 'head:' .. demand.type
   end
   local paused, caps, rates = values(P .. 'paused', types), values(P .. 'caps', types), values(P .. 'key-rates', types)
+  local terms = values(P .. 'terms', types)
+  arrangeable = ${arrangeStep * 5}
   for i, text in ipairs(values(P .. 'shares', types)) do readShare(types[i], text) end
   for i, demand in ipairs(demands) do
     demand.paused, demand.room, demand.taken, demand.waited = paused[i] == '1', 0, 0, 0
     if not demand.paused then
-      setTerms(demand, caps[i])
-      refreshKeyRates(demand.type, demand.keyRate, rates[i])
+      settleTerms(demand, caps[i], rates[i], terms[i])
+      refreshKeyRates(demand.type, demand.keyRate)
       demand.room = roomFor(demand)
     end
   end
@@ -311,7 +419,9 @@ local function claimAll(text)
       tally(demand.type, ${claimCounted.figure}, demand.taken)
       tally(demand.type, ${claimCounted.time}, demand.waited)
     end
-    if demand.taken == demand.max then
+    if demand.cut then
+      cut[#cut + 1] = demand.type
+    elseif demand.taken == demand.max then
       more[demand.type] = true
     else
       shortfalls[#shortfalls + 1] = facts(demand)
@@ -319,9 +429,9 @@ local function claimAll(text)
     end
   end
   advance(given)
-  return jobs, shortfalls
+  return jobs, shortfalls, cut, unreadable
 end
 `,
-  call: 'local jobs, shortfalls = claimAll(ARGV[4])',
-  answer: 'jobs, shortfalls',
+  call: 'local jobs, shortfalls, cut, unreadable = claimAll(ARGV[4])',
+  answer: 'jobs, shortfalls, cut, unreadable',
 }

@@ -38,6 +38,8 @@ local function writeBeside(id, row)
   if row.data then for i = 1, #row.data, 2 do call('HSET', P .. 'data:' .. row.data[i], id, row.data[i + 1]) end end
   for _, field in ipairs(row.dataDropped or {}) do call('HDEL', P .. 'data:' .. field, id) end
   if row.inboxDropped then call('LPOP', P .. 'inbox:' .. id, row.inboxDropped) end
+  for _, place in ipairs(row.inboxRemoved or {}) do call('LSET', P .. 'inbox:' .. id, int(place), '') end
+  if row.inboxRemoved then call('LREM', P .. 'inbox:' .. id, 0, '') end
   for _, message in ipairs(row.messages or {}) do call('RPUSH', P .. 'inbox:' .. id, message) end
   if row.forgetsCheckpoints then call('DEL', P .. 'checkpoints:' .. id) end
   if row.checkpoints then
@@ -71,105 +73,147 @@ local function removeRest(id, row)
   if has:find('${flagLetters.machine}', 1, true) then call('DEL', P .. 'checkpoints:' .. id, P .. 'inbox:' .. id) end
 end
 
+-- The names of what is not as a plan has read it; and the rows that the plan writes, as they are now.
+local function staleOf(plan)
+  local stale = {}
+  -- What was read may have been written anew since, with the same revisions.
+  if plan.epoch and plan.epoch ~= epochNow() then return { 'epoch' } end
+  local read = plan.read or {}
+  for i = 1, #read, 2 do
+    if revision(readRow(read[i])) ~= read[i + 1] then stale[#stale + 1] = 'row ' .. read[i] end
+  end
+  local rows = plan.rows or {}
+  local ids, before = {}, {}
+  for i, row in ipairs(rows) do ids[i] = row.id end
+  for i, text in ipairs(values(JOBS, ids)) do
+    before[i] = text and parse(text) or nil
+    if revision(before[i]) ~= rows[i].rev then stale[#stale + 1] = 'row ' .. ids[i] end
+  end
+  local cells = plan.cells or {}
+  for _, cell in ipairs(cells) do
+    if call('HGET', cell[1], cell[2]) ~= cell[3] then stale[#stale + 1] = cell[1]:sub(#P + 1) .. ' ' .. cell[2] end
+  end
+  if plan.room and backlog() > plan.room then stale[#stale + 1] = 'backlog' end
+  for _, limit in ipairs(plan.queueRooms or {}) do
+    if backlog(limit[1]) > limit[2] then stale[#stale + 1] = 'backlog' end
+  end
+  for _, needed in ipairs(plan.slots or {}) do
+    local room = handOverRoom(needed[1])
+    if room < needed[2] then stale[#stale + 1] = 'slots ' .. int(room) .. ' ' .. needed[1] end
+  end
+  -- What was judged by a time that is yet to come: a process estimates the server's time.
+  if plan.now and tonumber(plan.now) > nowMs + ${aheadMsMax} then stale[#stale + 1] = 'time' end
+  return stale, before
+end
+
+-- @param before the rows that the plan writes
+local function carryOut(plan, before)
+  local rows, cells = plan.rows or {}, plan.cells or {}
+  local entries = plan.log or {}
+  base = seqNow + 1
+  advance(#entries)
+
+  -- What becomes part of the histories, by job.
+  local histories = {}
+  for i, entry in ipairs(entries) do
+    local text = entry[3]:gsub('^%[' .. NUMBER, '[' .. int(base + i - 1))
+    log(entry[1], entry[2], text)
+    if entry[4] == 1 then
+      local list = histories[entry[1]] or {}
+      list[#list + 1] = text
+      histories[entry[1]] = list
+    end
+  end
+
+  -- Before the rows: a job that dies is counted in the group of its failure.
+  for _, failure in ipairs(plan.failures or {}) do addFailure(failure, plan.now, number(failure.seq)) end
+
+  local written, gone = {}, {}
+  for i, row in ipairs(rows) do
+    local id = row.id
+    if row.gone then
+      reindex(id, before[i], nil)
+      leave(P .. 'all', id)
+      removeRest(id, before[i])
+      gone[#gone + 1] = id
+    else
+      local after = row.head
+      after[${tail}] = row.tail
+      for field, fix in pairs(NUMBERED) do after[field] = fix(after[field]) end
+      for _, text in ipairs(histories[id] or {}) do remember(after, text) end
+      reindex(id, before[i], after)
+      if not before[i] then enter(P .. 'all', after[${at.seq}], id) end
+      for _, key in ipairs(row.enter or {}) do enter(key, after[${at.seq}], id) end
+      written[#written + 1] = id
+      written[#written + 1] = rowText(after)
+      writeBeside(id, row)
+    end
+    for _, key in ipairs(row.leave or {}) do leave(key, id) end
+  end
+  each('HSET', JOBS, written)
+  each('HDEL', JOBS, gone)
+  for _, cell in ipairs(cells) do
+    if cell[4] == false then call('HDEL', cell[1], cell[2])
+    elseif cell[4] ~= 0 then call('HSET', cell[1], cell[2], cell[4]) end
+  end
+  for _, tick in ipairs(plan.ticks or {}) do
+    if tick[2] then call('ZADD', P .. 'ticks', tick[2], tick[1]) else call('ZREM', P .. 'ticks', tick[1]) end
+  end
+  for _, figure in ipairs(plan.activity or {}) do tally(figure[1], figure[2], figure[3]) end
+  for _, count in ipairs(plan.machines or {}) do
+    if call('HINCRBY', count[1], count[2], int(count[3])) == 0 then call('HDEL', count[1], count[2]) end
+  end
+  if plan.now then activeAt = plan.now end
+  if plan.full then call('SET', P .. 'full', '1') end
+  for _, type in ipairs(plan.fullQueues or {}) do call('HSET', P .. 'full-queues', type, '1') end
+  looksForSlots = looksForSlots or plan.fullSlots ~= nil or plan.hints ~= nil or plan.rows == nil
+  for _, full in ipairs(plan.fullSlots or {}) do call('HSET', P .. 'full-slots', full[1], int(full[2])) end
+  for _, hint in ipairs(plan.hints or {}) do
+    if hint.kind == 'ready' then ready[hint.type] = true else hints[#hints + 1] = hint end
+  end
+end
 `
 
 const call = `
 local plan = cjson.decode(ARGV[4])
-local stale = {}
-
--- What was read may have been written anew since, with the same revisions.
-if plan.epoch and plan.epoch ~= (call('LINDEX', P .. 'epochs', -1) or ''):match('^%S*') then return { stamp(), 'stale', { 'epoch' } } end
-local read = plan.read or {}
-for i = 1, #read, 2 do
-  if revision(readRow(read[i])) ~= read[i + 1] then stale[#stale + 1] = 'row ' .. read[i] end
-end
-local rows = plan.rows or {}
-local ids, before = {}, {}
-for i, row in ipairs(rows) do ids[i] = row.id end
-for i, text in ipairs(values(JOBS, ids)) do
-  before[i] = text and parse(text) or nil
-  if revision(before[i]) ~= rows[i].rev then stale[#stale + 1] = 'row ' .. ids[i] end
-end
-local cells = plan.cells or {}
-for _, cell in ipairs(cells) do
-  if call('HGET', cell[1], cell[2]) ~= cell[3] then stale[#stale + 1] = cell[1]:sub(#P + 1) .. ' ' .. cell[2] end
-end
-if plan.room and backlog() > plan.room then stale[#stale + 1] = 'backlog' end
-for _, limit in ipairs(plan.queueRooms or {}) do
-  if backlog(limit[1]) > limit[2] then stale[#stale + 1] = 'backlog' end
-end
-for _, needed in ipairs(plan.slots or {}) do
-  local room = handOverRoom(needed[1])
-  if room < needed[2] then stale[#stale + 1] = 'slots ' .. int(room) .. ' ' .. needed[1] end
-end
--- What was judged by a time that is yet to come: a process estimates the server's time.
-if plan.now and tonumber(plan.now) > nowMs + ${aheadMsMax} then stale[#stale + 1] = 'time' end
+local stale, before = staleOf(plan)
 if #stale > 0 then return { stamp(), 'stale', stale } end
-
-local entries = plan.log or {}
-base = seqNow + 1
-advance(#entries)
-
--- What becomes part of the histories, by job.
-local histories = {}
-for i, entry in ipairs(entries) do
-  local text = entry[3]:gsub('^%[' .. NUMBER, '[' .. int(base + i - 1))
-  log(entry[1], entry[2], text)
-  if entry[4] == 1 then
-    local list = histories[entry[1]] or {}
-    list[#list + 1] = text
-    histories[entry[1]] = list
-  end
-end
-
--- Before the rows: a job that dies is counted in the group of its failure.
-for _, failure in ipairs(plan.failures or {}) do addFailure(failure, plan.now, number(failure.seq)) end
-
-local written, gone = {}, {}
-for i, row in ipairs(rows) do
-  local id = row.id
-  if row.gone then
-    reindex(id, before[i], nil)
-    leave(P .. 'all', id)
-    removeRest(id, before[i])
-    gone[#gone + 1] = id
-  else
-    local after = row.head
-    after[${tail}] = row.tail
-    for field, fix in pairs(NUMBERED) do after[field] = fix(after[field]) end
-    for _, text in ipairs(histories[id] or {}) do remember(after, text) end
-    reindex(id, before[i], after)
-    if not before[i] then enter(P .. 'all', after[${at.seq}], id) end
-    for _, key in ipairs(row.enter or {}) do enter(key, after[${at.seq}], id) end
-    written[#written + 1] = id
-    written[#written + 1] = rowText(after)
-    writeBeside(id, row)
-  end
-  for _, key in ipairs(row.leave or {}) do leave(key, id) end
-end
-each('HSET', JOBS, written)
-each('HDEL', JOBS, gone)
-for _, cell in ipairs(cells) do
-  if cell[4] == false then call('HDEL', cell[1], cell[2])
-  elseif cell[4] ~= 0 then call('HSET', cell[1], cell[2], cell[4]) end
-end
-for _, tick in ipairs(plan.ticks or {}) do
-  if tick[2] then call('ZADD', P .. 'ticks', tick[2], tick[1]) else call('ZREM', P .. 'ticks', tick[1]) end
-end
-for _, figure in ipairs(plan.activity or {}) do tally(figure[1], figure[2], figure[3]) end
-for _, count in ipairs(plan.machines or {}) do
-  if call('HINCRBY', count[1], count[2], int(count[3])) == 0 then call('HDEL', count[1], count[2]) end
-end
-if plan.now then activeAt = plan.now end
-if plan.full then call('SET', P .. 'full', '1') end
-for _, type in ipairs(plan.fullQueues or {}) do call('HSET', P .. 'full-queues', type, '1') end
-looksForSlots = plan.fullSlots ~= nil or plan.hints ~= nil or plan.rows == nil
-for _, full in ipairs(plan.fullSlots or {}) do call('HSET', P .. 'full-slots', full[1], int(full[2])) end
-for _, hint in ipairs(plan.hints or {}) do
-  if hint.kind == 'ready' then ready[hint.type] = true else hints[#hints + 1] = hint end
-end
+carryOut(plan, before)
 `
 
 /** A commit that stores no new job is carried out also while the memory of the server is full. */
 export const commitScript: LuaScript = { definitions, call, answer: 'int(base)' }
 export const storingCommitScript: LuaScript = { ...commitScript, stores: true }
+
+/**
+ * Carries out plans, each on the condition that nothing of it has changed, whatever becomes of the others. Answers for each the number
+ * before its first new one; or an empty text, if something has changed. `head` must hold for all of them: else nothing is written.
+ * `progress` is a record that counts what became of the jobs, and names those that are left.
+ */
+export const commitEachScript: LuaScript = {
+  definitions,
+  call: `
+local request = cjson.decode(ARGV[4])
+local head, progress = request.head, request.progress
+local headStale, headBefore = staleOf(head)
+if #headStale > 0 then return { stamp(), 'stale', headStale } end
+carryOut(head, headBefore)
+local bases, left, counts = {}, {}, progress and progress.counts
+for i, plan in ipairs(request.plans or {}) do
+  local stale, before = staleOf(plan)
+  if #stale > 0 then
+    bases[i] = ''
+    left[#left + 1] = plan.job
+  else
+    carryOut(plan, before)
+    bases[i] = int(base)
+    for _, outcome in ipairs(progress and plan.outcomes or {}) do counts[outcome] = (counts[outcome] or 0) + 1 end
+  end
+end
+if progress then
+  local lists = '{"counts":' .. cjson.encode(counts) .. (#left > 0 and ',"left":' .. cjson.encode(left) or '')
+  call('HSET', progress.key, progress.field, lists .. ',' .. progress.rest)
+end
+`,
+  answer: 'bases',
+}

@@ -1,5 +1,5 @@
 /** The part of the scripts that knows the free slots of the workers. The rule is that of `core/hand-over.ts`. */
-import { at, claimableState, leasedStates } from './lua.ts'
+import { claimableState, leasedStates } from './lua.ts'
 
 /** What the script answers where the core says -Infinity: there is no free slot. */
 const noSlot = -1_000_000_000
@@ -7,16 +7,20 @@ const noSlot = -1_000_000_000
 export const handOverLua = `
 local LEASED = ${leasedStates}
 
--- How many jobs each worker has leased.
-local function leasesByWorker()
-  local leased = {}
-  local ids = call('ZRANGE', P .. 'leases', 0, -1)
-  for i, member in ipairs(ids) do ids[i] = member:sub(17) end
-  for _, text in ipairs(values(JOBS, ids)) do
-    local worker = text and parse(text)[${at.worker}]
-    if worker then leased[worker] = (leased[worker] or 0) + 1 end
+-- Writes how many jobs each worker has leased: in the script that changes the leases, so that both always agree.
+local function writeLeasedBy()
+  local names, amounts, n = {}, {}, 0
+  for worker, by in pairs(leasedBy) do
+    if by ~= 0 then
+      n = n + 1
+      names[n], amounts[n] = worker, by
+    end
   end
-  return leased
+  leasedBy = {}
+  local sums = addNumbers(P .. 'leased-by', names, amounts)
+  for i, worker in ipairs(names) do
+    if tonumber(sums[i]) == 0 then call('HDEL', P .. 'leased-by', worker) end
+  end
 end
 
 local function jobsIn(states, type)
@@ -36,20 +40,45 @@ local function mostOf(limits)
   return concurrency == cjson.null and math.huge or concurrency, isUncertain
 end
 
+-- The registered workers: each with its record as text, the time of its last heartbeat, and how many jobs it has leased.
+local function knownWorkers()
+  if workersKnown then return workersKnown end
+  writeLeasedBy()
+  local all, names, seen = call('HGETALL', P .. 'workers'), {}, {}
+  workersKnown = {}
+  for i = 1, #all, 2 do
+    if all[i] ~= '' then
+      names[#names + 1] = asInRows(all[i])
+      workersKnown[#names] = { id = all[i], text = all[i + 1] }
+    end
+  end
+  local times = call('ZRANGE', P .. 'seen', 0, -1, 'WITHSCORES')
+  for i = 1, #times, 2 do seen[times[i]] = tonumber(times[i + 1]) end
+  local leased = values(P .. 'leased-by', names)
+  for i, worker in ipairs(workersKnown) do
+    worker.leased, worker.seenAt = tonumber(leased[i]) or 0, seen[worker.id] or 0
+  end
+  return workersKnown
+end
+
+-- The record of a worker if it lists the type. A record without the name need not be read.
+local function infoIfListed(worker, type)
+  if type:find('^[%w.:/_-]+$') and not worker.text:find(type, 1, true) then return nil end
+  worker.info = worker.info or cjson.decode(worker.text).info
+  for _, each in ipairs(worker.info.types) do
+    if asInRows(each) == type then return worker.info end
+  end
+  return nil
+end
+
 -- How many more jobs of a type may be handed over now.
 local function handOverRoom(type)
-  leasesOf = leasesOf or leasesByWorker()
   if call('HGET', P .. 'paused', type) == '1' then return ${noSlot} end
   local free, runnable = 0, {}
-  local workers = call('HGETALL', P .. 'workers')
-  for i = 1, #workers, 2 do
-    local id = workers[i]
-    local info = id ~= '' and cjson.decode(workers[i + 1]).info
-    local lists = false
-    for _, each in ipairs(info and info.types or {}) do lists = lists or asInRows(each) == type end
-    local silentMs = lists and nowMs - tonumber(call('ZSCORE', P .. 'seen', id) or '0')
-    if lists and not info.paused and silentMs < (info.leaseMs or 30000) then
-      free = free + math.max(0, info.slots - (leasesOf[asInRows(id)] or 0))
+  for _, worker in ipairs(knownWorkers()) do
+    local info = infoIfListed(worker, type)
+    if info and not info.paused and nowMs - worker.seenAt < (info.leaseMs or 30000) then
+      free = free + math.max(0, info.slots - worker.leased)
       for _, each in ipairs(info.types) do
         local most, isUncertain = mostOf(info.limits and info.limits[each])
         local name = asInRows(each)

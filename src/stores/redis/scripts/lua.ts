@@ -1,5 +1,5 @@
 /** What scripts know of the chart and of rows, as pieces of Lua. */
-import { statesTagged, type JobState } from '../../../core/lifecycle.ts'
+import { jobStates, statesTagged, type JobState } from '../../../core/lifecycle.ts'
 import { claimable } from '../../../core/transition.ts'
 import { dataFields, dataLetters, headFields, type HeadField } from '../row-text.ts'
 
@@ -10,6 +10,9 @@ export const tail = headFields.length + 1
 
 /** The fields that are kept apart, by their letters. */
 export const fieldsOfLetters = `{${dataFields.map((field) => `${dataLetters[field]}='${field}'`).join(',')}}`
+
+/** All states, as a set. */
+export const allStates = `{${jobStates.map((state) => `${state}=true`).join(',')}}`
 
 /** The state that jobs are claimed from. */
 export const claimableState = only(claimable)

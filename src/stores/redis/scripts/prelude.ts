@@ -9,12 +9,12 @@
  */
 import { activityPeriods, periodNames } from '../../../core/activity.ts'
 import { caps } from '../../../core/caps.ts'
-import { fullHistoryChars, headFields } from '../row-text.ts'
+import { fullHistoryChars, headFields, numericFields } from '../row-text.ts'
 import { backlogLua } from './backlog.ts'
 import { failuresLua } from './failures.ts'
 import { groupsLua } from './groups.ts'
 import { handOverLua } from './hand-over.ts'
-import { at, claimableState, indexOfState, isBacklog, tail } from './lua.ts'
+import { allStates, at, claimableState, indexOfState, isBacklog, tail } from './lua.ts'
 
 /** Adds to each period. */
 const periods = periodNames
@@ -24,7 +24,7 @@ const periods = periodNames
   .join('\n  ')
 
 export const prelude = `
-local INDEX = ${indexOfState}
+local INDEX, STATES = ${indexOfState}, ${allStates}
 local HEAD = '${'s'.repeat(headFields.length)}'
 local ZEROS = '0000000000000000'
 -- The number that follows a small one, as text; no text counts as 0.
@@ -37,8 +37,10 @@ local clock, now, nowMs
 -- The number of the last transition.
 local seqNow
 local counts, counted, activity, groups, shares, ready, more, quiet, left, ended, cancelled, hints
-local dueAt, shrunk, shrunkOf, looksForSlots, leasesOf
+local dueAt, shrunk, shrunkOf, looksForSlots, leasedBy, workersKnown
 local entering, leaving, logged
+-- Types of which the ended jobs are to be looked at, and when: at once if there is one more or less.
+local looks
 -- The time that the activity is counted at.
 local activeAt
 
@@ -67,10 +69,11 @@ local function begin(KEYS, ARGV)
   dueAt, shrunk, shrunkOf = nil, 0, {}
   -- May there be more free slots than before though no run has ended and no queue has become shorter?
   looksForSlots = false
-  -- How many jobs each worker has leased, when that was asked for.
-  leasesOf = nil
+  -- Changes of the numbers of jobs that workers have leased, and the registered workers, when they were asked for.
+  leasedBy, workersKnown = {}, nil
   -- Changes of indexes by key, and of the log, which are gathered.
   entering, leaving, logged = {}, {}, {}
+  looks = {}
 end
 
 -- A whole number as text.
@@ -87,6 +90,9 @@ end
 
 -- What each answer begins with: the server's time, and the number of its last transition, by which a process notices a rollback.
 local function stamp() return clock .. ' ' .. int(seqNow) end
+
+-- The id of the current epoch of the log; '' if none has begun.
+local function epochNow() return (call('LINDEX', P .. 'epochs', -1) or ''):match('^%S*') end
 
 -- Adds to the sum of a name, by type.
 local function addTo(sums, type, name, by)
@@ -140,11 +146,31 @@ local function addNumbers(key, fields, amounts)
   return sums
 end
 
--- A row as a list: the fields of its head, and what follows it.
+local function unpackHead(text) return { struct.unpack(HEAD, text) } end
+
+-- A row as a list: the fields of its head, and what follows it. Nil of a text that is none, before anything is written by it: an error
+-- would end a script in the middle of its writes.
 local function parse(text)
-  local row = { struct.unpack(HEAD, text) }
+  local isWhole, row = pcall(unpackHead, text)
+  if not isWhole or not STATES[row[${at.state}]] or row[${at.type}] == '' or row[${at.rev}] == '' then return nil end
+  local numbers = ${numericFields.map((field) => `row[${at[field]}]`).join(' .. ')}
+  if numbers:find('[^%d%.%-+e]') then return nil end
   row[${tail}] = text:sub(row[${tail}])
   return row
+end
+
+-- Sets a job aside that cannot be read: nothing finds it any more but the list of these. Of a row that can be read the caller has taken it
+-- out of the indexes.
+local function setAside(id, text)
+  local seq = call('ZSCORE', P .. 'all', id)
+  if seq then
+    local member = pad(int(tonumber(seq))) .. id
+    call('ZREM', P .. 'due', member)
+    call('ZREM', LEASES, member)
+    call('ZREM', P .. 'all', id)
+  end
+  call('HSET', P .. 'aside', id, text)
+  call('HDEL', JOBS, id)
 end
 
 local function rowText(row) return table.concat(row, '\\0', 1, ${tail}) end
@@ -264,6 +290,8 @@ local function index(id, r, by)
     end
   elseif kind == 'lease' then
     local member = pad(r[${at.seq}]) .. id
+    local worker = r[${at.worker}]
+    leasedBy[worker] = (leasedBy[worker] or 0) + by
     if by > 0 then enter(LEASES, r[${at.wakeAt}], member) else leave(LEASES, member) end
     if key ~= '' then
       call('HINCRBY', P .. 'held:' .. type, key, by)
@@ -275,11 +303,12 @@ local function index(id, r, by)
       countDead(type, r[${at.failure}], r[${at.finishedAt}], by)
     end
     if by > 0 then
-      enter(P .. 'ended:' .. state, r[${at.last}], member)
+      enter(P .. 'ended:' .. state .. ':' .. type, r[${at.last}], member)
       ended[#ended + 1] = id
     else
-      leave(P .. 'ended:' .. state, member)
+      leave(P .. 'ended:' .. state .. ':' .. type, member)
     end
+    looks[type] = '0'
   end
 end
 
@@ -360,10 +389,21 @@ local function uncap()
   left = {}
 end
 
+local function writeLooks()
+  local list = {}
+  for type, at in pairs(looks) do
+    list[#list + 1] = at
+    list[#list + 1] = type
+  end
+  each('ZADD', P .. 'looks', list)
+end
+
 -- Writes what follows from the rows that have changed; gives the wake-ups.
 local function finish()
   arrangeGroups()
   writeCounts()
+  writeLooks()
+  writeLeasedBy()
   writeLog()
   writeActivity()
   -- Is there a type that was found at a cap, or an insert that was refused?

@@ -16,6 +16,8 @@ export const counts = `
     clock REAL,
     -- The limit and the window of the last claim of a type with a rate limit per key, as text.
     key_rate TEXT,
+    -- The limits per key that hold for all claims, as JSON: see core/key-terms.ts.
+    key_terms TEXT,
     -- The activity in the current minute: when that began, and a number for each figure, as a JSON list. It is written with
     -- the counts. When the next minute begins, it is added to the rows of its minute and its hour.
     minute INTEGER NOT NULL DEFAULT 0,
@@ -60,6 +62,9 @@ export const counts = `
   -- Of a job that was put off because no worker could run its machine: which version, why, how often and since when, as JSON.
   ALTER TABLE machines ADD COLUMN unsupported TEXT;
   CREATE INDEX unsupported ON machines (job) WHERE unsupported IS NOT NULL;
+
+  -- Numbers of the messages that the machine has read and that stay in the inbox, as a JSON list; null = none.
+  ALTER TABLE machines ADD COLUMN deferred TEXT;
 
   -- The data of the enqueuer, as a JSON object.
   ALTER TABLE jobs ADD COLUMN meta TEXT;
@@ -155,6 +160,22 @@ export const counts = `
     record TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX running_bulk ON bulk_operations (id) WHERE ended_at IS NULL;
+
+  -- How long ended jobs are kept, as JSON: those of a type, and under the empty text those of all types that are not here.
+  CREATE TABLE retention (
+    type TEXT PRIMARY KEY,
+    policy TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  -- When the ended jobs of a queue are looked at: at once if one was added or removed, or a policy has changed, since the last look.
+  CREATE TABLE looks (
+    queue INTEGER PRIMARY KEY REFERENCES queues,
+    at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX next_looks ON looks (at);
+  INSERT INTO looks SELECT queue, 0 FROM queues;
+  -- Ended jobs of a queue in the order of their end.
+  DROP INDEX ended;
+  CREATE INDEX ended ON jobs (queue, state, moved) WHERE finished_at IS NOT NULL;
 
   -- Jobs of a queue in the order of their enqueue: those that have not ended, those in a timed state, those that have ended. Most
   -- transitions of a job leave these indexes as they are.

@@ -1,14 +1,15 @@
 /**
- * Limits how long the dispatcher runs within one turn of the event loop. Jobs that end synchronously would otherwise follow
- * each other endlessly, and timers, I/O and signals would wait.
+ * Limits how long one part of the process works within one turn of the event loop. Jobs that end, or inserts that are answered, synchronously would
+ * otherwise follow each other endlessly, and timers, I/O and signals would wait. The dispatcher of a worker and the inserter have a budget each, so that
+ * they share the turns.
  */
-import type { Clock } from '../core/clock.ts'
+import type { Clock } from './clock.ts'
 
-/** Time of the dispatcher per turn. */
+/** Time of a part per turn. */
 const turnMs = 5
 
 export class TurnBudget {
-  /** When the dispatcher first ran in this turn, monotonic ms. */
+  /** When the part first worked in this turn, monotonic ms. */
   private since: number | null = null
   private readonly clock: Clock
 

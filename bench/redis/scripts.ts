@@ -1,0 +1,172 @@
+/** How long the longest script holds up the server in each phase of many jobs: until it has ended, nobody else is answered. */
+import { randomUUID } from 'node:crypto'
+import type { ClaimedJob, NewJob, Store } from '../../src/store.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
+import { verifyEqual } from '../harness/ledger.ts'
+import { withServer } from '../harness/redis.ts'
+import { figure } from '../harness/stats.ts'
+import { redisStoreAt } from '../harness/stores.ts'
+import { single, type Section } from '../suite.ts'
+
+const type = 'work'
+const chunk = 1_000
+const noLimits = { concurrency: null, perKey: null, rate: null }
+const keepNone = { count: 0, ageMs: 0 }
+const boom = { name: 'Error', message: 'boom' }
+
+/** Does a phase of all jobs, and gives the number of jobs that went through it. */
+type Phase = (store: Store, count: number) => Promise<number>
+
+const newJob = (id: string): NewJob => ({
+  id,
+  type,
+  input: { id },
+  priority: 0,
+  maxAttempts: 1,
+  tags: [],
+  concurrencyKey: null,
+  runAt: null,
+  delayMs: 1,
+  key: null,
+  onConflict: 'keep',
+})
+
+async function insertAll(store: Store, count: number): Promise<number> {
+  let inserted = 0
+  while (inserted < count) {
+    const ids = Array.from({ length: Math.min(chunk, count - inserted) }, (_, i) => `job-${inserted + i}`)
+    inserted += (await store.insert(ids.map((id) => ({ jobs: [newJob(id)], capacity: null })))).length
+  }
+  return inserted
+}
+
+async function promoteAll(store: Store): Promise<number> {
+  for (let promoted = 0; ;) {
+    const { transitions, more } = await store.promote(chunk)
+    promoted += transitions.length
+    if (!more) return promoted
+  }
+}
+
+/** Claims jobs, a thousand at a time, and does something with each thousand. */
+async function claimAll(store: Store, count: number, each: (jobs: readonly ClaimedJob[]) => unknown): Promise<number> {
+  for (let claimed = 0; ;) {
+    const demand = [{ type, max: Math.min(chunk, count - claimed), limits: noLimits }]
+    const { jobs } = await store.claim({ worker: 'bench', token: randomUUID(), leaseMs: 3_600_000, demand })
+    await each(jobs)
+    claimed += jobs.length
+    if (jobs.length === 0 || claimed === count) return claimed
+  }
+}
+
+/** The leases of a phase, for the next one. */
+class Leases {
+  private jobs: ClaimedJob[] = []
+
+  readonly claim: Phase = (store, count) => claimAll(store, count, (jobs) => this.jobs.push(...jobs))
+
+  end(event: 'FAIL' | 'COMPLETE'): Phase {
+    return async (store) => {
+      let settled = 0
+      for (let i = 0; i < this.jobs.length; i += chunk) {
+        const answers = await store.settle(
+          this.jobs.slice(i, i + chunk).map(({ id, attempt, token }) => ({
+            ...{ id, attempt, token },
+            ...(event === 'FAIL' ? { event, to: 'dead' as const, error: boom } : { event, to: 'done' as const }),
+          })),
+        )
+        settled += answers.filter(({ outcome }) => outcome === 'settled').length
+      }
+      this.jobs = []
+      return settled
+    }
+  }
+}
+
+async function retryAll(store: Store): Promise<number> {
+  let retried = 0
+  for (let after: string | undefined; ;) {
+    const answer = await store.retry({ filter: { type, state: 'dead' }, ...(after !== undefined && { after }) })
+    retried += answer.retried.length
+    after = answer.next
+    if (after === undefined) return retried
+  }
+}
+
+async function discardHalf(store: Store, count: number): Promise<number> {
+  let discarded = 0
+  for (let after: string | undefined; discarded < count / 2;) {
+    const answer = await store.discard({ filter: { type }, ...(after !== undefined && { after }) })
+    discarded += answer.discarded.length
+    after = answer.next
+    if (after === undefined) break
+  }
+  return discarded
+}
+
+async function pruneRest(store: Store): Promise<number> {
+  await store.retain({ types: new Map(), others: { done: keepNone, dead: keepNone, cancelled: keepNone } })
+  for (let pruned = 0; ;) {
+    const answer = await store.prune(chunk)
+    pruned += answer.pruned
+    if (!answer.more) return pruned
+  }
+}
+
+const leases = (): readonly (readonly [name: string, phase: Phase, part?: number])[] => {
+  const held = new Leases()
+  return [
+    ['inserted, due at once', insertAll],
+    ['made ready', promoteAll],
+    ['claimed', held.claim],
+    ['dead', held.end('FAIL')],
+    ['retried by filter', retryAll],
+    ['claimed again', held.claim],
+    ['done', held.end('COMPLETE')],
+    ['discarded by filter: half', discardHalf, 0.5],
+    ['pruned: the rest', pruneRest, 0.5],
+  ]
+}
+
+/** ms of the longest script since the last call. */
+async function longest(admin: Awaited<ReturnType<typeof nodeRedisAt>>): Promise<number> {
+  const entries = (await admin.send(['SLOWLOG', 'GET', '-1'])) as readonly (readonly [unknown, unknown, number, readonly string[]])[] // prettier-ignore
+  await admin.send(['SLOWLOG', 'RESET'])
+  const scripts = entries.filter(([, , , [command]]) => /^(?:fcall|evalsha|eval)$/i.test(String(command)))
+  return scripts.reduce((most, [, , micros]) => Math.max(most, micros), 0) / 1_000
+}
+
+export const scripts: Section = {
+  name: 'scripts',
+  title: (bench) =>
+    `the longest script while ${bench.sized(100_000).toLocaleString('en-US')} jobs go through each phase`,
+  run: (bench) =>
+    withServer(async (url) => {
+      const count = bench.sized(100_000)
+      const store = await redisStoreAt(url, 'bench')
+      const admin = await nodeRedisAt(url)
+      await admin.connect()
+      await store.open({ clock: systemClock })
+      try {
+        // Loading the library and the first calls are no part of a phase.
+        await store.insert([{ jobs: [{ ...newJob('first'), type: 'other', delayMs: 0 }], capacity: null }])
+        await admin.send(['CONFIG', 'SET', 'slowlog-log-slower-than', '100', 'slowlog-max-len', '1000000'])
+        await longest(admin)
+        const phases = leases()
+        const rows = []
+        for (const [i, [name, phase, part = 1]] of phases.entries()) {
+          bench.progress(i, phases.length, name)
+          const done = await phase(store, count)
+          if (part === 1) verifyEqual(`jobs ${name}`, done, count)
+          rows.push(single(name, 'ms', figure(name, [await longest(admin)]), { atMost: 10 }))
+        }
+        const { done = 0 } = (await store.counts()).types[type] ?? {}
+        verifyEqual('jobs left', done, 0)
+        return { rows }
+      } finally {
+        admin.close()
+        await store.close()
+      }
+    }),
+}

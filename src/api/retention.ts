@@ -1,0 +1,93 @@
+/** Options of retention: what a runtime and its definitions say of how long ended jobs are kept. */
+import { checkInteger, checkKeys } from '../core/checks.ts'
+import type { JobDefinition, OwnRetention } from '../core/definition.ts'
+import { durationMs, type Duration } from '../core/duration.ts'
+import { invalidOption } from '../core/errors.ts'
+import { limits } from '../core/limits.ts'
+import { endedStates, type EndedState } from '../core/prune.ts'
+import type { RetentionBounds } from '../core/retention.ts'
+import type { RetentionPolicies, RetentionPolicy, StoreCapabilities } from '../store.ts'
+
+/** How long the ended jobs of a type are kept that are in one state. */
+export interface RetentionOptions {
+  /** Jobs are kept this long after their end, one minute at least. Default: done and cancelled jobs one day, dead jobs 30 days. */
+  readonly age?: Duration
+  /**
+   * Limit of ended jobs of a type. Of more, those that ended a minute ago or earlier are removed. 0…1,000,000,000. Default 10,000; in a
+   * runtime with more than 100 types 1,000,000 divided by their number.
+   */
+  readonly count?: number
+}
+
+/** How long ended jobs are kept, by their state. */
+export interface StatesRetention {
+  readonly done?: RetentionOptions
+  readonly dead?: RetentionOptions
+  readonly cancelled?: RetentionOptions
+}
+
+const defaultAges: Readonly<Record<EndedState, Duration>> = { done: '1d', dead: '30d', cancelled: '1d' }
+
+type Bounds = NonNullable<OwnRetention[EndedState]>
+
+/**
+ * @param name of the option, for messages
+ * @throws JobchartError INVALID_OPTION
+ */
+function checkedRetention(options: StatesRetention, name: string): Partial<Record<EndedState, Bounds>> {
+  checkKeys(name, options, endedStates)
+  const given = endedStates.flatMap((state) => {
+    const bounds = options[state]
+    if (bounds === undefined) return []
+    checkKeys(`${name}, ${state}`, bounds, ['age', 'count'])
+    const { age, count } = bounds
+    const ageMs = age === undefined ? {} : { ageMs: Math.max(durationMs(age, `${name}, ${state}.age`), limits.retentionAgeMin) } // prettier-ignore
+    const own = count === undefined ? {} : { count: checkInteger(`${name}, ${state}.count`, count, 0, limits.capacityMax) } // prettier-ignore
+    return [[state, { ...ageMs, ...own }] as const]
+  })
+  return Object.fromEntries(given)
+}
+
+/**
+ * What a definition says of its retention. `keepDead` is the count of dead jobs, without the minimum age.
+ * @throws JobchartError INVALID_OPTION
+ */
+export function ownRetention(
+  options: StatesRetention | undefined,
+  keepDead: number | undefined,
+  of: (option: string) => string,
+): OwnRetention {
+  const own = options === undefined ? {} : checkedRetention(options, of('retention'))
+  if (keepDead === undefined) return own
+  const count = checkInteger(of('keepDead'), keepDead, 0, limits.capacityMax)
+  if (own.dead?.count !== undefined) {
+    const hint =
+      'Both say how many dead jobs of the type are kept; `keepDead` removes the others without the minimum age.'
+    throw invalidOption(of('keepDead'), 'no keepDead beside retention.dead.count', keepDead, hint)
+  }
+  return { ...own, dead: { ...own.dead, count, soon: true } }
+}
+
+/** The policies of a runtime: of each of its types, and of types that no runtime has. @throws JobchartError INVALID_OPTION */
+export function retentionPolicies(
+  options: StatesRetention,
+  jobs: ReadonlyMap<string, JobDefinition>,
+  { durable, shared }: Pick<StoreCapabilities, 'durable' | 'shared'>,
+): RetentionPolicies {
+  const general = checkedRetention(options, 'retention')
+  const countDefault = Math.min(limits.retentionCount, Math.floor(limits.retentionCountTotal / Math.max(1, jobs.size)))
+  const boundsOf = (state: EndedState, own: Bounds): RetentionBounds => {
+    const { ageMs = durationMs(defaultAges[state], 'age'), count = countDefault, soon } = { ...general[state], ...own }
+    const minAgeMs = soon ? limits.keepDeadAgeMin[shared ? 'shared' : 'alone'] : limits.retentionAgeMin
+    return { ageMs, count, minAgeMs, countMax: count + limits.retentionSurplusMax[durable ? 'durable' : 'memory'] }
+  }
+  const policyOf = ({ done = {}, dead = {}, cancelled = {} }: OwnRetention): RetentionPolicy => ({
+    done: boundsOf('done', done),
+    dead: boundsOf('dead', dead),
+    cancelled: boundsOf('cancelled', cancelled),
+  })
+  return {
+    types: new Map([...jobs.values()].map(({ type, retention }) => [type, policyOf(retention)])),
+    others: policyOf({}),
+  }
+}

@@ -1,0 +1,62 @@
+/** Recorded lives in files, and the result of their replay in words. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createClient, type Client, type JobDefinition } from '../index.ts'
+import { invalidOption } from '../core/errors.ts'
+import { recordLives, replayLives, type ReplayReport } from '../core/lives.ts'
+import type { RecordedLife } from '../core/recorded-life.ts'
+import { oneLine } from './words.ts'
+
+const typesOf = (definitions: readonly JobDefinition[]): string[] => [
+  ...new Set(definitions.filter(({ machine }) => machine !== null).map(({ type }) => type)),
+]
+
+/** Writes the lives of a store to a file that only its owner can read: it holds inputs, contexts and events. @returns how many */
+export async function recordTo(
+  file: string,
+  client: Client,
+  definitions: readonly JobDefinition[],
+  max: number | undefined,
+): Promise<number> {
+  const lives = await recordLives(client, typesOf(definitions), max)
+  writeFileSync(file, JSON.stringify({ format: 1, lives }), { mode: 0o600 })
+  return lives.length
+}
+
+/** @param source a file that `recordTo` wrote, or the client of a store */
+export async function replayFrom(
+  source: string | Client,
+  definitions: readonly JobDefinition[],
+  max: number | undefined,
+): Promise<ReplayReport> {
+  const lives = typeof source === 'string' ? livesIn(source) : await recordLives(source, typesOf(definitions), max)
+  // Several versions of a machine are one runner in the list of a client.
+  return replayLives(createClient({ jobs: definitions }).jobs.values(), lives)
+}
+
+function livesIn(file: string): readonly RecordedLife[] {
+  const hint = 'Name a file that `jobchart check --record FILE` has written.'
+  let content: unknown
+  try {
+    content = JSON.parse(readFileSync(file, 'utf8'))
+  } catch (error) {
+    throw invalidOption('--replay', `a file of recorded lives (${String(error)})`, file, hint)
+  }
+  const { format, lives } = (content ?? {}) as { readonly format?: unknown; readonly lives?: unknown }
+  if (format !== 1 || !Array.isArray(lives)) throw invalidOption('--replay', 'a file of recorded lives', file, hint)
+  return lives as readonly RecordedLife[]
+}
+
+const divergencesMax = 20
+
+/** Lines about a replay. */
+export function* replayLines({ lives, reached, skipped, diverged, unknownTypes }: ReplayReport): Iterable<string> {
+  for (const { id, type, checkpoint, events, expected, reached: states, reason } of diverged.slice(0, divergencesMax)) {
+    const what = reason === null ? `${states.join(' ')} instead of ${expected.join(' ')}` : reason
+    yield `✗ ${oneLine(type)} ${oneLine(id)}, checkpoint ${checkpoint}, ${oneLine(events.join(', '))}: ${oneLine(what)}`
+  }
+  if (diverged.length > divergencesMax) yield `  and ${diverged.length - divergencesMax} more`
+  const part = skipped === 0 ? '' : `, ${skipped} checkpoints skipped`
+  if (diverged.length === 0) yield `✓ ${lives} lives replayed, ${reached} checkpoints reached${part}`
+  else yield `${diverged.length} of ${lives} lives went another way; ${reached} checkpoints reached${part}`
+  if (unknownTypes.length > 0) yield `- not replayed, no machine is defined: ${unknownTypes.map(oneLine).join(', ')}`
+}

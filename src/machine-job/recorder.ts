@@ -1,0 +1,53 @@
+/** Records the events that reach the machines of a job from outside of them, so that changed charts can live through them again. */
+import type { EventObject } from 'xstate'
+import type { Json } from '../core/payload.ts'
+import { storable } from './action-args.ts'
+import { encode, type AddressOf } from './codec.ts'
+
+/** An event for a machine: of a caller, a timer or an actor that does work. */
+export interface RecordedEvent {
+  /** ms since the epoch. */
+  readonly at: number
+  /** Timers that were due by then have fired before. Left out if it is `at`. */
+  readonly by?: number
+  /** The address of the machine. Left out for the root. */
+  readonly to?: string
+  /** Encoded as in a checkpoint. `xstate.init` is the start of the machine. */
+  readonly event: Json
+  /** Was it the event of a timer? */
+  readonly timer?: true
+}
+
+/** Characters of the events of a checkpoint that are kept. */
+const charsMax = 16_384
+
+export class Recorder {
+  private readonly addressOf: AddressOf
+  private events: RecordedEvent[] = []
+  private chars = 0
+
+  constructor(addressOf: AddressOf) {
+    this.addressOf = addressOf
+  }
+
+  record(event: EventObject, { at, by, to, timer }: Omit<RecordedEvent, 'event'>): void {
+    if (this.chars > charsMax) return
+    const encoded = encode(storable(event), this.addressOf)
+    this.chars += JSON.stringify(encoded).length
+    this.events.push({
+      at,
+      ...(by !== undefined && by !== at && { by }),
+      ...(to !== undefined && to !== '' && { to }),
+      event: encoded,
+      ...(timer === true && { timer }),
+    })
+  }
+
+  /** The events since the last call; null if they were more than are kept. */
+  take(): readonly RecordedEvent[] | null {
+    const taken = this.chars > charsMax ? null : this.events
+    this.events = []
+    this.chars = 0
+    return taken
+  }
+}

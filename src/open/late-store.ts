@@ -1,0 +1,107 @@
+/** A store whose module is loaded when it is opened: until then nothing of its driver is in the process. */
+import { systemClock } from '../core/clock.ts'
+import { JobchartError } from '../core/errors.ts'
+import type { BulkStore, Hint, ScheduleStore, Store, StoreCapabilities } from '../store.ts'
+
+interface LateStoreOptions {
+  readonly name: string
+  readonly capabilities: StoreCapabilities
+  /** The methods that this store has, of those that a store may omit. */
+  readonly optional: readonly ('confirm' | 'repair' | 'unreadable')[]
+  readonly load: () => Promise<Store>
+}
+
+export function lateStore({ name, capabilities, optional, load }: LateStoreOptions): Store {
+  let loading: Promise<Store> | null = null
+  let loaded: Store | null = null
+  let now = (): number => Math.floor(systemClock.now())
+  const listeners = new Set<(hint: Hint) => void>()
+  const store = (): Store => {
+    if (loaded !== null) return loaded
+    throw new JobchartError('STORE_UNAVAILABLE', `the ${name} store is not open`, {
+      hint: 'A client or a runtime opens it at its first call, or when it starts.',
+    })
+  }
+  const loadOnce = async (): Promise<Store> => {
+    const made = await load()
+    made.watch((hint) => {
+      for (const listener of listeners) listener(hint)
+    })
+    return (loaded = made)
+  }
+  return {
+    name,
+    capabilities,
+    now: () => loaded?.now() ?? now(),
+    async open(options) {
+      now = () => Math.floor(options.clock.now())
+      loading ??= loadOnce()
+      try {
+        await (await loading).open(options)
+      } catch (error) {
+        // A module that could not be loaded may be there at the next try.
+        if (loaded === null) loading = null
+        throw error
+      }
+    },
+    close: async () => loaded?.close(),
+    watch(listener) {
+      const own = (hint: Hint): void => listener(hint)
+      listeners.add(own)
+      return () => void listeners.delete(own)
+    },
+    insert: (requests) => store().insert(requests),
+    claim: (request) => store().claim(request),
+    ...(optional.includes('confirm') && { confirm: (leases) => expected(store().confirm?.(leases)) }),
+    ...(optional.includes('repair') && { repair: () => expected(store().repair?.()) }),
+    ...(optional.includes('unreadable') && { unreadable: () => expected(store().unreadable?.()) }),
+    settle: (settlements) => store().settle(settlements),
+    extend: (request) => store().extend(request),
+    checkpoint: (requests) => store().checkpoint(requests),
+    send: (requests) => store().send(requests),
+    reindex: (requests) => store().reindex(requests),
+    checkpoints: (id) => store().checkpoints(id),
+    cancel: (requests) => store().cancel(requests),
+    retry: (selection, fromStart, dropInbox, edit) => store().retry(selection, fromStart, dropInbox, edit),
+    discard: (selection) => store().discard(selection),
+    promote: (limit) => store().promote(limit),
+    rescue: (limit) => store().rescue(limit),
+    retain: (policies) => store().retain(policies),
+    prune: (limit) => store().prune(limit),
+    schedules: lateSchedules(() => store().schedules),
+    bulk: lateBulk(() => store().bulk),
+    get: (ids) => store().get(ids),
+    list: (query) => store().list(query),
+    counts: () => store().counts(),
+    machineCounts: (type) => store().machineCounts(type),
+    queues: () => store().queues(),
+    queue: (type, change) => store().queue(type, change),
+    queuedSince: (types) => store().queuedSince(types),
+    activity: (query) => store().activity(query),
+    failures: (query) => store().failures(query),
+    worker: (id, info) => store().worker(id, info),
+    workers: () => store().workers(),
+    transitions: (from, limit) => store().transitions(from, limit),
+  }
+}
+
+function expected<Answer>(answer: Answer | undefined): Answer {
+  if (answer === undefined) throw new TypeError('the store lacks a method that it was said to have')
+  return answer
+}
+
+const lateSchedules = (schedules: () => ScheduleStore): ScheduleStore => ({
+  put: (requests) => schedules().put(requests),
+  list: (names) => schedules().list(names),
+  pause: (request) => schedules().pause(request),
+  remove: (names) => schedules().remove(names),
+  due: (request) => schedules().due(request),
+  fire: (requests) => schedules().fire(requests),
+})
+
+const lateBulk = (bulk: () => BulkStore): BulkStore => ({
+  start: (request) => bulk().start(request),
+  advance: (request) => bulk().advance(request),
+  stop: (request) => bulk().stop(request),
+  list: (only) => bulk().list(only),
+})

@@ -1,0 +1,170 @@
+/** Retention: what the core decides over the indexes of ended jobs, and the policies that it decides by. */
+import { endedStates, looksMax, prune, type EndedState, type PruneUnit } from '../../core/prune.ts'
+import type { PruneAnswer, RetentionPolicies, RetentionPolicy } from '../../store.ts'
+import type { Command, Reply } from './connection.ts'
+import type { Driver } from './driver.ts'
+import { endedId, type EndedId } from './keys.ts'
+import { scored, texts } from './loading.ts'
+import { scriptText, textOfScript } from './row-text.ts'
+
+/** Policies that one call sets: a script holds up every other client. */
+const policiesMax = 200
+
+/** The name of the policy of all types without one: no type has it. */
+const others = ''
+
+/** Removes ended jobs as the core decides; each is removed if it has not changed meanwhile. */
+export async function pruneEnded(driver: Driver, limit: number): Promise<PruneAnswer> {
+  const {
+    facts,
+    answer,
+    others: left,
+  } = await driver.inLine(async () => {
+    const loaded = await loadedFacts(driver)
+    let pruned = prune(loaded.begin(), limit)
+    // It has read further than was loaded: that is loaded, and it decides again.
+    while (await loaded.loadMissing(driver)) pruned = prune(loaded.begin(), limit)
+    const { going, looks } = loaded
+    if (going.length === 0 && looks.length === 0) return { facts: loaded, answer: pruned, others: new Set<unknown>() }
+    const ids = going.flatMap(({ id, endedBy }) => [id, String(endedBy)])
+    const [, skipped] = await driver.run('remove', [JSON.stringify(looks), ...ids])
+    return { facts: loaded, answer: pruned, others: new Set<unknown>(skipped as readonly Reply[]) }
+  })
+  if (left.size > 0) {
+    const withMachine = facts.going.filter(({ id }) => left.has(id))
+    const needs = withMachine.map(({ id }) => ({ kind: 'row', id }) as const)
+    await driver.write((unit) => unit.removeEnded(withMachine), { needs })
+  }
+  return answer
+}
+
+/** Sets policies: all ended jobs are looked at again if one has changed. */
+export async function retain(driver: Driver, policies: RetentionPolicies): Promise<void> {
+  const all = [[others, policies.others] as const, ...policies.types]
+  for (let i = 0; i < all.length; i += policiesMax) {
+    const args = all.slice(i, i + policiesMax).flatMap(([type, policy]) => [scriptText(type), JSON.stringify(policy)])
+    await driver.inLine(() => driver.run('retain', args))
+  }
+}
+
+/** The types that are due, with the policies, numbers and first ended jobs of each. */
+async function loadedFacts({ redis, keys, time }: Driver): Promise<Facts> {
+  const now = time.now()
+  const [first, next] = await redis.pipeline([
+    ['ZRANGE', keys.looks, '-inf', String(now), 'BYSCORE', 'LIMIT', '0', String(looksMax)],
+    // Types of which nothing will be removed have the time +inf.
+    ['ZRANGE', keys.looks, `(${now}`, '(+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES'],
+  ])
+  const due = texts(first)
+  const nextAt = scored(next)[0]?.[1] ?? Infinity
+  if (due.length === 0) return new Facts(now, nextAt, due, [], [])
+  const [policies, counts] = await redis.pipeline([
+    ['HMGET', keys.retention, ...due, others],
+    ['HMGET', keys.counts, ...due.flatMap((type) => endedStates.map((state) => `${state}:${type}`))],
+  ])
+  return new Facts(now, nextAt, due, policies as readonly Reply[], counts as readonly Reply[])
+}
+
+/** Some entries of an index of ended jobs, the first ones. */
+interface Entries {
+  readonly limit: number
+  readonly found: readonly EndedId[]
+}
+
+const noEntries: Entries = { limit: 0, found: [] }
+
+class Facts implements PruneUnit<EndedId> {
+  readonly now: number
+  going: EndedId[] = []
+  /** Types, when they are to be looked at again, and the numbers of their ended jobs that this was decided by. */
+  looks: (readonly [type: string, at: string, counts: Readonly<Record<string, string>>])[] = []
+  nextLookAt: number
+  private readonly firstAt: number
+  private readonly due: readonly string[]
+  private readonly policies = new Map<string, RetentionPolicy | null>()
+  private readonly counts = new Map<string, string>()
+  private readonly entries = new Map<string, Entries>()
+  /** How many entries were asked for, where more may be there than were loaded; by type and state. */
+  private missing = new Map<string, { readonly type: string; readonly state: EndedState; readonly limit: number }>()
+
+  /** @param due as scripts write types; the replies are in this order, and then the policy of the other types */
+  constructor(
+    now: number,
+    nextAt: number,
+    due: readonly string[],
+    policies: readonly Reply[],
+    counts: readonly Reply[],
+  ) {
+    this.now = now
+    this.firstAt = this.nextLookAt = nextAt
+    this.due = due.map(textOfScript)
+    const policyOf = (reply: Reply | undefined): RetentionPolicy | null =>
+      typeof reply === 'string' ? (JSON.parse(reply) as RetentionPolicy) : null
+    const general = policyOf(policies.at(-1))
+    for (const [i, type] of this.due.entries()) {
+      this.policies.set(type, policyOf(policies[i]) ?? general)
+      for (const [n, state] of endedStates.entries()) {
+        const reply = counts[i * endedStates.length + n]
+        this.counts.set(nameOf(type, state), typeof reply === 'string' ? reply : '0')
+      }
+    }
+  }
+
+  begin(): this {
+    this.going = []
+    this.looks = []
+    this.missing = new Map()
+    this.nextLookAt = this.firstAt
+    return this
+  }
+
+  /** Loads the entries that the decision has missed. @returns were there any? */
+  async loadMissing({ redis, keys }: Driver): Promise<boolean> {
+    const missing = [...this.missing.values()]
+    if (missing.length === 0) return false
+    const commands = missing.map(({ type, state, limit }): Command => [
+      'ZRANGE',
+      keys.ended(state, type),
+      '0',
+      String(limit - 1),
+      'WITHSCORES',
+    ])
+    for (const [i, reply] of (await redis.pipeline(commands)).entries()) {
+      const { type, state, limit } = missing[i] as (typeof missing)[number]
+      this.entries.set(nameOf(type, state), { limit, found: scored(reply).map(endedId) })
+    }
+    return true
+  }
+
+  typesToPrune(): readonly string[] {
+    return this.due
+  }
+
+  retentionOf(type: string): RetentionPolicy | null {
+    return this.policies.get(type) ?? null
+  }
+
+  endedCount(type: string, state: EndedState): number {
+    return Number(this.counts.get(nameOf(type, state)))
+  }
+
+  firstEnded(type: string, state: EndedState, limit: number): readonly EndedId[] {
+    const name = nameOf(type, state)
+    const known = this.entries.get(name) ?? noEntries
+    const isEnough = known.limit >= limit || known.found.length < known.limit
+    if (!isEnough) this.missing.set(name, { type, state, limit })
+    return known.found.slice(0, limit)
+  }
+
+  removeEnded(jobs: readonly EndedId[]): void {
+    this.going.push(...jobs)
+  }
+
+  lookAgain(type: string, at: number): void {
+    const counts = endedStates.map((state) => [`${state}:${scriptText(type)}`, String(this.endedCount(type, state))])
+    this.looks.push([scriptText(type), at === Infinity ? '+inf' : String(at), Object.fromEntries(counts)])
+    this.nextLookAt = Math.min(this.nextLookAt, at)
+  }
+}
+
+const nameOf = (type: string, state: EndedState): string => `${state}:${type}`

@@ -1,0 +1,188 @@
+/**
+ * Rebuilds from the rows what follows from them: counts, queues, concurrency keys, due times, leases, ended jobs, machines, failing jobs,
+ * children, holders of unique keys, the list of all, and the number of the last transition. Rows and payloads that cannot be read are set
+ * aside; those that were and can be read are brought back. One script, so that nothing is written meanwhile: it holds up the server.
+ * Answers how many jobs there are, the ids that were brought back, those that are aside, and how many counts were wrong.
+ */
+import { flagLetters } from '../row-text.ts'
+import { at, fieldsOfLetters, tail, type LuaScript } from './lua.ts'
+
+/** What is made anew. */
+const singles = ['all', 'counts', 'due', 'leases', 'leased-by', 'told', 'unsupported']
+/** What is made anew, by the part of its name before the colon: a type, an id, a state or a tag follows. */
+const families = ['queue', 'group', 'head', 'heads', 'firsts', 'capped-keys', 'limited', 'unarranged', 'unarranged-keys', 'held', 'ended', 'failing', 'children', 'machine-state', 'machine-tag'] // prettier-ignore
+
+/** A set of names. */
+const setOf = (names: readonly string[]): string => `{${names.map((name) => `['${name}']=true`).join(',')}}`
+
+export const repairScript: LuaScript = {
+  definitions: `
+local FIELDS = ${fieldsOfLetters}
+local SINGLES, FAMILIES = ${setOf(singles)}, ${setOf(families)}
+local ESCAPES = { ['"'] = '\\\\"', ['\\\\'] = '\\\\\\\\', ['\\b'] = '\\\\b', ['\\f'] = '\\\\f', ['\\n'] = '\\\\n', ['\\r'] = '\\\\r', ['\\t'] = '\\\\t' }
+-- A text as JSON, letter by letter as the processes write it.
+local function jsonText(text)
+  local function escape(c) return ESCAPES[c] or string.format('\\\\u%04x', c:byte()) end
+  return '"' .. text:gsub('[%z\\1-\\31"\\\\]', escape) .. '"'
+end
+local function textOfRow(text) return (text:gsub('\\1([01])', { ['0'] = '\\0', ['1'] = '\\1' })) end
+local function isJson(text) return (pcall(cjson.decode, text)) end
+local function areJson(text)
+  for line in text:gmatch('[^\\n]+') do if not isJson(line) then return false end end
+  return true
+end
+
+local function decoded(text)
+  local isRead, value = pcall(cjson.decode, text)
+  return isRead and type(value) == 'table' and value or nil
+end
+local function areTexts(list)
+  for _, text in ipairs(list) do if type(text) ~= 'string' then return false end end
+  return true
+end
+
+-- The rare fields of a row, of which some are JSON themselves; nil if they cannot be read.
+local function rareFields(row)
+  local rest = row[${tail}]:match('^%Z*')
+  local fields = decoded(rest ~= '' and rest or '{}')
+  if not fields then return nil end
+  for _, text in pairs(fields) do if type(text) ~= 'string' then return nil end end
+  local parent = decoded(fields.parent or '{"id":""}')
+  local states, tags = decoded(fields.machineStates or '[]'), decoded(fields.machineTags or '[]')
+  if not (parent and type(parent.id) == 'string' and states and tags and areTexts(states) and areTexts(tags)) then return nil end
+  return { key = fields.key, parent = parent.id, states = states, tags = tags }
+end
+
+-- The row of a job of which all can be read, and its rare fields.
+local function readable(id, text)
+  local row = parse(text)
+  local fields = row and rareFields(row)
+  if not fields then return nil end
+  for letter, field in pairs(FIELDS) do
+    local value = row[${at.has}]:find(letter, 1, true) and call('HGET', P .. 'data:' .. field, id)
+    if value and not areJson(value) then return nil end
+  end
+  return row, fields
+end
+
+local function countsNow()
+  local flat, byName = call('HGETALL', P .. 'counts'), {}
+  for i = 1, #flat, 2 do if flat[i + 1] ~= '0' then byName[flat[i]] = flat[i + 1] end end
+  return byName
+end
+
+local function wrong(before)
+  local after, n = countsNow(), 0
+  for name, value in pairs(before) do if after[name] ~= value then n = n + 1 end end
+  for name in pairs(after) do if not before[name] then n = n + 1 end end
+  return n
+end
+
+-- Numbers of machines by state and tag are of those that live now; those by outcome are not of jobs that are there.
+local function clearMachineCounts(key)
+  for _, field in ipairs(call('HKEYS', key)) do
+    if not field:find('^outcome:') then call('HDEL', key, field) end
+  end
+end
+
+local function clear()
+  local escaped = P:gsub('[%[%]%*%?\\]', '\\%0')
+  for _, key in ipairs(call('KEYS', escaped .. '*')) do
+    local name = key:sub(#P + 1)
+    local family = name:match('^([%w-]+):')
+    if SINGLES[name] or FAMILIES[family] then call('DEL', key)
+    elseif family == 'machine-counts' then clearMachineCounts(key) end
+  end
+end
+
+local function bringBack()
+  local flat, back = call('HGETALL', P .. 'aside'), {}
+  for i = 1, #flat, 2 do
+    if call('HEXISTS', JOBS, flat[i]) == 0 and readable(flat[i], flat[i + 1]) then
+      call('HSET', JOBS, flat[i], flat[i + 1])
+      call('HDEL', P .. 'aside', flat[i])
+      back[#back + 1] = flat[i]
+    end
+  end
+  return back
+end
+
+-- Enters a job into the indexes of machines and their children.
+local function enterMachine(id, row, fields)
+  local seq = row[${at.seq}]
+  if fields.parent ~= '' then enter(P .. 'children:' .. fields.parent, seq, id) end
+  if row[${at.unsupported}] ~= '' then enter(P .. 'unsupported', seq, id) end
+  local counts = P .. 'machine-counts:' .. row[${at.type}]
+  for kind, names in pairs({ state = fields.states, tag = fields.tags }) do
+    for _, name in ipairs(names) do
+      enter(P .. 'machine-' .. kind .. ':' .. name, seq, id)
+      if INDEX[row[${at.state}]] ~= 'ended' then call('HINCRBY', counts, kind .. ':' .. name, 1) end
+    end
+  end
+end
+
+-- Unique keys are free if their job is not there any more, or has ended. A job that has not ended holds its key; of one that gives it up
+-- at its start the row does not tell whether it has.
+local held
+local function holdKey(id, row, fields)
+  if not fields.key or INDEX[row[${at.state}]] == 'ended' or row[${at.keyName}] ~= '' then return end
+  held[#held + 1] = { '[' .. jsonText(textOfRow(row[${at.type}])) .. ',' .. jsonText(fields.key) .. ']', id }
+end
+local function writeHolders()
+  local flat = call('HGETALL', P .. 'holders')
+  for i = 1, #flat, 2 do
+    local text = call('HGET', JOBS, flat[i + 1])
+    local row = text and parse(text)
+    if not row or INDEX[row[${at.state}]] == 'ended' then call('HDEL', P .. 'holders', flat[i]) end
+  end
+  for _, each in ipairs(held) do call('HSETNX', P .. 'holders', each[1], each[2]) end
+end
+
+local last, seen
+local function enterRow(id, text)
+  -- A walk may come to a field twice.
+  if seen[id] then return 0 end
+  seen[id] = true
+  local row, fields = readable(id, text)
+  if not row then
+    setAside(id, text)
+    return 0
+  end
+  enter(P .. 'all', row[${at.seq}], id)
+  if row[${at.failure}] ~= '' then enter(P .. 'failing:' .. row[${at.failure}], row[${at.seq}], id) end
+  if row[${at.has}]:find('${flagLetters.machine}', 1, true) then enterMachine(id, row, fields) end
+  holdKey(id, row, fields)
+  -- The dead of a group of failures are counted there already.
+  row[${at.failure}] = ''
+  -- A key that shares the claims of its type goes on from where it was.
+  shareOf(row[${at.type}]).clock = nil
+  index(id, row, 1)
+  last = math.max(last, tonumber(row[${at.seq}]) or 0, tonumber(row[${at.last}]) or 0)
+  return 1
+end
+
+-- Whoever waits for room, for a slot or for jobs of a type at a cap looks anew: it may have been refused by what was wrong.
+local function tellAll()
+  arrangeGroups()
+  writeCounts()
+  shrunk, looksForSlots = 1, true
+  for _, type in ipairs(call('HKEYS', P .. 'full-queues')) do shrunkOf[type] = 1 end
+  for _, type in ipairs(call('HKEYS', P .. 'capped')) do left[type] = true end
+end
+`,
+  call: `
+local before, back, total, cursor = countsNow(), bringBack(), 0, '0'
+last, seen, held = seqNow, {}, {}
+clear()
+repeat
+  local page = call('HSCAN', JOBS, cursor, 'COUNT', 500)
+  cursor = page[1]
+  for i = 1, #page[2], 2 do total = total + enterRow(page[2][i], page[2][i + 1]) end
+  flush()
+until cursor == '0'
+writeHolders()
+advance(last - seqNow)
+tellAll()
+`,
+  answer: `int(total), back, call('HKEYS', P .. 'aside'), int(wrong(before))`,
+}

@@ -1,0 +1,17 @@
+/** Nothing that is printed is obeyed by the terminal, wherever it is from. */
+import { expect, test } from 'vitest'
+import { printable } from '../../src/cli/terminal.ts'
+
+test('control and bidirectional characters are printed as escapes, and styles, tabs and lines as they are', () => {
+  expect(printable('a\u001b]0;title\u0007b\u009b2Jc\u007f')).toBe('a\\u001b]0;title\\u0007b\\u009b2Jc\\u007f')
+  expect(printable('pay \u202egpj.exe\u2066')).toBe('pay \\u202egpj.exe\\u2066')
+  const fine = '\u001b[31mred\u001b[39m\ttab\nline é 🚀 日本'
+  expect(printable(fine)).toBe(fine)
+})
+
+test('JSON stays JSON of the same value', () => {
+  const value = { 'key\u0085': 'a\u009b31m\u202e\u001b\n' }
+  const text = printable(JSON.stringify(value))
+  expect(JSON.parse(text)).toEqual(value)
+  expect(text).not.toMatch(/[\u007f-\u009f\u202e]/)
+})

@@ -1,0 +1,309 @@
+/** Jobs whose stored data something else has changed: they are set aside by themselves, and harm no other job. */
+import { randomUUID } from 'node:crypto'
+import { createRuntime, defineJob, type JobchartError } from 'jobchart'
+import { redisStore } from 'jobchart/redis'
+import { expect, onTestFinished } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
+import {
+  ask,
+  boom,
+  idsOf,
+  lease,
+  newJob,
+  noLimits,
+  park,
+  put,
+  putAndEnd,
+  putAndTake,
+  rest,
+  take,
+  write,
+} from '../../src/store-testing/conformance/acts.ts'
+import type { NewJob, Store } from '../../src/store.ts'
+import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
+
+const server = serverOfFile()
+
+/** A store, and a way to its keys that asks nobody. */
+async function opened(prefix: string = randomUUID()) {
+  const store = redisStore({ url: server().url, prefix })
+  await store.open({ clock: systemClock })
+  onTestFinished(() => store.close())
+  const harm = (command: string, key: string, ...args: readonly string[]): Promise<unknown> =>
+    server().command(command, `{${prefix}}:${key}`, ...args)
+  return { store, prefix, harm }
+}
+
+const ids = ['a', 'b', 'c', 'd', 'e']
+const sane = async (store: Store): Promise<unknown> => ({
+  counts: await store.counts(),
+  listed: (await store.list({ limit: 100 })).map(({ id, state }) => [id, state]),
+})
+
+const rows = {
+  'is no row': () => 'garbage',
+  'has a state that there is not': (row: string) => row.replace('queued', 'weird'),
+  'has a text for a number': (row: string) => row.replace(/^\d+\0\d+/, '1\0many'),
+  'has a rest that is no JSON': (row: string) => row.replace(/\{.*$/s, '{{{'),
+}
+
+test.for(Object.entries(rows))('a claim sets a job aside whose row %s, and claims the others', async ([, damage]) => {
+  const { store, harm } = await opened()
+  await put(store, ...ids.map((id) => newJob(id, { tags: ['t'] })))
+  await harm('HSET', 'jobs', 'c', damage(String(await harm('HGET', 'jobs', 'c'))))
+  const answer = await ask(store, { token: 't1', max: 5, limits: noLimits })
+  expect(answer.jobs.map(({ id }) => id)).toEqual(['a', 'b', 'd', 'e'])
+  expect(answer.unreadable).toEqual(['c'])
+  expect(await store.unreadable?.()).toEqual(['c'])
+  const { counts } = (await sane(store)) as { counts: Record<string, number> }
+  expect([counts['queued'], counts['running']]).toEqual([0, 4])
+  const settled = await store.settle(answer.jobs.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done' })))
+  expect(settled.map(({ outcome }) => outcome)).toEqual(answer.jobs.map(() => 'settled'))
+  expect(await store.get(['c'])).toEqual([null])
+  const discarded = await store.discard({ ids: ['c', 'nobody'] })
+  expect([discarded.discarded, discarded.notFound]).toEqual([['c'], ['nobody']])
+  expect(await store.unreadable?.()).toEqual([])
+  // The id may be used again.
+  await put(store, newJob('c'))
+  expect((await take(store, { max: 5, token: 't2' })).map(({ id }) => id)).toEqual(['c'])
+})
+
+test('one unreadable input ends no other job: nine run, once each, and a list has them', async () => {
+  const { store, prefix, harm } = await opened()
+  const ran: string[] = []
+  const errors: unknown[] = []
+  const mail = defineJob<unknown, void>({ type: 'mail', run: async (_, { id }) => void ran.push(id) })
+  const all = Array.from({ length: 10 }, (_, n) => `job ${n}`)
+  await put(store, ...all.map((id) => newJob(id)))
+  await harm('HSET', 'data:input', 'job 4', '{"n": ')
+  const logger = { error: (_: string, fields?: Record<string, unknown>) => void errors.push(fields?.['error']) }
+  const own = redisStore({ url: server().url, prefix })
+  await using runtime = createRuntime({ jobs: [mail], store: own, logger, lease: '1s' })
+  await runtime.start()
+  const others = all.filter((id) => id !== 'job 4')
+  await expect.poll(async () => (await store.counts()).done).toBe(9)
+  expect(ran.toSorted()).toEqual(others)
+  expect((await runtime.list()).map(({ id, state }) => [id, state])).toEqual(others.map((id) => [id, 'done']))
+  expect(errors.map((error) => (error as JobchartError).code)).toEqual(['STORE_CORRUPT'])
+  expect(await runtime.store.unreadable?.()).toEqual(['job 4'])
+  const { queued, running, dead } = await store.counts()
+  expect({ queued, running, dead }).toEqual({ queued: 0, running: 0, dead: 0 })
+})
+
+test('a list sets jobs aside that have ended and cannot be read', async () => {
+  const { store, harm } = await opened()
+  await put(store, newJob('a'), newJob('b'))
+  const jobs = await take(store, { max: 2 })
+  await store.settle(jobs.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done', output: { n: 1 } })))
+  await harm('HSET', 'data:output', 'a', 'nothing')
+  expect((await store.list({})).map(({ id }) => id)).toEqual(['b'])
+  expect(await store.unreadable?.()).toEqual(['a'])
+  expect((await store.counts()).done).toBe(1)
+  await harm('HSET', 'jobs', 'b', 'garbage')
+  expect((await store.list({ type: 'mail' })).length).toBe(0)
+  expect(await store.unreadable?.()).toEqual(['a', 'b'])
+})
+
+test('a settlement of a job whose row was damaged is lost, and those beside it and the claim are written', async () => {
+  const { store, harm } = await opened()
+  await put(store, ...ids.map((id) => newJob(id)))
+  const jobs = await take(store, { max: 2 })
+  await harm('HSET', 'jobs', 'a', '')
+  const settling = store.settle(jobs.map((job) => ({ ...lease(job), event: 'COMPLETE', to: 'done' })))
+  const claiming = take(store, { max: 3, token: 't2' })
+  expect((await settling).map(({ outcome }) => outcome)).toEqual(['lost', 'settled'])
+  expect((await claiming).map(({ id }) => id)).toEqual(['c', 'd', 'e'])
+  await store.repair?.()
+  const { done, running, queued } = await store.counts()
+  expect({ done, running, queued }).toEqual({ done: 1, running: 3, queued: 0 })
+})
+
+test('jobs that are due and cannot be read hold up no other, nor does one at the head of a concurrency key', async () => {
+  const { store, harm } = await opened()
+  const bad = Array.from({ length: 5 }, (_, n) => `bad ${n}`)
+  await put(store, ...bad.map((id) => newJob(id, { delayMs: 1 })), newJob('good', { delayMs: 2 }))
+  for (const id of bad) await harm('HSET', 'jobs', id, 'garbage')
+  await expect
+    .poll(async () => {
+      await store.promote(2)
+      return (await store.get(['good']))[0]?.state
+    })
+    .toBe('queued')
+  expect(await store.unreadable?.()).toEqual(bad)
+  await put(store, newJob('head', { concurrencyKey: 'k' }), newJob('next', { concurrencyKey: 'k' }))
+  await harm('HSET', 'jobs', 'head', 'garbage')
+  expect((await take(store, { max: 5 })).map(({ id }) => id).toSorted()).toEqual(['good', 'next'])
+})
+
+test('a repair rebuilds counts, indexes and the sequence from the rows, and brings back what can be read', async () => {
+  const { store, harm } = await opened()
+  await put(store, ...ids.map((id) => newJob(id)), newJob('later', { delayMs: 3_600_000 }))
+  await put(
+    store,
+    newJob('k1', { concurrencyKey: 'k' }),
+    newJob('k2', { concurrencyKey: 'k' }),
+    newJob('first', { priority: 1 }),
+  )
+  const [first, a] = await take(store, { max: 2 })
+  expect([first?.id, a?.id]).toEqual(['first', 'a'])
+  await store.settle([{ ...lease(a!), event: 'COMPLETE', to: 'done' }])
+  const before = await sane(store)
+  const row = String(await harm('HGET', 'jobs', 'c'))
+  await harm('HSET', 'jobs', 'c', 'garbage')
+  await store.get(['c'])
+  await harm('HSET', 'aside', 'c', row)
+  for (const key of [
+    'due',
+    'leases',
+    'all',
+    'queue:mail',
+    'heads:mail',
+    'head:mail',
+    'firsts:mail',
+    'leased-by',
+    'ended:done:mail',
+  ])
+    await harm('DEL', key)
+  await harm('HSET', 'counts', 'queued', '99', 'queued:mail', '98', 'dead:ghost', '3')
+  await harm('SET', 'seq', '1')
+  expect(await store.repair?.()).toMatchObject({ jobs: 9, restored: ['c'], unreadable: [] })
+  expect(await sane(store)).toEqual(before)
+  await put(store, newJob('new'))
+  expect((await store.get(['new']))[0]?.history[0]?.seq).toBeGreaterThan(Number(a?.seq) + 1)
+  const settled = await store.settle([{ ...lease(first!), event: 'COMPLETE', to: 'done' }])
+  expect(settled[0]?.outcome).toBe('settled')
+  expect((await take(store, { max: 10, token: 't2' })).map(({ id }) => id)).toEqual([
+    'b',
+    'c',
+    'd',
+    'e',
+    'k1',
+    'k2',
+    'new',
+  ])
+  // A second one finds nothing wrong.
+  expect(await store.repair?.()).toMatchObject({ jobs: 10, restored: [], counts: 0 })
+})
+
+/** Every key of a namespace with all that is in it. */
+async function dump(prefix: string): Promise<Map<string, unknown>> {
+  const namespace = `{${prefix}}:`
+  const all = new Map<string, unknown>()
+  const reads: Record<string, readonly [string, ...string[]]> = {
+    hash: ['HGETALL'],
+    zset: ['ZRANGE', '0', '-1', 'WITHSCORES'],
+    list: ['LRANGE', '0', '-1'],
+    stream: ['XRANGE', '-', '+'],
+    string: ['GET'],
+  }
+  for (const key of (await server().command('KEYS', `${namespace}*`)) as string[]) {
+    const kind = String(await server().command('TYPE', key))
+    const [command, ...args] = reads[kind] as readonly [string, ...string[]]
+    const reply = await server().command(command, key, ...args)
+    all.set(key.slice(namespace.length), kind === 'hash' ? pairs(reply as string[]) : reply)
+  }
+  return new Map([...all].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+const pairs = (flat: readonly string[]): Record<string, string> =>
+  Object.fromEntries(flat.flatMap((name, i) => (i % 2 === 0 ? [[name, flat[i + 1] as string]] : [])))
+
+/** What a repair may write otherwise: counts that are 0, when types are looked at again, and who has been told and who waits for it. */
+function comparable(keys: ReadonlyMap<string, unknown>): Record<string, unknown> {
+  const others = [...keys].filter(([name]) => !['looks', 'told', 'capped'].includes(name))
+  return Object.fromEntries(
+    others.map(([name, value]) => {
+      if (name !== 'counts') return [name, value]
+      return [name, Object.fromEntries(Object.entries(value as Record<string, string>).filter(([, n]) => n !== '0'))]
+    }),
+  )
+}
+
+/** A store with jobs of every kind, of which each follows from its row. */
+async function filled() {
+  const { store, prefix, harm } = await opened()
+  const named = (type: string, key: string, ids: readonly string[], rest: Partial<NewJob> = {}) =>
+    put(store, ...ids.map((id) => newJob(`${type} ${id}`, { type, concurrencyKey: key, ...rest })))
+  const worker = { name: 'w1', host: 'h', pid: 1, version: '1', slots: 9, types: ['mail'], startedAt: 1 }
+  await store.worker('w1', { id: 'w1', ...worker })
+  // Leases of two workers, one of a key; keys at their cap, within it, and beyond their rate; keys that share their claims by weight.
+  await put(store, ...ids.map((id) => newJob(id)), newJob('later', { delayMs: 3_600_000 }))
+  await take(store, { max: 2 })
+  await take(store, { max: 1, worker: 'w\0\x012', token: 't2' })
+  for (const key of ['x', 'y', 'z']) await named('capped', key, [`${key}1`, `${key}2`, `${key}3`])
+  await take(store, { type: 'capped', max: 4, limits: { perKey: 2 } })
+  for (const key of ['x', 'y']) await named('rated', key, [`${key}1`, `${key}2`], { priority: 3 })
+  const keyRate = { limit: 1, perMs: 600_000 }
+  expect(await take(store, { type: 'rated', max: 4, limits: { keyRate } })).toHaveLength(2)
+  for (const key of ['x', 'y']) await named('shared', key, ['1', '2', '3', '4'].map((n) => key + n), { keyWeight: key === 'x' ? 3 : 1 }) // prettier-ignore
+  expect(await take(store, { type: 'shared', max: 5, keyShares: true })).toHaveLength(5)
+  // Ended jobs of each state, a failure that is tried again, unique keys, machines and their children.
+  for (const end of ['done', 'dead', 'cancelled'] as const) await putAndEnd(store, end, end, { type: 'ends' })
+  const failing = await putAndTake(store, 'failing', { type: 'ends' })
+  await store.settle([{ ...lease(failing), event: 'FAIL', to: 'retrying', error: boom, delayMs: 3_600_000 }])
+  const key = '"ü\\\n/\x7f\0\x01'
+  await put(store, newJob('unique', { type: key, key }), newJob('early', { type: 'unique', key, until: 'start' }))
+  await putAndTake(store, 'started', { type: 'starts', key, until: 'start' })
+  await put(store, newJob('next', { type: 'starts', key, until: 'start' }))
+  await putAndEnd(store, 'over', 'done', { type: 'over', key: 'over' })
+  const states = { states: ['a', 'a.\0b'], tags: ['busy'] }
+  for (const [id, end] of [
+    ['m1', false],
+    ['m2', true],
+  ] as const) {
+    // prettier-ignore
+    const machine = await putAndTake(store, id, { type: 'machine' })
+    await write(store, machine, { ...rest(1), ...states })
+    if (end) await store.settle([{ ...lease(machine), event: 'COMPLETE', to: 'done', outcome: 'all well' }])
+    else await park(store, machine)
+    await put(store, newJob(`child of ${id}`, { type: 'child', parent: { id, checkins: false } }))
+  }
+  return { store, prefix, harm }
+}
+
+test('a repair of a healthy store leaves every key of the server as it was', async () => {
+  const { store, prefix } = await filled()
+  const before = comparable(await dump(prefix))
+  expect(await store.repair?.()).toMatchObject({ restored: [], unreadable: [], counts: 0 })
+  expect(comparable(await dump(prefix))).toEqual(before)
+})
+
+test('a repair rebuilds every key that follows from the rows alone', async () => {
+  const { store, prefix, harm } = await filled()
+  const before = await dump(prefix)
+  const families =
+    /^(all|counts|due|leases|leased-by|unsupported|(queue|group|head|heads|firsts|capped-keys|limited|held|ended|failing|children|machine-state|machine-tag):.*)$/s
+  const lost = [...before.keys()].filter((name) => families.test(name))
+  const kinds = new Set(lost.map((name) => name.replace(/:.*/s, '')))
+  expect([...kinds].toSorted()).toEqual(
+    ['all', 'capped-keys', 'children', 'counts', 'due', 'ended', 'failing', 'firsts', 'group', 'head', 'heads', 'held', 'leased-by', 'leases', 'limited', 'machine-state', 'machine-tag', 'queue'], // prettier-ignore
+  )
+  for (const name of lost) await harm('DEL', name)
+  await harm('HSET', 'leased-by', 'nobody', '7')
+  await harm('HSET', 'machine-counts:machine', 'state:a', '5', 'tag:gone', '2')
+  await harm('ZADD', 'machine-state:c', '1', 'm1')
+  await harm(
+    'HDEL',
+    'holders',
+    ...Object.keys(before.get('holders') as object).filter((name) => name.startsWith('["\\"')),
+  )
+  await harm('HSET', 'holders', '["over","over"]', 'over', '["over","lost"]', 'lost')
+  await harm('RPUSH', 'unarranged:capped', '0:1')
+  await harm('ZADD', 'unarranged-keys:0:1', '0', 'x')
+  await store.repair?.()
+  expect(comparable(await dump(prefix))).toEqual(comparable(before))
+})
+
+test('whoever waits for room or for a cap is told after a repair', async () => {
+  const { store, harm } = await opened()
+  await put(store, newJob('a'), newJob('b'))
+  await harm('HSET', 'counts', 'queued', '100', 'queued:mail', '100', 'running', '5', 'running:mail', '5')
+  await store.insert([{ jobs: [newJob('c')], capacity: 50, queue: { type: 'mail', capacity: 50 } }])
+  expect(await ask(store, { limits: { concurrency: 5 } })).toMatchObject({ jobs: [] })
+  const hints: unknown[] = []
+  onTestFinished(store.watch?.((hint) => hints.push(hint)))
+  await store.repair?.()
+  expect(hints).toContainEqual({ kind: 'room' })
+  expect(hints).toContainEqual({ kind: 'ready', type: 'mail', atMost: 2 })
+  expect(idsOf(await take(store, { limits: { concurrency: 5 } }))).toEqual(['a', 'b'])
+})

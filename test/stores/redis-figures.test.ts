@@ -1,0 +1,117 @@
+/** What the Redis store derives in its writes, so that figures and hand-overs scan neither keys nor jobs. */
+import { randomUUID } from 'node:crypto'
+import { expect, onTestFinished } from 'vitest'
+import { cancel, lease, newJob, put, take } from '../../src/store-testing/conformance/acts.ts'
+import { namespaceOf } from '../../src/stores/redis/keys.ts'
+import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
+import type { Store } from '../../src/store.ts'
+import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
+import { redisSubject } from '../support/redis-subject.ts'
+import { movingClock } from './moving-clock.ts'
+
+const server = serverOfFile()
+
+async function world() {
+  const prefix = randomUUID()
+  const clock = movingClock()
+  const subject = await redisSubject(server().url, nodeRedisAt, { prefix, clock })
+  onTestFinished(() => subject.close())
+  const leasedBy = async (): Promise<Record<string, number>> => {
+    const flat = (await server().command('HGETALL', `${namespaceOf(prefix)}leased-by`)) as readonly string[]
+    return Object.fromEntries(flat.flatMap((name, i) => (i % 2 === 0 ? [[name, Number(flat[i + 1])]] : [])))
+  }
+  return { store: subject.store, clock, leasedBy }
+}
+
+/** The commands that clients have sent, and the time that the server has spent on scripts, µs. */
+async function spent(): Promise<{ readonly commands: number; readonly scriptUs: number }> {
+  const clients = String(await server().command('INFO', 'stats'))
+  const stats = String(await server().command('INFO', 'commandstats'))
+  const [, commands = '0'] = /total_commands_processed:(\d+)/.exec(clients) ?? []
+  const [, scriptUs = '0'] = /cmdstat_fcall:calls=\d+,usec=(\d+)/.exec(stats) ?? []
+  return { commands: Number(commands), scriptUs: Number(scriptUs) }
+}
+
+test('since when a type has queued jobs takes as many commands with a thousand concurrency keys as with one', async () => {
+  const { store, clock } = await world()
+  const keyed = Array.from({ length: 1_000 }, (_, i) => newJob(`job ${i}`, { concurrencyKey: `key ${i}` }))
+  await put(store, ...keyed)
+  const first = store.now()
+  await clock.advance(1_000)
+  await put(store, newJob('late'))
+  const before = await spent()
+  expect(await store.queuedSince(['mail'])).toEqual([first])
+  // Seven of them ask for the figure, the others for what this test looks at.
+  expect((await spent()).commands - before.commands).toBeLessThan(20)
+})
+
+test('the first queued job of a type is found also if its key is at its cap, and among all keys by priority, then by place', async () => {
+  const { store, clock } = await world()
+  const since = async (): Promise<number | null | undefined> => (await store.queuedSince(['mail']))[0]
+  const capped = { limits: { concurrency: null, perKey: 1, rate: null } }
+  const times: number[] = []
+  for (const [id, concurrencyKey, priority] of [
+    ['a', 'k', 0],
+    ['b', 'k', 0],
+    ['c', 'l', 5],
+    ['d', null, 7],
+  ] as const) {
+    times.push(store.now())
+    await put(store, newJob(id, { concurrencyKey, priority }))
+    await clock.advance(10)
+  }
+  expect(await since()).toBe(times[3])
+  expect((await take(store, { max: 3, ...capped })).map(({ id }) => id)).toEqual(['d', 'c', 'a'])
+  expect(await since()).toBe(times[1])
+  await cancel(store, ['b'])
+  expect(await since()).toBe(null)
+})
+
+const ends: Record<string, (store: Store, clock: { advance(ms: number): Promise<void> }) => Promise<unknown>> = {
+  'a completed run': async (store) => {
+    const [job] = await take(store, { max: 1, worker: 'a' })
+    await store.settle([{ ...lease(job!), event: 'COMPLETE', to: 'done' }])
+  },
+  'a released run': async (store) => {
+    const [job] = await take(store, { max: 1, worker: 'a' })
+    await store.settle([{ ...lease(job!), event: 'RELEASE', to: 'queued' }])
+  },
+  'a run that was cancelled and has ended': async (store) => {
+    const [job] = await take(store, { max: 1, worker: 'a' })
+    await cancel(store, [job!.id])
+    await store.settle([{ ...lease(job!), event: 'COMPLETE', to: 'done' }])
+  },
+  'a worker that has crashed': async (store, clock) => {
+    await take(store, { max: 4, worker: 'a' })
+    await clock.advance(60_000)
+    await store.rescue(100)
+  },
+}
+
+test.for(Object.keys(ends))('%s leaves no job in the number that its worker has leased', async (end) => {
+  const { store, clock, leasedBy } = await world()
+  await put(store, ...Array.from({ length: 10 }, (_, i) => newJob(`job ${i}`)))
+  await take(store, { max: 2, worker: 'b', leaseMs: 600_000 })
+  await ends[end]?.(store, clock)
+  expect(await leasedBy()).toEqual({ b: 2 })
+})
+
+test('a hand-over costs the server no more with thousands of leased jobs', async () => {
+  const { store } = await world()
+  const worker = { name: '', host: '', pid: 1, version: '', slots: 5_000, types: ['mail'], startedAt: 0 }
+  await store.worker('a', { ...worker, id: 'a' })
+  const handOver = async (): Promise<number> => {
+    const before = await spent()
+    for (let i = 0; i < 20; i++) {
+      const jobs = [newJob(randomUUID(), { type: 'other' })]
+      const [answers] = await store.insert([{ jobs, capacity: null, queue: { type: 'other', capacity: 0 } }])
+      expect(answers?.[0]?.outcome).toBe('full')
+    }
+    return (await spent()).scriptUs - before.scriptUs
+  }
+  await handOver()
+  const few = await handOver()
+  await put(store, ...Array.from({ length: 3_000 }, (_, i) => newJob(`job ${i}`)))
+  await take(store, { max: 3_000, worker: 'a', leaseMs: 600_000 })
+  expect(await handOver()).toBeLessThan(4 * few)
+})

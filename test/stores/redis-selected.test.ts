@@ -1,0 +1,164 @@
+/** Changes of many jobs by filter or by ids while another process works on them. */
+import { fork, type ChildProcess } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished } from 'vitest'
+import { createClient, defineJob, type Client } from 'jobchart'
+import { redisStore } from 'jobchart/redis'
+import { systemClock } from '../../src/core/clock.ts'
+import { boom, lease, newJob, put, take } from '../../src/store-testing/conformance/acts.ts'
+import type { Store } from '../../src/store.ts'
+import { delayedStore } from '../support/delayed-redis.ts'
+import { plainEnvironment } from '../support/plain-environment.ts'
+import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
+
+const server = serverOfFile()
+const mail = defineJob<null>({ type: 'mail', run: async () => {} })
+
+async function worker(prefix: string, slots: number, jobMs: number): Promise<ChildProcess> {
+  const path = fileURLToPath(new URL('redis/working-child.ts', import.meta.url))
+  const child = fork(path, [server().url, prefix, String(slots), String(jobMs)], {
+    execArgv: ['--conditions=@jobchart/source'],
+    env: plainEnvironment,
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  await once(child, 'message')
+  return child
+}
+
+async function startedOf(child: ChildProcess): Promise<Set<string>> {
+  const answer = once(child, 'message')
+  child.send('started?')
+  const [ids] = (await answer) as [string[]]
+  return new Set(ids)
+}
+
+async function busyQueue(jobMs: number): Promise<{ readonly client: Client; readonly child: ChildProcess }> {
+  const prefix = randomUUID()
+  const client = createClient({ jobs: [mail], store: redisStore({ url: server().url, prefix }) })
+  onTestFinished(() => client.close())
+  await client.queue('mail').pause()
+  await client.enqueueMany(
+    mail,
+    Array.from({ length: 1_500 }, () => null),
+  )
+  const child = await worker(prefix, 10, jobMs)
+  await client.queue('mail').resume()
+  // The worker is in full swing.
+  await expect.poll(async () => (await client.counts()).done, { interval: 1 }).toBeGreaterThan(20)
+  return { client, child }
+}
+
+const cancels = {
+  'a filter': async (client: Client) => (await client.cancel({ type: 'mail' })).cancelled.length,
+  'a bulk operation': async (client: Client) => {
+    const { counts, state } = await client.bulk.run({ kind: 'cancel', filter: { type: 'mail' } })
+    expect(state).toBe('done')
+    return counts.cancelled ?? 0
+  },
+}
+
+async function leased(client: Client): Promise<number> {
+  const { running, cancelling } = await client.counts()
+  return running + cancelling
+}
+
+test.for([
+  ['a filter', 5],
+  ['a filter', 20],
+  ['a bulk operation', 5],
+] as const)(
+  'a cancel by %s of jobs of %i ms that another process works on cancels most of them, and none that is reported as cancelled starts',
+  async ([way, jobMs]) => {
+    const { client, child } = await busyQueue(jobMs)
+    const reported = await cancels[way](client)
+    expect(reported).toBeGreaterThan(400)
+    await expect.poll(async () => (await client.counts()).queued, { interval: 5 }).toBe(0)
+    await expect.poll(() => leased(client), { interval: 5 }).toBe(0)
+    const started = await startedOf(child)
+    const { cancelled, done } = await client.counts()
+    expect(cancelled + done).toBe(1_500)
+    const ended = await client.list({ state: 'cancelled', limit: 1_000 })
+    const others = await client.list({ state: 'cancelled', limit: 1_000, after: ended.at(-1)?.id ?? '' })
+    const unstarted = [...ended, ...others].filter(({ attempt }) => attempt === 0).map(({ id }) => id)
+    expect(unstarted.length).toBe(reported)
+    expect(unstarted.filter((id) => started.has(id))).toEqual([])
+  },
+)
+
+/**
+ * A store, and another one that acts before each of the first commits of the first: what that has read has changed then.
+ * @param acts what the other one does before the first commit, the second, …
+ */
+async function interrupted(
+  acts: readonly ((other: Store) => Promise<unknown>)[],
+): Promise<{ store: Store; other: Store }> {
+  const prefix = randomUUID()
+  const other = redisStore({ url: server().url, prefix })
+  await other.open({ clock: systemClock })
+  onTestFinished(() => other.close())
+  let commits = 0
+  const store = await delayedStore(server().url, prefix, async ([command, name = '']) => {
+    if (command === 'FCALL' && /_commit(Each)?$/.test(name)) await acts[commits++]?.(other)
+  })
+  return { store, other }
+}
+
+const ids = Array.from({ length: 6 }, (_, i) => `job ${i}`)
+const start = (other: Store): Promise<unknown> => take(other, { max: 1 })
+const all = { filter: { type: 'mail' } }
+
+test('a cancel by filter leaves a job that has started meanwhile out of its first write, and marks it with the next', async () => {
+  const { store, other } = await interrupted([start, start])
+  await put(other, ...ids.map((id) => newJob(id)))
+  const [answer] = await store.cancel([{ selection: all, reason: 'closed', graceMs: 0 }])
+  expect(answer).toMatchObject({ cancelled: ids.slice(2), cancelling: ['job 0', 'job 1'], notFound: [], finished: [] })
+  expect(answer?.transitions.map(({ seq }) => seq)).toEqual([9, 10, 11, 12, 13, 14])
+})
+
+test('a cancel by ids reports each job as it was when it was written', async () => {
+  const { store, other } = await interrupted([start, start])
+  await put(other, ...ids.map((id) => newJob(id)))
+  const [answer] = await store.cancel([{ selection: { ids: [...ids, 'unknown'] }, reason: null, graceMs: 0 }])
+  expect(answer).toMatchObject({ cancelled: ids.slice(2), cancelling: ['job 0', 'job 1'], notFound: ['unknown'] })
+  expect((await other.counts()).cancelled).toBe(4)
+})
+
+test('a filter by state leaves out a job that does not match any more when its turn comes', async () => {
+  const { store, other } = await interrupted([start, start])
+  await put(other, ...ids.map((id) => newJob(id)))
+  const [answer] = await store.cancel([
+    { selection: { filter: { type: 'mail', state: 'queued' } }, reason: null, graceMs: 0 },
+  ])
+  expect(answer).toMatchObject({ cancelled: ids.slice(2), cancelling: [] })
+  expect((await other.counts()).running).toBe(2)
+})
+
+test('a bulk operation counts each job once, and judges those that have changed meanwhile with its next batch', async () => {
+  const { store, other } = await interrupted([start, start])
+  await put(other, ...ids.map((id) => newJob(id)))
+  const change = { kind: 'cancel', reason: null, graceMs: 0 } as const
+  const begin = { id: 'bulk', change, filter: all.filter, expected: null, batchSize: 100, token: 't', leaseMs: 10_000 }
+  const first = await store.bulk.start(begin)
+  const counts = { cancelled: 4, cancelling: 1 }
+  expect(first).toMatchObject({ outcome: 'advanced', operation: { state: 'running', counts } })
+  expect(first.jobs).toEqual({ cancelled: ids.slice(2), cancelling: ['job 0'] })
+  expect(await other.bulk.list()).toEqual([first.operation])
+  // Another process goes on with it: it knows of the job that was left.
+  const next = { id: 'bulk', token: 't', leaseMs: 10_000 }
+  expect((await other.bulk.advance(next)).jobs).toEqual({ cancelled: [], cancelling: ['job 1'] })
+  const last = await other.bulk.advance(next)
+  expect(last.operation).toMatchObject({ state: 'done', counts: { cancelled: 4, cancelling: 2 } })
+  expect(await other.bulk.list()).toEqual([last.operation])
+})
+
+test('a retry and a discard of jobs that others retry and discard meanwhile change the rest', async () => {
+  const retryFirst = (other: Store): Promise<unknown> => Promise.resolve(other.retry({ ids: ['job 0'] }))
+  const { store, other } = await interrupted([retryFirst])
+  await put(other, ...ids.map((id) => newJob(id)))
+  const jobs = await take(other, { max: 6 })
+  await other.settle(jobs.map((job) => ({ ...lease(job), event: 'FAIL', to: 'dead', fatal: true, error: boom })))
+  expect(await store.retry(all)).toMatchObject({ retried: ids.slice(1), refused: [], notFound: [] })
+  expect((await other.counts()).queued).toBe(6)
+})
