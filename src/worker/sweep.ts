@@ -128,7 +128,9 @@ export class Sweeper {
     this.tickAt = Infinity
     this.rescue()
     void this.prune()
-    // The wall clock may have been set since the timer for due jobs was set.
+    // The wall clock may have been set since the timer for due jobs was set: the promotion sets it again.
+    this.dueTimer?.cancel()
+    this.dueAt = Infinity
     void this.promote()
     this.options.fire()
     this.lookForWork()

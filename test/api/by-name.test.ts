@@ -101,5 +101,5 @@ test('queues are listed by name when they are empty: those of the store, of this
     ['mail', false, 0],
     ['zoo', false, 1],
   ])
-  expect(queues[1]).toEqual(await client.queue('mail').stats())
+  expect({ ...queues[1], keys: [] }).toEqual(await client.queue('mail').stats())
 })

@@ -198,11 +198,6 @@ const mistakes: Record<string, [call: () => unknown, message: string, hint: stri
     'type of jobs[1]: expected a type that no earlier definition has, got "job"',
     'its own type',
   ],
-  'a path as store': [
-    () => untyped(createRuntime)({ jobs: [job], store: 'jobs.db' }),
-    'store: expected a store, got "jobs.db"',
-    'sqliteStore({ path: "jobs.db" })',
-  ],
   'a store that was not made': [
     () => untyped(createClient)({ jobs: [job], store: memoryStore }),
     'store: expected a store, got a function memoryStore',

@@ -91,7 +91,7 @@ test('an id that belongs to a job of another type is refused and nothing is stor
 
 test('a definition that is not among the jobs of the runtime is refused, even if its type is', async () => {
   const { store, runtime } = world()
-  const twin = defineJob<{ n: number }, number>({ type: 'echo', run: async ({ n }) => n })
+  const twin = defineJob<{ n: number }, number>({ type: 'echo', concurrency: 1, run: async ({ n }) => n })
   const worker = await runtime({ jobs: [echo] })
   for (const job of [other, twin]) {
     await expect(worker.enqueue(job, { n: 1 })).rejects.toMatchObject({

@@ -78,10 +78,13 @@ test('one heartbeat that fails is no reason to stop', async () => {
 
 test('a process that was asleep notices at once that its leases may be gone, on a store that others share', async () => {
   const { clock, runtime, aborts, job } = setUp({ ...memoryStore(), capabilities: { durable: true, shared: true } })
+  let asleepMs = 0
+  Object.assign(clock, { boot: () => clock.monotonic() + asleepMs + 0.5 })
   await (await runtime({ jobs: [job] })).enqueue(job)
   await clock.advance('5s')
-  // While a machine sleeps, its monotonic clock stands still and the wall goes on.
-  clock.jump(3_600_000)
+  // While a machine sleeps, its monotonic clock stands still; boot time and the wall go on.
+  asleepMs = 3_600_000
+  clock.jump(asleepMs)
   await clock.advance('5s')
   expect(aborts).toEqual([['LEASE_LOST', expect.any(Number)]])
   const [[, abortedAt = 0] = []] = aborts

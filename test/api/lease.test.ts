@@ -190,7 +190,7 @@ test('a worker that was taken for lost and forgotten is listed again when it goe
   const ids = async () => (await worker.workers()).map(({ id }) => id)
   // As a process that was stopped finds it: others have forgotten it.
   await store.worker(worker.id, null)
-  clock.jump(900_000)
+  clock.block(900_000)
   expect(await ids()).toEqual([])
   await clock.advance('1m')
   expect(await ids()).toEqual([worker.id])

@@ -15,7 +15,7 @@ test('numbers, ids, addresses and quoted text of a message are left out', () => 
     'GET https://example.com/orders/17?x=1 answered 503': 'GET … answered 503',
     'Request failed with status code 404': 'Request failed with status code 404',
     'HTTP 500: order 500 is lost': 'HTTP 500: order … is lost',
-    'HTTP/1.1 502 Bad Gateway': 'HTTP/1.1 502 Bad Gateway',
+    'HTTP/1.1 502 Bad Gateway': 'HTTP/… 502 Bad Gateway',
     '404 Not Found': '404 Not Found',
     '550 mailbox 4711 unavailable': '550 mailbox … unavailable',
     'user 404 of 500 was not found after 300 ms': 'user … of … was not found after … ms',

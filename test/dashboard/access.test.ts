@@ -169,7 +169,7 @@ test('node mounts in a server of node:http, and in frameworks that cut the prefi
   expect((await fetch(`${base}/jobs/`)).status).toBe(401)
   expect((await fetch(`${base}/jobs/`)).status).toBe(401)
   // In a server of the user's nobody else can print the address.
-  const printed = warned.mock.calls.map(([text]) => String(text))
+  const printed = warned.mock.calls.map((call) => call.join(' '))
   expect(printed).toEqual([expect.stringContaining(`it opens at ${base}/jobs/token=`)])
   const cookie = await cookieOf(/http:\S+/.exec(printed[0] ?? '')?.[0] ?? '')
   expect(await (await fetch(`${base}/api/v1`, { headers: { cookie } })).json()).toMatchObject({ role: 'admin' })

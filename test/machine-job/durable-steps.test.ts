@@ -181,10 +181,10 @@ test('a deployment may make a durable promise of a plain one, and the other way'
     return at.runtime({ jobs: [job] })
   }
   const second = await change(first, durableJob)
-  await change(second, plain)
+  const third = await change(second, plain)
   await at.clock.advance('1s')
   expect(tries).toEqual(['plain', 'attempt 1', 'plain'])
-  expect((await handle.record()).state).toBe('running')
+  expect((await (await third.job(handle.id))?.record())?.state).toBe('running')
 })
 
 test('one that waits and whose timer a migration has dropped waits anew', async () => {
@@ -202,11 +202,11 @@ test('one that waits and whose timer a migration has dropped waits anew', async 
   const stopping = first.stop()
   await at.clock.advance('1s')
   await stopping
-  await at.runtime({
+  const second = await at.runtime({
     jobs: [defineJob({ type: 'twice', machine, version: '2', migrate: (snapshot) => ({ snapshot, timers: [] }) })],
   })
   await at.clock.advance('5m')
-  expect((await handle.record()).state).toBe('waiting')
+  expect((await (await second.job(handle.id))?.record())?.state).toBe('waiting')
   expect(tries[0]).toBe('1 at 0')
   expect(tries).toHaveLength(2)
 })

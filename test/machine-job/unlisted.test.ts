@@ -43,7 +43,7 @@ test('a runtime refuses a machine whose child job it does not list, and names bo
 })
 
 test('another definition of the listed type is refused as well', () => {
-  const other = defineJob({ type: 'render', run: () => 'other' })
+  const other = defineJob({ type: 'render', concurrency: 1, run: () => 'other' })
   expect(() => createRuntime({ jobs: [bookOf(render), other] })).toThrow(/another definition/)
 })
 

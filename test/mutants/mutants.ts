@@ -299,7 +299,7 @@ const claims: readonly Mutant[] = [
   ),
   mutant(
     'the cap of a key is ignored',
-    'contract: shares: a key at its concurrency limit gives its share to the others, and gains one claim at most',
+    'contract: shares: a key at its concurrency limit gives its share to the others, and catches up when it is below',
     inMethod(keyGroups, 'KeyGroups', 'first', (first) => (queue, demand, now) => {
       return first(queue, { ...demand, limits: { ...demand.limits, perKey: null } }, now)
     }),

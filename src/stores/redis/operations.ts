@@ -23,7 +23,7 @@ import { fireSchedule, pauseSchedule, putSchedule } from '../../core/schedule.ts
 import type { JobState } from '../../core/lifecycle.ts'
 import { settle } from '../../core/settle.ts'
 import { promote, rescue } from '../../core/sweep.ts'
-import type { CancelAnswer, CancelRequest, ClaimAnswer, ClaimedJob, ClaimRequest, Demand, DiscardAnswer, InsertRequest, InsertAnswer, ScheduleStore, Selection, SettleAnswer, Shortfall, Store, SweepAnswer } from '../../store.ts' // prettier-ignore
+import type { CancelAnswer, CancelRequest, ClaimAnswer, ClaimedJob, ClaimRequest, Demand, DiscardAnswer, InsertRequest, InsertAnswer, NewJob, ScheduleStore, Selection, SettleAnswer, Shortfall, Store, SweepAnswer } from '../../store.ts' // prettier-ignore
 import type { Settlement } from '../../core/settlement.ts'
 import { changeEach } from './apart.ts'
 import { runningBulk, withAbandonedBulk } from './bulk.ts'
@@ -194,7 +194,7 @@ async function insertAll(
   const bites: InsertRequest[][] = []
   let [size, bytes] = [Infinity, 0]
   for (const request of requests) {
-    const added = request.jobs.reduce((sum, { input }) => sum + roughSize(input), 0)
+    const added = request.jobs.reduce((sum, job) => sum + sizeOf(job), 0)
     const isFull = size + request.jobs.length > biteMax || bytes + added > biteBytesMax
     // A hand-over has a commit of its own: the slots are counted by the script, which does not know the inserts before it.
     if (isFull || isHandOver(request) || isHandOver(bites.at(-1)?.[0])) {
@@ -206,6 +206,15 @@ async function insertAll(
     bytes += added
   }
   return joined(bites, (bite) => insertBite(driver, bite, native))
+}
+
+/** Rough bytes of a job's input. One that cannot be read has none: its request fails when it is written, and no other. */
+function sizeOf(job: NewJob): number {
+  try {
+    return roughSize(job.input)
+  } catch {
+    return 0
+  }
 }
 
 const isHandOver = (request: InsertRequest | undefined): boolean => request?.queue?.capacity === 0

@@ -213,7 +213,7 @@ test.concurrent('stores of later versions are refused by name', async () => {
   const { code, stderr } = await run('ls', '--store', 'postgres://localhost/jobs')
   expect(code).toBe(exitCodes.store)
   expect(stderr).toContain('error UNSUPPORTED')
-  expect(stderr).toContain('not available in this version')
+  expect(stderr).toContain('has no store on PostgreSQL')
 })
 
 test.concurrent('an error has a stack only if it is asked for', async () => {
