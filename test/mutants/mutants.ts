@@ -800,9 +800,12 @@ const machines: readonly Mutant[] = [
   mutant(
     'messages go before they are read',
     'contract: machine again: a retry goes on at the checkpoint, with the messages that are left',
-    inMethod(fileUnit, 'FileUnit', 'addCheckpoint', (add) => (job, checkpoint) => {
-      add(job, { ...checkpoint, read: Number.MAX_SAFE_INTEGER })
-    }),
+    inFunction(
+      checkpointing,
+      'checkpoint',
+      (checkpoint) => (unit, request) =>
+        checkpoint(unit, { ...request, checkpoint: { ...request.checkpoint, read: Number.MAX_SAFE_INTEGER } }),
+    ),
   ),
   mutant(
     'attempts that led to a checkpoint count',

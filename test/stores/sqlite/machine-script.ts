@@ -138,7 +138,7 @@ const keys: readonly Step[] = [
     'the oldest go',
     together(
       (store) =>
-        store.retain({ types: new Map(), others: { done: days, dead: days, cancelled: { ...days, count: 3 } } }),
+        store.retain({ types: new Map(), others: { done: days, dead: days, cancelled: { ...days, count: 1 } } }),
       (store) => store.prune(10),
     ),
   ),
