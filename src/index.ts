@@ -84,7 +84,7 @@ export type {
 } from './core/inspection.ts'
 export type { JobActor, JobState } from './core/lifecycle.ts'
 export type { Json } from './core/payload.ts'
-export type { EnqueueOutcome, JobHandle, ResultOptions, WaitCondition } from './core/handle.ts'
+export type { EnqueueOutcome, JobHandle, JobSnapshot, ResultOptions, WaitCondition } from './core/handle.ts'
 export type { MachineView, PendingTimer } from './core/machine-record.ts'
 export type { MachineTimer, Migrate, MigrateDetails, Migrated, PersistedSnapshotFrom } from './machine-job/migration.ts'
 export { MachineError, type MachineProblem } from './machine-job/check-machine.ts'

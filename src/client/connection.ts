@@ -41,6 +41,7 @@ import { waitOf, type InsertCall, type WaitOptions } from './insert-call.ts'
 import { CallDeadline } from './call-deadline.ts'
 import { MachineCalls } from './machine-calls.ts'
 import { expectRetried, notFound } from './not-found.ts'
+import { RecordWatch } from './record-watch.ts'
 import { Results } from './results.ts'
 import { ClientScheduleHandle } from './schedule-handle.ts'
 import { Schedules } from './schedules.ts'
@@ -69,6 +70,7 @@ export class Connection {
   /** Calls to machine jobs. */
   readonly machines: MachineCalls
   private readonly results: Results
+  private readonly watch: RecordWatch
   private readonly owner: ConnectionOwner
   private readonly handleServices: HandleServices
   private readonly hintListeners = new Set<(hint: Hint) => void>()
@@ -109,6 +111,7 @@ export class Connection {
       answered: () => owner.answered(),
     })
     const lookups = this.lookups()
+    const watch = (this.watch = new RecordWatch({ store, hub, timers, ready: () => this.ready() }))
     this.machines = new MachineCalls({
       store,
       hub,
@@ -116,6 +119,7 @@ export class Connection {
       ready: () => this.ready(),
       jobs: settings.jobs,
       follow: () => this.follow,
+      watch,
       cancel: (id, options) => owner.cancel(id, options),
       ...lookups,
     })
@@ -129,7 +133,7 @@ export class Connection {
       inserted: (jobs, answers) => this.inserted(jobs, answers),
     })
     const { machines, results } = this
-    this.handleServices = handleServices({ owner, results, machines, timers, hub, logger, ...lookups })
+    this.handleServices = handleServices({ owner, results, machines, watch, timers, hub, logger, ...lookups })
   }
 
   private lookups(): Pick<HandleServicesOptions, 'get' | 'record' | 'fork' | 'retry'> {
@@ -444,7 +448,7 @@ export class Connection {
       this.settings.logger.warn('the store lost its last writes', { error: rolledBack(hint) })
     if (hint.kind === 'unsafe') this.settings.logger.warn('the store may lose jobs', { error: hint.error })
     this.results.hint(hint)
-    this.machines.hint(hint)
+    this.watch.hint(hint)
     for (const listener of this.hintListeners) listener(hint)
     for (const changed of this.changeListeners) changed()
   }

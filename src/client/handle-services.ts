@@ -6,7 +6,9 @@ import type { Logger } from '../core/logger.ts'
 import type { EventHub } from './event-hub.ts'
 import { asEvent, followJob, lastCheckIn } from './follow-job.ts'
 import type { MachineCalls } from './machine-calls.ts'
+import { followSnapshot } from './follow-snapshot.ts'
 import { notFound } from './not-found.ts'
+import type { RecordWatch } from './record-watch.ts'
 import type { Results } from './results.ts'
 import { GuardedStream } from './stream.ts'
 import type { Timers } from './timers.ts'
@@ -20,6 +22,7 @@ export interface HandleServicesOptions {
   readonly retry: HandleServices['retry']
   readonly results: Results
   readonly machines: MachineCalls
+  readonly watch: RecordWatch
   readonly timers: Timers
   readonly hub: EventHub
   readonly logger: Logger
@@ -28,7 +31,7 @@ export interface HandleServicesOptions {
 }
 
 export function handleServices(options: HandleServicesOptions): HandleServices {
-  const { owner, results, timers, hub, logger, machines, get, record } = options
+  const { owner, results, timers, hub, logger, machines, watch, get, record } = options
   const followed = { hub, results, get }
   return {
     whenEnded: (id, ended, closed, done) => results.whenEnded(id, ended, closed, done),
@@ -43,6 +46,7 @@ export function handleServices(options: HandleServicesOptions): HandleServices {
     viewAt: (id, seq) => machines.viewAt(id, seq),
     checkpoints: (id) => machines.checkpoints(id),
     waitFor: (id, what, timeoutMs, signal) => machines.waitFor(id, what, timeoutMs, signal),
+    snapshot$: (id) => followSnapshot({ watch, results, machines, logger }, id),
     state$: (id) =>
       new GuardedStream<JobState>(logger, (subscriber) =>
         followJob(followed, id, {

@@ -11,7 +11,7 @@ import {
   type SendOptions,
 } from '../core/call-options.ts'
 import type { MachineEvent, MachineTypes, MachineView, CheckpointEntry } from '../core/machine-record.ts'
-import type { EnqueueOutcome, JobHandle, ResultOptions, WaitCondition } from '../core/handle.ts'
+import type { EnqueueOutcome, JobHandle, JobSnapshot, ResultOptions, WaitCondition } from '../core/handle.ts'
 import type { IterateOptions, Stream } from '../core/stream.ts'
 import { copyPayload } from '../core/payload.ts'
 import { reviveError } from '../core/failure.ts'
@@ -47,6 +47,7 @@ export interface HandleServices {
     timeoutMs: number | null,
     signal?: AbortSignal,
   ): Promise<MachineView<Machine>>
+  snapshot$<Machine extends MachineTypes>(id: string): Stream<JobSnapshot<Machine>>
   state$(id: string): Stream<JobState>
   events$(id: string): Stream<JobEvent>
   /** Calls `listener` with events after `seq`, past and future, until the job ends or the returned function is called. */
@@ -99,6 +100,10 @@ export class ClientHandle<Output, Machine extends MachineTypes> implements JobHa
 
   async record(): Promise<JobRecord> {
     return this.remember(await this.services.record(this.id))
+  }
+
+  get snapshot$(): Stream<JobSnapshot<Machine>> {
+    return this.services.snapshot$(this.id)
   }
 
   get state$(): Stream<JobState> {

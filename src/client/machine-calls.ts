@@ -18,12 +18,12 @@ import { isEnded } from '../core/lifecycle.ts'
 import { toPayload, type Json } from '../core/payload.ts'
 import { storedView } from '../core/stored-view.ts'
 import { payloadLimits } from '../core/limits.ts'
-import type { Hint, SendAnswer, SendRequest, Store, WorkerRecord } from '../store.ts'
+import type { SendAnswer, SendRequest, Store, WorkerRecord } from '../store.ts'
 import { promised, refusedBy } from './answer.ts'
 import type { FollowOptions } from './follow.ts'
 import type { EventHub } from './event-hub.ts'
 import { checkType, notFound, unknownType } from './not-found.ts'
-import { RecordWatch } from './record-watch.ts'
+import type { RecordWatch } from './record-watch.ts'
 import type { Timers } from './timers.ts'
 import { checkEvent } from './validate.ts'
 
@@ -34,6 +34,7 @@ interface MachineCallsOptions {
   readonly ready: () => Promise<void>
   readonly jobs: ReadonlyMap<string, JobDefinition>
   readonly follow: () => FollowOptions
+  readonly watch: RecordWatch
   /** @throws JobchartError NOT_FOUND */
   readonly record: (id: string) => Promise<JobRecord>
   readonly cancel: (id: string, options: CancelOptions) => Promise<unknown>
@@ -49,15 +50,8 @@ export class MachineCalls {
   /** One per machine: viewers cache states of this store's jobs. */
   private readonly viewers = new WeakMap<MachineRunner, MachineViewer>()
 
-  private readonly watch: RecordWatch
-
   constructor(options: MachineCallsOptions) {
     this.options = options
-    this.watch = new RecordWatch(options)
-  }
-
-  hint(hint: Hint): void {
-    this.watch.hint(hint)
   }
 
   /**
@@ -161,7 +155,7 @@ export class MachineCalls {
   }
 
   /** A checkpoint of a job; as it is stored, if this process does not list the definition. */
-  private shown<Machine extends MachineTypes>(
+  shown<Machine extends MachineTypes>(
     record: JobRecord,
     state: Json,
     tags: readonly string[] = [],
@@ -248,7 +242,7 @@ export class MachineCalls {
       signal?.addEventListener('abort', onAbort, { once: true })
       offs.push(() => signal?.removeEventListener('abort', onAbort))
       if (signal?.aborted === true) return onAbort()
-      offs.push(this.watch.watch(id, { record: check, failed }))
+      offs.push(this.options.watch.watch(id, { record: check, failed }))
     })
   }
 

@@ -11,6 +11,12 @@ import type { Timers } from './timers.ts'
 
 /** Polling interval: hints of other processes may be missed. */
 const pollMs = 250
+/**
+ * The same while a stream shows jobs of a store that other processes write to; ten times as long as the last read took, if that is more:
+ * then reading takes a tenth of the time at most.
+ */
+const streamPollMs = 25
+const readPart = 10
 /** Minimum time between the last read and a read caused by a hint without ids. */
 const hintedMs = 25
 /** Jobs per call of the store, and per poll. */
@@ -22,6 +28,8 @@ const hintedMax = 50
 interface RecordWatcher {
   readonly record: (record: JobRecord | null) => void
   readonly failed: (error: unknown) => void
+  /** Is the job shown as it changes? Then it is polled more often. */
+  readonly isShown?: boolean
 }
 
 interface RecordWatchOptions {
@@ -42,6 +50,10 @@ export class RecordWatch {
   private timer: Timer | null = null
   private timerAt = Infinity
   private readAt = -Infinity
+  /** How long the last read took, ms. */
+  private readMs = 0
+  /** Watchers that show a job as it changes. */
+  private shownCount = 0
 
   constructor(options: RecordWatchOptions) {
     this.options = options
@@ -53,11 +65,12 @@ export class RecordWatch {
     watchers.add(watcher)
     this.watchers.set(id, watchers)
     const off = this.options.hub.onJob(id, () => this.want([id]))
+    if (watcher.isShown === true) this.shownCount++
     this.want([id])
-    this.readIn(pollMs, readMax)
+    this.readIn(this.everyMs, readMax)
     return () => {
       off()
-      watchers.delete(watcher)
+      if (watchers.delete(watcher) && watcher.isShown === true) this.shownCount--
       if (watchers.size === 0 && this.watchers.get(id) === watchers) this.watchers.delete(id)
       if (this.watchers.size === 0) this.stopPolling()
     }
@@ -89,8 +102,14 @@ export class RecordWatch {
     this.timer = this.options.timers.after(delayMs, () => {
       this.stopPolling()
       this.want(this.nextPolled(count))
-      this.readIn(pollMs, readMax)
+      this.readIn(this.everyMs, readMax)
     })
+  }
+
+  /** The interval of polls, ms. */
+  private get everyMs(): number {
+    if (this.shownCount === 0 || !this.options.store.capabilities.shared) return pollMs
+    return Math.min(pollMs, Math.max(streamPollMs, readPart * this.readMs))
   }
 
   /** The jobs whose last poll is longest ago. */
@@ -119,6 +138,7 @@ export class RecordWatch {
         await this.options.ready()
         this.readAt = this.options.timers.clock.monotonic()
         const records = await this.options.store.get(ids)
+        this.readMs = this.options.timers.clock.monotonic() - this.readAt
         ids.forEach((id, i) => this.each(id, ({ record }) => record(records[i] ?? null)))
       } catch (error) {
         for (const id of ids) this.each(id, ({ failed }) => failed(error))

@@ -6,9 +6,16 @@ import { iterate } from './iterate.ts'
 
 export class GuardedStream<T> extends Observable<T> implements Stream<T> {
   private readonly logger: Logger
+  private readonly iterated: IterateOptions
 
-  constructor(logger: Logger, subscribe: (subscriber: Subscriber<T>) => Subscription | (() => void) | void) {
+  /** @param iterated the options of `iterate` that differ from its defaults */
+  constructor(
+    logger: Logger,
+    subscribe: (subscriber: Subscriber<T>) => Subscription | (() => void) | void,
+    iterated: IterateOptions = {},
+  ) {
     super(subscribe)
+    this.iterated = iterated
     this.logger = logger
   }
 
@@ -51,7 +58,7 @@ export class GuardedStream<T> extends Observable<T> implements Stream<T> {
   }
 
   iterate(options: IterateOptions = {}): AsyncIterableIterator<T, undefined> {
-    return iterate(this, options)
+    return iterate(this, { ...this.iterated, ...options })
   }
 
   private guard(call: () => void): void {

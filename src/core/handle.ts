@@ -9,7 +9,7 @@ import type {
 } from './call-options.ts'
 import type { JobActor, JobState } from './lifecycle.ts'
 import type { CheckpointEntry, MachineTypes, MachineView, StatePath } from './machine-record.ts'
-import type { JobEvent, JobRecord } from './record.ts'
+import type { CheckIn, JobEvent, JobRecord } from './record.ts'
 import type { IterateOptions, Stream } from './stream.ts'
 
 /** Limits of a wait: it ends after `timeout`, or when `signal` aborts. The job is not affected. */
@@ -20,6 +20,20 @@ export type WaitCondition<Machine extends MachineTypes = MachineTypes> =
   StatePath<Machine['value']> | Machine['tag'] | ((view: MachineView<Machine>) => boolean)
 
 export type EnqueueOutcome = 'inserted' | 'kept' | 'replaced' | 'following'
+
+/** A job as it is stored: the same in every process. */
+export interface JobSnapshot<Machine extends MachineTypes = MachineTypes> {
+  readonly id: string
+  readonly type: string
+  readonly state: JobState
+  /** The state and the context of its machine at the last checkpoint; undefined for a plain job, and before the first checkpoint. */
+  readonly value: Machine['value'] | undefined
+  readonly context: Machine['context'] | undefined
+  /** The tags of its machine at the last checkpoint. */
+  readonly tags: readonly Machine['tag'][]
+  /** The last check-in that was stored: a worker writes those that follow closely together, four times a second. */
+  readonly checkin: CheckIn | null
+}
 
 export interface JobHandle<Output = unknown, Machine extends MachineTypes = MachineTypes> {
   readonly id: string
@@ -48,6 +62,15 @@ export interface JobHandle<Output = unknown, Machine extends MachineTypes = Mach
 
   /** Reads the current record. @throws JobchartError NOT_FOUND */
   record(): Promise<JobRecord>
+
+  /**
+   * The job as it is stored, then each change, whichever process makes it: the state, the machine's value, context and tags, and the last
+   * check-in. Equal snapshots are given once; of changes in quick succession, the last one. `for await` gives a slow reader the
+   * newest. Completes at the end of the job; fails with NOT_FOUND if there is no such job. On stores that several processes use, watched jobs
+   * are read together, every 25 ms, and less often if a read takes longer than 2.5 ms.
+   * @example for await (const { state, checkin } of job.snapshot$) response.write(`data: ${JSON.stringify({ state, checkin })}\n\n`)
+   */
+  readonly snapshot$: Stream<JobSnapshot<Machine>>
 
   /** The current state, then each change; completes at the end of the job. */
   readonly state$: Stream<JobState>
