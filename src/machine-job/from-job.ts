@@ -4,6 +4,7 @@
  * The actor's snapshot holds the id of the job, so that a restored actor finds its job instead of enqueueing a second one.
  */
 import { nanoid } from 'nanoid'
+import type { Unsubscribable } from 'rxjs'
 import type {
   ActorLogic,
   ActorSystem,
@@ -58,7 +59,7 @@ export type JobActorLogic<Input, Output> = ActorLogic<
 
 /**
  * Actor logic that enqueues a job and ends with it: done with the job's output, or error with JobDeadError or
- * JobCancelledError. Each check-in is a new snapshot (`snapshot.context.checkin`). Stopping the actor, as leaving its state
+ * JobCancelledError. A check-in, in whichever process, is a new snapshot (`snapshot.context.checkin`). Stopping the actor, as leaving its state
  * does, cancels the job.
  *
  * @param runtime the runtime or client that enqueues the job. Leave it out in a machine job (`defineJob({ machine })`): there
@@ -124,9 +125,7 @@ class JobLogic<Input, Output> implements JobActorLogic<Input, Output> {
     runtime
       .enqueue(job, input, options)
       .then((handle) => {
-        const checkins = handle.events$.subscribe((event) => {
-          if (event.event === 'CHECKIN') notify({ type: 'jobchart.checkin', value: event.value })
-        })
+        const checkins = checkinsOf(handle, (value) => notify({ type: 'jobchart.checkin', value }))
         return handle.result().finally(() => checkins.unsubscribe())
       })
       .then(
@@ -134,6 +133,32 @@ class JobLogic<Input, Output> implements JobActorLogic<Input, Output> {
         (error: unknown) => notify({ type: 'jobchart.failed', error }),
       )
   }
+}
+
+/** Calls back with each check-in of this process at once, and with those that other processes have stored. */
+function checkinsOf(handle: JobHandle, checkedIn: (value: Json | undefined) => void): Unsubscribable {
+  let lastAt = -Infinity
+  // If the job cannot be read, the actor ends by the result.
+  const error = (): void => {}
+  const subscription = handle.events$.subscribe({
+    next: ({ event, at, value }) => {
+      if (event !== 'CHECKIN') return
+      lastAt = Math.max(lastAt, at)
+      checkedIn(value)
+    },
+    error,
+  })
+  subscription.add(
+    handle.snapshot$.subscribe({
+      next: ({ checkin }) => {
+        if (checkin === null || checkin.at <= lastAt) return
+        lastAt = checkin.at
+        checkedIn(checkin.value)
+      },
+      error,
+    }),
+  )
+  return subscription
 }
 
 /** The jobs that actors of the machine enqueue, and those of the machines among its actors. */

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { createClient, createRuntime, defineJob, type Client, type JobSnapshot, type Store } from 'jobchart'
+import { createClient, createRuntime, defineJob, fromJob, type Client, type JobSnapshot, type Store } from 'jobchart'
 import { redisStore } from 'jobchart/redis'
 import { sqliteStore } from 'jobchart/sqlite'
 import { expect, onTestFinished } from 'vitest'
-import { setup } from 'xstate'
+import { createActor, setup, waitFor } from 'xstate'
 import { world } from '../support/leaks.ts'
 import { newFile } from '../support/new-file.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
@@ -133,4 +133,27 @@ test('a job that is not there fails the stream', async () => {
   const failed = new Promise((resolve) => void handle.snapshot$.subscribe({ error: resolve }))
   await clock.settle()
   await expect(failed).resolves.toMatchObject({ code: 'NOT_FOUND' })
+})
+
+test('an actor of a job has the check-ins of another process', async () => {
+  const storeOf = await storesOfFile()
+  const go = Promise.withResolvers<void>()
+  const work = defineJob<null, void>({
+    type: 'work',
+    run: async (_input, ctx) => {
+      ctx.checkin('half')
+      await go.promise
+    },
+  })
+  const runtime = createRuntime({ jobs: [work], store: storeOf() })
+  await runtime.start()
+  const client = createClient({ jobs: [work], store: storeOf() })
+  onTestFinished(async () => {
+    await client.close()
+    await runtime.stop()
+  })
+  const actor = createActor(fromJob(work, client), { input: null }).start()
+  await waitFor(actor, ({ context }) => context.checkin === 'half')
+  go.resolve()
+  await waitFor(actor, ({ status }) => status === 'done')
 })
