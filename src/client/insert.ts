@@ -211,9 +211,21 @@ export class Inserter {
     this.flushing = false
   }
 
-  /** The calls of the next write. New calls that need room queue behind the waiters. */
+  /** The calls of the next write: those of each line that may find room now, and new calls behind them. */
   private nextCalls(): readonly InsertCall[] {
-    if (this.waiting === 0) return this.takeNewCalls()
+    if (this.waiting === 0) return this.takeNewCalls(batchMax)
+    this.queueNewCalls()
+    this.roomTimer ??= this.options.timers.after(roomPollMs, () => {
+      this.roomTimer = null
+      this.room()
+    })
+    // A steady stream of new calls does not hold up the waiters, nor the waiters the stream: each has a half of the write.
+    const waiters = this.takeWaiters(this.newCalls.length === 0 ? batchMax : batchMax / 2)
+    return waiters.concat(this.takeNewCalls(batchMax - waiters.length))
+  }
+
+  /** New calls that need room queue behind the waiters of their line. The others are written without a wait. */
+  private queueNewCalls(): void {
     const free: InsertCall[] = []
     for (const call of this.newCalls) {
       const line = call.isBounded ? this.lineOf(call) : null
@@ -222,24 +234,29 @@ export class Inserter {
       else call.done(null)
     }
     this.newCalls = free
-    if (free.length > 0) return this.takeNewCalls()
+  }
+
+  /** They keep their places in the lines until they are answered. */
+  private takeWaiters(most: number): InsertCall[] {
+    const calls: InsertCall[] = []
+    // A line that moves to the end is met again, without its hint.
     for (const [type, line] of this.lines) {
+      if (calls.length === most) break
       if (!line.roomHinted || line.waiters.size === 0) continue
       line.roomHinted = false
       this.lines.delete(type)
       this.lines.set(type, line)
-      const first = line.waiters.values().take(line.tryCount).toArray()
-      return first.slice(0, this.callsPerWrite(first))
+      const first = line.waiters
+        .values()
+        .take(Math.min(line.tryCount, most - calls.length))
+        .toArray()
+      calls.push(...first.slice(0, this.callsPerWrite(first)))
     }
-    this.roomTimer ??= this.options.timers.after(roomPollMs, () => {
-      this.roomTimer = null
-      this.room()
-    })
-    return []
+    return calls
   }
 
-  private takeNewCalls(): readonly InsertCall[] {
-    const count = this.callsPerWrite(this.newCalls)
+  private takeNewCalls(most: number): InsertCall[] {
+    const count = Math.min(most, this.callsPerWrite(this.newCalls))
     if (count < this.newCalls.length) return this.newCalls.splice(0, count)
     const calls = this.newCalls
     this.newCalls = []
@@ -247,13 +264,20 @@ export class Inserter {
   }
 
   /**
-   * How many of the first calls may share a write. With a capacity, a call with several jobs is written alone: it may find no
-   * room where a smaller call behind it does, and must not be overtaken.
+   * How many of the first calls may share a write. With a capacity, a call with several jobs is the last of its line: it may
+   * find no room where a smaller call behind it does, and must not be overtaken.
    */
   private callsPerWrite(calls: readonly InsertCall[]): number {
     const count = Math.min(calls.length, batchMax)
     if (this.options.capacity === null && this.options.queueLimit === null) return count
-    for (let i = 0; i < count; i++) if ((calls[i] as InsertCall).jobs.length > 1) return Math.max(1, i)
+    const ended = new Set<Line>()
+    for (let i = 0; i < count; i++) {
+      const call = calls[i] as InsertCall
+      if (!call.isBounded) continue
+      const line = this.lineOf(call)
+      if (ended.has(line)) return i
+      if (call.jobs.length > 1) ended.add(line)
+    }
     return count
   }
 

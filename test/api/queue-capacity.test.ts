@@ -1,6 +1,7 @@
 /** `defineJob({ capacity })`: the limit of one queue. */
 import { createClient, defineJob, memoryStore, type Pressure, type Store } from 'jobchart'
 import { expect, test } from 'vitest'
+import type { VirtualClock } from 'jobchart/testing'
 import { fileStore } from '../support/file-store.ts'
 import { world } from '../support/leaks.ts'
 
@@ -79,6 +80,40 @@ test('several thousand enqueues of a flooded type are served in their order, and
   await Promise.all(calls)
   await clock.advance('10s')
   expect(order).toEqual(Array.from({ length: 3_000 }, (_, n) => n))
+})
+
+/** A store whose inserts take effect half a round trip after their call, and are answered another half later. */
+function withRoundTrip(store: Store, clock: VirtualClock, roundTripMs: number): Store {
+  const half = (): Promise<void> => new Promise((resolve) => clock.timer(resolve, roundTripMs / 2, { keepAlive: true }))
+  return {
+    ...store,
+    async insert(requests) {
+      await half()
+      const answers = await store.insert(requests)
+      await half()
+      return answers
+    },
+  }
+}
+
+test('who waits for room is served in order beside a steady stream of other enqueues, over a round trip of 4 ms', async () => {
+  const { clock, store, runtime } = world()
+  await runtime({ jobs, store, concurrency: 10 })
+  const enqueuer = await runtime({ jobs, store: withRoundTrip(store, clock, 4), concurrency: 0 })
+  const order: number[] = []
+  const waiting = Array.from({ length: 60 }, (_, n) =>
+    enqueuer.enqueue(small, n, { timeout: '5s' }).then(() => order.push(n)),
+  )
+  const answers = watch(Object.fromEntries(waiting.map((call, n) => [n, call])))
+  const stream: Promise<unknown>[] = []
+  for (let ms = 0; ms < 6_000; ms += 2) {
+    stream.push(enqueuer.enqueue(other, ms))
+    await clock.advance(2)
+  }
+  await clock.advance('1s')
+  await Promise.all(stream)
+  expect(Object.values(answers)).toEqual(Array.from({ length: 60 }, () => 'stored'))
+  expect(order).toEqual(Array.from({ length: 60 }, (_, n) => n))
 })
 
 test('both limits hold, and the error says which one is reached', async () => {
