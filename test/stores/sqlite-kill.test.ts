@@ -72,7 +72,7 @@ const contradictions: Readonly<Record<string, string>> = {
   'a checkpointed attempt too many': `UPDATE jobs SET spared = 2 WHERE id = 'm2'`,
   'a machine that its job does not know of': `UPDATE jobs SET spared = NULL WHERE id = 'm2'`,
   'a machine that is missing': `DELETE FROM machines WHERE parent IS NOT NULL`,
-  'a machine of nobody': `UPDATE jobs SET seq = 1000 WHERE seq = (SELECT min(seq) FROM machines)`,
+  'a machine of nobody': `UPDATE jobs SET seq = 1000 WHERE seq = (SELECT job FROM machines LIMIT 1)`,
   'checkpoints of nobody': `UPDATE checkpoints SET job = 1000 + seq`,
   'messages to nobody': `UPDATE letters SET job = 1000 WHERE number = 1`,
   'a machine that stands elsewhere': `UPDATE machines SET number = number - 1 WHERE number > 0`,
