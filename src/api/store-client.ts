@@ -137,6 +137,8 @@ export class StoreClient implements Client {
     job: JobDefinition<Input, Output>,
     ...args: EnqueueArguments<NoInfer<Input>>
   ): Promise<Output> {
+    const refusal = this.refusingRun(job)
+    if (refusal !== null) throw refusal
     const handle = await this.enqueue(job, ...args)
     const { signal, timeout } = args[1] ?? {}
     return handle.result({ ...(signal && { signal }), ...(timeout !== undefined && { timeout }) })
@@ -324,6 +326,11 @@ export class StoreClient implements Client {
 
   /** Why new jobs are refused; null if they are accepted. */
   protected refusing(): JobchartError | null {
+    return null
+  }
+
+  /** Why a job may not be run and awaited by the present call; null if it may. */
+  protected refusingRun(_job: JobDefinition): JobchartError | null {
     return null
   }
 

@@ -17,9 +17,11 @@ import { RetriedStart } from './retried-start.ts'
 import { StoreClient } from './store-client.ts'
 import type { Runtime } from './runtime.ts'
 import type { Timer } from '../core/clock.ts'
+import type { JobDefinition } from '../core/definition.ts'
 import { AbortError, JobchartError } from '../core/errors.ts'
 import { waitForDrain } from '../worker/drain.ts'
 import { stopOnSignals } from '../worker/signals.ts'
+import { slotHint } from '../worker/slot-waits.ts'
 import { statesOf } from '../client/states.ts'
 import { Shutdown, stopped, shutdown } from '../worker/shutdown.ts'
 import type { Stream } from '../core/stream.ts'
@@ -210,6 +212,14 @@ export class WorkerRuntime extends StoreClient implements Runtime {
 
   protected override refusing(): JobchartError | null {
     return this.allowed.accept ? null : stopped()
+  }
+
+  /** In virtual time, a handler that runs a job of its own type fails before a queue is full of such handlers. */
+  protected override refusingRun({ type }: JobDefinition): JobchartError | null {
+    const caller = this.settings.clock.isVirtual === true ? this.connection.waits.run : undefined
+    if (caller?.claimed.type !== type) return null
+    const message = `job ${caller.claimed.id} (${type}) runs a job of its own type and awaits it: when all slots do so, none goes on`
+    return new JobchartError('NOT_ACCEPTED', message, { hint: slotHint })
   }
 
   protected override submitCancel(request: CancelRequest, priority: number): Promise<CancelAnswer> {

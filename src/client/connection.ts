@@ -46,6 +46,7 @@ import { Results } from './results.ts'
 import { ClientScheduleHandle } from './schedule-handle.ts'
 import { Schedules } from './schedules.ts'
 import { Timers } from './timers.ts'
+import { Waits } from './waits.ts'
 
 /** Callbacks to the client or runtime that owns a connection. */
 interface ConnectionOwner extends HandleOwner {
@@ -65,6 +66,8 @@ export class Connection {
   readonly hub: EventHub
   readonly timers: Timers
   readonly inserter: Inserter
+  /** The jobs that handlers of this process await. */
+  readonly waits = new Waits()
   private readonly preparing: PrepareOptions
   readonly schedules: Schedules
   /** Calls to machine jobs. */
@@ -121,6 +124,7 @@ export class Connection {
       follow: () => this.follow,
       watch,
       cancel: (id, options) => owner.cancel(id, options),
+      waits: this.waits,
       ...lookups,
     })
     this.schedules = new Schedules({
@@ -132,8 +136,8 @@ export class Connection {
       prepare: (job, input, options) => prepare(this.preparing, job, input, options),
       inserted: (jobs, answers) => this.inserted(jobs, answers),
     })
-    const { machines, results } = this
-    this.handleServices = handleServices({ owner, results, machines, watch, timers, hub, logger, ...lookups })
+    const { machines, results, waits } = this
+    this.handleServices = handleServices({ owner, results, machines, waits, watch, timers, hub, logger, ...lookups })
   }
 
   private lookups(): Pick<HandleServicesOptions, 'get' | 'record' | 'fork' | 'retry'> {

@@ -12,6 +12,7 @@ import type { RecordWatch } from './record-watch.ts'
 import type { Results } from './results.ts'
 import { GuardedStream } from './stream.ts'
 import type { Timers } from './timers.ts'
+import type { Waits } from './waits.ts'
 
 /** What only the client or runtime itself can do: a runtime cancels through its dispatcher. */
 export type HandleOwner = Pick<HandleServices, 'cancel'>
@@ -23,6 +24,7 @@ export interface HandleServicesOptions {
   readonly results: Results
   readonly machines: MachineCalls
   readonly watch: RecordWatch
+  readonly waits: Waits
   readonly timers: Timers
   readonly hub: EventHub
   readonly logger: Logger
@@ -31,10 +33,11 @@ export interface HandleServicesOptions {
 }
 
 export function handleServices(options: HandleServicesOptions): HandleServices {
-  const { owner, results, timers, hub, logger, machines, watch, get, record } = options
+  const { owner, results, waits, timers, hub, logger, machines, watch, get, record } = options
   const followed = { hub, results, get }
   return {
     whenEnded: (id, ended, closed, done) => results.whenEnded(id, ended, closed, done),
+    waits: (id) => waits.begin(id),
     after: (delayMs, run) => timers.after(delayMs, run),
     record,
     cancel: (id, options) => owner.cancel(id, options),

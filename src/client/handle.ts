@@ -27,6 +27,8 @@ export interface HandleServices {
     closed: (reason: JobchartError) => void,
     done: (event: AnyJobEvent) => void,
   ): () => void
+  /** A wait for a job begins. @returns to be called at its end */
+  waits(id: string): () => void
   after(delayMs: number, run: () => void): { cancel(): void }
   record(id: string): Promise<JobRecord>
   cancel(id: string, options?: CancelOptions): Promise<CancelReport>
@@ -187,6 +189,7 @@ function waitForResult<Output>(
     if (signal?.aborted) return reject(new AbortError('waiting for the result was aborted', signal.reason))
     const done = (settle: () => void): void => {
       off()
+      waited()
       timer?.cancel()
       signal?.removeEventListener('abort', onAbort)
       settle()
@@ -195,6 +198,7 @@ function waitForResult<Output>(
     const timer =
       timeoutMs === null ? null : services.after(timeoutMs, () => done(() => reject(timedOut(id, timeoutMs))))
     signal?.addEventListener('abort', onAbort, { once: true })
+    const waited = services.waits(id)
     const ended = (record: JobRecord | null): void => {
       if (record !== null) see.record(record)
       if (record?.state === 'done') resolve(record.output as Output)

@@ -26,6 +26,7 @@ import { checkType, notFound, unknownType } from './not-found.ts'
 import type { RecordWatch } from './record-watch.ts'
 import type { Timers } from './timers.ts'
 import { checkEvent } from './validate.ts'
+import type { Waits } from './waits.ts'
 
 interface MachineCallsOptions {
   readonly store: Store
@@ -38,6 +39,7 @@ interface MachineCallsOptions {
   /** @throws JobchartError NOT_FOUND */
   readonly record: (id: string) => Promise<JobRecord>
   readonly cancel: (id: string, options: CancelOptions) => Promise<unknown>
+  readonly waits: Waits
 }
 
 /** Tries to write an event on the condition that the job has not changed since it was read; then it is written without it. */
@@ -242,6 +244,7 @@ export class MachineCalls {
       signal?.addEventListener('abort', onAbort, { once: true })
       offs.push(() => signal?.removeEventListener('abort', onAbort))
       if (signal?.aborted === true) return onAbort()
+      offs.push(this.options.waits.begin(id))
       offs.push(this.options.watch.watch(id, { record: check, failed }))
     })
   }

@@ -17,6 +17,8 @@ export interface TimerOptions {
 export const timerMsMax = 2 ** 31 - 1
 
 export interface Clock {
+  /** Does time pass only when a test advances it? Then `runtime.run` is refused in a handler of the same type. */
+  readonly isVirtual?: boolean
   /** Wall time, in ms since the epoch. It may jump. */
   now(): number
   /** Monotonic time, in ms since some fixed point. It never goes back. */

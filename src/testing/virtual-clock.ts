@@ -20,6 +20,7 @@ export interface VirtualClockOptions {
 }
 
 export class VirtualClock implements Clock {
+  readonly isVirtual = true
   private readonly due = new Heap<Due>((a, b) => a.at < b.at || (a.at === b.at && a.order < b.order))
   private passedMs = 0
   private wallOffset: number

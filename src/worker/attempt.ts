@@ -31,6 +31,7 @@ import { throughMiddleware } from './middleware.ts'
 import { RunEnqueue } from './run-enqueue.ts'
 import { StepResults, Steps } from '../core/steps.ts'
 import type { Timers } from '../client/timers.ts'
+import type { Waits } from '../client/waits.ts'
 import type { ThreadRun, Threads } from './threads.ts'
 
 /** The calls of `ctx` to the runtime. */
@@ -52,6 +53,7 @@ export interface RunServices extends ContextServices {
   readonly threads: Threads
   readonly batches: Batches
   readonly logger: Logger
+  readonly waits: Waits
   /** Called once when the run has ended: its slot is free, and its end is to be settled. */
   readonly ended: (run: Run) => void
   /** The context for the machine of the job. */
@@ -136,9 +138,9 @@ export class Run {
       const context = new Context(this)
       if (job.schema === null && services.middleware.length === 0 && job.machine === null) {
         this.hasBegun = true
-        this.follow(this.callHandler(this.claimed.input, context))
+        this.follow(services.waits.call(this, () => this.callHandler(this.claimed.input, context)))
       } else {
-        this.follow(this.withMiddleware(context))
+        this.follow(services.waits.call(this, () => this.withMiddleware(context)))
       }
     } catch (error) {
       this.end('threw', error)

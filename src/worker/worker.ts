@@ -37,6 +37,7 @@ import { Selector } from './select.ts'
 import { Settler } from './settle.ts'
 import { runServices } from './run-services.ts'
 import { Threads } from './threads.ts'
+import { SlotWaits } from './slot-waits.ts'
 import { ScheduleFirer } from './schedules.ts'
 import { Sweeper, type Swept } from './sweep.ts'
 import type { Connection } from '../client/connection.ts'
@@ -83,6 +84,7 @@ export class Worker {
   private readonly firer: ScheduleFirer
   private readonly definitionCheck: DefinitionCheck
   private readonly peers: Peers
+  private readonly slotWaits: SlotWaits
   private readonly remoteCancels: RemoteCancels
   private startedAt = 0
   /** Its record in the list of workers; null before the start. */
@@ -114,6 +116,7 @@ export class Worker {
     }
     this.unsupported = new UnsupportedVersions(logger)
     this.permits = new Permits(settings.concurrency)
+    this.slotWaits = new SlotWaits({ ...shared, permits: this.permits, waits: connection.waits })
     const slots = (): number => this.permits.slots
     this.threads = new Threads({ slots, timers, logger })
     this.batches = new Batches({ slots, timers, isHurried: () => halted() !== null || this.drains.isAwaited })
@@ -170,8 +173,15 @@ export class Worker {
     const { claimer, heartbeat } = this
     this.remoteCancels = new RemoteCancels({ runs, canceller, heartbeat, claiming: () => claimer.busy })
     this.attempts = this.dispatch()
+    this.listen()
+  }
+
+  private listen(): void {
+    const { commands } = this
+    const { connection } = this.options
     connection.onHint((hint) => this.hint(hint))
     connection.onInsert((type, atMost) => commands.next({ lane: Lane.wake, type, atMost, isExpected: true }))
+    connection.waits.onWait(() => this.slotWaits.check())
   }
 
   /** Connects the dispatcher to the parts. */
@@ -415,6 +425,7 @@ export class Worker {
       timers,
       threads: this.threads,
       batches: this.batches,
+      waits: connection.waits,
       enqueue: (job, input, options) => connection.enqueue(job, input, options, true),
       ended: (run) => {
         if (run.machineResult?.kind === 'unsupported') this.unsupported.note(run.claimed, run.machineResult)

@@ -1,0 +1,71 @@
+/**
+ * The jobs that running handlers await by this client. The context of an asynchronous call tells in which run a wait begins. A wait
+ * outside of handlers is not kept.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+/** An attempt whose handler may wait. */
+export interface Waiting {
+  readonly claimed: { readonly id: string; readonly type: string }
+  /** How it ended; null while it runs. */
+  readonly ending: unknown
+}
+
+interface Wait {
+  readonly id: string
+}
+
+export class Waits {
+  private readonly current = new AsyncLocalStorage<Waiting>()
+  private readonly awaited = new Map<Waiting, Set<Wait>>()
+  private readonly listeners = new Set<() => void>()
+
+  /** The run whose handler makes the present call; undefined outside of handlers. */
+  get run(): Waiting | undefined {
+    const run = this.current.getStore()
+    return run?.ending === null ? run : undefined
+  }
+
+  /** The runs that wait. */
+  get runs(): Waiting[] {
+    return [...this.awaited.keys()].filter(({ ending }) => ending === null)
+  }
+
+  /** Does a run wait? */
+  get any(): boolean {
+    return this.awaited.size > 0
+  }
+
+  /** Ids of jobs that a run awaits, the oldest waits first. */
+  awaitedBy(run: Waiting, max: number): readonly string[] {
+    return Array.from(this.awaited.get(run)?.values().take(max) ?? [], ({ id }) => id)
+  }
+
+  /** Calls the handler of a run. */
+  call<Output>(run: Waiting, handler: () => Output): Output {
+    return this.current.run(run, handler)
+  }
+
+  /** Calls back whenever a run begins to wait. */
+  onWait(listener: () => void): void {
+    this.listeners.add(listener)
+  }
+
+  /** A wait for a job begins. @returns to be called at its end */
+  begin(id: string): () => void {
+    const { run, awaited } = this
+    if (run === undefined) return nothing
+    const waits = awaited.get(run) ?? new Set()
+    awaited.set(run, waits)
+    const wait = { id }
+    waits.add(wait)
+    for (const listener of this.listeners) listener()
+    return () => {
+      waits.delete(wait)
+      // A later wait of the run may be in another set.
+      if (waits.size === 0 && awaited.get(run) === waits) awaited.delete(run)
+    }
+  }
+}
+
+const nothing = (): void => {}
