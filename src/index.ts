@@ -157,4 +157,10 @@ export {
   type DurableScope,
   type DurableSnapshot,
 } from './machine-job/durable.ts'
-export { fromJob, type JobActorLogic, type JobActorSnapshot, type JobEnqueuer } from './machine-job/from-job.ts'
+export {
+  fromJob,
+  type FromJobOptions,
+  type JobActorLogic,
+  type JobActorSnapshot,
+  type JobEnqueuer,
+} from './machine-job/from-job.ts'

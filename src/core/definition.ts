@@ -84,7 +84,8 @@ export interface RunContext {
    * free it. A later attempt gets the same job (`deduplicated` is true): its id is derived from this job, its generation and `key`, or,
    * without a key, from the type, the input, and how often the attempt has enqueued both. Pass a key if the input differs between
    * attempts, or if each attempt must enqueue its own job (`key: 'alert:' + attempt`). After a `retry()` the job is a new one; after a
-   * snooze only without a key.
+   * snooze only without a key. The new job inherits `meta`, tags and priority of this one: own tags and an own priority replace them, and
+   * `meta` is merged by member.
    * @throws JobchartError UNKNOWN_TYPE, INVALID_INPUT, INVALID_OPTION, ID_TAKEN, STORE_UNAVAILABLE; NOT_ACCEPTED after the run's end
    * @example await enqueue(receipt, { order: order.id, at: Date.now() }, { key: `receipt:${order.id}` })
    */

@@ -169,7 +169,7 @@ function plain(value: object, path: Path, depth: number, walk: Walk): Json {
 }
 
 /** Plain objects of another realm (vm, test runners) have an Object.prototype of their own: its prototype is null. */
-function isPlain(value: object): boolean {
+export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null
 }

@@ -1,10 +1,9 @@
 /** The child jobs of a machine: enqueues them, cancels them, and reports to their actors those that had already ended. */
 import type { AnyActorRef } from 'xstate'
-import type { EnqueueOptions } from '../core/call-options.ts'
-import type { JobDefinition, MachineRunContext } from '../core/definition.ts'
+import type { ChildEnd, MachineRunContext } from '../core/definition.ts'
 import { JobchartError, type ErrorCode } from '../core/errors.ts'
 import { notifyActor } from './from-job.ts'
-import type { JobActorServices } from './machine-run-services.ts'
+import type { ChildJob, JobActorServices } from './machine-run-services.ts'
 import type { MachineState } from './state.ts'
 
 interface ChildJobsOptions {
@@ -52,23 +51,11 @@ export class ChildJobs implements JobActorServices {
     this.ended = true
   }
 
-  actorStarted(
-    actor: AnyActorRef,
-    job: JobDefinition,
-    input: unknown,
-    options: EnqueueOptions,
-    checkins: boolean,
-  ): void {
+  actorStarted(actor: AnyActorRef, { id, job, input, options, checkins }: ChildJob): void {
     const { attempt } = this.options
-    const { id = '' } = options
     if (this.stored.has(id)) return
     this.track(async () => {
-      const end = await attempt.enqueueChild(job, input, options, checkins).catch((error: unknown) => {
-        // The machine handles the refusal of a job. Any other error ends the run.
-        if (!isRefusal(error)) throw error
-        if (!this.ended) actor.send({ type: 'jobchart.failed', error })
-        return null
-      })
+      const end = await this.enqueued(actor, () => attempt.enqueueChild(job, input, options(), checkins))
       if (end === null) {
         this.stored.add(id)
         this.storedChanged = true
@@ -76,6 +63,17 @@ export class ChildJobs implements JobActorServices {
       if (this.cancelled.has(id)) await attempt.cancelChild(id)
       else if (end !== null && !this.ended) notifyActor(actor, { kind: 'ended', ...end })
     })
+  }
+
+  /** The machine handles the refusal of a job. Any other error ends the run. */
+  private async enqueued(actor: AnyActorRef, enqueue: () => Promise<ChildEnd | null>): Promise<ChildEnd | null> {
+    try {
+      return await enqueue()
+    } catch (error) {
+      if (!isRefusal(error)) throw error
+      if (!this.ended) actor.send({ type: 'jobchart.failed', error })
+      return null
+    }
   }
 
   actorStopped(job: string): void {

@@ -14,7 +14,8 @@ import type {
   EventObject,
   Snapshot,
 } from 'xstate'
-import type { CancelOptions, EnqueueOptions } from '../core/call-options.ts'
+import { checkEnqueueOptions, type CancelOptions, type EnqueueOptions } from '../core/call-options.ts'
+import { checkSyncFunction } from '../core/checks.ts'
 import type { JobDefinition } from '../core/definition.ts'
 import { JobCancelledError, JobchartError, JobDeadError } from '../core/errors.ts'
 import type { JobHandle } from '../core/handle.ts'
@@ -44,6 +45,11 @@ export type JobActorSnapshot<Input, Output> = Snapshot<Output> & {
   readonly invokes: string
 }
 
+/** Options of `fromJob`: those of an enqueue, without the id. */
+export type FromJobOptions = Omit<EnqueueOptions, 'id'>
+
+type OptionsOf<Input> = FromJobOptions | ((input: Input) => FromJobOptions)
+
 type JobActorEvent =
   | { readonly type: 'jobchart.checkin'; readonly value: Json | undefined }
   | { readonly type: 'jobchart.done'; readonly output: unknown }
@@ -64,31 +70,41 @@ export type JobActorLogic<Input, Output> = ActorLogic<
  *
  * @param runtime the runtime or client that enqueues the job. Leave it out in a machine job (`defineJob({ machine })`): there
  *   the job is a child of the machine's job, is found again after a crash and cancelled with it; waiting for it takes no slot
- * @param options for the enqueue; the actor chooses the id
+ * @param options for the enqueue, or a function that makes them of the input: synchronous, and called for each enqueue. If it throws, the
+ *   actor fails with INVALID_INPUT, as by a refused input. The actor chooses the id. A child inherits `meta`, tags and priority of its
+ *   parent; own tags and an own priority replace them, and `meta` is merged by member
  * @returns logic for `setup({ actors })`, `invoke: { src }`, `provide` or `createActor`; its `input` is the job's
  * @example
  * const machine = setup({ actors: { sendEmail: fromJob(sendEmail, runtime) } }).createMachine({
  *   invoke: { src: 'sendEmail', input: { to: 'ada@example.com' }, onDone: 'sent', onError: 'failed' },
  *   …
  * })
+ * @example fromJob(render, undefined, ({ page }) => ({ tags: [`page:${page}`], priority: page === 1 ? 10 : 0 }))
+ * @throws JobchartError INVALID_OPTION if `options` is an async function
  */
 export function fromJob<Input, Output>(
   job: JobDefinition<Input, Output>,
   runtime?: JobEnqueuer,
-  options: Omit<EnqueueOptions, 'id'> = {},
+  options: OptionsOf<NoInfer<Input>> = {},
 ): JobActorLogic<Input, Output> {
+  if (typeof options === 'function') checkSyncFunction('options of fromJob', options)
   return new JobLogic(job, runtime, options)
 }
 
 class JobLogic<Input, Output> implements JobActorLogic<Input, Output> {
   readonly job: JobDefinition<Input, Output>
   private readonly runtime: JobEnqueuer | undefined
-  private readonly options: EnqueueOptions
+  private readonly options: OptionsOf<Input>
 
-  constructor(job: JobDefinition<Input, Output>, runtime: JobEnqueuer | undefined, options: EnqueueOptions) {
+  constructor(job: JobDefinition<Input, Output>, runtime: JobEnqueuer | undefined, options: OptionsOf<Input>) {
     this.job = job
     this.runtime = runtime
     this.options = options
+  }
+
+  private optionsFor(input: Input): FromJobOptions {
+    const { job, options } = this
+    return typeof options === 'function' ? optionsOf(job, options, input) : options
   }
 
   readonly transition: JobActorLogic<Input, Output>['transition'] = (snapshot, event, { self }) => {
@@ -114,16 +130,18 @@ class JobLogic<Input, Output> implements JobActorLogic<Input, Output> {
   readonly start: NonNullable<JobActorLogic<Input, Output>['start']> = ({ status, input, context }, { self }) => {
     if (status !== 'active') return
     const { job, runtime } = this
-    const options = { ...this.options, id: context.id }
+    const { id } = context
+    const options = (): EnqueueOptions => ({ ...this.optionsFor(input), id })
     const services = runnerOf(self)
-    if (services !== null) return services.jobs.actorStarted(self, job, input, options, reportsSnapshots(self))
+    if (services !== null) {
+      return services.jobs.actorStarted(self, { id, job, input, options, checkins: reportsSnapshots(self) })
+    }
     const notify = (event: JobActorEvent): void => {
       // A stopped actor ignores the end of its job.
       if (self.getSnapshot().status === 'active') self.send(event)
     }
     if (runtime === undefined) return notify({ type: 'jobchart.failed', error: noRuntime(job) })
-    runtime
-      .enqueue(job, input, options)
+    new Promise<JobHandle>((resolve) => resolve(runtime.enqueue(job, input, options())))
       .then((handle) => {
         const checkins = checkinsOf(handle, (value) => notify({ type: 'jobchart.checkin', value }))
         return handle.result().finally(() => checkins.unsubscribe())
@@ -133,6 +151,21 @@ class JobLogic<Input, Output> implements JobActorLogic<Input, Output> {
         (error: unknown) => notify({ type: 'jobchart.failed', error }),
       )
   }
+}
+
+/** @throws JobchartError INVALID_INPUT if the function throws; INVALID_OPTION if it gives no options */
+function optionsOf<Input>(job: JobDefinition, make: (input: Input) => FromJobOptions, input: Input): FromJobOptions {
+  let options: FromJobOptions
+  try {
+    options = make(input)
+  } catch (error) {
+    throw new JobchartError('INVALID_INPUT', `the options of fromJob(${job.type}) threw for this input`, {
+      hint: 'See `cause`. The function is called for every enqueue.',
+      cause: error,
+    })
+  }
+  checkEnqueueOptions(options, `options of fromJob(${job.type})`, ['id'])
+  return options
 }
 
 /** Calls back with each check-in of this process at once, and with those that other processes have stored. */

@@ -7,10 +7,21 @@ import type { JobchartError } from '../core/errors.ts'
 import type { Steps } from '../core/steps.ts'
 import { logicOf, parentOf } from './xstate-internals.ts'
 
+/** The job of a started actor. */
+export interface ChildJob {
+  readonly id: string
+  readonly job: JobDefinition
+  readonly input: unknown
+  /** Makes the options of the enqueue, with the id: called only if the job is not in the store. @throws what the user's function throws */
+  readonly options: () => EnqueueOptions
+  /** Is the actor to be told of the job's check-ins? */
+  readonly checkins: boolean
+}
+
 /** Services for the actors of child jobs. */
 export interface JobActorServices {
   /** Enqueues the job of a started actor, unless it is in the store, and sends the end of the job to the actor. */
-  actorStarted(actor: AnyActorRef, job: JobDefinition, input: unknown, options: EnqueueOptions, checkins: boolean): void
+  actorStarted(actor: AnyActorRef, child: ChildJob): void
   /** An actor was stopped before the end of its job. */
   actorStopped(jobId: string): void
 }

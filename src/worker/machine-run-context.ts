@@ -1,6 +1,7 @@
 /** Implements the context of a machine's run with the parts of the worker: commits, steps, messages and child jobs. */
 import type { Random } from '../core/clock.ts'
 import type { JobDefinition, ChildEnd, MachineRunContext } from '../core/definition.ts'
+import { inheritFrom } from '../core/inherit.ts'
 import type { Inspect } from '../core/inspection.ts'
 import type { InboxEntry, NewCheckpoint, Parent } from '../core/machine-record.ts'
 import type { Json } from '../core/payload.ts'
@@ -40,6 +41,7 @@ const recheckMs = 100
 export function machineRunContext(run: Run, input: unknown, options: MachineRunContextOptions): MachineRunContext {
   const { store, timers, heartbeat, enqueueChild, cancel, random, inspect, log } = options
   const { id, type, generation, checkpoint, inbox, steps } = run.claimed
+  const inherit = inheritFrom(run.claimed)
   return {
     id,
     type,
@@ -66,7 +68,7 @@ export function machineRunContext(run: Run, input: unknown, options: MachineRunC
     emitted: (event) => emitted(run, event, options),
     inspect,
     enqueueChild: async (job, childInput, enqueueOptions, checkins) => {
-      const record = await enqueueChild(job, childInput, enqueueOptions, { id, checkins })
+      const record = await enqueueChild(job, childInput, inherit(enqueueOptions), { id, checkins })
       return record === null ? null : endOf(record)
     },
     cancelChild: cancel,

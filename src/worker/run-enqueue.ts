@@ -8,6 +8,7 @@ import { checkKeys, checkText } from '../core/checks.ts'
 import { invalidOption } from '../core/errors.ts'
 import { toPayload } from '../core/payload.ts'
 import { canonical } from '../core/unique.ts'
+import { inheritFrom, type Inherit } from '../core/inherit.ts'
 import { limits, payloadLimits } from '../core/limits.ts'
 import type { ClaimedJob } from '../store.ts'
 
@@ -18,21 +19,24 @@ const idChars = 21
 
 export class RunEnqueue {
   private readonly claimed: ClaimedJob
+  private readonly inherit: Inherit
   /** By derived id: how often this run has enqueued the same input of the same type. */
   private readonly times = new Map<string, number>()
   private begin: number | null = null
 
   constructor(claimed: ClaimedJob) {
     this.claimed = claimed
+    this.inherit = inheritFrom(claimed)
   }
 
   /**
-   * The options, with the derived id of the job unless they define one.
+   * The options, with the derived id of the job unless they define one, and with what the running job passes on.
    * @throws JobchartError INVALID_OPTION, INVALID_INPUT
    */
   options(type: string, input: unknown, given: RunEnqueueOptions): EnqueueOptions {
     checkKeys('options of ctx.enqueue', given, runEnqueueKeys)
-    const { key, ...options } = given
+    const { key, ...own } = given
+    const options = this.inherit(own)
     if (key !== undefined) {
       if (options.id !== undefined) {
         throw invalidOption('key', 'no key beside id', key, 'Pass only one of the two.')
