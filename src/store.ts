@@ -247,11 +247,14 @@ export interface Store {
 
   /** Records by id, in the order of the ids; null for a job that does not exist. */
   get(ids: readonly string[]): Promise<(JobRecord | null)[]>
-  /** A page of jobs, ordered by enqueue or by end, with the requested fields. */
+  /**
+   * A page of jobs, ordered by enqueue or by end, with the requested fields. Its `cursor` is one of the log that was the last when the
+   * store began to read, or before: what the page lacks is after it.
+   */
   list<Field extends keyof JobRecord = keyof JobRecord>(
     query: ListQuery<Field>,
   ): Promise<JobPage<Pick<JobRecord, Field>>>
-  /** Jobs per state, and per type and state. */
+  /** Jobs per state, and per type and state, with the cursor of the last transition that they have: read together. */
   counts(): Promise<Counts>
   /**
    * Jobs of a type that have not ended, per state and per tag of their machines: those that `list` finds by `machineState` and by

@@ -114,6 +114,8 @@ export interface Client {
    * @param options a filter (all of its fields must match; arrays mean any of), `order` (default `'oldest'` first), `orderBy`
    *   (default `'enqueued'`; `'finished'` lists jobs that have ended), `limit` (1…1,000, default 100), `after`, and `fields`:
    *   `'full'` (default), `'summary'` (no payloads, logs, errors, messages and history), or names of fields
+   * @returns the jobs, with `next`, and with `cursor`: `transitions$({ from: cursor })` of the first page goes on from there without a
+   *   gap. Its first entries may be in the page already.
    * @throws JobchartError INVALID_OPTION, STORE_UNAVAILABLE
    * @example const dead = await runtime.list({ state: 'dead', orderBy: 'finished', order: 'newest', fields: 'summary' })
    */
@@ -125,7 +127,11 @@ export interface Client {
 
   list(options?: ListOptions & { readonly fields?: 'full' }): Promise<JobPage>
 
-  /** Numbers of jobs by state: in total and, under `types`, for each type. */
+  /**
+   * Numbers of jobs by state: in total and, under `types`, for each type.
+   * @returns the numbers, and `cursor`: `transitions$({ from: cursor })` has exactly what changes them afterwards
+   * @throws JobchartError STORE_UNAVAILABLE
+   */
   counts(): Promise<Counts>
 
   /** The runtimes that run jobs of the store, with the jobs that each runs now. */
@@ -242,9 +248,10 @@ export interface Client {
 
   /**
    * The store's transition log: the transitions of all processes, in order.
-   * @param options `from`: the `cursor` of the entry to continue after; default: from the oldest entry kept. The stream fails with
-   *   SLOW_READER if entries after `from` have been dropped. A number is a `seq`: only the memory and the SQLite store have a
-   *   log that it names a place in; 0 is the oldest entry kept.
+   * @param options `from`: the `cursor` of the entry to continue after, or that of an answer of `list` or `counts`; `'now'`: only what
+   *   comes after the subscription; default: from the oldest entry kept. The stream fails with SLOW_READER if entries after `from`
+   *   have been dropped. A number is a `seq`: only the memory and the SQLite store have a log that it names a place in; 0 is the
+   *   oldest entry kept.
    * @throws JobchartError INVALID_OPTION
    * @example runtime.transitions$({ from: saved }).subscribe(({ id, event, cursor }) => (saved = cursor))
    */

@@ -29,12 +29,18 @@ export interface FollowOptions {
   readonly ready: () => Promise<void>
 }
 
-/** The transition log after a cursor, without gaps. Fails with SLOW_READER if entries were dropped before they were read. */
+/**
+ * The transition log after a cursor, without gaps. Fails with SLOW_READER if entries were dropped before they were read.
+ * @param from null: the oldest entry that is kept; `now`: what comes after the subscription
+ */
 export function followTransitions(options: FollowOptions, from: string | null): Stream<TransitionEntry> {
   const { store, timers, logger } = options
   return new GuardedStream(logger, (subscriber) => {
+    // Asked at once, so that later calls of this process are after it.
+    const end = from === 'now' && !timers.closed ? endOfLog(options) : null
     let cursor = from
     const read = async (): Promise<void> => {
+      if (end !== null && cursor === 'now') cursor = await end
       for (;;) {
         const page = await store.transitions(cursor, pageSize)
         if (subscriber.closed) return
@@ -52,6 +58,14 @@ export function followTransitions(options: FollowOptions, from: string | null): 
       (again) => timers.after(pollMs, again, store.capabilities.shared),
     )
   })
+}
+
+/** The cursor after the last entry. */
+function endOfLog({ ready, store }: FollowOptions): Promise<string> {
+  const cursor = ready().then(async () => (await store.counts()).cursor)
+  // A subscription that ends before its first read does not wait for it.
+  cursor.catch(() => {})
+  return cursor
 }
 
 /**
@@ -150,7 +164,7 @@ function repeat(
 
 const tooSlow = (cursor: string): JobchartError =>
   new JobchartError('SLOW_READER', `transitions after ${cursor} were dropped from the log before they were read`, {
-    hint: 'Read faster, raise the size of the log, or start again without `from` and accept the gap.',
+    hint: 'Rebuild from `list` or `counts`, and go on from their `cursor`. Read faster, or raise the size of the log.',
   })
 
 const sumOf =

@@ -70,6 +70,13 @@ export function entryNumber(cursor: string | null): number {
 /** The cursor after an entry of such a log. */
 export const cursorOfEntry = (seq: number): string => String(seq)
 
+/** Gives an answer the cursor of the log that it goes with. Not enumerable: equal answers stay equal, and their JSON is the same. */
+export const withCursor = <Answer extends object>(
+  answer: Answer,
+  cursor: string,
+): Answer & { readonly cursor: string } =>
+  Object.defineProperty(answer, 'cursor', { value: cursor }) as Answer & { readonly cursor: string }
+
 /** Where an operation by filter goes on: after a number, and up to the last one that there was when it began. */
 interface SelectionRange {
   readonly after: Position

@@ -30,6 +30,11 @@ export type ListOrder = NonNullable<ListQuery['orderBy']>
  */
 export interface JobPage<Job = JobRecord> extends ReadonlyArray<Job> {
   readonly next: string | undefined
+  /**
+   * The cursor of the transition log that the page goes with: the page has all transitions up to it. It may have later ones, too.
+   * Of several pages, that of the first one is meant. Not enumerable: two pages with the same jobs are equal.
+   */
+  readonly cursor: string
 }
 
 /** Fields that are never large: a record without payloads, logs, errors, messages and history. */
@@ -62,8 +67,17 @@ export type JobSummary = Pick<JobRecord, (typeof summaryFields)[number]>
 
 export type StateCounts = Readonly<Record<JobState, number>>
 
+/** Of a class, because the types of spreads and rests leave accessors of classes out, as values of members that are not enumerable. */
+declare class ReadWithLog {
+  /**
+   * The cursor of the transition log at which these were the numbers: those of all transitions up to it, and of no later one. Not
+   * enumerable: two counts with the same numbers are equal.
+   */
+  get cursor(): string
+}
+
 /** Number of jobs per state, in total and per type. */
-export interface Counts extends StateCounts {
+export interface Counts extends StateCounts, ReadWithLog {
   readonly types: Readonly<Record<string, StateCounts>>
 }
 

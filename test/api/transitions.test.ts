@@ -88,6 +88,59 @@ test('a reader whose place is overrun later is told SLOW_READER instead of skipp
   expect(errors.map(({ code }) => code)).toEqual(['SLOW_READER'])
 })
 
+test("from 'now' it gives what comes after the subscription, also of calls made in the same turn", async () => {
+  const { clock, runtime } = world()
+  const worker = await runtime({ jobs: [job], concurrency: 0 })
+  await worker.enqueue(job, 1)
+  const seen: string[] = []
+  const stream = worker.transitions$({ from: 'now' })
+  stream.subscribe(({ id }) => seen.push(id))
+  const second = worker.enqueue(job, 2, { id: 'second' })
+  await clock.advance('1s')
+  stream.subscribe(({ id }) => seen.push(`late: ${id}`))
+  await worker.enqueue(job, 3, { id: 'third' })
+  await clock.advance('1s')
+  expect([(await second).id, ...seen]).toEqual(['second', 'second', 'third', 'late: third'])
+})
+
+test("from 'now' an entry that is dropped before it is read ends the stream, also of a log that was empty", async () => {
+  const inner = memoryStore({ transitionsMax: 10 })
+  let open = (): void => {}
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  const store: Store = {
+    ...inner,
+    async transitions(from, limit) {
+      await opened
+      return inner.transitions(from, limit)
+    },
+  }
+  const { clock, runtime } = world({ store })
+  const worker = await runtime({ jobs: [job], concurrency: 0 })
+  const errors: { code: string }[] = []
+  worker.transitions$({ from: 'now' }).subscribe({ error: (error: { code: string }) => errors.push(error) })
+  await clock.settle()
+  await worker.enqueueMany(job, Array(30).fill(1))
+  open()
+  await clock.advance('1s')
+  expect(errors.map(({ code }) => code)).toEqual(['SLOW_READER'])
+})
+
+test('a list and its tail, and counts and theirs, have no gap', async () => {
+  const { clock, runtime } = world()
+  const worker = await runtime({ jobs: [job] })
+  const enqueued = Array.from({ length: 30 }, (_, n) => worker.enqueue(job, n, { id: `job-${n}` }))
+  const states = new Map<string, string>()
+  const [page, counts] = await Promise.all([worker.list({ limit: 5 }), worker.counts()])
+  for (const { id, state } of page) states.set(id, state)
+  let { done } = counts
+  worker.transitions$({ from: page.cursor }).subscribe(({ id, to }) => states.set(id, to))
+  worker.transitions$({ from: counts.cursor }).subscribe(({ to }) => void (to === 'done' && done++))
+  await Promise.all(enqueued)
+  await clock.advance('1m')
+  expect([done, states.size, new Set(states.values())]).toEqual([30, 30, new Set(['done'])])
+  expect(JSON.parse(JSON.stringify(counts))).toEqual(counts)
+})
+
 test('a cursor ahead of the log waits for the log to come there', async () => {
   const { clock, runtime } = world()
   const worker = await runtime({ jobs: [job], concurrency: 0 })

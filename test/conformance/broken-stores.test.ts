@@ -311,7 +311,27 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     broken: (store) => ({
       async counts() {
         const counts = await store.counts()
-        return { ...counts, queued: counts.queued + 1 }
+        return { ...counts, queued: counts.queued + 1, cursor: counts.cursor }
+      },
+    }),
+  },
+  'reads the cursor of its counts after them': {
+    notices: 'log: counts answer the cursor that they go with: the entries after it are those that the counts lack',
+    chance: false,
+    broken: (store) => ({
+      async counts() {
+        const counts = await store.counts()
+        return { ...counts, cursor: (await store.counts()).cursor }
+      },
+    }),
+  },
+  'gives a list the cursor of what it lacks': {
+    notices: 'log: a list answers a cursor that it goes with: what it lacks is after it',
+    chance: false,
+    broken: (store) => ({
+      async list(query) {
+        const page = await store.list(query)
+        return Object.assign([...page], { next: page.next, cursor: String(Number(page.cursor) + 1) })
       },
     }),
   },
@@ -388,7 +408,8 @@ const brokenStores: Readonly<Record<string, { notices: string; chance: boolean; 
     chance: true,
     broken: (store) => ({
       async list(query) {
-        return Object.assign([...(await store.list(query))], { next: undefined })
+        const page = await store.list(query)
+        return Object.assign([...page], { next: undefined, cursor: page.cursor })
       },
     }),
   },

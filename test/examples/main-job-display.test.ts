@@ -109,7 +109,8 @@ test('a queue that has run empty says so, and the others share what it leaves', 
 /** Counts of a store in which so many jobs of each type are done. */
 const counts = (done: number): Counts => {
   const none = { scheduled: 0, queued: 0, running: 0, retrying: 0, waiting: 0, cancelling: 0, dead: 0, cancelled: 0 }
-  return { ...none, done: 3 * done, types: Object.fromEntries(types.map((type) => [type, { ...none, done }])) }
+  const ofTypes = Object.fromEntries(types.map((type) => [type, { ...none, done }]))
+  return { ...none, done: 3 * done, types: ofTypes, cursor: '0' }
 }
 
 test('a process that joins counts on from what was done before it, whoever goes on', () => {

@@ -125,7 +125,7 @@ export const brokenStores: Readonly<Record<string, StoreFactory>> = {
   'counts one too many': broken((store) => ({
     counts: async () => {
       const counts = await store.counts()
-      return { ...counts, done: counts.done + 1 }
+      return { ...counts, done: counts.done + 1, cursor: counts.cursor }
     },
   })),
 }

@@ -58,6 +58,33 @@ export const logCases: Cases = {
     const refused = (error: unknown) => error instanceof JobchartError && error.code === 'INVALID_OPTION'
     await assert.rejects(store.transitions('no cursor', 10), refused)
   },
+  'counts answer the cursor that they go with: the entries after it are those that the counts lack': async ({
+    store,
+  }) => {
+    const none = await store.counts()
+    const names = Array.from({ length: 6 }, (_, i) => `job ${i}`)
+    const writes = names.flatMap((name) => [put(store, newJob(name)), null])
+    const counted = await Promise.all(writes.map((write) => write ?? store.counts()))
+    const all = [none, ...counted.filter((answer) => 'types' in answer), await store.counts()]
+    for (const { queued, cursor } of all) {
+      const { transitions, lost } = await store.transitions(cursor, 100)
+      assert.deepEqual([queued + transitions.length, lost], [names.length, false])
+    }
+    assert.deepEqual([none.queued, all.at(-1)?.queued], [0, names.length])
+    assert.equal(Object.keys(none).includes('cursor'), false)
+  },
+  'a list answers a cursor that it goes with: what it lacks is after it': async ({ store }) => {
+    const none = await store.list({})
+    await put(store, newJob('a'), newJob('b'))
+    const first = await store.list({ limit: 1 })
+    await cancel(store, ['a'])
+    const second = await store.list({ limit: 1, after: first.next ?? '' })
+    const after = async ({ cursor }: { readonly cursor: string }) =>
+      (await store.transitions(cursor, 100)).transitions.map(({ id, event }) => `${event} ${id}`)
+    assert.deepEqual(await after(none), ['ENQUEUE a', 'ENQUEUE b', 'CANCEL a'])
+    assert.deepEqual([await after(first), await after(second)], [['CANCEL a'], []])
+    assert.equal(Object.keys(none).includes('cursor'), false)
+  },
   'a discarded job stays in the log': async ({ store }) => {
     await put(store, newJob('a'))
     await cancel(store, ['a'])

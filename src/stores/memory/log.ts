@@ -28,6 +28,11 @@ export class TransitionLog {
     return this.seq + 1
   }
 
+  /** The cursor after the last entry. */
+  get cursor(): string {
+    return cursorOfEntry(this.seq)
+  }
+
   append(row: Row, arrow: LoggedArrow, { at }: Tick, worker: string | null, reason: string | null): void {
     const { slot } = this
     this.slot = slot + 1 === this.max ? 0 : slot + 1

@@ -1,7 +1,7 @@
 /** Reading: pages of jobs, counts, queues and workers as they are now. */
 import { isForgotten, isLost } from '../../core/workers.ts'
 import { caps } from '../../core/caps.ts'
-import { isListed, pageCursor, positionAt, type Position } from '../../core/cursor.ts'
+import { isListed, pageCursor, positionAt, withCursor, type Position } from '../../core/cursor.ts'
 import { MachineTally } from '../../core/machine-tally.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import type { JobRecord } from '../../core/record.ts'
@@ -44,7 +44,7 @@ export function list<Field extends keyof JobRecord>(
     limit: Math.min(limit, caps.pageMax),
   })
   const jobs = rows.map((row) => (fields === undefined ? recordOf(row) : fieldsOf(row, fields)))
-  return Object.assign(jobs, { next: next === null ? undefined : pageCursor(by, next) })
+  return withCursor(Object.assign(jobs, { next: next === null ? undefined : pageCursor(by, next) }), unit.log.cursor)
 }
 
 const noStateCounts = Object.fromEntries(phases.map(({ name }) => [name, 0])) as Record<JobState, number>
@@ -57,7 +57,7 @@ function named(counts: readonly number[]): StateCounts {
 
 export function counts(unit: MemoryUnit): Counts {
   const types: [string, StateCounts][] = [...unit.queues.values()].map((queue) => [queue.type, named(queue.counts)])
-  return { ...named(unit.counts), types: Object.fromEntries(types) }
+  return withCursor({ ...named(unit.counts), types: Object.fromEntries(types) }, unit.log.cursor)
 }
 
 export const machineCounts = (unit: MemoryUnit, type: string): MachineCounts =>

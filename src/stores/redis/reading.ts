@@ -10,6 +10,7 @@ import {
   selectionAfter,
   selectionEnd,
   selectionRange,
+  withCursor,
   type Position,
 } from '../../core/cursor.ts'
 import type { HistoryEntry, JobRecord } from '../../core/record.ts'
@@ -53,6 +54,7 @@ import {
   type ParsedRow,
 } from './row-text.ts'
 import { rankChars } from './scripts/groups.ts'
+import type { Scripts } from './scripts.ts'
 import { Search } from './search.ts'
 import { selectionName, type WorkingSet } from './working-set.ts'
 
@@ -73,26 +75,24 @@ function queuedAt(row: ParsedRow | null): number | null {
 const rankOf = ([member, score]: readonly [member: string, score: number]): string =>
   String(2 ** 31 + score).padStart(10, '0') + member.slice(0, 16)
 
+type ReadingScripts = Pick<Scripts<'due' | 'counts'>, 'run'>
+
 export class Reading {
   private readonly redis: Redis
   private readonly keys: Keys
   private readonly epochs: Epochs
   private readonly search: Search
+  private readonly scripts: ReadingScripts
 
   private readonly setAside: SetAside
 
   /** @param setAside is called with jobs that cannot be read */
-  constructor(
-    redis: Redis,
-    keys: Keys,
-    epochs: Epochs,
-    scripts: ConstructorParameters<typeof Search>[2],
-    setAside: SetAside,
-  ) {
+  constructor(redis: Redis, keys: Keys, epochs: Epochs, scripts: ReadingScripts, setAside: SetAside) {
     this.setAside = setAside
     this.epochs = epochs
     this.redis = redis
     this.keys = keys
+    this.scripts = scripts
     this.search = new Search(redis, keys, scripts, setAside)
   }
 
@@ -164,6 +164,8 @@ export class Reading {
   async list<Name extends keyof JobRecord>(query: ListQuery<Name>): Promise<JobPage<Pick<JobRecord, Name>>> {
     const { after, limit = caps.page, order, orderBy, fields, ...filter } = query
     const by = orderBy ?? 'enqueued'
+    // Before the jobs: what is written meanwhile is in the log after it, whether the page has it or not.
+    const seq = Number(await this.redis.send(['GET', this.keys.seq]))
     const range = {
       by,
       newestFirst: order === 'newest',
@@ -177,7 +179,8 @@ export class Reading {
     const ids = jobs.map(({ id }) => id)
     const stored = await this.stored(ids, data, machines)
     const records = (await this.records<Name>(ids, stored, fields)).filter((record) => record !== null)
-    return Object.assign(records, { next: next === null ? undefined : pageCursor(by, next) })
+    const page = Object.assign(records, { next: next === null ? undefined : pageCursor(by, next) })
+    return withCursor(page, this.epochs.cursor(seq))
   }
 
   private async positionAfter(by: ListOrder, cursor: string): Promise<Position> {
@@ -267,34 +270,17 @@ export class Reading {
   }
 
   async counts(): Promise<Counts> {
-    const { all, byType } = await this.queueCounts()
-    return { ...all, types: Object.fromEntries(byType) }
+    const [, , seq, counts, pauses] = await this.scripts.run('counts', [''])
+    const { all, byType } = queueCountsOf(counts, pauses)
+    return withCursor({ ...all, types: Object.fromEntries(byType) }, this.epochs.cursor(Number(seq)))
   }
 
-  private async queueCounts(): Promise<{
-    readonly all: StateCounts
-    readonly byType: ReadonlyMap<string, StateCounts>
-    readonly paused: ReadonlyMap<string, string>
-  }> {
+  private async queueCounts(): Promise<QueueCounts> {
     const [counts, pauses] = await this.redis.pipeline([
       ['HGETALL', this.keys.counts],
       ['HGETALL', this.keys.paused],
     ])
-    const all = noCounts()
-    const paused = new Map(pairs(pauses).map(([type, value]) => [textOfScript(type), value]))
-    const byType = new Map([...paused.keys()].map((type) => [type, noCounts()]))
-    for (const [name, count] of countsFrom(counts)) {
-      const colon = name.indexOf(':')
-      const state = (colon < 0 ? name : name.slice(0, colon)) as JobState
-      if (colon < 0) all[state] = count
-      else {
-        const type = name.slice(colon + 1)
-        const ofType = byType.get(type) ?? noCounts()
-        ofType[state] = count
-        byType.set(type, ofType)
-      }
-    }
-    return { all, byType, paused }
+    return queueCountsOf(counts, pauses)
   }
 
   async activity(query: ActivityQuery, now: number): Promise<QueueActivity[]> {
@@ -502,6 +488,30 @@ const earlier = (a: StoredSchedule, b: StoredSchedule): number => tickAt(a) - ti
 
 const noCounts = (): Record<JobState, number> =>
   Object.fromEntries(jobStates.map((state) => [state, 0])) as Record<JobState, number>
+
+interface QueueCounts {
+  readonly all: StateCounts
+  readonly byType: ReadonlyMap<string, StateCounts>
+  readonly paused: ReadonlyMap<string, string>
+}
+
+function queueCountsOf(counts: Reply | undefined, pauses: Reply | undefined): QueueCounts {
+  const all = noCounts()
+  const paused = new Map(pairs(pauses).map(([type, value]) => [textOfScript(type), value]))
+  const byType = new Map([...paused.keys()].map((type) => [type, noCounts()]))
+  for (const [name, count] of countsFrom(counts)) {
+    const colon = name.indexOf(':')
+    const state = (colon < 0 ? name : name.slice(0, colon)) as JobState
+    if (colon < 0) all[state] = count
+    else {
+      const type = name.slice(colon + 1)
+      const ofType = byType.get(type) ?? noCounts()
+      ofType[state] = count
+      byType.set(type, ofType)
+    }
+  }
+  return { all, byType, paused }
+}
 
 const byStart = (a: StoredJob, b: StoredJob): number =>
   Number(a.fields.startedAt) - Number(b.fields.startedAt) || Number(a.fields.seq) - Number(b.fields.seq)

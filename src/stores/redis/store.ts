@@ -23,6 +23,7 @@ import { Reading } from './reading.ts'
 import { Scripts } from './scripts.ts'
 import { asideScript } from './scripts/aside.ts'
 import { claimScript } from './scripts/claim.ts'
+import { countsScript } from './scripts/counts.ts'
 import { dueScript } from './scripts/due.ts'
 import { epochScript } from './scripts/epoch.ts'
 import { exchangeScript } from './scripts/exchange.ts'
@@ -193,6 +194,7 @@ async function connect(
       repair: repairScript,
       epoch: epochScript,
       due: dueScript,
+      counts: countsScript,
     }
     const scripts = new Scripts(redis, namespace, [origin, String(transitionsMax)], texts)
     const epochs = new Epochs([])

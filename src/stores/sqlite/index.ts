@@ -6,6 +6,7 @@
  * Writes of other processes are found by polling the change counter of the file.
  */
 import { checkInteger, checkKeys, checkEnum, checkText } from '../../core/checks.ts'
+import { cursorOfEntry, withCursor } from '../../core/cursor.ts'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import { invalidOption } from '../../core/errors.ts'
 import { caps } from '../../core/caps.ts'
@@ -106,8 +107,14 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     bulk: forBulk(callQueue),
     checkpoints: (id) => callQueue.ask('checkpoints', id),
     get: (ids) => callQueue.ask('get', ids),
-    list: (query) => callQueue.ask('list', query),
-    counts: () => callQueue.ask('counts'),
+    async list(query) {
+      const { answer, seq } = await callQueue.ask('list', query)
+      return withCursor(Object.assign(answer.jobs, { next: answer.next }), cursorOfEntry(seq))
+    },
+    async counts() {
+      const { answer, seq } = await callQueue.ask('counts')
+      return withCursor(answer, cursorOfEntry(seq))
+    },
     machineCounts: (type) => callQueue.ask('machineCounts', type),
     queues: () => callQueue.ask('queues'),
     queuedSince: (types) => callQueue.ask('queuedSince', types),

@@ -9,7 +9,6 @@ import type {
   ActivityBucket,
   ActivityQuery,
   Counts,
-  JobPage,
   ListQuery,
   MachineCounts,
   QueueActivity,
@@ -35,10 +34,22 @@ export const get = (unit: FileUnit, ids: readonly string[]): (JobRecord | null)[
     return row === undefined ? null : shown(unit, row)
   })
 
+/** An answer, and the number of the last transition when it was read. */
+interface ReadAt<Answer> {
+  readonly answer: Answer
+  readonly seq: number
+}
+
+/** A page without the members of an array that structured clones lose. */
+interface ListedJobs<Job> {
+  readonly jobs: Job[]
+  readonly next: string | undefined
+}
+
 export function list<Field extends keyof JobRecord>(
   unit: FileUnit,
   { after, limit = caps.page, order, orderBy, fields, ...filter }: ListQuery<Field>,
-): JobPage<Pick<JobRecord, Field>> {
+): ReadAt<ListedJobs<Pick<JobRecord, Field>>> {
   const by = orderBy ?? 'enqueued'
   const positionOf = (id: string): Position | undefined => {
     const row = unit.rows.of(id)
@@ -60,15 +71,15 @@ export function list<Field extends keyof JobRecord>(
           const row = unit.rows.partOf(values)
           return fieldsOf(row, unit.machines.fieldsOf(row), fields)
         })
-  return Object.assign(jobs, { next: next === null ? undefined : pageCursor(by, next) })
+  return { answer: { jobs, next: next === null ? undefined : pageCursor(by, next) }, seq: unit.seq }
 }
 
-export function counts(unit: FileUnit): Counts {
+export function counts(unit: FileUnit): ReadAt<Omit<Counts, 'cursor'>> {
   const queues = unit.queues.all()
   const total = { ...noCounts }
   for (const queue of queues) for (const state of jobStates) total[state] += queue.counts[state]
   const types = queues.map((queue): [string, StateCounts] => [queue.type, queue.stateCounts()])
-  return { ...total, types: Object.fromEntries(types) }
+  return { answer: { ...total, types: Object.fromEntries(types) }, seq: unit.seq }
 }
 
 export const machineCounts = (unit: FileUnit, type: string): MachineCounts =>

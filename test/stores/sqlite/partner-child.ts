@@ -2,7 +2,7 @@
 import { sqliteStore } from 'jobchart/sqlite'
 import { JobchartError } from 'jobchart'
 import { systemClock, type Clock } from '../../../src/core/clock.ts'
-import type { ClaimAnswer, Hint, JobPage, Store } from '../../../src/store.ts'
+import type { ClaimAnswer, Hint, Counts, JobPage, Store } from '../../../src/store.ts'
 
 /** The methods of a store that are asked by name. */
 export type Method = Exclude<keyof Store, 'name' | 'capabilities' | 'now' | 'open' | 'close' | 'watch'>
@@ -55,7 +55,11 @@ async function perform(ask: Ask): Promise<unknown> {
 
 /** What is not plain data in an answer does not cross as it is. */
 function portable(method: Method, answer: unknown): unknown {
-  if (method === 'list') return { jobs: [...(answer as JobPage)], next: (answer as JobPage).next }
+  if (method === 'list') {
+    const { next, cursor } = answer as JobPage
+    return { jobs: [...(answer as JobPage)], next, cursor }
+  }
+  if (method === 'counts') return { counts: answer, cursor: (answer as Counts).cursor }
   if (method !== 'claim') return answer
   const { jobs, shortfalls } = answer as ClaimAnswer
   return { jobs: jobs.map((job) => ({ ...job, record: job.record() })), shortfalls }

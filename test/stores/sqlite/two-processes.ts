@@ -7,6 +7,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { JobchartError, type ErrorCode } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
+import { withCursor } from '../../../src/core/cursor.ts'
 import type { Clock } from '../../../src/core/clock.ts'
 import type { JobRecord } from '../../../src/core/record.ts'
 import type { ClaimAnswer, ClaimedJob, Hint, JobPage, Store } from '../../../src/store.ts'
@@ -122,8 +123,12 @@ function errorOf({ code, name, message }: ToldError): Error {
 /** An answer of the other process as it was there. */
 function whole(method: Ask['method'], answer: unknown): unknown {
   if (method === 'list') {
-    const { jobs, next } = answer as { jobs: JobRecord[]; next: JobPage['next'] }
-    return Object.assign(jobs, { next })
+    const { jobs, next, cursor } = answer as { jobs: JobRecord[] } & Pick<JobPage, 'next' | 'cursor'>
+    return withCursor(Object.assign(jobs, { next }), cursor)
+  }
+  if (method === 'counts') {
+    const { counts, cursor } = answer as { counts: object; cursor: string }
+    return withCursor(counts, cursor)
   }
   if (method !== 'claim') return answer
   const { jobs, shortfalls } = answer as Omit<ClaimAnswer, 'jobs'> & {
