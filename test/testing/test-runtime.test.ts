@@ -50,6 +50,23 @@ test('a handler that takes longer than the limit is named once, and time passes 
   await runtime.stop()
 })
 
+test('stop with abort ends without that time passes; if a handler ignores its signal, when the grace has passed', async () => {
+  const stopped = async (isDeaf: boolean, advance: '5s' | 0) => {
+    const sleep = defineJob({
+      type: 'sleep',
+      run: async (_input, { signal }) => clock.sleep('1h', isDeaf ? undefined : signal),
+    })
+    const { runtime, clock } = await createTestRuntime({ jobs: [sleep], logger: { warn: vi.fn() } })
+    await runtime.enqueue(sleep)
+    await clock.settle()
+    const stopping = runtime.stop({ mode: 'abort', grace: '1s' })
+    await clock.advance(advance)
+    return stopping
+  }
+  expect(await stopped(false, 0)).toMatchObject({ completed: true, running: 0 })
+  expect(await stopped(true, '5s')).toMatchObject({ completed: false, running: 1 })
+})
+
 test('a seed gives the ids, and another seed others', async () => {
   const nothing = defineJob({ type: 'nothing', run: () => {} })
   const idsOf = async (seed: number): Promise<string[]> => {
