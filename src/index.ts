@@ -1,4 +1,5 @@
 /** The public names of jobchart. */
+import './core/node-version.ts'
 export type { Client } from './api/client.ts'
 export type { Runtime } from './api/runtime.ts'
 export { createClient, createRuntime } from './api/create.ts'

@@ -1,4 +1,5 @@
 /** The public names of `jobchart/chart`: a machine as a picture, as text for other tools, or as data. */
+import '../core/node-version.ts'
 export type { ChartEventKind, ChartGraph, ChartInvoke, ChartState, ChartStateType, ChartTransition } from './graph.ts'
 export type { Box, Point } from './geometry.ts'
 export type { Content, ContentItem, IconName, TextRole, TransitionRow } from './content.ts'

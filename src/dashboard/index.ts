@@ -1,4 +1,5 @@
 /** The public names of `jobchart/dashboard`. */
+import '../core/node-version.ts'
 export { createDashboard, type Dashboard, type ListenOptions, type Listening } from './dashboard.ts'
 export type { AuditEntry, DashboardOptions, Role } from './options.ts'
 export { redactKeys, type Redact, type ShownRecord } from './redaction.ts'

@@ -1,4 +1,5 @@
 /** Stores by their addresses, as they stand in the environment of a program. */
+import '../core/node-version.ts'
 import type { Store } from '../store.ts'
 import { storeAt } from './store-at.ts'
 

@@ -1,4 +1,5 @@
 /** The entry `jobchart/store-testing` for authors of stores: the conformance suite, and histories of calls. */
+import '../core/node-version.ts'
 export { storeConformance, type ConformanceOptions, type Subject } from './conformance/index.ts'
 export {
   checkHistory,

@@ -46,6 +46,35 @@ test('a CommonJS program loads the package with require, and runs a job on a fil
   expect(printed).toBe('42 function')
 })
 
+test('in an older Node.js each entry and the command line say which one they need, before anything else fails', () => {
+  const folder = newProject()
+  writeFileSync(
+    join(folder, 'old.mjs'),
+    `import { registerHooks } from 'node:module'
+     Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.19.0' } })
+     const lacks = (name) => name === 'node:sqlite' || name === 'commander'
+     registerHooks({
+       resolve: (name, context, next) => {
+         if (lacks(name)) throw new Error('no module ' + name)
+         return next(name, context)
+       },
+     })`,
+  )
+  const printed = run(
+    folder,
+    'program.mjs',
+    `import './old.mjs'
+     import { readFileSync } from 'node:fs'
+     const { exports, bin } = JSON.parse(readFileSync('package.json', 'utf8'))
+     const entries = Object.keys(exports).filter((name) => !name.endsWith('.json'))
+     for (const name of [...entries.map((entry) => entry.replace('.', 'jobchart')), bin.jobchart]) {
+       console.log(name, await import(name).then(() => 'loads', ({ message }) => message))
+     }`,
+  ).split('\n')
+  expect(printed.length).toBeGreaterThan(8)
+  for (const line of printed) expect(line).toMatch(/ jobchart needs Node.js 22\.13 or later; this is v20\.19\.0$/)
+})
+
 test('without the file of the thread, as in a bundle, thread: true says what to mark as external; without it all works', () => {
   const folder = newProject()
   rmSync(join(folder, 'dist/src/stores/sqlite/thread.js'))

@@ -1,4 +1,5 @@
 /** The Redis store: jobs on a server, shared by the processes of many hosts. */
+import '../../core/node-version.ts'
 import { checkInteger, checkKeys } from '../../core/checks.ts'
 import { caps } from '../../core/caps.ts'
 import type { Store } from '../../store.ts'

@@ -1,7 +1,7 @@
 /** Opens, checks, migrates and closes the file. */
 import { existsSync, statSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
 import { JobchartError } from '../../core/errors.ts'
+import { DatabaseSync } from './driver.ts'
 import { damaged, isBusy, newer, storeError } from './errors.ts'
 import { checkIdentity, checkPath, checkUntouched, pragma } from './file-identity.ts'
 import { applicationId, fileVersion, migrations } from './migrations/index.ts'

@@ -1,9 +1,9 @@
 /** Whose file is it, and may this process use it? Asked before anything is written: what is not ours is left as it is. */
 import { statfsSync, statSync, type Stats } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { JobchartError } from '../../core/errors.ts'
+import { DatabaseSync } from './driver.ts'
 import { newer } from './errors.ts'
 import { applicationId, fileVersion } from './migrations/index.ts'
 

@@ -5,6 +5,7 @@
  *
  * Writes of other processes are found by polling the change counter of the file.
  */
+import '../../core/node-version.ts'
 import { checkInteger, checkKeys, checkEnum, checkText } from '../../core/checks.ts'
 import { cursorOfEntry, withCursor } from '../../core/cursor.ts'
 import { systemClock, type Clock } from '../../core/clock.ts'

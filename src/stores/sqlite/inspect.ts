@@ -1,8 +1,8 @@
 /** Looks at a file without changing it: whether a jobchart has written it, and of which version it is. */
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
+import { DatabaseSync } from './driver.ts'
 import { storeError } from './errors.ts'
 import { checkIdentity, checkPath, pragma } from './file-identity.ts'
 import { fileVersion } from './migrations/index.ts'

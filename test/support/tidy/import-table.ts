@@ -82,7 +82,14 @@ export const rooms: readonly RoomRow[] = [
   },
   {
     room: 'src/chart/',
-    may: ['machines/', 'src/core/errors.ts', 'src/core/checks.ts', 'src/core/clock.ts', 'src/core/duration.ts'],
+    may: [
+      'machines/',
+      'src/core/errors.ts',
+      'src/core/checks.ts',
+      'src/core/clock.ts',
+      'src/core/duration.ts',
+      'src/core/node-version.ts',
+    ],
     why: 'draws any machine, and knows nothing of jobs and stores',
   },
 ]

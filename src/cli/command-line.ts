@@ -1,0 +1,28 @@
+/** Runs the program with the arguments of the process. */
+import { CommanderError } from 'commander'
+import { JobchartError } from '../core/errors.ts'
+import { printError } from './errors.ts'
+import { exitCodes, type ExitCode } from './exit-codes.ts'
+import { createProgram } from './program.ts'
+import { processTerminal } from './terminal.ts'
+
+const terminal = processTerminal()
+const end = (code: ExitCode): void => {
+  process.exitCode = code
+}
+// What is wrong with the arguments is found before the options are known.
+const json = process.argv.includes('--json')
+const program = createProgram(terminal, end, json)
+try {
+  await program.parseAsync()
+} catch (error) {
+  if (!(error instanceof CommanderError)) throw error
+  // Commander has printed the help, the version, or, unless it was silent, what is wrong with the arguments.
+  end(error.exitCode === 0 ? exitCodes.done : exitCodes.usage)
+  if (json && error.exitCode !== 0) {
+    const wrong = new JobchartError('INVALID_OPTION', error.message.replace(/^error: /, ''), {
+      hint: 'jobchart --help, or jobchart COMMAND --help, says more.',
+    })
+    end(printError(wrong, { json: true }, terminal))
+  }
+}
