@@ -69,6 +69,7 @@ export type {
   EnqueueEvent,
   HistoryEntry,
   JobEvent,
+  JobMeta,
   JobRecord,
   LogEvent,
   LogLine,
@@ -158,6 +159,7 @@ export {
   type DurableScope,
   type DurableSnapshot,
 } from './machine-job/durable.ts'
+export type { EnqueueCall, EnqueueCallOptions, EnqueueMiddleware } from './core/enqueue-call.ts'
 export {
   fromJob,
   type FromJobOptions,

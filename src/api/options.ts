@@ -1,9 +1,18 @@
 /** The options of a client and a runtime: their defaults, limits and checks. */
 import { existsSync } from 'node:fs'
-import { checkBoolean, checkFunction, checkMethods, checkKeys, checkText, checkInteger } from '../core/checks.ts'
+import {
+  checkBoolean,
+  checkFunction,
+  checkSyncFunction,
+  checkMethods,
+  checkKeys,
+  checkText,
+  checkInteger,
+} from '../core/checks.ts'
 import { systemClock, systemRandom, type Clock, type Random } from '../core/clock.ts'
 import type { JobDefinition, Middleware } from '../core/definition.ts'
 import { isDefinition } from '../core/definition-copy.ts'
+import type { EnqueueMiddleware } from '../core/enqueue-call.ts'
 import type { ScheduleDefinition } from '../core/schedule-options.ts'
 import type { ClientSettings, RuntimeSettings, SelectionOption } from '../core/settings.ts'
 import { invalidOption, JobchartError } from '../core/errors.ts'
@@ -35,6 +44,12 @@ export interface ClientOptions {
    * Default: no limit.
    */
   readonly capacity?: number
+  /**
+   * Called for every job that this runtime or client enqueues, before it is checked and inserted, the first one outermost: also for
+   * children of machines, jobs of `ctx.enqueue` and ticks of schedules. It may change the options of the call. Synchronous. Default: none.
+   * @example createClient({ jobs, enqueueMiddleware: [withTenant] })
+   */
+  readonly enqueueMiddleware?: readonly EnqueueMiddleware[]
   /**
    * `console`, a logger of pino or winston as it is, or an object with any of the four methods `(message, fields)`. Default: warnings and errors to stderr.
    * @example createRuntime({ jobs, logger: pino() })
@@ -98,7 +113,7 @@ export interface RuntimeOptions extends ClientOptions {
 /** What the default store, `memoryStore()`, is capable of. */
 const inMemory = { durable: false, shared: false }
 
-const clientKeys = ['jobs', 'store', 'capacity', 'logger', 'clock', 'random', 'newId'] as const
+const clientKeys = ['jobs', 'store', 'capacity', 'enqueueMiddleware', 'logger', 'clock', 'random', 'newId'] as const
 const runtimeKeys = [
   ...clientKeys,
   ...(['schedules', 'scheduleOwner', 'retireSchedules'] as const),
@@ -131,7 +146,7 @@ function commonSettings(
   noJobs?: readonly JobDefinition[],
 ): ClientSettings {
   checkKeys(`options of ${maker}`, options, known, `Pass at least the jobs: ${maker}({ jobs: [sendEmail] }).`)
-  const { jobs = noJobs, store, capacity, newId } = options
+  const { jobs = noJobs, store, capacity, enqueueMiddleware = [], newId } = options
   const { logger = consoleLogger, clock = systemClock, random = systemRandom } = options
   const byType = definitions(jobs, maker)
   if (store !== undefined && typeof store !== 'string') checkStore(store)
@@ -147,14 +162,25 @@ function commonSettings(
   checkMethods('clock', clock, clockMethods, 'a Clock', 'Leave it out, or pass a VirtualClock of jobchart/testing.')
   checkFunction('random', random)
   if (newId !== undefined) checkFunction('newId', newId)
+  checkFunctions('enqueueMiddleware', enqueueMiddleware, checkSyncFunction)
   return {
     jobs: byType,
     capacity: capacity === undefined ? null : capacityOf(capacity, byType),
+    enqueueMiddleware: [...enqueueMiddleware],
     logger: guarded(logger),
     clock,
     random,
     newId: newId === undefined ? uniqueIds(clock) : () => checkId(newId()),
   }
+}
+
+function checkFunctions(
+  option: string,
+  list: readonly unknown[],
+  check: (option: string, each: unknown) => void,
+): void {
+  if (!Array.isArray(list)) throw invalidOption(option, 'a list of functions', list)
+  list.forEach((each, i) => check(`${option}[${i}]`, each))
 }
 
 function capacityOf(capacity: number, jobs: ReadonlyMap<string, JobDefinition>): number {
@@ -237,8 +263,7 @@ export function runtimeSettings(options: RuntimeOptions): RuntimeSettings {
     const hint = 'A shorter lease runs out while the event loop is busy; the default is 30 s.'
     throw invalidOption('lease', 'a duration of at least 1 s', lease, hint)
   }
-  if (!Array.isArray(middleware)) throw invalidOption('middleware', 'a list of functions', middleware)
-  middleware.forEach((each, i) => checkFunction(`middleware[${i}]`, each))
+  checkFunctions('middleware', middleware, checkFunction)
   return {
     ...settings,
     schedules: checkedSchedules(options.schedules ?? [], settings.jobs),

@@ -31,6 +31,7 @@ import {
   prepareByName,
   prepareChild,
   prepareMany,
+  prepareTick,
   type PrepareOptions,
 } from './enqueue.ts'
 import { EventHub } from './event-hub.ts'
@@ -98,6 +99,7 @@ export class Connection {
       newId: settings.newId,
       clock,
       logger: settings.logger,
+      middleware: settings.enqueueMiddleware,
       copies: new WeakSet(),
     }
     const timers = (this.timers = new Timers(clock))
@@ -133,7 +135,9 @@ export class Connection {
       fires: owner.fires,
       ready: () => this.ready(),
       checkListed: (job) => checkListed(this.preparing, job),
-      prepare: (job, input, options) => prepare(this.preparing, job, input, options),
+      // The middleware is called for each tick, not for the declaration: what it adds may be of the moment.
+      prepare: (job, input, options) => prepare({ ...this.preparing, middleware: [] }, job, input, options),
+      prepareTick: (job, id) => prepareTick(this.preparing, job, id),
       inserted: (jobs, answers) => this.inserted(jobs, answers),
     })
     const { machines, results, waits } = this
@@ -267,7 +271,7 @@ export class Connection {
   prepare(job: JobDefinition, input: unknown, options?: EnqueueOptions, fromRun = false): NewJob | Promise<NewJob> {
     const refusal = fromRun ? null : this.refusing()
     if (refusal !== null) throw refusal
-    const made = prepare(this.preparing, job, input, options)
+    const made = prepare(this.preparing, job, input, options, fromRun ? 'job' : 'call')
     return this.isOpen && !(made instanceof Promise) ? made : this.prepareLater(made, fromRun)
   }
 

@@ -1,4 +1,4 @@
-/** Checks the arguments of an enqueue and makes the job to insert. A refused call stores nothing. */
+/** Checks the arguments of an enqueue, calls `enqueueMiddleware`, and makes the job to insert. A refused call stores nothing. */
 import { checkText } from '../core/checks.ts'
 import { describe, invalidOption, JobchartError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
@@ -8,10 +8,12 @@ import { durationMs } from '../core/duration.ts'
 import { toPayload, type Json } from '../core/payload.ts'
 import { inputKey } from '../core/unique.ts'
 import { checkEnqueueOptions, pinsOf, type EnqueueOptions, type UniqueOption } from '../core/call-options.ts'
+import type { EnqueueCall, EnqueueMiddleware } from '../core/enqueue-call.ts'
 import type { Logger } from '../core/logger.ts'
 import { defaultMaxAttempts, limits, metaLimits, payloadLimits } from '../core/limits.ts'
 import type { JobMeta } from '../core/record.ts'
-import type { EditedInput, NewJob } from '../store.ts'
+import type { EditedInput, NewJob, ScheduledJob } from '../store.ts'
+import { throughEnqueueMiddleware } from './enqueue-middleware.ts'
 import { unknownType } from './not-found.ts'
 import { parseInput } from './validate.ts'
 
@@ -23,6 +25,7 @@ export interface PrepareOptions {
   readonly newId: () => string
   readonly clock: Clock
   readonly logger: Logger
+  readonly middleware: readonly EnqueueMiddleware[]
   /** Copies of listed definitions that were passed: each is compared once. */
   readonly copies: WeakSet<JobDefinition>
 }
@@ -36,9 +39,10 @@ export function prepare(
   job: JobDefinition,
   input: unknown,
   options: EnqueueOptions = noOptions,
+  from: EnqueueCall['from'] = 'call',
 ): NewJob | Promise<NewJob> {
   checkListed(preparing, job)
-  return prepareChild(preparing, job, input, options)
+  return prepareListed(preparing, job, input, options, from)
 }
 
 /** @throws JobchartError UNKNOWN_TYPE, INVALID_OPTION unless the job is one of `jobs`, or a copy of one */
@@ -58,14 +62,22 @@ export function checkListed({ jobs, copies, logger }: PrepareOptions, job: JobDe
 }
 
 /** As `prepare`, for a child job of a machine: the runtime checked the definition when it was created. */
-export function prepareChild(
+export const prepareChild = (
   preparing: PrepareOptions,
   job: JobDefinition,
   input: unknown,
   options: EnqueueOptions,
+): NewJob | Promise<NewJob> => prepareListed(preparing, job, input, options, 'job')
+
+function prepareListed(
+  preparing: PrepareOptions,
+  job: JobDefinition,
+  input: unknown,
+  options: EnqueueOptions,
+  from: EnqueueCall['from'],
 ): NewJob | Promise<NewJob> {
   if (options !== noOptions) checkEnqueueOptions(options)
-  const made = unvalidated(preparing, job, input, options)
+  const made = unvalidated(preparing, job, input, options, from)
   return job.schema === null ? made : parseInput(job, made.input).then(() => made)
 }
 
@@ -77,17 +89,18 @@ export function prepareMany(
   options: EnqueueOptions = noOptions,
 ): NewJob[] | Promise<NewJob[]> {
   checkListed(preparing, job)
-  const made = inputs.map((input) => unvalidated(preparing, job, input, options))
+  const made = inputs.map((input) => unvalidated(preparing, job, input, options, 'call'))
   return job.schema === null ? made : Promise.all(made.map(({ input }) => parseInput(job, input))).then(() => made)
 }
 
 function unvalidated(
-  { newId, clock }: PrepareOptions,
+  preparing: PrepareOptions,
   job: JobDefinition,
   input: unknown,
   options: EnqueueOptions,
+  from: EnqueueCall['from'],
 ): NewJob {
-  const plain = newJob(job, input, options, newId, clock)
+  const plain = newJob(preparing, job, input, options, from)
   return job.machine === null ? plain : { ...plain, version: job.machine.version }
 }
 
@@ -96,7 +109,7 @@ function unvalidated(
  * @throws JobchartError INVALID_INPUT, INVALID_OPTION
  */
 export function prepareByName(
-  { newId, clock }: PrepareOptions,
+  preparing: PrepareOptions,
   type: string,
   input: unknown,
   options: EnqueueOptions = noOptions,
@@ -104,7 +117,27 @@ export function prepareByName(
   checkText('type', type, limits.idCharsMax)
   checkEnqueueOptions(options, 'options of enqueueByName')
   const unknown = { type, maxAttempts: defaultMaxAttempts, unique: false, keyOf: null, keyWeightOf: null }
-  return newJob(unknown, input, options, newId, clock)
+  return newJob(preparing, unknown, input, options, 'call')
+}
+
+/** The job of a tick as the middleware of this process changes it. @throws JobchartError what `throughEnqueueMiddleware` throws */
+export function prepareTick({ middleware }: PrepareOptions, job: ScheduledJob, id: string): ScheduledJob {
+  if (middleware.length === 0) return job
+  const { meta: given, ...rest } = job
+  const { type, priority, tags, maxAttempts } = rest
+  // A copy: the template of the schedule stays as it is.
+  const facts = { id, type, input: structuredClone(job.input), from: 'schedule' as const }
+  const options = throughEnqueueMiddleware(middleware, facts, { priority, tags, ...(given && { meta: given }) })
+  const meta = options.meta === undefined ? null : metaOf(options.meta)
+  const pins = pinsOf(options)
+  return {
+    ...rest,
+    priority: options.priority ?? 0,
+    tags: [...(options.tags ?? noTags)],
+    maxAttempts: options.maxAttempts ?? maxAttempts,
+    ...(meta !== null && { meta }),
+    ...(pins && { pins }),
+  }
 }
 
 /**
@@ -121,8 +154,21 @@ export async function checkedInput(job: JobDefinition | undefined, type: string,
 
 type Enqueued = Pick<JobDefinition, 'type' | 'maxAttempts' | 'unique' | 'keyOf' | 'keyWeightOf'>
 
-function newJob(job: Enqueued, input: unknown, options: EnqueueOptions, newId: () => string, clock: Clock): NewJob {
-  const plain = plainJob(job, input, options, newId, clock)
+function newJob(
+  { newId, clock, middleware }: PrepareOptions,
+  job: Enqueued,
+  input: unknown,
+  given: EnqueueOptions,
+  from: EnqueueCall['from'],
+): NewJob {
+  const id = given.id ?? newId()
+  // Copied before the middleware sees the input: what is stored is what the id of a `ctx.enqueue` was derived from.
+  const payload =
+    input === undefined ? undefined : toPayload(input, 'INVALID_INPUT', payloadLimits, 'input of job', job.type)
+  const { type } = job
+  const options =
+    middleware.length === 0 ? given : throughEnqueueMiddleware(middleware, { id, type, input, from }, given)
+  const plain = plainJob(job, id, payload, options, clock)
   // Most calls have no options, and a job of the fewest members.
   if (options === noOptions && typeof job.unique === 'boolean' && job.keyWeightOf === null) return plain
   const meta = options.meta === undefined ? null : metaOf(options.meta)
@@ -138,12 +184,10 @@ function newJob(job: Enqueued, input: unknown, options: EnqueueOptions, newId: (
   }
 }
 
-function plainJob(job: Enqueued, input: unknown, options: EnqueueOptions, newId: () => string, clock: Clock): NewJob {
-  const payload =
-    input === undefined ? undefined : toPayload(input, 'INVALID_INPUT', payloadLimits, 'input of job', job.type)
+function plainJob(job: Enqueued, id: string, payload: Json | undefined, options: EnqueueOptions, clock: Clock): NewJob {
   const unique = options.unique ?? job.unique
   return {
-    id: options.id ?? newId(),
+    id,
     type: job.type,
     input: payload,
     priority: options.priority ?? 0,

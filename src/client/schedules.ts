@@ -42,6 +42,8 @@ interface SchedulesOptions {
   readonly checkListed: (job: JobDefinition) => void
   /** The job to insert, checked and validated. */
   readonly prepare: (job: JobDefinition, input: unknown, options: EnqueueOptions) => NewJob | Promise<NewJob>
+  /** The job of a tick, as `enqueueMiddleware` changes it. */
+  readonly prepareTick: (job: ScheduledJob, id: string) => ScheduledJob
   readonly inserted: (jobs: readonly NewJob[], answers: readonly InsertAnswer[]) => void
 }
 
@@ -149,7 +151,8 @@ export class Schedules {
     const { name, jitterMs } = schedule
     const job = await this.made(schedule, { name, at: new Date(at), triggered: false })
     const runAt = jitterMs === 0 ? null : at + jitterOf(name, at, jitterMs)
-    return { ...job, id: `${name}@${timeText(at)}`, runAt, delayMs: 0 }
+    const id = `${name}@${timeText(at)}`
+    return { ...this.options.prepareTick(job, id), id, runAt, delayMs: 0 }
   }
 
   private async made(schedule: StoredSchedule, tick: Tick): Promise<ScheduledJob> {
@@ -166,7 +169,8 @@ export class Schedules {
     const { store, hub } = this.options
     const at = store.now()
     const made = await this.made(await this.stored(name), { name, at: new Date(at), triggered: true })
-    const job = { ...made, id: `${name}@${timeText(at)}/${nanoid(8)}`, runAt: null, delayMs: 0 }
+    const id = `${name}@${timeText(at)}/${nanoid(8)}`
+    const job = { ...this.options.prepareTick(made, id), id, runAt: null, delayMs: 0 }
     const request: FireSchedule = { name, ticks: [{ at, job }], advance: null }
     return promised(
       () => store.schedules.fire([request]),

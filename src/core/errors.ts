@@ -7,6 +7,7 @@ export type ErrorCode =
   | 'CHART_TOO_LARGE'
   | 'DEAD'
   | 'DUPLICATE_STEP'
+  | 'ENQUEUE_REFUSED'
   | 'ID_TAKEN'
   | 'INVALID_INPUT'
   | 'INVALID_MIDDLEWARE'

@@ -2,6 +2,7 @@
 import type { Clock, Random } from './clock.ts'
 import type { JobDefinition, Middleware } from './definition.ts'
 import type { Duration } from './duration.ts'
+import type { EnqueueMiddleware } from './enqueue-call.ts'
 import type { Inspect } from './inspection.ts'
 import type { Logger } from './logger.ts'
 import type { ScheduleDefinition } from './schedule-options.ts'
@@ -31,6 +32,7 @@ export type SelectionOption =
 export interface ClientSettings {
   readonly jobs: ReadonlyMap<string, JobDefinition>
   readonly capacity: number | null
+  readonly enqueueMiddleware: readonly EnqueueMiddleware[]
   readonly logger: Logger
   readonly clock: Clock
   readonly random: Random

@@ -96,7 +96,14 @@ export class ChildJobs implements JobActorServices {
   }
 }
 
-const infrastructureCodes = new Set<ErrorCode>(['STORE_UNAVAILABLE', 'STOPPED', 'UNKNOWN_TYPE', 'INVALID_OPTION'])
+const infrastructureCodes = new Set<ErrorCode>([
+  'STORE_UNAVAILABLE',
+  'STOPPED',
+  'UNKNOWN_TYPE',
+  'INVALID_OPTION',
+  'ENQUEUE_REFUSED',
+  'INVALID_MIDDLEWARE',
+])
 
-/** A chart cannot handle an unavailable store, a stopping runtime or a wrong definition. */
+/** A chart cannot handle an unavailable store, a stopping runtime, a wrong definition or middleware that refuses it. */
 const isRefusal = (error: unknown): boolean => error instanceof JobchartError && !infrastructureCodes.has(error.code)
