@@ -36,11 +36,9 @@ export interface FollowOptions {
 export function followTransitions(options: FollowOptions, from: string | null): Stream<TransitionEntry> {
   const { store, timers, logger } = options
   return new GuardedStream(logger, (subscriber) => {
-    // Asked at once, so that later calls of this process are after it.
-    const end = from === 'now' && !timers.closed ? endOfLog(options) : null
     let cursor = from
     const read = async (): Promise<void> => {
-      if (end !== null && cursor === 'now') cursor = await end
+      if (cursor === 'now') cursor = (await store.counts()).cursor
       for (;;) {
         const page = await store.transitions(cursor, pageSize)
         if (subscriber.closed) return
@@ -58,14 +56,6 @@ export function followTransitions(options: FollowOptions, from: string | null): 
       (again) => timers.after(pollMs, again, store.capabilities.shared),
     )
   })
-}
-
-/** The cursor after the last entry. */
-function endOfLog({ ready, store }: FollowOptions): Promise<string> {
-  const cursor = ready().then(async () => (await store.counts()).cursor)
-  // A subscription that ends before its first read does not wait for it.
-  cursor.catch(() => {})
-  return cursor
 }
 
 /**

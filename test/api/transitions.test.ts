@@ -1,4 +1,4 @@
-import { defineJob, memoryStore, type Store, type Transition } from 'jobchart'
+import { defineJob, JobchartError, memoryStore, type Store, type Transition } from 'jobchart'
 import { expect, test } from 'vitest'
 import { world } from '../support/leaks.ts'
 
@@ -139,6 +139,50 @@ test('a list and its tail, and counts and theirs, have no gap', async () => {
   await clock.advance('1m')
   expect([done, states.size, new Set(states.values())]).toEqual([30, 30, new Set(['done'])])
   expect(JSON.parse(JSON.stringify(counts))).toEqual(counts)
+})
+
+test('a read model whose place was removed is built anew, and goes on', async () => {
+  const store = memoryStore({ transitionsMax: 10 })
+  const { clock, runtime } = world({ store })
+  const worker = await runtime({ jobs: [job], concurrency: 0 })
+  const model = new Map<string, string>()
+  let rebuilt = 0
+  // The recipe of the guide.
+  const rebuild = async (): Promise<string> => {
+    rebuilt++
+    model.clear()
+    let page = await worker.list({ fields: ['id', 'state'], limit: 7 })
+    const { cursor } = page
+    for (;;) {
+      for (const { id, state } of page) model.set(id, state)
+      if (page.next === undefined) return cursor
+      page = await worker.list({ fields: ['id', 'state'], limit: 7, after: page.next })
+    }
+  }
+  const follow = async (): Promise<void> => {
+    for (let from = await rebuild(); ;) {
+      try {
+        for await (const { id, to, cursor } of worker.transitions$({ from })) {
+          model.set(id, to)
+          from = cursor
+        }
+        return
+      } catch (error) {
+        if (!(error instanceof JobchartError) || error.code !== 'SLOW_READER') throw error
+        from = await rebuild()
+      }
+    }
+  }
+  const following = follow()
+  for (let round = 0; round < 3; round++) {
+    await worker.enqueueMany(job, Array(30).fill(1))
+    await clock.advance('1s')
+    await worker.enqueue(job, 1)
+    await clock.advance('1s')
+    expect([model.size, rebuilt > round + 1]).toEqual([31 * (round + 1), true])
+  }
+  await worker.stop()
+  await following
 })
 
 test('a cursor ahead of the log waits for the log to come there', async () => {

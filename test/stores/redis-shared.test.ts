@@ -153,6 +153,20 @@ test('cancels, retries and claims of four stores of the same jobs end in one sta
   expect(types['mail']).toEqual(counts)
 })
 
+test('counts and their cursor are of one instant while other stores write', async () => {
+  const prefix = randomUUID()
+  const [reader, ...writers] = (await Promise.all([1, 2, 3].map(() => opened(prefix)))) as [Store, ...Store[]]
+  const writing = writers.map(async (store, n) => {
+    for (let i = 0; i < 200; i++) await put(store, newJob(`${n}/${i}`))
+  })
+  const seen: { readonly queued: number; readonly cursor: string }[] = []
+  for (let i = 0; i < 60; i++) seen.push(await reader.counts())
+  await Promise.all(writing)
+  const { transitions } = await reader.transitions(null, 10_000)
+  const before = new Map(transitions.map(({ cursor }, i) => [cursor, i + 1]))
+  expect(seen.map(({ queued }) => queued)).toEqual(seen.map(({ cursor }) => before.get(cursor) ?? 0))
+})
+
 test('of inserts of several stores exactly as many succeed as there is room for', async () => {
   const prefix = randomUUID()
   const stores = await Promise.all([1, 2, 3].map(() => opened(prefix)))
