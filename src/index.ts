@@ -116,6 +116,7 @@ export type {
   StopReport,
   UniqueOption,
   UniqueSettings,
+  WorkersOptions,
 } from './core/call-options.ts'
 export type { BulkOperations, BulkRequest, BulkRunOptions } from './core/bulk-options.ts'
 export type { BulkAnswer, BulkChange, BulkOperation, BulkOutcome, BulkState } from './core/bulk-record.ts'

@@ -18,6 +18,7 @@ import type {
   RetryFrom,
   RetryReport,
   SendOptions,
+  WorkersOptions,
 } from '../core/call-options.ts'
 import type { ScheduleArguments, ScheduleHandle, ScheduleRecord } from '../core/schedule-options.ts'
 import type { ScheduleSpec } from '../core/tick-times.ts'
@@ -134,8 +135,13 @@ export interface Client {
    */
   counts(): Promise<Counts>
 
-  /** The runtimes that run jobs of the store, with the jobs that each runs now. */
-  workers(): Promise<WorkerRecord[]>
+  /**
+   * The runtimes that run jobs of the store, with the jobs that each runs now and their inputs.
+   * @param options `inputs`: default true; false leaves them out, and saves a read
+   * @throws JobchartError STORE_UNAVAILABLE
+   * @example for (const { name, running } of await runtime.workers()) console.log(name, running.map(({ input }) => input))
+   */
+  workers(options?: WorkersOptions): Promise<WorkerRecord[]>
 
   /**
    * The figures of every queue that the store, this process or a running worker knows, also of those that are empty, by name.

@@ -32,6 +32,7 @@ import {
   type RetryFrom,
   type RetryReport,
   type SendOptions,
+  type WorkersOptions,
 } from '../core/call-options.ts'
 import { limits } from '../core/limits.ts'
 import { roughSize } from '../core/payload.ts'
@@ -59,6 +60,7 @@ import type {
   TransitionEntry,
   WorkerRecord,
 } from '../store.ts'
+import { withInputs } from '../client/running-inputs.ts'
 import { storeAt } from '../open/store-at.ts'
 import { memoryStore } from '../stores/memory/index.ts'
 
@@ -176,9 +178,11 @@ export class StoreClient implements Client {
     return this.connection.store.counts()
   }
 
-  async workers(): Promise<WorkerRecord[]> {
+  async workers({ inputs = true }: WorkersOptions = {}): Promise<WorkerRecord[]> {
     await this.connection.ready()
-    return this.connection.store.workers()
+    const { store } = this.connection
+    const workers = await store.workers()
+    return inputs ? withInputs(store, workers) : workers
   }
 
   async queues(): Promise<QueueStats[]> {

@@ -36,6 +36,7 @@ import {
   type StartOptions,
   type StopOptions,
   type StopReport,
+  type WorkersOptions,
 } from '../core/call-options.ts'
 import { limits } from '../core/limits.ts'
 import { type RuntimeSettings } from '../core/settings.ts'
@@ -198,8 +199,8 @@ export class WorkerRuntime extends StoreClient implements Runtime {
     return infos.map(queueStats(this.settings.jobs, this.given(), await figuresIn(this.store, infos)))
   }
 
-  override async workers(): Promise<WorkerRecord[]> {
-    return this.state === 'stopped' ? [this.worker.stoppedRecord()] : super.workers()
+  override async workers(options?: WorkersOptions): Promise<WorkerRecord[]> {
+    return this.state === 'stopped' ? [this.worker.stoppedRecord()] : super.workers(options)
   }
 
   override async close(): Promise<void> {

@@ -127,7 +127,7 @@ async function detached(
 ): Promise<ExitCode> {
   const operation = await client.bulk.start(request, { detach: true })
   await terminal.print(options.json ? JSON.stringify({ operation }) : `${operation.id}: ${progressText(operation)}`)
-  if (operation.state === 'running' && (await client.workers()).every(({ lost }) => lost)) {
+  if (operation.state === 'running' && (await client.workers({ inputs: false })).every(({ lost }) => lost)) {
     terminal.note(`No runtime works on the store: jobchart bulk resume ${operation.id} goes on.`)
   }
   return exitCodes.done

@@ -199,6 +199,11 @@ export function cancelRequest(choice: JobSelector, options: CancelOptions, grace
 }
 
 /** Options of a retry. */
+export interface WorkersOptions {
+  /** Read the inputs of the jobs that run? Default true: one more read of the store, of these jobs. */
+  readonly inputs?: boolean
+}
+
 export interface RetryFrom {
   /** Where a machine continues: at its last checkpoint (default), or at its initial state. */
   readonly from?: 'checkpoint' | 'start'

@@ -4,6 +4,7 @@
  */
 import type { CheckIn, JobRecord, Transition } from './record.ts'
 import type { JobState } from './lifecycle.ts'
+import type { Json } from './payload.ts'
 import type { JobFilter, TypeLimits } from './values.ts'
 
 export interface ListQuery<Field extends keyof JobRecord = keyof JobRecord> extends JobFilter {
@@ -218,6 +219,8 @@ export interface WorkerRecord extends WorkerInfo {
     readonly attempt: number
     readonly since: number
     readonly checkin: CheckIn | null
+    /** The input of the job, in answers of `workers()`; absent if it has none, and in answers of a store. */
+    readonly input?: Json
   }[]
 }
 

@@ -56,7 +56,7 @@ export async function overview(settings: DashboardSettings): Promise<Overview> {
   const { client, runtime } = settings
   const [{ types: _, ...counts }, workers, all, activity, day, stats] = await Promise.all([
     client.counts(),
-    client.workers(),
+    client.workers({ inputs: false }),
     client.queues(),
     client.activity(),
     client.activity({ period: 'hour', last: '1d' }),
@@ -82,11 +82,12 @@ export async function overview(settings: DashboardSettings): Promise<Overview> {
 
 /** A worker, with what its jobs have as that of jobs. */
 export const shownWorker = ({ redact }: DashboardSettings, worker: WorkerRecord): WorkerRecord =>
-  redact === null ? worker : { ...worker, running: worker.running.map((run) => ({ ...run, ...shownRun(redact, run) })) }
+  redact === null ? worker : { ...worker, running: worker.running.map((run) => shownRun(redact, run)) }
 
-function shownRun(redact: Redact, { id, type, checkin }: WorkerRecord['running'][number]) {
-  const shown = redacted<ShownRecord>(redact, { id, type, checkin })
-  return { checkin: shown.checkin ?? null }
+function shownRun(redact: Redact, { input, ...run }: WorkerRecord['running'][number]): WorkerRecord['running'][number] {
+  const { id, type, checkin } = run
+  const shown = redacted<ShownRecord>(redact, { id, type, checkin, ...(input !== undefined && { input }) })
+  return { ...run, checkin: shown.checkin ?? null, ...(shown.input !== undefined && { input: shown.input }) }
 }
 
 async function queueRow(
@@ -122,7 +123,7 @@ export interface QueueView extends QueueRow {
 export async function queueView(settings: DashboardSettings, type: string): Promise<QueueView | null> {
   const { client } = settings
   const definition = client.jobs.get(type)
-  const row = await queueRow(settings, await client.queue(type).stats(), await client.workers())
+  const row = await queueRow(settings, await client.queue(type).stats(), await client.workers({ inputs: false }))
   if (definition === undefined && jobStates.every((state) => row.counts[state] === 0)) return null
   return {
     ...row,

@@ -109,6 +109,22 @@ test('the last check-in is never lost, however soon the run ends after it and ho
   ])
 })
 
+test('the list of workers has the inputs of what runs, and not if they are left out', async () => {
+  const { clock, runtime } = world()
+  const job = defineJob<string | undefined, void>({
+    type: 'job',
+    run: (_input, { signal }) => clock.sleep('1h', signal),
+  })
+  const worker = await runtime({ jobs: [job] })
+  await worker.enqueue(job, 'a.png')
+  await worker.enqueue(job, undefined)
+  await clock.advance('1s')
+  const running = async (options?: { inputs: boolean }) =>
+    (await worker.workers(options)).flatMap((each) => each.running.map(({ input }) => input)).toSorted()
+  expect(await running()).toEqual(['a.png', undefined])
+  expect(await running({ inputs: false })).toEqual([undefined, undefined])
+})
+
 test('the last check-in is not lost with a write that is late or fails', async () => {
   const plans = [
     { extend: { before: 1 } },

@@ -70,6 +70,25 @@ async function shop(redact?: Redact) {
   return { runtime, call, get, screens, dashboard }
 }
 
+test('the inputs of running jobs go through redact, in the list of workers', async () => {
+  const slow = defineJob<Order>({
+    type: 'slow',
+    run: (_input, { signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve(undefined))),
+  })
+  const runtime = createRuntime({ jobs: [slow], store: memoryStore(), logger: {} })
+  onTestFinished(() => void runtime.stop({ mode: 'abort' }))
+  await runtime.start()
+  const job = await runtime.enqueue(slow, input('o-5'))
+  await expect.poll(async () => (await job.record()).state).toBe('running')
+  const workersBy = async (redact: Redact): Promise<string> => {
+    const dashboard = createDashboard({ runtime, redact })
+    return (await dashboard.fetch(new Request('http://localhost/api/v1/workers'))).text()
+  }
+  const shown = await workersBy(redactKeys(['orderId', 'customer', 'city']))
+  expect(shown).toContain('"input":{"orderId":"o-5","customer":{"email":"(hidden)","city":"Paris"}}')
+  expect(await workersBy(({ id, type }) => ({ id, type }))).not.toContain('o-5')
+})
+
 test('redactKeys shows what is named, on every screen, and hides all else that a user has filled in', async () => {
   const { call, get, screens } = await shop(redactKeys(['orderId', 'order', 'customer', 'city', 'sent']))
   for (const path of screens.filter((each) => each !== 'jobs/m-1')) {

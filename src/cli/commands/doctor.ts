@@ -119,7 +119,7 @@ async function ofUnreadable({ store }: Client): Promise<Finding[]> {
 const listed = (ids: readonly string[]): string => `${ids.slice(0, 10).join(', ')}${ids.length > 10 ? ', …' : ''}`
 
 async function ofJobs(client: Client): Promise<Finding[]> {
-  const [counts, workers] = [await client.counts(), await client.workers()]
+  const [counts, workers] = [await client.counts(), await client.workers({ inputs: false })]
   const now = client.store.now()
   const lost = workers.filter((worker) => worker.lost)
   const findings: Finding[] = [

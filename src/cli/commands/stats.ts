@@ -16,7 +16,7 @@ export function statsCommand({ command, terminal, run }: Program): Command {
       run(options, () =>
         withClient(options, async (client) => {
           const { types: _, ...counts } = await client.counts()
-          const workers = await client.workers()
+          const workers = await client.workers({ inputs: false })
           const queues = await queueRows(client, workers)
           const perSecond = await totalRates(client)
           const now = client.store.now()

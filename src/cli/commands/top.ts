@@ -32,7 +32,7 @@ export function topCommand({ command, terminal, run }: Program): Command {
 }
 
 async function figures(client: Client) {
-  const workers = await client.workers()
+  const workers = await client.workers({ inputs: false })
   const queues = await queueRows(client, workers)
   return { now: client.store.now(), perSecond: await totalRates(client), queues, workers }
 }
