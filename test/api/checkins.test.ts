@@ -120,8 +120,8 @@ test('the list of workers has the inputs of what runs, and not if they are left 
   await worker.enqueue(job, undefined)
   await clock.advance('1s')
   const running = async (options?: { inputs: boolean }) =>
-    (await worker.workers(options)).flatMap((each) => each.running.map(({ input }) => input)).toSorted()
-  expect(await running()).toEqual(['a.png', undefined])
+    (await worker.workers(options)).flatMap((each) => each.running.map(({ input }) => input))
+  expect(new Set(await running())).toEqual(new Set(['a.png', undefined]))
   expect(await running({ inputs: false })).toEqual([undefined, undefined])
 })
 
