@@ -35,13 +35,13 @@ export const get = (unit: FileUnit, ids: readonly string[]): (JobRecord | null)[
   })
 
 /** An answer, and the number of the last transition when it was read. */
-interface ReadAt<Answer> {
+export interface ReadAt<Answer> {
   readonly answer: Answer
   readonly seq: number
 }
 
 /** A page without the members of an array that structured clones lose. */
-interface ListedJobs<Job> {
+export interface ListedJobs<Job> {
   readonly jobs: Job[]
   readonly next: string | undefined
 }
