@@ -23,7 +23,7 @@ import { fireSchedule, pauseSchedule, putSchedule } from '../../core/schedule.ts
 import type { JobState } from '../../core/lifecycle.ts'
 import { settle } from '../../core/settle.ts'
 import { promote, rescue } from '../../core/sweep.ts'
-import type { CancelAnswer, CancelRequest, CheckpointRequest, ClaimAnswer, ClaimedJob, ClaimRequest, Demand, DiscardAnswer, InsertRequest, InsertAnswer, NewJob, ScheduleStore, Selection, SettleAnswer, Shortfall, Store, SweepAnswer } from '../../store.ts' // prettier-ignore
+import type { CancelAnswer, CancelRequest, ClaimAnswer, ClaimedJob, ClaimRequest, Demand, DiscardAnswer, InsertRequest, InsertAnswer, NewJob, ScheduleStore, Selection, SettleAnswer, Shortfall, Store, SweepAnswer } from '../../store.ts' // prettier-ignore
 import type { Settlement } from '../../core/settlement.ts'
 import { changeEach } from './apart.ts'
 import { runningBulk, withAbandonedBulk } from './bulk.ts'
@@ -66,12 +66,10 @@ export const writesOf = (driver: () => Driver, native: boolean): Pick<Store, Wri
     return answers
   },
   checkpoint: (requests) =>
-    joined(checkpointBites(requests), (bite) =>
-      driver().write((unit) => unit.each(bite, (request) => checkpoint(unit, request), checkpointFailed), {
-        believe: believeLeased(driver(), bite),
-        needs: rowsOf(bite),
-      }),
-    ),
+    driver().write((unit) => unit.each(requests, (request) => checkpoint(unit, request), checkpointFailed), {
+      believe: believeLeased(driver(), requests),
+      needs: rowsOf(requests),
+    }),
   send: (requests) =>
     driver().write((unit) => unit.each(requests, (request) => send(unit, request), sendFailed), {
       needs: rowsOf(requests),
@@ -136,23 +134,6 @@ async function inBites<I, A>(items: readonly I[], act: (bite: readonly I[]) => P
     Array.from({ length: count }, (_, i) => items.slice(i * biteMax, (i + 1) * biteMax)),
     act,
   )
-}
-
-/** Bounded by bytes, too: the state of a machine may be large. */
-function checkpointBites(requests: readonly CheckpointRequest[]): CheckpointRequest[][] {
-  const bites: CheckpointRequest[][] = []
-  let [size, bytes] = [biteMax, 0]
-  for (const request of requests) {
-    const added = roughSize(request.checkpoint.state)
-    if (size === biteMax || bytes + added > biteBytesMax) {
-      bites.push([])
-      size = bytes = 0
-    }
-    bites.at(-1)?.push(request)
-    size++
-    bytes += added
-  }
-  return bites
 }
 
 /** Commits parts of a call in order. */

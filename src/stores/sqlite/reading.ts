@@ -35,13 +35,14 @@ export const get = (unit: FileUnit, ids: readonly string[]): (JobRecord | null)[
   })
 
 /** An answer, and the number of the last transition when it was read. */
-export interface ReadAt<Answer> {
+// An alias, because the types of calls are inferred: declarations cannot name an interface of this file.
+type ReadAt<Answer> = {
   readonly answer: Answer
   readonly seq: number
 }
 
 /** A page without the members of an array that structured clones lose. */
-export interface ListedJobs<Job> {
+type ListedJobs<Job> = {
   readonly jobs: Job[]
   readonly next: string | undefined
 }

@@ -2,7 +2,7 @@
 import { execFile, fork, spawn, type ChildProcess } from 'node:child_process'
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { createRuntime, type Store } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
 import { afterAll, beforeAll } from 'vitest'
@@ -12,6 +12,8 @@ import type { CommandAnswer, CommandRequest } from './command-server.ts'
 import { email, order } from './jobs.ts'
 
 const program = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url))
+/** What the program imports once it knows that Node.js is new enough: a process that carries out all commands loads it for each. */
+const commands = new URL('../../../dist/src/cli/command-line.js', import.meta.url)
 /** Paths of the modules beside this file, for `--jobs`. */
 export const moduleAt = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 
@@ -70,7 +72,7 @@ export function runCommand(cwd: string, environment: NodeJS.ProcessEnv, ...args:
   asked.set(number, answer)
   const request: CommandRequest = {
     number,
-    program: pathToFileURL(program).href,
+    program: commands.href,
     cwd,
     environment: { ...plainEnvironment, ...environment },
     args,
