@@ -16,6 +16,11 @@ const pages = [
   'cpu-bound-work',
   'coming-from-gocraft-work',
   'coming-from-bullmq',
+  'hot-reload',
+  'serverless',
+  'bundling',
+  'deployments',
+  'metrics',
 ]
 // Inside the repository, so that `import 'jobchart'` finds us as a user's import finds the package.
 const folder = join(repositoryRoot, 'test/examples/.readme')
