@@ -5,13 +5,14 @@ import { defineConfig } from 'vitest/config'
 
 const built = 'test/built/**/*.test.ts'
 const helpers = ['**/node_modules/**', 'test/.readme/**']
-/** What measures the heap, listens to the signals of its process, asks which modules are loaded or mocks one. */
+/** What measures the heap, counts timers, listens to the signals of its process, asks which modules are loaded or mocks one. */
 export const isolated = [
   'test/api/memory.test.ts',
   'test/api/signals.test.ts',
   'test/api/stop-without-store.test.ts',
   'test/chart/loading.test.ts',
   'test/core/lifecycle.test.ts',
+  'test/dashboard/live-jobs.test.ts',
   'test/stores/memory-growth.test.ts',
   'test/stores/sqlite-added-state.test.ts',
   'test/stores/sqlite-opening.test.ts',
