@@ -2,7 +2,8 @@
 import { toGraph, toText } from '../chart/index.ts'
 import { chartOf } from '../core/definition.ts'
 import { isEnded } from '../core/lifecycle.ts'
-import { eventsOf, statesIn } from '../dashboard/machine-shown.ts'
+import { statesIn } from '../core/state-paths.ts'
+import { eventsOf } from '../dashboard/machine-shown.ts'
 import { JobchartError, type Client, type JobRecord } from '../index.ts'
 
 /** @returns null if the job has no machine in this process */

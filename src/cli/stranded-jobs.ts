@@ -1,10 +1,10 @@
 /** Jobs of a store that the machines of a module cannot continue, grouped by their state. */
 import { isEnded, jobStates } from '../core/lifecycle.ts'
 import { reindexRequest } from '../core/reindex.ts'
+import { innermost } from '../core/state-paths.ts'
 import type { Client, JobDefinition } from '../index.ts'
 import { createClient } from '../index.ts'
 import { errorFields } from './errors.ts'
-import { innermost } from './words.ts'
 
 export interface Stranded {
   readonly type: string

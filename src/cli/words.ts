@@ -1,4 +1,5 @@
 /** Times, states and values as a terminal shows them. */
+import { innermost } from '../core/state-paths.ts'
 import { rateText } from '../dashboard/rate-text.ts'
 import type { JobState } from '../index.ts'
 import type { Style } from './terminal.ts'
@@ -69,10 +70,6 @@ export const stateStyles: Readonly<Record<JobState, Style>> = {
   dead: 'red',
   cancelled: 'gray',
 }
-
-/** The innermost of the states that a machine stands in: `['paid', 'paid.shipping']` → `paid.shipping`. */
-export const innermost = (states: readonly string[]): string[] =>
-  states.filter((state) => !states.some((other) => other.startsWith(`${state}.`)))
 
 /** The state of a job and of its machine. */
 export const stateText = ({

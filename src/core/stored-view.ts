@@ -2,6 +2,7 @@
 import type { JobchartError } from './errors.ts'
 import type { MachineTypes, MachineView } from './machine-record.ts'
 import type { Json } from './payload.ts'
+import { statesIn } from './state-paths.ts'
 import { actorKey, errorKey, unescaped } from './state-marks.ts'
 
 /** The members of a stored state that are shown. */
@@ -31,7 +32,7 @@ export function storedView<Machine extends MachineTypes>(
 ): MachineView<Machine> {
   const { machine, snapshot = {}, timers = [] } = (state ?? {}) as StoredState
   const value = snapshot.value ?? null
-  const paths = new Set(pathsOf(value))
+  const paths = new Set(statesIn(value))
   return {
     value,
     context: displayed(snapshot.context ?? null),
@@ -50,16 +51,6 @@ export function storedView<Machine extends MachineTypes>(
       throw why
     },
   }
-}
-
-/** `{ paid: 'shipping' }` → `paid`, `paid.shipping`. */
-function pathsOf(value: Json, around: readonly string[] = []): string[] {
-  if (typeof value === 'string') return [[...around, value].join('.')]
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return []
-  return Object.entries(value).flatMap(([key, inner]) => [
-    [...around, key].join('.'),
-    ...pathsOf(inner, [...around, key]),
-  ])
 }
 
 /** Errors as their records, actors as XState shows them: by their id. */

@@ -2,8 +2,8 @@
 import type { CheckpointEntry } from '../index.ts'
 import type { PathStep } from '../chart/index.ts'
 import { JobchartError } from '../core/errors.ts'
+import { innermost, statesIn } from '../core/state-paths.ts'
 import type { MachineRunner } from '../core/definition.ts'
-import { statesIn } from './machine-shown.ts'
 
 /**
  * One step per checkpoint with a change of state. Of parallel states, those that changed.
@@ -30,7 +30,7 @@ export function checkpointSteps(
 
 function leavesAt(state: CheckpointEntry['state'], runner: Pick<MachineRunner, 'viewAt'>): string[] | null {
   const paths = statesAt(state, runner)
-  return paths === null ? null : paths.filter((path) => !paths.some((other) => other.startsWith(`${path}.`)))
+  return paths === null ? null : innermost(paths)
 }
 
 /** Paths of the active states, the outer ones first; null if the version that wrote them is not known here. */

@@ -1,18 +1,15 @@
 /** The view of a job: record, machine, checkpoints, parent and children, and the actions allowed now. */
 import type { JobSummary } from '../index.ts'
 import { arrowsFrom, isEnded } from '../core/lifecycle.ts'
-import { checkpointsShown, machineShown, type CheckpointShown, type MachineShown } from './machine-shown.ts'
+import { checkpointsShown, jobShown, type CheckpointShown, type JobShown, type MachineShown } from './machine-shown.ts'
 import type { DashboardSettings } from './options.ts'
-import { redacted, shownRecord } from './redaction.ts'
+import { redacted } from './redaction.ts'
 
 const childrenMax = 100
 
-/** A record, with the context of its machine in place of its state. */
-type JobShown = ReturnType<typeof shownRecord>
-
 export interface JobView {
   readonly now: number
-  readonly job: JobShown
+  readonly job: JobShown['job']
   readonly machine: MachineShown | null
   /** Why the machine cannot be shown; otherwise null. */
   readonly machineProblem: string | null
@@ -36,10 +33,9 @@ export async function jobView(settings: DashboardSettings, id: string): Promise<
     handle.record(),
     client.list({ parent: id, limit: childrenMax, fields: 'summary' }),
   ])
-  const { machine, context, problem } = await machineShown(settings, record)
+  const { job, machine, problem } = await jobShown(settings, record)
   const checkpoints = await checkpointsShown(settings, record)
   const { state } = record
-  const job = redacted(settings.redact, shownRecord(record, context))
   return {
     now: client.store.now(),
     job,

@@ -5,10 +5,11 @@ import { chartOf, type JobDefinition, type MachineRunner } from '../core/definit
 import { JobchartError } from '../core/errors.ts'
 import { isEnded } from '../core/lifecycle.ts'
 import { cancelEvent, type CheckpointEntry } from '../core/machine-record.ts'
+import { ownValue } from '../core/own-value.ts'
+import { statesIn } from '../core/state-paths.ts'
 import { jsonSchemaOf } from './event-schemas.ts'
 import type { DashboardSettings } from './options.ts'
 import { redacted, shownRecord } from './redaction.ts'
-import { ownValue } from '../core/own-value.ts'
 
 interface EventShown {
   readonly type: string
@@ -56,28 +57,35 @@ export interface PastView extends CheckpointShown {
   readonly machine: MachineShown
 }
 
-/** Where the machine of a job stands; or why that cannot be shown. Both are null for a job without a machine. */
-interface MachineNow {
+export interface JobShown {
+  /** Its record, with the context of its machine in place of its state: what `redact` leaves of that. */
+  readonly job: ReturnType<typeof shownRecord>
+  /** Null for a job without a machine, and where `problem` says why it cannot be shown. */
   readonly machine: MachineShown | null
   readonly problem: string | null
-  /** Its context as it is, before `redact`; undefined if it cannot be shown. */
-  readonly context?: Json
 }
 
-export async function machineShown(settings: DashboardSettings, record: JobRecord): Promise<MachineNow> {
+/** A job, and where its machine stands. */
+export async function jobShown(settings: DashboardSettings, record: JobRecord): Promise<JobShown> {
   const { client } = settings
+  const without = (problem: string | null): JobShown => {
+    return { job: redacted(settings.redact, shownRecord(record, undefined)), machine: null, problem }
+  }
   const job = client.jobs.get(record.type)
   if (job === undefined || job.machine === null) {
     const problem = 'This process does not know the machine of the job: list its definition in jobs.'
-    return { machine: null, problem: record.version === null ? null : problem }
+    return without(record.version === null ? null : problem)
   }
   try {
     const view = await (await client.job(record.id))?.snapshot()
-    if (view === undefined) return { machine: null, problem: null }
-    return { machine: shown(settings, record, job, view), problem: view.unsupported, context: view.context }
+    if (view === undefined) return without(null)
+    // Once: the context is converted from the state of XState, and a record may have megabytes.
+    const left = redacted(settings.redact, shownRecord(record, view.context))
+    const machine = shown(settings, record, job, view, left.checkpoint?.context ?? null)
+    return { job: left, machine, problem: view.unsupported }
   } catch (error) {
     if (!(error instanceof JobchartError)) throw error
-    return { machine: null, problem: error.message }
+    return without(error.message)
   }
 }
 
@@ -87,7 +95,8 @@ export async function pastView(settings: DashboardSettings, record: JobRecord, s
   const entry = (await settings.client.store.checkpoints(record.id)).find((each) => each.seq === seq)
   if (job === undefined || job.machine === null || entry === undefined) return null
   const view = job.machine.viewAt<JsonMachine>(entry.state)
-  const machine = { ...shown(settings, record, job, view), events: [] }
+  const { checkpoint } = redacted(settings.redact, shownRecord(record, view.context))
+  const machine = { ...shown(settings, record, job, view, checkpoint?.context ?? null), events: [] }
   return { ...checkpointShown(settings, job.machine, graphOf(settings, job.machine, record), entry), machine }
 }
 
@@ -117,16 +126,21 @@ function checkpointShown(
   }
 }
 
-function shown(settings: DashboardSettings, record: JobRecord, job: JobDefinition, view: MachineView): MachineShown {
+function shown(
+  settings: DashboardSettings,
+  record: JobRecord,
+  job: JobDefinition,
+  view: MachineView,
+  context: Json,
+): MachineShown {
   const { machine: runner, eventSchemas } = job
   const graph = runner === null ? null : graphOf(settings, runner, view)
   const states = statesIn(view.value)
-  const { checkpoint } = redacted(settings.redact, shownRecord(record, view.context))
   const events = graph === null || isEnded(record.state) ? [] : eventsOf(graph, states, view)
   return {
     version: view.version,
     value: view.value,
-    context: checkpoint?.context ?? null,
+    context,
     tags: view.tags,
     status: view.status,
     states,
@@ -146,16 +160,6 @@ const graphOf = (
   runner: MachineRunner,
   { version }: { readonly version: string | null },
 ): ChartGraph => graphs.of(chartOf(runner, version).machine)
-
-/** `{ paid: 'shipping' }` → `['paid', 'paid.shipping']`. */
-export function statesIn(value: unknown, around: readonly string[] = []): string[] {
-  if (typeof value === 'string') return [[...around, value].join('.')]
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, inner]) => {
-    const path = [...around, key]
-    return [path.join('.'), ...statesIn(inner, path)]
-  })
-}
 
 /** What its active states, and the machine around them, wait for from outside. */
 export function eventsOf(

@@ -16,6 +16,7 @@ import { JobchartError } from '../core/errors.ts'
 import type { RunResult, MachineRunContext } from '../core/definition.ts'
 import { fatal } from '../core/intent.ts'
 import { cancelEvent, type Gather, type InboxEntry, type NewCheckpoint } from '../core/machine-record.ts'
+import { innermost } from '../core/state-paths.ts'
 import { ActorSteps } from './actor-steps.ts'
 import { DeferredEvents, eventOf, isEvent, type EventEntry } from './deferred-events.ts'
 import { toDisplayJson } from './codec.ts'
@@ -425,8 +426,7 @@ const statusWord = /^[a-z][a-z _-]{0,39}$/i
 
 /** How a machine has ended: its final states, the innermost ones, and the `status` of its output. */
 function outcomeOf(states: readonly string[], output: unknown): string {
-  const innermost = states.filter((path) => !states.some((other) => other.startsWith(`${path}.`)))
-  const final = innermost.join(', ')
+  const final = innermost(states).join(', ')
   const status = typeof output === 'object' && output !== null && 'status' in output ? output.status : undefined
   return typeof status === 'string' && status !== final && statusWord.test(status) ? `${final} (${status})` : final
 }

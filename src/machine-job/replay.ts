@@ -9,13 +9,14 @@ import type { RecordedLife } from '../core/recorded-life.ts'
 import { recordError } from '../core/failure.ts'
 import type { CheckpointEntry } from '../core/machine-record.ts'
 import type { Json } from '../core/payload.ts'
+import { statesIn } from '../core/state-paths.ts'
 import type { PlannedLogic } from './actor-kinds.ts'
 import { ActorSteps } from './actor-steps.ts'
 import { decode } from './codec.ts'
 import { LiveMachine } from './live-machine.ts'
 import type { RecordedEvent } from './recorder.ts'
 import { unpackState, type MachineState } from './state.ts'
-import { activePaths, type MachineVersion } from './versions.ts'
+import type { MachineVersion } from './versions.ts'
 
 interface ReplayOptions {
   readonly logic: PlannedLogic
@@ -79,7 +80,7 @@ function divergence(
 /** The states of a checkpoint, as the machine names them; if it cannot go on from it, as they are stored. */
 function expectedStates(entry: CheckpointEntry, { adopt }: ReplayOptions): string[] {
   const state = attempted(() => adopt(entry.state))
-  return activePaths(('error' in state ? unpackState(entry.state) : state.value).snapshot.value)
+  return statesIn(('error' in state ? unpackState(entry.state) : state.value).snapshot.value).toSorted()
 }
 
 function attempted<T>(act: () => T): { readonly value: T } | { readonly error: unknown } {

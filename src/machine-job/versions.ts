@@ -64,12 +64,6 @@ const structureOf = (machine: AnyStateMachine): unknown[] =>
 const hashOf = (structure: unknown): string =>
   createHash('sha256').update(JSON.stringify(structure)).digest('base64url').slice(0, 22)
 
-/** The paths of the states in a value, sorted: `{ paid: 'shipping' }` → `paid`, `paid.shipping`. */
-export function activePaths(value: StateValue, around = ''): string[] {
-  const inner: [key: string, below: StateValue][] = typeof value === 'string' ? [[value, {}]] : Object.entries(value)
-  return inner.flatMap(([key, below]) => [`${around}${key}`, ...activePaths(below, `${around}${key}.`)]).toSorted()
-}
-
 /** Why the machine cannot resume from this snapshot; empty if it can. */
 export function incompatibilities(machine: AnyStateMachine, persisted: PersistedMachine, path = ''): string[] {
   // An ended machine makes no more transitions: any definition fits.

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { table, type Column } from '../../src/cli/table.ts'
-import { duration, innermost, oneLine } from '../../src/cli/words.ts'
+import { duration, oneLine } from '../../src/cli/words.ts'
+import { innermost } from '../../src/core/state-paths.ts'
 
 interface Row {
   readonly id: string

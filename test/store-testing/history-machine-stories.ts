@@ -23,6 +23,17 @@ export async function machineStory(story: Story): Promise<void> {
   await story.settle(fourth)
 }
 
+/** A machine that takes its cancel, and comes to its own end before it has read all that it was given. */
+async function cancelledStory(story: Story): Promise<void> {
+  await story.enqueue('a')
+  const [job] = await story.claim()
+  await story.checkpoint(job, rest(1, 0, true))
+  await story.send('a', 'l1', 'l2', 'l3')
+  await story.extend(job, 0)
+  await story.cancel('a')
+  await story.settle(job, 'COMPLETE', rest(2, 1), true)
+}
+
 /** A machine that came to a checkpoint in its second attempt, and crashed all the same. */
 async function checkpointed(story: Story): Promise<void> {
   await story.enqueue('a', { maxAttempts: 2 })
@@ -132,6 +143,15 @@ export const badMachineStories: readonly BadStory[] = [
       await story.settle((await story.claim())[0], 'FAIL')
     },
     bend: (end) => bend(end, 'a', (record) => void (record.inbox = [])),
+  },
+  {
+    what: 'I11: a machine has ended as cancelled, and holds messages',
+    caught: ['I11'],
+    tell: cancelledStory,
+    bend: (end) =>
+      bend(end, 'a', (record) => {
+        record.inbox = [{ number: 2, at: 0, message: { kind: 'event', event: { type: 'GO' } } }]
+      }),
   },
   {
     what: 'I11: another message is the last one in the end',

@@ -1,6 +1,7 @@
 /** `jobchart show`: one job with its history, errors and logs; with its definition also the chart of its machine. */
 import type { Command } from 'commander'
 import { JobchartError } from '../../core/errors.ts'
+import { innermost } from '../../core/state-paths.ts'
 import type { ErrorRecord, JobRecord } from '../../index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { withClient } from '../open.ts'
@@ -8,7 +9,7 @@ import { withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
 import { table } from '../table.ts'
 import type { Terminal } from '../terminal.ts'
-import { counted, dateAndTime, innermost, manyLines, oneLine, relative, stateStyles } from '../words.ts'
+import { counted, dateAndTime, manyLines, oneLine, relative, stateStyles } from '../words.ts'
 
 export function showCommand({ command, terminal, run }: Program): Command {
   return withStore(command('show', 'show a job: its history, errors, logs, input and output'))

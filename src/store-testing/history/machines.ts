@@ -29,10 +29,11 @@ export function checkMachines(facts: Facts, findings: Findings): void {
 /** A key is kept once, as long as it is remembered, and known again only if it was sent before. */
 function checkKeys({ id, record }: JobFacts, { messages }: MachineFacts, findings: Findings): void {
   const kept = messages.filter(({ outcome }) => outcome === 'kept')
+  const freed = new Set(droppedOf(record).map(({ key }) => key))
   for (const [key, sent] of Map.groupBy(messages, (message) => message.key)) {
     const times = sent.filter(({ outcome }) => outcome === 'kept').length
     // A drop frees the key.
-    if (droppedOf(record).some((each) => each.key === key)) continue
+    if (freed.has(key)) continue
     if (times > 1 && kept.length <= caps.messageKeys) {
       findings.add('I11', `message ${key} to job ${id} was kept ${times} times`)
     }
@@ -124,7 +125,8 @@ class Walk {
     this.stands('it stands at', checkpoint?.number ?? 0)
     const kept = this.machine.messages.filter(({ outcome }) => outcome === 'kept').length
     if (messages < kept) this.add(`${kept} messages were acknowledged, ${messages} have come`)
-    if (state === 'done') return this.endDone(record)
+    // A machine that was cancelled may have come to its own end all the same.
+    if (record.history.at(-1)?.event === 'COMPLETE') return this.ended(record)
     this.holds('it holds', numbers)
     if (numbers.length > 0 && numbers.at(-1) !== messages)
       this.add(`its last message is ${messages}, it holds ${list(numbers)}`)
@@ -133,15 +135,15 @@ class Walk {
   }
 
   /** The end of a machine removes what is left in its inbox, and reports the events. */
-  private endDone({ checkpoint, inbox, logs }: JobRecord): void {
-    if (inbox.length > 0) this.add(`it is done, and holds ${list(inbox.map(({ number }) => number))}`)
+  private ended({ checkpoint, inbox, logs, state }: JobRecord): void {
+    if (inbox.length > 0) this.add(`it is ${state}, and holds ${list(inbox.map(({ number }) => number))}`)
     // An event may end the machine before it reads the next one. The first that its last attempt was given must be read.
     const dropped = droppedOf({ logs }).map(({ number }) => number)
     const first = this.last?.inbox.find((number) => !this.deferred.has(number))
     const hasReadNone = first !== undefined && first > this.read.highest && dropped.includes(first)
     // A handler that is no machine reads none.
     if (checkpoint !== null && hasReadNone)
-      this.add(`it is done, and was given message ${first}, which it has not read`)
+      this.add(`it is ${state}, and was given message ${first}, which it has not read`)
   }
 
   /** Goes on to a place in the order of all transitions: was it sent back to its start on the way? */
