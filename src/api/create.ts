@@ -11,8 +11,8 @@ import { WorkerRuntime } from './worker-runtime.ts'
  * @example const client = createClient({ store, jobs: [sendEmail] })
  */
 export function createClient(options: ClientOptions): Client {
-  const settings = clientSettings(options)
-  return new StoreClient(options.store, settings)
+  const { store, ...settings } = clientSettings(options)
+  return new StoreClient(store, settings)
 }
 
 /**
@@ -21,6 +21,6 @@ export function createClient(options: ClientOptions): Client {
  * @example const runtime = createRuntime({ jobs: [sendEmail], concurrency: 20 })
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const settings = runtimeSettings(options)
-  return new WorkerRuntime(options.store, settings)
+  const { store, ...settings } = runtimeSettings(options)
+  return new WorkerRuntime(store, settings)
 }

@@ -24,7 +24,8 @@ import type { Inspect } from '../core/inspection.ts'
 import { limits } from '../core/limits.ts'
 import { storeAt } from '../open/store-at.ts'
 import { consoleLogger, guarded, type Logger } from '../core/logger.ts'
-import type { Store, StoreCapabilities } from '../store.ts'
+import type { Store } from '../store.ts'
+import { memoryStore } from '../stores/memory/index.ts'
 import { retentionPolicies, type StatesRetention } from './retention.ts'
 
 export interface ClientOptions {
@@ -110,9 +111,6 @@ export interface RuntimeOptions extends ClientOptions {
   readonly retention?: StatesRetention
 }
 
-/** What the default store, `memoryStore()`, is capable of. */
-const inMemory = { durable: false, shared: false }
-
 const clientKeys = ['jobs', 'store', 'capacity', 'enqueueMiddleware', 'logger', 'clock', 'random', 'newId'] as const
 const runtimeKeys = [
   ...clientKeys,
@@ -130,12 +128,11 @@ const runtimeKeys = [
   ] as const),
 ]
 
-/** @throws JobchartError INVALID_OPTION, UNSUPPORTED for an address that is none */
-const capabilitiesOf = (store: Store | string | undefined): StoreCapabilities =>
-  (typeof store === 'string' ? storeAt(store, 'store') : store)?.capabilities ?? inMemory
+/** Settings, and the store that they are for. */
+type WithStore<Settings> = Settings & { readonly store: Store }
 
 /** @throws JobchartError INVALID_OPTION for anything that is not as documented */
-export const clientSettings = (options: ClientOptions): ClientSettings =>
+export const clientSettings = (options: ClientOptions): WithStore<ClientSettings> =>
   commonSettings('createClient', options, clientKeys, [])
 
 /** @param noJobs what takes the place of `jobs` that are not given */
@@ -144,7 +141,7 @@ function commonSettings(
   options: ClientOptions,
   known: readonly string[],
   noJobs?: readonly JobDefinition[],
-): ClientSettings {
+): WithStore<ClientSettings> {
   checkKeys(`options of ${maker}`, options, known, `Pass at least the jobs: ${maker}({ jobs: [sendEmail] }).`)
   const { jobs = noJobs, store, capacity, enqueueMiddleware = [], newId } = options
   const { logger = consoleLogger, clock = systemClock, random = systemRandom } = options
@@ -171,6 +168,8 @@ function commonSettings(
     clock,
     random,
     newId: newId === undefined ? uniqueIds(clock) : () => checkId(newId()),
+    // An address is opened by the clock of the client, like the store that is the default.
+    store: typeof store === 'string' ? storeAt(store, 'store') : (store ?? memoryStore({ clock })),
   }
 }
 
@@ -253,7 +252,7 @@ function withVersionsOf(job: JobDefinition, other: JobDefinition | undefined, i:
 }
 
 /** @throws JobchartError INVALID_OPTION for anything that is not as documented */
-export function runtimeSettings(options: RuntimeOptions): RuntimeSettings {
+export function runtimeSettings(options: RuntimeOptions): WithStore<RuntimeSettings> {
   const settings = commonSettings('createRuntime', options, runtimeKeys)
   const { concurrency = 10, selection = 'weighted', middleware = [], lease = '30s', name, grace = '5s' } = options
   checkChildJobs(settings.jobs, options.jobsElsewhere ?? [])
@@ -276,7 +275,7 @@ export function runtimeSettings(options: RuntimeOptions): RuntimeSettings {
     leaseMs,
     name: name === undefined ? null : checkText('name', name, limits.idCharsMax),
     graceMs: durationMs(grace, 'grace'),
-    retention: retentionPolicies(options.retention ?? {}, settings.jobs, capabilitiesOf(options.store)),
+    retention: retentionPolicies(options.retention ?? {}, settings.jobs, settings.store.capabilities),
   }
 }
 

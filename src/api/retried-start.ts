@@ -21,7 +21,9 @@ const lastingAnswers = /^(WRONGPASS|NOAUTH|NOPERM)\b/
 /** Does the error say that it stays until a person changes something? */
 function isLasting(error: unknown): boolean {
   for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth++) {
-    if ('code' in each && lastingCodes.has(String(each.code))) return true
+    // The same of a connection: the socket of a server that has not started yet, or a network that is not up.
+    const isOfConnection = 'syscall' in each && each.syscall === 'connect'
+    if (!isOfConnection && 'code' in each && lastingCodes.has(String(each.code))) return true
     if (lastingAnswers.test(each.message)) return true
   }
   return false

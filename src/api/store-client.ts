@@ -61,12 +61,6 @@ import type {
   WorkerRecord,
 } from '../store.ts'
 import { withInputs } from '../client/running-inputs.ts'
-import { storeAt } from '../open/store-at.ts'
-import { memoryStore } from '../stores/memory/index.ts'
-
-/** An address is opened by the clock of the client, like the store that is the default. */
-const storeOf = (given: Store | string | undefined, { clock }: ClientSettings): Store =>
-  typeof given === 'string' ? storeAt(given, 'store') : (given ?? memoryStore({ clock }))
 
 export class StoreClient implements Client {
   readonly connection: Connection
@@ -74,9 +68,9 @@ export class StoreClient implements Client {
   private readonly cancelGraceMs: number
 
   /** @param cancelGraceMs default time for a cancelled handler to end */
-  constructor(store: Store | string | undefined, settings: ClientSettings, cancelGraceMs = 5_000) {
+  constructor(store: Store, settings: ClientSettings, cancelGraceMs = 5_000) {
     this.cancelGraceMs = cancelGraceMs
-    this.connection = new Connection(storeOf(store, settings), settings, {
+    this.connection = new Connection(store, settings, {
       fires: this.fires,
       refusing: () => this.refusing(),
       stored: () => this.stored(),

@@ -67,7 +67,7 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   private declareTimer: Timer | null = null
   private stopping: { readonly wait: Shutdown; readonly report: Promise<StopReport> } | null = null
 
-  constructor(store: Store | string | undefined, settings: RuntimeSettings) {
+  constructor(store: Store, settings: RuntimeSettings) {
     super(store, settings, settings.graceMs)
     this.id = settings.newId()
     this.settings = settings
@@ -176,18 +176,20 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   }
 
   async stats(): Promise<RuntimeStats> {
-    const queues = this.state === 'stopped' ? [] : await this.queueFigures()
+    const figures = this.state === 'stopped' ? [] : await this.queueFigures()
     const { permits, abandoned, unsupported } = this.worker
+    // It may have stopped meanwhile.
     const { state } = this
+    const { slots, queues } = state === 'stopped' ? { slots: 0, queues: [] } : { slots: permits.slots, queues: figures }
     return {
       state,
       storeError: this.storeError,
-      concurrency: state === 'stopped' ? 0 : permits.slots,
+      concurrency: slots,
       taken: permits.taken,
       running: this.worker.runs.size,
       abandoned,
       unsupportedVersions: unsupported.count,
-      queues: state === 'stopped' ? [] : queues,
+      queues,
     }
   }
 

@@ -29,9 +29,14 @@ export function followSnapshot<Machine extends MachineTypes>(
     logger,
     (subscriber) => {
       let last: string | null = null
+      let lastMark: string | null = null
       const take = (record: JobRecord | null): void => {
         // A job that was seen and is gone was removed after its end.
         if (record === null) return last === null ? subscriber.error(notFound(id)) : subscriber.complete()
+        // Most reads find nothing new, and the state of a machine is costly to restore.
+        const mark = markOf(record)
+        if (mark === lastMark) return
+        lastMark = mark
         try {
           const snapshot = snapshotOf<Machine>(machines, record)
           const text = JSON.stringify(snapshot)
@@ -55,6 +60,10 @@ export function followSnapshot<Machine extends MachineTypes>(
     newestOnly,
   )
 }
+
+/** Changes with everything of a job that is shown. */
+const markOf = ({ state, generation, history, checkpoint, machineTags, checkin }: JobRecord): string =>
+  JSON.stringify([state, generation, history.at(-1)?.seq, checkpoint?.number, machineTags, checkin])
 
 function snapshotOf<Machine extends MachineTypes>(machines: MachineCalls, record: JobRecord): JobSnapshot<Machine> {
   const { id, type, state, checkin, checkpoint, machineTags } = record

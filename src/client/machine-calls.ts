@@ -17,6 +17,7 @@ import type { JobRecord } from '../core/record.ts'
 import { isEnded } from '../core/lifecycle.ts'
 import { toPayload, type Json } from '../core/payload.ts'
 import { storedView } from '../core/stored-view.ts'
+import { ownValue } from '../core/own-value.ts'
 import { payloadLimits } from '../core/limits.ts'
 import type { SendAnswer, SendRequest, Store, WorkerRecord } from '../store.ts'
 import { promised, refusedBy } from './answer.ts'
@@ -124,8 +125,8 @@ export class MachineCalls {
     const workers = (await store.workers()).filter(({ types, lost }) => types.includes(type) && !lost)
     const knows = ({ definitions = {}, events }: WorkerRecord): boolean =>
       events === undefined ||
-      definitions[type]?.split(', ').includes(definition) === true ||
-      (events[type] ?? []).some((each) => isNamedBy(each, event))
+      ownValue(definitions, type)?.split(', ').includes(definition) === true ||
+      (ownValue(events, type) ?? []).some((each) => isNamedBy(each, event))
     return workers.length === 0 || workers.some(knows)
   }
 

@@ -31,11 +31,6 @@ export class Waits {
     return [...this.awaited.keys()].filter(({ ending }) => ending === null)
   }
 
-  /** Does a run wait? */
-  get any(): boolean {
-    return this.awaited.size > 0
-  }
-
   /** Ids of jobs that a run awaits, the oldest waits first. */
   awaitedBy(run: Waiting, max: number): readonly string[] {
     return Array.from(this.awaited.get(run)?.values().take(max) ?? [], ({ id }) => id)

@@ -198,12 +198,13 @@ export function cancelRequest(choice: JobSelector, options: CancelOptions, grace
   }
 }
 
-/** Options of a retry. */
+/** Options of `workers()`. */
 export interface WorkersOptions {
   /** Read the inputs of the jobs that run? Default true: one more read of the store, of these jobs. */
   readonly inputs?: boolean
 }
 
+/** Options of a retry. */
 export interface RetryFrom {
   /** Where a machine continues: at its last checkpoint (default), or at its initial state. */
   readonly from?: 'checkpoint' | 'start'

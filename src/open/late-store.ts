@@ -1,13 +1,17 @@
 /** A store whose module is loaded when it is opened: until then nothing of its driver is in the process. */
+import { isDeepStrictEqual } from 'node:util'
 import { systemClock } from '../core/clock.ts'
 import { JobchartError } from '../core/errors.ts'
 import type { BulkStore, Hint, ScheduleStore, Store, StoreCapabilities } from '../store.ts'
+
+/** Methods that a store may omit. */
+const optionalMethods = ['confirm', 'repair', 'unreadable'] as const
 
 interface LateStoreOptions {
   readonly name: string
   readonly capabilities: StoreCapabilities
   /** The methods that this store has, of those that a store may omit. */
-  readonly optional: readonly ('confirm' | 'repair' | 'unreadable')[]
+  readonly optional: readonly (typeof optionalMethods)[number][]
   readonly load: () => Promise<Store>
 }
 
@@ -24,6 +28,10 @@ export function lateStore({ name, capabilities, optional, load }: LateStoreOptio
   }
   const loadOnce = async (): Promise<Store> => {
     const made = await load()
+    const isAsSaid =
+      isDeepStrictEqual(made.capabilities, capabilities) &&
+      optionalMethods.every((method) => (made[method] !== undefined) === optional.includes(method))
+    if (!isAsSaid) throw new TypeError(`the ${name} store is not what was said of it before it was loaded`)
     made.watch((hint) => {
       for (const listener of listeners) listener(hint)
     })

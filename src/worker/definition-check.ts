@@ -62,6 +62,8 @@ export class DefinitionCheck {
   private running = false
   private timer: Timer | null = null
   private readonly reported = new Set<string>()
+  private checking = false
+  private checkAgain = false
 
   constructor(options: DefinitionCheckOptions) {
     this.options = options
@@ -75,16 +77,32 @@ export class DefinitionCheck {
   /** Checks now: other jobs may wait than before. */
   repeat(): void {
     const { jobs } = this.options
-    if (this.running && jobs.values().some(({ machine }) => machine !== null)) void this.check()
+    if (this.running && jobs.values().some(({ machine }) => machine !== null)) void this.checkAll()
   }
 
   stop(): void {
     this.running = false
   }
 
-  private async check(): Promise<void> {
-    const { timers, logger } = this.options
-    let again = true
+  /** One check at a time: a running one may have passed what has changed. */
+  private async checkAll(): Promise<void> {
+    this.checkAgain = this.checking
+    if (this.checking) return
+    this.checking = true
+    this.timer?.cancel()
+    let isFound: boolean
+    do {
+      this.checkAgain = false
+      isFound = await this.check()
+    } while (this.checkAgain && this.running)
+    this.checking = false
+    if (isFound && this.running) {
+      this.timer = this.options.timers.after(againAfterMs, () => void this.checkAll(), false)
+    }
+  }
+
+  /** @returns may there be more to do later? */
+  private async check(): Promise<boolean> {
     try {
       // Read before the jobs: what a worker postpones before it disappears from the list is then found in the pages.
       const others = await this.otherDefinitions()
@@ -95,13 +113,13 @@ export class DefinitionCheck {
         const postponed = await this.resumePostponed(type, machine)
         found ||= change || postponed
       }
-      again = found || others.size > 0
+      return found || others.size > 0
     } catch (error) {
-      logger.warn('the definitions of waiting jobs could not be checked; they are checked again', { error })
+      this.options.logger.warn('the definitions of waiting jobs could not be checked; they are checked again', {
+        error,
+      })
+      return true
     }
-    if (!again || !this.running) return
-    this.timer?.cancel()
-    this.timer = timers.after(againAfterMs, () => void this.check(), false)
   }
 
   /** Definitions that other live workers have of these machines, as far as they differ, by type. */

@@ -64,7 +64,7 @@ export class SlotWaits {
       this.options.logger.debug('awaited jobs could not be read to find slot deadlocks', { error })
     }
     this.timer = null
-    if (this.options.waits.any) this.check()
+    if (this.options.waits.runs.length > 0) this.check()
   }
 
   /** The runs that wait, if they hold all slots of the worker or of a type. */

@@ -82,6 +82,21 @@ test('what a person must mend is not waited for: a missing folder, a folder and 
   }
 })
 
+test('the socket of a server that has not started yet is waited for', async () => {
+  const clock = new VirtualClock()
+  const cause = Object.assign(new Error('connect ENOENT /run/redis.sock'), { code: 'ENOENT', syscall: 'connect' })
+  const away = new JobchartError('STORE_UNAVAILABLE', 'no answer', { cause })
+  const inner = memoryStore({ clock })
+  let tries = 0
+  const store = { ...inner, open: (host: Parameters<typeof inner.open>[0]) => (++tries < 3 ? Promise.reject(away) : inner.open(host)) } // prettier-ignore
+  const runtime = createRuntime({ jobs: [job], store, clock, logger: {} })
+  onTestFinished(async () => void (await runtime.stop()))
+  const start = runtime.start({ retry: true })
+  await clock.advance('10s')
+  await start
+  expect([tries, runtime.state]).toEqual([3, 'running'])
+})
+
 test('an option that makes no sense is refused', async () => {
   const { worker } = setUp({})
   await expect(worker.start({ retry: 'yes' } as unknown as { retry: boolean })).rejects.toMatchObject({
