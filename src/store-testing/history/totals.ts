@@ -137,9 +137,9 @@ function widest(retains: Facts['retains'], type: string, state: keyof RetentionP
   const named = retains.flatMap(({ asked }) =>
     asked.types.filter(([each]) => each === type).map(([, policy]) => policy),
   )
-  const policies = [...named, ...retains.map(({ asked }) => asked.others)].map((policy) => policy[state])
+  const policies = named.length > 0 ? named : retains.map(({ asked }) => asked.others)
   const most = (bound: (bounds: RetentionBounds) => number): number =>
-    Math.max(...(named.length > 0 ? policies.slice(0, named.length) : policies).map(bound))
+    Math.max(...policies.map((policy) => bound(policy[state])))
   return {
     count: most(({ count }) => count),
     ageMs: most(({ ageMs }) => ageMs),

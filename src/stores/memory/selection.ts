@@ -95,8 +95,8 @@ export function find(
   const states = anyOf(filter.state)
   const fits = (phase: Phase): boolean => eligible(phase) && isListed(range.by, phase.name)
   const among = phases.filter((phase) => fits(phase) && (states === null || states.has(phase.name)))
-  const queues = types === null ? null : [...types].flatMap((type) => store.queues.get(type) ?? [])
-  const counts = queues === null ? [store.counts] : queues.map((queue) => queue.counts)
+  const queues = [...(types ?? store.queues.keys())].flatMap((type) => store.queues.get(type) ?? [])
+  const counts = types === null ? [store.counts] : queues.map((queue) => queue.counts)
   /** Rows of these phases and types that have not been looked at. */
   let left = counts.reduce((sum, each) => sum + tally(each, among), 0)
   const { until = Infinity } = range
@@ -105,7 +105,7 @@ export function find(
   let last: Row | null = null
   const next = (): Position | null => (last === null ? null : positionIn(range.by, last))
   if (left === 0) return { rows, next: null }
-  for (const row of candidates(store, filter, among, queues ?? [...store.queues.values()], range)) {
+  for (const row of candidates(store, filter, among, queues, range)) {
     // There is one more row: the page ends at the number of its last row, which stays valid if that row is removed.
     if (looked === scanMax) return { rows, next: next() }
     if (row.seq > until) break

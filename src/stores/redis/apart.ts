@@ -41,13 +41,16 @@ export async function commitEach<A>(
 ): Promise<Outcome<A> | null> {
   const { epoch } = driver
   const jobs = await driver.operateEach(act, set, ids)
+  const done: A[] = []
   const writing = jobs.flatMap(({ id, unit, answer }) => {
     const { plan, writes } = planOf(unit, driver.keys)
     const outcomes = outcomesOf(answer)
-    if (!writes && outcomes.length === 0) return []
+    if (!writes && outcomes.length === 0) {
+      done.push(answer)
+      return []
+    }
     return [{ id, unit, answer, plan: { ...plan, job: id, ...(outcomes.length > 0 && { outcomes }) } }]
   })
-  const done = jobs.filter(({ id }) => !writing.some((each) => each.id === id)).map(({ answer }) => answer)
   if (writing.length === 0 && progress === undefined) return { done, left: [] }
   const request = { head: { ...head, epoch }, ...(progress && { progress }), ...plansOf(writing) }
   const [outcome, bases] = await driver.run('commitEach', [JSON.stringify(request)])

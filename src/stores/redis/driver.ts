@@ -302,10 +302,11 @@ export class Driver {
   }
 
   private tell({ rollback, isOther }: EpochNews): void {
-    // What is remembered was true on a server that is gone.
-    if (rollback !== null) this.remembered.clear()
-    if (rollback !== null) this.notify([{ kind: 'rollback', ...rollback }])
-    else if (isOther) this.notify([{ kind: 'restart' }])
+    if (rollback !== null) {
+      // What is remembered was true on a server that is gone.
+      this.remembered.clear()
+      this.notify([{ kind: 'rollback', ...rollback }])
+    } else if (isOther) this.notify([{ kind: 'restart' }])
   }
 
   // ── leased rows ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -193,7 +193,8 @@ function inboxChanges(row: Row): Pick<PlannedRow, 'inboxDropped' | 'inboxRemoved
   const { lastRead: readBefore = '0', lastMessage: lastBefore = '0', deferred: before } = row.loaded?.fields ?? {}
   const { lastRead = 0, deferred = [] } = row.machine ?? {}
   const dropped = Math.min(lastRead, Number(lastBefore)) - Number(readBefore)
-  const isKept = (number: number): boolean => number > lastRead || deferred.includes(number)
+  const held = new Set(deferred)
+  const isKept = (number: number): boolean => number > lastRead || held.has(number)
   const messages = row.additions.messages.filter(({ number }) => isKept(number))
   const read = Array.from({ length: Math.max(dropped, 0) }, (_, i) => Number(readBefore) + 1 + i)
   const removed = [...(before ? (JSON.parse(before) as number[]) : []), ...read].flatMap((number, place) =>

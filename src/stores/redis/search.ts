@@ -1,5 +1,5 @@
 /** Jobs by a filter: the index that has them in the order asked for is walked, a bounded part of it in one call. */
-import { hasMeta, inSequence, inTime, isListed, scanMax, type Position } from '../../core/cursor.ts'
+import { comparePositions, hasMeta, inSequence, inTime, isListed, scanMax, type Position } from '../../core/cursor.ts'
 import { Heap, type HeapItem } from '../../core/heap.ts'
 import { isEnded, isLeased, jobStates, type JobState } from '../../core/lifecycle.ts'
 import type { JobMeta } from '../../core/record.ts'
@@ -82,12 +82,7 @@ export class Search {
         if (looked === scanMax) return { jobs, next: last }
         if (Number(fields.seq) > until) return { jobs, next: null }
         const isAmong = among.has(fields.state as JobState) && types?.has(fields.type ?? '') !== false
-        if (
-          row !== null &&
-          isAmong &&
-          !endedAfter(fields, until) &&
-          unlessUnreadable(() => passes(fields, meta, filter))
-        ) {
+        if (row !== null && isAmong && matches(fields, meta, filter, until)) {
           if (jobs.length === range.limit) return { jobs, next: last }
           jobs.push({ id, row })
         }
@@ -114,8 +109,8 @@ export class Search {
       if (row === null) return []
       const { fields } = row
       const isAmong = states.has(fields.state as JobState) && types?.has(fields.type ?? '') !== false
-      const isEarlier = Number(fields.seq) <= until && !endedAfter(fields, until)
-      return isAmong && isEarlier && passes(fields, meta, filter) ? [{ id, row }] : []
+      const isEarlier = Number(fields.seq) <= until
+      return isAmong && isEarlier && matches(fields, meta, filter, until) ? [{ id, row }] : []
     })
     return found.toSorted((a, b) => Number(a.row.fields.seq) - Number(b.row.fields.seq))
   }
@@ -232,9 +227,10 @@ export class Search {
     if (ids.length === 0) return []
     const numbers = texts(await this.redis.send(['ZMSCORE', this.keys.all, ...ids])).map(Number)
     const entries = ids.map((id, i): Entry => [id, inSequence(numbers[i] ?? 0)])
-    const isNext = ([, { number }]: Entry): boolean =>
-      number > 0 && (newestFirst ? number < (after?.number ?? Infinity) : number > (after?.number ?? 0))
-    return entries.filter(isNext).toSorted(([, a], [, b]) => (newestFirst ? b.number - a.number : a.number - b.number))
+    const compare = (a: Position, b: Position): number => (newestFirst ? -1 : 1) * comparePositions(a, b)
+    return entries
+      .filter(([, position]) => position.number > 0 && (after === null || compare(position, after) > 0))
+      .toSorted(([, a], [, b]) => compare(a, b))
   }
 
   /** Jobs in the order of their due times. */
@@ -307,6 +303,10 @@ function anyOf<T extends string>(wanted: T | readonly T[] | undefined): Readonly
   if (wanted === undefined) return null
   return new Set<string>(typeof wanted === 'string' ? [wanted] : wanted)
 }
+
+/** Does a job pass a filter, and had it not ended after `until`? A job that cannot be read passes none. */
+const matches = (fields: Fields, meta: string | null, filter: JobFilter, until: number): boolean =>
+  !endedAfter(fields, until) && unlessUnreadable(() => passes(fields, meta, filter)) === true
 
 function passes(fields: Fields, kept: string | null, filter: JobFilter): boolean {
   const { tag, key, concurrencyKey, meta, failure, unsupported, parent, machineState, machineTag } = filter

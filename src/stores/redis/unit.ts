@@ -475,14 +475,14 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journal
     const { machine } = row
     if (machine === null) return []
     const { lastRead } = machine
-    const deferred = machine.deferred.filter((number) => number > after)
-    if (machine.lastMessage <= Math.max(after, lastRead) && deferred.length === 0) return []
+    const deferred = new Set(machine.deferred.filter((number) => number > after))
+    if (machine.lastMessage <= Math.max(after, lastRead) && deferred.size === 0) return []
     const added = row.additions.messages
     const first = added[0]?.number ?? Infinity
-    const isAdded = deferred.length === 0 && first <= Math.max(after, lastRead) + 1
+    const isAdded = deferred.size === 0 && first <= Math.max(after, lastRead) + 1
     const kept = isAdded ? [] : this.set.inbox(row.id).filter(({ number }) => number < first)
     return [...kept, ...added.map(({ entry }) => entry)].filter(
-      ({ number }) => number > after && (number > lastRead || deferred.includes(number)),
+      ({ number }) => number > after && (number > lastRead || deferred.has(number)),
     )
   }
 

@@ -92,14 +92,13 @@ const wholeTable = (scope: Scope): Plan => ({
 /** The ended jobs of each queue and state in the order of their end, from a number on. */
 function endedSince({ queues, states, by }: Scope, number = 0): Plan {
   const own = 'queue = ? AND state = ? AND finished_at IS NOT NULL AND moved >= ?'
-  const sources = states
-    .filter(isEnded)
-    .flatMap((state) =>
-      queues.flatMap((queue) =>
-        queue.in(state) === 0 ? [] : jobSource('ended', by === 'finished', own, queue.number, state, number),
-      ),
-    )
-  return { sources, jobs: jobsIn(queues, states.filter(isEnded)) }
+  const ended = states.filter(isEnded)
+  const sources = ended.flatMap((state) =>
+    queues.flatMap((queue) =>
+      queue.in(state) === 0 ? [] : jobSource('ended', by === 'finished', own, queue.number, state, number),
+    ),
+  )
+  return { sources, jobs: jobsIn(queues, ended) }
 }
 
 /** The jobs with a due time, in the order of these. */

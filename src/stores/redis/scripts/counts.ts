@@ -3,8 +3,6 @@ import type { LuaScript } from './lua.ts'
 
 export const countsScript: LuaScript = {
   definitions: '',
-  call: `
-do return { stamp(), '', int(seqNow), call('HGETALL', P .. 'counts'), call('HGETALL', P .. 'paused') } end
-`,
-  answer: `''`,
+  call: '',
+  answer: `int(seqNow), call('HGETALL', P .. 'counts'), call('HGETALL', P .. 'paused')`,
 }
