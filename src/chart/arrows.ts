@@ -52,9 +52,7 @@ interface SameEnds {
 
 /** The transitions between each two ends, for the formats that draw a line from each source. */
 export function transitionsByEnds(graph: ChartGraph): SameEnds[] {
-  const groups = new Map<string, ChartTransition[]>()
-  for (const each of arrowTransitions(graph)) addTo(groups, endsOf(each), each)
-  return [...groups.values()].flatMap((transitions) => {
+  return [...Map.groupBy(arrowTransitions(graph), endsOf).values()].flatMap((transitions) => {
     const [first] = transitions
     return first === undefined ? [] : [{ source: first.source, targets: first.targets, transitions }]
   })
@@ -63,18 +61,12 @@ export function transitionsByEnds(graph: ChartGraph): SameEnds[] {
 /** The transitions of each arrow, in document order. */
 function groupsOf(graph: ChartGraph): ChartTransition[][] {
   const drawn = arrowTransitions(graph)
-  const shared = new Map<string, Set<string>>()
-  for (const each of drawn) {
-    const effect = effectOf(each)
-    shared.set(effect, (shared.get(effect) ?? new Set()).add(each.source))
+  const effects = new Map<ChartTransition, string>()
+  for (const [effect, alike] of Map.groupBy(drawn, effectOf)) {
+    const isShared = new Set(alike.map(({ source }) => source)).size >= sharedMin
+    for (const each of alike) if (isShared && !each.self && each.kind !== 'always') effects.set(each, effect)
   }
-  const groups = new Map<string, ChartTransition[]>()
-  for (const each of drawn) {
-    const effect = effectOf(each)
-    const isShared = (shared.get(effect)?.size ?? 0) >= sharedMin && !each.self && each.kind !== 'always'
-    addTo(groups, isShared ? effect : endsOf(each), each)
-  }
-  return [...groups.values()]
+  return [...Map.groupBy(drawn, (each) => effects.get(each) ?? endsOf(each)).values()]
 }
 
 const arrowTransitions = (graph: ChartGraph): ChartTransition[] =>
@@ -82,12 +74,6 @@ const arrowTransitions = (graph: ChartGraph): ChartTransition[] =>
 
 const endsOf = ({ source, targets, kind }: ChartTransition): string =>
   JSON.stringify([source, targets, kind === 'always'])
-
-function addTo(groups: Map<string, ChartTransition[]>, key: string, transition: ChartTransition): void {
-  const group = groups.get(key)
-  if (group === undefined) groups.set(key, [transition])
-  else group.push(transition)
-}
 
 /** What a transition does, without the state it comes from. */
 const effectOf = ({ targets, kind, label, guard, otherwise, actions, reenter, self }: ChartTransition): string =>

@@ -10,30 +10,25 @@ const typesOf = (definitions: readonly JobDefinition[]): string[] => [
   ...new Set(definitions.filter(({ machine }) => machine !== null).map(({ type }) => type)),
 ]
 
-/** Writes the lives of a store to a file that only its owner can read: it holds inputs, contexts and events. @returns how many */
-export async function recordTo(
-  file: string,
+/** The lives of a store. */
+export const livesOf = (
   client: Client,
   definitions: readonly JobDefinition[],
   max: number | undefined,
-): Promise<number> {
-  const lives = await recordLives(client, typesOf(definitions), max)
+): Promise<readonly RecordedLife[]> => recordLives(client, typesOf(definitions), max)
+
+/** Only the owner can read the file: it holds inputs, contexts and events. */
+export const writeLives = (file: string, lives: readonly RecordedLife[]): void =>
   writeFileSync(file, JSON.stringify({ format: 1, lives }), { mode: 0o600 })
-  return lives.length
-}
 
-/** @param source a file that `recordTo` wrote, or the client of a store */
-export async function replayFrom(
-  source: string | Client,
+/** Several versions of a machine are one runner in the list of a client. */
+export const replayOf = (
   definitions: readonly JobDefinition[],
-  max: number | undefined,
-): Promise<ReplayReport> {
-  const lives = typeof source === 'string' ? livesIn(source) : await recordLives(source, typesOf(definitions), max)
-  // Several versions of a machine are one runner in the list of a client.
-  return replayLives(createClient({ jobs: definitions }).jobs.values(), lives)
-}
+  lives: readonly RecordedLife[],
+): Promise<ReplayReport> | ReplayReport => replayLives(createClient({ jobs: definitions }).jobs.values(), lives)
 
-function livesIn(file: string): readonly RecordedLife[] {
+/** @param file that `writeLives` wrote */
+export function livesIn(file: string): readonly RecordedLife[] {
   const hint = 'Name a file that `jobchart check --record FILE` has written.'
   let content: unknown
   try {

@@ -81,8 +81,8 @@ function isOwnOrigin(request: Request, origin: string): boolean {
   const { host: ownHost, protocol } = new URL(request.url)
   const host = request.headers.get('host') ?? ownHost
   // A proxy that ends TLS says so; the connection to this process is plain.
-  const forwarded = request.headers.get('x-forwarded-proto')?.split(',', 1)[0]?.trim()
-  const own = `${forwarded ?? protocol.slice(0, -1)}://${host}`
+  const scheme = request.headers.get('x-forwarded-proto')?.split(',', 1)[0]?.trim()
+  const own = `${scheme ?? protocol.slice(0, -1)}://${host}`
   return URL.canParse(origin) && URL.canParse(own) && new URL(origin).origin === new URL(own).origin
 }
 

@@ -31,7 +31,7 @@ export interface ListenOptions {
   readonly host?: string
 }
 
-/** A server that listens. It is closed when the runtime of the dashboard, or its client, has stopped. */
+/** A server that listens. It is closed when the runtime of the dashboard has stopped; with a client, call `close`. */
 export interface Listening {
   /** The address of the page. Without `authorize` it carries the token, also for addresses that are relative to it. */
   readonly url: string

@@ -109,7 +109,7 @@ class DrawingThread {
   private failed: (error: unknown) => void = () => {}
 
   constructor() {
-    this.worker = new Worker(threadFile(), { name: 'jobchart charts', workerData: null })
+    this.worker = new Worker(threadFile(), { name: 'jobchart charts' })
     this.ready = this.next().then(() => (this.wasReady = true))
     this.worker.on('message', (answer: DrawAnswer) => this.answered(answer))
     this.worker.on('error', (error) => this.failed(error))

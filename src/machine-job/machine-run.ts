@@ -79,9 +79,9 @@ export class MachineRun {
     this.attempt = attempt
     this.number = attempt.checkpoint?.number ?? 0
     this.read = from?.read ?? 0
-    const [read, unread] = [true, false].map((is) => attempt.inbox.filter(({ number }) => number <= this.read === is))
-    this.inbox = unread ?? []
-    this.deferred = new DeferredEvents(nameOf(version), read ?? [])
+    const isRead = ({ number }: InboxEntry): boolean => number <= this.read
+    this.inbox = attempt.inbox.filter((entry) => !isRead(entry))
+    this.deferred = new DeferredEvents(nameOf(version), attempt.inbox.filter(isRead))
     this.checkpointEachMessage = attempt.inbox.length > 1 && attempt.hasFailed()
     this.arrived = Math.max(attempt.inbox.at(-1)?.number ?? 0, this.read)
     this.dirty = from === null || adopted

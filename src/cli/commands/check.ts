@@ -5,7 +5,7 @@ import type { ReplayReport } from '../../core/lives.ts'
 import { exitCodes } from '../exit-codes.ts'
 import type { Finding } from '../definitions.ts'
 import type { JobDefinition } from '../../index.ts'
-import { recordTo, replayFrom, replayLines } from '../lives.ts'
+import { livesIn, livesOf, replayLines, replayOf, writeLives } from '../lives.ts'
 import { withClient } from '../open.ts'
 import { integer, withStore, type StoreOptions } from '../options.ts'
 import type { Program } from '../command.ts'
@@ -44,6 +44,7 @@ export function checkCommand({ command, terminal, run }: Program): Command {
     )
     .action((files: string[], options: CheckOptions) =>
       run(options, async () => {
+        mustHaveStore(options)
         const [{ definitionsIn }, { strandedJobs }] = await Promise.all([
           import('../definitions.ts'),
           import('../stranded-jobs.ts'),
@@ -96,24 +97,29 @@ interface Lived {
 
 const nothingLived: Lived = { recorded: null, replayed: null }
 
+/** @throws JobchartError INVALID_OPTION for an option that asks for a store, without one */
+function mustHaveStore({ store, migrate, record, replay }: CheckOptions): void {
+  const asking = {
+    '--migrate': migrate === true,
+    '--record': record !== undefined,
+    '--replay without a file': replay === true,
+  }
+  const [option] = Object.entries(asking).find(([, asks]) => asks) ?? []
+  if (store === undefined && option !== undefined) throw invalidOption(option, 'a store', undefined, 'Pass --store.')
+}
+
 async function lived(definitions: readonly JobDefinition[], options: CheckOptions): Promise<Lived> {
-  const { record, replay, lives, store } = options
-  if (store === undefined && (record !== undefined || replay === true)) {
-    throw invalidOption(
-      record === undefined ? '--replay without a file' : '--record',
-      'a store',
-      undefined,
-      'Pass --store.',
-    )
-  }
+  const { record, replay } = options
   if (record === undefined && replay === undefined) return nothingLived
-  if (typeof replay === 'string' && record === undefined) {
-    return { recorded: null, replayed: await replayFrom(replay, definitions, lives) }
+  const isOfStore = record !== undefined || replay === true
+  const lives = isOfStore
+    ? await withClient({ ...options, jobs: [] }, (client) => livesOf(client, definitions, options.lives))
+    : []
+  if (record !== undefined) writeLives(record, lives)
+  return {
+    recorded: record === undefined ? null : lives.length,
+    replayed: replay === undefined ? null : await replayOf(definitions, replay === true ? lives : livesIn(replay)),
   }
-  return withClient({ ...options, jobs: [] }, async (client) => ({
-    recorded: record === undefined ? null : await recordTo(record, client, definitions, lives),
-    replayed: replay === undefined ? null : await replayFrom(replay === true ? client : replay, definitions, lives),
-  }))
 }
 
 function reindexedLines({ found, unsupported, written }: Reindexed & { readonly written: boolean }): string[] {

@@ -108,6 +108,13 @@ test.concurrent(
   },
 )
 
+test.concurrent('check --migrate without a store is refused, and not taken for done', async () => {
+  expect(await runIn({}, 'check', moduleAt('jobs-2.ts'), '--migrate')).toMatchObject({
+    code: exitCodes.usage,
+    stderr: expect.stringContaining('--migrate: expected a store') as string,
+  })
+})
+
 test.concurrent('check records lives and replays them, from a file and from the store', async () => {
   const file = join(folder(), 'lives.json')
   const recorded = await run('check', jobsFile, '--record', file, '--replay', '--json')
