@@ -69,7 +69,7 @@ function spoken({ state }: PlacedState, marks: Marks): string {
   const kind = state.type === 'atomic' ? 'state' : `${state.type} state`
   const count = marks.counts.get(state.id)
   const active = marks.active.has(state.id) ? ', active' : ''
-  return `${state.key}, ${kind}${active}${count === undefined ? '' : `, ${count} jobs`}`
+  return `${state.key}, ${kind}${active}${count === undefined ? '' : `, ${count} ${count === 1 ? 'job' : 'jobs'}`}`
 }
 
 function classes({ state, region }: PlacedState, marks: Marks): string {

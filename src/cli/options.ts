@@ -1,4 +1,5 @@
 /** Options of several commands, and the parsers of their values. */
+import { messageOf } from '../core/errors.ts'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { systemClock } from '../core/clock.ts'
 import { durationMs, type Duration } from '../core/duration.ts'
@@ -77,7 +78,7 @@ export function jsonArgument(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new InvalidArgumentError(`Expected JSON: ${error instanceof Error ? error.message : String(error)}.`)
+    throw new InvalidArgumentError(`Expected JSON: ${messageOf(error)}.`)
   }
 }
 

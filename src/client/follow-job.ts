@@ -1,12 +1,20 @@
-/** Follows one job: its record, then its events, then its end, whichever process runs it. */
-import type { HistoryEntry, AnyJobEvent, JobRecord } from '../core/record.ts'
+/**
+ * Follows one job: its record, then its events, then its end, whichever process runs it. What this process does arrives as events; what
+ * others do is read from the record and its history.
+ */
+import { isEnded, isLeased } from '../core/lifecycle.ts'
+import type { HistoryEntry, AnyJobEvent, CheckIn, JobRecord } from '../core/record.ts'
 import type { EventHub } from './event-hub.ts'
+import type { RecordWatch } from './record-watch.ts'
 import type { Results } from './results.ts'
 
 interface JobFollower {
   /** Called first, once. null: the job does not exist; only `end` follows. */
   readonly record: (record: JobRecord | null) => void
-  /** Called for each later event, in order, without repetition. Transitions by other processes are delivered when the job has ended. */
+  /**
+   * Called for each later event, in order, without repetition. Of check-ins by other processes in quick succession the last one is
+   * delivered; their log lines, emitted events and checkpoints are not.
+   */
   readonly event: (event: AnyJobEvent) => void
   /** Called last, once. */
   readonly end: () => void
@@ -16,56 +24,53 @@ interface JobFollower {
 interface FollowJobOptions {
   readonly hub: EventHub
   readonly results: Results
+  readonly watch: RecordWatch
   readonly get: (id: string) => Promise<JobRecord | null>
 }
 
 /** Follows until the job ends or the returned function is called. */
-export function followJob({ hub, results, get }: FollowJobOptions, id: string, follower: JobFollower): () => void {
-  let lastSeq = -1
-  /** The last seq of a transition that is no checkpoint: an event of a run may follow checkpoints of its attempt. */
-  let lastTransition = -1
+export function followJob(
+  { hub, results, watch, get }: FollowJobOptions,
+  id: string,
+  follower: JobFollower,
+): () => void {
+  let stopped = false
+  const events = new EventOrder((event) => {
+    if (!stopped) follower.event(event)
+  })
   /** Events that arrive before the record; null afterwards. */
   let early: AnyJobEvent[] | null = []
-  let stopped = false
-  const take = (event: AnyJobEvent): void => {
-    // An event of a run carries the seq of the run's claim; every transition has its own seq.
-    const ofRun = event.event === 'CHECKIN' || event.event === 'LOG' || event.event === 'EMIT'
-    if (stopped || (ofRun ? event.seq < lastTransition : event.seq <= lastSeq)) return
-    lastSeq = Math.max(lastSeq, event.seq)
-    if (event.event !== 'CHECKPOINT') lastTransition = Math.max(lastTransition, event.seq)
-    follower.event(event)
-  }
-  const offEvents = hub.onJob(id, (event) => (early === null ? take(event) : early.push(event)))
+  const offEvents = hub.onJob(id, (event) => (early === null ? events.own(event) : early.push(event)))
   let offEnd = (): void => {}
+  let offRecords = (): void => {}
   const stop = (): void => {
     stopped = true
     offEvents()
     offEnd()
+    offRecords()
+  }
+  const end = (): void => {
+    stop()
+    follower.end()
   }
   get(id).then(
     (record) => {
       if (stopped) return
       follower.record(record)
-      if (record === null) {
-        stop()
-        follower.end()
-        return
-      }
-      lastTransition = lastSeq = record.history.at(-1)?.seq ?? 0
+      if (record === null) return end()
       const caught = early ?? []
       early = null
-      const lastCheckinAt = record.checkin?.at ?? -Infinity
-      for (const event of caught) if (event.event !== 'CHECKIN' || event.at > lastCheckinAt) take(event)
-      const end = (): void => {
-        stop()
-        follower.end()
-      }
+      events.begin(record, caught)
       const onEnded = (ended: JobRecord | null): void => {
         if (stopped) return
-        if (ended !== null) for (const entry of ended.history) take(asEvent(ended, entry))
+        if (ended !== null) events.readLast(ended)
         end()
       }
       offEnd = results.whenEnded(id, onEnded, end)
+      // A read that fails is repeated by the next poll.
+      if (watch.hasOtherWriters && !isEnded(record.state)) {
+        offRecords = watch.watch(id, { record: (news) => events.read(news), failed: () => {}, isShown: true })
+      }
     },
     (error: unknown) => {
       stop()
@@ -73,6 +78,76 @@ export function followJob({ hub, results, get }: FollowJobOptions, id: string, f
     },
   )
   return stop
+}
+
+/** Puts what this process does with a job and what is read of it in one order, each event once. */
+class EventOrder {
+  private lastSeq = -1
+  /** The last seq of a transition that is no checkpoint: an event of a run may follow checkpoints of its attempt. */
+  private lastTransition = -1
+  /** When the last check-in was made that was read from the record. */
+  private lastCheckinAt: number | null = null
+  /** The CLAIM of the last attempt that this process has run, and whether it goes on: it tells its events itself. */
+  private ownClaim = -1
+  private runsHere = false
+  private readonly deliver: (event: AnyJobEvent) => void
+
+  constructor(deliver: (event: AnyJobEvent) => void) {
+    this.deliver = deliver
+  }
+
+  /** @param caught events of this process that came before the record was read */
+  begin({ history, checkin }: JobRecord, caught: readonly AnyJobEvent[]): void {
+    this.lastTransition = this.lastSeq = history.at(-1)?.seq ?? 0
+    this.lastCheckinAt = checkin?.at ?? null
+    const readAt = this.lastCheckinAt ?? -Infinity
+    for (const event of caught) if (event.event !== 'CHECKIN' || event.at > readAt) this.own(event)
+  }
+
+  /** An event of this process. */
+  own(event: AnyJobEvent): void {
+    if (event.event === 'CLAIM' || isReport(event)) {
+      this.ownClaim = event.seq
+      this.runsHere = true
+    } else if (!isLeased(event.to)) this.runsHere = false
+    this.take(event)
+  }
+
+  /** A later record. The end of a job comes by `readLast`. */
+  read(record: JobRecord | null): void {
+    if (record === null || isEnded(record.state)) return
+    const isElsewhere = record.history.some(({ event, seq }) => event === 'CLAIM' && seq > this.ownClaim)
+    if (!this.runsHere || isElsewhere) this.readLast(record)
+    // Either the event of this process follows at once, or another one has ended the run: then the next read tells.
+    else if (!isLeased(record.state)) this.runsHere = false
+  }
+
+  readLast(record: JobRecord): void {
+    const { history, checkin } = record
+    const claim = history.findLast(({ event }) => event === 'CLAIM')
+    for (const entry of history) {
+      this.take(asEvent(record, entry))
+      if (entry !== claim || entry.seq === this.ownClaim || checkin === null) continue
+      if (checkin.at === this.lastCheckinAt) continue
+      this.lastCheckinAt = checkin.at
+      this.take(checkInOf(record, entry, checkin))
+    }
+  }
+
+  private take(event: AnyJobEvent): void {
+    // An event of a run carries the seq of the run's claim; every transition has its own seq.
+    if (isReport(event) ? event.seq < this.lastTransition : event.seq <= this.lastSeq) return
+    this.lastSeq = Math.max(this.lastSeq, event.seq)
+    if (event.event !== 'CHECKPOINT') this.lastTransition = Math.max(this.lastTransition, event.seq)
+    this.deliver(event)
+  }
+}
+
+/** Is an event one of a run, and no transition? */
+const isReport = ({ event }: AnyJobEvent): boolean => event === 'CHECKIN' || event === 'LOG' || event === 'EMIT'
+
+function checkInOf({ id, type }: JobRecord, { seq, attempt }: HistoryEntry, { at, value }: CheckIn): AnyJobEvent {
+  return { seq, at, id, type, event: 'CHECKIN', from: 'running', to: 'running', attempt, value }
 }
 
 /** The last check-in of a running job as an event. */

@@ -34,7 +34,7 @@ export interface HandleServicesOptions {
 
 export function handleServices(options: HandleServicesOptions): HandleServices {
   const { owner, results, waits, timers, hub, logger, machines, watch, get, record } = options
-  const followed = { hub, results, get }
+  const followed = { hub, results, watch, get }
   return {
     whenEnded: (id, ended, closed, done) => results.whenEnded(id, ended, closed, done),
     waits: (id) => waits.begin(id),

@@ -59,6 +59,11 @@ export class RecordWatch {
     this.options = options
   }
 
+  /** Do other processes write to the store? Their changes are found by reading alone. */
+  get hasOtherWriters(): boolean {
+    return this.options.store.capabilities.shared
+  }
+
   /** Reads a job now and after changes, until the returned function is called. */
   watch(id: string, watcher: RecordWatcher): () => void {
     const watchers = this.watchers.get(id) ?? new Set()
@@ -108,7 +113,7 @@ export class RecordWatch {
 
   /** The interval of polls, ms. */
   private get everyMs(): number {
-    if (this.shownCount === 0 || !this.options.store.capabilities.shared) return pollMs
+    if (this.shownCount === 0 || !this.hasOtherWriters) return pollMs
     return Math.min(pollMs, Math.max(streamPollMs, readPart * this.readMs))
   }
 

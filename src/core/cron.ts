@@ -3,7 +3,7 @@
  * are steps that begin at a number (`3/20`), refusals where croner would search in vain, and typed errors.
  */
 import { Cron } from 'croner'
-import { JobchartError } from './errors.ts'
+import { JobchartError, messageOf } from './errors.ts'
 
 const aliases: Readonly<Record<string, string>> = {
   '@hourly': '0 * * * *',
@@ -93,8 +93,7 @@ function checkDates(text: string, days: string, months: string, weekdays: string
   if (!matches) throw refused(text, 'no month that it names has such a day')
 }
 
-const reason = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error)).replace(/^Cron\w+: /, '')
+const reason = (error: unknown): string => messageOf(error).replace(/^Cron\w+: /, '')
 
 const refused = (text: string, why: string, cause?: unknown): JobchartError =>
   new JobchartError('INVALID_OPTION', `spec ${JSON.stringify(text.slice(0, 80))}: ${why}`, {

@@ -136,3 +136,6 @@ function picture(value: unknown): string {
   const name: unknown = Object.getPrototypeOf(value)?.constructor?.name
   return typeof name === 'string' && name !== 'Object' ? `a ${name}` : 'an object'
 }
+
+/** What an error says; of a value that is none, its text. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -14,7 +14,7 @@ import type {
   MachineRunContext,
   UnsupportedRest,
 } from '../core/definition.ts'
-import { describe, JobchartError } from '../core/errors.ts'
+import { describe, JobchartError, messageOf } from '../core/errors.ts'
 import { cancelEvent, type MachineTypes, type MachineView } from '../core/machine-record.ts'
 import type { JobRecord } from '../core/record.ts'
 import type { Json } from '../core/payload.ts'
@@ -345,7 +345,7 @@ class VersionedRunner implements MachineRunner {
 const unsupported = (version: string, error: unknown): UnsupportedRest => ({
   kind: 'unsupported',
   version,
-  reason: error instanceof Error ? error.message : String(error),
+  reason: messageOf(error),
   error,
 })
 

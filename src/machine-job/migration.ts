@@ -4,7 +4,7 @@
  * deployment may change the delay.
  */
 import type { AnyStateMachine, AnyStateNode, EventObject, OutputFrom, SnapshotFrom } from 'xstate'
-import { describe, JobchartError } from '../core/errors.ts'
+import { describe, JobchartError, messageOf } from '../core/errors.ts'
 import { machineAt, MachineActions } from './actions.ts'
 import { childAddress } from './addresses.ts'
 import { activeNodes, isMachine, nodesOf } from './machines.ts'
@@ -292,8 +292,6 @@ function* machinesIn(
 }
 
 // ── refusals ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** The error for a state that this release, or the machine, cannot read. */
 export const unreadable = (error: unknown): JobchartError =>

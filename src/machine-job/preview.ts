@@ -1,6 +1,6 @@
 /** Computes the state of a machine after its unread messages and due timers, without executing anything. */
 import { transition, type AnyActorRef, type AnyEventObject, type AnyStateMachine, type SnapshotFrom } from 'xstate'
-import { JobchartError } from '../core/errors.ts'
+import { JobchartError, messageOf } from '../core/errors.ts'
 import { cancelEvent, type InboxMessage, type InboxEntry } from '../core/machine-record.ts'
 import { eventOf, expiryOf, isEvent, keptUntil, type EventEntry } from './deferred-events.ts'
 import { jobOf } from './from-job.ts'
@@ -101,7 +101,7 @@ function wrappingThrows<T>({ machine }: AnySnapshot, event: AnyEventObject, eval
 
 /** The error for a guard or assign that throws during a preview. */
 export function machineThrew(machine: string, where: string, error: unknown): JobchartError {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   return new JobchartError('NOT_ACCEPTED', `machine ${machine} fails ${where}: ${message}`, {
     cause: error,
     hint: 'A guard, an assign or the context of the machine threw (`cause`): the job would fail in the same way.',

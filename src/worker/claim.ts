@@ -212,7 +212,7 @@ export class Claimer {
   private tellUnreadable(ids: readonly string[]): void {
     const error = new JobchartError(
       'STORE_CORRUPT',
-      `${ids.length} jobs cannot be read: ${ids.slice(0, 10).join(', ')}`,
+      `${ids.length === 1 ? '1 job' : `${ids.length} jobs`} cannot be read: ${ids.slice(0, 10).join(', ')}`,
       {
         hint: 'Something else has changed what is stored. They are set aside: `jobchart doctor` lists them, `jobchart discard ID` removes one.',
       },

@@ -72,7 +72,8 @@ test('in an older Node.js each entry and the command line say which one they nee
      }`,
   ).split('\n')
   expect(printed.length).toBeGreaterThan(8)
-  for (const line of printed) expect(line).toMatch(/ jobchart needs Node.js 22\.13 or later; this is v20\.19\.0$/)
+  for (const line of printed)
+    expect(line).toMatch(/ jobchart needs Node.js 22\.13 or later, not 23 or 25; this is v20\.19\.0$/)
 })
 
 test('without the file of the thread, as in a bundle, thread: true says what to mark as external; without it all works', () => {
@@ -149,4 +150,41 @@ test('a bundle that leaves jobchart out runs handlers in threads; one that takes
   expect(start('out/main.js')).toBe('42')
   rmSync(join(folder, 'node_modules/jobchart'))
   expect(start('alone/main.js')).toBe('UNSUPPORTED')
+})
+
+test.each(['esm', 'cjs'] as const)('a bundle (%s) without a driver is built and runs', async (format) => {
+  const folder = newProject()
+  const program = join(folder, 'program.mjs')
+  writeFileSync(
+    program,
+    `import { createRuntime, defineJob, memoryStore } from 'jobchart'
+     import { openStore } from 'jobchart/open'
+     const double = defineJob({ type: 'double', run: async (n) => 2 * n })
+     const main = async () => {
+       const runtime = createRuntime({ jobs: [double], store: memoryStore() })
+       await runtime.start()
+       console.log(await runtime.run(double, 21), typeof openStore)
+       await runtime.stop()
+     }
+     main()`,
+  )
+  const outfile = join(folder, format === 'esm' ? 'bundle.mjs' : 'bundle.cjs')
+  const drivers = /^(@redis\/client|ioredis)$/
+  await build({
+    entryPoints: [program],
+    outfile,
+    format,
+    bundle: true,
+    minify: true,
+    platform: 'node',
+    logLevel: 'silent',
+    plugins: [
+      {
+        name: 'drivers are not installed',
+        setup: (plugin) => plugin.onResolve({ filter: drivers }, ({ path }) => ({ errors: [{ text: `no ${path}` }] })),
+      },
+    ],
+  })
+  const printed = execFileSync(process.execPath, [outfile], { cwd: folder, encoding: 'utf8', env: {} }).trim()
+  expect(printed).toBe('42 function')
 })

@@ -157,3 +157,50 @@ test('an actor of a job has the check-ins of another process', async () => {
   go.resolve()
   await waitFor(actor, ({ status }) => status === 'done')
 })
+
+test.each([
+  ['sqlite', storesOfFile],
+  ['redis', storesOfServer],
+])('%s: events and states of a job come in order, each once, from the process that runs it', async (_, storesOf) => {
+  const storeOf = await storesOf()
+  const gates = { first: Promise.withResolvers<void>(), second: Promise.withResolvers<void>() }
+  const work = defineJob<null, string>({
+    type: 'work',
+    run: async (_input, ctx) => {
+      ctx.checkin('first')
+      await gates.first.promise
+      ctx.checkin('second')
+      await gates.second.promise
+      return 'made'
+    },
+  })
+  const client = createClient({ jobs: [work], store: storeOf() })
+  const runtime = createRuntime({ jobs: [work], store: storeOf() })
+  onTestFinished(async () => {
+    await client.close()
+    await runtime.stop()
+  })
+  const handle = await client.enqueue(work, null)
+  const events: unknown[] = []
+  const states: string[] = []
+  const seen = { ENQUEUE: Promise.withResolvers<void>(), first: gates.first, second: gates.second }
+  const ended = new Promise<void>((complete, error) => {
+    handle.events$.subscribe({
+      next: ({ event, value }) => {
+        events.push(value === undefined ? event : [event, value])
+        if (event === 'ENQUEUE') seen.ENQUEUE.resolve()
+        if (event === 'CHECKIN') seen[value as 'first' | 'second'].resolve()
+      },
+      error,
+      complete,
+    })
+  })
+  const last = new Promise<void>((complete, error) => {
+    handle.state$.subscribe({ next: (state) => states.push(state), error, complete })
+  })
+  await seen.ENQUEUE.promise
+  await runtime.start()
+  await Promise.all([ended, last])
+  expect(events).toEqual(['ENQUEUE', 'CLAIM', ['CHECKIN', 'first'], ['CHECKIN', 'second'], ['COMPLETE', 'made']])
+  expect(states).toEqual(['queued', 'running', 'done'])
+})

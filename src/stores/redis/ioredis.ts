@@ -1,4 +1,6 @@
 /** The client interface on ioredis: one server, one that a Sentinel chooses, or a cluster. */
+import type * as Ioredis from 'ioredis'
+import { importPeer } from './peer.ts'
 import { connectMsMax, reconnectMs, RedisError, type Command, type RedisClient, type Reply } from './connection.ts'
 
 /** What this adapter uses of a client. */
@@ -108,6 +110,6 @@ export function fromIoredis(given: object): RedisClient {
 }
 
 export async function ioredisAt(url: string): Promise<RedisClient> {
-  const { Redis } = await import('ioredis')
+  const { Redis } = (await importPeer('ioredis')) as typeof Ioredis
   return fromIoredis(new Redis(url, { lazyConnect: true }))
 }

@@ -1,4 +1,6 @@
 /** The client interface on @redis/client: one server, one that a Sentinel chooses, or a cluster. */
+import type * as NodeRedis from '@redis/client'
+import { importPeer } from './peer.ts'
 import { connectMsMax, reconnectMs, RedisError, type Command, type RedisClient, type Reply } from './connection.ts'
 
 /** What this adapter uses of each of the three. */
@@ -153,7 +155,7 @@ export function fromNodeRedis(given: object, url: { readonly url?: string } = {}
 }
 
 export async function nodeRedisAt(url: string): Promise<RedisClient> {
-  const { createClient } = await import('@redis/client')
+  const { createClient } = (await importPeer('@redis/client')) as typeof NodeRedis
   // Of clients with the same options the driver makes one class, with all commands of Redis: 10 ms. So this one has none.
   return fromNodeRedis(createClient(), { url })
 }
