@@ -75,7 +75,10 @@ export interface JobHandle<Output = unknown, Machine extends MachineTypes = Mach
   /** The current state, then each change; completes at the end of the job. */
   readonly state$: Stream<JobState>
 
-  /** The latest event, then each event of this process; completes at the end of the job. */
+  /**
+   * The latest event, then each later one, in order; completes at the end of the job. While another process runs the job, its transitions
+   * and its check-ins are given, of check-ins in quick succession the last one; its log lines, emitted events and checkpoints are not.
+   */
   readonly events$: Stream<JobEvent>
 
   /**

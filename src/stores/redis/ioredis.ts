@@ -1,6 +1,5 @@
 /** The client interface on ioredis: one server, one that a Sentinel chooses, or a cluster. */
-import type * as Ioredis from 'ioredis'
-import { importPeer } from './peer.ts'
+import { importIoredis } from './peer.ts'
 import { connectMsMax, reconnectMs, RedisError, type Command, type RedisClient, type Reply } from './connection.ts'
 
 /** What this adapter uses of a client. */
@@ -110,6 +109,6 @@ export function fromIoredis(given: object): RedisClient {
 }
 
 export async function ioredisAt(url: string): Promise<RedisClient> {
-  const { Redis } = (await importPeer('ioredis')) as typeof Ioredis
+  const { Redis } = await importIoredis('ioredis')
   return fromIoredis(new Redis(url, { lazyConnect: true }))
 }

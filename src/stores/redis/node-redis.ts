@@ -1,6 +1,5 @@
 /** The client interface on @redis/client: one server, one that a Sentinel chooses, or a cluster. */
-import type * as NodeRedis from '@redis/client'
-import { importPeer } from './peer.ts'
+import { importNodeRedis } from './peer.ts'
 import { connectMsMax, reconnectMs, RedisError, type Command, type RedisClient, type Reply } from './connection.ts'
 
 /** What this adapter uses of each of the three. */
@@ -155,7 +154,7 @@ export function fromNodeRedis(given: object, url: { readonly url?: string } = {}
 }
 
 export async function nodeRedisAt(url: string): Promise<RedisClient> {
-  const { createClient } = (await importPeer('@redis/client')) as typeof NodeRedis
+  const { createClient } = await importNodeRedis('@redis/client')
   // Of clients with the same options the driver makes one class, with all commands of Redis: 10 ms. So this one has none.
   return fromNodeRedis(createClient(), { url })
 }
