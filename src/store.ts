@@ -103,7 +103,7 @@ export interface StoreCapabilities {
  * `ready`: jobs of the type may be claimable, `atMost` of them if known · `due`: a job is due at this time ·
  * `cancelled`: these leased jobs were marked as cancelled · `messages`: these leased jobs have new messages · `room`: an insert
  * that was refused as full may succeed now, one of a full queue if `type` is given · `ended`: jobs have ended, those of `ids` if known · `queue`: a queue was paused or
- * resumed · `schedule`: a schedule has a tick at this time · `bulk`: anyone may go on with this bulk operation · `missed`: hints of other
+ * resumed · `schedule`: a schedule has a tick at this time · `changed`: these jobs, which `announce` has named, were written · `bulk`: anyone may go on with this bulk operation · `missed`: hints of other
  * processes may have been lost until now · `rollback`: the store is as it was at an earlier time: the last transition
  * that was seen has the number `seen`, and those after `left` are gone · `restart`: the server of the store was started again or
  * emptied, and no transition that was seen is gone. After these two, records without a transition may be missing: workers, schedules.
@@ -118,6 +118,7 @@ export type Hint =
   | { readonly kind: 'ended'; readonly ids?: readonly string[] }
   | { readonly kind: 'queue'; readonly type: string; readonly paused: boolean }
   | { readonly kind: 'schedule'; readonly at: number }
+  | { readonly kind: 'changed'; readonly ids: readonly string[] }
   | { readonly kind: 'bulk'; readonly id: string }
   | { readonly kind: 'missed' }
   | { readonly kind: 'rollback'; readonly seen: number; readonly left: number }
@@ -296,6 +297,11 @@ export interface Store {
    * aside and can be read now. Other calls wait meanwhile.
    */
   repair?(): Promise<RepairAnswer>
+  /**
+   * From now on, for `forMs`, each write of one of these jobs sends the hint `changed` to every process: check-ins and logs, too. A store
+   * that cannot tell other processes at once omits the method; who shows a job of it reads the job again and again.
+   */
+  announce?(ids: readonly string[], forMs: number): Promise<void>
   /** Calls `listener` with each hint until the returned function is called. A listener must not throw. */
   watch(listener: (hint: Hint) => void): () => void
 }

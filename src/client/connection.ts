@@ -74,7 +74,9 @@ export class Connection {
   /** Calls to machine jobs. */
   readonly machines: MachineCalls
   private readonly results: Results
-  private readonly watch: RecordWatch
+  /** The jobs of which a state is awaited, and those that are shown as they change. */
+  private readonly awaited: RecordWatch
+  private readonly shown: RecordWatch
   private readonly owner: ConnectionOwner
   private readonly handleServices: HandleServices
   private readonly hintListeners = new Set<(hint: Hint) => void>()
@@ -116,7 +118,9 @@ export class Connection {
       answered: () => owner.answered(),
     })
     const lookups = this.lookups()
-    const watch = (this.watch = new RecordWatch({ store, hub, timers, ready: () => this.ready() }))
+    const watched = { store, hub, timers, ready: () => this.ready() }
+    this.awaited = new RecordWatch({ ...watched, shows: false })
+    this.shown = new RecordWatch({ ...watched, shows: true })
     this.machines = new MachineCalls({
       store,
       hub,
@@ -124,7 +128,7 @@ export class Connection {
       ready: () => this.ready(),
       jobs: settings.jobs,
       follow: () => this.follow,
-      watch,
+      watch: this.awaited,
       cancel: (id, options) => owner.cancel(id, options),
       waits: this.waits,
       ...lookups,
@@ -140,7 +144,7 @@ export class Connection {
       prepareTick: (job, id) => prepareTick(this.preparing, job, id),
       inserted: (jobs, answers) => this.inserted(jobs, answers),
     })
-    const { machines, results, waits } = this
+    const { machines, results, shown: watch, waits } = this
     this.handleServices = handleServices({ owner, results, machines, waits, watch, timers, hub, logger, ...lookups })
   }
 
@@ -456,7 +460,8 @@ export class Connection {
       this.settings.logger.warn('the store lost its last writes', { error: rolledBack(hint) })
     if (hint.kind === 'unsafe') this.settings.logger.warn('the store may lose jobs', { error: hint.error })
     this.results.hint(hint)
-    this.watch.hint(hint)
+    this.awaited.hint(hint)
+    this.shown.hint(hint)
     for (const listener of this.hintListeners) listener(hint)
     for (const changed of this.changeListeners) changed()
   }

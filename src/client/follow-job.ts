@@ -69,7 +69,7 @@ export function followJob(
       offEnd = results.whenEnded(id, onEnded, end)
       // A read that fails is repeated by the next poll.
       if (watch.hasOtherWriters && !isEnded(record.state)) {
-        offRecords = watch.watch(id, { record: (news) => events.read(news), failed: () => {}, isShown: true })
+        offRecords = watch.watch(id, { record: (news) => events.read(news), failed: () => {} })
       }
     },
     (error: unknown) => {

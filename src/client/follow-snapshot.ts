@@ -53,7 +53,7 @@ export function followSnapshot<Machine extends MachineTypes>(
         // The next poll reads the job again.
         if (last === null) subscriber.error(error)
       }
-      subscriber.add(watch.watch(id, { record: take, failed, isShown: true }))
+      subscriber.add(watch.watch(id, { record: take, failed }))
       // Reads the job a last time when the client is closed.
       subscriber.add(results.whenEnded(id, take, () => subscriber.complete()))
     },

@@ -192,6 +192,8 @@ export class Results {
         for (let i = 0; i < some.length; i++) this.notify(some[i] as string, records[i] ?? null)
       }
     } catch (error) {
+      // A read was under way when the store was closed.
+      if (this.closed !== null) return
       this.options.logger.warn('awaited jobs could not be read from the store; the read is repeated', {
         error,
         jobs: ids.length,

@@ -5,7 +5,7 @@ import { JobchartError } from '../core/errors.ts'
 import type { BulkStore, Hint, ScheduleStore, Store, StoreCapabilities } from '../store.ts'
 
 /** Methods that a store may omit. */
-const optionalMethods = ['confirm', 'repair', 'unreadable'] as const
+const optionalMethods = ['announce', 'confirm', 'repair', 'unreadable'] as const
 
 interface LateStoreOptions {
   readonly name: string
@@ -60,6 +60,9 @@ export function lateStore({ name, capabilities, optional, load }: LateStoreOptio
     },
     insert: (requests) => store().insert(requests),
     claim: (request) => store().claim(request),
+    ...(optional.includes('announce') && {
+      announce: (ids: readonly string[], forMs: number) => expected(store().announce?.(ids, forMs)),
+    }),
     ...(optional.includes('confirm') && { confirm: (leases) => expected(store().confirm?.(leases)) }),
     ...(optional.includes('repair') && { repair: () => expected(store().repair?.()) }),
     ...(optional.includes('unreadable') && { unreadable: () => expected(store().unreadable?.()) }),

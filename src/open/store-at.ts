@@ -22,7 +22,7 @@ export function storeAt(address: string, option: string): Store {
       return lateStore({
         name: 'redis',
         capabilities: { durable: true, shared: true },
-        optional: ['repair', 'unreadable'],
+        optional: ['announce', 'repair', 'unreadable'],
         load: async () => {
           const { redisStore } = await import('../stores/redis/index.ts')
           const { url, prefix } = parsed

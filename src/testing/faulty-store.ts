@@ -51,6 +51,9 @@ const operations = [
   'advanceBulk',
   'stopBulk',
   'bulkOperations',
+  'announce',
+  'repair',
+  'unreadable',
 ] as const
 
 /** The methods of a store that can fail. */
@@ -127,6 +130,10 @@ export function faultyStore(store: Store, options: FaultyStoreOptions): FaultySt
     claim: (request) => injector.call('claim', async () => store.claim(request)),
     // A synchronous answer can be neither delayed nor lost.
     ...(store.confirm && { confirm: (leases) => store.confirm?.(leases) ?? [] }),
+    ...(store.announce && {
+      announce: (ids, forMs) => injector.call('announce', async () => store.announce?.(ids, forMs)),
+    }),
+    ...faultyRepair(store, injector),
     settle: (settlements) => injector.call('settle', async () => store.settle(settlements)),
     extend: (request) => injector.call('extend', () => store.extend(request)),
     checkpoint: (requests) => injector.call('checkpoint', async () => store.checkpoint(requests)),
@@ -156,6 +163,19 @@ export function faultyStore(store: Store, options: FaultyStoreOptions): FaultySt
     workers: () => injector.call('workers', () => store.workers()),
     transitions: (from, limit) => injector.call('transitions', () => store.transitions(from, limit)),
   }
+}
+
+/** What repairs a store, and what cannot be read of it, if it has that. */
+const faultyRepair = (store: Store, injector: FaultInjector): Pick<Store, 'repair' | 'unreadable'> => ({
+  ...(store.repair && { repair: () => injector.call('repair', async () => present(store.repair?.())) }),
+  ...(store.unreadable && {
+    unreadable: () => injector.call('unreadable', async () => present(store.unreadable?.())),
+  }),
+})
+
+function present<T>(answer: Promise<T> | undefined): Promise<T> {
+  if (answer === undefined) throw new TypeError('the store has lost a method')
+  return answer
 }
 
 const faultySchedules = (store: ScheduleStore, injector: FaultInjector): ScheduleStore => ({

@@ -22,7 +22,7 @@ import { pending, RedisUnit, type Only } from './unit.ts'
 import { WorkingSet, type SelectedIds } from './working-set.ts'
 
 type ScriptName =
-  'commit' | 'commitStoring' | 'commitEach' | 'claim' | 'exchange' | 'insert' | 'settle' | 'remove' | 'retain' | 'seen' | 'worker' | 'epoch' | 'aside' | 'repair' | 'due' // prettier-ignore
+  'commit' | 'commitStoring' | 'commitEach' | 'claim' | 'exchange' | 'insert' | 'settle' | 'remove' | 'retain' | 'seen' | 'worker' | 'epoch' | 'aside' | 'repair' | 'due' | 'announce' // prettier-ignore
 
 /** Rounds of a call at most: of loading, and of commits that came too late. */
 export const roundsMax = { load: 1_000, commit: 50 }
@@ -291,6 +291,11 @@ export class Driver {
   /** Removes jobs that were set aside. @returns the ids of those that were */
   dropAside(ids: readonly string[]): Promise<string[]> {
     return this.inTurn(async () => texts((await this.run('aside', ['drop', ...ids]))[1]))
+  }
+
+  /** Has each write of these jobs told to every process, for a time. */
+  async announce(ids: readonly string[], forMs: number): Promise<void> {
+    await this.run('announce', [String(forMs), ...ids])
   }
 
   repair(): Promise<RepairAnswer> {

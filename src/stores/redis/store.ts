@@ -8,7 +8,7 @@
 import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import { JobchartError } from '../../core/errors.ts'
-import type { Hint, Store } from '../../store.ts'
+import type { Hint, Store, WorkerInfo } from '../../store.ts'
 import { bulkWritesOf, listBulk } from './bulk.ts'
 import { Redis, unavailable, type RedisClient } from './connection.ts'
 import { Driver, type StoreTime } from './driver.ts'
@@ -21,6 +21,7 @@ import { scheduleWritesOf, writesOf } from './operations.ts'
 import { Openings } from './openings.ts'
 import { Reading } from './reading.ts'
 import { Scripts } from './scripts.ts'
+import { announceScript } from './scripts/announce.ts'
 import { asideScript } from './scripts/aside.ts'
 import { claimScript } from './scripts/claim.ts'
 import { countsScript } from './scripts/counts.ts'
@@ -105,6 +106,7 @@ export function redisStoreOf(settings: Settings): Store {
     watch: (listener) => hints.watch(listener),
     unreadable: () => read((reading) => reading.unreadable()),
     repair: async () => driver().repair(),
+    announce: async (ids, forMs) => driver().announce(ids, forMs),
     ...rejecting(writes),
     schedules: {
       ...rejecting(scheduleWritesOf(driver)),
@@ -115,12 +117,7 @@ export function redisStoreOf(settings: Settings): Store {
       ...rejecting(bulkWritesOf(driver)),
       list: (only) => read(() => listBulk(driver().redis, keys, only)),
     },
-    worker: async (id, info) =>
-      driver().inTurn(async () => {
-        const forgotten = await opened().reading.forgottenWorkers(now())
-        const leaving = info === null ? [...forgotten, id] : forgotten.filter((each) => each !== id)
-        await driver().run('worker', [id, info === null ? '' : JSON.stringify(info), ...leaving])
-      }),
+    worker: async (id, info) => register(opened(), now(), id, info),
     async queue(type, change) {
       if (change !== undefined) await driver().write((unit) => unit.pause(type, change.paused))
       return read((reading) => reading.queue(type))
@@ -138,6 +135,14 @@ export function redisStoreOf(settings: Settings): Store {
     transitions: (from, limit) => read((reading) => reading.transitions(from, limit)),
   }
 }
+
+/** Registers a worker, or removes it; with those that are no longer kept. */
+const register = ({ driver, reading }: Open, now: number, id: string, info: WorkerInfo | null): Promise<void> =>
+  driver.inTurn(async () => {
+    const forgotten = await reading.forgottenWorkers(now)
+    const leaving = info === null ? [...forgotten, id] : forgotten.filter((each) => each !== id)
+    await driver.run('worker', [id, info === null ? '' : JSON.stringify(info), ...leaving])
+  })
 
 /** Methods of which none throws: a store that is not open rejects. */
 function rejecting<T extends object>(methods: T): T {
@@ -191,6 +196,7 @@ async function connect(
       seen: seenScript,
       worker: workerScript,
       aside: asideScript,
+      announce: announceScript,
       repair: repairScript,
       epoch: epochScript,
       due: dueScript,

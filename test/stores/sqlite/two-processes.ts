@@ -59,8 +59,8 @@ export class Partner {
   }
 }
 
-/** `confirm` answers in the call itself, so it is always asked here; SQLite has no repair; the groups have tests with processes of their own. */
-type Shared = Exclude<Method, 'confirm' | 'schedules' | 'bulk' | 'unreadable' | 'repair'>
+/** `confirm` answers in the call itself, so it is always asked here; SQLite has no repair and announces nothing; the groups have tests with processes of their own. */
+type Shared = Exclude<Method, 'confirm' | 'schedules' | 'bulk' | 'unreadable' | 'repair' | 'announce'>
 
 const methods = {
   insert: true, claim: true, settle: true, extend: true, checkpoint: true, send: true, reindex: true, checkpoints: true, cancel: true,

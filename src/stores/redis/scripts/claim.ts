@@ -143,7 +143,7 @@ local function claim(members, demands)
       bytesLeft = bytesLeft - bytesOf(job)
     end
   end
-  each('HSET', JOBS, written)
+  writeRows(written)
 end
 
 -- How many claims a window has free.

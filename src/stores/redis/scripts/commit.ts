@@ -150,7 +150,7 @@ local function carryOut(plan, before)
     end
     for _, key in ipairs(row.leave or {}) do leave(key, id) end
   end
-  each('HSET', JOBS, written)
+  writeRows(written)
   each('HDEL', JOBS, gone)
   for _, cell in ipairs(cells) do
     if cell[4] == false then call('HDEL', cell[1], cell[2])

@@ -41,6 +41,8 @@ local dueAt, shrunk, shrunkOf, looksForSlots, leasedBy, workersKnown
 local entering, leaving, logged
 -- Types of which the ended jobs are to be looked at, and when: at once if there is one more or less.
 local looks
+-- Lists of the jobs that were written: the id of each, and what follows it.
+local touched
 -- The time that the activity is counted at.
 local activeAt
 
@@ -73,7 +75,7 @@ local function begin(KEYS, ARGV)
   leasedBy, workersKnown = {}, nil
   -- Changes of indexes by key, and of the log, which are gathered.
   entering, leaving, logged = {}, {}, {}
-  looks = {}
+  looks, touched = {}, {}
 end
 
 -- A whole number as text.
@@ -171,6 +173,27 @@ local function setAside(id, text)
   end
   call('HSET', P .. 'aside', id, text)
   call('HDEL', JOBS, id)
+end
+
+-- Writes rows: a list of ids, each with its text.
+local function writeRows(list)
+  each('HSET', JOBS, list)
+  if #list > 0 then touched[#touched + 1] = list end
+end
+
+-- Of the jobs that were written, those that are shown somewhere.
+local function shownOf()
+  local shown, found = P .. 'shown', {}
+  if #touched == 0 or call('EXISTS', shown) == 0 then return found end
+  call('ZREMRANGEBYSCORE', shown, '-inf', now)
+  for _, list in ipairs(touched) do
+    for i = 1, #list, 2000 do
+      local ids = {}
+      for j = i, math.min(i + 1999, #list), 2 do ids[#ids + 1] = list[j] end
+      for j, score in ipairs(call('ZMSCORE', shown, unpack(ids))) do if score then found[#found + 1] = ids[j] end end
+    end
+  end
+  return found
 end
 
 local function rowText(row) return table.concat(row, '\\0', 1, ${tail}) end
@@ -422,6 +445,8 @@ local function finish()
       for _, type in ipairs(freedTypes()) do hints[#hints + 1] = { kind = 'room', type = type } end
     end
   end
+  local shown = shownOf()
+  if #shown > 0 then hints[#hints + 1] = { kind = 'changed', ids = shown } end
   -- Others are told of a type once, until it is quiet: a worker that has found jobs is told with them how many are left.
   local news = {}
   for i, hint in ipairs(hints) do news[i] = hint end

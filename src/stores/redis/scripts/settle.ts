@@ -226,7 +226,7 @@ local function settleAll(items, from)
     local outcome, left, to, attempt, due = settle(ids[i], items[first], items[first + 1], items[first + 2], items[first + 3], text and parse(text))
     if outcome then unexpected[#unexpected + 1] = { int(i - 1), outcome, left, to, attempt, due } end
   end
-  each('HSET', JOBS, written)
+  writeRows(written)
   for field, list in pairs(data) do each('HSET', P .. 'data:' .. field, list) end
   each('HDEL', P .. 'data:error', errorsCleared)
   advance(given)
