@@ -22,7 +22,7 @@ import { pending, RedisUnit, type Only } from './unit.ts'
 import { WorkingSet, type SelectedIds } from './working-set.ts'
 
 type ScriptName =
-  'commit' | 'commitStoring' | 'commitEach' | 'claim' | 'exchange' | 'insert' | 'settle' | 'remove' | 'retain' | 'seen' | 'worker' | 'epoch' | 'aside' | 'repair' | 'due' | 'announce' // prettier-ignore
+  'commit' | 'commitStoring' | 'commitEach' | 'claim' | 'exchange' | 'insert' | 'settle' | 'remove' | 'forget' | 'retain' | 'seen' | 'worker' | 'epoch' | 'aside' | 'repair' | 'due' | 'announce' // prettier-ignore
 
 /** Rounds of a call at most: of loading, and of commits that came too late. */
 export const roundsMax = { load: 1_000, commit: 50 }

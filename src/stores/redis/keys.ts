@@ -47,6 +47,8 @@ export class Keys {
   readonly retention: string
   /** Types that have ever had an ended job, by the time when their ended jobs are looked at. */
   readonly looks: string
+  /** Types with limits, by the time when it is looked whether they are still used. */
+  readonly limitLooks: string
   /** The channel of wake-ups. */
   readonly hints: string
 
@@ -68,6 +70,7 @@ export class Keys {
     this.ticks = `${namespace}ticks`
     this.retention = `${namespace}retention`
     this.looks = `${namespace}looks`
+    this.limitLooks = `${namespace}limit-looks`
     this.hints = `${namespace}hints`
   }
 

@@ -13,7 +13,10 @@ const policiesMax = 200
 /** The name of the policy of all types without one: no type has it. */
 const others = ''
 
-/** Removes ended jobs as the core decides; each is removed if it has not changed meanwhile. */
+/**
+ * Removes ended jobs as the core decides; each is removed if it has not changed meanwhile. Also takes a step of removing what is kept for
+ * limits that nobody uses.
+ */
 export async function pruneEnded(driver: Driver, limit: number): Promise<PruneAnswer> {
   const {
     facts,
@@ -24,6 +27,7 @@ export async function pruneEnded(driver: Driver, limit: number): Promise<PruneAn
     let pruned = prune(loaded.begin(), limit)
     // It has read further than was loaded: that is loaded, and it decides again.
     while (await loaded.loadMissing(driver)) pruned = prune(loaded.begin(), limit)
+    if (loaded.hasOldLimits) await driver.run('forget', [])
     const { going, looks } = loaded
     if (going.length === 0 && looks.length === 0) return { facts: loaded, answer: pruned, others: new Set<unknown>() }
     const ids = going.flatMap(({ id, endedBy }) => [id, String(endedBy)])
@@ -50,19 +54,21 @@ export async function retain(driver: Driver, policies: RetentionPolicies): Promi
 /** The types that are due, with the policies, numbers and first ended jobs of each. */
 async function loadedFacts({ redis, keys, time }: Driver): Promise<Facts> {
   const now = time.now()
-  const [first, next] = await redis.pipeline([
+  const [first, next, limits] = await redis.pipeline([
     ['ZRANGE', keys.looks, '-inf', String(now), 'BYSCORE', 'LIMIT', '0', String(looksMax)],
     // Types of which nothing will be removed have the time +inf.
     ['ZRANGE', keys.looks, `(${now}`, '(+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES'],
+    ['ZRANGE', keys.limitLooks, '-inf', String(now), 'BYSCORE', 'LIMIT', '0', '1'],
   ])
+  const hasOldLimits = texts(limits).length > 0
   const due = texts(first)
   const nextAt = scored(next)[0]?.[1] ?? Infinity
-  if (due.length === 0) return new Facts(now, nextAt, due, [], [])
+  if (due.length === 0) return new Facts(now, nextAt, hasOldLimits, due, [], [])
   const [policies, counts] = await redis.pipeline([
     ['HMGET', keys.retention, ...due, others],
     ['HMGET', keys.counts, ...due.flatMap((type) => endedStates.map((state) => `${state}:${type}`))],
   ])
-  return new Facts(now, nextAt, due, policies as readonly Reply[], counts as readonly Reply[])
+  return new Facts(now, nextAt, hasOldLimits, due, policies as readonly Reply[], counts as readonly Reply[])
 }
 
 /** Some entries of an index of ended jobs, the first ones. */
@@ -75,6 +81,8 @@ const noEntries: Entries = { limit: 0, found: [] }
 
 class Facts implements PruneUnit<EndedId> {
   readonly now: number
+  /** Is there anything kept for limits of types that has not been used for long? */
+  readonly hasOldLimits: boolean
   going: EndedId[] = []
   /** Types, when they are to be looked at again, and the numbers of their ended jobs that this was decided by. */
   looks: (readonly [type: string, at: string, counts: Readonly<Record<string, string>>])[] = []
@@ -91,11 +99,13 @@ class Facts implements PruneUnit<EndedId> {
   constructor(
     now: number,
     nextAt: number,
+    hasOldLimits: boolean,
     due: readonly string[],
     policies: readonly Reply[],
     counts: readonly Reply[],
   ) {
     this.now = now
+    this.hasOldLimits = hasOldLimits
     this.firstAt = this.nextLookAt = nextAt
     this.due = due.map(textOfScript)
     const policyOf = (reply: Reply | undefined): RetentionPolicy | null =>

@@ -29,6 +29,7 @@ import { dueScript } from './scripts/due.ts'
 import { epochScript } from './scripts/epoch.ts'
 import { exchangeScript } from './scripts/exchange.ts'
 import { commitEachScript, commitScript, storingCommitScript } from './scripts/commit.ts'
+import { forgetScript } from './scripts/forget.ts'
 import { insertScript } from './scripts/insert.ts'
 import { removeScript } from './scripts/remove.ts'
 import { retainScript } from './scripts/retain.ts'
@@ -192,6 +193,7 @@ async function connect(
       insert: insertScript,
       settle: settleScript,
       remove: removeScript,
+      forget: forgetScript,
       retain: retainScript,
       seen: seenScript,
       worker: workerScript,

@@ -11,6 +11,7 @@ import { compiledArrow } from '../../../core/transition.ts'
 import { dataLetters, flagLetters } from '../row-text.ts'
 import { rankChars } from './groups.ts'
 import { at, claimableState, fieldsOfLetters, leasedStates, tail, type LuaScript } from './lua.ts'
+import { windowsLua } from './windows.ts'
 
 /** What a claim answers at most, bytes; the last job, or the last few, may go beyond it. */
 const claimBytesMax = 1_048_576
@@ -18,6 +19,8 @@ const claimBytesMax = 1_048_576
 const firstStep = 4
 /** So many keys are arranged at once; a claim does that five times at most. */
 const arrangeStep = 100
+/** What is kept for the limits of a type stays for so long after its last use, ms, and at least for the time of its rates. */
+export const limitsKeptMs = 86_400_000
 
 /** The states of a claim, which counts as one attempt. */
 function claimArrow(): { readonly from: JobState; readonly to: JobState } {
@@ -63,9 +66,7 @@ local function giveUpKey(id, name)
   call('HSET', P .. 'predecessors', name, '{"id":' .. cjson.encode(id) .. ',"next":null}')
 end
 
-local function rateWindow(type) return P .. 'rate:' .. type end
-local function keyWindow(type, key) return P .. 'key-rate:' .. #type .. ':' .. type .. ':' .. key end
-
+${windowsLua}
 -- What a job has beside row and input.
 local function addRest(job, id, has)
   local data = {}
@@ -196,6 +197,12 @@ local function rateOf(text)
   return limit and { limit = tonumber(limit), perMs = tonumber(perMs) } or nil
 end
 
+-- Takes note that what is kept for the limits of a type is used: see forget.ts. Of rates by key it is known when their time has passed.
+local function keepLimits(demand)
+  local keptMs = math.max(${limitsKeptMs}, demand.rate and demand.rate.perMs or 0)
+  call('ZADD', P .. 'limit-looks', 'GT', int(nowMs + keptMs), demand.type)
+end
+
 -- The limits per key, and whether keys share the claims, hold for a type: see core/key-terms.ts.
 local function settleTerms(demand, cap, rate, terms)
   local type, share = demand.type, shareOf(demand.type)
@@ -206,6 +213,7 @@ local function settleTerms(demand, cap, rate, terms)
   if isSame then
     if heldSince and (since > tonumber(heldSince) or nowMs - tonumber(heldAt) >= ${termsNotedMs}) then
       call('HSET', P .. 'terms', type, int(math.max(since, tonumber(heldSince))) .. ' ' .. now)
+      keepLimits(demand)
     end
     return
   end
@@ -214,6 +222,7 @@ local function settleTerms(demand, cap, rate, terms)
     return
   end
   call('HSET', P .. 'terms', type, int(since) .. ' ' .. now)
+  keepLimits(demand)
   if cap ~= ownCap then
     call('HSET', P .. 'caps', type, ownCap)
     leaveUnarranged(type, 'capped-keys', 0)
@@ -233,12 +242,12 @@ end
 -- Brings up to now which keys have no free claim. All are asked anew if the clock was set back.
 local function refreshKeyRates(type, rate)
   if not rate then return end
-  local before = call('HGET', P .. 'key-rates', type .. ' at')
+  local before = call('HGET', P .. 'key-rates-at', type)
   if nowMs < tonumber(before or '0') then
     call('UNLINK', P .. 'limits:' .. type)
     leaveUnarranged(type, 'limited', 0)
   end
-  call('HSET', P .. 'key-rates', type .. ' at', now)
+  call('HSET', P .. 'key-rates-at', type, now)
   for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'limited:' .. type, '-inf', now, 'LIMIT', 0, ${arrangeStep})) do
     call('ZREM', P .. 'limited:' .. type, key)
     call('HDEL', P .. 'limits:' .. type, key)
@@ -418,6 +427,7 @@ local function claimAll(text)
     if demand.taken > 0 then
       tally(demand.type, ${claimCounted.figure}, demand.taken)
       tally(demand.type, ${claimCounted.time}, demand.waited)
+      if demand.rate or demand.keyRate then keepLimits(demand) end
     end
     if demand.cut then
       cut[#cut + 1] = demand.type
