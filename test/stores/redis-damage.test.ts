@@ -185,6 +185,89 @@ test('a repair rebuilds counts, indexes and the sequence from the rows, and brin
   expect(await store.repair?.()).toMatchObject({ jobs: 10, restored: [], counts: 0 })
 })
 
+const afresh = async (store: Store, id: string, fields: Partial<NewJob>): Promise<unknown> =>
+  (await put(store, newJob(id, fields)))[0]?.outcome
+
+/** A job that has started, and given up the key that the next one waits for. */
+async function withSuccessor() {
+  const world = await opened()
+  const { store } = world
+  const key = { key: 'k "1"', until: 'start' } as const
+  const job = await putAndTake(store, 'a', key)
+  await put(store, newJob('b', key))
+  expect((await store.get(['b']))[0]?.state).toBe('scheduled')
+  return { ...world, key, job }
+}
+
+const queuedOnes = async (store: Store): Promise<string[]> => {
+  await store.promote(10)
+  return idsOf(await store.list({ state: 'queued' }))
+}
+
+test('a job that is set aside frees its unique key', async () => {
+  const { store, harm } = await opened()
+  const keys = { end: { key: 'k "1"' }, start: { key: 'k2', until: 'start' } } as const
+  for (const [id, key] of Object.entries(keys)) {
+    await put(store, newJob(id, key))
+    expect(await afresh(store, 'second', key)).toBe('duplicate')
+    await harm('HSET', 'data:input', id, '{"n": ')
+    expect((await ask(store)).unreadable).toEqual([id])
+    const name = JSON.stringify(['mail', key.key])
+    expect(await Promise.all(['holders', 'predecessors'].map((cells) => harm('HGET', cells, name)))).toEqual([
+      null,
+      null,
+    ])
+    expect(await afresh(store, `next to ${id}`, key)).toBe('inserted')
+  }
+  // What it has no more, its removal does not take from the other.
+  await store.discard({ ids: ['end', 'start'] })
+  expect(await afresh(store, 'third', keys.end)).toBe('duplicate')
+})
+
+test('whoever waits for the end of a job that is set aside goes on', async () => {
+  const { store, harm } = await withSuccessor()
+  await harm('HSET', 'data:input', 'a', '{"n": ')
+  expect(await store.get(['a'])).toEqual([null])
+  expect(await queuedOnes(store)).toEqual(['b'])
+})
+
+test('a job that is set aside while it waits for another leaves the place to the next one', async () => {
+  const { store, harm, key, job } = await withSuccessor()
+  await harm('HSET', 'data:input', 'b', '{"n": ')
+  expect(await store.get(['b'])).toEqual([null])
+  expect(await afresh(store, 'c', key)).toBe('inserted')
+  expect(await queuedOnes(store)).toEqual([])
+  await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
+  expect(await queuedOnes(store)).toEqual(['c'])
+})
+
+test.for(['is set aside', 'is gone, after a repair'])(
+  'no end of a job is told to one of the id of its successor, which %s',
+  async (how) => {
+    const { store, harm, job } = await withSuccessor()
+    await harm('HSET', 'jobs', 'b', how === 'is set aside' ? String(await harm('HGET', 'jobs', 'b')).replace(/\{.*$/s, '{{{') : 'garbage') // prettier-ignore
+    expect(await store.get(['b'])).toEqual([null])
+    if (how !== 'is set aside') await store.repair?.()
+    await put(store, newJob('b', { type: 'other', delayMs: 3_600_000 }))
+    expect((await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }]))[0]?.outcome).toBe('settled')
+    expect((await store.get(['b']))[0]?.state).toBe('scheduled')
+  },
+)
+
+test('a repair frees the keys of jobs whose rows do not tell them, and lets those go on that wait for these', async () => {
+  const { store, harm, key } = await withSuccessor()
+  await put(store, newJob('end', { key: 'x' }), newJob('lost', { type: 'other', ...key }))
+  await take(store, { type: 'other' })
+  await put(store, newJob('waits', { type: 'other', ...key }))
+  for (const id of ['a', 'end', 'lost']) await harm('HSET', 'jobs', id, 'garbage')
+  await harm('HSET', 'predecessors', JSON.stringify(['other', key.key]), '{"id":')
+  expect(await store.get(['a', 'end'])).toEqual([null, null])
+  expect(await store.repair?.()).toMatchObject({ unreadable: expect.arrayContaining(['a', 'end', 'lost']) as unknown })
+  expect((await queuedOnes(store)).toSorted()).toEqual(['b', 'waits'])
+  expect([await harm('HLEN', 'holders'), await harm('HLEN', 'predecessors')]).toEqual([2, 0])
+  expect(await afresh(store, 'c', key)).toBe('duplicate')
+})
+
 /** Every key of a namespace with all that is in it. */
 async function dump(prefix: string): Promise<Map<string, unknown>> {
   const namespace = `{${prefix}}:`

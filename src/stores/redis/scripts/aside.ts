@@ -1,11 +1,20 @@
 /**
- * Sets jobs aside that a process could not read (`put`), or removes such jobs with all that is kept of them (`drop`). Answers the ids of
- * those that were there.
+ * Sets jobs aside that a process could not read (`put`), or removes such jobs with all that is kept of them (`drop`). Their unique keys are
+ * free from then on, if their rows tell them. Answers the ids of those that were there.
  */
 import { at, fieldsOfLetters, type LuaScript } from './lua.ts'
+import { uniqueKeysLua } from './unique-keys.ts'
 
 export const asideScript: LuaScript = {
   definitions: `
+${uniqueKeysLua}
+local function freeKeyOf(id, row)
+  local rest = row and restOf(row)
+  local name = row and row[${at.keyName}] or ''
+  if name == '' and rest and type(rest.key) == 'string' then name = nameOfKey(row[${at.type}], rest.key) end
+  if name ~= '' then freeKey(name, id) end
+end
+
 local function put(id)
   local text = call('HGET', JOBS, id)
   if not text then return false end
@@ -16,11 +25,16 @@ local function put(id)
     if INDEX[row[${at.state}]] == 'lease' then left[row[${at.type}]] = true end
   end
   setAside(id, text)
+  freeKeyOf(id, row)
   return true
 end
 
 local function drop(id)
-  if call('HDEL', P .. 'aside', id) == 0 then return false end
+  local text = call('HGET', P .. 'aside', id)
+  if not text then return false end
+  call('HDEL', P .. 'aside', id)
+  -- Another job may have the id meanwhile.
+  if call('HEXISTS', JOBS, id) == 0 then freeKeyOf(id, parse(text)) end
   for _, field in pairs(${fieldsOfLetters}) do call('HDEL', P .. 'data:' .. field, id) end
   call('DEL', P .. 'steps:' .. id, P .. 'checkpoints:' .. id, P .. 'inbox:' .. id)
   return true

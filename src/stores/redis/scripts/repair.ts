@@ -4,8 +4,10 @@
  * aside; those that were and can be read are brought back. One script, so that nothing is written meanwhile: it holds up the server.
  * Answers how many jobs there are, the ids that were brought back, those that are aside, and how many counts were wrong.
  */
+import { bornTimed } from '../../../core/insert.ts'
 import { flagLetters } from '../row-text.ts'
-import { at, fieldsOfLetters, tail, type LuaScript } from './lua.ts'
+import { at, fieldsOfLetters, type LuaScript } from './lua.ts'
+import { uniqueKeysLua } from './unique-keys.ts'
 
 /** What is made anew. */
 const singles = ['all', 'counts', 'due', 'leases', 'leased-by', 'told', 'unsupported']
@@ -17,25 +19,15 @@ const setOf = (names: readonly string[]): string => `{${names.map((name) => `['$
 
 export const repairScript: LuaScript = {
   definitions: `
+${uniqueKeysLua}
 local FIELDS = ${fieldsOfLetters}
 local SINGLES, FAMILIES = ${setOf(singles)}, ${setOf(families)}
-local ESCAPES = { ['"'] = '\\\\"', ['\\\\'] = '\\\\\\\\', ['\\b'] = '\\\\b', ['\\f'] = '\\\\f', ['\\n'] = '\\\\n', ['\\r'] = '\\\\r', ['\\t'] = '\\\\t' }
--- A text as JSON, letter by letter as the processes write it.
-local function jsonText(text)
-  local function escape(c) return ESCAPES[c] or string.format('\\\\u%04x', c:byte()) end
-  return '"' .. text:gsub('[%z\\1-\\31"\\\\]', escape) .. '"'
-end
-local function textOfRow(text) return (text:gsub('\\1([01])', { ['0'] = '\\0', ['1'] = '\\1' })) end
 local function isJson(text) return (pcall(cjson.decode, text)) end
 local function areJson(text)
   for line in text:gmatch('[^\\n]+') do if not isJson(line) then return false end end
   return true
 end
 
-local function decoded(text)
-  local isRead, value = pcall(cjson.decode, text)
-  return isRead and type(value) == 'table' and value or nil
-end
 local function areTexts(list)
   for _, text in ipairs(list) do if type(text) ~= 'string' then return false end end
   return true
@@ -43,8 +35,7 @@ end
 
 -- The rare fields of a row, of which some are JSON themselves; nil if they cannot be read.
 local function rareFields(row)
-  local rest = row[${tail}]:match('^%Z*')
-  local fields = decoded(rest ~= '' and rest or '{}')
+  local fields = restOf(row)
   if not fields then return nil end
   for _, text in pairs(fields) do if type(text) ~= 'string' then return nil end end
   local parent = decoded(fields.parent or '{"id":""}')
@@ -126,16 +117,31 @@ end
 local held
 local function holdKey(id, row, fields)
   if not fields.key or INDEX[row[${at.state}]] == 'ended' or row[${at.keyName}] ~= '' then return end
-  held[#held + 1] = { '[' .. jsonText(textOfRow(row[${at.type}])) .. ',' .. jsonText(fields.key) .. ']', id }
+  held[#held + 1] = { nameOfKey(row[${at.type}], fields.key), id }
 end
 local function writeHolders()
   local flat = call('HGETALL', P .. 'holders')
   for i = 1, #flat, 2 do
-    local text = call('HGET', JOBS, flat[i + 1])
-    local row = text and parse(text)
-    if not row or INDEX[row[${at.state}]] == 'ended' then call('HDEL', P .. 'holders', flat[i]) end
+    if not isLive(flat[i + 1]) then call('HDEL', P .. 'holders', flat[i]) end
   end
   for _, each in ipairs(held) do call('HSETNX', P .. 'holders', each[1], each[2]) end
+end
+
+-- Jobs that wait for the end of another one, which is live and will tell them; else they are due.
+local waiting
+local function writePredecessors()
+  local flat = call('HGETALL', P .. 'predecessors')
+  for i = 1, #flat, 2 do
+    local leaving, next, dueAt = predecessorOf(flat[i + 1])
+    if not (leaving and isLive(leaving)) then
+      call('HDEL', P .. 'predecessors', flat[i])
+      if next then release(next, dueAt) end
+    elseif next and not isLive(next) then
+      withoutNext(flat[i], leaving)
+    end
+    if next then waiting[next] = nil end
+  end
+  for id in pairs(waiting) do release(id, nowMs) end
 end
 
 local last, seen
@@ -152,6 +158,7 @@ local function enterRow(id, text)
   if row[${at.failure}] ~= '' then enter(P .. 'failing:' .. row[${at.failure}], row[${at.seq}], id) end
   if row[${at.has}]:find('${flagLetters.machine}', 1, true) then enterMachine(id, row, fields) end
   holdKey(id, row, fields)
+  if row[${at.state}] == '${bornTimed}' and row[${at.wakeAt}] == '' then waiting[id] = true end
   -- The dead of a group of failures are counted there already.
   row[${at.failure}] = ''
   -- A key that shares the claims of its type goes on from where it was.
@@ -172,7 +179,7 @@ end
 `,
   call: `
 local before, back, total, cursor = countsNow(), bringBack(), 0, '0'
-last, seen, held = seqNow, {}, {}
+last, seen, held, waiting = seqNow, {}, {}, {}
 clear()
 repeat
   local page = call('HSCAN', JOBS, cursor, 'COUNT', 500)
@@ -181,6 +188,7 @@ repeat
   flush()
 until cursor == '0'
 writeHolders()
+writePredecessors()
 advance(last - seqNow)
 tellAll()
 `,
