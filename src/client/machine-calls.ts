@@ -123,8 +123,7 @@ export class MachineCalls {
   private async isKnownToWorkers(type: string, event: string, definition: string): Promise<boolean> {
     const { store } = this.options
     const workers = (await store.workers()).filter(({ types, lost }) => types.includes(type) && !lost)
-    const knows = ({ definitions = {}, events }: WorkerRecord): boolean =>
-      events === undefined ||
+    const knows = ({ definitions, events }: WorkerRecord): boolean =>
       ownValue(definitions, type)?.split(', ').includes(definition) === true ||
       (ownValue(events, type) ?? []).some((each) => isNamedBy(each, event))
     return workers.length === 0 || workers.some(knows)

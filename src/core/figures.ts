@@ -195,14 +195,14 @@ export interface WorkerInfo {
   readonly version: string
   readonly slots: number
   readonly types: readonly string[]
-  /** Fingerprints of its machine definitions, by type: equal texts mean equal definitions. Absent for workers of earlier releases. */
-  readonly definitions?: Readonly<Record<string, string>>
-  /** Events that its machines know, by type, as their charts name them: wildcards included. Absent for workers of earlier releases. */
-  readonly events?: Readonly<Record<string, readonly string[]>>
-  /** Limits of the types that have any. Absent for workers of earlier releases. */
-  readonly limits?: Readonly<Record<string, TypeLimits>>
-  /** A worker without a heartbeat for this long is lost, ms. Absent for workers of earlier releases: 30 s. */
-  readonly leaseMs?: number
+  /** Fingerprints of its machine definitions, by type: equal texts mean equal definitions. */
+  readonly definitions: Readonly<Record<string, string>>
+  /** Events that its machines know, by type, as their charts name them: wildcards included. */
+  readonly events: Readonly<Record<string, readonly string[]>>
+  /** Limits of the types that have any. */
+  readonly limits: Readonly<Record<string, TypeLimits>>
+  /** A worker without a heartbeat for this long is lost, ms. */
+  readonly leaseMs: number
   /** Does it claim nothing, because its runtime is paused or stops? Absent: it claims. */
   readonly paused?: true
   readonly startedAt: number

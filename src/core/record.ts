@@ -98,8 +98,8 @@ export interface JobRecord {
   /** The job that has invoked it, if any. */
   readonly parent: Parent | null
   /**
-   * The version of its machine at the enqueue: the job starts with this version or a later one. Null for a plain job, and for a
-   * job that an earlier release has enqueued.
+   * The version of its machine at the enqueue: the job starts with this version or a later one. Null for a plain job, and for
+   * one that was enqueued by its name where its definition is not known.
    */
   readonly version: string | null
   /** Set while no worker that has claimed it can run its machine; removed by its next checkpoint or the next end of an attempt. */

@@ -312,7 +312,7 @@ export interface JobFilter<Time = number> {
   readonly concurrencyKey?: string
   /** Only jobs that were postponed because no worker that claimed them could run their machine. */
   readonly unsupported?: true
-  /** Only jobs whose last error has this fingerprint: see `FailureGroup`. An error of an earlier release has none. */
+  /** Only jobs whose last error has this fingerprint: see `FailureGroup`. */
   readonly failure?: string
   /** Only the child jobs of this job: those that its machine has invoked. */
   readonly parent?: string

@@ -8,7 +8,7 @@ import { factsOf } from './actor-facts.ts'
 import { parentOf } from './xstate-internals.ts'
 
 /** How often each child of a parent was started, by the child's id as it is written in an address. */
-export interface StartCounts {
+interface StartCounts {
   /** Upper bound of the count of an id that is not listed. A living child that is not listed was started once. */
   readonly floor: number
   readonly counts: Readonly<Record<string, number>>
@@ -18,8 +18,6 @@ export interface StartCounts {
 export interface AddressState {
   /** By the address of the parent. Parents that have ended are left out: their address is never used again. */
   readonly starts: Readonly<Record<string, StartCounts>>
-  /** By address: idempotency keys of living actors that an earlier release assigned in another form. */
-  readonly keys?: Readonly<Record<string, string>> | undefined
 }
 
 interface Starts {
@@ -35,13 +33,11 @@ export class ActorAddresses {
   private readonly jobId: string
   private readonly root: () => AnyActorRef
   private readonly starts: Map<string, Starts>
-  private readonly keys: ReadonlyMap<string, string>
 
   /** @param root called at each look-up: the root may not exist yet */
   constructor(jobId: string, from: AddressState | null, root: () => AnyActorRef) {
     this.jobId = jobId
     this.root = root
-    this.keys = new Map(Object.entries(from?.keys ?? {}))
     this.starts = new Map(
       Object.entries(from?.starts ?? {}).map(([parent, { floor, counts }]) => [
         parent,
@@ -104,11 +100,8 @@ export class ActorAddresses {
   /** What a checkpoint keeps. */
   state(): AddressState {
     const starts: Record<string, StartCounts> = {}
-    const keys: Record<string, string> = {}
     const visit = (parent: AnyActorRef): void => {
       const address = this.of(parent)
-      const key = this.keys.get(address)
-      if (key !== undefined) keys[address] = key
       const children = childrenOf(parent)
       const kept = this.startCountsOf(address, children)
       if (kept !== null) starts[address] = kept
@@ -116,7 +109,7 @@ export class ActorAddresses {
     }
     visit(this.root())
     for (const parent of this.starts.keys()) if (!(parent in starts)) this.starts.delete(parent)
-    return { starts, keys: Object.keys(keys).length > 0 ? keys : undefined }
+    return { starts }
   }
 
   private startCountsOf(parent: string, children: Children): StartCounts | null {
@@ -153,7 +146,7 @@ export class ActorAddresses {
 
   private remember(actor: AnyActorRef, address: string): string {
     factsOf(actor).address = address
-    actor.sessionId = address === '' ? this.jobId : `${this.jobId}/${this.keys.get(address) ?? address}`
+    actor.sessionId = address === '' ? this.jobId : `${this.jobId}/${address}`
     return address
   }
 }

@@ -90,7 +90,7 @@ export class LiveMachine {
     this.recorder = new Recorder((actor) => addresses.find(actor))
     const delaysOf = (actor: AnyActorRef) => plannedLogicOf(actor)?.delays ?? null
     this.timers = new DurableTimers({ now, addresses, delaysOf, changed })
-    this.plan = new Plan({ addresses, nextActorNumber: from?.booked ?? 0, changed, log: attempts.log })
+    this.plan = new Plan({ addresses, nextActorNumber: from?.actorNumber ?? 0, changed, log: attempts.log })
     this.inspector = inspect === null ? null : new Inspector({ jobId, now, inspect })
     const logic: AnyActorLogic & { readonly runServices: MachineRunServices } = {
       ...options.logic,
@@ -297,19 +297,19 @@ export class LiveMachine {
   }
 
   /** The state for a checkpoint. @throws JobchartError NOT_DURABLE */
-  state(pending: readonly PendingEffect[]): Omit<MachineState, 'read' | 'jobs'> {
+  state(pending: readonly PendingEffect[]): Omit<MachineState, 'read' | 'jobs' | 'cancel'> {
     const machines = this.machines()
     this.dropEnded(machines)
     const passed = this.passedDelays(machines)
     return {
-      format: 2,
+      format: 1,
       machine: this.options.version,
       job: this.options.jobId,
       snapshot: this.persisted(),
       timers: this.timers.records(),
       passed: passed.length > 0 ? passed : undefined,
       actors: this.addresses.state(),
-      booked: this.plan.nextActorNumber,
+      actorNumber: this.plan.nextActorNumber,
       outbox: outboxOf(pending, this.addresses),
       events: this.recorder.take(),
     }

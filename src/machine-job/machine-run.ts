@@ -57,8 +57,8 @@ export class MachineRun {
   /** Has the state changed since the last checkpoint? */
   private dirty: boolean
   private commits = 0
-  /** The cancel that was read; undefined if the checkpoint is of an earlier release, which did not store it. */
-  private cancel: ReadCancel | null | undefined
+  /** The cancel that was read in this generation. */
+  private cancel: ReadCancel | null
   private readonly childJobs: ChildJobs
   private readonly steps: ActorSteps
   /** After a failed attempt each message gets its own checkpoint: the message that causes the failure becomes the first unread. */
@@ -86,7 +86,7 @@ export class MachineRun {
     this.arrived = Math.max(attempt.inbox.at(-1)?.number ?? 0, this.read)
     this.dirty = from === null || adopted
     this.cancel = cancelOf(from, attempt.generation)
-    const stopped = (job: string): void => this.machine.plan.hold({ kind: 'leave', job })
+    const stopped = (job: string): void => this.machine.plan.hold({ kind: 'cancelChild', job })
     const callbacks = { stopped, changed: () => this.wake(), failed: (error: unknown) => this.fail(error) }
     this.childJobs = new ChildJobs({ attempt, ...callbacks }, from?.jobs)
     this.steps = new ActorSteps({ context: attempt, failed: (error) => this.fail(error) })
@@ -201,7 +201,7 @@ export class MachineRun {
       // The next checkpoint must remove the effect from the outbox.
       this.dirty = true
       if (each.kind === 'emit') this.attempt.emitted(toDisplayJson(each.event))
-      else if (each.kind === 'leave') await this.childJobs.cancelChild(each.job)
+      else if (each.kind === 'cancelChild') await this.childJobs.cancelChild(each.job)
       else if (each.kind === 'action') await act(each)
       this.throwIfFailed()
     }
@@ -325,7 +325,7 @@ export class MachineRun {
    * accepted; then the cancel waits for the next state that handles it.
    */
   private readCancel(): void {
-    if (this.cancel === null || this.cancel === undefined || this.cancel.taken) return
+    if (this.cancel === null || this.cancel.taken) return
     const event = cancelled(this.cancel.reason)
     if (!this.machine.namesEvent(event)) return
     this.cancel = { ...this.cancel, taken: true }
@@ -333,11 +333,9 @@ export class MachineRun {
     this.machine.send(event)
   }
 
-  /** Did the machine handle the cancel of its job? Without stored information (earlier releases), a cancel that was read was. */
+  /** Did the machine handle the cancel of its job? */
   private get cancelTaken(): boolean {
-    return this.cancel === undefined
-      ? !this.inbox.some(({ message }) => message.kind === 'cancel')
-      : this.cancel?.taken === true
+    return this.cancel?.taken === true
   }
 
   private deliver(entry: EventEntry): void {
@@ -432,10 +430,8 @@ function outcomeOf(states: readonly string[], output: unknown): string {
 }
 
 /** The cancel that was read in this generation; null if none was read. */
-function cancelOf(from: MachineState | null, generation: number): ReadCancel | null | undefined {
-  if (from === null) return null
-  return from.cancel?.generation === generation || from.cancel === undefined ? from.cancel : null
-}
+const cancelOf = (from: MachineState | null, generation: number): ReadCancel | null =>
+  from?.cancel?.generation === generation ? from.cancel : null
 
 /**
  * Each wake-up restores and stores the whole machine. A machine with many child jobs therefore waits for the ends of a
@@ -455,7 +451,8 @@ const failedAtMessage = ({ number, what, isDeferred }: Reading): string =>
     : `the machine failed on ${what}, message ${number}; retry(id, { dropInbox: 1 }) drops the first unread message`
 
 /** Effects that are executed once and end with their call. The others start, stop or notify an actor. */
-const isOneTimeEffect = ({ kind }: PendingEffect): boolean => kind === 'action' || kind === 'emit' || kind === 'leave'
+const isOneTimeEffect = ({ kind }: PendingEffect): boolean =>
+  kind === 'action' || kind === 'emit' || kind === 'cancelChild'
 
 function act({ act: exec, actor, name, ...args }: PendingAction): unknown {
   const { context, event, params } = usableArgs(args, name.type)

@@ -7,7 +7,7 @@ import type { AnyStateMachine, AnyStateNode, EventObject, OutputFrom, SnapshotFr
 import { describe, JobchartError, messageOf } from '../core/errors.ts'
 import { machineAt, MachineActions } from './actions.ts'
 import { childAddress } from './addresses.ts'
-import { activeNodes, isMachine, nodesOf } from './machines.ts'
+import { activeNodes, isMachine } from './machines.ts'
 import type { MachineState } from './state.ts'
 import { delayPlaces, type DelayPlace, type PassedDelay, type TimerRecord } from './timers.ts'
 import { actorLogic, incompatibilities, type MachineVersion, type PersistedMachine } from './versions.ts'
@@ -104,9 +104,8 @@ export function adopt(state: MachineState, { identity, machine, migrate }: Versi
   const lost = lostActions(machine, state.outbox)
   if (lost.length > 0) throw incompatible(identity, lost, same)
   if (same && state.machine.hash === identity.hash) return { state, newDelays: [] }
-  const timers = state.timers.map((timer) => withPlace(timer, machine))
-  const taken =
-    same || migrate === null ? { snapshot: state.snapshot, timers } : migrated({ ...state, timers }, migrate)
+  const { snapshot, timers } = state
+  const taken = same || migrate === null ? { snapshot, timers } : migrated(state, migrate)
   const problems = incompatibilities(machine, taken.snapshot)
   const fitted = problems.length > 0 ? null : fitTimers(machine, { ...state, ...taken })
   problems.push(...(fitted?.problems ?? []))
@@ -255,17 +254,6 @@ export function timerOfNew({ source, place, machine, context }: NewDelay, now: n
   const ms = Number(place.delay)
   const delayMs = Number.isNaN(ms) ? (delays[place.delay]?.({ context, event: { type: 'xstate.init' } }) ?? 0) : ms
   return { id: type, source, target: source, event: { type }, at: now + delayMs, setAt: now, after: place }
-}
-
-/** Derives the place of a timer that an earlier release wrote without it. */
-function withPlace(timer: TimerRecord, machine: AnyStateMachine): TimerRecord {
-  const { type } = timer.event
-  if (timer.after !== undefined || !type.startsWith('xstate.after.') || timer.id !== type) return timer
-  const rest = type.slice('xstate.after.'.length)
-  const ids = nodesOf(machine).map(({ id }) => id)
-  const node = ids.filter((id) => rest.endsWith(`.${id}`)).toSorted((a, b) => b.length - a.length)[0]
-  const cut = node === undefined ? rest.indexOf('.') : rest.length - node.length - 1
-  return { ...timer, after: { node: rest.slice(cut + 1), delay: rest.slice(0, cut), index: 0 } }
 }
 
 interface MachineIn {

@@ -56,7 +56,7 @@ function sourcesOf(actor: AnyActorRef): string[] {
 export function pendingOf(outbox: readonly OutboxEntry[], { logic, addresses }: ActionLookup): PendingEffect[] {
   const revived = (value: unknown): unknown => withActors(value, (address) => addresses.referenceAt(address))
   return outbox.flatMap((entry): PendingEffect[] => {
-    if (entry.kind === 'leave') return [entry]
+    if (entry.kind === 'cancelChild') return [entry]
     const event = revived(entry.event) as EventObject
     if (entry.kind === 'emit') return [{ kind: 'emit', event }]
     if (entry.kind === 'send') {

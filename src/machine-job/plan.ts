@@ -33,7 +33,7 @@ export type PendingEffect =
   /** An event for an actor that does work. */
   | { readonly kind: 'send'; readonly actor: AnyActorRef; readonly event: EventObject }
   /** A child job is cancelled: its actor was stopped. */
-  | { readonly kind: 'leave'; readonly job: string }
+  | { readonly kind: 'cancelChild'; readonly job: string }
   /** An actor starts its work. */
   | { readonly kind: 'start'; readonly actor: AnyActorRef }
   /** An actor is stopped, after the events that were sent to it before. */
@@ -92,9 +92,9 @@ export class Plan {
   /** Wraps the calls that XState defers while a built-in action executes; null otherwise. */
   private planning: ((run: () => void) => () => void) | null = null
 
-  constructor({ addresses, nextActorNumber: booked, changed, log }: PlanOptions) {
+  constructor({ addresses, nextActorNumber, changed, log }: PlanOptions) {
     this.addresses = addresses
-    this.nextActorNumber = booked
+    this.nextActorNumber = nextActorNumber
     this.changed = changed
     this.log = log
   }

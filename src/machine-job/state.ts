@@ -3,7 +3,6 @@ import type { EventObject } from 'xstate'
 import type { Json } from '../core/payload.ts'
 import type { AddressState } from './addresses.ts'
 import { decode, encode, type AddressOf } from './codec.ts'
-import { fromFirstFormat } from './first-format.ts'
 import type { RecordedEvent } from './recorder.ts'
 import type { PassedDelay, TimerRecord } from './timers.ts'
 import type { MachineVersion, PersistedMachine } from './versions.ts'
@@ -27,7 +26,7 @@ export type OutboxEntry =
     }
   | { readonly kind: 'emit'; readonly event: EventObject }
   | { readonly kind: 'send'; readonly actor: string; readonly event: EventObject }
-  | { readonly kind: 'leave'; readonly job: string }
+  | { readonly kind: 'cancelChild'; readonly job: string }
 
 /** A cancel of the job that the machine has read. */
 export interface ReadCancel {
@@ -38,29 +37,29 @@ export interface ReadCancel {
 }
 
 export interface MachineState {
-  /** The format of this object; the first format had no such field. */
-  readonly format: 2
+  /** The format of this object: a later one will have another number. */
+  readonly format: 1
   readonly machine: MachineVersion
   /** The job that it was written for: another job that resumes from it is a fork. */
   readonly job: string
   readonly snapshot: PersistedMachine
   readonly timers: readonly TimerRecord[]
-  /** Left out if empty. Earlier releases did not write it. */
+  /** Left out if empty. */
   readonly passed?: readonly PassedDelay[] | undefined
   /** How often actors were started. */
   readonly actors: AddressState
   /** Number of ids generated so far for actors without one. */
-  readonly booked: number
+  readonly actorNumber: number
   readonly outbox: readonly OutboxEntry[]
   /**
    * Child jobs known to be in the store. Valid for one generation: ends of children are not sent to a job that has ended, so
    * the next generation must ask for them.
    */
   readonly jobs: { readonly generation: number; readonly ids: readonly string[] }
-  /** The cancel that was read in this generation of the job. Absent if an earlier release wrote the state. */
-  readonly cancel?: ReadCancel | null | undefined
-  /** The events that led to it from the checkpoint before. Null if they were more than are kept; earlier releases did not keep them. */
-  readonly events?: readonly RecordedEvent[] | null
+  /** The cancel that was read in this generation of the job. */
+  readonly cancel: ReadCancel | null
+  /** The events that led to it from the checkpoint before. Null if they were more than are kept. */
+  readonly events: readonly RecordedEvent[] | null
   /** The number of the last message that was read. */
   readonly read: number
 }
@@ -68,8 +67,8 @@ export interface MachineState {
 /** @throws JobchartError NOT_DURABLE for a value that JSON cannot represent */
 export const packState = (state: MachineState, addressOf: AddressOf): Json => encode(state, addressOf)
 
-/** @param json written by `packState` of this release or an earlier one. Actors are decoded as `ActorReference`. */
-export const unpackState = (json: Json): MachineState => decode(fromFirstFormat(json)) as MachineState
+/** @param json written by `packState`. Actors are decoded as `ActorReference`. */
+export const unpackState = (json: Json): MachineState => decode(json) as MachineState
 
 /** The machine that wrote a packed state; null if the state does not say. */
 export function machineIn(json: Json): MachineVersion | null {

@@ -127,7 +127,7 @@ export class DefinitionCheck {
     const { store, worker, jobs, leaseMs } = this.options
     const own = definitionsOf(jobs)
     const found = new Map<string, string[]>()
-    for (const { id, seenAt, types, definitions = {} } of await store.workers()) {
+    for (const { id, seenAt, types, definitions } of await store.workers()) {
       if (id === worker || seenAt < store.now() - leaseMs) continue
       for (const type of types) {
         const definition = ownValue(definitions, type) ?? ''

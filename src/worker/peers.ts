@@ -67,7 +67,7 @@ export class Peers {
       })
     }
     for (const type of own.types) {
-      if (other.limits === undefined || !other.types.includes(type)) continue
+      if (!other.types.includes(type)) continue
       const [here, there] = [ownValue(own.limits, type) ?? noLimits, ownValue(other.limits, type) ?? noLimits]
       if (isSame(here, there)) continue
       this.warn(

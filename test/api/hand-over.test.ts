@@ -2,6 +2,7 @@
 import { createClient, defineJob, fatal, memoryStore, type Pressure, type Store } from 'jobchart'
 import { expect, test } from 'vitest'
 import { seededRandom } from '../../src/core/clock.ts'
+import { workerInfo } from '../../src/store-testing/conformance/acts.ts'
 import { fileStore } from '../support/file-store.ts'
 import { world } from '../support/leaks.ts'
 
@@ -208,8 +209,7 @@ test('a job whose worker dies after the hand-over waits for another one', async 
   const { clock, store, runtime } = world()
   const { job, order } = handed()
   await store.open({ clock })
-  const lost = { id: 'lost', name: 'lost', host: 'there', pid: 1, version: '1', slots: 1, types: ['handed'] }
-  await store.worker('lost', { ...lost, leaseMs: 5_000, startedAt: 0 })
+  await store.worker('lost', workerInfo('lost', { slots: 1, types: ['handed'], leaseMs: 5_000 }))
   await using client = createClient({ store, jobs: [job], clock })
   expect(await client.tryEnqueue(job, 1)).not.toBeNull()
   await clock.advance('5s')

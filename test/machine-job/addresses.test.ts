@@ -14,10 +14,7 @@ import {
 } from 'xstate'
 import { expect, test } from 'vitest'
 import type { Json } from '../../src/core/payload.ts'
-import { newJob, put, rest, takeOne, write } from '../../src/store-testing/conformance/acts.ts'
 import { world } from '../support/leaks.ts'
-import firstFormat from './support/first-format.json' with { type: 'json' }
-import { firstFormatMachine } from './support/first-format.ts'
 import { didIn, prove } from './support/prove.ts'
 
 const retry = { maxAttempts: 9 }
@@ -278,20 +275,3 @@ const childOf = (self: AnyActorRef, id: string): AnyActorRef =>
   (self.getSnapshot() as { children: Record<string, AnyActorRef> }).children[id] as AnyActorRef
 
 const stateOf = (record: object): Json => (record as { checkpoint: { state: Json } }).checkpoint.state
-
-test('a checkpoint of the first format is gone on from: timers, references and the keys of what works', async () => {
-  const at = world()
-  const keys: string[] = []
-  const job = defineJob({ type: 'old', machine: firstFormatMachine((key) => keys.push(key)), retry })
-  const runtime = await at.runtime({ jobs: [job] })
-  await runtime.pause()
-  await put(at.store, newJob('job', { type: 'old' }))
-  await write(at.store, await takeOne(at.store, { type: 'old' }), { ...rest(1), state: firstFormat })
-  await runtime.resume()
-  await at.clock.advance('59s')
-  expect(keys.toSorted()).toEqual(['job/a%2Fb/0.kid.waiting/1', 'job/again/0.kid.waiting/3'])
-  const handle = await runtime.job('job')
-  expect(await handle?.snapshot()).toMatchObject({ value: 'open', context: { kid: { id: 'a/b' }, turns: 2 } })
-  await at.clock.advance('1s')
-  expect(await handle?.result()).toEqual(['a/b', 'job/a%2Fb/1', 2])
-})

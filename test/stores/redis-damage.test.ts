@@ -18,6 +18,7 @@ import {
   rest,
   take,
   write,
+  workerInfo,
 } from '../../src/store-testing/conformance/acts.ts'
 import type { NewJob, Store } from '../../src/store.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
@@ -307,8 +308,7 @@ async function filled() {
   const { store, prefix, harm } = await opened()
   const named = (type: string, key: string, ids: readonly string[], rest: Partial<NewJob> = {}) =>
     put(store, ...ids.map((id) => newJob(`${type} ${id}`, { type, concurrencyKey: key, ...rest })))
-  const worker = { name: 'w1', host: 'h', pid: 1, version: '1', slots: 9, types: ['mail'], startedAt: 1 }
-  await store.worker('w1', { id: 'w1', ...worker })
+  await store.worker('w1', workerInfo('w1'))
   // Leases of two workers, one of a key; keys at their cap, within it, and beyond their rate; keys that share their claims by weight.
   await put(store, ...ids.map((id) => newJob(id)), newJob('later', { delayMs: 3_600_000 }))
   await take(store, { max: 2 })

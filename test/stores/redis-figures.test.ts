@@ -1,7 +1,7 @@
 /** What the Redis store derives in its writes, so that figures and hand-overs scan neither keys nor jobs. */
 import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished } from 'vitest'
-import { cancel, lease, newJob, put, take } from '../../src/store-testing/conformance/acts.ts'
+import { cancel, lease, newJob, put, take, workerInfo } from '../../src/store-testing/conformance/acts.ts'
 import { namespaceOf } from '../../src/stores/redis/keys.ts'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import type { Store } from '../../src/store.ts'
@@ -98,8 +98,7 @@ test.for(Object.keys(ends))('%s leaves no job in the number that its worker has 
 
 test('a hand-over costs the server no more with thousands of leased jobs', async () => {
   const { store } = await world()
-  const worker = { name: '', host: '', pid: 1, version: '', slots: 5_000, types: ['mail'], startedAt: 0 }
-  await store.worker('a', { ...worker, id: 'a' })
+  await store.worker('a', workerInfo('a', { slots: 5_000 }))
   const handOver = async (): Promise<number> => {
     const before = await spent()
     for (let i = 0; i < 20; i++) {

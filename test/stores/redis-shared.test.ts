@@ -22,6 +22,7 @@ import {
   put,
   take,
   takeOne,
+  workerInfo,
 } from '../../src/store-testing/conformance/acts.ts'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
 import type { ClaimedJob, Hint, Store } from '../../src/store.ts'
@@ -309,7 +310,7 @@ test.for([
   const own = await redisServer('--maxmemory-policy', 'noeviction')
   onTestFinished(() => own.remove())
   const store = await opened('jobs', await address(own, 'worker', 'jobs'))
-  const info = { id: 'w1', name: 'w1', host: 'h', pid: 1, version: '1', slots: 3, types: ['mail'], startedAt: 0 }
+  const info = workerInfo('w1', { slots: 3 })
   await store.worker('w1', info)
   await put(store, ...['done', 'fails', 'goes on', 'waits'].map((id) => newJob(id)))
   const jobs = await take(store, { max: 3 })

@@ -1,9 +1,9 @@
 /** What the Redis store keeps for the limits of types is removed when nobody has used it for a day, in steps of a bounded size. */
 import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished } from 'vitest'
-import { idsOf, lease, newJob, put, take } from '../../src/store-testing/conformance/acts.ts'
+import { idsOf, lease, newJob, put, take, workerInfo } from '../../src/store-testing/conformance/acts.ts'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
-import type { ClaimedJob, Store, TypeLimits, WorkerInfo } from '../../src/store.ts'
+import type { ClaimedJob, Store, TypeLimits } from '../../src/store.ts'
 import { redisTest as test, serverOfFile } from '../support/redis-server.ts'
 import { redisSubject } from '../support/redis-subject.ts'
 import { movingClock } from './moving-clock.ts'
@@ -17,7 +17,7 @@ const limits: TypeLimits = {
   rate: { limit: 5_000, perMs: 1_000 },
   keyRate: { limit: 5, perMs: 60_000 },
 }
-const worker: WorkerInfo = { id: 'w1', name: 'w', host: 'h', pid: 1, version: '1', slots: 1, types: ['mail'], startedAt: 0 } // prettier-ignore
+const worker = workerInfo('w1')
 
 async function world() {
   const [clock, prefix] = [movingClock(), randomUUID()]

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock } from '../../src/core/clock.ts'
 import type { Hint } from '../../src/store.ts'
-import { idsOf, lease, newJob, put, putAndTake, take } from '../../src/store-testing/conformance/acts.ts'
+import { idsOf, lease, newJob, put, putAndTake, take, workerInfo } from '../../src/store-testing/conformance/acts.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { movingClock } from './moving-clock.ts'
 import { callCases } from './sqlite/call-cases.ts'
@@ -17,8 +17,6 @@ function pathOfNew(): string {
 }
 
 for (const [name, run] of Object.entries(callCases)) test(name, () => run(pathOfNew()))
-
-const info = { name: 'eu-1', host: 'localhost', pid: 1, version: '1', slots: 1, types: ['mail'], startedAt: 0 }
 
 test('a queue that another process pauses or resumes is heard of without asking', async () => {
   const path = pathOfNew()
@@ -78,7 +76,7 @@ test('a worker that was lost long ago leaves the file when another comes', async
   const path = pathOfNew()
   const store = sqliteStore({ path })
   await store.open({ clock })
-  const come = (id: string) => store.worker(id, { ...info, id })
+  const come = (id: string) => store.worker(id, workerInfo(id))
   await come('killed')
   await come('alive')
   await clock.advance(630_000)

@@ -6,7 +6,7 @@ import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock } from '../../src/core/clock.ts'
 import type { Hint, Store } from '../../src/store.ts'
 import { ChangePoller, type LookResult } from '../../src/stores/sqlite/change-poller.ts'
-import { newJob, put } from '../../src/store-testing/conformance/acts.ts'
+import { newJob, put, workerInfo } from '../../src/store-testing/conformance/acts.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 function newPath(): string {
@@ -62,8 +62,7 @@ test('a heartbeat of another process is no reason to look more often', async () 
   const { store, clock, looks } = await counted(path)
   await put(store, newJob('a'))
   const other = await opened(path)
-  const info = { name: 'eu-1', host: 'localhost', pid: 1, version: '1', slots: 1, types: ['mail'], startedAt: 0 }
-  await other.worker('w', { id: 'w', ...info })
+  await other.worker('w', workerInfo('w'))
   await idle(store, clock, 30)
   const before = looks()
   for (let i = 0; i < 10; i++) {

@@ -17,6 +17,7 @@ import type {
   SettleAnswer,
   Store,
   TypeLimits,
+  WorkerInfo,
 } from '../../store.ts'
 
 const leaseMs = 30_000
@@ -37,6 +38,23 @@ const plainJob: Omit<NewJob, 'id'> = {
 }
 
 export const newJob = (id: string, fields: Partial<NewJob> = {}): NewJob => ({ ...plainJob, id, ...fields })
+
+/** A worker with ten slots for mail. */
+export const workerInfo = (id: string, fields: Partial<WorkerInfo> = {}): WorkerInfo => ({
+  id,
+  name: id,
+  host: 'localhost',
+  pid: 1,
+  version: '1',
+  slots: 10,
+  types: ['mail'],
+  definitions: {},
+  events: {},
+  limits: {},
+  leaseMs,
+  startedAt: 5,
+  ...fields,
+})
 
 /** Inserts jobs in one request without a capacity. */
 export async function put(store: Store, ...jobs: readonly NewJob[]): Promise<InsertAnswer[]> {

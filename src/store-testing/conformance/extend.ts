@@ -2,19 +2,8 @@
 import assert from 'node:assert/strict'
 import type { Json } from '../../core/payload.ts'
 import type { ClaimedJob } from '../../store.ts'
-import { cancel, idsOf, lease, newJob, put, putAndTake, recordOf, take, takeOne } from './acts.ts'
+import { cancel, idsOf, lease, newJob, put, putAndTake, recordOf, take, takeOne, workerInfo } from './acts.ts'
 import type { Cases } from './subject.ts'
-
-const info = (id: string) => ({
-  id,
-  name: 'eu-1',
-  host: 'localhost',
-  pid: 1,
-  version: '1',
-  slots: 10,
-  types: ['mail'],
-  startedAt: 5,
-})
 
 export const extendCases: Cases = {
   'a heartbeat extends the lease': async ({ store, advance }) => {
@@ -101,7 +90,7 @@ export const extendCases: Cases = {
       assert.equal((await putAndTake(store, 'a')).steps, null)
     },
   'the list of workers shows the jobs that they run, by their leases': async ({ store, advance }) => {
-    await store.worker('w1', info('w1'))
+    await store.worker('w1', workerInfo('w1'))
     const [before] = await store.workers()
     const job = await putAndTake(store, 'a')
     await advance(1_000)
@@ -110,7 +99,7 @@ export const extendCases: Cases = {
     const [record] = await store.workers()
     assert.ok(before && record)
     const { seenAt, running, lost, ...rest } = record
-    assert.deepEqual([rest, lost], [info('w1'), false])
+    assert.deepEqual([rest, lost], [workerInfo('w1'), false])
     assert.ok(seenAt >= before.seenAt + 1_000)
     assert.deepEqual(running, [{ id: 'a', type: 'mail', attempt: 1, since: job.startedAt, checkin }])
     await store.settle([{ ...lease(job), event: 'COMPLETE', to: 'done' }])
@@ -122,8 +111,8 @@ export const extendCases: Cases = {
     store,
     advance,
   }) => {
-    await store.worker('w1', { ...info('w1'), leaseMs: 60_000 })
-    await store.worker('w2', info('w2'))
+    await store.worker('w1', workerInfo('w1', { leaseMs: 60_000 }))
+    await store.worker('w2', workerInfo('w2'))
     const listed = async () => (await store.workers()).map(({ id, lost }) => [id, lost])
     await advance(30_000)
     assert.deepEqual(await listed(), [
@@ -139,12 +128,12 @@ export const extendCases: Cases = {
     await store.extend({ worker: 'w2', leaseMs: 30_000, heartbeats: [] })
     await advance(600_000)
     assert.deepEqual(await listed(), [['w2', true]])
-    await store.worker('w3', { ...info('w3'), slots: 2 })
-    await store.worker('w3', { ...info('w3'), slots: 5 })
+    await store.worker('w3', workerInfo('w3', { slots: 2 }))
+    await store.worker('w3', workerInfo('w3', { slots: 5 }))
     assert.deepEqual((await store.workers()).map(({ id, slots }) => [id, slots]).at(-1), ['w3', 5])
   },
   'a heartbeat without runs keeps its worker from being lost': async ({ store, advance }) => {
-    await store.worker('w1', info('w1'))
+    await store.worker('w1', workerInfo('w1'))
     await put(store, newJob('a'))
     const [before] = await store.workers()
     await advance(5_000)

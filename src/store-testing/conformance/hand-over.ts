@@ -1,24 +1,12 @@
 /** Hand-over: jobs of a queue with the capacity 0 are stored only if a worker has a free slot for them. */
 import assert from 'node:assert/strict'
-import { cancel, idsOf, lease, newJob, noLimits, put, stateOf, take, takeOne } from './acts.ts'
+import { cancel, idsOf, lease, newJob, noLimits, put, stateOf, take, takeOne, workerInfo } from './acts.ts'
 import type { NewJob, Store, WorkerInfo } from '../../store.ts'
 import type { Cases } from './subject.ts'
 import { hinted } from './watching.ts'
 
-const worker = (id: string, slots: number, fields: Partial<WorkerInfo> = {}): WorkerInfo => ({
-  id,
-  name: id,
-  host: 'localhost',
-  pid: 1,
-  version: '1',
-  slots,
-  types: ['mail', 'sms'],
-  startedAt: 0,
-  ...fields,
-})
-
 const register = (store: Store, id: string, slots: number, fields?: Partial<WorkerInfo>): Promise<void> =>
-  store.worker(id, worker(id, slots, fields))
+  store.worker(id, workerInfo(id, { slots, types: ['mail', 'sms'], ...fields }))
 
 /** Hands over jobs of type mail, each in a request of its own. @returns whether each was stored */
 async function handOver(store: Store, ...jobs: readonly NewJob[]): Promise<boolean[]> {

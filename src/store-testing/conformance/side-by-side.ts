@@ -32,6 +32,10 @@ const host: Omit<WorkerInfo, 'id' | 'slots' | 'types'> = {
   host: 'localhost',
   pid: 1,
   version: '1',
+  definitions: {},
+  events: {},
+  limits: {},
+  leaseMs: 30_000,
   startedAt: 0,
 }
 

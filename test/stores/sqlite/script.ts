@@ -6,22 +6,13 @@
  */
 import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock, type Clock } from '../../../src/core/clock.ts'
-import type { NewJob, Store, WorkerInfo } from '../../../src/store.ts'
-import { newJob } from '../../../src/store-testing/conformance/acts.ts'
+import type { NewJob, Store } from '../../../src/store.ts'
+import { newJob, workerInfo } from '../../../src/store-testing/conformance/acts.ts'
 import { machines } from './machine-script.ts'
 import { schedules } from './schedule-script.ts'
 import { boom, cancel, claim, inserts, put, settle, settles, step, together, type Step } from './steps.ts'
 
-const worker: WorkerInfo = {
-  id: 'w1',
-  name: 'eu-1',
-  host: 'localhost',
-  pid: 1,
-  version: '1',
-  slots: 10,
-  types: ['mail'],
-  startedAt: 5,
-}
+const worker = workerInfo('w1')
 
 const mail = (id: string, fields: Partial<NewJob> = {}): NewJob => newJob(id, fields)
 const sms = (id: string, fields: Partial<NewJob> = {}): NewJob => newJob(id, { ...fields, type: 'sms' })

@@ -77,10 +77,10 @@ local function handOverRoom(type)
   local free, runnable = 0, {}
   for _, worker in ipairs(knownWorkers()) do
     local info = infoIfListed(worker, type)
-    if info and not info.paused and nowMs - worker.seenAt < (info.leaseMs or 30000) then
+    if info and not info.paused and nowMs - worker.seenAt < info.leaseMs then
       free = free + math.max(0, info.slots - worker.leased)
       for _, each in ipairs(info.types) do
-        local most, isUncertain = mostOf(info.limits and info.limits[each])
+        local most, isUncertain = mostOf(info.limits[each])
         local name = asInRows(each)
         if isUncertain and name ~= type then most = 0 end
         runnable[name] = math.max(most, runnable[name] or 0)
