@@ -17,6 +17,7 @@ export {
   type HistorySink,
   type HistoryVerdict,
   type Invariant,
+  type Loss,
   type RecordedCalls,
   type RecordedOperation,
   type Violation,

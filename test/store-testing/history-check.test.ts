@@ -70,6 +70,45 @@ test('a key that is free at the start, and a job that follows another one, are n
   expect(verdict.figures).toMatchObject({ jobs: 3, attempts: 3 })
 })
 
+test('a job with a call in a time that the server has lost is not judged, nor what is bound to it; all others are', async () => {
+  const story = new Story()
+  await story.enqueue('before')
+  await story.enqueue('holder', { key: 'k' })
+  await story.pass(100)
+  const from = story.clock.now()
+  await story.enqueue('lost')
+  await story.cancel('holder')
+  const to = story.clock.now()
+  await story.pass(100)
+  await story.enqueue('after', { key: 'k' })
+  while ((await story.store.counts()).queued > 0) await story.run()
+  const end = await story.end()
+  drop(end, 'lost')
+  forget(end, 'holder', 'CANCEL')
+  const losses = [{ from, to }]
+  expect(broken(end)).toContain('I2')
+  expect(check({ ...end, losses }).violations).toEqual([])
+  // The jobs of the key k are bound to each other.
+  expect(check({ ...end, losses }).figures.leftOut).toBe(3)
+  drop(end, 'before')
+  expect(check({ ...end, losses }).violations).toHaveLength(1)
+})
+
+test('a pause that the server has lost lets jobs start', async () => {
+  const story = new Story()
+  await story.enqueue('a')
+  await story.pass(100)
+  const from = story.clock.now()
+  await story.pause(true)
+  const to = story.clock.now()
+  await story.pass(100)
+  await story.bare.queue('job', { paused: false })
+  await story.run()
+  const end = await story.end()
+  expect(broken(end)).toEqual(['I10'])
+  expect(broken({ ...end, losses: [{ from, to }] })).toEqual([])
+})
+
 test('the lines of processes may come in any order', async () => {
   const end = await (await goodStory()).end()
   const byHalf = [...end.lines.slice(20), ...end.lines.slice(0, 20)]

@@ -10,6 +10,7 @@ import {
   type FinalState,
   type HistoryLine,
   type HistoryVerdict,
+  type Loss,
 } from 'jobchart/store-testing'
 import { VirtualClock } from 'jobchart/testing'
 import type { NewCheckpoint } from '../../src/core/machine-record.ts'
@@ -29,6 +30,7 @@ export interface End {
   limits?: Record<string, TypeLimits>
   rescueMs?: number
   startMs?: number
+  losses?: readonly Loss[]
 }
 
 export class Story {
@@ -157,12 +159,13 @@ export const rest = (number: number, read = 0, takesCancel = false): NewCheckpoi
   takesCancel,
 })
 
-export const check = ({ lines, final, limits, rescueMs, startMs }: End): HistoryVerdict =>
+export const check = ({ lines, final, limits, rescueMs, startMs, losses }: End): HistoryVerdict =>
   checkHistory(lines, {
     final,
     ...(limits !== undefined && { limits }),
     ...(rescueMs !== undefined && { rescueMs }),
     ...(startMs !== undefined && { startMs }),
+    ...(losses !== undefined && { losses }),
   })
 
 /** The names of the broken promises, once each. */

@@ -12,6 +12,8 @@ export interface StormOptions {
   readonly zombies: number
   /** Of a Redis server of the storm's own, which writes each command to its disk: SIGKILLs, and as often a CLIENT PAUSE. */
   readonly restarts: number
+  /** How many of these SIGKILLs lose the last second of what the server has acknowledged. */
+  readonly losses: number
   /** Times in which the memory of that server is full, and a worker is killed: the one that follows it must start meanwhile. */
   readonly full: number
   /** Decides what is enqueued and what befalls whom when; the interleaving of processes it cannot decide. */
@@ -31,6 +33,7 @@ export const usage = `npm run storm -- --store ${Object.keys(stores).join('|')} 
   --kills n      SIGKILLs over the run, default a hundredth of all
   --zombies n    SIGSTOPs of 0.5 to 5 leases, and event loops blocked for 3, default 0
   --restarts n   SIGKILLs of a Redis server of its own, and as many pauses of its clients, default 0
+  --losses n     of these, how many lose the last second of what was acknowledged, default 0
   --full n       times in which the memory of that server is full while a worker starts, default 0
   --seed n       default: a new one; it is printed
   --workers n    worker processes, default 8
@@ -44,6 +47,7 @@ const limits = {
   kills: [0, 100_000],
   zombies: [0, 100_000],
   restarts: [0, 10_000],
+  losses: [0, 10_000],
   full: [0, 10_000],
   seed: [0, 2 ** 32 - 1],
   workers: [1, 64],
@@ -80,6 +84,9 @@ export function parseCommand(args: readonly string[]): StormOptions {
   if (jobs + machines === 0) throw new UsageError('no jobs and no machines: there is nothing to do')
   const restarts = number('restarts', 0)
   if (restarts > 0 && store !== 'redis') throw new UsageError('--restarts is of redis: other stores have no server')
+  const losses = number('losses', 0)
+  if (losses > restarts) throw new UsageError('--losses are of the restarts: there are fewer')
+  if (losses > 0 && machines > 0) throw new UsageError('--losses: what machines have lost is not judged')
   const full = number('full', 0)
   if (full > 0 && store !== 'redis') throw new UsageError('--full is of redis: other stores have no server')
   return {
@@ -89,6 +96,7 @@ export function parseCommand(args: readonly string[]): StormOptions {
     kills: number('kills', Math.ceil((jobs + machines) / 100)),
     zombies: number('zombies', 0),
     restarts,
+    losses,
     full,
     seed: number('seed', Math.floor(Math.random() * 2 ** 32)),
     workers: number('workers', 8),

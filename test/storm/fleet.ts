@@ -69,6 +69,8 @@ export class Fleet {
   readonly stoppedWell = new Map<string, number>()
   /** Workers that were there when the server of the store was back. */
   readonly witnesses: Witness[] = []
+  /** Ids of workers that are not in the list of workers, at the end. */
+  unlisted: readonly string[] = []
   private readonly assignment: Omit<Assignment, 'name' | 'from' | 'startedAt' | 'isRemote'>
   private readonly timers = new Set<NodeJS.Timeout>()
   private readonly outputPath: string
@@ -109,6 +111,13 @@ export class Fleet {
 
   get productionDone(): boolean {
     return this.places.every(({ role, done }) => role === 'worker' || done)
+  }
+
+  /** The ids of the workers that work and were not told to end. */
+  get workerIds(): string[] {
+    return this.places.flatMap(({ role, process }) =>
+      role === 'worker' && process?.terminatedAt === null && process.id !== null ? [process.id] : [],
+    )
   }
 
   /** Of the processes that work, are not stopped and were not told to end, the one at 0…1; null if there is none. */

@@ -63,8 +63,8 @@ function actOf(n: number, below: (count: number) => number, chance: (probability
 }
 
 export interface Fault {
-  /** `restart` and `hold` befall the server; `fill` the server and a worker. */
-  readonly kind: 'kill' | 'stop' | 'block' | 'terminate' | 'restart' | 'hold' | 'fill'
+  /** `restart`, `lose` and `hold` befall the server; `fill` the server and a worker. */
+  readonly kind: 'kill' | 'stop' | 'block' | 'terminate' | 'restart' | 'lose' | 'hold' | 'fill'
   /** ms after the beginning. */
   readonly at: number
   /** Chooses its victim: 0…1 over those that are there. */
@@ -112,7 +112,7 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, each)
 
 /** What befalls the processes, in the order of time. */
 export function faultsOf(options: StormOptions): Fault[] {
-  const { seed, kills, zombies, restarts, full, leaseMs } = options
+  const { seed, kills, zombies, restarts, losses, full, leaseMs } = options
   const random = seededRandom(seed)
   const untilMs = productionMs(options)
   const fault = (kind: Fault['kind'], ms = 0): Fault => ({ kind, ms, at: random() * untilMs, victim: random() })
@@ -122,7 +122,7 @@ export function faultsOf(options: StormOptions): Fault[] {
     ...Array.from({ length: zombies - blocks }, () => fault('stop', leaseMs * (0.5 + 4.5 * random()))),
     ...Array.from({ length: blocks }, () => fault('block', leaseMs * 3)),
     ...Array.from({ length: Math.ceil(kills / 10) }, () => fault('terminate')),
-    ...Array.from({ length: restarts }, () => fault('restart')),
+    ...Array.from({ length: restarts }, (_, i) => fault(i < losses ? 'lose' : 'restart')),
     ...Array.from({ length: restarts }, () => fault('hold', leaseMs * random())),
     ...Array.from({ length: full }, () => fault('fill')),
   ].toSorted((a, b) => a.at - b.at)

@@ -62,7 +62,7 @@ function figureRows({ figures, back }: Verdict): string[] {
     figures
   const { started, killed, selfKilled, zombies, blocked, terminated, slowestStopMs, turnedAway, pauses, unattendedMs } =
     figures
-  const { restarted, held, filled, startedFull } = figures
+  const { restarted, held, filled, startedFull, leftOut } = figures
   const seconds = durationMs / 1_000
   return [
     `  jobs ${jobs} in ${seconds.toFixed(1)} s (${Math.round(jobs / seconds)}/s), of them dead ${dead}, poison ${poison}; drained in ${(drainMs / 1_000).toFixed(1)} s`,
@@ -73,6 +73,7 @@ function figureRows({ figures, back }: Verdict): string[] {
     ...(restarted > 0
       ? [
           `  the server was killed and started again ${restarted}×, and made its clients wait ${held}×`,
+          ...(leftOut > 0 ? [`  jobs that are not judged, because writes of them were lost: ${leftOut}`] : []),
           `  workers that went on with it again ${back?.seen ?? 0}×, the slowest after ${Math.round(back?.slowestMs ?? 0)} ms`,
         ]
       : []),

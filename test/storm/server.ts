@@ -1,9 +1,19 @@
-/** The Redis server of a storm: it keeps what it has acknowledged, is killed and started again, and makes its clients wait. */
+/**
+ * The Redis server of a storm: it is killed and started again, and makes its clients wait. It keeps what it has acknowledged, unless it is
+ * to lose the last second of it.
+ */
 import { writeFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Loss } from 'jobchart/store-testing'
 import { redisServer, type RedisServer } from '../support/redis-process.ts'
 import { redisUrlFile } from './stores.ts'
 
+/** So much of what it has acknowledged it loses, ms. */
+const lostMs = 1_000
+
 export class StormServer {
+  /** When it has lost what. */
+  readonly losses: Loss[] = []
   /** Set while it is down, until it answers again. */
   private restarting: Promise<void> | null = null
   /** Set while its memory is full. */
@@ -16,7 +26,14 @@ export class StormServer {
 
   /** @param folder of the storm, in which the processes find the address */
   static async start(folder: string): Promise<StormServer> {
-    const server = await redisServer('--appendonly', 'yes', '--appendfsync', 'always')
+    const server = await redisServer(
+      '--appendonly',
+      'yes',
+      '--appendfsync',
+      'always',
+      '--auto-aof-rewrite-percentage',
+      '0',
+    )
     writeFileSync(redisUrlFile(folder), server.url)
     return new StormServer(server)
   }
@@ -25,13 +42,23 @@ export class StormServer {
     return this.restarting !== null
   }
 
-  /** @param back called when it answers again */
-  restart(back: () => void): void {
-    this.restarting = this.server
-      .kill()
-      .then(() => this.server.start())
+  /** @param away called when it is killed @param back called when it answers again */
+  restart(away: () => void, back: () => void, loses: boolean): void {
+    this.restarting = this.killAndStart(away, loses)
       .then(back)
       .finally(() => (this.restarting = null))
+  }
+
+  private async killAndStart(away: () => void, loses: boolean): Promise<void> {
+    const { server } = this
+    const from = Date.now()
+    const { appended } = server
+    if (loses) await sleep(lostMs)
+    away()
+    await server.kill()
+    if (loses) server.forgetSince(appended)
+    await server.start()
+    if (loses) this.losses.push({ from, to: Date.now() })
   }
 
   get isFull(): boolean {

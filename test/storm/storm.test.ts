@@ -18,6 +18,7 @@ const short: StormOptions = {
   kills: 4,
   zombies: 1,
   restarts: 0,
+  losses: 0,
   full: 0,
   seed: 1,
   workers: 3,
@@ -67,6 +68,18 @@ redisTest(
     const verdict = await storm({ store: 'redis', kills: 1, zombies: 0, restarts: 2 })
     expect(verdict.broken, report(verdict)).toEqual([])
     expect(verdict.figures).toMatchObject({ restarted: 2, held: 2 })
+  },
+  stormsMs,
+)
+
+redisTest(
+  'redis keeps its promises while its server loses what it has acknowledged',
+  async () => {
+    const verdict = await storm({ store: 'redis', kills: 1, zombies: 0, restarts: 2, losses: 1 })
+    expect(verdict.broken, report(verdict)).toEqual([])
+    expect(verdict.figures).toMatchObject({ restarted: 2, held: 2 })
+    expect(verdict.figures.leftOut).toBeGreaterThan(0)
+    expect(verdict.figures.jobs).toBeGreaterThan(0)
   },
   stormsMs,
 )
@@ -158,6 +171,8 @@ test.each([
   [['--store', 'sqlite', '--kills', '1.5']],
   [['--store', 'sqlite', '--kills', '-1']],
   [['--store', 'sqlite', '--full', '1']],
+  [['--store', 'redis', '--restarts', '1', '--losses', '2']],
+  [['--store', 'redis', '--machines', '9', '--restarts', '1', '--losses', '1']],
   [['--store', 'sqlite', '--lease', '10']],
   [['--store', 'sqlite', '--store', 'sqlite']],
   [['--store', 'sqlite', '--kill', '3']],

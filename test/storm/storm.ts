@@ -21,6 +21,8 @@ import { judge, type Verdict } from './verdict.ts'
 
 const tickMs = 50
 const lookMs = 500
+/** Looks at the list of workers: more than a heartbeat apart in all. */
+const listedLooksMax = 10
 const triesMax = 20
 /** Nothing has ended for so long, and jobs are left: it does not drain. Beyond any lease, rescue and backoff. */
 const stallMs = 30_000
@@ -55,10 +57,11 @@ export async function runStorm(options: StormOptions, say: Say): Promise<Verdict
     const calmAt = Date.now()
     await calm(options, fleet, store, say)
     const drainMs = Date.now() - calmAt
+    if (server !== null) await allListed(fleet, store)
     await fleet.end()
     say('all processes have ended; reading what they have left')
     const durationMs = Date.now() - fleet.startedAt
-    const verdict = await judge({ options, folder, store, fleet, durationMs, drainMs })
+    const verdict = await judge({ options, folder, store, fleet, losses: server?.losses ?? [], durationMs, drainMs })
     if (verdict.broken.length === 0 && options.folder === null) rmSync(folder, { recursive: true })
     return verdict
   } finally {
@@ -120,12 +123,15 @@ interface Victims {
 
 /** Does it to somebody; false if nobody is there to do it to. */
 function befall({ fleet, server }: Victims, { kind, victim, ms }: Fault): boolean {
-  if (kind === 'restart' || kind === 'hold') {
+  if (kind === 'restart' || kind === 'lose' || kind === 'hold') {
     if (server === null || server.isDown) return false
-    fleet.serverAway()
-    if (kind === 'restart') server.restart(() => fleet.serverBack())
-    else server.hold(ms)
-    fleet.tally[kind === 'restart' ? 'restarted' : 'held']++
+    const away = (): void => fleet.serverAway()
+    const back = (): void => fleet.serverBack()
+    if (kind === 'hold') {
+      away()
+      server.hold(ms)
+    } else server.restart(away, back, kind === 'lose')
+    fleet.tally[kind === 'hold' ? 'held' : 'restarted']++
     return true
   }
   if (kind === 'fill') return fill(fleet, server, victim)
@@ -166,6 +172,16 @@ async function calm(options: StormOptions, fleet: Fleet, store: Store, say: Say)
 }
 
 const endedOf = ({ done, dead, cancelled }: Counts): number => done + dead + cancelled
+
+/** A worker whose registration its server has lost registers again. */
+async function allListed(fleet: Fleet, store: Store): Promise<void> {
+  for (let looks = 0; looks < listedLooksMax; looks++) {
+    const listed = new Set((await store.workers()).map(({ id }) => id))
+    fleet.unlisted = fleet.workerIds.filter((id) => !listed.has(id))
+    if (fleet.unlisted.length === 0) return
+    await sleep(lookMs)
+  }
+}
 
 /** Who was stopped may have held the store; now it must become available. */
 async function countsOf(store: Store): Promise<Counts> {

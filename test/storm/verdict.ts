@@ -7,6 +7,7 @@ import {
   invariants,
   readHistory,
   type HistoryFigures,
+  type Loss,
   type Violation,
 } from 'jobchart/store-testing'
 import type { NewJob, RetentionPolicy, StateCounts } from '../../src/store.ts'
@@ -41,6 +42,8 @@ export interface Storm {
   /** Recorded, like everybody's. */
   readonly store: Store
   readonly fleet: Fleet
+  /** When its server has lost what it had acknowledged. */
+  readonly losses: readonly Loss[]
   readonly durationMs: number
   /** Of it, how long everything took to drain when nothing befell anybody any more. */
   readonly drainMs: number
@@ -65,12 +68,12 @@ const own = {
 } as const
 
 /** Of a store whose server is killed. */
-const ofServer = [
-  'back',
-  `all workers have an answer again within ${backMs / 1_000} s of the return of their server`,
-] as const
+const ofServer = {
+  back: `all workers have an answer again within ${backMs / 1_000} s of the return of their server`,
+  listed: 'all workers are listed in the end',
+} as const
 
-export async function judge({ options, folder, store, fleet, durationMs, drainMs }: Storm): Promise<Verdict> {
+export async function judge({ options, folder, store, fleet, losses, durationMs, drainMs }: Storm): Promise<Verdict> {
   const all = options.machines === 0 ? null : (await finalState(store)).records
   const machines = all && (await judgeMachines(store, options, folder, all))
   await freeKeys(store)
@@ -81,11 +84,13 @@ export async function judge({ options, folder, store, fleet, durationMs, drainMs
   const isFree = options.zombies === 0 && options.restarts === 0 && fleet.tally.pauses === 0
   const rescueMs = promisedMs + fleet.tally.unattendedMs
   const lines = readHistory(join(folder, 'history'))
-  const { violations, counts, figures } = checkHistory(lines, { final, limits, ...(isFree && { rescueMs, startMs }) })
+  const asked = { final, limits, losses, ...(isFree && { rescueMs, startMs }) }
+  const { violations, counts, figures } = checkHistory(lines, asked)
   const broken: Broken[] = violations.map(({ invariant, ...found }: Violation) => ({ promise: invariant, ...found }))
   broken.push(...(machines?.broken ?? []))
   const back = options.restarts === 0 ? null : judgeBack(fleet.witnesses, join(folder, 'history'))
   broken.push(...(back?.broken ?? []))
+  for (const id of fleet.unlisted) broken.push({ promise: 'listed', message: `${id} is not listed`, evidence: [] })
   for (const problem of fleet.problems) {
     const promise = problem.includes('by itself') ? 'end' : 'stop'
     broken.push({ promise, message: problem, evidence: [] })
@@ -110,9 +115,11 @@ export async function judge({ options, folder, store, fleet, durationMs, drainMs
       ...Object.entries(invariants).map(([name, says]) => {
         return [name, says, counts[name as keyof typeof counts] ?? 0] as const
       }),
-      ...[...Object.entries(own), ...(back === null ? [] : [ofServer]), ...(machines ? machinePromiseRows : [])].map(
-        ([name, says]) => [name, says, times(name)] as const,
-      ),
+      ...[
+        ...Object.entries(own),
+        ...(back === null ? [] : Object.entries(ofServer)),
+        ...(machines ? machinePromiseRows : []),
+      ].map(([name, says]) => [name, says, times(name)] as const),
     ],
     back,
     machines: machines?.figures ?? null,

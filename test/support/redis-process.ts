@@ -1,7 +1,9 @@
 /** Redis servers of our own: each a process in a folder of its own, on a free port, without persistence if it is not asked for. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync, statSync, truncateSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { nodeRedisAt } from '../../src/stores/redis/node-redis.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
@@ -53,6 +55,23 @@ export class RedisServer {
     const ended = once(process, 'exit')
     process.kill(signal)
     await ended
+  }
+
+  /** The bytes that were appended to the file of commands. The server must be set to append, and not to rewrite its file. */
+  get appended(): number {
+    return statSync(this.commandFile).size
+  }
+
+  /** Of a server that was killed: removes what was appended since its file had this size, as a computer that loses power does. */
+  forgetSince(appended: number): void {
+    truncateSync(this.commandFile, appended)
+  }
+
+  private get commandFile(): string {
+    const folder = join(this.folder.path, 'appendonlydir')
+    const [file, ...others] = readdirSync(folder).filter((name) => name.endsWith('.incr.aof'))
+    if (file === undefined || others.length > 0) throw new Error(`${folder} has not one file of commands`)
+    return join(folder, file)
   }
 
   async remove(): Promise<void> {

@@ -12,6 +12,7 @@ import { checkHooks } from './hooks.ts'
 import { checkKeys } from './keys.ts'
 import { checkCaps, checkLeases } from './leases.ts'
 import type { HistoryLine } from './lines.ts'
+import type { Loss } from './losses.ts'
 import { checkLives } from './lives.ts'
 import { checkMachines } from './machines.ts'
 import { checkStarts } from './starts.ts'
@@ -30,6 +31,11 @@ export interface CheckHistoryOptions {
    * of the store, plus a margin for a busy computer. Default: not checked.
    */
   readonly startMs?: number
+  /**
+   * Times in which the server of the store has lost what it had acknowledged, by its own time. Jobs with a call in such a time are not judged.
+   * Default: none.
+   */
+  readonly losses?: readonly Loss[]
   /** Must every job have ended? Default true. */
   readonly drained?: boolean
 }
@@ -59,6 +65,8 @@ export interface HistoryFigures {
   readonly rescues: number
   /** Settles that were refused because their lease was lost. */
   readonly lostSettles: number
+  /** Jobs that were not judged, because of losses. */
+  readonly leftOut: number
 }
 
 /**
@@ -70,8 +78,8 @@ export interface HistoryFigures {
  * expect(violations).toEqual([])
  */
 export function checkHistory(lines: Iterable<HistoryLine>, options: CheckHistoryOptions): HistoryVerdict {
-  const { final, limits = {}, rescueMs = null, startMs = null, drained = true } = options
-  const facts = new Facts(lines, final)
+  const { final, limits = {}, rescueMs = null, startMs = null, losses = [], drained = true } = options
+  const facts = new Facts(lines, final, losses)
   const findings = new Findings()
   checkLives(facts, findings)
   checkLeases(facts, rescueMs, findings)
@@ -88,7 +96,8 @@ export function checkHistory(lines: Iterable<HistoryLine>, options: CheckHistory
   return { violations, counts, figures: figuresOf(facts) }
 }
 
-function figuresOf({ jobs, figures: { calls, unknown, runs, steps: stepsBegun, lostSettles } }: Facts): HistoryFigures {
+function figuresOf({ jobs, figures }: Facts): HistoryFigures {
+  const { calls, unknown, runs, steps: stepsBegun, lostSettles, leftOut } = figures
   let attempts = 0
   let rescues = 0
   let there = 0
@@ -99,7 +108,7 @@ function figuresOf({ jobs, figures: { calls, unknown, runs, steps: stepsBegun, l
       else if (event === 'EXPIRE') rescues++
     }
   }
-  return { calls, unknown, jobs: there, attempts, runs, steps: stepsBegun, rescues, lostSettles }
+  return { calls, unknown, jobs: there, attempts, runs, steps: stepsBegun, rescues, lostSettles, leftOut }
 }
 
 /**

@@ -11,6 +11,7 @@ import {
   type Step,
   type Telling,
 } from './facts.ts'
+import { isLost, jobsOfCalls, type Loss } from './losses.ts'
 import {
   callsOf,
   type AskedCheckpoint,
@@ -29,7 +30,7 @@ export class Facts {
   readonly pauses: CallOf<'queue'>[] = []
   readonly prunes: CallOf<'prune'>[] = []
   readonly retains: CallOf<'retain'>[] = []
-  readonly figures = { calls: 0, unknown: 0, runs: 0, steps: 0, lostSettles: 0 }
+  readonly figures = { calls: 0, unknown: 0, runs: 0, steps: 0, lostSettles: 0, leftOut: 0 }
   /** How many jobs retention may have removed at most. */
   removable = 0
   /** Transitions that two sources report differently. */
@@ -42,8 +43,13 @@ export class Facts {
   private readonly mayHaveReplaced = new Set<string>()
   private readonly bySeq = new Map<string, Map<number, Step>>()
 
-  constructor(lines: Iterable<HistoryLine>, final: FinalState) {
-    for (const call of callsOf(lines)) this.take(call)
+  /** @param losses times in which writes were lost: the jobs of calls in them are left out */
+  constructor(lines: Iterable<HistoryLine>, final: FinalState, losses: readonly Loss[] = []) {
+    const lost: HistoryCall[] = []
+    for (const call of callsOf(lines)) {
+      this.take(call)
+      if (isLost(losses, call)) lost.push(call)
+    }
     for (const record of final.records) this.takeRecord(record)
     for (const job of this.jobs.values()) {
       if (job.inserts.some(({ asked }) => this.mayHaveReplaced.has(keyNameOf(asked)))) machineOf(job).replaced = true
@@ -51,6 +57,17 @@ export class Facts {
     for (const entry of final.transitions ?? []) this.step(entry.id, entry, 'logged')
     for (const [id, steps] of this.bySeq) this.job(id).steps = [...steps.values()].toSorted((a, b) => a.seq - b.seq)
     this.bySeq.clear()
+    this.leaveOut(lost)
+  }
+
+  private leaveOut(lost: readonly HistoryCall[]): void {
+    if (lost.length === 0) return
+    const ids = jobsOfCalls(this.jobs, lost)
+    for (const id of ids) this.jobs.delete(id)
+    this.figures.leftOut = ids.size
+    keepOnly(this.contradictions, ({ id }) => !ids.has(id))
+    // A pause may be gone; a resume that is gone lets nothing start.
+    keepOnly(this.pauses, (call) => !call.asked.paused || !lost.includes(call))
   }
 
   private job(id: string): JobFacts {
@@ -313,6 +330,10 @@ export class Facts {
     else known.knownBy = Math.min(known.knownBy, by ?? Infinity)
     return known
   }
+}
+
+function keepOnly<T>(list: T[], isKept: (item: T) => boolean): void {
+  list.splice(0, list.length, ...list.filter(isKept))
 }
 
 const keyNameOf = ({ type, key }: Pick<AskedJob, 'type' | 'key'>): string => JSON.stringify([type, key])

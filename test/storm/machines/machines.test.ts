@@ -17,6 +17,7 @@ const short: StormOptions = {
   kills: 0,
   zombies: 0,
   restarts: 0,
+  losses: 0,
   full: 0,
   seed: 1,
   workers: 3,
