@@ -35,12 +35,12 @@ export function retry<Row extends JobRow>(
       refused.push(row.id)
       continue
     }
-    unit.resetForRetry(row)
+    unit.write(row, unended)
     if (fromStart || edit !== undefined) {
       emptyInbox(unit, row, 'start')
       unit.forgetCheckpoints(row)
     }
-    if (edit !== undefined) unit.setInput(row, edit.input)
+    if (edit !== undefined) unit.write(row, { input: edit.input })
     // A machine that continues at its checkpoint restarts its actors, which need the results of their completed steps.
     if ((row.machine?.checkpoint ?? null) === null) unit.forgetSteps(row)
     dropMessages(unit, row, dropInbox)
@@ -50,6 +50,9 @@ export function retry<Row extends JobRow>(
   }
   return { retried, refused, notFound, transitions, ...(next !== null && { next }) }
 }
+
+/** What an end leaves in a job, and a new generation does not have. */
+const unended = { error: null, failure: null, cancelMark: null, output: undefined }
 
 const isKeyTaken = <Row extends JobRow>(unit: UnitOfWork<Row>, { type, key }: Row): boolean =>
   key !== null && (unit.holder(type, key) !== undefined || unit.hasPredecessor(type, key))

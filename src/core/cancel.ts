@@ -9,7 +9,8 @@ import { reportKept } from './dropped-events.ts'
 import { deliver, notifyParentOfEnd } from './inbox.ts'
 import { releaseSuccessor } from './succession.ts'
 import { applyEvent } from './transition.ts'
-import type { CancelMark, JobRow, UnitOfWork } from './unit-of-work.ts'
+import type { CancelMark } from './row-fields.ts'
+import type { JobRow, UnitOfWork } from './unit-of-work.ts'
 
 /** The states in which a cancel does something. */
 export const cancellable: ReadonlySet<JobState> = new Set(jobStates.filter((state) => !isEnded(state)))
@@ -69,7 +70,7 @@ function cancelJob<Row extends JobRow>(
   transitions: WrittenTransition[],
 ): boolean {
   if (row.machine?.takesCancel !== true || row.cancelMark !== null) return cancelNow(unit, row, mark, transitions)
-  unit.mark(row, mark)
+  unit.write(row, { cancelMark: { reason: mark.reason, graceMs: mark.graceMs } })
   const woken = deliver(unit, row, { kind: 'cancel', reason: mark.reason })
   if (woken !== null) transitions.push(woken)
   return false
@@ -82,7 +83,7 @@ function cancelNow<Row extends JobRow>(
   transitions: WrittenTransition[],
 ): boolean {
   if (nextArrow(row.state, 'CANCEL', row) === null) return false
-  unit.mark(row, mark)
+  unit.write(row, { cancelMark: { reason: mark.reason, graceMs: mark.graceMs } })
   applyEvent(unit, row, 'CANCEL', mark)
   transitions.push(unit.lastTransition(row))
   reportKept(unit, row)

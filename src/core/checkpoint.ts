@@ -15,7 +15,7 @@ export function checkpoint<Row extends JobRow>(unit: UnitOfWork<Row>, request: C
   const { seq } = row.machine?.checkpoint ?? never(row)
   const kept = {
     seq,
-    at: isNew ? unit.now : unit.checkpointAt(row),
+    at: isNew ? unit.now : unit.read(row, 'checkpointAt'),
     maxAttempts: row.maxAttempts,
     inbox: unit.inbox(row, row.machine?.lastRead ?? 0),
   }

@@ -17,9 +17,9 @@ export function claimJob<Row extends JobRow>(
   options?: TransitionOptions,
 ): LoggedTransition {
   const differs = maxAttempts !== undefined && maxAttempts !== row.maxAttempts - row.checkpointedAttempts
-  if (differs && !row.hasPinnedAttempts) unit.setMaxAttempts(row, maxAttempts)
+  if (differs && !row.hasPinnedAttempts) unit.write(row, { maxAttempts })
   const hook = onDead ?? null
-  if (row.onDead !== hook) unit.setOnDead(row, hook)
+  if (row.onDead !== hook) unit.write(row, { onDead: hook })
   unit.count(row, claimCounted, unit.now - queuedAt)
   const logged = applyEvent(unit, row, 'CLAIM', options)
   if (row.untilStart) unit.giveUpKey(row)

@@ -46,13 +46,13 @@ export const hookAttempts = 10
 /** The hook of a job that has just ended, if it is dead and has one. Gives its ENQUEUE. */
 export function insertHook<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): WrittenTransition | null {
   if (row.state !== 'dead' || row.onDead === null) return null
-  const { tags, meta } = unit.enqueued(row)
+  const meta = unit.read(row, 'meta')
   const job: Omit<NewJob, 'id'> = {
     type: row.onDead,
     input: deathOf(unit, row),
     priority: row.priority,
     maxAttempts: hookAttempts,
-    tags,
+    tags: unit.read(row, 'tags'),
     ...(Object.keys(meta).length > 0 && { meta }),
     concurrencyKey: null,
     runAt: null,
@@ -72,8 +72,7 @@ export function insertHook<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row):
 
 function deathOf<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Json {
   const { id, type, generation, attempt, maxAttempts, key } = row
-  const { input, enqueuedAt } = unit.enqueued(row)
-  const { error } = unit.outcome(row)
+  const [input, error] = [unit.read(row, 'input'), unit.read(row, 'error')]
   return {
     id,
     type,
@@ -83,7 +82,7 @@ function deathOf<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): Json {
     ...(input !== undefined && { input }),
     error: jsonOf(error ?? { name: 'Error', message: 'no error was given' }),
     key,
-    enqueuedAt,
+    enqueuedAt: unit.read(row, 'enqueuedAt'),
     diedAt: unit.now,
   }
 }

@@ -2,6 +2,7 @@
  * Events that are removed from an inbox although no machine has taken them. Their senders were told that they are kept; so each
  * removal adds a line to the log of the job, and frees the keys: an event that is sent again under its key is delivered.
  */
+import { keepLogs } from './kept.ts'
 import { isEnded, type JobState } from './lifecycle.ts'
 import type { InboxEntry, NewCheckpoint, SentEvent } from './machine-record.ts'
 import type { Json } from './payload.ts'
@@ -83,7 +84,7 @@ export function dropMessages<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row
 export function reportKept<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): void {
   if (!isEnded(row.state) || row.state === 'done' || !hasMessages(row)) return
   const line = keptLine(unit.inbox(row, 0), row.state)
-  if (line !== null) unit.keepLogs(row, [{ at: unit.now, attempt: row.attempt, ...line }])
+  if (line !== null) keepLogs(unit, row, [{ at: unit.now, attempt: row.attempt, ...line }])
 }
 
 const hasMessages = ({ machine }: JobRow): boolean =>
@@ -92,13 +93,10 @@ const hasMessages = ({ machine }: JobRow): boolean =>
 function report<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row, entries: readonly InboxEntry[], why: Why): void {
   const line = droppedLine(entries, why)
   if (line === null) return
-  unit.keepLogs(row, [{ at: unit.now, attempt: row.attempt, ...line }])
+  keepLogs(unit, row, [{ at: unit.now, attempt: row.attempt, ...line }])
   const freed = keysOf(entries)
   if (freed.size > 0)
-    unit.setMessageKeys(
-      row,
-      (row.machine?.messageKeys ?? []).filter((key) => !freed.has(key)),
-    )
+    unit.write(row, { messageKeys: (row.machine?.messageKeys ?? []).filter((key) => !freed.has(key)) })
 }
 
 type Line = Omit<LogLine, 'at' | 'attempt'>

@@ -1,6 +1,7 @@
 /** Heartbeats: extend the lease of a run, and store its check-in and log lines. */
 import type { HeartbeatPayload, HeartbeatAnswer } from './values.ts'
 import { notifyParentOfCheckin } from './inbox.ts'
+import { keepLogs } from './kept.ts'
 import { stopNotice, type JobRow, type UnitOfWork } from './unit-of-work.ts'
 
 export function extend<Row extends JobRow>(
@@ -13,10 +14,10 @@ export function extend<Row extends JobRow>(
   if (row?.isLeasedBy(heartbeat) !== true) return { outcome: 'lost' }
   unit.extendLease(row, unit.now + leaseMs)
   if (checkin !== undefined) {
-    unit.keepCheckin(row, checkin)
+    unit.write(row, { checkin })
     notifyParentOfCheckin(unit, row, checkin.value)
   }
-  if (logs !== undefined && logs.length > 0) unit.keepLogs(row, logs)
+  if (logs !== undefined && logs.length > 0) keepLogs(unit, row, logs)
   if (steps !== undefined) unit.keepSteps(row, steps)
   const notice = stopNotice(row)
   const answer: HeartbeatAnswer = notice === null ? { outcome: 'extended' } : { outcome: 'cancelling', ...notice }

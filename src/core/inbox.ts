@@ -21,7 +21,8 @@ export function send<Row extends JobRow>(unit: UnitOfWork<Row>, request: SendReq
   }
   const refused = refusal(row, request)
   if (refused !== null) return { outcome: refused, state: row.state }
-  unit.setMessageKeys(row, [...(row.machine?.messageKeys ?? []), request.key].slice(-caps.messageKeys))
+  const messageKeys = [...(row.machine?.messageKeys ?? []), request.key].slice(-caps.messageKeys)
+  unit.write(row, { messageKeys })
   const woken = deliver(unit, row, request.message)
   return { outcome: 'kept', state: row.state, ...(woken !== null && { transition: woken }) }
 }
@@ -98,7 +99,7 @@ function liveParent<Row extends JobRow>(unit: UnitOfWork<Row>, { machine }: Row)
 
 function endMessage<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): InboxMessage {
   const ended = { kind: 'ended', child: row.id } as const
-  const { output, error } = unit.outcome(row)
+  const [output, error] = [unit.read(row, 'output'), unit.read(row, 'error')]
   if (row.state === 'done') return { ...ended, state: 'done', ...(output !== undefined && { output }) }
   if (row.state === 'dead') return { ...ended, state: 'dead', ...(error !== null && { error }) }
   const reason = row.cancelMark?.reason ?? null

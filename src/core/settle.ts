@@ -9,6 +9,7 @@ import { insertHook } from './death.ts'
 import { emptyInbox, reportKept } from './dropped-events.ts'
 import { notifyParentOfCheckin, notifyParentOfEnd, wakeForMessages } from './inbox.ts'
 import { failureOf, type Failure } from './fingerprint.ts'
+import { keepError, keepLogs } from './kept.ts'
 import { releaseSuccessor } from './succession.ts'
 import { applyArrow, applyEvent, expectArrow } from './transition.ts'
 import { clearUnsupported, putOff, unsupportedDelayMs } from './unsupported.ts'
@@ -42,7 +43,7 @@ export function settle<Row extends JobRow>(unit: UnitOfWork<Row>, settlement: Se
   if (event === 'COMPLETE') emptyInbox(unit, row, 'done')
   else reportKept(unit, row)
   const gather = settlement.gather ?? null
-  if (gather !== null || (row.machine?.gather ?? null) !== null) unit.setGather(row, gather)
+  if (gather !== null || (row.machine?.gather ?? null) !== null) unit.write(row, { gather })
   const woken =
     row.machine === null ? null : (notifyParentOfEnd(unit, row) ?? wakeForUnread(unit, row) ?? wokenByCheckin)
   const successor = releaseSuccessor(unit, row)
@@ -67,6 +68,8 @@ function cancelFirst<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): void 
   if (cancelMark !== null && nextArrow(row.state, 'CANCEL', row) !== null) applyEvent(unit, row, 'CANCEL', cancelMark)
 }
 
+const noError = { error: null, failure: null }
+
 /** Writes check-in, logs and error of an attempt. @returns the WAKE of a parent that waited for a check-in */
 function keepNews<Row extends JobRow>(
   unit: UnitOfWork<Row>,
@@ -75,10 +78,10 @@ function keepNews<Row extends JobRow>(
   failure: Failure | null,
 ): WrittenTransition | null {
   const { event, error, checkin, logs } = settlement
-  if (checkin !== undefined) unit.keepCheckin(row, checkin)
-  if (logs !== undefined && logs.length > 0) unit.keepLogs(row, logs)
-  if (error !== undefined && failure !== null) unit.keepError(row, attemptError(unit, row, error), failure)
-  else if (event === 'COMPLETE') unit.clearError(row)
+  if (checkin !== undefined) unit.write(row, { checkin })
+  if (logs !== undefined && logs.length > 0) keepLogs(unit, row, logs)
+  if (error !== undefined && failure !== null) keepError(unit, row, attemptError(unit, row, error), failure)
+  else if (event === 'COMPLETE' && row.hasError) unit.write(row, noError)
   return checkin === undefined ? null : notifyParentOfCheckin(unit, row, checkin.value)
 }
 

@@ -6,6 +6,7 @@ import { reportKept } from './dropped-events.ts'
 import { arrows } from './lifecycle.ts'
 import type { WrittenTransition, SweepAnswer } from './values.ts'
 import { notifyParentOfEnd } from './inbox.ts'
+import { keepError } from './kept.ts'
 import { attemptError } from './settle.ts'
 import { releaseSuccessor } from './succession.ts'
 import { applyEvent } from './transition.ts'
@@ -30,7 +31,7 @@ export function rescue<Row extends JobRow>(unit: UnitOfWork<Row>, limit: number)
   let rescued = 0
   for (const row of unit.expired(limit)) {
     rescued++
-    unit.keepError(row, attemptError(unit, row, leaseExpired), failure)
+    keepError(unit, row, attemptError(unit, row, leaseExpired), failure)
     applyEvent(unit, row, 'EXPIRE', { failure })
     transitions.push(unit.lastTransition(row, leaseExpired))
     reportKept(unit, row)

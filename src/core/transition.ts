@@ -116,6 +116,6 @@ export function applyArrow<Row extends JobRow>(
   }
   const logged = unit.apply(row, arrow, options)
   // A job that has ended is not claimed again.
-  if (arrow.key === 'freed' && row.machine?.unsupported) unit.setUnsupported(row, null)
+  if (arrow.key === 'freed' && row.machine?.unsupported) unit.write(row, { unsupported: null })
   return logged
 }

@@ -12,22 +12,15 @@
 import type { Counted } from './activity.ts'
 import type { ErrorRecord } from './failure.ts'
 import type { Failure } from './fingerprint.ts'
-import type { AttemptError, CheckIn, JobRecord, LogLine } from './record.ts'
 import { arrowsFrom, isLeased, type Arrow, type JobCounters, type JobState } from './lifecycle.ts'
 import type { Gather, InboxMessage, InboxEntry, NewCheckpoint, Parent, Unsupported } from './machine-record.ts'
 import type { MachineStanding } from './machine-tally.ts'
 import type { Json } from './payload.ts'
+import type { CancelMark, ReadFields, WrittenFields } from './row-fields.ts'
 import type { Lease, WrittenTransition, NewJob, Selection, SettleAnswer } from './values.ts'
 
 /** Identifies an attempt among those of its job. */
 export type LeaseKey = Pick<Lease, 'attempt' | 'token'>
-
-/** A cancel that was requested. */
-export interface CancelMark {
-  readonly reason: string | null
-  /** How long a running handler may take to end, ms; null = the `grace` of the runtime that runs it. */
-  readonly graceMs: number | null
-}
 
 /** A job as operations see it. They write the counters directly; everything else is changed through the unit. */
 export interface JobRow extends JobCounters {
@@ -54,6 +47,8 @@ export interface JobRow extends JobCounters {
   readonly cancelMark: CancelMark | null
   /** Type of the job that is inserted if this one dies, from its last claim; null for none. */
   readonly onDead: string | null
+  /** Has it an error of its last attempt? */
+  readonly hasError: boolean
   /** Data of a machine job or a child job; null for a plain job. */
   readonly machine: MachineRow | null
   isLeasedBy(lease: LeaseKey): boolean
@@ -165,10 +160,6 @@ export interface UnitOfWork<Row extends JobRow> {
   countOutcome(row: Row, outcome: string): void
   /** Writes a transition of the job, along this arrow. If it dies, it is added to the dead jobs of the group of its last error, if there is one. */
   apply(row: Row, arrow: CompiledArrow, options: TransitionOptions): LoggedTransition
-  /** What the job was enqueued with. */
-  enqueued(row: Row): Pick<JobRecord, 'input' | 'tags' | 'meta' | 'enqueuedAt'>
-  /** Output and error of a job that has ended. */
-  outcome(row: Row): { readonly output: Json | undefined; readonly error: ErrorRecord | null }
   /** The last transition of a job, for answers. @param error of an EXPIRE */
   lastTransition(row: Row, error?: ErrorRecord): WrittenTransition
   /**
@@ -179,27 +170,16 @@ export interface UnitOfWork<Row extends JobRow> {
   /** Deletes an ended job. A dead one is taken from the dead jobs of its group, if it died since the `firstAt` of that. */
   remove(row: Row): void
 
-  /** Sets its `maxAttempts`, without the attempts that led to a checkpoint. */
-  setMaxAttempts(row: Row, maxAttempts: number): void
-  /** Sets the type of the job that is inserted if this one dies; null for none. */
-  setOnDead(row: Row, type: string | null): void
+  read<Field extends keyof ReadFields>(row: Row, field: Field): ReadFields[Field]
+  /** Writes fields; those that are left out stay as they are. */
+  write(row: Row, fields: Partial<WrittenFields>): void
   /** Lets a live job give up its unique key, so that another job may take it. */
   giveUpKey(row: Row): void
   /** Sets when a timed job is due. */
   setDue(row: Row, dueAt: number): void
-  mark(row: Row, mark: CancelMark): void
-  keepCheckin(row: Row, checkin: CheckIn): void
-  keepLogs(row: Row, lines: readonly LogLine[]): void
   keepSteps(row: Row, steps: Readonly<Record<string, Json>>): void
-  /** Adds an error to the list of the job, and keeps it, and its fingerprint, as its last one. */
-  keepError(row: Row, error: AttemptError, failure: Failure): void
-  /** Removes the error of the last attempt, because the latest attempt did not fail. */
-  clearError(row: Row): void
   /** Removes results of steps; without names all of them. */
   forgetSteps(row: Row, names?: readonly string[]): void
-  setInput(row: Row, input: Json | undefined): void
-  /** Removes the error, the cancel mark and the output before a new generation. A dead job is taken from those of its group, as by `remove`. */
-  resetForRetry(row: Row): void
   extendLease(row: Row, until: number): void
   /** The answer to the last settlement of the job, if it was by this lease; otherwise null. */
   settledBefore(row: Row, lease: LeaseKey): SettleAnswer | null
@@ -213,16 +193,9 @@ export interface UnitOfWork<Row extends JobRow> {
   addCheckpoint(row: Row, checkpoint: NewCheckpoint): void
   /** Sets the states and tags of the machine, of which each is named once. */
   setStanding(row: Row, standing: MachineStanding): void
-  /** When the last checkpoint was written, ms since the epoch. */
-  checkpointAt(row: Row): number
   /** Removes checkpoints. */
   forgetCheckpoints(row: Row): void
   addMessage(row: Row, message: InboxMessage): void
-  /** Sets how the job gathers messages before it is woken. */
-  setGather(row: Row, gather: Gather | null): void
-  /** Sets the keys of its latest messages. */
-  setMessageKeys(row: Row, keys: readonly string[]): void
-  setUnsupported(row: Row, unsupported: Unsupported | null): void
   /** Removes the transitions after the one of this number from the history of a job, not from the log. */
   forgetHistoryAfter(row: Row, seq: number): void
 }

@@ -33,7 +33,7 @@ export function putOff<Row extends JobRow>(
   const { unsupported: found = null } = row.machine ?? {}
   const before = found !== null && found.tries > 0 ? found : null
   const first = before ?? { tries: 0, since: found?.since ?? at, seq }
-  unit.setUnsupported(row, { version, reason, tries: first.tries + 1, since: first.since, seq: first.seq })
+  unit.write(row, { unsupported: { version, reason, tries: first.tries + 1, since: first.since, seq: first.seq } })
   if (before !== null) unit.forgetHistoryAfter(row, before.seq)
 }
 
@@ -45,9 +45,9 @@ export function markUnsupported<Row extends JobRow>(
 ): void {
   const { unsupported: before, checkpoint } = row.machine ?? {}
   const first = before ?? { tries: 0, since: unit.now, seq: checkpoint?.seq ?? 0 }
-  unit.setUnsupported(row, { ...first, version, reason })
+  unit.write(row, { unsupported: { ...first, version, reason } })
 }
 
 export function clearUnsupported<Row extends JobRow>(unit: UnitOfWork<Row>, row: Row): void {
-  if (row.machine !== null && row.machine.unsupported !== null) unit.setUnsupported(row, null)
+  if (row.machine !== null && row.machine.unsupported !== null) unit.write(row, { unsupported: null })
 }

@@ -4,7 +4,6 @@ import fs, { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { fileURLToPath } from 'node:url'
 import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock } from '../../src/core/clock.ts'
 import { storeConformance } from '../../src/store-testing/conformance/index.ts'
@@ -155,18 +154,6 @@ async function fileCases(): Promise<Record<string, Case>> {
         }
       }),
     'a settlement that meets damage is taken back': () => inFolder((at) => settleWithDamagedParent(at('jobs.db'))),
-    'a file of an older version is migrated': () =>
-      inFolder(async (at) => {
-        copyFileSync(fileURLToPath(new URL('../fixtures/sqlite/version-1.sqlite', import.meta.url)), at('jobs.db'))
-        const { store } = await playerOn(at('jobs.db'))
-        try {
-          await store.list({ limit: 1_000 })
-          await store.queues()
-        } finally {
-          await store.close()
-        }
-        assert.deepEqual(complaintsAbout(at('jobs.db')), [])
-      }),
     'a file on a network filesystem is refused': () =>
       inFolder(async (at) => {
         const { statfsSync } = fs

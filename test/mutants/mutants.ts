@@ -8,6 +8,7 @@ import type { WorkerSlots } from '../../src/core/hand-over.ts'
 import type { BulkOperation } from '../../src/core/bulk-record.ts'
 import { isEnded, isLeased, type ArrowEvent } from '../../src/core/lifecycle.ts'
 import type { StoredSchedule } from '../../src/core/schedule-record.ts'
+import type { WrittenFields } from '../../src/core/row-fields.ts'
 import { fileVersion } from '../../src/stores/sqlite/migrations/index.ts'
 import { changes } from '../../src/stores/sqlite/row.ts'
 import { during, inFunction, inGetter, inMethod, inSetter, together, type Injection } from '../support/faults.ts'
@@ -360,6 +361,14 @@ const claims: readonly Mutant[] = [
 ]
 
 const noSuccessor = inFunction(succession, 'releaseSuccessor', () => () => null)
+/** Fields of jobs that are not written. */
+const writesNot = (...names: readonly (keyof WrittenFields)[]): Injection =>
+  inMethod(fileUnit, 'FileUnit', 'write', (write) => (job, fields) => {
+    write(
+      job,
+      Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name as (typeof names)[number]))),
+    )
+  })
 const noHook = inFunction(death, 'insertHook', () => () => null)
 const noPredecessor = inMethod(fileUnit, 'FileUnit', 'hasPredecessor', () => () => false)
 /** An insert has room for one more. */
@@ -455,8 +464,8 @@ const keys: readonly Mutant[] = [
   mutant(
     'a job keeps the hook of an earlier claim',
     'contract: death: the last claim says which hook a job has, if any',
-    inMethod(fileUnit, 'FileUnit', 'setOnDead', (setOnDead) => (job, type) => {
-      if (job.onDead === null) setOnDead(job, type)
+    inMethod(fileUnit, 'FileUnit', 'write', (write) => (job, { onDead, ...others }) => {
+      write(job, onDead === undefined || job.onDead !== null ? others : { onDead, ...others })
     }),
   ),
   mutant(
@@ -654,11 +663,7 @@ const sweeps: readonly Mutant[] = [
   mutant(
     'a rescue leaves no error',
     'contract: children: a rescue and a cancel that end a child wake its parent, and their answers have the WAKE',
-    during(
-      sweeping,
-      'rescue',
-      inMethod(fileUnit, 'FileUnit', 'keepError', () => () => {}),
-    ),
+    during(sweeping, 'rescue', writesNot('error', 'errors', 'failure')),
   ),
   mutant(
     'the newest are pruned',
@@ -879,7 +884,7 @@ const machines: readonly Mutant[] = [
   mutant(
     'a message sent twice is two',
     'contract: messages: the same key is the same message, also when it has been read since',
-    inMethod(fileUnit, 'FileUnit', 'setMessageKeys', () => () => {}),
+    writesNot('messageKeys'),
   ),
   mutant(
     'of a running job two rows are believed',
@@ -1150,11 +1155,6 @@ const trouble: readonly Mutant[] = [
         if (!String(error).includes('WAL mode must be on a disk')) throw error
       }
     }),
-  ),
-  mutant(
-    'a file of an older version is left as it is',
-    'files: a file of an older version is migrated',
-    versionSeen((version) => (version > 0 ? fileVersion : version)),
   ),
 ]
 

@@ -7,7 +7,8 @@ import type { ErrorRecord } from '../../core/failure.ts'
 import type { AttemptError, CheckIn, LogLine } from '../../core/record.ts'
 import type { Arrow, JobState } from '../../core/lifecycle.ts'
 import type { Json } from '../../core/payload.ts'
-import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
+import type { CancelMark } from '../../core/row-fields.ts'
+import type { JobRow, LeaseKey } from '../../core/unit-of-work.ts'
 import { defaultKeyWeight } from '../../core/shares.ts'
 import type { WrittenTransition, NewJob } from '../../store.ts'
 import { Machine } from './machine.ts'
@@ -92,8 +93,8 @@ export class Past {
   error: ErrorRecord | null = null
   /** The fingerprint of `error`. */
   failure: string | null = null
-  errors: AttemptError[] = []
-  logs: LogLine[] = []
+  errors: readonly AttemptError[] = []
+  logs: readonly LogLine[] = []
   checkin: CheckIn | null = null
   /** Results of finished steps, by name. */
   steps: Map<string, Json> | null = null
@@ -181,6 +182,10 @@ export class Row implements JobRow, QueuedJob<Row> {
 
   get cancelMark(): CancelMark | null {
     return this.past === null ? null : this.past.cancel
+  }
+
+  get hasError(): boolean {
+    return this.past !== null && this.past.error !== null
   }
 
   get onDead(): string | null {

@@ -5,7 +5,6 @@
  */
 import type { EndedState, PruneUnit } from '../../core/prune.ts'
 import type {
-  CancelMark,
   CompiledArrow,
   InsertUnit,
   LeaseKey,
@@ -20,12 +19,11 @@ import { handOverRoom, type WorkerSlots } from '../../core/hand-over.ts'
 import { caps } from '../../core/caps.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import { loggedWorker, type LoggedArrow } from '../../core/history.ts'
-import type { AttemptError, CheckIn, LogLine } from '../../core/record.ts'
 import type { JobState } from '../../core/lifecycle.ts'
-import { lastLogs } from '../../core/log-lines.ts'
-import type { Gather, InboxMessage, InboxEntry, NewCheckpoint, Unsupported } from '../../core/machine-record.ts'
+import type { InboxMessage, InboxEntry, NewCheckpoint } from '../../core/machine-record.ts'
 import type { MachineStanding } from '../../core/machine-tally.ts'
-import { copyPayload, type Json } from '../../core/payload.ts'
+import type { Json } from '../../core/payload.ts'
+import { writeFields, type ReadFields, type WrittenFields } from '../../core/row-fields.ts'
 import { sameJson } from '../../core/unique.ts'
 import type { WrittenTransition, NewJob, RetentionPolicy, Selection, SettleAnswer, WorkerInfo } from '../../store.ts'
 import { BulkOperations } from './bulk.ts'
@@ -43,6 +41,7 @@ import type { ScheduleUnit } from '../../core/schedule.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
 import { ScheduleTable } from './schedules.ts'
 import { Timers } from './timers.ts'
+import { readers, writers } from './row-fields.ts'
 import { keep, Row, StoredTransition, Tick, type Run } from './row.ts'
 import { select } from './selection.ts'
 
@@ -316,20 +315,17 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
 
   // ── what is kept of a job beside its state ──────────────────────────────────────────────────────────────────────────
 
-  enqueued({ input, terms: { tags, meta }, came }: Row): ReturnType<InsertUnit<Row, NewJob>['enqueued']> {
-    return { input: copyPayload(input), tags, meta: meta ?? {}, enqueuedAt: came.at }
+  read<Field extends keyof ReadFields>(row: Row, field: Field): ReadFields[Field] {
+    return readers[field](row)
   }
 
-  outcome({ run, past }: Row): { readonly output: Json | undefined; readonly error: ErrorRecord | null } {
-    return { output: run?.output, error: past?.error ?? null }
-  }
-
-  setMaxAttempts(row: Row, maxAttempts: number): void {
-    row.terms = row.terms.with({ maxAttempts })
-  }
-
-  setOnDead(row: Row, type: string | null): void {
-    row.remember().onDead = type
+  write(row: Row, fields: Partial<WrittenFields>): void {
+    const { failure, unsupported } = fields
+    if (failure !== undefined) this.countDead(row, -1)
+    writeFields(writers, row, fields)
+    if (failure !== undefined) this.countDead(row, 1)
+    if (unsupported === null) this.unsupported.delete(row)
+    else if (unsupported !== undefined) this.unsupported.add(row)
   }
 
   giveUpKey(row: Row): void {
@@ -345,19 +341,6 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     this.wait(row, dueAt)
   }
 
-  mark(row: Row, { reason, graceMs }: CancelMark): void {
-    row.remember().cancel = { reason, graceMs }
-  }
-
-  keepCheckin(row: Row, checkin: CheckIn): void {
-    row.remember().checkin = checkin
-  }
-
-  keepLogs(row: Row, lines: readonly LogLine[]): void {
-    const past = row.remember()
-    past.logs = lastLogs([...past.logs, ...lines])
-  }
-
   keepSteps(row: Row, steps: Readonly<Record<string, Json>>): void {
     const results = (row.remember().steps ??= new Map<string, Json>())
     for (const [name, result] of Object.entries(steps)) results.set(name, result)
@@ -367,27 +350,6 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     if (past === null) return
     if (names === undefined) past.steps = null
     else for (const name of names) past.steps?.delete(name)
-  }
-
-  keepError(row: Row, error: AttemptError, { fingerprint }: Failure): void {
-    const past = row.remember()
-    past.error = error.error
-    past.failure = fingerprint
-    keep(past.errors, [error], caps.errors)
-  }
-
-  clearError({ past }: Row): void {
-    if (past !== null) past.error = past.failure = null
-  }
-
-  setInput(row: Row, input: Json | undefined): void {
-    row.input = input
-  }
-
-  resetForRetry(row: Row): void {
-    this.countDead(row, -1)
-    const { past } = row
-    if (past !== null) past.error = past.failure = past.cancel = null
   }
 
   hasSameInput(row: Row, { input }: NewJob): boolean {
@@ -453,10 +415,6 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     this.machineIndex.update(row, [...states], [...tags])
   }
 
-  checkpointAt({ machine }: Row): number {
-    return machine?.checkpoint?.at ?? 0
-  }
-
   forgetCheckpoints(row: Row): void {
     row.machine?.forgetCheckpoints()
     this.machineIndex.update(row, [], [])
@@ -474,20 +432,6 @@ export class MemoryUnit implements InsertUnit<Row, NewJob>, PruneUnit<Row>, Sche
     machine.deferred = deferred
     const kept = new Set(deferred)
     machine.messages = machine.messages.filter(({ number }) => number > read || kept.has(number))
-  }
-
-  setGather(row: Row, gather: Gather | null): void {
-    row.withMachine().gather = gather
-  }
-
-  setMessageKeys(row: Row, keys: readonly string[]): void {
-    row.withMachine().messageKeys = keys
-  }
-
-  setUnsupported(row: Row, unsupported: Unsupported | null): void {
-    row.withMachine().unsupported = unsupported
-    if (unsupported === null) this.unsupported.delete(row)
-    else this.unsupported.add(row)
   }
 
   forgetHistoryAfter(row: Row, seq: number): void {

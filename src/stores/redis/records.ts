@@ -6,7 +6,7 @@ import type { CheckIn, HistoryEntry, JobMeta, JobRecord, LogLine } from '../../c
 import { isEnded, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, InboxEntry, Parent, Unsupported } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
-import type { CancelMark } from '../../core/unit-of-work.ts'
+import type { CancelMark } from '../../core/row-fields.ts'
 import type { ClaimedJob, JobPins } from '../../store.ts'
 import type { Reply } from './connection.ts'
 import { pairs, parsedAll } from './loading.ts'

@@ -2,8 +2,9 @@
  * A job as operations see it, over its texts. A row reads its fields when they are asked for, and keeps what is written to it
  * until the commit. The fields that may be large are loaded only for operations that need them.
  */
-import type { CancelMark, JobRow, LeaseKey, MachineRow } from '../../core/unit-of-work.ts'
-import type { HistoryEntry, JobMeta, JobRecord } from '../../core/record.ts'
+import type { CancelMark } from '../../core/row-fields.ts'
+import type { JobRow, LeaseKey, MachineRow } from '../../core/unit-of-work.ts'
+import type { HistoryEntry } from '../../core/record.ts'
 import { isEnded, isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
 import type { CheckpointEntry, Gather, InboxEntry, Parent, Unsupported } from '../../core/machine-record.ts'
 import type { Json } from '../../core/payload.ts'
@@ -212,18 +213,12 @@ export class Row implements JobRow {
     return this.pins?.maxAttempts !== undefined
   }
 
-  get onDead(): string | null {
-    return this.text('onDead') ?? null
+  get hasError(): boolean {
+    return this.hasData('error')
   }
 
-  /** What its enqueue gave it. */
-  get enqueued(): Pick<JobRecord, 'input' | 'tags' | 'meta' | 'enqueuedAt'> {
-    return {
-      input: this.json<Json | undefined>('input', undefined),
-      tags: this.json<readonly string[]>('tags', []),
-      meta: this.json<JobMeta>('meta', {}),
-      enqueuedAt: this.number('enqueuedAt') ?? 0,
-    }
+  get onDead(): string | null {
+    return this.text('onDead') ?? null
   }
 
   get dueAt(): number | null {

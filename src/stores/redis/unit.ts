@@ -2,28 +2,28 @@
  * A unit of work over loaded rows. It collects the writes of an operation; `plan.ts` makes the commit from them. The commit assigns
  * the numbers of transitions: until then they count from `pending`, so that they are later than all others.
  */
-import type { CancelMark, CompiledArrow, InsertUnit, LeaseKey, LoggedTransition, SelectedRows, TransitionOptions } from '../../core/unit-of-work.ts' // prettier-ignore
+import type { CompiledArrow, InsertUnit, LeaseKey, LoggedTransition, SelectedRows, TransitionOptions } from '../../core/unit-of-work.ts' // prettier-ignore
 import type { ScheduleUnit } from '../../core/schedule.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
 import { enqueueCounted, type Counted } from '../../core/activity.ts'
-import { caps } from '../../core/caps.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import { recordError } from '../../core/failure.ts'
 import type { Failure } from '../../core/fingerprint.ts'
 import { checkpointEntry, enqueueEntry, transitionEntry } from '../../core/history.ts'
-import type { AttemptError, CheckIn, HistoryEntry, LogLine } from '../../core/record.ts'
+import type { HistoryEntry } from '../../core/record.ts'
 import { isEnded, isLeased, type JobState } from '../../core/lifecycle.ts'
-import { lastLogs } from '../../core/log-lines.ts'
-import type { CheckpointEntry, Gather, InboxEntry, InboxMessage, NewCheckpoint, Unsupported } from '../../core/machine-record.ts' // prettier-ignore
+import type { CheckpointEntry, InboxEntry, InboxMessage, NewCheckpoint } from '../../core/machine-record.ts'
 import type { MachineStanding } from '../../core/machine-tally.ts'
 import type { Json } from '../../core/payload.ts'
+import { writeFields, type ReadFields, type WrittenFields } from '../../core/row-fields.ts'
 import { sameJson } from '../../core/unique.ts'
 import type { Hint, NewJob, Selection, SettleAnswer, WrittenTransition } from '../../store.ts'
 import { Backlog } from './backlog.ts'
 import { Counting } from './counting.ts'
 import { keyName, memberId, type EndedId, type CellKind } from './keys.ts'
 import { NotLoaded, type Need, type Timers } from './needs.ts'
-import { errorsOf, historyEntries, scriptText } from './row-text.ts'
+import { historyEntries, scriptText } from './row-text.ts'
+import { readers, writers } from './row-fields.ts'
 import { Row, type Journal } from './row.ts'
 import { answerBefore, keepAnswer, settledOf } from './settled.ts'
 import { UniqueKeys } from './unique-keys.ts'
@@ -371,15 +371,12 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journal
 
   // ── what is kept of a job beside its state ──────────────────────────────────────────────────────────────────────────
 
-  enqueued(row: Row): Row['enqueued'] {
-    return row.enqueued
+  read<Field extends keyof ReadFields>(row: Row, field: Field): ReadFields[Field] {
+    return readers[field](row)
   }
 
-  outcome(row: Row): { readonly output: Json | undefined; readonly error: ErrorRecord | null } {
-    return {
-      output: row.json<Json | undefined>('output', undefined),
-      error: row.json<ErrorRecord | null>('error', null),
-    }
+  write(row: Row, fields: Partial<WrittenFields>): void {
+    writeFields(writers, row, fields)
   }
 
   giveUpKey(row: Row): void {
@@ -390,28 +387,8 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journal
     this.uniqueKeys.awaitPredecessor(row, dueAt)
   }
 
-  setMaxAttempts(row: Row, maxAttempts: number): void {
-    row.set('maxAttempts', maxAttempts)
-  }
-
-  setOnDead(row: Row, type: string | null): void {
-    row.set('onDead', type)
-  }
-
   setDue(row: Row, dueAt: number): void {
     row.set('wakeAt', dueAt)
-  }
-
-  mark(row: Row, { reason, graceMs }: CancelMark): void {
-    row.setJson('cancel', { reason, graceMs })
-  }
-
-  keepCheckin(row: Row, checkin: CheckIn): void {
-    row.setJson('checkin', checkin)
-  }
-
-  keepLogs(row: Row, lines: readonly LogLine[]): void {
-    row.setJson('logs', lastLogs([...row.json<LogLine[]>('logs', []), ...lines]))
   }
 
   keepSteps(row: Row, steps: Readonly<Record<string, Json>>): void {
@@ -426,26 +403,6 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journal
       row.set('steps', null)
       row.add({ steps: {}, forgetsSteps: true })
     } else row.add({ steps: { ...row.additions.steps, ...Object.fromEntries(names.map((name) => [name, null])) } })
-  }
-
-  keepError(row: Row, error: AttemptError, { fingerprint }: Failure): void {
-    const errors = [...errorsOf({ errors: row.text('errors') ?? '' }), error].slice(-caps.errors)
-    row.set('errors', errors.map((each) => JSON.stringify(each)).join('\n'))
-    row.setJson('error', error.error)
-    row.set('failure', fingerprint)
-  }
-
-  clearError(row: Row): void {
-    row.set('error', null)
-    row.set('failure', null)
-  }
-
-  setInput(row: Row, input: Json | undefined): void {
-    row.setPayload('input', input)
-  }
-
-  resetForRetry(row: Row): void {
-    for (const field of ['error', 'failure', 'cancel', 'output'] as const) row.set(field, null)
   }
 
   hasSameInput(row: Row, { input }: NewJob): boolean {
@@ -514,10 +471,6 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journal
     row.add({ checkpoints: [...row.additions.checkpoints, entry] })
   }
 
-  checkpointAt(row: Row): number {
-    return row.number('checkpointAt') ?? 0
-  }
-
   forgetCheckpoints(row: Row): void {
     if (!row.isMachine) return
     row.add({ checkpoints: [], forgetsCheckpoints: true })
@@ -530,21 +483,6 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journal
     row.set('lastMessage', number)
     row.add({ messages: [...row.additions.messages, { number, entry: { number, at: this.now, message } }] })
     if (isLeased(row.state)) this.hints.push({ kind: 'messages', ids: [row.id] })
-  }
-
-  setGather(row: Row, gather: Gather | null): void {
-    row.makeMachine()
-    row.setJson('gather', gather)
-  }
-
-  setMessageKeys(row: Row, keys: readonly string[]): void {
-    row.makeMachine()
-    row.setJson('messageKeys', keys)
-  }
-
-  setUnsupported(row: Row, unsupported: Unsupported | null): void {
-    row.makeMachine()
-    row.setJson('unsupported', unsupported)
   }
 
   forgetHistoryAfter(row: Row, seq: number): void {

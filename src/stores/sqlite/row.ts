@@ -1,5 +1,6 @@
 /** The row of a job in the file: its columns by name, JSON as text. */
-import type { CancelMark, JobRow, LeaseKey } from '../../core/unit-of-work.ts'
+import type { CancelMark } from '../../core/row-fields.ts'
+import type { JobRow, LeaseKey } from '../../core/unit-of-work.ts'
 import type { ErrorRecord } from '../../core/failure.ts'
 import { failureOf } from '../../core/fingerprint.ts'
 import type { HistoryEntry } from '../../core/record.ts'
@@ -142,6 +143,10 @@ export class Row implements JobRow {
   /** The fingerprint of its last error; null if there is none. */
   get failure(): string | null {
     return this.error === null ? null : failureOf(JSON.parse(this.error) as ErrorRecord).fingerprint
+  }
+
+  get hasError(): boolean {
+    return this.error !== null
   }
 
   get cancelMark(): CancelMark | null {

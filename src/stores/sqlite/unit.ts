@@ -6,19 +6,24 @@
  * process has written to the file, which `data_version` of SQLite shows.
  */
 import type { EndedJob, EndedState, PruneUnit } from '../../core/prune.ts'
-import type { CancelMark, CompiledArrow, InsertUnit, LeaseKey, LoggedTransition, SelectedRows, TransitionOptions } from '../../core/unit-of-work.ts' // prettier-ignore
+import type { CompiledArrow, InsertUnit, LeaseKey, LoggedTransition, SelectedRows, TransitionOptions } from '../../core/unit-of-work.ts' // prettier-ignore
 import { enqueueCounted, type Counted } from '../../core/activity.ts'
-import { caps } from '../../core/caps.ts'
 import { handOverRoom } from '../../core/hand-over.ts'
 import { recordError, type ErrorRecord } from '../../core/failure.ts'
 import type { Failure } from '../../core/fingerprint.ts'
 import { checkpointEntry, enqueueEntry, transitionEntry } from '../../core/history.ts'
-import type { AttemptError, CheckIn, HistoryEntry, LogLine } from '../../core/record.ts'
+import type { HistoryEntry } from '../../core/record.ts'
 import { isEnded, isLeased, statesTagged, type JobState } from '../../core/lifecycle.ts'
-import { lastLogs } from '../../core/log-lines.ts'
-import type { Gather, InboxMessage, InboxEntry, NewCheckpoint, Unsupported } from '../../core/machine-record.ts'
+import type { InboxMessage, InboxEntry, NewCheckpoint } from '../../core/machine-record.ts'
 import type { MachineStanding } from '../../core/machine-tally.ts'
 import type { Json } from '../../core/payload.ts'
+import {
+  writeFields,
+  type FieldReaders,
+  type FieldWriters,
+  type ReadFields,
+  type WrittenFields,
+} from '../../core/row-fields.ts'
 import { sameJson } from '../../core/unique.ts'
 import type { Hint, NewJob, RetentionPolicy, WrittenTransition, Selection, SettleAnswer } from '../../store.ts'
 import { isBusy, isFileFault, storeError } from './errors.ts'
@@ -26,7 +31,7 @@ import { FailureTable } from './failure-table.ts'
 import { Hints } from './hints.ts'
 import { historyUntil, packedSettledOf, packSettled, settledOf, withTransition } from './history.ts'
 import type { RowValues } from './columns.ts'
-import { packJob, packOptions, type PackedJob } from './insert.ts'
+import { packJob, type PackedJob } from './insert.ts'
 import { inboxOf } from './stored-machine.ts'
 import { KeyGroups } from './key-groups.ts'
 import { InboxWatch } from './inbox-watch.ts'
@@ -36,7 +41,8 @@ import { Machines } from './machines.ts'
 import { Queues } from './queues.ts'
 import { Removals, type Removable } from './removals.ts'
 import { Prunes } from './prunes.ts'
-import { changes, extended, keyWeightOf, packed, unpacked, type Row, type StoredOptions } from './row.ts'
+import { readersOf, writersOf } from './row-fields.ts'
+import { changes, keyWeightOf, packed, unpacked, type Row } from './row.ts'
 import { Rows } from './rows.ts'
 import { claimable, never } from './state-names.ts'
 import { select } from './selection.ts'
@@ -66,6 +72,8 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
   readonly failures: FailureTable
   readonly minutes: Minutes
   readonly prunes: Prunes
+  private readonly readers: FieldReaders<Row>
+  private readonly writers: FieldWriters<Row>
   readonly transitionsMax: number
   now = 0
   /** The number of the last transition. */
@@ -93,6 +101,8 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.machines = new Machines(sql, this.queues)
     this.removals = new Removals(this)
     this.rows = new Rows(sql, this.queues, this.machines)
+    this.readers = readersOf(this.machines)
+    this.writers = writersOf(sql)
     this.keyGroups = new KeyGroups(sql, this.rows, this.queues)
     this.inboxWatch = new InboxWatch(sql, this.hints)
     this.schedules = new ScheduleTable(sql, this.hints)
@@ -387,26 +397,15 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
 
   // ── what is kept of a job beside its state ──────────────────────────────────────────────────────────────────────────
 
-  enqueued({ input, tags, meta, enqueuedAt }: Row): ReturnType<InsertUnit<Row, PackedJob>['enqueued']> {
-    return { input: unpacked(input, undefined), tags: unpacked(tags, []), meta: unpacked(meta, {}), enqueuedAt }
+  read<Field extends keyof ReadFields>(row: Row, field: Field): ReadFields[Field] {
+    return this.readers[field](row)
   }
 
-  outcome({ output, error }: Row): { readonly output: Json | undefined; readonly error: ErrorRecord | null } {
-    return {
-      output: output === null ? undefined : (JSON.parse(output) as Json),
-      error: error === null ? null : (JSON.parse(error) as ErrorRecord),
-    }
-  }
-
-  setMaxAttempts(row: Row, maxAttempts: number): void {
-    row.attempts = maxAttempts
-    this.sql.run('setMaxAttempts', maxAttempts, row.seq)
-  }
-
-  setOnDead(row: Row, type: string | null): void {
-    const { onDead: _, ...options } = unpacked<StoredOptions>(row.options, {})
-    row.options = packOptions(type === null ? options : { ...options, onDead: type })
-    this.sql.run('writeOptions', row.options, row.seq)
+  write(row: Row, fields: Partial<WrittenFields>): void {
+    if (fields.failure !== undefined) this.failures.countDead(row, -1)
+    writeFields(this.writers, row, fields)
+    this.rows.changed(row, 0)
+    if (fields.failure !== undefined) this.failures.countDead(row, 1)
   }
 
   giveUpKey(row: Row): void {
@@ -426,50 +425,12 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.hints.due(dueAt)
   }
 
-  mark(row: Row, { reason, graceMs }: CancelMark): void {
-    row.cancel = JSON.stringify({ reason, graceMs })
-    this.rows.changed(row, changes.data)
-  }
-
-  keepCheckin(row: Row, checkin: CheckIn): void {
-    row.checkin = JSON.stringify(checkin)
-    this.rows.changed(row, changes.data)
-  }
-
-  keepLogs(row: Row, lines: readonly LogLine[]): void {
-    row.logs = JSON.stringify(lastLogs([...unpacked<LogLine[]>(row.logs, []), ...lines]))
-    this.rows.changed(row, changes.data)
-  }
-
   keepSteps(row: Row, steps: Readonly<Record<string, Json>>): void {
     saveSteps(this.sql, row, steps)
   }
 
   forgetSteps(row: Row, names?: readonly string[]): void {
     forgetSteps(this.sql, row, names)
-  }
-
-  keepError(row: Row, error: AttemptError): void {
-    row.error = JSON.stringify(error.error)
-    row.errors = extended(row.errors, [error], caps.errors)
-    this.rows.changed(row, changes.data | changes.failure)
-  }
-
-  clearError(row: Row): void {
-    if (row.error === null) return
-    row.error = null
-    this.rows.changed(row, changes.data | changes.failure)
-  }
-
-  setInput(row: Row, input: Json | undefined): void {
-    row.input = packed(input)
-    this.rows.changed(row, changes.data)
-  }
-
-  resetForRetry(row: Row): void {
-    this.failures.countDead(row, -1)
-    row.output = row.error = row.cancel = null
-    this.rows.changed(row, changes.data | changes.failure)
   }
 
   hasSameInput(row: Row, { input }: PackedJob): boolean {
@@ -522,10 +483,6 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
     this.machines.keepStanding(row, this.machineOf(row), standing)
   }
 
-  checkpointAt(row: Row): number {
-    return this.machines.checkpointOf(row)[1]
-  }
-
   forgetCheckpoints(row: Row): void {
     const { machine } = row
     if (machine === null) return
@@ -541,18 +498,6 @@ export class FileUnit implements InsertUnit<Row, PackedJob>, PruneUnit<Ended>, S
 
   markRead(row: Row, read: number, deferred: readonly number[]): void {
     this.machines.markRead(row, this.machineOf(row, changes.checkpoint), read, deferred)
-  }
-
-  setGather(row: Row, gather: Gather | null): void {
-    this.machineOf(row).gather = gather
-  }
-
-  setMessageKeys(row: Row, keys: readonly string[]): void {
-    this.machineOf(row).messageKeys = keys
-  }
-
-  setUnsupported(row: Row, unsupported: Unsupported | null): void {
-    this.machineOf(row).unsupported = unsupported
   }
 
   forgetHistoryAfter(row: Row, seq: number): void {
