@@ -15,6 +15,7 @@ export const isolated = [
   'test/dashboard/live-jobs.test.ts',
   'test/stores/memory-growth.test.ts',
   'test/stores/sqlite-added-state.test.ts',
+  'test/stores/sqlite-migrating.test.ts',
   'test/stores/sqlite-opening.test.ts',
   'test/worker/broken-lanes.test.ts',
 ]

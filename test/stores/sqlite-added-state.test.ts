@@ -1,9 +1,9 @@
-/** The tables of a file do not depend on the chart of a job: with one state more, old files are opened and their jobs finished. */
+/** The tables of a file do not depend on the chart of a job: with one state more, files that were written without it are opened and their jobs finished. */
 import { expect, test, vi } from 'vitest'
 import { StateMachine } from 'xstate'
 import type * as chart from '../../machines/job.machine.ts'
 import { jobStates } from '../../src/core/lifecycle.ts'
-import './sqlite-old-files.test.ts'
+import './sqlite-left-files.test.ts'
 
 vi.mock('../../machines/job.machine.ts', async (importOriginal) => {
   const original = await importOriginal<typeof chart>()

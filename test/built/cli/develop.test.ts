@@ -1,5 +1,5 @@
 /** Commands for development and operation; wrong usage, exit codes and help of all. */
-import { copyFileSync, existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -129,21 +129,6 @@ test.concurrent('check records lives and replays them, from a file and from the 
   expect(await runIn({}, 'check', jobsFile, '--replay')).toMatchObject({ code: exitCodes.usage })
   expect(await runIn({}, 'check', jobsFile, '--replay', jobsFile)).toMatchObject({ code: exitCodes.usage })
   expect(await run('check', jobsFile, '--lives', '0')).toMatchObject({ code: exitCodes.usage })
-})
-
-test.concurrent('a file of an older version is left as it is until it is migrated', async () => {
-  const file = join(folder(), 'old.db')
-  copyFileSync(fileURLToPath(new URL('../../fixtures/sqlite/version-1.sqlite', import.meta.url)), file)
-  const old = readFileSync(file)
-  const onOld = (...args: string[]) => runIn({ JOBCHART_STORE: `sqlite:${file}` }, ...args)
-  const refused = await onOld('ls')
-  expect(refused.code).toBe(exitCodes.store)
-  expect(refused.stderr).toMatch(/old\.db has version 1, this jobchart works on \d+\nhint: .* `jobchart migrate`/)
-  expect((await onOld('migrate', '--dry-run')).stdout).toContain('version 1 would be migrated')
-  expect(readFileSync(file).equals(old)).toBe(true)
-  const migrated = JSON.parse((await onOld('migrate', '--json')).stdout)
-  expect(migrated).toMatchObject({ path: file, from: 1, changed: true })
-  expect((await onOld('ls')).code).toBe(0)
 })
 
 test.concurrent('a store that is not there is not made, but by migrate', async () => {

@@ -1,4 +1,4 @@
-/** Version 1: jobs, queues, the transition log, workers. Frozen: released versions execute exactly this text. */
+/** Version 1: open until its release; what it changes is changed in this text. */
 export const jobs = `
   CREATE TABLE queues (
     queue INTEGER PRIMARY KEY,
@@ -6,17 +6,23 @@ export const jobs = `
     paused INTEGER NOT NULL DEFAULT 0,
     -- Has it ever had a job with a concurrency key?
     keyed INTEGER NOT NULL DEFAULT 0,
-    -- Jobs in each state, written by the transaction that moves them.
-    "scheduled" INTEGER NOT NULL DEFAULT 0,
-    "queued" INTEGER NOT NULL DEFAULT 0,
-    "running" INTEGER NOT NULL DEFAULT 0,
-    "retrying" INTEGER NOT NULL DEFAULT 0,
-    "waiting" INTEGER NOT NULL DEFAULT 0,
-    "cancelling" INTEGER NOT NULL DEFAULT 0,
-    "done" INTEGER NOT NULL DEFAULT 0,
-    "dead" INTEGER NOT NULL DEFAULT 0,
-    "cancelled" INTEGER NOT NULL DEFAULT 0
+    -- Jobs in each state, as a JSON object by the names of the states: a state that is added to the chart changes no table.
+    -- A state without an entry has no jobs. Written by the transaction that moves the jobs.
+    counts TEXT NOT NULL DEFAULT '{}',
+    -- How many of its jobs that have not ended have a machine in each state and with each tag, as a JSON object of two by name.
+    machines TEXT NOT NULL DEFAULT '{}',
+    -- The virtual clock of a queue whose concurrency keys share the claims by weight; null of other queues.
+    clock REAL,
+    -- The limit and the window of the last claim of a type with a rate limit per key, as text.
+    key_rate TEXT,
+    -- The limits per key that hold for all claims, as JSON: see core/key-terms.ts.
+    key_terms TEXT,
+    -- The activity in the current minute: when that began, and a number for each figure, as a JSON list. It is written with
+    -- the counts. When the next minute begins, it is added to the rows of its minute and its hour.
+    minute INTEGER NOT NULL DEFAULT 0,
+    activity TEXT NOT NULL DEFAULT '[]'
   ) STRICT;
+  CREATE INDEX paused ON queues (queue) WHERE paused = 1;
 
   CREATE TABLE jobs (
     seq INTEGER PRIMARY KEY,
@@ -52,19 +58,53 @@ export const jobs = `
     errors TEXT,
     checkin TEXT,
     logs TEXT,
-    steps TEXT,
     cancel TEXT,
     -- The last settled attempt and what was answered, unless it ended the job: then token and history tell.
     settled TEXT,
     -- Where it was born, then its moves, oldest first, without the brackets around them.
-    history TEXT NOT NULL
+    history TEXT NOT NULL,
+    -- Attempts that led to a checkpoint, and so do not count. Null of a plain job: no table of machines has it.
+    spared INTEGER,
+    -- Of a job that waits for the end of the one before it under its unique key: when it is due itself.
+    due_after INTEGER,
+    -- What the enqueue has asked for beside the columns, as JSON; null of most jobs.
+    options TEXT,
+    -- The data of the enqueuer, as a JSON object.
+    meta TEXT,
+    -- The fingerprint of its last error; null if there is none.
+    failure TEXT
   ) STRICT;
-
   CREATE INDEX queued ON jobs (queue, concurrency_key, priority DESC, place) WHERE state = 'queued';
   CREATE INDEX due ON jobs (due_at, seq) WHERE due_at IS NOT NULL;
   CREATE INDEX leases ON jobs (lease_at, seq) WHERE lease_at IS NOT NULL;
-  CREATE INDEX ended ON jobs (state, moved) WHERE finished_at IS NOT NULL;
   CREATE UNIQUE INDEX holders ON jobs (queue, held_key) WHERE held_key IS NOT NULL;
+  -- Live jobs that have given up their unique key.
+  CREATE INDEX leaving ON jobs (queue, key) WHERE held_key IS NULL AND key IS NOT NULL AND finished_at IS NULL;
+  CREATE INDEX failing ON jobs (failure, seq) WHERE failure IS NOT NULL;
+  -- Ended jobs of a queue in the order of their end.
+  CREATE INDEX ended ON jobs (queue, state, moved) WHERE finished_at IS NOT NULL;
+  -- Jobs of a queue in the order of their enqueue: those that have not ended, those in a timed state, those that have ended. Most
+  -- transitions of a job leave these indexes as they are.
+  CREATE INDEX live ON jobs (queue) WHERE finished_at IS NULL;
+  CREATE INDEX timed ON jobs (queue, state) WHERE due_at IS NOT NULL;
+  CREATE INDEX ended_of ON jobs (queue, state) WHERE finished_at IS NOT NULL;
+  -- Jobs by what few jobs have, in the same order.
+  CREATE INDEX with_key ON jobs (key) WHERE key IS NOT NULL;
+  CREATE INDEX with_concurrency_key ON jobs (concurrency_key) WHERE concurrency_key IS NOT NULL;
+  CREATE TABLE job_tags (
+    tag TEXT NOT NULL,
+    job INTEGER NOT NULL,
+    PRIMARY KEY (tag, job)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Results of finished steps, one row each.
+  CREATE TABLE steps (
+    step INTEGER PRIMARY KEY,
+    job INTEGER NOT NULL REFERENCES jobs,
+    name TEXT NOT NULL,
+    result TEXT NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX names ON steps (job, name);
 
   -- One row per concurrency key that has jobs queued or held: how many are held, and the first that is queued.
   CREATE TABLE lanes (
@@ -73,11 +113,20 @@ export const jobs = `
     held INTEGER NOT NULL,
     priority INTEGER,
     place INTEGER,
+    -- Queues whose concurrency keys share the claims by weight: its start, and its finish as long as it has a queued job. Then the
+    -- jobs without a key have a row, too, with a key that no job can have.
+    start REAL,
+    finish REAL,
+    -- Types with a rate limit per key: when a key that was found without a free claim may be claimed from again.
+    limited_until INTEGER,
     PRIMARY KEY (queue, concurrency_key)
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX open_lanes ON lanes (queue, held, priority DESC, place) WHERE place IS NOT NULL;
+  CREATE INDEX open_lanes ON lanes (queue, held, priority DESC, place) WHERE place IS NOT NULL AND limited_until IS NULL;
+  CREATE INDEX sharing_lanes ON lanes (queue, held, finish, priority DESC, place)
+    WHERE finish IS NOT NULL AND limited_until IS NULL;
+  CREATE INDEX limited_lanes ON lanes (queue, limited_until) WHERE limited_until IS NOT NULL;
 
-  -- Claims of types with a rate limit: how many at which time, and until when they count.
+  -- Claims of types with a rate limit: how many at which time, and until when they count. The same of each concurrency key.
   CREATE TABLE rates (
     queue INTEGER NOT NULL,
     at INTEGER NOT NULL,
@@ -85,6 +134,16 @@ export const jobs = `
     until INTEGER NOT NULL,
     PRIMARY KEY (queue, at)
   ) STRICT, WITHOUT ROWID;
+  CREATE TABLE key_rates (
+    queue INTEGER NOT NULL,
+    concurrency_key TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    claims INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (queue, concurrency_key, at)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX key_claims ON key_rates (queue, at);
+  CREATE INDEX spent_keys ON key_rates (queue, until);
 
   -- The transition log: the moves of one transaction in a row, as JSON.
   CREATE TABLE log (
@@ -93,6 +152,12 @@ export const jobs = `
     at INTEGER NOT NULL,
     moves TEXT NOT NULL
   ) STRICT;
+  -- The number of the first transition in each minute of store time: by it, times limit the jobs that a search looks at. All
+  -- minutes from the first row on are here.
+  CREATE TABLE minutes (
+    minute INTEGER PRIMARY KEY,
+    first INTEGER NOT NULL
+  ) STRICT;
 
   CREATE TABLE workers (
     place INTEGER PRIMARY KEY,
@@ -100,4 +165,127 @@ export const jobs = `
     info TEXT NOT NULL,
     seen_at INTEGER NOT NULL
   ) STRICT;
-  `
+
+  CREATE TABLE machines (
+    job INTEGER PRIMARY KEY REFERENCES jobs,
+    -- The checkpoint it stands at: its number (0 = none yet), its seq, and whether a cancel is an event there.
+    number INTEGER NOT NULL,
+    checkpoint INTEGER REFERENCES checkpoints,
+    takes_cancel INTEGER NOT NULL,
+    -- Numbers of the last message that came, and of the last that was read.
+    letters INTEGER NOT NULL,
+    read INTEGER NOT NULL,
+    -- The id of the job that has invoked it, and whether that wants to hear of check-ins.
+    parent TEXT,
+    checkins INTEGER NOT NULL,
+    -- Keys of the messages sent last, as JSON.
+    keys TEXT,
+    -- Of a job that was parked: how many ends and check-ins of its children wake it, or how many ms after the first; null = each.
+    gather_letters INTEGER,
+    gather_ms INTEGER,
+    -- The version of its machine that the job was enqueued with; null where it is not known: it begins with any.
+    version TEXT,
+    -- Of a job that was put off because no worker could run its machine: which version, why, how often and since when, as JSON.
+    unsupported TEXT,
+    -- Numbers of the messages that the machine has read and that stay in the inbox, as a JSON list; null = none.
+    deferred TEXT,
+    -- Where a machine stood at its last checkpoint, as JSON: the paths of its states, and its tags. Null without a checkpoint.
+    standing TEXT
+  ) STRICT;
+  CREATE INDEX children ON machines (parent) WHERE parent IS NOT NULL;
+  CREATE INDEX unsupported ON machines (job) WHERE unsupported IS NOT NULL;
+  -- Its states and tags again, row by row: jobs are found by it. A kind is 'state' or 'tag'.
+  CREATE TABLE machine_names (
+    job INTEGER NOT NULL REFERENCES jobs,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    PRIMARY KEY (kind, name, job)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Each is an entry of the log, or (of a job that began with one) the ENQUEUE: so they come at the end of the table.
+  CREATE TABLE checkpoints (
+    seq INTEGER PRIMARY KEY,
+    job INTEGER NOT NULL REFERENCES jobs,
+    number INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    note TEXT NOT NULL,
+    state TEXT NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX ways ON checkpoints (job, number);
+
+  -- Inboxes. Places are never given twice: by them other processes see what is new.
+  CREATE TABLE letters (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    job INTEGER NOT NULL REFERENCES jobs,
+    number INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    letter TEXT NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX inboxes ON letters (job, number);
+
+  -- Schedules: when each is due (null while it is paused or has no tick left), whether its input is made by a function, which
+  -- only the processes that declare it have, and all that is known of it as JSON.
+  CREATE TABLE schedules (
+    schedule INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    due_at INTEGER,
+    computed INTEGER NOT NULL,
+    record TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX ticks ON schedules (computed, due_at, name) WHERE due_at IS NOT NULL;
+
+  CREATE TABLE activity (
+    queue INTEGER NOT NULL REFERENCES queues,
+    -- 'minute' or 'hour'
+    period TEXT NOT NULL,
+    -- When the period began.
+    at INTEGER NOT NULL,
+    enqueued INTEGER NOT NULL,
+    started INTEGER NOT NULL,
+    done INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    dead INTEGER NOT NULL,
+    cancelled INTEGER NOT NULL,
+    wait_ms INTEGER NOT NULL,
+    run_ms INTEGER NOT NULL,
+    PRIMARY KEY (queue, period, at)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Failed attempts by type, name, code and pattern of the message, which the fingerprint stands for: how many since the first one
+  -- here, how many of the jobs are dead now, and the last job and transition.
+  CREATE TABLE failures (
+    queue INTEGER NOT NULL REFERENCES queues,
+    fingerprint TEXT NOT NULL,
+    name TEXT NOT NULL,
+    code TEXT,
+    message TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    dead INTEGER NOT NULL,
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    last_id TEXT NOT NULL,
+    last_seq INTEGER NOT NULL,
+    PRIMARY KEY (queue, fingerprint)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX latest_failures ON failures (last_seq);
+
+  -- Bulk operations: when each has ended (null while it runs), and all that is known of it as JSON.
+  CREATE TABLE bulk_operations (
+    id TEXT PRIMARY KEY,
+    ended_at INTEGER,
+    record TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX running_bulk ON bulk_operations (id) WHERE ended_at IS NULL;
+
+  -- How long ended jobs are kept, as JSON: those of a type, and under the empty text those of all types that are not here.
+  CREATE TABLE retention (
+    type TEXT PRIMARY KEY,
+    policy TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  -- When the ended jobs of a queue are looked at: at once if one was added or removed, or a policy has changed, since the last look.
+  CREATE TABLE looks (
+    queue INTEGER PRIMARY KEY REFERENCES queues,
+    at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX next_looks ON looks (at);
+`

@@ -1,25 +1,32 @@
-/**
- * Files that released versions have written, with jobs in every state (`test/fixtures/sqlite/make.ts` tells how they were
- * made): this version opens them, loses nothing of what is in them, and brings every job to its end.
- */
+/** A file that a killed process has left, with jobs in every state: another process loses nothing of it, and brings every job to its end. */
 import { copyFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createRuntime, defineJob, type JobDefinition, type JobRecord, type JobState, type Runtime } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
 import { systemClock } from '../../src/core/clock.ts'
-import { fileVersion } from '../../src/stores/sqlite/migrations/index.ts'
-import { orderJobs } from '../fixtures/sqlite/order.ts'
+import { runScript } from '../support/run-script.ts'
+import { orderJobs } from './sqlite/left/order.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { complaintsAbout } from './sqlite/consistency.ts'
 
-function copyOf(version: number): string {
-  const folder = temporaryFolder()
-  onTestFinished(() => folder.remove())
-  const path = join(folder.path, 'jobs.db')
-  copyFileSync(fileURLToPath(new URL(`../fixtures/sqlite/version-${version}.sqlite`, import.meta.url)), path)
+let made = ''
+const folder = temporaryFolder()
+afterAll(() => folder.remove())
+
+beforeAll(async () => {
+  made = join(folder.path, 'made.db')
+  const { exitCode, stderr } = await runScript(fileURLToPath(new URL('sqlite/left/make.ts', import.meta.url)), [made])
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+})
+
+function leftFile(): string {
+  const own = temporaryFolder()
+  onTestFinished(() => own.remove())
+  const path = join(own.path, 'jobs.db')
+  copyFileSync(made, path)
   return path
 }
 
@@ -89,8 +96,8 @@ const machineEnds = {
   'order-new': 'done',
 }
 
-test.each([1, 2])('a file of version %i is brought to this version and keeps what is in it', async (version) => {
-  const path = copyOf(version)
+test('all that is in the file is read', async () => {
+  const path = leftFile()
   const before = new DatabaseSync(path, { readOnly: true })
   const states = before.prepare('SELECT id, state FROM jobs ORDER BY id').all()
   before.close()
@@ -113,42 +120,10 @@ test.each([1, 2])('a file of version %i is brought to this version and keeps wha
   expect((await store.queue('sms')).paused).toBe(true)
   await store.close()
   expect(complaintsAbout(path)).toEqual([])
-  const after = new DatabaseSync(path, { readOnly: true })
-  expect(after.prepare('PRAGMA user_version').get()).toEqual({ user_version: fileVersion })
-  after.close()
 })
 
-test('an upgraded file has the tables of a new one', async () => {
-  const schemas: unknown[] = []
-  for (const path of [copyOf(1), copyOf(2), join(copyOf(1), '..', 'new.db')]) {
-    const store = sqliteStore({ path })
-    await store.open({ clock: systemClock })
-    await store.close()
-    const db = new DatabaseSync(path, { readOnly: true })
-    schemas.push(db.prepare('SELECT type, name, sql FROM sqlite_schema ORDER BY name').all())
-    db.close()
-  }
-  expect(schemas[0]).toEqual(schemas[2])
-  expect(schemas[1]).toEqual(schemas[2])
-})
-
-test('all jobs of a file of version 1 come to their ends', async () => {
-  const path = copyOf(1)
-  const runtime = await startOn(path)
-  await runtime.queue('sms').resume()
-  expect(await endsOf(runtime)).toEqual(plainEnds)
-  expect((await recordsOf(runtime))['running']).toMatchObject({
-    output: { sent: true, receipt: 'running' },
-    attempt: 2,
-  })
-  await runtime.retry('dead')
-  expect(await endsOf(runtime)).toEqual({ ...plainEnds, dead: 'done' })
-  await runtime.stop()
-  expect(complaintsAbout(path)).toEqual([])
-})
-
-test('all jobs of a file of version 2 come to their ends, machines with timers, messages and children among them', async () => {
-  const path = copyOf(2)
+test('all jobs come to their ends, machines with timers, messages and children among them', async () => {
+  const path = leftFile()
   const runtime = await startOn(path)
   for (const type of ['sms', 'ship', 'order']) await runtime.queue(type).resume()
   await (await runtime.job('order-new'))?.waitFor('placed', { timeout: '30s' })
