@@ -15,7 +15,7 @@ export function storeAt(address: string, option: string): Store {
       return lateStore({
         name: 'sqlite',
         capabilities: { durable: true, shared: true, groupsCalls: true },
-        optional: ['confirm'],
+        optional: ['confirm', 'repair', 'unreadable'],
         load: async () => (await import('../stores/sqlite/index.ts')).sqliteStore({ path: parsed.path }),
       })
     case 'redis':

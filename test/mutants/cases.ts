@@ -13,7 +13,7 @@ import { playThrough, textOf } from '../stores/sqlite/kill-points.ts'
 import { playerOn, script } from '../stores/sqlite/script.ts'
 import {
   damagedJob,
-  settleWithDamagedParent,
+  settleWithDamagedInbox,
   unsupportedFiles,
   withContradictions,
 } from '../stores/sqlite/strange-files.ts'
@@ -143,17 +143,18 @@ async function fileCases(): Promise<Record<string, Case>> {
           await refuses(at(`${name}.db`), 'STORE_CORRUPT')
         }
       }),
-    'a damaged job is refused': () =>
+    'a damaged job is set aside': () =>
       inFolder(async (at) => {
         changed(at('jobs.db'), damagedJob.sql)
         const { store } = await playerOn(at('jobs.db'))
         try {
-          await assert.rejects(store.get([damagedJob.id]), { code: 'STORE_CORRUPT' })
+          assert.deepEqual(await store.get([damagedJob.id]), [null])
+          assert.deepEqual(await store.unreadable?.(), [damagedJob.id])
         } finally {
           await store.close()
         }
       }),
-    'a settlement that meets damage is taken back': () => inFolder((at) => settleWithDamagedParent(at('jobs.db'))),
+    'a settlement that meets damage is taken back': () => inFolder((at) => settleWithDamagedInbox(at('jobs.db'))),
     'a file on a network filesystem is refused': () =>
       inFolder(async (at) => {
         const { statfsSync } = fs

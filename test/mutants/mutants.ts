@@ -773,7 +773,7 @@ const processes: readonly Mutant[] = [
   ),
   mutant(
     'what cannot be read is passed over',
-    'files: a damaged job is refused',
+    'files: a damaged job is set aside',
     inFunction(row, 'unpacked', (unpacked) => (text, otherwise) => {
       try {
         return unpacked(text, otherwise)

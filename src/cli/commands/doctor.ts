@@ -2,7 +2,9 @@
 import type { Command } from 'commander'
 import { JobchartError } from '../../core/errors.ts'
 import { version } from '../../core/version.ts'
-import type { Client } from '../../index.ts'
+import { systemClock } from '../../core/clock.ts'
+import type { Client, Store } from '../../index.ts'
+import type { RepairAnswer } from '../../store.ts'
 import { exitCodes } from '../exit-codes.ts'
 import type { RedisAddress, SqliteAddress } from '../../core/address.ts'
 import { storeAddress } from '../address.ts'
@@ -57,10 +59,14 @@ async function ofStore(options: DoctorOptions): Promise<Finding[]> {
   const address = storeAddress(options.store)
   try {
     const findings = address.kind === 'redis' ? await ofServer(address) : await ofFile(address, options)
-    return await withClient(options, async (client) => {
-      const repaired = options.repair === true ? await ofRepair(client) : []
-      return [...findings, ...repaired, ...(await ofJobs(client)), ...(await ofUnreadable(client))]
-    })
+    // A client needs counts that can be read.
+    const repaired = options.repair === true ? await ofRepair(await openStore(options.store)) : []
+    return await withClient(options, async (client) => [
+      ...findings,
+      ...repaired,
+      ...(await ofJobs(client)),
+      ...(await ofUnreadable(client)),
+    ])
   } catch (error) {
     const { message, hint } = errorFields(error)
     return [{ level: 'problem', about: 'store', what: message, hint }]
@@ -95,18 +101,26 @@ async function ofServer({ url, where }: RedisAddress): Promise<Finding[]> {
 }
 
 /** @throws JobchartError UNSUPPORTED */
-async function ofRepair({ store }: Client): Promise<Finding[]> {
-  const answer = await store.repair?.()
+async function ofRepair(store: Store): Promise<Finding[]> {
+  await store.open({ clock: systemClock })
+  try {
+    return [repairedBy(await store.repair?.(), store.name)]
+  } finally {
+    await store.close()
+  }
+}
+
+/** @throws JobchartError UNSUPPORTED */
+function repairedBy(answer: RepairAnswer | undefined, name: string): Finding {
   if (answer === undefined) {
-    throw new JobchartError('UNSUPPORTED', `the store ${store.name} has nothing to repair`, {
-      hint: 'Its counts and indexes are written in the transactions of the jobs. Leave out --repair.',
+    throw new JobchartError('UNSUPPORTED', `the store ${name} has nothing to repair`, {
+      hint: 'Leave out --repair.',
     })
   }
   const { jobs: all, counts, restored } = answer
   const back = restored.length === 0 ? '' : `, ${jobs(restored.length)} brought back: ${listed(restored)}`
-  return [
-    { level: 'ok', about: 'repair', what: `rebuilt from ${jobs(all)}; ${grouped(counts)} counts were wrong${back}` },
-  ]
+  const wrong = counts === 1 ? '1 count was wrong' : `${grouped(counts)} counts were wrong`
+  return { level: 'ok', about: 'repair', what: `rebuilt from ${jobs(all)}; ${wrong}${back}` }
 }
 
 async function ofUnreadable({ store }: Client): Promise<Finding[]> {

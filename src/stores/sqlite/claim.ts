@@ -23,6 +23,8 @@ export interface ClaimedRow {
 export interface ClaimedRows {
   readonly jobs: readonly ClaimedRow[]
   readonly shortfalls: readonly Shortfall[]
+  /** Ids of jobs that were set aside since the last claim. */
+  readonly unreadable: readonly string[]
 }
 
 export function claim(unit: FileUnit, request: ClaimRequest): ClaimedRows {
@@ -39,7 +41,7 @@ export function claim(unit: FileUnit, request: ClaimRequest): ClaimedRows {
     jobs.push(...claimed)
     if (claimed.length < demand.max) shortfalls.push(shortfallOf(demand, source))
   }
-  return { jobs, shortfalls }
+  return { jobs, shortfalls, unreadable: unit.rows.unreadable.splice(0) }
 }
 
 class QueueSource implements ClaimSource {

@@ -5,8 +5,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Hint } from '../../store.ts'
 import { FileUnit } from './unit.ts'
+import { setAside } from './aside.ts'
 import { openDatabase, type FileOptions } from './database.ts'
-import { isBusy, isCorrupt, isTrouble, isUnsupported, newer, removed, storeError } from './errors.ts'
+import { isBusy, isCorrupt, isTrouble, isUnreadable, isUnsupported, newer, removed, storeError } from './errors.ts'
 import { catchUp } from './catch-up.ts'
 import { fileVersion } from './migrations/index.ts'
 import { OpenFiles } from './open-files.ts'
@@ -38,6 +39,16 @@ interface Connection {
   version: number | null
 }
 
+interface TransactionTerms {
+  /** Does it write? */
+  readonly changes: boolean
+  readonly now: number
+  /** May each item of a call fail alone? */
+  readonly careful: boolean
+  /** Does it make no hints of what other processes have written? The next one does. */
+  readonly blind: boolean
+}
+
 export class Engine {
   private connection: Connection | null = null
   /** Was the file checked completely? If it is opened again because of a full disk, the check is not repeated. */
@@ -46,6 +57,8 @@ export class Engine {
   private files: OpenFiles | null = null
   /** Why this process must not use the file any more. */
   private cutOff: Error | null = null
+  /** The numbers of the jobs that the last transaction had come to, if it failed because something cannot be read. */
+  private met: readonly number[] = []
   private readonly options: EngineOptions
 
   constructor(options: EngineOptions) {
@@ -76,8 +89,18 @@ export class Engine {
       return { kind: 'failed', error }
     }
     try {
-      return { kind: 'done', replies: this.transaction(calls, now, enough, careful), hints: this.takeHints() }
-    } catch (error) {
+      const work = (unit: FileUnit): Reply[] => this.replies(unit, calls, enough, careful)
+      // What cannot be read may be what hints are made of.
+      const blind = careful && calls[0]?.method === 'repair'
+      const replies = this.transaction({ changes: calls.some(writes), now, careful, blind }, work)
+      return { kind: 'done', replies, hints: this.takeHints() }
+    } catch (failure) {
+      let error: unknown = failure
+      try {
+        if (this.setAsideMet(now)) return this.run(calls, now, enough, careful)
+      } catch (other) {
+        if (isBusy(other) || isFileFault(other)) error = other
+      }
       const reported = storeError(error, this.options.path)
       if (isBusy(error)) return { kind: 'busy', error: reported }
       if (isFileFault(error)) return { kind: 'failed', error: reported }
@@ -100,36 +123,57 @@ export class Engine {
     return outcome.kind === 'done' ? outcome.hints : []
   }
 
-  private transaction(calls: readonly Call[], now: number, enough: () => boolean, careful: boolean): Reply[] {
+  private transaction<T>({ changes, ...terms }: TransactionTerms, work: (unit: FileUnit) => T): T {
     const connection = this.connected()
     const { sql, unit } = connection
-    const changes = calls.some(writes)
     sql.run(changes ? 'begin' : 'beginReading')
+    unit.rows.begin()
     try {
-      this.look(connection, now, careful)
-      const replies: Reply[] = []
-      for (const call of calls) {
-        replies.push(this.reply(unit, call))
-        if (enough()) break
-      }
+      this.look(connection, terms)
+      const answer = work(unit)
       unit.hints.checkSlots((type) => unit.handOverRoom(type))
       if (changes) unit.finish()
       else unit.rows.finish()
       sql.run('commit')
-      return replies
+      return answer
     } catch (error) {
+      this.met = isUnreadable(error) ? unit.rows.allMet() : []
       this.rollBack(connection, error)
       throw error
     }
   }
 
+  private replies(unit: FileUnit, calls: readonly Call[], enough: () => boolean, careful: boolean): Reply[] {
+    const replies: Reply[] = []
+    for (const call of calls) {
+      replies.push(this.reply(unit, call, careful))
+      if (enough()) break
+    }
+    return replies
+  }
+
+  /**
+   * Sets those jobs aside that the last transaction has come to and that cannot be read, if it failed because something cannot be.
+   * @returns are there any?
+   */
+  private setAsideMet(now: number): boolean {
+    const { met } = this
+    this.met = []
+    if (met.length === 0 || this.connection === null) return false
+    return this.transaction({ changes: true, now, careful: false, blind: false }, (unit) => {
+      const ids = setAside(unit, met)
+      unit.rows.unreadable.push(...ids)
+      return ids.length > 0
+    })
+  }
+
   /** A call that only reads may fail alone. */
-  private reply(unit: FileUnit, call: Call): Reply {
+  private reply(unit: FileUnit, call: Call, careful: boolean): Reply {
     if (writes(call)) return { answer: perform(unit, call) }
     try {
       return { answer: perform(unit, call) }
     } catch (error) {
-      if (isBusy(error) || isFileFault(error)) throw error
+      if (isBusy(error) || isFileFault(error) || (isUnreadable(error) && !careful)) throw error
       return { error: storeError(error, this.options.path) }
     }
   }
@@ -180,15 +224,15 @@ export class Engine {
   }
 
   /** Begins a unit of work with the current state of the file. */
-  private look(connection: Connection, now: number, careful: boolean): void {
+  private look(connection: Connection, { now, careful, blind }: Omit<TransactionTerms, 'changes'>): void {
     const { sql, unit } = connection
     const version = sql.get('version')?.[0] ?? null
     const { seq } = unit
     const stale = version !== connection.version
     if (stale) this.checkNotMigrated(sql)
     unit.begin(now, stale, careful)
-    if (stale) catchUp(unit, connection.version === null ? null : seq)
-    connection.version = version
+    if (stale && !blind) catchUp(unit, connection.version === null ? null : seq)
+    connection.version = blind ? null : version
   }
 
   /** A newer jobchart may have opened the file since: rows of the present form must not be written to its tables. */

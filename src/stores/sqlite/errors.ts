@@ -38,11 +38,15 @@ export class Contradiction extends Error {}
 /** What SQLite says of a schema that is not ours: a table, column or index is missing, or an index has another condition. */
 const foreignSchema = /^no such |^no query solution/
 
-/** Does the error show damaged content: invalid JSON, a schema that is not ours? */
-const isDamage = (error: unknown): error is Error =>
+/** Does the error show that what is stored of a job cannot be read: invalid JSON, or something is missing? */
+export const isUnreadable = (error: unknown): error is Error =>
   error instanceof SyntaxError ||
   error instanceof Contradiction ||
-  (resultCode(error) === 1 && error instanceof Error && foreignSchema.test(error.message))
+  (resultCode(error) === 1 && error instanceof Error && error.message === 'malformed JSON')
+
+/** Does the error show damaged content: that, or a schema that is not ours? */
+const isDamage = (error: unknown): error is Error =>
+  isUnreadable(error) || (resultCode(error) === 1 && error instanceof Error && foreignSchema.test(error.message))
 
 const failureTexts: Readonly<Record<number, readonly [what: string, hint: string]>> = {
   [busy]: [
@@ -73,7 +77,8 @@ function folderFault(path: string): unknown {
 export function storeError(error: unknown, path: string): unknown {
   const code = resultCode(error)
   if (code === notADatabase) return noDatabase(path, error)
-  if (isCorrupt(error) || isDamage(error)) return damaged(path, error.message, error)
+  if (isCorrupt(error)) return damaged(path, error.message, error)
+  if (isDamage(error)) return damaged(path, error.message, error, 'run jobchart doctor --repair; if that fails, ')
   const text = failureTexts[code === locked ? busy : (code ?? -1)]
   if (text === undefined) return error
   const [what, hint] = text
@@ -110,8 +115,8 @@ const noDatabase = (path: string, cause: unknown): JobchartError =>
   })
 
 /** What is wrong with the file, and what to do about it. */
-export const damaged = (path: string, what: string, cause?: unknown): JobchartError =>
+export const damaged = (path: string, what: string, cause?: unknown, first = ''): JobchartError =>
   new JobchartError('STORE_CORRUPT', `${path} is damaged: ${what}`, {
-    hint: 'Stop every process that uses it, keep a copy, and restore a backup or recover it with the sqlite3 shell (.recover).',
+    hint: `Stop every process that uses it, keep a copy, and ${first}restore a backup or recover it with the sqlite3 shell (.recover).`,
     ...(cause !== undefined && { cause }),
   })

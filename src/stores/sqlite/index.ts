@@ -15,6 +15,7 @@ import type { BulkStore, ClaimAnswer, ClaimedJob, Hint, Lease, ScheduleStore, St
 import type { ClaimedRows, ClaimedRow } from './claim.ts'
 import { CallQueue } from './call-queue.ts'
 import { engineHere } from './engine-runner.ts'
+import { isUnreadable } from './errors.ts'
 import { packRequest } from './insert.ts'
 import { packFire } from './schedules.ts'
 import { recordOf } from './fields.ts'
@@ -86,7 +87,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     close: () => callQueue.close(),
     watch: (listener) => callQueue.watch(listener),
     insert: (requests) => callQueue.ask('insert', requests.map(packRequest)),
-    claim: (request) => callQueue.ask('claim', request).then(handedOut),
+    claim: (request) => callQueue.ask('claim', request).then((answer) => handedOut(callQueue, answer)),
     ...(thread ? {} : { confirm: (leases: readonly Lease[]) => callQueue.askNow('confirm', leases) }),
     settle: (settlements) => callQueue.ask('settle', settlements),
     extend: (request) => callQueue.ask('extend', request),
@@ -116,6 +117,8 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
       const { answer, seq } = await callQueue.ask('counts')
       return withCursor(answer, cursorOfEntry(seq))
     },
+    unreadable: () => callQueue.ask('unreadable'),
+    repair: () => callQueue.ask('repair'),
     machineCounts: (type) => callQueue.ask('machineCounts', type),
     queues: () => callQueue.ask('queues'),
     queuedSince: (types) => callQueue.ask('queuedSince', types),
@@ -142,10 +145,28 @@ const forBulk = (callQueue: CallQueue): BulkStore => ({
   list: (only) => callQueue.ask('bulkOperations', only),
 })
 
-const handedOut = ({ jobs, shortfalls: dry }: ClaimedRows): ClaimAnswer => ({
-  jobs: jobs.map((job) => claimed(new Row(job.values, job.type), job)),
-  shortfalls: dry,
-})
+/** What was claimed, without the jobs whose data cannot be read: these are set aside. */
+function handedOut(callQueue: CallQueue, answer: ClaimedRows): ClaimAnswer | Promise<ClaimAnswer> {
+  const { shortfalls: dry, unreadable } = answer
+  const bad: number[] = []
+  const jobs = answer.jobs.flatMap((job): ClaimedJob[] => {
+    try {
+      return [claimed(new Row(job.values, job.type), job)]
+    } catch (error) {
+      if (!isUnreadable(error)) throw error
+      bad.push(job.values[0])
+      return []
+    }
+  })
+  const given = (ids: readonly string[]): ClaimAnswer => ({
+    jobs,
+    shortfalls: dry,
+    ...(ids.length > 0 && { unreadable: ids }),
+  })
+  return bad.length === 0
+    ? given(unreadable)
+    : callQueue.ask('setAside', bad).then((ids) => given([...unreadable, ...ids]))
+}
 
 const claimed = (row: Row, { kept, steps }: ClaimedRow): ClaimedJob => ({
   id: row.id,

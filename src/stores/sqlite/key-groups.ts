@@ -68,10 +68,10 @@ export class KeyGroups {
     }
   }
 
-  /** A job has moved. */
-  moved(queue: Queue, row: Row, from: JobState): void {
-    const change = row.concurrencyKey === null ? 0 : Number(leased.has(row.state)) - Number(leased.has(from))
-    const arrives = row.state === claimable
+  /** A job has moved. @param to null: it is gone */
+  moved(queue: Queue, row: Row, from: JobState, to: JobState | null = row.state): void {
+    const change = row.concurrencyKey === null ? 0 : Number(to !== null && leased.has(to)) - Number(leased.has(from))
+    const arrives = to === claimable
     if (change === 0 && !arrives && from !== claimable) return
     const key = groupKeyOf(row)
     const group = this.read(queue, key)
@@ -159,6 +159,12 @@ export class KeyGroups {
     const clock = clockAfter(queue.clock ?? 0, finish)
     this.queues.setClock(queue, clock)
     this.sql.run('startKeyGroup', startAfter(clock, finish, row.keyWeight), queue.number, groupKeyOf(row))
+  }
+
+  /** Writes a group from its jobs. Where the keys share the claims, it goes on from where it was. */
+  rebuild(queue: Queue, key: string, leasedCount: number): void {
+    const { start } = this.read(queue, key)
+    this.write(queue, key, this.withHead(queue, key, { leasedCount, first: null, start: start ?? queue.clock }))
   }
 
   private nextLeasedCount(queue: Queue, from: number): number | null {

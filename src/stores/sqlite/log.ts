@@ -123,8 +123,8 @@ export class LogWriter {
 
 /** The transitions after `from`, whole rows of the log, until there are at least `limit` (−1 = all). */
 export function* movesAfter(file: LoggedFile, from: number, limit: number): Generator<Transition> {
-  // Each row has at least one transition.
-  for (const [first, at, text] of file.sql.all('logAfter', from, limit)) {
+  // Each row has at least one transition, unless a repair has written it, and no two rows in succession are such.
+  for (const [first, at, text] of file.sql.all('logAfter', from, limit < 0 ? limit : limit + 1)) {
     let seq = first
     for (const [event, left, to, worker, reason, jobs] of JSON.parse(text) as LoggedMoves[]) {
       const arrow = { event, from: left, to }

@@ -42,10 +42,12 @@ import { promote, rescue } from '../../core/sweep.ts'
 import type { FileUnit } from './unit.ts'
 import { fireSchedule, pauseSchedule, putSchedule } from '../../core/schedule.ts'
 import type { DueSchedulesRequest, FireSchedule, PauseSchedule, PutSchedule } from '../../core/schedule-record.ts'
+import { discardAside, setAside, unreadable } from './aside.ts'
 import { BulkRows } from './bulk.ts'
 import { claim, queuedSince } from './claim.ts'
 import { insertPacked, refused, type PackedJob, type PackedRequest, type Unpackable } from './insert.ts'
 import { transitions } from './log.ts'
+import { repair } from './repair.ts'
 import {
   activity,
   checkpoints,
@@ -80,7 +82,9 @@ const writing = {
     unit.each(requests, (request) => cancel(unit, request), cancelFailed),
   retry: (unit: FileUnit, selection: Selection, fromStart: boolean, dropInbox: DropInbox, edit?: EditedInput) =>
     retry(unit, selection, fromStart, dropInbox, edit),
-  discard: (unit: FileUnit, selection: Selection) => discard(unit, selection),
+  discard: (unit: FileUnit, selection: Selection) => discardAside(unit, discard(unit, selection)),
+  setAside: (unit: FileUnit, numbers: readonly number[]) => setAside(unit, numbers),
+  repair: (unit: FileUnit) => repair(unit),
   promote: (unit: FileUnit, limit: number) => promote(unit, limit),
   rescue: (unit: FileUnit, limit: number) => withAbandoned(rescue(unit, limit), unit, new BulkRows(unit)),
   retain: (unit: FileUnit, policies: RetentionPolicies) => unit.prunes.retain(policies),
@@ -111,6 +115,7 @@ const reading = {
   activity: (unit: FileUnit, query: ActivityQuery) => activity(unit, query),
   failures: (unit: FileUnit, query: FailureQuery) => unit.failures.list(query),
   workers: (unit: FileUnit) => workers(unit),
+  unreadable: (unit: FileUnit) => unreadable(unit),
   schedules: (unit: FileUnit, names?: readonly string[]) => unit.schedules.list(names),
   bulkOperations: (unit: FileUnit, only?: 'running') => latestFirst(new BulkRows(unit).all(only)),
   dueSchedules: (unit: FileUnit, request: DueSchedulesRequest) => unit.schedules.due(request, unit.now),

@@ -3,6 +3,7 @@ import type { FailureTable } from './failure-table.ts'
 import type { Machines } from './machines.ts'
 import type { Queues } from './queues.ts'
 import type { Row } from './row.ts'
+import type { Rows } from './rows.ts'
 import type { Statements } from './statements.ts'
 import { forgetTags } from './tags.ts'
 
@@ -15,6 +16,7 @@ const numbers = (jobs: readonly Removable[]): string => JSON.stringify(jobs.map(
 /** The tables that jobs are removed from, and the counts of them. */
 interface RemovalTables {
   readonly sql: Statements
+  readonly rows: Rows
   readonly queues: Queues
   readonly machines: Machines
   readonly failures: FailureTable
@@ -37,7 +39,8 @@ export class Removals {
     const { jobs } = this
     if (jobs.length === 0) return
     this.jobs = []
-    const { sql, queues, machines, failures } = this.tables
+    const { sql, rows, queues, machines, failures } = this.tables
+    for (const { seq } of jobs) rows.meet(seq)
     sql.run('removeSteps', numbers(jobs))
     sql.run('remove', numbers(jobs))
     const withMachine = jobs.filter(({ checkpointed }) => checkpointed !== null)

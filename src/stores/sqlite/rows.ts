@@ -25,6 +25,10 @@ export class Rows {
   private readonly unwritten = new Set<Row>()
   /** Those that the transaction has read or changed. */
   private readonly touched = new Set<Row>()
+  /** Ids of jobs that were set aside, until a claim tells them. */
+  readonly unreadable: string[] = []
+  /** The numbers of all that the transaction has come to. */
+  private readonly met: number[] = []
 
   constructor(sql: Statements, queues: Queues, machines: Machines) {
     this.sql = sql
@@ -34,7 +38,10 @@ export class Rows {
 
   of(id: string): Row | undefined {
     const known = this.byId.get(id)
-    if (known !== undefined) return known
+    if (known !== undefined) {
+      this.meet(known.seq)
+      return known
+    }
     const values = this.sql.get('byId', id)
     return values === undefined ? undefined : this.from(values)
   }
@@ -53,6 +60,7 @@ export class Rows {
 
   /** The row of a job that has been read. */
   from(values: RowValues): Row {
+    this.meet(values[0])
     const known = this.byId.get(values[1])
     if (known !== undefined) return known
     const row = this.partOf(values)
@@ -63,7 +71,23 @@ export class Rows {
 
   /** A row of which some columns alone were read. It is not remembered, and must not be changed. */
   partOf(values: RowValues): Row {
+    this.meet(values[0])
     return new Row(values, this.queues.at(values[2]).type, this.machines)
+  }
+
+  /** Begins a transaction. */
+  begin(): void {
+    this.met.length = 0
+  }
+
+  /** The transaction has come to a job: if it fails, this one may be why. */
+  meet(seq: number): void {
+    this.met.push(seq)
+  }
+
+  /** The numbers of the jobs that the transaction has come to. */
+  allMet(): readonly number[] {
+    return [...this.met]
   }
 
   /** Writes the row of a new job. @returns whether its id was free. */

@@ -10,6 +10,7 @@ import {
   type QueueValues,
   type RowValues,
 } from './columns.ts'
+import { repairTexts, type columnsByState, type RepairRowOf, type tablesByJobs } from './repair-statements.ts'
 import { claimable, never } from './state-names.ts'
 
 /** Called before and after each statement: for traces, and for tests of crashes. */
@@ -63,6 +64,11 @@ const texts = {
 
   existing: 'SELECT id, queue FROM jobs WHERE id IN (SELECT value FROM json_each(?))',
   byId: `SELECT ${columns} FROM jobs WHERE id = ?`,
+  bySeq: `SELECT ${columns} FROM jobs WHERE seq = ?`,
+  setAside: 'INSERT OR REPLACE INTO set_aside SELECT * FROM jobs WHERE seq = ?',
+  unreadable: 'SELECT DISTINCT id FROM set_aside ORDER BY id',
+  aside: 'SELECT seq, id, tags FROM set_aside WHERE id IN (SELECT value FROM json_each(?))',
+  removeAside: 'DELETE FROM set_aside WHERE seq IN (SELECT value FROM json_each(?))',
   holder: `SELECT ${columns} FROM jobs WHERE queue = ? AND held_key = ?`,
   anyPredecessor: `SELECT 1 FROM jobs INDEXED BY leaving WHERE held_key IS NULL AND key IS NOT NULL AND finished_at IS NULL
     LIMIT 1`,
@@ -180,7 +186,7 @@ const texts = {
   changeName: 'UPDATE OR REPLACE machine_names SET name = ? WHERE kind = ? AND name = ? AND job = ?',
   forgetName: 'DELETE FROM machine_names WHERE kind = ? AND name = ? AND job = ?',
   removeNames: `DELETE FROM machine_names WHERE kind = ? AND (name, job) IN (SELECT each.value, job
-    FROM machines CROSS JOIN json_each(standing, ?) AS each WHERE job IN (SELECT value FROM json_each(?)))`,
+    FROM machines CROSS JOIN json_each(iif(json_valid(standing), standing, NULL), ?) AS each WHERE job IN (SELECT value FROM json_each(?)))`,
   removeMachines: 'DELETE FROM machines WHERE job IN (SELECT value FROM json_each(?))',
   removeCheckpointsOf: 'DELETE FROM checkpoints WHERE job IN (SELECT value FROM json_each(?))',
   removeMessagesOf: 'DELETE FROM letters WHERE job IN (SELECT value FROM json_each(?))',
@@ -241,13 +247,14 @@ const texts = {
   nextTick: `SELECT min(due_at) FROM (
     SELECT min(due_at) AS due_at FROM schedules INDEXED BY ticks WHERE computed = 0 AND due_at IS NOT NULL
     UNION ALL SELECT due_at FROM schedules WHERE name IN (SELECT value FROM json_each(?)) AND computed = 1)`,
+  ...repairTexts,
   firstTick: 'SELECT min(due_at) FROM schedules INDEXED BY ticks WHERE computed = 0 AND due_at IS NOT NULL',
 } as const
 
 type StatementName = keyof typeof texts
 
 /** The rows that the statements return. */
-interface RowOf {
+interface RowOf extends RepairRowOf {
   version: [number]
   fileVersion: [number]
   lastSeq: [number | null]
@@ -257,6 +264,9 @@ interface RowOf {
   addQueue: [queue: number]
   existing: [id: string, queue: number]
   byId: RowValues
+  bySeq: RowValues
+  unreadable: [id: string]
+  aside: [seq: number, id: string, tags: string | null]
   holder: RowValues
   anyPredecessor: [1]
   predecessor: [1]
@@ -362,6 +372,11 @@ export class Statements {
     const { changes } = statement.run(...values)
     this.listener?.(sql, 'after')
     return Number(changes) > 0
+  }
+
+  /** Runs a statement of a repair. */
+  repair(sql: (typeof columnsByState | typeof tablesByJobs)[number], ...values: SQLInputValue[]): void {
+    this.rows(sql, values, this.occasional)
   }
 
   /** The first row, if there is one. */

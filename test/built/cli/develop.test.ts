@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { createClient } from 'jobchart'
 import { sqliteStore } from 'jobchart/sqlite'
@@ -169,6 +170,29 @@ test.concurrent('doctor ends with 1 if work is queued that no worker runs, and n
     expect.stringContaining('mail has 1 job queued, and no worker runs it'),
   ])
 })
+
+test.concurrent(
+  'doctor lists jobs of a file that cannot be read, and a repair corrects the counts and brings back what can be',
+  async () => {
+    const path = join(folder(), 'damaged.db')
+    const on = (...args: string[]): ReturnType<typeof run> => run(...args, '--store', path)
+    await using client = createClient({ store: sqliteStore({ path }) })
+    for (const id of ['good', 'bad']) await client.enqueueByName('mail', null, { id })
+    const db = new DatabaseSync(path)
+    db.exec(`UPDATE jobs SET input = '{' WHERE id = 'bad'; UPDATE queues SET counts = '{'`)
+    const repaired = await on('doctor', '--repair')
+    expect([repaired.code, repaired.stdout]).toEqual([
+      exitCodes.finding,
+      expect.stringMatching(/rebuilt from 1 job; 1 count was wrong\n[^]* 1 job cannot be read: bad\n/),
+    ])
+    expect((await on('ls', '--ids')).stdout).toBe('good\n')
+    db.exec(`UPDATE set_aside SET input = '1'`)
+    db.close()
+    expect((await on('doctor', '--repair')).stdout).toContain(
+      'rebuilt from 2 jobs; 1 count was wrong, 1 job brought back: bad',
+    )
+  },
+)
 
 test.concurrent('wrong usage ends with 2 and says what is right', async () => {
   const { port, close } = await portInUse()

@@ -91,6 +91,9 @@ export const jobs = `
   -- Jobs by what few jobs have, in the same order.
   CREATE INDEX with_key ON jobs (key) WHERE key IS NOT NULL;
   CREATE INDEX with_concurrency_key ON jobs (concurrency_key) WHERE concurrency_key IS NOT NULL;
+  -- Rows of jobs that cannot be read, because something else has changed the file: they are no longer in the table of jobs.
+  CREATE TABLE set_aside AS SELECT * FROM jobs WHERE FALSE;
+  CREATE UNIQUE INDEX set_aside_by_number ON set_aside (seq);
   CREATE TABLE job_tags (
     tag TEXT NOT NULL,
     job INTEGER NOT NULL,

@@ -1,0 +1,121 @@
+/**
+ * Rebuilds what the file keeps twice from the rows of the jobs: columns that follow from their states, counts, key groups, indexes of
+ * tags and of machines, the dead jobs of groups of failures, minutes, and the number of the last transition. Jobs that cannot be read are
+ * set aside, and those that were and can be read are brought back. One transaction.
+ */
+import type { MachineCounts } from '../../core/figures.ts'
+import type { RepairAnswer } from '../../store.ts'
+import { isReadable, move, rowFrom, unreadable } from './aside.ts'
+import { isUnreadable } from './errors.ts'
+import { keyless } from './key-groups.ts'
+import { columnsByState, tablesByJobs } from './repair-statements.ts'
+import { unpacked, type Row } from './row.ts'
+import type { FileUnit } from './unit.ts'
+
+/** Jobs that are read at once. */
+const pageSize = 500
+
+export function repair(unit: FileUnit): RepairAnswer {
+  const { sql } = unit
+  // What the calls before it in the transaction have changed; and from here on nothing is known of the file.
+  unit.finish()
+  const restored = bringBack(unit)
+  const jobs = walk(unit)
+  for (const text of columnsByState) sql.repair(text, ...(text.includes('?') ? [unit.now] : []))
+  for (const text of tablesByJobs) sql.repair(text)
+  const counts = repairQueues(unit)
+  const highest = sql.get('highestNumber')?.[0] ?? 0
+  if (highest > (sql.get('lastSeq')?.[0] ?? 0)) sql.run('append', highest, highest + 1, unit.now, '[]')
+  unit.begin(unit.now, true, false)
+  repairKeyGroups(unit)
+  for (const queue of unit.queues.all()) unit.hints.look(queue)
+  return { jobs, restored, unreadable: unreadable(unit), counts }
+}
+
+/** Brings jobs back that can be read, and whose ids are free. */
+function bringBack(unit: FileUnit): string[] {
+  const { sql } = unit
+  return sql.all('rowsAside').flatMap((values) => {
+    const row = rowFrom(unit, values)
+    if (sql.get('byId', row.id) !== undefined || !isReadable(unit, row)) return []
+    sql.run('giveUpTakenKey', row.seq)
+    sql.run('bringBack', row.seq)
+    sql.run('removeAside', JSON.stringify([row.seq]))
+    return [row.id]
+  })
+}
+
+/** Sets all jobs aside that cannot be read. @returns how many can */
+function walk(unit: FileUnit): number {
+  let jobs = 0
+  for (let after = -1; ;) {
+    const page = unit.sql.all('jobsAfter', after, pageSize)
+    for (const values of page) {
+      const row = rowFrom(unit, values)
+      if (isReadable(unit, row)) {
+        jobs++
+        repairFailure(unit, row)
+      } else move(unit, row)
+      after = row.seq
+    }
+    if (page.length < pageSize) return jobs
+  }
+}
+
+/** A job is found by the group of its last error. */
+function repairFailure({ sql }: FileUnit, { seq, failure }: Row): void {
+  if (sql.get('failureOf', seq)?.[0] !== failure) sql.run('writeFailure', failure, seq)
+}
+
+/** A text that is JSON, or another one. */
+function orElse<T>(text: string | null, otherwise: T): T {
+  try {
+    return unpacked(text, otherwise)
+  } catch (error) {
+    if (isUnreadable(error)) return otherwise
+    throw error
+  }
+}
+
+/** Counts of jobs of each queue. @returns how many were wrong */
+function repairQueues({ sql }: FileUnit): number {
+  const byState = Map.groupBy(sql.all('jobsByState'), ([queue]) => queue)
+  const byName = Map.groupBy(sql.all('jobsByName'), ([queue]) => queue)
+  sql.run('findKeyed')
+  let wrong = 0
+  for (const [queue, text, keyTerms, activity, machinesText] of sql.all('storedQueues')) {
+    const before = orElse<Record<string, number>>(text, {})
+    const counts = Object.fromEntries((byState.get(queue) ?? []).map(([, state, jobs]) => [state, jobs]))
+    for (const state of Object.keys({ ...before, ...counts })) {
+      if ((before[state] ?? 0) !== (counts[state] ?? 0)) wrong++
+    }
+    const named = (kind: string): Record<string, number> =>
+      Object.fromEntries(
+        (byName.get(queue) ?? []).flatMap(([, own, name, jobs]) => (own === kind ? [[name, jobs]] : [])),
+      )
+    // How machines have ended no job tells.
+    const { outcomes = {} } = orElse<Partial<MachineCounts>>(machinesText, {})
+    const machines: MachineCounts = { states: named('state'), tags: named('tag'), outcomes }
+    sql.run(
+      'repairQueue',
+      JSON.stringify(counts),
+      orElse<unknown>(keyTerms, null) === null ? null : keyTerms,
+      JSON.stringify(orElse<unknown>(activity, [])),
+      JSON.stringify(machines),
+      queue,
+    )
+  }
+  return wrong
+}
+
+function repairKeyGroups({ sql, queues, keyGroups }: FileUnit): void {
+  const leasedCounts = Map.groupBy(sql.all('jobsByKey'), ([queue]) => queue)
+  const groups = Map.groupBy(sql.all('lanes'), ([queue]) => queue)
+  for (const queue of queues.all()) {
+    const wanted = new Map((leasedCounts.get(queue.number) ?? []).map(([, key, leased]) => [key, leased]))
+    if (queue.clock !== null) wanted.set(keyless, 0)
+    const others = (groups.get(queue.number) ?? []).flatMap(([, key]) => (wanted.has(key) ? [] : [key]))
+    for (const key of others) sql.run('removeKeyGroup', queue.number, key)
+    for (const [key, leasedCount] of wanted) keyGroups.rebuild(queue, key, leasedCount)
+  }
+}
