@@ -7,9 +7,10 @@ import type { InboxEntry, NewCheckpoint, Parent } from '../core/machine-record.t
 import type { Json } from '../core/payload.ts'
 import type { JobRecord } from '../core/record.ts'
 import type { EnqueueOptions } from '../core/call-options.ts'
-import type { CheckpointAnswer, Store } from '../store.ts'
-import { promised, refusedBy } from '../client/answer.ts'
+import type { Store } from '../store.ts'
+import { refusedBy } from '../client/answer.ts'
 import type { EventHub } from '../client/event-hub.ts'
+import type { Checkpoints } from './checkpoints.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import type { Run } from './attempt.ts'
 import { withMeta } from './event-meta.ts'
@@ -21,6 +22,7 @@ export interface MachineRunContextOptions {
   readonly hub: EventHub
   readonly timers: Timers
   readonly heartbeat: Heartbeat
+  readonly checkpoints: Checkpoints
   /** Enqueues a child; gives its record if it was there before. */
   readonly enqueueChild: (
     job: JobDefinition,
@@ -79,14 +81,9 @@ async function commit(
   checkpoint: NewCheckpoint,
   options: MachineRunContextOptions,
 ): Promise<readonly InboxEntry[]> {
-  const { store, heartbeat, hub, worker } = options
+  const { store, heartbeat, checkpoints, hub, worker } = options
   const { id, type, attempt, token } = run.claimed
-  const write = (): Promise<CheckpointAnswer> =>
-    promised(
-      () => store.checkpoint([{ id, attempt, token, checkpoint }]),
-      ([answer]) => answer as CheckpointAnswer,
-    )
-  const answer = await heartbeat.writeUntilAnswered(run, write)
+  const answer = await heartbeat.writeUntilAnswered(run, () => checkpoints.write({ id, attempt, token, checkpoint }))
   if (answer.outcome === 'lost') throw heartbeat.leaseRefused(run)
   if (answer.outcome === 'failed') throw refusedBy(store.name, `a checkpoint of job ${id}`, answer.error)
   run.maxAttempts = answer.maxAttempts

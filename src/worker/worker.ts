@@ -9,6 +9,7 @@ import { claimable } from '../core/transition.ts'
 import type { CancelAnswer, CancelRequest, Hint, WorkerRecord } from '../store.ts'
 import { Batches } from './batches.ts'
 import { Canceller } from './cancel.ts'
+import { Checkpoints } from './checkpoints.ts'
 import { Claimer } from './claim.ts'
 import {
   Commands,
@@ -443,6 +444,7 @@ export class Worker {
         hub,
         timers,
         heartbeat,
+        checkpoints: new Checkpoints({ store, timers }),
         enqueueChild: (...child) => connection.enqueueChild(...child),
         cancel,
         graceMs,

@@ -17,13 +17,13 @@ import {
 } from '../../core/failures.ts'
 import { send } from '../../core/inbox.ts'
 import { insert } from '../../core/insert.ts'
-import { roughSize } from '../../core/payload.ts'
+import { roughSize, type Json } from '../../core/payload.ts'
 import { reindex } from '../../core/reindex.ts'
 import { fireSchedule, pauseSchedule, putSchedule } from '../../core/schedule.ts'
 import type { JobState } from '../../core/lifecycle.ts'
 import { settle } from '../../core/settle.ts'
 import { promote, rescue } from '../../core/sweep.ts'
-import type { CancelAnswer, CancelRequest, ClaimAnswer, ClaimedJob, ClaimRequest, Demand, DiscardAnswer, InsertRequest, InsertAnswer, NewJob, ScheduleStore, Selection, SettleAnswer, Shortfall, Store, SweepAnswer } from '../../store.ts' // prettier-ignore
+import type { CancelAnswer, CancelRequest, CheckpointRequest, ClaimAnswer, ClaimedJob, ClaimRequest, Demand, DiscardAnswer, InsertRequest, InsertAnswer, ScheduleStore, Selection, SettleAnswer, Shortfall, Store, SweepAnswer } from '../../store.ts' // prettier-ignore
 import type { Settlement } from '../../core/settlement.ts'
 import { changeEach } from './apart.ts'
 import { runningBulk, withAbandonedBulk } from './bulk.ts'
@@ -66,10 +66,12 @@ export const writesOf = (driver: () => Driver, native: boolean): Pick<Store, Wri
     return answers
   },
   checkpoint: (requests) =>
-    driver().write((unit) => unit.each(requests, (request) => checkpoint(unit, request), checkpointFailed), {
-      believe: believeLeased(driver(), requests),
-      needs: rowsOf(requests),
-    }),
+    joined(checkpointBites(requests), (bite) =>
+      driver().write((unit) => unit.each(bite, (request) => checkpoint(unit, request), checkpointFailed), {
+        believe: believeLeased(driver(), bite),
+        needs: rowsOf(bite),
+      }),
+    ),
   send: (requests) =>
     driver().write((unit) => unit.each(requests, (request) => send(unit, request), sendFailed), {
       needs: rowsOf(requests),
@@ -136,6 +138,23 @@ async function inBites<I, A>(items: readonly I[], act: (bite: readonly I[]) => P
   )
 }
 
+/** Bounded by bytes, too: the state of a machine may be large. One that cannot be read fails alone, when it is written. */
+function checkpointBites(requests: readonly CheckpointRequest[]): CheckpointRequest[][] {
+  const bites: CheckpointRequest[][] = []
+  let [size, bytes] = [biteMax, 0]
+  for (const request of requests) {
+    const added = sizeOf(request.checkpoint.state)
+    if (size === biteMax || bytes + added > biteBytesMax) {
+      bites.push([])
+      size = bytes = 0
+    }
+    bites.at(-1)?.push(request)
+    size++
+    bytes += added
+  }
+  return bites
+}
+
 /** Commits parts of a call in order. */
 async function joined<I, A>(parts: readonly (readonly I[])[], act: (part: readonly I[]) => Promise<A[]>): Promise<A[]> {
   return (await Promise.all(parts.map(act))).flat()
@@ -194,7 +213,7 @@ async function insertAll(
   const bites: InsertRequest[][] = []
   let [size, bytes] = [Infinity, 0]
   for (const request of requests) {
-    const added = request.jobs.reduce((sum, job) => sum + sizeOf(job), 0)
+    const added = request.jobs.reduce((sum, { input }) => sum + sizeOf(input), 0)
     const isFull = size + request.jobs.length > biteMax || bytes + added > biteBytesMax
     // A hand-over has a commit of its own: the slots are counted by the script, which does not know the inserts before it.
     if (isFull || isHandOver(request) || isHandOver(bites.at(-1)?.[0])) {
@@ -208,10 +227,10 @@ async function insertAll(
   return joined(bites, (bite) => insertBite(driver, bite, native))
 }
 
-/** Rough bytes of a job's input. One that cannot be read has none: its request fails when it is written, and no other. */
-function sizeOf(job: NewJob): number {
+/** Rough bytes of a payload. One that cannot be read has none: its request fails when it is written, and no other. */
+function sizeOf(payload: Json | undefined): number {
   try {
-    return roughSize(job.input)
+    return roughSize(payload)
   } catch {
     return 0
   }
