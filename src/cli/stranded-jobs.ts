@@ -1,6 +1,7 @@
 /** Jobs of a store that the machines of a module cannot continue, grouped by their state. */
 import { isEnded, jobStates } from '../core/lifecycle.ts'
 import { reindexRequest } from '../core/reindex.ts'
+import type { ReindexRequest } from '../core/machine-values.ts'
 import { innermost } from '../core/state-paths.ts'
 import type { Client, JobDefinition } from '../index.ts'
 import { createClient } from '../index.ts'
@@ -74,14 +75,14 @@ export async function strandedJobs(
         ],
         ...(after !== undefined && { after }),
       })
-      const requests = page.flatMap((job) =>
-        job.state === 'waiting' ? (reindexRequest(job, machine.assess(job)) ?? []) : [],
-      )
-      for (const { unsupported } of requests) reindexed[unsupported === null ? 'found' : 'unsupported']++
-      if (migrate && requests.length > 0) await client.store.reindex(requests)
+      const requests: ReindexRequest[] = []
       for (const job of page) {
-        const answer = machine.prepare(job)
+        const isParked = job.state === 'waiting' && job.checkpoint !== null
+        const answer = isParked ? machine.assess(job) : machine.prepare(job)
         if (typeof answer === 'function') continue
+        const request = isParked ? reindexRequest(job, answer) : null
+        if (request !== null) requests.push(request)
+        if (answer.kind !== 'unsupported') continue
         const states = innermost(job.machineStates)
         const key = JSON.stringify([type, answer.version, states, answer.reason])
         const hint = errorFields(answer.error).hint ?? null
@@ -99,10 +100,24 @@ export async function strandedJobs(
         if (group.ids.length < examplesMax) group.ids.push(job.id)
         groups.set(key, { ...group, count: group.count + 1 })
       }
+      for (const { unsupported } of await written(client, requests, migrate)) {
+        reindexed[unsupported === null ? 'found' : 'unsupported']++
+      }
       after = page.next
     } while (after !== undefined)
   }
   const { types } = await client.counts()
   const otherTypes = Object.keys(types).filter((type) => !jobs.has(type) && live.some((state) => types[type]?.[state]))
   return { stranded: [...groups.values()].toSorted((a, b) => b.count - a.count), reindexed, otherTypes }
+}
+
+/** Those requests that have changed a job; all, if nothing is to be written. */
+async function written(
+  { store }: Client,
+  requests: readonly ReindexRequest[],
+  migrate: boolean,
+): Promise<readonly ReindexRequest[]> {
+  if (!migrate || requests.length === 0) return requests
+  const answers = await store.reindex(requests)
+  return requests.filter((_, i) => answers[i]?.outcome === 'kept')
 }

@@ -363,7 +363,10 @@ export interface CancelAnswer {
   readonly transitions: readonly WrittenTransition[]
   /** By filter: pass it as `after` to continue, because there may be more jobs. */
   readonly next?: string
-  /** If present, nothing of this request was written, because of this error. */
+  /**
+   * If present, nothing of this request was written, because of this error; or all but those that have failed, if a store had to write
+   * them one by one: then those that are listed were written.
+   */
   readonly error?: ErrorRecord
 }
 

@@ -93,8 +93,8 @@ test.for([
  */
 async function interrupted(
   acts: readonly ((other: Store) => Promise<unknown>)[],
+  prefix: string = randomUUID(),
 ): Promise<{ store: Store; other: Store }> {
-  const prefix = randomUUID()
   const other = redisStore({ url: server().url, prefix })
   await other.open({ clock: systemClock })
   onTestFinished(() => other.close())
@@ -123,6 +123,21 @@ test('a cancel by ids reports each job as it was when it was written', async () 
   const [answer] = await store.cancel([{ selection: { ids: [...ids, 'unknown'] }, reason: null, graceMs: 0 }])
   expect(answer).toMatchObject({ cancelled: ids.slice(2), cancelling: ['job 0', 'job 1'], notFound: ['unknown'] })
   expect((await other.counts()).cancelled).toBe(4)
+})
+
+test('a job that cannot be cancelled is told by the error, and keeps neither the others nor other requests', async () => {
+  const prefix = randomUUID()
+  const { store, other } = await interrupted([start], prefix)
+  await put(other, ...ids.map((id) => newJob(id, { key: id })), newJob('own', { type: 'other' }))
+  await server().command('HSET', `{${prefix}}:predecessors`, JSON.stringify(['mail', 'job 3']), '{"id":')
+  const answers = await store.cancel([
+    { selection: { ids }, reason: null, graceMs: 0 },
+    { selection: { ids: ['own'] }, reason: null, graceMs: 0 },
+  ])
+  expect(answers[0]).toMatchObject({ cancelled: ['job 1', 'job 2', 'job 4', 'job 5'], cancelling: ['job 0'], error: { name: 'SyntaxError' } }) // prettier-ignore
+  expect(answers[1]).toMatchObject({ cancelled: ['own'] })
+  expect(answers[1]?.error).toBeUndefined()
+  expect((await other.get(['job 3']))[0]?.state).toBe('queued')
 })
 
 test('a filter by state leaves out a job that does not match any more when its turn comes', async () => {

@@ -113,7 +113,7 @@ export async function selectedAmong(
   return set.selections.get(selectionName(selection, among))?.ids ?? []
 }
 
-/** One answer of many: its lists are theirs, and its cursor is that of the page. */
+/** One answer of many: its lists are theirs, its cursor is that of the page, and its error the first of one that has failed. */
 function joined<A extends object>(
   driver: Driver,
   act: (unit: RedisUnit) => A,
@@ -125,5 +125,9 @@ function joined<A extends object>(
     const all = (): unknown[] => answers.flatMap((answer) => (answer as Record<string, unknown[]>)[name] ?? [])
     return [name, Array.isArray(value) ? all() : value] as const
   })
-  return Object.fromEntries(lists) as A
+  const failed = answers.find((answer) => 'error' in answer)
+  return {
+    ...(Object.fromEntries(lists) as A),
+    ...(failed !== undefined && 'error' in failed && { error: failed.error }),
+  }
 }

@@ -88,7 +88,9 @@ export const writesOf = (driver: () => Driver, native: boolean): Pick<Store, Wri
         async apart(page) {
           const answers: CancelAnswer[] = []
           for (const request of part) {
-            answers.push(await changeEach(driver(), request.selection, cancellable, page, (unit) => cancel(unit, request))) // prettier-ignore
+            const act = (unit: RedisUnit): CancelAnswer =>
+              unit.each([request], () => cancel(unit, request), cancelFailed)[0] as CancelAnswer
+            answers.push(await changeEach(driver(), request.selection, cancellable, page, act))
           }
           return answers
         },

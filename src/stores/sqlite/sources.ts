@@ -89,7 +89,10 @@ const wholeTable = (scope: Scope): Plan => ({
   jobs: jobsIn(scope.allQueues, jobStates),
 })
 
-/** The ended jobs of each queue and state in the order of their end, from a number on. */
+/**
+ * The ended jobs of each queue and state in the order of their end, from a number on: a statement for each, some 20 µs. An index of the
+ * ends of all queues would make it one, and would cost each end of a job 4 µs more, a third of its write.
+ */
 function endedSince({ queues, states, by }: Scope, number = 0): Plan {
   const own = 'queue = ? AND state = ? AND finished_at IS NOT NULL AND moved >= ?'
   const ended = states.filter(isEnded)

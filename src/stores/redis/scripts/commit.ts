@@ -166,7 +166,7 @@ local function carryOut(plan, before)
   if plan.now then activeAt = plan.now end
   if plan.full then call('SET', P .. 'full', '1') end
   for _, type in ipairs(plan.fullQueues or {}) do call('HSET', P .. 'full-queues', type, '1') end
-  looksForSlots = looksForSlots or plan.fullSlots ~= nil or plan.hints ~= nil or plan.rows == nil
+  looksForSlots = looksForSlots or plan.fullSlots ~= nil or plan.hints ~= nil
   for _, full in ipairs(plan.fullSlots or {}) do call('HSET', P .. 'full-slots', full[1], int(full[2])) end
   for _, hint in ipairs(plan.hints or {}) do
     if hint.kind == 'ready' then ready[hint.type] = true else hints[#hints + 1] = hint end
