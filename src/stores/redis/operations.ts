@@ -145,7 +145,7 @@ function checkpointBites(requests: readonly CheckpointRequest[]): CheckpointRequ
   const bites: CheckpointRequest[][] = []
   let [size, bytes] = [biteMax, 0]
   for (const request of requests) {
-    const added = sizeOf(request.checkpoint.state)
+    const added = sizeOf(() => request.checkpoint.state)
     if (size === biteMax || bytes + added > biteBytesMax) {
       bites.push([])
       size = bytes = 0
@@ -215,7 +215,7 @@ async function insertAll(
   const bites: InsertRequest[][] = []
   let [size, bytes] = [Infinity, 0]
   for (const request of requests) {
-    const added = request.jobs.reduce((sum, { input }) => sum + sizeOf(input), 0)
+    const added = request.jobs.reduce((sum, job) => sum + sizeOf(() => job.input), 0)
     const isFull = size + request.jobs.length > biteMax || bytes + added > biteBytesMax
     // A hand-over has a commit of its own: the slots are counted by the script, which does not know the inserts before it.
     if (isFull || isHandOver(request) || isHandOver(bites.at(-1)?.[0])) {
@@ -230,9 +230,9 @@ async function insertAll(
 }
 
 /** Rough bytes of a payload. One that cannot be read has none: its request fails when it is written, and no other. */
-function sizeOf(payload: Json | undefined): number {
+function sizeOf(payload: () => Json | undefined): number {
   try {
-    return roughSize(payload)
+    return roughSize(payload())
   } catch {
     return 0
   }
