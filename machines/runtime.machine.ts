@@ -1,7 +1,8 @@
 /**
  * The lifecycle of a runtime. Its state alone decides whether the runtime accepts jobs and whether it picks jobs.
  *
- * Tags: `accepts` new jobs · `picks` jobs to run · `settles` running jobs (timers and heartbeats are active).
+ * Tags: `accepts` new jobs · `picks` jobs to run · `settles` running jobs (timers and heartbeats are active) · `pausable`: it may be
+ * paused and resumed · `drainable`: its queued jobs can still be run before it stops.
  * A store that does not answer does not change the state: the runtime repeats its calls, and the context holds the error.
  */
 import { assign, setup } from 'xstate'
@@ -28,7 +29,7 @@ export const runtimeMachine = setup({
       readonly storeError: unknown
     },
     events: {} as RuntimeMachineEvent,
-    tags: {} as 'accepts' | 'picks' | 'settles',
+    tags: {} as 'accepts' | 'picks' | 'settles' | 'pausable' | 'drainable',
   },
   guards: {
     isDrain: ({ event }) => event.type === 'STOP' && event.mode === 'drain',
@@ -55,7 +56,7 @@ export const runtimeMachine = setup({
       on: { STARTED: 'running', FAILED: { target: 'failed', actions: 'keepError' }, STOP: 'stopping' },
     },
     running: {
-      tags: ['accepts', 'picks', 'settles'],
+      tags: ['accepts', 'picks', 'settles', 'pausable', 'drainable'],
       description: 'picks and runs jobs',
       on: {
         PAUSE: 'paused',
@@ -64,7 +65,7 @@ export const runtimeMachine = setup({
       },
     },
     paused: {
-      tags: ['accepts', 'settles'],
+      tags: ['accepts', 'settles', 'pausable', 'drainable'],
       description: 'picks no jobs; running jobs continue',
       on: {
         RESUME: 'running',
@@ -74,7 +75,7 @@ export const runtimeMachine = setup({
       },
     },
     draining: {
-      tags: ['picks', 'settles'],
+      tags: ['picks', 'settles', 'drainable'],
       description: 'refuses new jobs, runs the queued ones',
       on: { STOP: [{ guard: 'isDrain' }, { target: 'stopping' }], STOPPED: 'stopped' },
     },

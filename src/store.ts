@@ -11,7 +11,8 @@
  * - A method rejects with JobchartError STORE_UNAVAILABLE if the store cannot be reached. The write may or may not have
  *   happened; the caller may repeat it, because inserts are idempotent by id and settlements by token.
  *
- * `storeConformance` in `jobchart/store-testing` tests an implementation against this contract.
+ * It is the entry `jobchart/store`, with the types of all requests and answers. `storeConformance` in `jobchart/store-testing` tests an
+ * implementation against this contract.
  */
 import type { Clock } from './core/clock.ts'
 import type { JobchartError } from './core/errors.ts'
@@ -74,6 +75,15 @@ import type {
   SweepAnswer,
 } from './core/values.ts'
 
+export { caps } from './core/caps.ts'
+export { JobchartError } from './core/errors.ts'
+export type { Clock, Timer } from './core/clock.ts'
+export type { ErrorRecord } from './core/failure.ts'
+export type { JobState } from './core/lifecycle.ts'
+export type * from './core/machine-record.ts'
+export type { Json } from './core/payload.ts'
+export type * from './core/record.ts'
+export type * from './core/settlement.ts'
 export type * from './core/bulk-record.ts'
 export type * from './core/figures.ts'
 export type * from './core/machine-values.ts'

@@ -130,7 +130,7 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   async pause(options: PauseOptions = {}): Promise<void> {
     const { signal, idle } = pauseLimits(options)
     if (signal?.aborted) throw new AbortError('the pause was aborted', signal.reason)
-    if (this.state !== 'running' && this.state !== 'paused') throw this.notAccepted('pause')
+    if (!this.actor.getSnapshot().hasTag('pausable')) throw this.notAccepted('pause')
     const pause = this.pauses.begin({ signal, idle })
     this.actor.send({ type: 'PAUSE' })
     const claimed = this.worker.holdBack(null, paused('the runtime'))
@@ -138,7 +138,7 @@ export class WorkerRuntime extends StoreClient implements Runtime {
   }
 
   async resume(): Promise<void> {
-    if (this.state !== 'running' && this.state !== 'paused') throw this.notAccepted('resume')
+    if (!this.actor.getSnapshot().hasTag('pausable')) throw this.notAccepted('resume')
     this.pauses.end()
     this.resumePicking()
   }
@@ -156,8 +156,7 @@ export class WorkerRuntime extends StoreClient implements Runtime {
 
   async stop(options: StopOptions = {}): Promise<StopReport> {
     const { mode: asked, timeoutMs, graceMs, retries } = stopLimits(options, this.settings.graceMs)
-    // Only a running runtime can drain.
-    const mode = asked === 'drain' && !['running', 'paused', 'draining'].includes(this.state) ? 'finish' : asked
+    const mode = asked === 'drain' && !this.actor.getSnapshot().hasTag('drainable') ? 'finish' : asked
     if (this.stopping === null) {
       const { worker } = this
       const { timers } = this.connection

@@ -45,6 +45,29 @@ test('loggers of pino and winston, and console, are loggers by their types', () 
   expect(compile('typescript', compilers[0][1], folder, [program])).toBe('')
 }, 120_000)
 
+test('an author of a store has the types of all requests and answers', () => {
+  const folder = newFolder()
+  const program = join(folder, 'program.ts')
+  writeFileSync(program, ownStore)
+  expect(compile('typescript', compilers[0][1], folder, [program])).toBe('')
+}, 120_000)
+
+const ownStore = `import type {
+  Answer, CheckpointEntry, CheckpointRequest, Clock, Hint, InboxEntry, InsertAnswer, InsertRequest, JobRecord, JobState, Json,
+  NewJob, SettleAnswer, Settlement, Store, StoredSchedule, WorkerInfo,
+} from 'jobchart/store'
+declare const inner: Store
+const jobs = new Map<string, { readonly job: NewJob; state: JobState; output: Json | undefined }>()
+export const insert = (requests: readonly InsertRequest[]): Answer<InsertAnswer[][]> => {
+  for (const { jobs: all } of requests) for (const job of all) jobs.set(job.id, { job, state: 'queued', output: undefined })
+  return inner.insert(requests)
+}
+export const settle = (settlements: readonly Settlement[]): Answer<SettleAnswer[]> => inner.settle(settlements)
+export const checkpoint = (requests: readonly CheckpointRequest[]) => inner.checkpoint(requests)
+export const store: Store = { ...inner, insert, settle, checkpoint, open: ({ clock }: { readonly clock: Clock }) => inner.open({ clock }) }
+export type Kept = [CheckpointEntry, Hint, InboxEntry, JobRecord, StoredSchedule, WorkerInfo]
+`
+
 const loggers = `import { createClient } from 'jobchart'
 import { pino } from 'pino'
 import winston from 'winston'
@@ -80,6 +103,7 @@ function compile(compiler: string, lib: readonly string[], folder: string, inclu
     vitest: [vitest],
     'expect-type': [join(root, 'node_modules/expect-type')],
     jobchart: [join(root, 'dist/src/index.d.ts')],
+    'jobchart/store': [join(root, 'dist/src/store.d.ts')],
     pino: [join(root, 'node_modules/pino/pino.d.ts')],
     winston: [join(root, 'node_modules/winston/index.d.ts')],
     xstate: [join(root, 'node_modules/xstate/dist/xstate.cjs.d.ts')],
