@@ -96,21 +96,35 @@ test.for(Object.keys(ends))('%s leaves no job in the number that its worker has 
   expect(await leasedBy()).toEqual({ b: 2 })
 })
 
+/** What twenty refused hand-overs cost the server, µs. */
+async function handOvers(store: Store): Promise<number> {
+  const before = await spent()
+  for (let i = 0; i < 20; i++) {
+    const jobs = [newJob(randomUUID(), { type: 'other' })]
+    const [answers] = await store.insert([{ jobs, capacity: null, queue: { type: 'other', capacity: 0 } }])
+    expect(answers?.[0]?.outcome).toBe('full')
+  }
+  return (await spent()).scriptUs - before.scriptUs
+}
+
 test('a hand-over costs the server no more with thousands of leased jobs', async () => {
   const { store } = await world()
   await store.worker('a', workerInfo('a', { slots: 5_000 }))
-  const handOver = async (): Promise<number> => {
-    const before = await spent()
-    for (let i = 0; i < 20; i++) {
-      const jobs = [newJob(randomUUID(), { type: 'other' })]
-      const [answers] = await store.insert([{ jobs, capacity: null, queue: { type: 'other', capacity: 0 } }])
-      expect(answers?.[0]?.outcome).toBe('full')
-    }
-    return (await spent()).scriptUs - before.scriptUs
-  }
-  await handOver()
-  const few = await handOver()
+  await handOvers(store)
+  const few = await handOvers(store)
   await put(store, ...Array.from({ length: 3_000 }, (_, i) => newJob(`job ${i}`)))
   await take(store, { max: 3_000, worker: 'a', leaseMs: 600_000 })
-  expect(await handOver()).toBeLessThan(4 * few)
+  expect(await handOvers(store)).toBeLessThan(4 * few)
+})
+
+test('the records of workers are read once, not by each hand-over', async () => {
+  const { store } = await world()
+  const types = ['other', ...Array.from({ length: 30 }, (_, i) => `type ${i}`)]
+  const register = (i: number): Promise<void> => store.worker(`w${i}`, workerInfo(`w${i}`, { slots: 0, types }))
+  await register(0)
+  await handOvers(store)
+  const one = await handOvers(store)
+  for (let i = 1; i < 300; i++) await register(i)
+  await handOvers(store)
+  expect(await handOvers(store)).toBeLessThan(20 * one)
 })

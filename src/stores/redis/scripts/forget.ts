@@ -12,14 +12,9 @@ const stepMax = { types: 10, windows: 500 }
 export const forgetScript: LuaScript = {
   definitions: `
 ${windowsLua}
-local function isListed(type)
-  for _, worker in ipairs(knownWorkers()) do if infoIfListed(worker, type) then return true end end
-  return false
-end
-
 local function hasLiveJob(type)
   for state in pairs(STATES) do
-    if INDEX[state] ~= 'ended' and jobsIn({ state }, type) > 0 then return true end
+    if INDEX[state] ~= 'ended' and tonumber(call('HGET', P .. 'counts', state .. ':' .. type) or '0') > 0 then return true end
   end
   return false
 end
@@ -47,7 +42,7 @@ for _, type in ipairs(call('ZRANGEBYSCORE', P .. 'limit-looks', '-inf', now, 'LI
   -- The next step goes on with it.
   if left == 0 then break end
   local later = call('ZRANGE', P .. 'lapses:' .. type, -1, -1, 'WITHSCORES')[2]
-  if later or isListed(type) or hasLiveJob(type) then
+  if later or registeredWorkers().listing[type] or hasLiveJob(type) then
     call('ZADD', P .. 'limit-looks', later or int(nowMs + ${limitsKeptMs}), type)
   else
     forgetLimits(type)

@@ -3,6 +3,8 @@ import { claimableState, leasedStates } from './lua.ts'
 
 /** What the script answers where the core says -Infinity: there is no free slot. */
 const noSlot = -1_000_000_000
+/** Namespaces of which the server keeps the decoded records of the workers. */
+const namespacesMax = 20
 
 export const handOverLua = `
 local LEASED = ${leasedStates}
@@ -23,10 +25,21 @@ local function writeLeasedBy()
   end
 end
 
-local function jobsIn(states, type)
-  local sum = 0
-  for _, state in ipairs(states) do sum = sum + tonumber(call('HGET', P .. 'counts', state .. ':' .. type) or '0') end
-  return sum
+-- Of each of some types: is it paused, and how many jobs of it are queued, and how many leased?
+local function loadsOf(types)
+  local fields, width, loads = {}, 1 + #LEASED, {}
+  for _, type in ipairs(types) do
+    fields[#fields + 1] = '${claimableState}:' .. type
+    for _, state in ipairs(LEASED) do fields[#fields + 1] = state .. ':' .. type end
+  end
+  local paused, numbers = values(P .. 'paused', types), values(P .. 'counts', fields)
+  for i, type in ipairs(types) do
+    local load, first = { paused = paused[i] == '1', leased = 0 }, width * (i - 1) + 1
+    load.queued = tonumber(numbers[first]) or 0
+    for n = 1, #LEASED do load.leased = load.leased + (tonumber(numbers[first + n]) or 0) end
+    loads[type] = load
+  end
+  return loads
 end
 
 -- A text of a worker's record as rows and keys have it: see row-text.ts.
@@ -40,60 +53,85 @@ local function mostOf(limits)
   return concurrency == cjson.null and math.huge or concurrency, isUncertain
 end
 
--- The registered workers: each with its record as text, the time of its last heartbeat, and how many jobs it has leased.
-local function knownWorkers()
-  if workersKnown then return workersKnown end
-  writeLeasedBy()
-  local all, names, seen = call('HGETALL', P .. 'workers'), {}, {}
-  workersKnown = {}
-  for i = 1, #all, 2 do
-    if all[i] ~= '' then
-      names[#names + 1] = asInRows(all[i])
-      workersKnown[#names] = { id = all[i], text = all[i + 1] }
-    end
+-- What the types of a worker may run at once. Workers of equal records share one list.
+local function kindOf(info, kinds)
+  local kind, parts = {}, {}
+  for i, each in ipairs(info.types) do
+    local most, isUncertain = mostOf(info.limits[each])
+    kind[i] = { type = asInRows(each), most = most, isUncertain = isUncertain }
+    parts[i] = kind[i].type .. '\0' .. tostring(most) .. tostring(isUncertain)
   end
-  local times = call('ZRANGE', P .. 'seen', 0, -1, 'WITHSCORES')
-  for i = 1, #times, 2 do seen[times[i]] = tonumber(times[i + 1]) end
-  local leased = values(P .. 'leased-by', names)
-  for i, worker in ipairs(workersKnown) do
-    worker.leased, worker.seenAt = tonumber(leased[i]) or 0, seen[worker.id] or 0
-  end
-  return workersKnown
+  local name = table.concat(parts, '\0')
+  kinds[name] = kinds[name] or kind
+  return kinds[name]
 end
 
--- The record of a worker if it lists the type. A record without the name need not be read.
-local function infoIfListed(worker, type)
-  if type:find('^[%w.:/_-]+$') and not worker.text:find(type, 1, true) then return nil end
-  worker.info = worker.info or cjson.decode(worker.text).info
-  for _, each in ipairs(worker.info.types) do
-    if asInRows(each) == type then return worker.info end
+-- The records of workers by namespace, as they were when one changed last. A library keeps them from one call to the next: to decode the
+-- records of 500 workers takes milliseconds. A script that is sent by itself decodes them each time.
+local recordsOf, recordsKept = {}, 0
+
+-- The registered workers, and those that list a type.
+local function registeredWorkers()
+  local version = call('GET', P .. 'workers-version')
+  local known = recordsOf[P]
+  if version and known and known.version == version then return known end
+  if not known then recordsKept = recordsKept + 1 end
+  if recordsKept > ${namespacesMax} then recordsOf, recordsKept = {}, 1 end
+  known = { version = version, all = {}, names = {}, listing = {}, leaseMs = math.huge }
+  local flat, kinds = call('HGETALL', P .. 'workers'), {}
+  for i = 1, #flat, 2 do
+    if flat[i] ~= '' then
+      local info, n = cjson.decode(flat[i + 1]).info, #known.all + 1
+      local worker = { id = flat[i], number = n, slots = info.slots, leaseMs = info.leaseMs, paused = info.paused, kind = kindOf(info, kinds) }
+      known.all[n], known.names[n] = worker, asInRows(worker.id)
+      known.leaseMs = math.min(known.leaseMs, worker.leaseMs)
+      for _, each in ipairs(worker.kind) do
+        local list = known.listing[each.type] or {}
+        list[#list + 1] = worker
+        known.listing[each.type] = list
+      end
+    end
   end
-  return nil
+  recordsOf[P] = known
+  return known
+end
+
+-- How many jobs each worker has leased, and when those were seen that may be lost: of the others it is not known, if all are known.
+local function workersNow()
+  if workersKnown then return workersKnown end
+  writeLeasedBy()
+  local known, seenAt = registeredWorkers(), {}
+  local areSeen = call('ZCARD', P .. 'seen') == #known.all
+  local latest = areSeen and known.leaseMs < math.huge and int(nowMs - known.leaseMs) or '+inf'
+  local times = call('ZRANGEBYSCORE', P .. 'seen', '-inf', latest, 'WITHSCORES')
+  for i = 1, #times, 2 do seenAt[times[i]] = tonumber(times[i + 1]) end
+  workersKnown = { leased = values(P .. 'leased-by', known.names), seenAt = seenAt, others = areSeen and math.huge or 0 }
+  return workersKnown
 end
 
 -- How many more jobs of a type may be handed over now.
 local function handOverRoom(type)
   if call('HGET', P .. 'paused', type) == '1' then return ${noSlot} end
-  local free, runnable = 0, {}
-  for _, worker in ipairs(knownWorkers()) do
-    local info = infoIfListed(worker, type)
-    if info and not info.paused and nowMs - worker.seenAt < info.leaseMs then
-      free = free + math.max(0, info.slots - worker.leased)
-      for _, each in ipairs(info.types) do
-        local most, isUncertain = mostOf(info.limits[each])
-        local name = asInRows(each)
-        if isUncertain and name ~= type then most = 0 end
-        runnable[name] = math.max(most, runnable[name] or 0)
-      end
+  local current, free, kinds, runnable, types = workersNow(), 0, {}, {}, {}
+  for _, worker in ipairs(registeredWorkers().listing[type] or {}) do
+    if not worker.paused and nowMs - (current.seenAt[worker.id] or current.others) < worker.leaseMs then
+      free = free + math.max(0, worker.slots - (tonumber(current.leased[worker.number]) or 0))
+      kinds[worker.kind] = true
     end
   end
   if free == 0 then return ${noSlot} end
-  for each, most in pairs(runnable) do
-    if call('HGET', P .. 'paused', each) ~= '1' then
-      free = free - math.max(0, math.min(jobsIn({ '${claimableState}' }, each), most - jobsIn(LEASED, each)))
+  for kind in pairs(kinds) do
+    for _, each in ipairs(kind) do
+      local most = each.isUncertain and each.type ~= type and 0 or each.most
+      if not runnable[each.type] then types[#types + 1] = each.type end
+      runnable[each.type] = math.max(most, runnable[each.type] or 0)
     end
   end
-  return math.min(free, runnable[type] - jobsIn(LEASED, type) - jobsIn({ '${claimableState}' }, type))
+  local loads = loadsOf(types)
+  for each, load in pairs(loads) do
+    if not load.paused then free = free - math.max(0, math.min(load.queued, runnable[each] - load.leased)) end
+  end
+  return math.min(free, runnable[type] - loads[type].leased - loads[type].queued)
 end
 
 -- Types for which there are more free slots now than a refused insert has found.

@@ -8,9 +8,12 @@ export const workerScript: LuaScript = {
   definitions: '',
   call: `
 local workers, id, info = P .. 'workers', ARGV[4], ARGV[5]
+local changes = int(call('HINCRBY', workers, '', 1))
+-- What was decoded of the records is known no longer.
+call('SET', P .. 'workers-version', clock .. ' ' .. changes)
 if info ~= '' then
   local before = call('HGET', workers, id)
-  local number = before and before:match('^{"number":(%d+)') or int(call('HINCRBY', workers, '', 1))
+  local number = before and before:match('^{"number":(%d+)') or changes
   call('HSET', workers, id, '{"number":' .. number .. ',"info":' .. info .. '}')
   call('ZADD', P .. 'seen', now, id)
 end
