@@ -14,6 +14,7 @@
  * It is the entry `jobchart/store`, with the types of all requests and answers. `storeConformance` in `jobchart/store-testing` tests an
  * implementation against this contract.
  */
+import './core/node-version.ts'
 import type { Clock } from './core/clock.ts'
 import type { JobchartError } from './core/errors.ts'
 import type { JobRecord } from './core/record.ts'
