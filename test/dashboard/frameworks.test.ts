@@ -4,13 +4,13 @@ import { once } from 'node:events'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { tsBlocks } from '../support/markdown-code.ts'
+import { jsBlocks } from '../support/markdown-code.ts'
 import { plainEnvironment } from '../support/plain-environment.ts'
 import { repositoryRoot } from '../support/tidy/repository.ts'
 
 // Inside the repository, so that `import 'jobchart'` finds us as a user's import finds the package.
 const folder = join(repositoryRoot, 'test/dashboard/.frameworks')
-const blocks = tsBlocks(readFileSync(join(repositoryRoot, 'docs/dashboard.md'), 'utf8'))
+const blocks = jsBlocks(readFileSync(join(repositoryRoot, 'docs/dashboard.md'), 'utf8'))
 
 beforeAll(() => {
   mkdirSync(folder, { recursive: true })
@@ -83,10 +83,10 @@ const frameworks: readonly Framework[] = [
 
 /** Runs the program of a framework until the test has ended. @returns the address that the dashboard has printed */
 async function mounted({ name, program }: Framework, at: number): Promise<string> {
-  const block = blocks.find(({ code }) => code.startsWith(`// ${name}`))
+  const block = blocks.find((code) => code.startsWith(`// ${name}`))
   if (block === undefined) throw new Error(`docs/dashboard.md has no block for ${name}`)
   const file = join(folder, `server-${at}.mjs`)
-  writeFileSync(file, dashboard + program(block.code))
+  writeFileSync(file, dashboard + program(block))
   const child = spawn(process.execPath, ['--conditions=@jobchart/source', file], {
     env: plainEnvironment,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -100,6 +100,11 @@ async function mounted({ name, program }: Framework, at: number): Promise<string
   expect(address).toMatch(new RegExp(`^${page}token=[^/]+/$`))
   return address
 }
+
+test('every block of JavaScript is run', () => {
+  const isRun = (block: string): boolean => frameworks.some(({ name }) => block.startsWith(`// ${name}`))
+  expect(blocks.filter((block) => !isRun(block))).toEqual([])
+})
 
 test.each(frameworks.map((framework, at) => ({ ...framework, at })))(
   'the code for $name ($at) serves the page, its API, changes and the live stream',

@@ -1,35 +1,32 @@
-/** The TypeScript that the README and the guides show is checked as a reader would write it: one folder per page. */
+/** The TypeScript that the README and the pages of docs/ show is checked as a reader would write it: one folder per page. */
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { fenceCount, tsBlocks } from '../support/markdown-code.ts'
 import { repositoryRoot } from '../support/tidy/repository.ts'
 
-const pages = [
-  'README',
-  'guarantees',
-  'schedules',
-  'several-processes',
-  'machines',
-  'cpu-bound-work',
-  'coming-from-gocraft-work',
-  'coming-from-bullmq',
-  'hot-reload',
-  'serverless',
-  'bundling',
-  'deployments',
-  'metrics',
-]
 // Inside the repository, so that `import 'jobchart'` finds us as a user's import finds the package.
 const folder = join(repositoryRoot, 'test/examples/.readme')
 
 const markdownOf = (page: string): string =>
   readFileSync(join(repositoryRoot, page === 'README' ? 'README.md' : `docs/${page}.md`), 'utf8')
 
+/** Decisions show internals; every other page shows what a reader may copy. */
+const pages = [
+  'README',
+  ...readdirSync(join(repositoryRoot, 'docs'))
+    .filter((name) => name.endsWith('.md') && fenceCount(readFileSync(join(repositoryRoot, 'docs', name), 'utf8')) > 0)
+    .map((name) => name.replace(/\.md$/, '')),
+]
+
 async function writePage(page: string, markdown: string): Promise<void> {
   await mkdir(join(folder, page))
+  // The programs that a page names stand in a folder of its name.
+  const programs = join(repositoryRoot, 'docs', page)
+  const names = existsSync(programs) ? readdirSync(programs).filter((name) => name.endsWith('.ts')) : []
+  for (const name of names) await copyFile(join(programs, name), join(folder, page, name))
   for (const { line, code } of tsBlocks(markdown)) {
     // A block may begin with its file's name.
     const name = /^\/\/ ([\w-]+\.ts)\b/.exec(code)?.[1] ?? `line-${line}.ts`
@@ -67,9 +64,12 @@ test('a block with a type error is noticed', () => {
   expect(said).toContain('wrong/line-6.ts(2,3): error TS2339')
 })
 
-test.each(pages)('%s shows TypeScript, and no block of it escapes the compiler', (page) => {
+test('the pages are found', () => {
+  expect(pages).toEqual(expect.arrayContaining(['README', 'charts', 'dashboard', 'guide', 'machines', 'testing']))
+})
+
+test.each(pages)('no block of TypeScript in %s escapes the compiler', (page) => {
   const markdown = markdownOf(page)
-  expect(tsBlocks(markdown).length).toBeGreaterThan(0)
   expect(tsBlocks(markdown)).toHaveLength(fenceCount(markdown))
 })
 

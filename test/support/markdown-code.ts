@@ -1,4 +1,4 @@
-/** The TypeScript that a Markdown text shows. */
+/** The code that a Markdown text shows. */
 export interface CodeBlock {
   /** The line of the text on which the code starts. */
   line: number
@@ -14,6 +14,10 @@ export function tsBlocks(markdown: string): CodeBlock[] {
     runs: groups?.['mark'] === undefined,
   }))
 }
+
+/** The JavaScript that a Markdown text shows: pieces of programs, which a test runs. */
+export const jsBlocks = (markdown: string): string[] =>
+  Array.from(markdown.matchAll(/^```js\n(.*?)^```$/gms), ([, code]) => code ?? '')
 
 /** How many blocks look like TypeScript, however they are marked: none may escape `tsBlocks`. */
 export const fenceCount = (markdown: string): number =>
