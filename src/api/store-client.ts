@@ -33,6 +33,7 @@ import {
   type RetryReport,
   type SendOptions,
   type WorkersOptions,
+  withInputsOf,
 } from '../core/call-options.ts'
 import { limits } from '../core/limits.ts'
 import { roughSize } from '../core/payload.ts'
@@ -172,7 +173,8 @@ export class StoreClient implements Client {
     return this.connection.store.counts()
   }
 
-  async workers({ inputs = true }: WorkersOptions = {}): Promise<WorkerRecord[]> {
+  async workers(options: WorkersOptions = {}): Promise<WorkerRecord[]> {
+    const inputs = withInputsOf(options)
     await this.connection.ready()
     const { store } = this.connection
     const workers = await store.workers()

@@ -204,6 +204,12 @@ export interface WorkersOptions {
   readonly inputs?: boolean
 }
 
+/** Are inputs read? @throws JobchartError INVALID_OPTION */
+export function withInputsOf(options: WorkersOptions): boolean {
+  checkKeys('options of workers', options, ['inputs'])
+  return checkBoolean('inputs', options.inputs ?? true)
+}
+
 /** Options of a retry. */
 export interface RetryFrom {
   /** Where a machine continues: at its last checkpoint (default), or at its initial state. */

@@ -123,6 +123,11 @@ test('the list of workers has the inputs of what runs, and not if they are left 
     (await worker.workers(options)).flatMap((each) => each.running.map(({ input }) => input))
   expect(new Set(await running())).toEqual(new Set(['a.png', undefined]))
   expect(await running({ inputs: false })).toEqual([undefined, undefined])
+  const wrong = { input: false } as object
+  await expect(worker.workers(wrong)).rejects.toMatchObject({
+    code: 'INVALID_OPTION',
+    message: expect.stringContaining('options of workers'),
+  })
 })
 
 test('the last check-in is not lost with a write that is late or fails', async () => {

@@ -1,7 +1,7 @@
 /** The page in a browser: every screen, without a word in the console; changes by buttons; what is live. */
 import axe from 'axe-core'
 import type { Browser, Page } from 'playwright-core'
-import { memoryStore } from 'jobchart'
+import { createRuntime, defineJob, memoryStore } from 'jobchart'
 import { createDashboard, type DashboardOptions } from 'jobchart/dashboard'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { newJob, put } from '../../src/store-testing/conformance/acts.ts'
@@ -88,6 +88,30 @@ test.runIf(canStartBrowser)('every screen shows what it is for, and the console 
   }
   await page.locator('body').press('?')
   await page.getByRole('dialog').getByText('search jobs').waitFor()
+})
+
+test.runIf(canStartBrowser)('the list of workers shows the input of what runs, and its check-in', async () => {
+  const held = Promise.withResolvers<void>()
+  const hold = defineJob<{ order: number }, void>({
+    type: 'hold',
+    run: async (_input, ctx) => {
+      ctx.checkin('half')
+      await held.promise
+    },
+  })
+  const { page } = await opened('#/workers', {}, 1280, async () => {
+    const runtime = createRuntime({ jobs: [hold], logger: {} })
+    onTestFinished(async () => {
+      held.resolve()
+      await runtime.stop()
+    })
+    await runtime.start()
+    await runtime.enqueue(hold, { order: 4711 })
+    return runtime
+  })
+  await expect
+    .poll(() => text(page), patient)
+    .toMatch(/hold[\s\S]*attempt 1[\s\S]*input \{"order":4711\}[\s\S]*check-in "half"/)
 })
 
 test.runIf(canStartBrowser)('the list of jobs is ordered by due time, and tells when each is due', async () => {

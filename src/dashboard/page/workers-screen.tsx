@@ -61,7 +61,7 @@ function Worker({
       </p>
       {running.length > 0 && (
         <ul class="lines">
-          {running.map(({ id, type, attempt, since, checkin }) => (
+          {running.map(({ id, type, attempt, since, input, checkin }) => (
             <li key={id} data-row tabindex={-1} data-href={jobLink(id)}>
               <a class="id" href={jobLink(id)}>
                 {id}
@@ -70,7 +70,8 @@ function Worker({
               <span class="muted">
                 attempt {attempt}, since {duration(Math.max(0, now.value - since))}
               </span>
-              {checkin !== null && <Checkin value={checkin.value} />}
+              {input !== undefined && <OneLine label="input" value={input} />}
+              {checkin !== null && <OneLine label="check-in" value={checkin.value} />}
             </li>
           ))}
         </ul>
@@ -79,13 +80,13 @@ function Worker({
   )
 }
 
-/** On one line; the screen of the job has it as a tree. */
-function Checkin({ value }: { readonly value: Json }): JSX.Element {
+/** Cut to one line; the screen of the job has it as a tree. */
+function OneLine({ label, value }: { readonly label: string; readonly value: Json }): JSX.Element {
   const text = JSON.stringify(value)
   return (
-    <code class="muted cut" title={text}>
-      {text}
-    </code>
+    <span class="muted cut" title={text}>
+      {label} <code>{text}</code>
+    </span>
   )
 }
 
