@@ -6,10 +6,11 @@
 import type { JobState } from '../../core/lifecycle.ts'
 import type { Selection } from '../../store.ts'
 import type { Reply } from './connection.ts'
-import { contended, numbered, roundsMax, type Driver } from './driver.ts'
+import type { Driver } from './driver.ts'
+import { contended, numbered, roundsMax } from '../remote/driver.ts'
 import { planOf } from './plan.ts'
-import type { RedisUnit } from './unit.ts'
-import { selectionName, WorkingSet, type SelectedIds } from './working-set.ts'
+import type { RemoteUnit } from '../remote/unit.ts'
+import { selectionName, WorkingSet, type SelectedIds } from '../remote/working-set.ts'
 
 /** What is the same for all jobs of a script. */
 interface Script {
@@ -35,7 +36,7 @@ export async function commitEach<A>(
   driver: Driver,
   set: WorkingSet,
   ids: readonly string[],
-  act: (unit: RedisUnit) => A,
+  act: (unit: RemoteUnit) => A,
   { head = {}, progress }: Script,
   outcomesOf: (answer: A) => readonly string[] = () => [],
 ): Promise<Outcome<A> | null> {
@@ -62,7 +63,7 @@ export async function commitEach<A>(
   for (const [i, { id, unit, answer }] of writing.entries()) {
     const base = (bases as readonly Reply[])[i]
     if (base === '') {
-      driver.forget(id)
+      driver.leased.forget(id)
       left.push(id)
     } else {
       driver.wrote(unit, Number(base))
@@ -85,7 +86,7 @@ export async function changeEach<A extends object>(
   selection: Selection,
   states: ReadonlySet<JobState>,
   page: SelectedIds | null,
-  act: (unit: RedisUnit) => A,
+  act: (unit: RemoteUnit) => A,
 ): Promise<A> {
   const answers: A[] = []
   let left = page?.ids ?? ('ids' in selection ? [...new Set(selection.ids)] : [])
@@ -98,7 +99,7 @@ export async function changeEach<A extends object>(
     if (left.length === 0) return joined(driver, act, answers, page?.next ?? null)
     await driver.pause(tries)
   }
-  throw contended('Some of the jobs were changed. Call again, with fewer jobs at once.')
+  throw contended('Redis', 'Some of the jobs were changed. Call again, with fewer jobs at once.')
 }
 
 /** Those of some jobs that match a selection by filter now: they may have changed since they were found. */
@@ -116,7 +117,7 @@ export async function selectedAmong(
 /** One answer of many: its lists are theirs, its cursor is that of the page, and its error the first of one that has failed. */
 function joined<A extends object>(
   driver: Driver,
-  act: (unit: RedisUnit) => A,
+  act: (unit: RemoteUnit) => A,
   answers: readonly A[],
   next: string | null,
 ): A {

@@ -18,13 +18,14 @@ import type { BulkAnswer, BulkOperation, BulkOutcome } from '../../core/bulk-rec
 import type { BulkStore, SweepAnswer } from '../../store.ts'
 import { commitEach, selectedAmong } from './apart.ts'
 import type { Redis } from './connection.ts'
-import { contended, roundsMax, type Driver } from './driver.ts'
+import type { Driver } from './driver.ts'
+import { contended, roundsMax } from '../remote/driver.ts'
 import type { Keys } from './keys.ts'
 import { texts } from './loading.ts'
-import type { Need } from './needs.ts'
+import type { Need } from '../remote/needs.ts'
 import { planOf } from './plan.ts'
-import type { RedisUnit } from './unit.ts'
-import { WorkingSet, type SelectedIds } from './working-set.ts'
+import type { RemoteUnit } from '../remote/unit.ts'
+import { WorkingSet, type SelectedIds } from '../remote/working-set.ts'
 
 const kinds = { running: 'bulk', ended: 'bulk-ended' } as const
 
@@ -39,9 +40,9 @@ function parsed(text: string): BulkOperation {
 }
 
 class BulkCells implements BulkTable {
-  private readonly unit: RedisUnit
+  private readonly unit: RemoteUnit
 
-  constructor(unit: RedisUnit) {
+  constructor(unit: RemoteUnit) {
     this.unit = unit
   }
 
@@ -74,12 +75,12 @@ class BulkCells implements BulkTable {
 /** What `withAbandonedBulk` needs. */
 export const runningBulk: Need = { kind: 'values', cells: kinds.running }
 
-export const withAbandonedBulk = (answer: SweepAnswer, unit: RedisUnit): SweepAnswer =>
+export const withAbandonedBulk = (answer: SweepAnswer, unit: RemoteUnit): SweepAnswer =>
   withAbandoned(answer, unit, new BulkCells(unit))
 
 const cellsOf = (id: string): Need[] => Object.values(kinds).map((cells): Need => ({ kind: 'cell', cells, field: id }))
 
-const inBatch = (driver: Driver, id: string, act: (unit: RedisUnit) => BulkAnswer): Promise<BulkAnswer> =>
+const inBatch = (driver: Driver, id: string, act: (unit: RemoteUnit) => BulkAnswer): Promise<BulkAnswer> =>
   driver.write(act, {
     needs: [...cellsOf(id), runningBulk],
     apart: (page) => batchApart(driver, id, page, act),
@@ -90,7 +91,7 @@ async function batchApart(
   driver: Driver,
   id: string,
   page: SelectedIds | null,
-  act: (unit: RedisUnit) => BulkAnswer,
+  act: (unit: RemoteUnit) => BulkAnswer,
 ): Promise<BulkAnswer> {
   if (page === null) throw new TypeError('a bulk operation has a filter')
   for (let tries = 0; tries < roundsMax.commit; tries++) {
@@ -113,12 +114,12 @@ async function batchApart(
       },
       progress: { key, field: id, counts, rest: JSON.stringify(rest).slice(1) },
     }
-    const changeOne = (each: RedisUnit): Batch => changeSelection(each, change, selection)
+    const changeOne = (each: RemoteUnit): Batch => changeSelection(each, change, selection)
     const outcome = await commitEach(driver, set, ids, changeOne, script, outcomesOf)
     if (outcome !== null) return answerOf(operation, outcome.done)
     await driver.pause(tries)
   }
-  throw contended('Nothing was written. Call again.')
+  throw contended('Redis', 'Nothing was written. Call again.')
 }
 
 const outcomesOf = ({ jobs }: Batch): BulkOutcome[] =>

@@ -2,7 +2,9 @@
 import { checkText } from '../../core/checks.ts'
 import { invalidOption } from '../../core/errors.ts'
 import type { ActivityPeriod } from '../../store.ts'
-import { scriptText, type DataField } from './row-text.ts'
+import type { CellKind } from '../remote/cells.ts'
+import { scriptText } from './row-text.ts'
+import type { DataField } from '../remote/fields.ts'
 
 /**
  * What the names of all keys of a namespace begin with: `{jobs}:` of the prefix `jobs`; a prefix that has a hash tag keeps it.
@@ -160,15 +162,6 @@ export class Keys {
     return `${this.namespace}${kind}`
   }
 }
-
-/**
- * `holders`: the job that holds a unique key · `predecessors`: the live job that has given it up · `schedules` by name · `paused` by type · `bulk`
- * and `bulk-ended`: bulk operations by id, those that run and those that have ended.
- */
-export type CellKind = 'holders' | 'predecessors' | 'schedules' | 'paused' | 'bulk' | 'bulk-ended'
-
-/** The name of a unique key of a type. */
-export const keyName = (type: string, key: string): string => JSON.stringify([type, key])
 
 /** The name of a group of failures. */
 export function failureName(type: string, fingerprint: string): string {

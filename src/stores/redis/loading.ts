@@ -1,10 +1,15 @@
 /** Loads what an operation needs, in one round trip. */
 import type { InboxEntry } from '../../core/machine-record.ts'
 import type { Command, Redis, Reply } from './connection.ts'
-import type { Keys } from './keys.ts'
-import type { Need } from './needs.ts'
-import { dataFields, parseRow, textOfScript, type Fields, type ParsedRow } from './row-text.ts'
-import { cellName, selectionName, type Scored, type WorkingSet } from './working-set.ts'
+import { memberId, type Keys } from './keys.ts'
+import type { Need } from '../remote/needs.ts'
+import { parseRow, scriptText, textOfScript, type ParsedRow } from './row-text.ts'
+import { selectionName, type Timed, type WorkingSet } from '../remote/working-set.ts'
+import { cellName, type CellKind } from '../remote/cells.ts'
+import { dataFields, type Fields } from '../remote/fields.ts'
+
+/** Entries of a sorted set: member and score. */
+type Scored = readonly (readonly [member: string, score: number])[]
 
 /** Finds the page of a selection by filter: that takes more than one round trip. */
 export type Select = (need: Need & { readonly kind: 'selected' }, into: WorkingSet) => Promise<void>
@@ -80,7 +85,7 @@ function commandOf(keys: Keys, need: Need): Command {
     case 'children':
       return ['ZRANGE', keys.children(need.id), '0', '-1']
     case 'cell':
-      return ['HGET', keys.cells(need.cells), need.field]
+      return ['HGET', keys.cells(need.cells), cellField(need.cells, need.field)]
     case 'values':
       return ['HVALS', keys.cells(need.cells)]
     case 'timers':
@@ -109,7 +114,7 @@ function take(need: Need, reply: Reply, into: WorkingSet): void {
       into.values.set(need.cells, texts(reply))
       return
     case 'timers':
-      into.timers.set(need.of, { limit: need.limit, found: scored(reply) })
+      into.timers.set(need.of, { limit: need.limit, found: timed(reply) })
       return
     case 'counts':
       into.counts = countsFrom(reply)
@@ -139,3 +144,9 @@ export const countsFrom = (reply: Reply | undefined): Map<string, number> =>
 
 export const scored = (reply: Reply | undefined): Scored =>
   pairs(reply).map(([member, score]) => [member, Number(score)])
+
+/** Members of an index of times. */
+const timed = (reply: Reply | undefined): Timed => scored(reply).map(([member, at]) => [memberId(member), at])
+
+/** The name of a small value as it is stored. */
+export const cellField = (cells: CellKind, field: string): string => (cells === 'paused' ? scriptText(field) : field)

@@ -11,10 +11,11 @@ import type { Settlement } from '../../core/settlement.ts'
 import type { InsertAnswer, InsertRequest, NewJob, SettleAnswer } from '../../store.ts'
 import type { Reply } from './connection.ts'
 import type { Driver } from './driver.ts'
-import { keyName } from './keys.ts'
-import { dataLetters, flagLetters, headFields, headOf, scriptText, tailOf, type Fields } from './row-text.ts'
+import { flagLetters, headFields, headOf, scriptText, tailOf } from './row-text.ts'
 import { claimed } from './scripts/claim.ts'
 import { plainEvents } from './scripts/settle.ts'
+import { keyName } from '../remote/cells.ts'
+import { dataLetters, type Fields } from '../remote/fields.ts'
 
 const timed = statesTagged('timed')
 
@@ -160,7 +161,7 @@ export function maySettle(driver: Driver, settlements: readonly Settlement[]): b
       ids.has(id)
     )
       return false
-    const row = driver.remembers(id)
+    const row = driver.leased.of(id)
     if (row === undefined || notPlain.some((letter) => row.has.includes(letter))) return false
     if (event === 'FAIL' && row.fields.onDead !== undefined) return false
     ids.add(id)
@@ -184,7 +185,7 @@ export async function settlePlain(
   return settlements.map((settlement, i) => {
     const other = others.get(i)
     if (other?.[0] === 'generic') return null
-    driver.forget(settlement.id)
+    driver.leased.forget(settlement.id)
     if (other === undefined) return expected(settlement, ++seq, at)
     const [outcome, from, to, attempt, due] = other
     if (outcome === 'lost') return lostAnswer(settlement)

@@ -29,15 +29,15 @@ import { changeEach } from './apart.ts'
 import { runningBulk, withAbandonedBulk } from './bulk.ts'
 import type { Reply } from './connection.ts'
 import type { Driver } from './driver.ts'
-import { keyName } from './keys.ts'
 import { texts } from './loading.ts'
 import { insertNew, maySettle, settlePlain } from './native.ts'
-import type { Need } from './needs.ts'
+import type { Need } from '../remote/needs.ts'
 import { pruneEnded, retain } from './prune.ts'
 import { claimedFrom } from './records.ts'
 import { scriptText, textOfScript } from './row-text.ts'
-import type { RedisUnit } from './unit.ts'
-import type { WorkingSet } from './working-set.ts'
+import type { RemoteUnit } from '../remote/unit.ts'
+import type { WorkingSet } from '../remote/working-set.ts'
+import { keyName } from '../remote/cells.ts'
 
 /** What one commit writes at most, where a call can be parted: a script holds up every other client. */
 const biteMax = 200
@@ -88,7 +88,7 @@ export const writesOf = (driver: () => Driver, native: boolean): Pick<Store, Wri
         async apart(page) {
           const answers: CancelAnswer[] = []
           for (const request of part) {
-            const act = (unit: RedisUnit): CancelAnswer =>
+            const act = (unit: RemoteUnit): CancelAnswer =>
               unit.each([request], () => cancel(unit, request), cancelFailed)[0] as CancelAnswer
             answers.push(await changeEach(driver(), request.selection, cancellable, page, act))
           }
@@ -127,7 +127,7 @@ const changeSelected = <A extends object>(
   driver: Driver,
   selection: Selection,
   states: ReadonlySet<JobState>,
-  act: (unit: RedisUnit) => A,
+  act: (unit: RemoteUnit) => A,
 ): Promise<A> => driver.write(act, { apart: (page) => changeEach(driver, selection, states, page, act) })
 
 /** Does the items of a call in several commits, in order. */
@@ -201,7 +201,7 @@ const rowsOf = (items: readonly { readonly id: string }[]): Need[] => items.map(
 const believeLeased =
   (driver: Driver, leases: readonly { readonly id: string }[]) =>
   (set: WorkingSet): void => {
-    for (const { id } of leases) driver.leased(set, id)
+    for (const { id } of leases) driver.leased.believe(set, id)
   }
 
 // ── insert ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -293,7 +293,7 @@ const settleBite = (driver: Driver, settlements: readonly Settlement[]): Promise
     needs: rowsOf(settlements),
     believe: (set) => {
       for (const { id } of settlements) {
-        const { type = '', key, keyName: untilStart } = driver.leased(set, id)?.fields ?? {}
+        const { type = '', key, keyName: untilStart } = driver.leased.believe(set, id)?.fields ?? {}
         if (key === undefined || untilStart !== undefined) continue
         set.believeCell('holders', keyName(type, key), id)
         set.believeCell('predecessors', keyName(type, key), null)
@@ -345,7 +345,7 @@ async function claimParts(
     const replies = found as readonly (readonly Reply[])[]
     const read = replies.map(claimedFrom)
     const claimed = read.filter((each) => each !== null)
-    for (const { job, row } of claimed) driver.rememberLeased(job.id, row)
+    for (const { job, row } of claimed) driver.leased.keep(job.id, row)
     const unread = replies.flatMap(([id], i) => (read[i] === null ? [String(id)] : []))
     if (unread.length > 0) await driver.setAside(unread)
     unreadable.push(...texts(aside), ...unread)

@@ -3,12 +3,15 @@ import { isEnded, type JobState } from '../../core/lifecycle.ts'
 import type { Failure } from '../../core/fingerprint.ts'
 import { MachineTally } from '../../core/machine-tally.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
-import type { FailedAttempt } from './counting.ts'
+import type { FailedAttempt } from '../remote/counting.ts'
 import { hintForScript } from './hints.ts'
 import type { Keys } from './keys.ts'
-import { entryText, hasOf, headOf, historyWithout, isDataField, scriptText, tailOf, type Fields } from './row-text.ts'
-import type { Row } from './row.ts'
-import type { RedisUnit } from './unit.ts'
+import { cellField } from './loading.ts'
+import { hasOf, headOf, scriptText, tailOf } from './row-text.ts'
+import type { Row } from '../remote/row.ts'
+import type { RemoteUnit } from '../remote/unit.ts'
+import { isDataField, type Fields } from '../remote/fields.ts'
+import { entryText, historyWithout } from '../remote/history-text.ts'
 
 /** A row that is written. Members that are left out have nothing in them. */
 interface PlannedRow {
@@ -79,7 +82,7 @@ interface Planned {
   readonly writes: boolean
 }
 
-export function planOf(unit: RedisUnit, keys: Keys): Planned {
+export function planOf(unit: RemoteUnit, keys: Keys): Planned {
   const rows: PlannedRow[] = []
   const read: string[] = []
   for (const row of unit.rows.values()) {
@@ -223,7 +226,7 @@ function sets(fields: Fields, keys: Keys): Set<string> {
 }
 
 /** Only jobs that have not ended are counted by state and tag. */
-function machinesOf({ rows, counting }: RedisUnit, keys: Keys): NonNullable<Plan['machines']> {
+function machinesOf({ rows, counting }: RemoteUnit, keys: Keys): NonNullable<Plan['machines']> {
   const tallies = new Map<string, MachineTally>()
   const tallyOf = (type: string): MachineTally => {
     const tally = tallies.get(type) ?? new MachineTally()
@@ -246,18 +249,18 @@ function machinesOf({ rows, counting }: RedisUnit, keys: Keys): NonNullable<Plan
 
 const list = (text: string | undefined): readonly string[] => (text ? (JSON.parse(text) as string[]) : [])
 
-function cellsOf({ set, cells }: RedisUnit, keys: Keys): NonNullable<Plan['cells']> {
+function cellsOf({ set, cells }: RemoteUnit, keys: Keys): NonNullable<Plan['cells']> {
   return [...set.cells].map(([name, was]) => {
     const space = name.indexOf(' ')
     const kind = name.slice(0, space) as Parameters<Keys['cells']>[0]
     const becomes = cells.get(name)
     const change = becomes === undefined || becomes === was ? 0 : (becomes ?? false)
-    return [keys.cells(kind), name.slice(space + 1), was ?? false, change] as const
+    return [keys.cells(kind), cellField(kind, name.slice(space + 1)), was ?? false, change] as const
   })
 }
 
 /** The index holds the schedules whose input is kept and that have a next tick. */
-function ticksOf({ cells }: RedisUnit): NonNullable<Plan['ticks']> {
+function ticksOf({ cells }: RemoteUnit): NonNullable<Plan['ticks']> {
   return [...cells].flatMap(([name, text]) => {
     if (!name.startsWith('schedules ')) return []
     const schedule = text === null ? null : (JSON.parse(text) as StoredSchedule)

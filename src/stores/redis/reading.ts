@@ -41,22 +41,15 @@ import type { Redis, Reply } from './connection.ts'
 import { Epochs } from './epoch.ts'
 import { failureName, memberId, type Keys } from './keys.ts'
 import { countsFrom, pairs, parsedAll, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
-import type { Need } from './needs.ts'
+import type { Need } from '../remote/needs.ts'
 import { recordOf, type StoredJob } from './records.ts'
-import {
-  dataFields,
-  entryOf,
-  historyEntries,
-  scriptText,
-  textOfScript,
-  unlessUnreadable,
-  type DataField,
-  type ParsedRow,
-} from './row-text.ts'
+import { scriptText, textOfScript, unlessUnreadable, type ParsedRow } from './row-text.ts'
 import { rankChars } from './scripts/groups.ts'
 import type { Scripts } from './scripts.ts'
 import { Search } from './search.ts'
-import { selectionName, type WorkingSet } from './working-set.ts'
+import { selectionName, type WorkingSet } from '../remote/working-set.ts'
+import { dataFields, type DataField } from '../remote/fields.ts'
+import { entryOf, historyEntries } from '../remote/history-text.ts'
 
 /** A worker; they are listed in the order in which they were made known. */
 interface KnownWorker {

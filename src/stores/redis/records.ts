@@ -10,8 +10,10 @@ import type { CancelMark } from '../../core/row-fields.ts'
 import type { ClaimedJob, JobPins } from '../../store.ts'
 import type { Reply } from './connection.ts'
 import { pairs, parsedAll } from './loading.ts'
-import { errorsOf, historyEntries, parseRow, unlessUnreadable, type Fields } from './row-text.ts'
-import type { LoadedRow } from './row.ts'
+import { parseRow, unlessUnreadable } from './row-text.ts'
+import type { LoadedRow } from '../remote/row.ts'
+import type { Fields } from '../remote/fields.ts'
+import { errorsOf, historyEntries } from '../remote/history-text.ts'
 
 /** The stored data of a job. */
 export interface StoredJob {

@@ -3,9 +3,9 @@
  * reads the first part with one call of `struct.unpack`, and passes the rest on as it is. An entry of the history follows a zero byte.
  */
 import { caps } from '../../core/caps.ts'
-import { historyEntry } from '../../core/history.ts'
-import type { AttemptError, HistoryEntry } from '../../core/record.ts'
-import { jobStates, type ArrowEvent, type JobState } from '../../core/lifecycle.ts'
+import { dataFields, dataLetters, type DataField, type Fields, type LightField } from '../remote/fields.ts'
+import { separator } from '../remote/history-text.ts'
+import { jobStates } from '../../core/lifecycle.ts'
 
 /** The fields that scripts read, in their order; `has` has a letter for each other field that is set. */
 export const headFields = [
@@ -34,7 +34,7 @@ export const headFields = [
   'keyWeight',
   'keyName',
   'failure',
-] as const
+] as const satisfies readonly (LightField | 'has')[]
 
 /** Those of them that are numbers, or empty. A row in which one is something else cannot be read. */
 export const numericFields = [
@@ -70,32 +70,12 @@ const restFields = [
   'version',
   'machineStates',
   'machineTags',
-] as const
-
-/** Kept apart from the text, each in a hash of its own by id: they may be large. The letter stands in `has` if there is one. */
-export const dataLetters = {
-  input: 'i',
-  output: 'o',
-  error: 'e',
-  errors: 'E',
-  logs: 'l',
-  checkin: 'c',
-  meta: 'm',
-} as const
+] as const satisfies readonly LightField[]
 
 /** Other letters of `has`: results of steps, a machine or a parent, pinned attempts, a unique key. */
 export const flagLetters = { steps: 'S', machine: 'M', pinned: 'P', key: 'K' } as const
 
 export type HeadField = (typeof headFields)[number]
-export type DataField = keyof typeof dataLetters
-type LightField = Exclude<HeadField, 'has'> | (typeof restFields)[number] | 'steps' | 'machine'
-export type Field = LightField | DataField
-/** By name; a field without a value is missing or empty. */
-export type Fields = Partial<Record<Field, string>>
-
-export const dataFields = Object.keys(dataLetters) as DataField[]
-export const isDataField = (field: string): field is DataField => field in dataLetters
-
 /** A stored row. */
 export interface ParsedRow {
   readonly fields: Fields
@@ -104,7 +84,6 @@ export interface ParsedRow {
   readonly history: string
 }
 
-const separator = '\0'
 const marker = '\x01'
 
 /** A text as scripts store it: without zero bytes, because a zero byte ends a field. */
@@ -185,34 +164,6 @@ export function hasOf(fields: Fields, hasData: (field: DataField) => boolean): s
   if (fields.key) has += flagLetters.key
   return has
 }
-
-/** The errors of a job: each a line, so that a script can add one. */
-export const errorsOf = ({ errors }: Fields): AttemptError[] =>
-  errors === undefined || errors === '' ? [] : errors.split('\n').map((line) => JSON.parse(line) as AttemptError)
-
-// ── history ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-type EntryText = readonly [number, number, string, JobState | null, JobState, number, (string | null)?, string?]
-
-/** A transition in a history, and in the log: the number first. */
-export function entryText({ seq, at, event, from, to, attempt, worker, reason }: HistoryEntry): string {
-  const entry: unknown[] = [seq, at, event, from, to, attempt]
-  if (worker !== undefined || reason !== undefined) entry.push(worker ?? null)
-  if (reason !== undefined) entry.push(reason)
-  return JSON.stringify(entry)
-}
-
-export function entryOf(text: string): HistoryEntry {
-  const [seq, at, event, from, to, attempt, worker, reason] = JSON.parse(text) as EntryText
-  return historyEntry({ event: event as ArrowEvent, from, to }, seq, at, attempt, worker ?? null, reason ?? null)
-}
-
-export const historyEntries = (history: string): HistoryEntry[] =>
-  history === '' ? [] : history.split(separator).map(entryOf)
-
-/** A history without its last entries. */
-export const historyWithout = (history: string, dropped: number): string =>
-  dropped === 0 || history === '' ? history : history.split(separator).slice(0, -dropped).join(separator)
 
 /** A history of fewer characters has fewer entries than the cap: they need not be counted. */
 export const fullHistoryChars = caps.history * 40

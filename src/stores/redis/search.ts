@@ -8,8 +8,9 @@ import type { JobFilter, ListOrder } from '../../store.ts'
 import type { Command, Redis, Reply } from './connection.ts'
 import { memberId, type Keys } from './keys.ts'
 import { countsFrom, rowsFrom, scored, texts, unreadableOf, type SetAside } from './loading.ts'
-import { unlessUnreadable, type Fields, type ParsedRow } from './row-text.ts'
+import { unlessUnreadable, type ParsedRow } from './row-text.ts'
 import type { Scripts } from './scripts.ts'
+import type { Fields } from '../remote/fields.ts'
 
 /** In which order jobs are looked at, and how many of them. */
 interface Range {

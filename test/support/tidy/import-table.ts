@@ -32,6 +32,11 @@ export const rooms: readonly RoomRow[] = [
   },
   { room: 'src/store.ts', may: ['src/core/'], why: 'the contract, without a store' },
   {
+    room: 'src/stores/redis/',
+    may: [...contract, 'src/stores/remote/'],
+    why: 'an adapter of a server: the core runs over a round trip to it',
+  },
+  {
     room: 'src/stores/*/',
     may: contract,
     why: 'an adapter keeps the contract alone: no client, no worker, no other adapter',

@@ -8,10 +8,11 @@ import { countersAfter, type JobState } from '../../../core/lifecycle.ts'
 import { creditMax } from '../../../core/shares.ts'
 import { termsHeldMs, termsNotedMs } from '../../../core/key-terms.ts'
 import { compiledArrow } from '../../../core/transition.ts'
-import { dataLetters, flagLetters } from '../row-text.ts'
+import { flagLetters } from '../row-text.ts'
 import { rankChars } from './groups.ts'
 import { at, claimableState, fieldsOfLetters, leasedStates, tail, type LuaScript } from './lua.ts'
 import { windowsLua } from './windows.ts'
+import { dataLetters } from '../../remote/fields.ts'
 
 /** What a claim answers at most, bytes; the last job, or the last few, may go beyond it. */
 const claimBytesMax = 1_048_576

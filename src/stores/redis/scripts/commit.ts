@@ -3,7 +3,7 @@
  * Answers the time, the wake-ups and the number before the first new one; or the time, and the names of what has changed.
  */
 import { caps } from '../../../core/caps.ts'
-import { pending } from '../unit.ts'
+import { pending } from '../../remote/unit.ts'
 import { flagLetters } from '../row-text.ts'
 import { at, fieldsOfLetters, tail, type LuaScript } from './lua.ts'
 

@@ -8,9 +8,10 @@ import { countersAfter, jobStates, statesTagged, type JobState } from '../../../
 import type { SettleEvent } from '../../../core/settlement.ts'
 import { compiledArrow } from '../../../core/transition.ts'
 import { caps } from '../../../core/caps.ts'
-import { dataLetters, flagLetters } from '../row-text.ts'
+import { flagLetters } from '../row-text.ts'
 import { claimed } from './claim.ts'
 import { at, type LuaScript } from './lua.ts'
+import { dataLetters } from '../../remote/fields.ts'
 
 /** The events of plain jobs. */
 export const plainEvents = ['COMPLETE', 'FAIL', 'SNOOZE', 'RELEASE'] as const satisfies readonly SettleEvent[]

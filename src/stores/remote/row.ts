@@ -10,12 +10,17 @@ import type { CheckpointEntry, Gather, InboxEntry, Parent, Unsupported } from '.
 import type { Json } from '../../core/payload.ts'
 import type { JobPins } from '../../store.ts'
 import { NotLoaded } from './needs.ts'
-import { dataLetters, isDataField, type DataField, type Field, type Fields, type ParsedRow } from './row-text.ts'
+import { dataLetters, isDataField, type DataField, type Field, type Fields } from './fields.ts'
 
 const timed = statesTagged('timed')
 
 /** A row as it was loaded; of the fields that are kept apart those that were asked for. */
-export interface LoadedRow extends ParsedRow {
+export interface LoadedRow {
+  readonly fields: Fields
+  /** The letters of the fields that are kept apart and that it has; perhaps others. */
+  readonly has: string
+  /** See `history-text.ts`. */
+  readonly history: string
   /** Were they asked for? `rest`: all but the input. */
   readonly data: 'none' | 'rest' | 'all'
 }

@@ -2,7 +2,14 @@
  * A unit of work over loaded rows. It collects the writes of an operation; `plan.ts` makes the commit from them. The commit assigns
  * the numbers of transitions: until then they count from `pending`, so that they are later than all others.
  */
-import type { CompiledArrow, InsertUnit, LeaseKey, LoggedTransition, SelectedRows, TransitionOptions } from '../../core/unit-of-work.ts' // prettier-ignore
+import type {
+  CompiledArrow,
+  InsertUnit,
+  LeaseKey,
+  LoggedTransition,
+  SelectedRows,
+  TransitionOptions,
+} from '../../core/unit-of-work.ts'
 import type { ScheduleUnit } from '../../core/schedule.ts'
 import type { StoredSchedule } from '../../core/schedule-record.ts'
 import { enqueueCounted, type Counted } from '../../core/activity.ts'
@@ -20,14 +27,14 @@ import { sameJson } from '../../core/unique.ts'
 import type { Hint, NewJob, Selection, SettleAnswer, WrittenTransition } from '../../store.ts'
 import { Backlog } from './backlog.ts'
 import { Counting } from './counting.ts'
-import { keyName, memberId, type EndedId, type CellKind } from './keys.ts'
+import { cellName, keyName, type CellKind } from './cells.ts'
 import { NotLoaded, type Need, type Timers } from './needs.ts'
-import { historyEntries, scriptText } from './row-text.ts'
+import { historyEntries } from './history-text.ts'
 import { readers, writers } from './row-fields.ts'
 import { Row, type Journal } from './row.ts'
 import { answerBefore, keepAnswer, settledOf } from './settled.ts'
 import { UniqueKeys } from './unique-keys.ts'
-import { cellName, selectionName, type SelectedIds, type WorkingSet } from './working-set.ts'
+import { selectionName, type SelectedIds, type WorkingSet } from './working-set.ts'
 
 /** The first of the numbers that the commit replaces: beyond all that are given, and exact as a number. */
 export const pending = 9e15
@@ -44,6 +51,12 @@ interface LogEntry {
 /** The jobs of a selection, and the cursor behind them. */
 export type Only = Pick<SelectedIds, 'ids' | 'next'>
 
+/** An ended job, and the number of the transition that has ended it. */
+interface EndedJob {
+  readonly id: string
+  readonly endedBy: number
+}
+
 interface Savepoint {
   readonly rows: Map<Row, ReturnType<Row['save']>>
   readonly cells: Map<string, string | null | undefined>
@@ -53,7 +66,7 @@ interface Savepoint {
   readonly backlog: ReturnType<Backlog['save']>
 }
 
-export class RedisUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journal {
+export class RemoteUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journal {
   readonly now: number
   readonly set: WorkingSet
   readonly rows = new Map<string, Row>()
@@ -89,7 +102,14 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journal
     const needs: Need[] = []
     const answers = items.map((item) => {
       const { log, hints, counting, waiting } = this
-      this.savepoint = { rows: new Map(), cells: new Map(), logged: log.length, counted: counting.save(), hints: hints.length, backlog: waiting.save() } // prettier-ignore
+      this.savepoint = {
+        rows: new Map(),
+        cells: new Map(),
+        logged: log.length,
+        counted: counting.save(),
+        hints: hints.length,
+        backlog: waiting.save(),
+      }
       try {
         return act(item)
       } catch (error) {
@@ -132,7 +152,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journal
   }
 
   isPaused(type: string): boolean {
-    return this.cell('paused', scriptText(type)) === '1'
+    return this.cell('paused', type) === '1'
   }
 
   find(id: string): Row | undefined {
@@ -179,7 +199,8 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journal
   select(selection: Selection, states: ReadonlySet<JobState>): SelectedRows<Row> {
     if ('filter' in selection) {
       const found = this.only ?? this.set.selections.get(selectionName(selection, this.among))
-      if (found === undefined) throw new NotLoaded([{ kind: 'selected', selection, states, ...(this.among && { among: this.among }) }]) // prettier-ignore
+      if (found === undefined)
+        throw new NotLoaded([{ kind: 'selected', selection, states, ...(this.among && { among: this.among }) }])
       // The rows may have changed since the index was read.
       return { rows: this.findAll(found.ids).filter(({ state }) => states.has(state)), notFound: [], next: found.next }
     }
@@ -209,7 +230,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journal
   }
 
   private timedOut(of: Timers, limit: number): Row[] {
-    const ids = this.set.first(of, limit).flatMap(([member, at]) => (at <= this.now ? memberId(member) : []))
+    const ids = this.set.first(of, limit).flatMap(([id, at]) => (at <= this.now ? id : []))
     return this.findAll(ids.slice(0, limit)).filter((row) => (row.number('wakeAt') ?? Infinity) <= this.now)
   }
 
@@ -223,14 +244,14 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journal
 
   /** The first entry of the index whose row this unit has not changed. */
   private nextOf(of: Timers): number | null {
-    for (const [member, at] of this.set.timers.get(of)?.found ?? []) {
-      if ((this.rows.get(memberId(member))?.latest ?? null) === null) return at
+    for (const [id, at] of this.set.timers.get(of)?.found ?? []) {
+      if ((this.rows.get(id)?.latest ?? null) === null) return at
     }
     return null
   }
 
   /** Removes ended jobs, each if it is still the one that the transition of this number has ended. */
-  removeEnded(jobs: readonly EndedId[]): void {
+  removeEnded(jobs: readonly EndedJob[]): void {
     const endedBy = new Map(jobs.map((job) => [job.id, job.endedBy]))
     for (const row of this.findAll([...endedBy.keys()])) {
       if (!row.isLive && row.number('last') === endedBy.get(row.id)) this.remove(row)
@@ -271,7 +292,7 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journal
 
   pause(type: string, paused: boolean): void {
     if (this.isPaused(type) !== paused) this.hints.push({ kind: 'queue', type, paused })
-    this.setCell('paused', scriptText(type), paused ? '1' : '0')
+    this.setCell('paused', type, paused ? '1' : '0')
     if (!paused) this.hints.push({ kind: 'ready', type })
   }
 
@@ -474,7 +495,15 @@ export class RedisUnit implements InsertUnit<Row, NewJob>, ScheduleUnit, Journal
   forgetCheckpoints(row: Row): void {
     if (!row.isMachine) return
     row.add({ checkpoints: [], forgetsCheckpoints: true })
-    for (const field of ['checkpoint', 'checkpointSeq', 'checkpointAt', 'takesCancel', 'machineStates', 'machineTags'] as const) row.set(field, null) // prettier-ignore
+    for (const field of [
+      'checkpoint',
+      'checkpointSeq',
+      'checkpointAt',
+      'takesCancel',
+      'machineStates',
+      'machineTags',
+    ] as const)
+      row.set(field, null)
   }
 
   addMessage(row: Row, message: InboxMessage): void {

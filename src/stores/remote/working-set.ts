@@ -5,13 +5,12 @@
  */
 import type { InboxEntry } from '../../core/machine-record.ts'
 import type { Selection } from '../../store.ts'
-import type { CellKind } from './keys.ts'
+import { cellName, type CellKind } from './cells.ts'
 import { NotLoaded, type Need, type Timers } from './needs.ts'
 import type { LoadedRow } from './row.ts'
-import { textOfScript } from './row-text.ts'
 
-/** Entries of a sorted set: member and score. */
-export type Scored = readonly (readonly [member: string, score: number])[]
+/** Jobs in an index of times, the earliest first. */
+export type Timed = readonly (readonly [id: string, at: number])[]
 
 interface Limited<T> {
   readonly limit: number
@@ -30,8 +29,6 @@ export interface SelectedIds {
 export const selectionName = (selection: Selection, among?: readonly string[]): string =>
   JSON.stringify([selection, among])
 
-export const cellName = (cells: CellKind, field: string): string => `${cells} ${field}`
-
 export class WorkingSet {
   readonly rows = new Map<string, LoadedRow | null>()
   /** By `cellName`; null = not there. */
@@ -40,7 +37,7 @@ export class WorkingSet {
   readonly values = new Map<CellKind, readonly string[]>()
   readonly inboxes = new Map<string, readonly InboxEntry[]>()
   readonly children = new Map<string, readonly string[]>()
-  readonly timers = new Map<Timers, Limited<Scored>>()
+  readonly timers = new Map<Timers, Limited<Timed>>()
   /** By `selectionName`: an operation that runs again may make its selection anew. */
   readonly selections = new Map<string, SelectedIds>()
   counts: ReadonlyMap<string, number> | null = null
@@ -85,7 +82,7 @@ export class WorkingSet {
   forget(stale: readonly string[]): void {
     for (const name of stale) {
       const [, free, typeOfSlots] = /^slots (-?\d+) ([^]*)$/.exec(name) ?? []
-      if (typeOfSlots !== undefined) this.slots.set(textOfScript(typeOfSlots), Number(free))
+      if (typeOfSlots !== undefined) this.slots.set(typeOfSlots, Number(free))
       const id = name.startsWith('row ') ? name.slice(4) : null
       if (id === null) this.cells.delete(name)
       else {
@@ -126,7 +123,7 @@ export class WorkingSet {
     return orNeed(this.children.get(id), { kind: 'children', id })
   }
 
-  first(of: Timers, limit: number): Scored {
+  first(of: Timers, limit: number): Timed {
     const known = this.timers.get(of)
     return orNeed(known !== undefined && known.limit >= limit ? known.found : undefined, { kind: 'timers', of, limit })
   }

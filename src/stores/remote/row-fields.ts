@@ -1,6 +1,6 @@
 /** Fields of a row as operations read and write them, over its texts. */
 import type { FieldReaders, FieldWriters, ReadFields } from '../../core/row-fields.ts'
-import { errorsOf } from './row-text.ts'
+import { errorsOf } from './history-text.ts'
 import type { Row } from './row.ts'
 
 export const readers: FieldReaders<Row> = {

@@ -1,7 +1,7 @@
 /** What an operation needs that is not loaded yet. */
 import type { JobState } from '../../core/lifecycle.ts'
 import type { Selection } from '../../store.ts'
-import type { CellKind } from './keys.ts'
+import type { CellKind } from './cells.ts'
 
 export type Need =
   | { readonly kind: 'row'; readonly id: string }

@@ -1,0 +1,12 @@
+/** Small values that operations read and write under the condition that they are what they were. */
+
+/**
+ * `holders`: the job that holds a unique key · `predecessors`: the live job that has given it up · `schedules` by name · `paused` by type · `bulk`
+ * and `bulk-ended`: bulk operations by id, those that run and those that have ended.
+ */
+export type CellKind = 'holders' | 'predecessors' | 'schedules' | 'paused' | 'bulk' | 'bulk-ended'
+
+/** The name of a unique key of a type. */
+export const keyName = (type: string, key: string): string => JSON.stringify([type, key])
+
+export const cellName = (cells: CellKind, field: string): string => `${cells} ${field}`
